@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of the evaluator that the prelude declares (`operator @show : … from "builtin"`) or the
+ * derivative transformation emits (EXPR_BUILTIN `ad.…`). One line each in eval/builtin.def. */
+#ifndef EVAL_BUILTIN_H
+#define EVAL_BUILTIN_H
+
+#include "eval/interp.h"
+
+typedef struct BuiltinCall {
+    Interp *in;
+    Span span;
+    const Value *args;
+    uint32_t n;
+} BuiltinCall;
+
+/* False after a diagnostic (builtin_fail). A builtin does not call back into the program. */
+typedef bool (*BuiltinFn)(const BuiltinCall *call, Value *out);
+typedef struct Builtin {
+    const char *name;
+    int nargs; /* -1: any */
+    BuiltinFn fn;
+} Builtin;
+
+const Builtin *builtin_find(const Symbol *name);
+Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The operator applied to values, at the current path of no derivative: for ad.* */
+bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *args, uint32_t n,
+                     Span span, Value *out);
+uint64_t interp_begin_level(Interp *in); /* the next grad's number */
+uint64_t interp_level(const Interp *in); /* how many have begun */
+
+#endif

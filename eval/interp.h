@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference interpreter: the semantics of the language, plainly written, and the oracle for
+ * every faster engine.
+ *
+ * Core is resolved to code first (eval/resolve.c: variables to slots), and run on one explicit
+ * stack, an mmap'd NORESERVE region of which only [base, sp) is shown to the collector. Tail calls
+ * use no stack; other recursion is bounded by the memory limit. Nothing in here uses longjmp. */
+#ifndef EVAL_INTERP_H
+#define EVAL_INTERP_H
+
+#include "eval/value.h"
+#include "ops/plan.h"
+#include "types/infer.h"
+
+typedef struct Interp Interp;
+
+typedef struct InterpOptions {
+    size_t stack_bytes;   /* 0: as the memory limit allows */
+    size_t memory_bytes;  /* collected heap, tensors and stack together; 0: mem_default_limit */
+    uint64_t seed;
+    bool trace;
+} InterpOptions;
+
+Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);
+
+/* How operator steps run; initially the reference. `:info session` counts. */
+void interp_set_runner(Interp *in, StepRunner runner, void *ctx);
+
+typedef enum EvalStatus { EVAL_OK, EVAL_FAILED /* reported */, EVAL_INTERRUPTED } EvalStatus;
+
+EvalStatus interp_eval(Interp *in, Expr *e, Value *out);
+/* Calls a function value with arguments. */
+EvalStatus interp_call(Interp *in, Value fn, const Value *args, uint32_t n, Value *out);
+/* Runs one checked item; for CORE_EXPR and CORE_LET, out is its value. */
+EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out);
+void interp_set_global(Interp *in, Global *g, Value v);
+bool interp_get_global(Interp *in, Global *g, Value *out);
+
+/* From a signal handler or another thread: the evaluation in progress ends soon. */
+void interp_interrupt(Interp *in);
+const volatile int *interp_interrupt_flag(Interp *in);
+void interp_set_args(Interp *in, int argc, char **argv); /* `args` */
+void interp_set_diags(Interp *in, Diags *diags);
+/* Where `print` writes; initially stdout. */
+void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
+
+typedef struct InterpStats { uint64_t ops_reference, ops_compiled, calls; size_t stack_peak; } InterpStats;
+const InterpStats *interp_stats(const Interp *in);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values: 16 bytes that describe themselves, so that polymorphic code needs no types at run time,
+ * printing never guesses, and `?` sizes are checked where they are met. A scalar stands in place;
+ * everything else is a pointer, which the conservative collector sees without a map. */
+#ifndef EVAL_VALUE_H
+#define EVAL_VALUE_H
+
+#include "tensor/tensor.h"
+#include "types/core.h"
+
+typedef enum ValueTag {
+    VAL_SCALAR,  /* rank 0: aux is its DType; i (bool, integers; uint64 by its bits) or f (floats,
+                    float16 and bfloat16 as the double they equal) */
+    VAL_TENSOR,  /* Tensor *, rank 1 and more (rank 0 is always VAL_SCALAR) */
+    VAL_TUPLE,   /* Tuple *; () has p NULL */
+    VAL_CTOR,    /* nullary: p is the Ctor itself and aux 0; else Data *, aux its nfields */
+    VAL_CLOSURE, /* Closure * */
+    VAL_REF,     /* Ref * */
+    VAL_STRING,  /* String * */
+    VAL_BUILTIN, /* const Builtin *: a builtin as a value */
+    VAL_DUAL,    /* Dual *: an active float tensor of a running derivative (passes/grad.h) */
+    VAL_ABSENT,  /* of an uninitialised slot; never seen by a program */
+} ValueTag;
+
+typedef struct Value {
+    uint32_t tag, aux;
+    union {
+        int64_t i;
+        double f;
+        void *p;
+    };
+} Value;
+
+typedef struct Tuple {
+    uint32_t n;
+    Value items[];
+} Tuple;
+
+typedef struct Data {
+    Ctor *ctor;
+    Value fields[]; /* ctor->nfields */
+} Data;
+
+typedef struct Ref {
+    Value value;
+    uint64_t epoch; /* how many derivatives had begun when it was made: an outer reference of grad
+                       number n has epoch < n */
+} Ref;
+
+typedef struct String {
+    size_t len;
+    char text[]; /* NUL-terminated; bytes, UTF-8 by convention */
+} String;
+
+struct Code;
+typedef struct Closure {
+    Expr *fn;            /* EXPR_FN (its base or a twin) */
+    struct Code *code;   /* compiled form of fn */
+    uint32_t ncaptured;
+    Value captured[];
+} Closure;
+
+/* level: the number of the grad or jvp this is active in (1, 2, … in order of beginning). In
+ * reverse mode `other` is the cell, a VAL_REF holding () for zero or the cotangent so far; in
+ * forward mode the tangent. */
+typedef struct Dual {
+    Value primal;
+    Value other;
+    uint64_t level;
+} Dual;
+
+static inline Value value_unit(void) { return (Value){.tag = VAL_TUPLE}; }
+static inline Value value_bool(bool b) { return (Value){.tag = VAL_SCALAR, .aux = DT_BOOL, .i = b}; }
+static inline Value value_int(DType t, int64_t i) { return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .i = i}; }
+static inline Value value_float(DType t, double f) { return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .f = f}; }
+Value value_tensor(Tensor *t);                 /* rank 0 becomes a scalar */
+Tensor *value_to_tensor(Value v);              /* a scalar becomes a rank-0 tensor; NULL when it is neither */
+Value value_tuple(const Value *items, uint32_t n);
+Value value_string(const char *text, size_t len);
+Value value_data(Ctor *ctor, const Value *fields);
+Value value_primal(Value v);                   /* through all duals */
+bool value_is_float_tensor(Value v);           /* duals included */
+
+/* LANGUAGE §6: `value` alone, as it is printed before ` : type`. Iterative over lists. width: of
+ * the terminal, 0 for 80. */
+typedef struct ValuePrintOptions { int width; int edge; int64_t max_elements; bool nested; } ValuePrintOptions;
+void value_print(Str *out, Value v, const ValuePrintOptions *options);
+
+/* Structural equality (`==` on tuples, data, Strings; tensors inside as a whole; refs by identity).
+ * -1: a function was met. */
+int value_equal(Value a, Value b);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The canonical text of syntax: `relay fmt`. parse(print(m)) equals m up to spans, and printing
+ * that again gives the same text. Comments are kept. */
+#ifndef PARSER_PRINT_H
+#define PARSER_PRINT_H
+
+#include "base/str.h"
+#include "parser/ast.h"
+
+typedef struct PrintOptions {
+    bool tvm;     /* sigils and TVM's layout; metadata section for tensor constants */
+    int width;    /* columns to fit, 0 = 100 */
+} PrintOptions;
+
+void ast_print_module(Str *out, const Module *module, const PrintOptions *options);
+void ast_print_expr(Str *out, const Ast *ast, const PrintOptions *options);
+void ast_print_type(Str *out, const AstType *type, const PrintOptions *options);
+
+/* Structural equality up to spans and comments. */
+bool ast_module_equal(const Module *a, const Module *b);
+
+#endif

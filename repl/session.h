@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One session: globals, types, diagnostics and an engine. The prompt, the script runner, and later
+ * the notebook kernel and the language server are faces of it. Two can live in one process. */
+#ifndef REPL_SESSION_H
+#define REPL_SESSION_H
+
+#include "eval/interp.h"
+#include "parser/parser.h"
+
+typedef struct Session Session;
+
+typedef struct SessionOptions {
+    bool jit;            /* operators as compiled kernels; false: by their reference evaluation */
+    bool jit_cache;
+    bool prelude;        /* false: --no-prelude */
+    bool image;          /* false: read the prelude's text (--no-image) */
+    int threads;         /* 0: as many as cores */
+    size_t stack_bytes, memory_bytes;
+    uint64_t seed;
+    const char *stdlib;  /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
+    int argc;            /* of the script */
+    char **argv;
+    DiagStyle diag_style;
+    bool color;
+    int width;           /* of the terminal, 0: none */
+} SessionOptions;
+
+void session_options_init(SessionOptions *o);
+Session *session_new(const SessionOptions *options);
+void session_fini(Session *s);
+
+typedef enum SessionStatus {
+    SESSION_OK,
+    SESSION_INCOMPLETE,  /* the text may be continued */
+    SESSION_FAILED,      /* diagnostics were printed to `out` */
+    SESSION_INTERRUPTED,
+} SessionStatus;
+
+/* How output reaches the face. */
+typedef struct SessionSink {
+    void (*value)(void *ctx, const char *text, size_t n); /* shown values and print */
+    void (*diag)(void *ctx, const char *text, size_t n);  /* rendered diagnostics */
+    void *ctx;
+} SessionSink;
+void session_set_sink(Session *s, const SessionSink *sink);
+
+/* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
+SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
+/* A whole file or text: read and checked before its first item runs; then @main. inputs:
+ * "name=file.npy" pairs for `--input`. */
+SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs);
+SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len, bool show_last_only);
+SessionStatus session_load(Session *s, const char *path);        /* :load */
+SessionStatus session_check_file(Session *s, const char *path, bool residual);
+SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out);
+
+/* Questions, none of which evaluates (but time). False: a diagnostic was printed. */
+bool session_type_of(Session *s, const char *expr, bool raw, Str *out);
+bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out);
+bool session_info(Session *s, const char *name, Str *out);       /* name, or "session" */
+bool session_doc(Session *s, const char *name, Str *out);
+bool session_explain(Session *s, const char *code, Str *out);
+bool session_browse(Session *s, const char *module, Str *out);
+bool session_llvm(Session *s, const char *expr, bool assembly, Str *out);
+SessionStatus session_time(Session *s, const char *expr);
+/* Completions of the word that ends at text[len]; each is the whole word. */
+typedef VEC(const char *) TextVec;
+void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin);
+
+void session_interrupt(Session *s); /* async-signal-safe */
+Interp *session_interp(Session *s);
+Env *session_env(Session *s);
+
+#endif

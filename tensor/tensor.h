@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors: a collected header (dtype, shape, strides in elements, offset) over a buffer that lives
+ * outside the collector, with an owner count (the headers, views included).
+ *
+ * Buffers come from a size-class free list, 64-byte aligned. Finalizers on the Buffer objects (not
+ * on views) are the backstop; a collection is forced when outside bytes since the last one exceed
+ * max(64 MB, live outside bytes). tensor_new never returns NULL: past the memory limit it calls the
+ * out-of-memory handler of base/mem.h. Elements are never changed once a tensor is a value. */
+#ifndef TENSOR_TENSOR_H
+#define TENSOR_TENSOR_H
+
+#include "tensor/dtype.h"
+
+enum { TENSOR_MAX_RANK = 16 };
+
+typedef struct Buffer {
+    void *data;      /* 64-byte aligned, outside the collector */
+    size_t bytes;    /* as asked for */
+    uint32_t owners; /* tensor headers over it */
+    uint32_t size_class;
+} Buffer;
+
+typedef struct Tensor {
+    DType dtype;
+    int rank;
+    int64_t count;   /* elements; 1 for rank 0 */
+    int64_t offset;  /* of the first element in the buffer, in elements */
+    Buffer *buffer;
+    int64_t *strides; /* rank, in elements; may be 0 or negative */
+    int64_t shape[];  /* rank */
+} Tensor;
+
+/* Fresh, contiguous, elements undefined. */
+Tensor *tensor_new(DType dtype, int rank, const int64_t *shape);
+Tensor *tensor_new_zero(DType dtype, int rank, const int64_t *shape);
+Tensor *tensor_scalar_int(DType dtype, int64_t v);
+Tensor *tensor_scalar_float(DType dtype, double v);
+/* Copies `data` (contiguous, row-major). */
+Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *data);
+/* Another header over the same buffer. */
+Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
+                    int64_t offset);
+Tensor *tensor_contiguous(const Tensor *t); /* t itself when it already is */
+bool tensor_is_contiguous(const Tensor *t);
+
+static inline void *tensor_data(const Tensor *t) /* the first element */
+{
+    return (char *)t->buffer->data + t->offset * (int64_t)dtype_size(t->dtype);
+}
+/* The element at flat row-major position i. */
+void *tensor_at(const Tensor *t, int64_t i);
+
+/* The number of elements, or -1 when it does not fit or bytes would exceed 2^47. */
+int64_t shape_count(int rank, const int64_t *shape, DType dtype);
+
+/* Gives the buffer back at once; only where the caller is its one owner (temporaries). */
+void tensor_release(Tensor *t);
+
+size_t tensor_bytes_live(void); /* outside the collector, free list excluded */
+void tensor_set_limit(size_t bytes_with_heap); /* collected heap and buffers together */
+
+#endif

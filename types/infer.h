@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference: syntax to typed core.
+ *
+ * An Env holds what a session has bound: globals, types, constructors, derivative rules, modules.
+ * infer_module checks the items of one source in order of dependency (mutually recursive defs
+ * together; a fully annotated def is used at its annotated type everywhere) and returns them as
+ * core items in source order, ready to run. Nothing is bound in the Env when there was an error,
+ * except that at the prompt, item by item, what checked is kept. A definition is inferred once. */
+#ifndef TYPES_INFER_H
+#define TYPES_INFER_H
+
+#include "parser/ast.h"
+#include "types/core.h"
+#include "types/op.h"
+
+typedef struct Env Env;
+
+typedef enum CoreItemKind {
+    CORE_DEF,      /* global: nothing to run; its value is an EXPR_FN */
+    CORE_LET,      /* run global->value, store it in the global */
+    CORE_EXPR,     /* run expr; show it when `shown` */
+    CORE_TYPE,     /* decl */
+    CORE_OPERATOR, /* op: bind the foreign symbol now */
+    CORE_RULE,     /* a derivative, tangent or no_derivative: already in the Env */
+    CORE_IMPORT,   /* the caller already ran it through env hooks; nothing to do */
+} CoreItemKind;
+
+typedef struct CoreItem {
+    CoreItemKind kind;
+    Item *item;
+    Global *global;
+    Expr *expr;
+    TypeDecl *decl;
+    const Op *op;
+    Scheme *scheme;    /* EXPR: of the value, for showing */
+    bool shown;
+} CoreItem;
+typedef VEC(CoreItem) CoreItemVec;
+
+/* A derivative rule as checked: a function of the operator's arguments, then `out`, then the
+ * cotangents (or tangents); attributes of the operator stand in it as ATTR_REF. */
+typedef enum RuleKind { RULE_DERIVATIVE, RULE_TANGENT, RULE_NONE } RuleKind;
+typedef struct Rule {
+    RuleKind kind;
+    const Op *op;
+    Expr *fn;          /* EXPR_FN; NULL for RULE_NONE */
+    Span span;
+} Rule;
+
+/* What inference asks of the session. */
+typedef struct EnvHooks {
+    void *ctx;
+    /* Reads, checks and runs the module of an import item (once a session); its exported names are
+     * found by env_find_export. False after a diagnostic. */
+    bool (*import)(void *ctx, Env *env, const Item *item, Diags *diags);
+    /* An encoded prelude image's globals, decoded on first use; may be NULL. */
+    Global *(*find_prelude)(void *ctx, const Symbol *name);
+} EnvHooks;
+
+Env *env_new(const EnvHooks *hooks);
+/* While the prelude is read: what is bound goes to the prelude's layer. */
+void env_set_prelude(Env *env, bool on);
+
+typedef enum InferMode { INFER_FILE, INFER_PROMPT, INFER_CHECK_ONLY } InferMode;
+bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out);
+
+/* Names, as LANGUAGE §1 resolves them. */
+typedef enum BindingKind { BIND_NONE, BIND_GLOBAL, BIND_CTOR, BIND_OP, BIND_TYPE, BIND_MODULE } BindingKind;
+typedef struct Binding {
+    BindingKind kind;
+    Global *global;
+    Ctor *ctor;
+    const Op *op;
+    TypeDecl *decl;
+} Binding;
+Binding env_find(Env *env, const Symbol *name, Sigil sigil);
+TypeDecl *env_find_type(Env *env, const Symbol *name);
+/* All names visible at the prompt, sorted, for completion and `:browse`. */
+typedef VEC(const Symbol *) SymbolVec;
+void env_each_name(Env *env, SymbolVec *out);
+void env_bind_global(Env *env, Global *g);
+/* `import m;` `import m as n;` `import m (a, b);`: what a finished module offers. */
+void env_begin_module(Env *env, const Symbol *module);  /* names bound from here on are module.name */
+void env_end_module(Env *env);
+bool env_open_module(Env *env, const Item *import, Diags *diags);
+
+const Rule *env_find_rule(Env *env, const Op *op, RuleKind kind); /* NULL when there is none */
+size_t env_nrules(Env *env);
+
+/* `:type e`: the scheme without evaluating; NULL after diagnostics. */
+Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
+
+/* Items to run again-check after a redefinition are handled inside infer_module; the globals whose
+ * re-check failed are reported there and marked broken. */
+
+/* The residual run-time checks of what was just inferred, for `relay check --residual`. */
+typedef struct ResidualInfo { Span span; const char *text; } ResidualInfo;
+typedef VEC(ResidualInfo) ResidualVec;
+const ResidualVec *env_residuals(Env *env);
+
+#endif

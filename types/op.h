@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An operator is its `const Op *`: no enum, no switch. Entries stand in ops/, one each; everything
+ * an operator needs elsewhere is read from its entry. Its derivative is Relay, in
+ * prelude/derivatives.rly. */
+#ifndef TYPES_OP_H
+#define TYPES_OP_H
+
+#include "tensor/tensor.h"
+#include "types/attrs.h"
+#include "types/solver.h"
+
+typedef struct Op Op;
+struct Plan; /* ops/plan.h */
+
+/* Argument and result types at run time. A tuple argument (concatenate) is flattened: its tensors
+ * stand in `in` in order, and ntuple says how many. */
+typedef struct OpCall {
+    const Op *op;
+    const Attrs *attrs;
+    uint32_t nin;
+    Tensor *const *in;
+    Diags *diags;      /* where a run-time shape error goes */
+    Span span;
+} OpCall;
+
+enum { OP_MAX_OUTPUTS = 64 };
+
+typedef struct OutSpec {
+    DType dtype;
+    int rank;
+    int64_t shape[TENSOR_MAX_RANK];
+} OutSpec;
+
+typedef enum ShapeMode {
+    SHAPE_OF_SHAPES, /* output shapes follow from input shapes (and attributes) */
+    SHAPE_OF_DATA,   /* and from the values of some inputs: arange, index */
+    SHAPE_BOUND,     /* only an upper bound is known before: unique */
+} ShapeMode;
+
+typedef enum OpPattern {
+    OP_ELEMWISE, OP_BROADCAST, OP_INJECTIVE, OP_REDUCE, OP_PRODUCT /* out-elementwise-fusable */,
+    OP_TUPLE, OP_OPAQUE,
+} OpPattern;
+
+struct Op {
+    const char *name;             /* "nn.dense" */
+    const char *args;             /* "data, weight"; a tuple argument is "(data)", optional end in ? */
+    int nargs;
+    const AttrSpec *attrs;        /* nattrs of them */
+    int nattrs;
+    const RelDef *relation;       /* over argument types, then the result type */
+    DTypeSet dtypes;              /* of the first argument, for documentation and tests */
+    ShapeMode shape_mode;
+    OpPattern pattern;
+
+    /* The run-time check and shape function. Fills out[]; returns how many outputs, or -1 after a
+     * diagnostic (R03…) that names operator, argument and axis. One output: a tensor; `tuple`
+     * says whether the result is a tuple even so. */
+    int (*shape)(const OpCall *call, OutSpec *out);
+    bool tuple;
+
+    /* The kernel recipes (ops/recipe.h) for this call; out[] are allocated. NULL: reference only. */
+    bool (*lower)(const OpCall *call, Tensor *const *out, struct Plan *plan);
+
+    /* Reference only (sort, topk, einsum, random), with the reason; NULL when lower is there.
+     * Returns false after a diagnostic. */
+    bool (*eval)(const OpCall *call, Tensor *const *out);
+    const char *reference_only;
+
+    const char *doc;              /* two lines: meaning, shapes */
+    const char *example;          /* "nn.relu([-1.0, 2.0])" */
+    const char *example_result;   /* "[0.0, 2.0] : Tensor[(2,), float32]" */
+    const char *see_also;
+
+    /* A foreign operator (LANGUAGE §2): made at run time by an `operator` item. */
+    struct Foreign *foreign;
+};
+
+const Op *op_find(const Symbol *name);  /* of the table in ops/; NULL when there is none */
+const Op *op_get(const char *name);     /* BUG when there is none */
+size_t op_count(void);
+const Op *op_at(size_t i);              /* sorted by name */
+int op_attr_index(const Op *op, const char *name); /* -1 when there is none */
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unification, and type relations solved by propagation to a fixed point.
+ *
+ * A relation is data: a RelDef with its argument types, attributes and place. It is posted to the
+ * solver, runs once, and runs again only when one of the variables it watches learned something
+ * (the bipartite graph of thesis §3.3: variables hold their watchers, relations their variables). */
+#ifndef TYPES_SOLVER_H
+#define TYPES_SOLVER_H
+
+#include "types/attrs.h"
+#include "types/dim.h"
+#include "types/type.h"
+
+typedef struct Solver Solver;
+
+typedef enum RelStatus {
+    REL_WAIT,  /* not enough known (whatever it could determine has been unified); run me again */
+    REL_DONE,  /* determined; nothing more can come of it */
+    REL_FAIL,  /* cannot hold; a diagnostic was reported */
+} RelStatus;
+
+typedef struct RelDef {
+    const char *name; /* "Broadcast", "Dense"; as it is written in a `where` */
+    RelStatus (*relate)(Solver *s, Relation *r);
+    /* How many arguments; -1 when it varies. The last is the result. */
+    int nargs;
+    bool implicit;    /* left out when a scheme is printed: Num */
+} RelDef;
+
+struct Relation {
+    const RelDef *def;
+    uint32_t nargs;
+    Type **args;
+    const Attrs *attrs;       /* NULL when it has none */
+    const struct Op *op;      /* the operator it checks, or NULL */
+    Span span;                /* the call */
+    const Span *arg_spans;    /* nargs - 1 of them, or NULL */
+    const struct Expr *expr;  /* the call in the core, or NULL */
+    int level;
+    RelStatus status;
+    bool queued;
+    uint32_t runs;            /* for tests: work is linear */
+    void *data;               /* private to the relation */
+};
+
+/* How two sizes not known equal are treated by unification: LANGUAGE §4 "Any" and DESIGN-AD A.2.
+ * A residual check is added to the solver's list and becomes a run-time check. */
+typedef struct Residual {
+    Type *a, *b;       /* dims or shapes that must be equal when running */
+    Span span;
+    const char *what;  /* "axis 1 of argument `weight` of nn.dense" */
+} Residual;
+
+Solver *solver_new(Diags *diags);
+Diags *solver_diags(Solver *s);
+
+/* ---- variables and levels ----------------------------------------------------------------- */
+
+Type *solver_var(Solver *s, Kind kind);                 /* at the current level */
+Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint);
+Type *solver_tensor_var(Solver *s);                     /* Tensor[s, b] of fresh s and b */
+int solver_level(const Solver *s);
+void solver_enter(Solver *s);                           /* into the right side of a let */
+void solver_leave(Solver *s);
+
+/* ---- unification -------------------------------------------------------------------------- */
+
+/* Makes a and b equal. False after a mismatch, of which solver_mismatch tells; nothing is reported:
+ * the caller knows the words. Partial links stay. */
+bool solver_unify(Solver *s, Type *a, Type *b);
+
+/* As solver_unify, but `from` flows to where `to` is expected (sub-shaping): a known size goes into
+ * `?`; `?` into a known size adds a residual check, for tensors and tuples of them only. */
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what);
+
+typedef enum MismatchKind {
+    MISMATCH_HEAD,    /* different kinds of types: a function and a tensor */
+    MISMATCH_DTYPE, MISMATCH_RANK, MISMATCH_DIM /* axis */, MISMATCH_ARITY, MISMATCH_OCCURS,
+    MISMATCH_RIGID,   /* a declared parameter against something else */
+    MISMATCH_KIND,
+} MismatchKind;
+typedef struct Mismatch {
+    MismatchKind kind;
+    Type *a, *b;         /* the innermost pair that differs */
+    int axis;            /* MISMATCH_DIM */
+    const char *path;    /* "0.w", "parameter 2", or "" */
+} Mismatch;
+const Mismatch *solver_mismatch(const Solver *s);
+
+/* ---- relations ---------------------------------------------------------------------------- */
+
+Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                      Span span);
+/* Runs what is queued to a fixed point. False when a relation failed (reported). */
+bool solver_run(Solver *s);
+/* Called by a relation that waits: run me again when one of these learns something. Variables
+ * inside r->args are watched without asking. */
+void solver_watch(Solver *s, Relation *r, Type *t);
+
+/* For relations: report under the operator's name and argument places. The Diag is already
+ * reported; the caller may add facts and labels. */
+Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Unify with a report (R02 or R03 by the mismatch, naming argument `arg`; -1 the result). */
+bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
+/* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */
+bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis);
+
+/* ---- schemes ------------------------------------------------------------------------------ */
+
+/* forall params. type where relations. params are TY_PARAMs. */
+typedef struct Scheme {
+    uint32_t nparams;
+    Type **params;
+    Type *type;
+    uint32_t nrelations;
+    Relation **relations; /* over the params; never run themselves */
+    Type **weak;          /* dtype params that came of weak literals, for defaulting; may be NULL */
+} Scheme;
+
+Scheme *scheme_mono(Type *t);
+/* Everything of the current level or deeper becomes a parameter, unless `mono`. Relations still
+ * waiting whose variables are all generalised go into the scheme; laws simplify them first.
+ * Weak literals not tied to a parameter of a function type are defaulted before (float32/int32). */
+Scheme *scheme_generalise(Solver *s, Type *t, bool mono);
+/* Fresh variables for the parameters, relations posted at span. type_args: explicit arguments
+ * (NULL entries are inferred), or NULL. out_args, when not NULL, gets the nparams instances. */
+Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
+                         uint32_t ntype_args, Type ***out_args);
+void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer);
+
+/* Settles every weak literal variable of the current level or deeper (float32, else int32). */
+void solver_default_weak(Solver *s);
+
+extern const RelDef rel_num, rel_float, rel_int; /* dtype classes: one KIND_DTYPE argument */
+extern const RelDef rel_broadcast;               /* (a, b, c): tensors of one dtype */
+extern const RelDef rel_broadcast_compare;       /* the result is bool */
+extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_grad, rel_deriv;
+
+const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
+void rel_register(const RelDef *def);
+
+#endif

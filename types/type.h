@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types, shapes, dtypes and dims: one representation for all four kinds, so that substitution,
+ * unification, generalisation and printing are each written once.
+ *
+ * Types never change after construction, but for variables, which are linked. They are DAGs: every
+ * traversal is memoised by node. Always look through type_resolve before reading the tag. */
+#ifndef TYPES_TYPE_H
+#define TYPES_TYPE_H
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/symbol.h"
+#include "tensor/dtype.h"
+
+typedef enum Kind { KIND_TYPE, KIND_SHAPE, KIND_DTYPE /* BaseType */, KIND_DIM, KIND_EFFECT } Kind;
+
+typedef enum TypeTag {
+    TY_VAR,     /* to be inferred; any kind */
+    TY_PARAM,   /* rigid: a declared or generalised parameter; any kind */
+    /* KIND_TYPE */
+    TY_TENSOR,  /* shape, dtype */
+    TY_TUPLE,   /* args */
+    TY_FN,      /* args = parameters, result, effect */
+    TY_REF,     /* elem */
+    TY_DATA,    /* decl, args of the kinds of decl's parameters */
+    TY_STRING,
+    TY_DERIV,   /* D(elem) while elem's head is not known; reduced as soon as it is */
+    TY_ERROR,   /* of an expression already reported; unifies with anything */
+    /* KIND_SHAPE */
+    TY_SHAPE,   /* args = dims: a shape of known rank */
+    /* KIND_DTYPE */
+    TY_DTYPE,   /* dtype_value */
+    /* KIND_DIM: a polynomial in normal form over atoms (see dim.h), or an unknown */
+    TY_DIM,     /* dim */
+    TY_ANY,     /* an unknown size, written `?`: equal only to itself (id) */
+    /* KIND_EFFECT */
+    TY_PURE,    /* makes no reference when called */
+    TY_ALLOCATES,
+} TypeTag;
+
+typedef struct Type Type;
+typedef struct TypeDecl TypeDecl;
+typedef struct Dim Dim;
+typedef struct Origin Origin;
+typedef struct Relation Relation;
+
+/* Where a size (or any part of a type) came from, for diagnostics: "784 from this literal". */
+typedef enum OriginKind { ORIGIN_LITERAL, ORIGIN_ARGUMENT, ORIGIN_ANNOTATION, ORIGIN_OPERATOR, ORIGIN_FILE } OriginKind;
+struct Origin {
+    OriginKind kind;
+    Span span;
+    const char *what; /* "`zeros`", "`images`", "digits.csv" */
+};
+
+typedef struct TypeVar {
+    Type *link;           /* what it was found to be, or NULL */
+    uint32_t id;
+    int level;            /* of the `let` nesting that made it; INT_MAX: generalised */
+    const Symbol *hint;   /* a name the user gave, or NULL */
+    Relation **watchers;  /* relations to run again when this variable learns something */
+    uint32_t nwatchers, cap_watchers;
+} TypeVar;
+
+struct Type {
+    TypeTag tag;
+    Kind kind;
+    uint32_t nargs;
+    Type **args;
+    const Origin *origin; /* of a dim or dtype; may be NULL */
+    union {
+        TypeVar var;                                   /* VAR */
+        struct { const Symbol *name; uint32_t id; } param; /* PARAM, ANY (name may be NULL) */
+        struct { Type *shape, *dtype; } tensor;
+        struct { Type *result, *effect; } fn;
+        Type *elem;                                    /* REF, DERIV */
+        TypeDecl *decl;                                /* DATA */
+        DType dtype_value;
+        const Dim *dim;
+    };
+};
+
+/* ---- construction ------------------------------------------------------------------------- */
+
+Type *type_tensor(Type *shape, Type *dtype);
+Type *type_scalar(DType dtype);            /* Tensor[(), dtype] */
+Type *type_tuple(Type **args, uint32_t n); /* n may be 0: () */
+Type *type_unit(void);
+Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect);
+Type *type_ref(Type *elem);
+Type *type_data(TypeDecl *decl, Type **args, uint32_t n);
+Type *type_string(void);
+Type *type_deriv(Type *elem);              /* reduces at once where elem's head is known */
+Type *type_error(void);
+Type *type_shape(Type **dims, uint32_t rank);
+Type *type_dtype(DType t);
+Type *type_dim_int(int64_t n, const Origin *origin);
+Type *type_any(const Origin *origin);      /* a fresh unknown */
+Type *type_param(const Symbol *name, Kind kind);
+Type *type_pure(void);
+Type *type_allocates(void);
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+Type *type_resolve(Type *t);  /* through links (with path compression) */
+bool type_is_scalar(Type *t, DType dtype);
+bool type_is_unit(Type *t);
+/* The dtype when it is known. */
+bool type_get_dtype(Type *t, DType *out);              /* of a TY_TENSOR or of a KIND_DTYPE type */
+bool type_get_int(Type *dim, int64_t *out);            /* a dim that is a known number */
+bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
+bool type_has_vars(Type *t);
+
+/* ---- printing ----------------------------------------------------------------------------- */
+
+/* As LANGUAGE §6: variables as a, b, c … in order of appearance (s a shape, b a dtype, n, m dims).
+ * One TypeNamer over several prints keeps names consistent between them. */
+typedef struct TypeNamer {
+    Map names;       /* Type* -> const Symbol* */
+    Map unknowns;    /* counts of TY_ANY, for `?1` */
+    uint32_t counters[5];
+    bool show_effects; /* :type! */
+} TypeNamer;
+void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
+const char *type_text(Type *t);                        /* collected; cut after 2,000 characters */
+
+/* ---- declarations ------------------------------------------------------------------------- */
+
+typedef struct Ctor {
+    const Symbol *name;
+    TypeDecl *decl;
+    uint32_t tag;              /* position in decl */
+    uint32_t nfields;
+    Type **fields;             /* over decl->params */
+    const Symbol **field_names; /* or NULL */
+    Span span;
+} Ctor;
+
+struct TypeDecl {
+    const Symbol *name;
+    uint32_t version;          /* 0, or n: printed T#n once redefined at the prompt */
+    uint32_t nparams;
+    Type **params;             /* TY_PARAMs with their kinds */
+    Type **exists;             /* dims each value has for itself (LANGUAGE §2): TY_PARAMs */
+    uint32_t nexists;
+    uint32_t nctors;
+    Ctor **ctors;
+    bool is_extern;
+    bool superseded;
+    Span span;
+    const char *doc;
+};
+
+#endif
