@@ -106,6 +106,36 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
 /* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */
 bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis);
 
+/* ---- what inference and the relations agree on --------------------------------------------- */
+
+/* The dtype of an unsuffixed literal: a KIND_DTYPE variable at the current level with Float (float
+ * text) or Num posted on it, marked weak: solver_default_weak settles it where nothing else did. */
+Type *solver_weak_dtype(Solver *s, bool is_float, Span span);
+
+/* Residual checks so far, in order of discovery. */
+size_t solver_nresiduals(const Solver *s);
+const Residual *solver_residual_at(const Solver *s, size_t i);
+
+/* solver_post only queues (solver_run runs), so the caller may still set r->op, r->expr,
+ * r->arg_spans and r->data. Arguments and data of the built-in relations:
+ *   Num(b) Float(b) Int(b)
+ *   Broadcast(a, b, c)      op: the operator; c has the dtype of a and b (compare: bool)
+ *   Field(a, c)             data: the const Symbol * of the field; printed Field(a, w, c)
+ *   Proj(a, c)              data: (void *)(intptr_t)index; printed Proj(a, 0, c)
+ *   Index(a, c)             data: const IndexSpec *
+ *   Bang(a, c)              a is ref(c), or a and c are rank-0 bool
+ *   Eq(a, b, c)
+ *   Grad(f, g), Vjp(f, g), Jvp(f, g)
+ * Effects never make unification fail: pure against allocates gives true; two variables are
+ * linked. Inference gives every arrow it makes an effect variable (TY_PURE or TY_ALLOCATES only
+ * where that is certain). */
+typedef struct IndexSpec {
+    const char *spec;            /* as core.h describes it */
+    uint32_t n;                  /* integers given, in order */
+    const int64_t *const *known; /* n of them: the constant, or NULL */
+} IndexSpec;
+extern const RelDef rel_vjp, rel_jvp;
+
 /* ---- schemes ------------------------------------------------------------------------------ */
 
 /* forall params. type where relations. params are TY_PARAMs. */
