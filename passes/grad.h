@@ -19,7 +19,16 @@
  * the calling code's path asks for (Fn.path, one letter a transformation, `r` or `f`, in the order
  * of application). Nested derivatives: the inner grad's body is ordinary Relay, which the outer T
  * transforms like any other, D parameters and all. No tags are confused: a dual knows the level of
- * its grad, and ad.primal(D, ·) opens those of D's level only. */
+ * its grad, and ad.primal(D, ·) opens those of D's level only.
+ *
+ * The path a call asks of its callee is: the letter of `mode` if the call has one (a template's call
+ * of the function it differentiates), then the calling code's path without its first `drop` letters.
+ * A program's own calls have drop 0. Code that the j-th transformation of a path emits (it computes
+ * cotangents, in the world outside that derivative) calls with drop j. A function that a
+ * transformation emits as a whole (a backpropagator) is a base of its own, with path "".
+ *
+ * A twin captures the variables of its base in the order of its base (expr_free_vars of the base),
+ * so retargeting a closure changes its code only. */
 #ifndef PASSES_GRAD_H
 #define PASSES_GRAD_H
 

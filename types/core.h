@@ -142,6 +142,8 @@ struct Expr {
     bool is_float;   /* LIT: written as a float */
     bool tail_hidden;
     uint8_t mode;    /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
+    uint8_t drop;    /* CALL: how many leading letters of the calling code's path the callee's path
+                        leaves out (Note [Twins] in passes/grad.h) */
     Span span;
     Type *type;
     union {
