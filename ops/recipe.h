@@ -17,6 +17,7 @@
 #ifndef OPS_RECIPE_H
 #define OPS_RECIPE_H
 
+#include "base/str.h"
 #include "tensor/tensor.h"
 
 enum { RECIPE_MAX_AXES = 16, RECIPE_MAX_OPERANDS = 32, RECIPE_MAX_PARAMS = 32 };
@@ -130,7 +131,7 @@ typedef int32_t (*KernelFn)(const KernelArgs *args);
 /* Structural: the cache key of a recipe (not of its sizes). */
 uint64_t recipe_hash(const Recipe *r);
 bool recipe_equal(const Recipe *a, const Recipe *b);
-void recipe_print(struct Str *out, const Recipe *r); /* readable, for tests and `:llvm` */
+void recipe_print(Str *out, const Recipe *r); /* readable, for tests and `:llvm` */
 
 /* Evaluates a launch plainly. Returns a kernel status. */
 int32_t recipe_run(const Recipe *r, const KernelArgs *args);
