@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries in insertion order plus an open-addressed index of positions (as Python's dict). A
+ * removed entry keeps its index slot until the next rehash, which drops it. */
+#include "base/map.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static size_t index_size(const Map *m) { return m->cap * 2; } /* a power of two */
+
+static size_t slot_of(const Map *m, const void *key) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;
+    return (size_t)(h ^ h >> 32) & (index_size(m) - 1);
+}
+
+static MapEntry *find(const Map *m, const void *key) {
+    if (!m->cap || !key)
+        return NULL;
+    size_t mask = index_size(m) - 1;
+    for (size_t i = slot_of(m, key);; i = (i + 1) & mask) {
+        uint32_t at = m->index[i];
+        if (at == 0)
+            return NULL;
+        if (m->entries[at - 1].key == key)
+            return &m->entries[at - 1];
+    }
+}
+
+static void insert_index(Map *m, const void *key, size_t position) {
+    size_t mask = index_size(m) - 1, i = slot_of(m, key);
+    while (m->index[i])
+        i = (i + 1) & mask;
+    m->index[i] = (uint32_t)position + 1;
+}
+
+static void rehash(Map *m) {
+    MapEntry *old = m->entries;
+    size_t old_used = m->used, cap = 8;
+    while (cap < m->len * 2)
+        cap *= 2;
+    m->cap = cap;
+    m->used = 0;
+    m->entries = mem_new_n(MapEntry, cap);
+    m->index = mem_bytes(sizeof(uint32_t) * index_size(m));
+    memset(m->index, 0, sizeof(uint32_t) * index_size(m));
+    for (size_t i = 0; i < old_used; i++)
+        if (old[i].key) {
+            insert_index(m, old[i].key, m->used);
+            m->entries[m->used++] = old[i];
+        }
+}
+
+void *map_find(const Map *m, const void *key) {
+    MapEntry *e = find(m, key);
+    return e ? e->value : NULL;
+}
+
+bool map_has(const Map *m, const void *key) { return find(m, key) != NULL; }
+
+void map_set(Map *m, const void *key, void *value) {
+    MapEntry *e = find(m, key);
+    if (e) {
+        e->value = value;
+        return;
+    }
+    if (m->used == m->cap)
+        rehash(m);
+    insert_index(m, key, m->used);
+    m->entries[m->used++] = (MapEntry){key, value};
+    m->len++;
+}
+
+bool map_remove(Map *m, const void *key) {
+    MapEntry *e = find(m, key);
+    if (!e)
+        return false;
+    *e = (MapEntry){NULL, NULL};
+    m->len--;
+    return true;
+}
+
+void map_clear(Map *m) { *m = (Map){0}; }
+
+bool map_next(const Map *m, size_t *i, const void **key, void **value) {
+    while (*i < m->used) {
+        MapEntry *e = &m->entries[(*i)++];
+        if (e->key) {
+            *key = e->key;
+            *value = e->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* FNV-1a over eight bytes at a time, with a final mix (MurmurHash3's). */
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed) {
+    const unsigned char *b = p;
+    uint64_t h = seed ^ 0xCBF29CE484222325u ^ n * 0x9E3779B97F4A7C15u;
+    for (; n >= 8; n -= 8, b += 8) {
+        uint64_t w;
+        memcpy(&w, b, 8);
+        h = (h ^ w) * 0x100000001B3u;
+        h ^= h >> 29;
+    }
+    for (; n; n--, b++)
+        h = (h ^ *b) * 0x100000001B3u;
+    h ^= h >> 33;
+    h *= 0xFF51AFD7ED558CCDu;
+    h ^= h >> 33;
+    h *= 0xC4CEB9FE1A85EC53u;
+    return h ^ h >> 33;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hash map from pointer identity (a Symbol, an Expr, an Op) to pointer. Open addressing,
+ * collected. A zeroed Map is an empty map. Iteration order is insertion order. */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct MapEntry {
+    const void *key; /* NULL once deleted */
+    void *value;
+} MapEntry;
+
+typedef struct Map {
+    MapEntry *entries; /* in insertion order, deleted ones with key NULL */
+    uint32_t *index;   /* open-addressed positions into entries, +1 */
+    size_t len, used, cap;
+} Map;
+
+void *map_find(const Map *m, const void *key);      /* NULL when absent */
+bool map_has(const Map *m, const void *key);
+void map_set(Map *m, const void *key, void *value); /* key must not be NULL */
+bool map_remove(Map *m, const void *key);
+void map_clear(Map *m);
+
+/* for (size_t i = 0; map_next(m, &i, &key, &value);) */
+bool map_next(const Map *m, size_t *i, const void **key, void **value);
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);
+
+#endif

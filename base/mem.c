@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boehm's collector behind base/mem.h.
+ *
+ * Note [Stacks]. The collector scans the stack from the stack pointer to the "bottom" it was told.
+ * mem_call_on_stack moves execution to a region of its own, announces that region's end as the
+ * bottom, and puts the part of the stack it left on a list of suspended ranges, which are pushed
+ * with the other roots. The switch is a few instructions, not swapcontext: that one saves the
+ * signal mask by a system call, and AddressSanitizer complains about it.
+ *
+ * Note [Static roots]. Only the program's own data is scanned. Shared libraries (LLVM, BLAS,
+ * libedit) keep no collected pointer in their data, and leaving them out makes a collection three
+ * times shorter. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "base/mem.h"
+
+#define GC_THREADS
+#define GC_NO_THREAD_REDIRECTS
+#include <gc/gc.h>
+#include <gc/gc_mark.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define RLY_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RLY_ASAN 1
+#endif
+#endif
+#ifdef RLY_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+enum { RESERVE = 16 << 20, MAX_ROOT_CALLBACKS = 16, PIN_BUCKETS = 1024 };
+
+typedef struct RootsCallback {
+    MemRootsFn fn;
+    void *ctx;
+} RootsCallback;
+
+typedef struct Pin {
+    void *p;
+    size_t count;
+    struct Pin *next;
+} Pin;
+
+/* A stack that waits for a call on another stack to return. */
+typedef struct Suspended {
+    char *sp, *bottom;
+    struct Suspended *next;
+} Suspended;
+
+static RootsCallback roots_callbacks[MAX_ROOT_CALLBACKS];
+static size_t nroots_callbacks;
+static void (*old_push_other_roots)(void);
+static Suspended *suspended;
+static Pin *pins[PIN_BUCKETS];
+static void (*oom_handler)(size_t wanted);
+static size_t heap_limit;
+static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
+
+static void push_other_roots(void) {
+    if (old_push_other_roots)
+        old_push_other_roots();
+    for (Suspended *s = suspended; s; s = s->next)
+        GC_push_all_eager(s->sp, s->bottom);
+    for (size_t i = 0; i < nroots_callbacks; i++)
+        roots_callbacks[i].fn(roots_callbacks[i].ctx);
+}
+
+/* See Note [Static roots]. */
+static int has_static_roots(const char *name, void *start, size_t size) {
+    (void)start;
+    (void)size;
+    return name == NULL || name[0] == '\0';
+}
+
+/* The handler gets a reserve to report from; mem_collect takes what is left of it back. */
+static void *out_of_memory(size_t wanted) {
+    if (heap_limit)
+        GC_set_max_heap_size(heap_limit + RESERVE);
+    if (oom_handler)
+        oom_handler(wanted);
+    fprintf(stderr, "relay: out of memory (%zu bytes wanted)\n", wanted);
+    exit(1);
+}
+
+void mem_init(void) {
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    GC_set_all_interior_pointers(1);
+    GC_set_finalize_on_demand(1);
+    GC_set_warn_proc(GC_ignore_warn_proc);
+    GC_set_markers_count(1); /* a collection is short; helper threads cost more than they give */
+    GC_INIT();
+    GC_register_has_static_roots_callback(has_static_roots);
+    old_push_other_roots = GC_get_push_other_roots();
+    GC_set_push_other_roots(push_other_roots);
+    GC_set_oom_fn(out_of_memory);
+}
+
+/* --enable-gc-stress: collect at every RLY_GC_STRESS'th allocation. */
+static inline void stress(void) {
+#ifdef RLY_GC_STRESS
+    static unsigned count;
+    if (++count % RLY_GC_STRESS == 0)
+        GC_gcollect();
+#endif
+}
+
+void *mem_alloc(size_t bytes) {
+    stress();
+    return GC_MALLOC(bytes ? bytes : 1);
+}
+
+void *mem_bytes(size_t bytes) {
+    stress();
+    return GC_MALLOC_ATOMIC(bytes ? bytes : 1);
+}
+
+void *mem_realloc(void *p, size_t bytes) {
+    stress();
+    return GC_REALLOC(p, bytes ? bytes : 1);
+}
+
+char *mem_strndup(const char *s, size_t n) {
+    char *copy = mem_bytes(n + 1);
+    if (n)
+        memcpy(copy, s, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *mem_strdup(const char *s) { return mem_strndup(s, strlen(s)); }
+
+static Pin **pin_find(void *p) {
+    Pin **at = &pins[((uintptr_t)p >> 4) * 0x9E3779B97F4A7C15u >> 54];
+    while (*at && (*at)->p != p)
+        at = &(*at)->next;
+    return at;
+}
+
+void mem_pin(void *p) {
+    Pin **at = pin_find(p);
+    if (!*at) {
+        *at = mem_new(Pin);
+        (*at)->p = p;
+    }
+    (*at)->count++;
+}
+
+void mem_unpin(void *p) {
+    Pin **at = pin_find(p);
+    if (*at && --(*at)->count == 0)
+        *at = (*at)->next;
+}
+
+void mem_on_unreachable(void *p, void (*fn)(void *p, void *arg), void *arg) {
+    GC_register_finalizer_no_order(p, fn, arg, NULL, NULL);
+}
+
+void mem_run_finalizers(void) {
+    if (GC_should_invoke_finalizers())
+        GC_invoke_finalizers();
+}
+
+void mem_collect(void) {
+    GC_gcollect();
+    if (heap_limit)
+        GC_set_max_heap_size(heap_limit);
+}
+
+void mem_add_roots_callback(MemRootsFn fn, void *ctx) {
+    if (nroots_callbacks == MAX_ROOT_CALLBACKS) {
+        fprintf(stderr, "relay: too many root callbacks\n");
+        abort();
+    }
+    roots_callbacks[nroots_callbacks++] = (RootsCallback){fn, ctx};
+}
+
+void mem_remove_roots_callback(MemRootsFn fn, void *ctx) {
+    for (size_t i = 0; i < nroots_callbacks; i++)
+        if (roots_callbacks[i].fn == fn && roots_callbacks[i].ctx == ctx) {
+            roots_callbacks[i] = roots_callbacks[--nroots_callbacks];
+            return;
+        }
+}
+
+void mem_push_range(void *begin, void *end) {
+    if (begin < end)
+        GC_push_all(begin, end);
+}
+
+/* --- other stacks: see Note [Stacks] --- */
+
+typedef struct StackCall {
+    void (*fn)(void *arg);
+    void *arg;
+    char *low; /* of the new stack */
+    size_t bytes;
+#ifdef RLY_ASAN
+    const void *old_low;
+    size_t old_bytes;
+#endif
+} StackCall;
+
+static void run_stack_call(StackCall *call) {
+#ifdef RLY_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &call->old_low, &call->old_bytes);
+#endif
+    call->fn(call->arg);
+#ifdef RLY_ASAN
+    __sanitizer_start_switch_fiber(NULL, call->old_low, call->old_bytes);
+#endif
+}
+
+#if defined(__x86_64__)
+static void switch_and_run(StackCall *call, char *top) {
+    void *arg = call;
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "movq %[top], %%rsp\n\t"
+                     "callq *%[fn]\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "+D"(arg)
+                     : [top] "r"(top), [fn] "r"(run_stack_call)
+                     : "rbx", "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1",
+                       "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
+}
+#elif defined(__aarch64__)
+static void switch_and_run(StackCall *call, char *top) {
+    register void *x0 __asm__("x0") = call;
+    register void *x9 __asm__("x9") = (void *)top;
+    register void (*x10)(StackCall *) __asm__("x10") = run_stack_call;
+    __asm__ volatile("mov x19, sp\n\tmov sp, x9\n\tblr x10\n\tmov sp, x19"
+                     : "+r"(x0), "+r"(x9), "+r"(x10)
+                     :
+                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x11", "x12", "x13", "x14",
+                       "x15", "x16", "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5",
+                       "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
+                       "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+}
+#else
+#include <ucontext.h>
+static void ucontext_entry(unsigned hi, unsigned lo) {
+    run_stack_call((StackCall *)(((uintptr_t)hi << 16 << 16) | lo));
+}
+static void switch_and_run(StackCall *call, char *top) {
+    (void)top;
+    ucontext_t here, there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = call->low;
+    there.uc_stack.ss_size = call->bytes;
+    there.uc_link = &here;
+    makecontext(&there, (void (*)(void))ucontext_entry, 2, (unsigned)((uintptr_t)call >> 16 >> 16),
+                (unsigned)(uintptr_t)call);
+    swapcontext(&here, &there);
+}
+#endif
+
+/* Below everything in the caller's frame. */
+static __attribute__((noinline)) char *stack_position(void) {
+    char *p = __builtin_frame_address(0);
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
+static void *set_bottom(void *sb) {
+    GC_set_stackbottom(NULL, sb);
+    return NULL;
+}
+
+static void find_stack(void) {
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0, guard = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, &low, &size);
+        pthread_attr_getguardsize(&attr, &guard);
+        pthread_attr_destroy(&attr);
+        stack_low = (char *)low + guard;
+    } else {
+        stack_low = stack_position() - (1 << 20);
+    }
+}
+
+void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg) {
+    mem_init();
+    if (!stack_low)
+        find_stack();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    bytes = (bytes + page - 1) / page * page;
+    char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        out_of_memory(bytes);
+    mprotect(base, page, PROT_NONE);
+
+    struct GC_stack_base old, new;
+    memset(&old, 0, sizeof old);
+    memset(&new, 0, sizeof new);
+    GC_get_my_stackbottom(&old);
+    StackCall call = {.fn = fn, .arg = arg, .low = base + page, .bytes = bytes};
+    char *top = call.low + bytes;
+    char *saved_low = stack_low;
+    Suspended here = {stack_position(), old.mem_base, suspended};
+    new.mem_base = top;
+    suspended = &here;
+    stack_low = call.low;
+    GC_call_with_alloc_lock(set_bottom, &new);
+#ifdef RLY_ASAN
+    void *fake = NULL;
+    __sanitizer_start_switch_fiber(&fake, call.low, bytes);
+#endif
+    switch_and_run(&call, top);
+#ifdef RLY_ASAN
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+#endif
+    GC_call_with_alloc_lock(set_bottom, &old);
+    stack_low = saved_low;
+    suspended = here.next;
+    munmap(base, bytes + page);
+}
+
+size_t mem_stack_left(void) {
+    if (!stack_low)
+        find_stack();
+    char *here = __builtin_frame_address(0);
+    return here > stack_low ? (size_t)(here - stack_low) : 0;
+}
+
+/* --- limits --- */
+
+size_t mem_heap_bytes(void) { return GC_get_heap_size() - GC_get_free_bytes(); }
+
+static size_t read_limit(const char *path) {
+    FILE *f = fopen(path, "r");
+    unsigned long long value = 0;
+    if (!f)
+        return 0;
+    if (fscanf(f, "%llu", &value) != 1)
+        value = 0;
+    fclose(f);
+    return (size_t)value;
+}
+
+/* The smallest limit on the way from this process's control group to the root; 0: none. */
+static size_t control_group_limit(void) {
+    size_t limit = read_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"); /* version 1 */
+    FILE *f = fopen("/proc/self/cgroup", "r");
+    if (!f)
+        return limit;
+    char line[1024], path[1200];
+    while (fgets(line, sizeof line, f)) {
+        if (strncmp(line, "0::/", 4) != 0)
+            continue;
+        char *dir = line + 3;
+        dir[strcspn(dir, "\n")] = '\0';
+        for (;;) {
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", dir);
+            size_t here = read_limit(path);
+            if (here && (!limit || here < limit))
+                limit = here;
+            char *slash = strrchr(dir, '/');
+            if (!slash || dir[0] == '\0')
+                break;
+            *slash = '\0';
+        }
+    }
+    fclose(f);
+    return limit;
+}
+
+size_t mem_default_limit(void) {
+    size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    size_t group = control_group_limit();
+    if (group && group < ram)
+        ram = group;
+    return ram / 10 * 7;
+}
+
+void mem_set_heap_limit(size_t bytes) {
+    heap_limit = bytes;
+    GC_set_max_heap_size(bytes);
+}
+
+void mem_set_oom_handler(void (*fn)(size_t wanted)) { oom_handler = fn; }
+
+_Noreturn void mem_out_of_memory(size_t wanted) {
+    out_of_memory(wanted);
+    abort();
+}

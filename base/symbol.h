@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interned names: two equal texts are one pointer, for the life of the process. */
+#ifndef BASE_SYMBOL_H
+#define BASE_SYMBOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Symbol {
+    uint32_t hash, len;
+    const char *text; /* NUL-terminated */
+} Symbol;
+
+const Symbol *sym_intern(const char *text);
+const Symbol *sym_intern_n(const char *text, size_t len);
+
+/* The candidate nearest to `name` by edit distance, or NULL if none is near enough to suggest. */
+const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidates, size_t n);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of the derivative transformation: the walk over all forms (twin.c), what
+ * becomes of an operator in reverse (grad.c) and in forward mode (jvp.c), the functions that start
+ * a derivative (template.c). */
+#ifndef PASSES_GRAD_INTERNAL_H
+#define PASSES_GRAD_INTERNAL_H
+
+#include "passes/build.h"
+#include "passes/grad.h"
+#include "types/op.h"
+
+/* One application of the transformation to one function. */
+typedef struct Twin {
+    PassCtx *ctx;
+    AdMode mode;
+    Expr *tape;      /* the variable of the tape (reverse) or level (forward) */
+    unsigned drop;   /* for calls that the transformation itself emits */
+    Map done;        /* Expr -> its transform */
+    bool failed;
+} Twin;
+
+Expr *twin_expr(Twin *t, Expr *e);
+
+/* Operator calls: args are transformed already. */
+Expr *grad_op_call(Twin *t, Expr *call, Expr **args);
+Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
+
+/* What is made once a session. */
+typedef struct GradState {
+    Expr *accumulate;            /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    Map templates[GRAD_JVP + 1]; /* number of parameters + 1 -> EXPR_FN */
+} GradState;
+GradState *grad_state(PassCtx *ctx);
+/* A reference to the global function that adds a cotangent into the cells of a lifted value. */
+Expr *grad_accumulate(PassCtx *ctx);
+
+/* The rule of an operator call as a block: parameters bound to primals, result and cotangent (or
+ * tangents), then the rule's value. */
+Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n);
+
+/* Whether a value of this type can hold a float: true also where the type is open. */
+bool type_may_hold_float(Type *t);
+
+bool expr_is_unit(const Expr *e);
+
+#endif

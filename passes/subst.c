@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Substitution under fresh binders.
+ *
+ * Every bound variable gets a copy, so the result can stand inside the code it came from (the rule
+ * of `multiply` is expanded inside the transform of a rule that multiplies) without capture. Shared
+ * nodes stay shared: a node is copied once. let chains are walked in a loop. */
+#include "passes/subst.h"
+
+#include <string.h>
+
+#include "types/op.h"
+
+static Var *fresh_var(Subst *s, Var *v)
+{
+    Var *copy = var_new(v->name, v->type, v->span);
+    copy->scheme = v->scheme;
+    map_set(&s->vars, v, expr_var(copy, v->span));
+    return copy;
+}
+
+static Pattern *copy_pattern(Subst *s, Pattern *p)
+{
+    Pattern *copy = mem_new(Pattern);
+    *copy = *p;
+    if (p->kind == PAT_VAR)
+        copy->var = fresh_var(s, p->var);
+    if (p->nargs) {
+        copy->args = mem_new_n(Pattern *, p->nargs);
+        for (uint32_t i = 0; i < p->nargs; i++)
+            copy->args[i] = copy_pattern(s, p->args[i]);
+    }
+    return copy;
+}
+
+/* The constant an attribute stands for in an expression of a rule. */
+static Expr *attr_expr(const AttrValue *v, Span span)
+{
+    switch (v->kind) {
+    case ATTR_NONE: return expr_unit(span);
+    case ATTR_INT: return expr_int(v->i, DT_I32, span);
+    case ATTR_BOOL: return expr_bool(v->i != 0, span);
+    case ATTR_FLOAT: return expr_float(v->f, DT_F32, span);
+    case ATTR_STRING: {
+        Expr *e = expr_new(EXPR_STRING, type_string(), span);
+        e->text = v->text;
+        e->text_len = strlen(v->text);
+        return e;
+    }
+    case ATTR_LIST: {
+        Expr **items = mem_new_n(Expr *, v->list.n);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = attr_expr(&v->list.items[i], span);
+        return expr_tuple(items, v->list.n, span);
+    }
+    case ATTR_DTYPE:
+    case ATTR_DIM:
+    case ATTR_REF: break;
+    }
+    BUG("an attribute that is no constant stands in an expression of a derivative rule");
+}
+
+static bool is_attr_use(const Expr *e)
+{
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN && e->nargs == 1 &&
+           e->args[0]->kind == EXPR_STRING && strcmp(e->a->symbol->text, "ad.attr") == 0;
+}
+
+static Expr *copy_one(Subst *s, Expr *e);
+
+static Expr **copy_args(Subst *s, Expr **args, uint32_t n)
+{
+    Expr **copy = mem_new_n(Expr *, n ? n : 1);
+    for (uint32_t i = 0; i < n; i++)
+        copy[i] = expr_substitute(s, args[i]);
+    return copy;
+}
+
+static Expr *copy_fn(Subst *s, Expr *e)
+{
+    Expr *copy = expr_copy(e);
+    copy->fn = mem_new(Fn);
+    *copy->fn = *e->fn;
+    for (int m = 0; m < AD_MODES; m++)
+        copy->fn->twins[m] = NULL;
+    copy->fn->base = NULL;
+    copy->fn->path = NULL;
+    copy->fn->code = NULL;
+    copy->fn->params = mem_new_n(Var *, e->fn->nparams ? e->fn->nparams : 1);
+    for (uint32_t i = 0; i < e->fn->nparams; i++)
+        copy->fn->params[i] = fresh_var(s, e->fn->params[i]);
+    copy->fn->body = expr_substitute(s, e->fn->body);
+    return copy;
+}
+
+static Expr *copy_match(Subst *s, Expr *e)
+{
+    Expr *copy = expr_copy(e);
+    copy->a = expr_substitute(s, e->a);
+    copy->arms = mem_new_n(Arm, e->narms ? e->narms : 1);
+    for (uint32_t i = 0; i < e->narms; i++) {
+        copy->arms[i].pattern = copy_pattern(s, e->arms[i].pattern);
+        copy->arms[i].guard = e->arms[i].guard ? expr_substitute(s, e->arms[i].guard) : NULL;
+        copy->arms[i].body = expr_substitute(s, e->arms[i].body);
+    }
+    return copy;
+}
+
+/* A chain of lets, built back to front. */
+static Expr *copy_chain(Subst *s, Expr *e)
+{
+    VEC(Expr *) links = {0};
+    for (; e->kind == EXPR_LET; e = e->body) {
+        Expr *copy = expr_copy(e);
+        if (e->var && e->rec)
+            copy->var = fresh_var(s, e->var);
+        copy->a = expr_substitute(s, e->a);
+        if (e->var && !e->rec)
+            copy->var = fresh_var(s, e->var);
+        vec_push(&links, copy);
+    }
+    Expr *result = expr_substitute(s, e);
+    for (size_t i = links.len; i-- > 0;) {
+        links.data[i]->body = result;
+        result = links.data[i];
+    }
+    return result;
+}
+
+static Expr *copy_one(Subst *s, Expr *e)
+{
+    if (is_attr_use(e) && s->attrs) {
+        int i = op_attr_index(s->attrs->op, e->args[0]->text);
+        if (i >= 0)
+            return attr_expr(&s->attrs->values[i], e->span);
+    }
+    if (e->kind == EXPR_VAR) {
+        Expr *stands = map_find(&s->vars, e->var);
+        return stands ? stands : e;
+    }
+    if (e->kind == EXPR_LET)
+        return copy_chain(s, e);
+    if (e->kind == EXPR_FN)
+        return copy_fn(s, e);
+    if (e->kind == EXPR_MATCH)
+        return copy_match(s, e);
+    Expr *copy = expr_copy(e);
+    if (e->a)
+        copy->a = expr_substitute(s, e->a);
+    if (e->nargs)
+        copy->args = copy_args(s, e->args, e->nargs);
+    if (e->b)
+        copy->b = expr_substitute(s, e->b);
+    if (e->c)
+        copy->c = expr_substitute(s, e->c);
+    if (e->like)
+        copy->like = expr_substitute(s, e->like);
+    if (e->nchecks) {
+        copy->checks = mem_new_n(Check, e->nchecks);
+        for (uint32_t i = 0; i < e->nchecks; i++) {
+            copy->checks[i] = e->checks[i];
+            copy->checks[i].found = expr_substitute(s, e->checks[i].found);
+            copy->checks[i].expected = expr_substitute(s, e->checks[i].expected);
+        }
+    }
+    if (e->attrs && s->attrs && attrs_have_refs(e->attrs))
+        copy->attrs = attrs_substitute(e->attrs, s->attrs);
+    return copy;
+}
+
+Expr *expr_substitute(Subst *s, Expr *e)
+{
+    Expr *known = map_find(&s->copied, e);
+    if (known)
+        return known;
+    Expr *copy = copy_one(s, e);
+    map_set(&s->copied, e, copy);
+    return copy;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of core expressions with fresh binders, variables replaced, and the attributes of a
+ * derivative rule settled. */
+#ifndef PASSES_SUBST_H
+#define PASSES_SUBST_H
+
+#include "types/core.h"
+
+typedef struct Subst {
+    Map vars;            /* Var -> Expr that stands for it */
+    Map copied;          /* Expr -> its copy: sharing survives */
+    const Attrs *attrs;  /* of the call a rule is expanded for, or NULL */
+} Subst;
+
+/* A copy of e: bound variables are fresh, free ones replaced as `s->vars` says. */
+Expr *expr_substitute(Subst *s, Expr *e);
+
+#endif

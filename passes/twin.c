@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk of the derivative transformation over all forms of the core. Note [Twins] in grad.h
+ * states it; thesis figure 4.1 is its source, with activity decided by the values (a float that
+ * depends on no parameter of the running grad stays plain). */
+#include <string.h>
+
+#include "passes/grad_internal.h"
+
+static Expr **twin_args(Twin *t, Expr **args, uint32_t n)
+{
+    Expr **out = mem_new_n(Expr *, n ? n : 1);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = twin_expr(t, args[i]);
+    return out;
+}
+
+/* The D of this transformation goes before the arguments that are there. */
+static Expr **with_tape(Twin *t, Expr **args, uint32_t n)
+{
+    Expr **out = mem_new_n(Expr *, n + 1);
+    out[0] = t->tape;
+    for (uint32_t i = 0; i < n; i++)
+        out[i + 1] = args[i];
+    return out;
+}
+
+static Expr *twin_op(Twin *t, Expr *call, Expr **args)
+{
+    switch (t->mode) {
+    case AD_REVERSE: return grad_op_call(t, call, args);
+    case AD_FORWARD: return jvp_op_call(t, call, args);
+    case AD_MODES: break;
+    }
+    BUG("no such mode of differentiation");
+}
+
+static Expr *twin_call(Twin *t, Expr *e)
+{
+    Expr *callee = e->a;
+    Expr *copy = expr_copy(e);
+    switch (callee->kind) {
+    case EXPR_OP: return twin_op(t, e, twin_args(t, e->args, e->nargs));
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+        copy->args = twin_args(t, e->args, e->nargs);
+        return copy;
+    case EXPR_GLOBAL:
+        if (callee->global->kind == GLOBAL_BUILTIN) {
+            copy->args = twin_args(t, e->args, e->nargs);
+            return copy;
+        }
+        break;
+    default: /* any other callee is a function value */
+        break;
+    }
+    copy->a = twin_expr(t, callee);
+    copy->args = with_tape(t, twin_args(t, e->args, e->nargs), e->nargs);
+    copy->nargs = e->nargs + 1;
+    return copy;
+}
+
+/* [a, b]: the operator `stack` over the tuple of its elements. */
+static Expr *twin_tensor(Twin *t, Expr *e)
+{
+    const Op *stack = op_get("stack");
+    Expr *tuple = expr_tuple(e->args, e->nargs, e->span);
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = tuple;
+    Expr *call = expr_call_op(stack, args, 1, attrs_defaults(stack), e->type, e->span);
+    return twin_expr(t, call);
+}
+
+/* a[i] where a's type is open: the operator on tensors, a projection on tuples. */
+static Expr *twin_index(Twin *t, Expr *e)
+{
+    Build b = {e->span};
+    Block block = {.b = &b};
+    Expr *base = block_atom(&block, "a", twin_expr(t, e->a));
+    Expr **args = mem_new_n(Expr *, e->nargs + 1);
+    args[0] = base;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        args[i + 1] = block_atom(&block, "i", twin_expr(t, e->args[i]));
+    const Op *index = op_get("index");
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = *e->attrs;
+    attrs->op = index;
+    Expr *call = expr_call_op(index, args, e->nargs + 1, attrs, e->type, e->span);
+    Expr *project = expr_copy(e);
+    project->a = base;
+    project->args = args + 1;
+    Expr *is_tensor = b_builtin(&b, "ad.is_tensor", base, NULL);
+    return block_end(&block, b_if(&b, is_tensor, twin_op(t, call, args), project));
+}
+
+static Expr *twin_match(Twin *t, Expr *e)
+{
+    Expr *copy = expr_copy(e);
+    copy->a = twin_expr(t, e->a);
+    copy->arms = mem_new_n(Arm, e->narms ? e->narms : 1);
+    for (uint32_t i = 0; i < e->narms; i++) {
+        copy->arms[i].pattern = e->arms[i].pattern;
+        copy->arms[i].guard = e->arms[i].guard ? twin_expr(t, e->arms[i].guard) : NULL;
+        copy->arms[i].body = twin_expr(t, e->arms[i].body);
+    }
+    return copy;
+}
+
+static Expr *twin_chain(Twin *t, Expr *e)
+{
+    Build b = {e->span};
+    Block block = {.b = &b};
+    for (; e->kind == EXPR_LET; e = e->body)
+        block_bind(&block, e, twin_expr(t, e->a));
+    return block_end(&block, twin_expr(t, e));
+}
+
+static Expr *twin_children(Twin *t, Expr *e)
+{
+    Expr *copy = expr_copy(e);
+    copy->a = e->a ? twin_expr(t, e->a) : NULL;
+    copy->b = e->b ? twin_expr(t, e->b) : NULL;
+    copy->c = e->c ? twin_expr(t, e->c) : NULL;
+    copy->args = twin_args(t, e->args, e->nargs);
+    return copy;
+}
+
+static Expr *twin_form(Twin *t, Expr *e)
+{
+    switch (e->kind) {
+    case EXPR_LIT:
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_ZERO:
+    case EXPR_ERROR: return e;
+    case EXPR_CALL: return twin_call(t, e);
+    case EXPR_FN: {
+        Expr *twin = grad_twin(t->ctx, e, t->mode);
+        t->failed |= !twin;
+        return twin ? twin : e;
+    }
+    case EXPR_LET: return twin_chain(t, e);
+    case EXPR_MATCH: return twin_match(t, e);
+    case EXPR_TENSOR: return twin_tensor(t, e);
+    case EXPR_INDEX: return twin_index(t, e);
+    case EXPR_IF:
+    case EXPR_TUPLE:
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_WRITE:
+    case EXPR_BANG:
+    case EXPR_EQUAL:
+    case EXPR_DIM_OF:
+    case EXPR_CHECK:
+    case EXPR_GRAD: return twin_children(t, e);
+    }
+    BUG("no such form of expression: %d", (int)e->kind);
+}
+
+Expr *twin_expr(Twin *t, Expr *e)
+{
+    Expr *known = map_find(&t->done, e);
+    if (known)
+        return known;
+    Expr *result = twin_form(t, e);
+    map_set(&t->done, e, result);
+    return result;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static const char mode_letter[AD_MODES] = {[AD_REVERSE] = 'r', [AD_FORWARD] = 'f'};
+
+static const char *fn_path(const Expr *fn)
+{
+    return fn->fn->path ? fn->fn->path->text : "";
+}
+
+Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode)
+{
+    if (fn->fn->twins[mode])
+        return fn->fn->twins[mode];
+    const char *path = fn_path(fn);
+    size_t depth = strlen(path);
+    Build b = {fn->span};
+    Var *tape = b_var(&b, mode == AD_REVERSE ? "tape" : "level");
+
+    Expr *twin = expr_copy(fn);
+    twin->fn = mem_new(Fn);
+    *twin->fn = *fn->fn;
+    twin->fn->base = fn->fn->base ? fn->fn->base : fn;
+    twin->fn->path = sym_intern(fmt_text("%s%c", path, mode_letter[mode]));
+    memset(twin->fn->twins, 0, sizeof twin->fn->twins);
+    twin->fn->code = NULL;
+    twin->fn->nparams = fn->fn->nparams + 1;
+    twin->fn->params = mem_new_n(Var *, twin->fn->nparams);
+    twin->fn->params[0] = tape;
+    for (uint32_t i = 0; i < fn->fn->nparams; i++)
+        twin->fn->params[i + 1] = fn->fn->params[i];
+    fn->fn->twins[mode] = twin; /* before its body: a recursive function's literal may be inside */
+
+    Twin t = {.ctx = ctx, .mode = mode, .tape = b_ref(&b, tape), .drop = (unsigned)depth + 1};
+    twin->fn->body = twin_expr(&t, fn->fn->body);
+    return t.failed ? NULL : twin;
+}
+
+Expr *grad_twin_at(PassCtx *ctx, Expr *fn, const Symbol *path)
+{
+    Expr *at = fn->fn->base ? fn->fn->base : fn;
+    for (const char *p = path->text; at && *p; p++)
+        at = grad_twin(ctx, at, *p == 'r' ? AD_REVERSE : AD_FORWARD);
+    return at;
+}
