@@ -169,11 +169,17 @@ struct Expr {
     Expr *body;                /* LET */
     Expr *like;                /* LIT: NULL, or a tensor expression whose dtype it takes */
     const Attrs *attrs;        /* CALL of an operator; INDEX: one string attribute `spec` */
+    uint32_t nsizes;           /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no */
+    Expr **sizes;              /* constants: one int64 expression for each, in order; evaluated
+                                  after the arguments, and put in their place as ATTR_INT */
     uint32_t narms;
     Arm *arms;                 /* MATCH */
     uint32_t nchecks;
     Check *checks;             /* CHECK */
 };
+
+/* `a ++ b` is a call of EXPR_BUILTIN `str.append`; `x |> f`, `f >> g`, `::`, `list[…]`, records and
+ * `&&` are made of the nodes above. A declared dim parameter as an expression is an EXPR_DIM_OF. */
 
 /* The INDEX spec: one letter an index in order: 'i' an integer (one arg), ':' a slice, followed by
  * a digit 0-7 whose bits say which of begin (1), end (2), step (4) are given as args, '.' an

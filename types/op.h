@@ -42,6 +42,15 @@ typedef enum OpPattern {
     OP_TUPLE, OP_OPAQUE,
 } OpPattern;
 
+/* Of an `operator` item: inference makes the Op (relation, arguments, foreign), the evaluator sets
+ * shape and eval and fills handle when the item runs. */
+typedef struct Foreign {
+    const char *library, *symbol;
+    Type *type;        /* closed: a function of scalars and tensors */
+    Span span;
+    void *handle;      /* the evaluator's */
+} Foreign;
+
 struct Op {
     const char *name;             /* "nn.dense" */
     const char *args;             /* "data, weight"; a tuple argument is "(data)", optional end in ? */

@@ -136,6 +136,14 @@ typedef struct IndexSpec {
 } IndexSpec;
 extern const RelDef rel_vjp, rel_jvp;
 
+/* A declared `where`: true of the rigid parameters it mentions, until solver_forget(mark). A
+ * relation that follows from the facts by propagation and the laws is done; one with the arguments
+ * of a fact has its result. solver_mark says how many facts there are. */
+size_t solver_mark(const Solver *s);
+void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                   void *data, Span span);
+void solver_forget(Solver *s, size_t mark);
+
 /* ---- schemes ------------------------------------------------------------------------------ */
 
 /* forall params. type where relations. params are TY_PARAMs. */
@@ -145,6 +153,8 @@ typedef struct Scheme {
     Type *type;
     uint32_t nrelations;
     Relation **relations; /* over the params; never run themselves */
+    uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
+    Type **unknowns;
     Type **weak;          /* dtype params that came of weak literals, for defaulting; may be NULL */
 } Scheme;
 
