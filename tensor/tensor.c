@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensor headers, views and copies. */
+#include "tensor/tensor.h"
+
+#include "base/mem.h"
+#include "tensor/buffer.h"
+
+#include <string.h>
+
+int64_t shape_count(int rank, const int64_t *shape, DType dtype) {
+    int64_t limit = (int64_t)1 << 47, count = 1;
+    for (int i = 0; i < rank; i++)
+        if (shape[i] == 0)
+            return 0;
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0 || count > limit / shape[i])
+            return -1;
+        count *= shape[i];
+    }
+    return count > limit / (int64_t)dtype_size(dtype) ? -1 : count;
+}
+
+/* The strides stand behind the shape in one block. */
+static Tensor *header_new(DType dtype, int rank, const int64_t *shape) {
+    Tensor *t = mem_alloc(sizeof(Tensor) + 2 * sizeof(int64_t) * (size_t)rank);
+    t->dtype = dtype;
+    t->rank = rank;
+    t->strides = t->shape + rank;
+    t->count = 1;
+    for (int i = rank; i-- > 0;) {
+        t->shape[i] = shape[i];
+        t->strides[i] = t->count;
+        t->count *= shape[i];
+    }
+    return t;
+}
+
+Tensor *tensor_new(DType dtype, int rank, const int64_t *shape) {
+    int64_t count = shape_count(rank, shape, dtype);
+    if (count < 0)
+        mem_out_of_memory((size_t)1 << 47);
+    Tensor *t = header_new(dtype, rank, shape);
+    t->count = count;
+    t->buffer = buffer_new((size_t)count * dtype_size(dtype));
+    return t;
+}
+
+Tensor *tensor_new_zero(DType dtype, int rank, const int64_t *shape) {
+    Tensor *t = tensor_new(dtype, rank, shape);
+    memset(t->buffer->data, 0, (size_t)t->count * dtype_size(dtype));
+    return t;
+}
+
+Tensor *tensor_scalar_int(DType dtype, int64_t v) {
+    Tensor *t = tensor_new(dtype, 0, NULL);
+    elem_set_int(t->buffer->data, dtype, v);
+    return t;
+}
+
+Tensor *tensor_scalar_float(DType dtype, double v) {
+    Tensor *t = tensor_new(dtype, 0, NULL);
+    elem_set_float(t->buffer->data, dtype, v);
+    return t;
+}
+
+Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *data) {
+    Tensor *t = tensor_new(dtype, rank, shape);
+    if (t->count)
+        memcpy(t->buffer->data, data, (size_t)t->count * dtype_size(dtype));
+    return t;
+}
+
+Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
+                    int64_t offset) {
+    Tensor *view = header_new(t->dtype, rank, shape);
+    if (rank)
+        memcpy(view->strides, strides, sizeof(int64_t) * (size_t)rank);
+    view->offset = offset;
+    view->buffer = t->buffer;
+    view->buffer->owners++;
+    return view;
+}
+
+bool tensor_is_contiguous(const Tensor *t) {
+    int64_t expected = 1;
+    if (t->count == 0)
+        return true;
+    for (int i = t->rank; i-- > 0;) {
+        if (t->shape[i] != 1 && t->strides[i] != expected)
+            return false;
+        expected *= t->shape[i];
+    }
+    return true;
+}
+
+static void copy_row(char *to, const char *from, int64_t n, int64_t stride, size_t size) {
+    switch (size) {
+#define ROW(bytes, type)                                                                           \
+    case bytes:                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            ((type *)to)[i] = ((const type *)from)[i * stride];                                    \
+        break;
+        ROW(1, uint8_t)
+        ROW(2, uint16_t)
+        ROW(4, uint32_t)
+        ROW(8, uint64_t)
+#undef ROW
+    }
+}
+
+Tensor *tensor_contiguous(const Tensor *t) {
+    if (tensor_is_contiguous(t))
+        return (Tensor *)t;
+    Tensor *copy = tensor_new(t->dtype, t->rank, t->shape);
+    if (copy->count == 0)
+        return copy;
+    size_t size = dtype_size(t->dtype);
+    int last = t->rank - 1; /* not contiguous: rank is at least 1 */
+    int64_t index[TENSOR_MAX_RANK] = {0}, row = t->shape[last];
+    const char *from = tensor_data(t);
+    char *to = copy->buffer->data;
+    for (int64_t done = 0; done < copy->count; done += row) {
+        copy_row(to, from, row, t->strides[last], size);
+        to += (size_t)row * size;
+        for (int axis = last; axis-- > 0;) {
+            from += t->strides[axis] * (int64_t)size;
+            if (++index[axis] < t->shape[axis])
+                break;
+            from -= t->strides[axis] * t->shape[axis] * (int64_t)size;
+            index[axis] = 0;
+        }
+    }
+    return copy;
+}
+
+void *tensor_at(const Tensor *t, int64_t i) {
+    int64_t at = t->offset;
+    for (int axis = t->rank; axis-- > 0;) {
+        at += i % t->shape[axis] * t->strides[axis];
+        i /= t->shape[axis];
+    }
+    return (char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
+}
+
+void tensor_release(Tensor *t) {
+    Buffer *b = t->buffer;
+    if (!b || b->owners != 1)
+        return;
+    t->buffer = NULL;
+    buffer_release(b);
+}
