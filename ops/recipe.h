@@ -11,6 +11,27 @@
  *    starting from 0;
  *  - SCAN and SCATTER run in order.
  *
+ * Exact meanings, where a reader could choose:
+ *  - MAX(a, b) is `a > b || a is nan ? a : b`, MIN likewise with `<`; folds call it as
+ *    MAX(acc, value). The unit of MAX is -inf or the least integer (False), of MIN the opposite;
+ *  - bool values are 0 or 1 (loads test != 0, stores write 0 or 1); AND OR XOR NOT of bools are
+ *    logical, of integers bitwise;
+ *  - integers wrap; DIV and REM by zero end with KERNEL_DIVIDE; MIN / -1 is MIN, MIN rem -1 is 0;
+ *  - a shift by less than 0 ends with KERNEL_SHIFT; by the width or more gives 0 (SHR of a negative
+ *    number: -1);
+ *  - a value stored: float32 rounds to a half once, float64 stored as a half rounds once from
+ *    float64. A body's result has otherwise the dtype of its output, or of acc_type;
+ *  - ARGMAX, ARGMIN: a nan beats every number; equals (and two nans) go to the lower index, to the
+ *    higher with `last`. The unit is the unit of MAX or MIN with index INT64_MAX (`last`: -1). The
+ *    index counts the reduction domain row-major; ACC is it, as int64, and there is an epilogue;
+ *  - SCAN folds one element after the other in acc_type, from the unit; with `last` it is exclusive:
+ *    out[i] is the fold of what comes before i;
+ *  - SCATTER adds the offset (int64, elements) to the output's address at i by its strides; half
+ *    outputs are widened, combined in float32 and rounded at each i;
+ *  - results[] is always set: SCATTER {value, offset}, else one an output (REDUCE, PRODUCT, SCAN:
+ *    the value folded; in a PRODUCT it is the MUL, whose factors are fused into the fma, or
+ *    multiplied and added for integers).
+ *
  * The iteration domain has `rank` parallel axes (those of the output), then `nreduce` reduction
  * axes. Extents, strides and parameters are given at launch: a recipe is shared by all sizes, and
  * is its own cache key. */
