@@ -66,6 +66,13 @@ Diag *diag_error(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
 
 typedef enum DiagStyle { DIAG_STYLE_FULL, DIAG_STYLE_SHORT, DIAG_STYLE_JSON } DiagStyle;
 void diag_print(Str *out, const Diag *d, DiagStyle style, bool color);
+/* All of a run. The full style stops after five errors (and five warnings) with `and N more`. */
+void diags_print(Str *out, const Diags *diags, DiagStyle style, bool color);
+
+/* The parts of diag_print; callers want diag_print. */
+const char *severity_name(Severity severity);
+void diag_print_short(Str *out, const Diag *d);
+void diag_print_json(Str *out, const Diag *d);
 
 /* Our own mistake: prints "this is a bug in Relay", file and what was being done; ends with
  * status 1 through the handler (the session's), else exit(1). */

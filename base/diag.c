@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building and collecting diagnostics, the table of codes, and the one-line styles. The full style
+ * with source lines and carets is diag_print.c. */
+#include "base/diag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const DiagInfo infos[DIAG_COUNT] = {
+    [DIAG_NONE] = {"R0000", SEVERITY_ERROR, "", "", "", ""},
+#define DIAG(code, severity, title, explanation, bad, good)                                        \
+    [DIAG_##code] = {#code, severity, title, explanation, bad, good},
+#include "base/diag.def"
+#undef DIAG
+};
+
+const DiagInfo *diag_get_info(DiagCode code) { return &infos[code]; }
+
+DiagCode diag_find_code(const char *name) {
+    for (int c = DIAG_NONE + 1; c < DIAG_COUNT; c++)
+        if (strcmp(infos[c].name, name) == 0)
+            return (DiagCode)c;
+    return DIAG_NONE;
+}
+
+static const char *vformat(const char *fmt, va_list ap) {
+    Str s = {0};
+    str_vprintf(&s, fmt, ap);
+    return str_text(&s);
+}
+
+Diag *diag_new(DiagCode code, Span span, const char *fmt, ...) {
+    Diag *d = mem_new(Diag);
+    va_list ap;
+    va_start(ap, fmt);
+    d->code = code;
+    d->message = vformat(fmt, ap);
+    d->primary = (DiagLabel){span, ""};
+    va_end(ap);
+    return d;
+}
+
+void diag_set_label(Diag *d, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    d->primary.text = vformat(fmt, ap);
+    va_end(ap);
+}
+
+void diag_add_label(Diag *d, Span span, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    if (span.source)
+        vec_push(&d->labels, ((DiagLabel){span, text}));
+    else if (*text)
+        vec_push(&d->facts, text);
+}
+
+void diag_add_fact(Diag *d, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    vec_push(&d->facts, text);
+}
+
+void diag_add_help(Diag *d, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    vec_push(&d->helps, text);
+}
+
+void diag_report(Diags *diags, Diag *d) {
+    Severity severity = infos[d->code].severity;
+    vec_push(&diags->list, d);
+    diags->errors += severity == SEVERITY_ERROR;
+    diags->warnings += severity == SEVERITY_WARNING;
+}
+
+Diag *diag_error(Diags *diags, DiagCode code, Span span, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *message = vformat(fmt, ap);
+    va_end(ap);
+    Diag *d = diag_new(code, span, "%s", message);
+    diag_report(diags, d);
+    return d;
+}
+
+const char *severity_name(Severity severity) {
+    switch (severity) {
+    case SEVERITY_ERROR:
+        return "error";
+    case SEVERITY_WARNING:
+        return "warning";
+    case SEVERITY_NOTE:
+        return "note";
+    }
+    return "";
+}
+
+/* --- one line a diagnostic --- */
+
+void diag_print_short(Str *out, const Diag *d) {
+    const DiagInfo *info = &infos[d->code];
+    uint32_t line, column;
+    if (d->primary.span.source) {
+        span_locate(d->primary.span, &line, &column);
+        str_printf(out, "%s:%u:%u: ", d->primary.span.source->name, line, column);
+    }
+    str_printf(out, "%s[%s]: ", severity_name(info->severity), info->name);
+    for (const char *p = d->message; *p; p++)
+        str_add_char(out, *p == '\n' ? ' ' : *p);
+    str_add_char(out, '\n');
+}
+
+/* JSON wants valid UTF-8: a byte that is not becomes U+FFFD. */
+static void add_json_text(Str *out, const char *text) {
+    size_t n = strlen(text);
+    str_add_char(out, '"');
+    while (n) {
+        size_t good = n;
+        text_is_utf8(text, n, &good);
+        for (size_t i = 0; i < good; i++) {
+            unsigned char c = (unsigned char)text[i];
+            if (c == '"' || c == '\\')
+                str_add_char(out, '\\'), str_add_char(out, (char)c);
+            else if (c == '\n')
+                str_add(out, "\\n");
+            else if (c < 0x20 || c == 0x7F)
+                str_printf(out, "\\u%04x", c);
+            else
+                str_add_char(out, (char)c);
+        }
+        text += good;
+        n -= good;
+        if (n) {
+            str_add(out, "\\ufffd");
+            text++;
+            n--;
+        }
+    }
+    str_add_char(out, '"');
+}
+
+static void add_json_label(Str *out, DiagLabel label) {
+    Span end = label.span;
+    uint32_t line, column, end_line, end_column;
+    end.begin = end.end;
+    span_locate(label.span, &line, &column);
+    span_locate(end, &end_line, &end_column);
+    str_add(out, "\"file\":");
+    if (label.span.source)
+        add_json_text(out, label.span.source->name);
+    else
+        str_add(out, "null");
+    str_printf(out, ",\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u", line, column,
+               end_line, end_column);
+    str_printf(out, ",\"begin\":%u,\"end\":%u,\"label\":", label.span.begin, label.span.end);
+    add_json_text(out, label.text);
+}
+
+static void add_json_list(Str *out, const char *name, const char *const *texts, size_t n) {
+    str_printf(out, ",\"%s\":[", name);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            str_add_char(out, ',');
+        add_json_text(out, texts[i]);
+    }
+    str_add_char(out, ']');
+}
+
+void diag_print_json(Str *out, const Diag *d) {
+    const DiagInfo *info = &infos[d->code];
+    str_printf(out, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
+               severity_name(info->severity), info->name);
+    add_json_text(out, d->message);
+    str_add_char(out, ',');
+    add_json_label(out, d->primary);
+    str_add(out, ",\"labels\":[");
+    for (size_t i = 0; i < d->labels.len; i++) {
+        str_add(out, i ? ",{" : "{");
+        add_json_label(out, d->labels.data[i]);
+        str_add_char(out, '}');
+    }
+    str_add_char(out, ']');
+    add_json_list(out, "facts", d->facts.data, d->facts.len);
+    add_json_list(out, "helps", d->helps.data, d->helps.len);
+    str_add(out, "}\n");
+}
+
+/* --- our own mistakes --- */
+
+static void (*bug_handler)(const char *message);
+
+void bug_set_handler(void (*fn)(const char *message)) { bug_handler = fn; }
+
+void bug_(const char *file, int line, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = vformat(fmt, ap);
+    va_end(ap);
+    const char *message = fmt_text("this is a bug in Relay: %s (%s:%d)", what, file, line);
+    if (bug_handler)
+        bug_handler(message);
+    fflush(stdout);
+    fprintf(stderr, "%s\n", message);
+    exit(1);
+}
