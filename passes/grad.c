@@ -95,8 +95,7 @@ static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, co
     return block_end(&block, b_unit(b));
 }
 
-/* Whether the rule says that nothing flows back, whatever the arguments: floor, argmax. */
-static bool rule_is_zero(const Rule *rule)
+bool rule_is_zero(const Rule *rule)
 {
     Expr *value = rule->fn->fn->body;
     while (value->kind == EXPR_LET)

@@ -42,5 +42,7 @@ Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n)
 bool type_may_hold_float(Type *t);
 
 bool expr_is_unit(const Expr *e);
+/* Whether the rule says that nothing flows back, whatever the arguments: floor, argmax. */
+bool rule_is_zero(const Rule *rule);
 
 #endif

@@ -40,7 +40,12 @@ struct Relation {
     RelStatus status;
     bool queued;
     uint32_t runs;            /* for tests: work is linear */
-    void *data;               /* private to the relation */
+    const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of
+                                 Field, the index of Proj and Index */
+    Span inner;               /* of an instantiated scheme's: where in the definition it arose */
+    const Symbol *inner_name; /* the definition, or NULL */
+    Type **watched;           /* the solver's: variables that have it as a watcher */
+    uint32_t nwatched, cap_watched;
 };
 
 /* How two sizes not known equal are treated by unification: LANGUAGE §4 "Any" and DESIGN-AD A.2.
@@ -59,6 +64,8 @@ Diags *solver_diags(Solver *s);
 Type *solver_var(Solver *s, Kind kind);                 /* at the current level */
 Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint);
 Type *solver_tensor_var(Solver *s);                     /* Tensor[s, b] of fresh s and b */
+Type *solver_weak(Solver *s, bool is_float);            /* the dtype of a weak literal */
+Type *solver_rigid(Solver *s, Kind kind, const Symbol *name); /* a declared parameter */
 int solver_level(const Solver *s);
 void solver_enter(Solver *s);                           /* into the right side of a let */
 void solver_leave(Solver *s);
@@ -73,6 +80,34 @@ bool solver_unify(Solver *s, Type *a, Type *b);
  * `?`; `?` into a known size adds a residual check, for tensors and tuples of them only. */
 bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what);
 
+/* The type of what is either a or b: arms of `if` and `match`, elements of a list. `?` where one
+ * of them has an unknown, else they are unified. NULL after a mismatch. */
+Type *type_join(Solver *s, Type *a, Type *b);
+
+/* Each unknown replaced by a fresh one: of what is read from a reference or a field, and of the
+ * type of a monomorphic function at each call. (scheme_instantiate does so itself.) */
+Type *solver_open(Solver *s, Type *t);
+
+/* The place and words used where unification itself must make a residual check or an equation. */
+void solver_at(Solver *s, Span span, const char *what);
+
+/* A dtype must be one of a set. False: it cannot be, or is declared without that class. */
+bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
+
+/* Residual checks made so far; they stay until taken. */
+size_t solver_nresiduals(const Solver *s);
+const Residual *solver_residual(const Solver *s, size_t i);
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what);
+void solver_drop_residuals(Solver *s, size_t keep); /* forget all after the first `keep` */
+
+/* ---- effects: sub ≤ sup; unifying effects never fails ---------------------------------------- */
+
+/* Whoever has effect `sup` does at least `sub`: of a body's calls in the effect of its arrow. */
+void solver_effect_include(Solver *s, Type *sub, Type *sup);
+/* Whether running this may make a reference: then a `let` of it does not generalise. An effect
+ * of an outer level is not known yet and counts. */
+bool solver_effect_allocates(Solver *s, Type *effect);
+
 typedef enum MismatchKind {
     MISMATCH_HEAD,    /* different kinds of types: a function and a tensor */
     MISMATCH_DTYPE, MISMATCH_RANK, MISMATCH_DIM /* axis */, MISMATCH_ARITY, MISMATCH_OCCURS,
@@ -84,6 +119,7 @@ typedef struct Mismatch {
     Type *a, *b;         /* the innermost pair that differs */
     int axis;            /* MISMATCH_DIM */
     const char *path;    /* "0.w", "parameter 2", or "" */
+    DTypeSet dtypes;     /* MISMATCH_DTYPE: the class the other was restricted to, or 0 */
 } Mismatch;
 const Mismatch *solver_mismatch(const Solver *s);
 
@@ -93,6 +129,16 @@ Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
                       Span span);
 /* Runs what is queued to a fixed point. False when a relation failed (reported). */
 bool solver_run(Solver *s);
+/* Relations over types not yet known. The index of Index is the constant it was written as, or
+ * NULL; args are the tensor or tuple, the integers, the result; attrs those of operator `index`. */
+Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span);
+Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span);
+Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
+                            const int64_t *index, Span span);
+/* Whether classes of declared parameters are inferred (a signature without `where`). */
+void solver_set_infer_where(Solver *s, bool on);
+uint64_t solver_runs(const Solver *s); /* relations run so far: for tests */
+size_t solver_nwaiting(const Solver *s);
 /* Called by a relation that waits: run me again when one of these learns something. Variables
  * inside r->args are watched without asking. */
 void solver_watch(Solver *s, Relation *r, Type *t);
@@ -120,22 +166,13 @@ const Residual *solver_residual_at(const Solver *s, size_t i);
  * r->arg_spans and r->data. Arguments and data of the built-in relations:
  *   Num(b) Float(b) Int(b)
  *   Broadcast(a, b, c)      op: the operator; c has the dtype of a and b (compare: bool)
- *   Field(a, c)             data: the const Symbol * of the field; printed Field(a, w, c)
- *   Proj(a, c)              data: (void *)(intptr_t)index; printed Proj(a, 0, c)
- *   Index(a, c)             data: const IndexSpec *
+ *   Field, Proj, Index      through solver_post_field, solver_post_proj, solver_post_index only
  *   Bang(a, c)              a is ref(c), or a and c are rank-0 bool
  *   Eq(a, b, c)
  *   Grad(f, g), Vjp(f, g), Jvp(f, g)
  * Effects never make unification fail: pure against allocates gives true; two variables are
  * linked. Inference gives every arrow it makes an effect variable (TY_PURE or TY_ALLOCATES only
  * where that is certain). */
-typedef struct IndexSpec {
-    const char *spec;            /* as core.h describes it */
-    uint32_t n;                  /* integers given, in order */
-    const int64_t *const *known; /* n of them: the constant, or NULL */
-} IndexSpec;
-extern const RelDef rel_vjp, rel_jvp;
-
 /* A declared `where`: true of the rigid parameters it mentions, until solver_forget(mark). A
  * relation that follows from the facts by propagation and the laws is done; one with the arguments
  * of a fact has its result. solver_mark says how many facts there are. */
@@ -155,7 +192,12 @@ typedef struct Scheme {
     Relation **relations; /* over the params; never run themselves */
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
-    Type **weak;          /* dtype params that came of weak literals, for defaulting; may be NULL */
+    uint32_t nweak;
+    Type **weak;          /* dtype params that came of weak literals, for defaulting */
+    uint32_t ndeclared;   /* the first params, as the user declared them, in that order */
+    uint32_t nincludes;
+    Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
+    const Symbol *name;   /* of the definition, for messages; may be NULL */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
@@ -163,6 +205,11 @@ Scheme *scheme_mono(Type *t);
  * waiting whose variables are all generalised go into the scheme; laws simplify them first.
  * Weak literals not tied to a parameter of a function type are defaulted before (float32/int32). */
 Scheme *scheme_generalise(Solver *s, Type *t, bool mono);
+/* The same for a definition with declared parameters (TY_PARAMs of solver_rigid), which come first
+ * in the scheme. has_where: what the body needs of them must follow from the facts assumed, else
+ * a diagnostic prints the `where` to add (and NULL). */
+Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
+                                   bool has_where);
 /* Fresh variables for the parameters, relations posted at span. type_args: explicit arguments
  * (NULL entries are inferred), or NULL. out_args, when not NULL, gets the nparams instances. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
@@ -175,7 +222,14 @@ void solver_default_weak(Solver *s);
 extern const RelDef rel_num, rel_float, rel_int; /* dtype classes: one KIND_DTYPE argument */
 extern const RelDef rel_broadcast;               /* (a, b, c): tensors of one dtype */
 extern const RelDef rel_broadcast_compare;       /* the result is bool */
-extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_grad, rel_deriv;
+/* Field (a, c), Proj (a, c), Index (a, i…, c): post by solver_post_…. Bang (a, c): `!a`.
+ * Eq (a, b, c): `a == b`. Cast (a, c): tensors of one shape. Same (a, b): an equation that waits. */
+extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_cast, rel_same;
+extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
+
+/* For other relations over broadcast: unifies dtypes and, as far as determined, the shape `result`
+ * with the broadcast of the inputs' shapes (types of any state; TENSOR or not yet known). */
+RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
 const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
 void rel_register(const RelDef *def);

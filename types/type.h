@@ -55,9 +55,14 @@ struct Origin {
 typedef struct TypeVar {
     Type *link;           /* what it was found to be, or NULL */
     uint32_t id;
-    int level;            /* of the `let` nesting that made it; INT_MAX: generalised */
-    const Symbol *hint;   /* a name the user gave, or NULL */
-    Relation **watchers;  /* relations to run again when this variable learns something */
+    int level;            /* of the `let` nesting that made it */
+    const Symbol *hint;   /* a name to print it by, or NULL */
+    DTypeSet dtypes;      /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
+    bool weak;            /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
+    union {
+        Relation **watchers; /* relations to run again when this variable learns something */
+        Type **subs;         /* KIND_EFFECT: effects it includes */
+    };
     uint32_t nwatchers, cap_watchers;
 } TypeVar;
 
@@ -65,18 +70,30 @@ struct Type {
     TypeTag tag;
     Kind kind;
     uint32_t nargs;
+    uint32_t flags;       /* TYPE_HAS_…: what may occur inside; set by the constructors */
     Type **args;
     const Origin *origin; /* of a dim or dtype; may be NULL */
     union {
         TypeVar var;                                   /* VAR */
-        struct { const Symbol *name; uint32_t id; } param; /* PARAM, ANY (name may be NULL) */
+        struct {
+            const Symbol *name; /* may be NULL */
+            uint32_t id;
+            int level;          /* PARAM: of solver_rigid; a variable made further out may not be it */
+            DTypeSet dtypes;    /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
+        } param;                                       /* PARAM, ANY */
         struct { Type *shape, *dtype; } tensor;
         struct { Type *result, *effect; } fn;
-        Type *elem;                                    /* REF, DERIV */
+        struct { Type *elem, *reduced; };              /* REF, DERIV; reduced: for type_resolve */
         TypeDecl *decl;                                /* DATA */
         DType dtype_value;
-        const Dim *dim;
+        struct { const Dim *dim; Type *normal; };      /* DIM; normal: for type_resolve */
     };
+};
+
+enum {
+    TYPE_HAS_VARS = 1,   /* a TY_VAR, linked or not: traversals skip parts without */
+    TYPE_HAS_PARAMS = 2, /* a TY_PARAM */
+    TYPE_HAS_ANY = 4,    /* a TY_ANY */
 };
 
 /* ---- construction ------------------------------------------------------------------------- */
@@ -96,19 +113,33 @@ Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
 Type *type_any(const Origin *origin);      /* a fresh unknown */
 Type *type_param(const Symbol *name, Kind kind);
+Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
 Type *type_pure(void);
 Type *type_allocates(void);
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-Type *type_resolve(Type *t);  /* through links (with path compression) */
+/* Through links (with path compression); a D(T) whose T became known is reduced, a dim whose
+ * variables were found is in normal form again. The parts of the result are not resolved. */
+Type *type_resolve(Type *t);
 bool type_is_scalar(Type *t, DType dtype);
 bool type_is_unit(Type *t);
 /* The dtype when it is known. */
 bool type_get_dtype(Type *t, DType *out);              /* of a TY_TENSOR or of a KIND_DTYPE type */
 bool type_get_int(Type *dim, int64_t *out);            /* a dim that is a known number */
 bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
-bool type_has_vars(Type *t);
+bool type_has_vars(Type *t);  /* an undetermined TY_VAR is in it */
+bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */
+/* What a dtype may still be: one bit when it is known. */
+DTypeSet type_dtype_set(Type *dtype);
+/* Whether a value of it holds a float that could be differentiated. */
+typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
+Holds type_holds_float(Type *t);
+/* Parameters from[i] replaced by to[i]; parts without them are shared. */
+Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
+/* Links followed everywhere. */
+Type *type_zonk(Type *t);
+uint32_t type_next_id(void); /* ids of variables, parameters and unknowns: unique in the process */
 
 /* ---- printing ----------------------------------------------------------------------------- */
 
@@ -117,7 +148,7 @@ bool type_has_vars(Type *t);
 typedef struct TypeNamer {
     Map names;       /* Type* -> const Symbol* */
     Map unknowns;    /* counts of TY_ANY, for `?1` */
-    uint32_t counters[5];
+    Map taken;       /* const Symbol* given out already */
     bool show_effects; /* :type! */
 } TypeNamer;
 void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
@@ -146,6 +177,7 @@ struct TypeDecl {
     Ctor **ctors;
     bool is_extern;
     bool superseded;
+    uint8_t *variance;         /* one a parameter, found by solver_flow on first use, or NULL */
     Span span;
     const char *doc;
 };

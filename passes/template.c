@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that start a derivative, as ordinary Relay. For n parameters:
+ *
+ *   grad  fn (f) { fn (x1, …, xn) {
+ *           let D = ad.tape(fn () { () });
+ *           let l1 = ad.lift(D, x1); …
+ *           let y = f(D, l1, …, ln);                       // f's reverse twin
+ *           ad.check_result(D, y);
+ *           ad.accumulate(D, y, ad.ones(ad.primal(D, y)));
+ *           (!ad.chain(D))();
+ *           (ad.primal(D, y), (ad.cotangent(D, l1), …)) } }
+ *   vjp   the same with a last parameter c: any result, seeded with c
+ *   jvp   fn (f) { fn (x1, …, xn, t1, …, tn) {
+ *           let L = ad.level();
+ *           let y = f(L, ad.pair(L, x1, t1), …);           // f's forward twin
+ *           (ad.strip(L, y), ad.tangent(L, y)) } }
+ *
+ * An enclosing derivative transforms them as it transforms everything. */
+#include "passes/grad_internal.h"
+
+GradState *grad_state(PassCtx *ctx)
+{
+    if (!ctx->grad)
+        ctx->grad = mem_new(GradState);
+    return ctx->grad;
+}
+
+static Expr *call3(const Build *b, Expr *f, Expr *x, Expr *y, Expr *z)
+{
+    Expr **args = mem_new_n(Expr *, 3);
+    args[0] = x;
+    args[1] = y;
+    args[2] = z;
+    return b_call(b, f, args, 3, 0);
+}
+
+/* fn (D, x, ct) {
+ *   if ad.is_zero(ct) { () }
+ *   else if ad.is_dual(D, x) {
+ *     let c = ad.cell(x);  let old = !c;
+ *     c := if ad.is_zero(old) { ct } else { old + ct } }
+ *   else { items(D, x, ct, 0) }                       // of a tuple or data
+ * } */
+static Global *accumulate_global(const Build *b)
+{
+    Global *acc = mem_new(Global);
+    acc->kind = GLOBAL_DEF;
+    acc->name = sym_intern("ad.accumulate");
+    acc->internal = true;
+    Global *items = mem_new(Global);
+    items->kind = GLOBAL_DEF;
+    items->name = sym_intern("ad.accumulate_items");
+    items->internal = true;
+
+    Var *d = b_var(b, "D"), *x = b_var(b, "x"), *ct = b_var(b, "ct"), *i = b_var(b, "i");
+    Expr *rd = b_ref(b, d), *rx = b_ref(b, x), *rct = b_ref(b, ct), *ri = b_ref(b, i);
+
+    Block cell = {.b = b};
+    Expr *c = block_let(&cell, "c", b_builtin(b, "ad.cell", rx, NULL));
+    Expr *old = block_let(&cell, "old", b_read(b, c));
+    Expr *operands[] = {old, rct};
+    Expr **sum = mem_new_n(Expr *, 2);
+    sum[0] = operands[0];
+    sum[1] = operands[1];
+    Expr *total = b_if(b, b_builtin(b, "ad.is_zero", old, NULL), rct, b_op(b, "add", sum, 2));
+    Expr *into_cell = block_end(&cell, b_write(b, c, total));
+
+    Expr **all = mem_new_n(Expr *, 4);
+    all[0] = rd;
+    all[1] = rx;
+    all[2] = rct;
+    all[3] = expr_int(0, DT_I32, b->span);
+    Expr *into_items = b_call(b, expr_global(items, type_error(), b->span), all, 4, 0);
+    Expr *body = b_if(b, b_builtin(b, "ad.is_dual", rd, rx, NULL), into_cell, into_items);
+    body = b_if(b, b_builtin(b, "ad.is_zero", rct, NULL), b_unit(b), body);
+    Var *params[] = {d, x, ct, i};
+    acc->value = b_fn(b, "ad.accumulate", params, 3, body);
+
+    /* items(D, x, ct, i): for each field from i on */
+    Block step = {.b = b};
+    block_do(&step, call3(b, expr_global(acc, type_error(), b->span), rd,
+                          b_builtin(b, "ad.item", rx, ri, NULL),
+                          b_builtin(b, "ad.item", rct, ri, NULL)));
+    Expr **next = mem_new_n(Expr *, 4);
+    next[0] = rd;
+    next[1] = rx;
+    next[2] = rct;
+    next[3] = b_builtin(b, "ad.next", ri, NULL);
+    Expr *rest = b_call(b, expr_global(items, type_error(), b->span), next, 4, 0);
+    items->value = b_fn(b, "ad.accumulate_items", params, 4,
+                        b_if(b, b_builtin(b, "ad.has_item", rx, ri, NULL), block_end(&step, rest),
+                             b_unit(b)));
+    return acc;
+}
+
+Expr *grad_accumulate(PassCtx *ctx)
+{
+    GradState *state = grad_state(ctx);
+    if (!state->accumulate) {
+        Build b = {span_none()};
+        state->accumulate = expr_global(accumulate_global(&b), type_error(), b.span);
+    }
+    return state->accumulate;
+}
+
+static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool seeded)
+{
+    Var **params = mem_new_n(Var *, n + 1);
+    Var *f = b_var(b, "f");
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = b_var(b, fmt_text("x%u", i + 1));
+    if (seeded)
+        params[n] = b_var(b, "c");
+
+    Block block = {.b = b};
+    Expr *nothing = b_fn(b, "start", NULL, 0, b_unit(b));
+    Expr *tape = block_let(&block, "D", b_builtin(b, "ad.tape", nothing, NULL));
+    Expr **args = mem_new_n(Expr *, n + 1);
+    args[0] = tape;
+    for (uint32_t i = 0; i < n; i++)
+        args[i + 1] = block_let(&block, "l", b_builtin(b, "ad.lift", tape, b_ref(b, params[i]), NULL));
+    Expr *run = b_call(b, b_ref(b, f), args, n + 1, 0);
+    run->mode = 1 + AD_REVERSE;
+    Expr *y = block_let(&block, "y", run);
+    Expr *seed;
+    if (seeded) {
+        seed = b_ref(b, params[n]);
+        block_do(&block, b_builtin(b, "ad.check_seed", y, seed, NULL));
+    } else {
+        block_do(&block, b_builtin(b, "ad.check_result", y, NULL));
+        seed = b_builtin(b, "ad.ones", y, NULL);
+    }
+    block_do(&block, call3(b, grad_accumulate(ctx), tape, y, seed));
+    Expr *chain = block_let(&block, "chain", b_read(b, b_builtin(b, "ad.chain", tape, NULL)));
+    block_do(&block, b_call(b, chain, NULL, 0, 0));
+    Expr **partials = mem_new_n(Expr *, n ? n : 1);
+    for (uint32_t i = 0; i < n; i++)
+        partials[i] = b_builtin(b, "ad.cotangent", tape, args[i + 1], NULL);
+    Expr **both = mem_new_n(Expr *, 2);
+    both[0] = b_builtin(b, "ad.strip", tape, y, NULL);
+    both[1] = b_tuple(b, partials, n);
+    Expr *body = block_end(&block, b_tuple(b, both, 2));
+    Expr *inner = b_fn(b, seeded ? "vjp" : "grad", params, seeded ? n + 1 : n, body);
+    return b_fn(b, seeded ? "vjp" : "grad", &f, 1, inner);
+}
+
+static Expr *forward_template(const Build *b, uint32_t n)
+{
+    Var **params = mem_new_n(Var *, 2 * n + 1);
+    Var *f = b_var(b, "f");
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = b_var(b, fmt_text("x%u", i + 1));
+        params[n + i] = b_var(b, fmt_text("t%u", i + 1));
+    }
+    Block block = {.b = b};
+    Expr *level = block_let(&block, "L", b_builtin(b, "ad.level", NULL));
+    Expr **args = mem_new_n(Expr *, n + 1);
+    args[0] = level;
+    for (uint32_t i = 0; i < n; i++)
+        args[i + 1] = b_builtin(b, "ad.pair", level, b_ref(b, params[i]), b_ref(b, params[n + i]),
+                                NULL);
+    Expr *run = b_call(b, b_ref(b, f), args, n + 1, 0);
+    run->mode = 1 + AD_FORWARD;
+    Expr *y = block_let(&block, "y", run);
+    Expr **both = mem_new_n(Expr *, 2);
+    both[0] = b_builtin(b, "ad.strip", level, y, NULL);
+    both[1] = b_builtin(b, "ad.tangent", level, y, NULL);
+    Expr *inner = b_fn(b, "jvp", params, 2 * n, block_end(&block, b_tuple(b, both, 2)));
+    return b_fn(b, "jvp", &f, 1, inner);
+}
+
+Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n)
+{
+    GradState *state = grad_state(ctx);
+    const void *key = (const void *)(uintptr_t)(n + 1);
+    Expr *made = map_find(&state->templates[kind], key);
+    if (made)
+        return made;
+    Build b = {span_none()};
+    switch (kind) {
+    case GRAD_GRAD: made = reverse_template(ctx, &b, n, false); break;
+    case GRAD_VJP: made = reverse_template(ctx, &b, n, true); break;
+    case GRAD_JVP: made = forward_template(&b, n); break;
+    }
+    map_set(&state->templates[kind], key, made);
+    return made;
+}
