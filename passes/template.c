@@ -8,7 +8,8 @@
  *           ad.check_result(D, y);
  *           ad.accumulate(D, y, ad.ones(ad.primal(D, y)));
  *           (!ad.chain(D))();
- *           (ad.primal(D, y), (ad.cotangent(D, l1), …)) } }
+ *           let result = (ad.strip(D, y), (ad.cotangent(D, l1), …));
+ *           ad.end(D);  result } }
  *   vjp   the same with a last parameter c: any result, seeded with c
  *   jvp   fn (f) { fn (x1, …, xn, t1, …, tn) {
  *           let L = ad.level();
@@ -139,7 +140,9 @@ static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool see
     Expr **both = mem_new_n(Expr *, 2);
     both[0] = b_builtin(b, "ad.strip", tape, y, NULL);
     both[1] = b_tuple(b, partials, n);
-    Expr *body = block_end(&block, b_tuple(b, both, 2));
+    Expr *result = block_let(&block, "result", b_tuple(b, both, 2));
+    block_do(&block, b_builtin(b, "ad.end", tape, NULL));
+    Expr *body = block_end(&block, result);
     Expr *inner = b_fn(b, seeded ? "vjp" : "grad", params, seeded ? n + 1 : n, body);
     return b_fn(b, seeded ? "vjp" : "grad", &f, 1, inner);
 }
@@ -165,7 +168,9 @@ static Expr *forward_template(const Build *b, uint32_t n)
     Expr **both = mem_new_n(Expr *, 2);
     both[0] = b_builtin(b, "ad.strip", level, y, NULL);
     both[1] = b_builtin(b, "ad.tangent", level, y, NULL);
-    Expr *inner = b_fn(b, "jvp", params, 2 * n, block_end(&block, b_tuple(b, both, 2)));
+    Expr *result = block_let(&block, "result", b_tuple(b, both, 2));
+    block_do(&block, b_builtin(b, "ad.end", level, NULL));
+    Expr *inner = b_fn(b, "jvp", params, 2 * n, block_end(&block, result));
     return b_fn(b, "jvp", &f, 1, inner);
 }
 

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "eval/ad.h"
+
+#include <string.h>
+
+enum { AD_EPOCH_INTERNAL = -1 }; /* cells and chains: writes to them are never scanned */
+
+/* ---- tapes ------------------------------------------------------------------------------------ */
+
+static Value new_ref(Value v)
+{
+    Ref *r = mem_new(Ref);
+    r->value = v;
+    r->epoch = (uint64_t)AD_EPOCH_INTERNAL;
+    return (Value){.tag = VAL_REF, .p = r};
+}
+
+static Value new_tape(Interp *in, Value chain)
+{
+    Value items[] = {value_int(DT_I64, (int64_t)interp_begin_level(in)), new_ref(chain)};
+    return value_tuple(items, 2);
+}
+
+bool ad_tape(const BuiltinCall *call, Value *out)
+{
+    *out = new_tape(call->in, call->args[0]);
+    return true;
+}
+
+bool ad_level(const BuiltinCall *call, Value *out)
+{
+    *out = new_tape(call->in, value_unit());
+    return true;
+}
+
+static uint64_t tape_level(Value tape)
+{
+    return (uint64_t)((Tuple *)tape.p)->items[0].i;
+}
+
+bool ad_chain(const BuiltinCall *call, Value *out)
+{
+    *out = ((Tuple *)call->args[0].p)->items[1];
+    return true;
+}
+
+bool ad_end(const BuiltinCall *call, Value *out)
+{
+    interp_end_level(call->in, tape_level(call->args[0]));
+    *out = value_unit();
+    return true;
+}
+
+/* ---- duals ------------------------------------------------------------------------------------ */
+
+static bool is_unit(Value v)
+{
+    return v.tag == VAL_TUPLE && !v.p;
+}
+
+static bool is_dual_of(Value v, uint64_t level)
+{
+    return v.tag == VAL_DUAL && ((Dual *)v.p)->level == level;
+}
+
+static Value new_dual(Value primal, Value other, uint64_t level)
+{
+    Dual *d = mem_new(Dual);
+    *d = (Dual){primal, other, level};
+    return (Value){.tag = VAL_DUAL, .p = d};
+}
+
+/* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
+static Value filled_like(Value v, double fill)
+{
+    v = value_primal(v);
+    if (v.tag == VAL_SCALAR)
+        return value_float((DType)v.aux, fill);
+    Tensor *like = v.p;
+    Tensor *t = tensor_new(like->dtype, like->rank, like->shape);
+    unsigned char one[8];
+    size_t size = dtype_size(like->dtype);
+    elem_set_float(one, like->dtype, fill);
+    for (int64_t i = 0; i < t->count; i++)
+        memcpy((char *)tensor_data(t) + (size_t)i * size, one, size);
+    return value_tensor(t);
+}
+
+/* ---- structure maps --------------------------------------------------------------------------- */
+
+/* Maps the leaves of x (and beside them those of y, when it has the same structure). */
+typedef struct Mapper {
+    const BuiltinCall *call;
+    uint64_t level;
+    Value (*leaf)(struct Mapper *m, Value x, Value y);
+    Value other; /* what a leaf that is no float becomes: itself when keep_other */
+    bool keep_other, failed;
+} Mapper;
+
+static Value item_or_unit(Value v, uint32_t i)
+{
+    if (v.tag == VAL_TUPLE && v.p && i < ((Tuple *)v.p)->n)
+        return ((Tuple *)v.p)->items[i];
+    if (v.tag == VAL_CTOR && i < v.aux)
+        return ((Data *)v.p)->fields[i];
+    return value_unit();
+}
+
+static Value map_value(Mapper *m, Value x, Value y);
+
+/* Data, along its last field in a loop: a list's length is no depth. */
+static Value map_data(Mapper *m, Value x, Value y)
+{
+    Value result = value_unit(), *hole = &result;
+    while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
+        Data *from = x.p;
+        Data *to = mem_alloc(sizeof *to + x.aux * sizeof(Value));
+        to->ctor = from->ctor;
+        for (uint32_t i = 0; i + 1 < x.aux; i++)
+            to->fields[i] = map_value(m, from->fields[i], item_or_unit(y, i));
+        *hole = (Value){.tag = VAL_CTOR, .aux = x.aux, .p = to};
+        hole = &to->fields[x.aux - 1];
+        y = item_or_unit(y, x.aux - 1);
+        x = from->fields[x.aux - 1];
+    }
+    *hole = map_value(m, x, y);
+    return result;
+}
+
+static Value map_value(Mapper *m, Value x, Value y)
+{
+    if (mem_stack_left() < 64 * 1024 && !m->failed) {
+        builtin_fail(m->call, DIAG_R0406, "this data is nested too deeply to differentiate");
+        m->failed = true;
+    }
+    if (m->failed)
+        return x;
+    switch ((ValueTag)x.tag) {
+    case VAL_SCALAR:
+    case VAL_TENSOR:
+    case VAL_DUAL:
+        return value_is_float_tensor(x) ? m->leaf(m, x, y) : m->keep_other ? x : m->other;
+    case VAL_TUPLE: {
+        Tuple *from = x.p;
+        if (!from)
+            return x;
+        Tuple *to = mem_alloc(sizeof *to + from->n * sizeof(Value));
+        to->n = from->n;
+        for (uint32_t i = 0; i < from->n; i++)
+            to->items[i] = map_value(m, from->items[i], item_or_unit(y, i));
+        return (Value){.tag = VAL_TUPLE, .p = to};
+    }
+    case VAL_CTOR: return x.aux ? map_data(m, x, y) : x;
+    case VAL_CLOSURE:
+    case VAL_REF:
+    case VAL_STRING:
+    case VAL_BUILTIN:
+    case VAL_ABSENT: return m->keep_other ? x : m->other;
+    }
+    BUG("no such value: tag %u", x.tag);
+}
+
+static bool run_map(Mapper *m, Value x, Value y, Value *out)
+{
+    *out = map_value(m, x, y);
+    return !m->failed;
+}
+
+static Value leaf_lift(Mapper *m, Value x, Value y)
+{
+    (void)y;
+    return new_dual(x, new_ref(value_unit()), m->level);
+}
+
+bool ad_lift(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, tape_level(call->args[0]), leaf_lift, value_unit(), true, false};
+    return run_map(&m, call->args[1], value_unit(), out);
+}
+
+static Value leaf_cotangent(Mapper *m, Value x, Value y)
+{
+    (void)y;
+    if (is_dual_of(x, m->level)) {
+        Dual *d = x.p;
+        Value ct = ((Ref *)d->other.p)->value;
+        return is_unit(ct) ? filled_like(d->primal, 0.0) : ct;
+    }
+    return filled_like(x, 0.0);
+}
+
+bool ad_cotangent(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, tape_level(call->args[0]), leaf_cotangent, value_unit(), false, false};
+    return run_map(&m, call->args[1], value_unit(), out);
+}
+
+static Value leaf_tangent(Mapper *m, Value x, Value y)
+{
+    (void)y;
+    return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : filled_like(x, 0.0);
+}
+
+bool ad_tangent(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, tape_level(call->args[0]), leaf_tangent, value_unit(), false, false};
+    return run_map(&m, call->args[1], value_unit(), out);
+}
+
+static Value leaf_zeros(Mapper *m, Value x, Value y)
+{
+    (void)m, (void)y;
+    return filled_like(x, 0.0);
+}
+
+bool ad_zeros(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, 0, leaf_zeros, value_unit(), false, false};
+    return run_map(&m, call->args[0], value_unit(), out);
+}
+
+static Value leaf_ones(Mapper *m, Value x, Value y)
+{
+    (void)m, (void)y;
+    return filled_like(x, 1.0);
+}
+
+bool ad_ones(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, 0, leaf_ones, value_unit(), false, false};
+    return run_map(&m, call->args[0], value_unit(), out);
+}
+
+static Value leaf_strip(Mapper *m, Value x, Value y)
+{
+    (void)y;
+    return is_dual_of(x, m->level) ? ((Dual *)x.p)->primal : x;
+}
+
+bool ad_strip(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, tape_level(call->args[0]), leaf_strip, value_unit(), true, false};
+    return run_map(&m, call->args[1], value_unit(), out);
+}
+
+static bool same_shape(Value a, Value b)
+{
+    a = value_primal(a);
+    b = value_primal(b);
+    if (a.tag != b.tag)
+        return false;
+    if (a.tag == VAL_SCALAR)
+        return a.aux == b.aux;
+    Tensor *s = a.p, *t = b.p;
+    return s->dtype == t->dtype && s->rank == t->rank &&
+           !memcmp(s->shape, t->shape, (size_t)s->rank * sizeof *s->shape);
+}
+
+static Value leaf_pair(Mapper *m, Value x, Value y)
+{
+    if (is_unit(y)) /* no tangent: inactive */
+        return x;
+    if (!value_is_float_tensor(y) || !same_shape(x, y)) {
+        builtin_fail(m->call, DIAG_R0405, "the tangent has not the shape and dtype of its argument");
+        m->failed = true;
+        return x;
+    }
+    return new_dual(x, y, m->level);
+}
+
+bool ad_pair(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, tape_level(call->args[0]), leaf_pair, value_unit(), true, false};
+    return run_map(&m, call->args[1], call->args[2], out);
+}
+
+static Value leaf_seed(Mapper *m, Value x, Value y)
+{
+    if (!is_unit(y) && !(value_is_float_tensor(y) && same_shape(x, y)) && !m->failed) {
+        builtin_fail(m->call, DIAG_R0405, "the cotangent has not the shape and dtype of the result");
+        m->failed = true;
+    }
+    return x;
+}
+
+bool ad_check_seed(const BuiltinCall *call, Value *out)
+{
+    Mapper m = {call, 0, leaf_seed, value_unit(), true, false};
+    Value ignored;
+    *out = value_unit();
+    return run_map(&m, call->args[0], call->args[1], &ignored);
+}
+
+bool ad_check_result(const BuiltinCall *call, Value *out)
+{
+    *out = value_unit();
+    if (value_is_float_tensor(call->args[0]))
+        return true;
+    Diag *d = builtin_fail(call, DIAG_R0402, "grad needs a function whose result is a float tensor");
+    diag_add_help(d, "`vjp` takes a cotangent for any result made of float tensors");
+    return false;
+}
+
+/* ---- operands of one operator ----------------------------------------------------------------- */
+
+static Value primal_of(Value v, uint64_t level)
+{
+    if (is_dual_of(v, level))
+        return ((Dual *)v.p)->primal;
+    if (v.tag == VAL_TUPLE && v.p) {
+        Tuple *from = v.p;
+        Tuple *to = mem_alloc(sizeof *to + from->n * sizeof(Value));
+        to->n = from->n;
+        for (uint32_t i = 0; i < from->n; i++)
+            to->items[i] = primal_of(from->items[i], level);
+        return (Value){.tag = VAL_TUPLE, .p = to};
+    }
+    return v;
+}
+
+static bool is_active(Value v, uint64_t level)
+{
+    if (v.tag == VAL_TUPLE && v.p) {
+        Tuple *t = v.p;
+        for (uint32_t i = 0; i < t->n; i++)
+            if (is_active(t->items[i], level))
+                return true;
+        return false;
+    }
+    return is_dual_of(v, level);
+}
+
+bool ad_primal(const BuiltinCall *call, Value *out)
+{
+    *out = primal_of(call->args[1], tape_level(call->args[0]));
+    return true;
+}
+
+bool ad_is_active(const BuiltinCall *call, Value *out)
+{
+    uint64_t level = tape_level(call->args[0]);
+    bool active = false;
+    for (uint32_t i = 1; i < call->n && !active; i++)
+        active = is_active(call->args[i], level);
+    *out = value_bool(active);
+    return true;
+}
+
+bool ad_refuse(const BuiltinCall *call, Value *out)
+{
+    *out = value_unit();
+    uint64_t level = tape_level(call->args[0]);
+    for (uint32_t i = 2; i < call->n; i++)
+        if (is_active(call->args[i], level)) {
+            Diag *d = builtin_fail(call, DIAG_R0404, "`%s` has no derivative, and a value that depends "
+                                   "on a parameter of `grad` reaches it",
+                                   ((String *)call->args[1].p)->text);
+            diag_add_fact(d, "stop_gradient(x) says that x is to count as a constant");
+            return false;
+        }
+    return true;
+}
+
+static bool has_cotangent(Value v, uint64_t level)
+{
+    if (v.tag == VAL_TUPLE && v.p) {
+        Tuple *t = v.p;
+        for (uint32_t i = 0; i < t->n; i++)
+            if (has_cotangent(t->items[i], level))
+                return true;
+        return false;
+    }
+    return is_dual_of(v, level) && !is_unit(((Ref *)((Dual *)v.p)->other.p)->value);
+}
+
+bool ad_has_cotangent(const BuiltinCall *call, Value *out)
+{
+    *out = value_bool(has_cotangent(call->args[1], tape_level(call->args[0])));
+    return true;
+}
+
+/* ---- walking a lifted value (ad.accumulate) --------------------------------------------------- */
+
+bool ad_is_dual(const BuiltinCall *call, Value *out)
+{
+    *out = value_bool(is_dual_of(call->args[1], tape_level(call->args[0])));
+    return true;
+}
+
+bool ad_cell(const BuiltinCall *call, Value *out)
+{
+    *out = ((Dual *)call->args[0].p)->other;
+    return true;
+}
+
+bool ad_is_zero(const BuiltinCall *call, Value *out)
+{
+    *out = value_bool(is_unit(call->args[0]));
+    return true;
+}
+
+bool ad_is_tensor(const BuiltinCall *call, Value *out)
+{
+    uint32_t tag = call->args[0].tag;
+    *out = value_bool(tag == VAL_SCALAR || tag == VAL_TENSOR || tag == VAL_DUAL);
+    return true;
+}
+
+bool ad_item(const BuiltinCall *call, Value *out)
+{
+    *out = item_or_unit(call->args[0], (uint32_t)call->args[1].i);
+    return true;
+}
+
+bool ad_has_item(const BuiltinCall *call, Value *out)
+{
+    Value v = call->args[0];
+    int64_t n = v.tag == VAL_TUPLE && v.p ? ((Tuple *)v.p)->n : v.tag == VAL_CTOR ? v.aux : 0;
+    *out = value_bool(call->args[1].i < n);
+    return true;
+}
+
+bool ad_next(const BuiltinCall *call, Value *out)
+{
+    *out = value_int(DT_I32, call->args[0].i + 1);
+    return true;
+}
+
+/* ---- what may not be written to an outer reference -------------------------------------------- */
+
+typedef struct Scan {
+    Map seen;
+    VEC(Value) todo;
+} Scan;
+
+static void scan_push(Scan *s, const Value *items, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&s->todo, items[i]);
+}
+
+bool value_is_active_above(Value v, uint64_t epoch)
+{
+    Scan s = {0};
+    vec_push(&s.todo, v);
+    while (s.todo.len) {
+        Value x = vec_pop(&s.todo);
+        if (x.tag == VAL_SCALAR || x.tag == VAL_TENSOR || !x.p || map_has(&s.seen, x.p))
+            continue;
+        switch ((ValueTag)x.tag) {
+        case VAL_DUAL: {
+            Dual *d = x.p;
+            if (d->level > epoch)
+                return true;
+            vec_push(&s.todo, d->primal);
+            break;
+        }
+        case VAL_TUPLE: scan_push(&s, ((Tuple *)x.p)->items, ((Tuple *)x.p)->n); break;
+        case VAL_CTOR:
+            if (x.aux)
+                scan_push(&s, ((Data *)x.p)->fields, x.aux);
+            break;
+        case VAL_CLOSURE: scan_push(&s, ((Closure *)x.p)->captured, ((Closure *)x.p)->ncaptured); break;
+        case VAL_REF: vec_push(&s.todo, ((Ref *)x.p)->value); break;
+        case VAL_SCALAR:
+        case VAL_TENSOR:
+        case VAL_STRING:
+        case VAL_BUILTIN:
+        case VAL_ABSENT: break;
+        }
+        map_set(&s.seen, x.p, x.p);
+    }
+    return false;
+}
