@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traversals of types: substitution, following links everywhere, comparison. Types are DAGs, so each
+ * is memoised by node; parts in which nothing can change are shared, not copied. */
+#include "base/mem.h"
+#include "types/dim.h"
+#include "types/type.h"
+
+typedef struct Walk {
+    uint32_t mask;  /* flags of the parts to enter */
+    Map done;       /* Type* -> Type* */
+} Walk;
+
+static Type *walk(Walk *w, Type *t);
+
+static Type *walk_dim(Walk *w, Type *t);
+
+static Type *walk_atom(Walk *w, const DimAtom *a)
+{
+    switch (a->kind) {
+    case DIM_ATOM_TYPE:
+        return walk(w, a->type);
+    case DIM_ATOM_FLOORDIV:
+        return dim_floordiv(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_MIN:
+        return dim_min(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_MAX:
+        return dim_max(walk(w, a->a), walk(w, a->b));
+    }
+    BUG("an unknown kind of atom in a size");
+}
+
+static Type *walk_dim(Walk *w, Type *t)
+{
+    Type *sum = type_dim_int(t->dim->constant, t->origin);
+    for (uint32_t i = 0; i < t->dim->nterms; i++) {
+        const DimMonomial *m = &t->dim->terms[i];
+        Type *product = type_dim_int(m->coef, NULL);
+        for (uint32_t k = 0; k < m->natoms; k++)
+            product = dim_mul(product, walk_atom(w, m->atoms[k]));
+        sum = dim_add(sum, product);
+    }
+    return sum;
+}
+
+/* The arguments walked; NULL when none changed. */
+static Type **walk_args(Walk *w, Type *t)
+{
+    Type **out = NULL;
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        Type *arg = walk(w, t->args[i]);
+        if (arg != t->args[i] && !out) {
+            out = mem_new_n(Type *, t->nargs);
+            for (uint32_t k = 0; k < i; k++)
+                out[k] = t->args[k];
+        }
+        if (out)
+            out[i] = arg;
+    }
+    return out;
+}
+
+static Type *walk(Walk *w, Type *t)
+{
+    t = type_resolve(t);
+    if (!(t->flags & w->mask))
+        return t;
+    Type *known = map_find(&w->done, t);
+    if (known)
+        return known;
+    Type *out = t;
+    Type **args = NULL;
+    switch (t->tag) {
+    case TY_TENSOR: {
+        Type *shape = walk(w, t->tensor.shape), *dtype = walk(w, t->tensor.dtype);
+        if (shape != t->tensor.shape || dtype != t->tensor.dtype)
+            out = type_tensor(shape, dtype);
+        break;
+    }
+    case TY_TUPLE:
+        if ((args = walk_args(w, t)))
+            out = type_tuple(args, t->nargs);
+        break;
+    case TY_SHAPE:
+        if ((args = walk_args(w, t)))
+            out = type_shape(args, t->nargs);
+        break;
+    case TY_DATA:
+        if ((args = walk_args(w, t)))
+            out = type_data(t->decl, args, t->nargs);
+        break;
+    case TY_FN: {
+        args = walk_args(w, t);
+        Type *result = walk(w, t->fn.result), *effect = walk(w, t->fn.effect);
+        if (args || result != t->fn.result || effect != t->fn.effect)
+            out = type_fn(args ? args : t->args, t->nargs, result, effect);
+        break;
+    }
+    case TY_REF: {
+        Type *elem = walk(w, t->elem);
+        if (elem != t->elem)
+            out = type_ref(elem);
+        break;
+    }
+    case TY_DERIV: {
+        Type *elem = walk(w, t->elem);
+        if (elem != t->elem)
+            out = type_deriv(elem);
+        break;
+    }
+    case TY_DIM:
+        out = walk_dim(w, t);
+        break;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_ANY:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_DTYPE:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        break;
+    }
+    if (out != t && !out->origin && t->origin && t->tag != TY_DIM)
+        out->origin = t->origin;
+    map_set(&w->done, t, out);
+    return out;
+}
+
+Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n)
+{
+    if (n == 0 || !(t->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY | TYPE_HAS_VARS)))
+        return t;
+    Walk w = {.mask = TYPE_HAS_VARS};
+    for (uint32_t i = 0; i < n; i++) {
+        map_set(&w.done, from[i], to[i]);
+        w.mask |= from[i]->flags;
+    }
+    return walk(&w, t);
+}
+
+Type *type_zonk(Type *t)
+{
+    Walk w = {.mask = TYPE_HAS_VARS};
+    return walk(&w, t);
+}
+
+/* ---- questions ---------------------------------------------------------------------------- */
+
+static bool has_vars(Map *seen, Type *t)
+{
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_VARS))
+        return false;
+    if (t->tag == TY_VAR)
+        return true;
+    if (t->tag == TY_DIM)
+        return true; /* resolved: what is left in it is undetermined */
+    if (map_has(seen, t))
+        return false;
+    map_set(seen, t, t);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (has_vars(seen, t->args[i]))
+            return true;
+    switch (t->tag) {
+    case TY_TENSOR:
+        return has_vars(seen, t->tensor.shape) || has_vars(seen, t->tensor.dtype);
+    case TY_FN:
+        return has_vars(seen, t->fn.result) || has_vars(seen, t->fn.effect);
+    case TY_REF:
+    case TY_DERIV:
+        return has_vars(seen, t->elem);
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_TUPLE:
+    case TY_DATA:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return false;
+    }
+    return false;
+}
+
+bool type_has_vars(Type *t)
+{
+    Map seen = {0};
+    return has_vars(&seen, t);
+}
+
+/* The pairs found equal are remembered, a's node with b's: each pair once. */
+static bool equal(Map *same, Type *a, Type *b)
+{
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a == b)
+        return true;
+    if (a->kind == KIND_DIM && b->kind == KIND_DIM)
+        return dim_compare(a, b) == DIM_EQUAL;
+    if (a->tag != b->tag || a->nargs != b->nargs)
+        return false;
+    if (map_find(same, a) == b)
+        return true;
+    bool yes = false;
+    switch (a->tag) {
+    case TY_TENSOR:
+        yes = equal(same, a->tensor.shape, b->tensor.shape) &&
+              equal(same, a->tensor.dtype, b->tensor.dtype);
+        break;
+    case TY_FN:
+        yes = equal(same, a->fn.result, b->fn.result);
+        break;
+    case TY_REF:
+    case TY_DERIV:
+        yes = equal(same, a->elem, b->elem);
+        break;
+    case TY_DATA:
+        yes = a->decl == b->decl;
+        break;
+    case TY_DTYPE:
+        return a->dtype_value == b->dtype_value;
+    case TY_TUPLE:
+    case TY_SHAPE:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        yes = true;
+        break;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_DIM:
+    case TY_ANY:
+        return false;
+    }
+    for (uint32_t i = 0; yes && i < a->nargs; i++)
+        yes = equal(same, a->args[i], b->args[i]);
+    if (yes)
+        map_set(same, a, b);
+    return yes;
+}
+
+bool type_equal(Type *a, Type *b)
+{
+    Map same = {0};
+    return equal(&same, a, b);
+}
