@@ -51,6 +51,7 @@ SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_c
 SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs);
 SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len, bool show_last_only);
 SessionStatus session_load(Session *s, const char *path);        /* :load */
+SessionStatus session_reload(Session *s);                        /* :reload: the last one again */
 SessionStatus session_check_file(Session *s, const char *path, bool residual);
 SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out);
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/pass.h"
+
+#include <string.h>
+
+#define PASS(name, run, doc) Expr *run(PassCtx *ctx, Expr *e);
+#include "passes/passes.def"
+#undef PASS
+
+static const Pass table[] = {
+#define PASS(name, run, doc) {#name, run, doc},
+#include "passes/passes.def"
+#undef PASS
+};
+
+const Pass *pass_find(const char *name)
+{
+    for (size_t i = 0; i < pass_count(); i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+size_t pass_count(void)
+{
+    return sizeof table / sizeof *table;
+}
+
+const Pass *pass_at(size_t i)
+{
+    return &table[i];
+}
+
+Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e)
+{
+    return pass->run(ctx, e);
+}

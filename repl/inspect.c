@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions to a session, none of which evaluates: types, what a name is, documentation, the program
+ * after passes, completion. */
+#include <string.h>
+
+#include "eval/launch.h"
+#include "parser/print.h"
+#include "repl/session_internal.h"
+
+/* ---- expressions ------------------------------------------------------------------------------ */
+
+static KnownName find_known(void *ctx, const Symbol *name)
+{
+    Session *s = ctx;
+    Binding b = env_find(s->env, name, SIGIL_GLOBAL);
+    if (b.kind == BIND_NONE)
+        b = env_find(s->env, name, SIGIL_NONE);
+    switch (b.kind) {
+    case BIND_NONE:
+    case BIND_TYPE:
+    case BIND_MODULE: return KNOWN_NOTHING;
+    case BIND_GLOBAL:
+        return b.global->kind == GLOBAL_LET || b.global->kind == GLOBAL_FREE_VAR ? KNOWN_VALUE : KNOWN_DEF;
+    case BIND_CTOR:
+    case BIND_OP: return KNOWN_DEF;
+    }
+    return KNOWN_NOTHING;
+}
+
+void session_parse_scope(Session *s, ParseScope *scope)
+{
+    *scope = (ParseScope){.find_global = find_known, .ctx = s};
+}
+
+/* One expression item of a text, read with the prompt's rules. */
+static Module *read_items(Session *s, const char *text, Diags *diags)
+{
+    Source *source = source_new("input", text, strlen(text), SOURCE_PROMPT);
+    ParseScope scope;
+    session_parse_scope(s, &scope);
+    ParseOptions options = {.prompt = true, .scope = &scope};
+    Module *module = NULL;
+    switch (parse_module(source, &options, diags, &module)) {
+    case PARSE_OK: return module;
+    case PARSE_INCOMPLETE:
+        if (!diags->errors)
+            diag_error(diags, DIAG_R0001, (Span){source, (uint32_t)source->len, (uint32_t)source->len},
+                       "the text ends in the middle of an expression");
+        return NULL;
+    case PARSE_FAILED: return NULL;
+    }
+    return NULL;
+}
+
+Ast *session_read_expr(Session *s, const char *text, Diags *diags)
+{
+    Module *module = read_items(s, text, diags);
+    if (!module)
+        return NULL;
+    if (module->items.len == 1 && module->items.data[0]->kind == ITEM_EXPR)
+        return module->items.data[0]->value;
+    diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
+    return NULL;
+}
+
+typedef struct Question {
+    Session *s;
+    const char *text;
+    const char *const *passes;
+    int npasses;
+    bool raw, ok;
+    Str *out;
+} Question;
+
+static bool ask(void (*fn)(void *), Question *q)
+{
+    session_with_stack(fn, q);
+    return q->ok;
+}
+
+static void type_of(void *arg)
+{
+    Question *q = arg;
+    Diags *diags = mem_new(Diags);
+    Ast *e = session_read_expr(q->s, q->text, diags);
+    Scheme *scheme = e ? infer_type_of(q->s->env, e, diags) : NULL;
+    if (scheme) {
+        TypeNamer namer = {.show_effects = q->raw};
+        scheme_print(q->out, scheme, &namer);
+        str_add_char(q->out, '\n');
+        q->ok = true;
+    }
+    session_print_diags(q->s, diags);
+}
+
+bool session_type_of(Session *s, const char *expr, bool raw, Str *out)
+{
+    Question q = {.s = s, .text = expr, .raw = raw, .out = out};
+    return ask(type_of, &q);
+}
+
+/* The core of an expression, or of the body of a global it names. */
+static Expr *core_of(Session *s, const char *text, Diags *diags)
+{
+    Module *module = read_items(s, text, diags);
+    CoreItemVec items = {0};
+    if (!module || !infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items))
+        return NULL;
+    for (size_t i = items.len; i-- > 0;) {
+        CoreItem *item = &items.data[i];
+        Expr *e = item->kind == CORE_EXPR ? item->expr : item->global ? item->global->value : NULL;
+        if (e && e->kind == EXPR_GLOBAL && e->global->value)
+            return e->global->value;
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+static void ir_of(void *arg)
+{
+    Question *q = arg;
+    Diags *diags = mem_new(Diags);
+    Expr *e = core_of(q->s, q->text, diags);
+    static const char *const initial[] = {"ad", "inline", "dce"};
+    const char *const *passes = q->npasses ? q->passes : initial;
+    int n = q->npasses ? q->npasses : 3;
+    for (int i = 0; e && i < n; i++) {
+        const Pass *pass = pass_find(passes[i]);
+        if (!pass) {
+            Diag *d = diag_error(diags, DIAG_R0106, span_none(), "there is no pass `%s`", passes[i]);
+            Str names = {0};
+            for (size_t k = 0; k < pass_count(); k++)
+                str_printf(&names, "%s%s", k ? ", " : "", pass_at(k)->name);
+            diag_add_fact(d, "passes: %s", str_text(&names));
+            e = NULL;
+            break;
+        }
+        q->s->passes.diags = diags;
+        e = pass_run(&q->s->passes, pass, e);
+    }
+    if (e) {
+        CorePrintOptions options = {0};
+        expr_print(q->out, e, &options);
+        str_add_char(q->out, '\n');
+        q->ok = true;
+    }
+    session_print_diags(q->s, diags);
+}
+
+bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out)
+{
+    Question q = {.s = s, .text = expr, .passes = passes, .npasses = npasses, .out = out};
+    return ask(ir_of, &q);
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static const char *trim(const char *text)
+{
+    while (*text == ' ' || *text == '\t')
+        text++;
+    size_t n = strlen(text);
+    while (n && strchr(" \t\r\n;", text[n - 1]))
+        n--;
+    return mem_strndup(text, n);
+}
+
+static Binding find_name(Session *s, const char *name)
+{
+    Sigil sigil = name[0] == '@' ? SIGIL_GLOBAL : name[0] == '%' ? SIGIL_LOCAL : SIGIL_NONE;
+    const Symbol *sym = sym_intern(sigil == SIGIL_NONE ? name : name + 1);
+    Binding b = env_find(s->env, sym, sigil);
+    if (b.kind == BIND_NONE) {
+        TypeDecl *decl = env_find_type(s->env, sym);
+        if (decl)
+            return (Binding){.kind = BIND_TYPE, .decl = decl};
+    }
+    return b;
+}
+
+static bool no_such_name(Session *s, const char *name)
+{
+    SymbolVec names = {0};
+    env_each_name(s->env, &names);
+    const Symbol *near = sym_find_nearest(sym_intern(name), names.data, names.len);
+    Diags *diags = mem_new(Diags);
+    Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no `%s`", name);
+    if (near)
+        diag_add_help(d, "did you mean `%s`?", near->text);
+    session_print_diags(s, diags);
+    return false;
+}
+
+static void say_where(Str *out, Span span)
+{
+    if (!span.source)
+        return;
+    uint32_t line, column;
+    span_locate(span, &line, &column);
+    str_printf(out, "defined at %s:%u:%u\n", span.source->name, line, column);
+}
+
+/* The operators that stand for a named one: `:doc @@`. */
+static const char *operator_name(const char *text)
+{
+    static const struct { const char *sign, *name; } table[] = {
+        {"!=", "not_equal"}, {"*", "multiply"}, {"**", "power"}, {"+", "add"}, {"-", "subtract"},
+        {"/", "divide"}, {"<", "less"}, {"<=", "less_equal"}, {"==", "equal"}, {">", "greater"},
+        {">=", "greater_equal"}, {"@@", "matmul"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].sign, text) == 0)
+            return table[i].name;
+    return text;
+}
+
+static void doc_op(Session *s, const Op *op, Str *out)
+{
+    str_printf(out, "%s(%s", op->name, op->args ? op->args : "");
+    for (int i = 0; i < op->nattrs; i++)
+        str_printf(out, "%s%s%s%s", i || op->nargs ? ", " : "", op->attrs[i].name,
+                   op->attrs[i].initial ? "=" : "", op->attrs[i].initial ? op->attrs[i].initial : "");
+    str_printf(out, ")\n  %s\n", op->doc);
+    for (int i = 0; i < op->nattrs; i++)
+        if (op->attrs[i].doc)
+            str_printf(out, "  %-12s %s\n", op->attrs[i].name, op->attrs[i].doc);
+    if (op->example)
+        str_printf(out, "  example      %s   gives   %s\n", op->example, op->example_result);
+    const Rule *rule = env_find_rule(s->env, op, RULE_DERIVATIVE);
+    if (rule && rule->span.source)
+        str_printf(out, "  gradient     %.*s\n", (int)(rule->span.end - rule->span.begin),
+                   rule->span.source->text + rule->span.begin);
+    else
+        str_add(out, "  gradient     none\n");
+    if (op->see_also)
+        str_printf(out, "  see also     %s\n", op->see_also);
+}
+
+bool session_info(Session *s, const char *text, Str *out)
+{
+    const char *name = trim(text);
+    if (strcmp(name, "session") == 0) {
+        const InterpStats *stats = interp_stats(s->interp);
+        str_printf(out, "operators run by reference: %llu\noperators run as kernels: %llu\n",
+                   (unsigned long long)stats->ops_reference, (unsigned long long)stats->ops_compiled);
+        launch_print_stats(s->interp, out);
+        str_printf(out, "calls: %llu\ncollected heap: %zu bytes\ntensors: %zu bytes\nseed: %llu\n",
+                   (unsigned long long)stats->calls, mem_heap_bytes(), tensor_bytes_live(),
+                   (unsigned long long)s->options.seed);
+        return true;
+    }
+    Binding b = find_name(s, operator_name(name));
+    switch (b.kind) {
+    case BIND_NONE:
+    case BIND_MODULE: return no_such_name(s, name);
+    case BIND_GLOBAL:
+        show_binding(out, b.global->name, b.global->scheme);
+        say_where(out, b.global->span);
+        if (b.global->broken)
+            str_add(out, "it no longer checks, since something it uses was redefined\n");
+        return true;
+    case BIND_CTOR: str_printf(out, "%s is a constructor of\n", b.ctor->name->text); /* fall through */
+    case BIND_TYPE:
+        show_type_decl(out, b.kind == BIND_TYPE ? b.decl : b.ctor->decl);
+        say_where(out, b.kind == BIND_TYPE ? b.decl->span : b.ctor->span);
+        return true;
+    case BIND_OP:
+        str_printf(out, "%s is an operator\n", b.op->name);
+        doc_op(s, b.op, out);
+        return true;
+    }
+    return false;
+}
+
+bool session_doc(Session *s, const char *text, Str *out)
+{
+    const char *name = trim(text);
+    Binding b = find_name(s, operator_name(name));
+    const char *doc = NULL;
+    switch (b.kind) {
+    case BIND_NONE:
+    case BIND_MODULE: return no_such_name(s, name);
+    case BIND_OP: doc_op(s, b.op, out); return true;
+    case BIND_GLOBAL:
+        show_binding(out, b.global->name, b.global->scheme);
+        doc = b.global->doc;
+        break;
+    case BIND_CTOR: show_type_decl(out, b.ctor->decl); doc = b.ctor->decl->doc; break;
+    case BIND_TYPE: show_type_decl(out, b.decl); doc = b.decl->doc; break;
+    }
+    str_printf(out, "  %s\n", doc ? doc : "(no documentation)");
+    return true;
+}
+
+bool session_explain(Session *s, const char *text, Str *out)
+{
+    DiagCode code = diag_find_code(trim(text));
+    if (code == DIAG_NONE) {
+        Diags *diags = mem_new(Diags);
+        diag_error(diags, DIAG_R0107, span_none(), "there is no diagnostic `%s`", trim(text));
+        session_print_diags(s, diags);
+        return false;
+    }
+    const DiagInfo *info = diag_get_info(code);
+    str_printf(out, "%s: %s\n\n%s\n", info->name, info->title, info->explanation);
+    if (info->bad[0])
+        str_printf(out, "\nThis draws it:\n\n    %s\n", info->bad);
+    if (info->good[0])
+        str_printf(out, "\nThis is right:\n\n    %s\n", info->good);
+    return true;
+}
+
+bool session_browse(Session *s, const char *module, Str *out)
+{
+    const char *prefix = module && *trim(module) ? fmt_text("%s.", trim(module)) : "";
+    SymbolVec names = {0};
+    env_each_name(s->env, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        const Symbol *name = names.data[i];
+        if (strncmp(name->text, prefix, strlen(prefix)) != 0 || name->text[0] == '_' ||
+            strstr(name->text, "._"))
+            continue;
+        Binding b = env_find(s->env, name, SIGIL_GLOBAL);
+        if (b.kind == BIND_GLOBAL && (*prefix || !b.global->internal))
+            show_binding(out, name, b.global->scheme);
+    }
+    return true;
+}
+
+/* ---- completion ------------------------------------------------------------------------------- */
+
+void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin)
+{
+    size_t begin = len;
+    while (begin > 0 && (strchr("_.@%", text[begin - 1]) || (text[begin - 1] >= '0' && text[begin - 1] <= '9') ||
+                         ((text[begin - 1] | 32) >= 'a' && (text[begin - 1] | 32) <= 'z')))
+        begin--;
+    *word_begin = begin;
+    const char *sigil = begin < len && (text[begin] == '@' || text[begin] == '%')
+                            ? mem_strndup(text + begin, 1) : "";
+    size_t skip = begin + strlen(sigil);
+    SymbolVec names = {0};
+    env_each_name(s->env, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        const char *name = names.data[i]->text;
+        bool private = name[0] == '_' && !(len > skip && text[skip] == '_');
+        if (!private && strncmp(name, text + skip, len - skip) == 0)
+            vec_push(out, fmt_text("%s%s", sigil, name));
+    }
+}
+
+/* ---- kernels ---------------------------------------------------------------------------------- */
+
+bool session_llvm(Session *s, const char *expr, bool assembly, Str *out)
+{
+    launch_trace_kernels(s->interp, assembly ? LAUNCH_TRACE_ASM : LAUNCH_TRACE_LLVM, out);
+    SessionStatus status = session_enter(s, expr, strlen(expr), false);
+    launch_trace_kernels(s->interp, LAUNCH_TRACE_NONE, NULL);
+    return status == SESSION_OK;
+}
+
+/* ---- canonical text --------------------------------------------------------------------------- */
+
+typedef struct FormatJob {
+    Session *s;
+    const char *path;
+    bool tvm;
+    Str *out;
+    SessionStatus status;
+} FormatJob;
+
+static void format_file(void *arg)
+{
+    FormatJob *job = arg;
+    Diags *diags = mem_new(Diags);
+    Source *source = session_read_file(job->s, job->path, diags);
+    Module *module = NULL;
+    ParseScope scope;
+    session_parse_scope(job->s, &scope);
+    ParseOptions options = {.scope = &scope};
+    job->status = SESSION_FAILED;
+    if (source && parse_module(source, &options, diags, &module) == PARSE_OK) {
+        PrintOptions print = {.tvm = job->tvm};
+        ast_print_module(job->out, module, &print);
+        job->status = SESSION_OK;
+    }
+    session_print_diags(job->s, diags);
+}
+
+SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out)
+{
+    FormatJob job = {s, path, tvm, out, SESSION_FAILED};
+    session_with_stack(format_file, &job);
+    return job.status;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where names come from outside a text: the prelude, and imports.
+ *
+ * A module is looked for beside the importing file, in RELAY_PATH, in the stdlib directory
+ * (--stdlib's option, RELAY_STDLIB, else as installed), and last among the embedded texts. Each runs
+ * once a session and shows nothing; a cycle is an error that lists it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "prelude/texts.h"
+#include "repl/session_internal.h"
+
+enum { MAX_SOURCE_BYTES = 1 << 30 };
+
+static const EmbeddedText *find_embedded(const char *name)
+{
+    for (const EmbeddedText *t = embedded_texts; t->name; t++)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+Source *session_read_file(Session *s, const char *path, Diags *diags)
+{
+    (void)s;
+    struct stat st;
+    const char *why = NULL;
+    FILE *f = fopen(path, "rb");
+    if (!f || fstat(fileno(f), &st) != 0)
+        why = strerror(errno);
+    else if (S_ISDIR(st.st_mode))
+        why = "it is a directory";
+    else if (S_ISREG(st.st_mode) && st.st_size > MAX_SOURCE_BYTES)
+        why = "it is larger than 1 GB";
+    Str text = {0};
+    char buffer[1 << 16];
+    for (size_t n; !why && (n = fread(buffer, 1, sizeof buffer, f)) > 0;) {
+        str_add_n(&text, buffer, n);
+        if (text.len > MAX_SOURCE_BYTES)
+            why = "it is larger than 1 GB";
+    }
+    if (!why && ferror(f))
+        why = strerror(errno);
+    if (f)
+        fclose(f);
+    if (why) {
+        diag_error(diags, DIAG_R0501, span_none(), "cannot read `%s`: %s", path, why);
+        return NULL;
+    }
+    return source_new(mem_strdup(path), str_text(&text), text.len, 0);
+}
+
+/* ---- the prelude ------------------------------------------------------------------------------ */
+
+typedef struct PreludeJob {
+    Session *s;
+    bool ok;
+} PreludeJob;
+
+static bool run_internal(Session *s, const char *name, const char *text, size_t len, Diags *diags)
+{
+    Source *source = source_new(name, text, len, SOURCE_INTERNAL);
+    return session_run_source(s, source, 0, INFER_FILE, false, diags) == SESSION_OK;
+}
+
+static void load_prelude(void *arg)
+{
+    PreludeJob *job = arg;
+    Session *s = job->s;
+    static const char *const parts[] = {"prelude/prelude.rly", "prelude/derivatives.rly"};
+    Diags *diags = mem_new(Diags);
+    env_set_prelude(s->env, true);
+    job->ok = true;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && job->ok; i++) {
+        const EmbeddedText *t = find_embedded(parts[i]);
+        job->ok = run_internal(s, t->name, t->text, t->len, diags);
+    }
+    env_set_prelude(s->env, false);
+    session_print_diags(s, diags);
+}
+
+bool session_load_prelude(Session *s)
+{
+    PreludeJob job = {s, false};
+    session_with_stack(load_prelude, &job);
+    return job.ok;
+}
+
+/* ---- imports ---------------------------------------------------------------------------------- */
+
+static bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* The path of `file` in one of the folders it is looked for in, or NULL. */
+static const char *find_file(Session *s, const char *file)
+{
+    if (file[0] == '/')
+        return file_exists(file) ? file : NULL;
+    const char *here = s->folders.len ? vec_last(&s->folders) : "";
+    const char *path = fmt_text("%s%s", here, file);
+    if (file_exists(path))
+        return path;
+    for (const char *p = getenv("RELAY_PATH"); p && *p;) {
+        size_t n = strcspn(p, ":");
+        path = fmt_text("%.*s/%s", (int)n, p, file);
+        if (n && file_exists(path))
+            return path;
+        p += n + (p[n] == ':');
+    }
+    const char *stdlib = s->options.stdlib ? s->options.stdlib : getenv("RELAY_STDLIB");
+    if (stdlib) {
+        path = fmt_text("%s/%s", stdlib, file);
+        if (file_exists(path))
+            return path;
+    }
+    return NULL;
+}
+
+static Loaded *find_loaded(Session *s, const char *name)
+{
+    for (size_t i = 0; i < s->loaded.len; i++)
+        if (strcmp(s->loaded.data[i]->name, name) == 0)
+            return s->loaded.data[i];
+    return NULL;
+}
+
+static void report_cycle(Session *s, const Item *item, const char *name, Diags *diags)
+{
+    Str chain = {0};
+    bool on = false;
+    for (size_t i = 0; i < s->loaded.len; i++) {
+        Loaded *l = s->loaded.data[i];
+        on |= strcmp(l->name, name) == 0;
+        if (on && l->running)
+            str_printf(&chain, "`%s` imports ", l->name);
+    }
+    str_printf(&chain, "`%s`", name);
+    Diag *d = diag_error(diags, DIAG_R0105, item->span, "these imports form a cycle");
+    diag_add_fact(d, "%s", str_text(&chain));
+}
+
+bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
+{
+    Session *s = ctx;
+    const char *file = item->path ? item->path : fmt_text("%s.rly", item->name.sym->text);
+    const char *path = find_file(s, file);
+    const EmbeddedText *embedded = path ? NULL : find_embedded(fmt_text("stdlib/%s", file));
+    if (!path && !embedded) {
+        Diag *d = diag_error(diags, DIAG_R0104, item->span, "there is no module `%s`",
+                             item->path ? item->path : item->name.sym->text);
+        diag_add_fact(d, "looked for `%s` beside the importing file, in RELAY_PATH and in the "
+                         "standard library", file);
+        return false;
+    }
+    const char *name = path ? path : embedded->name;
+    Item opened = *item;
+    if (item->path)
+        opened.path = name;
+    Loaded *known = find_loaded(s, name);
+    if (known && known->running) {
+        report_cycle(s, item, name, diags);
+        return false;
+    }
+    if (!known) {
+        known = mem_new(Loaded);
+        *known = (Loaded){name, true};
+        vec_push(&s->loaded, known);
+        Source *source = path ? session_read_file(s, path, diags)
+                              : source_new(embedded->name, embedded->text, embedded->len,
+                                           SOURCE_INTERNAL);
+        const char *slash = path ? strrchr(path, '/') : NULL;
+        vec_push(&s->folders, slash ? mem_strndup(path, (size_t)(slash - path) + 1) : "");
+        env_begin_module(env, item->path ? sym_intern(name) : item->name.sym);
+        Diags *inner = mem_new(Diags);
+        bool ok = source && session_run_source(s, source, 0, INFER_FILE, false, inner) == SESSION_OK;
+        env_end_module(env);
+        vec_pop(&s->folders);
+        known->running = false;
+        for (size_t i = 0; i < inner->list.len; i++)
+            diag_report(diags, inner->list.data[i]);
+        if (!ok) { /* may be mended and imported again */
+            known->name = "";
+            return false;
+        }
+    }
+    return env_open_module(env, &opened, diags);
+}

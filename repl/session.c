@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "repl/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "eval/launch.h"
+#include "repl/session_internal.h"
+
+enum { FRONT_STACK_BYTES = 1 << 30 };
+
+void session_options_init(SessionOptions *o)
+{
+    *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true, .image = true};
+}
+
+void session_with_stack(void (*fn)(void *arg), void *arg)
+{
+    if (mem_stack_left() > FRONT_STACK_BYTES / 2)
+        fn(arg);
+    else
+        mem_call_on_stack(FRONT_STACK_BYTES, fn, arg);
+}
+
+/* ---- output ----------------------------------------------------------------------------------- */
+
+static void write_stdout(void *ctx, const char *text, size_t n)
+{
+    (void)ctx;
+    fwrite(text, 1, n, stdout);
+}
+
+static void write_stderr(void *ctx, const char *text, size_t n)
+{
+    (void)ctx;
+    fflush(stdout);
+    fwrite(text, 1, n, stderr);
+}
+
+static void print_through(void *ctx, const char *text, size_t n)
+{
+    Session *s = ctx;
+    s->sink.value(s->sink.ctx, text, n);
+}
+
+void session_set_sink(Session *s, const SessionSink *sink)
+{
+    s->sink = *sink;
+}
+
+void session_write(Session *s, const Str *text)
+{
+    s->sink.value(s->sink.ctx, str_text(text), text->len);
+}
+
+void session_print_diags(Session *s, Diags *diags)
+{
+    if (!diags->list.len)
+        return;
+    Str out = {0};
+    diags_print(&out, diags, s->options.diag_style, s->options.color);
+    s->sink.diag(s->sink.ctx, str_text(&out), out.len);
+    *diags = (Diags){0};
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------ */
+
+Session *session_new(const SessionOptions *options)
+{
+    Session *s = mem_new(Session);
+    mem_pin(s);
+    s->options = *options;
+    s->sink = (SessionSink){write_stdout, write_stderr, NULL};
+    s->hooks = (EnvHooks){.ctx = s, .import = session_import};
+    s->env = env_new(&s->hooks);
+    Diags *diags = mem_new(Diags);
+    InterpOptions io = {
+        .stack_bytes = options->stack_bytes,
+        .memory_bytes = options->memory_bytes,
+        .seed = options->seed,
+    };
+    s->interp = interp_new(s->env, diags, &io);
+    interp_set_output(s->interp, print_through, s);
+    interp_set_args(s->interp, options->argc, options->argv);
+    s->passes = (PassCtx){.env = s->env, .diags = diags};
+    if (options->jit)
+        launch_use_jit(s->interp, options->threads, options->jit_cache);
+    if (options->prelude && !session_load_prelude(s)) {
+        session_fini(s);
+        return NULL;
+    }
+    return s;
+}
+
+void session_fini(Session *s)
+{
+    mem_unpin(s);
+}
+
+Interp *session_interp(Session *s)
+{
+    return s->interp;
+}
+
+Env *session_env(Session *s)
+{
+    return s->env;
+}
+
+void session_interrupt(Session *s)
+{
+    interp_interrupt(s->interp);
+}
+
+/* ---- running items ---------------------------------------------------------------------------- */
+
+/* After an item: what the prompt says of it. */
+static void announce(Session *s, const CoreItem *item)
+{
+    Str out = {0};
+    switch (item->kind) {
+    case CORE_DEF:
+    case CORE_LET:
+        if (item->global)
+            show_binding(&out, item->global->name, item->global->scheme);
+        break;
+    case CORE_TYPE:
+        if (item->decl)
+            show_type_decl(&out, item->decl);
+        break;
+    case CORE_OPERATOR:
+    case CORE_EXPR:
+    case CORE_RULE:
+    case CORE_IMPORT: break;
+    }
+    session_write(s, &out);
+}
+
+static bool is_unit_value(Value v)
+{
+    return v.tag == VAL_TUPLE && !v.p;
+}
+
+static void bind_it(Session *s, Value v, Scheme *scheme)
+{
+    if (is_unit_value(v) || !scheme)
+        return;
+    Global *it = mem_new(Global);
+    it->kind = GLOBAL_LET;
+    it->name = sym_intern("it");
+    it->scheme = scheme;
+    interp_set_global(s->interp, it, v);
+    env_bind_global(s->env, it);
+}
+
+static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags)
+{
+    Value v = value_unit();
+    switch (interp_run_item(s->interp, item, &v)) {
+    case EVAL_OK: break;
+    case EVAL_FAILED: return SESSION_FAILED;
+    case EVAL_INTERRUPTED: return SESSION_INTERRUPTED;
+    }
+    if (item->kind == CORE_EXPR && show && !(is_unit_value(v) && (flags & RUN_PROMPT))) {
+        Str out = {0};
+        show_value(s, v, item->scheme, &out);
+        session_write(s, &out);
+    }
+    if (flags & RUN_PROMPT) {
+        announce(s, item);
+        if (item->kind == CORE_EXPR && item->shown)
+            bind_it(s, v, item->scheme);
+    }
+    return SESSION_OK;
+}
+
+/* `@main` without parameters is called last, and its value shown. */
+static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags)
+{
+    for (size_t i = items->len; i-- > 0;) {
+        Global *g = items->data[i].global;
+        if (items->data[i].kind != CORE_DEF || !g || strcmp(g->name->text, "main") != 0)
+            continue;
+        if (g->value->fn->nparams > 0)
+            return SESSION_OK; /* a library's; --input supplies arguments otherwise */
+        const char *text = "@main()";
+        Source *source = source_new("main", text, strlen(text), 0);
+        return session_run_source(s, source, RUN_SHOW, INFER_FILE, false, diags);
+    }
+    return SESSION_OK;
+}
+
+SessionStatus session_run_source(Session *s, Source *source, unsigned flags, InferMode mode,
+                                 bool may_continue, Diags *diags)
+{
+    ParseOptions po = {.prompt = mode == INFER_PROMPT};
+    ParseScope scope;
+    session_parse_scope(s, &scope);
+    po.scope = &scope;
+    Module *module = NULL;
+    switch (parse_module(source, &po, diags, &module)) {
+    case PARSE_OK: break;
+    case PARSE_INCOMPLETE:
+        if (may_continue)
+            return SESSION_INCOMPLETE;
+        if (!diags->errors)
+            diag_error(diags, DIAG_R0001, (Span){source, (uint32_t)source->len, (uint32_t)source->len},
+                       "the text ends in the middle of an item");
+        return SESSION_FAILED;
+    case PARSE_FAILED: return SESSION_FAILED;
+    }
+    CoreItemVec items = {0};
+    bool checked = infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags, &items);
+    if (!checked && !(flags & RUN_PROMPT))
+        return SESSION_FAILED;
+    if (s->check_only)
+        return SESSION_OK;
+    session_print_diags(s, diags); /* warnings, before what the program prints */
+
+    interp_set_diags(s->interp, diags);
+    size_t last_shown = items.len;
+    for (size_t i = 0; i < items.len; i++)
+        if (items.data[i].kind == CORE_EXPR)
+            last_shown = i;
+    SessionStatus status = checked ? SESSION_OK : SESSION_FAILED;
+    for (size_t i = 0; i < items.len; i++) {
+        CoreItem *item = &items.data[i];
+        bool show = item->shown && (flags & RUN_SHOW);
+        if (flags & RUN_SHOW_LAST)
+            show = i == last_shown;
+        SessionStatus one = run_item(s, item, show, flags);
+        session_print_diags(s, diags);
+        if (one != SESSION_OK)
+            return one;
+    }
+    if (status == SESSION_OK && (flags & RUN_MAIN))
+        status = run_main(s, &items, diags);
+    return status;
+}
+
+/* ---- entries and files ------------------------------------------------------------------------ */
+
+typedef struct Job {
+    Session *s;
+    Source *source;
+    const char *path;
+    unsigned flags;
+    InferMode mode;
+    bool may_continue;
+    SessionStatus status;
+} Job;
+
+static void run_job(void *arg)
+{
+    Job *job = arg;
+    Session *s = job->s;
+    Diags *diags = mem_new(Diags);
+    if (job->path) {
+        job->source = session_read_file(s, job->path, diags);
+        const char *slash = strrchr(job->path, '/');
+        vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
+    }
+    job->status = !job->source ? SESSION_FAILED
+                               : session_run_source(s, job->source, job->flags, job->mode,
+                                                    job->may_continue, diags);
+    if (job->path)
+        vec_pop(&s->folders);
+    if (job->status == SESSION_INCOMPLETE)
+        return;
+    session_print_diags(s, diags);
+    if (job->status == SESSION_INTERRUPTED) {
+        const char *text = "interrupted; everything defined so far is kept\n";
+        s->sink.diag(s->sink.ctx, text, strlen(text));
+    }
+}
+
+static SessionStatus run(Job job)
+{
+    session_with_stack(run_job, &job);
+    return job.status;
+}
+
+SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue)
+{
+    Source *source = source_new(fmt_text("prompt %u", s->prompts + 1), text, len, SOURCE_PROMPT);
+    SessionStatus status = run((Job){.s = s, .source = source, .flags = RUN_SHOW | RUN_PROMPT,
+                                     .mode = INFER_PROMPT, .may_continue = may_continue});
+    if (status != SESSION_INCOMPLETE)
+        s->prompts++;
+    return status;
+}
+
+SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs)
+{
+    s->inputs = inputs;
+    s->ninputs = ninputs;
+    return run((Job){.s = s, .path = path, .flags = RUN_SHOW | RUN_MAIN, .mode = INFER_FILE});
+}
+
+SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len,
+                               bool show_last_only)
+{
+    Source *source = source_new(name, text, len, 0);
+    unsigned flags = show_last_only ? RUN_SHOW_LAST : RUN_SHOW | RUN_MAIN;
+    return run((Job){.s = s, .source = source, .flags = flags, .mode = INFER_FILE});
+}
+
+SessionStatus session_load(Session *s, const char *path)
+{
+    s->last_loaded = mem_strdup(path);
+    return run((Job){.s = s, .path = s->last_loaded, .flags = RUN_SHOW | RUN_PROMPT, .mode = INFER_FILE});
+}
+
+SessionStatus session_reload(Session *s)
+{
+    return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
+}
+
+SessionStatus session_check_file(Session *s, const char *path, bool residual)
+{
+    s->check_only = true;
+    SessionStatus status = run((Job){.s = s, .path = path, .mode = INFER_CHECK_ONLY});
+    s->check_only = false;
+    if (residual) {
+        const ResidualVec *all = env_residuals(s->env);
+        Str out = {0};
+        for (size_t i = 0; i < all->len; i++) {
+            uint32_t line = 0, column = 0;
+            if (all->data[i].span.source)
+                span_locate(all->data[i].span, &line, &column);
+            str_printf(&out, "%s:%u:%u: checked when running: %s\n",
+                       all->data[i].span.source ? all->data[i].span.source->name : "?", line, column,
+                       all->data[i].text);
+        }
+        session_write(s, &out);
+    }
+    return status;
+}
+
+SessionStatus session_time(Session *s, const char *expr)
+{
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    SessionStatus status = session_enter(s, expr, strlen(expr), false);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    double ms = (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6;
+    Str out = {0};
+    str_printf(&out, "read, checked and ran in %.3f ms\n", ms);
+    session_write(s, &out);
+    return status;
+}

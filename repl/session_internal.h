@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of the session: session.c (entries and files), modules.c (prelude, imports),
+ * show.c (values and types as text), inspect.c (questions that evaluate nothing). */
+#ifndef REPL_SESSION_INTERNAL_H
+#define REPL_SESSION_INTERNAL_H
+
+#include "passes/pass.h"
+#include "repl/session.h"
+
+typedef struct Loaded {
+    const char *name;   /* module name or path */
+    bool running;       /* being loaded now: an import of it is a cycle */
+} Loaded;
+
+struct Session {
+    SessionOptions options;
+    EnvHooks hooks;
+    Env *env;
+    Interp *interp;
+    PassCtx passes;
+    struct Jit *jit;
+    SessionSink sink;
+    VEC(Loaded *) loaded;
+    VEC(const char *) folders;   /* of the files being read, innermost last */
+    unsigned prompts;            /* entries so far */
+    const char *last_loaded;     /* for :reload */
+    bool check_only;             /* `relay check`: nothing runs */
+    const char *const *inputs;   /* --input name=file */
+    int ninputs;
+};
+
+/* Reads, checks and, unless the session only checks, runs one source. */
+typedef enum RunFlags {
+    RUN_SHOW = 1,      /* show the values of shown items */
+    RUN_SHOW_LAST = 2, /* only of the last */
+    RUN_MAIN = 4,      /* call @main at the end */
+    RUN_PROMPT = 8,    /* tell what definitions bound; bind `it` */
+} RunFlags;
+SessionStatus session_run_source(Session *s, Source *source, unsigned flags, InferMode mode,
+                                 bool may_continue, Diags *diags);
+
+/* A file's text; NULL after a diagnostic. */
+Source *session_read_file(Session *s, const char *path, Diags *diags);
+
+/* The prelude and the derivative rules, from the embedded texts. False: printed. */
+bool session_load_prelude(Session *s);
+bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
+
+void session_print_diags(Session *s, Diags *diags);
+void session_write(Session *s, const Str *text);
+
+/* `value : type` and a line break. */
+void show_value(Session *s, Value v, const Scheme *scheme, Str *out);
+void show_binding(Str *out, const Symbol *name, const Scheme *scheme);
+void show_type_decl(Str *out, const TypeDecl *decl);
+
+/* What the reader must know of names bound so far. */
+void session_parse_scope(Session *s, ParseScope *scope);
+
+/* Runs fn(arg) with room to recurse over nested syntax. */
+void session_with_stack(void (*fn)(void *arg), void *arg);
+
+/* An expression read from text; NULL after a printed diagnostic. */
+Ast *session_read_expr(Session *s, const char *text, Diags *diags);
+
+#endif
