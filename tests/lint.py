@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make check` asks of the sources themselves: layers, sizes, headers that stand alone."""
+import os
+import re
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+# Each room includes itself and those before it. What a room before it may call of a later one, it
+# gets through a header of its own (a table of functions), or through one named here.
+ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "prelude", "stdlib",
+         "repl"]
+INTERFACES = {"jit/api.h"}
+MAX_LINES = 800
+
+
+def sources(endings, rooms=ROOMS + ["tests", "bench"]):
+    for room in rooms:
+        for directory, _, names in os.walk(os.path.join(ROOT, room)):
+            for name in sorted(names):
+                if name.endswith(endings):
+                    yield os.path.relpath(os.path.join(directory, name), ROOT)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def result(report, name, wrong):
+    report.add("lint " + name, "failed" if wrong else "passed", "\n".join(wrong))
+
+
+def layers(report, options):
+    wrong = []
+    for path in sources((".c", ".h"), ROOMS):
+        room = path.split("/")[0]
+        for number, line in enumerate(read(path).split("\n"), 1):
+            m = re.match(r'\s*#\s*include\s+([<"])([^>"]+)', line)
+            if not m:
+                continue
+            where, name = "%s:%d: " % (path, number), m.group(2)
+            other = name.split("/")[0]
+            if m.group(1) == "<":
+                if re.match(r"gc(/|\.h|_)", name) and path != "base/mem.c":
+                    wrong.append(where + "only base/mem.c includes " + name)
+                if name.startswith("llvm-c/") and room != "jit":
+                    wrong.append(where + "only jit/ includes " + name)
+            elif name == "config.h":
+                pass
+            elif other not in ROOMS or "/" not in name:
+                wrong.append(where + "spell it from the root: " + name)
+            elif ROOMS.index(other) > ROOMS.index(room) and name not in INTERFACES:
+                wrong.append(where + "%s/ stands above %s/" % (room, other))
+    result(report, "layers", wrong)
+
+
+def sizes(report, options):
+    wrong = []
+    for path in sources((".c", ".h", ".def", ".py", ".rly")):
+        n = read(path).count("\n")
+        if n > MAX_LINES:
+            wrong.append("%s: %d lines, at most %d" % (path, n, MAX_LINES))
+    result(report, "sizes", wrong)
+
+
+def licences(report, options):
+    wrong = []
+    for path in sources((".c", ".h", ".def", ".py", ".am"), ROOMS + ["tests", "bench"]):
+        if "SPDX-License-Identifier: Apache-2.0" not in read(path)[:200]:
+            wrong.append(path + ": no SPDX line at the top")
+    for path in sources(".rly", ["prelude", "stdlib"]):
+        if "SPDX-License-Identifier: Apache-2.0" not in read(path)[:200]:
+            wrong.append(path + ": no SPDX line at the top")
+    result(report, "licences", wrong)
+
+
+def headers(report, options):
+    """Every header compiles alone. Templates, *_impl.h, are included with their macros set."""
+    wrong = []
+    config = read_flags(options)
+    for path in sources(".h", ROOMS):
+        if path.endswith("_impl.h"):
+            continue
+        command = options.cc.split() + ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
+                                        "-fsyntax-only", "-x", "c", "-I" + ROOT, "-I" + options.build,
+                                        "-D_GNU_SOURCE"] + config + [os.path.join(ROOT, path)]
+        if "-Wno-pragma-once-outside-header" not in command:
+            p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if p.returncode:
+                wrong.append(path + ":\n" + p.stdout.decode("utf-8", "replace")[:1500])
+    result(report, "headers", wrong)
+
+
+def read_flags(options):
+    """The include path of LLVM, from the Makefile of the build."""
+    try:
+        with open(os.path.join(options.build, "Makefile")) as f:
+            m = re.search(r"^LLVM_CPPFLAGS = (.*)$", f.read(), re.M)
+        return m.group(1).split() if m else []
+    except OSError:
+        return []
+
+
+def lists(report, options):
+    """Every source stands in its room's local.am, sorted or not, and every entry exists."""
+    wrong = []
+    for room in ROOMS:
+        listed = set(re.findall(r"\b%s/[\w./-]+\.(?:c|h|def|rly)\b" % room,
+                                read(room + "/local.am") + read("Makefile.am")))
+        there = set(sources((".c", ".h", ".def", ".rly"), [room]))
+        there -= {"repl/main.c", "prelude/embed.c"}
+        wrong += ["%s is not in %s/local.am" % (p, room) for p in sorted(there - listed)]
+        wrong += ["%s is listed and not there" % p for p in sorted(listed - there)
+                  if not os.path.exists(os.path.join(ROOT, p)) and p != "prelude/texts.c"]
+    result(report, "lists", wrong)
+
+
+def codes(report, options):
+    """Each diagnostic has a golden test that draws it."""
+    drawn = set()
+    for path in sources((".rly", ".repl"), ["tests/golden", "tests/repl"]):
+        drawn |= set(re.findall(r"\bR\d{4}\b", read(path)))
+    known = re.findall(r"^DIAG\((R\d{4})", read("base/diag.def"), re.M)
+    wrong = ["no golden test draws " + c for c in known if c not in drawn]
+    wrong += ["%s stands before %s in base/diag.def" % (a, b)
+              for a, b in zip(known, known[1:]) if a >= b]
+    wrong += ["unknown code " + c for c in sorted(drawn - set(known))]
+    result(report, "codes", wrong)
+
+
+CHECKS = [layers, sizes, licences, headers, lists, codes]

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+#include "base/span.h"
+#include "base/str.h"
+#include "base/symbol.h"
+#include "base/vec.h"
+#include "tests/unit/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char *float_text(double v, int bits) {
+    Str s = {0};
+    str_add_float(&s, v, bits);
+    return str_text(&s);
+}
+
+TEST(floats) {
+    static const struct {
+        double value;
+        const char *text;
+    } doubles[] = {
+        {0.1, "0.1"},        {1, "1.0"},         {1e16, "1e+16"},     {1e-5, "1e-05"},
+        {0.0001, "0.0001"},  {1e15, "1000000000000000.0"},            {123456.5, "123456.5"},
+        {-0.0, "-0.0"},      {5e-324, "5e-324"}, {1.5e300, "1.5e+300"}, {1e22, "1e+22"},
+        {0x1p-44, "5.684341886080802e-14"},      {0.30000000000000004, "0.30000000000000004"},
+        {INFINITY, "inf"},   {-INFINITY, "-inf"}, {NAN, "nan"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+    };
+    for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
+        CHECK_TEXT(float_text(doubles[i].value, 64), doubles[i].text);
+    CHECK_TEXT(float_text(0.1f, 32), "0.1");
+    CHECK_TEXT(float_text(3.14159f, 32), "3.14159");
+    CHECK_TEXT(float_text(3.4028234663852886e38, 32), "3.4028235e+38");
+    CHECK_TEXT(float_text(1e-45f, 32), "1e-45");
+    CHECK_TEXT(float_text(0.0999755859375, 16), "0.1");
+    CHECK_TEXT(float_text(65504, 16), "65500.0");
+    CHECK_TEXT(float_text(0x1p-24, 16), "6e-08");
+    CHECK_TEXT(float_text(0.10009765625, 17), "0.1");
+}
+
+TEST(float_texts_read_back) {
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        double d;
+        float f;
+        uint32_t low = (uint32_t)bits;
+        memcpy(&d, &bits, 8);
+        memcpy(&f, &low, 4);
+        if (!isnan(d))
+            CHECK(strtod(float_text(d, 64), NULL) == d);
+        if (!isnan(f))
+            CHECK(strtof(float_text((double)f, 32), NULL) == f);
+    }
+}
+
+TEST(text) {
+    Str s = {0};
+    str_add_quoted(&s, "a\"\n\x01\xff\xc3\xa9", 7);
+    CHECK_TEXT(str_text(&s), "\"a\\\"\\n\\x01\\xff\xc3\xa9\"");
+    CHECK_INT(text_width("\xe6\x97\xa5" "e\xcc\x81", 6), 3); /* a wide one; a combined one */
+    CHECK(text_is_utf8("\xc3\xa9", 2, NULL));
+    size_t at = 9;
+    CHECK(!text_is_utf8("ab\xed\xa0\x80", 5, &at) && at == 2); /* a surrogate */
+    CHECK(!text_is_utf8("\xc0\x80", 2, NULL));                 /* over-long */
+    Str t = {0};
+    str_add(&t, "x\nab");
+    str_pad(&t, 5);
+    CHECK_TEXT(str_text(&t), "x\nab   ");
+    CHECK_TEXT(fmt_text("%0200d|", 7) + 199, "7|");
+}
+
+TEST(vectors) {
+    VEC(int *) v = {0};
+    int x = 3;
+    for (int i = 0; i < 1000; i++)
+        vec_push(&v, &x);
+    CHECK_INT(v.len, 1000);
+    CHECK(v.data[999] == &x && vec_pop(&v) == &x && v.len == 999);
+}
+
+TEST(maps) {
+    enum { N = 50000 };
+    static char keys[N];
+    Map m = {0};
+    for (long i = 0; i < N; i++)
+        map_set(&m, &keys[i], &keys[i]);
+    for (long i = 0; i < N; i += 2)
+        CHECK(map_remove(&m, &keys[i]));
+    CHECK(!map_remove(&m, &keys[0]));
+    for (long i = 0; i < N; i += 4)
+        map_set(&m, &keys[i], NULL);
+    CHECK_INT(m.len, N / 2 + N / 4);
+    CHECK(map_has(&m, &keys[4]) && !map_find(&m, &keys[4]) && map_find(&m, &keys[5]) == &keys[5]);
+    CHECK(!map_has(&m, &keys[2]));
+    size_t n = 0, at = 0;
+    const void *key, *first = NULL;
+    void *value;
+    while (map_next(&m, &at, &key, &value)) {
+        if (!n++)
+            first = key;
+    }
+    CHECK(n == m.len && first == &keys[1]);
+    map_clear(&m);
+    CHECK(m.len == 0 && !map_has(&m, &keys[1]));
+}
+
+TEST(symbols) {
+    CHECK(sym_intern("abc") == sym_intern_n("abcd", 3));
+    CHECK(sym_intern("abc") != sym_intern("abd"));
+    const Symbol *c[] = {sym_intern("image"), sym_intern("images"), sym_intern("Relu"),
+                         sym_intern("x")};
+    CHECK(sym_find_nearest(sym_intern("imges"), c, 4) == c[1]);
+    CHECK(sym_find_nearest(sym_intern("relu"), c, 4) == c[2]);
+    CHECK(sym_find_nearest(sym_intern("iamge"), c, 4) == c[0]);
+    CHECK(!sym_find_nearest(sym_intern("zebra"), c, 4));
+    CHECK(!sym_find_nearest(sym_intern("y"), c, 4));
+    for (int i = 0; i < 5000; i++)
+        CHECK(sym_intern(fmt_text("n%d", i)) == sym_intern(fmt_text("n%d", i)));
+}
+
+TEST(places) {
+    const char *text = "ab\n\xc3\xa9 x\n";
+    Source *s = source_new("f", text, strlen(text), 0);
+    uint32_t line, column;
+    CHECK_INT(s->nlines, 3);
+    span_locate((Span){s, 6, 7}, &line, &column);
+    CHECK(line == 2 && column == 3);
+    span_locate((Span){s, 8, 8}, &line, &column);
+    CHECK(line == 3 && column == 1);
+    span_locate((Span){s, 99, 99}, &line, &column);
+    CHECK(line == 3 && column == 1);
+    Span j = span_join((Span){s, 1, 2}, (Span){s, 5, 6});
+    CHECK(j.begin == 1 && j.end == 6);
+}
+
+static void *in_static_data;
+
+static int use_all_stack(int depth) {
+    volatile char frame[200];
+    frame[0] = 1;
+    return mem_stack_left() < 16384 ? depth : use_all_stack(depth + 1) + frame[0] - 1;
+}
+
+static void churn(void) {
+    for (int i = 0; i < 100000; i++)
+        mem_bytes(64);
+    mem_collect();
+}
+
+static void inner(void *arg) {
+    char **out = arg;
+    char *mine = fmt_text("inner%d", 1);
+    CHECK(mem_stack_left() <= 1 << 20 && mem_stack_left() > 1000000);
+    CHECK(use_all_stack(0) > 1000);
+    churn();
+    *out = mine;
+}
+
+static void outer(void *arg) {
+    char *mine = fmt_text("outer%d", 1);
+    mem_call_on_stack(1 << 20, inner, arg);
+    churn();
+    CHECK_TEXT(mine, "outer1");
+}
+
+TEST(stacks) {
+    char *mine = fmt_text("main%d", 1), *theirs = NULL, *pinned = fmt_text("pin%d", 1);
+    uintptr_t hidden = ~(uintptr_t)pinned;
+    mem_pin(pinned);
+    mem_pin(pinned);
+    mem_unpin(pinned);
+    pinned = NULL;
+    in_static_data = fmt_text("static%d", 1);
+    mem_call_on_stack(64 << 20, outer, &theirs);
+    churn();
+    CHECK_TEXT(mine, "main1");
+    CHECK_TEXT(theirs, "inner1");
+    CHECK_TEXT(in_static_data, "static1");
+    CHECK_TEXT((char *)~hidden, "pin1");
+}
+
+static int finalized;
+static void on_dead(void *p, void *arg) { finalized += p != NULL && arg == &finalized; }
+
+static __attribute__((noinline)) void make_garbage(void) {
+    for (int i = 0; i < 100; i++)
+        mem_on_unreachable(mem_alloc(40), on_dead, &finalized);
+}
+
+TEST(finalizers) {
+    make_garbage();
+    churn();
+    CHECK_INT(finalized, 0); /* only on demand */
+    mem_run_finalizers();
+    CHECK(finalized >= 90);
+}
+
+static char *root_cell[1];
+static uintptr_t *disguised; /* memory the collector does not see */
+static void push_roots(void *ctx) {
+    (void)ctx;
+    root_cell[0] = (char *)~disguised[0];
+    mem_push_range(root_cell, root_cell + 1);
+}
+
+TEST(root_callbacks) {
+    disguised = mem_bytes(sizeof *disguised);
+    mem_add_roots_callback(push_roots, NULL);
+    disguised[0] = ~(uintptr_t)fmt_text("root%d", 1);
+    churn();
+    CHECK_TEXT((char *)~disguised[0], "root1");
+    mem_remove_roots_callback(push_roots, NULL);
+}
+
+TEST(limits) { CHECK(mem_default_limit() > 1 << 20 && mem_heap_bytes() > 0); }
+
+int main(void) {
+    RUN(floats);
+    RUN(float_texts_read_back);
+    RUN(text);
+    RUN(vectors);
+    RUN(maps);
+    RUN(symbols);
+    RUN(places);
+    RUN(stacks);
+    RUN(finalizers);
+    RUN(root_callbacks);
+    RUN(limits);
+    return check_result();
+}
