@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See lexer.h. Nothing here reports: a token that is wrong carries the code of what is wrong, and
+ * the reader, which may only be looking ahead, reports it when it gets there. */
+#include "parser/lexer.h"
+
+#include <string.h>
+
+typedef struct WordEntry {
+    Word word;
+    WordClass cls;
+    const char *text;
+} WordEntry;
+
+static const WordEntry word_table[] = {
+#define WORD(name, text, cls) {WORD_##name, WORDCLASS_##cls, text},
+    LEXER_WORDS(WORD)
+#undef WORD
+};
+
+WordClass word_get_class(Word word) {
+    return word == WORD_NONE ? WORDCLASS_NONE : word_table[word - 1].cls;
+}
+
+bool word_is_type(Word word) {
+    WordClass c = word_get_class(word);
+    return c == WORDCLASS_DTYPE || c == WORDCLASS_TYPE;
+}
+
+const char *token_kind_text(TokenKind kind) {
+    static const char *const texts[] = {
+#define TOKEN(name, text) text,
+        LEXER_TOKENS(TOKEN)
+#undef TOKEN
+    };
+    return texts[kind];
+}
+
+void lexer_init(Lexer *lex, const Source *source, Module *module) {
+    *lex = (Lexer){.source = source, .module = module};
+    for (size_t i = 0; i < sizeof word_table / sizeof *word_table; i++)
+        map_set(&lex->words, sym_intern(word_table[i].text), (void *)&word_table[i]);
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_word(char c) { return is_letter(c) || is_digit(c); }
+
+/* The byte at i, or NUL past the end (source texts end with NUL; a NUL inside is refused before). */
+static char at(const Lexer *lex, uint32_t i) {
+    return i < lex->source->len ? lex->source->text[i] : '\0';
+}
+
+static void record_comment(Lexer *lex, uint32_t begin, uint32_t end) {
+    if (!lex->module || begin < lex->comments_upto)
+        return;
+    lex->comments_upto = end;
+    uint32_t i = begin;
+    while (i > 0 && (at(lex, i - 1) == ' ' || at(lex, i - 1) == '\t'))
+        i--;
+    bool own = i == 0 || at(lex, i - 1) == '\n';
+    Comment c = {{lex->source, begin, end}, own};
+    vec_push(&lex->module->comments, c);
+}
+
+/* The end of the block comment at i, or 0 if it has none. */
+static uint32_t block_comment_end(const Lexer *lex, uint32_t i) {
+    size_t depth = 0;
+    do {
+        if (i >= lex->source->len)
+            return 0;
+        char c = at(lex, i), d = at(lex, i + 1);
+        if (c == '/' && d == '*') {
+            depth++;
+            i += 2;
+        } else if (c == '*' && d == '/') {
+            depth--;
+            i += 2;
+        } else {
+            i++;
+        }
+    } while (depth > 0);
+    return i;
+}
+
+/* Skips blanks and comments from t->begin on; false at a block comment that does not end. */
+static bool skip_blanks(Lexer *lex, Token *t) {
+    uint32_t i = t->begin, start = i;
+    for (;;) {
+        char c = at(lex, i);
+        if (c == '\n') {
+            t->break_before = true;
+            i++;
+        } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
+            i++;
+        } else if (c == '/' && at(lex, i + 1) == '/') {
+            uint32_t begin = i;
+            while (i < lex->source->len && at(lex, i) != '\n')
+                i++;
+            uint32_t end = i > begin && at(lex, i - 1) == '\r' ? i - 1 : i;
+            record_comment(lex, begin, end);
+        } else if (c == '/' && at(lex, i + 1) == '*') {
+            uint32_t end = block_comment_end(lex, i);
+            if (!end) {
+                t->begin = i;
+                t->end = (uint32_t)lex->source->len;
+                return false;
+            }
+            if (memchr(lex->source->text + i, '\n', end - i))
+                t->break_before = true;
+            record_comment(lex, i, end);
+            i = end;
+        } else {
+            break;
+        }
+    }
+    t->blank_before = i > start;
+    t->begin = t->end = i;
+    return true;
+}
+
+/* digits [. digits] [e [+-] digits] and whatever letters touch it: the suffix. */
+static uint32_t number_end(const Lexer *lex, uint32_t i) {
+    while (is_digit(at(lex, i)))
+        i++;
+    if (at(lex, i) == '.' && is_digit(at(lex, i + 1)))
+        for (i++; is_digit(at(lex, i)); i++)
+            ;
+    char c = at(lex, i), d = at(lex, i + 1);
+    if ((c == 'e' || c == 'E') && (d == '+' || d == '-') && is_digit(at(lex, i + 2)))
+        i += 3;
+    while (is_word(at(lex, i)))
+        i++;
+    return i;
+}
+
+/* What may follow a sigil: words joined by `.`, `::` and `/`. */
+static uint32_t sigil_name_end(const Lexer *lex, uint32_t i) {
+    for (;;) {
+        while (is_word(at(lex, i)))
+            i++;
+        char c = at(lex, i);
+        uint32_t next = c == '.' || c == '/' ? i + 1 : c == ':' && at(lex, i + 1) == ':' ? i + 2 : 0;
+        if (!next || !is_word(at(lex, next)))
+            return i;
+        i = next;
+    }
+}
+
+static void read_string(const Lexer *lex, Token *t) {
+    for (uint32_t i = t->begin + 1; i < lex->source->len; i++) {
+        char c = at(lex, i);
+        if (c == '"') {
+            t->kind = TOK_STRING;
+            t->end = i + 1;
+            return;
+        }
+        if (c == '\n' && !lex->versioned)
+            break;
+        if (c == '\\' && !lex->versioned && i + 1 < lex->source->len)
+            i++;
+    }
+    t->kind = TOK_ERROR;
+    t->error = DIAG_R0002;
+    const char *from = lex->source->text + t->begin;
+    const char *stop = memchr(from, '\n', lex->source->len - t->begin);
+    t->end = stop ? (uint32_t)(stop - lex->source->text) : (uint32_t)lex->source->len;
+}
+
+/* Longest spellings first. */
+static const struct {
+    char text[4];
+    TokenKind kind;
+} marks[] = {
+    {"...", TOK_ELLIPSIS}, {"::", TOK_COLONCOLON}, {":=", TOK_ASSIGN},  {"==", TOK_EQEQ},
+    {"=>", TOK_FATARROW},  {"!=", TOK_NE},         {"<=", TOK_LE},      {">=", TOK_GE},
+    {">>", TOK_COMPOSE},   {"|>", TOK_PIPE},       {"||", TOK_OROR},    {"&&", TOK_ANDAND},
+    {"->", TOK_ARROW},     {"++", TOK_PLUSPLUS},   {"**", TOK_STARSTAR}, {"@@", TOK_ATAT},
+    {"#[", TOK_HASH},      {"(", TOK_LPAREN},      {")", TOK_RPAREN},   {"[", TOK_LBRACKET},
+    {"]", TOK_RBRACKET},   {"{", TOK_LBRACE},      {"}", TOK_RBRACE},   {",", TOK_COMMA},
+    {";", TOK_SEMI},       {":", TOK_COLON},       {"=", TOK_EQUAL},    {"<", TOK_LT},
+    {">", TOK_GT},         {"|", TOK_BAR},         {"!", TOK_BANG},     {"+", TOK_PLUS},
+    {"-", TOK_MINUS},      {"*", TOK_STAR},        {"/", TOK_SLASH},    {".", TOK_DOT},
+    {"?", TOK_QUESTION},
+};
+
+static void read_mark(const Lexer *lex, Token *t) {
+    const char *text = lex->source->text + t->begin;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t n = strlen(marks[i].text);
+        if (strncmp(text, marks[i].text, n) == 0) {
+            t->kind = marks[i].kind;
+            t->end = t->begin + (uint32_t)n;
+            return;
+        }
+    }
+    t->kind = TOK_ERROR;
+    t->error = DIAG_R0015;
+    t->end = t->begin + 1;
+    while ((at(lex, t->end) & 0xC0) == 0x80) /* the rest of a UTF-8 character */
+        t->end++;
+}
+
+static void set_symbol(const Lexer *lex, Token *t, uint32_t begin) {
+    t->sym = sym_intern_n(lex->source->text + begin, t->end - begin);
+}
+
+void lexer_read(Lexer *lex, uint32_t from, Token *t) {
+    *t = (Token){.begin = from};
+    if (from == 0 && at(lex, 0) == '#' && at(lex, 1) == '!') { /* #!/usr/bin/env relay */
+        while (t->begin < lex->source->len && at(lex, t->begin) != '\n')
+            t->begin++;
+    }
+    if (!skip_blanks(lex, t)) {
+        t->kind = TOK_ERROR;
+        t->error = DIAG_R0003;
+        return;
+    }
+    uint32_t i = t->begin;
+    if (i >= lex->source->len) {
+        t->kind = TOK_EOF;
+        t->begin = t->end = (uint32_t)lex->source->len;
+        return;
+    }
+    char c = at(lex, i), d = at(lex, i + 1);
+    if (is_letter(c)) {
+        while (is_word(at(lex, i)))
+            i++;
+        t->kind = TOK_IDENT;
+        t->end = i;
+        set_symbol(lex, t, t->begin);
+        const WordEntry *entry = map_find(&lex->words, t->sym);
+        t->word = entry ? entry->word : WORD_NONE;
+    } else if (is_digit(c)) {
+        t->kind = TOK_NUMBER;
+        t->end = number_end(lex, i);
+    } else if (c == '%' && is_digit(d)) {
+        t->kind = TOK_GRAPH;
+        for (t->end = i + 1; is_digit(at(lex, t->end)); t->end++)
+            ;
+    } else if ((c == '%' || c == '@') && is_letter(d)) {
+        t->kind = c == '%' ? TOK_LOCAL : TOK_GLOBAL;
+        t->end = sigil_name_end(lex, i + 1);
+        set_symbol(lex, t, i + 1);
+    } else if (c == '"') {
+        read_string(lex, t);
+    } else {
+        read_mark(lex, t);
+    }
+}
