@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ad: writes out derivatives (thesis figure 4.1).
+ *
+ *   grad(fn (x) { x * x })   becomes   fn (x1) { let D = ad.tape(…); let l = ad.lift(D, x1);
+ *                                                let y = (fn (tape, x) { … })(D, l); … }
+ *
+ * A derivative is written out where its function is a literal that calls operators, constructors
+ * and literals only. Others stay as they are: which code their callees have is decided by the
+ * values, when running (Note [Twins]). */
+#include "passes/grad.h"
+#include "passes/subst.h"
+
+Expr *pass_ad(PassCtx *ctx, Expr *e);
+
+typedef struct Expander {
+    PassCtx *ctx;
+    Map done;
+} Expander;
+
+static void find_unknown_call(void *ctx, Expr *e)
+{
+    bool *found = ctx;
+    if (*found)
+        return;
+    if (e->kind == EXPR_GRAD)
+        *found = true;
+    if (e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR &&
+        e->a->kind != EXPR_BUILTIN)
+        *found = true;
+    expr_each_child(e, find_unknown_call, found);
+}
+
+static bool is_first_order(Expr *fn)
+{
+    bool found = false;
+    find_unknown_call(&found, fn->fn->body);
+    return !found;
+}
+
+/* The function literal itself, or the one a global is bound to. */
+static Expr *literal_of(Expr *e)
+{
+    if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF)
+        e = e->global->value;
+    return e && e->kind == EXPR_FN && is_first_order(e) ? e : NULL;
+}
+
+/* The template's call of the function now calls a literal: no twin is asked for. */
+static Expr *settle_calls(void *ctx, Expr *e)
+{
+    Expr *copy = expr_map_children(e, settle_calls, ctx);
+    if (copy->kind == EXPR_CALL && copy->mode && copy->a->kind == EXPR_FN) {
+        copy = expr_copy(copy);
+        copy->mode = 0;
+    }
+    return copy;
+}
+
+static Expr *expand(Expander *x, Expr *e);
+
+static Expr *expand_child(void *ctx, Expr *child)
+{
+    return expand(ctx, child);
+}
+
+static Expr *expand(Expander *x, Expr *e)
+{
+    Expr *known = map_find(&x->done, e);
+    if (known)
+        return known;
+    Expr *result = expr_map_children(e, expand_child, x);
+    Expr *literal = result->kind == EXPR_GRAD ? literal_of(result->a) : NULL;
+    if (literal) {
+        GradKind kind = (GradKind)result->mode;
+        Expr *template = grad_template(x->ctx, kind, literal->fn->nparams);
+        Expr *twin = grad_twin(x->ctx, literal, kind == GRAD_JVP ? AD_FORWARD : AD_REVERSE);
+        if (twin) {
+            Subst copy_twin = {0}, fill = {0};
+            map_set(&fill.vars, template->fn->params[0], expr_substitute(&copy_twin, twin));
+            result = settle_calls(x, expr_substitute(&fill, template->fn->body));
+        }
+    }
+    map_set(&x->done, e, result);
+    return result;
+}
+
+Expr *pass_ad(PassCtx *ctx, Expr *e)
+{
+    Expander x = {.ctx = ctx};
+    return expand(&x, e);
+}
