@@ -128,7 +128,7 @@ static void ir_of(void *arg)
     for (int i = 0; e && i < n; i++) {
         const Pass *pass = pass_find(passes[i]);
         if (!pass) {
-            Diag *d = diag_error(diags, DIAG_R0106, span_none(), "there is no pass `%s`", passes[i]);
+            Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", passes[i]);
             Str names = {0};
             for (size_t k = 0; k < pass_count(); k++)
                 str_printf(&names, "%s%s", k ? ", " : "", pass_at(k)->name);
@@ -298,7 +298,7 @@ bool session_explain(Session *s, const char *text, Str *out)
     DiagCode code = diag_find_code(trim(text));
     if (code == DIAG_NONE) {
         Diags *diags = mem_new(Diags);
-        diag_error(diags, DIAG_R0107, span_none(), "there is no diagnostic `%s`", trim(text));
+        diag_error(diags, DIAG_R0101, span_none(), "there is no diagnostic `%s`", trim(text));
         session_print_diags(s, diags);
         return false;
     }

@@ -141,7 +141,7 @@ static void report_cycle(Session *s, const Item *item, const char *name, Diags *
             str_printf(&chain, "`%s` imports ", l->name);
     }
     str_printf(&chain, "`%s`", name);
-    Diag *d = diag_error(diags, DIAG_R0105, item->span, "these imports form a cycle");
+    Diag *d = diag_error(diags, DIAG_R0119, item->span, "these imports form a cycle");
     diag_add_fact(d, "%s", str_text(&chain));
 }
 
@@ -152,7 +152,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
     const char *path = find_file(s, file);
     const EmbeddedText *embedded = path ? NULL : find_embedded(fmt_text("stdlib/%s", file));
     if (!path && !embedded) {
-        Diag *d = diag_error(diags, DIAG_R0104, item->span, "there is no module `%s`",
+        Diag *d = diag_error(diags, DIAG_R0105, item->span, "there is no module `%s`",
                              item->path ? item->path : item->name.sym->text);
         diag_add_fact(d, "looked for `%s` beside the importing file, in RELAY_PATH and in the "
                          "standard library", file);
@@ -180,7 +180,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
         Diags *inner = mem_new(Diags);
         bool ok = source && session_run_source(s, source, 0, INFER_FILE, false, inner) == SESSION_OK;
         env_end_module(env);
-        vec_pop(&s->folders);
+        s->folders.len--;
         known->running = false;
         for (size_t i = 0; i < inner->list.len; i++)
             diag_report(diags, inner->list.data[i]);

@@ -268,7 +268,7 @@ static void run_job(void *arg)
                                : session_run_source(s, job->source, job->flags, job->mode,
                                                     job->may_continue, diags);
     if (job->path)
-        vec_pop(&s->folders);
+        s->folders.len--;
     if (job->status == SESSION_INCOMPLETE)
         return;
     session_print_diags(s, diags);
