@@ -53,7 +53,7 @@ bool recipe_equal(const Recipe *a, const Recipe *b) {
 }
 
 /* How the fields of an instruction read. */
-typedef enum Shape { S_IMM, S_NUMBER, S_LOAD, S_LOAD_AT, S_LOAD_IF, S_NONE, S_1, S_2, S_3, S_FROM, S_FN1, S_FN2 } Shape;
+typedef enum Shape { S_IMM, S_NUMBER, S_LOAD, S_LOAD_AT, S_LOAD_IF, S_NONE, S_1, S_2, S_3, S_FROM, S_FN1, S_FN2, S_FN_IF } Shape;
 static const struct {
     const char *name;
     Shape shape;
@@ -78,6 +78,7 @@ static const struct {
     [SC_GE] = {"ge", S_2},              [SC_SELECT] = {"select", S_3},
     [SC_CAST] = {"cast", S_FROM},       [SC_BITS] = {"bits", S_FROM},
     [SC_CALL1] = {"call", S_FN1},       [SC_CALL2] = {"call", S_FN2},
+    [SC_CALL_IF] = {"call", S_FN_IF},
 };
 
 static const char *const math_names[MATH_FN_COUNT] = {
@@ -116,6 +117,9 @@ static void print_code(Str *out, const Scalar *code, uint32_t n) {
             str_printf(out, " %%%d from %s", c->a, dtype_info[c->from].name);
             break;
         case S_FN1: str_printf(out, " %s(%%%d)", math_names[c->imm.i], c->a); break;
+        case S_FN_IF:
+            str_printf(out, " %s(%%%d) if %%%d else %%%d", math_names[c->imm.i], c->a, c->b, c->c);
+            break;
         case S_FN2: str_printf(out, " %s(%%%d, %%%d)", math_names[c->imm.i], c->a, c->b); break;
         }
         str_add_char(out, '\n');

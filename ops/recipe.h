@@ -78,7 +78,9 @@ typedef enum Combine { COMBINE_NONE /* SCATTER: overwrite */, COMBINE_SUM, COMBI
     X(SELECT)  /* a ? b : c */                                                                     \
     X(CAST)    /* a from dtype `from` (LANGUAGE §3 rules) */                                       \
     X(BITS)    /* a's bits as an equally wide type (`from` to `type`) */                           \
-    X(CALL1) X(CALL2) /* imm.i = MathFn: the C library's function, one call an element */
+    X(CALL1) X(CALL2) /* imm.i = MathFn: the C library's function, one call an element */           \
+    X(CALL_IF) /* b (bool) ? imm.i = MathFn of a : c; called only where b holds (rare: arguments    \
+                  beyond a range reduction) */
 
 typedef enum ScalarOp {
 #define X(name) SC_##name,

@@ -80,7 +80,7 @@ static int reads(const Scalar *c, int32_t out[3]) {
     case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
         out[0] = c->a; out[1] = c->b;
         return 2;
-    case SC_FMA: case SC_SELECT:
+    case SC_FMA: case SC_SELECT: case SC_CALL_IF:
         out[0] = c->a; out[1] = c->b; out[2] = c->c;
         return 3;
     }
@@ -277,6 +277,16 @@ static void iota(const Run *run, int axis, int64_t *to) {
     } while (rows_next(&w, run, none));
 }
 
+static void call_if(const Scalar *c, void *to, const void *x, const uint8_t *cond, const void *y,
+                    int n) {
+    memcpy(to, y, dtype_size((DType)c->type) * (size_t)n);
+    for (int i = 0; i < n; i++)
+        if (cond[i] && c->type == DT_F32)
+            ((float *)to)[i] = math_f32[c->imm.i].f1(((const float *)x)[i]);
+        else if (cond[i])
+            ((double *)to)[i] = math_f64[c->imm.i].d1(((const double *)x)[i]);
+}
+
 static void call(const Scalar *c, void *to, const void *x, const void *y, int n) {
     if (c->type == DT_F32) {
         float *d = to;
@@ -304,6 +314,7 @@ static int32_t evaluate(const Run *run, Program *p, int n) {
         case SC_ACC: v[i] = (void *)run->acc; break;
         case SC_CALL1: call(c, to, v[c->a], NULL, run->n); break;
         case SC_CALL2: call(c, to, v[c->a], v[c->b], run->n); break;
+        case SC_CALL_IF: call_if(c, to, v[c->a], v[c->b], v[c->c], run->n); break;
         case SC_CAST: run->lanes->cast[c->from][c->type](to, v[c->a], NULL, NULL, run->n); break;
         case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
         case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_BITS: case SC_ADD: case SC_SUB:

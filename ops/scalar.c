@@ -120,3 +120,8 @@ Sc sc_call1(ScalarBuilder *b, MathFn fn, Sc x) {
 Sc sc_call2(ScalarBuilder *b, MathFn fn, Sc x, Sc y) {
     return append(b, (Scalar){.op = SC_CALL2, .type = sc_type(b, x), .a = x, .b = y, .imm.i = fn});
 }
+
+Sc sc_call_if(ScalarBuilder *b, MathFn fn, Sc x, Sc cond, Sc otherwise) {
+    return append(b, (Scalar){.op = SC_CALL_IF, .type = sc_type(b, x), .a = x, .b = cond,
+                              .c = otherwise, .imm.i = fn});
+}
