@@ -64,7 +64,6 @@ Diags *solver_diags(Solver *s);
 Type *solver_var(Solver *s, Kind kind);                 /* at the current level */
 Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint);
 Type *solver_tensor_var(Solver *s);                     /* Tensor[s, b] of fresh s and b */
-Type *solver_weak(Solver *s, bool is_float);            /* the dtype of a weak literal */
 Type *solver_rigid(Solver *s, Kind kind, const Symbol *name); /* a declared parameter */
 int solver_level(const Solver *s);
 void solver_enter(Solver *s);                           /* into the right side of a let */
@@ -94,9 +93,6 @@ void solver_at(Solver *s, Span span, const char *what);
 /* A dtype must be one of a set. False: it cannot be, or is declared without that class. */
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
 
-/* Residual checks made so far; they stay until taken. */
-size_t solver_nresiduals(const Solver *s);
-const Residual *solver_residual(const Solver *s, size_t i);
 void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what);
 void solver_drop_residuals(Solver *s, size_t keep); /* forget all after the first `keep` */
 
@@ -135,7 +131,7 @@ Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *
 Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span);
 Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
                             const int64_t *index, Span span);
-/* Whether classes of declared parameters are inferred (a signature without `where`). */
+/* Whether classes of declared parameters are inferred (a signature without `where`; Num always is). */
 void solver_set_infer_where(Solver *s, bool on);
 uint64_t solver_runs(const Solver *s); /* relations run so far: for tests */
 size_t solver_nwaiting(const Solver *s);
@@ -220,11 +216,15 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer);
 void solver_default_weak(Solver *s);
 
 extern const RelDef rel_num, rel_float, rel_int; /* dtype classes: one KIND_DTYPE argument */
-extern const RelDef rel_broadcast;               /* (a, b, c): tensors of one dtype */
-extern const RelDef rel_broadcast_compare;       /* the result is bool */
+/* The classes live in the variable or parameter itself (var.dtypes, param.dtypes), so a scheme's
+ * relations hold none; printing shows Float(b) and Int(b). */
+/* (a, b, …, c): tensors of one dtype, c the broadcast of all before it; a set (laws.c). The dtypes
+ * are those of r->op, and of all operators where laws.c made several into one. */
+extern const RelDef rel_broadcast;
+extern const RelDef rel_broadcast_compare; /* the result is bool */
 /* Field (a, c), Proj (a, c), Index (a, i…, c): post by solver_post_…. Bang (a, c): `!a`.
- * Eq (a, b, c): `a == b`. Cast (a, c): tensors of one shape. Same (a, b): an equation that waits. */
-extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_cast, rel_same;
+ * Eq (a, b, c): `a == b`. Same (a, b): an equation that waits. */
+extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_same;
 extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
 
 /* For other relations over broadcast: unifies dtypes and, as far as determined, the shape `result`

@@ -50,12 +50,6 @@ static const Symbol *name_of(TypeNamer *namer, Type *t)
     name = t->tag == TY_VAR ? t->var.hint : t->param.name;
     if (name && !map_has(&namer->taken, name))
         return take_name(namer, t, name);
-    if (name) /* taken: the same with a number */
-        for (uint32_t i = 1;; i++) {
-            const Symbol *next = sym_intern(fmt_text("%s%u", name->text, i));
-            if (!map_has(&namer->taken, next))
-                return take_name(namer, t, next);
-        }
     for (uint32_t i = 0;; i++) {
         name = candidate(t->kind, i);
         if (!map_has(&namer->taken, name))
@@ -431,11 +425,6 @@ static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer)
 static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer)
 {
     const char *sep = " where ";
-    for (uint32_t i = 0; i < scheme->nparams; i++) {
-        Type *p = scheme->params[i];
-        if (p->kind != KIND_DTYPE || !(p->param.dtypes & ~DTS_NUM))
-            continue;
-    }
     for (uint32_t i = 0; i < scheme->nrelations && out->len <= PRINT_LIMIT; i++) {
         if (scheme->relations[i]->def->implicit)
             continue;

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where sizes flow (LANGUAGE §4): sub-shaping between what is given and what is expected, and the
+ * join of what comes from several places.
+ *
+ * A known size goes into `?` silently: covariantly in tuples, immutable data and results,
+ * contravariantly in parameters, never under Ref. `?` goes into a known size by a check when
+ * running, for tensors and tuples of them only. An unknown that stands in the expected type itself
+ * accepts any size; one that a variable of it was found to be is a particular unknown size, and
+ * another size must equal it: a check (`met`). */
+#include "base/mem.h"
+#include "types/solver_impl.h"
+
+typedef struct Flow {
+    Solver *s;
+    bool checkable; /* outside functions, data and references: `?` may be checked */
+    Span span;
+    const char *what;
+} Flow;
+
+/* ---- unknowns opened ------------------------------------------------------------------------ */
+
+/* Each TY_ANY in t. */
+static void collect_unknowns(Type *t, Map *seen, TypeVec *out)
+{
+    t = type_resolve(t);
+    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)) || map_has(seen, t))
+        return;
+    map_set(seen, t, t);
+    if (t->tag == TY_ANY) {
+        vec_push(out, t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->nargs; i++)
+        collect_unknowns(t->args[i], seen, out);
+    switch (t->tag) {
+    case TY_TENSOR:
+        collect_unknowns(t->tensor.shape, seen, out);
+        return;
+    case TY_FN:
+        collect_unknowns(t->fn.result, seen, out);
+        return;
+    case TY_REF:
+    case TY_DERIV:
+        collect_unknowns(t->elem, seen, out);
+        return;
+    case TY_DIM:
+        for (uint32_t i = 0; i < t->dim->nterms; i++)
+            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
+                const DimAtom *a = t->dim->terms[i].atoms[k];
+                if (a->kind == DIM_ATOM_TYPE) {
+                    collect_unknowns(a->type, seen, out);
+                } else {
+                    collect_unknowns(a->a, seen, out);
+                    collect_unknowns(a->b, seen, out);
+                }
+            }
+        return;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_TUPLE:
+    case TY_DATA:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return;
+    }
+}
+
+/* t with its unknowns replaced: by fresh ones, or (vars) by undetermined sizes. */
+static Type *replace_unknowns(Solver *s, Type *t, bool vars)
+{
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    collect_unknowns(t, &seen, &from);
+    if (from.len == 0)
+        return t;
+    for (size_t i = 0; i < from.len; i++)
+        vec_push(&to, vars ? solver_var(s, KIND_DIM) : type_any(from.data[i]->origin));
+    return type_substitute(t, from.data, to.data, (uint32_t)from.len);
+}
+
+Type *solver_open(Solver *s, Type *t)
+{
+    return replace_unknowns(s, t, false);
+}
+
+/* ---- variance of a data type's parameters ---------------------------------------------------- */
+
+enum { COVARIANT = 0, CONTRAVARIANT = 1, INVARIANT = 2 };
+
+static const uint8_t *variance_of(TypeDecl *decl);
+
+static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int sign)
+{
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_PARAMS))
+        return;
+    switch (t->tag) {
+    case TY_PARAM:
+        for (uint32_t i = 0; i < decl->nparams; i++)
+            if (decl->params[i] == t && sign != COVARIANT)
+                v[i] = INVARIANT;
+        return;
+    case TY_TENSOR:
+        note_variance(decl, v, seen, t->tensor.shape, sign);
+        return;
+    case TY_TUPLE:
+    case TY_SHAPE:
+        for (uint32_t i = 0; i < t->nargs; i++)
+            note_variance(decl, v, seen, t->args[i], sign);
+        return;
+    case TY_DIM:
+        return; /* arithmetic over a size: each value has its own */
+    case TY_FN:
+        for (uint32_t i = 0; i < t->nargs; i++)
+            note_variance(decl, v, seen, t->args[i], INVARIANT);
+        note_variance(decl, v, seen, t->fn.result, sign);
+        return;
+    case TY_REF:
+        note_variance(decl, v, seen, t->elem, INVARIANT);
+        return;
+    case TY_DERIV:
+        note_variance(decl, v, seen, t->elem, sign);
+        return;
+    case TY_DATA: {
+        const uint8_t *inner = variance_of(t->decl);
+        for (uint32_t i = 0; i < t->nargs; i++)
+            note_variance(decl, v, seen, t->args[i], inner[i] ? INVARIANT : sign);
+        return;
+    }
+    case TY_VAR:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_DTYPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return;
+    }
+}
+
+/* While a declaration is being looked at, its own are taken as found so far; repeated until nothing
+ * changes (an invariant use of one parameter may make another one invariant). */
+static const uint8_t *variance_of(TypeDecl *decl)
+{
+    if (decl->variance)
+        return decl->variance;
+    uint8_t *v = decl->variance = mem_bytes(decl->nparams + 1);
+    for (uint32_t i = 0; i < decl->nparams; i++)
+        v[i] = decl->is_extern ? INVARIANT : COVARIANT;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t c = 0; c < decl->nctors; c++)
+            for (uint32_t f = 0; f < decl->ctors[c]->nfields; f++) {
+                Map seen = {0};
+                uint32_t before = 0, after = 0;
+                for (uint32_t i = 0; i < decl->nparams; i++)
+                    before += v[i];
+                note_variance(decl, v, &seen, decl->ctors[c]->fields[f], COVARIANT);
+                for (uint32_t i = 0; i < decl->nparams; i++)
+                    after += v[i];
+                changed = changed || before != after;
+            }
+    }
+    return v;
+}
+
+/* ---- flow --------------------------------------------------------------------------------- */
+
+static bool flow(const Flow *f, Type *from, Type *to, bool met);
+
+static bool is_linked(const Type *t)
+{
+    return t->tag == TY_VAR && t->var.link;
+}
+
+static bool flow_dim(const Flow *f, Type *from, Type *to, bool met)
+{
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return true;
+    if (to->tag == TY_ANY && !met)
+        return true;
+    return unify_dims(f->s, from, to, f->checkable);
+}
+
+static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
+{
+    Solver *s = f->s;
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return true;
+    if (from->tag == TY_VAR && to->tag == TY_SHAPE) /* it may have any sizes where `?` is asked */
+        return solver_unify(s, from, met ? to : replace_unknowns(s, to, true));
+    if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
+        return solver_unify(s, from, to);
+    if (from->nargs != to->nargs)
+        return solver_fail(s, MISMATCH_RANK, from, to);
+    for (uint32_t i = 0; i < from->nargs; i++)
+        if (!flow_dim(f, from->args[i], to->args[i], met)) {
+            s->mismatch.axis = (int)i;
+            return false;
+        }
+    return true;
+}
+
+static bool flow_fn(const Flow *f, Type *from, Type *to)
+{
+    Solver *s = f->s;
+    if (from->nargs != to->nargs)
+        return solver_fail(s, MISMATCH_ARITY, from, to);
+    Flow inner = *f;
+    inner.checkable = false;
+    for (uint32_t i = 0; i < from->nargs; i++)
+        if (!flow(&inner, to->args[i], from->args[i], false)) {
+            Mismatch *m = &s->mismatch; /* contravariant: what is given and asked for, exchanged */
+            Type *a = m->a;
+            m->a = m->b;
+            m->b = a;
+            solver_path(s, "parameter %u", i + 1);
+            return false;
+        }
+    if (!flow(&inner, from->fn.result, to->fn.result, false)) {
+        solver_path(s, "result");
+        return false;
+    }
+    solver_effect_include(s, from->fn.effect, to->fn.effect);
+    return true;
+}
+
+static bool flow_data(const Flow *f, Type *from, Type *to, bool met)
+{
+    Solver *s = f->s;
+    if (from->decl != to->decl)
+        return solver_fail(s, MISMATCH_HEAD, from, to);
+    const uint8_t *variance = variance_of(from->decl);
+    Flow inner = *f;
+    inner.checkable = false;
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        bool ok = variance[i] == COVARIANT ? flow(&inner, from->args[i], to->args[i], met)
+                                           : solver_unify(s, from->args[i], to->args[i]);
+        if (!ok) {
+            const Symbol *name = from->decl->params[i]->param.name;
+            solver_path(s, "%s", name ? name->text : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool flow(const Flow *f, Type *from, Type *to, bool met)
+{
+    Solver *s = f->s;
+    if (from->kind == KIND_DIM)
+        return flow_dim(f, from, to, met);
+    if (from->kind == KIND_SHAPE)
+        return flow_shape(f, from, to, met);
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return true;
+    if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met)
+        return solver_unify(s, from, replace_unknowns(s, to, true));
+    if (from->tag != to->tag)
+        return solver_unify(s, from, to);
+    switch (from->tag) {
+    case TY_TENSOR:
+        return flow_shape(f, from->tensor.shape, to->tensor.shape, met) &&
+               solver_unify(s, from->tensor.dtype, to->tensor.dtype);
+    case TY_TUPLE:
+        if (from->nargs != to->nargs)
+            return solver_fail(s, MISMATCH_ARITY, from, to);
+        for (uint32_t i = 0; i < from->nargs; i++)
+            if (!flow(f, from->args[i], to->args[i], met)) {
+                solver_path(s, "%u", i);
+                return false;
+            }
+        return true;
+    case TY_FN:
+        return flow_fn(f, from, to);
+    case TY_DATA:
+        return flow_data(f, from, to, met);
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_REF:
+    case TY_STRING:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return solver_unify(s, from, to);
+    }
+    return false;
+}
+
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what)
+{
+    if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
+        return true;
+    Flow f = {.s = s, .checkable = true, .span = span, .what = what};
+    solver_at(s, span, what);
+    return flow(&f, from, to, false);
+}
+
+/* ---- join --------------------------------------------------------------------------------- */
+
+static Type *join(Solver *s, Type *a, Type *b, bool meet);
+
+static Type *join_dim(Solver *s, Type *a, Type *b, bool meet)
+{
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a == b || dim_compare(a, b) == DIM_EQUAL)
+        return a;
+    if (a->tag == TY_ANY || b->tag == TY_ANY) {
+        if (meet)
+            return a->tag == TY_ANY ? b : a;
+        return type_any(a->tag == TY_ANY ? a->origin : b->origin);
+    }
+    if ((a->flags | b->flags) & TYPE_HAS_ANY)
+        return meet ? a : type_any(NULL); /* arithmetic over an unknown */
+    return unify_dims(s, a, b, false) ? a : NULL;
+}
+
+static Type *join_shape(Solver *s, Type *a, Type *b, bool meet)
+{
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a->tag == TY_VAR && b->tag == TY_SHAPE && (b->flags & TYPE_HAS_ANY))
+        return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
+    if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
+        return join_shape(s, b, a, meet);
+    if (a->tag != TY_SHAPE || b->tag != TY_SHAPE)
+        return solver_unify(s, a, b) ? a : NULL;
+    if (a->nargs != b->nargs) {
+        solver_fail(s, MISMATCH_RANK, a, b);
+        return NULL;
+    }
+    Type **dims = mem_new_n(Type *, a->nargs);
+    bool same = true;
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        dims[i] = join_dim(s, a->args[i], b->args[i], meet);
+        if (!dims[i]) {
+            s->mismatch.axis = (int)i;
+            return NULL;
+        }
+        same = same && dims[i] == a->args[i];
+    }
+    return same ? a : type_shape(dims, a->nargs);
+}
+
+/* Element by element; NULL after a mismatch, with a's own array where nothing changed. */
+static Type **join_args(Solver *s, Type *a, Type *b, bool meet)
+{
+    Type **out = mem_new_n(Type *, a->nargs);
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        out[i] = join(s, a->args[i], b->args[i], meet);
+        if (!out[i]) {
+            solver_path(s, a->tag == TY_FN ? "parameter %u" : "%u", a->tag == TY_FN ? i + 1 : i);
+            return NULL;
+        }
+    }
+    return out;
+}
+
+static Type *join_data(Solver *s, Type *a, Type *b, bool meet)
+{
+    if (a->decl != b->decl) {
+        solver_fail(s, MISMATCH_HEAD, a, b);
+        return NULL;
+    }
+    const uint8_t *variance = variance_of(a->decl);
+    Type **out = mem_new_n(Type *, a->nargs);
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        out[i] = variance[i] == COVARIANT                       ? join(s, a->args[i], b->args[i], meet)
+                 : solver_unify(s, a->args[i], b->args[i]) ? a->args[i]
+                                                                : NULL;
+        if (!out[i]) {
+            const Symbol *name = a->decl->params[i]->param.name;
+            solver_path(s, "%s", name ? name->text : "");
+            return NULL;
+        }
+    }
+    return type_data(a->decl, out, a->nargs);
+}
+
+static Type *join(Solver *s, Type *a, Type *b, bool meet)
+{
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a == b)
+        return a;
+    if (a->kind == KIND_DIM && b->kind == KIND_DIM)
+        return join_dim(s, a, b, meet);
+    if (a->kind == KIND_SHAPE && b->kind == KIND_SHAPE)
+        return join_shape(s, a, b, meet);
+    if (a->tag == TY_ERROR || b->tag == TY_ERROR) {
+        solver_unify(s, a, b);
+        return a->tag == TY_ERROR ? b : a;
+    }
+    if (a->tag == TY_VAR && b->tag != TY_VAR && (b->flags & TYPE_HAS_ANY))
+        return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
+    if (b->tag == TY_VAR && a->tag != TY_VAR && (a->flags & TYPE_HAS_ANY))
+        return join(s, b, a, meet);
+    bool unknowns = (a->flags | b->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS);
+    if (a->tag != b->tag || !unknowns || a->nargs != b->nargs)
+        return solver_unify(s, a, b) ? a : NULL;
+    Type **args;
+    switch (a->tag) {
+    case TY_TENSOR: {
+        Type *shape = join_shape(s, a->tensor.shape, b->tensor.shape, meet);
+        if (!shape || !solver_unify(s, a->tensor.dtype, b->tensor.dtype))
+            return NULL;
+        return shape == type_resolve(a->tensor.shape) ? a : type_tensor(shape, a->tensor.dtype);
+    }
+    case TY_TUPLE:
+        args = join_args(s, a, b, meet);
+        return args ? type_tuple(args, a->nargs) : NULL;
+    case TY_FN: {
+        args = join_args(s, a, b, !meet);
+        Type *result = args ? join(s, a->fn.result, b->fn.result, meet) : NULL;
+        if (!result)
+            return NULL;
+        Type *effect = solver_var(s, KIND_EFFECT);
+        solver_effect_include(s, a->fn.effect, effect);
+        solver_effect_include(s, b->fn.effect, effect);
+        return type_fn(args, a->nargs, result, effect);
+    }
+    case TY_DATA:
+        return join_data(s, a, b, meet);
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_REF:
+    case TY_STRING:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        break;
+    }
+    return solver_unify(s, a, b) ? a : NULL;
+}
+
+Type *type_join(Solver *s, Type *a, Type *b)
+{
+    return join(s, a, b, false);
+}

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worklist. Variables hold their watchers, relations their variables; a relation runs when it
+ * is posted and then only when a variable it watches learned something (thesis §3.3). */
+#include "types/solver_impl.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "types/op.h"
+
+Solver *solver_new(Diags *diags)
+{
+    Solver *s = mem_new(Solver);
+    s->diags = diags;
+    s->mismatch.path = "";
+    return s;
+}
+
+Diags *solver_diags(Solver *s)
+{
+    return s->diags;
+}
+
+/* ---- variables and levels ----------------------------------------------------------------- */
+
+Type *solver_var(Solver *s, Kind kind)
+{
+    return type_var(kind, s->level, NULL);
+}
+
+Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint)
+{
+    return type_var(kind, s->level, hint);
+}
+
+Type *solver_tensor_var(Solver *s)
+{
+    return type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE));
+}
+
+Type *solver_weak_dtype(Solver *s, bool is_float, Span span)
+{
+    (void)span;
+    Type *t = solver_var(s, KIND_DTYPE);
+    t->var.weak = true;
+    t->var.dtypes = is_float ? DTS_FLOAT : DTS_NUM;
+    vec_push(&s->weak, t);
+    return t;
+}
+
+Type *solver_rigid(Solver *s, Kind kind, const Symbol *name)
+{
+    Type *t = type_param(name, kind);
+    t->param.level = s->level;
+    return t;
+}
+
+int solver_level(const Solver *s)
+{
+    return s->level;
+}
+
+void solver_enter(Solver *s)
+{
+    s->level++;
+    vec_push(&s->marks, type_next_id());
+}
+
+void solver_leave(Solver *s)
+{
+    if (s->level == 0)
+        BUG("solver_leave without solver_enter");
+    s->level--;
+    (void)vec_pop(&s->marks);
+}
+
+void solver_default_weak(Solver *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->weak.len; i++) {
+        Type *t = type_resolve(s->weak.data[i]);
+        if (t->tag != TY_VAR || !t->var.weak)
+            continue;
+        if (t->var.level < s->level) {
+            s->weak.data[kept++] = t;
+            continue;
+        }
+        DTypeSet set = t->var.dtypes;
+        DType to = !(set & ~DTS_FLOAT) ? DT_F32 : DT_I32;
+        if (!(set & DT_BIT(to)))
+            for (to = 0; !(set & DT_BIT(to)); to++) {}
+        solver_link(s, t, type_dtype(to));
+    }
+    s->weak.len = kept;
+}
+
+/* ---- residual checks ---------------------------------------------------------------------- */
+
+size_t solver_nresiduals(const Solver *s)
+{
+    return s->residuals.len;
+}
+
+const Residual *solver_residual_at(const Solver *s, size_t i)
+{
+    return &s->residuals.data[i];
+}
+
+void solver_drop_residuals(Solver *s, size_t keep)
+{
+    if (keep < s->residuals.len)
+        s->residuals.len = keep;
+}
+
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what)
+{
+    Residual r = {.a = a, .b = b, .span = span, .what = what ? what : "a size"};
+    vec_push(&s->residuals, r);
+}
+
+/* ---- the graph ---------------------------------------------------------------------------- */
+
+void collect_vars(Type *t, Map *seen, TypeVec *out)
+{
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_VARS) || map_has(seen, t))
+        return;
+    map_set(seen, t, t);
+    if (t->tag == TY_VAR) {
+        vec_push(out, t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->nargs; i++)
+        collect_vars(t->args[i], seen, out);
+    switch (t->tag) {
+    case TY_TENSOR:
+        collect_vars(t->tensor.shape, seen, out);
+        collect_vars(t->tensor.dtype, seen, out);
+        return;
+    case TY_FN:
+        collect_vars(t->fn.result, seen, out);
+        collect_vars(t->fn.effect, seen, out);
+        return;
+    case TY_REF:
+    case TY_DERIV:
+        collect_vars(t->elem, seen, out);
+        return;
+    case TY_DIM:
+        for (uint32_t i = 0; i < t->dim->nterms; i++)
+            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
+                const DimAtom *a = t->dim->terms[i].atoms[k];
+                if (a->kind == DIM_ATOM_TYPE) {
+                    collect_vars(a->type, seen, out);
+                } else {
+                    collect_vars(a->a, seen, out);
+                    collect_vars(a->b, seen, out);
+                }
+            }
+        return;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_TUPLE:
+    case TY_DATA:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return;
+    }
+}
+
+static void watch_var(Relation *r, Type *var)
+{
+    for (uint32_t i = 0; i < r->nwatched; i++)
+        if (r->watched[i] == var)
+            return;
+    if (r->nwatched == r->cap_watched) {
+        r->cap_watched = r->cap_watched ? 2 * r->cap_watched : 4;
+        r->watched = mem_realloc(r->watched, r->cap_watched * sizeof *r->watched);
+    }
+    r->watched[r->nwatched++] = var;
+    TypeVar *v = &var->var;
+    if (v->nwatchers == v->cap_watchers) {
+        v->cap_watchers = v->cap_watchers ? 2 * v->cap_watchers : 4;
+        v->watchers = mem_realloc(v->watchers, v->cap_watchers * sizeof *v->watchers);
+    }
+    v->watchers[v->nwatchers++] = r;
+}
+
+void solver_watch(Solver *s, Relation *r, Type *t)
+{
+    (void)s;
+    TypeVec vars = {0};
+    Map seen = {0};
+    collect_vars(t, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_EFFECT)
+            watch_var(r, vars.data[i]);
+}
+
+static void watch_args(Solver *s, Relation *r)
+{
+    uint32_t kept = 0; /* forget variables that were found */
+    for (uint32_t i = 0; i < r->nwatched; i++)
+        if (!r->watched[i]->var.link)
+            r->watched[kept++] = r->watched[i];
+    r->nwatched = kept;
+    for (uint32_t i = 0; i < r->nargs; i++)
+        solver_watch(s, r, r->args[i]);
+}
+
+void solver_queue(Solver *s, Relation *r)
+{
+    if (r->queued || r->status != REL_WAIT)
+        return;
+    r->queued = true;
+    vec_push(&s->queue, r);
+}
+
+/* A variable learned something. A link drops its watchers: they watch what it became when they
+ * have run. */
+void solver_wake(Solver *s, TypeVar *v)
+{
+    for (uint32_t i = 0; i < v->nwatchers; i++)
+        solver_queue(s, v->watchers[i]);
+    if (v->link) {
+        v->watchers = NULL;
+        v->nwatchers = v->cap_watchers = 0;
+    }
+}
+
+Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs, Span span)
+{
+    Relation *r = mem_new(Relation);
+    r->def = def;
+    r->nargs = nargs;
+    r->args = mem_new_n(Type *, nargs);
+    for (uint32_t i = 0; i < nargs; i++)
+        r->args[i] = args[i];
+    r->attrs = attrs;
+    r->op = attrs ? attrs->op : NULL;
+    r->span = span;
+    r->status = REL_WAIT;
+    return r;
+}
+
+Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                      Span span)
+{
+    Relation *r = relation_new(def, args, nargs, attrs, span);
+    r->level = s->level;
+    vec_push(&s->waiting, r);
+    solver_queue(s, r);
+    return r;
+}
+
+static Relation *post_with(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
+                           const void *data, Span span)
+{
+    Relation *r = solver_post(s, def, args, nargs, NULL, span);
+    r->data = data;
+    return r;
+}
+
+Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span)
+{
+    Type *args[] = {record, result};
+    return post_with(s, &rel_field, args, 2, field, span);
+}
+
+static const int64_t *keep_int(int64_t n)
+{
+    int64_t *p = mem_bytes(sizeof *p);
+    *p = n;
+    return p;
+}
+
+Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span)
+{
+    Type *args[] = {tuple, result};
+    return post_with(s, &rel_proj, args, 2, keep_int(index), span);
+}
+
+Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
+                            const int64_t *index, Span span)
+{
+    Relation *r = solver_post(s, &rel_index, args, nargs, attrs, span);
+    r->data = index ? keep_int(*index) : NULL;
+    return r;
+}
+
+/* One mistake gives one message: a relation over what was already reported says nothing, and the
+ * result of one that failed is the error type. */
+static bool has_error(Relation *r)
+{
+    for (uint32_t i = 0; i < r->nargs; i++)
+        if (type_resolve(r->args[i])->tag == TY_ERROR)
+            return true;
+    return false;
+}
+
+static void give_up(Solver *s, Relation *r)
+{
+    Type *result = type_resolve(r->args[r->nargs - 1]);
+    if (result->kind == KIND_TYPE)
+        solver_unify(s, result, type_error());
+}
+
+static RelStatus run_one(Solver *s, Relation *r)
+{
+    Span span = s->span;
+    const char *what = s->what;
+    s->span = r->span;
+    s->what = r->op ? r->op->name : r->def->name;
+    r->runs++;
+    s->runs++;
+    RelStatus status = r->def->relate(s, r);
+    if (status == REL_WAIT && s->facts.len) {
+        const Fact *f = solver_find_fact(s, r);
+        if (f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1])))
+            status = REL_DONE;
+    }
+    s->span = span;
+    s->what = what;
+    return status;
+}
+
+static void compact(Solver *s)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->waiting.len; i++)
+        if (s->waiting.data[i]->status == REL_WAIT)
+            s->waiting.data[kept++] = s->waiting.data[i];
+    s->waiting.len = kept;
+}
+
+bool solver_run(Solver *s)
+{
+    bool ok = true;
+    size_t done = 0;
+    while (s->qhead < s->queue.len) {
+        Relation *r = s->queue.data[s->qhead++];
+        r->queued = false;
+        if (r->status != REL_WAIT)
+            continue;
+        if (has_error(r)) {
+            give_up(s, r);
+            r->status = REL_DONE;
+        } else {
+            r->status = run_one(s, r);
+            if (r->status == REL_FAIL) {
+                ok = false;
+                give_up(s, r);
+            } else if (r->status == REL_WAIT) {
+                watch_args(s, r);
+            }
+        }
+        done += r->status != REL_WAIT;
+    }
+    vec_clear(&s->queue);
+    s->qhead = 0;
+    if (2 * done > s->waiting.len)
+        compact(s);
+    return ok;
+}
+
+uint64_t solver_runs(const Solver *s)
+{
+    return s->runs;
+}
+
+size_t solver_nwaiting(const Solver *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->waiting.len; i++)
+        n += s->waiting.data[i]->status == REL_WAIT;
+    return n;
+}
+
+/* ---- facts -------------------------------------------------------------------------------- */
+
+void solver_set_infer_where(Solver *s, bool on)
+{
+    s->infer_where = on;
+}
+
+size_t solver_mark(const Solver *s)
+{
+    return s->facts.len;
+}
+
+void solver_forget(Solver *s, size_t mark)
+{
+    s->facts.len = mark;
+}
+
+void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                   void *data, Span span)
+{
+    (void)span;
+    DTypeSet set = def == &rel_num     ? DTS_NUM
+                   : def == &rel_float ? DTS_FLOAT
+                   : def == &rel_int   ? DTS_INT
+                                       : 0;
+    Type *first = nargs ? type_resolve(args[0]) : NULL;
+    if (set && first && first->tag == TY_PARAM) {
+        first->param.dtypes &= set;
+        return;
+    }
+    if (set) {
+        solver_restrict(s, first, set);
+        return;
+    }
+    Fact f = {.def = def, .nargs = nargs, .attrs = attrs, .data = data};
+    f.args = mem_new_n(Type *, nargs);
+    for (uint32_t i = 0; i < nargs; i++)
+        f.args[i] = args[i];
+    vec_push(&s->facts, f);
+}
+
+static bool same_data(const RelDef *def, const void *a, const void *b)
+{
+    if (a == b || (def != &rel_proj && def != &rel_index))
+        return a == b || def == &rel_same;
+    return a && b && *(const int64_t *)a == *(const int64_t *)b;
+}
+
+const Fact *solver_find_fact(Solver *s, const Relation *r)
+{
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Fact *f = &s->facts.data[i];
+        if (f->def != r->def || f->nargs != r->nargs || !same_data(f->def, f->data, r->data))
+            continue;
+        if (f->attrs != r->attrs && !(f->attrs && r->attrs && attrs_equal(f->attrs, r->attrs)))
+            continue;
+        uint32_t k = 0;
+        while (k + 1 < f->nargs && type_equal(f->args[k], r->args[k]))
+            k++;
+        if (k + 1 >= f->nargs)
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- for relations ------------------------------------------------------------------------ */
+
+static const char *subject(const Relation *r)
+{
+    return r->op ? r->op->name : r->def->name;
+}
+
+Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Str text = {0};
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    Diag *d = diag_new(code, r->span, "%s", str_text(&text));
+    for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
+        if (r->arg_spans[i].source)
+            diag_add_label(d, r->arg_spans[i], "%s", type_text(r->args[i]));
+    if (r->inner.source && r->inner_name)
+        diag_add_label(d, r->inner, "needed here, in `%s`", r->inner_name->text);
+    diag_report(s->diags, d);
+    return d;
+}
+
+static const char *place_of(const Relation *r, int arg)
+{
+    if (arg < 0)
+        return fmt_text("the result of `%s`", subject(r));
+    if (!r->op)
+        return fmt_text("argument %d of `%s`", arg + 1, subject(r));
+    const char *p = r->op->args, *end; /* "data, weight" */
+    for (int i = 0; i < arg && p; i++) {
+        p = strchr(p, ',');
+        if (p)
+            p++;
+    }
+    if (!p)
+        return fmt_text("argument %d of `%s`", arg + 1, subject(r));
+    p += strspn(p, " (");
+    end = p + strcspn(p, ",)? ");
+    return fmt_text("argument `%.*s` of `%s`", (int)(end - p), p, subject(r));
+}
+
+static const char *class_name(DTypeSet set)
+{
+    return !(set & ~DTS_FLOAT) ? "a float" : !(set & ~DTS_INT) ? "an integer"
+           : !(set & ~DTS_NUM)                                 ? "a number"
+           : set == DTS_BOOL                                   ? "bool"
+                                                               : "another dtype";
+}
+
+static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
+{
+    const Mismatch *m = &s->mismatch;
+    Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
+    const char *place = place_of(r, arg);
+    TypeNamer names = {0};
+    Str a = {0}, b = {0}, whole = {0}, wanted = {0};
+    type_print(&a, m->a, &names);
+    type_print(&b, m->b, &names);
+    type_print(&whole, have, &names);
+    type_print(&wanted, with, &names);
+    const char *found = str_text(&whole), *asked = str_text(&wanted);
+    Diag *d = NULL;
+    switch (m->kind) {
+    case MISMATCH_DTYPE:
+        d = m->dtypes ? rel_error(s, r, DIAG_R0310, "%s must be %s, it is %s", place,
+                                  class_name(m->dtypes), found)
+                      : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);
+        return;
+    case MISMATCH_RANK:
+        d = rel_error(s, r, DIAG_R0313, "%s must have %u dimensions, it has %u", place, m->b->nargs,
+                      m->a->nargs);
+        break;
+    case MISMATCH_DIM:
+        if (m->axis >= 0)
+            d = rel_error(s, r, DIAG_R0314, "axis %d of %s must be %s, it is %s", m->axis, place,
+                          str_text(&b), str_text(&a));
+        else
+            d = rel_error(s, r, DIAG_R0314, "a size of %s must be %s, it is %s", place, str_text(&b),
+                          str_text(&a));
+        break;
+    case MISMATCH_OCCURS:
+        d = rel_error(s, r, DIAG_R0303, "%s would have to contain itself: %s is %s", place,
+                      str_text(&a), str_text(&b));
+        if (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)
+            diag_add_fact(d, "a size that changes as the program runs is written `?`");
+        return;
+    case MISMATCH_RIGID:
+        d = rel_error(s, r, DIAG_R0218, "%s must be %s for every choice of its type parameters, it is %s",
+                      place, str_text(&b), str_text(&a));
+        break;
+    case MISMATCH_HEAD:
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND:
+        d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);
+        return;
+    }
+    diag_add_fact(d, "expected %s, found %s", asked, found);
+}
+
+bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
+{
+    Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
+    s->what = place_of(r, arg);
+    bool ok = unify_gradual(s, have, with);
+    if (!ok)
+        report_mismatch(s, r, arg, with);
+    return ok;
+}
+
+bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
+{
+    const char *what = fmt_text("axis %d of %s", axis, place_of(r, arg));
+    s->what = what;
+    if (unify_dims(s, a, b, true))
+        return true;
+    TypeNamer names = {0};
+    Str left = {0}, right = {0};
+    type_print(&left, a, &names);
+    type_print(&right, b, &names);
+    if (s->mismatch.kind == MISMATCH_RIGID)
+        rel_error(s, r, DIAG_R0304, "%s is %s, which is not known to equal %s", what, str_text(&left),
+                  str_text(&right));
+    else if (s->mismatch.kind == MISMATCH_OCCURS)
+        diag_add_fact(rel_error(s, r, DIAG_R0303, "%s would have to contain itself: %s is %s", what,
+                                str_text(&left), str_text(&right)),
+                      "a size that changes as the program runs is written `?`");
+    else
+        rel_error(s, r, DIAG_R0314, "%s is %s, it must be %s", what, str_text(&left),
+                  str_text(&right));
+    return false;
+}
+
+/* ---- names that a `where` may use ------------------------------------------------------------ */
+
+static const RelDef *const generic[] = {
+    &rel_num,   &rel_float, &rel_int,   &rel_broadcast, &rel_broadcast_compare,
+    &rel_field, &rel_proj,  &rel_index, &rel_bang,      &rel_equal,
+    &rel_same,  &rel_grad,  &rel_deriv, &rel_vjp,       &rel_jvp,
+};
+
+static Map registered; /* const Symbol* -> const RelDef*: constants, the same in every session */
+
+void rel_register(const RelDef *def)
+{
+    map_set(&registered, sym_intern(def->name), (void *)def);
+}
+
+const RelDef *rel_find(const Symbol *name)
+{
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        if (sym_intern(generic[i]->name) == name)
+            return generic[i];
+    return map_find(&registered, name);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the solver share: unify.c, flow.c, solver.c, scheme.c, laws.c and the relations.
+ * Nobody else includes it.
+ *
+ * Invariants: a variable at level L is linked only to types whose variables are at level L or less
+ * (lower_levels sees to it). A relation that waits is in s->waiting, and is a watcher of each
+ * undetermined variable in its arguments. Linking or restricting a variable queues its watchers. */
+#ifndef TYPES_SOLVER_IMPL_H
+#define TYPES_SOLVER_IMPL_H
+
+#include "base/vec.h"
+#include "types/solver.h"
+
+typedef VEC(Relation *) RelationVec;
+typedef VEC(Type *) TypeVec;
+
+typedef struct Fact {
+    const RelDef *def;
+    Type **args;
+    uint32_t nargs;
+    const Attrs *attrs;
+    const void *data;
+} Fact;
+
+struct Solver {
+    Diags *diags;
+    int level;
+    VEC(uint32_t) marks;   /* type_next_id at each solver_enter: later unknowns are the level's own */
+    RelationVec queue;     /* first in, first out, from qhead */
+    size_t qhead;
+    RelationVec waiting;   /* posted and not done, in order; done ones are dropped now and then */
+    VEC(Type *) weak;      /* dtype variables of weak literals */
+    VEC(Residual) residuals;
+    VEC(Fact) facts;
+    bool infer_where;
+    uint64_t runs;
+    Mismatch mismatch;
+    Span span;             /* for residual checks and equations that unification makes */
+    const char *what;
+    bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
+};
+
+/* unify.c */
+void solver_link(Solver *s, Type *var, Type *to); /* no checks; wakes watchers */
+bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b); /* records; returns false */
+void solver_path(Solver *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* puts a step before the mismatch's path; no-op when ok */
+bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
+bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
+bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
+
+/* solver.c */
+void solver_wake(Solver *s, TypeVar *v);
+Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs, Span span);
+void solver_queue(Solver *s, Relation *r);
+/* The fact with these inputs, or NULL: its result is the relation's. */
+const Fact *solver_find_fact(Solver *s, const Relation *r);
+/* Distinct undetermined variables in t, appended in order of appearance. */
+void collect_vars(Type *t, Map *seen, TypeVec *out);
+
+/* laws.c: n-ary Broadcast, merged and simplified; keeps those of `relations` that still say
+ * something. protected: variables and parameters that stay (those of the type). */
+void laws_simplify(Solver *s, RelationVec *relations, Map *protected);
+bool is_broadcast(const RelDef *def);
+/* The dtypes that a Broadcast relation allows. */
+DTypeSet broadcast_dtypes(const Relation *r);
+
+/* rel_access.c, rel_grad.c: for printing and instantiation */
+extern const RelDef rel_differentiable;
+
+#endif
