@@ -136,7 +136,7 @@ static void program_init(Program *p, const Run *run, const Scalar *code, int n, 
                 last_use[read[k]] = i;
     }
     for (int i = 0; i < n; i++) {
-        number[i] = nidle ? idle[--nidle] : count++;
+        number[i] = nidle && !is_constant(&code[i]) ? idle[--nidle] : count++;
         int32_t read[3];
         int nread = reads(&code[i], read);
         for (int k = 0; k < nread; k++) {
