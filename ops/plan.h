@@ -91,6 +91,13 @@ int step_in_strided(StepBuilder *s, const Tensor *t, const int64_t *strides, int
 int step_out(StepBuilder *s, Tensor *t);
 int step_out_strided(StepBuilder *s, Tensor *t, const int64_t *strides, int64_t offset);
 
+/* Reductions of t over `axes` (bit i: axis i): the domain is t's other axes, then those. The
+ * output may have the reduced axes as 1 or not at all. */
+void step_begin_reduce(StepBuilder *s, Plan *plan, RecipeKind kind, const Tensor *t, uint32_t axes);
+int step_in_reduced(StepBuilder *s, const Tensor *t, uint32_t axes); /* t, or one with its rank and
+                                                                        1 somewhere */
+int step_out_reduced(StepBuilder *s, Tensor *out, const Tensor *t, uint32_t axes);
+
 /* Run-time scalars, which are no part of the recipe: for sc_param. */
 Sc step_iparam(StepBuilder *s, ScalarBuilder *b, DType type, int64_t v);
 Sc step_fparam(StepBuilder *s, ScalarBuilder *b, DType type, double v);
