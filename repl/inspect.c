@@ -117,15 +117,15 @@ static Expr *core_of(Session *s, const char *text, Diags *diags)
     return NULL;
 }
 
-static void ir_of(void *arg)
+Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags)
 {
-    Question *q = arg;
-    Diags *diags = mem_new(Diags);
-    Expr *e = core_of(q->s, q->text, diags);
     static const char *const initial[] = {"ad", "inline", "dce"};
-    const char *const *passes = q->npasses ? q->passes : initial;
-    int n = q->npasses ? q->npasses : 3;
-    for (int i = 0; e && i < n; i++) {
+    if (!npasses) {
+        passes = initial;
+        npasses = sizeof initial / sizeof *initial;
+    }
+    s->passes.diags = diags;
+    for (int i = 0; e && i < npasses; i++) {
         const Pass *pass = pass_find(passes[i]);
         if (!pass) {
             Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", passes[i]);
@@ -133,12 +133,19 @@ static void ir_of(void *arg)
             for (size_t k = 0; k < pass_count(); k++)
                 str_printf(&names, "%s%s", k ? ", " : "", pass_at(k)->name);
             diag_add_fact(d, "passes: %s", str_text(&names));
-            e = NULL;
-            break;
+            return NULL;
         }
-        q->s->passes.diags = diags;
-        e = pass_run(&q->s->passes, pass, e);
+        e = pass_run(&s->passes, pass, e);
     }
+    return e;
+}
+
+static void ir_of(void *arg)
+{
+    Question *q = arg;
+    Diags *diags = mem_new(Diags);
+    Expr *e = core_of(q->s, q->text, diags);
+    e = session_run_passes(q->s, e, q->passes, q->npasses, diags);
     if (e) {
         CorePrintOptions options = {0};
         expr_print(q->out, e, &options);

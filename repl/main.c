@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The program. All it does is in repl/cli.h; here alone the process ends. */
 #include "base/mem.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "repl/cli.h"
 
 int main(int argc, char **argv) {
     mem_init();
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        puts("relay 0.1.0");
-        return 0;
-    }
-    return 2;
+    return cli_main(argc, argv);
 }

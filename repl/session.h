@@ -58,6 +58,7 @@ SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *o
 /* Questions, none of which evaluates (but time). False: a diagnostic was printed. */
 bool session_type_of(Session *s, const char *expr, bool raw, Str *out);
 bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out);
+bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses, Str *out);
 bool session_info(Session *s, const char *name, Str *out);       /* name, or "session" */
 bool session_doc(Session *s, const char *name, Str *out);
 bool session_explain(Session *s, const char *code, Str *out);

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options stand before the file of a program; what follows the file is the script's. For the other
+ * subcommands they may stand anywhere. Everything comes from the tables `options` and `subcommands`,
+ * --help too. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "repl/cli.h"
+
+#include "base/str.h"
+#include "base/symbol.h"
+#include "repl/editor.h"
+#include "repl/prompt.h"
+#include "repl/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0.1.0"
+#endif
+
+typedef enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } Color;
+
+typedef struct Cli {
+    SessionOptions session;
+    Color color;
+    bool time, residual, tvm;
+    const char *expr; /* -e */
+    VEC(const char *) inputs, passes, files;
+} Cli;
+
+typedef struct Option {
+    const char *name, *value; /* value: as help shows it, NULL for none */
+    const char *help;
+    bool (*set)(Cli *cli, const char *value); /* false: the value is not one of the help's */
+} Option;
+
+typedef struct Subcommand {
+    const char *name, *arguments, *help;
+    int (*run)(Cli *cli);
+    bool script; /* the first argument ends the options, the others are the script's */
+} Subcommand;
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+static bool parse_unsigned(const char *text, uint64_t *out) {
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (errno || end == text || *end || text[0] < '0' || text[0] > '9')
+        return false;
+    *out = n;
+    return true;
+}
+
+static bool parse_size(const char *text, size_t *out) {
+    size_t n = strlen(text), scale = 1;
+    const char *units = "KMG", *unit = n > 1 ? strchr(units, text[n - 1] & ~32) : NULL;
+    if (unit && *unit) {
+        scale = (size_t)1 << (10 * (unit - units + 1));
+        n--;
+    }
+    uint64_t value;
+    if (!parse_unsigned(mem_strndup(text, n), &value) || value > SIZE_MAX / scale || value == 0)
+        return false;
+    *out = (size_t)value * scale;
+    return true;
+}
+
+/* The position of `value` among words separated by `|`; -1 when it is none of them. */
+static int find_word(const char *words, const char *value) {
+    size_t n = strlen(value);
+    for (int i = 0; *words; i++) {
+        size_t k = strcspn(words, "|");
+        if (k == n && memcmp(words, value, n) == 0)
+            return i;
+        words += k + (words[k] == '|');
+    }
+    return -1;
+}
+
+static bool set_color(Cli *cli, const char *value) {
+    int i = find_word("auto|always|never", value);
+    cli->color = i < 0 ? COLOR_AUTO : (Color)i;
+    return i >= 0;
+}
+
+static bool set_diagnostics(Cli *cli, const char *value) {
+    int i = find_word("full|short|json", value);
+    cli->session.diag_style = i < 0 ? DIAG_STYLE_FULL : (DiagStyle)i;
+    return i >= 0;
+}
+
+static bool set_engine(Cli *cli, const char *value) {
+    (void)cli;
+    return find_word("interp", value) >= 0;
+}
+
+static bool set_jit(Cli *cli, const char *value) {
+    int i = find_word("on|off", value);
+    cli->session.jit = i == 0;
+    return i >= 0;
+}
+
+static bool set_threads(Cli *cli, const char *value) {
+    uint64_t n;
+    if (!parse_unsigned(value, &n) || n < 1 || n > 1024)
+        return false;
+    cli->session.threads = (int)n;
+    return true;
+}
+
+static bool set_seed(Cli *cli, const char *value) {
+    return parse_unsigned(value, &cli->session.seed);
+}
+
+static bool set_memory(Cli *cli, const char *value) {
+    return parse_size(value, &cli->session.memory_bytes);
+}
+
+static bool set_stack(Cli *cli, const char *value) {
+    return parse_size(value, &cli->session.stack_bytes);
+}
+
+static bool set_input(Cli *cli, const char *value) {
+    if (!strchr(value, '=') || value[0] == '=')
+        return false;
+    vec_push(&cli->inputs, value);
+    return true;
+}
+
+static bool set_pass(Cli *cli, const char *value) {
+    for (size_t n; *value; value += n + (value[n] == ',')) {
+        n = strcspn(value, ",");
+        if (n)
+            vec_push(&cli->passes, mem_strndup(value, n));
+    }
+    return true;
+}
+
+static bool set_image(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.image = false;
+    return true;
+}
+
+static bool set_jit_cache(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.jit_cache = false;
+    return true;
+}
+
+static bool set_prelude(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.prelude = false;
+    return true;
+}
+
+static bool set_residual(Cli *cli, const char *value) {
+    (void)value;
+    cli->residual = true;
+    return true;
+}
+
+static bool set_time(Cli *cli, const char *value) {
+    (void)value;
+    cli->time = true;
+    return true;
+}
+
+static bool set_tvm(Cli *cli, const char *value) {
+    (void)value;
+    cli->tvm = true;
+    return true;
+}
+
+/* Sorted. */
+static const Option options[] = {
+    {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
+     set_color},
+    {"diagnostics", "full|short|json", "short and json are one line each", set_diagnostics},
+    {"engine", "interp", "what evaluates", set_engine},
+    {"input", "NAME=FILE", "run: a value for a parameter of @main or a free_var; =random makes one",
+     set_input},
+    {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},
+    {"memory", "SIZE", "most memory for values and stack, as in 500M or 4G", set_memory},
+    {"no-image", NULL, "read the prelude's text", set_image},
+    {"no-jit-cache", NULL, "keep no compiled kernels on disk", set_jit_cache},
+    {"no-prelude", NULL, "start with operators only", set_prelude},
+    {"pass", "P,Q", "ir: the passes to run, in this order", set_pass},
+    {"residual", NULL, "check: list the checks that are left for the run", set_residual},
+    {"seed", "N", "of the random numbers", set_seed},
+    {"stack", "SIZE", "most memory for calls", set_stack},
+    {"threads", "N", "at most so many", set_threads},
+    {"time", NULL, "say on standard error how long it took", set_time},
+    {"tvm", NULL, "fmt: sigils and layout as TVM prints them", set_tvm},
+};
+enum { NOPTIONS = sizeof options / sizeof *options };
+
+static const Option *find_option(const char *name) {
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return &options[i];
+    return NULL;
+}
+
+static int usage_error(const char *fmt, const char *what) {
+    fputs("relay: ", stderr);
+    fprintf(stderr, fmt, what);
+    fputs("; `relay --help` lists what there is\n", stderr);
+    return 2;
+}
+
+/* One option at argv[*i]; 0 or the exit status. */
+static int take_option(Cli *cli, int argc, char **argv, int *i) {
+    const char *text = argv[*i] + 2, *value = strchr(text, '=');
+    const char *name = value ? mem_strndup(text, (size_t)(value - text)) : text;
+    const Option *option = find_option(name);
+    if (!option) {
+        const Symbol *names[NOPTIONS];
+        for (size_t k = 0; k < NOPTIONS; k++)
+            names[k] = sym_intern(options[k].name);
+        const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NOPTIONS);
+        return usage_error("there is no option `--%s`",
+                           nearest ? fmt_text("%s`, did you mean `--%s", name, nearest->text) : name);
+    }
+    if (!option->value && value)
+        return usage_error("`--%s` takes no value", name);
+    if (option->value && value)
+        value++;
+    else if (option->value && *i + 1 < argc)
+        value = argv[++*i];
+    else if (option->value)
+        return usage_error("`--%s` wants a value", fmt_text("%s` `%s", name, option->value));
+    if (!option->set(cli, value))
+        return usage_error("%s", fmt_text("`--%s` wants %s, not `%s`", name, option->value, value));
+    return 0;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static Session *current; /* for the signal handler */
+static volatile sig_atomic_t output_broken;
+
+static void on_interrupt(int sig) {
+    (void)sig;
+    if (current)
+        session_interrupt(current);
+}
+
+/* A reader that has gone (`relay FILE | head`) ends the evaluation, quietly. */
+static void write_value(void *ctx, const char *text, size_t n) {
+    (void)ctx;
+    if (output_broken)
+        return;
+    if (fwrite(text, 1, n, stdout) < n && errno == EPIPE) {
+        output_broken = 1;
+        session_interrupt(current);
+    }
+}
+
+static void write_diag(void *ctx, const char *text, size_t n) {
+    (void)ctx;
+    if (output_broken)
+        return;
+    fflush(stdout);
+    fwrite(text, 1, n, stderr);
+}
+
+static bool want_color(Color color) {
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    switch (color) {
+    case COLOR_ALWAYS:
+        return true;
+    case COLOR_NEVER:
+        return false;
+    case COLOR_AUTO:
+        break;
+    }
+    return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+static Session *start(Cli *cli) {
+    cli->session.color = cli->session.diag_style == DIAG_STYLE_FULL && want_color(cli->color);
+    cli->session.width = terminal_width();
+    Session *s = session_new(&cli->session);
+    if (!s)
+        return NULL;
+    current = s;
+    SessionSink sink = {write_value, write_diag, NULL};
+    session_set_sink(s, &sink);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return s;
+}
+
+static int finish(Session *s, SessionStatus status) {
+    bool gone = output_broken || (fflush(stdout) != 0 && errno == EPIPE);
+    bool lost = !gone && ferror(stdout);
+    if (lost)
+        fputs("relay: cannot write to standard output\n", stderr);
+    current = NULL;
+    session_fini(s);
+    return gone ? 0 : lost || status != SESSION_OK;
+}
+
+static bool answer(bool ok, const Str *out) {
+    fputs(str_text(out), stdout);
+    return ok;
+}
+
+static Str read_stdin(void) {
+    Str text = {0};
+    char buffer[1 << 16];
+    for (ssize_t n; (n = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
+        if (n > 0)
+            str_add_n(&text, buffer, (size_t)n);
+        else if (errno != EINTR)
+            break;
+    }
+    return text;
+}
+
+/* The first file of the command line, or what stands in its place. */
+static int run_program(Cli *cli) {
+    const char *path = cli->files.len ? cli->files.data[0] : NULL;
+    bool prompt = !path && !cli->expr && isatty(STDIN_FILENO);
+    if (path) {
+        cli->session.argc = (int)cli->files.len - 1;
+        cli->session.argv = mem_new_n(char *, cli->files.len);
+        for (size_t i = 1; i < cli->files.len; i++)
+            cli->session.argv[i - 1] = mem_strdup(cli->files.data[i]);
+    }
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    SessionStatus status = SESSION_OK;
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    if (prompt) {
+        int result = prompt_run(s);
+        return finish(s, SESSION_OK) || result;
+    } else if (cli->expr) {
+        status = session_run_text(s, "-e", cli->expr, strlen(cli->expr), true);
+    } else if (!path || strcmp(path, "-") == 0) {
+        Str text = read_stdin();
+        status = session_run_text(s, "stdin", str_text(&text), text.len, false);
+    } else {
+        status = session_run_file(s, path, cli->inputs.data, (int)cli->inputs.len);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    if (cli->time) {
+        double ms = (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6;
+        fflush(stdout);
+        fprintf(stderr, "read, checked and ran in %.3f ms; collected heap %.1f MB\n", ms,
+                (double)mem_heap_bytes() / 1e6);
+    }
+    return finish(s, status);
+}
+
+static int run_check(Cli *cli) {
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    SessionStatus status = SESSION_OK;
+    for (size_t i = 0; i < cli->files.len && !output_broken; i++)
+        if (session_check_file(s, cli->files.data[i], cli->residual) != SESSION_OK)
+            status = SESSION_FAILED;
+    return finish(s, status);
+}
+
+static int run_fmt(Cli *cli) {
+    cli->session.jit = false;
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    SessionStatus status = SESSION_OK;
+    for (size_t i = 0; i < cli->files.len && !output_broken; i++) {
+        Str out = {0};
+        if (session_format_file(s, cli->files.data[i], cli->tvm, &out) != SESSION_OK)
+            status = SESSION_FAILED;
+        fwrite(str_text(&out), 1, out.len, stdout);
+    }
+    return finish(s, status);
+}
+
+static int run_ir(Cli *cli) {
+    cli->session.jit = false;
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    Str out = {0};
+    bool ok = session_ir_file(s, cli->files.data[0], cli->passes.data, (int)cli->passes.len, &out);
+    answer(ok, &out);
+    return finish(s, ok ? SESSION_OK : SESSION_FAILED);
+}
+
+static int run_doc(Cli *cli) {
+    cli->session.jit = false;
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    bool ok = true;
+    for (size_t i = 0; i < cli->files.len; i++) {
+        Str out = {0};
+        ok &= answer(session_doc(s, cli->files.data[i], &out), &out);
+    }
+    return finish(s, ok ? SESSION_OK : SESSION_FAILED);
+}
+
+static int run_explain(Cli *cli) {
+    cli->session.jit = cli->session.prelude = false;
+    Session *s = start(cli);
+    if (!s)
+        return 1;
+    bool ok = true;
+    for (size_t i = 0; i < cli->files.len; i++) {
+        Str out = {0};
+        ok &= answer(session_explain(s, cli->files.data[i], &out), &out);
+    }
+    return finish(s, ok ? SESSION_OK : SESSION_FAILED);
+}
+
+/* ---- subcommands ---------------------------------------------------------------------------- */
+
+static const Subcommand subcommands[] = {
+    {"check", "FILE...", "read and type-check; silent when all is well", run_check, false},
+    {"doc", "NAME...", "what an operator or prelude function does", run_doc, false},
+    {"explain", "CODE...", "what a diagnostic means, as in R0312", run_explain, false},
+    {"fmt", "FILE...", "print the canonical text", run_fmt, false},
+    {"ir", "FILE", "print the program after passes", run_ir, false},
+    {"run", "FILE [ARG...]", "run a file; `run` may be left out", run_program, true},
+};
+enum { NSUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
+
+static const Subcommand *find_subcommand(const char *name) {
+    for (size_t i = 0; i < NSUBCOMMANDS; i++)
+        if (strcmp(subcommands[i].name, name) == 0)
+            return &subcommands[i];
+    return NULL;
+}
+
+static void print_help(void) {
+    puts("relay                        the prompt; or runs standard input when it is no terminal\n"
+         "relay train.rly data.csv     runs a file\n"
+         "relay -e 'grad(fn (x) { x * x })(3.0)'\n"
+         "\nCommands:");
+    for (size_t i = 0; i < NSUBCOMMANDS; i++) {
+        Str line = {0};
+        str_printf(&line, "  relay %s %s", subcommands[i].name, subcommands[i].arguments);
+        str_pad(&line, 28);
+        printf("%s %s\n", str_text(&line), subcommands[i].help);
+    }
+    puts("\nOptions (--name value or --name=value):");
+    for (size_t i = 0; i < NOPTIONS; i++) {
+        Str line = {0};
+        str_printf(&line, "  --%s%s%s", options[i].name, options[i].value ? "=" : "",
+                   options[i].value ? options[i].value : "");
+        str_pad(&line, 28);
+        printf("%s %s\n", str_text(&line), options[i].help);
+    }
+    puts("  -e EXPR                    run a text and show its last value\n"
+         "  --help, --version\n"
+         "\nThe exit status is 0, 1 after an error in the program, 2 for wrong usage.");
+}
+
+int cli_main(int argc, char **argv) {
+    Cli *cli = mem_new(Cli);
+    session_options_init(&cli->session);
+    const Subcommand *command = NULL;
+    bool only_arguments = false;
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i];
+        bool script = cli->files.len && (!command || command->script);
+        if (script || only_arguments || arg[0] != '-' || arg[1] == '\0') {
+            if (!command && !cli->files.len && !cli->expr && !only_arguments &&
+                (command = find_subcommand(arg)))
+                continue;
+            vec_push(&cli->files, arg);
+        } else if (strcmp(arg, "--") == 0) {
+            only_arguments = true;
+        } else if (strcmp(arg, "-e") == 0) {
+            if (++i >= argc)
+                return usage_error("`-e` wants %s", "a text");
+            cli->expr = argv[i];
+        } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            print_help();
+            return fflush(stdout) != 0 && errno != EPIPE;
+        } else if (strcmp(arg, "--version") == 0) {
+            puts("relay " PACKAGE_VERSION);
+            return fflush(stdout) != 0 && errno != EPIPE;
+        } else if (arg[1] != '-') {
+            return usage_error("there is no option `%s`", arg);
+        } else {
+            int status = take_option(cli, argc, argv, &i);
+            if (status)
+                return status;
+        }
+    }
+    if (command && cli->expr)
+        return usage_error("`-e` does not go with `%s`", command->name);
+    if (command && !cli->files.len)
+        return usage_error("`relay %s` wants an argument", command->name);
+    if (cli->expr && cli->files.len) { /* what follows -e is the script's */
+        cli->session.argc = (int)cli->files.len;
+        cli->session.argv = mem_new_n(char *, cli->files.len + 1);
+        for (size_t i = 0; i < cli->files.len; i++)
+            cli->session.argv[i] = mem_strdup(cli->files.data[i]);
+        vec_clear(&cli->files);
+    }
+    return command ? command->run(cli) : run_program(cli);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "repl/commands.h"
+
+#include "repl/kind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Command {
+    const char *name;
+    const char *argument; /* as help shows it; "" for none */
+    const char *help;
+    CommandResult (*run)(Session *s, const struct Command *command, const char *argument);
+} Command;
+
+typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
+static CommandFn run_text, run_help, run_load, run_reload, run_time, run_ir, run_quit;
+
+/* Sorted. A name that ends in `!` is found only when written out. */
+static const Command commands[] = {
+    {"asm", "EXPR", "the machine code of the kernels EXPR runs", run_text},
+    {"browse", "[MODULE]", "what is defined, with types", run_text},
+    {"doc", "NAME", "what an operator or a definition does", run_text},
+    {"explain", "CODE", "what a diagnostic means, as in :explain R0312", run_text},
+    {"help", "", "this list", run_help},
+    {"info", "NAME", "what NAME is; :info session for numbers", run_text},
+    {"ir", "EXPR [--pass P,Q]", "the program of EXPR after passes", run_ir},
+    {"kind", "TYPE", "the kind of a type", run_text},
+    {"llvm", "EXPR", "the LLVM code of the kernels EXPR runs", run_text},
+    {"load", "FILE", "run a file; its definitions stay", run_load},
+    {"quit", "", "leave; Ctrl-D does too", run_quit},
+    {"reload", "", "load the last file again", run_reload},
+    {"time", "EXPR", "run EXPR and say how long it took", run_time},
+    {"type", "EXPR", "the type of EXPR, which is not run", run_text},
+    {"type!", "EXPR", "the same with effects and open relations", run_text},
+};
+enum { NCOMMANDS = sizeof commands / sizeof *commands };
+
+/* The questions: text in, text out. */
+static CommandResult run_text(Session *s, const Command *command, const char *argument) {
+    Str out = {0};
+    const char *name = command->name;
+    if (!*argument && name[0] != 'b') {
+        fprintf(stderr, ":%s wants %s\n", name, command->argument);
+        return COMMAND_DONE;
+    }
+    if (strcmp(name, "asm") == 0)
+        session_llvm(s, argument, true, &out);
+    else if (strcmp(name, "browse") == 0)
+        session_browse(s, argument, &out);
+    else if (strcmp(name, "doc") == 0)
+        session_doc(s, argument, &out);
+    else if (strcmp(name, "explain") == 0)
+        session_explain(s, argument, &out);
+    else if (strcmp(name, "info") == 0)
+        session_info(s, argument, &out);
+    else if (strcmp(name, "kind") == 0)
+        session_kind(s, argument, &out);
+    else if (strcmp(name, "llvm") == 0)
+        session_llvm(s, argument, false, &out);
+    else
+        session_type_of(s, argument, name[4] == '!', &out);
+    fputs(str_text(&out), stdout);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_help(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    (void)command;
+    (void)argument;
+    puts("An expression is evaluated and shown; `let`, `def`, `type` and `import` define.\n"
+         "An item may go on over several lines; an empty line or Ctrl-C drops it.\n"
+         "`it` is the last value shown. Tab completes, Ctrl-R searches the history.\n");
+    for (size_t i = 0; i < NCOMMANDS; i++) {
+        Str line = {0};
+        str_printf(&line, "  :%s %s", commands[i].name, commands[i].argument);
+        str_pad(&line, 26);
+        printf("%s %s\n", str_text(&line), commands[i].help);
+    }
+    return COMMAND_DONE;
+}
+
+static CommandResult run_load(Session *s, const Command *command, const char *argument) {
+    (void)command;
+    size_t n = strlen(argument);
+    if (n > 1 && argument[0] == '"' && argument[n - 1] == '"')
+        argument = mem_strndup(argument + 1, n - 2);
+    if (!*argument)
+        fputs(":load wants FILE\n", stderr);
+    else
+        session_load(s, argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_reload(Session *s, const Command *command, const char *argument) {
+    (void)command;
+    (void)argument;
+    session_reload(s);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_time(Session *s, const Command *command, const char *argument) {
+    if (!*argument)
+        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+    else
+        session_time(s, argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_ir(Session *s, const Command *command, const char *argument) {
+    Str out = {0};
+    VEC(const char *) passes = {0};
+    const char *flag = strstr(argument, "--pass");
+    if (flag) {
+        const char *p = flag + strlen("--pass");
+        while (*p) {
+            p += strspn(p, " =,");
+            size_t n = strcspn(p, " ,");
+            if (n)
+                vec_push(&passes, mem_strndup(p, n));
+            p += n;
+        }
+        argument = mem_strndup(argument, (size_t)(flag - argument));
+    }
+    if (!*argument)
+        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+    else if (session_ir(s, argument, passes.data, (int)passes.len, &out))
+        fputs(str_text(&out), stdout);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_quit(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    (void)command;
+    (void)argument;
+    return COMMAND_QUIT;
+}
+
+/* The command of this name, or the only one that begins so. */
+static const Command *find_command(const char *name, bool *ambiguous) {
+    const Command *found = NULL;
+    size_t n = strlen(name);
+    *ambiguous = false;
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    for (size_t i = 0; i < NCOMMANDS && n; i++)
+        if (strncmp(commands[i].name, name, n) == 0 && !strchr(commands[i].name, '!')) {
+            *ambiguous |= found != NULL;
+            found = &commands[i];
+        }
+    return *ambiguous ? NULL : found;
+}
+
+CommandResult command_run(Session *s, const char *line) {
+    line += 1 + strspn(line + 1, " \t");
+    size_t n = strcspn(line, " \t(");
+    const char *name = mem_strndup(line, n);
+    const char *argument = line + n + strspn(line + n, " \t");
+    size_t end = strlen(argument);
+    while (end && strchr(" \t\r\n", argument[end - 1]))
+        end--;
+    argument = mem_strndup(argument, end);
+    bool ambiguous;
+    const Command *command = find_command(name, &ambiguous);
+    fflush(stdout);
+    if (command)
+        return command->run(s, command, argument);
+    if (ambiguous) {
+        Str fits = {0};
+        for (size_t i = 0; i < NCOMMANDS; i++)
+            if (strncmp(commands[i].name, name, n) == 0 && !strchr(commands[i].name, '!'))
+                str_printf(&fits, "%s:%s", fits.len ? ", " : "", commands[i].name);
+        fprintf(stderr, "`:%s` may be %s\n", name, str_text(&fits));
+        return COMMAND_DONE;
+    }
+    const Symbol *names[NCOMMANDS];
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        names[i] = sym_intern(commands[i].name);
+    const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NCOMMANDS);
+    if (nearest)
+        fprintf(stderr, "there is no command `:%s`; did you mean `:%s`?\n", name, nearest->text);
+    else
+        fprintf(stderr, "there is no command `:%s`; :help lists them\n", name);
+    return COMMAND_DONE;
+}
+
+void command_complete(const char *text, size_t len, TextVec *out) {
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (strncmp(commands[i].name, text + 1, len - 1) == 0)
+            vec_push(out, fmt_text(":%s", commands[i].name));
+}

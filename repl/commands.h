@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of the prompt, `:type e` and the like: one table, from which help, abbreviations and
+ * completion come. */
+#ifndef REPL_COMMANDS_H
+#define REPL_COMMANDS_H
+
+#include "repl/session.h"
+
+typedef enum CommandResult { COMMAND_DONE, COMMAND_QUIT } CommandResult;
+
+/* line begins with `:`. Answers go to standard output, complaints to standard error. */
+CommandResult command_run(Session *s, const char *line);
+void command_complete(const char *text, size_t len, TextVec *out);
+
+#endif

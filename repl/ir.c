@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `relay ir FILE`: the items of a file as core after passes, in Relay's text. Nothing runs. */
+#include "repl/session_internal.h"
+
+#include <string.h>
+
+typedef struct IrJob {
+    Session *s;
+    const char *path;
+    const char *const *passes;
+    int npasses;
+    Str *out;
+    bool ok;
+} IrJob;
+
+/* `def @f(x) { … }`, `let x = …;`, `…`. */
+static void print_item(Str *out, const CoreItem *item, Expr *e) {
+    CorePrintOptions options = {0};
+    Str text = {0};
+    expr_print(&text, e, &options);
+    const char *t = str_text(&text);
+    if (item->kind == CORE_DEF && strncmp(t, "fn ", 3) == 0)
+        str_printf(out, "def @%s%s\n", item->global->name->text, t + 3);
+    else if (item->global)
+        str_printf(out, "let %s = %s;\n", item->global->name->text, t);
+    else
+        str_printf(out, "%s\n", t);
+}
+
+static void ir_of_file(void *arg) {
+    IrJob *job = arg;
+    Session *s = job->s;
+    Diags *diags = mem_new(Diags);
+    Source *source = session_read_file(s, job->path, diags);
+    const char *slash = strrchr(job->path, '/');
+    ParseScope scope;
+    session_parse_scope(s, &scope);
+    ParseOptions options = {.scope = &scope};
+    Module *module = NULL;
+    CoreItemVec items = {0};
+    vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
+    if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
+        infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items)) {
+        job->ok = true;
+        for (size_t i = 0; i < items.len && job->ok; i++) {
+            const CoreItem *item = &items.data[i];
+            Expr *e = item->kind == CORE_EXPR                                ? item->expr
+                      : item->kind == CORE_DEF || item->kind == CORE_LET ? item->global->value
+                                                                             : NULL;
+            if (!e)
+                continue;
+            e = session_run_passes(s, e, job->passes, job->npasses, diags);
+            if (e)
+                print_item(job->out, item, e);
+            else
+                job->ok = false;
+        }
+    }
+    s->folders.len--;
+    session_print_diags(s, diags);
+}
+
+bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses, Str *out) {
+    IrJob job = {s, path, passes, npasses, out, false};
+    session_with_stack(ir_of_file, &job);
+    return job.ok;
+}
