@@ -10,6 +10,10 @@
 typedef struct PrintOptions {
     bool tvm;     /* sigils and TVM's layout; metadata section for tensor constants */
     int width;    /* columns to fit, 0 = 100 */
+    /* tvm: whether a bare name that the text does not bind is a global function (it gets its `@`);
+     * NULL: none is. */
+    bool (*is_global)(void *ctx, const Symbol *name);
+    void *ctx;
 } PrintOptions;
 
 void ast_print_module(Str *out, const Module *module, const PrintOptions *options);
