@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the operators in elementwise.def. */
+#include "ops/elementwise.h"
+
+#include "ops/plan.h"
+#include "ops/relations.h"
+#include "ops/shape_util.h"
+
+#include <math.h>
+
+/* ---- formulas that are more than one call ---------------------------------------------------- */
+
+/* Integers are whole already. */
+static Sc whole(ScalarBuilder *b, ScalarOp op, Sc x) {
+    return dtype_is_float(sc_type(b, x)) ? sc_op1(b, op, x) : x;
+}
+
+static Sc is_infinite(ScalarBuilder *b, Sc x) {
+    return dtype_is_float(sc_type(b, x)) ? sc_isinf(b, x) : sc_int(b, DT_BOOL, 0);
+}
+
+static Sc is_finite(ScalarBuilder *b, Sc x) {
+    DType t = sc_type(b, x);
+    return dtype_is_float(t) ? sc_lt(b, sc_abs(b, x), sc_float(b, t, INFINITY))
+                             : sc_int(b, DT_BOOL, 1);
+}
+
+static Sc trunc_divide(ScalarBuilder *b, Sc x, Sc y) {
+    return whole(b, SC_TRUNC, sc_div(b, x, y));
+}
+
+/* ---- shape and plan -------------------------------------------------------------------------- */
+
+static int elementwise_shape(const OpCall *call, OutSpec *out) {
+    const Elementwise *e = elementwise_find(call->op);
+    out->rank = 0;
+    for (uint32_t i = 0; i < call->nin; i++)
+        if (!shape_check_dtype(call, (int)i, call->op->dtypes) ||
+            (i && !shape_check_same_dtype(call, 0, (int)i)) ||
+            !shape_broadcast_into(call, (int)i, out))
+            return -1;
+    DType t = e->compares ? DT_BOOL : call->in[0]->dtype;
+    return shape_set(call, out, t, out->rank, out->shape) ? 1 : -1;
+}
+
+static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Elementwise *e = elementwise_find(call->op);
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, out[0]->rank, out[0]->shape);
+    Sc x = sc_load(&s.body, step_in(&s, call->in[0]), call->in[0]->dtype);
+    if (e->unary) {
+        step_result(&s, e->unary(&s.body, x));
+    } else {
+        Sc y = sc_load(&s.body, step_in(&s, call->in[1]), call->in[1]->dtype);
+        step_result(&s, e->binary(&s.body, x, y));
+    }
+    step_out(&s, out[0]);
+    step_end(&s);
+    return true;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+#define UNARY(symbol, name, set, formula, ...)                                                     \
+    static Sc formula_##symbol(ScalarBuilder *b, Sc x) {                                           \
+        (void)b;                                                                                   \
+        return formula;                                                                            \
+    }
+#define TEST UNARY
+#define BINARY(symbol, name, set, formula, ...)                                                    \
+    static Sc formula_##symbol(ScalarBuilder *b, Sc x, Sc y) { return formula; }
+#define COMPARE BINARY
+#include "ops/elementwise.def"
+#undef UNARY
+#undef TEST
+#undef BINARY
+#undef COMPARE
+
+#define ENTRY(op_name, op_args, n, rel, set, kind, meaning, text, value)                           \
+    .op = {.name = op_name, .args = op_args, .nargs = n, .relation = &rel, .dtypes = set,          \
+           .pattern = kind, .shape = elementwise_shape, .lower = elementwise_lower,                \
+           .doc = meaning, .example = text, .example_result = value}
+#define UNARY(symbol, name, set, formula, doc, example, result)                                    \
+    {ENTRY(name, "x", 1, rel_identity, set, OP_ELEMWISE, doc, example, result),                    \
+     .unary = formula_##symbol},
+#define TEST(symbol, name, set, formula, doc, example, result)                                     \
+    {ENTRY(name, "x", 1, rel_identity_compare, set, OP_ELEMWISE, doc, example, result),            \
+     .unary = formula_##symbol, .compares = true},
+#define BINARY(symbol, name, set, formula, doc, example, result)                                   \
+    {ENTRY(name, "x, y", 2, rel_broadcast, set, OP_BROADCAST, doc, example, result),               \
+     .binary = formula_##symbol},
+#define COMPARE(symbol, name, set, formula, doc, example, result)                                  \
+    {ENTRY(name, "x, y", 2, rel_broadcast_compare, set, OP_BROADCAST, doc, example, result),       \
+     .binary = formula_##symbol, .compares = true},
+
+const Elementwise elementwise_table[ELEMENTWISE_COUNT] = {
+#include "ops/elementwise.def"
+};
+
+const Elementwise *elementwise_find(const Op *op) {
+    const Elementwise *e = (const Elementwise *)(const void *)op;
+    return e >= elementwise_table && e < elementwise_table + ELEMENTWISE_COUNT ? e : NULL;
+}
