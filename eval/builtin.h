@@ -11,6 +11,7 @@ typedef struct BuiltinCall {
     Span span;
     const Value *args;
     uint32_t n;
+    Type *type; /* of the result, as inferred; may be open, or NULL */
 } BuiltinCall;
 
 /* False after a diagnostic (builtin_fail). A builtin does not call back into the program. */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators applied to values. A tuple argument is flattened into its tensors; scalars become
+ * tensors of rank 0 for the call, unless the operator has a meaning on single elements, which needs
+ * no tensors (ops/scalar_eval.h). */
+#include "eval/machine.h"
+#include "ops/scalar_eval.h"
+
+#include <string.h>
+
+/* ---- scalars ------------------------------------------------------------------------------- */
+
+bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
+    if (!site->scalar || args[0].tag != VAL_SCALAR)
+        return false;
+    if (site->nargs == 2 && (args[1].tag != VAL_SCALAR || args[1].aux != args[0].aux))
+        return false;
+    DType t = (DType)args[0].aux, result;
+    ScalarValue x = {.i = args[0].i}, y = {0}, v;
+    int32_t status = KERNEL_DONE;
+    bool done;
+    if (site->nargs == 2) {
+        y.i = args[1].i;
+        done = op_scalar_eval2(site->op, t, x, y, &result, &v, &status);
+    } else {
+        done = op_scalar_eval1(site->op, t, x, &result, &v, &status);
+    }
+    if (!done || status != KERNEL_DONE) /* apply_op reports it */
+        return false;
+    in->stats.ops_reference++;
+    *out = (Value){.tag = VAL_SCALAR, .aux = result, .i = v.i};
+    return true;
+}
+
+/* ---- attributes ---------------------------------------------------------------------------- */
+
+/* The sizes that were computed, in the order of the ATTR_DIM they stand for. */
+static AttrValue fill_sizes(const AttrValue *v, const Value **sizes, const Value *end) {
+    AttrValue filled = *v;
+    if (v->kind == ATTR_DIM && *sizes < end) {
+        filled.kind = ATTR_INT;
+        filled.i = (*sizes)++->i;
+    } else if (v->kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v->list.n);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = fill_sizes(&v->list.items[i], sizes, end);
+        filled.list.items = items;
+    }
+    return filled;
+}
+
+static const Attrs *attrs_with_sizes(const Attrs *attrs, const Value *sizes, uint32_t n) {
+    Attrs *filled = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs);
+    const Value *next = sizes;
+    for (int i = 0; i < attrs->op->nattrs; i++)
+        values[i] = fill_sizes(&attrs->values[i], &next, sizes + n);
+    filled->op = attrs->op;
+    filled->values = values;
+    return filled;
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+typedef struct Operands {
+    Tensor **in;
+    bool *temporary; /* made of a scalar for this call */
+    uint32_t n;
+} Operands;
+
+enum { FEW = 8 };
+
+static uint32_t count_operands(const Value *args, uint32_t n) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const Tuple *t = args[i].p;
+        count += args[i].tag != VAL_TUPLE ? 1 : t ? t->n : 0;
+    }
+    return count;
+}
+
+static void add_operand(Operands *o, const Op *op, Value v) {
+    if (v.tag != VAL_SCALAR && v.tag != VAL_TENSOR)
+        BUG("operator `%s` met a value with tag %u", op->name, v.tag);
+    o->temporary[o->n] = v.tag == VAL_SCALAR;
+    o->in[o->n++] = value_to_tensor(v);
+}
+
+static void release_temporaries(const Operands *o, Tensor *const *outs, int nouts) {
+    for (uint32_t i = 0; i < o->n; i++) {
+        bool kept = !o->temporary[i];
+        for (int k = 0; !kept && k < nouts; k++)
+            kept = outs[k] == o->in[i] || outs[k]->buffer == o->in[i]->buffer;
+        if (!kept)
+            tensor_release(o->in[i]);
+    }
+}
+
+static Value result_value(Tensor *t) {
+    Value v = value_tensor(t);
+    if (v.tag == VAL_SCALAR)
+        tensor_release(t);
+    return v;
+}
+
+bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    const Op *op = site->op;
+    Tensor *few[FEW], *outs[OP_MAX_OUTPUTS];
+    bool few_temporary[FEW];
+    Operands o = {few, few_temporary, 0};
+    uint32_t count = count_operands(args, site->nargs);
+    if (count > FEW) {
+        o.in = mem_new_n(Tensor *, count);
+        o.temporary = mem_bytes(count);
+    }
+    for (uint32_t i = 0; i < site->nargs; i++) {
+        if (args[i].tag == VAL_TUPLE) {
+            const Tuple *t = args[i].p;
+            for (uint32_t k = 0; t && k < t->n; k++)
+                add_operand(&o, op, t->items[k]);
+        } else {
+            add_operand(&o, op, args[i]);
+        }
+    }
+    const Attrs *attrs = site->attrs;
+    if (site->nsizes)
+        attrs = attrs_with_sizes(attrs, args + site->nargs, site->nsizes);
+    OpCall call = {op, attrs, o.n, o.in, in->diags, span};
+    int n = op_run_interruptible(&call, outs, in->runner, in->runner_ctx, &in->interrupt);
+    if (n < 0) {
+        if (n == OP_INTERRUPTED)
+            in->interrupt = 1;
+        return false;
+    }
+    if (n == 1 && !op->tuple) {
+        release_temporaries(&o, outs, 1);
+        *out = result_value(outs[0]);
+        return true;
+    }
+    Value items[OP_MAX_OUTPUTS];
+    release_temporaries(&o, outs, n);
+    for (int i = 0; i < n; i++)
+        items[i] = result_value(outs[i]);
+    *out = value_tuple(items, (uint32_t)n);
+    return true;
+}
+
+bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *args, uint32_t n,
+                     Span span, Value *out) {
+    Site site = {.op = op, .attrs = attrs ? attrs : attrs_defaults(op), .nargs = n};
+    return apply_op(in, &site, args, span, out);
+}
+
+/* ---- tensor literals ----------------------------------------------------------------------- */
+
+static bool stack_error(Interp *in, uint32_t i, const Tensor *first, const Tensor *other) {
+    Diag *d;
+    if (first->rank != other->rank) {
+        d = machine_fail(in, DIAG_R0314, "element %u of this tensor has %d axes, the first has %d",
+                         i, other->rank, first->rank);
+    } else {
+        int axis = 0;
+        while (first->shape[axis] == other->shape[axis])
+            axis++;
+        d = machine_fail(in, DIAG_R0314, "axis %d of element %u is %lld, of the first it is %lld",
+                         axis, i, (long long)other->shape[axis], (long long)first->shape[axis]);
+    }
+    diag_add_fact(d, "the elements of a tensor literal have one shape");
+    return false;
+}
+
+bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out) {
+    DType t;
+    if (n == 0) {
+        if (!origin->type || !type_get_dtype(origin->type, &t))
+            t = DT_F32;
+        int64_t shape[1] = {0};
+        *out = value_tensor(tensor_new(t, 1, shape));
+        return true;
+    }
+    if (items[0].tag == VAL_SCALAR) {
+        t = (DType)items[0].aux;
+        int64_t shape[1] = {n};
+        size_t size = dtype_size(t);
+        Tensor *made = tensor_new(t, 1, shape);
+        char *to = tensor_data(made);
+        for (uint32_t i = 0; i < n; i++, to += size) {
+            if (items[i].tag != VAL_SCALAR || items[i].aux != t)
+                BUG("element %u of a tensor literal has tag %u", i, items[i].tag);
+            if (dtype_is_float(t))
+                elem_set_float(to, t, items[i].f);
+            else
+                elem_set_int(to, t, items[i].i);
+        }
+        *out = value_tensor(made);
+        return true;
+    }
+    if (items[0].tag != VAL_TENSOR)
+        BUG("a tensor literal of values with tag %u", items[0].tag);
+    Tensor *first = items[0].p;
+    if (first->rank >= TENSOR_MAX_RANK) {
+        machine_fail(in, DIAG_R0313, "a tensor has at most %d axes", TENSOR_MAX_RANK);
+        return false;
+    }
+    int64_t shape[TENSOR_MAX_RANK];
+    shape[0] = n;
+    memcpy(shape + 1, first->shape, (size_t)first->rank * sizeof(int64_t));
+    Tensor *made = tensor_new(first->dtype, first->rank + 1, shape);
+    size_t bytes = (size_t)first->count * dtype_size(first->dtype);
+    char *to = tensor_data(made);
+    for (uint32_t i = 0; i < n; i++, to += bytes) {
+        Tensor *part = items[i].tag == VAL_TENSOR ? items[i].p : NULL;
+        if (!part || part->dtype != first->dtype)
+            BUG("element %u of a tensor literal is of another kind", i);
+        if (part->rank != first->rank ||
+            memcmp(part->shape, first->shape, (size_t)first->rank * sizeof(int64_t)) != 0)
+            return stack_error(in, i, first, part);
+        if (bytes)
+            memcpy(to, tensor_data(tensor_contiguous(part)), bytes);
+    }
+    *out = value_tensor(made);
+    return true;
+}
+
+/* ---- indexing ------------------------------------------------------------------------------ */
+
+/* t[i, …] with an integer for each axis: the element, without the operator. */
+static bool element(const Tensor *t, const char *spec, const Value *args, Value *out) {
+    int64_t at = t->offset;
+    int axis = 0;
+    for (; spec[axis]; axis++) {
+        if (spec[axis] != 'i' || axis >= t->rank || args[axis].tag != VAL_SCALAR)
+            return false;
+        int64_t i = args[axis].i, n = t->shape[axis];
+        if (i < 0)
+            i += n;
+        if (i < 0 || i >= n)
+            return false;
+        at += i * t->strides[axis];
+    }
+    if (axis != t->rank)
+        return false;
+    const void *p = (const char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
+    *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(p, t->dtype))
+                                    : value_int(t->dtype, elem_get_int(p, t->dtype));
+    return true;
+}
+
+bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out) {
+    const char *spec = origin->attrs && origin->attrs->values ? origin->attrs->values[0].text : "i";
+    if (base.tag == VAL_TENSOR && element(base.p, spec, args, out))
+        return true;
+    if (base.tag == VAL_TUPLE) {
+        const Tuple *t = base.p;
+        int64_t n = t ? t->n : 0, i = origin->nargs == 1 ? args[0].i : -1;
+        if (i < 0)
+            i += n;
+        if (i < 0 || i >= n) {
+            machine_fail(in, DIAG_R0602, "a tuple of %lld has no element %lld", (long long)n,
+                         (long long)args[0].i);
+            return false;
+        }
+        *out = t->items[i];
+        return true;
+    }
+    Attrs *attrs = mem_new(Attrs);
+    if (origin->attrs)
+        *attrs = *origin->attrs;
+    attrs->op = in->index;
+    enum { MANY = 64 };
+    Value few[MANY], *all = few;
+    if (origin->nargs + 1 > MANY)
+        all = mem_new_n(Value, origin->nargs + 1);
+    all[0] = base;
+    for (uint32_t i = 0; i < origin->nargs; i++)
+        all[i + 1] = args[i];
+    Site site = {.op = in->index, .attrs = attrs, .nargs = origin->nargs + 1};
+    return apply_op(in, &site, all, origin->span, out);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of builtins: builtin.def, and ad.def for what derivatives need. */
+#include "eval/builtin_all.h"
+
+#include "eval/ad.h"
+#include "eval/machine.h"
+
+static const Builtin table[] = {
+#define BUILTIN(name, nargs, fn) {name, nargs, fn},
+#include "eval/ad.def"
+#include "eval/builtin.def"
+#undef BUILTIN
+};
+
+const Builtin *builtin_find(const Symbol *name) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (sym_intern(table[i].name) == name)
+            return &table[i];
+    return NULL;
+}
+
+Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...) {
+    va_list ap;
+    Str text = {0};
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    return diag_error(call->in->diags, code, call->span, "%s", str_text(&text));
+}
+
+/* ---- values of the prelude's types --------------------------------------------------------- */
+
+static Ctor *find_ctor(const BuiltinCall *call, const char *name) {
+    Ctor *c = env_prelude_ctor(call->in->env, name);
+    if (!c)
+        BUG("the prelude has no constructor `%s`", name);
+    return c;
+}
+
+Value builtin_list(const BuiltinCall *call, const Value *items, size_t n) {
+    Ctor *cons = find_ctor(call, "Cons");
+    Value list = value_data(find_ctor(call, "Nil"), NULL);
+    while (n-- > 0) {
+        Value fields[2] = {items[n], list};
+        list = value_data(cons, fields);
+    }
+    return list;
+}
+
+Value builtin_some(const BuiltinCall *call, Value v) {
+    return value_data(find_ctor(call, "Some"), &v);
+}
+Value builtin_none(const BuiltinCall *call) { return value_data(find_ctor(call, "None"), NULL); }
+
+bool builtin_list_next(Value *list, Value *item) {
+    if (list->tag != VAL_CTOR || list->aux != 2)
+        return false;
+    const Data *d = list->p;
+    *item = d->fields[0];
+    *list = d->fields[1];
+    return true;
+}

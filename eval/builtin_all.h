@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builtins of builtin.def, and what they share. */
+#ifndef EVAL_BUILTIN_ALL_H
+#define EVAL_BUILTIN_ALL_H
+
+#include "eval/builtin.h"
+
+#define BUILTIN(name, nargs, fn) bool fn(const BuiltinCall *call, Value *out);
+#include "eval/builtin.def"
+#undef BUILTIN
+
+/* The prelude's List and Option. */
+Value builtin_list(const BuiltinCall *call, const Value *items, size_t n);
+Value builtin_some(const BuiltinCall *call, Value v);
+Value builtin_none(const BuiltinCall *call);
+/* The next element of a list; false at its end. */
+bool builtin_list_next(Value *list, Value *item);
+
+#endif

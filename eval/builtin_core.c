@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Output, failure, the clock, the script's arguments, progress, text files. */
+#include "eval/builtin_all.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "eval/machine.h"
+
+/* A String as it is; everything else as it is shown. */
+static void print_plain(Str *out, Value v) {
+    if (v.tag == VAL_STRING) {
+        const String *s = v.p;
+        str_add_n(out, s->text, s->len);
+    } else {
+        value_print(out, v, NULL);
+    }
+}
+
+bool builtin_print(const BuiltinCall *call, Value *out) {
+    Str text = {0};
+    print_plain(&text, call->args[0]);
+    str_add_char(&text, '\n');
+    call->in->write(call->in->write_ctx, text.text, text.len);
+    *out = value_unit();
+    return true;
+}
+
+bool builtin_show(const BuiltinCall *call, Value *out) {
+    Str text = {0};
+    print_plain(&text, call->args[0]);
+    *out = value_string(str_text(&text), text.len);
+    return true;
+}
+
+bool builtin_error(const BuiltinCall *call, Value *out) {
+    const String *s = call->args[0].p;
+    (void)out;
+    builtin_fail(call, DIAG_R0611, "%.*s", s->len > 4000 ? 4000 : (int)s->len, s->text);
+    return false;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool builtin_clock(const BuiltinCall *call, Value *out) {
+    (void)call;
+    *out = value_float(DT_F64, now());
+    return true;
+}
+
+bool builtin_seed(const BuiltinCall *call, Value *out) {
+    *out = value_int(DT_I64, (int64_t)call->in->options.seed);
+    return true;
+}
+
+bool builtin_script_args(const BuiltinCall *call, Value *out) {
+    int n = call->in->argc;
+    Value *items = mem_new_n(Value, n + 1);
+    for (int i = 0; i < n; i++)
+        items[i] = value_string(call->in->argv[i], strlen(call->in->argv[i]));
+    *out = builtin_list(call, items, (size_t)n);
+    return true;
+}
+
+/* ---- progress ------------------------------------------------------------------------------ */
+
+/* On a terminal at most ten times a second and at the end; else at each power of two. */
+bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
+    Interp *in = call->in;
+    int64_t i = call->args[0].i, n = call->args[1].i;
+    double t = now();
+    if (i <= 1)
+        in->progress_began = in->progress_shown = t;
+    bool wanted = i == n || (i & (i - 1)) == 0;
+    if (isatty(STDERR_FILENO))
+        wanted = i == n || t - in->progress_shown >= 0.1;
+    if (wanted)
+        in->progress_shown = t;
+    *out = value_bool(wanted);
+    return true;
+}
+
+static void add_duration(Str *s, double seconds) {
+    long long t = (long long)(seconds + 0.5);
+    if (t >= 3600)
+        str_printf(s, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
+    else
+        str_printf(s, "%lld:%02lld", t / 60, t % 60);
+}
+
+bool builtin_progress_report(const BuiltinCall *call, Value *out) {
+    Interp *in = call->in;
+    int64_t i = call->args[0].i, n = call->args[1].i;
+    const String *note = call->args[2].p;
+    double spent = now() - in->progress_began;
+    bool tty = isatty(STDERR_FILENO);
+    Str s = {0};
+    str_printf(&s, "%s%lld/%lld", tty ? "\r" : "", (long long)i, (long long)n);
+    if (n > 0)
+        str_printf(&s, " %3.0f%%", 100.0 * (double)i / (double)n);
+    if (spent > 0 && i > 1) {
+        str_printf(&s, "  %.3g/s", (double)(i - 1) / spent);
+        if (i < n) {
+            str_add(&s, "  left ");
+            add_duration(&s, spent / (double)(i - 1) * (double)(n - i));
+        }
+    }
+    if (note->len) {
+        str_add(&s, "  ");
+        str_add_n(&s, note->text, note->len);
+    }
+    if (tty)
+        str_add(&s, "\033[K");
+    if (!tty || i == n)
+        str_add_char(&s, '\n');
+    fwrite(s.text, 1, s.len, stderr);
+    fflush(stderr);
+    *out = value_unit();
+    return true;
+}
+
+/* ---- text files ---------------------------------------------------------------------------- */
+
+bool builtin_read_text(const BuiltinCall *call, Value *out) {
+    const String *path = call->args[0].p;
+    FILE *f = fopen(path->text, "rb");
+    Str text = {0};
+    char part[16384];
+    size_t n;
+    if (!f) {
+        builtin_fail(call, DIAG_R0501, "cannot read `%s`: %s", path->text, strerror(errno));
+        return false;
+    }
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        str_add_n(&text, part, n);
+    bool failed = ferror(f);
+    int why = errno;
+    fclose(f);
+    if (failed) {
+        builtin_fail(call, DIAG_R0501, "cannot read `%s`: %s", path->text, strerror(why));
+        return false;
+    }
+    *out = value_string(str_text(&text), text.len);
+    return true;
+}
+
+bool builtin_write_text(const BuiltinCall *call, Value *out) {
+    const String *path = call->args[0].p, *text = call->args[1].p;
+    FILE *f = fopen(path->text, "wb");
+    bool ok = f && fwrite(text->text, 1, text->len, f) == text->len;
+    int why = errno;
+    if (f && fclose(f) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (!ok) {
+        builtin_fail(call, DIAG_R0501, "cannot write `%s`: %s", path->text, strerror(why));
+        return false;
+    }
+    *out = value_unit();
+    return true;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Code: a function of the typed core, ready to run. Private to eval/.
+ *
+ * A register machine: each activation has `nslots` values on the explicit stack; parameters are the
+ * first. An operand is a byte offset with its base in the low bits: a slot of the activation, a
+ * constant of the code, a variable captured by the closure. Since no binding of the language
+ * changes, operands may be read as late as one likes, and a variable costs no instruction.
+ *
+ * Arguments of a call are computed in adjacent slots at the top of the caller's activation, where
+ * the callee's activation then begins: nothing is copied, and a call of known arity allocates
+ * nothing. The caller's resumption is a Frame on a stack beside it; its result slot and the
+ * distance of the bases stand in the call instruction itself. */
+#ifndef EVAL_CODE_H
+#define EVAL_CODE_H
+
+#include "eval/builtin.h"
+#include "eval/value.h"
+#include "passes/pass.h"
+
+/* X(name): `a` is the result's slot where there is one, as a byte offset; b and c are operands or
+ * what the comment says. */
+#define OPCODES(X)                                                                                 \
+    X(MOVE)        /* a <- b */                                                                    \
+    X(GLOBAL)      /* a <- value of global b (a constant's number) */                              \
+    X(LIKE)        /* a <- literal operand c in the dtype of operand b */                          \
+    X(RETURN)      /* b */                                                                         \
+    X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
+    X(CALL_GLOBAL) /* the same, b the number of a global's constant */                             \
+    X(PATH) /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */     \
+    X(TAIL) /* b(slots from c), x arguments; no frame is kept */                                   \
+    X(TAIL_GLOBAL)                                                                                 \
+    X(CLOSURE) /* a <- closure of makes[b] */                                                      \
+    X(GRAD)    /* a <- derivative x (GradKind) of the function b */                                \
+    X(JUMP)    /* to a */                                                                          \
+    X(JUMP_IF) /* to a when b is x */                                                              \
+    X(JUMP_LT)                                                                                     \
+    X(JUMP_LE) X(JUMP_GT) X(JUMP_GE) X(JUMP_EQ)                      /* to a when (b ? c) is x */  \
+        X(ADD) X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */  \
+        X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
+        X(BUILTIN)                /* the same for a builtin */                                     \
+        X(DATA)                   /* a <- constructor (constant operand c) of the slots from b */  \
+        X(TUPLE)                  /* a <- c slots from b */                                        \
+        X(PROJ)                   /* a <- b.c */                                                   \
+        X(FIELD)                  /* a <- the origin's field of b */                               \
+        X(UPDATE)                 /* a <- b with the origin's fields = slots from c */             \
+        X(REF) X(READ) X(WRITE) X(BANG) X(TENSOR) /* a <- stack of c slots from b */               \
+        X(INDEX)                                  /* a <- b[slots from c], by the origin */        \
+        X(DIM_OF) /* a <- size of axis c of b, in the dtype of the origin's type */                \
+        X(CHECK)  /* found b, expected c, check number a of the origin */                          \
+        X(TEST_DATA) X(TEST_NULLARY) /* to a unless b is of constructor c (constant operand) */    \
+        X(TEST_VALUE)                /* to a unless b equals the literal c */                      \
+        X(GET_FIELD) X(GET_ITEM)     /* a <- field, item number c of b */                          \
+        X(NO_MATCH)                  /* of value b */                                              \
+        X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
+        X(HALT)
+
+typedef enum Opcode {
+#define X(name) CODE_##name,
+    OPCODES(X)
+#undef X
+        OPCODE_COUNT
+} Opcode;
+
+typedef struct Instr {
+    uint16_t op, x;
+    int32_t a, b, c;
+} Instr;
+
+enum { BASE_SLOT, BASE_CONST, BASE_CAPTURED, BASES };
+_Static_assert(sizeof(Value) == 16, "operands are byte offsets in units of a value");
+enum { OPERAND_MAX = (1 << 27) - 1 };
+static inline int32_t operand(int base, uint32_t i) { return (int32_t)(i << 4) | base; }
+
+typedef struct Code Code;
+
+/* What EXPR_FN evaluates to: captured operands of the enclosing activation. */
+typedef struct Make {
+    Code *code;
+    int32_t *captured; /* code->ncaptured operands */
+} Make;
+
+/* A call of an operator or builtin. */
+typedef struct Site {
+    const Op *op;
+    const Attrs *attrs;
+    const Builtin *builtin;
+    Type *type; /* of the result, as inferred */
+    uint32_t nargs;
+    uint32_t nsizes; /* int64 slots after the arguments, for the ATTR_DIM of attrs */
+    bool scalar;     /* may have a meaning on single elements */
+} Site;
+
+struct Code {
+    Expr *fn;           /* EXPR_FN, or the expression of an item */
+    const Symbol *path; /* NULL is "" */
+    uint32_t nparams, nslots;
+    uint32_t ncaptured;
+    Var **captured; /* in the order of the base */
+    const Instr *instrs;
+    uint32_t ninstrs;
+    Value *consts;
+    Expr **origin; /* one an instruction: for its place, and what did not fit into it */
+    Make *makes;
+    Site *sites;
+    bool internal; /* its place is in the prelude or the library */
+    bool item;     /* fn is the expression of an item: no parameters, no tail calls */
+    /* The twin asked for last. */
+    const Symbol *twin_path;
+    Code *twin;
+};
+
+/* The code of a function literal, not yet resolved: made once, kept in Fn.code. */
+Code *code_of_fn(Interp *in, Expr *fn);
+/* The code of an item's expression; it takes no arguments and captures nothing. */
+Code *code_of_expr(Interp *in, Expr *e);
+/* Resolves variables and fills the instructions in. False after a diagnostic. */
+bool code_resolve(Interp *in, Code *code);
+/* For tests and `:ir --code`. */
+void code_print(Str *out, const Code *code);
+
+/* Constants a program may name: eta-expanded functions, as closures that have twins. */
+Value value_of_op(Interp *in, const Op *op, Span span);
+Value value_of_ctor(Interp *in, Ctor *ctor, Span span);
+Value value_of_builtin(Interp *in, Global *g);
+/* A literal's value in dtype t. */
+Value value_of_literal(const Expr *lit, DType t);
+/* Captured variables are filled in by the caller. */
+Closure *closure_alloc(Code *code);
+Value closure_new(Code *code); /* captures nothing */
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records, references, zeros and equality: what the loop does not do itself. */
+#include "eval/ad.h"
+#include "eval/machine.h"
+
+#include <string.h>
+
+/* ---- fields -------------------------------------------------------------------------------- */
+
+static Ctor *ctor_of(Value v) {
+    if (v.tag != VAL_CTOR)
+        BUG("a field of a value with tag %u", v.tag);
+    return v.aux ? ((Data *)v.p)->ctor : v.p;
+}
+
+static int field_position(const Ctor *c, const Symbol *name, int32_t hint) {
+    if (!c->field_names)
+        return -1;
+    if (hint >= 0 && (uint32_t)hint < c->nfields && c->field_names[hint] == name)
+        return hint;
+    for (uint32_t i = 0; i < c->nfields; i++)
+        if (c->field_names[i] == name)
+            return (int)i;
+    return -1;
+}
+
+static void fail_field(Interp *in, const Ctor *c, const Symbol *name) {
+    machine_fail(in, DIAG_R0609, "this value is a `%s`, which has no field `%s`", c->name->text,
+                 name->text);
+}
+
+bool data_field(Interp *in, Expr *origin, Value v, Value *out) {
+    Ctor *c = ctor_of(v);
+    int at = field_position(c, origin->field, origin->index);
+    if (at < 0) {
+        fail_field(in, c, origin->field);
+        return false;
+    }
+    *out = ((Data *)v.p)->fields[at];
+    return true;
+}
+
+bool data_update(Interp *in, Expr *origin, Value v, const Value *fields, Value *out) {
+    Ctor *c = ctor_of(v);
+    for (uint32_t i = 0; i < origin->nargs; i++)
+        if (field_position(c, origin->field_names[i], -1) < 0) {
+            fail_field(in, c, origin->field_names[i]);
+            return false;
+        }
+    Value made = v.aux ? value_data(c, ((Data *)v.p)->fields) : v;
+    for (uint32_t i = 0; i < origin->nargs; i++)
+        ((Data *)made.p)->fields[field_position(c, origin->field_names[i], -1)] = fields[i];
+    *out = made;
+    return true;
+}
+
+/* ---- references ---------------------------------------------------------------------------- */
+
+bool ref_write(Interp *in, Ref *r, Value v) {
+    if (value_is_active_above(v, r->epoch)) {
+        Diag *d = machine_fail(in, DIAG_R0407,
+                               "an outer reference cannot hold a value being differentiated");
+        diag_add_fact(d, "the reference was made outside of the running `grad`");
+        diag_add_help(d, "`stop_gradient(x)` is the value without its derivative");
+        return false;
+    }
+    r->value = v;
+    return true;
+}
+
+/* ---- zeros --------------------------------------------------------------------------------- */
+
+bool value_zero(Type *t, Value *out) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR) {
+        DType d;
+        uint32_t rank;
+        Type **dims;
+        int64_t shape[TENSOR_MAX_RANK];
+        if (!type_get_dtype(t, &d) || !type_get_rank(t, &rank, &dims) || rank > TENSOR_MAX_RANK)
+            return false;
+        for (uint32_t i = 0; i < rank; i++)
+            if (!type_get_int(dims[i], &shape[i]))
+                return false;
+        if (rank == 0)
+            *out = dtype_is_float(d) ? value_float(d, 0.0) : value_int(d, 0);
+        else if (shape_count((int)rank, shape, d) < 0)
+            return false;
+        else
+            *out = value_tensor(tensor_new_zero(d, (int)rank, shape));
+        return true;
+    }
+    if (t->tag != TY_TUPLE)
+        return false;
+    Value *items = mem_new_n(Value, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!value_zero(t->args[i], &items[i]))
+            return false;
+    *out = value_tuple(items, t->nargs);
+    return true;
+}
+
+/* ---- equality ------------------------------------------------------------------------------ */
+
+static bool is_tensor(Value v) { return v.tag == VAL_SCALAR || v.tag == VAL_TENSOR; }
+
+bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value *out) {
+    a = value_primal(a);
+    b = value_primal(b);
+    if (is_tensor(a) && is_tensor(b)) {
+        Value args[2] = {a, b};
+        const Op *op = negate ? in->not_equal : in->equal;
+        Site site = {.op = op, .attrs = attrs_defaults(op), .nargs = 2};
+        return apply_op(in, &site, args, origin->span, out);
+    }
+    int equal = value_equal(a, b);
+    if (equal < 0) {
+        machine_fail(in, DIAG_R0610, "functions cannot be compared");
+        return false;
+    }
+    *out = value_bool((equal == 1) != negate);
+    return true;
+}
+
+/* ---- no arm -------------------------------------------------------------------------------- */
+
+void fail_no_match(Interp *in, Value v) {
+    Str text = {0};
+    value_print(&text, v, &(ValuePrintOptions){.nested = true, .max_elements = 20});
+    if (text.len > 200) {
+        text.len = 197;
+        while (text.len && ((unsigned char)text.text[text.len] & 0xC0) == 0x80)
+            text.len--;
+        text.text[text.len] = '\0';
+        str_add(&text, "...");
+    }
+    Diag *d = machine_fail(in, DIAG_R0607, "no arm matches this value");
+    diag_add_fact(d, "the value is %s", str_text(&text));
+}

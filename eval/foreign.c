@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Foreign operators by libffi and dlopen. The call is prepared once, when the item runs; sizes that
+ * the type leaves open are found from the arguments of each call. */
+#include "eval/foreign.h"
+
+#include <dlfcn.h>
+#include <ffi.h>
+#include <string.h>
+
+/* DLPack's C structures (dlpack.h, version 0). */
+typedef struct DLTensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t ndim;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} DLTensor;
+enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+
+enum { MAX_PARAMS = 64 };
+
+typedef struct Bound {
+    void (*fn)(void);
+    ffi_cif cif;
+    uint32_t nparams;
+    Type **params; /* resolved */
+    Type *result;  /* NULL: () */
+    bool result_is_tensor;
+} Bound;
+
+static ffi_type *scalar_ffi(DType t) {
+    switch (t) {
+    case DT_BOOL:
+    case DT_U8:
+        return &ffi_type_uint8;
+    case DT_I8:
+        return &ffi_type_sint8;
+    case DT_I16:
+        return &ffi_type_sint16;
+    case DT_I32:
+        return &ffi_type_sint32;
+    case DT_I64:
+        return &ffi_type_sint64;
+    case DT_U16:
+    case DT_F16:
+    case DT_BF16:
+        return &ffi_type_uint16;
+    case DT_U32:
+        return &ffi_type_uint32;
+    case DT_U64:
+        return &ffi_type_uint64;
+    case DT_F32:
+        return &ffi_type_float;
+    case DT_F64:
+        return &ffi_type_double;
+    case DTYPE_COUNT:
+        break;
+    }
+    BUG("no such dtype: %d", (int)t);
+}
+
+/* The parts of a tensor type; false for any other type. */
+static bool tensor_parts(Type *t, DType *dtype, uint32_t *rank, Type ***dims) {
+    t = type_resolve(t);
+    return t->tag == TY_TENSOR && type_get_dtype(t, dtype) && type_get_rank(t, rank, dims) &&
+           *rank <= TENSOR_MAX_RANK;
+}
+
+/* ---- a call -------------------------------------------------------------------------------- */
+
+/* Sizes: a number must agree, a name or unknown takes the size it meets first. */
+static bool match_dims(const OpCall *call, uint32_t arg, Type **dims, Map *sizes) {
+    const Tensor *t = call->in[arg];
+    for (int i = 0; i < t->rank; i++) {
+        int64_t expected;
+        Type *d = type_resolve(dims[i]);
+        int64_t *known = map_find(sizes, d);
+        if (type_get_int(d, &expected))
+            known = &expected;
+        if (known && *known != t->shape[i]) {
+            diag_error(call->diags, DIAG_R0314, call->span,
+                       "axis %d of argument %u of `%s` is %lld, not %lld", i, arg + 1,
+                       call->op->name, (long long)t->shape[i], (long long)*known);
+            return false;
+        }
+        if (!known) {
+            int64_t *size = mem_bytes(sizeof *size);
+            *size = t->shape[i];
+            map_set(sizes, d, size);
+        }
+    }
+    return true;
+}
+
+static int foreign_shape(const OpCall *call, OutSpec *out) {
+    const Bound *b = call->op->foreign->handle;
+    Map sizes = {0};
+    DType dtype;
+    uint32_t rank;
+    Type **dims;
+    for (uint32_t i = 0; i < b->nparams; i++) {
+        if (!tensor_parts(b->params[i], &dtype, &rank, &dims))
+            BUG("a foreign operator of a type that is no tensor");
+        if (call->in[i]->dtype != dtype || call->in[i]->rank != (int)rank) {
+            diag_error(call->diags, DIAG_R0313, call->span, "argument %u of `%s` has another type",
+                       i + 1, call->op->name);
+            return -1;
+        }
+        if (!match_dims(call, i, dims, &sizes))
+            return -1;
+    }
+    if (!b->result)
+        return 0;
+    if (!tensor_parts(b->result, &out->dtype, &rank, &dims))
+        BUG("a foreign operator with a result that is no tensor");
+    out->rank = (int)rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        Type *d = type_resolve(dims[i]);
+        int64_t *known = map_find(&sizes, d);
+        if (known) {
+            out->shape[i] = *known;
+        } else if (!type_get_int(d, &out->shape[i])) {
+            diag_error(call->diags, DIAG_R0612, call->span,
+                       "axis %u of the result of `%s` has no size that an argument gives", i,
+                       call->op->name);
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static void fill_dl(DLTensor *d, Tensor *t) {
+    static const uint8_t codes[] = {
+        [DTC_BOOL] = DL_BOOL, [DTC_INT] = DL_INT, [DTC_UINT] = DL_UINT, [DTC_FLOAT] = DL_FLOAT};
+    memset(d, 0, sizeof *d);
+    d->data = tensor_data(t);
+    d->device.type = DL_CPU;
+    d->ndim = t->rank;
+    d->dtype.code = t->dtype == DT_BF16 ? DL_BFLOAT : codes[dtype_info[t->dtype].cls];
+    d->dtype.bits = (uint8_t)(dtype_size(t->dtype) * 8);
+    d->dtype.lanes = 1;
+    d->shape = t->shape; /* strides NULL: contiguous */
+}
+
+static bool foreign_eval(const OpCall *call, Tensor *const *out) {
+    const Bound *b = call->op->foreign->handle;
+    DLTensor tensors[MAX_PARAMS + 1], *pointers[MAX_PARAMS + 1];
+    void *values[MAX_PARAMS + 1];
+    Tensor *kept[MAX_PARAMS + 1]; /* alive during the call */
+    uint32_t n = 0;
+    for (; n < b->nparams; n++) {
+        kept[n] = tensor_contiguous(call->in[n]);
+        if (kept[n]->rank == 0) {
+            values[n] = tensor_data(kept[n]);
+        } else {
+            fill_dl(&tensors[n], kept[n]);
+            pointers[n] = &tensors[n];
+            values[n] = &pointers[n];
+        }
+    }
+    if (b->result_is_tensor) {
+        fill_dl(&tensors[n], out[0]);
+        pointers[n] = &tensors[n];
+        values[n] = &pointers[n];
+    }
+    union {
+        ffi_arg word;
+        uint64_t bits;
+        double d;
+    } result = {.bits = 0};
+    ffi_call((ffi_cif *)&b->cif, b->fn, &result, values);
+    if (b->result && !b->result_is_tensor) /* small integers come widened; little endian */
+        memcpy(tensor_data(out[0]), &result, dtype_size(out[0]->dtype));
+    __asm__ volatile("" : : "r"(kept) : "memory");
+    return true;
+}
+
+/* ---- binding ------------------------------------------------------------------------------- */
+
+static bool refuse(Diags *diags, const Foreign *f, const char *why) {
+    Diag *d = diag_error(diags, DIAG_R0612, f->span, "`%s` cannot be used", f->symbol);
+    diag_add_fact(d, "%s", why);
+    return false;
+}
+
+bool foreign_bind(const Op *op, Diags *diags) {
+    ffi_type *args[MAX_PARAMS + 1];
+    Foreign *f = op->foreign;
+    Type *t = type_resolve(f->type);
+    if (t->tag != TY_FN)
+        return refuse(diags, f, "its type is no function");
+    if (t->nargs > MAX_PARAMS)
+        return refuse(diags, f, fmt_text("it takes more than %d arguments", MAX_PARAMS));
+    Bound *b = mem_new(Bound);
+    b->nparams = t->nargs;
+    b->params = t->args;
+    Type *result = type_resolve(t->fn.result);
+    DType dtype;
+    uint32_t rank, n = 0;
+    Type **dims;
+    for (; n < t->nargs; n++) {
+        if (!tensor_parts(t->args[n], &dtype, &rank, &dims))
+            return refuse(diags, f,
+                          fmt_text("argument %u is neither a scalar nor a tensor of "
+                                   "known rank: %s",
+                                   n + 1, type_text(t->args[n])));
+        args[n] = rank == 0 ? scalar_ffi(dtype) : &ffi_type_pointer;
+    }
+    ffi_type *returned = &ffi_type_void;
+    if (!type_is_unit(result)) {
+        if (!tensor_parts(result, &dtype, &rank, &dims))
+            return refuse(
+                diags, f,
+                fmt_text("its result is neither a scalar nor a tensor: %s", type_text(result)));
+        b->result = result;
+        b->result_is_tensor = rank > 0;
+        if (rank > 0)
+            args[n++] = &ffi_type_pointer;
+        else
+            returned = scalar_ffi(dtype);
+    }
+    void *library = dlopen(f->library, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return refuse(diags, f, fmt_text("%s", dlerror()));
+    dlerror();
+    void *symbol = dlsym(library, f->symbol);
+    if (!symbol) {
+        dlclose(library);
+        return refuse(diags, f, fmt_text("`%s` has no such symbol", f->library));
+    }
+    memcpy(&b->fn, &symbol, sizeof symbol);
+    ffi_type **kept = mem_new_n(ffi_type *, n + 1);
+    memcpy(kept, args, n * sizeof *kept);
+    if (ffi_prep_cif(&b->cif, FFI_DEFAULT_ABI, n, returned, kept) != FFI_OK)
+        return refuse(diags, f, "libffi cannot call a function of this type");
+    f->handle = b;
+    Op *made = (Op *)(uintptr_t)op;
+    made->shape = foreign_shape;
+    made->eval = foreign_eval;
+    made->lower = NULL;
+    made->tuple = !b->result;
+    return true;
+}

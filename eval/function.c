@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions as values: closures, the twins of their code, and what stands for an operator, a
+ * constructor or a builtin where it is not called but named.
+ *
+ * Those become ordinary function literals, `fn (x1, …, xn) { op(x1, …, xn) }`, so that they have
+ * twins as any function (Note [Twins] in passes/grad.h).
+ *
+ * Retargeting: a closure made by code of one path may be called by code of another. Its captured
+ * variables serve both; only the code differs, so the twin's code is found from the closure's, and
+ * remembered there. */
+#include "eval/machine.h"
+#include "passes/grad.h"
+
+#include <string.h>
+
+static const Instr resolve_first[1] = {{CODE_RESOLVE, 0, 0, 0, 0}};
+
+const Symbol *path_of_fn(const Expr *fn) {
+    const Symbol *path = fn->fn->path;
+    return path && path->len ? path : NULL;
+}
+
+static bool is_internal(const Expr *e) {
+    return !e->span.source || (e->span.source->flags & SOURCE_INTERNAL);
+}
+
+static Code *code_new(Expr *fn) {
+    Code *code = mem_new(Code);
+    code->fn = fn;
+    code->instrs = resolve_first;
+    code->internal = is_internal(fn);
+    return code;
+}
+
+Code *code_of_fn(Interp *in, Expr *fn) {
+    Fn *f = fn->fn;
+    if (f->code)
+        return f->code;
+    Code *code = code_new(fn);
+    code->nparams = f->nparams;
+    code->path = path_of_fn(fn);
+    if (f->base && f->base != fn) {
+        Code *base = code_of_fn(in, f->base);
+        code->captured = base->captured;
+        code->ncaptured = base->ncaptured;
+    } else {
+        VarVec free = {0};
+        expr_free_vars(fn, &free);
+        code->captured = free.data;
+        code->ncaptured = (uint32_t)free.len;
+    }
+    f->code = code;
+    return code;
+}
+
+Code *code_of_expr(Interp *in, Expr *e) {
+    (void)in;
+    Code *code = code_new(e);
+    code->item = true;
+    return code;
+}
+
+Closure *closure_alloc(Code *code) {
+    Closure *c = mem_alloc(sizeof(Closure) + code->ncaptured * sizeof(Value));
+    c->fn = code->fn;
+    c->code = code;
+    c->ncaptured = code->ncaptured;
+    return c;
+}
+
+Value closure_new(Code *code) { return (Value){.tag = VAL_CLOSURE, .p = closure_alloc(code)}; }
+
+/* ---- twins --------------------------------------------------------------------------------- */
+
+Code *code_twin(Interp *in, Code *code, const Symbol *path) {
+    if (code->path == path)
+        return code;
+    if (code->twin && code->twin_path == path)
+        return code->twin;
+    Expr *base = code->fn->fn->base ? code->fn->fn->base : code->fn;
+    in->passes.diags = in->diags;
+    Expr *fn = path ? grad_twin_at(&in->passes, base, path) : base;
+    if (!fn)
+        return NULL;
+    code->twin_path = path;
+    code->twin = code_of_fn(in, fn);
+    return code->twin;
+}
+
+const Symbol *call_path(const Code *code, const Expr *call) {
+    if (!call->mode && !call->drop)
+        return code->path;
+    const char *path = code->path ? code->path->text : "";
+    size_t drop = call->drop, len = strlen(path);
+    path += drop < len ? drop : len;
+    static const char letters[AD_MODES] = {[AD_REVERSE] = 'r', [AD_FORWARD] = 'f'};
+    if (call->mode)
+        path = fmt_text("%c%s", letters[call->mode - 1], path);
+    return *path ? sym_intern(path) : NULL;
+}
+
+/* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
+ * only free variable is f. */
+bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
+    if (f.tag != VAL_CLOSURE)
+        BUG("the derivative of a value that is no function (tag %u)", f.tag);
+    Expr *fn = ((Closure *)f.p)->fn;
+    Expr *base = fn->fn->base ? fn->fn->base : fn;
+    in->passes.diags = in->diags;
+    Expr *template = grad_template(&in->passes, kind, base->fn->nparams);
+    if (!template)
+        return false;
+    Expr *inner = template->fn->body;
+    if (inner->kind != EXPR_FN)
+        BUG("the template of a derivative gives no function");
+    Code *code = code_of_fn(in, inner);
+    Closure *c = closure_alloc(code);
+    for (uint32_t i = 0; i < c->ncaptured; i++) {
+        if (code->captured[i] != template->fn->params[0])
+            BUG("the template of a derivative captures `%s`", code->captured[i]->name->text);
+        c->captured[i] = f;
+    }
+    *out = (Value){.tag = VAL_CLOSURE, .p = c};
+    return true;
+}
+
+/* ---- eta expansion ------------------------------------------------------------------------- */
+
+/* fn (x1, …, xn) { callee(x1, …, xn) } */
+static Value eta(Interp *in, Expr *callee, uint32_t n, const Attrs *attrs, Type *result,
+                 const Symbol *name) {
+    Span span = callee->span;
+    Var **params = mem_new_n(Var *, n + 1);
+    Expr **args = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = var_new(sym_intern("x"), NULL, span);
+        args[i] = expr_var(params[i], span);
+    }
+    Expr *body = expr_call(callee, args, n, attrs, result, span);
+    Expr *fn = expr_fn(params, n, body, NULL, span);
+    fn->fn->name = name;
+    return closure_new(code_of_fn(in, fn));
+}
+
+Value value_of_op(Interp *in, const Op *op, Span span) {
+    Closure *known = map_find(&in->op_values, op);
+    if (known)
+        return (Value){.tag = VAL_CLOSURE, .p = known};
+    (void)span;
+    Value v = eta(in, expr_op(op, NULL, span_none()), (uint32_t)op->nargs, attrs_defaults(op), NULL,
+                  sym_intern(op->name));
+    map_set(&in->op_values, op, v.p);
+    return v;
+}
+
+Value value_of_ctor(Interp *in, Ctor *ctor, Span span) {
+    if (ctor->nfields == 0)
+        return value_data(ctor, NULL);
+    Closure *known = map_find(&in->ctor_values, ctor);
+    if (known)
+        return (Value){.tag = VAL_CLOSURE, .p = known};
+    Expr *e = expr_new(EXPR_CTOR, NULL, span);
+    e->ctor = ctor;
+    Value v = eta(in, e, ctor->nfields, NULL, NULL, ctor->name);
+    map_set(&in->ctor_values, ctor, v.p);
+    return v;
+}
+
+Value value_of_builtin(Interp *in, Global *g) {
+    Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
+    const Builtin *b = builtin_find(sym_intern(g->symbol));
+    if (!b)
+        BUG("no builtin `%s`", g->symbol);
+    uint32_t n = t && t->tag == TY_FN ? t->nargs : b->nargs > 0 ? (uint32_t)b->nargs : 0;
+    Type *result = t && t->tag == TY_FN ? t->fn.result : NULL;
+    return eta(in, expr_global(g, NULL, g->span), n, NULL, result, g->name);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter from outside: its beginning, items, globals. */
+#include "eval/machine.h"
+
+#include <stdio.h>
+
+#include "eval/foreign.h"
+
+static int32_t run_reference(void *ctx, const Recipe *r, const KernelArgs *args) {
+    Interp *in = ctx;
+    in->stats.ops_reference++;
+    return recipe_run(r, args);
+}
+
+static void write_stdout(void *ctx, const char *text, size_t n) {
+    (void)ctx;
+    fwrite(text, 1, n, stdout);
+}
+
+static void find_operators(Interp *in) {
+    static const struct {
+        Opcode opcode;
+        const char *name;
+    } names[] = {
+        {CODE_ADD, "add"},         {CODE_SUB, "subtract"},     {CODE_MUL, "multiply"},
+        {CODE_DIV, "divide"},      {CODE_LT, "less"},          {CODE_LE, "less_equal"},
+        {CODE_GT, "greater"},      {CODE_GE, "greater_equal"}, {CODE_NEG, "negative"},
+        {CODE_NOT, "logical_not"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        in->arith[names[i].opcode] = op_get(names[i].name);
+    in->equal = op_get("equal");
+    in->not_equal = op_get("not_equal");
+    in->index = op_get("index");
+}
+
+Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
+    Interp *in = mem_new(Interp);
+    mem_pin(in);
+    in->env = env;
+    in->diags = diags;
+    in->options = *options;
+    if (!in->options.memory_bytes)
+        in->options.memory_bytes = mem_default_limit();
+    in->passes = (PassCtx){.env = env, .diags = diags};
+    in->runner = run_reference;
+    in->runner_ctx = in;
+    in->write = write_stdout;
+    in->idle_code = mem_new(Code);
+    in->idle_code->internal = true;
+    in->idle_closure = mem_new(Closure);
+    in->idle_closure->code = in->idle_code;
+    find_operators(in);
+    if (!stack_init(in))
+        BUG("no address space for the stack");
+    return in;
+}
+
+void interp_set_runner(Interp *in, StepRunner runner, void *ctx) {
+    in->runner = runner;
+    in->runner_ctx = ctx;
+}
+
+void interp_interrupt(Interp *in) { in->interrupt = 1; }
+const volatile int *interp_interrupt_flag(Interp *in) { return &in->interrupt; }
+void interp_set_diags(Interp *in, Diags *diags) { in->diags = in->passes.diags = diags; }
+const InterpStats *interp_stats(const Interp *in) { return &in->stats; }
+uint64_t interp_level(const Interp *in) { return in->level; }
+
+void interp_set_args(Interp *in, int argc, char **argv) {
+    in->argc = argc;
+    in->argv = argv;
+}
+
+void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n),
+                       void *ctx) {
+    in->write = write;
+    in->write_ctx = ctx;
+}
+
+uint64_t interp_begin_level(Interp *in) {
+    in->running++;
+    return ++in->level;
+}
+
+void interp_end_level(Interp *in, uint64_t level) {
+    (void)level;
+    if (in->running)
+        in->running--;
+}
+
+/* ---- evaluation ---------------------------------------------------------------------------- */
+
+/* A new evaluation from outside. */
+static void begin(Interp *in) {
+    if (in->fp != in->frames)
+        return;
+    machine_enter(in);
+    in->interrupt = 0;
+    in->running = 0;
+}
+
+static EvalStatus end(Interp *in, EvalStatus status) {
+    if (in->fp == in->frames) {
+        stack_trim(in);
+        in->code = NULL;
+        mem_run_finalizers();
+    }
+    return status;
+}
+
+EvalStatus interp_eval(Interp *in, Expr *e, Value *out) {
+    begin(in);
+    return end(in, machine_run(in, in->idle_closure, code_of_expr(in, e), NULL, 0, out));
+}
+
+EvalStatus interp_call(Interp *in, Value fn, const Value *args, uint32_t n, Value *out) {
+    if (fn.tag != VAL_CLOSURE)
+        BUG("calling a value with tag %u", fn.tag);
+    Closure *c = fn.p;
+    begin(in);
+    Code *code = code_twin(in, c->code, NULL);
+    if (!code)
+        return EVAL_FAILED;
+    if (code->nparams != n)
+        BUG("calling a function of %u parameters with %u arguments", code->nparams, n);
+    return end(in, machine_run(in, c, code, args, n, out));
+}
+
+EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {
+    *out = value_unit();
+    switch (item->kind) {
+    case CORE_DEF:
+    case CORE_TYPE:
+    case CORE_RULE:
+    case CORE_IMPORT:
+        return EVAL_OK;
+    case CORE_OPERATOR:
+        return foreign_bind(item->op, in->diags) ? EVAL_OK : EVAL_FAILED;
+    case CORE_LET: {
+        EvalStatus status = interp_eval(in, item->global->value, out);
+        if (status == EVAL_OK)
+            interp_set_global(in, item->global, *out);
+        return status;
+    }
+    case CORE_EXPR:
+        return interp_eval(in, item->expr, out);
+    }
+    return EVAL_FAILED;
+}
+
+/* ---- globals ------------------------------------------------------------------------------- */
+
+Cell *global_cell(Global *g) {
+    if (!g->cell)
+        g->cell = mem_new(Cell);
+    return g->cell;
+}
+
+void interp_set_global(Interp *in, Global *g, Value v) {
+    (void)in;
+    Cell *cell = global_cell(g);
+    cell->value = v;
+    cell->set = true;
+}
+
+bool interp_get_global(Interp *in, Global *g, Value *out) { return global_value(in, g, out); }
+
+static bool builtin_value(Interp *in, Global *g, Cell *cell) {
+    Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
+    if (t && t->tag != TY_FN) { /* a value: computed when asked for */
+        const Builtin *b = builtin_find(sym_intern(g->symbol));
+        if (!b)
+            BUG("no builtin `%s`", g->symbol);
+        BuiltinCall call = {in, g->span, NULL, 0, t};
+        return b->fn(&call, &cell->value);
+    }
+    if (!cell->set)
+        cell->value = value_of_builtin(in, g);
+    cell->set = true;
+    return true;
+}
+
+bool global_value(Interp *in, Global *g, Value *out) {
+    Cell *cell = global_cell(g);
+    if (g->broken) {
+        machine_fail(in, DIAG_R0608, "`%s` no longer checks, and cannot run until it is mended",
+                     g->name->text);
+        return false;
+    }
+    switch (g->kind) {
+    case GLOBAL_DEF:
+        if (cell->source != g->value) {
+            cell->value = closure_new(code_of_fn(in, g->value));
+            cell->source = g->value;
+            cell->set = true;
+        }
+        break;
+    case GLOBAL_BUILTIN:
+        if (!builtin_value(in, g, cell))
+            return false;
+        break;
+    case GLOBAL_LET:
+    case GLOBAL_FREE_VAR:
+        if (!cell->set) {
+            Diag *d = machine_fail(in, DIAG_R0608, "`%s` has no value yet", g->name->text);
+            if (g->kind == GLOBAL_FREE_VAR)
+                diag_add_help(d, "`relay run FILE --input %s=FILE.npy` gives it one",
+                              g->name->text);
+            else
+                diag_add_label(d, g->span, "it gets its value here");
+            return false;
+        }
+        break;
+    }
+    *out = cell->value;
+    return true;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interpreter's inside, shared by the files of eval/: its stacks and what runs on them. */
+#ifndef EVAL_MACHINE_H
+#define EVAL_MACHINE_H
+
+#include <setjmp.h>
+
+#include "eval/code.h"
+#include "types/env.h"
+
+/* How the caller of an activation resumes. pc is the instruction after its call. */
+typedef struct Frame {
+    Closure *closure;
+    Code *code;
+    const Instr *pc;
+    Expr *tail; /* the user's call that was in tail position and led into internal code, or NULL */
+} Frame;
+
+/* The value of a global. */
+typedef struct Cell {
+    Value value;
+    const Expr *source; /* the function it was made of; NULL: not of a GLOBAL_DEF */
+    bool set;
+} Cell;
+
+struct Interp {
+    Env *env;
+    Diags *diags;
+    InterpOptions options;
+    InterpStats stats;
+    PassCtx passes;
+
+    /* The stacks: [stack, top) and [frames, fp) are live. */
+    Value *stack, *top, *stack_soft, *stack_end;
+    Frame *frames, *fp, *frames_soft, *frames_end;
+
+    /* Of the activation that runs, kept for what may fail. */
+    Code *code;
+    const Instr *pc;
+
+    StepRunner runner;
+    void *runner_ctx;
+    volatile int interrupt;
+    uint64_t level;   /* derivatives begun */
+    uint64_t running; /* and not ended */
+
+    /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
+    jmp_buf *escape;
+    size_t escape_wanted;
+
+    void (*write)(void *ctx, const char *text, size_t n);
+    void *write_ctx;
+    int argc;
+    char **argv;
+
+    Map op_values, ctor_values;    /* Op, Ctor -> Closure */
+    const Op *arith[OPCODE_COUNT]; /* the operator an instruction stands for */
+    const Op *equal, *not_equal, *index;
+    Closure *idle_closure; /* of the frame below the first activation */
+    Code *idle_code;
+    double progress_began, progress_shown;
+};
+
+/* ---- stack.c ---- */
+bool stack_init(Interp *in);
+/* Makes room for an activation that ends at `top`. False after a diagnostic. */
+bool stack_grow(Interp *in, const Value *top, const Frame *fp);
+void stack_trim(Interp *in);
+/* This interpreter runs on this thread from now on. */
+void machine_enter(Interp *in);
+void out_of_memory_fail(Interp *in);
+/* Runs fn(arg) on a large C stack; running out of memory there resumes as it would here. */
+void call_on_large_stack(Interp *in, void (*fn)(void *arg), void *arg);
+
+/* ---- run.c ---- */
+EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *args, uint32_t n,
+                       Value *out);
+
+/* ---- apply.c: false after a diagnostic, or when in->interrupt is set ---- */
+bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
+/* Without tensors; false when that is not possible (nothing is reported). */
+bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
+bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out);
+bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out);
+
+/* ---- data.c: false after a diagnostic ---- */
+bool data_field(Interp *in, Expr *origin, Value v, Value *out);
+bool data_update(Interp *in, Expr *origin, Value v, const Value *fields, Value *out);
+/* While a derivative runs: an outer reference does not take an active value. */
+bool ref_write(Interp *in, Ref *r, Value v);
+bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value *out);
+void fail_no_match(Interp *in, Value v);
+bool value_zero(Type *t, Value *out); /* false when t is not closed, or holds more than tensors */
+
+/* ---- function.c ---- */
+const Symbol *path_of_fn(const Expr *fn); /* NULL for "" */
+/* The code of `code`'s base at a path. NULL after a diagnostic. */
+Code *code_twin(Interp *in, Code *code, const Symbol *path);
+/* The path that a call in `code` asks of its callee. */
+const Symbol *call_path(const Code *code, const Expr *call);
+bool grad_of(Interp *in, GradKind kind, Value f, Value *out);
+
+/* ---- trace.c ---- */
+/* Reports a run-time error at the instruction being run. */
+Diag *machine_fail(Interp *in, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+Diag *machine_fail_at(Interp *in, Span span, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Errors reported since then are moved to the user's call, and get the calls that led there. */
+void trace_since(Interp *in, size_t since);
+Span machine_span(const Interp *in);
+
+/* ---- interp.c ---- */
+bool global_value(Interp *in, Global *g, Value *out);
+Cell *global_cell(Global *g);
+
+#endif

@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Core to code: variables become slots, constants and captures, forms become instructions.
+ *
+ * Chains are loops: `let` and `;`, `else if`, the left operands of operators (a + b + c …), the
+ * last arguments of constructors (list literals). Other nesting recurses; when the C stack runs
+ * short the rest is resolved on another one.
+ *
+ * Slots are a stack: an expression's temporaries are given back when its value is where it was
+ * wanted. `dst` is a slot, or TAIL: the value is the function's result. */
+#include "eval/resolve.h"
+
+#include <string.h>
+
+static void resolve(Resolver *r, Expr *e, int32_t dst);
+
+/* ---- emitting ------------------------------------------------------------------------------ */
+
+size_t emit(Resolver *r, Expr *origin, Opcode op, uint32_t x, int32_t a, int32_t b, int32_t c) {
+    Instr i = {(uint16_t)op, (uint16_t)(x > UINT16_MAX ? UINT16_MAX : x), a, b, c};
+    vec_push(&r->instrs, i);
+    vec_push(&r->origin, origin);
+    return r->instrs.len - 1;
+}
+
+int32_t slot_new(Resolver *r) {
+    if (r->top >= OPERAND_MAX / 16)
+        BUG("a function with more than 2^23 variables");
+    uint32_t i = r->top++;
+    if (r->top > r->max)
+        r->max = r->top;
+    return (int32_t)i;
+}
+
+static int32_t slot(int32_t i) { return operand(BASE_SLOT, (uint32_t)i); }
+
+int32_t const_value(Resolver *r, Value v) {
+    vec_push(&r->consts, v);
+    return operand(BASE_CONST, (uint32_t)r->consts.len - 1);
+}
+
+int32_t const_pointer(Resolver *r, uint32_t tag, void *p) {
+    void *known = map_find(&r->pointers, p);
+    if (known)
+        return (int32_t)(intptr_t)known;
+    int32_t at = const_value(r, (Value){.tag = tag, .p = p});
+    map_set(&r->pointers, p, (void *)(intptr_t)at);
+    return at;
+}
+
+void patch_here(Resolver *r, const Patches *jumps) {
+    for (size_t i = 0; i < jumps->len; i++)
+        r->instrs.data[jumps->data[i]].a = (int32_t)r->instrs.len;
+}
+
+void bind(Resolver *r, const Var *v, int32_t at) {
+    map_set(&r->vars, v, (void *)((intptr_t)at + 1));
+}
+
+/* Where the value of an instruction about to be emitted goes. */
+static int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
+
+static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
+    if (dst == TAIL)
+        emit(r, e, CODE_RETURN, 0, 0, slot(at), 0);
+}
+
+/* ---- constants ----------------------------------------------------------------------------- */
+
+Value value_of_literal(const Expr *lit, DType t) {
+    if (dtype_is_float(t)) {
+        double f = lit->is_float ? lit->f : (double)lit->i;
+        if (!lit->is_float && lit->i < 0 && lit->type) { /* a uint64 literal keeps its bits */
+            DType own;
+            if (type_get_dtype(lit->type, &own) && own == DT_U64)
+                f = (double)(uint64_t)lit->i;
+        }
+        unsigned char p[8];
+        elem_set_float(p, t, f);
+        return value_float(t, elem_get_float(p, t));
+    }
+    unsigned char p[8];
+    if (lit->is_float) {
+        elem_cast(p, t, &lit->f, DT_F64);
+    } else if (t == DT_BOOL) {
+        p[0] = lit->i != 0;
+    } else {
+        elem_set_int(p, t, lit->i);
+    }
+    return value_int(t, elem_get_int(p, t));
+}
+
+static DType literal_dtype(const Expr *lit) {
+    DType t;
+    if (lit->type && type_get_dtype(lit->type, &t))
+        return t;
+    return lit->is_float ? DT_F32 : DT_I32;
+}
+
+/* The operand of an expression that needs no instruction; false when it does. */
+static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
+    switch (e->kind) {
+    case EXPR_VAR: {
+        void *at = map_find(&r->vars, e->var);
+        if (!at)
+            BUG("variable `%s` has no place in the function that mentions it", e->var->name->text);
+        *out = (int32_t)((intptr_t)at - 1);
+        return true;
+    }
+    case EXPR_LIT:
+        if (e->like)
+            return false;
+        *out = const_value(r, value_of_literal(e, literal_dtype(e)));
+        return true;
+    case EXPR_CONST:
+        *out = const_value(r, value_tensor(e->tensor));
+        return true;
+    case EXPR_STRING:
+        *out = const_value(r, value_string(e->text, e->text_len));
+        return true;
+    case EXPR_OP:
+        *out = const_value(r, value_of_op(r->in, e->op, e->span));
+        return true;
+    case EXPR_CTOR:
+        *out = const_value(r, value_of_ctor(r->in, e->ctor, e->span));
+        return true;
+    case EXPR_TUPLE:
+        if (e->nargs)
+            return false;
+        *out = const_value(r, value_unit());
+        return true;
+    case EXPR_ZERO: {
+        Value zero;
+        if (!value_zero(e->zero_type, &zero))
+            BUG("Zero of a type that is not known: %s", type_text(e->zero_type));
+        *out = const_value(r, zero);
+        return true;
+    }
+    case EXPR_GLOBAL:
+    case EXPR_BUILTIN:
+    case EXPR_CALL:
+    case EXPR_FN:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_MATCH:
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_WRITE:
+    case EXPR_BANG:
+    case EXPR_EQUAL:
+    case EXPR_TENSOR:
+    case EXPR_INDEX:
+    case EXPR_DIM_OF:
+    case EXPR_CHECK:
+    case EXPR_GRAD:
+    case EXPR_ERROR:
+        return false;
+    }
+    return false;
+}
+
+int32_t resolve_operand(Resolver *r, Expr *e) {
+    int32_t at;
+    if (simple_operand(r, e, &at))
+        return at;
+    int32_t t = slot_new(r);
+    resolve(r, e, t);
+    r->top = (uint32_t)t + 1;
+    return slot(t);
+}
+
+/* Values in adjacent slots; the first one's number. */
+static int32_t resolve_args(Resolver *r, Expr **args, uint32_t n) {
+    uint32_t first = r->top;
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t at = slot_new(r);
+        resolve(r, args[i], at);
+        r->top = (uint32_t)at + 1;
+    }
+    return (int32_t)first;
+}
+
+/* ---- operators ----------------------------------------------------------------------------- */
+
+/* The instruction that stands for a scalar operator; OPCODE_COUNT when none does. */
+static Opcode arith_opcode(const Resolver *r, const Expr *e) {
+    if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes)
+        for (int op = CODE_ADD; op <= CODE_NOT; op++)
+            if (r->in->arith[op] == e->a->op)
+                return (Opcode)op;
+    return OPCODE_COUNT;
+}
+
+static bool is_site(const Resolver *r, const Expr *e) {
+    if (e->kind != EXPR_CALL)
+        return false;
+    const Expr *f = e->a;
+    return f->kind == EXPR_BUILTIN || (f->kind == EXPR_OP && arith_opcode(r, e) == OPCODE_COUNT) ||
+           (f->kind == EXPR_GLOBAL && f->global->kind == GLOBAL_BUILTIN);
+}
+
+static uint32_t add_site(Resolver *r, Expr *call) {
+    Site s = {.type = call->type, .nargs = call->nargs, .nsizes = call->nsizes};
+    const Expr *f = call->a;
+    if (f->kind == EXPR_OP) {
+        s.op = f->op;
+        s.attrs = call->attrs ? call->attrs : attrs_defaults(f->op);
+        s.scalar = call->nargs >= 1 && call->nargs <= 2 && f->op->nattrs == 0 && !f->op->foreign &&
+                   (f->op->pattern == OP_ELEMWISE || f->op->pattern == OP_BROADCAST);
+    } else {
+        const Symbol *name = f->kind == EXPR_BUILTIN ? f->symbol : sym_intern(f->global->symbol);
+        s.builtin = builtin_find(name);
+        if (!s.builtin)
+            BUG("no builtin `%s`", name->text);
+        if (s.builtin->nargs >= 0 && (uint32_t)s.builtin->nargs != call->nargs)
+            BUG("builtin `%s` takes %d arguments, not %u", name->text, s.builtin->nargs,
+                call->nargs);
+        if (f->kind == EXPR_GLOBAL && f->global->scheme) {
+            Type *t = type_resolve(f->global->scheme->type);
+            DType known;
+            if (t->tag == TY_FN && (!s.type || !type_get_dtype(s.type, &known)) &&
+                type_resolve(t->fn.result)->tag == TY_DATA)
+                s.type = t->fn.result;
+        }
+    }
+    vec_push(&r->sites, s);
+    return (uint32_t)r->sites.len - 1;
+}
+
+/* op(op(op(a, b), c), d): the inner results stand where the first arguments are wanted. */
+static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
+    VEC(Expr *) chain = {0};
+    Expr *x = e;
+    for (; is_site(r, x); x = x->args[0]) {
+        vec_push(&chain, x);
+        if (x->nargs == 0)
+            break;
+    }
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    int32_t first = (int32_t)r->top;
+    if (x != vec_last(&chain)) {
+        int32_t at = slot_new(r);
+        resolve(r, x, at);
+        r->top = (uint32_t)at + 1;
+    }
+    while (chain.len) {
+        Expr *call = vec_pop(&chain);
+        if (call->nargs > 1)
+            resolve_args(r, call->args + 1, call->nargs - 1);
+        if (call->nsizes)
+            resolve_args(r, call->sizes, call->nsizes);
+        uint32_t site = add_site(r, call);
+        int32_t at = chain.len ? first : to;
+        emit(r, call, r->sites.data[site].op ? CODE_OPERATOR : CODE_BUILTIN, 0, slot(at),
+             slot(first), (int32_t)site);
+        r->top = (uint32_t)first;
+        if (chain.len)
+            (void)slot_new(r);
+    }
+    finish(r, e, dst, to);
+    r->top = mark;
+}
+
+static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
+    VEC(Expr *) chain = {0};
+    Expr *x = e;
+    while (arith_opcode(r, x) != OPCODE_COUNT) {
+        vec_push(&chain, x);
+        x = x->args[0];
+    }
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    int32_t left = resolve_operand(r, x);
+    int32_t acc = chain.len > 1 ? slot_new(r) : to;
+    while (chain.len) {
+        Expr *call = vec_pop(&chain);
+        uint32_t inner = r->top;
+        int32_t right = call->nargs > 1 ? resolve_operand(r, call->args[1]) : 0;
+        int32_t at = chain.len ? acc : to;
+        emit(r, call, arith_opcode(r, call), 0, slot(at), left, right);
+        left = slot(at);
+        r->top = inner;
+    }
+    finish(r, e, dst, to);
+    r->top = mark;
+}
+
+/* ---- calls --------------------------------------------------------------------------------- */
+
+/* C(a, C(b, C(c, d))): all but the last arguments in adjacent slots, built from the end. The value
+ * of C(c, d) is made in the slot after c, where C(b, ·) wants its last argument. */
+static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
+    VEC(Expr *) chain = {0};
+    VEC(int32_t) firsts = {0};
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    for (Expr *x = e;;) {
+        vec_push(&chain, x);
+        vec_push(&firsts, (int32_t)r->top);
+        uint32_t n = x->nargs;
+        if (n == 0)
+            break;
+        resolve_args(r, x->args, n - 1);
+        Expr *last = x->args[n - 1];
+        if (last->kind != EXPR_CALL || last->a->kind != EXPR_CTOR) {
+            resolve_args(r, x->args + n - 1, 1);
+            break;
+        }
+        x = last;
+    }
+    while (chain.len) {
+        Expr *x = vec_pop(&chain);
+        int32_t first = vec_pop(&firsts);
+        int32_t ctor = const_pointer(r, VAL_CTOR, x->a->ctor);
+        int32_t at = chain.len ? first : to;
+        emit(r, x, CODE_DATA, 0, slot(at), slot(first), ctor);
+        r->top = (uint32_t)first;
+    }
+    finish(r, e, dst, to);
+    r->top = mark;
+}
+
+/* A function literal applied at once is a `let` of its parameters. */
+static bool is_inline(const Resolver *r, const Expr *e) {
+    const Expr *f = e->a;
+    return f->kind == EXPR_FN && !e->mode && !e->drop && f->fn->nparams == e->nargs &&
+           path_of_fn(f) == r->code->path;
+}
+
+static Expr *resolve_inline(Resolver *r, Expr *e) {
+    VEC(int32_t) at = {0};
+    for (uint32_t i = 0; i < e->nargs; i++)
+        vec_push(&at, resolve_operand(r, e->args[i]));
+    for (uint32_t i = 0; i < e->nargs; i++)
+        bind(r, e->a->fn->params[i], at.data[i]);
+    return e->a->fn->body;
+}
+
+static void resolve_function_call(Resolver *r, Expr *e, int32_t dst) {
+    uint32_t mark = r->top;
+    Expr *f = e->a;
+    const Symbol *path = call_path(r->code, e);
+    bool other_path = path != r->code->path;
+    bool known = f->kind == EXPR_GLOBAL && f->global->kind == GLOBAL_DEF && !other_path;
+    int32_t callee = known ? const_pointer(r, VAL_ABSENT, f->global) : resolve_operand(r, f);
+    if (e->nargs >= UINT16_MAX)
+        BUG("a call with %u arguments", e->nargs);
+    int32_t first = resolve_args(r, e->args, e->nargs);
+    if (other_path) {
+        int32_t at = path ? const_pointer(r, VAL_ABSENT, (void *)(uintptr_t)path)
+                          : const_value(r, (Value){.tag = VAL_ABSENT});
+        emit(r, e, CODE_PATH, 0, 0, at, 0);
+    }
+    Opcode op = dst == TAIL ? known ? CODE_TAIL_GLOBAL : CODE_TAIL
+                : known     ? CODE_CALL_GLOBAL
+                            : CODE_CALL;
+    /* the callee's activation begins at `first`, which has to exist even without arguments */
+    if ((uint32_t)first >= r->max)
+        r->max = (uint32_t)first + 1;
+    emit(r, e, op, e->nargs, dst == TAIL ? 0 : slot(dst), callee, slot(first));
+    r->top = mark;
+}
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    Make m = {.code = code_of_fn(r->in, e)};
+    m.captured = mem_bytes((m.code->ncaptured + 1) * sizeof(int32_t));
+    for (uint32_t i = 0; i < m.code->ncaptured; i++) {
+        void *at = map_find(&r->vars, m.code->captured[i]);
+        if (!at)
+            BUG("captured variable `%s` has no place", m.code->captured[i]->name->text);
+        m.captured[i] = (int32_t)((intptr_t)at - 1);
+    }
+    if (m.code->ncaptured == 0) {
+        emit(r, e, CODE_MOVE, 0, slot(to), const_value(r, closure_new(m.code)), 0);
+    } else {
+        vec_push(&r->makes, m);
+        emit(r, e, CODE_CLOSURE, 0, slot(to), (int32_t)r->makes.len - 1, 0);
+    }
+    finish(r, e, dst, to);
+    r->top = mark;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------ */
+
+/* Binds the variable of a `let`, whose slot stays taken. */
+static void resolve_let(Resolver *r, Expr *e) {
+    if (!e->var) {
+        uint32_t mark = r->top;
+        int32_t at;
+        if (!simple_operand(r, e->a, &at))
+            resolve(r, e->a, slot_new(r));
+        r->top = mark;
+        return;
+    }
+    int32_t at;
+    if (!e->rec && simple_operand(r, e->a, &at)) {
+        bind(r, e->var, at);
+        return;
+    }
+    int32_t s = slot_new(r);
+    if (e->rec)
+        bind(r, e->var, slot(s));
+    resolve(r, e->a, s);
+    r->top = (uint32_t)s + 1;
+    bind(r, e->var, slot(s));
+}
+
+static void resolve_checks(Resolver *r, Expr *e) {
+    uint32_t mark = r->top;
+    for (uint32_t i = 0; i < e->nchecks; i++) {
+        int32_t found = resolve_operand(r, e->checks[i].found);
+        int32_t expected = resolve_operand(r, e->checks[i].expected);
+        emit(r, e, CODE_CHECK, 0, (int32_t)i, found, expected);
+        r->top = mark;
+    }
+}
+
+/* Forms that are one instruction after their parts. */
+static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    int32_t s = slot(to), a, b;
+    switch (e->kind) {
+    case EXPR_LIT: {
+        a = resolve_operand(r, e->like);
+        Value raw = e->is_float ? value_float(DT_F64, e->f) : value_int(DT_I64, e->i);
+        emit(r, e, CODE_LIKE, 0, s, a, const_value(r, raw));
+        break;
+    }
+    case EXPR_GLOBAL:
+        emit(r, e, CODE_GLOBAL, 0, s, const_pointer(r, VAL_ABSENT, e->global), 0);
+        break;
+    case EXPR_TUPLE:
+        a = resolve_args(r, e->args, e->nargs);
+        emit(r, e, CODE_TUPLE, 0, s, slot(a), (int32_t)e->nargs);
+        break;
+    case EXPR_TENSOR:
+        a = resolve_args(r, e->args, e->nargs);
+        emit(r, e, CODE_TENSOR, 0, s, slot(a), (int32_t)e->nargs);
+        break;
+    case EXPR_PROJ:
+        a = resolve_operand(r, e->a);
+        emit(r, e, CODE_PROJ, 0, s, a, e->index);
+        break;
+    case EXPR_FIELD:
+        a = resolve_operand(r, e->a);
+        emit(r, e, CODE_FIELD, 0, s, a, 0);
+        break;
+    case EXPR_UPDATE:
+        a = resolve_operand(r, e->a);
+        b = resolve_args(r, e->args, e->nargs);
+        emit(r, e, CODE_UPDATE, 0, s, a, slot(b));
+        break;
+    case EXPR_INDEX:
+        a = resolve_operand(r, e->a);
+        b = resolve_args(r, e->args, e->nargs);
+        emit(r, e, CODE_INDEX, 0, s, a, slot(b));
+        break;
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_BANG: {
+        Opcode op = e->kind == EXPR_REF ? CODE_REF : e->kind == EXPR_READ ? CODE_READ : CODE_BANG;
+        a = resolve_operand(r, e->a);
+        emit(r, e, op, 0, s, a, 0);
+        break;
+    }
+    case EXPR_WRITE:
+    case EXPR_EQUAL:
+        a = resolve_operand(r, e->a);
+        b = resolve_operand(r, e->b);
+        emit(r, e, e->kind == EXPR_WRITE ? CODE_WRITE : CODE_EQUAL, e->negate, s, a, b);
+        break;
+    case EXPR_DIM_OF:
+        a = resolve_operand(r, e->a);
+        emit(r, e, CODE_DIM_OF, 0, s, a, e->index);
+        break;
+    case EXPR_GRAD:
+        a = resolve_operand(r, e->a);
+        emit(r, e, CODE_GRAD, e->mode, s, a, 0);
+        break;
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_ZERO:
+    case EXPR_BUILTIN:
+    case EXPR_CALL:
+    case EXPR_FN:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_MATCH:
+    case EXPR_CHECK:
+    case EXPR_ERROR:
+        BUG("form %d cannot be run", (int)e->kind);
+    }
+    finish(r, e, dst, to);
+    r->top = mark;
+}
+
+static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
+    if (e->a->kind == EXPR_CTOR)
+        resolve_ctor_chain(r, e, dst);
+    else if (arith_opcode(r, e) != OPCODE_COUNT)
+        resolve_arith(r, e, dst);
+    else if (is_site(r, e))
+        resolve_site_chain(r, e, dst);
+    else
+        resolve_function_call(r, e, dst);
+}
+
+static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
+    Patches ends = {0};
+    uint32_t mark = r->top;
+    for (;;) {
+        int32_t at;
+        if (simple_operand(r, e, &at)) {
+            if (dst == TAIL)
+                emit(r, e, CODE_RETURN, 0, 0, at, 0);
+            else
+                emit(r, e, CODE_MOVE, 0, slot(dst), at, 0);
+            break;
+        }
+        if (e->kind == EXPR_LET) {
+            resolve_let(r, e);
+            e = e->body;
+        } else if (e->kind == EXPR_CHECK) {
+            resolve_checks(r, e);
+            e = e->a;
+        } else if (e->kind == EXPR_CALL && is_inline(r, e)) {
+            e = resolve_inline(r, e);
+        } else if (e->kind == EXPR_IF) {
+            Patches otherwise = {0};
+            uint32_t inner = r->top;
+            resolve_condition(r, e->a, false, &otherwise);
+            resolve(r, e->b, dst);
+            if (dst != TAIL)
+                vec_push(&ends, emit(r, e, CODE_JUMP, 0, 0, 0, 0));
+            patch_here(r, &otherwise);
+            r->top = inner;
+            e = e->c;
+        } else {
+            if (e->kind == EXPR_MATCH)
+                resolve_match(r, e, dst);
+            else if (e->kind == EXPR_CALL)
+                resolve_call(r, e, dst);
+            else if (e->kind == EXPR_FN)
+                resolve_fn(r, e, dst);
+            else
+                resolve_plain(r, e, dst);
+            break;
+        }
+    }
+    patch_here(r, &ends);
+    r->top = mark;
+}
+
+/* Conditions: jumps to `jumps` when the value is `sense`, else goes on. */
+void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
+    uint32_t mark = r->top;
+    Opcode op = arith_opcode(r, e);
+    if (e->kind == EXPR_IF && !e->like) {
+        bool is_and = e->c->kind == EXPR_LIT && !e->c->i, is_or = e->b->kind == EXPR_LIT && e->b->i;
+        if (is_and || is_or) {
+            Expr *second = is_and ? e->b : e->c;
+            /* `and` is false as soon as one part is, `or` true as soon as one part is */
+            bool decided = is_or;
+            if (decided == sense) {
+                resolve_condition(r, e->a, sense, jumps);
+                resolve_condition(r, second, sense, jumps);
+            } else {
+                Patches skip = {0};
+                resolve_condition(r, e->a, decided, &skip);
+                resolve_condition(r, second, sense, jumps);
+                patch_here(r, &skip);
+            }
+            return;
+        }
+    }
+    if (op == CODE_NOT) {
+        resolve_condition(r, e->args[0], !sense, jumps);
+        return;
+    }
+    size_t at;
+    if (op >= CODE_LT && op <= CODE_GE && op != OPCODE_COUNT) {
+        int32_t b = resolve_operand(r, e->args[0]), c = resolve_operand(r, e->args[1]);
+        at = emit(r, e, (Opcode)(CODE_JUMP_LT + (op - CODE_LT)), sense, 0, b, c);
+    } else if (e->kind == EXPR_EQUAL) {
+        int32_t b = resolve_operand(r, e->a), c = resolve_operand(r, e->b);
+        at = emit(r, e, CODE_JUMP_EQ, sense != e->negate, 0, b, c);
+    } else {
+        int32_t b = resolve_operand(r, e);
+        at = emit(r, e, CODE_JUMP_IF, sense, 0, b, 0);
+    }
+    vec_push(jumps, at);
+    r->top = mark;
+}
+
+typedef struct Later {
+    Resolver *r;
+    Expr *e;
+    int32_t dst;
+} Later;
+
+static void resolve_later(void *arg) {
+    Later *l = arg;
+    resolve_here(l->r, l->e, l->dst);
+}
+
+static void resolve(Resolver *r, Expr *e, int32_t dst) {
+    enum { SPARE = 256 << 10 };
+    if (mem_stack_left() > SPARE) {
+        resolve_here(r, e, dst);
+        return;
+    }
+    Later l = {r, e, dst};
+    call_on_large_stack(r->in, resolve_later, &l);
+}
+
+void resolve_into(Resolver *r, Expr *e, int32_t dst) { resolve(r, e, dst); }
+
+/* ---- a whole function ---------------------------------------------------------------------- */
+
+bool code_resolve(Interp *in, Code *code) {
+    Resolver *r = mem_new(Resolver);
+    r->in = in;
+    r->code = code;
+    Expr *body = code->item ? code->fn : code->fn->fn->body;
+    if (!code->item)
+        for (uint32_t i = 0; i < code->fn->fn->nparams; i++)
+            bind(r, code->fn->fn->params[i], slot(slot_new(r)));
+    for (uint32_t i = 0; i < code->ncaptured; i++)
+        bind(r, code->captured[i], operand(BASE_CAPTURED, i));
+    if (code->item) {
+        int32_t at = slot_new(r);
+        resolve(r, body, at);
+        emit(r, body, CODE_RETURN, 0, 0, slot(at), 0);
+    } else {
+        resolve(r, body, TAIL);
+    }
+    code->ninstrs = (uint32_t)r->instrs.len;
+    code->nslots = r->max;
+    code->consts = r->consts.data;
+    code->origin = r->origin.data;
+    code->makes = r->makes.data;
+    code->sites = r->sites.data;
+    Instr *instrs = mem_bytes(r->instrs.len * sizeof(Instr));
+    memcpy(instrs, r->instrs.data, r->instrs.len * sizeof(Instr));
+    code->instrs = instrs;
+    return true;
+}

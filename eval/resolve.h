@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resolution of core to code: what resolve.c and match.c share. */
+#ifndef EVAL_RESOLVE_H
+#define EVAL_RESOLVE_H
+
+#include "base/map.h"
+#include "eval/machine.h"
+
+typedef struct Resolver {
+    Interp *in;
+    Code *code;
+    Map vars;     /* Var -> operand + 1 */
+    Map pointers; /* what a constant points to -> its operand */
+    VEC(Instr) instrs;
+    VEC(Expr *) origin;
+    VEC(Value) consts;
+    VEC(Make) makes;
+    VEC(Site) sites;
+    uint32_t top, max; /* slots in use, at most */
+} Resolver;
+
+enum { TAIL = -1 };
+
+/* Instructions whose target is not known yet. */
+typedef VEC(size_t) Patches;
+void patch_here(Resolver *r, const Patches *jumps);
+
+size_t emit(Resolver *r, Expr *origin, Opcode op, uint32_t x, int32_t a, int32_t b, int32_t c);
+int32_t slot_new(Resolver *r);
+int32_t const_value(Resolver *r, Value v);
+int32_t const_pointer(Resolver *r, uint32_t tag, void *p);
+void bind(Resolver *r, const Var *v, int32_t at);
+
+int32_t resolve_operand(Resolver *r, Expr *e);
+void resolve_into(Resolver *r, Expr *e, int32_t dst);
+/* Jumps to `jumps` when the condition is `sense`, else goes on. */
+void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);
+void resolve_match(Resolver *r, Expr *e, int32_t dst);
+
+#endif

@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop that runs code.
+ *
+ * Scalars of the four common dtypes are computed here, with exactly the meaning of the operator's
+ * recipe: integers wrap at their width, float32 is rounded after each operation (computing in
+ * double and rounding once is the same for + - * /). Everything else goes through apply.c.
+ *
+ * Errors leave by `goto failed`, interrupts by `goto stopped`: both drop the activations of this
+ * run. in->code, in->fp and in->top follow the activation; in->pc is saved before anything that
+ * may fail, allocate or be traced. */
+#include "eval/ad.h"
+#include "eval/machine.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define HEAD_OF(t) ((uint64_t)(t) << 32)
+
+/* Tag and dtype as one word. */
+static inline uint64_t head(const Value *v) {
+    uint64_t h;
+    memcpy(&h, v, sizeof h);
+    return h;
+}
+
+static inline Value make_int(uint64_t h, int64_t i) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .i = i};
+}
+
+static inline Value make_float(uint64_t h, double f) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .f = f};
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
+
+/* The slow half of an arithmetic instruction. */
+static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
+    const Expr *call = in->code->origin[in->pc - in->code->instrs];
+    if (l.tag == VAL_STRING && r.tag == VAL_STRING) {
+        const String *s = l.p, *t = r.p;
+        int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
+        if (order == 0)
+            order = s->len < t->len ? -1 : s->len > t->len;
+        *out = value_bool(op == CODE_LT   ? order < 0
+                          : op == CODE_LE ? order <= 0
+                          : op == CODE_GT ? order > 0
+                                          : order >= 0);
+        return true;
+    }
+    bool unary = op == CODE_NEG || op == CODE_NOT;
+    Value args[2];
+    args[0] = l;
+    if (!unary)
+        args[1] = r;
+    if (op >= CODE_LT && op <= CODE_GE) { /* comparisons have no derivative */
+        args[0] = value_primal(l);
+        args[1] = value_primal(r);
+    }
+    Site site = {.op = in->arith[op], .nargs = unary ? 1 : 2};
+    if (call->kind == EXPR_CALL && call->attrs)
+        site.attrs = call->attrs;
+    else
+        site.attrs = attrs_defaults(site.op);
+    return apply_op(in, &site, args, machine_span(in), out);
+}
+
+static Value value_in_dtype(Value raw, DType t) {
+    Expr lit = {.kind = EXPR_LIT, .is_float = raw.aux == DT_F64};
+    if (lit.is_float)
+        lit.f = raw.f;
+    else
+        lit.i = raw.i;
+    return value_of_literal(&lit, t);
+}
+
+static bool dtype_of_value(Value v, DType *out) {
+    v = value_primal(v);
+    if (v.tag == VAL_SCALAR)
+        *out = (DType)v.aux;
+    else if (v.tag == VAL_TENSOR)
+        *out = ((Tensor *)v.p)->dtype;
+    else
+        return false;
+    return true;
+}
+
+static bool equals_literal(Value v, Value lit) {
+    v = value_primal(v);
+    if (v.tag != lit.tag)
+        return false;
+    if (v.tag == VAL_STRING) {
+        const String *s = v.p, *t = lit.p;
+        return s->len == t->len && memcmp(s->text, t->text, s->len) == 0;
+    }
+    bool a = dtype_is_float((DType)v.aux), b = dtype_is_float((DType)lit.aux);
+    if (!a && !b)
+        return v.i == lit.i;
+    return (a ? v.f : (double)v.i) == (b ? lit.f : (double)lit.i);
+}
+
+static bool size_of_axis(Value v, int axis, Type *type, Value *out) {
+    v = value_primal(v);
+    if (v.tag != VAL_TENSOR)
+        return false;
+    const Tensor *t = v.p;
+    if (axis < 0)
+        axis += t->rank;
+    if (axis < 0 || axis >= t->rank)
+        return false;
+    DType d;
+    if (!type || !type_get_dtype(type, &d))
+        d = DT_I32;
+    *out = value_in_dtype(value_int(DT_I64, t->shape[axis]), d);
+    return true;
+}
+
+static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
+    static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
+    static const void *const labels[OPCODE_COUNT] = {
+#define X(name) &&do_##name,
+        OPCODES(X)
+#undef X
+    };
+    const Instr *pc;
+    Value *bases[BASES];
+    Frame *fp = in->fp;
+    Closure *callee;
+    Code *next;
+    const Symbol *want;
+    const Value *f;
+    uint64_t calls = 0;
+
+    *fp++ = (Frame){in->idle_closure, in->idle_code, &halt[1], NULL};
+
+#define R(x) ((const Value *)((const char *)bases[(x)&3] + ((x) & ~15)))
+#define SLOT(x) (*(Value *)((char *)base + (x)))
+#define DISPATCH() goto *labels[pc->op]
+#define NEXT()                                                                                     \
+    do {                                                                                           \
+        pc++;                                                                                      \
+        DISPATCH();                                                                                \
+    } while (0)
+#define SAVE() (in->pc = pc)
+#define ORIGIN() (code->origin[pc - code->instrs])
+#define TRY(e)                                                                                     \
+    do {                                                                                           \
+        SAVE();                                                                                    \
+        if (UNLIKELY(!(e)))                                                                        \
+            goto failed;                                                                           \
+    } while (0)
+
+start: /* an activation whose frame is pushed and whose arguments are at base */
+    pc = code->instrs;
+    in->code = code;
+    in->fp = fp;
+    if (UNLIKELY(base + code->nslots > in->stack_soft || fp >= in->frames_soft)) {
+        in->pc = pc;
+        if (!stack_grow(in, base + code->nslots, fp))
+            goto failed;
+    }
+    in->top = base + code->nslots;
+    bases[BASE_SLOT] = base;
+    bases[BASE_CONST] = code->consts;
+    bases[BASE_CAPTURED] = closure->captured;
+    if (UNLIKELY(in->interrupt))
+        goto stopped;
+    DISPATCH();
+
+do_RESOLVE:
+    TRY(code_resolve(in, code));
+    goto start;
+
+do_MOVE:
+    SLOT(pc->a) = *R(pc->b);
+    NEXT();
+
+do_GLOBAL:
+    TRY(global_value(in, R(pc->b)->p, &SLOT(pc->a)));
+    NEXT();
+
+do_LIKE : {
+    DType t;
+    if (!dtype_of_value(*R(pc->b), &t))
+        BUG("a literal takes its dtype from a value that is no tensor");
+    SLOT(pc->a) = value_in_dtype(*R(pc->c), t);
+    NEXT();
+}
+
+do_RETURN : {
+    Value v = *R(pc->b);
+    fp--;
+    closure = fp->closure;
+    code = fp->code;
+    pc = fp->pc;
+    base = (Value *)((char *)base - pc[-1].c);
+    SLOT(pc[-1].a) = v;
+    in->code = code;
+    in->fp = fp;
+    in->top = base + code->nslots;
+    bases[BASE_SLOT] = base;
+    bases[BASE_CONST] = code->consts;
+    bases[BASE_CAPTURED] = closure->captured;
+    DISPATCH();
+}
+
+do_CALL_GLOBAL : {
+    Global *g = R(pc->b)->p;
+    Cell *cell = g->cell;
+    if (UNLIKELY(!cell || cell->source != g->value || g->broken)) {
+        TRY(global_value(in, g, &SLOT(pc->a)));
+        cell = g->cell;
+    }
+    callee = cell->value.p;
+    next = callee->code;
+    if (LIKELY(next->path == code->path))
+        goto enter;
+    want = code->path;
+    goto call_twin;
+}
+
+do_PATH:
+    want = R(pc->b)->p;
+    pc++;
+    f = R(pc->b);
+    if (pc->op == CODE_TAIL)
+        goto tail_at;
+    goto call_at;
+
+do_CALL:
+    f = R(pc->b);
+    want = code->path;
+call_at:
+    if (UNLIKELY(f->tag != VAL_CLOSURE))
+        goto not_a_function;
+    callee = f->p;
+    next = callee->code;
+    if (LIKELY(next->path == want))
+        goto enter;
+call_twin:
+    SAVE();
+    next = code_twin(in, next, want);
+    if (!next)
+        goto failed;
+enter:
+    if (UNLIKELY(next->nparams != pc->x))
+        goto wrong_arity;
+    calls++;
+    *fp++ = (Frame){closure, code, pc + 1, NULL};
+    closure = callee;
+    code = next;
+    base = (Value *)((char *)base + pc->c);
+    goto start;
+
+do_TAIL_GLOBAL : {
+    Global *g = R(pc->b)->p;
+    Cell *cell = g->cell;
+    if (UNLIKELY(!cell || cell->source != g->value || g->broken)) {
+        Value ignored;
+        TRY(global_value(in, g, &ignored));
+        cell = g->cell;
+    }
+    callee = cell->value.p;
+    next = callee->code;
+    want = code->path;
+    goto tail_code;
+}
+
+do_TAIL:
+    f = R(pc->b);
+    want = code->path;
+tail_at:
+    if (UNLIKELY(f->tag != VAL_CLOSURE))
+        goto not_a_function;
+    callee = f->p;
+    next = callee->code;
+tail_code:
+    if (UNLIKELY(next->path != want)) {
+        SAVE();
+        next = code_twin(in, next, want);
+        if (!next)
+            goto failed;
+    }
+    if (UNLIKELY(next->nparams != pc->x))
+        goto wrong_arity;
+    calls++;
+    if (next->internal && !code->internal)
+        fp[-1].tail = ORIGIN();
+    {
+        const Value *from = (const Value *)((char *)base + pc->c);
+        for (uint32_t i = 0; i < next->nparams; i++)
+            base[i] = from[i];
+    }
+    closure = callee;
+    code = next;
+    goto start;
+
+do_CLOSURE : {
+    const Make *m = &code->makes[pc->b];
+    SAVE();
+    Closure *c = closure_alloc(m->code);
+    SLOT(pc->a) = (Value){.tag = VAL_CLOSURE, .p = c}; /* first: it may capture itself */
+    for (uint32_t i = 0; i < c->ncaptured; i++)
+        c->captured[i] = *R(m->captured[i]);
+    NEXT();
+}
+
+do_GRAD:
+    TRY(grad_of(in, (GradKind)pc->x, *R(pc->b), &SLOT(pc->a)));
+    NEXT();
+
+do_JUMP:
+    pc = code->instrs + pc->a;
+    DISPATCH();
+
+#define BRANCH(taken)                                                                              \
+    do {                                                                                           \
+        if ((taken) == pc->x)                                                                      \
+            pc = code->instrs + pc->a;                                                             \
+        else                                                                                       \
+            pc++;                                                                                  \
+        DISPATCH();                                                                                \
+    } while (0)
+
+do_JUMP_IF : {
+    const Value *v = R(pc->b);
+    if (UNLIKELY(v->tag != VAL_SCALAR))
+        BUG("a condition that is no bool");
+    BRANCH(v->i != 0);
+}
+
+#define COMPARE(name, op)                                                                          \
+    do_JUMP_##name : {                                                                             \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r))) {                                                                \
+            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64))                                      \
+                BRANCH(l->i op r->i);                                                              \
+            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))                                      \
+                BRANCH(l->f op r->f);                                                              \
+        }                                                                                          \
+        Value v;                                                                                   \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &v));                                             \
+        BRANCH(v.i != 0);                                                                          \
+    }                                                                                              \
+    do_##name : {                                                                                  \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r))) {                                                                \
+            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) {                                    \
+                SLOT(pc->a) = value_bool(l->i op r->i);                                            \
+                NEXT();                                                                            \
+            }                                                                                      \
+            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64)) {                                    \
+                SLOT(pc->a) = value_bool(l->f op r->f);                                            \
+                NEXT();                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
+        NEXT();                                                                                    \
+    }
+    COMPARE(LT, <)
+    COMPARE(LE, <=)
+    COMPARE(GT, >)
+    COMPARE(GE, >=)
+
+do_JUMP_EQ : {
+    const Value *l = R(pc->b), *r = R(pc->c);
+    uint64_t h = head(l);
+    if (LIKELY(h == head(r) && (uint32_t)h == VAL_SCALAR)) {
+        if (dtype_is_float((DType)l->aux))
+            BRANCH(l->f == r->f);
+        BRANCH(l->i == r->i);
+    }
+    Value v;
+    TRY(equal_values(in, ORIGIN(), *l, *r, false, &v));
+    BRANCH(v.i != 0);
+}
+
+do_EQUAL : {
+    const Value *l = R(pc->b), *r = R(pc->c);
+    uint64_t h = head(l);
+    if (LIKELY(h == head(r) && (uint32_t)h == VAL_SCALAR)) {
+        bool same = dtype_is_float((DType)l->aux) ? l->f == r->f : l->i == r->i;
+        SLOT(pc->a) = value_bool(same != pc->x);
+        NEXT();
+    }
+    TRY(equal_values(in, ORIGIN(), *l, *r, pc->x, &SLOT(pc->a)));
+    NEXT();
+}
+
+#define ARITH(name, op)                                                                            \
+    do_##name : {                                                                                  \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r))) {                                                                \
+            if (h == HEAD_OF(DT_I32)) {                                                            \
+                SLOT(pc->a) = make_int(h, (int32_t)((uint32_t)l->i op(uint32_t) r->i));            \
+                NEXT();                                                                            \
+            }                                                                                      \
+            if (h == HEAD_OF(DT_F32)) {                                                            \
+                SLOT(pc->a) = make_float(h, (float)(l->f op r->f));                                \
+                NEXT();                                                                            \
+            }                                                                                      \
+            if (h == HEAD_OF(DT_F64)) {                                                            \
+                SLOT(pc->a) = make_float(h, l->f op r->f);                                         \
+                NEXT();                                                                            \
+            }                                                                                      \
+            if (h == HEAD_OF(DT_I64)) {                                                            \
+                SLOT(pc->a) = make_int(h, (int64_t)((uint64_t)l->i op(uint64_t) r->i));            \
+                NEXT();                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
+        NEXT();                                                                                    \
+    }
+    ARITH(ADD, +)
+    ARITH(SUB, -)
+    ARITH(MUL, *)
+
+do_DIV : {
+    const Value *l = R(pc->b), *r = R(pc->c);
+    uint64_t h = head(l);
+    if (LIKELY(h == head(r))) {
+        if (h == HEAD_OF(DT_F32)) {
+            SLOT(pc->a) = make_float(h, (float)(l->f / r->f));
+            NEXT();
+        }
+        if (h == HEAD_OF(DT_F64)) {
+            SLOT(pc->a) = make_float(h, l->f / r->f);
+            NEXT();
+        }
+        if ((h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) && r->i != 0 && r->i != -1) {
+            SLOT(pc->a) = make_int(h, l->i / r->i);
+            NEXT();
+        }
+    }
+    TRY(apply_arith(in, CODE_DIV, *l, *r, &SLOT(pc->a)));
+    NEXT();
+}
+
+do_NEG : {
+    const Value *l = R(pc->b);
+    uint64_t h = head(l);
+    if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))
+        SLOT(pc->a) = make_float(h, -l->f);
+    else if (h == HEAD_OF(DT_I32))
+        SLOT(pc->a) = make_int(h, (int32_t)(0u - (uint32_t)l->i));
+    else
+        TRY(apply_arith(in, CODE_NEG, *l, *l, &SLOT(pc->a)));
+    NEXT();
+}
+
+do_NOT : {
+    const Value *l = R(pc->b);
+    if (LIKELY(head(l) == HEAD_OF(DT_BOOL)))
+        SLOT(pc->a) = value_bool(!l->i);
+    else
+        TRY(apply_arith(in, CODE_NOT, *l, *l, &SLOT(pc->a)));
+    NEXT();
+}
+
+do_OPERATOR : {
+    Site *s = &code->sites[pc->c];
+    const Value *args = &SLOT(pc->b);
+    SAVE();
+    if (!apply_scalar(in, s, args, &SLOT(pc->a)) &&
+        !apply_op(in, s, args, ORIGIN()->span, &SLOT(pc->a)))
+        goto failed;
+    if (UNLIKELY(in->interrupt))
+        goto stopped;
+    NEXT();
+}
+
+do_BUILTIN : {
+    const Site *s = &code->sites[pc->c];
+    BuiltinCall call = {in, ORIGIN()->span, &SLOT(pc->b), s->nargs, s->type};
+    TRY(s->builtin->fn(&call, &SLOT(pc->a)));
+    NEXT();
+}
+
+do_DATA : {
+    SAVE();
+    SLOT(pc->a) = value_data(R(pc->c)->p, &SLOT(pc->b));
+    NEXT();
+}
+
+do_TUPLE:
+    SAVE();
+    SLOT(pc->a) = value_tuple(&SLOT(pc->b), (uint32_t)pc->c);
+    NEXT();
+
+do_PROJ : {
+    const Value *v = R(pc->b);
+    const Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c >= t->n))
+        BUG("projection %d of a value with tag %u", pc->c, v->tag);
+    SLOT(pc->a) = t->items[pc->c];
+    NEXT();
+}
+
+do_FIELD:
+    TRY(data_field(in, ORIGIN(), *R(pc->b), &SLOT(pc->a)));
+    NEXT();
+
+do_UPDATE:
+    TRY(data_update(in, ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a)));
+    NEXT();
+
+do_REF : {
+    SAVE();
+    Ref *r = mem_new(Ref);
+    r->value = *R(pc->b);
+    r->epoch = in->level;
+    SLOT(pc->a) = (Value){.tag = VAL_REF, .p = r};
+    NEXT();
+}
+
+do_READ : {
+    const Value *v = R(pc->b);
+    if (UNLIKELY(v->tag != VAL_REF))
+        BUG("reading a value that is no reference (tag %u)", v->tag);
+    SLOT(pc->a) = ((const Ref *)v->p)->value;
+    NEXT();
+}
+
+do_WRITE : {
+    const Value *v = R(pc->b);
+    if (UNLIKELY(v->tag != VAL_REF))
+        BUG("writing to a value that is no reference (tag %u)", v->tag);
+    Ref *r = v->p;
+    if (UNLIKELY(in->running && r->epoch < in->level))
+        TRY(ref_write(in, r, *R(pc->c)));
+    else
+        r->value = *R(pc->c);
+    SLOT(pc->a) = value_unit();
+    NEXT();
+}
+
+do_BANG : {
+    const Value *v = R(pc->b);
+    if (v->tag == VAL_REF)
+        SLOT(pc->a) = ((const Ref *)v->p)->value;
+    else
+        SLOT(pc->a) = value_bool(!v->i);
+    NEXT();
+}
+
+do_TENSOR : {
+    TRY(stack_tensors(in, ORIGIN(), &SLOT(pc->b), (uint32_t)pc->c, &SLOT(pc->a)));
+    NEXT();
+}
+
+do_INDEX:
+    TRY(apply_index(in, ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a)));
+    NEXT();
+
+do_DIM_OF:
+    if (!size_of_axis(*R(pc->b), pc->c, ORIGIN()->type, &SLOT(pc->a)))
+        BUG("no axis %d to take the size of", pc->c);
+    NEXT();
+
+do_CHECK : {
+    int64_t found = R(pc->b)->i, expected = R(pc->c)->i;
+    if (UNLIKELY(found != expected)) {
+        const Check *check = &ORIGIN()->checks[pc->a];
+        SAVE();
+        Diag *d = machine_fail_at(in, check->span, DIAG_R0604, "%s is %lld, not %lld", check->what,
+                                  (long long)found, (long long)expected);
+        diag_add_fact(d, "this size was not known before running");
+        goto failed;
+    }
+    NEXT();
+}
+
+do_TEST_DATA : {
+    const Value *v = R(pc->b);
+    if (v->aux && ((const Data *)v->p)->ctor == R(pc->c)->p)
+        NEXT();
+    pc = code->instrs + pc->a;
+    DISPATCH();
+}
+
+do_TEST_NULLARY:
+    if (R(pc->b)->p == R(pc->c)->p)
+        NEXT();
+    pc = code->instrs + pc->a;
+    DISPATCH();
+
+do_TEST_VALUE:
+    if (equals_literal(*R(pc->b), *R(pc->c)))
+        NEXT();
+    pc = code->instrs + pc->a;
+    DISPATCH();
+
+do_GET_FIELD:
+    SLOT(pc->a) = ((const Data *)R(pc->b)->p)->fields[pc->c];
+    NEXT();
+
+do_GET_ITEM:
+    SLOT(pc->a) = ((const Tuple *)R(pc->b)->p)->items[pc->c];
+    NEXT();
+
+do_NO_MATCH:
+    SAVE();
+    fail_no_match(in, *R(pc->b));
+    goto failed;
+
+do_HALT:
+    *out = base[0];
+    in->stats.calls += calls;
+    return EVAL_OK;
+
+not_a_function:
+    BUG("calling a value that is no function (tag %u)", f->tag);
+
+wrong_arity:
+    BUG("`%s` takes %u arguments, its call has %u",
+        next->fn->kind == EXPR_FN && next->fn->fn->name ? next->fn->fn->name->text : "fn",
+        next->nparams, pc->x);
+
+failed:
+    in->stats.calls += calls;
+    return in->interrupt ? EVAL_INTERRUPTED : EVAL_FAILED;
+
+stopped:
+    in->stats.calls += calls;
+    return EVAL_INTERRUPTED;
+}
+
+EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *args, uint32_t n,
+                       Value *out) {
+    Value *base = in->top;
+    Frame *frames = in->fp;
+    jmp_buf *outer = in->escape, here;
+    EvalStatus status;
+    size_t since = in->diags->list.len;
+    in->escape = &here;
+    if (setjmp(here) == 0) {
+        if (stack_grow(in, base + n + 1, frames + 1)) {
+            for (uint32_t i = 0; i < n; i++)
+                base[i] = args[i];
+            in->top = base + n + 1;
+            status = run_loop(in, closure, code, base, out);
+        } else {
+            status = EVAL_FAILED;
+        }
+        if (status == EVAL_FAILED)
+            trace_since(in, since);
+    } else {
+        out_of_memory_fail(in);
+        status = EVAL_FAILED;
+    }
+    in->escape = outer;
+    in->fp = frames;
+    in->top = base;
+    if (status != EVAL_OK)
+        stack_trim(in);
+    return status;
+}

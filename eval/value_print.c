@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as text (LANGUAGE §6).
+ *
+ * A tensor alone is laid out as NumPy does: rows aligned to the widest element, one blank line
+ * between planes of several rows, long rows broken at the width, edges of 3 when it is large.
+ * Inside other data it stays on one line. Lists are walked in a loop; other nesting is cut at depth
+ * 100, so the recursion here is bounded too, and everything at a number of nodes, since data may
+ * share. */
+#include "eval/value.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 100, MAX_LIST = 1000, MAX_NODES = 1 << 20 };
+
+typedef struct Printer {
+    Str *out;
+    int64_t width, edge, max_elements;
+    VEC(const void *) refs; /* being printed */
+    size_t nodes;
+} Printer;
+
+/* ---- elements ------------------------------------------------------------------------------ */
+
+static void print_float(Str *out, double f, DType t) {
+    str_add_float(out, f, t == DT_BF16 ? 17 : dtype_info[t].bits);
+}
+
+static void print_int(Str *out, int64_t i, DType t) {
+    if (t == DT_BOOL)
+        str_add(out, i ? "True" : "False");
+    else if (t == DT_U64)
+        str_printf(out, "%llu", (unsigned long long)i);
+    else
+        str_printf(out, "%lld", (long long)i);
+}
+
+static void print_element(Str *out, const Tensor *t, int64_t at) {
+    const void *p = (const char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
+    if (dtype_is_float(t->dtype))
+        print_float(out, elem_get_float(p, t->dtype), t->dtype);
+    else
+        print_int(out, elem_get_int(p, t->dtype), t->dtype);
+}
+
+/* ---- tensors ------------------------------------------------------------------------------- */
+
+typedef struct Layout {
+    Printer *p;
+    const Tensor *t;
+    bool summarise, lines;
+    size_t pad;      /* columns an element takes at least */
+    size_t measured; /* while measuring: of all elements of a vector together */
+} Layout;
+
+static bool is_elided(const Layout *l, int64_t n) { return l->summarise && n > 2 * l->p->edge; }
+
+/* The widest of the elements that are shown. */
+static size_t measure(Layout *l, int axis, int64_t at) {
+    const Tensor *t = l->t;
+    if (axis == t->rank) {
+        Str text = {0};
+        print_element(&text, t, at);
+        l->measured += text.len + 2;
+        return text.len;
+    }
+    size_t widest = 0;
+    int64_t n = t->shape[axis];
+    for (int64_t i = 0; i < n; i++) {
+        if (is_elided(l, n) && i == l->p->edge)
+            i = n - l->p->edge;
+        size_t w = measure(l, axis + 1, at + i * t->strides[axis]);
+        if (w > widest)
+            widest = w;
+    }
+    return widest;
+}
+
+static void new_line(Layout *l, int indent, bool blank_before) {
+    if (blank_before)
+        str_add_char(l->p->out, '\n');
+    str_add_char(l->p->out, '\n');
+    for (int i = 0; i < indent; i++)
+        str_add_char(l->p->out, ' ');
+}
+
+static size_t column(const Str *s) {
+    size_t i = s->len;
+    while (i > 0 && s->text[i - 1] != '\n')
+        i--;
+    return s->len - i;
+}
+
+/* One item of a row, after a comma when it is not the first; a new line where it does not fit. */
+static void print_item(Layout *l, int indent, bool first, const Str *item, size_t pad,
+                       size_t after) {
+    Str *out = l->p->out;
+    size_t n = item->len > pad ? item->len : pad;
+    if (!first) {
+        str_add_char(out, ',');
+        if (l->lines && column(out) + 1 + n + after > (size_t)l->p->width)
+            new_line(l, indent, false);
+        else
+            str_add_char(out, ' ');
+    }
+    for (size_t i = item->len; i < pad; i++)
+        str_add_char(out, ' ');
+    str_add_n(out, item->text, item->len);
+}
+
+static void print_row(Layout *l, int64_t at) {
+    const Tensor *t = l->t;
+    int axis = t->rank - 1;
+    int64_t n = t->shape[axis];
+    Str dots = {0};
+    str_add(&dots, "...");
+    for (int64_t i = 0; i < n; i++) {
+        if (is_elided(l, n) && i == l->p->edge) {
+            print_item(l, t->rank, false, &dots, 0, 1);
+            i = n - l->p->edge;
+        }
+        Str text = {0};
+        print_element(&text, t, at + i * t->strides[axis]);
+        print_item(l, t->rank, i == 0, &text, l->pad, i + 1 < n ? 1 : (size_t)t->rank);
+    }
+}
+
+static bool has_several_rows(const Tensor *t, int axis) {
+    int64_t rows = 1;
+    for (int i = axis; i < t->rank - 1; i++)
+        rows *= t->shape[i];
+    return rows > 1;
+}
+
+static void print_axis(Layout *l, int axis, int64_t at) {
+    const Tensor *t = l->t;
+    Str *out = l->p->out;
+    str_add_char(out, '[');
+    if (axis == t->rank - 1) {
+        print_row(l, at);
+    } else {
+        int64_t n = t->shape[axis];
+        bool blank = t->rank - axis > 2 && has_several_rows(t, axis + 1);
+        for (int64_t i = 0; i < n; i++) {
+            bool dots = is_elided(l, n) && i == l->p->edge;
+            for (int k = 0; k < (dots ? 2 : 1) && i > 0; k++) {
+                str_add(out, k ? "...," : ",");
+                if (l->lines)
+                    new_line(l, axis + 1, blank);
+                else
+                    str_add_char(out, ' ');
+            }
+            if (dots)
+                i = n - l->p->edge;
+            print_axis(l, axis + 1, at + i * t->strides[axis]);
+        }
+    }
+    str_add_char(out, ']');
+}
+
+static void print_tensor(Printer *p, const Tensor *t, bool lines) {
+    if (t->count == 0 && t->shape[0] == 0) {
+        str_add(p->out, "[]");
+        return;
+    }
+    Layout l = {.p = p, .t = t, .lines = lines, .summarise = t->count > p->max_elements};
+    if (lines) {
+        l.pad = measure(&l, 0, t->offset);
+        if (t->rank == 1 && l.measured <= (size_t)p->width)
+            l.pad = 0;
+    }
+    print_axis(&l, 0, t->offset);
+}
+
+/* ---- the rest ------------------------------------------------------------------------------ */
+
+static void print_value(Printer *p, Value v, int depth);
+
+static void print_items(Printer *p, const Value *items, uint32_t n, int depth) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        print_value(p, items[i], depth);
+    }
+}
+
+/* The prelude's List: `Cons(x, rest)` or `Nil` of a type of that name that no program declared. */
+static bool is_list(const Ctor *c) {
+    const TypeDecl *d = c->decl;
+    return d && strcmp(d->name->text, "List") == 0 && d->nctors == 2 &&
+           (!d->span.source || (d->span.source->flags & SOURCE_INTERNAL));
+}
+
+static void print_list(Printer *p, Value v, int depth) {
+    str_add(p->out, "list[");
+    for (int n = 0; v.aux == 2; n++) {
+        const Data *d = v.p;
+        if (n)
+            str_add(p->out, ", ");
+        if (n == MAX_LIST) {
+            str_add(p->out, "...");
+            break;
+        }
+        print_value(p, d->fields[0], depth + 1);
+        v = d->fields[1];
+    }
+    str_add_char(p->out, ']');
+}
+
+static void print_data(Printer *p, Value v, int depth) {
+    const Ctor *c = v.aux ? ((const Data *)v.p)->ctor : v.p;
+    if (is_list(c)) {
+        print_list(p, v, depth);
+        return;
+    }
+    str_add(p->out, c->name->text);
+    if (v.aux == 0)
+        return;
+    const Value *fields = ((const Data *)v.p)->fields;
+    if (!c->field_names) {
+        str_add_char(p->out, '(');
+        print_items(p, fields, v.aux, depth + 1);
+        str_add_char(p->out, ')');
+        return;
+    }
+    str_add(p->out, " { ");
+    for (uint32_t i = 0; i < v.aux; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        str_add(p->out, c->field_names[i]->text);
+        str_add(p->out, ": ");
+        print_value(p, fields[i], depth + 1);
+    }
+    str_add(p->out, " }");
+}
+
+static void print_ref(Printer *p, const Ref *r, int depth) {
+    for (size_t i = 0; i < p->refs.len; i++)
+        if (p->refs.data[i] == r) {
+            str_add(p->out, "ref(<cycle>)");
+            return;
+        }
+    vec_push(&p->refs, r);
+    str_add(p->out, "ref(");
+    print_value(p, r->value, depth + 1);
+    str_add_char(p->out, ')');
+    (void)vec_pop(&p->refs);
+}
+
+static void print_value(Printer *p, Value v, int depth) {
+    v = value_primal(v);
+    if (depth > MAX_DEPTH || ++p->nodes > MAX_NODES) {
+        str_add(p->out, "...");
+        return;
+    }
+    switch ((ValueTag)v.tag) {
+    case VAL_SCALAR:
+        if (dtype_is_float((DType)v.aux))
+            print_float(p->out, v.f, (DType)v.aux);
+        else
+            print_int(p->out, v.i, (DType)v.aux);
+        return;
+    case VAL_TENSOR:
+        print_tensor(p, v.p, depth == 0);
+        return;
+    case VAL_TUPLE: {
+        const Tuple *t = v.p;
+        str_add_char(p->out, '(');
+        if (t)
+            print_items(p, t->items, t->n, depth + 1);
+        str_add(p->out, t && t->n == 1 ? ",)" : ")");
+        return;
+    }
+    case VAL_CTOR:
+        print_data(p, v, depth);
+        return;
+    case VAL_CLOSURE:
+    case VAL_BUILTIN:
+        str_add(p->out, "<fn>");
+        return;
+    case VAL_REF:
+        print_ref(p, v.p, depth);
+        return;
+    case VAL_STRING: {
+        const String *s = v.p;
+        str_add_quoted(p->out, s->text, s->len);
+        return;
+    }
+    case VAL_DUAL:
+    case VAL_ABSENT:
+        str_add(p->out, "<absent>");
+        return;
+    }
+}
+
+void value_print(Str *out, Value v, const ValuePrintOptions *options) {
+    ValuePrintOptions none = {0};
+    const ValuePrintOptions *o = options ? options : &none;
+    Printer p = {
+        .out = out,
+        .width = o->width > 0 ? o->width : 80,
+        .edge = o->edge > 0 ? o->edge : 3,
+        .max_elements = o->max_elements > 0 ? o->max_elements : 1000,
+    };
+    print_value(&p, v, o->nested ? 1 : 0);
+}
