@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data made of float tensors as one vector, and back: what optimisers and gradient checks need of
+ * parameters in any data structure. The leaves are the float tensors, in order of their fields. */
+#include <string.h>
+
+#include "eval/builtin_all.h"
+
+typedef struct Walk {
+    const BuiltinCall *call;
+    DType dtype;      /* of the vector */
+    bool exact;       /* leaves must have that dtype */
+    int64_t count;    /* elements so far */
+    char *data;       /* NULL: only count */
+    const Tensor *from; /* unflatten: the vector */
+} Walk;
+
+static bool fail(const Walk *w, const char *what)
+{
+    builtin_fail(w->call, DIAG_R0506, "%s", what);
+    return false;
+}
+
+static DType leaf_dtype(Value v)
+{
+    return v.tag == VAL_SCALAR ? (DType)v.aux : ((Tensor *)v.p)->dtype;
+}
+
+static int64_t leaf_count(Value v)
+{
+    return v.tag == VAL_SCALAR ? 1 : ((Tensor *)v.p)->count;
+}
+
+/* Copies one leaf's elements into the vector. */
+static void gather_leaf(Walk *w, Value v)
+{
+    size_t size = dtype_size(w->dtype);
+    int64_t n = leaf_count(v);
+    for (int64_t i = 0; i < n; i++) {
+        char *to = w->data + (size_t)(w->count + i) * size;
+        if (v.tag == VAL_SCALAR)
+            elem_set_float(to, w->dtype, v.f);
+        else
+            elem_set_float(to, w->dtype, elem_get_float(tensor_at(v.p, i), ((Tensor *)v.p)->dtype));
+    }
+}
+
+static Value scatter_leaf(const Walk *w, Value v)
+{
+    DType t = leaf_dtype(v);
+    size_t size = dtype_size(t);
+    if (v.tag == VAL_SCALAR) {
+        double f = elem_get_float(tensor_at(w->from, w->count), w->dtype);
+        unsigned char rounded[8];
+        elem_set_float(rounded, t, f);
+        return value_float(t, elem_get_float(rounded, t));
+    }
+    Tensor *like = v.p, *out = tensor_new(t, like->rank, like->shape);
+    for (int64_t i = 0; i < out->count; i++)
+        elem_set_float((char *)tensor_data(out) + (size_t)i * size, t,
+                       elem_get_float(tensor_at(w->from, w->count + i), w->dtype));
+    return value_tensor(out);
+}
+
+/* Visits the leaves; `out` gets the structure with new leaves when unflattening. */
+static bool walk(Walk *w, Value v, Value *out)
+{
+    Value *hole = out;
+    for (;;) { /* along the last field of data in a loop: lists are long */
+        *hole = v;
+        switch ((ValueTag)v.tag) {
+        case VAL_DUAL:
+            return fail(w, "a value that `grad` differentiates cannot be made a vector: take the "
+                           "gradient first");
+        case VAL_SCALAR:
+        case VAL_TENSOR:
+            if (!value_is_float_tensor(v))
+                return true;
+            if (w->exact && leaf_dtype(v) != w->dtype)
+                return fail(w, "every float in here must be float32");
+            if (w->data)
+                gather_leaf(w, v);
+            if (w->from) {
+                if (w->count + leaf_count(v) > w->from->count)
+                    return fail(w, "the vector is shorter than the data it is to fill");
+                *hole = scatter_leaf(w, v);
+            }
+            w->count += leaf_count(v);
+            return true;
+        case VAL_TUPLE: {
+            Tuple *from = v.p;
+            if (!from)
+                return true;
+            Tuple *to = mem_alloc(sizeof *to + from->n * sizeof(Value));
+            to->n = from->n;
+            *hole = (Value){.tag = VAL_TUPLE, .p = to};
+            for (uint32_t i = 0; i < from->n; i++)
+                if (!walk(w, from->items[i], &to->items[i]))
+                    return false;
+            return true;
+        }
+        case VAL_CTOR: {
+            if (!v.aux)
+                return true;
+            if (mem_stack_left() < 64 * 1024)
+                return fail(w, "this data is nested too deeply");
+            Data *from = v.p, *to = mem_alloc(sizeof *to + v.aux * sizeof(Value));
+            to->ctor = from->ctor;
+            *hole = (Value){.tag = VAL_CTOR, .aux = v.aux, .p = to};
+            for (uint32_t i = 0; i + 1 < v.aux; i++)
+                if (!walk(w, from->fields[i], &to->fields[i]))
+                    return false;
+            hole = &to->fields[v.aux - 1];
+            v = from->fields[v.aux - 1];
+            break;
+        }
+        case VAL_CLOSURE:
+        case VAL_REF:
+        case VAL_STRING:
+        case VAL_BUILTIN:
+        case VAL_ABSENT: return true;
+        }
+    }
+}
+
+static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out)
+{
+    Walk count = {.call = call, .dtype = dtype, .exact = exact};
+    Value ignored;
+    if (!walk(&count, call->args[0], &ignored))
+        return false;
+    Tensor *vector = tensor_new(dtype, 1, &count.count);
+    Walk fill = {.call = call, .dtype = dtype, .data = tensor_data(vector)};
+    walk(&fill, call->args[0], &ignored);
+    *out = value_tensor(vector);
+    return true;
+}
+
+bool builtin_tree_flatten(const BuiltinCall *call, Value *out)
+{
+    return flatten(call, DT_F32, true, out);
+}
+
+bool builtin_tree_flatten64(const BuiltinCall *call, Value *out)
+{
+    return flatten(call, DT_F64, false, out);
+}
+
+bool builtin_tree_unflatten(const BuiltinCall *call, Value *out)
+{
+    Tensor *vector = value_to_tensor(value_primal(call->args[1]));
+    if (call->args[1].tag == VAL_DUAL)
+        return fail(&(Walk){.call = call}, "a value that `grad` differentiates cannot be taken apart");
+    Walk w = {.call = call, .dtype = vector->dtype, .from = vector};
+    if (!walk(&w, call->args[0], out))
+        return false;
+    return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
+}
