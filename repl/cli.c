@@ -237,7 +237,7 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
     else if (option->value && *i + 1 < argc)
         value = argv[++*i];
     else if (option->value)
-        return usage_error("`--%s` wants a value", fmt_text("%s` `%s", name, option->value));
+        return usage_error("%s", fmt_text("`--%s` wants a value: %s", name, option->value));
     if (!option->set(cli, value))
         return usage_error("%s", fmt_text("`--%s` wants %s, not `%s`", name, option->value, value));
     return 0;
@@ -246,10 +246,11 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
 /* ---- running -------------------------------------------------------------------------------- */
 
 static Session *current; /* for the signal handler */
-static volatile sig_atomic_t output_broken;
+static volatile sig_atomic_t output_broken, interrupted;
 
 static void on_interrupt(int sig) {
     (void)sig;
+    interrupted = 1;
     if (current)
         session_interrupt(current);
 }
@@ -270,6 +271,9 @@ static void write_diag(void *ctx, const char *text, size_t n) {
     if (output_broken)
         return;
     fflush(stdout);
+    if (interrupted && isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+        fputc('\n', stderr); /* the terminal has written ^C */
+    interrupted = 0;
     fwrite(text, 1, n, stderr);
 }
 
@@ -457,7 +461,7 @@ static void print_help(void) {
     for (size_t i = 0; i < NSUBCOMMANDS; i++) {
         Str line = {0};
         str_printf(&line, "  relay %s %s", subcommands[i].name, subcommands[i].arguments);
-        str_pad(&line, 28);
+        str_pad(&line, 32);
         printf("%s %s\n", str_text(&line), subcommands[i].help);
     }
     puts("\nOptions (--name value or --name=value):");
@@ -465,7 +469,7 @@ static void print_help(void) {
         Str line = {0};
         str_printf(&line, "  --%s%s%s", options[i].name, options[i].value ? "=" : "",
                    options[i].value ? options[i].value : "");
-        str_pad(&line, 28);
+        str_pad(&line, 32);
         printf("%s %s\n", str_text(&line), options[i].help);
     }
     puts("  -e EXPR                    run a text and show its last value\n"

@@ -70,14 +70,18 @@ static Editor *editor_of(EditLine *el) {
 
 static char *show_prompt(EditLine *el) { return (char *)(uintptr_t)editor_of(el)->prompt; }
 
+/* Pushed by a key function that ends the line: libedit's own newline puts the cursor right. */
+static const char enter[] = "\n";
+
 static unsigned char on_interrupt(EditLine *el, int key) {
     (void)key;
     Editor *e = editor_of(el);
     e->cancelled = true;
     const LineInfo *info = el_line(el);
     el_cursor(el, (int)(info->lastchar - info->cursor));
-    fputs("^C", stdout);
-    return CC_NEWLINE;
+    el_insertstr(el, "^C");
+    el_push(el, enter);
+    return CC_REFRESH;
 }
 
 static unsigned char on_suspend(EditLine *el, int key) {
@@ -176,7 +180,7 @@ static unsigned char on_paste(EditLine *el, int key) {
             el_insertstr(el, str_text(&text));
         return CC_REFRESH;
     }
-    /* Several lines: those that are whole go with what was typed; the rest is left to be edited. */
+    /* Several lines: an entry of its own, with what was typed before. */
     const LineInfo *info = el_line(el);
     size_t before = (size_t)(info->cursor - info->buffer);
     e->paste = (Str){0};
@@ -186,7 +190,8 @@ static unsigned char on_paste(EditLine *el, int key) {
     const char *first = mem_strndup(text.text, strcspn(text.text, "\n"));
     if (*first)
         el_insertstr(el, first);
-    return CC_NEWLINE;
+    el_push(el, enter);
+    return CC_REFRESH;
 }
 
 static bool set_up_libedit(Editor *e) {
@@ -212,7 +217,7 @@ static bool set_up_libedit(Editor *e) {
     el_set(el, EL_ADDFN, "relay-suspend", "stop the program", on_suspend);
     el_set(el, EL_ADDFN, "relay-complete", "complete the word", on_tab);
     el_set(el, EL_ADDFN, "relay-paste", "bracketed paste", on_paste);
-    el_set(el, EL_SETTY, "-d", "intr=", "susp=", NULL); /* Note [Ctrl-C] */
+    el_set(el, EL_SETTY, "-d", "-isig", NULL); /* Note [Ctrl-C] */
     static const char *const keys[][2] = {
         {"^C", "relay-interrupt"},
         {"^Z", "relay-suspend"},
