@@ -20,7 +20,7 @@ typedef struct Flow {
 /* ---- unknowns opened ------------------------------------------------------------------------ */
 
 /* Each TY_ANY in t. */
-static void collect_unknowns(Type *t, Map *seen, TypeVec *out)
+void collect_unknowns(Type *t, Map *seen, TypeVec *out)
 {
     t = type_resolve(t);
     if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)) || map_has(seen, t))

@@ -64,7 +64,8 @@ int solver_level(const Solver *s)
 void solver_enter(Solver *s)
 {
     s->level++;
-    vec_push(&s->marks, type_next_id());
+    Mark m = {.id = type_next_id(), .waiting = s->waiting.len};
+    vec_push(&s->marks, m);
 }
 
 void solver_leave(Solver *s)
@@ -115,7 +116,8 @@ void solver_drop_residuals(Solver *s, size_t keep)
 
 void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what)
 {
-    Residual r = {.a = a, .b = b, .span = span, .what = what ? what : "a size"};
+    Residual r = {.a = a, .b = b, .span = span, .what = what ? what : "a size",
+                  .by_operator = s->in_relation};
     vec_push(&s->residuals, r);
 }
 
@@ -315,7 +317,8 @@ static RelStatus run_one(Solver *s, Relation *r)
     Span span = s->span;
     const char *what = s->what;
     s->span = r->span;
-    s->what = r->op ? r->op->name : r->def->name;
+    s->what = relation_subject(r);
+    s->in_relation = true;
     r->runs++;
     s->runs++;
     RelStatus status = r->def->relate(s, r);
@@ -326,15 +329,21 @@ static RelStatus run_one(Solver *s, Relation *r)
     }
     s->span = span;
     s->what = what;
+    s->in_relation = false;
     return status;
 }
 
 static void compact(Solver *s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->waiting.len; i++)
+    size_t kept = 0, mark = 0;
+    for (size_t i = 0; i < s->waiting.len; i++) {
+        for (; mark < s->marks.len && s->marks.data[mark].waiting <= i; mark++)
+            s->marks.data[mark].waiting = kept;
         if (s->waiting.data[i]->status == REL_WAIT)
             s->waiting.data[kept++] = s->waiting.data[i];
+    }
+    for (; mark < s->marks.len; mark++)
+        s->marks.data[mark].waiting = kept;
     s->waiting.len = kept;
 }
 
@@ -448,9 +457,20 @@ const Fact *solver_find_fact(Solver *s, const Relation *r)
 
 /* ---- for relations ------------------------------------------------------------------------ */
 
-static const char *subject(const Relation *r)
+/* Operators in the user's words. */
+const char *relation_subject(const Relation *r)
 {
-    return r->op ? r->op->name : r->def->name;
+    static const char *const infix[][2] = {
+        {"add", "+"},           {"subtract", "-"},   {"multiply", "*"}, {"divide", "/"},
+        {"power", "**"},        {"matmul", "@@"},    {"equal", "=="},   {"not_equal", "!="},
+        {"less", "<"},          {"less_equal", "<="}, {"greater", ">"}, {"greater_equal", ">="},
+    };
+    if (!r->op)
+        return r->def->name;
+    for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
+        if (strcmp(r->op->name, infix[i][0]) == 0)
+            return infix[i][1];
+    return r->op->name;
 }
 
 Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
@@ -470,12 +490,12 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     return d;
 }
 
-static const char *place_of(const Relation *r, int arg)
+const char *relation_place(const Relation *r, int arg)
 {
     if (arg < 0)
-        return fmt_text("the result of `%s`", subject(r));
+        return fmt_text("the result of `%s`", relation_subject(r));
     if (!r->op)
-        return fmt_text("argument %d of `%s`", arg + 1, subject(r));
+        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
     const char *p = r->op->args, *end; /* "data, weight" */
     for (int i = 0; i < arg && p; i++) {
         p = strchr(p, ',');
@@ -483,13 +503,13 @@ static const char *place_of(const Relation *r, int arg)
             p++;
     }
     if (!p)
-        return fmt_text("argument %d of `%s`", arg + 1, subject(r));
+        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
     p += strspn(p, " (");
     end = p + strcspn(p, ",)? ");
-    return fmt_text("argument `%.*s` of `%s`", (int)(end - p), p, subject(r));
+    return fmt_text("argument `%.*s` of `%s`", (int)(end - p), p, relation_subject(r));
 }
 
-static const char *class_name(DTypeSet set)
+const char *dtype_class_name(DTypeSet set)
 {
     return !(set & ~DTS_FLOAT) ? "a float" : !(set & ~DTS_INT) ? "an integer"
            : !(set & ~DTS_NUM)                                 ? "a number"
@@ -501,7 +521,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
 {
     const Mismatch *m = &s->mismatch;
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
-    const char *place = place_of(r, arg);
+    const char *place = relation_place(r, arg);
     TypeNamer names = {0};
     Str a = {0}, b = {0}, whole = {0}, wanted = {0};
     type_print(&a, m->a, &names);
@@ -513,7 +533,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     switch (m->kind) {
     case MISMATCH_DTYPE:
         d = m->dtypes ? rel_error(s, r, DIAG_R0310, "%s must be %s, it is %s", place,
-                                  class_name(m->dtypes), found)
+                                  dtype_class_name(m->dtypes), found)
                       : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);
         return;
     case MISMATCH_RANK:
@@ -550,7 +570,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
 {
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
-    s->what = place_of(r, arg);
+    s->what = relation_place(r, arg);
     bool ok = unify_gradual(s, have, with);
     if (!ok)
         report_mismatch(s, r, arg, with);
@@ -559,7 +579,7 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
 
 bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
 {
-    const char *what = fmt_text("axis %d of %s", axis, place_of(r, arg));
+    const char *what = fmt_text("axis %d of %s", axis, relation_place(r, arg));
     s->what = what;
     if (unify_dims(s, a, b, true))
         return true;

@@ -54,6 +54,8 @@ typedef struct Residual {
     Type *a, *b;       /* dims or shapes that must be equal when running */
     Span span;
     const char *what;  /* "axis 1 of argument `weight` of nn.dense" */
+    bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
+                          broadcasts, a size of 1 passes too */
 } Residual;
 
 Solver *solver_new(Diags *diags);

@@ -22,10 +22,16 @@ typedef struct Fact {
     const void *data;
 } Fact;
 
+/* What was there at a solver_enter: later unknowns and relations are the level's own. */
+typedef struct Mark {
+    uint32_t id;
+    size_t waiting;
+} Mark;
+
 struct Solver {
     Diags *diags;
     int level;
-    VEC(uint32_t) marks;   /* type_next_id at each solver_enter: later unknowns are the level's own */
+    VEC(Mark) marks;       /* one a solver_enter */
     RelationVec queue;     /* first in, first out, from qhead */
     size_t qhead;
     RelationVec waiting;   /* posted and not done, in order; done ones are dropped now and then */
@@ -37,6 +43,7 @@ struct Solver {
     Mismatch mismatch;
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;
+    bool in_relation;      /* a relation runs: its residual checks are its operator's */
     bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
 };
 
@@ -47,6 +54,7 @@ void solver_path(Solver *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* puts a step before the mismatch's path; no-op when ok */
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
+void solver_lower(Solver *s, Type *t, int level); /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
 /* solver.c */
@@ -58,14 +66,29 @@ const Fact *solver_find_fact(Solver *s, const Relation *r);
 /* Distinct undetermined variables in t, appended in order of appearance. */
 void collect_vars(Type *t, Map *seen, TypeVec *out);
 
-/* laws.c: n-ary Broadcast, merged and simplified; keeps those of `relations` that still say
- * something. protected: variables and parameters that stay (those of the type). */
-void laws_simplify(Solver *s, RelationVec *relations, Map *protected);
+void collect_unknowns(Type *t, Map *seen, TypeVec *out); /* flow.c: each TY_ANY in t */
+void relation_print(Str *out, const Relation *r, TypeNamer *namer); /* type_print.c: as in `where` */
+const char *relation_subject(const Relation *r);            /* "nn.dense", "+" */
+const char *relation_place(const Relation *r, int arg);     /* "argument `weight` of `nn.dense`" */
+const char *dtype_class_name(DTypeSet set);                 /* "a float" */
+
+/* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
+ * simplifies Broadcast sets in place, unifies results that must be the same; true when something
+ * was unified, so that relations are to be run again. What says nothing any more is REL_DONE. */
+bool laws_simplify(Solver *s, RelationVec *relations, Map *order);
+/* Tensor[s, b] known to be a tensor by its Broadcast alone, as the type variable it stands for:
+ * from[i] (a shape variable) becomes to[i]. */
+typedef struct Abstraction {
+    TypeVec shapes, vars;
+} Abstraction;
+void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out);
 bool is_broadcast(const RelDef *def);
 /* The dtypes that a Broadcast relation allows. */
 DTypeSet broadcast_dtypes(const Relation *r);
 
-/* rel_access.c, rel_grad.c: for printing and instantiation */
-extern const RelDef rel_differentiable;
+/* rel_broadcast.c */
+RelStatus relate_compare(Solver *s, Relation *r);
+
+extern const RelDef rel_differentiable; /* (T1, …, Tn): some parameter holds a float */
 
 #endif

@@ -137,6 +137,11 @@ typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
 Holds type_holds_float(Type *t);
 /* Parameters from[i] replaced by to[i]; parts without them are shared. */
 Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
+bool type_mentions(Type *t, Type *const *params, uint32_t n); /* any of them */
+/* Tensor[s, b] replaced by what the map has for the variable s. */
+Type *type_replace_tensors(Type *t, const Map *of);
+/* Equal parts made one node: types built twice are not twice as large. */
+Type *type_share(Type *t);
 /* Links followed everywhere. */
 Type *type_zonk(Type *t);
 uint32_t type_next_id(void); /* ids of variables, parameters and unknowns: unique in the process */

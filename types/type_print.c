@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "types/solver.h"
+#include "types/solver_impl.h"
 
 enum { PRINT_LIMIT = 2000 };
 
@@ -341,7 +341,7 @@ const char *type_text(Type *t)
 
 /* ---- schemes ------------------------------------------------------------------------------ */
 
-static void print_relation(Str *out, const Relation *r, TypeNamer *namer)
+void relation_print(Str *out, const Relation *r, TypeNamer *namer)
 {
     str_add(out, r->def->name);
     str_add_char(out, '(');
@@ -429,7 +429,7 @@ static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer)
         if (scheme->relations[i]->def->implicit)
             continue;
         str_add(out, sep);
-        print_relation(out, scheme->relations[i], namer);
+        relation_print(out, scheme->relations[i], namer);
         sep = ", ";
     }
     for (uint32_t i = 0; i < scheme->nparams; i++) {

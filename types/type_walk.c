@@ -6,8 +6,10 @@
 #include "types/type.h"
 
 typedef struct Walk {
-    uint32_t mask;  /* flags of the parts to enter */
-    Map done;       /* Type* -> Type* */
+    uint32_t mask;      /* flags of the parts to enter */
+    Map done;           /* Type* -> Type* */
+    const Map *tensors; /* type_replace_tensors */
+    Map *shared;        /* type_share: hash -> Bucket */
 } Walk;
 
 static Type *walk(Walk *w, Type *t);
@@ -59,6 +61,75 @@ static Type **walk_args(Walk *w, Type *t)
     return out;
 }
 
+/* Nodes alike in head and parts. */
+typedef struct Bucket Bucket;
+struct Bucket {
+    Type *type;
+    Bucket *next;
+};
+
+static bool is_alike(const Type *a, const Type *b)
+{
+    if (a->tag != b->tag || a->nargs != b->nargs)
+        return false;
+    for (uint32_t i = 0; i < a->nargs; i++)
+        if (a->args[i] != b->args[i])
+            return false;
+    switch (a->tag) {
+    case TY_TENSOR:
+        return a->tensor.shape == b->tensor.shape && a->tensor.dtype == b->tensor.dtype;
+    case TY_FN:
+        return a->fn.result == b->fn.result && a->fn.effect == b->fn.effect;
+    case TY_REF:
+    case TY_DERIV:
+        return a->elem == b->elem;
+    case TY_DATA:
+        return a->decl == b->decl;
+    case TY_TUPLE:
+    case TY_SHAPE:
+        return true;
+    case TY_DIM:
+        return dim_compare((Type *)a, (Type *)b) == DIM_EQUAL;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_DTYPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return a == b;
+    }
+    return false;
+}
+
+static uintptr_t mix(uintptr_t h, uintptr_t x)
+{
+    return (h ^ x >> 4) * (uintptr_t)0x9E3779B97F4A7C15u + (h >> 29);
+}
+
+static Type *share(Map *shared, Type *t)
+{
+    uintptr_t h = mix(t->tag, t->nargs);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        h = mix(h, (uintptr_t)t->args[i]);
+    if (t->tag == TY_TENSOR)
+        h = mix(mix(h, (uintptr_t)t->tensor.shape), (uintptr_t)t->tensor.dtype);
+    if (t->tag == TY_FN)
+        h = mix(mix(h, (uintptr_t)t->fn.result), (uintptr_t)t->fn.effect);
+    if (t->tag == TY_REF || t->tag == TY_DERIV)
+        h = mix(h, (uintptr_t)t->elem);
+    const void *key = (const void *)(h | 1);
+    Bucket *first = map_find(shared, key);
+    for (Bucket *b = first; b; b = b->next)
+        if (is_alike(b->type, t))
+            return b->type;
+    Bucket *b = mem_new(Bucket);
+    *b = (Bucket){.type = t, .next = first};
+    map_set(shared, key, b);
+    return t;
+}
+
 static Type *walk(Walk *w, Type *t)
 {
     t = type_resolve(t);
@@ -72,7 +143,10 @@ static Type *walk(Walk *w, Type *t)
     switch (t->tag) {
     case TY_TENSOR: {
         Type *shape = walk(w, t->tensor.shape), *dtype = walk(w, t->tensor.dtype);
-        if (shape != t->tensor.shape || dtype != t->tensor.dtype)
+        Type *whole = w->tensors ? map_find(w->tensors, shape) : NULL;
+        if (whole)
+            out = whole;
+        else if (shape != t->tensor.shape || dtype != t->tensor.dtype)
             out = type_tensor(shape, dtype);
         break;
     }
@@ -120,6 +194,8 @@ static Type *walk(Walk *w, Type *t)
     case TY_ALLOCATES:
         break;
     }
+    if (w->shared)
+        out = share(w->shared, out);
     if (out != t && !out->origin && t->origin && t->tag != TY_DIM)
         out->origin = t->origin;
     map_set(&w->done, t, out);
@@ -144,31 +220,62 @@ Type *type_zonk(Type *t)
     return walk(&w, t);
 }
 
+Type *type_share(Type *t)
+{
+    Map shared = {0};
+    Walk w = {.mask = UINT32_MAX, .shared = &shared};
+    return walk(&w, t);
+}
+
+Type *type_replace_tensors(Type *t, const Map *of)
+{
+    Walk w = {.mask = TYPE_HAS_VARS, .tensors = of};
+    return walk(&w, t);
+}
+
 /* ---- questions ---------------------------------------------------------------------------- */
 
-static bool has_vars(Map *seen, Type *t)
+typedef struct Search {
+    Map seen;
+    Type *const *params; /* or NULL: any undetermined variable */
+    uint32_t n;
+} Search;
+
+static bool find(Search *q, Type *t);
+
+static bool find_in_atom(Search *q, const DimAtom *a)
+{
+    return a->kind == DIM_ATOM_TYPE ? find(q, a->type) : find(q, a->a) || find(q, a->b);
+}
+
+static bool find(Search *q, Type *t)
 {
     t = type_resolve(t);
-    if (!(t->flags & TYPE_HAS_VARS))
+    if (!(t->flags & (q->params ? TYPE_HAS_VARS | TYPE_HAS_PARAMS : TYPE_HAS_VARS)))
         return false;
     if (t->tag == TY_VAR)
-        return true;
-    if (t->tag == TY_DIM)
-        return true; /* resolved: what is left in it is undetermined */
-    if (map_has(seen, t))
+        return !q->params;
+    for (uint32_t i = 0; t->tag == TY_PARAM && i < q->n; i++)
+        if (q->params[i] == t)
+            return true;
+    for (uint32_t i = 0; t->tag == TY_DIM && i < t->dim->nterms; i++)
+        for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++)
+            if (find_in_atom(q, t->dim->terms[i].atoms[k]))
+                return true;
+    if (map_has(&q->seen, t))
         return false;
-    map_set(seen, t, t);
+    map_set(&q->seen, t, t);
     for (uint32_t i = 0; i < t->nargs; i++)
-        if (has_vars(seen, t->args[i]))
+        if (find(q, t->args[i]))
             return true;
     switch (t->tag) {
     case TY_TENSOR:
-        return has_vars(seen, t->tensor.shape) || has_vars(seen, t->tensor.dtype);
+        return find(q, t->tensor.shape) || find(q, t->tensor.dtype);
     case TY_FN:
-        return has_vars(seen, t->fn.result) || has_vars(seen, t->fn.effect);
+        return find(q, t->fn.result) || find(q, t->fn.effect);
     case TY_REF:
     case TY_DERIV:
-        return has_vars(seen, t->elem);
+        return find(q, t->elem);
     case TY_VAR:
     case TY_PARAM:
     case TY_TUPLE:
@@ -188,8 +295,14 @@ static bool has_vars(Map *seen, Type *t)
 
 bool type_has_vars(Type *t)
 {
-    Map seen = {0};
-    return has_vars(&seen, t);
+    Search q = {0};
+    return find(&q, t);
+}
+
+bool type_mentions(Type *t, Type *const *params, uint32_t n)
+{
+    Search q = {.params = params, .n = n};
+    return n > 0 && find(&q, t);
 }
 
 /* The pairs found equal are remembered, a's node with b's: each pair once. */

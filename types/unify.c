@@ -128,6 +128,13 @@ static void lower_levels(Lower *l, Type *t)
     }
 }
 
+void solver_lower(Solver *s, Type *t, int level)
+{
+    (void)s;
+    Lower l = {.level = level};
+    lower_levels(&l, t);
+}
+
 /* The class of a dtype variable meets what it is linked to. */
 static bool meet_dtypes(Solver *s, Type *var, Type *to)
 {

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Simplification of the relations a definition is generalised over, by their laws.
+ *
+ * Every relation is a function: equal arguments have equal results. Broadcast is one set: associative,
+ * commutative, idempotent, unit (). So x + y = t, t + z = u is Broadcast(x, y, z, u) where nothing
+ * else mentions t: the constraint on {x, y} follows from that on {x, y, z}. And a result absorbs its
+ * own arguments: x + y = t, t + x = u gives u = t. Sets are no larger than the number of variables,
+ * so thirty definitions each applying the one before twice stay small. */
+#include "base/mem.h"
+#include "types/solver_impl.h"
+
+/* ---- what is the same --------------------------------------------------------------------- */
+
+static bool is_rank0(Type *t)
+{
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+static bool has_input(const Relation *r, Type *t)
+{
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        if (type_equal(r->args[i], t))
+            return true;
+    return false;
+}
+
+static bool inputs_inside(const Relation *small, const Relation *large)
+{
+    for (uint32_t i = 0; i + 1 < small->nargs; i++)
+        if (!has_input(large, small->args[i]))
+            return false;
+    return true;
+}
+
+static bool same_inputs(const Relation *a, const Relation *b)
+{
+    if (a->def != b->def || a->nargs != b->nargs)
+        return false;
+    if (is_broadcast(a->def))
+        return inputs_inside(a, b);
+    if (a->attrs != b->attrs && !(a->attrs && b->attrs && attrs_equal(a->attrs, b->attrs)))
+        return false;
+    if (a->op != b->op)
+        return false;
+    if (a->data != b->data && a->def != &rel_same) {
+        bool numbers = a->def == &rel_proj || a->def == &rel_index;
+        if (!numbers || !a->data || !b->data ||
+            *(const int64_t *)a->data != *(const int64_t *)b->data)
+            return false;
+    }
+    for (uint32_t i = 0; i + 1 < a->nargs; i++)
+        if (!type_equal(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
+/* A node that stands for a type: the variable itself, or the shape variable of Tensor[s, b]. */
+static Type *identity(Type *t)
+{
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR) {
+        Type *shape = type_resolve(t->tensor.shape);
+        return shape->tag == TY_VAR || shape->tag == TY_PARAM ? shape : t;
+    }
+    return t;
+}
+
+/* The same for relations that same_inputs may find equal. */
+static uintptr_t hash_inputs(const Relation *r)
+{
+    uintptr_t h = (uintptr_t)r->def >> 4;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Type *t = identity(r->args[i]);
+        if (t->tag == TY_VAR)
+            h += t->var.id * (uintptr_t)2654435761u;
+        else if (t->tag == TY_PARAM)
+            h += t->param.id * (uintptr_t)2654435761u;
+    }
+    return h | 1;
+}
+
+/* ---- occurrences -------------------------------------------------------------------------- */
+
+typedef struct Laws {
+    Solver *s;
+    RelationVec *relations;
+    Map *order;
+    Map elsewhere;  /* variables in relations other than as an argument or result of a Broadcast */
+    Map makers;     /* identity -> the Broadcast whose result it is */
+    Map made_twice; /* identities that are the result of several */
+    bool unified;
+} Laws;
+
+static void note_elsewhere(Laws *l, Type *t)
+{
+    TypeVec vars = {0};
+    Map seen = {0};
+    collect_vars(t, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        map_set(&l->elsewhere, vars.data[i], t);
+}
+
+static void find_occurrences(Laws *l)
+{
+    map_clear(&l->elsewhere);
+    map_clear(&l->makers);
+    map_clear(&l->made_twice);
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        if (r->status != REL_WAIT)
+            continue;
+        if (!is_broadcast(r->def)) {
+            for (uint32_t k = 0; k < r->nargs; k++)
+                note_elsewhere(l, r->args[k]);
+            continue;
+        }
+        for (uint32_t k = 0; k < r->nargs; k++) {
+            Type *t = type_resolve(r->args[k]);
+            if (t->tag == TY_TENSOR && identity(t) == t)
+                note_elsewhere(l, t->tensor.shape); /* sizes */
+        }
+        Type *result = identity(r->args[r->nargs - 1]);
+        if (map_has(&l->makers, result))
+            map_set(&l->made_twice, result, r);
+        map_set(&l->makers, result, r);
+    }
+}
+
+/* Whether t is only what one Broadcast gives and others take. */
+static bool is_intermediate(const Laws *l, Type *t)
+{
+    Type *id = identity(t);
+    return id->tag == TY_VAR && !map_has(l->order, id) && !map_has(&l->elsewhere, id) &&
+           !map_has(&l->made_twice, id);
+}
+
+/* Without the tensor t the dtype of the set is still said by another one. */
+static bool dtype_stays(const Laws *l, const Relation *r, Type *t)
+{
+    t = type_resolve(t);
+    if (t->tag != TY_TENSOR)
+        return true;
+    Type *dtype = type_resolve(t->tensor.dtype);
+    for (uint32_t i = 0; i < r->nargs; i++) {
+        Type *other = type_resolve(r->args[i]);
+        if (other->tag == TY_TENSOR && identity(other) != identity(t) &&
+            type_resolve(other->tensor.dtype) == dtype)
+            return true;
+    }
+    return dtype->tag == TY_VAR && !map_has(l->order, dtype) && !map_has(&l->elsewhere, dtype);
+}
+
+/* ---- one relation ------------------------------------------------------------------------- */
+
+static void set_inputs(Relation *r, TypeVec *inputs)
+{
+    Type *result = r->args[r->nargs - 1];
+    r->args = mem_new_n(Type *, inputs->len + 1);
+    for (size_t i = 0; i < inputs->len; i++)
+        r->args[i] = inputs->data[i];
+    r->args[inputs->len] = result;
+    r->nargs = (uint32_t)inputs->len + 1;
+    r->arg_spans = NULL;
+}
+
+static void add_input(TypeVec *inputs, Type *t)
+{
+    if (is_rank0(t))
+        return;
+    for (size_t i = 0; i < inputs->len; i++)
+        if (type_equal(inputs->data[i], t))
+            return;
+    vec_push(inputs, t);
+}
+
+/* Intermediate arguments replaced by what they are made of. */
+static bool flatten(Laws *l, Relation *r)
+{
+    TypeVec inputs = {0};
+    bool changed = false;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Relation *maker = map_find(&l->makers, identity(r->args[i]));
+        if (maker && maker != r && maker->status == REL_WAIT && is_intermediate(l, r->args[i]) &&
+            dtype_stays(l, r, r->args[i])) {
+            for (uint32_t k = 0; k + 1 < maker->nargs; k++)
+                add_input(&inputs, maker->args[k]);
+            DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(maker);
+            r->data = both ? (const void *)(uintptr_t)both : r->data;
+            changed = true;
+        } else {
+            add_input(&inputs, r->args[i]);
+        }
+    }
+    if (changed || inputs.len + 1 < r->nargs)
+        set_inputs(r, &inputs);
+    return changed;
+}
+
+/* An argument that is itself a broadcast absorbs what it is made of. */
+static bool absorb(Laws *l, Relation *r)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Relation *maker = map_find(&l->makers, identity(r->args[i]));
+        if (!maker || maker == r || maker->status != REL_WAIT)
+            continue;
+        TypeVec inputs = {0};
+        for (uint32_t k = 0; k + 1 < r->nargs; k++)
+            if (k == i || !has_input(maker, r->args[k]))
+                vec_push(&inputs, r->args[k]);
+        if (inputs.len + 1 < r->nargs) {
+            set_inputs(r, &inputs);
+            changed = true;
+            i = UINT32_MAX; /* from the beginning */
+        }
+    }
+    return changed;
+}
+
+/* Relations with the same arguments have one result; the later one is done. */
+static void merge_equal(Laws *l)
+{
+    Map first = {0};
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        if (r->status != REL_WAIT || r->nargs < 2 || r->def == &rel_differentiable)
+            continue;
+        const void *key = (const void *)hash_inputs(r);
+        Relation *other = map_find(&first, key);
+        if (!other || !same_inputs(r, other)) {
+            if (!other)
+                map_set(&first, key, r);
+            continue;
+        }
+        if (!type_equal(r->args[r->nargs - 1], other->args[other->nargs - 1])) {
+            if (!solver_unify(l->s, r->args[r->nargs - 1], other->args[other->nargs - 1]))
+                continue; /* stays; it fails where it is used */
+            l->unified = true;
+        }
+        if (is_broadcast(r->def)) {
+            DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(other);
+            other->data = both ? (const void *)(uintptr_t)both : other->data;
+        }
+        r->status = REL_DONE;
+    }
+}
+
+/* What follows from a larger set, and whose result nothing mentions, says nothing. */
+static void drop_implied(Laws *l)
+{
+    Map used = {0};
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        for (uint32_t k = 0; r->status == REL_WAIT && k + 1 < r->nargs; k++)
+            map_set(&used, identity(r->args[k]), r);
+    }
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        if (r->status != REL_WAIT || !is_broadcast(r->def))
+            continue;
+        Type *result = r->args[r->nargs - 1];
+        if (!is_intermediate(l, result) || map_has(&used, identity(result)) ||
+            !dtype_stays(l, r, result))
+            continue;
+        for (size_t k = 0; k < l->relations->len; k++) {
+            Relation *other = l->relations->data[k];
+            if (other != r && other->status == REL_WAIT && is_broadcast(other->def) &&
+                inputs_inside(r, other)) {
+                r->status = REL_DONE;
+                break;
+            }
+        }
+    }
+}
+
+/* ---- order -------------------------------------------------------------------------------- */
+
+/* Where the first of its variables stands in the type; those not in it come last. */
+static size_t position(Map *order, Type *t)
+{
+    TypeVec vars = {0};
+    Map seen = {0};
+    size_t first = SIZE_MAX;
+    collect_vars(t, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++) {
+        size_t at = (size_t)(uintptr_t)map_find(order, vars.data[i]);
+        if (at && at < first)
+            first = at;
+    }
+    return vars.len ? first : 0;
+}
+
+static void sort_inputs(Laws *l, Relation *r)
+{
+    for (uint32_t i = 1; i + 1 < r->nargs; i++) {
+        Type *t = r->args[i];
+        size_t at = position(l->order, t);
+        uint32_t k = i;
+        for (; k > 0 && position(l->order, r->args[k - 1]) > at; k--)
+            r->args[k] = r->args[k - 1];
+        r->args[k] = t;
+    }
+}
+
+bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
+{
+    Laws l = {.s = s, .relations = relations, .order = order};
+    merge_equal(&l);
+    if (l.unified)
+        return true;
+    for (bool changed = true; changed;) {
+        changed = false;
+        find_occurrences(&l);
+        for (size_t i = 0; i < relations->len; i++) {
+            Relation *r = relations->data[i];
+            if (r->status == REL_WAIT && is_broadcast(r->def)) {
+                bool flat = flatten(&l, r), less = absorb(&l, r);
+                changed = changed || flat || less;
+            }
+        }
+        merge_equal(&l);
+        if (l.unified)
+            return true;
+    }
+    drop_implied(&l);
+    for (size_t i = 0; i < relations->len; i++) {
+        Relation *r = relations->data[i];
+        if (r->status != REL_WAIT || !is_broadcast(r->def))
+            continue;
+        if (r->nargs == 2) { /* one argument left: run again, it is the result */
+            solver_queue(s, r);
+            l.unified = true;
+        }
+        sort_inputs(&l, r);
+    }
+    return l.unified;
+}
+
+/* ---- Tensor[s, b] as a variable -------------------------------------------------------------- */
+
+typedef struct Uses {
+    Map seen;
+    Map dtypes;   /* shape variable -> the one dtype it stands with */
+    Map barred;   /* shape variables that stand elsewhere, or with two dtypes */
+    Map others;   /* dtype -> a tensor with it whose shape is no such variable, or a bare use */
+} Uses;
+
+static void find_uses(Uses *u, Type *t)
+{
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_VARS))
+        return;
+    switch (t->tag) {
+    case TY_TENSOR: {
+        Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
+        if (shape->tag != TY_VAR) {
+            map_set(&u->others, dtype, t);
+            find_uses(u, shape);
+            return;
+        }
+        Type *with = map_find(&u->dtypes, shape);
+        if (with && with != dtype)
+            map_set(&u->barred, shape, t);
+        map_set(&u->dtypes, shape, dtype);
+        return;
+    }
+    case TY_VAR:
+        if (t->kind == KIND_SHAPE)
+            map_set(&u->barred, t, t);
+        if (t->kind == KIND_DTYPE)
+            map_set(&u->others, t, t);
+        return;
+    case TY_TUPLE:
+    case TY_FN:
+    case TY_DATA:
+    case TY_SHAPE:
+        if (map_has(&u->seen, t))
+            return;
+        map_set(&u->seen, t, t);
+        for (uint32_t i = 0; i < t->nargs; i++)
+            find_uses(u, t->args[i]);
+        if (t->tag == TY_FN)
+            find_uses(u, t->fn.result);
+        return;
+    case TY_REF:
+    case TY_DERIV:
+        find_uses(u, t->elem);
+        return;
+    case TY_PARAM:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+        return;
+    }
+}
+
+/* The Broadcast r says that the tensors of shape s are tensors, and of which dtype: by a tensor in it
+ * that stays, or because no other tensor has that dtype outside r. */
+static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
+{
+    Type *dtype = map_find(&u->dtypes, shape);
+    bool here = false, stays = false;
+    for (uint32_t i = 0; i < r->nargs; i++) {
+        Type *t = type_resolve(r->args[i]);
+        if (t->tag != TY_TENSOR)
+            continue;
+        here = here || type_resolve(t->tensor.shape) == shape;
+        stays = stays || type_resolve(t->tensor.shape)->tag != TY_VAR;
+    }
+    if (!here || stays)
+        return here && stays;
+    if (dtype->tag != TY_VAR || dtype->var.level < s->level || map_has(&u->others, dtype) ||
+        (type_dtype_set(dtype) & DTS_NUM) != DTS_NUM)
+        return false;
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&u->dtypes, &i, &key, &value);) {
+        if (value != dtype)
+            continue;
+        bool inside = false;
+        for (uint32_t k = 0; k < r->nargs && !inside; k++) {
+            Type *t = type_resolve(r->args[k]);
+            inside = t->tag == TY_TENSOR && type_resolve(t->tensor.shape) == key;
+        }
+        if (!inside || map_has(&u->barred, key))
+            return false;
+    }
+    return true;
+}
+
+void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
+{
+    Uses u = {0};
+    find_uses(&u, t);
+    for (size_t i = 0; i < relations->len; i++) {
+        Relation *r = relations->data[i];
+        for (uint32_t k = 0; r->status == REL_WAIT && k < r->nargs; k++) {
+            if (!is_broadcast(r->def)) {
+                TypeVec vars = {0};
+                Map seen = {0};
+                collect_vars(r->args[k], &seen, &vars);
+                for (size_t v = 0; v < vars.len; v++)
+                    map_set(vars.data[v]->kind == KIND_SHAPE ? &u.barred : &u.others, vars.data[v],
+                            r);
+            } else {
+                find_uses(&u, r->args[k]);
+            }
+        }
+    }
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&u.dtypes, &i, &key, &value);) {
+        Type *shape = (Type *)key;
+        if (map_has(&u.barred, shape) || shape->var.level < s->level)
+            continue;
+        bool pinned = false;
+        for (size_t k = 0; k < relations->len && !pinned; k++) {
+            Relation *r = relations->data[k];
+            pinned = r->status == REL_WAIT && is_broadcast(r->def) && pins(s, &u, r, shape);
+        }
+        if (pinned) {
+            vec_push(&out->shapes, shape);
+            vec_push(&out->vars, solver_var(s, KIND_TYPE));
+        }
+    }
+}

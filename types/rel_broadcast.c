@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Broadcast(a, b, …, c): tensors of one dtype, c the broadcast of the others (LANGUAGE §4).
+ *
+ * The inputs are a set: equal ones count once, a rank-0 one is the unit. Of one input left the
+ * result is that input; of several, axis by axis from the last: a literal size other than 1 decides
+ * (`?` beside it is checked when running), sizes that are the same decide, two unknowns make a new
+ * one; the rest waits. A known result decides what only one input can supply. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solver_impl.h"
+
+bool is_broadcast(const RelDef *def)
+{
+    return def == &rel_broadcast;
+}
+
+DTypeSet broadcast_dtypes(const Relation *r)
+{
+    if (r->data)
+        return (DTypeSet)(uintptr_t)r->data;
+    return r->op && r->op->dtypes ? r->op->dtypes : DTS_ALL;
+}
+
+typedef struct Bcast {
+    Solver *s;
+    Relation *r;
+    Type **in;     /* all inputs, resolved */
+    uint32_t n;
+    Type **left;   /* distinct ones without the units */
+    uint32_t nleft;
+    Type *result;
+    Type *dtype;   /* of those known to be tensors, or NULL */
+} Bcast;
+
+/* ---- dtypes ------------------------------------------------------------------------------- */
+
+static bool dtype_error(Bcast *b, Type *x, Type *y)
+{
+    const char *name = relation_subject(b->r);
+    const Mismatch *m = solver_mismatch(b->s);
+    DType dx, dy;
+    if (type_get_dtype(x, &dx) && type_get_dtype(y, &dy)) {
+        Diag *d = rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype, not %s and %s",
+                            name, dtype_info[dx].name, dtype_info[dy].name);
+        diag_add_fact(d, "nothing is converted silently: write `(%s) …` to convert",
+                      dtype_info[dx].name);
+        return false;
+    }
+    DTypeSet set = m->dtypes ? m->dtypes : DTS_NUM;
+    Type *known = type_get_dtype(x, &dx) ? x : y;
+    rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype: one is %s, the other must be %s",
+              name, type_text(known), dtype_class_name(set));
+    return false;
+}
+
+static bool class_error(Bcast *b, DTypeSet set)
+{
+    const char *name = relation_subject(b->r);
+    Type *t = type_resolve(b->dtype);
+    if (t->tag == TY_PARAM && (type_dtype_set(t) & set))
+        rel_error(b->s, b->r, DIAG_R0305, "`%s` is not known to be %s, which `%s` needs", type_text(t),
+                  dtype_class_name(set), name);
+    else
+        rel_error(b->s, b->r, DIAG_R0310, "`%s` takes %s, not %s", name,
+                  set == DTS_NUM     ? "numbers"
+                  : set == DTS_FLOAT ? "floats"
+                  : set == DTS_INT   ? "integers"
+                  : set == DTS_BOOL  ? "bools"
+                                     : "other dtypes",
+                  t->tag == TY_DTYPE ? type_text(t) : dtype_class_name(type_dtype_set(t)));
+    return false;
+}
+
+static bool unify_dtypes(Bcast *b)
+{
+    for (uint32_t i = 0; i <= b->n; i++) {
+        Type *t = i < b->n ? b->in[i] : b->result;
+        if (t->tag == TY_TENSOR) {
+            if (!b->dtype)
+                b->dtype = t->tensor.dtype;
+            else if (!solver_unify(b->s, b->dtype, t->tensor.dtype))
+                return dtype_error(b, b->dtype, t->tensor.dtype);
+        } else if (t->tag != TY_VAR && t->tag != TY_PARAM && t->tag != TY_DERIV) {
+            rel_error(b->s, b->r, DIAG_R0201, "`%s` takes tensors, not %s", relation_subject(b->r),
+                      type_text(t));
+            return false;
+        }
+    }
+    DTypeSet set = broadcast_dtypes(b->r);
+    return !b->dtype || set == DTS_ALL || solver_restrict(b->s, b->dtype, set) ||
+           class_error(b, set);
+}
+
+/* ---- the set ------------------------------------------------------------------------------ */
+
+static bool is_rank0(Type *t)
+{
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+/* For tensors of one dtype the shapes decide. */
+static bool same_input(Type *a, Type *b)
+{
+    if (a->tag == TY_TENSOR && b->tag == TY_TENSOR)
+        return type_equal(a->tensor.shape, b->tensor.shape);
+    return type_equal(a, b);
+}
+
+static void reduce_set(Bcast *b)
+{
+    b->left = mem_new_n(Type *, b->n + 1);
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (is_rank0(b->in[i]))
+            continue;
+        uint32_t k = 0;
+        while (k < b->nleft && !same_input(b->left[k], b->in[i]))
+            k++;
+        if (k == b->nleft)
+            b->left[b->nleft++] = b->in[i];
+    }
+}
+
+static bool drop_left(Bcast *b, Type *t)
+{
+    for (uint32_t i = 0; i < b->nleft; i++)
+        if (same_input(b->left[i], t)) {
+            for (uint32_t k = i + 1; k < b->nleft; k++)
+                b->left[k - 1] = b->left[k];
+            b->nleft--;
+            return true;
+        }
+    return false;
+}
+
+static bool has_left(const Bcast *b, Type *t)
+{
+    for (uint32_t i = 0; i < b->nleft; i++)
+        if (same_input(b->left[i], t))
+            return true;
+    return false;
+}
+
+/* A declared Broadcast(x, …, z): x … together are z, and z absorbs each of them. */
+static void use_facts(Bcast *b)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < b->s->facts.len; i++) {
+            const Fact *f = &b->s->facts.data[i];
+            if (!is_broadcast(f->def))
+                continue;
+            Type *z = type_resolve(f->args[f->nargs - 1]);
+            uint32_t inside = 0;
+            for (uint32_t k = 0; k + 1 < f->nargs; k++) {
+                Type *x = type_resolve(f->args[k]);
+                inside += is_rank0(x) || has_left(b, x) || same_input(x, z);
+            }
+            bool whole = inside == f->nargs - 1, had = has_left(b, z);
+            if (!whole && !had)
+                continue;
+            for (uint32_t k = 0; k + 1 < f->nargs; k++) {
+                Type *x = type_resolve(f->args[k]);
+                if (!same_input(x, z) && drop_left(b, x))
+                    changed = true;
+            }
+            if (!had && changed)
+                b->left[b->nleft++] = z;
+        }
+    }
+}
+
+/* ---- shapes ------------------------------------------------------------------------------- */
+
+typedef struct Ranked {
+    Type **dims;
+    uint32_t rank;
+} Ranked;
+
+static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axis, uint32_t i,
+                         uint32_t k)
+{
+    Diag *d = rel_error(b->s, b->r, DIAG_R0312, "these shapes do not broadcast");
+    bool level = in[i].rank == in[k].rank;
+    Type *x = in[i].dims[axis + in[i].rank - rank], *y = in[k].dims[axis + in[k].rank - rank];
+    int shown = level ? (int)(axis + in[i].rank - rank) : (int)axis - (int)rank;
+    TypeNamer names = {0};
+    Str left = {0}, right = {0};
+    type_print(&left, x, &names);
+    type_print(&right, y, &names);
+    if (b->n == 2)
+        diag_add_fact(d, "axis %d is %s on the left and %s on the right; broadcasting needs equal "
+                         "sizes or 1", shown, str_text(&left), str_text(&right));
+    else
+        diag_add_fact(d, "axis %d is %s in one and %s in another; broadcasting needs equal sizes or 1",
+                      shown, str_text(&left), str_text(&right));
+    if (b->r->arg_spans)
+        return;
+    for (uint32_t p = 0; p < b->n; p++) {
+        Str shape = {0};
+        if (b->in[p]->tag == TY_TENSOR) {
+            type_print(&shape, b->in[p]->tensor.shape, &names);
+            diag_add_fact(d, "%s: %s", b->n == 2 ? (p ? "right" : "left") : "one", str_text(&shape));
+        }
+    }
+}
+
+static bool is_size(Type *d, int64_t *n)
+{
+    return type_get_int(d, n);
+}
+
+typedef enum AxisState { AXIS_DONE, AXIS_WAIT, AXIS_FAIL } AxisState;
+
+/* One axis: c, the result's size, may be NULL when the result has no dims yet; *out is what it is,
+ * NULL while not determined. */
+static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32_t rank,
+                                uint32_t axis, Type *c, Type **out)
+{
+    Type **set = mem_new_n(Type *, nin);
+    uint32_t *from = mem_bytes((nin + 1) * sizeof *from);
+    uint32_t n = 0, nany = 0, nvars = 0, literal = UINT32_MAX;
+    int64_t v, cv;
+    for (uint32_t i = 0; i < nin; i++) {
+        if (axis + in[i].rank < rank)
+            continue;
+        Type *d = type_resolve(in[i].dims[axis + in[i].rank - rank]);
+        bool is_literal = is_size(d, &v);
+        if (is_literal && v == 1)
+            continue;
+        uint32_t k = 0;
+        while (k < n && dim_compare(set[k], d) != DIM_EQUAL)
+            k++;
+        if (k < n)
+            continue;
+        if (is_literal) {
+            if (literal != UINT32_MAX) {
+                shapes_error(b, in, rank, axis, from[literal], i);
+                return AXIS_FAIL;
+            }
+            literal = n;
+        } else {
+            nany += (d->flags & TYPE_HAS_ANY) != 0;
+            nvars += !(d->flags & TYPE_HAS_ANY) && (d->flags & TYPE_HAS_VARS);
+        }
+        from[n] = i;
+        set[n++] = d;
+    }
+    int shown = (int)axis;
+    if (n <= 1) {
+        *out = n ? set[0] : type_dim_int(1, NULL);
+        return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
+    }
+    if (c && is_size(c, &cv) && cv == 1) { /* then all are 1 */
+        for (uint32_t i = 0; i < n; i++)
+            if (!rel_unify_dim(b->s, b->r, set[i], c, (int)from[i], shown))
+                return AXIS_FAIL;
+        *out = c;
+        return AXIS_DONE;
+    }
+    const char *what = fmt_text("axis %d of `%s` (equal, or 1)", shown, relation_subject(b->r));
+    if (literal != UINT32_MAX) {
+        *out = set[literal];
+        if (c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown))
+            return AXIS_FAIL;
+        if (nany + 1 < n)
+            return AXIS_WAIT; /* an undetermined size may be 1 or this one */
+        for (uint32_t i = 0; i < n; i++)
+            if (i != literal)
+                solver_add_residual(b->s, set[i], set[literal], b->r->span, what);
+        return AXIS_DONE;
+    }
+    if (nany == 0 || nvars > 0)
+        return AXIS_WAIT;
+    *out = type_any(NULL);
+    for (uint32_t i = 1; i < n; i++)
+        solver_add_residual(b->s, set[0], set[i], b->r->span, what);
+    /* A size already expected of the result is the assumption that is checked. */
+    return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
+}
+
+/* Result and every operand that is not a scalar differ: R0901. */
+static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank)
+{
+    const Source *source = b->r->span.source;
+    if (nin < 2 || !source || (source->flags & SOURCE_INTERNAL))
+        return;
+    for (uint32_t i = 0; i < nin; i++) {
+        bool same = in[i].rank == rank;
+        for (uint32_t k = 0; k < in[i].rank; k++) {
+            Type *c = dims[k + rank - in[i].rank];
+            int64_t have, made;
+            if (!is_size(in[i].dims[k], &have) || !is_size(c, &made))
+                return;
+            same = same && have == made;
+        }
+        if (same)
+            return;
+    }
+    TypeNamer names = {0};
+    Str text = {0};
+    for (uint32_t i = 0; i < nin; i++) {
+        str_add(&text, i ? " and " : "");
+        type_print(&text, type_shape(in[i].dims, in[i].rank), &names);
+    }
+    str_add(&text, " broadcast to ");
+    type_print(&text, type_shape(dims, rank), &names);
+    Diag *d = diag_new(DIAG_R0901, b->r->span, "%s", str_text(&text));
+    for (uint32_t i = 0; b->r->arg_spans && i < b->n; i++) {
+        Str shape = {0};
+        if (b->in[i]->tag == TY_TENSOR && b->r->arg_spans[i].source) {
+            type_print(&shape, b->in[i]->tensor.shape, &names);
+            diag_add_label(d, b->r->arg_spans[i], "%s", str_text(&shape));
+        }
+    }
+    diag_report(b->s->diags, d);
+}
+
+static Type *dtype_or_var(Bcast *b)
+{
+    if (!b->dtype) {
+        b->dtype = solver_var(b->s, KIND_DTYPE);
+        solver_restrict(b->s, b->dtype, broadcast_dtypes(b->r));
+    }
+    return b->dtype;
+}
+
+static bool make_tensor(Bcast *b, Type *var, Type *shape)
+{
+    if (solver_unify(b->s, var, type_tensor(shape, dtype_or_var(b))))
+        return true;
+    rel_error(b->s, b->r, DIAG_R0313, "`%s` needs %s here, not %s", relation_subject(b->r),
+              shape->tag == TY_SHAPE && shape->nargs == 0 ? "scalars" : "a tensor", type_text(var));
+    return false;
+}
+
+/* The result's shape; its dtype too where the result is the relation's own (not a comparison). */
+static RelStatus set_result(Bcast *b, Type *shape)
+{
+    Type *own = type_resolve(b->r->args[b->r->nargs - 1]);
+    Type *dtype = own == b->result ? dtype_or_var(b) : type_dtype(DT_BOOL);
+    return rel_unify(b->s, b->r, -1, type_tensor(shape, dtype)) ? REL_DONE : REL_FAIL;
+}
+
+/* All inputs left have known ranks. */
+static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin)
+{
+    uint32_t rank = 0, crank;
+    Type **cdims = NULL;
+    for (uint32_t i = 0; i < nin; i++)
+        rank = in[i].rank > rank ? in[i].rank : rank;
+    if (type_get_rank(b->result, &crank, &cdims) && crank != rank) {
+        rel_error(b->s, b->r, DIAG_R0313, "the result of `%s` has %u dimensions, %u are expected",
+                  relation_subject(b->r), rank, crank);
+        return REL_FAIL;
+    }
+    Type **dims = mem_new_n(Type *, rank + 1);
+    bool wait = false;
+    for (uint32_t axis = 0; axis < rank; axis++) {
+        Type *out = NULL, *c = cdims ? type_resolve(cdims[axis]) : NULL;
+        AxisState state = broadcast_axis(b, in, nin, rank, axis, c, &out);
+        if (state == AXIS_FAIL)
+            return REL_FAIL;
+        wait = wait || state == AXIS_WAIT;
+        dims[axis] = c ? c : out ? out : solver_var(b->s, KIND_DIM);
+    }
+    if (!cdims && set_result(b, type_shape(dims, rank)) == REL_FAIL)
+        return REL_FAIL;
+    if (!wait)
+        warn_outer(b, in, nin, dims, rank);
+    return wait ? REL_WAIT : REL_DONE;
+}
+
+static bool rank_of(Type *t, Ranked *out)
+{
+    return t->tag == TY_TENSOR && type_get_rank(t, &out->rank, &out->dims);
+}
+
+/* What follows from a result of known rank for inputs that are not: false after a report. */
+static bool use_result(Bcast *b, bool *progress)
+{
+    uint32_t crank, rank = 0, open = UINT32_MAX, nopen = 0;
+    Type **cdims;
+    if (!type_get_rank(b->result, &crank, &cdims))
+        return true;
+    for (uint32_t i = 0; i < b->nleft; i++) {
+        Ranked in;
+        if (rank_of(b->left[i], &in)) {
+            rank = in.rank > rank ? in.rank : rank;
+        } else {
+            open = i;
+            nopen++;
+        }
+    }
+    for (uint32_t i = 0; crank == 0 && i < b->nleft; i++) {
+        *progress = true;
+        if (!make_tensor(b, b->left[i], type_shape(NULL, 0)))
+            return false;
+    }
+    if (crank > 0 && nopen == 1 && rank < crank) {
+        Type *x = b->left[open];
+        if (x->tag == TY_VAR ||
+            (x->tag == TY_TENSOR && type_resolve(x->tensor.shape)->tag == TY_VAR)) {
+            Type **dims = mem_new_n(Type *, crank);
+            for (uint32_t i = 0; i < crank; i++)
+                dims[i] = solver_var(b->s, KIND_DIM);
+            *progress = true;
+            return make_tensor(b, x, type_shape(dims, crank));
+        }
+    }
+    return true;
+}
+
+static RelStatus broadcast_once(Bcast *b, bool *progress)
+{
+    if (!unify_dtypes(b))
+        return REL_FAIL;
+    reduce_set(b);
+    if (b->nleft > 1 && b->s->facts.len)
+        use_facts(b);
+    if (b->nleft == 0)
+        return set_result(b, type_shape(NULL, 0));
+    if (b->nleft == 1) {
+        Type *x = b->left[0];
+        if (x->tag == TY_VAR && !make_tensor(b, x, solver_var(b->s, KIND_SHAPE)))
+            return REL_FAIL;
+        x = type_resolve(x);
+        if (x->tag == TY_TENSOR)
+            return set_result(b, x->tensor.shape);
+        if (x->tag == TY_PARAM) /* declared: a tensor by the facts */
+            for (size_t i = 0; i < b->s->facts.len; i++)
+                for (uint32_t k = 0; k < b->s->facts.data[i].nargs; k++)
+                    if (is_broadcast(b->s->facts.data[i].def) &&
+                        type_resolve(b->s->facts.data[i].args[k]) == x)
+                        return rel_unify(b->s, b->r, -1, x) ? REL_DONE : REL_FAIL;
+        return REL_WAIT;
+    }
+    Ranked *in = mem_new_n(Ranked, b->nleft);
+    uint32_t known = 0;
+    while (known < b->nleft && rank_of(b->left[known], &in[known]))
+        known++;
+    if (known == b->nleft)
+        return broadcast_ranked(b, in, known);
+    return use_result(b, progress) ? REL_WAIT : REL_FAIL;
+}
+
+RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result)
+{
+    for (;;) {
+        Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n)};
+        for (uint32_t i = 0; i < n; i++)
+            b.in[i] = type_resolve(inputs[i]);
+        b.result = type_resolve(result);
+        bool progress = false;
+        RelStatus status = broadcast_once(&b, &progress);
+        if (status != REL_WAIT || !progress)
+            return status;
+    }
+}
+
+static RelStatus relate_broadcast(Solver *s, Relation *r)
+{
+    return rel_broadcast_shapes(s, r, r->args, r->nargs - 1, r->args[r->nargs - 1]);
+}
+
+/* c is Tensor[shape, bool]; the shape is that of the arguments' broadcast. */
+RelStatus relate_compare(Solver *s, Relation *r)
+{
+    uint32_t n = r->nargs - 1;
+    Type *c = type_resolve(r->args[n]);
+    if (c->tag == TY_VAR)
+        c = type_tensor(solver_var(s, KIND_SHAPE), type_dtype(DT_BOOL));
+    else if (c->tag == TY_TENSOR)
+        c = type_tensor(c->tensor.shape, type_dtype(DT_BOOL));
+    if (!rel_unify(s, r, -1, c))
+        return REL_FAIL;
+    Type *dtype = NULL;
+    for (uint32_t i = 0; i < n && !dtype; i++) {
+        Type *t = type_resolve(r->args[i]);
+        if (t->tag == TY_TENSOR)
+            dtype = t->tensor.dtype;
+    }
+    if (!dtype)
+        dtype = solver_var(s, KIND_DTYPE);
+    return rel_broadcast_shapes(s, r, r->args, n, type_tensor(c->tensor.shape, dtype));
+}
+
+const RelDef rel_broadcast = {.name = "Broadcast", .relate = relate_broadcast, .nargs = -1};
+const RelDef rel_broadcast_compare = {
+    .name = "BroadcastCompare", .relate = relate_compare, .nargs = -1};

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generalisation over variables and over the relations between them, and instantiation.
+ *
+ * Note [What is generalised]. Variables of the current level that the type or a relation mentions.
+ * A relation whose arguments are all of an outer level is not generalised, nor is its result, which
+ * follows from them (in `fn (x, y) { let a = x + y; … }` a has one type, that of x + y).
+ *
+ * A generalised variable is linked to its parameter, so the core of the definition mentions the
+ * scheme's own parameters. */
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solver_impl.h"
+
+Scheme *scheme_mono(Type *t)
+{
+    Scheme *scheme = mem_new(Scheme);
+    scheme->type = t;
+    return scheme;
+}
+
+/* ---- weak literals ------------------------------------------------------------------------ */
+
+/* The variables of the parameters of a function type, and what relations connect with them. */
+static void find_tied(Type *t, Map *tied)
+{
+    t = type_resolve(t);
+    if (t->tag != TY_FN)
+        return;
+    TypeVec todo = {0};
+    Map relations = {0};
+    for (uint32_t i = 0; i < t->nargs; i++)
+        collect_vars(t->args[i], tied, &todo);
+    for (size_t i = 0; i < todo.len; i++) {
+        if (todo.data[i]->kind == KIND_EFFECT)
+            continue;
+        const TypeVar *v = &todo.data[i]->var;
+        for (uint32_t k = 0; k < v->nwatchers; k++) {
+            Relation *r = v->watchers[k];
+            if (r->status != REL_WAIT || map_has(&relations, r))
+                continue;
+            map_set(&relations, r, r);
+            for (uint32_t a = 0; a < r->nargs; a++)
+                collect_vars(r->args[a], tied, &todo);
+        }
+    }
+}
+
+static void default_untied(Solver *s, Type *t)
+{
+    Map tied = {0};
+    bool any = false;
+    for (size_t i = 0; i < s->weak.len && !any; i++) {
+        Type *v = type_resolve(s->weak.data[i]);
+        any = v->tag == TY_VAR && v->var.level >= s->level;
+    }
+    if (!any)
+        return;
+    find_tied(t, &tied);
+    TypeVec all = {0}, kept = {0};
+    for (size_t i = 0; i < s->weak.len; i++)
+        vec_push(&all, s->weak.data[i]);
+    vec_clear(&s->weak);
+    for (size_t i = 0; i < all.len; i++) {
+        Type *v = type_resolve(all.data[i]);
+        if (v->tag != TY_VAR)
+            continue;
+        if (map_has(&tied, v))
+            vec_push(&kept, v);
+        else
+            vec_push(&s->weak, v);
+    }
+    solver_default_weak(s);
+    for (size_t i = 0; i < kept.len; i++)
+        vec_push(&s->weak, kept.data[i]);
+}
+
+/* ---- which relations ---------------------------------------------------------------------- */
+
+static bool is_deep(Solver *s, Type *t)
+{
+    TypeVec vars = {0};
+    Map seen = {0};
+    collect_vars(t, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_EFFECT && vars.data[i]->var.level >= s->level)
+            return true;
+    return false;
+}
+
+static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n)
+{
+    for (uint32_t i = 0; i < r->nargs; i++)
+        if (n && type_mentions(r->args[i], params, n))
+            return true;
+    return false;
+}
+
+/* The relations to generalise; those that belong further out are sent there. */
+static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out)
+{
+    size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
+    RelationVec open = {0};
+    for (size_t i = begin; i < s->waiting.len; i++)
+        if (s->waiting.data[i]->status == REL_WAIT)
+            vec_push(&open, s->waiting.data[i]);
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        size_t kept = 0;
+        for (size_t i = 0; i < open.len; i++) {
+            Relation *r = open.data[i];
+            bool deep = relation_mentions(r, declared, ndeclared);
+            uint32_t ninputs = r->nargs > 1 ? r->nargs - 1 : 1;
+            for (uint32_t k = 0; k < ninputs && !deep; k++)
+                deep = is_deep(s, r->args[k]);
+            if (deep) {
+                open.data[kept++] = r;
+                continue;
+            }
+            for (uint32_t k = 0; k < r->nargs; k++)
+                solver_lower(s, r->args[k], s->level - 1);
+            r->level = s->level - 1;
+            changed = true;
+        }
+        open.len = kept;
+    }
+    *out = open;
+}
+
+/* ---- effects ------------------------------------------------------------------------------ */
+
+typedef struct Effects {
+    Solver *s;
+    Map params;      /* effect variables of the type */
+    Map seen;
+    bool allocates;
+    TypeVec lower;   /* of the variable at hand: parameters and outer effects it includes */
+} Effects;
+
+static void find_lower(Effects *e, Type *t, bool top)
+{
+    t = type_resolve(t);
+    if (t->tag == TY_ALLOCATES)
+        e->allocates = true;
+    if (t->tag == TY_PARAM)
+        vec_push(&e->lower, t);
+    if (t->tag != TY_VAR || map_has(&e->seen, t))
+        return;
+    map_set(&e->seen, t, t);
+    if (!top && (t->var.level < e->s->level || map_has(&e->params, t))) {
+        vec_push(&e->lower, t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->var.nwatchers; i++)
+        find_lower(e, t->var.subs[i], false);
+}
+
+/* Effects that certainly allocate do; of the others what they include is kept, before linking. */
+static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes)
+{
+    Effects e = {.s = s};
+    for (size_t i = 0; i < vars->len; i++)
+        map_set(&e.params, vars->data[i], vars->data[i]);
+    TypeVec allocating = {0};
+    for (size_t i = 0; i < vars->len; i++) {
+        map_clear(&e.seen);
+        vec_clear(&e.lower);
+        e.allocates = false;
+        find_lower(&e, vars->data[i], true);
+        if (e.allocates) {
+            vec_push(&allocating, vars->data[i]);
+            continue;
+        }
+        for (size_t k = 0; k < e.lower.len; k++) {
+            vec_push(includes, e.lower.data[k]);
+            vec_push(includes, vars->data[i]);
+        }
+    }
+    for (size_t i = 0; i < allocating.len; i++)
+        solver_link(s, allocating.data[i], type_allocates());
+}
+
+/* ---- generalise --------------------------------------------------------------------------- */
+
+typedef struct Build {
+    Solver *s;
+    Type *t;
+    Type **declared;
+    uint32_t ndeclared;
+    RelationVec relations; /* to be generalised */
+    TypeVec vars;          /* the same, in order of appearance; effects apart */
+    TypeVec effects;
+    Map order;             /* variables of the type -> 1 + position */
+} Build;
+
+static void add_vars(Build *b, Type *t, Map *seen)
+{
+    TypeVec found = {0};
+    collect_vars(t, seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *v = found.data[i];
+        if (v->var.level < b->s->level)
+            continue;
+        if (v->kind == KIND_EFFECT)
+            vec_push(&b->effects, v);
+        else
+            vec_push(&b->vars, v);
+    }
+}
+
+static void number_vars(Build *b)
+{
+    map_clear(&b->order);
+    TypeVec found = {0};
+    Map seen = {0};
+    collect_vars(b->t, &seen, &found);
+    for (size_t i = 0; i < found.len; i++)
+        map_set(&b->order, found.data[i], (void *)(uintptr_t)(i + 1));
+}
+
+/* Outer variables are not to be taken for intermediate ones. */
+static void protect_outer(Build *b)
+{
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
+            TypeVec found = {0};
+            Map seen = {0};
+            collect_vars(b->relations.data[i]->args[k], &seen, &found);
+            for (size_t v = 0; v < found.len; v++)
+                if (found.data[v]->var.level < b->s->level && !map_has(&b->order, found.data[v]))
+                    map_set(&b->order, found.data[v], (void *)(uintptr_t)UINT32_MAX);
+        }
+}
+
+static void solve_all(Build *b)
+{
+    Solver *s = b->s;
+    for (bool again = true; again;) {
+        solver_run(s);
+        find_candidates(s, b->declared, b->ndeclared, &b->relations);
+        number_vars(b);
+        protect_outer(b);
+        again = b->relations.len > 0 && laws_simplify(s, &b->relations, &b->order);
+    }
+}
+
+/* What was known to be a tensor only because it broadcasts, as a variable of its own. */
+static void abstract_tensors(Build *b)
+{
+    if (b->relations.len == 0)
+        return;
+    Abstraction a = {0};
+    laws_abstract(b->s, b->t, &b->relations, &a);
+    if (a.shapes.len == 0)
+        return;
+    Map of = {0};
+    for (size_t i = 0; i < a.shapes.len; i++)
+        map_set(&of, a.shapes.data[i], a.vars.data[i]);
+    b->t = type_replace_tensors(b->t, &of);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
+            Relation *r = b->relations.data[i];
+            r->args[k] = type_replace_tensors(r->args[k], &of);
+        }
+}
+
+static Type *to_param(TypeVec *weak, Type *v)
+{
+    Type *p = type_param(v->var.hint, v->kind);
+    p->param.dtypes = v->var.dtypes;
+    if (v->var.weak)
+        vec_push(weak, p);
+    v->var.link = p;
+    return p;
+}
+
+static Type **vec_copy(const TypeVec *v)
+{
+    Type **out = v->len ? mem_new_n(Type *, v->len) : NULL;
+    for (size_t i = 0; i < v->len; i++)
+        out[i] = v->data[i];
+    return out;
+}
+
+static const Attrs *attrs_zonk(const Attrs *attrs, Type *const *from, Type *const *to, uint32_t n);
+
+static Relation *copy_relation(const Relation *r, Type *const *from, Type *const *to, uint32_t n)
+{
+    Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
+    for (uint32_t i = 0; i < r->nargs; i++)
+        copy->args[i] = n ? type_substitute(r->args[i], from, to, n) : type_zonk(r->args[i]);
+    copy->attrs = attrs_zonk(r->attrs, from, to, n);
+    copy->op = r->op;
+    copy->data = r->data;
+    copy->inner = r->inner;
+    copy->inner_name = r->inner_name;
+    return copy;
+}
+
+static Scheme *build(Build *b)
+{
+    Solver *s = b->s;
+    Scheme *scheme = mem_new(Scheme);
+    TypeVec params = {0}, weak = {0}, includes = {0};
+    RelationVec relations = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < b->ndeclared; i++) {
+        b->declared[i]->param.level = 0;
+        vec_push(&params, b->declared[i]);
+    }
+    add_vars(b, b->t, &seen);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++)
+            if (b->relations.data[i]->status == REL_WAIT)
+                add_vars(b, b->relations.data[i]->args[k], &seen);
+    generalise_effects(s, &b->effects, &includes);
+    for (size_t i = 0; i < b->vars.len; i++)
+        vec_push(&params, to_param(&weak, b->vars.data[i]));
+    for (size_t i = 0; i < b->effects.len; i++)
+        if (!b->effects.data[i]->var.link)
+            vec_push(&params, to_param(&weak, b->effects.data[i]));
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Fact *f = &s->facts.data[i];
+        Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
+        r->data = f->data;
+        if (relation_mentions(r, b->declared, b->ndeclared))
+            vec_push(&relations, copy_relation(r, NULL, NULL, 0));
+    }
+    for (size_t i = 0; i < b->relations.len; i++) {
+        Relation *r = b->relations.data[i];
+        if (r->status != REL_WAIT)
+            continue;
+        vec_push(&relations, copy_relation(r, NULL, NULL, 0));
+        r->status = REL_DONE;
+    }
+    scheme->type = type_share(type_zonk(b->t));
+    scheme->ndeclared = b->ndeclared;
+    scheme->nparams = (uint32_t)params.len;
+    scheme->params = vec_copy(&params);
+    scheme->nweak = (uint32_t)weak.len;
+    scheme->weak = vec_copy(&weak);
+    scheme->nrelations = (uint32_t)relations.len;
+    scheme->relations = relations.data;
+    for (size_t i = 0; i < includes.len; i++)
+        includes.data[i] = type_resolve(includes.data[i]);
+    scheme->nincludes = (uint32_t)includes.len / 2;
+    scheme->includes = vec_copy(&includes);
+    if (scheme->type->tag == TY_FN && (scheme->type->flags & TYPE_HAS_ANY)) {
+        TypeVec all = {0}, own = {0};
+        Map any = {0};
+        collect_unknowns(scheme->type, &any, &all);
+        uint32_t mark = s->marks.len ? vec_last(&s->marks).id : 0;
+        for (size_t i = 0; i < all.len; i++)
+            if (all.data[i]->param.id > mark)
+                vec_push(&own, all.data[i]);
+        scheme->nunknowns = (uint32_t)own.len;
+        scheme->unknowns = vec_copy(&own);
+    }
+    return scheme;
+}
+
+Scheme *scheme_generalise(Solver *s, Type *t, bool mono)
+{
+    if (!mono) {
+        Build b = {.s = s, .t = t};
+        solver_run(s);
+        default_untied(s, t);
+        solve_all(&b);
+        abstract_tensors(&b);
+        return build(&b);
+    }
+    solver_run(s);
+    solver_default_weak(s);
+    solver_run(s);
+    solver_lower(s, t, s->level - 1);
+    size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
+    for (size_t i = begin; i < s->waiting.len; i++) {
+        Relation *r = s->waiting.data[i];
+        if (r->status != REL_WAIT)
+            continue;
+        for (uint32_t k = 0; k < r->nargs; k++)
+            solver_lower(s, r->args[k], s->level - 1);
+        r->level = s->level - 1;
+    }
+    return scheme_mono(t);
+}
+
+/* ---- declared ----------------------------------------------------------------------------- */
+
+static void report_missing(Solver *s, Relation *r)
+{
+    TypeNamer names = {0};
+    Str text = {0};
+    relation_print(&text, r, &names);
+    Diag *d = rel_error(s, r, DIAG_R0305, "`%s` needs more than the signature declares",
+                        relation_subject(r));
+    diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
+}
+
+Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
+                                   bool has_where)
+{
+    Build b = {.s = s, .t = t, .declared = declared, .ndeclared = ndeclared};
+    solver_run(s);
+    default_untied(s, t);
+    solve_all(&b);
+    if (has_where) {
+        for (size_t i = 0; i < b.relations.len; i++) {
+            Relation *r = b.relations.data[i];
+            if (r->status != REL_WAIT || r->def->implicit ||
+                !relation_mentions(r, declared, ndeclared))
+                continue;
+            report_missing(s, r);
+            r->status = REL_FAIL;
+            return NULL;
+        }
+    }
+    abstract_tensors(&b);
+    return build(&b);
+}
+
+/* ---- instantiate -------------------------------------------------------------------------- */
+
+/* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. */
+static bool value_has_dims(const AttrValue *v)
+{
+    if (v->kind == ATTR_DIM)
+        return true;
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        if (value_has_dims(&v->list.items[i]))
+            return true;
+    return false;
+}
+
+static AttrValue value_zonk(const AttrValue *v, Type *const *from, Type *const *to, uint32_t n)
+{
+    AttrValue out = *v;
+    int64_t size;
+    if (v->kind == ATTR_DIM) {
+        out.dim = type_resolve(n ? type_substitute(v->dim, from, to, n) : type_zonk(v->dim));
+        if (type_get_int(out.dim, &size)) {
+            out.kind = ATTR_INT;
+            out.i = size;
+        }
+    } else if (v->kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v->list.n);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = value_zonk(&v->list.items[i], from, to, n);
+        out.list.items = items;
+    }
+    return out;
+}
+
+static const Attrs *attrs_zonk(const Attrs *attrs, Type *const *from, Type *const *to, uint32_t n)
+{
+    bool any = false;
+    for (int i = 0; attrs && i < attrs->op->nattrs && !any; i++)
+        any = value_has_dims(&attrs->values[i]);
+    if (!any)
+        return attrs;
+    Attrs *out = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs);
+    for (int i = 0; i < attrs->op->nattrs; i++)
+        values[i] = value_zonk(&attrs->values[i], from, to, n);
+    out->op = attrs->op;
+    out->values = values;
+    return out;
+}
+
+static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i)
+{
+    Type *p = scheme->params[i];
+    Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
+    if (p->kind == KIND_DTYPE)
+        v->var.dtypes = p->param.dtypes;
+    for (uint32_t k = 0; k < scheme->nweak; k++)
+        if (scheme->weak[k] == p) {
+            v->var.weak = true;
+            vec_push(&s->weak, v);
+        }
+    return v;
+}
+
+Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
+                         uint32_t ntype_args, Type ***out_args)
+{
+    uint32_t n = scheme->nparams + scheme->nunknowns;
+    if (out_args)
+        *out_args = NULL;
+    if (n == 0)
+        return scheme->type;
+    Type **from = mem_new_n(Type *, n), **to = mem_new_n(Type *, n);
+    for (uint32_t i = 0; i < scheme->nparams; i++) {
+        from[i] = scheme->params[i];
+        Type *given = i < ntype_args && type_args ? type_args[i] : NULL;
+        to[i] = given ? given : instance_of(s, scheme, i);
+        if (given && from[i]->kind == KIND_DTYPE &&
+            !solver_restrict(s, given, from[i]->param.dtypes))
+            diag_error(s->diags, DIAG_R0310, span, "the type argument must be %s, it is %s",
+                       dtype_class_name(from[i]->param.dtypes), type_text(given));
+    }
+    for (uint32_t i = 0; i < scheme->nunknowns; i++) {
+        from[scheme->nparams + i] = scheme->unknowns[i];
+        to[scheme->nparams + i] = type_any(scheme->unknowns[i]->origin);
+    }
+    Type *t = type_substitute(scheme->type, from, to, n);
+    for (uint32_t i = 0; i < scheme->nrelations; i++) {
+        Relation *r = copy_relation(scheme->relations[i], from, to, n);
+        if (!r->inner.source) {
+            r->inner = r->span;
+            r->inner_name = scheme->name;
+        }
+        r->span = span;
+        r->level = s->level;
+        vec_push(&s->waiting, r);
+        solver_queue(s, r);
+    }
+    for (uint32_t i = 0; i < scheme->nincludes; i++)
+        solver_effect_include(s, type_substitute(scheme->includes[2 * i], from, to, n),
+                              type_substitute(scheme->includes[2 * i + 1], from, to, n));
+    if (out_args)
+        *out_args = to;
+    return t;
+}
