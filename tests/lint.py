@@ -86,10 +86,9 @@ def headers(report, options):
         command = options.cc.split() + ["-std=gnu11", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
                                         "-fsyntax-only", "-x", "c", "-I" + ROOT, "-I" + options.build,
                                         "-D_GNU_SOURCE"] + config + [os.path.join(ROOT, path)]
-        if "-Wno-pragma-once-outside-header" not in command:
-            p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            if p.returncode:
-                wrong.append(path + ":\n" + p.stdout.decode("utf-8", "replace")[:1500])
+        p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if p.returncode:
+            wrong.append(path + ":\n" + p.stdout.decode("utf-8", "replace")[:1500])
     result(report, "headers", wrong)
 
 
@@ -130,4 +129,19 @@ def codes(report, options):
     result(report, "codes", wrong)
 
 
-CHECKS = [layers, sizes, licences, headers, lists, codes]
+def options(report, opts):
+    """Every option and subcommand of the program is in its manual page, and none else."""
+    text = read("repl/cli.c")
+    table = text[text.index("options[] = {"):text.index("NOPTIONS =")]
+    there = set(re.findall(r'^    \{"([a-z-]+)",', table, re.M))
+    manual = read("docs/relay.1").replace("\\-", "-")
+    told = set(re.findall(r"^\.B --([a-z-]+)", manual, re.M)) - {"help"}
+    wrong = ["--%s is not in docs/relay.1" % o for o in sorted(there - told)]
+    wrong += ["docs/relay.1 tells of --%s" % o for o in sorted(told - there)]
+    table = text[text.index("subcommands[] = {"):text.index("NSUBCOMMANDS =")]
+    wrong += ["`relay %s` is not in docs/relay.1" % c for c in re.findall(r'^    \{"(\w+)"', table, re.M)
+              if not re.search(r"^\.BI %s " % c, manual, re.M)]
+    result(report, "options", wrong)
+
+
+CHECKS = [layers, sizes, licences, headers, lists, codes, options]
