@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions: sequences, operators, calls and indices (LANGUAGE §3). Chains of any length are read in
+ * loops, with the operators waiting on a stack of their own (Dijkstra's shunting yard). */
+#include "parser/parse_internal.h"
+
+#include <string.h>
+
+/* ---- sequences -------------------------------------------------------------------------- */
+
+static bool at_free_var(Parser *p) {
+    if (!parse_at_soft(p, WORD_FREE_VAR))
+        return false;
+    TokenKind next = parse_peek(p).kind;
+    return next == TOK_LOCAL || next == TOK_IDENT;
+}
+
+static bool at_graph_let(Parser *p) {
+    return parse_at(p, TOK_GRAPH) && parse_peek(p).kind == TOK_EQUAL;
+}
+
+static int64_t graph_index(Parser *p) {
+    int64_t i = 0;
+    if (!parse_index_number(p, p->tok.begin + 1, p->tok.end, &i))
+        parse_mistake(p, DIAG_R0006, parse_tok_span(p), "the number of a graph binding is too large");
+    return i;
+}
+
+/* The right side of a binding: its own `;` belongs to the binding. */
+static Ast *bound_value(Parser *p) {
+    unsigned ctx = p->ctx;
+    p->ctx = (ctx & ~(unsigned)(p->options->prompt ? 0 : CTX_LINE)) | CTX_NO_SEMI;
+    Ast *value = parse_expr(p);
+    p->ctx = ctx;
+    return p->panic ? parse_error_node(p) : value;
+}
+
+/* 'let' x [':' T] '=' e; the function literal after a recursive binding sees its name. */
+static Ast *read_let(Parser *p) {
+    Ast *let = parse_node(p, AST_LET, p->tok.begin);
+    let->op_span = parse_tok_span(p);
+    parse_advance(p);
+    let->name = parse_binder(p, false, "the name of a local");
+    if (parse_accept(p, TOK_COLON))
+        let->type = parse_type_any(p);
+    parse_expect(p, TOK_EQUAL);
+    bool recursive = parse_at_word(p, WORD_FN);
+    if (recursive)
+        parse_scope_bind(p, let->name);
+    let->a = bound_value(p);
+    if (!recursive)
+        parse_scope_bind(p, let->name);
+    return let;
+}
+
+/* %i '=' e */
+static Ast *read_graph_let(Parser *p) {
+    Ast *let = parse_node(p, AST_GRAPH_LET, p->tok.begin);
+    let->op_span = parse_tok_span(p);
+    let->i = graph_index(p);
+    parse_advance(p);
+    parse_expect(p, TOK_EQUAL);
+    let->a = bound_value(p);
+    return let;
+}
+
+/* 'free_var' x [':' T] */
+static Ast *read_free_var(Parser *p) {
+    Ast *free_var = parse_node(p, AST_FREE_VAR, p->tok.begin);
+    free_var->op_span = parse_tok_span(p);
+    parse_advance(p);
+    free_var->name = parse_binder(p, false, "the name of a free variable");
+    if (parse_accept(p, TOK_COLON))
+        free_var->type = parse_type_any(p);
+    parse_scope_bind(p, free_var->name);
+    return free_var;
+}
+
+static bool ends_sequence(const Parser *p) {
+    return parse_at(p, TOK_RBRACE) || parse_at(p, TOK_RPAREN) || parse_at(p, TOK_RBRACKET) ||
+           parse_at(p, TOK_EOF) || parse_at(p, TOK_COMMA) || parse_at(p, TOK_BAR);
+}
+
+/* After a link of a sequence: true when another follows, false when it ends here without a value. */
+static bool next_link(Parser *p, const Ast *link) {
+    if (link->kind == AST_LET && parse_accept_word(p, WORD_IN))
+        return true;
+    if (!parse_accept(p, TOK_SEMI)) {
+        if (p->panic || (link->kind == AST_LET && ends_sequence(p) && !parse_at(p, TOK_EOF)))
+            return false;
+        parse_unexpected(p, link->kind == AST_LET ? "`;` or `in`" : "`;`");
+        return false;
+    }
+    return !ends_sequence(p);
+}
+
+/* One link or the value at the end (*last). */
+static Ast *read_link(Parser *p, bool *last) {
+    *last = false;
+    if (parse_at_word(p, WORD_LET))
+        return read_let(p);
+    if (at_graph_let(p))
+        return read_graph_let(p);
+    if (at_free_var(p))
+        return read_free_var(p);
+    Ast *e = parse_expr(p);
+    if (!p->panic && (!parse_at(p, TOK_SEMI) || (p->ctx & CTX_NO_SEMI))) {
+        *last = true;
+        return e;
+    }
+    Ast *seq = parse_node(p, AST_SEQ, e->span.begin);
+    seq->op_span = parse_tok_span(p);
+    seq->a = p->panic ? parse_error_node(p) : e;
+    return seq;
+}
+
+/* (binding | e) ';' … [e]. In a block, a mistake is stepped over. */
+static Ast *read_sequence(Parser *p, bool block) {
+    size_t mark = parse_scope_mark(p), level = p->brackets.len;
+    unsigned ctx = p->ctx;
+    AstVec links = {0};
+    Ast *first = NULL, **slot = &first;
+    for (bool last = false, more = true; more && !last;) {
+        int depth = p->depth;
+        Ast *link = read_link(p, &last);
+        *slot = link;
+        if (last)
+            break;
+        slot = &link->body;
+        vec_push(&links, link);
+        more = next_link(p, link);
+        if (p->panic) {
+            p->depth = depth;
+            p->ctx = ctx;
+            more = block && parse_recover(p, level) && !ends_sequence(p);
+        }
+    }
+    for (size_t i = 0; i < links.len; i++)
+        links.data[i]->span.end = p->prev_end;
+    parse_scope_release(p, mark);
+    return first;
+}
+
+Ast *parse_sequence(Parser *p) {
+    if (p->panic)
+        return parse_error_node(p);
+    return read_sequence(p, false);
+}
+
+/* field ('=' | ':') e ',' … '}' */
+static void read_fields(Parser *p, TokenKind sign, Ast *record) {
+    while (!p->panic && !parse_at(p, TOK_RBRACE)) {
+        vec_push(&record->fields, parse_binder(p, false, "the name of a field"));
+        parse_expect(p, sign);
+        vec_push(&record->args, parse_expr(p));
+        if (!parse_more(p, TOK_RBRACE))
+            break;
+    }
+    parse_check_twice(p, &record->fields, "field");
+}
+
+/* '{' sequence '}' | '{' e 'with' w '=' e, … '}' */
+Ast *parse_block(Parser *p) {
+    uint32_t begin = p->tok.begin;
+    if (p->panic || !parse_at(p, TOK_LBRACE)) {
+        parse_unexpected(p, "`{`");
+        return parse_error_node(p);
+    }
+    Opened opened = parse_open(p);
+    Ast *e;
+    if (parse_at(p, TOK_RBRACE)) {
+        e = parse_node(p, AST_TUPLE, begin);
+    } else {
+        e = read_sequence(p, true);
+        if (!p->panic && parse_at_word(p, WORD_WITH)) {
+            Ast *with = parse_node(p, AST_WITH, begin);
+            with->op_span = parse_tok_span(p);
+            parse_advance(p);
+            with->a = e;
+            read_fields(p, TOK_EQUAL, with);
+            e = with;
+        }
+    }
+    parse_close(p, TOK_RBRACE, opened);
+    e->span = parse_span_from(p, begin);
+    return e;
+}
+
+/* ---- operators -------------------------------------------------------------------------- */
+
+enum { OP_ASSIGN = 255 };
+
+typedef struct Pending {
+    uint8_t op;
+    int level;
+    Span span;
+} Pending;
+
+/* The binary operator in hand; levels bind the tighter the higher they are. */
+static bool find_operator(const Parser *p, Pending *op) {
+    static const struct {
+        TokenKind kind;
+        uint8_t op;
+        int level;
+    } table[] = {
+        {TOK_ASSIGN, OP_ASSIGN, 0},    {TOK_PIPE, BINOP_PIPE, 1},     {TOK_COMPOSE, BINOP_COMPOSE, 2},
+        {TOK_OROR, BINOP_OR, 3},       {TOK_ANDAND, BINOP_AND, 4},    {TOK_EQEQ, BINOP_EQ, 5},
+        {TOK_NE, BINOP_NE, 5},         {TOK_LT, BINOP_LT, 6},         {TOK_LE, BINOP_LE, 6},
+        {TOK_GT, BINOP_GT, 6},         {TOK_GE, BINOP_GE, 6},         {TOK_COLONCOLON, BINOP_CONS, 7},
+        {TOK_PLUS, BINOP_ADD, 8},      {TOK_MINUS, BINOP_SUB, 8},     {TOK_PLUSPLUS, BINOP_APPEND, 8},
+        {TOK_STAR, BINOP_MUL, 9},      {TOK_SLASH, BINOP_DIV, 9},     {TOK_ATAT, BINOP_MATMUL, 9},
+    };
+    if (p->panic)
+        return false;
+    TokenKind kind = p->tok.kind;
+    if ((kind == TOK_MINUS && parse_line_ended(p)) ||
+        (kind == TOK_COLONCOLON && (p->ctx & CTX_INDEX)))
+        return false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].kind == kind) {
+            *op = (Pending){table[i].op, table[i].level, parse_tok_span(p)};
+            return true;
+        }
+    return false;
+}
+
+static bool is_right(const Pending *op) { return op->op == OP_ASSIGN || op->op == BINOP_CONS; }
+
+typedef struct Yard {
+    AstVec operands;
+    VEC(Pending) operators;
+} Yard;
+
+/* Joins the two innermost operands. */
+static void reduce(Parser *p, Yard *yard) {
+    Pending op = vec_pop(&yard->operators);
+    Ast *b = vec_pop(&yard->operands), *a = vec_pop(&yard->operands);
+    Ast *e = parse_node(p, op.op == OP_ASSIGN ? AST_REF_WRITE : AST_BINARY, a->span.begin);
+    e->span = span_join(a->span, b->span);
+    e->op_span = op.span;
+    e->op = op.op == OP_ASSIGN ? 0 : op.op;
+    e->a = a;
+    e->b = b;
+    vec_push(&yard->operands, e);
+}
+
+/* unary (operator unary)* */
+Ast *parse_expr(Parser *p) {
+    if (!parse_enter(p)) {
+        parse_leave(p);
+        return parse_error_node(p);
+    }
+    Ast *e = parse_unary(p);
+    Pending op;
+    if (find_operator(p, &op)) {
+        Yard yard = {0};
+        vec_push(&yard.operands, e);
+        do {
+            while (yard.operators.len > 0 && (vec_last(&yard.operators).level > op.level ||
+                                              (vec_last(&yard.operators).level == op.level &&
+                                               !is_right(&op))))
+                reduce(p, &yard);
+            vec_push(&yard.operators, op);
+            parse_advance(p);
+            vec_push(&yard.operands, parse_unary(p));
+        } while (find_operator(p, &op));
+        while (yard.operators.len > 0)
+            reduce(p, &yard);
+        e = yard.operands.data[0];
+    }
+    parse_leave(p);
+    return e;
+}
+
+static Ast *unary_node(Parser *p, AstKind kind, uint32_t begin, Span op_span, Ast *a) {
+    Ast *e = parse_node(p, kind, begin);
+    e->op_span = op_span;
+    e->a = a;
+    return e;
+}
+
+/* '-' and a number directly after it are one literal, unless `**` or a call would bind tighter. */
+static bool minus_folds(Parser *p) {
+    Token number = parse_peek(p), after;
+    if (number.kind == TOK_IDENT) {
+        if (!literal_is_special(number.sym->text, number.sym->len) ||
+            parse_is_shadowed(p, number.sym))
+            return false;
+    } else if (number.kind != TOK_NUMBER) {
+        return false;
+    }
+    lexer_read(&p->lex, number.end, &after);
+    return after.kind != TOK_STARSTAR && after.kind != TOK_DOT && after.kind != TOK_LPAREN &&
+           after.kind != TOK_LBRACKET;
+}
+
+/* '(' (dtype | Tensor …) ')', which cannot be an expression in parentheses. */
+static bool at_cast(Parser *p) {
+    if (!parse_at(p, TOK_LPAREN))
+        return false;
+    Token t = parse_peek(p);
+    return t.kind == TOK_IDENT && word_is_type(t.word);
+}
+
+static Ast *read_cast(Parser *p) {
+    uint32_t begin = p->tok.begin;
+    Opened opened = parse_open(p);
+    AstType *type = parse_type_any(p);
+    parse_close(p, TOK_RPAREN, opened);
+    Span op_span = parse_span_from(p, begin);
+    Ast *operand = parse_unary(p);
+    Ast *e = unary_node(p, AST_CAST, begin, op_span, operand);
+    e->type = type;
+    return e;
+}
+
+/* The word in hand is sq, Grad or Ref before an operand. */
+static bool at_prefix_word(Parser *p) {
+    if (!parse_at_soft(p, WORD_SQ) && !parse_at_soft(p, WORD_GRAD) && !parse_at_soft(p, WORD_BIG_REF))
+        return false;
+    Token next = parse_peek(p);
+    return parse_begins_expr(&next) && !((p->ctx & CTX_LINE) && next.break_before) &&
+           next.kind != TOK_LBRACE;
+}
+
+/* '!' bang | postfix */
+static Ast *read_bang(Parser *p) {
+    if (!parse_at(p, TOK_BANG))
+        return parse_postfix(p);
+    Span op_span = parse_tok_span(p);
+    Ast *e = NULL;
+    if (parse_enter(p)) {
+        parse_advance(p);
+        Ast *a = read_bang(p);
+        e = unary_node(p, AST_UNARY, op_span.begin, op_span, a);
+        e->op = UNOP_BANG;
+    }
+    parse_leave(p);
+    return e ? e : parse_error_node(p);
+}
+
+/* bang ['**' unary] */
+static Ast *read_power(Parser *p) {
+    Ast *base = read_bang(p);
+    if (p->panic || !parse_at(p, TOK_STARSTAR))
+        return base;
+    Span op_span = parse_tok_span(p);
+    parse_advance(p);
+    Ast *exponent = parse_unary(p);
+    Ast *e = unary_node(p, AST_BINARY, base->span.begin, op_span, base);
+    e->op = BINOP_POW;
+    e->b = exponent;
+    return e;
+}
+
+/* ('-' | 'sq' | 'Grad' | 'Ref' | cast) unary | power */
+Ast *parse_unary(Parser *p) {
+    uint32_t begin = p->tok.begin;
+    Span op_span = parse_tok_span(p);
+    Ast *e = NULL;
+    if (!parse_enter(p)) {
+        parse_leave(p);
+        return parse_error_node(p);
+    }
+    if (parse_at(p, TOK_MINUS)) {
+        bool folds = minus_folds(p);
+        parse_advance(p);
+        if (folds) {
+            e = parse_literal(p, true);
+            e->span = parse_span_from(p, begin);
+        } else {
+            e = unary_node(p, AST_UNARY, begin, op_span, parse_unary(p));
+            e->op = UNOP_NEG;
+        }
+    } else if (at_cast(p)) {
+        e = read_cast(p);
+    } else if (parse_at(p, TOK_IDENT) && at_prefix_word(p)) {
+        Word word = p->tok.word;
+        parse_advance(p);
+        Ast *a = parse_unary(p);
+        AstKind kind = word == WORD_SQ ? AST_UNARY : word == WORD_GRAD ? AST_GRAD : AST_REF;
+        e = unary_node(p, kind, begin, op_span, a);
+        e->op = word == WORD_SQ ? UNOP_SQ : 0;
+    } else {
+        e = read_power(p);
+    }
+    parse_leave(p);
+    return e;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader's frame: tokens in hand, mistakes and recovery, nesting, and the loop over items. The
+ * productions stand in parse_*.c, each above its function. */
+#include "parser/parse_internal.h"
+
+#include <string.h>
+
+enum { STACK_RESERVE = 512 * 1024 };
+
+Span parse_span(const Parser *p, uint32_t begin, uint32_t end) {
+    return (Span){p->source, begin, end < begin ? begin : end};
+}
+
+Ast *parse_node(Parser *p, AstKind kind, uint32_t begin) {
+    Ast *a = mem_new(Ast);
+    a->kind = kind;
+    a->span = parse_span_from(p, begin);
+    return a;
+}
+
+Ast *parse_error_node(Parser *p) {
+    Ast *a = parse_node(p, AST_ERROR, p->tok.begin);
+    a->span = parse_tok_span(p);
+    return a;
+}
+
+/* ---- tokens ----------------------------------------------------------------------------- */
+
+void parse_advance(Parser *p) {
+    p->prev_end = p->tok.end;
+    lexer_read(&p->lex, p->tok.end, &p->tok);
+}
+
+Token parse_peek(Parser *p) {
+    Token t;
+    lexer_read(&p->lex, p->tok.end, &t);
+    return t;
+}
+
+void parse_cut(Parser *p, uint32_t at) { p->tok.end = at; }
+
+bool parse_accept(Parser *p, TokenKind kind) {
+    if (p->panic || p->tok.kind != kind)
+        return false;
+    parse_advance(p);
+    return true;
+}
+
+bool parse_accept_word(Parser *p, Word word) {
+    if (p->panic || !parse_at_word(p, word))
+        return false;
+    parse_advance(p);
+    return true;
+}
+
+bool parse_expect(Parser *p, TokenKind kind) {
+    if (parse_accept(p, kind))
+        return true;
+    parse_unexpected(p, token_kind_text(kind));
+    return false;
+}
+
+static const char *const word_texts[] = {
+#define WORD(name, text, cls) text,
+    LEXER_WORDS(WORD)
+#undef WORD
+};
+
+bool parse_expect_word(Parser *p, Word word) {
+    if (parse_accept_word(p, word))
+        return true;
+    parse_unexpected(p, fmt_text("`%s`", word_texts[word - 1]));
+    return false;
+}
+
+/* ---- mistakes --------------------------------------------------------------------------- */
+
+static const char *describe(const Parser *p, const Token *t) {
+    int n = (int)(t->end - t->begin > 40 ? 40 : t->end - t->begin);
+    const char *text = p->source->text + t->begin;
+    switch (t->kind) {
+    case TOK_EOF:
+        return "the end of the text";
+    case TOK_STRING:
+        return "a string";
+    case TOK_NUMBER:
+        return fmt_text("the number `%.*s`", n, text);
+    case TOK_IDENT:
+        if (word_get_class(t->word) == WORDCLASS_RESERVED)
+            return fmt_text("the reserved word `%.*s`", n, text);
+        if (word_is_type(t->word))
+            return fmt_text("the type `%.*s`", n, text);
+        return fmt_text("`%.*s`", n, text);
+    case TOK_ERROR: case TOK_LOCAL: case TOK_GLOBAL: case TOK_GRAPH: case TOK_LPAREN:
+    case TOK_RPAREN: case TOK_LBRACKET: case TOK_RBRACKET: case TOK_LBRACE: case TOK_RBRACE:
+    case TOK_COMMA: case TOK_SEMI: case TOK_COLON: case TOK_COLONCOLON: case TOK_ASSIGN:
+    case TOK_EQUAL: case TOK_EQEQ: case TOK_NE: case TOK_LT: case TOK_LE: case TOK_GT: case TOK_GE:
+    case TOK_COMPOSE: case TOK_PIPE: case TOK_BAR: case TOK_OROR: case TOK_ANDAND: case TOK_BANG:
+    case TOK_ARROW: case TOK_FATARROW: case TOK_PLUS: case TOK_PLUSPLUS: case TOK_MINUS:
+    case TOK_STAR: case TOK_STARSTAR: case TOK_SLASH: case TOK_ATAT: case TOK_DOT:
+    case TOK_ELLIPSIS: case TOK_QUESTION: case TOK_HASH:
+        break;
+    }
+    return fmt_text("`%.*s`", n, text);
+}
+
+static Diag *report(Parser *p, DiagCode code, Span span, const char *fmt, va_list ap) {
+    Str s = {0};
+    str_vprintf(&s, fmt, ap);
+    p->failed = true;
+    Diag *d = diag_new(code, span, "%s", str_text(&s));
+    diag_report(p->diags, d);
+    return d;
+}
+
+Diag *parse_mistake(Parser *p, DiagCode code, Span span, const char *fmt, ...) {
+    bool quiet = p->panic || p->muted;
+    p->panic = true;
+    if (quiet)
+        return NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    Diag *d = report(p, code, span, fmt, ap);
+    va_end(ap);
+    return d;
+}
+
+Diag *parse_complain(Parser *p, DiagCode code, Span span, const char *fmt, ...) {
+    if (p->panic || p->muted)
+        return NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    Diag *d = report(p, code, span, fmt, ap);
+    va_end(ap);
+    return d;
+}
+
+/* The token in hand is TOK_ERROR. */
+static void report_lexical(Parser *p) {
+    const Token *t = &p->tok;
+    Span span = parse_tok_span(p);
+    const char *text = p->source->text + t->begin;
+    if (t->error == DIAG_R0002) {
+        parse_mistake(p, DIAG_R0002, span, "this string does not end");
+    } else if (t->error == DIAG_R0003) {
+        if (p->options->prompt && !p->failed) {
+            p->incomplete = p->panic = true;
+            return;
+        }
+        span.end = span.begin + 2;
+        parse_mistake(p, DIAG_R0003, span, "this comment does not end");
+    } else if (*text == '%' || *text == '@') {
+        Diag *d = parse_mistake(p, DIAG_R0015, span, "`%c` without a name", *text);
+        if (d && *text == '%')
+            diag_add_fact(d, "`%%` begins a local name and touches it; the remainder is `mod(a, b)`");
+    } else if ((unsigned char)*text >= 0x80 || *text > ' ') {
+        parse_mistake(p, DIAG_R0015, span, "`%.*s` means nothing here", (int)(t->end - t->begin),
+                      text);
+    } else {
+        parse_mistake(p, DIAG_R0015, span, "the byte 0x%02x means nothing here",
+                      (unsigned)(unsigned char)*text);
+    }
+}
+
+void parse_unexpected(Parser *p, const char *what) {
+    if (p->panic || p->muted) {
+        p->panic = true;
+        return;
+    }
+    if (p->tok.kind == TOK_ERROR) {
+        report_lexical(p);
+        return;
+    }
+    if (p->tok.kind == TOK_EOF && p->options->prompt && !p->failed) {
+        p->incomplete = p->panic = true;
+        return;
+    }
+    Span span = parse_tok_span(p);
+    if (p->tok.kind == TOK_EOF) /* point behind what is there, not at an empty last line */
+        span = parse_span(p, p->prev_end, p->prev_end);
+    parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
+}
+
+/* ---- brackets --------------------------------------------------------------------------- */
+
+Opened parse_open(Parser *p) {
+    Opened opened = {p->ctx, parse_tok_span(p)};
+    vec_push(&p->brackets, p->source->text[p->tok.begin]);
+    p->ctx = 0;
+    parse_advance(p);
+    return opened;
+}
+
+bool parse_close(Parser *p, TokenKind kind, Opened opened) {
+    p->ctx = opened.ctx;
+    if (!p->panic && p->tok.kind == kind) {
+        (void)vec_pop(&p->brackets);
+        parse_advance(p);
+        return true;
+    }
+    size_t before = p->diags->list.len;
+    parse_unexpected(p, kind == TOK_RBRACE ? "`}`" : fmt_text("`,` or %s", token_kind_text(kind)));
+    if (p->diags->list.len > before && p->tok.kind != TOK_ERROR)
+        diag_add_label(vec_last(&p->diags->list), opened.span, "opened here");
+    return false;
+}
+
+bool parse_more(Parser *p, TokenKind close) {
+    return parse_accept(p, TOK_COMMA) && p->tok.kind != close;
+}
+
+bool parse_enter(Parser *p) {
+    p->depth++;
+    if (p->panic)
+        return false;
+    if (p->depth <= PARSE_MAX_DEPTH && mem_stack_left() > STACK_RESERVE)
+        return true;
+    parse_mistake(p, DIAG_R0009, parse_tok_span(p), "nested too deeply (%d levels)", p->depth);
+    if (!p->muted) { /* going on would meet the same again at every level */
+        uint32_t end = (uint32_t)p->source->len;
+        p->tok = (Token){.kind = TOK_EOF, .begin = end, .end = end};
+    }
+    return false;
+}
+
+/* ---- recovery and speculation ----------------------------------------------------------- */
+
+bool parse_begins_item(const Token *t) {
+    if (t->kind != TOK_IDENT)
+        return false;
+    switch ((int)t->word) {
+    case WORD_DEF: case WORD_TYPE: case WORD_EXTERN: case WORD_OPERATOR: case WORD_DERIVATIVE:
+    case WORD_TANGENT: case WORD_NO_DERIVATIVE: case WORD_IMPORT:
+        return true;
+    }
+    return false;
+}
+
+static bool at_line_start(const Parser *p) {
+    return p->tok.begin == 0 || p->source->text[p->tok.begin - 1] == '\n';
+}
+
+static bool only_round_above(const Parser *p, size_t level) {
+    for (size_t i = level; i < p->brackets.len; i++)
+        if (p->brackets.data[i] == '{')
+            return false;
+    return true;
+}
+
+/* A closing bracket: drops the open ones above `level` down to its match. False: it has none. */
+static bool close_matching(Parser *p, size_t level, char open) {
+    for (size_t i = p->brackets.len; i > level; i--)
+        if (p->brackets.data[i - 1] == open) {
+            p->brackets.len = i - 1;
+            return true;
+        }
+    return false;
+}
+
+bool parse_recover(Parser *p, size_t level) {
+    if (p->muted || p->incomplete)
+        return false;
+    bool again = true;
+    for (uint32_t start = p->tok.begin; again; parse_advance(p)) {
+        const Token *t = &p->tok;
+        if (t->kind == TOK_EOF)
+            return false;
+        bool moved = t->begin > start || level > 0;
+        if (t->break_before && moved && (parse_begins_item(t) || (t->word == WORD_LET && at_line_start(p)))) {
+            if (level > 0)
+                return false;
+            break;
+        }
+        switch ((int)t->kind) {
+        case TOK_LPAREN:
+        case TOK_LBRACKET:
+        case TOK_LBRACE:
+        case TOK_HASH:
+            vec_push(&p->brackets, t->kind == TOK_HASH ? '[' : p->source->text[t->begin]);
+            break;
+        case TOK_RPAREN:
+            close_matching(p, level, '(');
+            break;
+        case TOK_RBRACKET:
+            close_matching(p, level, '[');
+            break;
+        case TOK_RBRACE:
+            if (!close_matching(p, level, '{')) {
+                if (level > 0) { /* the end of this block */
+                    p->brackets.len = level;
+                    p->panic = false;
+                    return true;
+                }
+                again = false;
+            } else if (level == 0 && p->brackets.len == 0 && parse_peek(p).break_before) {
+                again = false;
+            }
+            break;
+        case TOK_SEMI:
+            if (p->brackets.len == level ||
+                (only_round_above(p, level) && parse_peek(p).break_before))
+                again = false;
+            break;
+        }
+    }
+    p->brackets.len = level;
+    p->panic = false;
+    return true;
+}
+
+Saved parse_save(Parser *p) {
+    p->muted++;
+    return (Saved){p->tok, p->prev_end, p->ctx, p->brackets.len, p->depth};
+}
+
+void parse_restore(Parser *p, Saved saved) {
+    p->muted--;
+    p->tok = saved.tok;
+    p->prev_end = saved.prev_end;
+    p->ctx = saved.ctx;
+    p->brackets.len = saved.brackets;
+    p->depth = saved.depth;
+    p->panic = false;
+}
+
+/* ---- modules ---------------------------------------------------------------------------- */
+
+/* '#[version = "0.0.5"]' and '#[metadata] json'; with `#[` in hand. */
+static void read_section(Parser *p, bool first) {
+    Span span = parse_tok_span(p);
+    parse_advance(p);
+    span.end = p->tok.end;
+    const char *word = p->tok.kind == TOK_IDENT ? p->tok.sym->text : "";
+    if (strcmp(word, "version") == 0) {
+        if (!first)
+            parse_complain(p, DIAG_R0013, span, "`#[version]` stands first in a file");
+        parse_advance(p);
+        parse_expect(p, TOK_EQUAL);
+        if (!p->panic && parse_at(p, TOK_STRING)) {
+            p->module->versioned = p->lex.versioned = true;
+            p->module->version =
+                mem_strndup(p->source->text + p->tok.begin + 1, p->tok.end - p->tok.begin - 2);
+            parse_advance(p);
+        } else {
+            parse_unexpected(p, "a version in quotes");
+        }
+        parse_expect(p, TOK_RBRACKET);
+    } else if (strcmp(word, "metadata") == 0 && parse_peek(p).kind == TOK_RBRACKET) {
+        parse_advance(p);
+        parse_metadata(p, p->tok.end);
+        uint32_t end = (uint32_t)p->source->len;
+        p->tok = (Token){.kind = TOK_EOF, .begin = end, .end = end};
+    } else if (p->tok.kind == TOK_EOF) {
+        parse_unexpected(p, "`version` or `metadata`");
+    } else {
+        Diag *d = parse_mistake(p, DIAG_R0013, span, "`#[` begins `#[version = \"…\"]` or `#[metadata]`");
+        if (d)
+            diag_set_label(d, "neither of them");
+    }
+}
+
+static void read_items(Parser *p) {
+    bool first = true;
+    while (!parse_at(p, TOK_EOF)) {
+        Item *item = NULL;
+        if (parse_at(p, TOK_HASH)) {
+            read_section(p, first);
+        } else if (!parse_accept(p, TOK_SEMI)) {
+            item = parse_item(p);
+            vec_push(&p->module->items, item);
+        }
+        first = false;
+        if (!p->panic)
+            continue;
+        if (item)
+            item->kind = ITEM_ERROR;
+        p->ctx = 0;
+        p->depth = 0;
+        if (!parse_recover(p, 0))
+            break;
+    }
+}
+
+static bool check_bytes(Parser *p) {
+    const Source *s = p->source;
+    size_t bad = 0;
+    const char *nul = s->len ? memchr(s->text, 0, s->len) : NULL;
+    if (s->len >= UINT32_MAX) {
+        diag_error(p->diags, DIAG_R0007, span_none(), "the text is longer than 4 GB");
+        return false;
+    }
+    if (nul) {
+        bad = (size_t)(nul - s->text);
+        diag_error(p->diags, DIAG_R0008, parse_span(p, (uint32_t)bad, (uint32_t)bad + 1),
+                   "a NUL byte: this is no program text");
+        return false;
+    }
+    if (!text_is_utf8(s->text, s->len, &bad)) {
+        diag_error(p->diags, DIAG_R0007, parse_span(p, (uint32_t)bad, (uint32_t)bad + 1),
+                   "the byte 0x%02x here is not UTF-8", (unsigned)(unsigned char)s->text[bad]);
+        return false;
+    }
+    return true;
+}
+
+static const ParseOptions no_options;
+
+static bool start(Parser *p, const Source *source, const ParseOptions *options, Diags *diags) {
+    *p = (Parser){.source = source, .options = options ? options : &no_options, .diags = diags};
+    p->module = mem_new(Module);
+    p->module->source = source;
+    lexer_init(&p->lex, source, p->module);
+    return check_bytes(p);
+}
+
+ParseStatus parse_module(const Source *source, const ParseOptions *options, Diags *diags,
+                         Module **module) {
+    Parser p;
+    bool ok = start(&p, source, options, diags);
+    *module = p.module;
+    if (!ok)
+        return PARSE_FAILED;
+    parse_scan_heads(&p);
+    lexer_read(&p.lex, 0, &p.tok);
+    read_items(&p);
+    return p.failed ? PARSE_FAILED : p.incomplete ? PARSE_INCOMPLETE : PARSE_OK;
+}
+
+AstType *parse_type(const Source *source, Diags *diags) {
+    Parser p;
+    if (!start(&p, source, NULL, diags))
+        return NULL;
+    lexer_read(&p.lex, 0, &p.tok);
+    AstType *type = parse_type_any(&p);
+    if (!p.panic && !parse_at(&p, TOK_EOF))
+        parse_unexpected(&p, "the end of the type");
+    return p.failed ? NULL : type;
+}
