@@ -20,7 +20,8 @@ Golden tests are tests/golden/**.rly. What a file should do stands in its commen
 
 An unexpected line or diagnostic is a failure, and so is death by a signal. Every file runs in every
 variant of ENGINES. Transcripts of the prompt, tests/repl/*.repl, are replayed by tests/transcript.py;
-unit tests are programs that print `ok NAME` or `FAILED NAME: why`. --bless rewrites what is expected.
+unit tests are programs that print `ok NAME` or `FAILED NAME: why`; examples/ and the blocks in docs/
+(tests/docs.py) are run too. --bless rewrites what is expected.
 The last line is `N passed, N failed, N skipped`.
 """
 import argparse
@@ -72,6 +73,7 @@ class Golden:
         self.expects, self.diags, self.checks, self.nots = [], [], [], []
         self.flags, self.command, self.args, self.stdin, self.exit = [], [], [], [], None
         self.engines, self.timeout, self.skip = [], 10.0, None
+        self.lenient = False  # output without `expect` is no mistake: examples
         with open(path, encoding="utf-8", errors="surrogateescape", newline="") as f:
             self.lines = f.read().split("\n")
         for number, line in enumerate(self.lines, 1):
@@ -177,7 +179,7 @@ def match_text(golden, out, text):
         else:
             at = found + len(check)
     wrong += ["output holds `%s`" % c for c in golden.nots if c in text]
-    if golden.expects or not golden.checks:
+    if golden.expects or not (golden.checks or golden.lenient):
         got, want = [l.rstrip() for l in out.splitlines()], [t for _, t in golden.expects]
         for i in range(max(len(got), len(want))):
             g, w = (x[i] if i < len(x) else None for x in (got, want))
@@ -250,8 +252,9 @@ def bless(golden, out, diags):
         f.write("\n".join(lines))
 
 
-def golden_job(options, report, path):
+def golden_job(options, report, path, lenient=False):
     golden = Golden(path)
+    golden.lenient = lenient
     if golden.skip:
         report.add(golden.name, "skipped", golden.skip)
         return
@@ -304,7 +307,8 @@ def find_files(folder, ending, parts):
 
 
 def main():
-    p = argparse.ArgumentParser(usage="run.py [options] [golden] [repl] [PART-OF-NAME ...]")
+    p = argparse.ArgumentParser(
+        usage="run.py [options] [golden] [repl] [examples] [docs] [PART-OF-NAME ...]")
     p.add_argument("--build", default=os.path.join(ROOT, "build"), help="where make ran")
     p.add_argument("--cc", default="cc", help="compiler for --lint")
     p.add_argument("--lint", action="store_true")
@@ -319,10 +323,10 @@ def main():
     options.build = os.path.abspath(options.build)
     options.relay = os.path.join(options.build, "relay")
     options.engines = options.engines.split(",")
-    suites = [w for w in options.what if w in ("golden", "repl")]
+    suites = [w for w in options.what if w in ("golden", "repl", "docs", "examples")]
     parts = [w for w in options.what if w not in suites]
     if parts and not suites:
-        suites = ["golden", "repl"]
+        suites = ["golden", "repl", "examples"]
 
     with tempfile.TemporaryDirectory(prefix="relay-test-") as home:
         os.environ.update(HOME=home, XDG_CACHE_HOME=home, XDG_STATE_HOME=home, XDG_CONFIG_HOME=home,
@@ -345,6 +349,14 @@ def main():
                 import transcript
                 for path in find_files(os.path.join(HERE, "repl"), ".repl", parts):
                     jobs.append(pool.submit(transcript.job, options, report, path))
+            if "examples" in suites:
+                for path in find_files(os.path.join(ROOT, "examples"), ".rly", parts):
+                    jobs.append(pool.submit(golden_job, options, report, path, True))
+            if "docs" in suites:
+                import docs
+                for path in [os.path.join(ROOT, "README.md")] + find_files(
+                        os.path.join(ROOT, "docs"), ".md", parts):
+                    jobs.append(pool.submit(docs.job, options, report, path, sys.modules[__name__]))
             try:
                 for job in jobs:
                     job.result()

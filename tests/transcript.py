@@ -217,6 +217,30 @@ def same(want, got):
     return re.fullmatch(".*".join(re.escape(p) for p in want.split("{*}")), got) is not None
 
 
+def compare(options, body, flags, columns, first_line=1):
+    """What is wrong, what the screen showed, and the exit status."""
+    body = list(body)
+    while body and not body[-1].strip():
+        body.pop()
+    screen, status = replay([options.relay] + flags, body, columns, 20 * options.slow)
+    got = screen.text()
+    if got and body and got[-1] in ("relay>", "relay> ^D") and not body[-1].startswith("relay>"):
+        got.pop()
+    want = [l.rstrip() for l in body]
+    wrong = []
+    for i in range(max(len(want), len(got))):
+        w, g = (x[i] if i < len(x) else None for x in (want, got))
+        if w is None or g is None or not same(w, g):
+            wrong = ["line %d" % (first_line + i), "  expected " + str(w), "  found    " + str(g),
+                     "the screen:"] + ["  " + l for l in got[max(0, i - 20):i + 40]]
+            break
+    if status is None:
+        wrong.append("it did not end")
+    elif os.WIFSIGNALED(status):
+        wrong.append("died by signal %d" % os.WTERMSIG(status))
+    return wrong, got, status
+
+
 def job(options, report, path):
     name = os.path.relpath(path, HERE)
     with open(path, encoding="utf-8") as f:
@@ -233,24 +257,7 @@ def job(options, report, path):
             return
         head += 1
     body = lines[head:]
-    while body and not body[-1].strip():
-        body.pop()
-    screen, status = replay([options.relay] + flags, body, columns, 20 * options.slow)
-    got = screen.text()
-    if got and body and got[-1] in ("relay>", "relay> ^D") and not body[-1].startswith("relay>"):
-        got.pop()
-    want = [l.rstrip() for l in body]
-    wrong = []
-    for i in range(max(len(want), len(got))):
-        w, g = (x[i] if i < len(x) else None for x in (want, got))
-        if w is None or g is None or not same(w, g):
-            wrong = ["line %d" % (head + i + 1), "  expected " + str(w), "  found    " + str(g),
-                     "the screen:"] + ["  " + l for l in got[:80]]
-            break
-    if status is None:
-        wrong.append("it did not end")
-    elif os.WIFSIGNALED(status):
-        wrong.append("died by signal %d" % os.WTERMSIG(status))
+    wrong, got, status = compare(options, body, flags, columns, head + 1)
     by_hand = any(re.search(r"\\t|\\e|\{\*\}", l) for l in body)
     if wrong and options.bless and not by_hand and status is not None and not os.WIFSIGNALED(status):
         with open(path, "w", encoding="utf-8") as f:
