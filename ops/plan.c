@@ -234,20 +234,12 @@ void step_end(StepBuilder *s) {
 
 /* ---- common steps ---------------------------------------------------------------------------- */
 
-/* A conversion to a half keeps float64 (rounded once by the store); integers go by way of it. */
-static Sc convert(ScalarBuilder *b, Sc x, DType to) {
-    if (to != DT_F16 && to != DT_BF16)
-        return sc_cast(b, x, to);
-    DType from = sc_type(b, x);
-    return from == DT_F32 || from == DT_F64 ? x : sc_cast(b, x, DT_F64);
-}
-
 void plan_gather_strided(Plan *plan, Tensor *out, const Tensor *t, const int64_t *strides,
                          int64_t offset) {
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, out->rank, out->shape);
     Sc x = sc_load(&s.body, step_in_strided(&s, t, strides, offset), t->dtype);
-    step_result(&s, convert(&s.body, x, out->dtype));
+    step_result(&s, sc_convert(&s.body, x, out->dtype));
     step_out(&s, out);
     step_end(&s);
 }

@@ -23,7 +23,9 @@ extern const RelDef rel_where;              /* bool, then broadcast */
 extern const RelDef rel_init;               /* shape, dtype: zeros, ones */
 extern const RelDef rel_full, rel_full_like, rel_arange;
 extern const RelDef rel_broadcast_to;       /* shape */
-extern const RelDef rel_like;               /* (data, like, r): r has like's shape and data's dtype */
+/* (data, like, r): r has like's shape and data's dtype; data broadcasts to like, or like to data. */
+extern const RelDef rel_broadcast_like, rel_collapse_like;
+extern const RelDef rel_shape_of, rel_size; /* dtype */
 extern const RelDef rel_collapse_to;        /* shape */
 
 /* ---- helpers ------------------------------------------------------------------------------- */

@@ -108,6 +108,13 @@ Sc sc_cast(ScalarBuilder *b, Sc x, DType to) {
     return from == to ? x : append(b, (Scalar){.op = SC_CAST, .type = to, .from = from, .a = x});
 }
 
+Sc sc_convert(ScalarBuilder *b, Sc x, DType stored) {
+    if (stored != DT_F16 && stored != DT_BF16)
+        return sc_cast(b, x, stored);
+    DType from = sc_type(b, x);
+    return from == DT_F32 || from == DT_F64 ? x : sc_cast(b, x, DT_F64);
+}
+
 Sc sc_bits(ScalarBuilder *b, Sc x, DType to) {
     DType from = sc_type(b, x);
     return from == to ? x : append(b, (Scalar){.op = SC_BITS, .type = to, .from = from, .a = x});

@@ -64,6 +64,9 @@ SC_DEFINE2(sc_gt, GT) SC_DEFINE2(sc_ge, GE)
 Sc sc_fma(ScalarBuilder *b, Sc x, Sc y, Sc z);        /* x * y + z rounded once; floats */
 Sc sc_select(ScalarBuilder *b, Sc cond, Sc x, Sc y);
 Sc sc_cast(ScalarBuilder *b, Sc x, DType to);         /* LANGUAGE §3; x itself when it has it */
+/* As a result that is stored with that dtype: to a half goes what its store rounds once (float32,
+ * float64; integers by way of float64). */
+Sc sc_convert(ScalarBuilder *b, Sc x, DType stored);
 Sc sc_bits(ScalarBuilder *b, Sc x, DType to);
 Sc sc_call1(ScalarBuilder *b, MathFn fn, Sc x);
 Sc sc_call2(ScalarBuilder *b, MathFn fn, Sc x, Sc y);

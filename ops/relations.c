@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Type relations of element-wise, reducing and initialising operators. Those of the structured
+ * operators stand beside their entries. */
+#include "ops/relations.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* ---- helpers --------------------------------------------------------------------------------- */
+
+static const char *set_name(DTypeSet set) {
+    static const struct {
+        DTypeSet set;
+        const char *name;
+    } named[] = {{DTS_FLOAT, "a float"}, {DTS_INT, "an integer"}, {DTS_NUM, "a number"},
+                 {DTS_BOOL, "bool"}};
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
+        if (named[i].set == set)
+            return named[i].name;
+    Str s = {0};
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (set & DT_BIT(i))
+            str_printf(&s, "%s%s", s.len ? ", " : "one of ", dtype_info[i].name);
+    return str_text(&s);
+}
+
+/* The documented name of an argument. */
+static const char *arg_name(const Relation *r, int arg) {
+    if (arg == (int)r->nargs - 1)
+        return "the result";
+    const char *p = r->op && r->op->args ? r->op->args : "";
+    for (int i = 0; i < arg && *p; i++) {
+        p += strcspn(p, ",");
+        p += strspn(p, ", ");
+    }
+    p += *p == '(';
+    size_t n = strcspn(p, ",?)");
+    return n ? fmt_text("`%.*s`", (int)n, p) : fmt_text("argument %d", arg + 1);
+}
+
+static const char *op_name(const Relation *r) { return r->op ? r->op->name : r->def->name; }
+
+Type *rel_result_arg(const Relation *r) { return r->args[r->nargs - 1]; }
+
+bool rel_tensor(Solver *s, Relation *r, int arg, DTypeSet set, Type **shape, Type **dtype) {
+    Type *t = type_resolve(r->args[arg]);
+    bool result = arg == (int)r->nargs - 1;
+    if (t->tag == TY_ERROR) {
+        *shape = solver_var(s, KIND_SHAPE);
+        *dtype = solver_var(s, KIND_DTYPE);
+        return true;
+    }
+    if (t->tag != TY_TENSOR) {
+        if (!rel_unify(s, r, result ? -1 : arg, solver_tensor_var(s)))
+            return false;
+        t = type_resolve(r->args[arg]);
+        if (t->tag != TY_TENSOR)
+            BUG("`%s`: argument %d is no tensor after unification", op_name(r), arg);
+    }
+    *shape = t->tensor.shape;
+    *dtype = t->tensor.dtype;
+    if (set == DTS_ALL || solver_restrict(s, *dtype, set))
+        return true;
+    rel_error(s, r, DIAG_R0310, "`%s`: the elements of %s must be %s, they are %s", op_name(r),
+              arg_name(r, arg), set_name(set), type_text(*dtype));
+    return false;
+}
+
+bool rel_dims(Relation *r, int arg, uint32_t *rank, Type ***dims) {
+    return type_get_rank(r->args[arg], rank, dims);
+}
+
+RelStatus rel_result_type(Solver *s, Relation *r, Type *type) {
+    return rel_unify(s, r, -1, type) ? REL_DONE : REL_FAIL;
+}
+
+RelStatus rel_result(Solver *s, Relation *r, Type **dims, uint32_t rank, Type *dtype) {
+    if (rank > TENSOR_MAX_RANK) {
+        rel_error(s, r, DIAG_R0317, "`%s`: the result would have %u axes; a tensor has at most %d",
+                  op_name(r), rank, TENSOR_MAX_RANK);
+        return REL_FAIL;
+    }
+    return rel_result_type(s, r, type_tensor(type_shape(dims, rank), dtype));
+}
+
+bool rel_attrs_open(const Relation *r) { return r->attrs && attrs_have_refs(r->attrs); }
+
+bool rel_axis(Solver *s, Relation *r, const char *attr, int64_t axis, uint32_t rank,
+              uint32_t *out) {
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank) {
+        rel_error(s, r, DIAG_R0315, "`%s`: %s %lld does not exist: the tensor has %u ax%s",
+                  op_name(r), attr, (long long)axis, rank, rank == 1 ? "is" : "es");
+        return false;
+    }
+    *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
+    return true;
+}
+
+bool rel_axes(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t rank,
+              uint32_t *out) {
+    const int64_t *axes;
+    uint32_t n, set = 0, all = (1u << rank) - 1;
+    if (attrs_is_none(r->attrs, attr)) {
+        *out = all;
+        return true;
+    }
+    if (!attrs_ints(r->attrs, attr, &axes, &n)) {
+        rel_error(s, r, DIAG_R0316, "`%s`: `%s` must be a list of integers", op_name(r), attr);
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t axis;
+        if (!rel_axis(s, r, attr, axes[i], rank, &axis))
+            return false;
+        if (set >> axis & 1) {
+            rel_error(s, r, DIAG_R0315, "`%s`: %s %lld is named twice", op_name(r), attr,
+                      (long long)axes[i]);
+            return false;
+        }
+        set |= 1u << axis;
+    }
+    *out = exclude ? all & ~set : set;
+    return true;
+}
+
+Type *rel_attr_dim(const AttrValue *v) {
+    return v->kind == ATTR_DIM ? v->dim : type_dim_int(v->i, NULL);
+}
+
+static const Origin *operator_origin(const Relation *r) {
+    Origin *o = mem_new(Origin);
+    *o = (Origin){ORIGIN_OPERATOR, r->span, fmt_text("`%s`", op_name(r))};
+    return o;
+}
+
+bool rel_attr_dims(Solver *s, Relation *r, const char *attr, uint32_t *rank, Type ***dims) {
+    const AttrValue *v = attrs_get(r->attrs, attr);
+    const AttrValue *items = v->kind == ATTR_LIST ? v->list.items : v;
+    uint32_t n = v->kind == ATTR_LIST ? v->list.n : 1;
+    Type **out = mem_new_n(Type *, n + 1);
+    const Origin *origin = operator_origin(r);
+    for (uint32_t i = 0; i < n; i++) {
+        if (items[i].kind == ATTR_DIM) {
+            out[i] = items[i].dim;
+        } else if (items[i].kind == ATTR_INT && items[i].i >= 0) {
+            out[i] = type_dim_int(items[i].i, origin);
+        } else {
+            Str text = {0};
+            attr_print(&text, &items[i]);
+            rel_error(s, r, DIAG_R0316, "`%s`: `%s` must be a list of sizes, %s is none",
+                      op_name(r), attr, str_text(&text));
+            return false;
+        }
+    }
+    *rank = n;
+    *dims = out;
+    return true;
+}
+
+Type *rel_attr_dtype(Relation *r, const char *attr, Type *otherwise) {
+    DType t;
+    return attrs_dtype(r->attrs, attr, &t) ? type_dtype(t) : otherwise;
+}
+
+bool rel_is_one(Type *dim) {
+    int64_t n;
+    return type_get_int(dim, &n) && n == 1;
+}
+
+static DTypeSet first_set(const Relation *r) { return r->op ? r->op->dtypes : DTS_ALL; }
+
+static Type *scalar_of(Type *dtype) { return type_tensor(type_shape(NULL, 0), dtype); }
+
+/* ---- element-wise ---------------------------------------------------------------------------- */
+
+static RelStatus relate_identity(Solver *s, Relation *r) {
+    Type *shape, *dtype;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype))
+        return REL_FAIL;
+    for (int i = 1; i + 1 < (int)r->nargs; i++)
+        if (!rel_unify(s, r, i, r->args[0]))
+            return REL_FAIL;
+    return rel_result_type(s, r, r->args[0]);
+}
+
+static RelStatus relate_identity_compare(Solver *s, Relation *r) {
+    Type *shape, *dtype;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype))
+        return REL_FAIL;
+    return rel_result_type(s, r, type_tensor(shape, type_dtype(DT_BOOL)));
+}
+
+static RelStatus relate_cast(Solver *s, Relation *r) {
+    Type *shape, *dtype, *result_shape, *result_dtype;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype))
+        return REL_FAIL;
+    if (!rel_attrs_open(r))
+        return rel_result_type(s, r, type_tensor(shape, rel_attr_dtype(r, "dtype", dtype)));
+    if (!rel_tensor(s, r, 1, DTS_ALL, &result_shape, &result_dtype))
+        return REL_FAIL;
+    return rel_unify(s, r, -1, type_tensor(shape, result_dtype)) ? REL_WAIT : REL_FAIL;
+}
+
+static RelStatus relate_cast_like(Solver *s, Relation *r) {
+    Type *shape, *dtype, *like_shape, *like_dtype;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &like_shape, &like_dtype))
+        return REL_FAIL;
+    return rel_result_type(s, r, type_tensor(shape, like_dtype));
+}
+
+static RelStatus relate_where(Solver *s, Relation *r) {
+    Type *shape, *dtype, *x_shape, *x_dtype;
+    if (!rel_tensor(s, r, 0, DTS_BOOL, &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &x_shape, &x_dtype))
+        return REL_FAIL;
+    Type *inputs[] = {type_tensor(shape, x_dtype), r->args[1], r->args[2]};
+    return rel_broadcast_shapes(s, r, inputs, 3, rel_result_arg(r));
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* The product of the known dims in or out of a set; -1 when one is not known. */
+static int64_t known_product(Type **dims, uint32_t rank, uint32_t set, bool in) {
+    int64_t product = 1, n;
+    bool known = true;
+    for (uint32_t i = 0; i < rank; i++) {
+        if ((set >> i & 1) != in)
+            continue;
+        if (!type_get_int(dims[i], &n))
+            known = false;
+        else if (n == 0)
+            return 0;
+        else if (__builtin_mul_overflow(product, n, &product))
+            product = INT64_MAX;
+    }
+    return known ? product : -1;
+}
+
+/* True when the reduction of nothing would be asked for; reported. */
+static bool reduces_nothing(Solver *s, Relation *r, Type **dims, uint32_t rank, uint32_t set) {
+    static const char *const strict[] = {"max", "min", "argmax", "argmin"};
+    for (size_t i = 0; i < sizeof strict / sizeof strict[0]; i++) {
+        if (strcmp(op_name(r), strict[i]) != 0 || known_product(dims, rank, set, true) != 0)
+            continue;
+        int64_t kept = known_product(dims, rank, set, false);
+        if (kept > 0) {
+            rel_error(s, r, DIAG_R0318, "`%s`: there is nothing to reduce", op_name(r));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Result dims: dims without the set, or with 1 there. */
+static uint32_t reduced_dims(Relation *r, Type **dims, uint32_t rank, uint32_t set, bool keepdims,
+                             Type **out) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!(set >> i & 1))
+            out[n++] = dims[i];
+        else if (keepdims)
+            out[n++] = type_dim_int(1, operator_origin(r));
+    }
+    return n;
+}
+
+static bool rank_too_large(Solver *s, Relation *r, uint32_t rank) {
+    if (rank <= TENSOR_MAX_RANK)
+        return false;
+    rel_error(s, r, DIAG_R0317, "`%s`: a tensor has at most %d axes", op_name(r), TENSOR_MAX_RANK);
+    return true;
+}
+
+static RelStatus reduce_to(Solver *s, Relation *r, Type *dtype, bool counts) {
+    uint32_t rank, set;
+    Type **dims, *out[TENSOR_MAX_RANK];
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    bool keepdims = attrs_bool(r->attrs, "keepdims");
+    if (!rel_dims(r, 0, &rank, &dims)) {
+        if (!counts && attrs_is_none(r->attrs, "axis") && !keepdims)
+            return rel_result(s, r, NULL, 0, dtype);
+        return REL_WAIT;
+    }
+    if (rank_too_large(s, r, rank) ||
+        !rel_axes(s, r, "axis", attrs_bool(r->attrs, "exclude"), rank, &set) ||
+        reduces_nothing(s, r, dims, rank, set))
+        return REL_FAIL;
+    if (counts && known_product(dims, rank, set, true) > INT32_MAX)
+        dtype = type_dtype(DT_I64);
+    return rel_result(s, r, out, reduced_dims(r, dims, rank, set, keepdims, out), dtype);
+}
+
+static RelStatus relate_reduce(Solver *s, Relation *r) {
+    Type *shape, *dtype, *result_shape, *result_dtype;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &result_shape, &result_dtype) ||
+        !rel_unify(s, r, -1, type_tensor(result_shape, dtype)))
+        return REL_FAIL;
+    return reduce_to(s, r, dtype, false);
+}
+
+static RelStatus relate_arg_reduce(Solver *s, Relation *r) {
+    Type *shape, *dtype, *result_shape, *result_dtype;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_INT, &result_shape, &result_dtype))
+        return REL_FAIL;
+    return reduce_to(s, r, type_dtype(DT_I32), true);
+}
+
+/* The mean has data's shape with 1 at the reduced axes. */
+static RelStatus relate_variance(Solver *s, Relation *r) {
+    Type *shape, *dtype, *mean_shape, *mean_dtype, **dims, *out[TENSOR_MAX_RANK];
+    uint32_t rank, set;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &mean_shape, &mean_dtype) ||
+        !rel_unify(s, r, 1, type_tensor(mean_shape, dtype)))
+        return REL_FAIL;
+    if (!rel_attrs_open(r) && rel_dims(r, 0, &rank, &dims)) {
+        if (rank_too_large(s, r, rank) ||
+            !rel_axes(s, r, "axis", attrs_bool(r->attrs, "exclude"), rank, &set))
+            return REL_FAIL;
+        uint32_t n = reduced_dims(r, dims, rank, set, true, out);
+        if (!rel_unify(s, r, 1, type_tensor(type_shape(out, n), dtype)))
+            return REL_FAIL;
+    }
+    return reduce_to(s, r, dtype, false);
+}
+
+/* ---- initialisers ---------------------------------------------------------------------------- */
+
+static RelStatus relate_init(Solver *s, Relation *r) {
+    uint32_t rank;
+    Type **dims;
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    if (!rel_attr_dims(s, r, "shape", &rank, &dims))
+        return REL_FAIL;
+    return rel_result(s, r, dims, rank, rel_attr_dtype(r, "dtype", type_dtype(DT_F32)));
+}
+
+static RelStatus relate_full(Solver *s, Relation *r) {
+    uint32_t rank;
+    Type **dims, *shape, *dtype;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype) || !rel_unify(s, r, 0, scalar_of(dtype)))
+        return REL_FAIL;
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    if (!rel_attr_dims(s, r, "shape", &rank, &dims))
+        return REL_FAIL;
+    return rel_result(s, r, dims, rank, rel_attr_dtype(r, "dtype", dtype));
+}
+
+static RelStatus relate_full_like(Solver *s, Relation *r) {
+    Type *shape, *dtype;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &shape, &dtype) || !rel_unify(s, r, 1, scalar_of(dtype)))
+        return REL_FAIL;
+    return rel_result_type(s, r, r->args[0]);
+}
+
+/* (start, end, step): how many elements there are depends on the values. */
+static RelStatus relate_arange(Solver *s, Relation *r) {
+    Type *shape, *dtype;
+    if (!rel_tensor(s, r, 0, DTS_NUM, &shape, &dtype))
+        return REL_FAIL;
+    for (int i = 0; i < 3; i++)
+        if (!rel_unify(s, r, i, scalar_of(dtype)))
+            return REL_FAIL;
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    Type *dims[] = {type_any(operator_origin(r))};
+    return rel_result(s, r, dims, 1, rel_attr_dtype(r, "dtype", dtype));
+}
+
+static RelStatus relate_broadcast_to(Solver *s, Relation *r) {
+    Type *shape, *dtype, **dims;
+    uint32_t rank;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype))
+        return REL_FAIL;
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    if (!rel_attr_dims(s, r, "shape", &rank, &dims) ||
+        rel_result(s, r, dims, rank, dtype) == REL_FAIL)
+        return REL_FAIL;
+    Type *target = type_tensor(type_shape(dims, rank), dtype);
+    Type *inputs[] = {r->args[0], target};
+    return rel_broadcast_shapes(s, r, inputs, 2, target);
+}
+
+/* The result has like's shape and data's dtype. `small` of the two broadcasts to the other. */
+static RelStatus like(Solver *s, Relation *r, bool data_is_small) {
+    Type *shape, *dtype, *like_shape, *like_dtype;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_ALL, &like_shape, &like_dtype))
+        return REL_FAIL;
+    Type *other = type_tensor(like_shape, dtype), *inputs[] = {r->args[0], other};
+    if (!rel_unify(s, r, -1, other))
+        return REL_FAIL;
+    return rel_broadcast_shapes(s, r, inputs, 2, data_is_small ? other : r->args[0]);
+}
+
+static RelStatus relate_broadcast_like(Solver *s, Relation *r) { return like(s, r, true); }
+static RelStatus relate_collapse_like(Solver *s, Relation *r) { return like(s, r, false); }
+
+/* (data, shape): the sizes are the elements of `shape`. */
+static RelStatus relate_collapse_to(Solver *s, Relation *r) {
+    Type *shape, *dtype, *sizes_shape, *sizes_dtype, **dims, *out[TENSOR_MAX_RANK];
+    uint32_t rank;
+    int64_t n;
+    if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_tensor(s, r, 1, DTS_INT, &sizes_shape, &sizes_dtype))
+        return REL_FAIL;
+    if (!rel_dims(r, 1, &rank, &dims))
+        return REL_WAIT;
+    if (rank != 1) {
+        rel_error(s, r, DIAG_R0313, "`%s`: `shape` has %u axes, not 1", op_name(r), rank);
+        return REL_FAIL;
+    }
+    if (!type_get_int(dims[0], &n))
+        return REL_WAIT;
+    if (n > TENSOR_MAX_RANK)
+        return rank_too_large(s, r, (uint32_t)n) ? REL_FAIL : REL_WAIT;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = type_any(operator_origin(r));
+    return rel_result(s, r, out, (uint32_t)n, dtype);
+}
+
+/* shape_of: (rank,) of the attribute's dtype; ndarray_size: a scalar. */
+static RelStatus relate_shape_of(Solver *s, Relation *r) {
+    Type *shape, *dtype, **dims;
+    uint32_t rank;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype))
+        return REL_FAIL;
+    if (rel_attrs_open(r) || !rel_dims(r, 0, &rank, &dims))
+        return REL_WAIT;
+    Type *out[] = {type_dim_int(rank, operator_origin(r))};
+    return rel_result(s, r, out, 1, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)));
+}
+
+static RelStatus relate_size(Solver *s, Relation *r) {
+    Type *shape, *dtype;
+    if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype))
+        return REL_FAIL;
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    return rel_result(s, r, NULL, 0, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)));
+}
+
+#define REL(symbol, text, n) const RelDef rel_##symbol = \
+    {.name = text, .relate = relate_##symbol, .nargs = n};
+REL(identity, "Identity", -1)
+REL(identity_compare, "IdentityCompRel", 2)
+REL(reduce, "Reduce", 2)
+REL(arg_reduce, "ArgReduce", 2)
+REL(variance, "Variance", 3)
+REL(cast, "Cast", 2)
+REL(cast_like, "CastLike", 3)
+REL(where, "Where", 4)
+REL(init, "InitOp", 1)
+REL(full, "Full", 2)
+REL(full_like, "FullLike", 3)
+REL(arange, "Arange", 4)
+REL(broadcast_to, "BroadCastTo", 2)
+REL(broadcast_like, "BroadCastToLike", 3)
+REL(collapse_like, "CollapseSumLike", 3)
+REL(collapse_to, "CollapseSumTo", 3)
+REL(shape_of, "ShapeOf", 2)
+REL(size, "NdarraySize", 2)
