@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of data: NPY and NPZ (NumPy's format documents, versions 1 to 3), IDX (MNIST's page), CSV
+ * (RFC 4180). Contents decide the format, not names. Any of them may be gzip'd.
+ *
+ * Files are hostile: every number in them is checked against the bytes that are there before it is
+ * used. What is read is held in a tensor's buffer, so that it counts as memory of the program. */
+#ifndef EVAL_FILE_H
+#define EVAL_FILE_H
+
+#include "eval/builtin_all.h"
+
+/* One file being read or written; for messages. */
+typedef struct File {
+    const BuiltinCall *call;
+    const char *path;   /* as the program wrote it */
+    const char *member; /* of an archive; NULL */
+} File;
+
+/* Reports `path`: what. Always false. */
+bool file_fail(const File *f, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+typedef struct Bytes {
+    const unsigned char *p;
+    size_t n;
+    Tensor *owner; /* what holds them; released by bytes_release */
+} Bytes;
+void bytes_release(Bytes *b);
+
+/* The whole file, inflated when it is gzip'd. Looked for from the working directory, then beside
+ * the running script. */
+bool file_read(const File *f, Bytes *out);
+/* Inflates a deflate (gzip: with its header) stream. expected: bytes it must give, or -1. */
+bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, int64_t expected,
+                   Bytes *out);
+
+/* ---- formats: NULL or false after a diagnostic ---- */
+bool is_npy(const Bytes *b);
+Tensor *npy_parse(const File *f, const Bytes *b);
+/* The bytes before the elements; false: the dtype has no NPY form. */
+bool npy_header(const File *f, const Tensor *t, Str *out);
+bool is_idx(const Bytes *b);
+Tensor *idx_parse(const File *f, const Bytes *b);
+bool is_zip(const Bytes *b);
+
+typedef struct ZipEntry {
+    const char *name; /* without ".npy" */
+    const unsigned char *p;
+    size_t stored, size;
+    uint32_t crc;
+    bool deflated;
+} ZipEntry;
+typedef VEC(ZipEntry) ZipEntryVec;
+bool zip_parse(const File *f, const Bytes *b, ZipEntryVec *out);
+Tensor *zip_tensor(const File *f, const ZipEntry *e);
+/* An archive of tensors, stored. */
+typedef struct Leaf {
+    const char *name;
+    Tensor *tensor;
+} Leaf;
+typedef VEC(Leaf) LeafVec;
+bool zip_write(const File *f, const LeafVec *leaves);
+bool npy_write(const File *f, const Tensor *t);
+
+/* Numbers of dtype t; a first line that is none is a heading. rank 1: one row or one column. */
+Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank);
+
+#endif
