@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which steps run compiled. Both ways give the same bits, so the choice is one of time alone: a
+ * kernel costs about a millisecond to compile, so a recipe whose launches are small is run by the
+ * reference until it has done about as much work as that. */
+#include "eval/launch.h"
+
+#include "eval/machine.h"
+#include "jit/jit.h"
+
+enum {
+    LARGE = 1 << 14, /* elements of a launch that is compiled at once */
+    HOT = 200000,    /* elements after which a recipe is compiled */
+    TABLE_BITS = 12,
+};
+
+typedef struct Work {
+    uint64_t hash;
+    int64_t done;
+} Work;
+
+typedef struct Launch {
+    Interp *in;
+    JitOptions options;
+    Jit *jit;
+    bool tried;
+    const char *why_not;
+    LaunchTrace trace;
+    Str *trace_out;
+    Map traced; /* hash of a recipe, as a pointer */
+    Work work[1 << TABLE_BITS];
+} Launch;
+
+static bool open_jit(Launch *l) {
+    if (!l->tried) {
+        l->tried = true;
+        l->jit = jit_open(&l->options, &l->why_not);
+    }
+    return l->jit != NULL;
+}
+
+static int64_t elements(const Recipe *r, const KernelArgs *args) {
+    int64_t n = 1;
+    for (int i = 0; i < r->rank + r->nreduce; i++)
+        if (__builtin_mul_overflow(n, args->extents[i], &n))
+            return INT64_MAX;
+    return n;
+}
+
+/* Adds to the work of a recipe. Two that fall together share a place: the newer one has it. */
+static bool is_hot(Launch *l, const Recipe *r, int64_t n) {
+    if (n >= LARGE)
+        return true;
+    uint64_t hash = recipe_hash(r);
+    Work *w = &l->work[hash >> (64 - TABLE_BITS)];
+    if (w->hash != hash)
+        *w = (Work){hash, 0};
+    if (w->done >= HOT)
+        return true;
+    w->done += n + 16;
+    return false;
+}
+
+static void trace_step(Launch *l, const Recipe *r, const KernelArgs *args) {
+    const void *key = (const void *)(uintptr_t)(recipe_hash(r) | 1);
+    if (map_has(&l->traced, key) || !open_jit(l))
+        return;
+    map_set(&l->traced, key, l);
+    JitText what = l->trace == LAUNCH_TRACE_ASM ? JIT_TEXT_ASSEMBLY : JIT_TEXT_IR;
+    const char *why = NULL;
+    if (!jit_text(l->jit, r, args, what, l->trace_out, &why))
+        str_printf(l->trace_out, "; run by reference: %s\n", why ? why : "no kernel");
+}
+
+static int32_t run_step(void *ctx, const Recipe *r, const KernelArgs *args) {
+    Launch *l = ctx;
+    if (l->trace != LAUNCH_TRACE_NONE)
+        trace_step(l, r, args);
+    if (is_hot(l, r, elements(r, args)) && open_jit(l)) {
+        l->in->stats.ops_compiled++;
+        return jit_run(l->jit, r, args);
+    }
+    l->in->stats.ops_reference++;
+    return recipe_run(r, args);
+}
+
+static Launch *launch_of(const Interp *in) {
+    return in->runner == run_step ? in->runner_ctx : NULL;
+}
+
+void launch_use_jit(Interp *in, int threads, bool cache) {
+    Launch *l = mem_new(Launch);
+    l->in = in;
+    l->options.threads = threads;
+    l->options.cache_dir = cache ? NULL : "";
+    interp_set_runner(in, run_step, l);
+}
+
+void launch_print_stats(Interp *in, Str *out) {
+    Launch *l = launch_of(in);
+    if (!l) {
+        str_add(out, "kernels: off\n");
+    } else if (!l->tried) {
+        str_add(out, "kernels: none needed so far\n");
+    } else if (!l->jit) {
+        str_printf(out, "kernels: none, %s\n", l->why_not ? l->why_not : "no library");
+    } else {
+        JitStats s = jit_stats(l->jit);
+        str_add(out, "kernels: ");
+        jit_describe(l->jit, out);
+        str_printf(out, "\nkernels compiled: %llu\nkernels from the cache: %llu\n",
+                   (unsigned long long)s.compiled, (unsigned long long)s.loaded);
+        str_printf(out, "compiling and loading: %.1f ms\n", s.seconds * 1e3);
+    }
+}
+
+void launch_trace_kernels(Interp *in, LaunchTrace trace, Str *out) {
+    Launch *l = launch_of(in);
+    if (!l) {
+        if (trace != LAUNCH_TRACE_NONE)
+            str_add(out, "; kernels are off (--jit=off)\n");
+        return;
+    }
+    l->trace = trace;
+    l->trace_out = out;
+    map_clear(&l->traced);
+}
