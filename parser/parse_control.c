@@ -2,6 +2,17 @@
 /* Functions, `if` and `match` (LANGUAGE §3). */
 #include "parser/parse_internal.h"
 
+/* '{' key '=' */
+static bool at_annotations(Parser *p) {
+    if (p->panic || !parse_at(p, TOK_LBRACE))
+        return false;
+    Saved saved = parse_save(p);
+    parse_advance(p);
+    bool found = parse_at_attr(p);
+    parse_restore(p, saved);
+    return found;
+}
+
 /* x ['{' attributes '}'] [':' T], …, then attributes */
 static void read_params(Parser *p, AstFn *fn) {
     NameVec names = {0};
@@ -11,7 +22,7 @@ static void read_params(Parser *p, AstFn *fn) {
             break;
         }
         AstParam param = {.name = parse_binder(p, false, "a parameter")};
-        if (!p->panic && parse_at(p, TOK_LBRACE)) { /* {virtual_device=…}: where TVM would put it */
+        if (at_annotations(p)) { /* {virtual_device=…}: where TVM would put it */
             AstAttrVec ignored = {0};
             Opened opened = parse_open(p);
             parse_attrs(p, TOK_RBRACE, &ignored);

@@ -180,7 +180,8 @@ Ast *parse_block(Parser *p) {
             e = with;
         }
     }
-    parse_close(p, TOK_RBRACE, opened);
+    parse_close_after(p, TOK_RBRACE, opened,
+                      e->kind == AST_WITH ? "`,` or `}`" : "an operator, `;` or `}`");
     e->span = parse_span_from(p, begin);
     return e;
 }
@@ -301,18 +302,6 @@ static bool at_cast(Parser *p) {
     return t.kind == TOK_IDENT && word_is_type(t.word);
 }
 
-static Ast *read_cast(Parser *p) {
-    uint32_t begin = p->tok.begin;
-    Opened opened = parse_open(p);
-    AstType *type = parse_type_any(p);
-    parse_close(p, TOK_RPAREN, opened);
-    Span op_span = parse_span_from(p, begin);
-    Ast *operand = parse_unary(p);
-    Ast *e = unary_node(p, AST_CAST, begin, op_span, operand);
-    e->type = type;
-    return e;
-}
-
 /* The word in hand is sq, Grad or Ref before an operand. */
 static bool at_prefix_word(Parser *p) {
     if (!parse_at_soft(p, WORD_SQ) && !parse_at_soft(p, WORD_GRAD) && !parse_at_soft(p, WORD_BIG_REF))
@@ -338,6 +327,13 @@ static Ast *read_bang(Parser *p) {
     return e ? e : parse_error_node(p);
 }
 
+/* What a prefix or `**` stands before: one level further in. */
+static Ast *read_operand(Parser *p) {
+    Ast *e = parse_enter(p) ? parse_unary(p) : parse_error_node(p);
+    parse_leave(p);
+    return e;
+}
+
 /* bang ['**' unary] */
 static Ast *read_power(Parser *p) {
     Ast *base = read_bang(p);
@@ -345,44 +341,58 @@ static Ast *read_power(Parser *p) {
         return base;
     Span op_span = parse_tok_span(p);
     parse_advance(p);
-    Ast *exponent = parse_unary(p);
+    Ast *exponent = read_operand(p);
     Ast *e = unary_node(p, AST_BINARY, base->span.begin, op_span, base);
     e->op = BINOP_POW;
     e->b = exponent;
     return e;
 }
 
+/* '(' T ')' unary */
+static Ast *read_cast(Parser *p) {
+    uint32_t begin = p->tok.begin;
+    Opened opened = parse_open(p);
+    AstType *type = parse_type_any(p);
+    parse_close_after(p, TOK_RPAREN, opened, "`)`");
+    Span op_span = parse_span_from(p, begin);
+    Ast *operand = read_operand(p);
+    Ast *e = unary_node(p, AST_CAST, begin, op_span, operand);
+    e->type = type;
+    return e;
+}
+
+/* '-' unary, a negative number being one literal */
+static Ast *read_minus(Parser *p) {
+    Span op_span = parse_tok_span(p);
+    bool folds = minus_folds(p);
+    parse_advance(p);
+    if (folds) {
+        Ast *e = parse_literal(p, true);
+        e->span = parse_span_from(p, op_span.begin);
+        return e;
+    }
+    Ast *operand = read_operand(p);
+    Ast *e = unary_node(p, AST_UNARY, op_span.begin, op_span, operand);
+    e->op = UNOP_NEG;
+    return e;
+}
+
 /* ('-' | 'sq' | 'Grad' | 'Ref' | cast) unary | power */
 Ast *parse_unary(Parser *p) {
-    uint32_t begin = p->tok.begin;
-    Span op_span = parse_tok_span(p);
-    Ast *e = NULL;
-    if (!parse_enter(p)) {
-        parse_leave(p);
+    if (p->panic)
         return parse_error_node(p);
-    }
-    if (parse_at(p, TOK_MINUS)) {
-        bool folds = minus_folds(p);
-        parse_advance(p);
-        if (folds) {
-            e = parse_literal(p, true);
-            e->span = parse_span_from(p, begin);
-        } else {
-            e = unary_node(p, AST_UNARY, begin, op_span, parse_unary(p));
-            e->op = UNOP_NEG;
-        }
-    } else if (at_cast(p)) {
-        e = read_cast(p);
-    } else if (parse_at(p, TOK_IDENT) && at_prefix_word(p)) {
-        Word word = p->tok.word;
-        parse_advance(p);
-        Ast *a = parse_unary(p);
-        AstKind kind = word == WORD_SQ ? AST_UNARY : word == WORD_GRAD ? AST_GRAD : AST_REF;
-        e = unary_node(p, kind, begin, op_span, a);
-        e->op = word == WORD_SQ ? UNOP_SQ : 0;
-    } else {
-        e = read_power(p);
-    }
-    parse_leave(p);
+    if (parse_at(p, TOK_MINUS))
+        return read_minus(p);
+    if (at_cast(p))
+        return read_cast(p);
+    if (!parse_at(p, TOK_IDENT) || !at_prefix_word(p))
+        return read_power(p);
+    Span op_span = parse_tok_span(p);
+    Word word = p->tok.word;
+    parse_advance(p);
+    Ast *a = read_operand(p);
+    AstKind kind = word == WORD_SQ ? AST_UNARY : word == WORD_GRAD ? AST_GRAD : AST_REF;
+    Ast *e = unary_node(p, kind, op_span.begin, op_span, a);
+    e->op = word == WORD_SQ ? UNOP_SQ : 0;
     return e;
 }

@@ -77,6 +77,8 @@ typedef struct Opened {
 } Opened;
 Opened parse_open(Parser *p);
 bool parse_close(Parser *p, TokenKind kind, Opened opened);
+/* The same where not a comma but `what` could have come. */
+bool parse_close_after(Parser *p, TokenKind kind, Opened opened, const char *what);
 /* Between the elements of a list that ends with `close`: passes a comma and says whether another
  * element follows. */
 bool parse_more(Parser *p, TokenKind close);

@@ -88,15 +88,20 @@ static bool is_bound(Parser *p, const Symbol *sym) {
     return parse_find_name(p, sym, &local) != KNOWN_NOTHING;
 }
 
-/* The start of the last separator in text[0, n), or 0. */
-static size_t last_separator(const char *text, size_t n) {
-    while (n-- > 1) {
-        if (text[n] == '.' || text[n] == '/')
-            return n;
-        if (text[n] == ':' && text[n - 1] == ':')
-            return n - 1;
+/* Names have at most this many parts; what follows is projections. */
+enum { MAX_PARTS = 64 };
+
+/* Where text may be cut: before its separators, the first ones of very many. */
+static size_t find_separators(const char *text, size_t n, size_t cuts[MAX_PARTS]) {
+    size_t len = 0;
+    for (size_t i = 1; i < n && len < MAX_PARTS; i++) {
+        if (text[i] == '.' || text[i] == '/')
+            cuts[len++] = i;
+        else if (text[i] == ':') {
+            cuts[len++] = i++;
+        }
     }
-    return 0;
+    return len;
 }
 
 /* Where a name nobody bound ends: before what looks like a projection or a division. */
@@ -109,16 +114,15 @@ static size_t unbound_length(const char *text, size_t n) {
 
 static Name sigil_name(Parser *p) {
     Token t = p->tok;
-    const Symbol *sym = t.sym;
-    size_t n = last_separator(sym->text, sym->len);
-    if (n > 0 && !is_bound(p, sym)) {
-        const Symbol *whole = sym;
-        for (; n > 0; n = last_separator(whole->text, n)) {
-            sym = sym_intern_n(whole->text, n);
-            if (is_bound(p, sym))
-                break;
+    const Symbol *whole = t.sym, *sym = whole;
+    size_t cuts[MAX_PARTS], n = find_separators(whole->text, whole->len, cuts);
+    if (n > 0 && !is_bound(p, whole)) {
+        bool found = false;
+        while (n-- > 0 && !found) {
+            sym = sym_intern_n(whole->text, cuts[n]);
+            found = is_bound(p, sym);
         }
-        if (n == 0)
+        if (!found)
             sym = sym_intern_n(whole->text, unbound_length(whole->text, whole->len));
         parse_cut(p, t.begin + 1 + sym->len);
     }
@@ -140,7 +144,9 @@ static Name dotted_ref(Parser *p) {
     Name whole = name, best = name;
     Token best_tok = p->tok;
     uint32_t best_end = p->prev_end;
-    for (size_t segments = 1; parse_at(p, TOK_DOT) && parse_peek(p).kind == TOK_IDENT; segments++) {
+    for (size_t segments = 1; segments < MAX_PARTS; segments++) {
+        if (!parse_at(p, TOK_DOT) || parse_peek(p).kind != TOK_IDENT)
+            break;
         parse_advance(p);
         whole.sym = sym_intern(fmt_text("%s.%s", whole.sym->text, p->tok.sym->text));
         whole.span.end = p->tok.end;
@@ -179,7 +185,9 @@ Name parse_dotted(Parser *p, const char *what) {
     }
     name = (Name){p->tok.sym, SIGIL_NONE, parse_tok_span(p)};
     parse_advance(p);
-    while (parse_at(p, TOK_DOT) && parse_peek(p).kind == TOK_IDENT) {
+    for (int parts = 1; parts < MAX_PARTS && parse_at(p, TOK_DOT); parts++) {
+        if (parse_peek(p).kind != TOK_IDENT)
+            break;
         parse_advance(p);
         name.sym = sym_intern(fmt_text("%s.%s", name.sym->text, p->tok.sym->text));
         name.span.end = p->tok.end;
@@ -243,7 +251,7 @@ static void scan_name(Parser *p, Token *t, uintptr_t flags) {
         return;
     const Symbol *sym = t->sym;
     lexer_read(&p->lex, t->end, t);
-    while (t->kind == TOK_DOT) {
+    for (int parts = 1; parts < MAX_PARTS && t->kind == TOK_DOT; parts++) {
         lexer_read(&p->lex, t->end, t);
         if (t->kind != TOK_IDENT)
             break;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { STACK_RESERVE = 512 * 1024 };
+enum { STACK_RESERVE = 512 * 1024, MAX_REPORTS = 100 };
 
 Span parse_span(const Parser *p, uint32_t begin, uint32_t end) {
     return (Span){p->source, begin, end < begin ? begin : end};
@@ -108,6 +108,8 @@ static Diag *report(Parser *p, DiagCode code, Span span, const char *fmt, va_lis
     Str s = {0};
     str_vprintf(&s, fmt, ap);
     p->failed = true;
+    if (p->diags->list.len >= MAX_REPORTS)
+        return NULL;
     Diag *d = diag_new(code, span, "%s", str_text(&s));
     diag_report(p->diags, d);
     return d;
@@ -191,7 +193,7 @@ Opened parse_open(Parser *p) {
     return opened;
 }
 
-bool parse_close(Parser *p, TokenKind kind, Opened opened) {
+bool parse_close_after(Parser *p, TokenKind kind, Opened opened, const char *what) {
     p->ctx = opened.ctx;
     if (!p->panic && p->tok.kind == kind) {
         (void)vec_pop(&p->brackets);
@@ -199,10 +201,14 @@ bool parse_close(Parser *p, TokenKind kind, Opened opened) {
         return true;
     }
     size_t before = p->diags->list.len;
-    parse_unexpected(p, kind == TOK_RBRACE ? "`}`" : fmt_text("`,` or %s", token_kind_text(kind)));
+    parse_unexpected(p, what ? what : fmt_text("`,` or %s", token_kind_text(kind)));
     if (p->diags->list.len > before && p->tok.kind != TOK_ERROR)
         diag_add_label(vec_last(&p->diags->list), opened.span, "opened here");
     return false;
+}
+
+bool parse_close(Parser *p, TokenKind kind, Opened opened) {
+    return parse_close_after(p, kind, opened, NULL);
 }
 
 bool parse_more(Parser *p, TokenKind close) {
