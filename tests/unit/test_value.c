@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values as printed (LANGUAGE §6) and structural equality. */
+#include "check.h"
+
+#include "eval/value.h"
+
+#include <math.h>
+
+static const char *show_with(Value v, ValuePrintOptions o) {
+    Str s = {0};
+    value_print(&s, v, &o);
+    return str_text(&s);
+}
+
+static const char *show(Value v) { return show_with(v, (ValuePrintOptions){0}); }
+
+static Value floats(int rank, const int64_t *shape, const float *data) {
+    return value_tensor(tensor_from(DT_F32, rank, shape, data));
+}
+
+static Value iota(int rank, int64_t a, int64_t b, int64_t c) {
+    int64_t shape[3] = {a, b, c};
+    Tensor *t = tensor_new(DT_I32, rank, shape);
+    for (int64_t i = 0; i < t->count; i++)
+        elem_set_int(tensor_at(t, i), DT_I32, i);
+    return value_tensor(t);
+}
+
+static Ctor *ctor(TypeDecl *d, const char *name, uint32_t n) {
+    Ctor *c = mem_new(Ctor);
+    c->name = sym_intern(name);
+    c->nfields = n;
+    c->decl = d;
+    return c;
+}
+
+static Ctor *cons, *nil;
+
+static void make_list_type(void) {
+    TypeDecl *d = mem_new(TypeDecl);
+    d->name = sym_intern("List");
+    d->nctors = 2;
+    cons = ctor(d, "Cons", 2);
+    nil = ctor(d, "Nil", 0);
+}
+
+static Value list_of(int n) {
+    Value l = value_data(nil, NULL);
+    while (n-- > 0) {
+        Value fields[2] = {value_int(DT_I32, n), l};
+        l = value_data(cons, fields);
+    }
+    return l;
+}
+
+TEST(scalars) {
+    CHECK_TEXT(show(value_int(DT_I32, -3)), "-3");
+    CHECK_TEXT(show(value_int(DT_U64, -1)), "18446744073709551615");
+    CHECK_TEXT(show(value_bool(true)), "True");
+    CHECK_TEXT(show(value_float(DT_F32, (double)0.1f)), "0.1");
+    CHECK_TEXT(show(value_float(DT_F64, 2.0)), "2.0");
+    CHECK_TEXT(show(value_float(DT_F64, -0.0)), "-0.0");
+    CHECK_TEXT(show(value_float(DT_F32, 1e16)), "1e+16");
+    CHECK_TEXT(show(value_float(DT_F64, (double)NAN)), "nan");
+    CHECK_TEXT(show(value_string("a\"b\n", 4)), "\"a\\\"b\\n\"");
+}
+
+TEST(containers) {
+    Value items[2] = {value_int(DT_I32, 1), value_float(DT_F32, 2.5)};
+    CHECK_TEXT(show(value_tuple(items, 2)), "(1, 2.5)");
+    CHECK_TEXT(show(value_tuple(items, 1)), "(1,)");
+    CHECK_TEXT(show(value_unit()), "()");
+    CHECK_TEXT(show(list_of(3)), "list[0, 1, 2]");
+    CHECK_TEXT(show(list_of(0)), "list[]");
+    Ref *r = mem_new(Ref);
+    r->value = (Value){.tag = VAL_REF, .p = r};
+    CHECK_TEXT(show(r->value), "ref(ref(<cycle>))");
+    TypeDecl *d = mem_new(TypeDecl);
+    d->name = sym_intern("Layer");
+    Ctor *layer = ctor(d, "Layer", 2);
+    const Symbol *names[2] = {sym_intern("w"), sym_intern("b")};
+    layer->field_names = names;
+    int64_t one[2] = {1, 1};
+    float x[1] = {1};
+    Value fields[2] = {floats(2, one, x), floats(1, one, x)};
+    CHECK_TEXT(show(value_data(layer, fields)), "Layer { w: [[1.0]], b: [1.0] }");
+}
+
+TEST(tensors) {
+    int64_t shape[3] = {2, 2, 2};
+    float a[8] = {7, 10, 15, 22, -1, 0.5f, 100, 3};
+    CHECK_TEXT(show(floats(1, shape, a)), "[7.0, 10.0]");
+    CHECK_TEXT(show(floats(2, shape, a)), "[[ 7.0, 10.0],\n [15.0, 22.0]]");
+    CHECK_TEXT(show(floats(3, shape, a)), "[[[  7.0,  10.0],\n  [ 15.0,  22.0]],\n\n"
+                                          " [[ -1.0,   0.5],\n  [100.0,   3.0]]]");
+    CHECK_TEXT(show(iota(3, 2, 1, 2)), "[[[0, 1]],\n [[2, 3]]]");
+    CHECK_TEXT(show(iota(1, 0, 0, 0)), "[]");
+    CHECK_TEXT(show(iota(2, 2, 0, 0)), "[[],\n []]");
+    CHECK_TEXT(show_with(iota(2, 2, 2, 0), (ValuePrintOptions){.nested = true}),
+               "[[0, 1], [2, 3]]");
+    CHECK_TEXT(show(iota(1, 2000, 0, 0)), "[0, 1, 2, ..., 1997, 1998, 1999]");
+    CHECK_TEXT(show(iota(2, 40, 50, 0)), "[[   0,    1,    2, ...,   47,   48,   49],\n"
+                                         " [  50,   51,   52, ...,   97,   98,   99],\n"
+                                         " [ 100,  101,  102, ...,  147,  148,  149],\n"
+                                         " ...,\n"
+                                         " [1850, 1851, 1852, ..., 1897, 1898, 1899],\n"
+                                         " [1900, 1901, 1902, ..., 1947, 1948, 1949],\n"
+                                         " [1950, 1951, 1952, ..., 1997, 1998, 1999]]");
+    CHECK_TEXT(show_with(iota(1, 12, 0, 0), (ValuePrintOptions){.width = 20}),
+               "[ 0,  1,  2,  3,  4,\n  5,  6,  7,  8,  9,\n 10, 11]");
+}
+
+TEST(long_and_deep) {
+    const char *text = show(list_of(300000));
+    CHECK(strlen(text) < 6000);
+    CHECK_TEXT(text + strlen(text) - 9, "999, ...]");
+    Value v = value_unit();
+    for (int i = 0; i < 100000; i++)
+        v = value_tuple(&v, 1);
+    text = show(v);
+    CHECK(strstr(text, "...") != NULL && strlen(text) < 1000);
+}
+
+TEST(equality) {
+    CHECK_INT(value_equal(list_of(300000), list_of(300000)), 1);
+    CHECK_INT(value_equal(list_of(3), list_of(4)), 0);
+    CHECK_INT(value_equal(value_float(DT_F32, (double)NAN), value_float(DT_F32, (double)NAN)), 0);
+    CHECK_INT(value_equal(iota(2, 2, 3, 0), iota(2, 2, 3, 0)), 1);
+    CHECK_INT(value_equal(iota(2, 2, 3, 0), iota(2, 3, 2, 0)), 0);
+    CHECK_INT(value_equal(value_string("a", 1), value_string("a", 1)), 1);
+    Closure *c = mem_new(Closure);
+    Value f = {.tag = VAL_CLOSURE, .p = c};
+    CHECK_INT(value_equal(f, f), -1);
+    Value shared = value_int(DT_I32, 1);
+    for (int i = 0; i < 60; i++) { /* 2^60 paths */
+        Value both[2] = {shared, shared};
+        shared = value_tuple(both, 2);
+    }
+    CHECK_INT(value_equal(shared, shared), 1);
+}
+
+int main(void) {
+    mem_init();
+    make_list_type();
+    RUN(scalars);
+    RUN(containers);
+    RUN(tensors);
+    RUN(long_and_deep);
+    RUN(equality);
+    return check_result();
+}
