@@ -90,14 +90,14 @@ static size_t column(const Str *s) {
     return s->len - i;
 }
 
-/* One item of a row, after a comma when it is not the first; a new line where it does not fit. */
-static void print_item(Layout *l, int indent, bool first, const Str *item, size_t pad,
-                       size_t after) {
+/* One item of a row, after a comma when it is not the first; a new line where it does not fit. Room
+ * for the closing brackets is kept on every line, as NumPy does. */
+static void print_item(Layout *l, int indent, bool first, const Str *item, size_t pad) {
     Str *out = l->p->out;
     size_t n = item->len > pad ? item->len : pad;
     if (!first) {
         str_add_char(out, ',');
-        if (l->lines && column(out) + 1 + n + after > (size_t)l->p->width)
+        if (l->lines && column(out) + 1 + n + (size_t)l->t->rank > (size_t)l->p->width)
             new_line(l, indent, false);
         else
             str_add_char(out, ' ');
@@ -115,12 +115,12 @@ static void print_row(Layout *l, int64_t at) {
     str_add(&dots, "...");
     for (int64_t i = 0; i < n; i++) {
         if (is_elided(l, n) && i == l->p->edge) {
-            print_item(l, t->rank, false, &dots, 0, 1);
+            print_item(l, t->rank, false, &dots, 0);
             i = n - l->p->edge;
         }
         Str text = {0};
         print_element(&text, t, at + i * t->strides[axis]);
-        print_item(l, t->rank, i == 0, &text, l->pad, i + 1 < n ? 1 : (size_t)t->rank);
+        print_item(l, t->rank, i == 0, &text, l->pad);
     }
 }
 
