@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FORM_MAP: lanes along the last parallel axis. With masked memory (AVX-512) a long body is one
+ * masked loop; a short one, whose mask would cost, is a plain loop and a masked tail; without, the
+ * tail is a loop of single elements. FORM_SWAP: see Note [Turned operands]. */
+#include "jit/emit.h"
+
+enum { SHORT_BODY = 14 };
+
+static void body_and_stores(Emit *e, Frame *f) {
+    const Recipe *r = e->r;
+    emit_code(e, f, r->body, e->body_dep, r->nbody);
+    for (int k = 0; k < r->noutputs; k++)
+        emit_store(e, f, r->noperands + k, f->vals[r->results[k]], emit_result_type(e, k));
+}
+
+void emit_map(Emit *e) {
+    const Recipe *r = e->r;
+    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e);
+    bool masks = e->sig->flags & SIG_MASKS;
+    LLVMValueRef n = e->extent[v], zero = emit_int(e, 0);
+    Frame row, f;
+    emit_frame_init(e, &row);
+    Loop loops[RECIPE_MAX_AXES];
+    for (int a = 0; a < v; a++) {
+        emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &row, a, loops[a].i);
+    }
+    row.vaxis = v;
+    row.lanes = lanes;
+    emit_hoist(e, &row, r->body, e->body_dep, r->nbody, 1u << v);
+
+    Strips strips;
+    if (masks && r->nbody > SHORT_BODY) {
+        emit_strips_begin(e, &strips, n, lanes, true, NULL, 0);
+        emit_frame_copy(e, &f, &row);
+        emit_frame_enter(e, &f, v, strips.inner.i);
+        f.mask = emit_mask(e, LLVMBuildSub(e->b, n, strips.inner.i, ""), lanes);
+        body_and_stores(e, &f);
+        emit_strips_end(e, &strips, NULL);
+    } else {
+        LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
+        emit_strips_begin(e, &strips, full, lanes, false, NULL, 0);
+        emit_frame_copy(e, &f, &row);
+        emit_frame_enter(e, &f, v, strips.inner.i);
+        body_and_stores(e, &f);
+        emit_strips_end(e, &strips, NULL);
+        Loop tail;
+        emit_loop_begin(e, &tail, full, n, masks ? lanes : 1, false, NULL, 0);
+        emit_frame_copy(e, &f, &row);
+        emit_frame_enter(e, &f, v, tail.i);
+        if (masks)
+            f.mask = emit_mask(e, LLVMBuildSub(e->b, n, tail.i, ""), lanes);
+        else
+            f.lanes = 1;
+        body_and_stores(e, &f);
+        emit_loop_end(e, &tail, NULL);
+    }
+    for (int a = v; a-- > 0;)
+        emit_loop_end(e, &loops[a], NULL);
+}
+
+/* Note [Turned operands]. A transposed operand is contiguous along another parallel axis, w, than
+ * the output. A square of lanes × lanes elements is read by rows along w and turned in registers,
+ * so that memory is only touched in whole vectors. Edges that fill no square go element by element
+ * through the masks: the row loads are masked along w, the stores along v. */
+void emit_swap(Emit *e) {
+    const Recipe *r = e->r;
+    int v = e->sig->npar - 1, w = v - 1, lanes = emit_pick_lanes(e);
+    if (lanes > 16)
+        lanes = 16;
+    LLVMValueRef zero = emit_int(e, 0);
+    Frame root;
+    emit_frame_init(e, &root);
+    Loop loops[RECIPE_MAX_AXES], ws, vs;
+    for (int a = 0; a < w; a++) {
+        emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &root, a, loops[a].i);
+    }
+    emit_loop_begin(e, &ws, zero, e->extent[w], lanes, true, NULL, 0);
+    emit_poll(e);
+    emit_loop_begin(e, &vs, zero, e->extent[v], lanes, true, NULL, 0);
+    LLVMValueRef left_w = LLVMBuildSub(e->b, e->extent[w], ws.i, "");
+    LLVMValueRef left_v = LLVMBuildSub(e->b, e->extent[v], vs.i, "");
+    LLVMValueRef mask_w = emit_mask(e, left_w, lanes), mask_v = emit_mask(e, left_v, lanes);
+    LLVMValueRef last_v = LLVMBuildSub(e->b, e->extent[v], emit_int(e, 1), "");
+
+    /* Rows of the turned operands: row k is at v + k (kept inside), lanes along w. */
+    LLVMValueRef *blocks[JIT_MAX_PTRS] = {NULL};
+    for (int p = 0; p < r->noperands; p++) {
+        bool turned = e->sig->unit[p] >> w & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> v & 1);
+        if (!turned)
+            continue;
+        blocks[p] = emit_alloc(e, sizeof(LLVMValueRef) * 16);
+        LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);
+        for (int k = 0; k < lanes; k++) {
+            LLVMValueRef at = emit_min(e, LLVMBuildAdd(e->b, vs.i, emit_int(e, k), ""), last_v);
+            LLVMValueRef by = LLVMBuildMul(e->b, at, e->stride[p][v], "");
+            LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, root.at[p], &by, 1, "");
+            q = LLVMBuildGEP2(e->b, st, q, &ws.i, 1, "");
+            LLVMTypeRef types[2] = {vt, e->ptr};
+            LLVMValueRef args[4] = {q, LLVMConstInt(e->i32, (unsigned)emit_bytes(r->in_types[p]), 0),
+                                    mask_w, LLVMConstNull(vt)};
+            blocks[p][k] = emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+        }
+        emit_transpose(e, blocks[p], lanes);
+    }
+    LLVMBasicBlockRef end = emit_block(e, "");
+    for (int k = 0; k < lanes; k++) {
+        LLVMValueRef i = LLVMBuildAdd(e->b, ws.i, emit_int(e, k), "");
+        if (k > 0) {
+            LLVMBasicBlockRef next = emit_block(e, "");
+            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, i, e->extent[w], ""), next, end);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
+        Frame f;
+        emit_frame_copy(e, &f, &root);
+        emit_frame_enter(e, &f, w, i);
+        emit_frame_enter(e, &f, v, vs.i);
+        f.vaxis = v;
+        f.lanes = lanes;
+        f.mask = mask_v;
+        for (int p = 0; p < r->noperands; p++)
+            if (blocks[p])
+                f.loaded[p] = blocks[p][k];
+        body_and_stores(e, &f);
+    }
+    LLVMBuildBr(e->b, end);
+    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, end);
+    emit_loop_end(e, &vs, NULL);
+    emit_loop_end(e, &ws, NULL);
+    for (int a = w; a-- > 0;)
+        emit_loop_end(e, &loops[a], NULL);
+}

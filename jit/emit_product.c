@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FORM_TILE: rows × cols vectors of outputs in registers, one step of the reduction at a time, so
+ * that each output's fused multiply-adds run in order. Rows are along the last but one parallel
+ * axis, lanes along the last. What does not depend on the row is computed once a column, what does
+ * not depend on the lane once a row: for a matrix product one vector load a column, one broadcast a
+ * row and rows × cols fma a step. Rows beyond the edge repeat the last one and are not stored.
+ *
+ * FORM_TURN: the vector operand lies along the last reduction axis (a row of weights an output).
+ * Squares of it are read by rows and turned in registers, lanes steps at a time; what is left over
+ * is gathered. */
+#include "jit/emit.h"
+
+enum { MAX_ROWS = 16, MAX_COLS = 12 };
+
+typedef struct Tile {
+    int rows, cols, lanes, v, w; /* v: lanes' axis; w: rows' axis or -1 */
+    bool masked;
+    Frame par[MAX_ROWS][MAX_COLS]; /* before the reduction */
+} Tile;
+
+/* Evaluates code[0, n) in all frames, sharing what does not differ. */
+static void tile_code(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int n) {
+    const Recipe *r = e->r;
+    for (int i = 0; i < n; i++) {
+        bool by_row = t->w >= 0 && e->body_dep[i] >> t->w & 1, by_col = e->body_dep[i] >> t->v & 1;
+        for (int y = 0; y < t->rows; y++)
+            for (int x = 0; x < t->cols; x++) {
+                if (!by_row && y > 0)
+                    f[y][x].vals[i] = f[0][x].vals[i];
+                else if (!by_col && x > 0)
+                    f[y][x].vals[i] = f[y][0].vals[i];
+                else
+                    emit_instr(e, &f[y][x], r->body, e->body_dep, i);
+            }
+    }
+}
+
+/* What does not depend on the reduction axes `inner`, before their loops. */
+static void tile_hoist(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int n, uint32_t inner) {
+    const Recipe *r = e->r;
+    for (int i = 0; i < n; i++) {
+        if (e->body_dep[i] & inner)
+            continue;
+        bool by_row = t->w >= 0 && e->body_dep[i] >> t->w & 1, by_col = e->body_dep[i] >> t->v & 1;
+        for (int y = 0; y < t->rows; y++)
+            for (int x = 0; x < t->cols; x++) {
+                if (!by_row && y > 0)
+                    f[y][x].vals[i] = f[0][x].vals[i];
+                else if (!by_col && x > 0)
+                    f[y][x].vals[i] = f[y][0].vals[i];
+                else
+                    emit_instr(e, &f[y][x], r->body, e->body_dep, i);
+            }
+    }
+}
+
+static LLVMValueRef multiply_add(Emit *e, DType t, LLVMValueRef x, LLVMValueRef y,
+                                 LLVMValueRef acc) {
+    if (!emit_is_float(t))
+        return LLVMBuildAdd(e->b, acc, LLVMBuildMul(e->b, x, y, ""), "");
+    LLVMValueRef args[3] = {x, y, acc};
+    LLVMTypeRef ft = LLVMTypeOf(acc);
+    return emit_intrinsic(e, "llvm.fma", &ft, 1, args, 3);
+}
+
+/* One step of the reduction for the whole tile. */
+static void tile_step(Emit *e, Tile *t, Frame (*f)[MAX_COLS], LLVMValueRef *acc) {
+    const Recipe *r = e->r;
+    const Scalar *mul = &r->body[r->results[0]];
+    tile_code(e, t, f, r->results[0]);
+    /* A row's scalar is spread once, for all columns. */
+    for (int y = 0; y < t->rows; y++)
+        for (int k = 0; k < 2; k++) {
+            int id = k ? mul->b : mul->a;
+            Val *v = &f[y][0].vals[id];
+            if (v->v && !v->vec && !v->splat)
+                v->splat = emit_splat(e, v->v, t->lanes);
+            for (int x = 1; x < t->cols; x++)
+                if (f[y][x].vals[id].v == v->v)
+                    f[y][x].vals[id] = *v;
+        }
+    for (int y = 0; y < t->rows; y++)
+        for (int x = 0; x < t->cols; x++) {
+            LLVMValueRef a = emit_vector_of(e, &f[y][x], f[y][x].vals[mul->a]);
+            LLVMValueRef b = emit_vector_of(e, &f[y][x], f[y][x].vals[mul->b]);
+            LLVMValueRef *to = &acc[y * t->cols + x];
+            *to = multiply_add(e, r->acc_type, a, b, *to);
+        }
+}
+
+static Frame (*tile_copy(Emit *e, Tile *t, Frame (*from)[MAX_COLS]))[MAX_COLS] {
+    Frame (*f)[MAX_COLS] = emit_alloc(e, sizeof(Frame[MAX_ROWS][MAX_COLS]));
+    for (int y = 0; y < t->rows; y++)
+        for (int x = 0; x < t->cols; x++)
+            emit_frame_copy(e, &f[y][x], &from[y][x]);
+    return f;
+}
+
+/* Enters an axis in all frames: operands that do not move with row or column share addresses. */
+static void tile_enter(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int axis, LLVMValueRef index) {
+    const Recipe *r = e->r;
+    for (int y = 0; y < t->rows; y++)
+        for (int x = 0; x < t->cols; x++)
+            f[y][x].index[axis] = index;
+    for (int p = 0; p < r->noperands; p++) {
+        if (e->sig->zero[p] >> axis & 1)
+            continue;
+        LLVMValueRef by = LLVMBuildMul(e->b, index, e->stride[p][axis], "");
+        for (int y = 0; y < t->rows; y++)
+            for (int x = 0; x < t->cols; x++) {
+                Frame *g = &f[y][x];
+                LLVMValueRef old = g->at[p];
+                int sy = y, sx = x;
+                /* The same address was moved already in the frame above or to the left. */
+                if (y > 0 && (t->w < 0 || e->sig->zero[p] >> t->w & 1))
+                    sy = 0;
+                if (x > 0 && e->sig->zero[p] >> t->v & 1)
+                    sx = 0;
+                if (sy != y || sx != x)
+                    g->at[p] = f[sy][sx].at[p];
+                else
+                    g->at[p] = LLVMBuildGEP2(e->b, e->i8, old, &by, 1, "");
+            }
+    }
+}
+
+static bool is_turned(Emit *e, Tile *t, int p) {
+    int in = e->sig->npar + e->sig->nred - 1;
+    return e->sig->form == FORM_TURN && e->sig->unit[p] >> in & 1 &&
+           !((e->sig->zero[p] | e->sig->unit[p]) >> t->v & 1);
+}
+
+/* The last reduction axis in blocks of `lanes` steps, turned operands by squares. */
+static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueRef *acc, int nacc) {
+    const Recipe *r = e->r;
+    int in = e->sig->npar + e->sig->nred - 1, lanes = t->lanes;
+    LLVMValueRef n = e->extent[in];
+    LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
+    Strips strips;
+    Loop tail;
+    emit_strips_begin(e, &strips, full, lanes, false, acc, nacc);
+    LLVMValueRef (*square)[16][MAX_COLS] = emit_alloc(e, sizeof(LLVMValueRef[JIT_MAX_PTRS][16][MAX_COLS]));
+    for (int p = 0; p < r->noperands; p++) {
+        if (!is_turned(e, t, p))
+            continue;
+        LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);
+        for (int x = 0; x < t->cols; x++) {
+            Frame *f = &outer[0][x];
+            LLVMValueRef rows[16];
+            LLVMValueRef last = LLVMBuildSub(e->b, e->extent[t->v], f->index[t->v], "");
+            last = LLVMBuildSub(e->b, last, emit_int(e, 1), "");
+            for (int l = 0; l < lanes; l++) {
+                LLVMValueRef by = emit_int(e, l); /* a lane beyond the edge repeats the last */
+                if (t->masked)
+                    by = emit_min(e, by, last);
+                by = LLVMBuildMul(e->b, by, e->stride[p][t->v], "");
+                LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, f->at[p], &by, 1, "");
+                q = LLVMBuildGEP2(e->b, st, q, &strips.inner.i, 1, "");
+                rows[l] = LLVMBuildLoad2(e->b, vt, q, "");
+                LLVMSetAlignment(rows[l], (unsigned)emit_bytes(r->in_types[p]));
+            }
+            emit_transpose(e, rows, lanes);
+            for (int l = 0; l < lanes; l++)
+                square[p][l][x] = rows[l];
+        }
+    }
+    for (int l = 0; l < lanes; l++) {
+        Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
+        tile_enter(e, t, f, in, LLVMBuildAdd(e->b, strips.inner.i, emit_int(e, l), ""));
+        for (int p = 0; p < r->noperands; p++)
+            if (is_turned(e, t, p))
+                for (int y = 0; y < t->rows; y++)
+                    for (int x = 0; x < t->cols; x++)
+                        f[y][x].loaded[p] = square[p][l][x];
+        tile_step(e, t, f, acc);
+    }
+    emit_strips_end(e, &strips, acc);
+    emit_loop_begin(e, &tail, full, n, 1, false, acc, nacc);
+    Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
+    tile_enter(e, t, f, in, tail.i);
+    tile_step(e, t, f, acc);
+    emit_loop_end(e, &tail, acc);
+}
+
+/* The tile whose first row and column are given. */
+static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLVMValueRef col) {
+    const Recipe *r = e->r;
+    int npar = e->sig->npar, nred = e->sig->nred, in = npar + nred - 1;
+    int nacc = t->rows * t->cols;
+    emit_poll(e);
+    LLVMValueRef last_row = NULL, rows[MAX_ROWS];
+    if (t->w >= 0)
+        last_row = LLVMBuildSub(e->b, e->extent[t->w], emit_int(e, 1), "");
+    LLVMValueRef masks[MAX_COLS] = {NULL}, cols[MAX_COLS];
+    for (int x = 0; x < t->cols; x++) {
+        cols[x] = LLVMBuildAdd(e->b, col, emit_int(e, x * t->lanes), "");
+        if (t->masked)
+            masks[x] = emit_mask(e, LLVMBuildSub(e->b, e->extent[t->v], cols[x], ""), t->lanes);
+    }
+    for (int y = 0; y < t->rows; y++) {
+        Frame base;
+        emit_frame_copy(e, &base, root);
+        if (t->w >= 0) {
+            rows[y] = LLVMBuildAdd(e->b, row, emit_int(e, y), "");
+            emit_frame_enter(e, &base, t->w, y ? emit_min(e, rows[y], last_row) : rows[y]);
+        }
+        for (int x = 0; x < t->cols; x++) {
+            emit_frame_copy(e, &t->par[y][x], &base);
+            /* In a turned tile, columns wholly beyond the edge read the last one. */
+            LLVMValueRef c = cols[x];
+            if (t->masked && e->sig->form == FORM_TURN) {
+                LLVMValueRef last =
+                    LLVMBuildSub(e->b, e->extent[t->v], emit_int(e, 1), "");
+                c = emit_min(e, c, last);
+            }
+            emit_frame_enter(e, &t->par[y][x], t->v, c);
+            t->par[y][x].vaxis = t->v;
+            t->par[y][x].lanes = t->lanes;
+            t->par[y][x].mask = masks[x];
+        }
+    }
+    /* Addresses that do not differ are one value. */
+    for (int p = 0; p < r->noperands; p++)
+        for (int y = 0; y < t->rows; y++)
+            for (int x = 0; x < t->cols; x++) {
+                int sy = t->w < 0 || e->sig->zero[p] >> t->w & 1 ? 0 : y;
+                int sx = e->sig->zero[p] >> t->v & 1 ? 0 : x;
+                t->par[y][x].at[p] = t->par[sy][sx].at[p];
+            }
+    LLVMValueRef acc[MAX_ROWS * MAX_COLS];
+    LLVMValueRef zero = LLVMConstNull(emit_vec(emit_value_type(e, r->acc_type), t->lanes));
+    for (int i = 0; i < nacc; i++)
+        acc[i] = zero;
+    Frame (*f)[MAX_COLS] = tile_copy(e, t, t->par);
+    Loop loops[RECIPE_MAX_AXES];
+    Strips strips;
+    uint32_t inner = ((1u << nred) - 1) << npar;
+    for (int a = npar; a <= in; a++) {
+        tile_hoist(e, t, f, r->results[0], inner);
+        inner &= ~(1u << a);
+        if (a < in) {
+            emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
+            f = tile_copy(e, t, f);
+            tile_enter(e, t, f, a, loops[a].i);
+        } else if (e->sig->form != FORM_TURN) {
+            emit_strips_begin(e, &strips, e->extent[a], 1, true, acc, nacc);
+            f = tile_copy(e, t, f);
+            tile_enter(e, t, f, a, strips.inner.i);
+        }
+    }
+    if (e->sig->form == FORM_TURN) {
+        turned_blocks(e, t, f, acc, nacc);
+    } else {
+        tile_step(e, t, f, acc);
+        emit_strips_end(e, &strips, acc);
+    }
+    for (int a = in; a-- > npar;)
+        emit_loop_end(e, &loops[a], acc);
+
+    LLVMBasicBlockRef end = emit_block(e, "");
+    for (int y = 0; y < t->rows; y++) {
+        if (y > 0) {
+            LLVMBasicBlockRef next = emit_block(e, "");
+            LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntSLT, rows[y], e->extent[t->w], "");
+            LLVMBuildCondBr(e->b, inside, next, end);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
+        for (int x = 0; x < t->cols; x++) {
+            Frame *g = &t->par[y][x];
+            emit_finish(e, g, acc[y * t->cols + x], true, r->acc_type);
+        }
+    }
+    LLVMBuildBr(e->b, end);
+    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, end);
+}
+
+/* All rows of one column of tiles. */
+static void tile_rows(Emit *e, Tile *t, const Frame *root, LLVMValueRef col) {
+    if (t->w < 0) {
+        tile_body(e, t, root, NULL, col);
+        return;
+    }
+    Loop rows;
+    emit_loop_begin(e, &rows, emit_int(e, 0), e->extent[t->w], t->rows, true, NULL, 0);
+    tile_body(e, t, root, rows.i, col);
+    emit_loop_end(e, &rows, NULL);
+}
+
+void emit_tile(Emit *e) {
+    int npar = e->sig->npar;
+    Tile *t = emit_alloc(e, sizeof *t);
+    t->v = npar - 1;
+    t->rows = e->sig->rows;
+    t->cols = e->sig->cols;
+    t->w = t->rows > 1 ? npar - 2 : -1;
+    t->lanes = emit_pick_lanes(e);
+    if (t->lanes > 16)
+        t->lanes = 16;
+    int wide = t->lanes * t->cols, outer = t->w >= 0 ? npar - 2 : npar - 1;
+    LLVMValueRef zero = emit_int(e, 0), n = e->extent[t->v];
+    Frame root;
+    emit_frame_init(e, &root);
+    Loop loops[RECIPE_MAX_AXES], cols;
+    for (int a = 0; a < outer; a++) {
+        emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &root, a, loops[a].i);
+    }
+    if (e->sig->flags & SIG_MASKS) {
+        t->masked = true;
+        emit_loop_begin(e, &cols, zero, n, wide, true, NULL, 0);
+        tile_rows(e, t, &root, cols.i);
+        emit_loop_end(e, &cols, NULL);
+    } else {
+        /* Masks cost: whole tiles go without. */
+        LLVMValueRef rest = LLVMBuildSRem(e->b, n, emit_int(e, wide), "");
+        LLVMValueRef full = LLVMBuildSub(e->b, n, rest, "");
+        emit_loop_begin(e, &cols, zero, full, wide, false, NULL, 0);
+        tile_rows(e, t, &root, cols.i);
+        emit_loop_end(e, &cols, NULL);
+        t->masked = true;
+        emit_loop_begin(e, &cols, full, n, wide, false, NULL, 0);
+        tile_rows(e, t, &root, cols.i);
+        emit_loop_end(e, &cols, NULL);
+    }
+    for (int a = outer; a-- > 0;)
+        emit_loop_end(e, &loops[a], NULL);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: plan, kernel, threads.
+ *
+ * Note [Packed operands]. A product whose vector operand is read against its grain, or by short
+ * rows of a large matrix, gets it copied, a panel of a tile's width at a time: contiguous along the
+ * panel, one row a step of the reduction. The copy is itself a compiled MAP. The kernel is the one
+ * for contiguous operands, launched once a panel. Accumulation over the reduction is not cut, so
+ * the bits are the same. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "jit/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PARALLEL_NS = 50000, SLICE_NS = 20000, PACK_ALIGN = 64 };
+
+Jit *jit_open(const JitOptions *options, const char **why_not) {
+    Str tried = {0};
+    char *path = jit_library_find(options->library, &tried);
+    if (!path) {
+        *why_not = fmt_text("librelayjit.so is not at %s", str_text(&tried));
+        return NULL;
+    }
+    Jit *jit = calloc(1, sizeof *jit);
+    if (!jit)
+        abort();
+    jit->options = *options;
+    jit->library = path;
+    jit->cpu = *jit_cpu();
+    if (options->vector_bytes && options->vector_bytes < jit->cpu.vector_bytes) {
+        jit->cpu.vector_bytes = options->vector_bytes;
+        jit->cpu.masks = false;
+        jit->cpu.registers = 16;
+    }
+    struct stat st;
+    if (stat(path, &st) == 0)
+        snprintf(jit->library_id, sizeof jit->library_id, "%lld %lld.%09ld",
+                 (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    jit->threads = options->threads;
+    if (jit->threads <= 0)
+        jit->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (jit->threads < 1)
+        jit->threads = 1;
+    if (jit->threads > 64)
+        jit->threads = 64;
+    jit_cache_init(&jit->cache, options->cache_dir);
+    return jit;
+}
+
+void jit_close(Jit *jit) {
+    if (!jit)
+        return;
+    jit_pool_free(jit->pool);
+    jit_table_fini(jit);
+    jit_cache_fini(&jit->cache);
+    free((char *)jit->api_why);
+    free(jit->library);
+    free(jit->pack);
+    free(jit);
+}
+
+/* ---- one launch ------------------------------------------------------------------------------ */
+
+typedef struct Run {
+    Jit *jit;
+    const JitPlan *plan;
+    KernelLaunch *launch;
+    const KernelSlice *whole;
+    KernelCode code;
+    int axis;           /* split among threads */
+    int64_t grain;
+    int n;              /* pieces */
+    int32_t status[64];
+    /* Note [Packed operands] */
+    KernelCode pack;
+    const KernelLaunch *pack_launch;
+    int64_t panel_bytes, width;
+} Run;
+
+static void piece(const Run *run, int i, int64_t *begin, int64_t *end) {
+    int64_t extent = run->plan->extent[run->axis];
+    int64_t blocks = (extent + run->grain - 1) / run->grain;
+    *begin = blocks * i / run->n * run->grain;
+    *end = blocks * (i + 1) / run->n * run->grain;
+    if (*end > extent)
+        *end = extent;
+}
+
+static void narrow(const JitPlan *plan, KernelSlice *s, int axis, int64_t begin, int64_t end) {
+    for (int p = 0; p < plan->nptr; p++)
+        s->ptr[p] = (const char *)s->ptr[p] + begin * plan->stride[p][axis];
+    s->origin[axis] += begin;
+    s->extent[axis] = end - begin;
+}
+
+static void copy_slice(const JitPlan *plan, KernelSlice *to, const KernelSlice *from) {
+    memcpy(to->ptr, from->ptr, sizeof to->ptr[0] * (size_t)plan->nptr);
+    memcpy(to->extent, from->extent, sizeof to->extent[0] * (size_t)plan->naxes);
+    memcpy(to->origin, from->origin, sizeof to->origin[0] * (size_t)plan->naxes);
+}
+
+static void run_piece(void *arg, int i) {
+    Run *run = arg;
+    int64_t begin, end;
+    piece(run, i, &begin, &end);
+    KernelSlice slice;
+    copy_slice(run->plan, &slice, run->whole);
+    if (begin < end) {
+        narrow(run->plan, &slice, run->axis, begin, end);
+        run->status[i] = run->code(run->launch, &slice);
+    } else {
+        run->status[i] = KERNEL_DONE;
+    }
+}
+
+/* A thread's panels of a packed product: see Note [Packed operands]. */
+static void run_panels(void *arg, int i) {
+    Run *run = arg;
+    const JitPlan *plan = run->plan;
+    int npar = plan->sig.npar, nred = plan->sig.nred, v = npar - 1, p = plan->packed;
+    int outer = npar > 1 ? npar - 2 : 0;
+    int64_t begin, end;
+    piece(run, i, &begin, &end);
+    char *buffer = run->jit->pack + (size_t)i * (size_t)run->panel_bytes;
+    run->status[i] = KERNEL_DONE;
+    int64_t at[RECIPE_MAX_AXES] = {0};
+    for (;;) {
+        KernelSlice base;
+        copy_slice(plan, &base, run->whole);
+        for (int a = 0; a < outer; a++)
+            narrow(plan, &base, a, at[a], at[a] + 1);
+        for (int64_t c = begin; c < end; c += run->width) {
+            int64_t stop = c + run->width < end ? c + run->width : end;
+            KernelSlice slice, copy;
+            copy_slice(plan, &slice, &base);
+            narrow(plan, &slice, v, c, stop);
+            copy.ptr[0] = slice.ptr[p];
+            copy.ptr[1] = buffer;
+            for (int a = 0; a < nred; a++) {
+                copy.extent[a] = plan->extent[npar + a];
+                copy.origin[a] = 0;
+            }
+            copy.extent[nred] = stop - c;
+            copy.origin[nred] = 0;
+            int32_t status = run->pack(run->pack_launch, &copy);
+            slice.ptr[p] = buffer;
+            if (status == KERNEL_DONE)
+                status = run->code(run->launch, &slice);
+            if (status != KERNEL_DONE) {
+                run->status[i] = status;
+                return;
+            }
+        }
+        int a = outer - 1;
+        while (a >= 0 && ++at[a] == plan->extent[a])
+            at[a--] = 0;
+        if (a < 0)
+            return;
+    }
+}
+
+static int32_t run_all(Run *run, void (*fn)(void *, int)) {
+    Jit *jit = run->jit;
+    if (run->n > 1 && !jit->pool)
+        jit->pool = jit_pool_new(jit->threads);
+    jit_pool_run(jit->pool, run->n, fn, run);
+    for (int i = 0; i < run->n; i++)
+        if (run->status[i] != KERNEL_DONE)
+            return run->status[i];
+    return KERNEL_DONE;
+}
+
+/* Into how many pieces, along which axis. */
+static void split(Run *run, double ns) {
+    const JitPlan *plan = run->plan;
+    const KernelSig *sig = &plan->sig;
+    int npar = sig->npar;
+    int pieces = ns < PARALLEL_NS ? 1 : ns / SLICE_NS < run->jit->threads ? (int)(ns / SLICE_NS)
+                                                                          : run->jit->threads;
+    run->axis = 0;
+    run->grain = 1;
+    run->n = 1;
+    if (pieces < 2)
+        return;
+    int end = sig->form == FORM_LANES ? npar - 1 : npar;
+    int64_t most = 1;
+    for (int a = 0; a < end; a++) {
+        int64_t grain = 1;
+        if (a == npar - 1 && sig->form != FORM_SCALAR && sig->form != FORM_INNER)
+            grain = 64;
+        if (a == npar - 2 && (sig->form == FORM_TILE || sig->form == FORM_TURN))
+            grain = sig->rows;
+        if ((a == npar - 2 && sig->form == FORM_SWAP) || sig->form == FORM_LANES)
+            grain = 16;
+        int64_t blocks = (plan->extent[a] + grain - 1) / grain;
+        /* The outermost that gives everyone the same is best; else the one with most. */
+        if (blocks > most) {
+            most = blocks;
+            run->axis = a;
+            run->grain = grain;
+            if (blocks >= 8 * pieces)
+                break;
+        }
+    }
+    run->n = most < pieces ? (int)most : pieces;
+}
+
+/* The MAP that copies panels, of the operand's element size. */
+static const Recipe *copy_recipe(int bytes, int rank) {
+    static Scalar load[4][1];
+    static Recipe recipes[4][RECIPE_MAX_AXES + 1];
+    static const DType types[4] = {DT_U8, DT_U16, DT_U32, DT_U64};
+    int i = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+    Recipe *r = &recipes[i][rank];
+    if (!r->body) {
+        load[i][0] = (Scalar){.op = SC_LOAD, .type = (uint8_t)types[i]};
+        *r = (Recipe){.kind = RECIPE_MAP, .rank = (uint8_t)rank, .noperands = 1, .noutputs = 1,
+                      .acc_type = (uint8_t)types[i], .nbody = 1};
+        r->in_types[0] = r->out_types[0] = (uint8_t)types[i];
+        r->body = load[i];
+    }
+    return r;
+}
+
+static bool grow_pack(Jit *jit, size_t bytes) {
+    if (bytes <= jit->pack_bytes)
+        return true;
+    free(jit->pack);
+    jit->pack_bytes = 0;
+    jit->pack = aligned_alloc(PACK_ALIGN, (bytes + PACK_ALIGN - 1) & ~(size_t)(PACK_ALIGN - 1));
+    if (jit->pack)
+        jit->pack_bytes = bytes;
+    return jit->pack != NULL;
+}
+
+/* Prepares the packed launch; false: run it as it is. */
+static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch *launch,
+                           KernelLaunch *pack_launch, double ns) {
+    Jit *jit = run->jit;
+    KernelSig *sig = &plan->sig;
+    int p = plan->packed, npar = sig->npar, nred = sig->nred, v = npar - 1;
+    int bytes = (int)dtype_size(jr->recipe.in_types[p]);
+    int widest = 4;
+    for (int i = 0; i < jr->recipe.nbody; i++)
+        if (dtype_size(jr->recipe.body[i].type) > 4 && jr->recipe.body[i].op != SC_CONST)
+            widest = 8;
+    int64_t k = 1;
+    for (int a = 0; a < nred; a++)
+        k *= plan->extent[npar + a];
+    run->width = (int64_t)(sig->vbytes / widest) * sig->cols;
+    /* Several tiles a panel where they fit the cache. */
+    int64_t tiles = jit->cpu.l2_bytes / 4 / (k * run->width * bytes);
+    if (tiles > 1)
+        run->width *= tiles < 4 ? tiles : 4;
+    if (run->width > plan->extent[v])
+        run->width = (plan->extent[v] + 15) / 16 * 16;
+    run->panel_bytes = (k * run->width * bytes + PACK_ALIGN - 1) / PACK_ALIGN * PACK_ALIGN;
+    run->axis = v;
+    run->grain = run->width;
+    int64_t panels = (plan->extent[v] + run->width - 1) / run->width;
+    int pieces = ns < PARALLEL_NS ? 1 : jit->threads;
+    run->n = panels < pieces ? (int)panels : pieces;
+    if (run->n < 1)
+        run->n = 1;
+    if (!grow_pack(jit, (size_t)run->panel_bytes * (size_t)run->n))
+        return false;
+
+    /* The copy: axes are the reduction's, then the panel's. */
+    KernelArgs *args = calloc(1, sizeof *args);
+    if (!args)
+        return false;
+    int64_t step = run->width;
+    for (int a = nred; a-- > 0;) {
+        args->extents[a] = plan->extent[npar + a] > 1 ? plan->extent[npar + a] : 2;
+        args->in_strides[0][a] = plan->stride[p][npar + a] / bytes;
+        args->out_strides[0][a] = step;
+        step *= plan->extent[npar + a];
+    }
+    args->extents[nred] = run->width > 1 ? run->width : 2;
+    args->in_strides[0][nred] = plan->stride[p][v] / bytes;
+    args->out_strides[0][nred] = 1;
+    JitRecipe *copy = jit_recipe_get(jit, copy_recipe(bytes, nred + 1));
+    JitPlan *how = calloc(1, sizeof *how);
+    bool ok = how != NULL;
+    if (ok) {
+        /* The copy's slices name the axes in their order: no merging, no permutation. */
+        how->naxes = nred + 1;
+        how->nptr = 2;
+        KernelSig *cs = &how->sig;
+        memset(cs->axis_of, JIT_NO_AXIS, sizeof cs->axis_of);
+        for (int a = 0; a <= nred; a++)
+            cs->axis_of[a] = (uint8_t)a;
+        cs->vbytes = sig->vbytes;
+        cs->flags = sig->flags;
+        cs->level = 1;
+        cs->npar = (uint8_t)(nred + 1);
+        bool along = args->in_strides[0][nred] == 1;
+        bool turned = !along && args->in_strides[0][nred - 1] == 1 && plan->extent[npar + nred - 1] >= 8;
+        cs->form = turned ? FORM_SWAP : FORM_MAP;
+        uint16_t last = (uint16_t)(1u << nred), before = (uint16_t)(1u << (nred - 1));
+        cs->unit[1] = last;
+        cs->unit[0] = along ? last : turned ? before : 0;
+        run->pack = jit_kernel_get(jit, copy, cs);
+        for (int a = 0; a <= nred; a++) {
+            pack_launch->stride[0][a] = args->in_strides[0][a] * bytes;
+            pack_launch->stride[1][a] = args->out_strides[0][a] * bytes;
+        }
+        pack_launch->interrupt = launch->interrupt;
+        run->pack_launch = pack_launch;
+    }
+    free(how);
+    step = run->width * bytes;
+    if (ok && run->pack) {
+        for (int a = nred; a-- > 0;) {
+            launch->stride[p][npar + a] = step;
+            step *= plan->extent[npar + a];
+        }
+        launch->stride[p][v] = bytes;
+        sig->unit[p] = (uint16_t)(1u << v);
+        for (int a = 0; a < nred; a++)
+            sig->zero[p] &= (uint16_t)~(1u << (npar + a));
+    } else {
+        ok = false;
+    }
+    free(args);
+    return ok;
+}
+
+static int32_t reference(Jit *jit, const Recipe *r, const KernelArgs *args) {
+    jit->stats.reference++;
+    KernelArgs *alone = malloc(sizeof *alone);
+    if (!alone)
+        abort();
+    *alone = *args;
+    alone->thread = 0;
+    alone->nthreads = 1;
+    int32_t status = recipe_run(r, alone);
+    free(alone);
+    return status;
+}
+
+static void fill(const JitPlan *plan, const Recipe *r, const KernelArgs *args,
+                 KernelLaunch *launch, KernelSlice *slice) {
+    static const int never;
+    memcpy(launch->iparams, args->iparams, sizeof launch->iparams);
+    memcpy(launch->fparams, args->fparams, sizeof launch->fparams);
+    launch->interrupt = args->interrupt ? args->interrupt : &never;
+    for (int p = 0; p < plan->nptr; p++) {
+        slice->ptr[p] = p < r->noperands ? args->in[p] : args->out[p - r->noperands];
+        memcpy(launch->stride[p], plan->stride[p], sizeof(int64_t) * (size_t)plan->naxes);
+    }
+    memcpy(slice->extent, plan->extent, sizeof(int64_t) * (size_t)plan->naxes);
+    memset(slice->origin, 0, sizeof slice->origin);
+}
+
+int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
+    JitRecipe *jr = jit_recipe_get(jit, r);
+    JitPlan plan;
+    jit_plan(jit, jr, args, &plan);
+    if (plan.empty)
+        return KERNEL_DONE;
+    KernelLaunch launch;
+    KernelSlice slice;
+    fill(&plan, r, args, &launch, &slice);
+    Run run;
+    run.jit = jit;
+    run.plan = &plan;
+    run.launch = &launch;
+    run.whole = &slice;
+    double ns = jr->cost * (double)plan.elements;
+    if (plan.sig.form == FORM_SCALAR)
+        ns *= 10;
+    bool packed = false;
+    KernelLaunch pack_launch;
+    if (plan.packed >= 0) {
+        packed = prepare_panels(&run, &plan, jr, &launch, &pack_launch, ns);
+        if (!packed) {
+            jit->stats.reference++; /* not reached but when memory has run out */
+            return recipe_run(r, args);
+        }
+    }
+    run.code = jit_kernel_get(jit, jr, &plan.sig);
+    if (!run.code)
+        return reference(jit, r, args);
+    jit->stats.launches++;
+    if (packed)
+        return run_all(&run, run_panels);
+    if (r->kind == RECIPE_SCATTER || (r->kind == RECIPE_SCAN && plan.sig.form == FORM_SCALAR))
+        ns = 0;
+    split(&run, ns);
+    if (run.n == 1)
+        return run.code(&launch, &slice);
+    return run_all(&run, run_piece);
+}
+
+int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args) {
+    return jit_run(jit, r, args);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+JitStats jit_stats(const Jit *jit) {
+    return jit->stats;
+}
+
+const char *jit_why_reference(Jit *jit, const Recipe *r) {
+    return jit_recipe_get(jit, r)->why;
+}
+
+void jit_describe(Jit *jit, Str *out) {
+    const char *why = "";
+    const JitApi *api = jit_api_get(jit, &why);
+    if (!api) {
+        str_printf(out, "no compiler: %s", why);
+        return;
+    }
+    str_printf(out, "LLVM %s, %s, %d-bit vectors, %d thread%s, cache %s", api->llvm_version,
+               api->cpu, jit->cpu.vector_bytes * 8, jit->threads, jit->threads == 1 ? "" : "s",
+               jit->cache.dir ? jit->cache.dir : "in memory");
+}
+
+bool jit_text(Jit *jit, const Recipe *r, const KernelArgs *args, JitText what, Str *out,
+              const char **why) {
+    const JitApi *api = jit_api_get(jit, why);
+    if (!api)
+        return false;
+    JitRecipe *jr = jit_recipe_get(jit, r);
+    JitPlan plan;
+    jit_plan(jit, jr, args, &plan);
+    if (plan.empty) {
+        *why = "there is nothing to compute";
+        return false;
+    }
+    if (plan.packed >= 0) {
+        KernelLaunch launch, pack_launch;
+        KernelSlice slice;
+        fill(&plan, r, args, &launch, &slice);
+        Run run = {.jit = jit, .plan = &plan};
+        prepare_panels(&run, &plan, jr, &launch, &pack_launch, 0);
+    }
+    char *text = NULL, reason[256];
+    size_t n;
+    JitFormat format = what == JIT_TEXT_IR ? JIT_IR : JIT_ASSEMBLY;
+    if (!api->compile(&jr->recipe, &plan.sig, format, &text, &n, reason)) {
+        *why = fmt_text("%s", reason);
+        return false;
+    }
+    str_add_n(out, text, n);
+    free(text);
+    return true;
+}

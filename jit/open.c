@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds and opens librelayjit.so: $RELAY_JIT, beside the executable, in the build tree (the same
+ * place), then in pkglibdir. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "jit/internal.h"
+
+#include <dlfcn.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "librelayjit.so"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL)
+#else
+#define OPEN_FLAGS (RTLD_LAZY | RTLD_LOCAL)
+#endif
+
+static char *try_file(const char *path, Str *tried) {
+    if (access(path, R_OK) == 0)
+        return strdup(path);
+    str_printf(tried, "%s%s", tried->len ? ", " : "", path);
+    return NULL;
+}
+
+char *jit_library_find(const char *given, Str *tried) {
+    char path[PATH_MAX + 32], exe[PATH_MAX];
+    if (given)
+        return try_file(given, tried);
+    if ((given = getenv("RELAY_JIT")) && *given)
+        return try_file(given, tried);
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n > 0) {
+        exe[n] = 0;
+        const char *dir = dirname(exe);
+        /* Unit tests and benchmarks lie one or two folders below the build's root. */
+        static const char *const up[] = {"", "/..", "/../.."};
+        for (int i = 0; i < 3; i++) {
+            snprintf(path, sizeof path, "%s%s/" LIBRARY, dir, up[i]);
+            char *found = try_file(path, tried);
+            if (found)
+                return found;
+        }
+    }
+#ifdef RLY_PKGLIBDIR
+    return try_file(RLY_PKGLIBDIR "/" LIBRARY, tried);
+#else
+    return NULL;
+#endif
+}
+
+const JitApi *jit_library_open(const char *path, const char **why) {
+    static const JitHost host = {.abi = JIT_ABI};
+    void *library = dlopen(path, OPEN_FLAGS);
+    if (!library) {
+        *why = dlerror();
+        return NULL;
+    }
+    JitEntry entry;
+    void *symbol = dlsym(library, JIT_ENTRY);
+    if (!symbol) {
+        *why = "it is not Relay's compiler";
+        return NULL;
+    }
+    memcpy(&entry, &symbol, sizeof entry);
+    const JitApi *api = entry(&host);
+    if (!api || api->abi != JIT_ABI) {
+        *why = "it belongs to another version of Relay";
+        return NULL;
+    }
+    return api; /* stays open until the process ends: LLVM does not like to be unloaded */
+}

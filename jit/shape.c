@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a launch's loops are laid out: axes of extent 1 dropped, neighbours merged where every
+ * operand allows, parallel axes permuted so that lanes run along the best one; then the form, its
+ * tile, and what the signature may promise about strides. Parallel axes may come in any order, the
+ * results do not depend on it; reduction axes keep theirs, scans their last, scatters all. */
+#include "jit/internal.h"
+
+#include <string.h>
+
+typedef struct Axes {
+    int n;
+    int64_t extent[RECIPE_MAX_AXES];
+    int64_t stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* elements */
+} Axes;
+
+typedef struct Shape {
+    const Jit *jit;
+    const JitRecipe *jr;
+    const Recipe *r;
+    JitPlan *plan;
+    int nptr, nin, npar, nred;
+    bool kept; /* a reduction axis of extent 1 stays, so that there is one */
+} Shape;
+
+static int elem_size(const Recipe *r, int p) {
+    return (int)dtype_size(p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands]);
+}
+
+static bool mergeable(const KernelArgs *args, const Recipe *r, int outer, int inner, bool par) {
+    int64_t n = args->extents[inner];
+    for (int p = 0; p < r->noperands; p++)
+        if (args->in_strides[p][outer] != args->in_strides[p][inner] * n)
+            return false;
+    for (int p = 0; par && p < r->noutputs; p++)
+        if (args->out_strides[p][outer] != args->out_strides[p][inner] * n)
+            return false;
+    return true;
+}
+
+/* Appends recipe axes [from, to) as loop axes. */
+static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool par) {
+    JitPlan *plan = s->plan;
+    const Recipe *r = s->r;
+    int first = plan->naxes, last = -1; /* last: recipe axis of the loop axis being grown */
+    for (int a = from; a < to; a++) {
+        int64_t n = args->extents[a];
+        bool pinned = r->kind == RECIPE_SCAN && a == r->rank - 1;
+        bool only = !par && a == to - 1 && plan->naxes == first;
+        uint16_t used = (uint16_t)(s->jr->iota_axes >> a & 1);
+        plan->sig.axis_of[a] = JIT_NO_AXIS;
+        if (n == 1 && !pinned && !only)
+            continue;
+        if (plan->naxes > first && !used && !pinned && last >= 0 &&
+            mergeable(args, r, last, a, par)) {
+            /* The outer axis now steps by the inner one. */
+            int at = plan->naxes - 1;
+            plan->extent[at] *= n;
+            for (int p = 0; p < s->nptr; p++) {
+                bool in = p < r->noperands;
+                int64_t stride = in ? args->in_strides[p][a]
+                                    : par ? args->out_strides[p - r->noperands][a] : 0;
+                plan->stride[p][at] = stride * elem_size(r, p);
+            }
+            last = a;
+            continue;
+        }
+        int at = plan->naxes++;
+        plan->sig.axis_of[a] = (uint8_t)at;
+        plan->extent[at] = n;
+        for (int p = 0; p < s->nptr; p++) {
+            bool in = p < r->noperands;
+            int64_t stride = in ? args->in_strides[p][a]
+                                : par ? args->out_strides[p - r->noperands][a] : 0;
+            plan->stride[p][at] = stride * elem_size(r, p);
+        }
+        last = used ? -1 : a;
+    }
+}
+
+static void swap_axes(Shape *s, int a, int b) {
+    JitPlan *plan = s->plan;
+    if (a == b)
+        return;
+    int64_t n = plan->extent[a];
+    plan->extent[a] = plan->extent[b];
+    plan->extent[b] = n;
+    for (int p = 0; p < s->nptr; p++) {
+        int64_t t = plan->stride[p][a];
+        plan->stride[p][a] = plan->stride[p][b];
+        plan->stride[p][b] = t;
+    }
+    for (int i = 0; i < RECIPE_MAX_AXES; i++) {
+        uint8_t *x = &plan->sig.axis_of[i];
+        *x = *x == a ? (uint8_t)b : *x == b ? (uint8_t)a : *x;
+    }
+}
+
+static bool is_unit(const Shape *s, int p, int axis) {
+    return s->plan->stride[p][axis] == elem_size(s->r, p);
+}
+static bool is_loaded(const Shape *s, int p) {
+    return p >= s->nin || s->jr->loads >> p & 1;
+}
+
+/* How well lanes would run along a parallel axis. */
+static double lane_score(const Shape *s, int axis) {
+    double score = 0;
+    for (int p = 0; p < s->nptr; p++) {
+        if (!is_loaded(s, p))
+            continue;
+        double weight = p >= s->nin ? 1.5 : 1;
+        if (is_unit(s, p, axis))
+            score += weight;
+        else if (s->plan->stride[p][axis] == 0)
+            score += weight * 0.9;
+    }
+    /* Short axes fill few lanes. */
+    int64_t n = s->plan->extent[axis];
+    double lanes = s->plan->sig.vbytes / 4.0;
+    double used = (double)n / (lanes * (double)((n + (int64_t)lanes - 1) / (int64_t)lanes));
+    return score * used;
+}
+
+static void choose_lanes(Shape *s, int first, int end) {
+    int best = end - 1;
+    double most = lane_score(s, best) * 1.001;
+    for (int a = first; a < end - 1; a++) {
+        double score = lane_score(s, a);
+        if (score > most) {
+            most = score;
+            best = a;
+        }
+    }
+    swap_axes(s, best, end - 1);
+}
+
+/* ---- forms ----------------------------------------------------------------------------------- */
+
+static void shape_map(Shape *s) {
+    JitPlan *plan = s->plan;
+    if (s->npar == 0)
+        return;
+    choose_lanes(s, 0, s->npar);
+    plan->sig.form = FORM_MAP;
+    int v = s->npar - 1, turned = -1, n = 0;
+    if (s->npar < 2 || s->jr->has_calls || s->r->nbody > 12 || plan->extent[v] < 8)
+        return;
+    /* All operands that do not lie along v must lie along one other axis. */
+    for (int p = 0; p < s->nptr; p++) {
+        if (!is_loaded(s, p) || is_unit(s, p, v) || plan->stride[p][v] == 0)
+            continue;
+        int w = -1;
+        for (int a = 0; a < v; a++)
+            if (is_unit(s, p, a) && plan->extent[a] >= 8)
+                w = a;
+        if (w < 0 || p >= s->nin || !(s->jr->plain_loads >> p & 1) || (turned >= 0 && turned != w))
+            return;
+        turned = w;
+        n++;
+    }
+    if (n == 0 || n > 2)
+        return;
+    swap_axes(s, turned, v - 1);
+    plan->sig.form = FORM_SWAP;
+}
+
+static void shape_reduce(Shape *s) {
+    JitPlan *plan = s->plan;
+    int in = s->npar + s->nred - 1;
+    if (s->nred == 0)
+        return;
+    plan->sig.form = FORM_INNER;
+    if (s->npar == 0)
+        return;
+    double inner = 0;
+    for (int p = 0; p < s->nin; p++)
+        if (is_loaded(s, p))
+            inner += is_unit(s, p, in) ? 1 : plan->stride[p][in] == 0 ? 0.9 : 0;
+    int64_t n = plan->extent[in];
+    double lanes = 16;
+    inner *= (double)n / (lanes * (double)((n + 15) / 16));
+    int best = -1;
+    double most = inner;
+    for (int a = 0; a < s->npar; a++) {
+        double score = 0;
+        for (int p = 0; p < s->nin; p++)
+            if (is_loaded(s, p))
+                score += is_unit(s, p, a) ? 1 : plan->stride[p][a] == 0 ? 0.9 : 0;
+        int64_t e = plan->extent[a];
+        int64_t w = plan->sig.vbytes / 4;
+        score *= (double)e / (double)(w * ((e + w - 1) / w));
+        if (score > most) {
+            most = score;
+            best = a;
+        }
+    }
+    if (best < 0)
+        return;
+    swap_axes(s, best, s->npar - 1);
+    plan->sig.form = FORM_OUTER;
+    int64_t vectors = (plan->extent[s->npar - 1] * 4 + plan->sig.vbytes - 1) / plan->sig.vbytes;
+    bool arg = s->r->combine == COMBINE_ARGMAX || s->r->combine == COMBINE_ARGMIN;
+    plan->sig.cols = vectors >= 4 && s->r->nbody <= 12 ? 4 : vectors >= 2 && s->r->nbody <= 40 ? 2 : 1;
+    if (arg)
+        plan->sig.cols = 1;
+}
+
+static void shape_scan(Shape *s) {
+    JitPlan *plan = s->plan;
+    int scan = s->npar - 1;
+    if (scan < 1)
+        return;
+    choose_lanes(s, 0, scan);
+    if (plan->extent[scan - 1] >= 8)
+        plan->sig.form = FORM_LANES;
+}
+
+/* Rows and columns of the register tile with the least cost for m × n outputs. */
+static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int lanes, int *rows,
+                        int *cols) {
+    static const int sizes[] = {1, 2, 3, 4, 6, 8};
+    if (jr->tile.m == m && jr->tile.n == n) {
+        *rows = jr->tile.rows;
+        *cols = jr->tile.cols;
+        return;
+    }
+    int registers = jit->cpu.registers;
+    int most = registers == 32 ? 24 : 12;
+    int64_t vectors = (n + lanes - 1) / lanes;
+    double best = 1e300;
+    *rows = *cols = 1;
+    for (int i = 0; i < 6; i++)
+        for (int k = 0; k < 6; k++) {
+            int r = sizes[i], c = sizes[k], accs = r * c;
+            if (accs > most || (r > 1 && r > m) || c > vectors)
+                continue;
+            double tiles = (double)((m + r - 1) / r) * (double)((vectors + c - 1) / c);
+            /* Two fma or loads a cycle; an accumulator is free again after four. */
+            double step = accs / 2.0, loads = (r + c) / 2.0;
+            step = step < loads ? loads : step;
+            step = step < 4 ? 4 : step;
+            double cost = tiles * (step + 0.5);
+            if (cost < best) {
+                best = cost;
+                *rows = r;
+                *cols = c;
+            }
+        }
+    jr->tile.m = m;
+    jr->tile.n = n;
+    jr->tile.rows = (uint8_t)*rows;
+    jr->tile.cols = (uint8_t)*cols;
+}
+
+enum { PANEL_BYTES = 1 << 19 }; /* an operand of this size that is read by short rows is packed */
+
+static void shape_product(Shape *s) {
+    JitPlan *plan = s->plan;
+    int in = s->npar + s->nred - 1;
+    plan->sig.level = 2;
+    if (s->npar == 0 || s->nred == 0)
+        return;
+    choose_lanes(s, 0, s->npar);
+    int v = s->npar - 1;
+    /* Rows: where what lies along the lanes does not move. */
+    int w = -1;
+    double most = 0;
+    for (int a = 0; a < v; a++) {
+        int still = 0, of = 0;
+        for (int p = 0; p < s->nin; p++)
+            if (is_loaded(s, p) && plan->stride[p][v] != 0) {
+                of++;
+                still += plan->stride[p][a] == 0;
+            }
+        double n = plan->extent[a] < 8 ? (double)plan->extent[a] : 8;
+        double score = of && still ? n * still / of : 0.1;
+        if (score > most) {
+            most = score;
+            w = a;
+        }
+    }
+    int64_t m = 1, n = plan->extent[v];
+    if (w >= 0) {
+        swap_axes(s, w, v - 1);
+        w = v - 1;
+        m = plan->extent[w];
+    }
+    int widest = 4, wide_ins = 0, vector = -1, turned = 0;
+    for (int i = 0; i < s->r->nbody; i++)
+        if (dtype_size(s->r->body[i].type) > 4 && s->r->body[i].op != SC_CONST)
+            widest = 8;
+    int lanes = plan->sig.vbytes / widest;
+    for (int p = 0; p < s->nin; p++) {
+        if (!is_loaded(s, p) || plan->stride[p][v] == 0)
+            continue;
+        wide_ins++;
+        vector = p;
+        turned += s->jr->plain_loads >> p & 1 && !is_unit(s, p, v) && is_unit(s, p, in);
+    }
+    int rows, cols;
+    choose_tile(s->jit, (JitRecipe *)s->jr, m, n, lanes, &rows, &cols);
+    plan->sig.form = FORM_TILE;
+    bool still = wide_ins == 1 && (w < 0 || plan->stride[vector][w] == 0) &&
+                 s->jr->plain_loads >> vector & 1;
+    int64_t k = 1;
+    for (int a = s->npar; a <= in; a++)
+        k *= plan->extent[a];
+    if (still && !is_unit(s, vector, v) && (m >= 6 || !is_unit(s, vector, in))) {
+        if (m >= 3 && k * n >= 256)
+            plan->packed = vector;
+    } else if (still && is_unit(s, vector, v) && m >= 32 &&
+               k * n * elem_size(s->r, vector) >= PANEL_BYTES) {
+        plan->packed = vector;
+    }
+    if (plan->packed < 0 && turned && turned <= 2 && plan->extent[in] >= lanes) {
+        plan->sig.form = FORM_TURN;
+        if (rows > 4)
+            rows = 4;
+        cols = rows * 2 <= 4 && n > lanes ? 2 : 1;
+        if (rows == 1 && n >= 4 * lanes && turned == 1 && s->jit->cpu.registers == 32)
+            cols = 2;
+    }
+    plan->sig.rows = (uint8_t)rows;
+    plan->sig.cols = (uint8_t)cols;
+}
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+/* Promises only what the form makes use of, so that kernels are shared. */
+static void promise(Shape *s) {
+    JitPlan *plan = s->plan;
+    KernelSig *sig = &plan->sig;
+    int in = s->npar + s->nred - 1;
+    uint16_t want_zero = 0, want_unit = 0;
+    switch ((KernelForm)sig->form) {
+    case FORM_SCALAR:
+        break;
+    case FORM_MAP:
+        want_zero = want_unit = (uint16_t)(1u << (s->npar - 1));
+        break;
+    case FORM_SWAP:
+    case FORM_LANES:
+        want_zero = want_unit = (uint16_t)(3u << (s->npar - 2));
+        break;
+    case FORM_INNER:
+        want_zero = want_unit = (uint16_t)(1u << in);
+        break;
+    case FORM_OUTER:
+        want_zero = (uint16_t)(1u << (s->npar - 1) | 1u << in);
+        want_unit = (uint16_t)(1u << (s->npar - 1));
+        break;
+    case FORM_TILE:
+    case FORM_TURN:
+        want_zero = (uint16_t)(1u << (s->npar - 1) | ((1u << s->nred) - 1) << s->npar);
+        if (s->npar > 1)
+            want_zero |= (uint16_t)(1u << (s->npar - 2));
+        want_unit = (uint16_t)(1u << (s->npar - 1) | 1u << in);
+        break;
+    }
+    for (int p = 0; p < s->nptr; p++) {
+        for (int a = 0; a < plan->naxes; a++) {
+            uint16_t bit = (uint16_t)(1u << a);
+            if (plan->stride[p][a] == 0 && want_zero & bit && p < s->nin)
+                sig->zero[p] |= bit;
+            if (is_unit(s, p, a) && want_unit & bit)
+                sig->unit[p] |= bit;
+        }
+    }
+}
+
+void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan) {
+    const Recipe *r = &jr->recipe;
+    Shape shape = {.jit = jit, .jr = jr, .r = r, .plan = plan,
+                   .nin = r->noperands, .nptr = r->noperands + r->noutputs}, *s = &shape;
+    memset(&plan->sig, 0, sizeof plan->sig);
+    plan->naxes = 0;
+    plan->nptr = s->nptr;
+    plan->packed = -1;
+    plan->empty = false;
+    plan->elements = 1;
+    bool nothing = false; /* to fold */
+    for (int a = 0; a < r->rank + r->nreduce; a++) {
+        plan->elements *= args->extents[a];
+        if (args->extents[a] == 0) {
+            if (a < r->rank)
+                plan->empty = true;
+            else
+                nothing = true;
+        }
+    }
+    if (plan->empty)
+        return;
+    KernelSig *sig = &plan->sig;
+    memset(sig->axis_of, JIT_NO_AXIS, sizeof sig->axis_of);
+    sig->vbytes = (uint8_t)jit->cpu.vector_bytes;
+    sig->flags = jit->cpu.masks ? SIG_MASKS : 0;
+    sig->level = 1;
+    sig->form = FORM_SCALAR;
+    add_axes(s, args, 0, r->rank, true);
+    s->npar = plan->naxes;
+    add_axes(s, args, r->rank, r->rank + r->nreduce, false);
+    s->nred = plan->naxes - s->npar;
+    sig->npar = (uint8_t)s->npar;
+    sig->nred = (uint8_t)s->nred;
+    if (!nothing && !jit->options.scalar)
+        switch (r->kind) {
+        case RECIPE_MAP: shape_map(s); break;
+        case RECIPE_REDUCE: shape_reduce(s); break;
+        case RECIPE_PRODUCT: shape_product(s); break;
+        case RECIPE_SCAN: shape_scan(s); break;
+        case RECIPE_SCATTER: break;
+        }
+    promise(s);
+}
