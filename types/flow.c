@@ -13,8 +13,6 @@
 typedef struct Flow {
     Solver *s;
     bool checkable; /* outside functions, data and references: `?` may be checked */
-    Span span;
-    const char *what;
 } Flow;
 
 /* ---- unknowns opened ------------------------------------------------------------------------ */
@@ -310,7 +308,7 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what)
 {
     if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
         return true;
-    Flow f = {.s = s, .checkable = true, .span = span, .what = what};
+    Flow f = {.s = s, .checkable = true};
     solver_at(s, span, what);
     return flow(&f, from, to, false);
 }

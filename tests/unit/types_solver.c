@@ -245,6 +245,95 @@ TEST(arms_join)
     CHECK_TEXT(type_text(v), "Tensor[(n,), float32]");
 }
 
+static TypeDecl *declare(const char *name, Type *param)
+{
+    TypeDecl *d = mem_new(TypeDecl);
+    d->name = sym_intern(name);
+    if (param) {
+        d->nparams = 1;
+        d->params = mem_new_n(Type *, 1);
+        d->params[0] = param;
+    }
+    return d;
+}
+
+static void add_ctor(TypeDecl *d, const char *name, Type **fields, const char *const *names,
+                     uint32_t n)
+{
+    Ctor *c = mem_new(Ctor);
+    c->name = sym_intern(name);
+    c->decl = d;
+    c->tag = d->nctors;
+    c->nfields = n;
+    c->fields = mem_new_n(Type *, n + 1);
+    c->field_names = names ? mem_new_n(const Symbol *, n) : NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        c->fields[i] = fields[i];
+        if (names)
+            c->field_names[i] = sym_intern(names[i]);
+    }
+    Ctor **ctors = mem_new_n(Ctor *, d->nctors + 1);
+    for (uint32_t i = 0; i < d->nctors; i++)
+        ctors[i] = d->ctors[i];
+    ctors[d->nctors++] = c;
+    d->ctors = ctors;
+}
+
+static TypeDecl *declare_list(void)
+{
+    Type *a = type_param(sym_intern("a"), KIND_TYPE);
+    TypeDecl *d = declare("List", a);
+    Type *fields[] = {a, type_data(d, &a, 1)};
+    add_ctor(d, "Cons", fields, NULL, 2);
+    add_ctor(d, "Nil", NULL, NULL, 0);
+    return d;
+}
+
+TEST(sizes_flow_into_immutable_data_only)
+{
+    begin();
+    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
+    TypeDecl *list = declare_list();
+    Type *a = type_param(sym_intern("a"), KIND_TYPE);
+    TypeDecl *cell = declare("Cell", a);
+    Type *field = type_ref(a);
+    add_ctor(cell, "Cell", &field, NULL, 1);
+    CHECK(solver_flow(s, type_data(list, &known, 1), type_data(list, &any, 1), span_none(), "x"));
+    CHECK(!solver_flow(s, type_data(list, &any, 1), type_data(list, &known, 1), span_none(), "x"));
+    CHECK(!solver_flow(s, type_data(cell, &known, 1), type_data(cell, &any, 1), span_none(), "x"));
+    CHECK_TEXT(type_text(type_join(s, type_data(list, &known, 1), type_data(list, &any, 1))),
+               "List[Tensor[(?,), float32]]");
+}
+
+TEST(effects_decide_what_generalises)
+{
+    begin();
+    Type *outer = var(KIND_EFFECT);
+    solver_enter(s);
+    Type *e = var(KIND_EFFECT), *inner = var(KIND_EFFECT);
+    CHECK(!solver_effect_allocates(s, e));
+    solver_effect_include(s, inner, e);
+    CHECK(!solver_effect_allocates(s, e));
+    CHECK(solver_unify(s, inner, type_allocates()));
+    CHECK(solver_effect_allocates(s, e));
+    Type *f = var(KIND_EFFECT);
+    CHECK(solver_unify(s, f, type_pure()));
+    CHECK(!solver_effect_allocates(s, f));
+    solver_effect_include(s, outer, f); /* an unknown function's effect */
+    CHECK(solver_effect_allocates(s, f));
+    solver_leave(s);
+    /* map: fn(fn(a) -e-> b, a) -d-> b with e in d */
+    Type *a = var(KIND_TYPE), *b = var(KIND_TYPE), *arg = fn1(a, b), *t = fn2(arg, a, b);
+    solver_effect_include(s, arg->fn.effect, t->fn.effect);
+    Scheme *apply_scheme = scheme_generalise(s, t, false);
+    CHECK_INT(apply_scheme->nincludes, 1);
+    CHECK_TEXT(scheme_text(apply_scheme), "fn [a, b](fn(a) -> b, a) -> b");
+    t = scheme_instantiate(s, apply_scheme, span_none(), NULL, 0, NULL);
+    CHECK(!solver_effect_allocates(s, t->fn.effect));
+    CHECK(solver_unify(s, t->args[0]->fn.effect, type_allocates()));
+    CHECK(solver_effect_allocates(s, t->fn.effect));
+}
+
 /* ---- schemes ------------------------------------------------------------------------------ */
 
 TEST(identity_is_polymorphic)
@@ -520,6 +609,107 @@ TEST(gradients_have_types)
                                        "fn(a) -> (Tensor[s, b], (D(a),)) where Float(b)");
 }
 
+TEST(derivatives_of_data)
+{
+    begin();
+    TypeDecl *list = declare_list();
+    Type *floats = type_scalar(DT_F32), *ints = type_scalar(DT_I32), *a = var(KIND_TYPE);
+    CHECK_TEXT(type_text(type_deriv(type_data(list, &floats, 1))), "List[float32]");
+    CHECK_TEXT(type_text(type_deriv(type_data(list, &ints, 1))), "D(List[int32])");
+    Type *open = type_deriv(type_data(list, &a, 1));
+    CHECK_TEXT(type_text(open), "D(List[a])");
+    CHECK(solver_unify(s, a, floats));
+    CHECK_TEXT(type_text(open), "List[float32]");
+    Type *pair[] = {floats, ints};
+    CHECK_TEXT(type_text(type_deriv(type_tuple(pair, 2))), "(float32, ())");
+    CHECK_TEXT(type_text(type_deriv(type_deriv(type_tuple(pair, 2)))), "(float32, ())");
+    Type *b = var(KIND_TYPE); /* b = D(b) holds of floats; it waits */
+    CHECK(solver_unify(s, b, type_deriv(b)));
+    CHECK(solver_unify(s, b, floats));
+    CHECK(solver_run(s));
+    Type *c = var(KIND_TYPE);
+    CHECK(solver_unify(s, c, type_deriv(c)));
+    CHECK(solver_unify(s, c, ints));
+    CHECK(!solver_run(s));
+}
+
+/* ---- access ------------------------------------------------------------------------------- */
+
+TEST(fields_wait_for_the_type)
+{
+    begin();
+    TypeDecl *line = declare("Line", NULL);
+    Type *fields[] = {type_scalar(DT_F32), type_scalar(DT_I32)};
+    const char *const names[] = {"w", "n"};
+    add_ctor(line, "Line", fields, names, 2);
+    Type *p = var(KIND_TYPE), *w = var(KIND_TYPE), *again = var(KIND_TYPE), *n = var(KIND_TYPE);
+    solver_post_field(s, p, sym_intern("w"), w, span_none());
+    solver_post_field(s, p, sym_intern("w"), again, span_none());
+    Type *pair[] = {w, again};
+    Scheme *f = scheme_generalise(s, fn1(p, type_tuple(pair, 2)), false);
+    CHECK_TEXT(scheme_text(f), "fn [a, b](a) -> (b, b) where Field(a, w, b)");
+    Type *t = scheme_instantiate(s, f, span_none(), NULL, 0, NULL);
+    CHECK(solver_unify(s, t->args[0], type_data(line, NULL, 0)));
+    CHECK(solver_run(s));
+    CHECK_TEXT(type_text(t->fn.result), "(float32, float32)");
+    solver_post_field(s, type_deriv(type_data(line, NULL, 0)), sym_intern("n"), n, span_none());
+    CHECK(solver_run(s));
+    CHECK_TEXT(type_text(n), "()");
+    solver_post_field(s, type_data(line, NULL, 0), sym_intern("wx"), var(KIND_TYPE), span_none());
+    CHECK(!solver_run(s));
+    CHECK_INT(diags.list.data[0]->code, DIAG_R0212);
+}
+
+TEST(projection_and_bang)
+{
+    begin();
+    Type *t = var(KIND_TYPE), *x = var(KIND_TYPE), *r = var(KIND_TYPE), *y = var(KIND_TYPE);
+    solver_post_proj(s, t, 1, x, span_none());
+    Type *args[] = {r, y};
+    solver_post(s, &rel_bang, args, 2, NULL, span_none());
+    CHECK(solver_run(s));
+    CHECK_INT(solver_nwaiting(s), 2);
+    Type *parts[] = {type_string(), type_unit()};
+    CHECK(solver_unify(s, t, type_tuple(parts, 2)));
+    CHECK(solver_unify(s, y, type_string())); /* no bool: r is a reference */
+    CHECK(solver_run(s));
+    CHECK_TEXT(type_text(x), "()");
+    CHECK_TEXT(type_text(r), "ref(String)");
+    solver_post_proj(s, t, 2, var(KIND_TYPE), span_none());
+    CHECK(!solver_run(s));
+    CHECK_INT(diags.list.data[0]->code, DIAG_R0216);
+}
+
+TEST(equality_by_the_type)
+{
+    begin();
+    Type *args[] = {type_string(), var(KIND_TYPE), var(KIND_TYPE)};
+    solver_post(s, &rel_equal, args, 3, NULL, span_none());
+    CHECK(solver_run(s));
+    CHECK_TEXT(type_text(args[1]), "String");
+    CHECK_TEXT(type_text(args[2]), "bool");
+    Type *tensors[] = {tensor1(dim(3), f32()), type_scalar(DT_F32), var(KIND_TYPE)};
+    solver_post(s, &rel_equal, tensors, 3, NULL, span_none());
+    CHECK(solver_run(s));
+    CHECK_TEXT(type_text(tensors[2]), "Tensor[(3,), bool]");
+}
+
+TEST(outer_broadcasts_are_warned_of)
+{
+    begin();
+    const Source *source = source_new("t", "a - b", 5, 0);
+    Type *args[] = {tensor2(dim(3), dim(1), f32()), tensor1(dim(3), f32()), var(KIND_TYPE)};
+    solver_post(s, &rel_broadcast, args, 3, NULL, (Span){source, 0, 5})->op = &op_add;
+    CHECK(solver_run(s));
+    CHECK_INT(diags.warnings, 1);
+    CHECK_TEXT(message(), "(3, 1) and (3,) broadcast to (3, 3)");
+    begin();
+    Type *bias[] = {tensor2(dim(3), dim(4), f32()), tensor1(dim(4), f32()), var(KIND_TYPE)};
+    solver_post(s, &rel_broadcast, bias, 3, NULL, (Span){source, 0, 5})->op = &op_add;
+    CHECK(solver_run(s));
+    CHECK_INT(diags.warnings, 0);
+}
+
 TEST(gradients_are_refused)
 {
     begin();
@@ -542,6 +732,8 @@ int main(void)
     RUN(mismatches_have_paths);
     RUN(unknown_sizes_flow);
     RUN(arms_join);
+    RUN(sizes_flow_into_immutable_data_only);
+    RUN(effects_decide_what_generalises);
     RUN(identity_is_polymorphic);
     RUN(addition_keeps_its_relation);
     RUN(doubling_is_absorbed);
@@ -560,6 +752,11 @@ int main(void)
     RUN(applying_twice_thirty_times_is_linear);
     RUN(long_chains_run_linearly);
     RUN(gradients_have_types);
+    RUN(derivatives_of_data);
+    RUN(fields_wait_for_the_type);
+    RUN(projection_and_bang);
+    RUN(equality_by_the_type);
+    RUN(outer_broadcasts_are_warned_of);
     RUN(gradients_are_refused);
     return check_result();
 }
