@@ -79,7 +79,13 @@ TypeDecl *env_find_type(Env *env, const Symbol *name);
 typedef VEC(const Symbol *) SymbolVec;
 void env_each_name(Env *env, SymbolVec *out);
 void env_bind_global(Env *env, Global *g);
-/* `import m;` `import m as n;` `import m (a, b);`: what a finished module offers. */
+void env_bind_type(Env *env, TypeDecl *decl); /* with its constructors; supersedes one of its name */
+void env_bind_rule(Env *env, const Rule *rule);
+/* `import m;` `import m as n;` `import m (a, b);`: what a finished module offers. A module is known
+ * by its name, or by the path of its import item (the session gives env_open_module an item whose
+ * path is the one it began the module with). Modules nest while they are read. The Env remembers
+ * what was begun: `here` is left as found when a module's check failed and env_end_module is
+ * called all the same. */
 void env_begin_module(Env *env, const Symbol *module);  /* names bound from here on are module.name */
 void env_end_module(Env *env);
 bool env_open_module(Env *env, const Item *import, Diags *diags);

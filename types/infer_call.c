@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls: of operators, constructors, transformations, functions.
+ *
+ *   Γ ⊢ f : (T1, …, Tn) -ε-> U    Γ ⊢ ei : Si    Si flows to Ti
+ *   ------------------------------------------------------------
+ *   Γ ⊢ f(e1, …, en) : U ! ε
+ */
+#include <string.h>
+
+#include "types/infer_state.h"
+
+static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
+
+/* The name a callee is, also `nn.dense` read as a field of `nn`. */
+bool callee_name(Infer *I, const Ast *e, Name *out)
+{
+    if (e->kind == AST_NAME) {
+        *out = e->name;
+        return true;
+    }
+    if (e->kind != AST_FIELD || !callee_name(I, e->a, out) || out->sigil == SIGIL_LOCAL) return false;
+    Name first = *out;
+    if (!strchr(first.sym->text, '.') && map_has(&I->locals, first.sym) &&
+        out->sigil == SIGIL_NONE && !((Local *)map_find(&I->locals, first.sym))->sigil)
+        return false;
+    out->sym = sym_intern(fmt_text("%s.%s", out->sym->text, e->field->text));
+    out->span = e->span;
+    return true;
+}
+
+/* ---- operators ------------------------------------------------------------------------------------ */
+
+static uint32_t optional_args(const Op *op)
+{
+    uint32_t n = 0;
+    for (const char *p = op->args; p && *p; p++) n += *p == '?';
+    return n;
+}
+
+static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span span)
+{
+    uint32_t least = (uint32_t)op->nargs - optional_args(op);
+    Diag *d = infer_error(I, DIAG_R0203, span, "`%s` takes %s%u argument%s, and %u %s given", op->name,
+                          least < (uint32_t)op->nargs ? "at most " : "", (uint32_t)op->nargs,
+                          op->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+    if (!d) return;
+    diag_add_fact(d, "its arguments are (%s)", op->args ? op->args : "");
+    if (n > (uint32_t)op->nargs && op->nattrs)
+        diag_add_fact(d, "attributes are given by name, as in `%s=…`", op->attrs[0].name);
+    if (n > (uint32_t)op->nargs && op->args && op->args[0] == '(' && op->nargs == 1)
+        diag_add_fact(d, "the arguments of `%s` are one tuple: `%s((a, b))`", op->name, op->name);
+    if (n > (uint32_t)op->nargs) diag_add_label(d, args[op->nargs]->span, "one too many");
+}
+
+static bool attrs_have_dims(const AttrValue *v)
+{
+    int64_t n;
+    if (v->kind == ATTR_DIM) return !type_get_int(v->dim, &n);
+    if (v->kind != ATTR_LIST) return false;
+    for (uint32_t i = 0; i < v->list.n; i++) {
+        if (attrs_have_dims(&v->list.items[i])) return true;
+    }
+    return false;
+}
+
+Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
+                    Span span, Span op_span)
+{
+    uint32_t least = (uint32_t)op->nargs - optional_args(op);
+    if (n > (uint32_t)op->nargs || n < least) {
+        op_arity(I, op, n, args, span);
+        return infer_error_expr(span);
+    }
+    Type **types = mem_new_n(Type *, n + 2);
+    for (uint32_t i = 0; i < n; i++) {
+        types[i] = args[i]->type;
+        if (is_error(types[i])) return infer_error_expr(span);
+    }
+    types[n] = solver_var(I->s, KIND_TYPE);
+    Expr *e = expr_call_op(op, args, n, attrs, types[n], span);
+    Relation *r = infer_post(I, op->relation, types, n + 1, attrs, op_span.source ? op_span : span,
+                             e, args, n);
+    r->op = op;
+    (void)call;
+    if (!solver_run(I->s)) return infer_error_expr(span);
+    for (int k = 0; attrs && k < op->nattrs; k++) {
+        if (attrs_have_dims(&attrs->values[k])) {
+            infer_note(I, PENDING_SIZES, e);
+            break;
+        }
+    }
+    if (op->foreign) solver_effect_include(I->s, type_allocates(), I->effect);
+    return e;
+}
+
+Expr *infer_named_op(Infer *I, const char *name, Expr **args, uint32_t n, Span span, Span op_span)
+{
+    const Op *op = op_get(name);
+    return infer_op_call(I, op, NULL, args, n, attrs_defaults(op), span, op_span);
+}
+
+static Expr **infer_args(Infer *I, const AstVec *args)
+{
+    Expr **out = mem_new_n(Expr *, args->len + 1);
+    for (size_t i = 0; i < args->len; i++) out[i] = infer_expr(I, args->data[i], NULL);
+    return out;
+}
+
+static Expr *call_op(Infer *I, const Op *op, Ast *e)
+{
+    const Attrs *attrs = infer_attrs(I, op, &e->attrs, e->span);
+    Expr **args = infer_args(I, &e->args);
+    if (!attrs && op->nattrs + e->attrs.len) return infer_error_expr(e->span);
+    Span op_span = e->a->span;
+    return infer_op_call(I, op, e, args, (uint32_t)e->args.len, attrs, e->span, op_span);
+}
+
+/* ---- constructors ---------------------------------------------------------------------------------- */
+
+static const char *field_words(const Ctor *ctor, uint32_t i)
+{
+    if (ctor->field_names)
+        return fmt_text("field `%s` of `%s`", ctor->field_names[i]->text, ctor->name->text);
+    if (ctor->nfields == 1) return fmt_text("the argument of `%s`", ctor->name->text);
+    return fmt_text("argument %u of `%s`", i + 1, ctor->name->text);
+}
+
+Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *const *sources,
+                      Type **type_args, uint32_t ntype_args, Span span)
+{
+    if (n != ctor->nfields) {
+        Diag *d = infer_error(I, DIAG_R0203, span, "`%s` takes %u argument%s, and %u %s given",
+                              ctor->name->text, ctor->nfields, ctor->nfields == 1 ? "" : "s", n,
+                              n == 1 ? "is" : "are");
+        if (d && ctor->span.source && !(ctor->span.source->flags & SOURCE_INTERNAL))
+            diag_add_label(d, ctor->span, "declared here");
+        return infer_error_expr(span);
+    }
+    Type **given = mem_new_n(Type *, ctor->decl->nparams + 1);
+    if (ntype_args > ctor->decl->nparams) {
+        infer_error(I, DIAG_R0108, span, "type `%s` has %u parameter%s, and %u arguments are given",
+                    ctor->decl->name->text, ctor->decl->nparams,
+                    ctor->decl->nparams == 1 ? "" : "s", ntype_args);
+        return infer_error_expr(span);
+    }
+    for (uint32_t i = 0; i < ntype_args; i++) given[i] = type_args[i];
+    CtorInstance c = ctor_instantiate(I, ctor, given, OPEN_FLEXIBLE, NULL);
+    Expr **flowed = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Expr *arg = sources ? infer_expr(I, sources[i], c.fields[i]) : args[i];
+        flowed[i] = infer_flow(I, arg, c.fields[i], field_words(ctor, i), span_none());
+    }
+    Expr *callee = expr_new(EXPR_CTOR, c.data, span);
+    callee->ctor = (Ctor *)ctor;
+    if (n == 0) return callee;
+    callee->type = type_fn(c.fields, n, c.data, type_pure());
+    return expr_call(callee, flowed, n, NULL, c.data, span);
+}
+
+/* ---- functions ---------------------------------------------------------------------------------------- */
+
+static const char *arg_words(const Expr *callee, const char *who, uint32_t i, uint32_t n)
+{
+    const AstFn *fn = NULL;
+    if (callee->kind == EXPR_GLOBAL && callee->global->item) fn = callee->global->item->fn;
+    if (fn && i < fn->params.len)
+        return fmt_text("argument `%s` of `%s`", fn->params.data[i].name.sym->text, who);
+    if (!who) return n == 1 ? "the argument" : fmt_text("argument %u", i + 1);
+    if (n == 1) return fmt_text("the argument of `%s`", who);
+    return fmt_text("argument %u of `%s`", i + 1, who);
+}
+
+static const char *callee_words(const Expr *callee)
+{
+    if (callee->kind == EXPR_GLOBAL) return callee->global->name->text;
+    if (callee->kind == EXPR_VAR) return callee->var->name->text;
+    if (callee->kind == EXPR_OP) return callee->op->name;
+    if (callee->kind == EXPR_CTOR) return callee->ctor->name->text;
+    return NULL;
+}
+
+static Expr *fn_arity(Infer *I, const Expr *callee, uint32_t wanted, uint32_t n, Span span)
+{
+    const char *who = callee_words(callee);
+    Diag *d = infer_error(I, DIAG_R0203, span, "%s%s%s takes %u argument%s, and %u %s given",
+                          who ? "`" : "", who ? who : "this function", who ? "`" : "", wanted,
+                          wanted == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+    if (d) {
+        if (callee->kind == EXPR_GLOBAL && callee->global->span.source &&
+            !(callee->global->span.source->flags & SOURCE_INTERNAL))
+            diag_add_label(d, callee->global->span, "`%s` is defined here", who);
+        else
+            diag_add_fact(d, "its type is %s", type_text(callee->type));
+    }
+    return infer_error_expr(span);
+}
+
+/* args, or their sources, to a callee of whatever type. */
+static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n, Span span)
+{
+    Type *t = type_resolve(callee->type);
+    Expr **out = mem_new_n(Expr *, n + 1);
+    if (t->tag == TY_FN && t->nargs == n) {
+        bool poly = callee->kind == EXPR_GLOBAL || (callee->kind == EXPR_VAR && callee->var->scheme);
+        if (!poly) t = type_resolve(solver_open(I->s, t));
+        const char *who = callee_words(callee);
+        Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
+        for (uint32_t i = 0; i < n; i++) {
+            Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
+            out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
+            Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
+            if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {
+                p->call = call;
+                p->arg = i;
+            }
+        }
+        solver_effect_include(I->s, t->fn.effect, I->effect);
+        return call;
+    }
+    for (uint32_t i = 0; i < n; i++) out[i] = sources ? infer_expr(I, sources[i], NULL) : args[i];
+    t = type_resolve(callee->type);
+    if (t->tag == TY_ERROR) return infer_error_expr(span);
+    if (t->tag == TY_FN && t->nargs != n) return fn_arity(I, callee, t->nargs, n, span);
+    if (t->tag == TY_FN) return apply(I, callee, out, NULL, n, span);
+    if (t->tag != TY_VAR) {
+        Diag *d = infer_error(I, DIAG_R0202, callee->span, "only functions can be called, found %s",
+                              type_text(t));
+        if (d) diag_set_label(d, "%s", type_text(t));
+        return infer_error_expr(span);
+    }
+    Type **params = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++) params[i] = out[i]->type;
+    Type *fn = type_fn(params, n, solver_var(I->s, KIND_TYPE), solver_var(I->s, KIND_EFFECT));
+    solver_at(I->s, span, "this call");
+    if (!solver_unify(I->s, t, fn)) {
+        TypeNamer namer = {0};
+        Diag *d = infer_error(I, mismatch_code(solver_mismatch(I->s), DIAG_R0202), span,
+                              "this call gives its callee a type that contains itself");
+        if (d) diag_add_mismatch(I, d, &namer);
+        return infer_error_expr(span);
+    }
+    solver_effect_include(I->s, fn->fn.effect, I->effect);
+    if (!solver_run(I->s)) return infer_error_expr(span);
+    return expr_call(callee, out, n, NULL, fn->fn.result, span);
+}
+
+Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who)
+{
+    (void)who;
+    return apply(I, callee, args, NULL, n, span);
+}
+
+/* ---- grad, vjp, jvp ----------------------------------------------------------------------------------- */
+
+static bool find_grad(const Global *g, GradKind *mode)
+{
+    if (g->kind != GLOBAL_BUILTIN || !g->symbol) return false;
+    static const char *const names[] = {"grad", "vjp", "jvp"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(g->symbol, names[i]) == 0) {
+            *mode = (GradKind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static Expr *call_grad(Infer *I, Ast *e, Type *instance, GradKind mode)
+{
+    Type *t = type_resolve(instance);
+    Expr *g = expr_new(EXPR_GRAD, t->fn.result, e->span);
+    g->mode = mode;
+    g->a = infer_flow(I, infer_expr(I, e->args.data[0], NULL), t->args[0],
+                      fmt_text("the argument of `%s`", mode == GRAD_GRAD  ? "grad"
+                                                       : mode == GRAD_VJP ? "vjp"
+                                                                          : "jvp"),
+                      span_none());
+    if (g->a->kind == EXPR_ERROR || !solver_run(I->s)) return infer_error_expr(e->span);
+    return g;
+}
+
+/* ---- all calls ------------------------------------------------------------------------------------------ */
+
+Type **infer_type_args(Infer *I, const Ast *e)
+{
+    size_t n = e->type_args.len;
+    Type **types = mem_new_n(Type *, n + 1);
+    Name name;
+    Resolved r = {.kind = NAME_NONE};
+    if (callee_name(I, e->a, &name)) r = scope_resolve(I, &name);
+    VEC(Type *) params = {0};
+    if (r.kind == NAME_CTOR) {
+        for (uint32_t i = 0; i < r.ctor->decl->nparams; i++)
+            vec_push(&params, r.ctor->decl->params[i]);
+    } else {
+        const Scheme *s = r.kind == NAME_GLOBAL  ? r.global->scheme
+                          : r.kind == NAME_LOCAL ? r.local->var->scheme
+                                                 : NULL;
+        for (uint32_t i = 0; s && i < s->nparams; i++) {
+            if (s->params[i]->kind != KIND_EFFECT) vec_push(&params, s->params[i]);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        const AstType *t = e->type_args.data[i];
+        if (t->kind == AST_TYPE_HOLE) continue; /* inferred */
+        types[i] = infer_ast_type(I, t, i < params.len ? params.data[i]->kind : KIND_TYPE);
+    }
+    return types;
+}
+
+Expr *infer_call(Infer *I, Ast *e, Type *want)
+{
+    (void)want;
+    Name name;
+    Resolved r = {.kind = NAME_NONE};
+    bool named = callee_name(I, e->a, &name);
+    if (named) r = scope_resolve(I, &name);
+    if (r.kind == NAME_OP) {
+        if (e->type_args.len) {
+            infer_error(I, DIAG_R0108, e->span, "operator `%s` takes no type arguments", r.op->name);
+            return infer_error_expr(e->span);
+        }
+        return call_op(I, r.op, e);
+    }
+    uint32_t n = (uint32_t)e->args.len, ntypes = (uint32_t)e->type_args.len;
+    Type **types = ntypes ? infer_type_args(I, e) : NULL;
+    if (e->attrs.len) {
+        const AstAttr *a = &e->attrs.data[0];
+        const char *who = named ? name.sym->text : "this";
+        Diag *d = infer_error(I, DIAG_R0117, a->span,
+                              "`%s` is no operator and takes no attributes", who);
+        if (d) diag_add_fact(d, "arguments of functions are given by position");
+        return infer_error_expr(e->span);
+    }
+    if (r.kind == NAME_CTOR)
+        return infer_ctor_call(I, r.ctor, NULL, n, e->args.data, types, ntypes, e->span);
+    Ast callee = *e->a;
+    if (r.kind == NAME_GLOBAL || r.kind == NAME_LOCAL) {
+        callee.kind = AST_NAME;
+        callee.name = name;
+    }
+    GradKind mode;
+    if (r.kind == NAME_GLOBAL && r.global->scheme && find_grad(r.global, &mode) && n == 1) {
+        Type *t = scheme_instantiate(I->s, r.global->scheme, e->span, NULL, 0, NULL);
+        return call_grad(I, e, t, mode);
+    }
+    Expr *fn = callee.kind == AST_NAME ? infer_name(I, &callee, types, ntypes, NULL)
+                                       : infer_expr(I, e->a, NULL);
+    return apply(I, fn, NULL, e->args.data, n, e->span);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types meeting: a value flowing to where a type is expected, arms joining; and the words for it
+ * when they do not meet. */
+#include <string.h>
+
+#include "types/infer_state.h"
+
+const char *type_text_with(TypeNamer *namer, Type *t)
+{
+    Str s = {0};
+    type_print(&s, t, namer);
+    return str_text(&s);
+}
+
+DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
+{
+    switch (m->kind) {
+    case MISMATCH_RANK: return DIAG_R0302;
+    case MISMATCH_DIM: return DIAG_R0301;
+    case MISMATCH_OCCURS: return DIAG_R0217;
+    case MISMATCH_RIGID: return DIAG_R0218;
+    case MISMATCH_HEAD:
+    case MISMATCH_DTYPE:
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND: break;
+    }
+    return otherwise;
+}
+
+static void add_origin(Diag *d, const Type *t, const char *text)
+{
+    const Origin *o = t ? t->origin : NULL;
+    if (!o) return;
+    const char *from = "";
+    switch (o->kind) {
+    case ORIGIN_LITERAL: from = "this literal"; break;
+    case ORIGIN_ARGUMENT: from = "this argument"; break;
+    case ORIGIN_ANNOTATION: from = "this annotation"; break;
+    case ORIGIN_OPERATOR: from = o->what ? o->what : "this operator"; break;
+    case ORIGIN_FILE: from = o->what ? o->what : "a file"; break;
+    }
+    if (o->span.source && !(o->span.source->flags & SOURCE_INTERNAL)) {
+        diag_add_label(d, o->span, "%s comes from %s", text, from);
+    } else if (o->what) {
+        diag_add_fact(d, "%s comes from %s", text, from);
+    }
+}
+
+/* A type of any kind in words: a dtype variable or a size says what it is. */
+static bool has_words(Type *t)
+{
+    return t && type_resolve(t)->tag != TY_VAR;
+}
+
+void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
+{
+    const Mismatch *m = solver_mismatch(I->s);
+    bool at = m->path && m->path[0];
+    const char *a = m->a ? type_text_with(namer, m->a) : "";
+    const char *b = m->b ? type_text_with(namer, m->b) : "";
+    switch (m->kind) {
+    case MISMATCH_DIM:
+        diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
+                      at ? m->path : "", a, b);
+        add_origin(d, m->a, a);
+        add_origin(d, m->b, b);
+        return;
+    case MISMATCH_OCCURS:
+        if (m->a && (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)) {
+            diag_add_fact(d, "%s would have to equal %s: write `?` for a size that changes", a, b);
+        } else {
+            diag_add_fact(d, "%s would have to equal %s, which contains it", a, b);
+        }
+        return;
+    case MISMATCH_RIGID:
+        diag_add_fact(d, "%s is declared and stands for any, and would have to be %s",
+                      has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? a : b,
+                      has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? b : a);
+        return;
+    case MISMATCH_HEAD:
+    case MISMATCH_DTYPE:
+    case MISMATCH_RANK:
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND:
+        if (at && has_words(m->a) && has_words(m->b))
+            diag_add_fact(d, "they differ at %s: %s here and %s there", m->path, a, b);
+        return;
+    }
+}
+
+Expr *infer_error_expr(Span span)
+{
+    return expr_new(EXPR_ERROR, type_error(), span);
+}
+
+static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
+
+static DiagCode flow_code(Infer *I, Type *from, Type *want)
+{
+    if (type_resolve(want)->tag == TY_REF && type_resolve(from)->tag != TY_REF) return DIAG_R0201;
+    return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
+}
+
+Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span)
+{
+    if (is_error(e->type) || is_error(want)) return e;
+    if (e->type == want) return e;
+    Type *from = e->type;
+    size_t errors = I->diags->errors;
+    solver_at(I->s, e->span, what);
+    if (!solver_flow(I->s, from, want, e->span, what)) {
+        if (I->diags->errors > errors) return infer_error_expr(e->span);
+        TypeNamer namer = {0};
+        const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
+        Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
+                              what, expected, found);
+        if (d) {
+            diag_set_label(d, "%s", found);
+            if (want_span.source && !(want_span.source->flags & SOURCE_INTERNAL))
+                diag_add_label(d, want_span, "%s is asked for here", expected);
+            diag_add_mismatch(I, d, &namer);
+        }
+        return infer_error_expr(e->span);
+    }
+    if (!solver_run(I->s)) return infer_error_expr(e->span);
+    /* Sizes may have to be compared when running: see infer_settle. */
+    Pending *p = infer_note(I, PENDING_FLOW, e);
+    p->from = from;
+    p->to = want;
+    p->what = what;
+    return e;
+}
+
+Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span)
+{
+    return infer_flow(I, infer_expr(I, e, want), want, what, want_span);
+}
+
+bool infer_join(Infer *I, Join *join, const Expr *arm)
+{
+    if (is_error(arm->type)) return true;
+    if (!join->type || is_error(join->type)) {
+        join->type = arm->type;
+        join->span = arm->span;
+        return true;
+    }
+    solver_at(I->s, arm->span, join->noun);
+    Type *t = type_join(I->s, join->type, arm->type);
+    if (t) {
+        join->type = t;
+        return solver_run(I->s);
+    }
+    TypeNamer namer = {0};
+    const char *first = type_text_with(&namer, join->type);
+    const char *second = type_text_with(&namer, arm->type);
+    Diag *d = infer_error(I, join->code, arm->span, "%s have different types", join->noun);
+    if (d) {
+        diag_set_label(d, "%s", second);
+        diag_add_label(d, join->span, "%s", first);
+        diag_add_mismatch(I, d, &namer);
+        diag_add_fact(d, join->code == DIAG_R0207 ? "the elements have one type"
+                                                   : "it has one type, whichever is taken");
+    }
+    join->type = type_error();
+    return false;
+}
+
+void infer_fall_back(Infer *I)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < I->fallbacks.len; i++) {
+        Fallback f = I->fallbacks.data[i];
+        Type *t = type_resolve(f.var);
+        if (t->tag != TY_VAR) continue;
+        if (t->var.level < solver_level(I->s)) {
+            I->fallbacks.data[kept++] = f;
+        } else {
+            solver_unify(I->s, t, type_dtype(f.dtype));
+        }
+    }
+    I->fallbacks.len = kept;
+}
+
+Scheme *infer_generalise(Infer *I, Type *t, bool mono)
+{
+    infer_fall_back(I);
+    solver_run(I->s);
+    return scheme_generalise(I->s, t, mono);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions: signatures with declared parameters, bodies, function literals.
+ *
+ *   Γ, x : T ⊢ e : U ! ε
+ *   ------------------------------------
+ *   Γ ⊢ fn (x : T) -> U { e } : T -ε-> U
+ */
+#include "types/infer_state.h"
+
+bool ast_fn_is_annotated(const AstFn *fn)
+{
+    if (!ast_type_is_full(fn->result)) return false;
+    for (size_t i = 0; i < fn->params.len; i++) {
+        if (!ast_type_is_full(fn->params.data[i].type)) return false;
+    }
+    /* without a `where` the relations of declared parameters are inferred */
+    return fn->type_params.len == 0 || fn->has_where || fn->where.len == 0;
+}
+
+void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
+{
+    head->fn = fn;
+    head->type_mark = type_scope_mark(I);
+    head->facts = solver_mark(I->s);
+    head->infer_where = I->infer_where;
+    head->declared.len = 0;
+    for (size_t i = 0; i < fn->type_params.len; i++)
+        vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
+    uint32_t n = (uint32_t)fn->params.len;
+    Type **params = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const AstType *t = fn->params.data[i].type;
+        params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
+    }
+    Type *result = fn->result ? infer_ast_type(I, fn->result, KIND_TYPE)
+                              : solver_var(I->s, KIND_TYPE);
+    if (fn->type_params.len) {
+        I->infer_where = !fn->has_where;
+        solver_set_infer_where(I->s, I->infer_where);
+    }
+    if (fn->where.len) infer_where(I, &fn->where, true);
+    head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
+}
+
+static void end_signature(Infer *I, FnHead *head)
+{
+    solver_forget(I->s, head->facts);
+    type_scope_restore(I, head->type_mark);
+    I->infer_where = head->infer_where;
+    solver_set_infer_where(I->s, I->infer_where);
+}
+
+static Type **declared_types(Infer *I, FnHead *head)
+{
+    Type **types = mem_new_n(Type *, head->declared.len + 1);
+    for (size_t i = 0; i < head->declared.len; i++) {
+        TypeParam *p = head->declared.data[i];
+        if (!p->type)
+            p->type = solver_rigid(I->s, p->kind_known ? p->kind : KIND_TYPE, p->name);
+        types[i] = p->type;
+    }
+    return types;
+}
+
+Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
+{
+    uint32_t n = (uint32_t)head->declared.len;
+    Scheme *scheme;
+    infer_fall_back(I);
+    solver_run(I->s);
+    if (n) {
+        scheme = scheme_generalise_declared(I->s, type, declared_types(I, head), n,
+                                            head->fn->has_where);
+    } else {
+        scheme = scheme_generalise(I->s, type, false);
+    }
+    if (!scheme) scheme = scheme_mono(type_error());
+    scheme->name = name;
+    end_signature(I, head);
+    return scheme;
+}
+
+void fn_drop(Infer *I, FnHead *head) { end_signature(I, head); }
+
+static void report_twice(Infer *I, const AstFn *fn, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        const Name *a = &fn->params.data[k].name, *b = &fn->params.data[i].name;
+        if (a->sym != b->sym || a->sym->text[0] == '_') continue;
+        Diag *d = infer_error(I, DIAG_R0103, b->span, "parameter `%s` is declared twice",
+                              b->sym->text);
+        if (d) diag_add_label(d, a->span, "first here");
+    }
+}
+
+Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
+{
+    const AstFn *fn = head->fn;
+    Type *type = head->type;
+    Fn *f = mem_new(Fn);
+    f->name = name;
+    f->nparams = (uint32_t)fn->params.len;
+    f->params = mem_new_n(Var *, f->nparams + 1);
+    size_t mark = scope_mark(I);
+    FnCtx ctx_value = {I->fn, f->params, f->nparams, name};
+    FnCtx *ctx = mem_new(FnCtx);
+    *ctx = ctx_value;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Name *n = &fn->params.data[i].name;
+        f->params[i] = var_new(n->sym, type->args[i], n->span);
+        report_twice(I, fn, i);
+        scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
+    }
+    I->fn = ctx;
+    Type *effect = I->effect;
+    I->effect = type->fn.effect;
+    const char *what = name ? fmt_text("the result of `%s`", name->text)
+                            : "the result of the function";
+    if (fn->body) {
+        f->body = infer_flow(I, infer_root(I, fn->body, type->fn.result), type->fn.result, what,
+                             fn->result ? fn->result->span : span_none());
+    } else {
+        f->body = infer_error_expr(span);
+    }
+    I->effect = effect;
+    I->fn = ctx->outer;
+    scope_restore(I, mark);
+    f->nattrs = (uint32_t)fn->attrs.len;
+    f->attrs = fn->attrs.data;
+    Expr *e = expr_new(EXPR_FN, type, span);
+    e->fn = f;
+    f->ntype_params = (uint32_t)head->declared.len;
+    f->type_params = mem_new_n(Type *, f->ntype_params + 1);
+    for (uint32_t i = 0; i < f->ntype_params; i++)
+        f->type_params[i] = head->declared.data[i]->type;
+    return e;
+}
+
+/* What the context knows of the parameters, where they are not annotated. */
+static void use_hint(Infer *I, const AstFn *fn, Type *type, Type *want)
+{
+    want = want ? type_resolve(want) : NULL;
+    if (!want || want->tag != TY_FN || want->nargs != type->nargs) return;
+    for (uint32_t i = 0; i < type->nargs; i++) {
+        if (!fn->params.data[i].type) solver_unify(I->s, type->args[i], want->args[i]);
+    }
+}
+
+/* A function literal that is not the right side of a let: with declared parameters it is an
+ * instance of itself. */
+Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want)
+{
+    FnHead head = {0};
+    if (e->fn->type_params.len == 0) {
+        fn_begin(I, e->fn, &head);
+        use_hint(I, e->fn, head.type, want);
+        Expr *fn = fn_body(I, &head, name, e->span);
+        fn_drop(I, &head);
+        return fn;
+    }
+    solver_enter(I->s);
+    fn_begin(I, e->fn, &head);
+    Expr *fn = fn_body(I, &head, name, e->span);
+    Scheme *scheme = fn_end(I, &head, head.type, name);
+    solver_leave(I->s);
+    fn->type = scheme_instantiate(I->s, scheme, e->span, NULL, 0, NULL);
+    return fn;
+}

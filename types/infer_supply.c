@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values carry their types when running; here an expression is found that has a given dtype or
+ * size: a tensor reached from a parameter through tuples and fields (LANGUAGE §4 Run-time types). */
+#include "types/infer_state.h"
+
+typedef struct Wanted {
+    Type *dtype;  /* one of the three */
+    Type *dim;
+    Type *tensor;
+} Wanted;
+
+enum { SUPPLY_DEPTH = 6 };
+
+static Expr *dim_of(Expr *tensor, uint32_t axis)
+{
+    Expr *d = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), tensor->span);
+    d->a = tensor;
+    d->index = (int32_t)axis;
+    return d;
+}
+
+static Expr *in_tensor(Type *t, Expr *at, const Wanted *w)
+{
+    if (w->dtype) return type_equal(t->tensor.dtype, w->dtype) ? at : NULL;
+    if (w->tensor) return type_equal(t, w->tensor) ? at : NULL;
+    uint32_t rank;
+    Type **dims;
+    if (!type_get_rank(t, &rank, &dims)) return NULL;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t n;
+        if (!type_get_int(dims[i], &n) && dim_compare(dims[i], w->dim) == DIM_EQUAL)
+            return dim_of(at, i);
+    }
+    return NULL;
+}
+
+static Expr *in_value(Type *type, Expr *at, const Wanted *w, int depth)
+{
+    Type *t = type_resolve(type);
+    if (t->tag == TY_TENSOR) return in_tensor(t, at, w);
+    if (depth == 0) return NULL;
+    if (t->tag == TY_TUPLE) {
+        for (uint32_t i = 0; i < t->nargs; i++) {
+            Expr *e = in_value(t->args[i], expr_proj(at, i, t->args[i], at->span), w, depth - 1);
+            if (e) return e;
+        }
+    }
+    if (t->tag == TY_DATA && t->decl->nctors == 1 && t->decl->ctors[0]->field_names &&
+        t->decl->nexists == 0) {
+        const Ctor *c = t->decl->ctors[0];
+        for (uint32_t i = 0; i < c->nfields; i++) {
+            Type *field = type_substitute(c->fields[i], t->decl->params, t->args, t->nargs);
+            Expr *f = expr_new(EXPR_FIELD, field, at->span);
+            f->a = at;
+            f->field = c->field_names[i];
+            f->index = (int32_t)i;
+            Expr *e = in_value(field, f, w, depth - 1);
+            if (e) return e;
+        }
+    }
+    return NULL;
+}
+
+static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
+{
+    for (const FnCtx *fn = p->fn; fn; fn = fn->outer) {
+        for (uint32_t i = 0; i < fn->nparams; i++) {
+            Expr *e = in_value(fn->params[i]->type, expr_var(fn->params[i], p->span), w,
+                               SUPPLY_DEPTH);
+            if (e) return e;
+        }
+    }
+    for (size_t i = I->all.len; i-- > 0;) {
+        const Local *l = I->all.data[i];
+        if (l->enter > p->time || l->leave <= p->time || l->lazy || l->var->scheme) continue;
+        Expr *e = in_value(l->var->type, expr_var(l->var, p->span), w, SUPPLY_DEPTH);
+        if (e) return e;
+    }
+    return NULL;
+}
+
+Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype)
+{
+    Wanted w = {.dtype = type_resolve(dtype)};
+    return in_scope(I, p, &w);
+}
+
+Expr *supply_type(Infer *I, const Pending *p, Type *tensor)
+{
+    Wanted w = {.tensor = type_resolve(tensor)};
+    return in_scope(I, p, &w);
+}
+
+static Expr *arithmetic(const char *name, Expr *a, Expr *b)
+{
+    if (!a || !b) return NULL;
+    const Op *op = op_get(name);
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = a;
+    args[1] = b;
+    return expr_call_op(op, args, 2, attrs_defaults(op), type_scalar(DT_I64), a->span);
+}
+
+static Expr *atom(Infer *I, const Pending *p, const DimAtom *a, Expr *const *args, uint32_t n)
+{
+    const char *name = "floor_divide";
+    switch (a->kind) {
+    case DIM_ATOM_TYPE: return supply_dim(I, p, a->type, args, n);
+    case DIM_ATOM_FLOORDIV: break;
+    case DIM_ATOM_MIN: name = "minimum"; break;
+    case DIM_ATOM_MAX: name = "maximum"; break;
+    }
+    return arithmetic(name, supply_dim(I, p, a->a, args, n), supply_dim(I, p, a->b, args, n));
+}
+
+Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs)
+{
+    Type *d = dim_normal(dim);
+    int64_t n;
+    if (type_get_int(d, &n)) return expr_int(n, DT_I64, p->span);
+    Wanted w = {.dim = d};
+    for (uint32_t i = 0; i < nargs; i++) {
+        Expr *e = in_value(args[i]->type, args[i], &w, SUPPLY_DEPTH);
+        if (e) return e;
+    }
+    Expr *whole = in_scope(I, p, &w);
+    if (whole || d->tag != TY_DIM) return whole;
+    const Dim *poly = d->dim;
+    Expr *sum = poly->constant || !poly->nterms ? expr_int(poly->constant, DT_I64, p->span) : NULL;
+    for (uint32_t t = 0; t < poly->nterms; t++) {
+        const DimMonomial *m = &poly->terms[t];
+        Expr *product = m->coef != 1 ? expr_int(m->coef, DT_I64, p->span) : NULL;
+        for (uint32_t k = 0; k < m->natoms; k++) {
+            Expr *a = atom(I, p, m->atoms[k], args, nargs);
+            if (!a) return NULL;
+            product = product ? arithmetic("multiply", product, a) : a;
+        }
+        sum = sum ? arithmetic("add", sum, product) : product;
+    }
+    return sum;
+}
