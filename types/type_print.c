@@ -390,7 +390,7 @@ static void name_by_position(const Scheme *scheme, TypeNamer *namer)
     }
     for (uint32_t i = 0; i < only->nargs; i++) {
         Type *arg = type_resolve(only->args[i]);
-        const Symbol *name = sym_intern_n("abcdef" + i, 1);
+        const Symbol *name = sym_intern_n(&"abcdef"[i], 1);
         if (arg->tag == TY_PARAM && arg->kind == KIND_TYPE && !map_has(&namer->names, arg) &&
             !map_has(&namer->taken, name))
             take_name(namer, arg, name);
