@@ -11,7 +11,7 @@ ROOT = os.path.dirname(HERE)
 # gets through a header of its own (a table of functions), or through one named here.
 ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "prelude", "stdlib",
          "repl"]
-INTERFACES = {"jit/api.h"}
+INTERFACES = {"jit/jit.h"}
 MAX_LINES = 800
 
 
