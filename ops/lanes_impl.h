@@ -5,6 +5,9 @@
 #endif
 
 #include "ops/lanes.h"
+#ifndef LANE_TABLE
+#define LANE_TABLE lanes_plain
+#endif
 
 #include <math.h>
 #include <string.h>

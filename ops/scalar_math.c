@@ -128,7 +128,7 @@ static Sc with_sign_of(ScalarBuilder *b, const Format *f, Sc y, Sc x) {
     return sc_bits(b, sc_or(b, sc_bits(b, y, f->bits), sign), f->type);
 }
 
-/* |x| < 0.625: x + x^3 P(x^2); else 1 - 2 / (e^2|x| + 1). */
+/* |x| < 0.625: |x| + |x|^3 P(x^2); else 1 - 2 / (e^2|x| + 1); then the sign. */
 Sc sc_tanh(ScalarBuilder *b, Sc x) {
     const Format *f = format(b, x);
     Sc one = number(b, f, 1.0), size = sc_abs(b, x), z = sc_mul(b, x, x), p;
@@ -142,11 +142,11 @@ Sc sc_tanh(ScalarBuilder *b, Sc x) {
                               1.12811678491632931402e2, 1.0);
         p = sc_div(b, upper, lower);
     }
-    Sc small = sc_fma(b, sc_mul(b, x, z), p, x);
+    Sc small = sc_fma(b, sc_mul(b, size, z), p, size);
     Sc e = sc_exp(b, sc_add(b, size, size));
     Sc large = sc_sub(b, one, sc_div(b, number(b, f, 2.0), sc_add(b, e, one)));
     Sc is_small = sc_lt(b, size, number(b, f, 0.625));
-    return sc_select(b, is_small, small, with_sign_of(b, f, large, x));
+    return with_sign_of(b, f, sc_select(b, is_small, small, large), x);
 }
 
 /* With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x. What 1 + e loses is put back:
@@ -201,7 +201,6 @@ static Sc sin_cos(ScalarBuilder *b, Sc x, int quarter, MathFn beyond) {
         Sc low = sc_sub(b, sc_sub(b, sc_sub(b, r, high), product), product_low);
         r = sc_add(b, high, low);
     }
-    r = sc_select(b, sc_eq(b, k, number(b, d, 0.0)), x, r); /* keeps -0.0 */
     Sc sine, cosine;
     sin_cos_kernels(b, f, r, &sine, &cosine);
     Sc turn = sc_bits(b, shifted, DT_I64);
@@ -212,6 +211,8 @@ static Sc sin_cos(ScalarBuilder *b, Sc x, int quarter, MathFn beyond) {
     int top = f->type == DT_F32 ? 30 : 62;
     Sc flip = sc_and(b, sc_shl(b, turn, sc_int(b, f->bits, top)), sc_int(b, f->bits, f->sign));
     y = sc_bits(b, sc_xor(b, y, flip), f->type);
+    if (quarter == 0) /* the fma loses the sign of -0.0 */
+        y = sc_select(b, sc_eq(b, x, number(b, f, 0.0)), x, y);
     Sc far = sc_ge(b, sc_abs(b, x), number(b, f, 0x1p30));
     return sc_call_if(b, beyond, x, far, y);
 }

@@ -5,8 +5,8 @@
  * that size it costs tens of nanoseconds, and such a buffer needs no finalizer. Larger ones come
  * from outside: blocks of a size class, cut from chunks up to BLOCK_MAX and mapped one by one
  * above; what is given back waits in a list a class. The collector does not see outside bytes, so
- * a collection is forced when those allocated since the last one exceed max(64 MB, live outside
- * bytes): the cost of collections then stays in proportion to the work.
+ * a collection is forced when those allocated since the last one exceed max(64 MB, what survived
+ * it): the cost of collections then stays in proportion to the work.
  *
  * A Buffer released at once (tensor_release) keeps its block, its finalizer and itself for the next
  * of its class; one found unreachable gives only its block back.
@@ -38,7 +38,8 @@ typedef struct Pool {
     Block *blocks[NCLASSES];
     PooledBuffer *buffers[NCLASSES]; /* a root: this is static data */
     char *chunk, *chunk_end;
-    size_t live, idle, since_collection, limit;
+    size_t live, idle, limit;
+    size_t since_collection, survived; /* allocated since the last, and live after it */
 } Pool;
 
 static Pool pool;
@@ -135,6 +136,7 @@ static void collect(void) {
     mem_collect();
     mem_run_finalizers();
     pool.since_collection = 0;
+    pool.survived = pool.live;
 }
 
 static bool exceeds(size_t bytes) {
@@ -144,7 +146,7 @@ static bool exceeds(size_t bytes) {
 static void make_room(size_t bytes) {
     mem_run_finalizers();
     pool.since_collection += bytes;
-    if (pool.since_collection > (pool.live > COLLECT_AFTER ? pool.live : COLLECT_AFTER))
+    if (pool.since_collection > (pool.survived > COLLECT_AFTER ? pool.survived : COLLECT_AFTER))
         collect();
     if (!exceeds(bytes))
         return;

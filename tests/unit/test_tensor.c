@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dtypes, tensors and their buffers. */
+#include "tensor/tensor.h"
+#include "tests/unit/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+TEST(halves_round_trip) {
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = f16_to_f32((uint16_t)h), g = bf16_to_f32((uint16_t)h);
+        if (!isnan(f))
+            CHECK_INT(f32_to_f16(f), h);
+        if (!isnan(g))
+            CHECK_INT(f32_to_bf16(g), h);
+        CHECK(isnan(f) == isnan(f16_to_f32(f64_to_f16((double)f))));
+        if (!isnan(f))
+            CHECK_INT(f64_to_f16((double)f), h);
+    }
+}
+
+TEST(halves_round_to_even) {
+    CHECK_INT(f32_to_f16(1.0f + 0x1p-11f), f32_to_f16(1.0f));
+    CHECK_INT(f32_to_f16(1.0f + 0x1.8p-10f), f32_to_f16(1.0f + 0x1p-9f));
+    CHECK_INT(f32_to_f16(65519.0f), 0x7BFF);
+    CHECK_INT(f32_to_f16(65520.0f), 0x7C00);
+    CHECK_INT(f32_to_f16(0x1p-25f), 0);
+    CHECK_INT(f32_to_f16(0x1.000002p-25f), 1);
+    CHECK_INT(f32_to_bf16(1.0f + 0x1p-8f), 0x3F80);
+    CHECK_INT(f32_to_bf16(-INFINITY), 0xFF80);
+}
+
+/* By way of float32 this would round up to a tie and then to even. */
+TEST(float64_rounds_once) {
+    double d = 1.0 + 0x1p-11 + 0x1p-40;
+    CHECK_INT(f64_to_f16(d), 0x3C01);
+    CHECK_INT(f32_to_f16((float)d), 0x3C00);
+    CHECK_INT(f64_to_bf16(1.0 + 0x1p-8 + 0x1p-40), 0x3F81);
+}
+
+TEST(floats_saturate) {
+    int8_t i8;
+    uint64_t u64;
+    int64_t i64;
+    double nan = NAN, big = 1e30, negative = -1.9;
+    elem_cast(&i8, DT_I8, &big, DT_F64);
+    CHECK_INT(i8, 127);
+    elem_cast(&i8, DT_I8, &negative, DT_F64);
+    CHECK_INT(i8, -1);
+    elem_cast(&u64, DT_U64, &negative, DT_F64);
+    CHECK_INT(u64, 0);
+    elem_cast(&u64, DT_U64, &big, DT_F64);
+    CHECK(u64 == UINT64_MAX);
+    elem_cast(&i64, DT_I64, &nan, DT_F64);
+    CHECK_INT(i64, 0);
+    CHECK(dtype_holds_int(DT_U64, -1, true) && !dtype_holds_int(DT_I64, -1, true));
+    CHECK(!dtype_holds_int(DT_U8, -1, false) && !dtype_holds_int(DT_I8, 128, false));
+}
+
+TEST(views) {
+    int32_t data[] = {0, 1, 2, 3, 4, 5};
+    Tensor *t = tensor_from(DT_I32, 2, (int64_t[]){2, 3}, data);
+    Tensor *v = tensor_view(t, 2, (int64_t[]){3, 2}, (int64_t[]){-1, 3}, 2);
+    CHECK_INT(t->buffer->owners, 2);
+    CHECK(!tensor_is_contiguous(v) && tensor_is_contiguous(t));
+    CHECK_INT(*(int32_t *)tensor_at(v, 0), 2);
+    CHECK_INT(*(int32_t *)tensor_at(v, 3), 4);
+    const int32_t *c = tensor_data(tensor_contiguous(v));
+    int32_t expected[] = {2, 5, 1, 4, 0, 3};
+    CHECK(memcmp(c, expected, sizeof expected) == 0);
+    CHECK(tensor_contiguous(t) == t);
+}
+
+TEST(counts) {
+    CHECK_INT(shape_count(0, NULL, DT_F32), 1);
+    CHECK_INT(shape_count(2, (int64_t[]){(int64_t)1 << 40, (int64_t)1 << 40}, DT_I8), -1);
+    CHECK_INT(shape_count(3, (int64_t[]){(int64_t)1 << 40, 0, (int64_t)1 << 40}, DT_I8), 0);
+    CHECK_INT(shape_count(1, (int64_t[]){(int64_t)1 << 46}, DT_F32), -1);
+}
+
+TEST(buffers_are_aligned_and_reused) {
+    for (int64_t n = 0; n < 200000; n = n * 3 / 2 + 1)
+        CHECK_INT((uintptr_t)tensor_data(tensor_new(DT_U8, 1, &n)) % 64, 0);
+    int64_t n = 100000;
+    Tensor *t = tensor_new(DT_F32, 1, &n);
+    void *data = tensor_data(t);
+    size_t live = tensor_bytes_live();
+    tensor_release(t);
+    CHECK(tensor_bytes_live() < live);
+    CHECK(tensor_data(tensor_new(DT_F32, 1, &n)) == data);
+}
+
+static size_t resident(void) {
+    size_t pages = 0, ignored;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        if (fscanf(f, "%zu %zu", &ignored, &pages) != 2)
+            pages = 0;
+        fclose(f);
+    }
+    return pages * 4096;
+}
+
+/* RLY_TENSOR_DROPS=1000000 for the full measure. */
+TEST(dropped_tensors_are_freed) {
+    const char *text = getenv("RLY_TENSOR_DROPS");
+    long drops = text ? atol(text) : 2000;
+    int64_t n = 1 << 18; /* 1 MB of float32 */
+    size_t most = 0;
+    for (long i = 0; i < drops; i++) {
+        Tensor *t = tensor_new(DT_F32, 1, &n);
+        memset(tensor_data(t), 1, i % 16 ? 4096 : 1 << 20);
+        if (tensor_bytes_live() > most)
+            most = tensor_bytes_live();
+    }
+    CHECK(most < (size_t)200 << 20);
+    CHECK(resident() < (size_t)512 << 20);
+}
+
+int main(void) {
+    RUN(halves_round_trip);
+    RUN(halves_round_to_even);
+    RUN(float64_rounds_once);
+    RUN(floats_saturate);
+    RUN(views);
+    RUN(counts);
+    RUN(buffers_are_aligned_and_reused);
+    RUN(dropped_tensors_are_freed);
+    return check_result();
+}
