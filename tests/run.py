@@ -10,7 +10,7 @@ Golden tests are tests/golden/**.rly. What a file should do stands in its commen
     // check: TEXT           output holds TEXT (several: in this order); then `expect` is not needed
     // check-not: TEXT       output does not hold TEXT
     // flags: --x=y          options before the file; with --diagnostics=… the output is text, not matched
-    // command: fmt --tvm    a subcommand instead of running
+    // command: fmt --tvm    instead of running; only check, fmt and ir get the file's name
     // args: A B             arguments of the script
     // stdin: TEXT           standard input (several: its lines)
     // exit: N               the exit status, when it is not 1 after errors and else 0
@@ -198,12 +198,15 @@ def match_text(golden, out, text):
 def run_golden(options, golden, engine):
     """A list of what is wrong, and what bless needs."""
     text_diags = any(f.startswith("--diagnostics") for f in golden.flags)
-    command = [options.relay] + golden.command + ([engine] if engine else []) + golden.flags
+    command = [options.relay] + ([engine] if engine else []) + golden.flags
     if not text_diags:
         command.append("--diagnostics=json")
     directory, name = os.path.split(golden.path)
+    command += golden.command
+    if not golden.command or golden.command[0] in ("check", "fmt", "ir"):
+        command.append(name)
     stdin = "".join(l + "\n" for l in golden.stdin).encode("utf-8", "surrogateescape")
-    status, out, err = run_program(command + [name] + golden.args, stdin,
+    status, out, err = run_program(command + golden.args, stdin,
                                    golden.timeout * options.slow, directory)
     diags, rest = ([], []) if text_diags else read_diags(err)
     wrong = []
