@@ -31,6 +31,7 @@ typedef struct Parser {
     Lexer lex;
     Token tok;
     uint32_t prev_end;       /* of the token before tok */
+    uint32_t item_begin;     /* of the item being read */
     unsigned ctx;
     VEC(char) brackets;      /* the open ones, as their opening characters */
     int depth;
@@ -46,6 +47,7 @@ typedef struct Parser {
 
 /* ---- parser.c: tokens, mistakes, nesting ------------------------------------------------ */
 
+size_t parse_old_version(const Source *s);
 void parse_advance(Parser *p);
 /* The token after the one in hand. */
 Token parse_peek(Parser *p);

@@ -93,7 +93,9 @@ static void read_type(Parser *p, Item *item) {
     item->name = parse_binder(p, false, "the name of a type");
     parse_type_params(p, &item->type_params);
     if (p->panic || !parse_at(p, TOK_LBRACE)) {
-        if (!p->panic && !parse_at(p, TOK_SEMI) && !parse_at(p, TOK_EOF) && !p->tok.break_before)
+        bool ends = parse_at(p, TOK_SEMI) || p->tok.break_before ||
+                    (parse_at(p, TOK_EOF) && !p->options->prompt);
+        if (!ends)
             parse_unexpected(p, "`{`");
         return;
     }

@@ -136,11 +136,13 @@ static Name sigil_name(Parser *p) {
 static Name dotted_ref(Parser *p) {
     Name name = {p->tok.sym, SIGIL_NONE, parse_tok_span(p)};
     uintptr_t head = find_head(p, name.sym);
+    bool only_operators = p->module->versioned;
+    bool value = is_bare_local(p, name.sym) || ((head & HEAD_VALUE) && (head & HEAD_BARE)) ||
+                 find_session(p, name.sym) == KNOWN_VALUE;
     parse_advance(p);
-    if (is_bare_local(p, name.sym) || ((head & HEAD_VALUE) && (head & HEAD_BARE)) ||
-        find_session(p, name.sym) == KNOWN_VALUE)
+    if (value && !only_operators)
         return name;
-    bool base_known = is_bound(p, name.sym), found = base_known, module = (head & HEAD_MODULE) != 0;
+    bool found = !only_operators && is_bound(p, name.sym), module = (head & HEAD_MODULE) != 0;
     Name whole = name, best = name;
     Token best_tok = p->tok;
     uint32_t best_end = p->prev_end;
@@ -308,12 +310,17 @@ static void scan_import(Parser *p, Token *t) {
 void parse_scan_heads(Parser *p) {
     Token t;
     int depth = 0;
-    for (lexer_read(&p->lex, 0, &t); t.kind != TOK_EOF;) {
+    size_t old = parse_old_version(p->source);
+    p->lex.versioned = old > 0;
+    for (lexer_read(&p->lex, (uint32_t)old, &t); t.kind != TOK_EOF;) {
         Token here = t;
         lexer_read(&p->lex, t.end, &t);
         if (here.kind == TOK_HASH && t.kind == TOK_IDENT && !strcmp(t.sym->text, "version"))
             p->lex.versioned = true;
         if (here.kind == TOK_HASH && t.kind == TOK_IDENT && !strcmp(t.sym->text, "metadata"))
+            break;
+        if (old && depth == 0 && here.kind == TOK_IDENT && !strcmp(here.sym->text, "METADATA") &&
+            t.kind == TOK_COLON)
             break;
         if (here.break_before && parse_begins_item(&here))
             depth = 0;

@@ -267,12 +267,12 @@ bool parse_recover(Parser *p, size_t level) {
     if (p->muted || p->incomplete)
         return false;
     bool again = true;
-    for (uint32_t start = p->tok.begin; again; parse_advance(p)) {
+    for (; again; parse_advance(p)) {
         const Token *t = &p->tok;
         if (t->kind == TOK_EOF)
             return false;
-        bool moved = t->begin > start || level > 0;
-        if (t->break_before && moved && (parse_begins_item(t) || (t->word == WORD_LET && at_line_start(p)))) {
+        bool begins = parse_begins_item(t) || (t->word == WORD_LET && at_line_start(p));
+        if (begins && t->break_before && t->begin > p->item_begin) {
             if (level > 0)
                 return false;
             break;
@@ -331,6 +331,13 @@ void parse_restore(Parser *p, Saved saved) {
 
 /* ---- modules ---------------------------------------------------------------------------- */
 
+/* JSON up to the end, behind the token in hand. */
+static void read_metadata(Parser *p) {
+    parse_metadata(p, p->tok.end);
+    uint32_t end = (uint32_t)p->source->len;
+    p->tok = (Token){.kind = TOK_EOF, .begin = end, .end = end};
+}
+
 /* '#[version = "0.0.5"]' and '#[metadata] json'; with `#[` in hand. */
 static void read_section(Parser *p, bool first) {
     Span span = parse_tok_span(p);
@@ -353,9 +360,7 @@ static void read_section(Parser *p, bool first) {
         parse_expect(p, TOK_RBRACKET);
     } else if (strcmp(word, "metadata") == 0 && parse_peek(p).kind == TOK_RBRACKET) {
         parse_advance(p);
-        parse_metadata(p, p->tok.end);
-        uint32_t end = (uint32_t)p->source->len;
-        p->tok = (Token){.kind = TOK_EOF, .begin = end, .end = end};
+        read_metadata(p);
     } else if (p->tok.kind == TOK_EOF) {
         parse_unexpected(p, "`version` or `metadata`");
     } else {
@@ -365,12 +370,33 @@ static void read_section(Parser *p, bool first) {
     }
 }
 
+/* 'v0.0.4', as TVM before 0.7 began a module: its length, or 0. */
+size_t parse_old_version(const Source *s) {
+    size_t n = 0;
+    if (s->len < 6 || memcmp(s->text, "v0.0.", 5) != 0)
+        return 0;
+    for (n = 5; n < s->len && s->text[n] >= '0' && s->text[n] <= '9'; n++)
+        ;
+    return n > 5 && (n == s->len || strchr(" \t\r\n", s->text[n])) ? n : 0;
+}
+
 static void read_items(Parser *p) {
     bool first = true;
+    size_t old = parse_old_version(p->source);
+    if (old) {
+        p->module->versioned = p->lex.versioned = true;
+        p->module->version = mem_strndup(p->source->text + 1, old - 1);
+        lexer_read(&p->lex, (uint32_t)old, &p->tok);
+    }
     while (!parse_at(p, TOK_EOF)) {
         Item *item = NULL;
+        p->item_begin = p->tok.begin;
         if (parse_at(p, TOK_HASH)) {
             read_section(p, first);
+        } else if (old && parse_at(p, TOK_IDENT) && strcmp(p->tok.sym->text, "METADATA") == 0 &&
+                   parse_peek(p).kind == TOK_COLON) {
+            parse_advance(p);
+            read_metadata(p);
         } else if (!parse_accept(p, TOK_SEMI)) {
             item = parse_item(p);
             vec_push(&p->module->items, item);

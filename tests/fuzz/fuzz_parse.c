@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libFuzzer on the reader: any bytes give a module, *incomplete*, or diagnostics whose spans lie in
+ * the text. The first byte chooses file or prompt.
+ *
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -D_GNU_SOURCE tests/fuzz/fuzz_parse.c \
+ *         base/*.c parser/*.c $(pkg-config --cflags --libs bdw-gc jansson libutf8proc) -lm
+ *     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 ./a.out -dict=tests/fuzz/relay.dict CORPUS
+ */
+#include "base/mem.h"
+#include "parser/parser.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct Input {
+    const uint8_t *data;
+    size_t size;
+} Input;
+
+static void require(bool holds) {
+    if (!holds)
+        abort();
+}
+
+static void check_span(const Source *source, Span span) {
+    require(!span.source || (span.source == source && span.begin <= span.end && span.end <= source->len));
+}
+
+static void read_input(void *arg) {
+    const Input *in = arg;
+    ParseOptions options = {.prompt = in->size && (in->data[0] & 1)};
+    const char *text = (const char *)in->data + (in->size > 0);
+    Source *source = source_new("fuzz", text, in->size - (in->size > 0), 0);
+    Diags diags = {0};
+    Module *module = NULL;
+    ParseStatus status = parse_module(source, &options, &diags, &module);
+    require(module != NULL);
+    require((status == PARSE_FAILED) == (diags.errors > 0));
+    require(status != PARSE_INCOMPLETE || options.prompt);
+    uint32_t end = 0;
+    for (size_t i = 0; i < module->items.len; i++) {
+        check_span(source, module->items.data[i]->span);
+        require(module->items.data[i]->span.begin >= end);
+        end = module->items.data[i]->span.end;
+    }
+    for (size_t i = 0; i < module->comments.len; i++)
+        check_span(source, module->comments.data[i].span);
+    Str out = {0};
+    for (size_t i = 0; i < diags.list.len; i++) {
+        check_span(source, diags.list.data[i]->primary.span);
+        diag_print(&out, diags.list.data[i], DIAG_STYLE_FULL, false);
+    }
+    Diags type_diags = {0};
+    require((parse_type(source, &type_diags) == NULL) == (type_diags.errors > 0));
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    mem_init();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Input in = {data, size};
+    mem_call_on_stack((size_t)256 << 20, read_input, &in);
+    return 0;
+}
