@@ -56,6 +56,7 @@ void infer_begin_item(Infer *I)
     vec_clear(&I->all);
     vec_clear(&I->pending);
     vec_clear(&I->fallbacks);
+    vec_clear(&I->schemes);
     I->fn = NULL;
     I->rule_op = NULL;
     I->in_decl = false;

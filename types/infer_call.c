@@ -205,6 +205,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         if (!poly) t = type_resolve(solver_open(I->s, t));
         const char *who = callee_words(callee);
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
+        call->args = out; /* filled below */
         for (uint32_t i = 0; i < n; i++) {
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());

@@ -185,5 +185,7 @@ Scheme *infer_generalise(Infer *I, Type *t, bool mono)
 {
     infer_fall_back(I);
     solver_run(I->s);
-    return scheme_generalise(I->s, t, mono);
+    Scheme *scheme = scheme_generalise(I->s, t, mono);
+    if (scheme && scheme->nrelations) vec_push(&I->schemes, scheme);
+    return scheme;
 }

@@ -76,6 +76,7 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
     }
     if (!scheme) scheme = scheme_mono(type_error());
     scheme->name = name;
+    if (scheme->nrelations) vec_push(&I->schemes, scheme);
     end_signature(I, head);
     return scheme;
 }

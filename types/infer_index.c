@@ -12,6 +12,11 @@ static Expr *integer(Infer *I, Ast *e)
 {
     Expr *x = infer_expr(I, e, NULL);
     if (is_error(x)) return x;
+    if (x->kind == EXPR_LIT && !x->is_float) { /* whatever is indexed, a literal is just a number */
+        Type *b = type_resolve(type_resolve(x->type)->tensor.dtype);
+        if (b->tag == TY_VAR)
+            solver_unify(I->s, b, type_dtype(dtype_holds_int(DT_I32, x->i, false) ? DT_I32 : DT_I64));
+    }
     Type *dtype = solver_var(I->s, KIND_DTYPE);
     Type *want = type_tensor(type_shape(NULL, 0), dtype);
     bool ok = solver_restrict(I->s, dtype, DTS_INT) && solver_unify(I->s, x->type, want);
@@ -76,16 +81,16 @@ Expr *infer_index(Infer *I, Ast *e)
     x->args = args;
     x->nargs = n;
     x->attrs = attrs;
-    Type **types = mem_new_n(Type *, n + 2);
-    Span *spans = mem_new_n(Span, n + 1);
+    /* the operator takes the integers as one tuple */
+    Type **ints = mem_new_n(Type *, n + 1), **types = mem_new_n(Type *, 3);
+    Span *spans = mem_new_n(Span, 2);
+    for (uint32_t i = 0; i < n; i++) ints[i] = args[i]->type;
     types[0] = a->type;
+    types[1] = type_tuple(ints, n);
+    types[2] = x->type;
     spans[0] = a->span;
-    for (uint32_t i = 0; i < n; i++) {
-        types[i + 1] = args[i]->type;
-        spans[i + 1] = args[i]->span;
-    }
-    types[n + 1] = x->type;
-    Relation *r = solver_post_index(I->s, types, n + 2, attrs, lone ? constant_of(args[0]) : NULL,
+    spans[1] = n ? span_join(args[0]->span, args[n - 1]->span) : e->span;
+    Relation *r = solver_post_index(I->s, types, 3, attrs, lone ? constant_of(args[0]) : NULL,
                                     e->span);
     r->arg_spans = spans;
     r->expr = x;

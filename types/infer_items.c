@@ -204,6 +204,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
                                                           (uint32_t)declared.len, has_where)
                              : scheme_generalise(I->s, all, false);
     }
+    if (whole && whole->nrelations) vec_push(&I->schemes, whole);
     solver_leave(I->s);
     bool ok = infer_finish_item(I) && whole;
     for (uint32_t i = 0; i < n; i++) {

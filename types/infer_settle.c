@@ -354,10 +354,10 @@ static void settle_index(Pending *p)
     if (t->tag == TY_TUPLE && e->nargs == 1 && e->args[0]->kind == EXPR_LIT) {
         *e = *expr_proj(e->a, (uint32_t)e->args[0]->i, e->type, e->span);
     } else if (t->tag == TY_TENSOR) {
-        Expr **args = mem_new_n(Expr *, e->nargs + 1);
+        Expr **args = mem_new_n(Expr *, 2);
         args[0] = e->a;
-        if (e->nargs) memcpy(args + 1, e->args, e->nargs * sizeof *args);
-        become_op_call(e, "index", args, e->nargs + 1, e->attrs);
+        args[1] = expr_tuple(e->args, e->nargs, e->span);
+        become_op_call(e, "index", args, 2, e->attrs);
     }
 }
 

@@ -134,6 +134,7 @@ struct Infer {
     Type *effect;
     VEC(Pending) pending;
     VEC(Fallback) fallbacks;
+    VEC(const Scheme *) schemes; /* made in this item: their relations may say what supplies a dtype */
     Map graph;              /* "%0" etc. are Locals under the symbol of their number */
     const Op *rule_op;      /* in a derivative rule: its operator */
     Map names;              /* Symbol -> FileName: items of this file */

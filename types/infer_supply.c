@@ -34,14 +34,41 @@ static Expr *in_tensor(Type *t, Expr *at, const Wanted *w)
     return NULL;
 }
 
-static Expr *in_value(Type *type, Expr *at, const Wanted *w, int depth)
+static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth);
+
+/* A value of open type: what the relations of its scheme read of it, as `Field(a, w, Tensor[s, b])`. */
+static Expr *in_open(Infer *I, Type *t, Expr *at, const Wanted *w, int depth)
+{
+    for (size_t k = I->schemes.len; k-- > 0;) {
+        for (uint32_t i = 0; i < I->schemes.data[k]->nrelations; i++) {
+            const Relation *r = I->schemes.data[k]->relations[i];
+            bool field = r->def == &rel_field, proj = r->def == &rel_proj;
+            if ((!field && !proj) || type_resolve(r->args[0]) != t) continue;
+            Expr *part;
+            if (field) {
+                part = expr_new(EXPR_FIELD, r->args[1], at->span);
+                part->a = at;
+                part->field = r->data;
+                part->index = -1;
+            } else {
+                part = expr_proj(at, (uint32_t) * (const int64_t *)r->data, r->args[1], at->span);
+            }
+            Expr *e = in_value(I, r->args[1], part, w, depth - 1);
+            if (e) return e;
+        }
+    }
+    return NULL;
+}
+
+static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth)
 {
     Type *t = type_resolve(type);
     if (t->tag == TY_TENSOR) return in_tensor(t, at, w);
     if (depth == 0) return NULL;
+    if (t->tag == TY_PARAM && I->schemes.len) return in_open(I, t, at, w, depth);
     if (t->tag == TY_TUPLE) {
         for (uint32_t i = 0; i < t->nargs; i++) {
-            Expr *e = in_value(t->args[i], expr_proj(at, i, t->args[i], at->span), w, depth - 1);
+            Expr *e = in_value(I, t->args[i], expr_proj(at, i, t->args[i], at->span), w, depth - 1);
             if (e) return e;
         }
     }
@@ -54,7 +81,7 @@ static Expr *in_value(Type *type, Expr *at, const Wanted *w, int depth)
             f->a = at;
             f->field = c->field_names[i];
             f->index = (int32_t)i;
-            Expr *e = in_value(field, f, w, depth - 1);
+            Expr *e = in_value(I, field, f, w, depth - 1);
             if (e) return e;
         }
     }
@@ -65,7 +92,7 @@ static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
 {
     for (const FnCtx *fn = p->fn; fn; fn = fn->outer) {
         for (uint32_t i = 0; i < fn->nparams; i++) {
-            Expr *e = in_value(fn->params[i]->type, expr_var(fn->params[i], p->span), w,
+            Expr *e = in_value(I, fn->params[i]->type, expr_var(fn->params[i], p->span), w,
                                SUPPLY_DEPTH);
             if (e) return e;
         }
@@ -73,7 +100,7 @@ static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
     for (size_t i = I->all.len; i-- > 0;) {
         const Local *l = I->all.data[i];
         if (l->enter > p->time || l->leave <= p->time || l->lazy || l->var->scheme) continue;
-        Expr *e = in_value(l->var->type, expr_var(l->var, p->span), w, SUPPLY_DEPTH);
+        Expr *e = in_value(I, l->var->type, expr_var(l->var, p->span), w, SUPPLY_DEPTH);
         if (e) return e;
     }
     return NULL;
@@ -120,7 +147,7 @@ Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint3
     if (type_get_int(d, &n)) return expr_int(n, DT_I64, p->span);
     Wanted w = {.dim = d};
     for (uint32_t i = 0; i < nargs; i++) {
-        Expr *e = in_value(args[i]->type, args[i], &w, SUPPLY_DEPTH);
+        Expr *e = in_value(I, args[i]->type, args[i], &w, SUPPLY_DEPTH);
         if (e) return e;
     }
     Expr *whole = in_scope(I, p, &w);
