@@ -126,8 +126,39 @@ static void tile_enter(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int axis, LLVMVal
 
 static bool is_turned(Emit *e, Tile *t, int p) {
     int in = e->sig->npar + e->sig->nred - 1;
-    return e->sig->form == FORM_TURN && e->sig->unit[p] >> in & 1 &&
-           !((e->sig->zero[p] | e->sig->unit[p]) >> t->v & 1);
+    if (e->sig->form != FORM_TURN || !(e->sig->unit[p] >> in & 1) ||
+        (e->sig->zero[p] | e->sig->unit[p]) >> t->v & 1)
+        return false;
+    /* Only where all of it may be read. */
+    bool plain = false;
+    for (int i = 0; i < e->r->nbody; i++) {
+        const Scalar *s = &e->r->body[i];
+        if ((s->op == SC_LOAD_AT || s->op == SC_LOAD_IF) && s->a == p)
+            return false;
+        plain |= s->op == SC_LOAD && s->a == p;
+    }
+    return plain;
+}
+
+/* A square of operand p: lanes outputs by lanes steps from `step` on, one vector a step. */
+static LLVMValueRef *turn(Emit *e, Tile *t, Frame *f, int p, LLVMValueRef step) {
+    DType type = e->r->in_types[p];
+    LLVMTypeRef st = emit_stored_type(e, type);
+    LLVMValueRef *rows = emit_alloc(e, sizeof *rows * (size_t)t->lanes);
+    LLVMValueRef last = LLVMBuildSub(e->b, e->extent[t->v], f->index[t->v], "");
+    last = LLVMBuildSub(e->b, last, emit_int(e, 1), "");
+    for (int l = 0; l < t->lanes; l++) {
+        LLVMValueRef by = emit_int(e, l); /* a lane beyond the edge repeats the last */
+        if (t->masked)
+            by = emit_min(e, by, last);
+        by = LLVMBuildMul(e->b, by, e->stride[p][t->v], "");
+        LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, f->at[p], &by, 1, "");
+        q = LLVMBuildGEP2(e->b, st, q, &step, 1, "");
+        rows[l] = LLVMBuildLoad2(e->b, emit_vec(st, t->lanes), q, "");
+        LLVMSetAlignment(rows[l], (unsigned)emit_bytes(type));
+    }
+    emit_transpose(e, rows, t->lanes);
+    return rows;
 }
 
 /* The last reduction axis in blocks of `lanes` steps, turned operands by squares. */
@@ -139,31 +170,13 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
     Strips strips;
     Loop tail;
     emit_strips_begin(e, &strips, full, lanes, false, acc, nacc);
-    LLVMValueRef (*square)[16][MAX_COLS] = emit_alloc(e, sizeof(LLVMValueRef[JIT_MAX_PTRS][16][MAX_COLS]));
-    for (int p = 0; p < r->noperands; p++) {
-        if (!is_turned(e, t, p))
-            continue;
-        LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);
-        for (int x = 0; x < t->cols; x++) {
-            Frame *f = &outer[0][x];
-            LLVMValueRef rows[16];
-            LLVMValueRef last = LLVMBuildSub(e->b, e->extent[t->v], f->index[t->v], "");
-            last = LLVMBuildSub(e->b, last, emit_int(e, 1), "");
-            for (int l = 0; l < lanes; l++) {
-                LLVMValueRef by = emit_int(e, l); /* a lane beyond the edge repeats the last */
-                if (t->masked)
-                    by = emit_min(e, by, last);
-                by = LLVMBuildMul(e->b, by, e->stride[p][t->v], "");
-                LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, f->at[p], &by, 1, "");
-                q = LLVMBuildGEP2(e->b, st, q, &strips.inner.i, 1, "");
-                rows[l] = LLVMBuildLoad2(e->b, vt, q, "");
-                LLVMSetAlignment(rows[l], (unsigned)emit_bytes(r->in_types[p]));
+    LLVMValueRef *(*square)[MAX_ROWS][MAX_COLS] = emit_alloc(e, sizeof *square * JIT_MAX_PTRS);
+    for (int p = 0; p < r->noperands; p++)
+        for (int y = 0; y < t->rows && is_turned(e, t, p); y++)
+            for (int x = 0; x < t->cols; x++) {
+                bool again = y > 0 && e->sig->zero[p] >> t->w & 1;
+                square[p][y][x] = again ? square[p][0][x] : turn(e, t, &outer[y][x], p, strips.inner.i);
             }
-            emit_transpose(e, rows, lanes);
-            for (int l = 0; l < lanes; l++)
-                square[p][l][x] = rows[l];
-        }
-    }
     for (int l = 0; l < lanes; l++) {
         Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
         tile_enter(e, t, f, in, LLVMBuildAdd(e->b, strips.inner.i, emit_int(e, l), ""));
@@ -171,7 +184,7 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
             if (is_turned(e, t, p))
                 for (int y = 0; y < t->rows; y++)
                     for (int x = 0; x < t->cols; x++)
-                        f[y][x].loaded[p] = square[p][l][x];
+                        f[y][x].loaded[p] = square[p][y][x][l];
         tile_step(e, t, f, acc);
     }
     emit_strips_end(e, &strips, acc);

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled kernels against recipe_run, bit for bit (nans are equal): random recipes of every kind,
+ * over every dtype, with broadcast, transposed, reversed and gapped operands, at every vector width
+ * this processor can pretend to have, on one thread and on three. RLY_JIT_ROUNDS sets the number of
+ * rounds, RLY_JIT_SEED the first seed. */
+#include "jit/jit.h"
+#include "ops/scalar.h"
+#include "tests/unit/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t rng_state;
+static uint64_t rng(void) {
+    rng_state ^= rng_state << 13;
+    rng_state ^= rng_state >> 7;
+    rng_state ^= rng_state << 17;
+    return rng_state * 0x2545f4914f6cdd1du >> 11;
+}
+static int below(int n) { return (int)(rng() % (uint64_t)n); }
+
+typedef struct Launch {
+    Recipe r;
+    KernelArgs args;
+    char *in[RECIPE_MAX_OPERANDS], *out[RECIPE_MAX_OPERANDS], *out2[RECIPE_MAX_OPERANDS];
+    size_t out_bytes[RECIPE_MAX_OPERANDS];
+    ScalarBuilder body, epilogue;
+} Launch;
+
+static void fill_random(char *p, DType t, int64_t n) {
+    static const double odd[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 65504, 1e-7, 6e-8, 3e38};
+    for (int64_t i = 0; i < n; i++, p += dtype_size(t)) {
+        int kind = below(40);
+        if (dtype_is_float(t))
+            elem_set_float(p, t, kind < 11 ? odd[kind] : (double)((int64_t)rng() % 20001 - 10000) / 1000);
+        else
+            elem_set_int(p, t, kind == 0 ? INT64_MIN : kind == 1 ? -1
+                               : kind < 4 ? (int64_t)rng() : below(19) - 9);
+    }
+}
+
+static const DType value_types[] = {DT_F32, DT_F32, DT_F64, DT_I32, DT_I64, DT_I8, DT_U8, DT_I16,
+                                    DT_U16, DT_U32, DT_U64, DT_BOOL};
+enum { NVALUES = sizeof value_types / sizeof *value_types };
+
+/* Strides over `naxes`: a random order, some broadcast, some reversed or gapped. Sets the span. */
+static int64_t layout(const int64_t *extents, int naxes, int64_t *strides, int64_t *first,
+                      bool output) {
+    int order[RECIPE_MAX_AXES];
+    for (int i = 0; i < naxes; i++)
+        order[i] = i;
+    if (below(3) == 0)
+        for (int i = naxes - 1; i > 0; i--) {
+            int k = below(i + 1), t = order[i];
+            order[i] = order[k];
+            order[k] = t;
+        }
+    int64_t step = !output && below(6) == 0 ? 2 : 1;
+    *first = 0;
+    for (int i = naxes; i-- > 0;) {
+        int a = order[i];
+        strides[a] = step;
+        if (!output && below(5) == 0) {
+            strides[a] = 0;
+            continue;
+        }
+        if (below(12) == 0) {
+            strides[a] = -step;
+            *first += step * (extents[a] - 1);
+        }
+        step *= extents[a];
+        if (below(8) == 0)
+            step++;
+    }
+    return step;
+}
+
+static int add_input(Launch *l, DType t, int naxes, int64_t slack) {
+    int k = l->r.noperands++;
+    int64_t first, n = layout(l->args.extents, naxes, l->args.in_strides[k], &first, false) + slack;
+    l->r.in_types[k] = (uint8_t)t;
+    l->in[k] = malloc((size_t)n * dtype_size(t) + 1);
+    fill_random(l->in[k], t, n);
+    l->args.in[k] = l->in[k] + first * (int64_t)dtype_size(t);
+    return k;
+}
+
+static void add_output(Launch *l, DType t, int64_t slack) {
+    int k = l->r.noutputs++;
+    int64_t first, n = layout(l->args.extents, l->r.rank, l->args.out_strides[k], &first, true) + slack;
+    l->r.out_types[k] = (uint8_t)t;
+    l->out_bytes[k] = (size_t)n * dtype_size(t);
+    l->out[k] = malloc(l->out_bytes[k] + 1);
+    l->out2[k] = malloc(l->out_bytes[k] + 1);
+    fill_random(l->out[k], t, n);
+    memcpy(l->out2[k], l->out[k], l->out_bytes[k]);
+    l->args.out[k] = l->out[k] + first * (int64_t)dtype_size(t);
+}
+
+static DType stored_as(DType t) {
+    if (t == DT_F32 || t == DT_F64) {
+        int k = below(6);
+        return k == 0 ? DT_F16 : k == 1 ? DT_BF16 : t;
+    }
+    return t;
+}
+
+static Sc leaf(Launch *l, ScalarBuilder *b, DType t, int naxes, bool body) {
+    int kind = below(10);
+    if (kind == 0)
+        return dtype_is_float(t) ? sc_float(b, t, below(100) / 8.0 - 3) : sc_int(b, t, below(9) - 3);
+    if (kind == 1)
+        return sc_param(b, t, below(4));
+    if (kind == 2 && naxes > 0)
+        return sc_cast(b, sc_iota(b, below(naxes)), t);
+    if (l->r.noperands >= 6)
+        return sc_int(b, t, 3);
+    DType stored = t == DT_F32 ? stored_as(DT_F32) : t;
+    if (kind == 3 && body) {
+        Sc i = sc_op2(b, SC_AND, naxes ? sc_iota(b, below(naxes)) : sc_int(b, DT_I64, 2),
+                      sc_int(b, DT_I64, 7));
+        return sc_load_at(b, add_input(l, stored, naxes, 8), stored, i);
+    }
+    if (kind == 4 && body) {
+        Sc i = naxes ? sc_iota(b, below(naxes)) : sc_int(b, DT_I64, 2);
+        Sc cond = sc_op2(b, SC_LT, i, sc_int(b, DT_I64, below(20)));
+        Sc at = below(2) ? sc_int(b, DT_I64, 0) : sc_int(b, DT_I64, 3);
+        return sc_load_if(b, add_input(l, stored, naxes, 8), stored, at, cond, 2.5);
+    }
+    return sc_load(b, add_input(l, stored, naxes, 0), stored);
+}
+
+static Sc expression(Launch *l, ScalarBuilder *b, DType t, int depth, int naxes, bool body) {
+    if (depth <= 0)
+        return leaf(l, b, t, naxes, body);
+    int kind = below(12);
+    if (kind == 0) { /* by another dtype */
+        DType u = value_types[below(NVALUES)];
+        return sc_cast(b, expression(l, b, u, depth - 1, naxes, body), t);
+    }
+    if (kind == 1 || t == DT_BOOL) {
+        DType u = value_types[below(NVALUES)];
+        Sc x = expression(l, b, u, depth - 1, naxes, body);
+        Sc y = expression(l, b, u, depth - 1, naxes, body);
+        Sc c = sc_op2(b, (ScalarOp)(SC_EQ + below(6)), x, y);
+        if (t == DT_BOOL)
+            return below(3) ? c : sc_op2(b, (ScalarOp)(SC_AND + below(3)), c, sc_op1(b, SC_NOT, c));
+        x = expression(l, b, t, depth - 1, naxes, body);
+        return sc_select(b, c, x, expression(l, b, t, depth - 2, naxes, body));
+    }
+    Sc x = expression(l, b, t, depth - 1, naxes, body);
+    if (dtype_is_float(t)) {
+        static const ScalarOp unary[] = {SC_NEG, SC_ABS, SC_SQRT, SC_FLOOR, SC_CEIL, SC_TRUNC, SC_ROUND};
+        static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_DIV, SC_MIN, SC_MAX, SC_REM};
+        switch (below(9)) {
+        case 0: case 1: return sc_op1(b, unary[below(7)], x);
+        case 2: return sc_fma(b, x, expression(l, b, t, depth - 2, naxes, body), x);
+        case 3: return below(2) ? sc_tanh(b, x) : sc_exp(b, x);
+        case 4: return below(2) ? sc_call1(b, MATH_ATAN, x) : sc_sin(b, x);
+        case 5: {
+            DType u = t == DT_F32 ? DT_I32 : DT_I64;
+            return sc_bits(b, sc_op2(b, SC_XOR, sc_bits(b, x, u), sc_int(b, u, 1)), t);
+        }
+        }
+        return sc_op2(b, binary[below(7)], x, expression(l, b, t, depth - 2, naxes, body));
+    }
+    static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_AND, SC_OR, SC_XOR, SC_MIN, SC_MAX};
+    switch (below(6)) {
+    case 0: return sc_op1(b, below(2) ? SC_NEG : below(2) ? SC_ABS : SC_NOT, x);
+    case 1: {
+        Sc y = expression(l, b, t, depth - 2, naxes, body), one = sc_int(b, t, 1);
+        Sc zero = sc_op2(b, SC_EQ, y, sc_int(b, t, 0));
+        return sc_op2(b, below(2) ? SC_DIV : SC_REM, x, below(30) ? sc_select(b, zero, one, y) : y);
+    }
+    case 2: {
+        Sc y = sc_op2(b, SC_AND, expression(l, b, t, depth - 2, naxes, body), sc_int(b, t, 127));
+        return sc_op2(b, below(2) ? SC_SHL : SC_SHR, x, y);
+    }
+    }
+    return sc_op2(b, binary[below(8)], x, expression(l, b, t, depth - 2, naxes, body));
+}
+
+static void make(Launch *l, RecipeKind kind) {
+    static const int sizes[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 64, 70};
+    memset(l, 0, sizeof *l);
+    Recipe *r = &l->r;
+    r->kind = kind;
+    r->rank = (uint8_t)below(4);
+    if (kind == RECIPE_SCAN && r->rank == 0)
+        r->rank = 1;
+    if (kind == RECIPE_REDUCE || kind == RECIPE_PRODUCT)
+        r->nreduce = (uint8_t)(1 + below(3));
+    int naxes = r->rank + r->nreduce;
+    int64_t total = 1;
+    for (int a = 0; a < naxes; a++) {
+        int64_t n = below(60) == 0 ? 0 : sizes[below(14)];
+        if (total * n > 30000)
+            n = 2;
+        l->args.extents[a] = n;
+        total *= n ? n : 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        l->args.iparams[i] = below(9) - 3;
+        l->args.fparams[i] = below(90) / 16.0;
+    }
+    DType t = value_types[below(NVALUES)];
+    ScalarBuilder *b = &l->body;
+    int depth = below(4);
+    if (kind == RECIPE_PRODUCT) {
+        t = below(4) ? DT_F32 : below(2) ? DT_F64 : DT_I32;
+        depth = below(4) == 0;
+        Sc x = expression(l, b, t, depth, naxes, true), y = expression(l, b, t, depth, naxes, true);
+        r->results[0] = sc_op2(b, SC_MUL, x, y);
+    } else if (kind == RECIPE_SCATTER) {
+        if (t == DT_BOOL)
+            t = DT_F32;
+        Sc v = expression(l, b, t, depth, naxes, true);
+        Sc at = sc_cast(b, expression(l, b, DT_I32, 1, naxes, true), DT_I64);
+        r->results[0] = v;
+        r->results[1] = sc_op2(b, SC_AND, at, sc_int(b, DT_I64, 15));
+    } else {
+        r->results[0] = expression(l, b, t, depth, naxes, true);
+    }
+    r->acc_type = (uint8_t)t;
+    DType out = stored_as(t);
+    if (kind == RECIPE_MAP) {
+        add_output(l, out, 0);
+        if (below(3) == 0) {
+            DType u = value_types[below(NVALUES)];
+            r->results[1] = expression(l, b, u, below(3), naxes, true);
+            add_output(l, stored_as(u), 0);
+        }
+    } else {
+        r->combine = (Combine)(COMBINE_SUM + below(4));
+        if (t == DT_BOOL)
+            r->combine = below(2) ? COMBINE_ALL : COMBINE_ANY;
+        if (kind == RECIPE_PRODUCT)
+            r->combine = COMBINE_SUM;
+        if (kind == RECIPE_SCATTER && below(4) == 0)
+            r->combine = COMBINE_NONE;
+        if (kind == RECIPE_SCAN)
+            r->last = below(2);
+        ScalarBuilder *e = &l->epilogue;
+        if (kind == RECIPE_REDUCE && below(4) == 0) {
+            r->combine = below(2) ? COMBINE_ARGMAX : COMBINE_ARGMIN;
+            r->last = below(2);
+            Sc acc = sc_acc(e, DT_I64);
+            out = below(2) ? DT_I32 : DT_I64;
+            sc_cast(e, acc, out);
+        } else if ((kind == RECIPE_REDUCE || kind == RECIPE_PRODUCT) && below(2) && t != DT_BOOL) {
+            Sc acc = sc_acc(e, t);
+            sc_op2(e, SC_ADD, acc, expression(l, e, t, below(2), r->rank, false));
+        }
+        if (kind == RECIPE_SCATTER && t == DT_F64)
+            out = DT_F64; /* a half is combined in float32 */
+        add_output(l, out, kind == RECIPE_SCATTER ? 16 : 0);
+    }
+    r->body = l->body.code.data;
+    r->nbody = (uint16_t)l->body.code.len;
+    r->epilogue = l->epilogue.code.data;
+    r->nepilogue = (uint16_t)l->epilogue.code.len;
+}
+
+static void drop(Launch *l) {
+    for (int k = 0; k < l->r.noperands; k++)
+        free(l->in[k]);
+    for (int k = 0; k < l->r.noutputs; k++) {
+        free(l->out[k]);
+        free(l->out2[k]);
+    }
+}
+
+static bool same(const char *a, const char *b, DType t) {
+    if (memcmp(a, b, dtype_size(t)) == 0)
+        return true;
+    return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
+}
+
+/* Runs both; a text about the first difference, or NULL. */
+static const char *differs(Jit *jit, Launch *l) {
+    int32_t want = recipe_run(&l->r, &l->args);
+    KernelArgs args = l->args;
+    for (int k = 0; k < l->r.noutputs; k++)
+        args.out[k] = l->out2[k] + ((char *)l->args.out[k] - l->out[k]);
+    uint64_t before = jit_stats(jit).reference;
+    int32_t got = jit_run(jit, &l->r, &args);
+    if (jit_stats(jit).reference != before)
+        return fmt_text("not compiled: %s", jit_why_reference(jit, &l->r));
+    if ((got != 0) != (want != 0))
+        return fmt_text("status %d, expected %d", got, want);
+    for (int k = 0; want == 0 && k < l->r.noutputs; k++) {
+        DType t = (DType)l->r.out_types[k];
+        size_t size = dtype_size(t);
+        for (size_t i = 0; i < l->out_bytes[k]; i += size) {
+            if (same(l->out2[k] + i, l->out[k] + i, t))
+                continue;
+            Str s = {0};
+            if (dtype_is_float(t))
+                str_printf(&s, "output %d at %zu: %.9g, expected %.9g", k, i / size,
+                           elem_get_float(l->out2[k] + i, t), elem_get_float(l->out[k] + i, t));
+            else
+                str_printf(&s, "output %d at %zu: %lld, expected %lld", k, i / size,
+                           (long long)elem_get_int(l->out2[k] + i, t),
+                           (long long)elem_get_int(l->out[k] + i, t));
+            return str_text(&s);
+        }
+        memcpy(l->out2[k], l->out[k], l->out_bytes[k]);
+    }
+    return NULL;
+}
+
+static void report(const Launch *l, uint64_t seed, const char *what) {
+    Str s = {0};
+    recipe_print(&s, &l->r);
+    str_add(&s, "extents");
+    int naxes = l->r.rank + l->r.nreduce;
+    for (int a = 0; a < naxes; a++)
+        str_printf(&s, " %lld", (long long)l->args.extents[a]);
+    for (int k = 0; k < l->r.noperands + l->r.noutputs; k++) {
+        bool in = k < l->r.noperands;
+        str_printf(&s, "\n%s %d by", in ? "in" : "out", in ? k : k - l->r.noperands);
+        for (int a = 0; a < (in ? naxes : l->r.rank); a++)
+            str_printf(&s, " %lld", (long long)(in ? l->args.in_strides[k][a]
+                                                   : l->args.out_strides[k - l->r.noperands][a]));
+    }
+    check_fail(__FILE__, __LINE__, "seed %llu: %s\n%s", (unsigned long long)seed, what, str_text(&s));
+}
+
+static Jit *open_jit(int bytes, int threads, bool scalar) {
+    const char *why = NULL;
+    Jit *jit = jit_open(&(JitOptions){.cache_dir = "", .vector_bytes = bytes, .threads = threads,
+                                      .scalar = scalar}, &why);
+    if (!jit)
+        printf("no compiler: %s\n", why);
+    return jit;
+}
+
+static void rounds(RecipeKind kind, int n) {
+    const char *more = getenv("RLY_JIT_ROUNDS"), *seed0 = getenv("RLY_JIT_SEED");
+    if (more)
+        n = atoi(more);
+    uint64_t first = seed0 ? strtoull(seed0, NULL, 10) : 1;
+    Jit *jits[5] = {open_jit(0, 1, false), open_jit(0, 3, false), open_jit(32, 1, false),
+                    open_jit(16, 1, false), open_jit(0, 1, true)};
+    for (int i = 0; jits[0] && i < n && !check_failures; i++) {
+        uint64_t seed = first + (uint64_t)i;
+        rng_state = seed * 0x9e3779b97f4a7c15u + (uint64_t)kind;
+        for (int k = 0; k < 8; k++)
+            rng();
+        Launch l;
+        make(&l, kind);
+        /* Each width at every third recipe: compiling is what takes the time. */
+        for (int j = 0; j < 5 && !check_failures; j++) {
+            if (j > 0 && !seed0 && (i + j) % 4 != 0)
+                continue;
+            const char *what = differs(jits[j], &l);
+            if (what)
+                report(&l, seed, fmt_text("compiler %d: %s", j, what));
+        }
+        drop(&l);
+    }
+    for (int j = 0; j < 5; j++)
+        jit_close(jits[j]);
+}
+
+TEST(map) { rounds(RECIPE_MAP, 120); }
+TEST(reduce) { rounds(RECIPE_REDUCE, 120); }
+TEST(product) { rounds(RECIPE_PRODUCT, 120); }
+TEST(scan) { rounds(RECIPE_SCAN, 50); }
+TEST(scatter) { rounds(RECIPE_SCATTER, 50); }
+
+int main(void) {
+    RUN(map);
+    RUN(reduce);
+    RUN(product);
+    RUN(scan);
+    RUN(scatter);
+    return check_result();
+}
