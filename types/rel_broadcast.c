@@ -414,9 +414,25 @@ static bool use_result(Bcast *b, bool *progress)
     return true;
 }
 
+/* One tensor tells the dtype of all: others may need it before their shapes are known. */
+static bool spread_dtype(Bcast *b)
+{
+    for (uint32_t i = 0; b->dtype && i <= b->n; i++) {
+        Type **slot = i < b->n ? &b->in[i] : &b->result;
+        if ((*slot)->tag != TY_VAR)
+            continue;
+        if (!make_tensor(b, *slot, solver_var(b->s, KIND_SHAPE)))
+            return false;
+        for (uint32_t k = i; k < b->n; k++)
+            b->in[k] = type_resolve(b->in[k]);
+        b->result = type_resolve(b->result);
+    }
+    return true;
+}
+
 static RelStatus broadcast_once(Bcast *b, bool *progress)
 {
-    if (!unify_dtypes(b))
+    if (!unify_dtypes(b) || !spread_dtype(b))
         return REL_FAIL;
     reduce_set(b);
     if (b->nleft > 1 && b->s->facts.len)

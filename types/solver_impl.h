@@ -86,6 +86,8 @@ bool is_broadcast(const RelDef *def);
 /* The dtypes that a Broadcast relation allows. */
 DTypeSet broadcast_dtypes(const Relation *r);
 
+const Scheme *scheme_usual(const Scheme *scheme); /* scheme_usual.c: as it is shown */
+
 /* rel_broadcast.c */
 RelStatus relate_compare(Solver *s, Relation *r);
 

@@ -233,6 +233,14 @@ static void print_fn(Str *out, Type *t, TypeNamer *namer)
         print_effect(out, t->fn.effect, namer);
 }
 
+/* The dtype of a weak literal, shown in diagnostics as what it would become; else NULL. */
+static const char *weak_text(const Type *t)
+{
+    if (t->tag != TY_VAR || !t->var.weak)
+        return NULL;
+    return dtype_info[t->var.dtypes & DT_BIT(DT_I32) ? DT_I32 : DT_F32].name;
+}
+
 static void print_type(Str *out, Type *t, TypeNamer *namer)
 {
     if (out->len > PRINT_LIMIT)
@@ -240,13 +248,17 @@ static void print_type(Str *out, Type *t, TypeNamer *namer)
     t = type_resolve(t);
     switch (t->tag) {
     case TY_VAR:
-    case TY_PARAM:
-        str_add(out, name_of(namer, t)->text);
+    case TY_PARAM: {
+        const char *weak = weak_text(t);
+        str_add(out, weak ? weak : name_of(namer, t)->text);
         return;
+    }
     case TY_TENSOR: {
         Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
-        if (shape->tag == TY_SHAPE && shape->nargs == 0 && dtype->tag == TY_DTYPE) {
-            str_add(out, dtype_info[dtype->dtype_value].name);
+        const char *known = dtype->tag == TY_DTYPE ? dtype_info[dtype->dtype_value].name
+                                                   : weak_text(dtype);
+        if (shape->tag == TY_SHAPE && shape->nargs == 0 && known) {
+            str_add(out, known);
             return;
         }
         str_add(out, "Tensor[");
@@ -452,6 +464,8 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer)
     Map visits = {0};
     if (!namer)
         namer = &fresh;
+    if (!namer->show_effects)
+        scheme = scheme_usual(scheme);
     count_unknowns(namer, &visits, scheme->type);
     for (uint32_t i = 0; i < scheme->ndeclared; i++)
         name_of(namer, scheme->params[i]);
