@@ -3,7 +3,7 @@
  * the text. The first byte chooses file or prompt.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -D_GNU_SOURCE tests/fuzz/fuzz_parse.c \
- *         base/*.c parser/*.c $(pkg-config --cflags --libs bdw-gc jansson libutf8proc) -lm
+ *         $(ls base/?*.c parser/?*.c) $(pkg-config --cflags --libs bdw-gc jansson libutf8proc) -lm
  *     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 ./a.out -dict=tests/fuzz/relay.dict CORPUS
  */
 #include "base/mem.h"
