@@ -109,7 +109,13 @@ static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype)
 {
     Wanted w = {.dtype = type_resolve(dtype)};
-    return in_scope(I, p, &w);
+    Expr *e = in_scope(I, p, &w);
+    if (e || !I->rule_op || !p->fn || !p->fn->nparams) return e;
+    /* In a rule relations may stay open: there a literal is like the cotangent. */
+    const FnCtx *rule = p->fn;
+    while (rule->outer) rule = rule->outer;
+    Var *ct = rule->params[rule->nparams - 1];
+    return type_resolve(ct->type)->tag == TY_TENSOR ? expr_var(ct, p->span) : NULL;
 }
 
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor)
