@@ -238,19 +238,23 @@ static int64_t known_product(Type **dims, uint32_t rank, uint32_t set, bool in) 
     return known ? product : -1;
 }
 
+/* The operator has no value for no elements (of integers, mean has none). */
+static bool needs_elements(const Relation *r) {
+    static const char *const strict[] = {"max", "min", "argmax", "argmin"};
+    for (size_t i = 0; i < sizeof strict / sizeof strict[0]; i++)
+        if (strcmp(op_name(r), strict[i]) == 0)
+            return true;
+    DType t;
+    return strcmp(op_name(r), "mean") == 0 && type_get_dtype(r->args[0], &t) && dtype_is_int(t);
+}
+
 /* True when the reduction of nothing would be asked for; reported. */
 static bool reduces_nothing(Solver *s, Relation *r, Type **dims, uint32_t rank, uint32_t set) {
-    static const char *const strict[] = {"max", "min", "argmax", "argmin"};
-    for (size_t i = 0; i < sizeof strict / sizeof strict[0]; i++) {
-        if (strcmp(op_name(r), strict[i]) != 0 || known_product(dims, rank, set, true) != 0)
-            continue;
-        int64_t kept = known_product(dims, rank, set, false);
-        if (kept > 0) {
-            rel_error(s, r, DIAG_R0318, "`%s`: there is nothing to reduce", op_name(r));
-            return true;
-        }
-    }
-    return false;
+    if (!needs_elements(r) || known_product(dims, rank, set, true) != 0 ||
+        known_product(dims, rank, set, false) <= 0)
+        return false;
+    rel_error(s, r, DIAG_R0318, "`%s`: there is nothing to reduce", op_name(r));
+    return true;
 }
 
 /* Result dims: dims without the set, or with 1 there. */
@@ -387,23 +391,39 @@ static RelStatus relate_broadcast_to(Solver *s, Relation *r) {
         return REL_FAIL;
     Type *target = type_tensor(type_shape(dims, rank), dtype);
     Type *inputs[] = {r->args[0], target};
-    return rel_broadcast_shapes(s, r, inputs, 2, target);
+    return rel_broadcast_shapes(s, r, inputs, 2, rel_result_arg(r));
 }
 
-/* The result has like's shape and data's dtype. `small` of the two broadcasts to the other. */
-static RelStatus like(Solver *s, Relation *r, bool data_is_small) {
+/* The result has like's shape and data's dtype; *other is its type. */
+static bool like(Solver *s, Relation *r, Type **other) {
     Type *shape, *dtype, *like_shape, *like_dtype;
     if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
         !rel_tensor(s, r, 1, DTS_ALL, &like_shape, &like_dtype))
-        return REL_FAIL;
-    Type *other = type_tensor(like_shape, dtype), *inputs[] = {r->args[0], other};
-    if (!rel_unify(s, r, -1, other))
-        return REL_FAIL;
-    return rel_broadcast_shapes(s, r, inputs, 2, data_is_small ? other : r->args[0]);
+        return false;
+    *other = type_tensor(like_shape, dtype);
+    return rel_unify(s, r, -1, *other);
 }
 
-static RelStatus relate_broadcast_like(Solver *s, Relation *r) { return like(s, r, true); }
-static RelStatus relate_collapse_like(Solver *s, Relation *r) { return like(s, r, false); }
+static RelStatus relate_broadcast_like(Solver *s, Relation *r) {
+    Type *other;
+    if (!like(s, r, &other))
+        return REL_FAIL;
+    Type *inputs[] = {r->args[0], other};
+    return rel_broadcast_shapes(s, r, inputs, 2, rel_result_arg(r));
+}
+
+/* Here it is the result that broadcasts to data: an equation of its own. */
+static RelStatus relate_collapse_like(Solver *s, Relation *r) {
+    Type *other;
+    if (!like(s, r, &other))
+        return REL_FAIL;
+    Type **args = mem_new_n(Type *, 3);
+    args[0] = args[2] = r->args[0];
+    args[1] = other;
+    Relation *equation = solver_post(s, &rel_broadcast, args, 3, NULL, r->span);
+    equation->op = r->op;
+    return REL_DONE;
+}
 
 /* (data, shape): the sizes are the elements of `shape`. */
 static RelStatus relate_collapse_to(Solver *s, Relation *r) {
