@@ -70,6 +70,14 @@ Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n)
     return expr_substitute(&s, fn->body);
 }
 
+bool rule_gives_tuple(Expr *value)
+{
+    while (value->kind == EXPR_LET)
+        value = value->body;
+    Type *t = type_resolve(value->type);
+    return value->kind == EXPR_TUPLE || (t->tag == TY_TUPLE && t->nargs > 0);
+}
+
 /* Adds the rule's cotangents into the arguments' cells. */
 static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, const bool *inactive,
                       uint32_t n)
@@ -79,10 +87,11 @@ static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, co
     for (; value->kind == EXPR_LET; value = value->body)
         block_bind(&block, value, value->a);
     bool parts = value->kind == EXPR_TUPLE && value->nargs == n && n > 0;
-    if (!parts && n > 1)
+    bool tuple = n > 1 || rule_gives_tuple(value);
+    if (!parts)
         value = block_let(&block, "cts", value);
     for (uint32_t i = 0; i < n; i++) {
-        Expr *ct = parts ? value->args[i] : n > 1 ? b_proj(b, value, i) : value;
+        Expr *ct = parts ? value->args[i] : tuple ? b_proj(b, value, i) : value;
         if (inactive[i] || expr_is_unit(ct))
             continue;
         Expr *add[] = {t->tape, args[i], ct};

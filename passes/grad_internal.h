@@ -28,7 +28,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
 /* What is made once a session. */
 typedef struct GradState {
     Expr *accumulate;            /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
-    Map templates[GRAD_JVP + 1]; /* number of parameters + 1 -> EXPR_FN */
+    Map templates[GRAD_KINDS];   /* number of parameters + 1 -> EXPR_FN */
 } GradState;
 GradState *grad_state(PassCtx *ctx);
 /* A reference to the global function that adds a cotangent into the cells of a lifted value. */
@@ -42,6 +42,8 @@ Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n)
 bool type_may_hold_float(Type *t);
 
 bool expr_is_unit(const Expr *e);
+/* Whether a rule's value is a tuple of cotangents: of one argument it may be the cotangent itself. */
+bool rule_gives_tuple(Expr *value);
 /* Whether the rule says that nothing flows back, whatever the arguments: floor, argmax. */
 bool rule_is_zero(const Rule *rule);
 

@@ -27,7 +27,9 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     memcpy(all, primals, n * sizeof *all);
     all[n] = v;
     all[n + 1] = b_ref(b, ct);
-    Expr *h = b_fn(b, "transpose", &ct, 1, rule_expand(rule, call->attrs, all, n + 2));
+    Expr *linear = rule_expand(rule, call->attrs, all, n + 2);
+    bool tuple = n > 1 || rule_gives_tuple(linear);
+    Expr *h = b_fn(b, "transpose", &ct, 1, linear);
     Expr *vjp = expr_new(EXPR_GRAD, type_error(), b->span);
     vjp->mode = GRAD_VJP;
     vjp->a = h;
@@ -36,7 +38,7 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
         tangents[i] = tangent_of(t, b, args[i]);
     Expr **call_args = mem_new_n(Expr *, 2);
     call_args[0] = b_builtin(b, "ad.zeros", v, NULL);
-    call_args[1] = n == 1 ? tangents[0] : b_tuple(b, tangents, n);
+    call_args[1] = tuple ? b_tuple(b, tangents, n) : tangents[0];
     Expr *both = b_call(b, vjp, call_args, 2, t->drop);
     return b_proj(b, b_proj(b, both, 1), 0);
 }

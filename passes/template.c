@@ -10,6 +10,7 @@
  *           (!ad.chain(D))();
  *           let result = (ad.strip(D, y), (ad.cotangent(D, l1), …));
  *           ad.end(D);  result } }
+ *   deriv fn (f) { fn (x1, …) { grad(f)(x1, …).1 } }, or .1.0 of one parameter
  *   vjp   the same with a last parameter c: any result, seeded with c
  *   jvp   fn (f) { fn (x1, …, xn, t1, …, tn) {
  *           let L = ad.level();
@@ -174,6 +175,24 @@ static Expr *forward_template(const Build *b, uint32_t n)
     return b_fn(b, "jvp", &f, 1, inner);
 }
 
+/* fn (f) { fn (x1, …) { grad(f)(x1, …).1 } }; of one parameter, its derivative alone. */
+static Expr *deriv_template(const Build *b, uint32_t n)
+{
+    Var *f = b_var(b, "f");
+    Var **params = mem_new_n(Var *, n + 1);
+    Expr **args = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = b_var(b, fmt_text("x%u", i + 1));
+        args[i] = b_ref(b, params[i]);
+    }
+    Expr *grad = expr_new(EXPR_GRAD, type_error(), b->span);
+    grad->mode = GRAD_GRAD;
+    grad->a = b_ref(b, f);
+    Expr *partials = b_proj(b, b_call(b, grad, args, n, 0), 1);
+    return b_fn(b, "deriv", &f, 1,
+                b_fn(b, "deriv", params, n, n == 1 ? b_proj(b, partials, 0) : partials));
+}
+
 Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n)
 {
     GradState *state = grad_state(ctx);
@@ -186,6 +205,8 @@ Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n)
     case GRAD_GRAD: made = reverse_template(ctx, &b, n, false); break;
     case GRAD_VJP: made = reverse_template(ctx, &b, n, true); break;
     case GRAD_JVP: made = forward_template(&b, n); break;
+    case GRAD_DERIV: made = deriv_template(&b, n); break;
+    case GRAD_KINDS: BUG("no such kind of derivative");
     }
     map_set(&state->templates[kind], key, made);
     return made;

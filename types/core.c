@@ -3,6 +3,8 @@
  * are ordinary. */
 #include "types/core.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -415,4 +417,25 @@ void expr_free_vars(Expr *e, VarVec *out)
 {
     FreeVars f = {.out = out};
     visit(&f, e);
+}
+
+/* ---- derivatives ------------------------------------------------------------------------------ */
+
+static const char *const grad_names[GRAD_KINDS] = {
+    [GRAD_GRAD] = "grad", [GRAD_VJP] = "vjp", [GRAD_JVP] = "jvp", [GRAD_DERIV] = "deriv"};
+
+const char *grad_kind_name(GradKind kind)
+{
+    return grad_names[kind];
+}
+
+bool grad_kind_find(const char *name, GradKind *kind)
+{
+    for (int k = 0; k < GRAD_KINDS; k++) {
+        if (strcmp(name, grad_names[k]) == 0) {
+            *kind = (GradKind)k;
+            return true;
+        }
+    }
+    return false;
 }

@@ -85,7 +85,9 @@ typedef enum ExprKind {
 
 /* EXPR_GRAD, and the calls that the transformation emits (passes/grad.h). */
 typedef enum AdMode { AD_REVERSE, AD_FORWARD, AD_MODES } AdMode;
-typedef enum GradKind { GRAD_GRAD, GRAD_VJP, GRAD_JVP } GradKind;
+typedef enum GradKind { GRAD_GRAD, GRAD_VJP, GRAD_JVP, GRAD_DERIV, GRAD_KINDS } GradKind;
+const char *grad_kind_name(GradKind kind);                 /* "grad", as the prelude declares it */
+bool grad_kind_find(const char *name, GradKind *kind);
 
 typedef struct Param {
     Var *var;

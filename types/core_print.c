@@ -641,19 +641,6 @@ static void print_update(Printer *p, Expr *e)
     str_add(p->out, " }");
 }
 
-static const char *grad_name(uint8_t mode)
-{
-    switch ((GradKind)mode) {
-    case GRAD_GRAD:
-        return "grad(";
-    case GRAD_VJP:
-        return "vjp(";
-    case GRAD_JVP:
-        return "jvp(";
-    }
-    return "grad(";
-}
-
 static void print(Printer *p, Expr *e, Prec prec)
 {
     switch (e->kind) {
@@ -759,7 +746,7 @@ static void print(Printer *p, Expr *e, Prec prec)
         print(p, e->a, prec);
         return;
     case EXPR_GRAD:
-        print_wrapped(p, grad_name(e->mode), e->a, ")");
+        print_wrapped(p, fmt_text("%s(", grad_kind_name((GradKind)e->mode)), e->a, ")");
         return;
     case EXPR_ERROR:
         str_add_char(p->out, '_');

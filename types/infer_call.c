@@ -255,15 +255,7 @@ Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, co
 
 static bool find_grad(const Global *g, GradKind *mode)
 {
-    if (g->kind != GLOBAL_BUILTIN || !g->symbol) return false;
-    static const char *const names[] = {"grad", "vjp", "jvp"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(g->symbol, names[i]) == 0) {
-            *mode = (GradKind)i;
-            return true;
-        }
-    }
-    return false;
+    return g->kind == GLOBAL_BUILTIN && g->symbol && grad_kind_find(g->symbol, mode);
 }
 
 static Expr *call_grad(Infer *I, Ast *e, Type *instance, GradKind mode)
@@ -272,9 +264,7 @@ static Expr *call_grad(Infer *I, Ast *e, Type *instance, GradKind mode)
     Expr *g = expr_new(EXPR_GRAD, t->fn.result, e->span);
     g->mode = mode;
     g->a = infer_flow(I, infer_expr(I, e->args.data[0], NULL), t->args[0],
-                      fmt_text("the argument of `%s`", mode == GRAD_GRAD  ? "grad"
-                                                       : mode == GRAD_VJP ? "vjp"
-                                                                          : "jvp"),
+                      fmt_text("the argument of `%s`", grad_kind_name(mode)),
                       span_none());
     if (g->a->kind == EXPR_ERROR || !solver_run(I->s)) return infer_error_expr(e->span);
     return g;

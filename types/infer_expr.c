@@ -79,18 +79,17 @@ static Expr *grad_value(Global *g, Type *type, Span span)
     Type *t = type_resolve(type);
     Var *f = var_new(sym_intern("f"), t->args[0], span);
     Expr *body = expr_new(EXPR_GRAD, t->fn.result, span);
-    body->mode = strcmp(g->symbol, "vjp") == 0   ? GRAD_VJP
-                 : strcmp(g->symbol, "jvp") == 0 ? GRAD_JVP
-                                                 : GRAD_GRAD;
+    GradKind kind;
+    grad_kind_find(g->symbol, &kind);
+    body->mode = (uint8_t)kind;
     body->a = expr_var(f, span);
     return expr_fn(&f, 1, body, type, span);
 }
 
 static bool is_grad(const Global *g)
 {
-    return g->kind == GLOBAL_BUILTIN && g->symbol &&
-           (strcmp(g->symbol, "grad") == 0 || strcmp(g->symbol, "vjp") == 0 ||
-            strcmp(g->symbol, "jvp") == 0);
+    GradKind kind;
+    return g->kind == GLOBAL_BUILTIN && g->symbol && grad_kind_find(g->symbol, &kind);
 }
 
 static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n)
