@@ -338,6 +338,11 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
     return l.unified;
 }
 
+static bool broadcasts(const RelDef *def)
+{
+    return is_broadcast(def) || def == &rel_broadcast_compare;
+}
+
 /* ---- Tensor[s, b] as a variable -------------------------------------------------------------- */
 
 typedef struct Uses {
@@ -405,8 +410,12 @@ static void find_uses(Uses *u, Type *t)
 static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
 {
     Type *dtype = map_find(&u->dtypes, shape);
-    bool here = false, stays = false;
-    for (uint32_t i = 0; i < r->nargs; i++) {
+    bool here = false, stays = false, compare = r->def == &rel_broadcast_compare;
+    uint32_t n = compare ? r->nargs - 1 : r->nargs; /* a comparison's result is of dtype bool */
+    Type *result = type_resolve(r->args[r->nargs - 1]);
+    if (compare && result->tag == TY_TENSOR && type_resolve(result->tensor.shape) == shape)
+        return true;
+    for (uint32_t i = 0; i < n; i++) {
         Type *t = type_resolve(r->args[i]);
         if (t->tag != TY_TENSOR)
             continue;
@@ -424,7 +433,7 @@ static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
         if (value != dtype)
             continue;
         bool inside = false;
-        for (uint32_t k = 0; k < r->nargs && !inside; k++) {
+        for (uint32_t k = 0; k < n && !inside; k++) {
             Type *t = type_resolve(r->args[k]);
             inside = t->tag == TY_TENSOR && type_resolve(t->tensor.shape) == key;
         }
@@ -441,7 +450,7 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
     for (size_t i = 0; i < relations->len; i++) {
         Relation *r = relations->data[i];
         for (uint32_t k = 0; r->status == REL_WAIT && k < r->nargs; k++) {
-            if (!is_broadcast(r->def)) {
+            if (!broadcasts(r->def)) {
                 TypeVec vars = {0};
                 Map seen = {0};
                 collect_vars(r->args[k], &seen, &vars);
@@ -462,7 +471,7 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
         bool pinned = false;
         for (size_t k = 0; k < relations->len && !pinned; k++) {
             Relation *r = relations->data[k];
-            pinned = r->status == REL_WAIT && is_broadcast(r->def) && pins(s, &u, r, shape);
+            pinned = r->status == REL_WAIT && broadcasts(r->def) && pins(s, &u, r, shape);
         }
         if (pinned) {
             vec_push(&out->shapes, shape);

@@ -31,6 +31,7 @@ typedef struct Bcast {
     Type **left;   /* distinct ones without the units */
     uint32_t nleft;
     Type *result;
+    bool compare;  /* its dtype is bool, whatever the inputs' */
     Type *dtype;   /* of those known to be tensors, or NULL */
 } Bcast;
 
@@ -75,7 +76,7 @@ static bool class_error(Bcast *b, DTypeSet set)
 
 static bool unify_dtypes(Bcast *b)
 {
-    for (uint32_t i = 0; i <= b->n; i++) {
+    for (uint32_t i = 0; i < b->n + !b->compare; i++) {
         Type *t = i < b->n ? b->in[i] : b->result;
         if (t->tag == TY_TENSOR) {
             if (!b->dtype)
@@ -337,11 +338,9 @@ static bool make_tensor(Bcast *b, Type *var, Type *shape)
     return false;
 }
 
-/* The result's shape; its dtype too where the result is the relation's own (not a comparison). */
 static RelStatus set_result(Bcast *b, Type *shape)
 {
-    Type *own = type_resolve(b->r->args[b->r->nargs - 1]);
-    Type *dtype = own == b->result ? dtype_or_var(b) : type_dtype(DT_BOOL);
+    Type *dtype = b->compare ? type_dtype(DT_BOOL) : dtype_or_var(b);
     return rel_unify(b->s, b->r, -1, type_tensor(shape, dtype)) ? REL_DONE : REL_FAIL;
 }
 
@@ -417,7 +416,7 @@ static bool use_result(Bcast *b, bool *progress)
 /* One tensor tells the dtype of all: others may need it before their shapes are known. */
 static bool spread_dtype(Bcast *b)
 {
-    for (uint32_t i = 0; b->dtype && i <= b->n; i++) {
+    for (uint32_t i = 0; b->dtype && i < b->n + !b->compare; i++) {
         Type **slot = i < b->n ? &b->in[i] : &b->result;
         if ((*slot)->tag != TY_VAR)
             continue;
@@ -463,13 +462,13 @@ static RelStatus broadcast_once(Bcast *b, bool *progress)
     return use_result(b, progress) ? REL_WAIT : REL_FAIL;
 }
 
-RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result)
+static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare)
 {
     for (;;) {
-        Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n)};
+        Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n + 1), .compare = compare};
         for (uint32_t i = 0; i < n; i++)
             b.in[i] = type_resolve(inputs[i]);
-        b.result = type_resolve(result);
+        b.result = type_resolve(r->args[r->nargs - 1]);
         bool progress = false;
         RelStatus status = broadcast_once(&b, &progress);
         if (status != REL_WAIT || !progress)
@@ -477,31 +476,26 @@ RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n
     }
 }
 
+RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result)
+{
+    if (type_resolve(result) != type_resolve(r->args[r->nargs - 1]))
+        BUG("the broadcast of `%s` is not its result", relation_subject(r));
+    return relate(s, r, inputs, n, false);
+}
+
 static RelStatus relate_broadcast(Solver *s, Relation *r)
 {
-    return rel_broadcast_shapes(s, r, r->args, r->nargs - 1, r->args[r->nargs - 1]);
+    return relate(s, r, r->args, r->nargs - 1, false);
 }
 
 /* c is Tensor[shape, bool]; the shape is that of the arguments' broadcast. */
 RelStatus relate_compare(Solver *s, Relation *r)
 {
-    uint32_t n = r->nargs - 1;
-    Type *c = type_resolve(r->args[n]);
-    if (c->tag == TY_VAR)
-        c = type_tensor(solver_var(s, KIND_SHAPE), type_dtype(DT_BOOL));
-    else if (c->tag == TY_TENSOR)
-        c = type_tensor(c->tensor.shape, type_dtype(DT_BOOL));
-    if (!rel_unify(s, r, -1, c))
+    Type *c = type_resolve(r->args[r->nargs - 1]);
+    Type *shape = c->tag == TY_TENSOR ? c->tensor.shape : solver_var(s, KIND_SHAPE);
+    if (!rel_unify(s, r, -1, type_tensor(shape, type_dtype(DT_BOOL))))
         return REL_FAIL;
-    Type *dtype = NULL;
-    for (uint32_t i = 0; i < n && !dtype; i++) {
-        Type *t = type_resolve(r->args[i]);
-        if (t->tag == TY_TENSOR)
-            dtype = t->tensor.dtype;
-    }
-    if (!dtype)
-        dtype = solver_var(s, KIND_DTYPE);
-    return rel_broadcast_shapes(s, r, r->args, n, type_tensor(c->tensor.shape, dtype));
+    return relate(s, r, r->args, r->nargs - 1, true);
 }
 
 const RelDef rel_broadcast = {.name = "Broadcast", .relate = relate_broadcast, .nargs = -1};

@@ -229,8 +229,8 @@ extern const RelDef rel_broadcast_compare; /* the result is bool */
 extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_same;
 extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
 
-/* For other relations over broadcast: unifies dtypes and, as far as determined, the shape `result`
- * with the broadcast of the inputs' shapes (types of any state; TENSOR or not yet known). */
+/* For other relations over broadcast: `result`, the relation's own, is the broadcast of these inputs
+ * (of which some may not be tensors yet). */
 RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
 const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
