@@ -249,6 +249,20 @@ static void report_twice(Infer *I, const TypeDecl *a, const TypeDecl *b)
     }
 }
 
+static void warn_shadowed(Infer *I, const TypeDecl *decl)
+{
+    for (uint32_t c = 0; decl && c < decl->nctors; c++) {
+        bool in_prelude;
+        const Ctor *old = env_find_ctor(I->env, decl->ctors[c]->name, &in_prelude);
+        if (!old || old->decl->name == decl->name) continue;
+        Diag *d = infer_warning(I, DIAG_R0904, decl->ctors[c]->span,
+                                "constructor `%s` hides the one of type `%s`", old->name->text,
+                                old->decl->name->text);
+        if (d && old->span.source && !(old->span.source->flags & SOURCE_INTERNAL))
+            diag_add_label(d, old->span, "declared here before");
+    }
+}
+
 bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
 {
     size_t errors = I->diags->errors;
@@ -276,6 +290,7 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
     }
     if (!any) return true;
     if (I->diags->errors > errors) return false;
+    for (size_t i = 0; i < n; i++) warn_shadowed(I, decls[i]);
     /* What a mistake below takes back. */
     Namespace saved = *I->env->here;
     Map old_types = {0}, old_ctors = {0};

@@ -11,7 +11,8 @@
 #include "types/infer_state.h"
 
 typedef struct Link {
-    Var *var; /* NULL: value; rest */
+    Var *var;     /* NULL: value; rest */
+    Local *local; /* of a let that should be used, or NULL */
     Expr *value;
     bool rec;
 } Link;
@@ -117,7 +118,7 @@ static void finish_let(LinkVec *links, Var *var, const LetValue *v)
 {
     var->type = v->scheme->type;
     if (v->scheme->nparams || v->scheme->nunknowns) var->scheme = v->scheme;
-    Link link = {var, v->value, v->rec};
+    Link link = {var, NULL, v->value, v->rec};
     vec_push(links, link);
 }
 
@@ -129,7 +130,9 @@ static void let_link(Infer *I, LinkVec *links, Ast *e)
     Var *var = var_new(e->name.sym, type_error(), e->name.span);
     LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->a, var, NULL);
     finish_let(links, var, &v);
-    if (!blank) scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
+    if (blank) return;
+    Local *local = scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
+    if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_') vec_last(links).local = local;
 }
 
 static void graph_link(Infer *I, LinkVec *links, Ast *e)
@@ -173,7 +176,7 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
         } else if (e->kind == AST_FREE_VAR) {
             free_var_link(I, e);
         } else if (e->kind == AST_SEQ) {
-            Link link = {NULL, infer_expr(I, e->a, NULL), false};
+            Link link = {NULL, NULL, infer_expr(I, e->a, NULL), false};
             infer_note(I, PENDING_DISCARD, link.value);
             vec_push(&links, link);
         } else {
@@ -185,6 +188,11 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
     if (!last) last = expr_unit(whole->span);
     for (size_t i = links.len; i-- > 0;) {
         Link *l = &links.data[i];
+        if (l->local && !l->local->used && !(whole->span.source->flags & SOURCE_INTERNAL)) {
+            Diag *d = infer_warning(I, DIAG_R0905, l->var->span, "`%s` is never used",
+                                    l->var->name->text);
+            if (d) diag_add_fact(d, "`let _ = …;` says that only its evaluation is meant");
+        }
         last = expr_let(l->var, l->value, last);
         last->rec = l->rec && l->value->kind == EXPR_FN;
     }
@@ -194,7 +202,7 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
 
 void infer_chain_emit(void *links, Var *var, Expr *value)
 {
-    Link link = {var, value, false};
+    Link link = {var, NULL, value, false};
     vec_push((LinkVec *)links, link);
 }
 
