@@ -172,6 +172,17 @@ static DTypeSet first_set(const Relation *r) { return r->op ? r->op->dtypes : DT
 
 static Type *scalar_of(Type *dtype) { return type_tensor(type_shape(NULL, 0), dtype); }
 
+/* The last of n types is the broadcast of the others: an equation of its own, so that the laws of
+ * Broadcast apply to it. */
+static RelStatus post_broadcast(Solver *s, Relation *r, Type *const *types, uint32_t n) {
+    Type **args = mem_new_n(Type *, n);
+    memcpy(args, types, sizeof(Type *) * n);
+    Relation *equation = solver_post(s, &rel_broadcast, args, n, NULL, r->span);
+    equation->op = r->op;
+    equation->expr = r->expr;
+    return REL_DONE;
+}
+
 /* ---- element-wise ---------------------------------------------------------------------------- */
 
 static RelStatus relate_identity(Solver *s, Relation *r) {
@@ -215,8 +226,8 @@ static RelStatus relate_where(Solver *s, Relation *r) {
     if (!rel_tensor(s, r, 0, DTS_BOOL, &shape, &dtype) ||
         !rel_tensor(s, r, 1, DTS_ALL, &x_shape, &x_dtype))
         return REL_FAIL;
-    Type *inputs[] = {type_tensor(shape, x_dtype), r->args[1], r->args[2]};
-    return rel_broadcast_shapes(s, r, inputs, 3, rel_result_arg(r));
+    Type *types[] = {type_tensor(shape, x_dtype), r->args[1], r->args[2], rel_result_arg(r)};
+    return post_broadcast(s, r, types, 4);
 }
 
 /* ---- reductions ------------------------------------------------------------------------------ */
@@ -390,8 +401,7 @@ static RelStatus relate_broadcast_to(Solver *s, Relation *r) {
         rel_result(s, r, dims, rank, dtype) == REL_FAIL)
         return REL_FAIL;
     Type *target = type_tensor(type_shape(dims, rank), dtype);
-    Type *inputs[] = {r->args[0], target};
-    return rel_broadcast_shapes(s, r, inputs, 2, rel_result_arg(r));
+    return post_broadcast(s, r, (Type *[]){r->args[0], target, target}, 3);
 }
 
 /* The result has like's shape and data's dtype; *other is its type. */
@@ -408,21 +418,15 @@ static RelStatus relate_broadcast_like(Solver *s, Relation *r) {
     Type *other;
     if (!like(s, r, &other))
         return REL_FAIL;
-    Type *inputs[] = {r->args[0], other};
-    return rel_broadcast_shapes(s, r, inputs, 2, rel_result_arg(r));
+    return post_broadcast(s, r, (Type *[]){r->args[0], other, other}, 3);
 }
 
-/* Here it is the result that broadcasts to data: an equation of its own. */
+/* Here it is the result that broadcasts to data. */
 static RelStatus relate_collapse_like(Solver *s, Relation *r) {
     Type *other;
     if (!like(s, r, &other))
         return REL_FAIL;
-    Type **args = mem_new_n(Type *, 3);
-    args[0] = args[2] = r->args[0];
-    args[1] = other;
-    Relation *equation = solver_post(s, &rel_broadcast, args, 3, NULL, r->span);
-    equation->op = r->op;
-    return REL_DONE;
+    return post_broadcast(s, r, (Type *[]){r->args[0], other, r->args[0]}, 3);
 }
 
 /* (data, shape): the sizes are the elements of `shape`. */
