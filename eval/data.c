@@ -24,34 +24,27 @@ static int field_position(const Ctor *c, const Symbol *name, int32_t hint) {
     return -1;
 }
 
-static void fail_field(Interp *in, const Ctor *c, const Symbol *name) {
-    machine_fail(in, DIAG_R0609, "this value is a `%s`, which has no field `%s`", c->name->text,
-                 name->text);
+static void bug_field(const Ctor *c, const Symbol *name) {
+    BUG("a `%s` has no field `%s`", c->name->text, name->text);
 }
 
-bool data_field(Interp *in, Expr *origin, Value v, Value *out) {
+void data_field(Expr *origin, Value v, Value *out) {
     Ctor *c = ctor_of(v);
     int at = field_position(c, origin->field, origin->index);
-    if (at < 0) {
-        fail_field(in, c, origin->field);
-        return false;
-    }
+    if (at < 0)
+        bug_field(c, origin->field);
     *out = ((Data *)v.p)->fields[at];
-    return true;
 }
 
-bool data_update(Interp *in, Expr *origin, Value v, const Value *fields, Value *out) {
+void data_update(Expr *origin, Value v, const Value *fields, Value *out) {
     Ctor *c = ctor_of(v);
     for (uint32_t i = 0; i < origin->nargs; i++)
-        if (field_position(c, origin->field_names[i], -1) < 0) {
-            fail_field(in, c, origin->field_names[i]);
-            return false;
-        }
+        if (field_position(c, origin->field_names[i], -1) < 0)
+            bug_field(c, origin->field_names[i]);
     Value made = v.aux ? value_data(c, ((Data *)v.p)->fields) : v;
     for (uint32_t i = 0; i < origin->nargs; i++)
         ((Data *)made.p)->fields[field_position(c, origin->field_names[i], -1)] = fields[i];
     *out = made;
-    return true;
 }
 
 /* ---- references ---------------------------------------------------------------------------- */

@@ -138,6 +138,8 @@ EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {
     case CORE_OPERATOR:
         return foreign_bind(item->op, in->diags) ? EVAL_OK : EVAL_FAILED;
     case CORE_LET: {
+        if (!item->global->value) /* a free_var: its value comes from outside */
+            return EVAL_OK;
         EvalStatus status = interp_eval(in, item->global->value, out);
         if (status == EVAL_OK)
             interp_set_global(in, item->global, *out);

@@ -84,8 +84,8 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out);
 
 /* ---- data.c: false after a diagnostic ---- */
-bool data_field(Interp *in, Expr *origin, Value v, Value *out);
-bool data_update(Interp *in, Expr *origin, Value v, const Value *fields, Value *out);
+void data_field(Expr *origin, Value v, Value *out);
+void data_update(Expr *origin, Value v, const Value *fields, Value *out);
 /* While a derivative runs: an outer reference does not take an active value. */
 bool ref_write(Interp *in, Ref *r, Value v);
 bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value *out);

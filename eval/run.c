@@ -502,11 +502,12 @@ do_PROJ : {
 }
 
 do_FIELD:
-    TRY(data_field(in, ORIGIN(), *R(pc->b), &SLOT(pc->a)));
+    data_field(ORIGIN(), *R(pc->b), &SLOT(pc->a));
     NEXT();
 
 do_UPDATE:
-    TRY(data_update(in, ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a)));
+    SAVE();
+    data_update(ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a));
     NEXT();
 
 do_REF : {
