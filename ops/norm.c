@@ -66,7 +66,9 @@ static int shape_with_axis(const OpCall *call, OutSpec *out)
 {
     const Tensor *x = call->in[0];
     int axis;
-    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis)) return -1;
+    if (!shape_check_dtype(call, 0, call->op->dtypes) || !shape_check_min_rank(call, 0, 1) ||
+        !shape_one_axis(call, "axis", x->rank, &axis))
+        return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
@@ -358,6 +360,7 @@ static int shape_dropout(const OpCall *call, OutSpec *out)
 {
     const Tensor *x = call->in[0];
     double rate = attrs_float(call->attrs, "rate");
+    if (!shape_check_dtype(call, 0, call->op->dtypes)) return -1;
     if (!(rate >= 0 && rate <= 1)) {
         shape_error(call, DIAG_R0316, "rate=%g is not between 0 and 1", rate);
         return -1;

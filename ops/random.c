@@ -145,7 +145,7 @@ static const char reason[] = "a key is unpacked and renewed by hand; its cost is
 
 static int shape_threefry_key(const OpCall *call, OutSpec *out)
 {
-    if (!shape_check_rank(call, 0, 0)) return -1;
+    if (!shape_check_dtype(call, 0, DTS_INT) || !shape_check_rank(call, 0, 0)) return -1;
     return shape_set(call, out, DT_U64, 1, &ten) ? 1 : -1;
 }
 
