@@ -208,7 +208,9 @@ static void set_symbol(const Lexer *lex, Token *t, uint32_t begin) {
 
 void lexer_read(Lexer *lex, uint32_t from, Token *t) {
     *t = (Token){.begin = from};
-    if (from == 0 && at(lex, 0) == '#' && at(lex, 1) == '!') { /* #!/usr/bin/env relay */
+    if (from == 0 && lex->source->len >= 3 && memcmp(lex->source->text, "\xEF\xBB\xBF", 3) == 0)
+        t->begin = 3; /* a byte order mark */
+    if (from == 0 && at(lex, t->begin) == '#' && at(lex, t->begin + 1) == '!') { /* #!/usr/bin/env relay */
         while (t->begin < lex->source->len && at(lex, t->begin) != '\n')
             t->begin++;
     }

@@ -180,7 +180,11 @@ void parse_unexpected(Parser *p, const char *what) {
     Span span = parse_tok_span(p);
     if (p->tok.kind == TOK_EOF) /* point behind what is there, not at an empty last line */
         span = parse_span(p, p->prev_end, p->prev_end);
-    parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
+    Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
+    if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
+        diag_add_help(d, "a binding is `let x = …;`, a comparison `==`, an assignment to a reference `:=`");
+    if (d && p->tok.kind == TOK_LPAREN && strstr(what, "the name of"))
+        diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }
 
 /* ---- brackets --------------------------------------------------------------------------- */
