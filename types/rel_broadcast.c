@@ -61,7 +61,7 @@ static bool class_error(Bcast *b, DTypeSet set)
     const char *name = relation_subject(b->r);
     Type *t = type_resolve(b->dtype);
     if (t->tag == TY_PARAM && (type_dtype_set(t) & set))
-        rel_error(b->s, b->r, DIAG_R0305, "`%s` is not known to be %s, which `%s` needs", type_text(t),
+        rel_error(b->s, b->r, DIAG_R0304, "`%s` is not known to be %s, which `%s` needs", type_text(t),
                   dtype_class_name(set), name);
     else
         rel_error(b->s, b->r, DIAG_R0310, "`%s` takes %s, not %s", name,
@@ -445,12 +445,14 @@ static RelStatus broadcast_once(Bcast *b, bool *progress)
         x = type_resolve(x);
         if (x->tag == TY_TENSOR)
             return set_result(b, x->tensor.shape);
-        if (x->tag == TY_PARAM) /* declared: a tensor by the facts */
+        if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))
+            return REL_FAIL;
+        if (x->tag == TY_PARAM) /* the rest of it: that x is a tensor, by the facts */
             for (size_t i = 0; i < b->s->facts.len; i++)
                 for (uint32_t k = 0; k < b->s->facts.data[i].nargs; k++)
                     if (is_broadcast(b->s->facts.data[i].def) &&
                         type_resolve(b->s->facts.data[i].args[k]) == x)
-                        return rel_unify(b->s, b->r, -1, x) ? REL_DONE : REL_FAIL;
+                        return REL_DONE;
         return REL_WAIT;
     }
     Ranked *in = mem_new_n(Ranked, b->nleft);

@@ -9,7 +9,7 @@ static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set)
         return REL_DONE;
     Type *t = type_resolve(r->args[0]);
     if (t->tag == TY_PARAM)
-        rel_error(s, r, DIAG_R0305, "`%s` is not known to be %s: add `%s(%s)` to the `where`",
+        rel_error(s, r, DIAG_R0304, "`%s` is not known to be %s: add `%s(%s)` to the `where`",
                   type_text(t), dtype_class_name(set), r->def->name, type_text(t));
     else
         rel_error(s, r, DIAG_R0310, "this must be %s, it is %s", dtype_class_name(set),
@@ -81,7 +81,7 @@ static RelStatus relate_same(Solver *s, Relation *r)
     type_print(&left, a, &names);
     type_print(&right, b, &names);
     if (a->kind == KIND_DIM)
-        rel_error(s, r, s->mismatch.kind == MISMATCH_RIGID ? DIAG_R0304 : DIAG_R0301,
+        rel_error(s, r, s->mismatch.kind == MISMATCH_RIGID ? DIAG_R0303 : DIAG_R0301,
                   "%s: %s and %s must be equal", what, str_text(&left), str_text(&right));
     else
         rel_error(s, r, DIAG_R0201, "%s: %s and %s must be the same", what, str_text(&left),

@@ -58,7 +58,7 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result)
         return true;
     if (t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_PARAM &&
         (type_dtype_set(t->tensor.dtype) & DTS_FLOAT)) {
-        rel_error(s, r, DIAG_R0305, "`%s` is not known to be a float, which `%s` needs of the result",
+        rel_error(s, r, DIAG_R0304, "`%s` is not known to be a float, which `%s` needs of the result",
                   type_text(t->tensor.dtype), mode_name(mode));
         return false;
     }

@@ -392,7 +392,7 @@ static void report_missing(Solver *s, Relation *r)
     TypeNamer names = {0};
     Str text = {0};
     relation_print(&text, r, &names);
-    Diag *d = rel_error(s, r, DIAG_R0305, "`%s` needs more than the signature declares",
+    Diag *d = rel_error(s, r, DIAG_R0304, "`%s` needs more than the signature declares",
                         relation_subject(r));
     diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
 }

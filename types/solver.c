@@ -549,7 +549,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
                           str_text(&a));
         break;
     case MISMATCH_OCCURS:
-        d = rel_error(s, r, DIAG_R0303, "%s would have to contain itself: %s is %s", place,
+        d = rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", place,
                       str_text(&a), str_text(&b));
         if (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)
             diag_add_fact(d, "a size that changes as the program runs is written `?`");
@@ -588,10 +588,10 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
     type_print(&left, a, &names);
     type_print(&right, b, &names);
     if (s->mismatch.kind == MISMATCH_RIGID)
-        rel_error(s, r, DIAG_R0304, "%s is %s, which is not known to equal %s", what, str_text(&left),
+        rel_error(s, r, DIAG_R0303, "%s is %s, which is not known to equal %s", what, str_text(&left),
                   str_text(&right));
     else if (s->mismatch.kind == MISMATCH_OCCURS)
-        diag_add_fact(rel_error(s, r, DIAG_R0303, "%s would have to contain itself: %s is %s", what,
+        diag_add_fact(rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", what,
                                 str_text(&left), str_text(&right)),
                       "a size that changes as the program runs is written `?`");
     else

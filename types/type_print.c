@@ -366,6 +366,10 @@ void relation_print(Str *out, const Relation *r, TypeNamer *namer)
         if (i + 1 == n && r->def == &rel_proj)
             str_printf(out, "%lld, ", (long long)*(const int64_t *)r->data);
         print_type(out, r->args[i], namer);
+        if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one */
+            str_add(out, ", ");
+            print_type(out, r->args[i], namer);
+        }
     }
     if (r->attrs) {
         Str attrs = {0};

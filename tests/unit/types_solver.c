@@ -501,7 +501,7 @@ TEST(declared_facts_entail)
                  solver_rigid(s, KIND_TYPE, sym_intern("b"))};
     sum = add(q[0], q[1]);
     CHECK(!scheme_generalise_declared(s, fn2(q[0], q[1], sum), q, 2, true));
-    CHECK_INT(diags.list.data[0]->code, DIAG_R0305);
+    CHECK_INT(diags.list.data[0]->code, DIAG_R0304);
 }
 
 TEST(rigid_parameters_do_not_escape)
