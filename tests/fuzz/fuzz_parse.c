@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer on the reader: any bytes give a module, *incomplete*, or diagnostics whose spans lie in
- * the text. The first byte chooses file or prompt.
+ * the text. The first byte chooses file or prompt, and with or
+ * without a session.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -D_GNU_SOURCE tests/fuzz/fuzz_parse.c \
  *         $(ls base/?*.c parser/?*.c) $(pkg-config --cflags --libs bdw-gc jansson libutf8proc) -lm
@@ -28,9 +29,18 @@ static void check_span(const Source *source, Span span) {
     require(!span.source || (span.source == source && span.begin <= span.end && span.end <= source->len));
 }
 
+/* A session in which every third name is a value, every third a definition. */
+static KnownName find_global(void *ctx, const Symbol *name) {
+    (void)ctx;
+    return name->hash % 3 == 0 ? KNOWN_NOTHING : name->hash % 3 == 1 ? KNOWN_VALUE : KNOWN_DEF;
+}
+
 static void read_input(void *arg) {
     const Input *in = arg;
+    ParseScope scope = {find_global, NULL};
     ParseOptions options = {.prompt = in->size && (in->data[0] & 1)};
+    if (in->size && (in->data[0] & 2))
+        options.scope = &scope;
     const char *text = (const char *)in->data + (in->size > 0);
     Source *source = source_new("fuzz", text, in->size - (in->size > 0), 0);
     Diags diags = {0};
