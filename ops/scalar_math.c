@@ -7,8 +7,8 @@
  * slow conversions with their rules for nan.
  *
  * Sources: exp and its polynomials are our own (interpolation of (e^r - 1 - r) / r^2 at Chebyshev
- * nodes); log, sin and cos use the polynomials of FDLIBM (Sun Microsystems, 1993) and, in float32,
- * those of its float forms and of Cephes (S. Moshier), as tanh does. */
+ * nodes); log, sin and cos use the polynomials of FDLIBM (Sun Microsystems, 1993) and of its float
+ * forms, tanh those of Cephes (S. Moshier). */
 #include "ops/scalar.h"
 
 #include "base/diag.h"
@@ -128,21 +128,36 @@ static Sc with_sign_of(ScalarBuilder *b, const Format *f, Sc y, Sc x) {
     return sc_bits(b, sc_or(b, sc_bits(b, y, f->bits), sign), f->type);
 }
 
-/* |x| < 0.625: |x| + |x|^3 P(x^2); else 1 - 2 / (e^2|x| + 1); then the sign. */
+/* float32: with e = e^2|x| - 1, tanh |x| = e / (e + 2), one division and no branch, which is what
+ * the loops of a recurrent network are made of. 2|x| = k ln 2 + r as in sc_exp; e is
+ * (r + r^2 P(r)) 2^k + (2^k - 1), and keeps its last bits where k = 0. From 10 on it is 1. */
+static Sc tanh_single(ScalarBuilder *b, const Format *f, Sc x) {
+    Sc size = sc_abs(b, x), magic = number(b, f, f->magic), one = number(b, f, 1.0);
+    Sc twice = sc_min(b, number(b, f, 20.0), sc_add(b, size, size));
+    Sc shifted = sc_fma(b, twice, number(b, f, 0x1.715476p+0), magic);
+    Sc whole = sc_sub(b, shifted, magic);
+    Sc r = sc_fma(b, whole, number(b, f, -0x1.62e43p-1), twice);
+    r = sc_fma(b, whole, number(b, f, 0x1.05c61p-29), r);
+    Sc p = POLYNOMIAL(r, 0x1p-1, 0x1.5554dcp-3, 0x1.55551ap-5, 0x1.120b6ep-7, 0x1.6d110ap-10);
+    p = sc_fma(b, sc_mul(b, r, r), p, r);
+    /* The low bits of `shifted` are k; those above fall off the end. */
+    Sc k = sc_shl(b, sc_bits(b, shifted, f->bits), sc_int(b, f->bits, f->mantissa));
+    Sc power = sc_bits(b, sc_add(b, k, sc_int(b, f->bits, f->bias << f->mantissa)), f->type);
+    Sc e = sc_fma(b, p, power, sc_sub(b, power, one));
+    return with_sign_of(b, f, sc_div(b, e, sc_add(b, e, number(b, f, 2.0))), x);
+}
+
+/* float64: |x| < 0.625: |x| + |x|^3 P(x^2); else 1 - 2 / (e^2|x| + 1); then the sign. */
 Sc sc_tanh(ScalarBuilder *b, Sc x) {
     const Format *f = format(b, x);
-    Sc one = number(b, f, 1.0), size = sc_abs(b, x), z = sc_mul(b, x, x), p;
-    if (f->type == DT_F32) {
-        p = POLYNOMIAL(z, -3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2,
-                       -5.70498872745e-3);
-    } else {
-        Sc upper = POLYNOMIAL(z, -1.61468768441708447952e3, -9.92877231001918586564e1,
-                              -9.64399179425052238628e-1);
-        Sc lower = POLYNOMIAL(z, 4.84406305325125486048e3, 2.23548839060100448583e3,
-                              1.12811678491632931402e2, 1.0);
-        p = sc_div(b, upper, lower);
-    }
-    Sc small = sc_fma(b, sc_mul(b, size, z), p, size);
+    if (f->type == DT_F32)
+        return tanh_single(b, f, x);
+    Sc one = number(b, f, 1.0), size = sc_abs(b, x), z = sc_mul(b, x, x);
+    Sc upper = POLYNOMIAL(z, -1.61468768441708447952e3, -9.92877231001918586564e1,
+                          -9.64399179425052238628e-1);
+    Sc lower = POLYNOMIAL(z, 4.84406305325125486048e3, 2.23548839060100448583e3,
+                          1.12811678491632931402e2, 1.0);
+    Sc small = sc_fma(b, sc_mul(b, size, z), sc_div(b, upper, lower), size);
     Sc e = sc_exp(b, sc_add(b, size, size));
     Sc large = sc_sub(b, one, sc_div(b, number(b, f, 2.0), sc_add(b, e, one)));
     Sc is_small = sc_lt(b, size, number(b, f, 0.625));
@@ -161,37 +176,43 @@ Sc sc_sigmoid(ScalarBuilder *b, Sc x) {
 
 /* ---- sin, cos -------------------------------------------------------------------------------- */
 
-/* sin and cos on [-pi/4, pi/4]. */
-static void sin_cos_kernels(ScalarBuilder *b, const Format *f, Sc r, Sc *sine, Sc *cosine) {
+/* sin and cos on [-pi/4, pi/4], in float64: to its precision, or to about 2^-35 for float32. */
+static void sin_cos_kernels(ScalarBuilder *b, bool single, Sc r, Sc *sine, Sc *cosine) {
+    const Format *f = &format_f64;
     Sc z = sc_mul(b, r, r), one = number(b, f, 1.0);
-    Sc half = sc_mul(b, z, number(b, f, 0.5)), p, q;
-    if (f->type == DT_F32) {
-        p = POLYNOMIAL(z, -1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4);
-        q = POLYNOMIAL(z, 4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5);
-    } else {
-        p = POLYNOMIAL(z, -1.66666666666666324348e-01, 8.33333333332248946124e-03,
-                       -1.98412698298579493134e-04, 2.75573137070700676789e-06,
-                       -2.50507602534068634195e-08, 1.58969099521155010221e-10);
-        q = POLYNOMIAL(z, 4.16666666666666019037e-02, -1.38888888888741095749e-03,
-                       2.48015872894767294178e-05, -2.75573143513906633035e-07,
-                       2.08757232129817482790e-09, -1.13596475577881948265e-11);
+    if (single) {
+        Sc p = POLYNOMIAL(z, -0x1.5555554cbac77p-3, 0x1.11110896efbb2p-7, -0x1.a00f9e2cae774p-13,
+                          0x1.6cd878c3b46a7p-19);
+        Sc q = POLYNOMIAL(z, -0x1.ffffffd0c5e81p-2, 0x1.55553e1053a42p-5, -0x1.6c087e80f1e27p-10,
+                          0x1.99342e0ee5069p-16);
+        *sine = sc_fma(b, sc_mul(b, r, z), p, r);
+        *cosine = sc_fma(b, z, q, one);
+        return;
     }
-    *sine = sc_fma(b, sc_mul(b, r, z), p, r);
-    Sc w = sc_sub(b, one, half);
+    Sc p = POLYNOMIAL(z, -1.66666666666666324348e-01, 8.33333333332248946124e-03,
+                      -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                      -2.50507602534068634195e-08, 1.58969099521155010221e-10);
+    Sc q = POLYNOMIAL(z, 4.16666666666666019037e-02, -1.38888888888741095749e-03,
+                      2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                      2.08757232129817482790e-09, -1.13596475577881948265e-11);
+    Sc half = sc_mul(b, z, number(b, f, 0.5)), w = sc_sub(b, one, half);
     Sc lost = sc_sub(b, sc_sub(b, one, w), half);
+    *sine = sc_fma(b, sc_mul(b, r, z), p, r);
     *cosine = sc_add(b, w, sc_fma(b, sc_mul(b, z, z), q, lost));
 }
 
-/* x = k pi/2 + r. Up to 2^30 the product k pi/2 is taken in three parts; beyond, the C library. In
- * float32 the reduction is done in float64. sin and cos differ by one quarter turn. */
+/* x = k pi/2 + r. Up to 2^30 the product k pi/2 is taken in three parts; beyond, the C library.
+ * float32 is computed in float64 and rounded once. sin and cos differ by one quarter turn. */
 static Sc sin_cos(ScalarBuilder *b, Sc x, int quarter, MathFn beyond) {
-    const Format *f = format(b, x), *d = &format_f64;
+    const Format *d = &format_f64;
+    DType type = sc_type(b, x);
+    bool single = type == DT_F32;
     Sc wide = sc_cast(b, x, DT_F64), magic = number(b, d, d->magic);
     Sc shifted = sc_fma(b, wide, number(b, d, 0x1.45f306dc9c883p-1), magic);
     Sc k = sc_sub(b, shifted, magic);
-    Sc r = sc_fma(b, k, number(b, d, -0x1.921fb54442d18p0), wide);
-    if (f->type == DT_F32) {
-        r = sc_cast(b, sc_fma(b, k, number(b, d, -0x1.1a62633145c07p-54), r), DT_F32);
+    Sc r = sc_fma(b, k, number(b, d, -0x1.921fb54442d18p0), wide); /* exact */
+    if (single) {
+        r = sc_fma(b, k, number(b, d, -0x1.1a62633145c07p-54), r);
     } else {
         Sc part = number(b, d, 0x1.1a62633145c07p-54);
         Sc product = sc_mul(b, k, part);
@@ -202,18 +223,17 @@ static Sc sin_cos(ScalarBuilder *b, Sc x, int quarter, MathFn beyond) {
         r = sc_add(b, high, low);
     }
     Sc sine, cosine;
-    sin_cos_kernels(b, f, r, &sine, &cosine);
+    sin_cos_kernels(b, single, r, &sine, &cosine);
     Sc turn = sc_bits(b, shifted, DT_I64);
-    turn = sc_cast(b, sc_add(b, turn, sc_int(b, DT_I64, quarter)), f->bits);
-    Sc one = sc_int(b, f->bits, 1);
-    Sc odd = sc_ne(b, sc_and(b, turn, one), sc_int(b, f->bits, 0));
-    Sc y = sc_bits(b, sc_select(b, odd, cosine, sine), f->bits);
-    int top = f->type == DT_F32 ? 30 : 62;
-    Sc flip = sc_and(b, sc_shl(b, turn, sc_int(b, f->bits, top)), sc_int(b, f->bits, f->sign));
-    y = sc_bits(b, sc_xor(b, y, flip), f->type);
+    if (quarter)
+        turn = sc_add(b, turn, sc_int(b, DT_I64, quarter));
+    Sc odd = sc_ne(b, sc_and(b, turn, sc_int(b, DT_I64, 1)), sc_int(b, DT_I64, 0));
+    Sc y = sc_bits(b, sc_select(b, odd, cosine, sine), DT_I64);
+    Sc flip = sc_and(b, sc_shl(b, turn, sc_int(b, DT_I64, 62)), sc_int(b, DT_I64, d->sign));
+    y = sc_cast(b, sc_bits(b, sc_xor(b, y, flip), DT_F64), type);
     if (quarter == 0) /* the fma loses the sign of -0.0 */
-        y = sc_select(b, sc_eq(b, x, number(b, f, 0.0)), x, y);
-    Sc far = sc_ge(b, sc_abs(b, x), number(b, f, 0x1p30));
+        y = sc_select(b, sc_eq(b, x, sc_float(b, type, 0.0)), x, y);
+    Sc far = sc_ge(b, sc_abs(b, x), sc_float(b, type, 0x1p30));
     return sc_call_if(b, beyond, x, far, y);
 }
 
