@@ -22,7 +22,7 @@
 #define OPCODES(X)                                                                                 \
     X(MOVE)        /* a <- b */                                                                    \
     X(GLOBAL)      /* a <- value of global b (a constant's number) */                              \
-    X(LIKE)        /* a <- literal operand c in the dtype of operand b */                          \
+    X(LIKE)        /* a <- constant c + (dtype of b): a literal in each dtype, in order */         \
     X(RETURN)      /* b */                                                                         \
     X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
     X(CALL_GLOBAL) /* the same, b the number of a global's constant */                             \
@@ -34,7 +34,9 @@
     X(JUMP)    /* to a */                                                                          \
     X(JUMP_IF) /* to a when b is x */                                                              \
     X(JUMP_LT)                                                                                     \
-    X(JUMP_LE) X(JUMP_GT) X(JUMP_GE) X(JUMP_EQ)                      /* to a when (b ? c) is x */  \
+    X(JUMP_LE)                                                                                     \
+    X(JUMP_GT)                                                                                     \
+    X(JUMP_GE) X(JUMP_EQ)                                            /* to a when (b ? c) is x */  \
         X(ADD) X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */  \
         X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
         X(BUILTIN)                /* the same for a builtin */                                     \

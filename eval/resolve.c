@@ -428,12 +428,13 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     int32_t to = result_slot(r, dst);
     int32_t s = slot(to), a, b;
     switch (e->kind) {
-    case EXPR_LIT: {
+    case EXPR_LIT: /* the literal in each dtype, in order */
         a = resolve_operand(r, e->like);
-        Value raw = e->is_float ? value_float(DT_F64, e->f) : value_int(DT_I64, e->i);
-        emit(r, e, CODE_LIKE, 0, s, a, const_value(r, raw));
+        b = const_value(r, value_of_literal(e, 0));
+        for (int t = 1; t < DTYPE_COUNT; t++)
+            (void)const_value(r, value_of_literal(e, (DType)t));
+        emit(r, e, CODE_LIKE, 0, s, a, b);
         break;
-    }
     case EXPR_GLOBAL:
         emit(r, e, CODE_GLOBAL, 0, s, const_pointer(r, VAL_ABSENT, e->global), 0);
         break;

@@ -182,10 +182,11 @@ do_GLOBAL:
     NEXT();
 
 do_LIKE : {
-    DType t;
-    if (!dtype_of_value(*R(pc->b), &t))
+    const Value *v = R(pc->b);
+    DType t = (DType)v->aux;
+    if (UNLIKELY(v->tag != VAL_SCALAR) && !dtype_of_value(*v, &t))
         BUG("a literal takes its dtype from a value that is no tensor");
-    SLOT(pc->a) = value_in_dtype(*R(pc->c), t);
+    SLOT(pc->a) = R(pc->c)[t];
     NEXT();
 }
 
