@@ -74,8 +74,8 @@ Sc sc_call_if(ScalarBuilder *b, MathFn fn, Sc x, Sc cond, Sc otherwise);
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
-/* Floats. Largest error over the whole range: 2 ulp, 2.5 for float32 tanh (tests/unit/ops_scalar.c prints what was
- * measured); erf is the C library's. */
+/* Floats. Largest error over the whole range: 2 ulp, 2.5 for float32 tanh (tests/unit/test_scalar.c
+ * prints what was measured); erf is the C library's. */
 Sc sc_exp(ScalarBuilder *b, Sc x);
 Sc sc_log(ScalarBuilder *b, Sc x);
 Sc sc_tanh(ScalarBuilder *b, Sc x);
