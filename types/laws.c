@@ -351,6 +351,7 @@ typedef struct Uses {
     Map dtypes;   /* shape variable -> the one dtype it stands with */
     Map barred;   /* shape variables that stand elsewhere, or with two dtypes */
     Map others;   /* dtype -> a tensor with it whose shape is no such variable, or a bare use */
+    Map counts;   /* dtype -> how many shape variables stand with it */
 } Uses;
 
 static void find_uses(Uses *u, Type *t)
@@ -369,6 +370,8 @@ static void find_uses(Uses *u, Type *t)
         Type *with = map_find(&u->dtypes, shape);
         if (with && with != dtype)
             map_set(&u->barred, shape, t);
+        if (!with)
+            map_set(&u->counts, dtype, (void *)((uintptr_t)map_find(&u->counts, dtype) + 1));
         map_set(&u->dtypes, shape, dtype);
         return;
     }
@@ -406,8 +409,8 @@ static void find_uses(Uses *u, Type *t)
     }
 }
 
-/* The Broadcast r says that the tensors of shape s are tensors, and of which dtype: by a tensor in it
- * that stays, or because no other tensor has that dtype outside r. */
+/* The Broadcast r says of what has this shape that it is a tensor, and of which dtype: by a tensor in
+ * it that stays, or because no other tensor has that dtype outside r. */
 static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
 {
     Type *dtype = map_find(&u->dtypes, shape);
@@ -428,25 +431,23 @@ static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
     if (dtype->tag != TY_VAR || dtype->var.level < s->level || map_has(&u->others, dtype) ||
         (type_dtype_set(dtype) & DTS_NUM) != DTS_NUM)
         return false;
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(&u->dtypes, &i, &key, &value);) {
-        if (value != dtype)
-            continue;
-        bool inside = false;
-        for (uint32_t k = 0; k < n && !inside; k++) {
-            Type *t = type_resolve(r->args[k]);
-            inside = t->tag == TY_TENSOR && type_resolve(t->tensor.shape) == key;
+    Map inside = {0}; /* the tensors of this dtype that r has: all there are? */
+    for (uint32_t i = 0; i < n; i++) {
+        Type *t = type_resolve(r->args[i]);
+        Type *own = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
+        if (own && map_find(&u->dtypes, own) == dtype) {
+            if (map_has(&u->barred, own))
+                return false;
+            map_set(&inside, own, own);
         }
-        if (!inside || map_has(&u->barred, key))
-            return false;
     }
-    return true;
+    return inside.len == (uintptr_t)map_find(&u->counts, dtype);
 }
 
 void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
 {
     Uses u = {0};
+    Map done = {0};
     find_uses(&u, t);
     for (size_t i = 0; i < relations->len; i++) {
         Relation *r = relations->data[i];
@@ -463,18 +464,15 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
             }
         }
     }
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(&u.dtypes, &i, &key, &value);) {
-        Type *shape = (Type *)key;
-        if (map_has(&u.barred, shape) || shape->var.level < s->level)
-            continue;
-        bool pinned = false;
-        for (size_t k = 0; k < relations->len && !pinned; k++) {
-            Relation *r = relations->data[k];
-            pinned = r->status == REL_WAIT && broadcasts(r->def) && pins(s, &u, r, shape);
-        }
-        if (pinned) {
+    for (size_t i = 0; i < relations->len; i++) {
+        Relation *r = relations->data[i];
+        for (uint32_t k = 0; r->status == REL_WAIT && broadcasts(r->def) && k < r->nargs; k++) {
+            Type *arg = type_resolve(r->args[k]);
+            Type *shape = arg->tag == TY_TENSOR ? type_resolve(arg->tensor.shape) : NULL;
+            if (!shape || shape->tag != TY_VAR || shape->var.level < s->level ||
+                map_has(&u.barred, shape) || map_has(&done, shape) || !pins(s, &u, r, shape))
+                continue;
+            map_set(&done, shape, shape);
             vec_push(&out->shapes, shape);
             vec_push(&out->vars, solver_var(s, KIND_TYPE));
         }

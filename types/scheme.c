@@ -49,7 +49,8 @@ static void default_untied(Solver *s, Type *t)
 {
     Map tied = {0};
     bool any = false;
-    for (size_t i = 0; i < s->weak.len && !any; i++) {
+    size_t begin = s->marks.len ? vec_last(&s->marks).weak : 0;
+    for (size_t i = begin; i < s->weak.len && !any; i++) {
         Type *v = type_resolve(s->weak.data[i]);
         any = v->tag == TY_VAR && v->var.level >= s->level;
     }
@@ -57,9 +58,9 @@ static void default_untied(Solver *s, Type *t)
         return;
     find_tied(t, &tied);
     TypeVec all = {0}, kept = {0};
-    for (size_t i = 0; i < s->weak.len; i++)
+    for (size_t i = begin; i < s->weak.len; i++)
         vec_push(&all, s->weak.data[i]);
-    vec_clear(&s->weak);
+    s->weak.len = begin;
     for (size_t i = 0; i < all.len; i++) {
         Type *v = type_resolve(all.data[i]);
         if (v->tag != TY_VAR)
@@ -282,14 +283,14 @@ static Type **vec_copy(const TypeVec *v)
     return out;
 }
 
-static const Attrs *attrs_zonk(const Attrs *attrs, Type *const *from, Type *const *to, uint32_t n);
+static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by);
 
-static Relation *copy_relation(const Relation *r, Type *const *from, Type *const *to, uint32_t n)
+static Relation *copy_relation(const Relation *r, Substitution *by)
 {
     Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
     for (uint32_t i = 0; i < r->nargs; i++)
-        copy->args[i] = n ? type_substitute(r->args[i], from, to, n) : type_zonk(r->args[i]);
-    copy->attrs = attrs_zonk(r->attrs, from, to, n);
+        copy->args[i] = type_substitute_by(by, r->args[i]);
+    copy->attrs = attrs_zonk(r->attrs, by);
     copy->op = r->op;
     copy->data = r->data;
     copy->inner = r->inner;
@@ -304,6 +305,7 @@ static Scheme *build(Build *b)
     TypeVec params = {0}, weak = {0}, includes = {0};
     RelationVec relations = {0};
     Map seen = {0};
+    Substitution zonk = substitution_new(NULL, NULL, 0);
     for (uint32_t i = 0; i < b->ndeclared; i++) {
         b->declared[i]->param.level = 0;
         vec_push(&params, b->declared[i]);
@@ -324,16 +326,16 @@ static Scheme *build(Build *b)
         Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
         r->data = f->data;
         if (relation_mentions(r, b->declared, b->ndeclared))
-            vec_push(&relations, copy_relation(r, NULL, NULL, 0));
+            vec_push(&relations, copy_relation(r, &zonk));
     }
     for (size_t i = 0; i < b->relations.len; i++) {
         Relation *r = b->relations.data[i];
         if (r->status != REL_WAIT)
             continue;
-        vec_push(&relations, copy_relation(r, NULL, NULL, 0));
+        vec_push(&relations, copy_relation(r, &zonk));
         r->status = REL_DONE;
     }
-    scheme->type = type_share(type_zonk(b->t));
+    scheme->type = type_share(type_substitute_by(&zonk, b->t));
     scheme->ndeclared = b->ndeclared;
     scheme->nparams = (uint32_t)params.len;
     scheme->params = vec_copy(&params);
@@ -432,12 +434,12 @@ static bool value_has_dims(const AttrValue *v)
     return false;
 }
 
-static AttrValue value_zonk(const AttrValue *v, Type *const *from, Type *const *to, uint32_t n)
+static AttrValue value_zonk(const AttrValue *v, Substitution *by)
 {
     AttrValue out = *v;
     int64_t size;
     if (v->kind == ATTR_DIM) {
-        out.dim = type_resolve(n ? type_substitute(v->dim, from, to, n) : type_zonk(v->dim));
+        out.dim = type_resolve(type_substitute_by(by, v->dim));
         if (type_get_int(out.dim, &size)) {
             out.kind = ATTR_INT;
             out.i = size;
@@ -445,13 +447,13 @@ static AttrValue value_zonk(const AttrValue *v, Type *const *from, Type *const *
     } else if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n);
         for (uint32_t i = 0; i < v->list.n; i++)
-            items[i] = value_zonk(&v->list.items[i], from, to, n);
+            items[i] = value_zonk(&v->list.items[i], by);
         out.list.items = items;
     }
     return out;
 }
 
-static const Attrs *attrs_zonk(const Attrs *attrs, Type *const *from, Type *const *to, uint32_t n)
+static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by)
 {
     bool any = false;
     for (int i = 0; attrs && i < attrs->op->nattrs && !any; i++)
@@ -461,7 +463,7 @@ static const Attrs *attrs_zonk(const Attrs *attrs, Type *const *from, Type *cons
     Attrs *out = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs);
     for (int i = 0; i < attrs->op->nattrs; i++)
-        values[i] = value_zonk(&attrs->values[i], from, to, n);
+        values[i] = value_zonk(&attrs->values[i], by);
     out->op = attrs->op;
     out->values = values;
     return out;
@@ -503,9 +505,10 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         from[scheme->nparams + i] = scheme->unknowns[i];
         to[scheme->nparams + i] = type_any(scheme->unknowns[i]->origin);
     }
-    Type *t = type_substitute(scheme->type, from, to, n);
+    Substitution by = substitution_new(from, to, n);
+    Type *t = type_substitute_by(&by, scheme->type);
     for (uint32_t i = 0; i < scheme->nrelations; i++) {
-        Relation *r = copy_relation(scheme->relations[i], from, to, n);
+        Relation *r = copy_relation(scheme->relations[i], &by);
         if (!r->inner.source) {
             r->inner = r->span;
             r->inner_name = scheme->name;
@@ -516,8 +519,8 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         solver_queue(s, r);
     }
     for (uint32_t i = 0; i < scheme->nincludes; i++)
-        solver_effect_include(s, type_substitute(scheme->includes[2 * i], from, to, n),
-                              type_substitute(scheme->includes[2 * i + 1], from, to, n));
+        solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),
+                              type_substitute_by(&by, scheme->includes[2 * i + 1]));
     if (out_args)
         *out_args = to;
     return t;

@@ -137,6 +137,13 @@ typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
 Holds type_holds_float(Type *t);
 /* Parameters from[i] replaced by to[i]; parts without them are shared. */
 Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
+/* The same for several types: what they share stays shared, and the parameters are noted once. */
+typedef struct Substitution {
+    Map done;
+    uint32_t mask;
+} Substitution;
+Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n);
+Type *type_substitute_by(Substitution *by, Type *t);
 bool type_mentions(Type *t, Type *const *params, uint32_t n); /* any of them */
 /* Tensor[s, b] replaced by what the map has for the variable s. */
 Type *type_replace_tensors(Type *t, const Map *of);

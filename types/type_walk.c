@@ -202,16 +202,32 @@ static Type *walk(Walk *w, Type *t)
     return out;
 }
 
+Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n)
+{
+    Substitution by = {.mask = TYPE_HAS_VARS};
+    for (uint32_t i = 0; i < n; i++) {
+        map_set(&by.done, from[i], to[i]);
+        by.mask |= from[i]->flags;
+    }
+    return by;
+}
+
+Type *type_substitute_by(Substitution *by, Type *t)
+{
+    if (!(t->flags & by->mask))
+        return t;
+    Walk w = {.mask = by->mask, .done = by->done};
+    Type *out = walk(&w, t);
+    by->done = w.done;
+    return out;
+}
+
 Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n)
 {
     if (n == 0 || !(t->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return t;
-    Walk w = {.mask = TYPE_HAS_VARS};
-    for (uint32_t i = 0; i < n; i++) {
-        map_set(&w.done, from[i], to[i]);
-        w.mask |= from[i]->flags;
-    }
-    return walk(&w, t);
+    Substitution by = substitution_new(from, to, n);
+    return type_substitute_by(&by, t);
 }
 
 Type *type_zonk(Type *t)
