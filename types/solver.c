@@ -64,7 +64,7 @@ int solver_level(const Solver *s)
 void solver_enter(Solver *s)
 {
     s->level++;
-    Mark m = {.id = type_next_id(), .waiting = s->waiting.len};
+    Mark m = {.id = type_next_id(), .waiting = s->waiting.len, .weak = s->weak.len};
     vec_push(&s->marks, m);
 }
 
@@ -78,8 +78,8 @@ void solver_leave(Solver *s)
 
 void solver_default_weak(Solver *s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->weak.len; i++) {
+    size_t kept = s->marks.len ? vec_last(&s->marks).weak : 0;
+    for (size_t i = kept; i < s->weak.len; i++) {
         Type *t = type_resolve(s->weak.data[i]);
         if (t->tag != TY_VAR || !t->var.weak)
             continue;

@@ -26,6 +26,7 @@ typedef struct Fact {
 typedef struct Mark {
     uint32_t id;
     size_t waiting;
+    size_t weak;    /* s->weak.len: what is before it belongs to outer levels */
 } Mark;
 
 struct Solver {

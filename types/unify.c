@@ -539,7 +539,8 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup)
         Lower l = {.level = v->level};
         lower_levels(&l, sub);
     }
-    for (uint32_t i = 0; i < v->nwatchers; i++)
+    /* the same again is common, and harmless where it is missed */
+    for (uint32_t i = v->nwatchers > 4 ? v->nwatchers - 4 : 0; i < v->nwatchers; i++)
         if (type_resolve(v->subs[i]) == sub)
             return;
     if (v->nwatchers == v->cap_watchers) {
