@@ -233,8 +233,6 @@ static TypeDecl *announce(Infer *I, const Item *item)
         c->tag = i;
         decl->ctors[i] = c;
     }
-    TypeDecl *old = map_find(&I->env->here->types, decl->name);
-    if (old) decl->version = old->version + 1;
     DType dtype;
     if (dtype_find(decl->name->text, decl->name->len, &dtype))
         infer_error(I, DIAG_R0103, decl->span, "`%s` is the name of a dtype", decl->name->text);
@@ -313,7 +311,10 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
         convert_decl(I, items[i], decls[i]);
     }
     if (I->diags->errors == errors) return true;
-    for (size_t i = 0; i < superseded.len; i++) superseded.data[i]->superseded = false;
+    for (size_t i = 0; i < superseded.len; i++) {
+        superseded.data[i]->superseded = false;
+        superseded.data[i]->version = 0;
+    }
     I->env->here->types = old_types;
     I->env->here->ctors = old_ctors;
     return false;

@@ -138,6 +138,10 @@ void env_bind_type(Env *env, TypeDecl *decl)
     TypeDecl *old = map_find(&env->here->types, decl->name);
     if (old && old != decl) {
         old->superseded = true;
+        /* it prints as T#1, the next one as T#2 */
+        uintptr_t n = (uintptr_t)map_find(&env->versions, decl->name) + 1;
+        map_set(&env->versions, decl->name, (void *)n);
+        old->version = (uint32_t)n;
         for (uint32_t i = 0; i < old->nctors; i++) {
             if (map_find(&env->here->ctors, old->ctors[i]->name) == old->ctors[i])
                 map_remove(&env->here->ctors, old->ctors[i]->name);

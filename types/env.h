@@ -28,6 +28,7 @@ struct Env {
     Map modules;         /* Symbol of the module -> Namespace, finished ones */
     Map rules[3];        /* by RuleKind: Op -> Rule */
     Map dependents;      /* Global -> GlobalVec *: who mentions it (redefine.c) */
+    Map versions;        /* Symbol of a type -> how many of the name were superseded */
     Map specialised;     /* Global -> copies made for explicit type arguments */
     ResidualVec residuals;
     uint32_t nitems;     /* checked at the prompt so far */

@@ -512,7 +512,11 @@ static void check_module(void *arg)
     here->ops = ops;
     const void *key;
     void *value;
-    for (size_t i = 0; map_next(&types, &i, &key, &value);) ((TypeDecl *)value)->superseded = false;
+    for (size_t i = 0; map_next(&types, &i, &key, &value);) {
+        TypeDecl *decl = value;
+        decl->superseded = false;
+        decl->version = 0;
+    }
 }
 
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out)
