@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nn.conv2d and its two partial derivatives. Each is one product over eight axes: batch n, group g,
- * output channel o and input channel c within the group, place y, x in the result, place i, j in the
- * kernel:
+ * output channel o and input channel c within the group, place y, x in the result, place i, j in
+ * the kernel:
  *
  *     out[n, g o, y, x] = sum c i j   data[n, g c, y*sh + i*dh, x*sw + j*dw] * weight[g o, c, i, j]
  *
@@ -13,33 +13,34 @@
 #include "base/mem.h"
 #include "ops/window.h"
 
-enum { N_, C_, H_, W_ };       /* data and result */
-enum { O_, I_ };               /* kernel, then H_ and W_ */
+enum { N_, C_, H_, W_ }; /* data and result */
+enum { O_, I_ };         /* kernel, then H_ and W_ */
 
 typedef struct Conv {
     Window w;
-    int data[4], kernel[4], out[4];       /* where N C H W (kernel: O I H W) stand */
-    int64_t n, groups, o, c;              /* o and c: of one group */
-    int64_t size[2], count[2];            /* of the data and of the result */
+    int data[4], kernel[4], out[4]; /* where N C H W (kernel: O I H W) stand */
+    int64_t n, groups, o, c;        /* o and c: of one group */
+    int64_t size[2], count[2];      /* of the data and of the result */
 } Conv;
 
-static const char *conv_layouts(const Attrs *attrs, Conv *v)
-{
+static const char *conv_layouts(const Attrs *attrs, Conv *v) {
     const char *data = attrs_text(attrs, "data_layout"), *out = attrs_text(attrs, "out_layout");
-    if (!layout_read(data, "NCHW", v->data)) return "data_layout is an order of the letters NCHW";
+    if (!layout_read(data, "NCHW", v->data))
+        return "data_layout is an order of the letters NCHW";
     if (!layout_read(attrs_text(attrs, "kernel_layout"), "OIHW", v->kernel))
         return "kernel_layout is an order of the letters OIHW";
-    if (!layout_read(*out ? out : data, "NCHW", v->out)) return "out_layout is an order of NCHW";
+    if (!layout_read(*out ? out : data, "NCHW", v->out))
+        return "out_layout is an order of NCHW";
     v->groups = attrs_int(attrs, "groups");
     return v->groups < 1 ? "groups is at least 1" : window_attrs(attrs, &v->w);
 }
 
 /* data and weight by their shapes; wrank etc. were checked. */
 static bool conv_resolve(const OpCall *call, int rank, const int64_t *data, int wrank,
-                         const int64_t *weight, Conv *v)
-{
+                         const int64_t *weight, Conv *v) {
     const char *problem = conv_layouts(call->attrs, v);
-    if (!problem && (rank != 4 || wrank != 4)) problem = "data and weight have 4 axes each";
+    if (!problem && (rank != 4 || wrank != 4))
+        problem = "data and weight have 4 axes each";
     if (problem) {
         shape_error(call, rank != 4 || wrank != 4 ? DIAG_R0313 : DIAG_R0316, "%s", problem);
         return false;
@@ -48,8 +49,9 @@ static bool conv_resolve(const OpCall *call, int rank, const int64_t *data, int 
     v->c = weight[v->kernel[I_]];
     int64_t channels = data[v->data[C_]], o = weight[v->kernel[O_]];
     if (channels != v->c * v->groups) {
-        shape_error(call, DIAG_R0314, "data has %lld channels; the weight wants %lld%s", (long long)channels,
-                    (long long)(v->c * v->groups), v->groups > 1 ? " over all groups" : "");
+        shape_error(call, DIAG_R0314, "data has %lld channels; the weight wants %lld%s",
+                    (long long)channels, (long long)(v->c * v->groups),
+                    v->groups > 1 ? " over all groups" : "");
         return false;
     }
     if (o % v->groups) {
@@ -76,16 +78,16 @@ static bool conv_resolve(const OpCall *call, int rank, const int64_t *data, int 
         }
         v->count[j] = window_count(&v->w, j, v->size[j], false);
         if (v->count[j] < 0 || v->w.kernel[j] < 1) {
-            shape_error(call, DIAG_R0316, "a kernel of %s %lld does not fit %s of %lld", j ? "width" : "height",
-                        (long long)v->w.kernel[j], j ? "a width" : "a height", (long long)v->size[j]);
+            shape_error(call, DIAG_R0316, "a kernel of %s %lld does not fit %s of %lld",
+                        j ? "width" : "height", (long long)v->w.kernel[j],
+                        j ? "a width" : "a height", (long long)v->size[j]);
             return false;
         }
     }
     return true;
 }
 
-static void conv_out_shape(const Conv *v, int64_t *dims)
-{
+static void conv_out_shape(const Conv *v, int64_t *dims) {
     dims[v->out[N_]] = v->n;
     dims[v->out[C_]] = v->groups * v->o;
     dims[v->out[H_]] = v->count[0];
@@ -104,11 +106,11 @@ typedef struct ConvAxes {
 /* target = x * y: the axes in `parallel` are the target's, ordered as they lie in it, the others
  * are summed over. */
 static void conv_plan(Plan *plan, Tensor *target, const ConvAxes *a, uint32_t parallel,
-                      const Tensor *x, const Tensor *y)
-{
+                      const Tensor *x, const Tensor *y) {
     int order[AX_COUNT], n = 0;
     for (int i = 0; i < AX_COUNT; i++)
-        if (parallel >> i & 1) order[n++] = i;
+        if (parallel >> i & 1)
+            order[n++] = i;
     for (int i = 1; i < n; i++)
         for (int j = i; j > 0 && a->target[order[j - 1]] < a->target[order[j]]; j--) {
             int t = order[j];
@@ -117,7 +119,8 @@ static void conv_plan(Plan *plan, Tensor *target, const ConvAxes *a, uint32_t pa
         }
     Product p = {.rank = n, .x_offset = a->x_offset};
     for (int i = 0; i < AX_COUNT; i++)
-        if (!(parallel >> i & 1)) order[n++] = i;
+        if (!(parallel >> i & 1))
+            order[n++] = i;
     p.nreduce = n - p.rank;
     for (int i = 0; i < n; i++) {
         p.extents[i] = a->extents[order[i]];
@@ -128,8 +131,7 @@ static void conv_plan(Plan *plan, Tensor *target, const ConvAxes *a, uint32_t pa
     plan_product(plan, target, &p, x, y);
 }
 
-static void weight_strides(const Conv *v, const Tensor *w, int64_t *s)
-{
+static void weight_strides(const Conv *v, const Tensor *w, int64_t *s) {
     s[AX_G] = v->o * w->strides[v->kernel[O_]];
     s[AX_O] = w->strides[v->kernel[O_]];
     s[AX_C] = w->strides[v->kernel[I_]];
@@ -137,8 +139,7 @@ static void weight_strides(const Conv *v, const Tensor *w, int64_t *s)
     s[AX_J] = w->strides[v->kernel[W_]];
 }
 
-static void result_strides(const Conv *v, const Tensor *t, int64_t *s)
-{
+static void result_strides(const Conv *v, const Tensor *t, int64_t *s) {
     s[AX_N] = t->strides[v->out[N_]];
     s[AX_G] = v->o * t->strides[v->out[C_]];
     s[AX_O] = t->strides[v->out[C_]];
@@ -147,8 +148,7 @@ static void result_strides(const Conv *v, const Tensor *t, int64_t *s)
 }
 
 /* data with its padding, read through the windows. */
-static void data_strides(const Conv *v, const Tensor *t, int64_t *s)
-{
+static void data_strides(const Conv *v, const Tensor *t, int64_t *s) {
     int64_t h = t->strides[v->data[H_]], w = t->strides[v->data[W_]];
     s[AX_N] = t->strides[v->data[N_]];
     s[AX_G] = v->c * t->strides[v->data[C_]];
@@ -159,8 +159,7 @@ static void data_strides(const Conv *v, const Tensor *t, int64_t *s)
     s[AX_J] = v->w.dilation[1] * w;
 }
 
-static const Tensor *padded(Plan *plan, const Conv *v, const Tensor *data)
-{
+static const Tensor *padded(Plan *plan, const Conv *v, const Tensor *data) {
     int64_t size[2], one[2] = {1, 1};
     bool any = false;
     for (int j = 0; j < 2; j++) {
@@ -170,51 +169,50 @@ static const Tensor *padded(Plan *plan, const Conv *v, const Tensor *data)
     return any ? plan_spread(plan, data, v->data + H_, v->w.before, one, size) : data;
 }
 
-static void conv_axes(const Conv *v, ConvAxes *a)
-{
+static void conv_axes(const Conv *v, ConvAxes *a) {
     *a = (ConvAxes){.extents = {v->n, v->groups, v->o, v->c, v->count[0], v->count[1],
                                 v->w.kernel[0], v->w.kernel[1]}};
 }
 
 /* ---- nn.conv2d ------------------------------------------------------------------------------ */
 
-static bool conv_call(const OpCall *call, int data, int weight, Conv *v)
-{
+static bool conv_call(const OpCall *call, int data, int weight, Conv *v) {
     const Tensor *x = call->in[data], *w = call->in[weight];
     return shape_check_same_dtype(call, data, weight) &&
            conv_resolve(call, x->rank, x->shape, w->rank, w->shape, v);
 }
 
-static int shape_conv2d(const OpCall *call, OutSpec *out)
-{
+static int shape_conv2d(const OpCall *call, OutSpec *out) {
     Conv v;
     int64_t dims[4];
-    if (!conv_call(call, 0, 1, &v)) return -1;
+    if (!conv_call(call, 0, 1, &v))
+        return -1;
     conv_out_shape(&v, dims);
     DType dtype = shape_attr_dtype(call, "out_dtype", call->in[0]->dtype);
     return shape_set(call, out, dtype, 4, dims) ? 1 : -1;
 }
 
 /* Channels and kernel size given, the data determines the weight. */
-static bool solve_weight(Solver *s, Relation *r, const Conv *v, Type **data, Type *dtype)
-{
+static bool solve_weight(Solver *s, Relation *r, const Conv *v, Type **data, Type *dtype) {
     int64_t size[2];
     int n = attr_int_list(r->attrs, "kernel_size", size, 2);
     const AttrValue *channels = attrs_get(r->attrs, "channels");
-    if (n < 1 || channels->kind != ATTR_INT) return true;
+    if (n < 1 || channels->kind != ATTR_INT)
+        return true;
     Type *dims[4];
     dims[v->kernel[O_]] = rel_int_dim(r, channels->i);
-    dims[v->kernel[I_]] = v->groups == 1 ? data[v->data[C_]]
-                                         : dim_floordiv(data[v->data[C_]], rel_int_dim(r, v->groups));
+    dims[v->kernel[I_]] = v->groups == 1
+                              ? data[v->data[C_]]
+                              : dim_floordiv(data[v->data[C_]], rel_int_dim(r, v->groups));
     dims[v->kernel[H_]] = rel_int_dim(r, size[0]);
     dims[v->kernel[W_]] = rel_int_dim(r, size[n - 1]);
     return rel_unify(s, r, 1, type_tensor(type_shape(dims, 4), dtype));
 }
 
-static RelStatus relate_conv2d(Solver *s, Relation *r)
-{
+static RelStatus relate_conv2d(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
+        return status;
     Conv v;
     const char *problem = conv_layouts(r->attrs, &v);
     if (problem) {
@@ -223,26 +221,34 @@ static RelStatus relate_conv2d(Solver *s, Relation *r)
     }
     uint32_t rank;
     Type **data, **weight, *dtype = rel_dtype_in(r->args[0]);
-    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype))) return REL_FAIL;
+    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
+        return REL_FAIL;
     for (int i = 0; i < 2; i++) {
-        if (!rel_rank_in(r->args[i], &rank, &data) || rank == 4) continue;
-        rel_error(s, r, DIAG_R0313, "`nn.conv2d`: `%s` has %u axes and needs 4", i ? "weight" : "data",
-                  rank);
+        if (!rel_rank_in(r->args[i], &rank, &data) || rank == 4)
+            continue;
+        rel_error(s, r, DIAG_R0313, "`nn.conv2d`: `%s` has %u axes and needs 4",
+                  i ? "weight" : "data", rank);
         return REL_FAIL;
     }
-    if (!rel_rank_in(r->args[0], &rank, &data)) return REL_WAIT;
-    if (!solve_weight(s, r, &v, data, dtype)) return REL_FAIL;
-    if (!rel_rank_in(r->args[1], &rank, &weight)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &data))
+        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
+    if (!solve_weight(s, r, &v, data, dtype))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[1], &rank, &weight))
+        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
     Type *c = weight[v.kernel[I_]];
-    if (v.groups != 1) c = dim_mul(c, rel_int_dim(r, v.groups));
-    if (!rel_unify_dim(s, r, data[v.data[C_]], c, 0, v.data[C_])) return REL_FAIL;
+    if (v.groups != 1)
+        c = dim_mul(c, rel_int_dim(r, v.groups));
+    if (!rel_unify_dim(s, r, data[v.data[C_]], c, 0, v.data[C_]))
+        return REL_FAIL;
     Type *out[4];
     out[v.out[N_]] = data[v.data[N_]];
     out[v.out[C_]] = weight[v.kernel[O_]];
     for (int j = 0; j < 2; j++) {
         Type *k = weight[v.kernel[H_ + j]];
         if (!type_get_int(type_resolve(k), &v.w.kernel[j])) {
-            if (rel_dim_open(k)) return REL_WAIT;
+            if (rel_dim_open(k))
+                return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
             out[v.out[H_ + j]] = rel_unknown_dim(r);
         } else {
             out[v.out[H_ + j]] = window_count_dim(r, &v.w, j, data[v.data[H_ + j]], false);
@@ -252,11 +258,11 @@ static RelStatus relate_conv2d(Solver *s, Relation *r)
     return rel_result(s, r, out, 4, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_conv2d(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_conv2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     Conv v;
     ConvAxes a;
-    if (!conv_call(call, 0, 1, &v)) return false;
+    if (!conv_call(call, 0, 1, &v))
+        return false;
     conv_axes(&v, &a);
     const Tensor *x = padded(plan, &v, call->in[0]);
     data_strides(&v, x, a.x);
@@ -270,7 +276,8 @@ static bool lower_conv2d(const OpCall *call, Tensor *const *out, Plan *plan)
 static const RelDef rel_conv2d = {"Conv2D", relate_conv2d, 3, false};
 static const AttrSpec conv_attrs[] = {
     {"strides", AT_INTS, "[1, 1]", "steps of the window, height and width"},
-    {"padding", AT_INTS, "[0, 0]", "zeros around: both; height, width; or top, left, bottom, right"},
+    {"padding", AT_INTS, "[0, 0]",
+     "zeros around: both; height, width; or top, left, bottom, right"},
     {"dilation", AT_INTS, "[1, 1]", "steps within the window"},
     {"groups", AT_INT, "1", "channels are split into this many independent groups"},
     {"channels", AT_INT_OPT, "None", "output channels, where the weight is determined by it"},
@@ -281,8 +288,15 @@ static const AttrSpec conv_attrs[] = {
     {"out_dtype", AT_DTYPE, "None", "of the result; None: that of the arguments"},
 };
 const Op op_nn_conv2d = {
-    .name = "nn.conv2d", .args = "data, weight", .nargs = 2, .attrs = conv_attrs, .nattrs = 10,
-    .relation = &rel_conv2d, .dtypes = DTS_NUM, .pattern = OP_PRODUCT, .shape = shape_conv2d,
+    .name = "nn.conv2d",
+    .args = "data, weight",
+    .nargs = 2,
+    .attrs = conv_attrs,
+    .nattrs = 10,
+    .relation = &rel_conv2d,
+    .dtypes = DTS_NUM,
+    .pattern = OP_PRODUCT,
+    .shape = shape_conv2d,
     .lower = lower_conv2d,
     .doc = "Two-dimensional convolution (the kernel is not flipped): data (n, c, h, w) and weight\n"
            "(o, c / groups, i, j) give (n, o, y, x).",
@@ -293,50 +307,52 @@ const Op op_nn_conv2d = {
 
 /* ---- by data -------------------------------------------------------------------------------- */
 
-static bool check_result(const OpCall *call, int arg, const Conv *v)
-{
+static bool check_result(const OpCall *call, int arg, const Conv *v) {
     const Tensor *g = call->in[arg];
     int64_t dims[4];
     conv_out_shape(v, dims);
-    if (g->rank == 4 && !memcmp(g->shape, dims, sizeof dims)) return true;
-    shape_error(call, DIAG_R0314, "`%s` has shape %s, the convolution %s", shape_arg_name(call, arg),
-                shape_text(g->rank, g->shape), shape_text(4, dims));
+    if (g->rank == 4 && !memcmp(g->shape, dims, sizeof dims))
+        return true;
+    shape_error(call, DIAG_R0314, "`%s` has shape %s, the convolution %s",
+                shape_arg_name(call, arg), shape_text(g->rank, g->shape), shape_text(4, dims));
     return false;
 }
 
 /* (grad, weight, data): data's shape. */
-static int shape_conv2d_data(const OpCall *call, OutSpec *out)
-{
+static int shape_conv2d_data(const OpCall *call, OutSpec *out) {
     Conv v;
-    if (!conv_call(call, 2, 1, &v) || !shape_check_same_dtype(call, 0, 1) || !check_result(call, 0, &v))
+    if (!conv_call(call, 2, 1, &v) || !shape_check_same_dtype(call, 0, 1) ||
+        !check_result(call, 0, &v))
         return -1;
     return shape_set(call, out, call->in[0]->dtype, 4, call->in[2]->shape) ? 1 : -1;
 }
 
-static RelStatus relate_third(Solver *s, Relation *r)
-{
+static RelStatus relate_third(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_NUM}, &status))
+        return status;
     Type *dtype = rel_dtype_in(r->args[0]);
     for (int i = 1; i < 3; i++)
-        if (!rel_unify(s, r, i, type_tensor(rel_shape_in(r->args[i]), dtype))) return REL_FAIL;
+        if (!rel_unify(s, r, i, type_tensor(rel_shape_in(r->args[i]), dtype)))
+            return REL_FAIL;
     return rel_result_type(s, r, r->args[2]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
 /* data's place h meets the result's place y where h + before = y * stride + i * dilation. So the
  * cotangent is spread out by the stride, with room for the kernel before it, and read backwards. */
-static bool lower_conv2d_data(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_conv2d_data(const OpCall *call, Tensor *const *out, Plan *plan) {
     Conv v;
     ConvAxes a;
-    if (!conv_call(call, 2, 1, &v)) return false;
+    if (!conv_call(call, 2, 1, &v))
+        return false;
     conv_axes(&v, &a);
     int64_t room[2], size[2];
     for (int j = 0; j < 2; j++) {
         room[j] = (v.w.kernel[j] - 1) * v.w.dilation[j];
         int64_t last = v.size[j] - 1 + v.w.before[j], spread = (v.count[j] - 1) * v.w.stride[j];
         size[j] = (last > spread ? last : spread) + room[j] + 1;
-        if (size[j] < 1) size[j] = 1;
+        if (size[j] < 1)
+            size[j] = 1;
     }
     Tensor *g = plan_spread(plan, call->in[0], v.out + H_, room, v.w.stride, size);
     result_strides(&v, g, a.x);
@@ -359,9 +375,16 @@ static bool lower_conv2d_data(const OpCall *call, Tensor *const *out, Plan *plan
 
 static const RelDef rel_conv2d_data = {"Conv2DData", relate_third, 4, false};
 const Op op_nn_conv2d_data = {
-    .name = "nn.conv2d_data", .args = "grad, weight, data", .nargs = 3, .attrs = conv_attrs,
-    .nattrs = 10, .relation = &rel_conv2d_data, .dtypes = DTS_NUM, .pattern = OP_PRODUCT,
-    .shape = shape_conv2d_data, .lower = lower_conv2d_data,
+    .name = "nn.conv2d_data",
+    .args = "grad, weight, data",
+    .nargs = 3,
+    .attrs = conv_attrs,
+    .nattrs = 10,
+    .relation = &rel_conv2d_data,
+    .dtypes = DTS_NUM,
+    .pattern = OP_PRODUCT,
+    .shape = shape_conv2d_data,
+    .lower = lower_conv2d_data,
     .doc = "The derivative of nn.conv2d by data, of which only the shape matters: a transposed\n"
            "convolution of grad.",
     .example = "nn.conv2d_data([[[[1.0, 2.0]]]], [[[[1.0, 10.0]]]], [[[[0.0, 0.0, 0.0]]]])",
@@ -372,8 +395,7 @@ const Op op_nn_conv2d_data = {
 /* ---- by weight ------------------------------------------------------------------------------ */
 
 static void weight_product(Plan *plan, const Conv *v, Tensor *out, const Tensor *grad,
-                           const Tensor *data)
-{
+                           const Tensor *data) {
     ConvAxes a;
     conv_axes(v, &a);
     const Tensor *x = padded(plan, v, data);
@@ -385,27 +407,34 @@ static void weight_product(Plan *plan, const Conv *v, Tensor *out, const Tensor 
 }
 
 /* (grad, data, weight): the weight's shape. */
-static int shape_conv2d_weight(const OpCall *call, OutSpec *out)
-{
+static int shape_conv2d_weight(const OpCall *call, OutSpec *out) {
     Conv v;
-    if (!conv_call(call, 1, 2, &v) || !shape_check_same_dtype(call, 0, 1) || !check_result(call, 0, &v))
+    if (!conv_call(call, 1, 2, &v) || !shape_check_same_dtype(call, 0, 1) ||
+        !check_result(call, 0, &v))
         return -1;
     return shape_set(call, out, call->in[0]->dtype, 4, call->in[2]->shape) ? 1 : -1;
 }
 
-static bool lower_conv2d_weight(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_conv2d_weight(const OpCall *call, Tensor *const *out, Plan *plan) {
     Conv v;
-    if (!conv_call(call, 1, 2, &v)) return false;
+    if (!conv_call(call, 1, 2, &v))
+        return false;
     weight_product(plan, &v, out[0], call->in[0], call->in[1]);
     return true;
 }
 
 static const RelDef rel_conv2d_weight = {"Conv2DWeight", relate_third, 4, false};
 const Op op_nn_conv2d_weight = {
-    .name = "nn.conv2d_weight", .args = "grad, data, weight", .nargs = 3, .attrs = conv_attrs,
-    .nattrs = 10, .relation = &rel_conv2d_weight, .dtypes = DTS_NUM, .pattern = OP_PRODUCT,
-    .shape = shape_conv2d_weight, .lower = lower_conv2d_weight,
+    .name = "nn.conv2d_weight",
+    .args = "grad, data, weight",
+    .nargs = 3,
+    .attrs = conv_attrs,
+    .nattrs = 10,
+    .relation = &rel_conv2d_weight,
+    .dtypes = DTS_NUM,
+    .pattern = OP_PRODUCT,
+    .shape = shape_conv2d_weight,
+    .lower = lower_conv2d_weight,
     .doc = "The derivative of nn.conv2d by its weight, of which only the shape matters.",
     .example = "nn.conv2d_weight([[[[1.0, 2.0]]]], [[[[1.0, 2.0, 3.0]]]], [[[[0.0, 0.0]]]])",
     .example_result = "[[[[5.0, 8.0]]]] : Tensor[(1, 1, 1, 2), float32]",
@@ -413,13 +442,13 @@ const Op op_nn_conv2d_weight = {
 };
 
 /* TVM's operator takes the kernel's size as an attribute. */
-static bool backward_weight(const OpCall *call, Conv *v, int64_t *dims)
-{
+static bool backward_weight(const OpCall *call, Conv *v, int64_t *dims) {
     const Tensor *g = call->in[0], *x = call->in[1];
     int64_t size[2];
     int n = attr_int_list(call->attrs, "kernel_size", size, 2);
     const char *problem = conv_layouts(call->attrs, v);
-    if (!problem && n < 1) problem = "kernel_size must be given";
+    if (!problem && n < 1)
+        problem = "kernel_size must be given";
     if (problem) {
         shape_error(call, DIAG_R0316, "%s", problem);
         return false;
@@ -434,60 +463,74 @@ static bool backward_weight(const OpCall *call, Conv *v, int64_t *dims)
     return conv_resolve(call, 4, x->shape, 4, dims, v) && check_result(call, 0, v);
 }
 
-static int shape_backward_weight(const OpCall *call, OutSpec *out)
-{
+static int shape_backward_weight(const OpCall *call, OutSpec *out) {
     Conv v;
     int64_t dims[4];
-    if (!backward_weight(call, &v, dims)) return -1;
-    return shape_set(call, out, shape_attr_dtype(call, "out_dtype", call->in[0]->dtype), 4, dims) ? 1 : -1;
+    if (!backward_weight(call, &v, dims))
+        return -1;
+    return shape_set(call, out, shape_attr_dtype(call, "out_dtype", call->in[0]->dtype), 4, dims)
+               ? 1
+               : -1;
 }
 
-static RelStatus relate_backward_weight(Solver *s, Relation *r)
-{
+static RelStatus relate_backward_weight(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
+        return status;
     Conv v;
     uint32_t ng, nx;
     Type **g, **x, *dims[4], *dtype = rel_dtype_in(r->args[0]);
     int64_t size[2];
     int n = attr_int_list(r->attrs, "kernel_size", size, 2);
     const char *problem = conv_layouts(r->attrs, &v);
-    if (!problem && n < 1) problem = "kernel_size must be given";
+    if (!problem && n < 1)
+        problem = "kernel_size must be given";
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
     }
-    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype))) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &ng, &g) || !rel_rank_in(r->args[1], &nx, &x)) return REL_WAIT;
+    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &ng, &g) || !rel_rank_in(r->args[1], &nx, &x))
+        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
     if (ng != 4 || nx != 4) {
         rel_error(s, r, DIAG_R0313, "`%s`: grad and data have 4 axes each", r->op->name);
         return REL_FAIL;
     }
     dims[v.kernel[O_]] = g[v.out[C_]];
-    dims[v.kernel[I_]] = v.groups == 1 ? x[v.data[C_]]
-                                       : dim_floordiv(x[v.data[C_]], rel_int_dim(r, v.groups));
+    dims[v.kernel[I_]] =
+        v.groups == 1 ? x[v.data[C_]] : dim_floordiv(x[v.data[C_]], rel_int_dim(r, v.groups));
     dims[v.kernel[H_]] = rel_int_dim(r, size[0]);
     dims[v.kernel[W_]] = rel_int_dim(r, size[n - 1]);
     dtype = rel_attr_dtype(r, "out_dtype", dtype);
     return rel_result(s, r, dims, 4, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_backward_weight(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_backward_weight(const OpCall *call, Tensor *const *out, Plan *plan) {
     Conv v;
     int64_t dims[4];
-    if (!backward_weight(call, &v, dims)) return false;
+    if (!backward_weight(call, &v, dims))
+        return false;
     weight_product(plan, &v, out[0], call->in[0], call->in[1]);
     return true;
 }
 
-static const RelDef rel_backward_weight = {"Conv2DBackwardWeight", relate_backward_weight, 3, false};
+static const RelDef rel_backward_weight = {"Conv2DBackwardWeight", relate_backward_weight, 3,
+                                           false};
 const Op op_nn_conv2d_backward_weight = {
-    .name = "nn.conv2d_backward_weight", .args = "grad, data", .nargs = 2, .attrs = conv_attrs,
-    .nattrs = 10, .relation = &rel_backward_weight, .dtypes = DTS_NUM, .pattern = OP_PRODUCT,
-    .shape = shape_backward_weight, .lower = lower_backward_weight,
+    .name = "nn.conv2d_backward_weight",
+    .args = "grad, data",
+    .nargs = 2,
+    .attrs = conv_attrs,
+    .nattrs = 10,
+    .relation = &rel_backward_weight,
+    .dtypes = DTS_NUM,
+    .pattern = OP_PRODUCT,
+    .shape = shape_backward_weight,
+    .lower = lower_backward_weight,
     .doc = "The derivative of nn.conv2d by its weight, whose size is the attribute kernel_size.",
-    .example = "nn.conv2d_backward_weight([[[[1.0, 2.0]]]], [[[[1.0, 2.0, 3.0]]]], kernel_size=[1, 2])",
+    .example =
+        "nn.conv2d_backward_weight([[[[1.0, 2.0]]]], [[[[1.0, 2.0, 3.0]]]], kernel_size=[1, 2])",
     .example_result = "[[[[5.0, 8.0]]]] : Tensor[(1, 1, 1, 2), float32]",
     .see_also = "nn.conv2d, nn.conv2d_weight",
 };

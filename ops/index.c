@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `t[0, 1:, ..., None]`: NumPy's basic indexing, with integers known only when running. The
- * attribute `spec` says what stands between the brackets, one letter an index (types/core.h): 'i' an
- * integer, ':' and a digit a slice with the bounds that the digit's bits name, '.' the ellipsis, 'n'
- * a new axis. The integers follow the tensor as arguments. */
+ * attribute `spec` says what stands between the brackets, one letter an index (types/core.h): 'i'
+ * an integer, ':' and a digit a slice with the bounds that the digit's bits name, '.' the ellipsis,
+ * 'n' a new axis. The integers follow the tensor as arguments. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,8 +10,7 @@
 #include "ops/structured.h"
 
 /* How many integers, and how many axes of the tensor, the spec takes; false when it is no spec. */
-static bool spec_count(const char *spec, int *integers, int *axes, int *results, bool *ellipsis)
-{
+static bool spec_count(const char *spec, int *integers, int *axes, int *results, bool *ellipsis) {
     *integers = *axes = *results = 0;
     *ellipsis = false;
     for (const char *p = spec; *p; p++) {
@@ -22,25 +21,29 @@ static bool spec_count(const char *spec, int *integers, int *axes, int *results,
             break;
         case ':':
             p++;
-            if (*p < '0' || *p > '7') return false;
+            if (*p < '0' || *p > '7')
+                return false;
             *integers += (*p & 1) + (*p >> 1 & 1) + (*p >> 2 & 1);
             *axes += 1;
             *results += 1;
             break;
         case '.':
-            if (*ellipsis) return false;
+            if (*ellipsis)
+                return false;
             *ellipsis = true;
             break;
-        case 'n': *results += 1; break;
-        default: return false;
+        case 'n':
+            *results += 1;
+            break;
+        default:
+            return false;
         }
     }
     return true;
 }
 
 /* Where the indexed part of x lies. The integers are arguments first, first + 1, … of the call. */
-static bool index_view(const OpCall *call, const Tensor *x, uint32_t first, SliceView *v)
-{
+static bool index_view(const OpCall *call, const Tensor *x, uint32_t first, SliceView *v) {
     const char *spec = attrs_text(call->attrs, "spec");
     int integers, axes, results;
     bool ellipsis;
@@ -78,7 +81,8 @@ static bool index_view(const OpCall *call, const Tensor *x, uint32_t first, Slic
                 v->shape[v->rank] = x->shape[axis];
                 v->strides[v->rank++] = x->strides[axis];
             }
-            if (*p == 0) break;
+            if (*p == 0)
+                break;
         } else if (*p == 'n') {
             v->shape[v->rank] = 1;
             v->strides[v->rank++] = 0;
@@ -93,16 +97,20 @@ static bool index_view(const OpCall *call, const Tensor *x, uint32_t first, Slic
         } else {
             p++;
             SliceRange r = {.has_begin = *p & 1, .has_end = *p >> 1 & 1, .step = 1};
-            if (r.has_begin) r.begin = values[used++];
-            if (r.has_end) r.end = values[used++];
-            if (*p >> 2 & 1) r.step = values[used++];
+            if (r.has_begin)
+                r.begin = values[used++];
+            if (r.has_end)
+                r.end = values[used++];
+            if (*p >> 2 & 1)
+                r.step = values[used++];
             if (r.step == 0) {
                 shape_error(call, DIAG_R0316, "the step of a slice is 0");
                 return false;
             }
             int64_t from, count;
             slice_resolve(&r, x->shape[axis], &from, &count);
-            if (count) v->offset += from * x->strides[axis];
+            if (count)
+                v->offset += from * x->strides[axis];
             v->shape[v->rank] = count;
             v->strides[v->rank++] = x->strides[axis++] * r.step;
         }
@@ -110,25 +118,28 @@ static bool index_view(const OpCall *call, const Tensor *x, uint32_t first, Slic
     return true;
 }
 
-static int shape_index(const OpCall *call, OutSpec *out)
-{
+static int shape_index(const OpCall *call, OutSpec *out) {
     SliceView v;
-    if (!index_view(call, call->in[0], 1, &v)) return -1;
+    if (!index_view(call, call->in[0], 1, &v))
+        return -1;
     return shape_set(call, out, call->in[0]->dtype, v.rank, v.shape) ? 1 : -1;
 }
 
 /* The rank follows from the spec; sizes of slices are known only when they take everything. */
-static Type **index_dims(Relation *r, const char *spec, uint32_t rank, Type **dims, uint32_t *nout)
-{
+static Type **index_dims(Relation *r, const char *spec, uint32_t rank, Type **dims,
+                         uint32_t *nout) {
     int integers, axes, results;
     bool ellipsis;
-    if (!spec_count(spec, &integers, &axes, &results, &ellipsis) || axes > (int)rank) return NULL;
+    if (!spec_count(spec, &integers, &axes, &results, &ellipsis) || axes > (int)rank)
+        return NULL;
     Type **out = mem_new_n(Type *, results + (int)rank - axes + 1);
     uint32_t n = 0, axis = 0, rest = rank - (uint32_t)axes;
     for (const char *p = spec; *p || rest; p++) {
         if (*p == 0 || *p == '.') {
-            for (; rest; rest--) out[n++] = dims[axis++];
-            if (*p == 0) break;
+            for (; rest; rest--)
+                out[n++] = dims[axis++];
+            if (*p == 0)
+                break;
         } else if (*p == 'n') {
             out[n++] = rel_int_dim(r, 1);
         } else if (*p == 'i') {
@@ -142,13 +153,14 @@ static Type **index_dims(Relation *r, const char *spec, uint32_t rank, Type **di
     return out;
 }
 
-static RelStatus relate_index(Solver *s, Relation *r)
-{
+static RelStatus relate_index(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status))
+        return status;
     uint32_t rank, n = 0;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = index_dims(r, attrs_text(r->attrs, "spec"), rank, dims, &n);
     if (!out) {
         rel_error(s, r, DIAG_R0313, "spec \"%s\" does not index %s", attrs_text(r->attrs, "spec"),
@@ -159,10 +171,10 @@ static RelStatus relate_index(Solver *s, Relation *r)
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_index(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_index(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!index_view(call, call->in[0], 1, &v)) return false;
+    if (!index_view(call, call->in[0], 1, &v))
+        return false;
     plan_gather_strided(plan, out[0], call->in[0], v.strides, v.offset);
     return true;
 }
@@ -172,23 +184,34 @@ static const AttrSpec index_attrs[] = {
     {"spec", AT_STRING, NULL, "what stands between the brackets, one letter an index"},
 };
 const Op op_index = {
-    .name = "index", .args = "data, (at)", .nargs = 2, .attrs = index_attrs, .nattrs = 1,
-    .relation = &rel_op_index, .dtypes = DTS_ALL, .shape_mode = SHAPE_OF_DATA,
-    .pattern = OP_INJECTIVE, .shape = shape_index, .lower = lower_index,
-    .doc = "What `data[…]` means: integers take one place (negative: from the end, an error outside),\n"
-           "slices a range (cut off at the edges), `...` all other axes, None a new axis of size 1.",
+    .name = "index",
+    .args = "data, (at)",
+    .nargs = 2,
+    .attrs = index_attrs,
+    .nattrs = 1,
+    .relation = &rel_op_index,
+    .dtypes = DTS_ALL,
+    .shape_mode = SHAPE_OF_DATA,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_index,
+    .lower = lower_index,
+    .doc =
+        "What `data[…]` means: integers take one place (negative: from the end, an error "
+        "outside),\n"
+        "slices a range (cut off at the edges), `...` all other axes, None a new axis of size 1.",
     .example = "[1, 2, 3, 4][1:3]",
     .example_result = "[2, 3] : Tensor[(2,), int32]",
     .see_also = "strided_slice, take",
 };
 
-static int shape_index_add(const OpCall *call, OutSpec *out)
-{
+static int shape_index_add(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *u = call->in[1];
     SliceView v;
-    if (!shape_check_same_dtype(call, 0, 1) || !index_view(call, x, 2, &v)) return -1;
+    if (!shape_check_same_dtype(call, 0, 1) || !index_view(call, x, 2, &v))
+        return -1;
     bool fits = u->rank == v.rank;
-    for (int i = 0; i < v.rank && fits; i++) fits = u->shape[i] == v.shape[i];
+    for (int i = 0; i < v.rank && fits; i++)
+        fits = u->shape[i] == v.shape[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`update` has shape %s and the indexed part %s",
                     shape_text(u->rank, u->shape), shape_text(v.rank, v.shape));
@@ -197,19 +220,20 @@ static int shape_index_add(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_index_add(Solver *s, Relation *r)
-{
+static RelStatus relate_index_add(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_INT}, &status))
+        return status;
     Type *u = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
-    if (!rel_unify(s, r, 1, u)) return REL_FAIL;
+    if (!rel_unify(s, r, 1, u))
+        return REL_FAIL;
     return rel_result_type(s, r, r->args[0]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_index_add(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_index_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!index_view(call, out[0], 2, &v)) return false;
+    if (!index_view(call, out[0], 2, &v))
+        return false;
     plan_copy(plan, out[0], call->in[0]);
     plan_slice_set(plan, out[0], &v, call->in[1], true);
     return true;
@@ -217,11 +241,20 @@ static bool lower_index_add(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_op_index_add = {"IndexAdd", relate_index_add, 4, false};
 const Op op_index_add = {
-    .name = "index_add", .args = "data, update, (at)", .nargs = 3, .attrs = index_attrs, .nattrs = 1,
-    .relation = &rel_op_index_add, .dtypes = DTS_NUM, .shape_mode = SHAPE_OF_DATA,
-    .pattern = OP_INJECTIVE, .shape = shape_index_add, .lower = lower_index_add,
-    .doc = "data with update added to the part that `index` with the same spec takes: with zeros as\n"
-           "data, the derivative of indexing.",
+    .name = "index_add",
+    .args = "data, update, (at)",
+    .nargs = 3,
+    .attrs = index_attrs,
+    .nattrs = 1,
+    .relation = &rel_op_index_add,
+    .dtypes = DTS_NUM,
+    .shape_mode = SHAPE_OF_DATA,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_index_add,
+    .lower = lower_index_add,
+    .doc =
+        "data with update added to the part that `index` with the same spec takes: with zeros as\n"
+        "data, the derivative of indexing.",
     .example = "index_add([1, 2, 3], 10, (1,), spec=\"i\")",
     .example_result = "[1, 12, 3] : Tensor[(3,), int32]",
     .see_also = "index",

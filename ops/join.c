@@ -9,8 +9,7 @@
 /* ---- slices of the whole -------------------------------------------------------------------- */
 
 /* Pieces laid one after the other along `axis` of the whole. */
-static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces)
-{
+static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
     int64_t offset = 0;
     for (uint32_t i = 0; i < n; i++) {
         plan_place_strided(plan, whole, whole->strides, offset, pieces[i]);
@@ -18,8 +17,7 @@ static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor
     }
 }
 
-static void take_pieces(Plan *plan, const Tensor *whole, int axis, int n, Tensor *const *pieces)
-{
+static void take_pieces(Plan *plan, const Tensor *whole, int axis, int n, Tensor *const *pieces) {
     int64_t offset = 0;
     for (int i = 0; i < n; i++) {
         plan_gather_strided(plan, pieces[i], whole, whole->strides, offset);
@@ -28,60 +26,66 @@ static void take_pieces(Plan *plan, const Tensor *whole, int axis, int n, Tensor
 }
 
 /* Strides of the whole without `axis`: those of one of the tensors stacked on it. */
-static void without_axis(const Tensor *whole, int axis, int64_t *strides)
-{
+static void without_axis(const Tensor *whole, int axis, int64_t *strides) {
     for (int i = 0, n = 0; i < whole->rank; i++)
-        if (i != axis) strides[n++] = whole->strides[i];
+        if (i != axis)
+            strides[n++] = whole->strides[i];
 }
 
 /* Parts first .. first + n of the call have one dtype and rank, and equal sizes but on `axis` (-1:
  * on all axes). */
-static bool check_parts(const OpCall *call, uint32_t first, int axis)
-{
+static bool check_parts(const OpCall *call, uint32_t first, int axis) {
     const Tensor *a = call->in[first];
     for (uint32_t i = first + 1; i < call->nin; i++) {
-        if (!shape_check_same_dtype(call, (int)first, (int)i)) return false;
-        if (!shape_check_rank(call, (int)i, a->rank)) return false;
+        if (!shape_check_same_dtype(call, (int)first, (int)i))
+            return false;
+        if (!shape_check_rank(call, (int)i, a->rank))
+            return false;
         for (int j = 0; j < a->rank; j++)
-            if (j != axis && !shape_check_dims(call, (int)first, j, (int)i, j)) return false;
+            if (j != axis && !shape_check_dims(call, (int)first, j, (int)i, j))
+                return false;
     }
     return true;
 }
 
-static bool some_parts(const OpCall *call, uint32_t first)
-{
-    if (call->nin > first) return true;
+static bool some_parts(const OpCall *call, uint32_t first) {
+    if (call->nin > first)
+        return true;
     shape_error(call, DIAG_R0316, "the tuple is empty");
     return false;
 }
 
 /* ---- concatenate ---------------------------------------------------------------------------- */
 
-static int shape_concatenate(const OpCall *call, OutSpec *out)
-{
+static int shape_concatenate(const OpCall *call, OutSpec *out) {
     int axis;
     int64_t dims[TENSOR_MAX_RANK];
-    if (!some_parts(call, 0)) return -1;
+    if (!some_parts(call, 0))
+        return -1;
     const Tensor *a = call->in[0];
-    if (!shape_check_min_rank(call, 0, 1)) return -1;
-    if (!shape_one_axis(call, "axis", a->rank, &axis) || !check_parts(call, 0, axis)) return -1;
+    if (!shape_check_min_rank(call, 0, 1))
+        return -1;
+    if (!shape_one_axis(call, "axis", a->rank, &axis) || !check_parts(call, 0, axis))
+        return -1;
     memcpy(dims, a->shape, sizeof(int64_t) * (size_t)a->rank);
-    for (uint32_t i = 1; i < call->nin; i++) dims[axis] += call->in[i]->shape[axis];
+    for (uint32_t i = 1; i < call->nin; i++)
+        dims[axis] += call->in[i]->shape[axis];
     return shape_set(call, out, a->dtype, a->rank, dims) ? 1 : -1;
 }
 
 /* All parts have one dtype; those of known rank lend it to the others. False after a report;
  * *rank 0 while none is known. */
-static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **parts, uint32_t *rank)
-{
+static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **parts, uint32_t *rank) {
     *rank = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k;
         Type **dims;
-        if (rel_rank_in(parts[i], &k, &dims)) *rank = k;
+        if (rel_rank_in(parts[i], &k, &dims))
+            *rank = k;
         if (!solver_unify(s, rel_dtype_in(parts[i]), rel_dtype_in(parts[0]))) {
-            rel_error(s, r, DIAG_R0311, "`%s`: the tensors of argument %d are of %s and %s", r->op->name,
-                      arg + 1, type_text(rel_dtype_in(parts[0])), type_text(rel_dtype_in(parts[i])));
+            rel_error(s, r, DIAG_R0311, "`%s`: the tensors of argument %d are of %s and %s",
+                      r->op->name, arg + 1, type_text(rel_dtype_in(parts[0])),
+                      type_text(rel_dtype_in(parts[i])));
             return false;
         }
     }
@@ -89,21 +93,25 @@ static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **part
         uint32_t k;
         Type **dims;
         if (rel_rank_in(parts[i], &k, &dims)) {
-            if (k == *rank) continue;
-            rel_error(s, r, DIAG_R0313, "`%s`: the tensors have %u and %u axes", r->op->name, *rank, k);
+            if (k == *rank)
+                continue;
+            rel_error(s, r, DIAG_R0313, "`%s`: the tensors have %u and %u axes", r->op->name, *rank,
+                      k);
             return false;
         }
         Type **fresh = mem_new_n(Type *, *rank + 1);
-        for (uint32_t j = 0; j < *rank; j++) fresh[j] = solver_var(s, KIND_DIM);
-        if (!solver_unify(s, rel_shape_in(parts[i]), type_shape(fresh, *rank))) return false;
+        for (uint32_t j = 0; j < *rank; j++)
+            fresh[j] = solver_var(s, KIND_DIM);
+        if (!solver_unify(s, rel_shape_in(parts[i]), type_shape(fresh, *rank)))
+            return false;
     }
     return true;
 }
 
-static RelStatus relate_concatenate(Solver *s, Relation *r)
-{
+static RelStatus relate_concatenate(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t n, rank, axis;
     Type **parts, **dims, **other;
     rel_parts(r, 0, &n, &parts);
@@ -111,27 +119,32 @@ static RelStatus relate_concatenate(Solver *s, Relation *r)
         rel_error(s, r, DIAG_R0316, "`concatenate`: the tuple is empty");
         return REL_FAIL;
     }
-    if (!unify_parts(s, r, 0, n, parts, &rank)) return REL_FAIL;
-    if (!rank) return REL_WAIT;
-    if (!rel_one_axis(s, r, "axis", rank, &axis)) return REL_FAIL;
+    if (!unify_parts(s, r, 0, n, parts, &rank))
+        return REL_FAIL;
+    if (!rank)
+        return rel_wait(s, r, rel_dtype_in(parts[0]));
+    if (!rel_one_axis(s, r, "axis", rank, &axis))
+        return REL_FAIL;
     rel_rank_in(parts[0], &rank, &dims);
     Type **out = rel_copy_dims(rank, dims, 0);
     for (uint32_t i = 1; i < n; i++) {
         rel_rank_in(parts[i], &rank, &other);
         out[axis] = dim_add(out[axis], other[axis]);
         for (uint32_t j = 0; j < rank; j++) {
-            if (j == axis) continue;
-            if (!rel_unify_dim(s, r, dims[j], other[j], 0, (int)j)) return REL_FAIL;
+            if (j == axis)
+                continue;
+            if (!rel_unify_dim(s, r, dims[j], other[j], 0, (int)j))
+                return REL_FAIL;
             int64_t d; /* a known size says more than `?` */
-            if (!type_get_int(type_resolve(out[j]), &d)) out[j] = other[j];
+            if (!type_get_int(type_resolve(out[j]), &d))
+                out[j] = other[j];
         }
     }
     status = rel_result(s, r, out, rank, rel_dtype_in(parts[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_concatenate(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_concatenate(const OpCall *call, Tensor *const *out, Plan *plan) {
     place_pieces(plan, out[0], lower_axis(call, "axis", out[0]->rank), call->nin, call->in);
     return true;
 }
@@ -139,9 +152,16 @@ static bool lower_concatenate(const OpCall *call, Tensor *const *out, Plan *plan
 static const RelDef rel_concatenate = {"Concatenate", relate_concatenate, 2, false};
 static const AttrSpec axis_attrs[] = {{"axis", AT_INT, "0", "the axis along which they lie"}};
 const Op op_concatenate = {
-    .name = "concatenate", .args = "(data)", .nargs = 1, .attrs = axis_attrs, .nattrs = 1,
-    .relation = &rel_concatenate, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_concatenate, .lower = lower_concatenate,
+    .name = "concatenate",
+    .args = "(data)",
+    .nargs = 1,
+    .attrs = axis_attrs,
+    .nattrs = 1,
+    .relation = &rel_concatenate,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_concatenate,
+    .lower = lower_concatenate,
     .doc = "The tensors of a tuple joined along an axis; their other sizes are equal.",
     .example = "concatenate(([1, 2], [3]), axis=0)",
     .example_result = "[1, 2, 3] : Tensor[(3,), int32]",
@@ -150,26 +170,27 @@ const Op op_concatenate = {
 
 /* ---- stack ---------------------------------------------------------------------------------- */
 
-static int shape_stack(const OpCall *call, OutSpec *out)
-{
+static int shape_stack(const OpCall *call, OutSpec *out) {
     int axis;
     int64_t dims[TENSOR_MAX_RANK];
-    if (!some_parts(call, 0)) return -1;
+    if (!some_parts(call, 0))
+        return -1;
     const Tensor *a = call->in[0];
     if (a->rank == TENSOR_MAX_RANK) {
         shape_error(call, DIAG_R0313, "the result would have more than %d axes", TENSOR_MAX_RANK);
         return -1;
     }
-    if (!shape_one_axis(call, "axis", a->rank + 1, &axis) || !check_parts(call, 0, -1)) return -1;
+    if (!shape_one_axis(call, "axis", a->rank + 1, &axis) || !check_parts(call, 0, -1))
+        return -1;
     for (int i = 0; i <= a->rank; i++)
         dims[i] = i == axis ? (int64_t)call->nin : a->shape[i < axis ? i : i - 1];
     return shape_set(call, out, a->dtype, a->rank + 1, dims) ? 1 : -1;
 }
 
-static RelStatus relate_stack(Solver *s, Relation *r)
-{
+static RelStatus relate_stack(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t n, rank, axis;
     Type **parts, **dims, **other;
     rel_parts(r, 0, &n, &parts);
@@ -177,23 +198,26 @@ static RelStatus relate_stack(Solver *s, Relation *r)
         rel_error(s, r, DIAG_R0316, "`stack`: the tuple is empty");
         return REL_FAIL;
     }
-    if (!unify_parts(s, r, 0, n, parts, &rank)) return REL_FAIL;
-    if (!rel_rank_in(parts[0], &rank, &dims)) return REL_WAIT;
-    if (!rel_one_axis(s, r, "axis", rank + 1, &axis)) return REL_FAIL;
+    if (!unify_parts(s, r, 0, n, parts, &rank))
+        return REL_FAIL;
+    if (!rel_rank_in(parts[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(parts[0]));
+    if (!rel_one_axis(s, r, "axis", rank + 1, &axis))
+        return REL_FAIL;
     Type **out = mem_new_n(Type *, rank + 1);
     for (uint32_t i = 0; i <= rank; i++)
         out[i] = i == axis ? rel_int_dim(r, n) : dims[i < axis ? i : i - 1];
     for (uint32_t i = 1; i < n; i++) {
         rel_rank_in(parts[i], &rank, &other);
         for (uint32_t j = 0; j < rank; j++)
-            if (!rel_unify_dim(s, r, dims[j], other[j], 0, (int)j)) return REL_FAIL;
+            if (!rel_unify_dim(s, r, dims[j], other[j], 0, (int)j))
+                return REL_FAIL;
     }
     status = rel_result(s, r, out, rank + 1, rel_dtype_in(parts[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_stack(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_stack(const OpCall *call, Tensor *const *out, Plan *plan) {
     int axis = lower_axis(call, "axis", out[0]->rank);
     int64_t strides[TENSOR_MAX_RANK];
     without_axis(out[0], axis, strides);
@@ -205,8 +229,15 @@ static bool lower_stack(const OpCall *call, Tensor *const *out, Plan *plan)
 static const RelDef rel_stack = {"Stack", relate_stack, 2, false};
 static const AttrSpec stack_attrs[] = {{"axis", AT_INT, "0", "where the new axis goes"}};
 const Op op_stack = {
-    .name = "stack", .args = "(data)", .nargs = 1, .attrs = stack_attrs, .nattrs = 1,
-    .relation = &rel_stack, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_stack,
+    .name = "stack",
+    .args = "(data)",
+    .nargs = 1,
+    .attrs = stack_attrs,
+    .nattrs = 1,
+    .relation = &rel_stack,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_stack,
     .lower = lower_stack,
     .doc = "The tensors of a tuple, all of one type, joined along a new axis.",
     .example = "stack(([1, 2], [3, 4]), axis=1)",
@@ -217,34 +248,38 @@ const Op op_stack = {
 /* ---- split ---------------------------------------------------------------------------------- */
 
 /* Where the pieces end: cuts[0 .. n-1], the last at `size`. Returns n, or -1 with a problem. */
-static int split_cuts(const Attrs *attrs, int64_t size, int64_t *cuts, const char **problem)
-{
+static int split_cuts(const Attrs *attrs, int64_t size, int64_t *cuts, const char **problem) {
     const AttrValue *v = attrs_get(attrs, "indices_or_sections");
     if (v->kind == ATTR_INT) {
         *problem = v->i > OP_MAX_OUTPUTS ? "makes too many pieces" : "must be at least 1";
-        if (v->i < 1 || v->i > OP_MAX_OUTPUTS) return -1;
+        if (v->i < 1 || v->i > OP_MAX_OUTPUTS)
+            return -1;
         *problem = "does not divide the axis evenly";
-        if (size % v->i) return -1;
-        for (int i = 0; i < v->i; i++) cuts[i] = size / v->i * (i + 1);
+        if (size % v->i)
+            return -1;
+        for (int i = 0; i < v->i; i++)
+            cuts[i] = size / v->i * (i + 1);
         return (int)v->i;
     }
     int n = attr_int_list(attrs, "indices_or_sections", cuts, OP_MAX_OUTPUTS - 1);
     *problem = "must be a number of sections or a list of places";
-    if (n < 0) return -1;
+    if (n < 0)
+        return -1;
     *problem = "names places that descend or lie outside the axis";
     for (int i = 0; i < n; i++)
-        if (cuts[i] < (i ? cuts[i - 1] : 0) || cuts[i] > size) return -1;
+        if (cuts[i] < (i ? cuts[i - 1] : 0) || cuts[i] > size)
+            return -1;
     cuts[n] = size;
     return n + 1;
 }
 
-static int shape_split(const OpCall *call, OutSpec *out)
-{
+static int shape_split(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
     int64_t dims[TENSOR_MAX_RANK], cuts[OP_MAX_OUTPUTS];
     const char *problem;
-    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis)) return -1;
+    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
+        return -1;
     int n = split_cuts(call->attrs, x->shape[axis], cuts, &problem);
     if (n < 0) {
         shape_error(call, DIAG_R0316, "indices_or_sections %s: axis %d of `data` has size %lld",
@@ -254,41 +289,51 @@ static int shape_split(const OpCall *call, OutSpec *out)
     memcpy(dims, x->shape, sizeof(int64_t) * (size_t)x->rank);
     for (int i = 0; i < n; i++) {
         dims[axis] = cuts[i] - (i ? cuts[i - 1] : 0);
-        if (!shape_set(call, &out[i], x->dtype, x->rank, dims)) return -1;
+        if (!shape_set(call, &out[i], x->dtype, x->rank, dims))
+            return -1;
     }
     return n;
 }
 
-static RelStatus relate_split(Solver *s, Relation *r)
-{
+static RelStatus relate_split(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axis, n;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
-    if (!rel_one_axis(s, r, "axis", rank, &axis)) return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return REL_WAIT;
+    if (!rel_one_axis(s, r, "axis", rank, &axis))
+        return REL_FAIL;
     const AttrValue *v = attrs_get(r->attrs, "indices_or_sections");
     int64_t cuts[OP_MAX_OUTPUTS], size;
     bool known = type_get_int(type_resolve(dims[axis]), &size);
     const char *problem;
     if (v->kind == ATTR_INT) {
-        if (v->i < 1 || v->i > OP_MAX_OUTPUTS || (known && size % v->i)) goto bad;
+        if (v->i < 1 || v->i > OP_MAX_OUTPUTS || (known && size % v->i))
+            goto bad;
         n = (uint32_t)v->i;
     } else {
-        int k = known ? split_cuts(r->attrs, size, cuts, &problem)
-                      : attr_int_list(r->attrs, "indices_or_sections", cuts, OP_MAX_OUTPUTS - 1) + 1;
-        if (k < 1) goto bad;
+        int k = known
+                    ? split_cuts(r->attrs, size, cuts, &problem)
+                    : attr_int_list(r->attrs, "indices_or_sections", cuts, OP_MAX_OUTPUTS - 1) + 1;
+        if (k < 1)
+            goto bad;
         n = (uint32_t)k;
     }
     Type **pieces = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Type **out = rel_copy_dims(rank, dims, 0);
-        if (v->kind == ATTR_INT) out[axis] = dim_floordiv(dims[axis], rel_int_dim(r, n));
-        else if (i + 1 < n) out[axis] = rel_int_dim(r, cuts[i] - (i ? cuts[i - 1] : 0));
-        else out[axis] = n > 1 ? dim_add_int(dims[axis], -cuts[n - 2]) : dims[axis];
+        if (v->kind == ATTR_INT)
+            out[axis] = dim_floordiv(dims[axis], rel_int_dim(r, n));
+        else if (i + 1 < n)
+            out[axis] = rel_int_dim(r, cuts[i] - (i ? cuts[i - 1] : 0));
+        else
+            out[axis] = n > 1 ? dim_add_int(dims[axis], -cuts[n - 2]) : dims[axis];
         pieces[i] = type_tensor(type_shape(out, rank), rel_dtype_in(r->args[0]));
     }
-    if (rel_result_type(s, r, type_tuple(pieces, n)) == REL_FAIL) return REL_FAIL;
+    if (rel_result_type(s, r, type_tuple(pieces, n)) == REL_FAIL)
+        return REL_FAIL;
     return rel_settled(r);
 bad:
     rel_error(s, r, DIAG_R0316, "`split`: indices_or_sections does not cut axis %u of %s", axis,
@@ -296,8 +341,7 @@ bad:
     return REL_FAIL;
 }
 
-static bool lower_split(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_split(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int axis = lower_axis(call, "axis", x->rank);
     int64_t cuts[OP_MAX_OUTPUTS];
@@ -312,9 +356,17 @@ static const AttrSpec split_attrs[] = {
     {"axis", AT_INT, "0", "the axis to cut"},
 };
 const Op op_split = {
-    .name = "split", .args = "data", .nargs = 1, .attrs = split_attrs, .nattrs = 2,
-    .relation = &rel_split, .dtypes = DTS_ALL, .pattern = OP_TUPLE, .shape = shape_split,
-    .tuple = true, .lower = lower_split,
+    .name = "split",
+    .args = "data",
+    .nargs = 1,
+    .attrs = split_attrs,
+    .nattrs = 2,
+    .relation = &rel_split,
+    .dtypes = DTS_ALL,
+    .pattern = OP_TUPLE,
+    .shape = shape_split,
+    .tuple = true,
+    .lower = lower_split,
     .doc = "A tuple of pieces: a number of equal sections, or cut at given places.",
     .example = "split([1, 2, 3, 4], indices_or_sections=[1, 2])",
     .example_result = "([1], [2], [3, 4]) : (Tensor[(1,), int32], Tensor[(1,), int32], "
@@ -325,26 +377,29 @@ const Op op_split = {
 /* ---- split_like, unstack_like --------------------------------------------------------------- */
 
 /* (whole, (parts)): the whole cut as the parts would be joined. */
-static int shape_like_parts(const OpCall *call, OutSpec *out)
-{
+static int shape_like_parts(const OpCall *call, OutSpec *out) {
     const Tensor *whole = call->in[0];
     for (uint32_t i = 1; i < call->nin; i++) {
         const Tensor *p = call->in[i];
-        if (!shape_set(call, &out[i - 1], whole->dtype, p->rank, p->shape)) return -1;
+        if (!shape_set(call, &out[i - 1], whole->dtype, p->rank, p->shape))
+            return -1;
     }
     bool stacked = !strcmp(call->op->name, "unstack_like");
     int axis;
     int64_t sum = 0;
-    if (!some_parts(call, 1) || !shape_one_axis(call, "axis", whole->rank, &axis)) return -1;
+    if (!some_parts(call, 1) || !shape_one_axis(call, "axis", whole->rank, &axis))
+        return -1;
     if (call->nin - 1 > OP_MAX_OUTPUTS) {
         shape_error(call, DIAG_R0316, "a tuple has at most %d parts here", OP_MAX_OUTPUTS);
         return -1;
     }
     for (uint32_t i = 1; i < call->nin; i++) {
-        if (!shape_check_rank(call, (int)i, whole->rank - stacked)) return -1;
+        if (!shape_check_rank(call, (int)i, whole->rank - stacked))
+            return -1;
         for (int j = 0; j < whole->rank; j++) {
             int k = stacked && j > axis ? j - 1 : j;
-            if (j != axis && !shape_check_dims(call, 0, j, (int)i, k)) return -1;
+            if (j != axis && !shape_check_dims(call, 0, j, (int)i, k))
+                return -1;
         }
         sum += stacked ? 1 : call->in[i]->shape[axis];
     }
@@ -356,10 +411,10 @@ static int shape_like_parts(const OpCall *call, OutSpec *out)
     return (int)call->nin - 1;
 }
 
-static RelStatus relate_like_parts(Solver *s, Relation *r)
-{
+static RelStatus relate_like_parts(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     uint32_t n;
     Type **parts;
     rel_parts(r, 1, &n, &parts);
@@ -369,15 +424,13 @@ static RelStatus relate_like_parts(Solver *s, Relation *r)
     return rel_result_type(s, r, type_tuple(out, n)) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_split_like(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_split_like(const OpCall *call, Tensor *const *out, Plan *plan) {
     take_pieces(plan, call->in[0], lower_axis(call, "axis", call->in[0]->rank), (int)call->nin - 1,
                 out);
     return true;
 }
 
-static bool lower_unstack_like(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_unstack_like(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int axis = lower_axis(call, "axis", x->rank);
     int64_t strides[TENSOR_MAX_RANK];
@@ -389,9 +442,17 @@ static bool lower_unstack_like(const OpCall *call, Tensor *const *out, Plan *pla
 
 static const RelDef rel_split_like = {"SplitLike", relate_like_parts, 3, false};
 const Op op_split_like = {
-    .name = "split_like", .args = "whole, (parts)", .nargs = 2, .attrs = axis_attrs, .nattrs = 1,
-    .relation = &rel_split_like, .dtypes = DTS_ALL, .pattern = OP_TUPLE, .shape = shape_like_parts,
-    .tuple = true, .lower = lower_split_like,
+    .name = "split_like",
+    .args = "whole, (parts)",
+    .nargs = 2,
+    .attrs = axis_attrs,
+    .nattrs = 1,
+    .relation = &rel_split_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_TUPLE,
+    .shape = shape_like_parts,
+    .tuple = true,
+    .lower = lower_split_like,
     .doc = "Undoes concatenate: whole cut into a tuple of the parts' shapes.",
     .example = "split_like([1, 2, 3], ([0], [0, 0]))",
     .example_result = "([1], [2, 3]) : (Tensor[(1,), int32], Tensor[(2,), int32])",
@@ -399,9 +460,17 @@ const Op op_split_like = {
 };
 static const RelDef rel_unstack_like = {"UnstackLike", relate_like_parts, 3, false};
 const Op op_unstack_like = {
-    .name = "unstack_like", .args = "whole, (parts)", .nargs = 2, .attrs = stack_attrs, .nattrs = 1,
-    .relation = &rel_unstack_like, .dtypes = DTS_ALL, .pattern = OP_TUPLE,
-    .shape = shape_like_parts, .tuple = true, .lower = lower_unstack_like,
+    .name = "unstack_like",
+    .args = "whole, (parts)",
+    .nargs = 2,
+    .attrs = stack_attrs,
+    .nattrs = 1,
+    .relation = &rel_unstack_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_TUPLE,
+    .shape = shape_like_parts,
+    .tuple = true,
+    .lower = lower_unstack_like,
     .doc = "Undoes stack: a tuple of the tensors along an axis, as many as there are parts.",
     .example = "unstack_like([[1, 2], [3, 4]], ([0, 0], [0, 0]))",
     .example_result = "([1, 2], [3, 4]) : (Tensor[(2,), int32], Tensor[(2,), int32])",

@@ -9,30 +9,33 @@
 /* ---- transpose ------------------------------------------------------------------------------ */
 
 /* perm[i] is the axis of data that axis i of the result is (for transpose_inverse: the reverse). */
-static const char *transpose_perm(const Attrs *attrs, int rank, bool inverse, int *perm)
-{
+static const char *transpose_perm(const Attrs *attrs, int rank, bool inverse, int *perm) {
     int64_t axes[TENSOR_MAX_RANK];
     int n = attr_int_list(attrs, "axes", axes, TENSOR_MAX_RANK);
     if (n <= 0 && rank > 0) {
-        for (int i = 0; i < rank; i++) perm[i] = rank - 1 - i;
+        for (int i = 0; i < rank; i++)
+            perm[i] = rank - 1 - i;
         return NULL;
     }
-    if (n > 0 && n != rank) return "must name every axis once";
+    if (n > 0 && n != rank)
+        return "must name every axis once";
     uint32_t seen = 0;
     for (int i = 0; i < rank; i++) {
         int64_t a = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (a < 0 || a >= rank || seen >> a & 1) return "must name every axis once";
+        if (a < 0 || a >= rank || seen >> a & 1)
+            return "must name every axis once";
         seen |= 1u << a;
-        if (inverse) perm[a] = i;
-        else perm[i] = (int)a;
+        if (inverse)
+            perm[a] = i;
+        else
+            perm[i] = (int)a;
     }
     return NULL;
 }
 
 static bool is_inverse(const Op *op) { return !strcmp(op->name, "transpose_inverse"); }
 
-static int shape_transpose(const OpCall *call, OutSpec *out)
-{
+static int shape_transpose(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int perm[TENSOR_MAX_RANK];
     int64_t dims[TENSOR_MAX_RANK];
@@ -41,14 +44,15 @@ static int shape_transpose(const OpCall *call, OutSpec *out)
         shape_error(call, DIAG_R0315, "axes %s of the %d of `data`", problem, x->rank);
         return -1;
     }
-    for (int i = 0; i < x->rank; i++) dims[i] = x->shape[perm[i]];
+    for (int i = 0; i < x->rank; i++)
+        dims[i] = x->shape[perm[i]];
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_transpose(Solver *s, Relation *r)
-{
+static RelStatus relate_transpose(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank;
     Type **dims;
     int perm[TENSOR_MAX_RANK];
@@ -58,32 +62,38 @@ static RelStatus relate_transpose(Solver *s, Relation *r)
         uint32_t nout;
         Type **outs;
         int n = attr_int_list(r->attrs, "axes", axes, TENSOR_MAX_RANK);
-        if (n > 0) rank = (uint32_t)n;
-        else if (rel_rank_in(rel_result_arg(r), &nout, &outs)) rank = nout;
-        else return REL_WAIT;
+        if (n > 0)
+            rank = (uint32_t)n;
+        else if (rel_rank_in(rel_result_arg(r), &nout, &outs))
+            rank = nout;
+        else
+            return rel_wait(s, r, rel_dtype_in(r->args[0]));
         dims = mem_new_n(Type *, rank + 1);
-        for (uint32_t i = 0; i < rank; i++) dims[i] = solver_var(s, KIND_DIM);
+        for (uint32_t i = 0; i < rank; i++)
+            dims[i] = solver_var(s, KIND_DIM);
         if (!rel_unify(s, r, 0, type_tensor(type_shape(dims, rank), rel_dtype_in(r->args[0]))))
             return REL_FAIL;
     }
     const char *problem = transpose_perm(r->attrs, (int)rank, inverse, perm);
     if (problem) {
-        rel_error(s, r, DIAG_R0315, "`%s`: axes %s of the %u of `data`", r->op->name, problem, rank);
+        rel_error(s, r, DIAG_R0315, "`%s`: axes %s of the %u of `data`", r->op->name, problem,
+                  rank);
         return REL_FAIL;
     }
     Type **out = mem_new_n(Type *, rank + 1);
-    for (uint32_t i = 0; i < rank; i++) out[i] = dims[perm[i]];
+    for (uint32_t i = 0; i < rank; i++)
+        out[i] = dims[perm[i]];
     status = rel_result(s, r, out, rank, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_transpose(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_transpose(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int perm[TENSOR_MAX_RANK];
     int64_t strides[TENSOR_MAX_RANK];
     transpose_perm(call->attrs, x->rank, is_inverse(call->op), perm);
-    for (int i = 0; i < x->rank; i++) strides[i] = x->strides[perm[i]];
+    for (int i = 0; i < x->rank; i++)
+        strides[i] = x->strides[perm[i]];
     plan_gather_strided(plan, out[0], x, strides, 0);
     return true;
 }
@@ -93,8 +103,15 @@ static const AttrSpec transpose_attrs[] = {
     {"axes", AT_INTS_OPT, "None", "axis i of the result is axis axes[i] of data; None: reversed"},
 };
 const Op op_transpose = {
-    .name = "transpose", .args = "data", .nargs = 1, .attrs = transpose_attrs, .nattrs = 1,
-    .relation = &rel_transpose, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_transpose,
+    .name = "transpose",
+    .args = "data",
+    .nargs = 1,
+    .attrs = transpose_attrs,
+    .nattrs = 1,
+    .relation = &rel_transpose,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_transpose,
     .lower = lower_transpose,
     .doc = "Axes in another order, by default the opposite one.",
     .example = "transpose([[1, 2, 3], [4, 5, 6]])",
@@ -102,8 +119,15 @@ const Op op_transpose = {
     .see_also = "reshape, reverse",
 };
 const Op op_transpose_inverse = {
-    .name = "transpose_inverse", .args = "data", .nargs = 1, .attrs = transpose_attrs, .nattrs = 1,
-    .relation = &rel_transpose, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_transpose,
+    .name = "transpose_inverse",
+    .args = "data",
+    .nargs = 1,
+    .attrs = transpose_attrs,
+    .nattrs = 1,
+    .relation = &rel_transpose,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_transpose,
     .lower = lower_transpose,
     .doc = "Undoes transpose with the same axes: axis axes[i] of the result is axis i of data.",
     .example = "transpose_inverse([[1, 2, 3], [4, 5, 6]], axes=[1, 0])",
@@ -113,34 +137,35 @@ const Op op_transpose_inverse = {
 
 /* ---- reverse -------------------------------------------------------------------------------- */
 
-static int shape_reverse(const OpCall *call, OutSpec *out)
-{
+static int shape_reverse(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     uint32_t axes;
-    if (!shape_axis_set(call, "axis", false, x->rank, &axes)) return -1;
+    if (!shape_axis_set(call, "axis", false, x->rank, &axes))
+        return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_reverse(Solver *s, Relation *r)
-{
+static RelStatus relate_reverse(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axes;
     Type **dims;
-    if (rel_result_type(s, r, r->args[0]) == REL_FAIL) return REL_FAIL;
+    if (rel_result_type(s, r, r->args[0]) == REL_FAIL)
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return attrs_is_none(r->attrs, "axis") ? REL_DONE : REL_WAIT;
     return rel_axis_set(s, r, "axis", false, rank, &axes) ? REL_DONE : REL_FAIL;
 }
 
-static bool lower_reverse(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_reverse(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     uint32_t axes = lower_axis_set(call, "axis", false, x->rank);
     int64_t strides[TENSOR_MAX_RANK], offset = 0;
     for (int i = 0; i < x->rank; i++) {
         strides[i] = x->strides[i];
-        if (!(axes >> i & 1) || x->shape[i] == 0) continue;
+        if (!(axes >> i & 1) || x->shape[i] == 0)
+            continue;
         strides[i] = -strides[i];
         offset += (x->shape[i] - 1) * x->strides[i];
     }
@@ -153,8 +178,15 @@ static const AttrSpec reverse_attrs[] = {
     {"axis", AT_INT_OPT, "None", "the axis to reverse; None: all of them"},
 };
 const Op op_reverse = {
-    .name = "reverse", .args = "data", .nargs = 1, .attrs = reverse_attrs, .nattrs = 1,
-    .relation = &rel_reverse, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_reverse,
+    .name = "reverse",
+    .args = "data",
+    .nargs = 1,
+    .attrs = reverse_attrs,
+    .nattrs = 1,
+    .relation = &rel_reverse,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_reverse,
     .lower = lower_reverse,
     .doc = "The elements along an axis from last to first.",
     .example = "reverse([1, 2, 3], axis=0)",
@@ -166,8 +198,8 @@ const Op op_reverse = {
 
 /* The axes of a reduction, moved behind the others and merged: row-major over (kept, reduced). The
  * domain of the copy is data's shape; `strides` say where each of its axes lies in the flat one. */
-static void flatten_strides(const Tensor *data, uint32_t axes, const Tensor *flat, int64_t *strides)
-{
+static void flatten_strides(const Tensor *data, uint32_t axes, const Tensor *flat,
+                            int64_t *strides) {
     int kept = flat->rank - 1;
     int64_t inner = flat->strides[kept];
     for (int i = data->rank - 1; i >= 0; i--) {
@@ -182,16 +214,18 @@ static void flatten_strides(const Tensor *data, uint32_t axes, const Tensor *fla
 
 static bool exclude_of(const Attrs *attrs) { return attrs_bool(attrs, "exclude"); }
 
-static int shape_flatten_axes(const OpCall *call, OutSpec *out)
-{
+static int shape_flatten_axes(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     uint32_t axes;
     int64_t dims[TENSOR_MAX_RANK + 1], merged = 1;
     int rank = 0;
-    if (!shape_axis_set(call, "axis", exclude_of(call->attrs), x->rank, &axes)) return -1;
+    if (!shape_axis_set(call, "axis", exclude_of(call->attrs), x->rank, &axes))
+        return -1;
     for (int i = 0; i < x->rank; i++) {
-        if (axes >> i & 1) merged *= x->shape[i];
-        else dims[rank++] = x->shape[i];
+        if (axes >> i & 1)
+            merged *= x->shape[i];
+        else
+            dims[rank++] = x->shape[i];
     }
     if (rank == TENSOR_MAX_RANK) {
         shape_error(call, DIAG_R0313, "the result would have more than %d axes", TENSOR_MAX_RANK);
@@ -201,26 +235,29 @@ static int shape_flatten_axes(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_flatten_axes(Solver *s, Relation *r)
-{
+static RelStatus relate_flatten_axes(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axes, n = 0, m = 0;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
-    if (!rel_axis_set(s, r, "axis", exclude_of(r->attrs), rank, &axes)) return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (!rel_axis_set(s, r, "axis", exclude_of(r->attrs), rank, &axes))
+        return REL_FAIL;
     Type **out = mem_new_n(Type *, rank + 2), **merged = mem_new_n(Type *, rank + 1);
     for (uint32_t i = 0; i < rank; i++) {
-        if (axes >> i & 1) merged[m++] = dims[i];
-        else out[n++] = dims[i];
+        if (axes >> i & 1)
+            merged[m++] = dims[i];
+        else
+            out[n++] = dims[i];
     }
     out[n++] = rel_product(r, m, merged);
     status = rel_result(s, r, out, n, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_flatten_axes(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_flatten_axes(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int64_t strides[TENSOR_MAX_RANK];
     flatten_strides(x, lower_axis_set(call, "axis", exclude_of(call->attrs), x->rank), out[0],
@@ -235,9 +272,16 @@ static const AttrSpec axes_attrs[] = {
     {"exclude", AT_BOOL, "False", "merge the other axes instead"},
 };
 const Op op_flatten_axes = {
-    .name = "flatten_axes", .args = "data", .nargs = 1, .attrs = axes_attrs, .nattrs = 2,
-    .relation = &rel_flatten_axes, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_flatten_axes, .lower = lower_flatten_axes,
+    .name = "flatten_axes",
+    .args = "data",
+    .nargs = 1,
+    .attrs = axes_attrs,
+    .nattrs = 2,
+    .relation = &rel_flatten_axes,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_flatten_axes,
+    .lower = lower_flatten_axes,
     .doc = "Some axes moved behind the others and merged into one.",
     .example = "flatten_axes([[1, 2], [3, 4]], axis=[0])",
     .example_result = "[[1, 3],\n [2, 4]] : Tensor[(2, 2), int32]",
@@ -245,8 +289,7 @@ const Op op_flatten_axes = {
 };
 
 /* (x, like): a result of like's shape. */
-static int shape_like_second(const OpCall *call, OutSpec *out)
-{
+static int shape_like_second(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     if (x->count != like->count && !strcmp(call->op->name, "unflatten_axes")) {
         shape_error(call, DIAG_R0316, "%lld elements do not fill shape %s", (long long)x->count,
@@ -256,16 +299,15 @@ static int shape_like_second(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, like->rank, like->shape) ? 1 : -1;
 }
 
-static RelStatus relate_like_second(Solver *s, Relation *r)
-{
+static RelStatus relate_like_second(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_unflatten_axes(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_unflatten_axes(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int64_t strides[TENSOR_MAX_RANK];
     flatten_strides(out[0], lower_axis_set(call, "axis", exclude_of(call->attrs), out[0]->rank), x,
@@ -276,9 +318,16 @@ static bool lower_unflatten_axes(const OpCall *call, Tensor *const *out, Plan *p
 
 static const RelDef rel_unflatten_axes = {"UnflattenAxes", relate_like_second, 3, false};
 const Op op_unflatten_axes = {
-    .name = "unflatten_axes", .args = "flat, data", .nargs = 2, .attrs = axes_attrs, .nattrs = 2,
-    .relation = &rel_unflatten_axes, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_like_second, .lower = lower_unflatten_axes,
+    .name = "unflatten_axes",
+    .args = "flat, data",
+    .nargs = 2,
+    .attrs = axes_attrs,
+    .nattrs = 2,
+    .relation = &rel_unflatten_axes,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_like_second,
+    .lower = lower_unflatten_axes,
     .doc = "Undoes flatten_axes: flat in the shape of data, whose elements do not matter.",
     .example = "unflatten_axes([[1, 3], [2, 4]], [[0, 0], [0, 0]], axis=[0])",
     .example_result = "[[1, 2],\n [3, 4]] : Tensor[(2, 2), int32]",
@@ -287,15 +336,16 @@ const Op op_unflatten_axes = {
 
 /* ---- expand_like ---------------------------------------------------------------------------- */
 
-static int shape_expand_like(const OpCall *call, OutSpec *out)
-{
+static int shape_expand_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     uint32_t axes;
     bool keep = attrs_bool(call->attrs, "keepdims"), fits = true;
-    if (!shape_axis_set(call, "axis", exclude_of(call->attrs), like->rank, &axes)) return -1;
+    if (!shape_axis_set(call, "axis", exclude_of(call->attrs), like->rank, &axes))
+        return -1;
     int n = 0;
     for (int i = 0; i < like->rank; i++) {
-        if (axes >> i & 1 && !keep) continue;
+        if (axes >> i & 1 && !keep)
+            continue;
         int64_t want = axes >> i & 1 ? 1 : like->shape[i];
         fits &= n < x->rank && x->shape[n] == want;
         n++;
@@ -308,8 +358,7 @@ static int shape_expand_like(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, like->rank, like->shape) ? 1 : -1;
 }
 
-static bool lower_expand_like(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_expand_like(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int rank = out[0]->rank, n = 0;
     uint32_t axes = lower_axis_set(call, "axis", exclude_of(call->attrs), rank);
@@ -318,8 +367,10 @@ static bool lower_expand_like(const OpCall *call, Tensor *const *out, Plan *plan
     for (int i = 0; i < rank; i++) {
         bool reduced = axes >> i & 1;
         strides[i] = reduced ? 0 : x->strides[n];
-        if (reduced) count *= out[0]->shape[i];
-        if (!reduced || keep) n++;
+        if (reduced)
+            count *= out[0]->shape[i];
+        if (!reduced || keep)
+            n++;
     }
     if (!attrs_bool(call->attrs, "average")) {
         plan_gather_strided(plan, out[0], x, strides, 0);
@@ -345,9 +396,16 @@ static const AttrSpec expand_like_attrs[] = {
     {"average", AT_BOOL, "False", "divide by the number of elements reduced into one"},
 };
 const Op op_expand_like = {
-    .name = "expand_like", .args = "reduced, data", .nargs = 2, .attrs = expand_like_attrs,
-    .nattrs = 4, .relation = &rel_expand_like, .dtypes = DTS_NUM, .pattern = OP_BROADCAST,
-    .shape = shape_expand_like, .lower = lower_expand_like,
+    .name = "expand_like",
+    .args = "reduced, data",
+    .nargs = 2,
+    .attrs = expand_like_attrs,
+    .nattrs = 4,
+    .relation = &rel_expand_like,
+    .dtypes = DTS_NUM,
+    .pattern = OP_BROADCAST,
+    .shape = shape_expand_like,
+    .lower = lower_expand_like,
     .doc = "Repeats the result of a reduction over the axes that were reduced: data's shape.\n"
            "The derivative of `sum` and, divided by the number of elements, of `mean`.",
     .example = "expand_like([1.0, 2.0], [[0.0, 0.0], [0.0, 0.0]], axis=[1])",

@@ -6,10 +6,12 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-/* ---- reductions over one axis, kept with size 1 ----------------------------------------------- */
+/* ---- reductions over one axis, kept with size 1 -----------------------------------------------
+ */
 
 /* A reduction over `axes` of tensors that all have the result's rank: its parallel axes are all
- * axes, those reduced with extent 1; strides of an operand over them, then over the reduced ones. */
+ * axes, those reduced with extent 1; strides of an operand over them, then over the reduced ones.
+ */
 typedef struct Kept {
     int rank, nreduce;
     uint32_t axes;
@@ -17,53 +19,49 @@ typedef struct Kept {
     int64_t count; /* elements reduced into one */
 } Kept;
 
-static void kept_init(Kept *k, const Tensor *x, uint32_t axes)
-{
+static void kept_init(Kept *k, const Tensor *x, uint32_t axes) {
     *k = (Kept){.rank = x->rank, .axes = axes, .count = 1};
     for (int i = 0; i < x->rank; i++) {
         bool reduced = axes >> i & 1;
         k->shape[i] = reduced ? 1 : x->shape[i];
-        if (!reduced) continue;
+        if (!reduced)
+            continue;
         k->reduced[k->nreduce++] = x->shape[i];
         k->count *= x->shape[i];
     }
 }
 
-static void kept_begin(StepBuilder *s, Plan *plan, const Kept *k, Combine combine, DType acc)
-{
+static void kept_begin(StepBuilder *s, Plan *plan, const Kept *k, Combine combine, DType acc) {
     step_begin(s, plan, RECIPE_REDUCE, k->rank, k->shape);
     step_reduce_over(s, k->nreduce, k->reduced);
     step_combine(s, combine, acc);
 }
 
 /* x has all axes, or 1 where they are reduced. */
-static int kept_in(StepBuilder *s, const Kept *k, const Tensor *x)
-{
+static int kept_in(StepBuilder *s, const Kept *k, const Tensor *x) {
     int64_t strides[RECIPE_MAX_AXES];
     for (int i = 0, n = k->rank; i < k->rank; i++) {
         bool reduced = k->axes >> i & 1;
         int64_t stride = x->shape[i] == 1 ? 0 : x->strides[i];
         strides[i] = reduced ? 0 : stride;
-        if (reduced) strides[n++] = stride;
+        if (reduced)
+            strides[n++] = stride;
     }
     return step_in_strided(s, x, strides, 0);
 }
 
-static Tensor *kept_temp(Plan *plan, const Kept *k, DType t)
-{
+static Tensor *kept_temp(Plan *plan, const Kept *k, DType t) {
     return plan_temp(plan, t, k->rank, k->shape);
 }
 
 /* A vector that lies along `axis` of a domain. */
-static int axis_in(StepBuilder *s, const Tensor *v, int axis)
-{
+static int axis_in(StepBuilder *s, const Tensor *v, int axis) {
     int64_t strides[RECIPE_MAX_AXES] = {0};
     strides[axis] = v->strides[0];
     return step_in_strided(s, v, strides, 0);
 }
 
-static int shape_with_axis(const OpCall *call, OutSpec *out)
-{
+static int shape_with_axis(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
     if (!shape_check_dtype(call, 0, call->op->dtypes) || !shape_check_min_rank(call, 0, 1) ||
@@ -73,8 +71,7 @@ static int shape_with_axis(const OpCall *call, OutSpec *out)
 }
 
 /* (data, vectors along axis…): the vectors have one element for each place of the axis. */
-static bool check_vectors(const OpCall *call, int axis)
-{
+static bool check_vectors(const OpCall *call, int axis) {
     for (int i = 1; i < (int)call->nin; i++)
         if (!shape_check_same_dtype(call, 0, i) || !shape_check_rank(call, i, 1) ||
             !shape_check_dims(call, 0, axis, i, 0))
@@ -83,37 +80,42 @@ static bool check_vectors(const OpCall *call, int axis)
 }
 
 /* The result has data's type; other arguments are vectors along `axis`, which data determines. */
-static RelStatus relate_with_vectors(Solver *s, Relation *r)
-{
+static RelStatus relate_with_vectors(Solver *s, Relation *r) {
     RelStatus status;
     DTypeSet set = r->op->dtypes;
-    if (rel_known(s, r, (DTypeSet[]){set, set, set, set, set}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){set, set, set, set, set}, &status))
+        return status;
     uint32_t rank, axis;
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
-    if (!r->op->tuple && rel_result_type(s, r, r->args[0]) == REL_FAIL) return REL_FAIL;
+    if (!r->op->tuple && rel_result_type(s, r, r->args[0]) == REL_FAIL)
+        return REL_FAIL;
     bool ranked = rel_rank_in(r->args[0], &rank, &dims);
-    if (ranked && !rel_one_axis(s, r, "axis", rank, &axis)) return REL_FAIL;
+    if (ranked && !rel_one_axis(s, r, "axis", rank, &axis))
+        return REL_FAIL;
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
         Type *n = ranked ? dims[axis] : solver_var(s, KIND_DIM), **own;
         uint32_t nown;
         if (rel_rank_in(r->args[i], &nown, &own) && nown == 1) {
-            if (!rel_unify(s, r, (int)i, type_tensor(rel_shape_in(r->args[i]), dtype))) return REL_FAIL;
-            if (ranked && !rel_unify_dim(s, r, n, own[0], (int)i, 0)) return REL_FAIL;
+            if (!rel_unify(s, r, (int)i, type_tensor(rel_shape_in(r->args[i]), dtype)))
+                return REL_FAIL;
+            if (ranked && !rel_unify_dim(s, r, n, own[0], (int)i, 0))
+                return REL_FAIL;
         } else if (!rel_unify(s, r, (int)i, type_tensor(type_shape(&n, 1), dtype))) {
             return REL_FAIL;
         }
     }
     if (r->op->tuple) {
         Type *parts[3] = {r->args[0], r->args[3], r->args[4]};
-        if (rel_result_type(s, r, type_tuple(parts, 3)) == REL_FAIL) return REL_FAIL;
+        if (rel_result_type(s, r, type_tuple(parts, 3)) == REL_FAIL)
+            return REL_FAIL;
     }
     return ranked ? REL_DONE : REL_WAIT;
 }
 
-/* ---- nn.softmax, nn.log_softmax --------------------------------------------------------------- */
+/* ---- nn.softmax, nn.log_softmax ---------------------------------------------------------------
+ */
 
-static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     bool logarithm = !strcmp(call->op->name, "nn.log_softmax");
     DType t = sc_type_of(x->dtype);
@@ -128,7 +130,8 @@ static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan)
     if (!logarithm) {
         e = plan_temp(plan, t, x->rank, x->shape);
         step_begin(&s, plan, RECIPE_MAP, x->rank, x->shape);
-        Sc v = sc_load(&s.body, step_in(&s, x), x->dtype), m = sc_load(&s.body, step_in(&s, top), t);
+        Sc v = sc_load(&s.body, step_in(&s, x), x->dtype),
+           m = sc_load(&s.body, step_in(&s, top), t);
         sc_exp(&s.body, sc_sub(&s.body, v, m));
         step_out(&s, e);
         step_end(&s);
@@ -162,8 +165,15 @@ static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan)
 static const AttrSpec last_axis[] = {{"axis", AT_INT, "-1", "the axis along which the sum is 1"}};
 static const RelDef rel_softmax = {"Softmax", relate_with_vectors, 2, false};
 const Op op_nn_softmax = {
-    .name = "nn.softmax", .args = "data", .nargs = 1, .attrs = last_axis, .nattrs = 1,
-    .relation = &rel_softmax, .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .shape = shape_with_axis,
+    .name = "nn.softmax",
+    .args = "data",
+    .nargs = 1,
+    .attrs = last_axis,
+    .nattrs = 1,
+    .relation = &rel_softmax,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_OPAQUE,
+    .shape = shape_with_axis,
     .lower = lower_softmax,
     .doc = "exp(x) / sum(exp(x)) along an axis, from the differences to the largest.",
     .example = "nn.softmax([0.0, 0.0])",
@@ -172,8 +182,15 @@ const Op op_nn_softmax = {
 };
 static const RelDef rel_log_softmax = {"LogSoftmax", relate_with_vectors, 2, false};
 const Op op_nn_log_softmax = {
-    .name = "nn.log_softmax", .args = "data", .nargs = 1, .attrs = last_axis, .nattrs = 1,
-    .relation = &rel_log_softmax, .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .shape = shape_with_axis,
+    .name = "nn.log_softmax",
+    .args = "data",
+    .nargs = 1,
+    .attrs = last_axis,
+    .nattrs = 1,
+    .relation = &rel_log_softmax,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_OPAQUE,
+    .shape = shape_with_axis,
     .lower = lower_softmax,
     .doc = "The logarithm of nn.softmax, exact also where that is 0: x - log(sum(exp(x))).",
     .example = "nn.log_softmax([0.0])",
@@ -183,16 +200,15 @@ const Op op_nn_log_softmax = {
 
 /* ---- nn.bias_add ---------------------------------------------------------------------------- */
 
-static int shape_bias_add(const OpCall *call, OutSpec *out)
-{
+static int shape_bias_add(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
-    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis)) return -1;
+    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis))
+        return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static bool lower_bias_add(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_bias_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *v = call->in[1];
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, x->rank, x->shape);
@@ -207,8 +223,15 @@ static bool lower_bias_add(const OpCall *call, Tensor *const *out, Plan *plan)
 static const RelDef rel_bias_add = {"BiasAdd", relate_with_vectors, 3, false};
 static const AttrSpec bias_axis[] = {{"axis", AT_INT, "1", "the axis along which bias lies"}};
 const Op op_nn_bias_add = {
-    .name = "nn.bias_add", .args = "data, bias", .nargs = 2, .attrs = bias_axis, .nattrs = 1,
-    .relation = &rel_bias_add, .dtypes = DTS_NUM, .pattern = OP_BROADCAST, .shape = shape_bias_add,
+    .name = "nn.bias_add",
+    .args = "data, bias",
+    .nargs = 2,
+    .attrs = bias_axis,
+    .nattrs = 1,
+    .relation = &rel_bias_add,
+    .dtypes = DTS_NUM,
+    .pattern = OP_BROADCAST,
+    .shape = shape_bias_add,
     .lower = lower_bias_add,
     .doc = "data plus a vector along an axis.",
     .example = "nn.bias_add([[1, 2], [3, 4]], [10, 20])",
@@ -218,8 +241,7 @@ const Op op_nn_bias_add = {
 
 /* ---- nn.layer_norm -------------------------------------------------------------------------- */
 
-static int shape_layer_norm(const OpCall *call, OutSpec *out)
-{
+static int shape_layer_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
     if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis) ||
@@ -228,8 +250,7 @@ static int shape_layer_norm(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static bool lower_layer_norm(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_layer_norm(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *gamma = call->in[1], *beta = call->in[2];
     int axis = lower_axis(call, "axis", x->rank);
     DType t = sc_type_of(x->dtype);
@@ -278,10 +299,18 @@ static const AttrSpec layer_norm_attrs[] = {
     {"scale", AT_BOOL, "True", "multiply by gamma"},
 };
 const Op op_nn_layer_norm = {
-    .name = "nn.layer_norm", .args = "data, gamma, beta", .nargs = 3, .attrs = layer_norm_attrs,
-    .nattrs = 4, .relation = &rel_layer_norm, .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE,
-    .shape = shape_layer_norm, .lower = lower_layer_norm,
-    .doc = "(data - mean) / sqrt(variance + epsilon) * gamma + beta, along an axis, on which gamma and\n"
+    .name = "nn.layer_norm",
+    .args = "data, gamma, beta",
+    .nargs = 3,
+    .attrs = layer_norm_attrs,
+    .nattrs = 4,
+    .relation = &rel_layer_norm,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_OPAQUE,
+    .shape = shape_layer_norm,
+    .lower = lower_layer_norm,
+    .doc = "(data - mean) / sqrt(variance + epsilon) * gamma + beta, along an axis, on which gamma "
+           "and\n"
            "beta lie.",
     .example = "nn.layer_norm([1.0, 3.0], [1.0, 1.0], [0.0, 0.0], epsilon=0.0)",
     .example_result = "[-1.0, 1.0] : Tensor[(2,), float32]",
@@ -290,21 +319,21 @@ const Op op_nn_layer_norm = {
 
 /* ---- nn.batch_norm -------------------------------------------------------------------------- */
 
-static int shape_batch_norm(const OpCall *call, OutSpec *out)
-{
+static int shape_batch_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
-    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis)) return -1;
+    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis))
+        return -1;
     for (int i = 0; i < 3; i++) {
         const Tensor *t = call->in[i ? i + 2 : 0];
-        if (!shape_set(call, &out[i], t->dtype, t->rank, t->shape)) return -1;
+        if (!shape_set(call, &out[i], t->dtype, t->rank, t->shape))
+            return -1;
     }
     return 3;
 }
 
 /* A factor for each place of the axis first, then data. */
-static bool lower_batch_norm(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_batch_norm(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *gamma = call->in[1], *beta = call->in[2], *mean = call->in[3],
                  *var = call->in[4];
     int axis = lower_axis(call, "axis", x->rank);
@@ -344,10 +373,19 @@ static const AttrSpec batch_norm_attrs[] = {
     {"scale", AT_BOOL, "True", "multiply by gamma"},
 };
 const Op op_nn_batch_norm = {
-    .name = "nn.batch_norm", .args = "data, gamma, beta, moving_mean, moving_var", .nargs = 5,
-    .attrs = batch_norm_attrs, .nattrs = 4, .relation = &rel_batch_norm, .dtypes = DTS_FLOAT,
-    .pattern = OP_TUPLE, .shape = shape_batch_norm, .tuple = true, .lower = lower_batch_norm,
-    .doc = "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta for each channel, with the\n"
+    .name = "nn.batch_norm",
+    .args = "data, gamma, beta, moving_mean, moving_var",
+    .nargs = 5,
+    .attrs = batch_norm_attrs,
+    .nattrs = 4,
+    .relation = &rel_batch_norm,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_TUPLE,
+    .shape = shape_batch_norm,
+    .tuple = true,
+    .lower = lower_batch_norm,
+    .doc = "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta for each channel, "
+           "with the\n"
            "two statistics handed through: (out, moving_mean, moving_var).",
     .example = "nn.batch_norm([[3.0]], [2.0], [1.0], [1.0], [4.0], epsilon=0.0).0",
     .example_result = "[[3.0]] : Tensor[(1, 1), float32]",
@@ -356,30 +394,30 @@ const Op op_nn_batch_norm = {
 
 /* ---- nn.dropout ----------------------------------------------------------------------------- */
 
-static int shape_dropout(const OpCall *call, OutSpec *out)
-{
+static int shape_dropout(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     double rate = attrs_float(call->attrs, "rate");
-    if (!shape_check_dtype(call, 0, call->op->dtypes)) return -1;
+    if (!shape_check_dtype(call, 0, call->op->dtypes))
+        return -1;
     if (!(rate >= 0 && rate <= 1)) {
         shape_error(call, DIAG_R0316, "rate=%g is not between 0 and 1", rate);
         return -1;
     }
     for (int i = 0; i < 2; i++)
-        if (!shape_set(call, &out[i], x->dtype, x->rank, x->shape)) return -1;
+        if (!shape_set(call, &out[i], x->dtype, x->rank, x->shape))
+            return -1;
     return 2;
 }
 
-static RelStatus relate_dropout(Solver *s, Relation *r)
-{
+static RelStatus relate_dropout(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_FLOAT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_FLOAT}, &status))
+        return status;
     Type *parts[2] = {r->args[0], r->args[0]};
     return rel_result_type(s, r, type_tuple(parts, 2)) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_dropout(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_dropout(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_copy(plan, out[0], call->in[0]);
     plan_fill_int(plan, out[1], 1);
     return true;
@@ -390,11 +428,20 @@ static const AttrSpec dropout_attrs[] = {
     {"rate", AT_FLOAT, "0.5", "of elements that training would drop"},
 };
 const Op op_nn_dropout = {
-    .name = "nn.dropout", .args = "data", .nargs = 1, .attrs = dropout_attrs, .nattrs = 1,
-    .relation = &rel_dropout, .dtypes = DTS_FLOAT, .pattern = OP_TUPLE, .shape = shape_dropout,
-    .tuple = true, .lower = lower_dropout,
-    .doc = "As in TVM the form for evaluation: (data, a mask of ones). To drop elements in training,\n"
-           "multiply by a mask from random.uniform.",
+    .name = "nn.dropout",
+    .args = "data",
+    .nargs = 1,
+    .attrs = dropout_attrs,
+    .nattrs = 1,
+    .relation = &rel_dropout,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_TUPLE,
+    .shape = shape_dropout,
+    .tuple = true,
+    .lower = lower_dropout,
+    .doc =
+        "As in TVM the form for evaluation: (data, a mask of ones). To drop elements in training,\n"
+        "multiply by a mask from random.uniform.",
     .example = "nn.dropout([1.0, 2.0]).0",
     .example_result = "[1.0, 2.0] : Tensor[(2,), float32]",
     .see_also = "random.uniform",
@@ -402,8 +449,7 @@ const Op op_nn_dropout = {
 
 /* ---- cross entropies ------------------------------------------------------------------------- */
 
-static int shape_cross_entropy(const OpCall *call, OutSpec *out)
-{
+static int shape_cross_entropy(const OpCall *call, OutSpec *out) {
     if (!shape_check_same_dtype(call, 0, 1) || !shape_check_rank(call, 0, 2) ||
         !shape_check_rank(call, 1, 2) || !shape_check_dims(call, 0, 0, 1, 0) ||
         !shape_check_dims(call, 0, 1, 1, 1))
@@ -411,31 +457,36 @@ static int shape_cross_entropy(const OpCall *call, OutSpec *out)
     return shape_set(call, out, call->in[0]->dtype, 0, NULL) ? 1 : -1;
 }
 
-static RelStatus relate_cross_entropy(Solver *s, Relation *r)
-{
+static RelStatus relate_cross_entropy(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_FLOAT, DTS_FLOAT}, &status)) return status;
-    Type *dims[2] = {solver_var(s, KIND_DIM), solver_var(s, KIND_DIM)}, *dtype = rel_dtype_in(r->args[0]);
-    if (rel_result(s, r, NULL, 0, dtype) == REL_FAIL) return REL_FAIL;
+    if (rel_known(s, r, (DTypeSet[]){DTS_FLOAT, DTS_FLOAT}, &status))
+        return status;
+    Type *dims[2] = {solver_var(s, KIND_DIM), solver_var(s, KIND_DIM)},
+         *dtype = rel_dtype_in(r->args[0]);
+    if (rel_result(s, r, NULL, 0, dtype) == REL_FAIL)
+        return REL_FAIL;
     uint32_t na, nb;
     Type **a, **b;
     if (!rel_rank_in(r->args[0], &na, &a) &&
         !rel_unify(s, r, 0, type_tensor(type_shape(dims, 2), dtype)))
         return REL_FAIL;
-    if (!rel_rank_in(r->args[1], &nb, &b) && !rel_unify(s, r, 1, r->args[0])) return REL_FAIL;
-    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype))) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &na, &a) || !rel_rank_in(r->args[1], &nb, &b)) return REL_WAIT;
+    if (!rel_rank_in(r->args[1], &nb, &b) && !rel_unify(s, r, 1, r->args[0]))
+        return REL_FAIL;
+    if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &na, &a) || !rel_rank_in(r->args[1], &nb, &b))
+        return REL_WAIT;
     if (na != 2 || nb != 2) {
         rel_error(s, r, DIAG_R0313, "`%s`: `x` and `y` have 2 axes each", r->op->name);
         return REL_FAIL;
     }
     for (int i = 0; i < 2; i++)
-        if (!rel_unify_dim(s, r, a[i], b[i], 1, i)) return REL_FAIL;
+        if (!rel_unify_dim(s, r, a[i], b[i], 1, i))
+            return REL_FAIL;
     return REL_DONE;
 }
 
-static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *y = call->in[1];
     DType t = sc_type_of(x->dtype);
     StepBuilder s;
@@ -444,7 +495,8 @@ static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *pl
     step_combine(&s, COMBINE_SUM, t);
     ScalarBuilder *b = &s.body;
     Sc p = sc_load(b, step_in_strided(&s, x, x->strides, 0), x->dtype);
-    if (!strcmp(call->op->name, "nn.cross_entropy")) p = sc_log(b, p);
+    if (!strcmp(call->op->name, "nn.cross_entropy"))
+        p = sc_log(b, p);
     sc_mul(b, p, sc_load(b, step_in_strided(&s, y, y->strides, 0), y->dtype));
     Sc sum = sc_sub(&s.epilogue, sc_float(&s.epilogue, t, 0), sc_acc(&s.epilogue, t));
     sc_div(&s.epilogue, sum, step_fparam(&s, &s.epilogue, t, (double)x->shape[0]));
@@ -455,20 +507,32 @@ static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *pl
 
 static const RelDef rel_cross_entropy = {"CrossEntropy", relate_cross_entropy, 3, false};
 const Op op_nn_cross_entropy = {
-    .name = "nn.cross_entropy", .args = "x, y", .nargs = 2, .relation = &rel_cross_entropy,
-    .dtypes = DTS_FLOAT, .pattern = OP_REDUCE, .shape = shape_cross_entropy,
+    .name = "nn.cross_entropy",
+    .args = "x, y",
+    .nargs = 2,
+    .relation = &rel_cross_entropy,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_REDUCE,
+    .shape = shape_cross_entropy,
     .lower = lower_cross_entropy,
     .doc = "-sum(log(x) * y) / n for probabilities x and targets y, both (n, classes).",
     .example = "nn.cross_entropy([[1.0, 1.0]], [[1.0, 0.0]])",
     .example_result = "0.0 : float32",
     .see_also = "nn.cross_entropy_with_logits, nn.log_softmax",
 };
-static const RelDef rel_cross_entropy_logits = {"CrossEntropyWithLogits", relate_cross_entropy, 3, false};
+static const RelDef rel_cross_entropy_logits = {"CrossEntropyWithLogits", relate_cross_entropy, 3,
+                                                false};
 const Op op_nn_cross_entropy_with_logits = {
-    .name = "nn.cross_entropy_with_logits", .args = "x, y", .nargs = 2,
-    .relation = &rel_cross_entropy_logits, .dtypes = DTS_FLOAT, .pattern = OP_REDUCE,
-    .shape = shape_cross_entropy, .lower = lower_cross_entropy,
-    .doc = "-sum(x * y) / n for logarithms of probabilities x (of nn.log_softmax) and targets y, both\n"
+    .name = "nn.cross_entropy_with_logits",
+    .args = "x, y",
+    .nargs = 2,
+    .relation = &rel_cross_entropy_logits,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_REDUCE,
+    .shape = shape_cross_entropy,
+    .lower = lower_cross_entropy,
+    .doc = "-sum(x * y) / n for logarithms of probabilities x (of nn.log_softmax) and targets y, "
+           "both\n"
            "(n, classes).",
     .example = "nn.cross_entropy_with_logits([[-2.0, -1.0]], [[1.0, 0.0]])",
     .example_result = "2.0 : float32",

@@ -18,25 +18,33 @@ typedef struct Padding {
     int64_t before[TENSOR_MAX_RANK], after[TENSOR_MAX_RANK];
 } Padding;
 
-static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding *p)
-{
-    static const struct { const char *name; PadMode mode; bool mirror; } names[] = {
-        {"constant", PAD_CONSTANT, false}, {"edge", PAD_EDGE, false}, {"reflect", PAD_REFLECT, false},
-        {"SYMMETRIC", PAD_SYMMETRIC, true}, {"REFLECT", PAD_REFLECT, true},
+static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding *p) {
+    static const struct {
+        const char *name;
+        PadMode mode;
+        bool mirror;
+    } names[] = {
+        {"constant", PAD_CONSTANT, false}, {"edge", PAD_EDGE, false},
+        {"reflect", PAD_REFLECT, false},   {"SYMMETRIC", PAD_SYMMETRIC, true},
+        {"REFLECT", PAD_REFLECT, true},
     };
     bool mirror = strstr(op->name, "mirror") != NULL, found = false;
     const char *mode = attrs_text(attrs, mirror ? "mode" : "pad_mode");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].mirror != mirror || strcmp(mode, names[i].name)) continue;
+        if (names[i].mirror != mirror || strcmp(mode, names[i].name))
+            continue;
         p->mode = names[i].mode;
         found = true;
     }
-    if (!found) return mirror ? "mode is \"SYMMETRIC\" or \"REFLECT\""
-                              : "pad_mode is \"constant\", \"edge\" or \"reflect\"";
+    if (!found)
+        return mirror ? "mode is \"SYMMETRIC\" or \"REFLECT\""
+                      : "pad_mode is \"constant\", \"edge\" or \"reflect\"";
     const AttrValue *v = attrs_get(attrs, "pad_width");
-    if (v->kind != ATTR_LIST) return "pad_width is a list with a pair for each axis";
+    if (v->kind != ATTR_LIST)
+        return "pad_width is a list with a pair for each axis";
     bool flat = v->list.n == 2 && rank == 1 && v->list.items[0].kind == ATTR_INT;
-    if (!flat && (int)v->list.n != rank) return "pad_width has a pair for each axis of `data`";
+    if (!flat && (int)v->list.n != rank)
+        return "pad_width has a pair for each axis of `data`";
     for (int i = 0; i < rank; i++) {
         const AttrValue *pair = flat ? v : &v->list.items[i];
         if (pair->kind != ATTR_LIST || pair->list.n != 2 || pair->list.items[0].kind != ATTR_INT ||
@@ -44,26 +52,29 @@ static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding 
             return "pad_width is a list with a pair of numbers for each axis";
         p->before[i] = pair->list.items[0].i;
         p->after[i] = pair->list.items[1].i;
-        if (p->before[i] < 0 || p->after[i] < 0) return "pad_width is not negative";
+        if (p->before[i] < 0 || p->after[i] < 0)
+            return "pad_width is not negative";
     }
     return NULL;
 }
 
 /* What a mode needs of the size: something to repeat, and a reflection not longer than the data. */
-static const char *pad_fits(const Padding *p, int i, int64_t size)
-{
+static const char *pad_fits(const Padding *p, int i, int64_t size) {
     int64_t most = p->before[i] > p->after[i] ? p->before[i] : p->after[i];
     switch (p->mode) {
-    case PAD_CONSTANT: return NULL;
-    case PAD_EDGE: return most && !size ? "has no edge to repeat" : NULL;
-    case PAD_REFLECT: return most && most >= size ? "is too short to reflect" : NULL;
-    case PAD_SYMMETRIC: return most > size ? "is too short to reflect" : NULL;
+    case PAD_CONSTANT:
+        return NULL;
+    case PAD_EDGE:
+        return most && !size ? "has no edge to repeat" : NULL;
+    case PAD_REFLECT:
+        return most && most >= size ? "is too short to reflect" : NULL;
+    case PAD_SYMMETRIC:
+        return most > size ? "is too short to reflect" : NULL;
     }
     return NULL;
 }
 
-static bool pad_shape(const OpCall *call, const Tensor *x, Padding *p, int64_t *dims)
-{
+static bool pad_shape(const OpCall *call, const Tensor *x, Padding *p, int64_t *dims) {
     const char *problem = pad_read(call->op, call->attrs, x->rank, p);
     if (problem) {
         shape_error(call, DIAG_R0316, "%s (`data` has %d)", problem, x->rank);
@@ -83,24 +94,27 @@ static bool pad_shape(const OpCall *call, const Tensor *x, Padding *p, int64_t *
     return true;
 }
 
-static int shape_pad(const OpCall *call, OutSpec *out)
-{
+static int shape_pad(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     Padding p;
     int64_t dims[TENSOR_MAX_RANK];
-    if (call->nin > 1 && (!shape_check_rank(call, 1, 0) || !shape_check_same_dtype(call, 0, 1))) return -1;
-    if (!pad_shape(call, x, &p, dims)) return -1;
+    if (call->nin > 1 && (!shape_check_rank(call, 1, 0) || !shape_check_same_dtype(call, 0, 1)))
+        return -1;
+    if (!pad_shape(call, x, &p, dims))
+        return -1;
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_pad(Solver *s, Relation *r)
-{
+static RelStatus relate_pad(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     uint32_t rank;
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
-    if (r->nargs == 3 && !rel_unify(s, r, 1, type_tensor(type_shape(NULL, 0), dtype))) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (r->nargs == 3 && !rel_unify(s, r, 1, type_tensor(type_shape(NULL, 0), dtype)))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, dtype);
     Padding p;
     const char *problem = pad_read(r->op, r->attrs, (int)rank, &p);
     if (problem) {
@@ -108,20 +122,22 @@ static RelStatus relate_pad(Solver *s, Relation *r)
         return REL_FAIL;
     }
     Type **out = mem_new_n(Type *, rank + 1);
-    for (uint32_t i = 0; i < rank; i++) out[i] = dim_add_int(dims[i], p.before[i] + p.after[i]);
+    for (uint32_t i = 0; i < rank; i++)
+        out[i] = dim_add_int(dims[i], p.before[i] + p.after[i]);
     return rel_result(s, r, out, rank, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
 /* Where place i of the padded axis comes from, in 0 .. n-1: reflections by one step suffice. */
-static Sc source_place(StepBuilder *s, const Padding *p, int axis, Sc i, int64_t size)
-{
+static Sc source_place(StepBuilder *s, const Padding *p, int axis, Sc i, int64_t size) {
     ScalarBuilder *b = &s->body;
     Sc zero = sc_i64(b, 0), n = step_iparam(s, b, DT_I64, size);
     Sc last = sc_sub(b, n, sc_i64(b, 1));
     Sc k = sc_sub(b, i, step_iparam(s, b, DT_I64, p->before[axis]));
     switch (p->mode) {
-    case PAD_CONSTANT: return k;
-    case PAD_EDGE: return sc_max(b, sc_min(b, k, last), zero);
+    case PAD_CONSTANT:
+        return k;
+    case PAD_EDGE:
+        return sc_max(b, sc_min(b, k, last), zero);
     case PAD_REFLECT: {
         Sc low = sc_abs(b, k);
         Sc back = sc_sub(b, sc_add(b, last, last), low);
@@ -140,13 +156,13 @@ static Sc source_place(StepBuilder *s, const Padding *p, int axis, Sc i, int64_t
 /* The offset into data (of the given strides) of the current place; axes without padding are
  * walked by their stride and add nothing. */
 static Sc source_offset(StepBuilder *s, const Padding *p, int rank, const int64_t *shape,
-                        const int64_t *data_strides, int64_t *strides)
-{
+                        const int64_t *data_strides, int64_t *strides) {
     ScalarBuilder *b = &s->body;
     Sc sum = sc_i64(b, 0);
     for (int i = 0; i < rank; i++) {
         strides[i] = data_strides[i];
-        if (!p->before[i] && !p->after[i]) continue;
+        if (!p->before[i] && !p->after[i])
+            continue;
         strides[i] = 0;
         Sc place = source_place(s, p, i, sc_iota(b, i), shape[i]);
         sum = sc_add(b, sum, sc_mul(b, place, step_iparam(s, b, DT_I64, data_strides[i])));
@@ -155,25 +171,28 @@ static Sc source_offset(StepBuilder *s, const Padding *p, int rank, const int64_
 }
 
 /* At most ten axes are padded by the modes that compute places: three parameters each. */
-static bool pad_parameters(const OpCall *call, const Padding *p, int rank)
-{
+static bool pad_parameters(const OpCall *call, const Padding *p, int rank) {
     int n = 0;
-    for (int i = 0; i < rank; i++) n += p->before[i] || p->after[i];
-    if (p->mode == PAD_CONSTANT || 3 * n <= RECIPE_MAX_PARAMS) return true;
+    for (int i = 0; i < rank; i++)
+        n += p->before[i] || p->after[i];
+    if (p->mode == PAD_CONSTANT || 3 * n <= RECIPE_MAX_PARAMS)
+        return true;
     shape_error(call, DIAG_R0316, "pads at most %d axes by reflection", RECIPE_MAX_PARAMS / 3);
     return false;
 }
 
-static bool lower_pad(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_pad(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     Padding p;
     int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], offset = 0;
-    if (!pad_shape(call, x, &p, dims) || !pad_parameters(call, &p, x->rank)) return false;
+    if (!pad_shape(call, x, &p, dims) || !pad_parameters(call, &p, x->rank))
+        return false;
     if (p.mode == PAD_CONSTANT) {
-        for (int i = 0; i < x->rank; i++) offset += p.before[i] * out[0]->strides[i];
+        for (int i = 0; i < x->rank; i++)
+            offset += p.before[i] * out[0]->strides[i];
         plan_copy(plan, out[0], call->in[1]);
-        if (x->count) plan_place_strided(plan, out[0], out[0]->strides, offset, x);
+        if (x->count)
+            plan_place_strided(plan, out[0], out[0]->strides, offset, x);
         return true;
     }
     StepBuilder s;
@@ -188,12 +207,20 @@ static bool lower_pad(const OpCall *call, Tensor *const *out, Plan *plan)
 static const RelDef rel_pad = {"Pad", relate_pad, 3, false};
 static const AttrSpec pad_attrs[] = {
     {"pad_width", AT_INT_LISTS, NULL, "how much before and after each axis: [[1, 1], [0, 2]]"},
-    {"pad_mode", AT_STRING, "\"constant\"", "\"constant\" pad_value, \"edge\" the last element, "
-                                            "\"reflect\" backwards without it"},
+    {"pad_mode", AT_STRING, "\"constant\"",
+     "\"constant\" pad_value, \"edge\" the last element, "
+     "\"reflect\" backwards without it"},
 };
 const Op op_nn_pad = {
-    .name = "nn.pad", .args = "data, pad_value", .nargs = 2, .attrs = pad_attrs, .nattrs = 2,
-    .relation = &rel_pad, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_pad,
+    .name = "nn.pad",
+    .args = "data, pad_value",
+    .nargs = 2,
+    .attrs = pad_attrs,
+    .nattrs = 2,
+    .relation = &rel_pad,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_pad,
     .lower = lower_pad,
     .doc = "data with more elements before and after it on each axis.",
     .example = "nn.pad([1, 2], 0, pad_width=[[1, 2]])",
@@ -206,8 +233,15 @@ static const AttrSpec mirror_attrs[] = {
     {"pad_width", AT_INT_LISTS, NULL, "how much before and after each axis"},
 };
 const Op op_nn_mirror_pad = {
-    .name = "nn.mirror_pad", .args = "data", .nargs = 1, .attrs = mirror_attrs, .nattrs = 2,
-    .relation = &rel_mirror_pad, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_pad,
+    .name = "nn.mirror_pad",
+    .args = "data",
+    .nargs = 1,
+    .attrs = mirror_attrs,
+    .nattrs = 2,
+    .relation = &rel_mirror_pad,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_pad,
     .lower = lower_pad,
     .doc = "data continued backwards at its edges.",
     .example = "nn.mirror_pad([1, 2, 3], pad_width=[[2, 1]])",
@@ -218,12 +252,12 @@ const Op op_nn_mirror_pad = {
 /* ---- the sums ------------------------------------------------------------------------------- */
 
 /* (padded, data): data's shape. */
-static int shape_pad_sum(const OpCall *call, OutSpec *out)
-{
+static int shape_pad_sum(const OpCall *call, OutSpec *out) {
     const Tensor *y = call->in[0], *x = call->in[1];
     Padding p;
     int64_t dims[TENSOR_MAX_RANK];
-    if (!pad_shape(call, x, &p, dims)) return -1;
+    if (!pad_shape(call, x, &p, dims))
+        return -1;
     if (y->rank != x->rank || memcmp(y->shape, dims, sizeof *dims * (size_t)x->rank)) {
         shape_error(call, DIAG_R0314, "`padded` has shape %s, and `data` padded %s",
                     shape_text(y->rank, y->shape), shape_text(x->rank, dims));
@@ -232,22 +266,23 @@ static int shape_pad_sum(const OpCall *call, OutSpec *out)
     return shape_set(call, out, y->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_pad_sum(Solver *s, Relation *r)
-{
+static RelStatus relate_pad_sum(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_pad_sum(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_pad_sum(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *y = call->in[0];
     Padding p;
     int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], offset = 0;
-    if (!pad_shape(call, out[0], &p, dims) || !pad_parameters(call, &p, y->rank)) return false;
+    if (!pad_shape(call, out[0], &p, dims) || !pad_parameters(call, &p, y->rank))
+        return false;
     if (p.mode == PAD_CONSTANT) {
-        for (int i = 0; i < y->rank; i++) offset += p.before[i] * y->strides[i];
+        for (int i = 0; i < y->rank; i++)
+            offset += p.before[i] * y->strides[i];
         plan_gather_strided(plan, out[0], y, y->strides, offset);
         return true;
     }
@@ -266,10 +301,18 @@ static bool lower_pad_sum(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_pad_sum = {"PadSum", relate_pad_sum, 3, false};
 const Op op_nn_pad_sum = {
-    .name = "nn.pad_sum", .args = "padded, data", .nargs = 2, .attrs = pad_attrs, .nattrs = 2,
-    .relation = &rel_pad_sum, .dtypes = DTS_NUM, .pattern = OP_OPAQUE, .shape = shape_pad_sum,
+    .name = "nn.pad_sum",
+    .args = "padded, data",
+    .nargs = 2,
+    .attrs = pad_attrs,
+    .nattrs = 2,
+    .relation = &rel_pad_sum,
+    .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE,
+    .shape = shape_pad_sum,
     .lower = lower_pad_sum,
-    .doc = "For each element of data the sum of where nn.pad put it: its derivative. Of data only the\n"
+    .doc = "For each element of data the sum of where nn.pad put it: its derivative. Of data only "
+           "the\n"
            "shape matters.",
     .example = "nn.pad_sum([1, 2, 3, 4], [0, 0], pad_width=[[1, 1]], pad_mode=\"edge\")",
     .example_result = "[3, 7] : Tensor[(2,), int32]",
@@ -277,11 +320,19 @@ const Op op_nn_pad_sum = {
 };
 static const RelDef rel_mirror_pad_sum = {"MirrorPadSum", relate_pad_sum, 3, false};
 const Op op_nn_mirror_pad_sum = {
-    .name = "nn.mirror_pad_sum", .args = "padded, data", .nargs = 2, .attrs = mirror_attrs,
-    .nattrs = 2, .relation = &rel_mirror_pad_sum, .dtypes = DTS_NUM, .pattern = OP_OPAQUE,
-    .shape = shape_pad_sum, .lower = lower_pad_sum,
-    .doc = "For each element of data the sum of where nn.mirror_pad put it: its derivative. Of data\n"
-           "only the shape matters.",
+    .name = "nn.mirror_pad_sum",
+    .args = "padded, data",
+    .nargs = 2,
+    .attrs = mirror_attrs,
+    .nattrs = 2,
+    .relation = &rel_mirror_pad_sum,
+    .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE,
+    .shape = shape_pad_sum,
+    .lower = lower_pad_sum,
+    .doc =
+        "For each element of data the sum of where nn.mirror_pad put it: its derivative. Of data\n"
+        "only the shape matters.",
     .example = "nn.mirror_pad_sum([1, 2, 3, 4], [0, 0], pad_width=[[1, 1]])",
     .example_result = "[3, 7] : Tensor[(2,), int32]",
     .see_also = "nn.mirror_pad",

@@ -8,20 +8,22 @@
 
 typedef struct Pool {
     Window w;
-    int axis[2];               /* where H and W stand */
+    int axis[2]; /* where H and W stand */
     bool ceil_mode, include_pad;
     int64_t size[2], count[2];
 } Pool;
 
-static const char *pool_attrs(const Attrs *attrs, Pool *p)
-{
+static const char *pool_attrs(const Attrs *attrs, Pool *p) {
     int place[4];
     int64_t size[2];
-    if (!layout_read(attrs_text(attrs, "layout"), "NCHW", place)) return "layout is an order of NCHW";
+    if (!layout_read(attrs_text(attrs, "layout"), "NCHW", place))
+        return "layout is an order of NCHW";
     const char *out = attrs_text(attrs, "out_layout");
-    if (*out && strcmp(out, attrs_text(attrs, "layout"))) return "out_layout must be that of data";
+    if (*out && strcmp(out, attrs_text(attrs, "layout")))
+        return "out_layout must be that of data";
     int n = attr_int_list(attrs, "pool_size", size, 2);
-    if (n < 1 || size[0] < 1 || size[n - 1] < 1) return "pool_size is one or two numbers from 1";
+    if (n < 1 || size[0] < 1 || size[n - 1] < 1)
+        return "pool_size is one or two numbers from 1";
     const AttrValue *include = attrs_find(attrs, "count_include_pad");
     p->axis[0] = place[2];
     p->axis[1] = place[3];
@@ -33,15 +35,15 @@ static const char *pool_attrs(const Attrs *attrs, Pool *p)
 }
 
 /* x is what is pooled. */
-static bool pool_resolve(const OpCall *call, int arg, Pool *p)
-{
+static bool pool_resolve(const OpCall *call, int arg, Pool *p) {
     const Tensor *x = call->in[arg];
     const char *problem = pool_attrs(call->attrs, p);
     if (problem) {
         shape_error(call, DIAG_R0316, "%s", problem);
         return false;
     }
-    if (!shape_check_rank(call, arg, 4)) return false;
+    if (!shape_check_rank(call, arg, 4))
+        return false;
     for (int j = 0; j < 2; j++) {
         p->size[j] = x->shape[p->axis[j]];
         p->count[j] = window_count(&p->w, j, p->size[j], p->ceil_mode);
@@ -55,25 +57,25 @@ static bool pool_resolve(const OpCall *call, int arg, Pool *p)
     return true;
 }
 
-static void pooled_shape(const Pool *p, const Tensor *x, int64_t *dims)
-{
+static void pooled_shape(const Pool *p, const Tensor *x, int64_t *dims) {
     memcpy(dims, x->shape, 4 * sizeof *dims);
-    for (int j = 0; j < 2; j++) dims[p->axis[j]] = p->count[j];
+    for (int j = 0; j < 2; j++)
+        dims[p->axis[j]] = p->count[j];
 }
 
-static int shape_pool(const OpCall *call, OutSpec *out)
-{
+static int shape_pool(const OpCall *call, OutSpec *out) {
     Pool p;
     int64_t dims[4];
-    if (!pool_resolve(call, 0, &p)) return -1;
+    if (!pool_resolve(call, 0, &p))
+        return -1;
     pooled_shape(&p, call->in[0], dims);
     return shape_set(call, out, call->in[0]->dtype, 4, dims) ? 1 : -1;
 }
 
-static RelStatus relate_pool(Solver *s, Relation *r)
-{
+static RelStatus relate_pool(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status))
+        return status;
     Pool p;
     uint32_t rank;
     Type **dims;
@@ -82,7 +84,8 @@ static RelStatus relate_pool(Solver *s, Relation *r)
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
     }
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (rank != 4) {
         rel_error(s, r, DIAG_R0313, "`%s`: `data` has %u axes and needs 4", r->op->name, rank);
         return REL_FAIL;
@@ -93,11 +96,11 @@ static RelStatus relate_pool(Solver *s, Relation *r)
     return rel_result(s, r, out, 4, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-/* ---- the window of a place in the result ------------------------------------------------------ */
+/* ---- the window of a place in the result ------------------------------------------------------
+ */
 
 /* A step over (result, window): x at the element of the window, `otherwise` in the padding. */
-static void window_strides(const Pool *p, const Tensor *x, int64_t *strides, int64_t *offset)
-{
+static void window_strides(const Pool *p, const Tensor *x, int64_t *strides, int64_t *offset) {
     memcpy(strides, x->strides, 4 * sizeof *strides);
     *offset = 0;
     for (int j = 0; j < 2; j++) {
@@ -109,8 +112,7 @@ static void window_strides(const Pool *p, const Tensor *x, int64_t *strides, int
 }
 
 /* Whether place (iota of result axis, `in_window`) lies in x along side j. */
-static Sc side_inside(StepBuilder *s, const Pool *p, int j, Sc in_window)
-{
+static Sc side_inside(StepBuilder *s, const Pool *p, int j, Sc in_window) {
     ScalarBuilder *b = &s->body;
     Sc at = sc_mul(b, sc_iota(b, p->axis[j]), step_iparam(s, b, DT_I64, p->w.stride[j]));
     at = sc_add(b, at, sc_mul(b, in_window, step_iparam(s, b, DT_I64, p->w.dilation[j])));
@@ -119,29 +121,30 @@ static Sc side_inside(StepBuilder *s, const Pool *p, int j, Sc in_window)
 }
 
 /* Windows may reach outside x: there is padding, or a last window hangs over the edge. */
-static bool pool_reaches_out(const Pool *p)
-{
+static bool pool_reaches_out(const Pool *p) {
     for (int j = 0; j < 2; j++) {
         int64_t last = (p->count[j] - 1) * p->w.stride[j] + (p->w.kernel[j] - 1) * p->w.dilation[j];
-        if (p->w.before[j] || last >= p->size[j]) return true;
+        if (p->w.before[j] || last >= p->size[j])
+            return true;
     }
     return false;
 }
 
-static double lowest(DType t)
-{
+static double lowest(DType t) {
     switch (dtype_info[t].cls) {
-    case DTC_FLOAT: return -__builtin_inf();
-    case DTC_INT: return -(double)(1ull << (dtype_info[t].bits - 1));
+    case DTC_FLOAT:
+        return -__builtin_inf();
+    case DTC_INT:
+        return -(double)(1ull << (dtype_info[t].bits - 1));
     case DTC_UINT:
-    case DTC_BOOL: break;
+    case DTC_BOOL:
+        break;
     }
     return 0;
 }
 
 static void fold_windows(Plan *plan, const Pool *p, Tensor *out, const Tensor *x, Combine combine,
-                         DType acc, bool last)
-{
+                         DType acc, bool last) {
     int64_t strides[6], offset;
     window_strides(p, x, strides, &offset);
     StepBuilder s;
@@ -153,24 +156,26 @@ static void fold_windows(Plan *plan, const Pool *p, Tensor *out, const Tensor *x
     int in = step_in_strided(&s, x, strides, offset);
     Sc v;
     if (pool_reaches_out(p)) {
-        Sc inside = sc_and(b, side_inside(&s, p, 0, sc_iota(b, 4)), side_inside(&s, p, 1, sc_iota(b, 5)));
+        Sc inside =
+            sc_and(b, side_inside(&s, p, 0, sc_iota(b, 4)), side_inside(&s, p, 1, sc_iota(b, 5)));
         v = sc_load_if(b, in, x->dtype, sc_i64(b, 0), inside,
                        combine == COMBINE_SUM ? 0 : lowest(sc_type_of(x->dtype)));
     } else {
         v = sc_load(b, in, x->dtype);
     }
     sc_cast(b, v, acc);
-    if (combine == COMBINE_ARGMAX) sc_acc(&s.epilogue, DT_I64);
+    if (combine == COMBINE_ARGMAX)
+        sc_acc(&s.epilogue, DT_I64);
     step_out(&s, out);
     step_end(&s);
 }
 
 /* ---- nn.max_pool2d -------------------------------------------------------------------------- */
 
-static bool lower_max_pool2d(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_max_pool2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     Pool p;
-    if (!pool_resolve(call, 0, &p)) return false;
+    if (!pool_resolve(call, 0, &p))
+        return false;
     fold_windows(plan, &p, out[0], call->in[0], COMBINE_MAX, sc_type_of(out[0]->dtype), false);
     return true;
 }
@@ -180,8 +185,9 @@ static const AttrSpec pool_specs[] = {
     {"pool_size", AT_INTS, NULL, "height and width of the window"},
     {"strides", AT_INTS, "[1, 1]", "steps of the window"},
     {"dilation", AT_INTS, "[1, 1]", "steps within the window"},
-    {"padding", AT_INTS, "[0, 0]", "places around that hold nothing: both; height, width; or top, left, "
-                                   "bottom, right"},
+    {"padding", AT_INTS, "[0, 0]",
+     "places around that hold nothing: both; height, width; or top, left, "
+     "bottom, right"},
     {"layout", AT_STRING, "\"NCHW\"", "what data's axes are"},
     {"out_layout", AT_STRING, "\"\"", "the same"},
     {"ceil_mode", AT_BOOL, "False", "a last window that hangs over the edge counts"},
@@ -189,8 +195,15 @@ static const AttrSpec pool_specs[] = {
 };
 enum { NMAX = 7, NAVG = 8 }; /* attributes */
 const Op op_nn_max_pool2d = {
-    .name = "nn.max_pool2d", .args = "data", .nargs = 1, .attrs = pool_specs, .nattrs = NMAX,
-    .relation = &rel_max_pool2d, .dtypes = DTS_NUM, .pattern = OP_REDUCE, .shape = shape_pool,
+    .name = "nn.max_pool2d",
+    .args = "data",
+    .nargs = 1,
+    .attrs = pool_specs,
+    .nattrs = NMAX,
+    .relation = &rel_max_pool2d,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_pool,
     .lower = lower_max_pool2d,
     .doc = "The largest element of each window of data (n, c, h, w).",
     .example = "nn.max_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
@@ -199,37 +212,38 @@ const Op op_nn_max_pool2d = {
 };
 
 /* (grad, data) of the result's shape and data's. */
-static bool pool_pair(const OpCall *call, Pool *p)
-{
+static bool pool_pair(const OpCall *call, Pool *p) {
     const Tensor *g = call->in[0];
     int64_t dims[4];
-    if (!pool_resolve(call, 1, p) || !shape_check_same_dtype(call, 0, 1)) return false;
+    if (!pool_resolve(call, 1, p) || !shape_check_same_dtype(call, 0, 1))
+        return false;
     pooled_shape(p, call->in[1], dims);
-    if (g->rank == 4 && !memcmp(g->shape, dims, sizeof dims)) return true;
+    if (g->rank == 4 && !memcmp(g->shape, dims, sizeof dims))
+        return true;
     shape_error(call, DIAG_R0314, "`grad` has shape %s, the pool %s", shape_text(g->rank, g->shape),
                 shape_text(4, dims));
     return false;
 }
 
-static int shape_pool_grad(const OpCall *call, OutSpec *out)
-{
+static int shape_pool_grad(const OpCall *call, OutSpec *out) {
     Pool p;
-    if (!pool_pair(call, &p)) return -1;
+    if (!pool_pair(call, &p))
+        return -1;
     return shape_set(call, out, call->in[1]->dtype, 4, call->in[1]->shape) ? 1 : -1;
 }
 
-static RelStatus relate_pool_grad(Solver *s, Relation *r)
-{
+static RelStatus relate_pool_grad(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
+        return status;
     Type *g = type_tensor(rel_shape_in(r->args[0]), rel_dtype_in(r->args[1]));
-    if (!rel_unify(s, r, 0, g)) return REL_FAIL;
+    if (!rel_unify(s, r, 0, g))
+        return REL_FAIL;
     return rel_result_type(s, r, r->args[1]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
 /* The number, in its window, of the first largest element: (n, c, y, x), int64. */
-static Tensor *window_argmax(Plan *plan, const Pool *p, const Tensor *x)
-{
+static Tensor *window_argmax(Plan *plan, const Pool *p, const Tensor *x) {
     int64_t dims[4];
     pooled_shape(p, x, dims);
     Tensor *at = plan_temp(plan, DT_I64, 4, dims);
@@ -239,8 +253,8 @@ static Tensor *window_argmax(Plan *plan, const Pool *p, const Tensor *x)
 
 /* From that number: whether it lies inside x (a window may hold only padding), and the offset in
  * elements from the window's corner. */
-static Sc argmax_offset(StepBuilder *s, const Pool *p, const Tensor *x, const Tensor *at, Sc *inside)
-{
+static Sc argmax_offset(StepBuilder *s, const Pool *p, const Tensor *x, const Tensor *at,
+                        Sc *inside) {
     ScalarBuilder *b = &s->body;
     Sc k = sc_load(b, step_in(s, at), DT_I64);
     Sc width = step_iparam(s, b, DT_I64, p->w.kernel[1]);
@@ -255,11 +269,11 @@ static Sc argmax_offset(StepBuilder *s, const Pool *p, const Tensor *x, const Te
     return sc_add(b, offset[0], offset[1]);
 }
 
-static bool lower_max_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_max_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *g = call->in[0], *x = call->in[1];
     Pool p;
-    if (!pool_pair(call, &p)) return false;
+    if (!pool_pair(call, &p))
+        return false;
     Tensor *at = window_argmax(plan, &p, x);
     plan_fill_int(plan, out[0], 0);
     int64_t strides[6], corner;
@@ -270,8 +284,8 @@ static bool lower_max_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *
     ScalarBuilder *b = &s.body;
     Sc inside, v = sc_load(b, step_in(&s, g), g->dtype);
     Sc offset = argmax_offset(&s, &p, out[0], at, &inside);
-    /* Nothing is added at element 0 for a window without an element: its place, from the address the
-     * strides give, is where the window's corner is not. */
+    /* Nothing is added at element 0 for a window without an element: its place, from the address
+     * the strides give, is where the window's corner is not. */
     Sc here = step_iparam(&s, b, DT_I64, corner);
     offset = sc_add(b, offset, here);
     Sc home = sc_i64(b, 0);
@@ -289,11 +303,19 @@ static bool lower_max_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *
 
 static const RelDef rel_max_pool2d_grad = {"MaxPool2DGrad", relate_pool_grad, 3, false};
 const Op op_nn_max_pool2d_grad = {
-    .name = "nn.max_pool2d_grad", .args = "grad, data", .nargs = 2, .attrs = pool_specs,
-    .nattrs = NMAX, .relation = &rel_max_pool2d_grad, .dtypes = DTS_NUM, .pattern = OP_OPAQUE,
-    .shape = shape_pool_grad, .lower = lower_max_pool2d_grad,
-    .doc = "The derivative of nn.max_pool2d: each element of grad is added where the first largest\n"
-           "element of its window stands in data.",
+    .name = "nn.max_pool2d_grad",
+    .args = "grad, data",
+    .nargs = 2,
+    .attrs = pool_specs,
+    .nattrs = NMAX,
+    .relation = &rel_max_pool2d_grad,
+    .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE,
+    .shape = shape_pool_grad,
+    .lower = lower_max_pool2d_grad,
+    .doc =
+        "The derivative of nn.max_pool2d: each element of grad is added where the first largest\n"
+        "element of its window stands in data.",
     .example = "nn.max_pool2d_grad([[[[5.0]]]], [[[[1.0, 3.0]]]], pool_size=[1, 2])",
     .example_result = "[[[[0.0, 5.0]]]] : Tensor[(1, 1, 1, 2), float32]",
     .see_also = "nn.max_pool2d",
@@ -302,32 +324,33 @@ const Op op_nn_max_pool2d_grad = {
 /* ---- nn.max_pool2d_pick --------------------------------------------------------------------- */
 
 /* (values, data), both of data's shape. */
-static int shape_pick(const OpCall *call, OutSpec *out)
-{
+static int shape_pick(const OpCall *call, OutSpec *out) {
     Pool p;
     int64_t dims[4];
     if (!pool_resolve(call, 1, &p) || !shape_check_rank(call, 0, 4) ||
         !shape_check_same_dtype(call, 0, 1))
         return -1;
     for (int i = 0; i < 4; i++)
-        if (!shape_check_dims(call, 0, i, 1, i)) return -1;
+        if (!shape_check_dims(call, 0, i, 1, i))
+            return -1;
     pooled_shape(&p, call->in[1], dims);
     return shape_set(call, out, call->in[0]->dtype, 4, dims) ? 1 : -1;
 }
 
-static RelStatus relate_pick(Solver *s, Relation *r)
-{
+static RelStatus relate_pick(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) return status;
-    if (!rel_unify(s, r, 0, r->args[1])) return REL_FAIL;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
+        return status;
+    if (!rel_unify(s, r, 0, r->args[1]))
+        return REL_FAIL;
     return relate_pool(s, r);
 }
 
-static bool lower_pick(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_pick(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *values = call->in[0];
     Pool p;
-    if (!pool_resolve(call, 1, &p)) return false;
+    if (!pool_resolve(call, 1, &p))
+        return false;
     Tensor *at = window_argmax(plan, &p, call->in[1]);
     int64_t strides[6], corner;
     window_strides(&p, values, strides, &corner);
@@ -343,10 +366,18 @@ static bool lower_pick(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_pick = {"MaxPool2DPick", relate_pick, 3, false};
 const Op op_nn_max_pool2d_pick = {
-    .name = "nn.max_pool2d_pick", .args = "values, data", .nargs = 2, .attrs = pool_specs,
-    .nattrs = NMAX, .relation = &rel_pick, .dtypes = DTS_NUM, .pattern = OP_INJECTIVE,
-    .shape = shape_pick, .lower = lower_pick,
-    .doc = "For each window the element of values that stands where data is largest: the derivative of\n"
+    .name = "nn.max_pool2d_pick",
+    .args = "values, data",
+    .nargs = 2,
+    .attrs = pool_specs,
+    .nattrs = NMAX,
+    .relation = &rel_pick,
+    .dtypes = DTS_NUM,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_pick,
+    .lower = lower_pick,
+    .doc = "For each window the element of values that stands where data is largest: the "
+           "derivative of\n"
            "nn.max_pool2d_grad.",
     .example = "nn.max_pool2d_pick([[[[7.0, 8.0]]]], [[[[1.0, 3.0]]]], pool_size=[1, 2])",
     .example_result = "[[[[8.0]]]] : Tensor[(1, 1, 1, 1), float32]",
@@ -357,11 +388,11 @@ const Op op_nn_max_pool2d_pick = {
 
 /* How many elements of the window at the current place lie in x, along one side; at least 1 over
  * both is taken by the caller. The first inside is k0 = ceil((before - at) / dilation). */
-static Sc inside_count(StepBuilder *s, const Pool *p, int j)
-{
+static Sc inside_count(StepBuilder *s, const Pool *p, int j) {
     ScalarBuilder *b = &s->body;
     Sc zero = sc_i64(b, 0), one = sc_i64(b, 1);
-    Sc before = step_iparam(s, b, DT_I64, p->w.before[j]), d = step_iparam(s, b, DT_I64, p->w.dilation[j]);
+    Sc before = step_iparam(s, b, DT_I64, p->w.before[j]),
+       d = step_iparam(s, b, DT_I64, p->w.dilation[j]);
     Sc n = step_iparam(s, b, DT_I64, p->size[j]), k = step_iparam(s, b, DT_I64, p->w.kernel[j]);
     Sc at = sc_mul(b, sc_iota(b, p->axis[j]), step_iparam(s, b, DT_I64, p->w.stride[j]));
     Sc start = sc_sub(b, at, before);
@@ -371,8 +402,7 @@ static Sc inside_count(StepBuilder *s, const Pool *p, int j)
 }
 
 /* out = x / (number of elements in the window), over the result's domain. */
-static void divide_by_count(Plan *plan, const Pool *p, Tensor *out, const Tensor *x)
-{
+static void divide_by_count(Plan *plan, const Pool *p, Tensor *out, const Tensor *x) {
     DType t = sc_type_of(x->dtype);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, 4, out->shape);
@@ -390,10 +420,10 @@ static void divide_by_count(Plan *plan, const Pool *p, Tensor *out, const Tensor
     step_end(&s);
 }
 
-static bool lower_avg_pool2d(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_avg_pool2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     Pool p;
-    if (!pool_resolve(call, 0, &p)) return false;
+    if (!pool_resolve(call, 0, &p))
+        return false;
     DType acc = reduce_acc_type(out[0]->dtype);
     Tensor *sum = plan_temp(plan, acc, 4, out[0]->shape);
     fold_windows(plan, &p, sum, call->in[0], COMBINE_SUM, acc, false);
@@ -403,8 +433,15 @@ static bool lower_avg_pool2d(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_avg_pool2d = {"AvgPool2D", relate_pool, 2, false};
 const Op op_nn_avg_pool2d = {
-    .name = "nn.avg_pool2d", .args = "data", .nargs = 1, .attrs = pool_specs, .nattrs = NAVG,
-    .relation = &rel_avg_pool2d, .dtypes = DTS_NUM, .pattern = OP_REDUCE, .shape = shape_pool,
+    .name = "nn.avg_pool2d",
+    .args = "data",
+    .nargs = 1,
+    .attrs = pool_specs,
+    .nattrs = NAVG,
+    .relation = &rel_avg_pool2d,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_pool,
     .lower = lower_avg_pool2d,
     .doc = "The mean of each window of data (n, c, h, w), of the elements that are not padding.",
     .example = "nn.avg_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
@@ -414,17 +451,18 @@ const Op op_nn_avg_pool2d = {
 
 /* Place h of data gets from result y = (h + before - k * dilation) / stride, for each k of the
  * window where that is a place of the result. */
-static bool lower_avg_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_avg_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *g = call->in[0];
     Pool p;
-    if (!pool_pair(call, &p)) return false;
+    if (!pool_pair(call, &p))
+        return false;
     DType acc = reduce_acc_type(g->dtype);
     Tensor *share = plan_temp(plan, acc, 4, g->shape);
     divide_by_count(plan, &p, share, g);
     int64_t strides[6];
     memcpy(strides, share->strides, 4 * sizeof *strides);
-    for (int j = 0; j < 2; j++) strides[p.axis[j]] = strides[4 + j] = 0;
+    for (int j = 0; j < 2; j++)
+        strides[p.axis[j]] = strides[4 + j] = 0;
     StepBuilder s;
     step_begin(&s, plan, RECIPE_REDUCE, 4, out[0]->shape);
     step_reduce_over(&s, 2, p.w.kernel);
@@ -451,11 +489,19 @@ static bool lower_avg_pool2d_grad(const OpCall *call, Tensor *const *out, Plan *
 
 static const RelDef rel_avg_pool2d_grad = {"AvgPool2DGrad", relate_pool_grad, 3, false};
 const Op op_nn_avg_pool2d_grad = {
-    .name = "nn.avg_pool2d_grad", .args = "grad, data", .nargs = 2, .attrs = pool_specs,
-    .nattrs = NAVG, .relation = &rel_avg_pool2d_grad, .dtypes = DTS_NUM, .pattern = OP_REDUCE,
-    .shape = shape_pool_grad, .lower = lower_avg_pool2d_grad,
-    .doc = "The derivative of nn.avg_pool2d: each element of grad spread evenly over its window. Of\n"
-           "data only the shape matters.",
+    .name = "nn.avg_pool2d_grad",
+    .args = "grad, data",
+    .nargs = 2,
+    .attrs = pool_specs,
+    .nattrs = NAVG,
+    .relation = &rel_avg_pool2d_grad,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_pool_grad,
+    .lower = lower_avg_pool2d_grad,
+    .doc =
+        "The derivative of nn.avg_pool2d: each element of grad spread evenly over its window. Of\n"
+        "data only the shape matters.",
     .example = "nn.avg_pool2d_grad([[[[4.0]]]], [[[[0.0, 0.0]]]], pool_size=[1, 2])",
     .example_result = "[[[[2.0, 2.0]]]] : Tensor[(1, 1, 1, 2), float32]",
     .see_also = "nn.avg_pool2d",
@@ -463,8 +509,7 @@ const Op op_nn_avg_pool2d_grad = {
 
 /* ---- global pools --------------------------------------------------------------------------- */
 
-static int shape_global_pool(const OpCall *call, OutSpec *out)
-{
+static int shape_global_pool(const OpCall *call, OutSpec *out) {
     int place[4];
     int64_t dims[4];
     const Tensor *x = call->in[0];
@@ -472,7 +517,8 @@ static int shape_global_pool(const OpCall *call, OutSpec *out)
         shape_error(call, DIAG_R0316, "layout is an order of the letters NCHW");
         return -1;
     }
-    if (!shape_check_rank(call, 0, 4)) return -1;
+    if (!shape_check_rank(call, 0, 4))
+        return -1;
     memcpy(dims, x->shape, sizeof dims);
     if (dims[place[2]] == 0 || dims[place[3]] == 0) {
         shape_error(call, DIAG_R0318, "a plane of shape (%lld, %lld) has no elements",
@@ -483,14 +529,15 @@ static int shape_global_pool(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, 4, dims) ? 1 : -1;
 }
 
-static RelStatus relate_global_pool(Solver *s, Relation *r)
-{
+static RelStatus relate_global_pool(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status))
+        return status;
     int place[4];
     uint32_t rank;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (!layout_read(attrs_text(r->attrs, "layout"), "NCHW", place) || rank != 4) {
         rel_error(s, r, rank == 4 ? DIAG_R0316 : DIAG_R0313,
                   "`%s` takes 4 axes, in an order of the letters NCHW", r->op->name);
@@ -502,8 +549,7 @@ static RelStatus relate_global_pool(Solver *s, Relation *r)
     return rel_result(s, r, out, 4, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_global_pool(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_global_pool(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int place[4];
     layout_read(attrs_text(call->attrs, "layout"), "NCHW", place);
@@ -528,8 +574,10 @@ static bool lower_global_pool(const OpCall *call, Tensor *const *out, Plan *plan
     sc_cast(&s.body, v, acc);
     ScalarBuilder *e = &s.epilogue;
     Sc sum = sc_acc(e, acc), n;
-    if (dtype_is_float(acc)) n = step_fparam(&s, e, acc, (double)(extents[0] * extents[1]));
-    else n = step_iparam(&s, e, acc, extents[0] * extents[1]);
+    if (dtype_is_float(acc))
+        n = step_fparam(&s, e, acc, (double)(extents[0] * extents[1]));
+    else
+        n = step_iparam(&s, e, acc, extents[0] * extents[1]);
     sc_div(e, sum, n);
     step_out(&s, out[0]);
     step_end(&s);
@@ -542,9 +590,16 @@ static const AttrSpec global_specs[] = {
 };
 static const RelDef rel_global_avg_pool2d = {"GlobalAvgPool2D", relate_global_pool, 2, false};
 const Op op_nn_global_avg_pool2d = {
-    .name = "nn.global_avg_pool2d", .args = "data", .nargs = 1, .attrs = global_specs, .nattrs = 2,
-    .relation = &rel_global_avg_pool2d, .dtypes = DTS_NUM, .pattern = OP_REDUCE,
-    .shape = shape_global_pool, .lower = lower_global_pool,
+    .name = "nn.global_avg_pool2d",
+    .args = "data",
+    .nargs = 1,
+    .attrs = global_specs,
+    .nattrs = 2,
+    .relation = &rel_global_avg_pool2d,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_global_pool,
+    .lower = lower_global_pool,
     .doc = "The mean of each plane: (n, c, h, w) to (n, c, 1, 1).",
     .example = "nn.global_avg_pool2d([[[[1.0, 3.0]]]])",
     .example_result = "[[[[2.0]]]] : Tensor[(1, 1, 1, 1), float32]",
@@ -552,9 +607,16 @@ const Op op_nn_global_avg_pool2d = {
 };
 static const RelDef rel_global_max_pool2d = {"GlobalMaxPool2D", relate_global_pool, 2, false};
 const Op op_nn_global_max_pool2d = {
-    .name = "nn.global_max_pool2d", .args = "data", .nargs = 1, .attrs = global_specs, .nattrs = 2,
-    .relation = &rel_global_max_pool2d, .dtypes = DTS_NUM, .pattern = OP_REDUCE,
-    .shape = shape_global_pool, .lower = lower_global_pool,
+    .name = "nn.global_max_pool2d",
+    .args = "data",
+    .nargs = 1,
+    .attrs = global_specs,
+    .nattrs = 2,
+    .relation = &rel_global_max_pool2d,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_global_pool,
+    .lower = lower_global_pool,
     .doc = "The largest element of each plane: (n, c, h, w) to (n, c, 1, 1).",
     .example = "nn.global_max_pool2d([[[[1.0, 3.0]]]])",
     .example_result = "[[[[3.0]]]] : Tensor[(1, 1, 1, 1), float32]",

@@ -14,24 +14,24 @@ typedef struct Tiling {
     int64_t reps[TENSOR_MAX_RANK];
 } Tiling;
 
-static const char *tiling(const Attrs *attrs, int rank, Tiling *t)
-{
+static const char *tiling(const Attrs *attrs, int rank, Tiling *t) {
     int64_t reps[TENSOR_MAX_RANK];
     int n = attr_int_list(attrs, "reps", reps, TENSOR_MAX_RANK);
-    if (n < 0) return "must be a list of known numbers";
+    if (n < 0)
+        return "must be a list of known numbers";
     t->rank = n > rank ? n : rank;
     int axes = t->rank;
     for (int i = 0; i < t->rank; i++) {
         int k = i - (t->rank - n);
         t->reps[i] = k < 0 ? 1 : reps[k];
-        if (t->reps[i] < 0) return "must not be negative";
+        if (t->reps[i] < 0)
+            return "must not be negative";
         axes += t->reps[i] != 1;
     }
     return axes > RECIPE_MAX_AXES ? "repeats more axes than can be" : NULL;
 }
 
-static int shape_tile(const OpCall *call, OutSpec *out)
-{
+static int shape_tile(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     Tiling t;
     int64_t dims[TENSOR_MAX_RANK];
@@ -42,19 +42,21 @@ static int shape_tile(const OpCall *call, OutSpec *out)
     }
     for (int i = 0; i < t.rank; i++) {
         int k = i - (t.rank - x->rank);
-        if (__builtin_mul_overflow(t.reps[i], k < 0 ? 1 : x->shape[k], &dims[i])) dims[i] = INT64_MAX;
+        if (__builtin_mul_overflow(t.reps[i], k < 0 ? 1 : x->shape[k], &dims[i]))
+            dims[i] = INT64_MAX;
     }
     return shape_set(call, out, x->dtype, t.rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_tile(Solver *s, Relation *r)
-{
+static RelStatus relate_tile(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank;
     Type **dims;
     Tiling t;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     const char *problem = tiling(r->attrs, (int)rank, &t);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`tile`: reps %s", problem);
@@ -72,8 +74,7 @@ static RelStatus relate_tile(Solver *s, Relation *r)
 
 /* Data axis i of the tiled tensor has its own stride, and one for each repetition of the whole
  * axis. */
-static bool lower_tile(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_tile(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     Tiling t;
     tiling(call->attrs, x->rank, &t);
@@ -104,8 +105,15 @@ static const AttrSpec tile_attrs[] = {
     {"reps", AT_INTS, NULL, "how often along each axis; aligned with the last axes"},
 };
 const Op op_tile = {
-    .name = "tile", .args = "data", .nargs = 1, .attrs = tile_attrs, .nattrs = 1,
-    .relation = &rel_tile, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_tile,
+    .name = "tile",
+    .args = "data",
+    .nargs = 1,
+    .attrs = tile_attrs,
+    .nattrs = 1,
+    .relation = &rel_tile,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_tile,
     .lower = lower_tile,
     .doc = "The whole tensor laid out several times along its axes.",
     .example = "tile([1, 2], reps=[2, 2])",
@@ -115,19 +123,19 @@ const Op op_tile = {
 
 /* (x, data): a result of data's shape. The last word on the sizes is x's, which must be what the
  * forward operator makes of data. */
-static RelStatus relate_sum_like(Solver *s, Relation *r)
-{
+static RelStatus relate_sum_like(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static int sum_like(const OpCall *call, int rank, const int64_t *want, OutSpec *out)
-{
+static int sum_like(const OpCall *call, int rank, const int64_t *want, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     bool fits = x->rank == rank;
-    for (int i = 0; i < rank && fits; i++) fits = x->shape[i] == want[i];
+    for (int i = 0; i < rank && fits; i++)
+        fits = x->shape[i] == want[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`%s` of shape %s does not repeat `data` of shape %s",
                     shape_arg_name(call, 0), shape_text(x->rank, x->shape),
@@ -137,8 +145,7 @@ static int sum_like(const OpCall *call, int rank, const int64_t *want, OutSpec *
     return shape_set(call, out, x->dtype, like->rank, like->shape) ? 1 : -1;
 }
 
-static int shape_tile_sum(const OpCall *call, OutSpec *out)
-{
+static int shape_tile_sum(const OpCall *call, OutSpec *out) {
     const Tensor *like = call->in[1];
     Tiling t;
     int64_t want[TENSOR_MAX_RANK];
@@ -154,8 +161,7 @@ static int shape_tile_sum(const OpCall *call, OutSpec *out)
     return sum_like(call, t.rank, want, out);
 }
 
-static bool lower_tile_sum(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_tile_sum(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *like = call->in[1];
     Tiling t;
     tiling(call->attrs, like->rank, &t);
@@ -163,8 +169,10 @@ static bool lower_tile_sum(const OpCall *call, Tensor *const *out, Plan *plan)
     int n = 0;
     for (int i = 0; i < t.rank; i++) {
         int k = i - (t.rank - like->rank);
-        if (k >= 0) strides[k] = x->strides[i];
-        if (t.reps[i] == 1) continue;
+        if (k >= 0)
+            strides[k] = x->strides[i];
+        if (t.reps[i] == 1)
+            continue;
         extents[n] = t.reps[i];
         strides[like->rank + n++] = x->strides[i] * (k < 0 ? 1 : like->shape[k]);
     }
@@ -174,8 +182,15 @@ static bool lower_tile_sum(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_tile_sum = {"TileSum", relate_sum_like, 3, false};
 const Op op_tile_sum = {
-    .name = "tile_sum", .args = "tiled, data", .nargs = 2, .attrs = tile_attrs, .nattrs = 1,
-    .relation = &rel_tile_sum, .dtypes = DTS_NUM, .pattern = OP_REDUCE, .shape = shape_tile_sum,
+    .name = "tile_sum",
+    .args = "tiled, data",
+    .nargs = 2,
+    .attrs = tile_attrs,
+    .nattrs = 1,
+    .relation = &rel_tile_sum,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_tile_sum,
     .lower = lower_tile_sum,
     .doc = "The sum over the repetitions that tile made, in data's shape: the derivative of tile.",
     .example = "tile_sum([1, 2, 3, 4], [0, 0], reps=[2])",
@@ -186,51 +201,53 @@ const Op op_tile_sum = {
 /* ---- repeat --------------------------------------------------------------------------------- */
 
 /* The axis, or -1 for None: data is flattened first. */
-static bool repeat_axis(const OpCall *call, int rank, int *axis)
-{
+static bool repeat_axis(const OpCall *call, int rank, int *axis) {
     *axis = -1;
     return attrs_is_none(call->attrs, "axis") || shape_one_axis(call, "axis", rank, axis);
 }
 
-static int repeated_shape(const OpCall *call, const Tensor *x, int64_t *dims)
-{
+static int repeated_shape(const OpCall *call, const Tensor *x, int64_t *dims) {
     int64_t n = attrs_int(call->attrs, "repeats");
     int axis;
     if (n < 0 || x->rank >= RECIPE_MAX_AXES) {
-        shape_error(call, DIAG_R0316, n < 0 ? "repeats must not be negative"
-                                            : "`data` has too many axes");
+        shape_error(call, DIAG_R0316,
+                    n < 0 ? "repeats must not be negative" : "`data` has too many axes");
         return -1;
     }
-    if (!repeat_axis(call, x->rank, &axis)) return -1;
+    if (!repeat_axis(call, x->rank, &axis))
+        return -1;
     if (axis < 0) {
-        if (__builtin_mul_overflow(x->count, n, &dims[0])) dims[0] = INT64_MAX;
+        if (__builtin_mul_overflow(x->count, n, &dims[0]))
+            dims[0] = INT64_MAX;
         return 1;
     }
     memcpy(dims, x->shape, sizeof(int64_t) * (size_t)x->rank);
-    if (__builtin_mul_overflow(dims[axis], n, &dims[axis])) dims[axis] = INT64_MAX;
+    if (__builtin_mul_overflow(dims[axis], n, &dims[axis]))
+        dims[axis] = INT64_MAX;
     return x->rank;
 }
 
-static int shape_repeat(const OpCall *call, OutSpec *out)
-{
+static int shape_repeat(const OpCall *call, OutSpec *out) {
     int64_t dims[TENSOR_MAX_RANK];
     int rank = repeated_shape(call, call->in[0], dims);
     return rank >= 0 && shape_set(call, out, call->in[0]->dtype, rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_repeat(Solver *s, Relation *r)
-{
+static RelStatus relate_repeat(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axis;
     Type **dims, **out;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type *n = rel_int_dim(r, attrs_int(r->attrs, "repeats"));
     if (attrs_is_none(r->attrs, "axis")) {
         Type *all = dim_mul(rel_product(r, rank, dims), n);
         status = rel_result(s, r, &all, 1, rel_dtype_in(r->args[0]));
     } else {
-        if (!rel_one_axis(s, r, "axis", rank, &axis)) return REL_FAIL;
+        if (!rel_one_axis(s, r, "axis", rank, &axis))
+            return REL_FAIL;
         out = rel_copy_dims(rank, dims, 0);
         out[axis] = dim_mul(dims[axis], n);
         status = rel_result(s, r, out, rank, rel_dtype_in(r->args[0]));
@@ -239,14 +256,16 @@ static RelStatus relate_repeat(Solver *s, Relation *r)
 }
 
 /* The strides, in the repeated tensor y, of data's axes and then of the repetition. */
-static void repeat_strides(const OpCall *call, const Tensor *data, const Tensor *y, int64_t *strides)
-{
+static void repeat_strides(const OpCall *call, const Tensor *data, const Tensor *y,
+                           int64_t *strides) {
     int64_t n = attrs_int(call->attrs, "repeats");
     int axis = -1;
-    if (!attrs_is_none(call->attrs, "axis")) axis = lower_axis(call, "axis", data->rank);
+    if (!attrs_is_none(call->attrs, "axis"))
+        axis = lower_axis(call, "axis", data->rank);
     if (axis < 0) {
         shape_strides(data->rank, data->shape, strides);
-        for (int i = 0; i < data->rank; i++) strides[i] *= n * y->strides[0];
+        for (int i = 0; i < data->rank; i++)
+            strides[i] *= n * y->strides[0];
         strides[data->rank] = y->strides[0];
         return;
     }
@@ -255,8 +274,7 @@ static void repeat_strides(const OpCall *call, const Tensor *data, const Tensor 
     strides[axis] *= n;
 }
 
-static bool lower_repeat(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_repeat(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int64_t extents[RECIPE_MAX_AXES], from[RECIPE_MAX_AXES], to[RECIPE_MAX_AXES];
     repeat_strides(call, x, out[0], to);
@@ -280,8 +298,15 @@ static const AttrSpec repeat_attrs[] = {
     {"axis", AT_INT_OPT, "None", "along this axis; None: of the flattened tensor"},
 };
 const Op op_repeat = {
-    .name = "repeat", .args = "data", .nargs = 1, .attrs = repeat_attrs, .nattrs = 2,
-    .relation = &rel_repeat, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_repeat,
+    .name = "repeat",
+    .args = "data",
+    .nargs = 1,
+    .attrs = repeat_attrs,
+    .nattrs = 2,
+    .relation = &rel_repeat,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_repeat,
     .lower = lower_repeat,
     .doc = "Each element several times in a row along an axis.",
     .example = "repeat([1, 2], repeats=2, axis=0)",
@@ -289,15 +314,13 @@ const Op op_repeat = {
     .see_also = "tile",
 };
 
-static int shape_repeat_sum(const OpCall *call, OutSpec *out)
-{
+static int shape_repeat_sum(const OpCall *call, OutSpec *out) {
     int64_t dims[TENSOR_MAX_RANK];
     int rank = repeated_shape(call, call->in[1], dims);
     return rank < 0 ? -1 : sum_like(call, rank, dims, out);
 }
 
-static bool lower_repeat_sum(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_repeat_sum(const OpCall *call, Tensor *const *out, Plan *plan) {
     int64_t strides[RECIPE_MAX_AXES], n = attrs_int(call->attrs, "repeats");
     repeat_strides(call, out[0], call->in[0], strides);
     plan_sum_strided(plan, out[0], 1, &n, call->in[0], strides, 0);
@@ -306,8 +329,15 @@ static bool lower_repeat_sum(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_repeat_sum = {"RepeatSum", relate_sum_like, 3, false};
 const Op op_repeat_sum = {
-    .name = "repeat_sum", .args = "repeated, data", .nargs = 2, .attrs = repeat_attrs, .nattrs = 2,
-    .relation = &rel_repeat_sum, .dtypes = DTS_NUM, .pattern = OP_REDUCE, .shape = shape_repeat_sum,
+    .name = "repeat_sum",
+    .args = "repeated, data",
+    .nargs = 2,
+    .attrs = repeat_attrs,
+    .nattrs = 2,
+    .relation = &rel_repeat_sum,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = shape_repeat_sum,
     .lower = lower_repeat_sum,
     .doc = "The sum over the repetitions that repeat made, in data's shape: its derivative.",
     .example = "repeat_sum([1, 2, 3, 4], [0, 0], repeats=2, axis=0)",
@@ -318,14 +348,13 @@ const Op op_repeat_sum = {
 /* ---- meshgrid ------------------------------------------------------------------------------- */
 
 /* The axis of the grid along which input i varies. */
-static int grid_axis(const Attrs *attrs, int i, int n)
-{
-    if (n < 2 || i > 1 || strcmp(attrs_text(attrs, "indexing"), "xy")) return i;
+static int grid_axis(const Attrs *attrs, int i, int n) {
+    if (n < 2 || i > 1 || strcmp(attrs_text(attrs, "indexing"), "xy"))
+        return i;
     return 1 - i;
 }
 
-static bool grid_shape(const OpCall *call, uint32_t first, int64_t *dims)
-{
+static bool grid_shape(const OpCall *call, uint32_t first, int64_t *dims) {
     const char *indexing = attrs_text(call->attrs, "indexing");
     int n = (int)(call->nin - first);
     if (strcmp(indexing, "ij") && strcmp(indexing, "xy")) {
@@ -343,39 +372,42 @@ static bool grid_shape(const OpCall *call, uint32_t first, int64_t *dims)
                         shape_arg_name(call, (int)first + i), x->rank);
             return false;
         }
-        if (!shape_check_same_dtype(call, (int)first, (int)first + i)) return false;
+        if (!shape_check_same_dtype(call, (int)first, (int)first + i))
+            return false;
         dims[grid_axis(call->attrs, i, n)] = x->count;
     }
     return true;
 }
 
-static int shape_meshgrid(const OpCall *call, OutSpec *out)
-{
+static int shape_meshgrid(const OpCall *call, OutSpec *out) {
     int64_t dims[TENSOR_MAX_RANK];
-    if (!grid_shape(call, 0, dims)) return -1;
+    if (!grid_shape(call, 0, dims))
+        return -1;
     for (uint32_t i = 0; i < call->nin; i++)
-        if (!shape_set(call, &out[i], call->in[i]->dtype, (int)call->nin, dims)) return -1;
+        if (!shape_set(call, &out[i], call->in[i]->dtype, (int)call->nin, dims))
+            return -1;
     return (int)call->nin;
 }
 
-static RelStatus relate_meshgrid(Solver *s, Relation *r)
-{
+static RelStatus relate_meshgrid(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t n, rank;
     Type **parts, **dims;
     rel_parts(r, 0, &n, &parts);
     Type **grid = mem_new_n(Type *, n + 1), **out = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        if (!rel_rank_in(parts[i], &rank, &dims)) return REL_WAIT;
+        if (!rel_rank_in(parts[i], &rank, &dims))
+            return REL_WAIT;
         grid[grid_axis(r->attrs, (int)i, (int)n)] = rank ? dims[0] : rel_int_dim(r, 1);
     }
-    for (uint32_t i = 0; i < n; i++) out[i] = type_tensor(type_shape(grid, n), rel_dtype_in(parts[i]));
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = type_tensor(type_shape(grid, n), rel_dtype_in(parts[i]));
     return rel_result_type(s, r, type_tuple(out, n)) == REL_FAIL ? REL_FAIL : rel_settled(r);
 }
 
-static bool lower_meshgrid(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_meshgrid(const OpCall *call, Tensor *const *out, Plan *plan) {
     for (uint32_t i = 0; i < call->nin; i++) {
         int64_t strides[TENSOR_MAX_RANK] = {0};
         const Tensor *x = call->in[i];
@@ -387,56 +419,69 @@ static bool lower_meshgrid(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_meshgrid = {"Meshgrid", relate_meshgrid, 2, false};
 static const AttrSpec meshgrid_attrs[] = {
-    {"indexing", AT_STRING, "\"ij\"", "\"ij\": input i along axis i; \"xy\": the first two swapped"},
+    {"indexing", AT_STRING, "\"ij\"",
+     "\"ij\": input i along axis i; \"xy\": the first two swapped"},
 };
 const Op op_meshgrid = {
-    .name = "meshgrid", .args = "(data)", .nargs = 1, .attrs = meshgrid_attrs, .nattrs = 1,
-    .relation = &rel_meshgrid, .dtypes = DTS_ALL, .pattern = OP_TUPLE, .shape = shape_meshgrid,
-    .tuple = true, .lower = lower_meshgrid,
-    .doc = "From n vectors, n tensors of rank n: each vector along its own axis, repeated along the "
-           "others.",
+    .name = "meshgrid",
+    .args = "(data)",
+    .nargs = 1,
+    .attrs = meshgrid_attrs,
+    .nattrs = 1,
+    .relation = &rel_meshgrid,
+    .dtypes = DTS_ALL,
+    .pattern = OP_TUPLE,
+    .shape = shape_meshgrid,
+    .tuple = true,
+    .lower = lower_meshgrid,
+    .doc =
+        "From n vectors, n tensors of rank n: each vector along its own axis, repeated along the "
+        "others.",
     .example = "meshgrid(([1, 2], [3, 4]))",
     .example_result = "([[1, 1], [2, 2]], [[3, 4], [3, 4]]) : (Tensor[(2, 2), int32], "
                       "Tensor[(2, 2), int32])",
     .see_also = "tile, arange",
 };
 
-static int shape_meshgrid_sum(const OpCall *call, OutSpec *out)
-{
+static int shape_meshgrid_sum(const OpCall *call, OutSpec *out) {
     uint32_t n = call->nin / 2;
     int64_t dims[TENSOR_MAX_RANK];
-    if (!grid_shape(call, n, dims)) return -1;
+    if (!grid_shape(call, n, dims))
+        return -1;
     for (uint32_t i = 0; i < n; i++) {
         const Tensor *grid = call->in[i], *x = call->in[n + i];
         bool fits = grid->rank == (int)n;
-        for (uint32_t j = 0; j < n && fits; j++) fits = grid->shape[j] == dims[j];
+        for (uint32_t j = 0; j < n && fits; j++)
+            fits = grid->shape[j] == dims[j];
         if (!fits) {
             shape_error(call, DIAG_R0314, "grid %u has shape %s, not %s", i,
                         shape_text(grid->rank, grid->shape), shape_text((int)n, dims));
             return -1;
         }
-        if (!shape_set(call, &out[i], grid->dtype, x->rank, x->shape)) return -1;
+        if (!shape_set(call, &out[i], grid->dtype, x->rank, x->shape))
+            return -1;
     }
     return (int)n;
 }
 
-static RelStatus relate_meshgrid_sum(Solver *s, Relation *r)
-{
+static RelStatus relate_meshgrid_sum(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status))
+        return status;
     return rel_result_type(s, r, r->args[1]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_meshgrid_sum(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_meshgrid_sum(const OpCall *call, Tensor *const *out, Plan *plan) {
     int n = (int)(call->nin / 2);
     for (int i = 0; i < n; i++) {
         const Tensor *grid = call->in[i];
         int64_t strides[RECIPE_MAX_AXES], extents[RECIPE_MAX_AXES];
         int axis = grid_axis(call->attrs, i, n), m = 0, rank = out[i]->rank;
-        if (rank) strides[0] = grid->strides[axis];
+        if (rank)
+            strides[0] = grid->strides[axis];
         for (int j = 0; j < n; j++) {
-            if (j == axis) continue;
+            if (j == axis)
+                continue;
             extents[m] = grid->shape[j];
             strides[rank + m++] = grid->strides[j];
         }
@@ -447,9 +492,17 @@ static bool lower_meshgrid_sum(const OpCall *call, Tensor *const *out, Plan *pla
 
 static const RelDef rel_meshgrid_sum = {"MeshgridSum", relate_meshgrid_sum, 3, false};
 const Op op_meshgrid_sum = {
-    .name = "meshgrid_sum", .args = "(grids), (data)", .nargs = 2, .attrs = meshgrid_attrs,
-    .nattrs = 1, .relation = &rel_meshgrid_sum, .dtypes = DTS_NUM, .pattern = OP_TUPLE,
-    .shape = shape_meshgrid_sum, .tuple = true, .lower = lower_meshgrid_sum,
+    .name = "meshgrid_sum",
+    .args = "(grids), (data)",
+    .nargs = 2,
+    .attrs = meshgrid_attrs,
+    .nattrs = 1,
+    .relation = &rel_meshgrid_sum,
+    .dtypes = DTS_NUM,
+    .pattern = OP_TUPLE,
+    .shape = shape_meshgrid_sum,
+    .tuple = true,
+    .lower = lower_meshgrid_sum,
     .doc = "Each grid summed over the axes along which its vector was repeated: the derivative of "
            "meshgrid.",
     .example = "meshgrid_sum(([[1, 2], [3, 4]], [[1, 2], [3, 4]]), ([0, 0], [0, 0]))",

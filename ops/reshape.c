@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_relayout(plan, out[0], call->in[0]);
     return true;
 }
@@ -21,50 +20,55 @@ static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan)
 typedef struct ReshapePlan {
     int rank;
     struct {
-        int from, n, at;   /* n source dims from `from`; its place in newshape */
-        int64_t value;     /* n = 0: the size, -1: inferred */
+        int from, n, at; /* n source dims from `from`; its place in newshape */
+        int64_t value;   /* n = 0: the size, -1: inferred */
     } dims[TENSOR_MAX_RANK];
     int nsplit;
-    struct { int source, first; } splits[TENSOR_MAX_RANK]; /* dims first, first + 1 make source */
-    int infer;             /* the dim that is inferred outside of splits, or -1 */
+    struct {
+        int source, first;
+    } splits[TENSOR_MAX_RANK]; /* dims first, first + 1 make source */
+    int infer;                 /* the dim that is inferred outside of splits, or -1 */
     const char *problem;
 } ReshapePlan;
 
-static bool reshape_fail(ReshapePlan *p, const char *problem)
-{
+static bool reshape_fail(ReshapePlan *p, const char *problem) {
     p->problem = problem;
     return false;
 }
 
-static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, bool allowzero)
-{
+static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, bool allowzero) {
     memset(p, 0, sizeof *p);
     p->infer = -1;
     int src = 0;
     for (int i = 0; i < n; i++) {
         int64_t v = spec[i];
-        if (p->rank >= TENSOR_MAX_RANK) return reshape_fail(p, "names too many axes");
+        if (p->rank >= TENSOR_MAX_RANK)
+            return reshape_fail(p, "names too many axes");
         p->dims[p->rank].at = i;
         if (v > 0 || (v == 0 && allowzero)) {
             p->dims[p->rank++].value = v;
             src++;
         } else if (v == 0) {
-            if (src >= rank) return reshape_fail(p, "copies (0) an axis that is not there");
+            if (src >= rank)
+                return reshape_fail(p, "copies (0) an axis that is not there");
             p->dims[p->rank].from = src++;
             p->dims[p->rank++].n = 1;
         } else if (v == -1) {
-            if (p->infer >= 0) return reshape_fail(p, "has more than one -1");
+            if (p->infer >= 0)
+                return reshape_fail(p, "has more than one -1");
             p->infer = p->rank;
             p->dims[p->rank++].value = -1;
             src++;
         } else if (v == -2) {
             for (; src < rank; src++) {
-                if (p->rank >= TENSOR_MAX_RANK) return reshape_fail(p, "names too many axes");
+                if (p->rank >= TENSOR_MAX_RANK)
+                    return reshape_fail(p, "names too many axes");
                 p->dims[p->rank].from = src;
                 p->dims[p->rank++].n = 1;
             }
         } else if (v == -3) {
-            if (src + 1 >= rank) return reshape_fail(p, "merges (-3) axes that are not there");
+            if (src + 1 >= rank)
+                return reshape_fail(p, "merges (-3) axes that are not there");
             p->dims[p->rank].from = src;
             p->dims[p->rank++].n = 2;
             src += 2;
@@ -88,14 +92,12 @@ static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, b
     return true;
 }
 
-static int reshape_spec(const Attrs *attrs, int64_t *spec)
-{
+static int reshape_spec(const Attrs *attrs, int64_t *spec) {
     return attr_int_list(attrs, "newshape", spec, TENSOR_MAX_RANK + 8);
 }
 
 /* contrib_reverse_reshape reads source and newshape from the right. */
-static void reverse_ints(int64_t *v, int n)
-{
+static void reverse_ints(int64_t *v, int n) {
     for (int i = 0; i < n / 2; i++) {
         int64_t t = v[i];
         v[i] = v[n - 1 - i];
@@ -105,8 +107,7 @@ static void reverse_ints(int64_t *v, int n)
 
 static bool is_reverse(const Op *op) { return !strcmp(op->name, "contrib_reverse_reshape"); }
 
-static int shape_reshape(const OpCall *call, OutSpec *out)
-{
+static int shape_reshape(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int64_t spec[TENSOR_MAX_RANK + 8], source[TENSOR_MAX_RANK], dims[TENSOR_MAX_RANK];
     int n = reshape_spec(call->attrs, spec);
@@ -127,13 +128,17 @@ static int shape_reshape(const OpCall *call, OutSpec *out)
     }
     for (int i = 0; i < p.rank; i++) {
         dims[i] = p.dims[i].value;
-        if (p.dims[i].n == 1) dims[i] = source[p.dims[i].from];
-        if (p.dims[i].n == 2) dims[i] = source[p.dims[i].from] * source[p.dims[i].from + 1];
+        if (p.dims[i].n == 1)
+            dims[i] = source[p.dims[i].from];
+        if (p.dims[i].n == 2)
+            dims[i] = source[p.dims[i].from] * source[p.dims[i].from + 1];
     }
     for (int i = 0; i < p.nsplit; i++) {
         int64_t d = source[p.splits[i].source], *a = &dims[p.splits[i].first], *b = a + 1;
-        if (*a == -1 && d % *b == 0) *a = d / *b;
-        if (*b == -1 && d % *a == 0) *b = d / *a;
+        if (*a == -1 && d % *b == 0)
+            *a = d / *b;
+        if (*b == -1 && d % *a == 0)
+            *b = d / *a;
         if (*a < 0 || *b < 0 || *a * *b != d) {
             shape_error(call, DIAG_R0316, "newshape cannot split axis %d of size %lld so",
                         p.splits[i].source, (long long)d);
@@ -142,7 +147,8 @@ static int shape_reshape(const OpCall *call, OutSpec *out)
     }
     int64_t known = 1;
     for (int i = 0; i < p.rank; i++)
-        if (i != p.infer && __builtin_mul_overflow(known, dims[i], &known)) known = -1;
+        if (i != p.infer && __builtin_mul_overflow(known, dims[i], &known))
+            known = -1;
     if (p.infer >= 0) {
         if (known <= 0 ? x->count != 0 || known < 0 : x->count % known != 0) {
             shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
@@ -152,7 +158,8 @@ static int shape_reshape(const OpCall *call, OutSpec *out)
         dims[p.infer] = known == 0 ? 0 : x->count / known;
         known *= dims[p.infer];
     }
-    if (is_reverse(call->op)) reverse_ints(dims, p.rank);
+    if (is_reverse(call->op))
+        reverse_ints(dims, p.rank);
     if (known != x->count) {
         shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
                     (long long)x->count, shape_text(x->rank, x->shape), shape_text(p.rank, dims));
@@ -162,23 +169,25 @@ static int shape_reshape(const OpCall *call, OutSpec *out)
 }
 
 /* total / known, where equal factors on both sides cancel. */
-static Type *infer_dim(Relation *r, uint32_t nsource, Type **source, uint32_t nknown, Type **known)
-{
+static Type *infer_dim(Relation *r, uint32_t nsource, Type **source, uint32_t nknown,
+                       Type **known) {
     Type **left = rel_copy_dims(nsource, source, 0);
     uint32_t nleft = nsource, nrest = 0;
     Type **rest = mem_new_n(Type *, nknown + 1);
     for (uint32_t i = 0; i < nknown; i++) {
         uint32_t j = 0;
-        while (j < nleft && dim_compare(left[j], known[i]) != DIM_EQUAL) j++;
-        if (j < nleft) left[j] = left[--nleft];
-        else rest[nrest++] = known[i];
+        while (j < nleft && dim_compare(left[j], known[i]) != DIM_EQUAL)
+            j++;
+        if (j < nleft)
+            left[j] = left[--nleft];
+        else
+            rest[nrest++] = known[i];
     }
     Type *total = rel_product(r, nleft, left);
     return nrest ? dim_floordiv(total, rel_product(r, nrest, rest)) : total;
 }
 
-static void reverse_dims(Type **dims, uint32_t n)
-{
+static void reverse_dims(Type **dims, uint32_t n) {
     for (uint32_t i = 0; i < n / 2; i++) {
         Type *t = dims[i];
         dims[i] = dims[n - 1 - i];
@@ -187,27 +196,31 @@ static void reverse_dims(Type **dims, uint32_t n)
 }
 
 /* newshape may hold sizes that are types. */
-static RelStatus relate_reshape(Solver *s, Relation *r)
-{
+static RelStatus relate_reshape(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     const AttrValue *v = attrs_get(r->attrs, "newshape");
-    if (v->kind != ATTR_LIST) return REL_WAIT;
+    if (v->kind != ATTR_LIST)
+        return REL_WAIT;
     int64_t spec[TENSOR_MAX_RANK + 8];
     Type *sizes[TENSOR_MAX_RANK + 8] = {0};
     int n = 0;
     bool special = false;
     for (uint32_t i = 0; i < v->list.n && n < TENSOR_MAX_RANK + 8; i++, n++) {
         spec[n] = 1;
-        if (v->list.items[i].kind == ATTR_INT) spec[n] = v->list.items[i].i;
-        else sizes[n] = rel_attr_dim(&v->list.items[i]);
+        if (v->list.items[i].kind == ATTR_INT)
+            spec[n] = v->list.items[i].i;
+        else
+            sizes[n] = rel_attr_dim(&v->list.items[i]);
         special |= spec[n] < -1;
         special |= spec[n] == 0 && !attrs_bool(r->attrs, "allowzero");
     }
     uint32_t rank = 0;
     Type **source = NULL, *dtype = rel_dtype_in(r->args[0]);
     bool reverse = is_reverse(r->op), ranked = rel_rank_in(r->args[0], &rank, &source);
-    if (!ranked && special) return REL_WAIT;
+    if (!ranked && special)
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     source = rel_copy_dims(rank, source, 0);
     if (reverse) {
         reverse_ints(spec, n);
@@ -222,7 +235,8 @@ static RelStatus relate_reshape(Solver *s, Relation *r)
     Type **dims = mem_new_n(Type *, p.rank + 1);
     for (int i = 0; i < p.rank; i++) {
         Type *size = sizes[p.dims[i].at];
-        if (p.dims[i].n) dims[i] = rel_product(r, (uint32_t)p.dims[i].n, source + p.dims[i].from);
+        if (p.dims[i].n)
+            dims[i] = rel_product(r, (uint32_t)p.dims[i].n, source + p.dims[i].from);
         else if (p.dims[i].value >= 0)
             dims[i] = size ? size : rel_int_dim(r, p.dims[i].value);
     }
@@ -236,31 +250,42 @@ static RelStatus relate_reshape(Solver *s, Relation *r)
         Type **known = mem_new_n(Type *, p.rank + 1);
         uint32_t nknown = 0;
         for (int i = 0; i < p.rank; i++)
-            if (i != p.infer) known[nknown++] = dims[i];
-        dims[p.infer] = ranked ? infer_dim(r, rank, source, nknown, known)
-                               : solver_var(s, KIND_DIM);
+            if (i != p.infer)
+                known[nknown++] = dims[i];
+        dims[p.infer] =
+            ranked ? infer_dim(r, rank, source, nknown, known) : solver_var(s, KIND_DIM);
     } else if (ranked && dim_compare(rel_product(r, rank, source),
                                      rel_product(r, (uint32_t)p.rank, dims)) == DIM_DIFFERENT) {
-        rel_error(s, r, DIAG_R0316, "`%s`: the elements of %s do not fill the new shape", r->op->name,
-                  type_text(r->args[0]));
+        rel_error(s, r, DIAG_R0316, "`%s`: the elements of %s do not fill the new shape",
+                  r->op->name, type_text(r->args[0]));
         return REL_FAIL;
     }
-    if (!ranked && p.infer >= 0) return REL_WAIT;
-    if (reverse) reverse_dims(dims, (uint32_t)p.rank);
+    if (!ranked && p.infer >= 0)
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (reverse)
+        reverse_dims(dims, (uint32_t)p.rank);
     status = rel_result(s, r, dims, (uint32_t)p.rank, dtype);
     return status == REL_FAIL ? status : rel_settled(r);
 }
 
 static const RelDef rel_reshape = {"Reshape", relate_reshape, 2, false};
 static const AttrSpec reshape_attrs[] = {
-    {"newshape", AT_DIMS, NULL, "the new sizes; 0 copies one, -1 is inferred, -2 copies the rest, "
-                                "-3 merges two, -4 splits one into the next two"},
+    {"newshape", AT_DIMS, NULL,
+     "the new sizes; 0 copies one, -1 is inferred, -2 copies the rest, "
+     "-3 merges two, -4 splits one into the next two"},
     {"allowzero", AT_BOOL, "False", "0 is the size 0 and copies nothing"},
 };
 
 const Op op_reshape = {
-    .name = "reshape", .args = "data", .nargs = 1, .attrs = reshape_attrs, .nattrs = 2,
-    .relation = &rel_reshape, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_reshape,
+    .name = "reshape",
+    .args = "data",
+    .nargs = 1,
+    .attrs = reshape_attrs,
+    .nattrs = 2,
+    .relation = &rel_reshape,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_reshape,
     .lower = lower_relayout,
     .doc = "The same elements in another shape, in row-major order.\n"
            "At most one size may be -1: what is left over.",
@@ -269,9 +294,16 @@ const Op op_reshape = {
     .see_also = "reshape_like, squeeze, expand_dims",
 };
 const Op op_contrib_reverse_reshape = {
-    .name = "contrib_reverse_reshape", .args = "data", .nargs = 1, .attrs = reshape_attrs,
-    .nattrs = 2, .relation = &rel_reshape, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_reshape, .lower = lower_relayout,
+    .name = "contrib_reverse_reshape",
+    .args = "data",
+    .nargs = 1,
+    .attrs = reshape_attrs,
+    .nattrs = 2,
+    .relation = &rel_reshape,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_reshape,
+    .lower = lower_relayout,
     .doc = "As reshape, reading the special sizes from the right.",
     .example = "contrib_reverse_reshape([[[1, 2]], [[3, 4]]], newshape=[-1, 0])",
     .example_result = "[[1, 2],\n [3, 4]] : Tensor[(2, 2), int32]",
@@ -282,19 +314,19 @@ const Op op_contrib_reverse_reshape = {
 
 /* lhs_begin .. lhs_end of data's axes become rhs_begin .. rhs_end of the other's. */
 static bool like_range(const Attrs *attrs, const char *begin, const char *end, int rank, int *b,
-                       int *e)
-{
+                       int *e) {
     int64_t x = attrs_int(attrs, begin);
     int64_t y = attrs_is_none(attrs, end) ? rank : attrs_int(attrs, end);
-    if (x < 0) x += rank;
-    if (y < 0) y += rank;
+    if (x < 0)
+        x += rank;
+    if (y < 0)
+        y += rank;
     *b = (int)x;
     *e = (int)y;
     return x >= 0 && y >= x && y <= rank;
 }
 
-static int shape_reshape_like(const OpCall *call, OutSpec *out)
-{
+static int shape_reshape_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *y = call->in[1];
     int lb, le, rb, re, rank = 0;
     if (!like_range(call->attrs, "lhs_begin", "lhs_end", x->rank, &lb, &le) ||
@@ -304,10 +336,14 @@ static int shape_reshape_like(const OpCall *call, OutSpec *out)
         return -1;
     }
     int64_t dims[TENSOR_MAX_RANK], count = 1;
-    for (int i = 0; i < lb; i++) dims[rank++] = x->shape[i];
-    for (int i = rb; i < re; i++) dims[rank++] = y->shape[i];
-    for (int i = le; i < x->rank; i++) dims[rank++] = x->shape[i];
-    for (int i = 0; i < rank; i++) count *= dims[i];
+    for (int i = 0; i < lb; i++)
+        dims[rank++] = x->shape[i];
+    for (int i = rb; i < re; i++)
+        dims[rank++] = y->shape[i];
+    for (int i = le; i < x->rank; i++)
+        dims[rank++] = x->shape[i];
+    for (int i = 0; i < rank; i++)
+        count *= dims[i];
     if (count != x->count) {
         shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
                     (long long)x->count, shape_text(x->rank, x->shape), shape_text(rank, dims));
@@ -316,29 +352,34 @@ static int shape_reshape_like(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_reshape_like(Solver *s, Relation *r)
-{
+static RelStatus relate_reshape_like(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     uint32_t nx, ny, n = 0;
     Type **x, **y;
     int lb, le, rb, re;
     bool whole = attrs_int(r->attrs, "lhs_begin") == 0 && attrs_is_none(r->attrs, "lhs_end") &&
                  attrs_int(r->attrs, "rhs_begin") == 0 && attrs_is_none(r->attrs, "rhs_end");
     if (whole) {
-        status = rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])));
+        status =
+            rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])));
         return status == REL_FAIL ? status : REL_DONE;
     }
-    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ny, &y)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ny, &y))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (!like_range(r->attrs, "lhs_begin", "lhs_end", (int)nx, &lb, &le) ||
         !like_range(r->attrs, "rhs_begin", "rhs_end", (int)ny, &rb, &re)) {
         rel_error(s, r, DIAG_R0316, "`%s`: the axes to replace do not exist", r->op->name);
         return REL_FAIL;
     }
     Type **dims = mem_new_n(Type *, nx + ny + 1);
-    for (int i = 0; i < lb; i++) dims[n++] = x[i];
-    for (int i = rb; i < re; i++) dims[n++] = y[i];
-    for (uint32_t i = (uint32_t)le; i < nx; i++) dims[n++] = x[i];
+    for (int i = 0; i < lb; i++)
+        dims[n++] = x[i];
+    for (int i = rb; i < re; i++)
+        dims[n++] = y[i];
+    for (uint32_t i = (uint32_t)le; i < nx; i++)
+        dims[n++] = x[i];
     return rel_result(s, r, dims, n, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
@@ -350,9 +391,16 @@ static const AttrSpec reshape_like_attrs[] = {
     {"rhs_end", AT_INT_OPT, "None", "axis after the last to take"},
 };
 const Op op_reshape_like = {
-    .name = "reshape_like", .args = "data, shape_like", .nargs = 2, .attrs = reshape_like_attrs,
-    .nattrs = 4, .relation = &rel_reshape_like, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_reshape_like, .lower = lower_relayout,
+    .name = "reshape_like",
+    .args = "data, shape_like",
+    .nargs = 2,
+    .attrs = reshape_like_attrs,
+    .nattrs = 4,
+    .relation = &rel_reshape_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_reshape_like,
+    .lower = lower_relayout,
     .doc = "data's elements in the shape of shape_like, or with some axes taken from it.",
     .example = "reshape_like([1, 2, 3, 4], [[0.0, 0.0], [0.0, 0.0]])",
     .example_result = "[[1, 2],\n [3, 4]] : Tensor[(2, 2), int32]",
@@ -361,33 +409,39 @@ const Op op_reshape_like = {
 
 /* ---- expand_dims, squeeze, nn.batch_flatten ------------------------------------------------- */
 
-static int shape_expand_dims(const OpCall *call, OutSpec *out)
-{
+static int shape_expand_dims(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int64_t n = attrs_int(call->attrs, "num_newaxis"), dims[TENSOR_MAX_RANK];
     int axis;
     if (n < 0 || x->rank + n > TENSOR_MAX_RANK) {
-        shape_error(call, DIAG_R0316, "num_newaxis=%lld: a tensor has at most %d axes", (long long)n,
-                    TENSOR_MAX_RANK);
+        shape_error(call, DIAG_R0316, "num_newaxis=%lld: a tensor has at most %d axes",
+                    (long long)n, TENSOR_MAX_RANK);
         return -1;
     }
-    if (!shape_one_axis(call, "axis", x->rank + 1, &axis)) return -1;
-    for (int i = 0; i < x->rank; i++) dims[i < axis ? i : i + n] = x->shape[i];
-    for (int i = 0; i < n; i++) dims[axis + i] = 1;
+    if (!shape_one_axis(call, "axis", x->rank + 1, &axis))
+        return -1;
+    for (int i = 0; i < x->rank; i++)
+        dims[i < axis ? i : i + n] = x->shape[i];
+    for (int i = 0; i < n; i++)
+        dims[axis + i] = 1;
     return shape_set(call, out, x->dtype, x->rank + (int)n, dims) ? 1 : -1;
 }
 
-static RelStatus relate_expand_dims(Solver *s, Relation *r)
-{
+static RelStatus relate_expand_dims(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axis, n = (uint32_t)attrs_int(r->attrs, "num_newaxis");
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims) || n > TENSOR_MAX_RANK) return REL_WAIT;
-    if (!rel_one_axis(s, r, "axis", rank + 1, &axis)) return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims) || n > TENSOR_MAX_RANK)
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (!rel_one_axis(s, r, "axis", rank + 1, &axis))
+        return REL_FAIL;
     Type **out = mem_new_n(Type *, rank + n + 1);
-    for (uint32_t i = 0; i < rank; i++) out[i < axis ? i : i + n] = dims[i];
-    for (uint32_t i = 0; i < n; i++) out[axis + i] = rel_int_dim(r, 1);
+    for (uint32_t i = 0; i < rank; i++)
+        out[i < axis ? i : i + n] = dims[i];
+    for (uint32_t i = 0; i < n; i++)
+        out[axis + i] = rel_int_dim(r, 1);
     status = rel_result(s, r, out, rank + n, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
@@ -398,24 +452,31 @@ static const AttrSpec expand_dims_attrs[] = {
     {"num_newaxis", AT_INT, "1", "how many"},
 };
 const Op op_expand_dims = {
-    .name = "expand_dims", .args = "data", .nargs = 1, .attrs = expand_dims_attrs, .nattrs = 2,
-    .relation = &rel_expand_dims, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_expand_dims, .lower = lower_relayout,
+    .name = "expand_dims",
+    .args = "data",
+    .nargs = 1,
+    .attrs = expand_dims_attrs,
+    .nattrs = 2,
+    .relation = &rel_expand_dims,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_expand_dims,
+    .lower = lower_relayout,
     .doc = "New axes of size 1.",
     .example = "expand_dims([1, 2], axis=1)",
     .example_result = "[[1],\n [2]] : Tensor[(2, 1), int32]",
     .see_also = "squeeze, reshape",
 };
 
-static int shape_squeeze(const OpCall *call, OutSpec *out)
-{
+static int shape_squeeze(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int64_t dims[TENSOR_MAX_RANK];
     uint32_t axes = 0;
     int rank = 0;
     if (attrs_is_none(call->attrs, "axis")) {
         for (int i = 0; i < x->rank; i++)
-            if (x->shape[i] == 1) axes |= 1u << i;
+            if (x->shape[i] == 1)
+                axes |= 1u << i;
     } else if (!shape_axis_set(call, "axis", false, x->rank, &axes)) {
         return -1;
     }
@@ -423,39 +484,48 @@ static int shape_squeeze(const OpCall *call, OutSpec *out)
         if (!(axes >> i & 1)) {
             dims[rank++] = x->shape[i];
         } else if (x->shape[i] != 1) {
-            shape_error(call, DIAG_R0316, "axis %d of `data` has size %lld; only size 1 goes away", i,
-                        (long long)x->shape[i]);
+            shape_error(call, DIAG_R0316, "axis %d of `data` has size %lld; only size 1 goes away",
+                        i, (long long)x->shape[i]);
             return -1;
         }
     }
     return shape_set(call, out, x->dtype, rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_squeeze(Solver *s, Relation *r)
-{
+static RelStatus relate_squeeze(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axes = 0, n = 0;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = mem_new_n(Type *, rank + 1);
     bool all = attrs_is_none(r->attrs, "axis");
-    if (!all && !rel_axis_set(s, r, "axis", false, rank, &axes)) return REL_FAIL;
+    if (!all && !rel_axis_set(s, r, "axis", false, rank, &axes))
+        return REL_FAIL;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t d;
         if (all) {
             if (type_get_int(type_resolve(dims[i]), &d)) {
-                if (d != 1) out[n++] = dims[i];
+                if (d != 1)
+                    out[n++] = dims[i];
                 continue;
             }
-            if (rel_dim_open(dims[i])) return REL_WAIT;
-            Diag *e = rel_error(s, r, DIAG_R0316, "`squeeze` without an axis needs every size known: "
-                                "axis %u of %s is not", i, type_text(r->args[0]));
-            if (e) diag_add_help(e, "name the axes that have size 1: `axis=[…]`");
+            if (rel_dim_open(dims[i]))
+                return rel_wait(s, r, rel_dtype_in(r->args[0]));
+            Diag *e = rel_error(s, r, DIAG_R0316,
+                                "`squeeze` without an axis needs every size known: "
+                                "axis %u of %s is not",
+                                i, type_text(r->args[0]));
+            if (e)
+                diag_add_help(e, "name the axes that have size 1: `axis=[…]`");
             return REL_FAIL;
         }
-        if (!(axes >> i & 1)) out[n++] = dims[i];
-        else if (!rel_unify_dim(s, r, dims[i], rel_int_dim(r, 1), 0, (int)i)) return REL_FAIL;
+        if (!(axes >> i & 1))
+            out[n++] = dims[i];
+        else if (!rel_unify_dim(s, r, dims[i], rel_int_dim(r, 1), 0, (int)i))
+            return REL_FAIL;
     }
     status = rel_result(s, r, out, n, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
@@ -466,8 +536,15 @@ static const AttrSpec squeeze_attrs[] = {
     {"axis", AT_INTS_OPT, "None", "axes of size 1 to remove; None: all of them"},
 };
 const Op op_squeeze = {
-    .name = "squeeze", .args = "data", .nargs = 1, .attrs = squeeze_attrs, .nattrs = 1,
-    .relation = &rel_squeeze, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_squeeze,
+    .name = "squeeze",
+    .args = "data",
+    .nargs = 1,
+    .attrs = squeeze_attrs,
+    .nattrs = 1,
+    .relation = &rel_squeeze,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_squeeze,
     .lower = lower_relayout,
     .doc = "Axes of size 1 removed.",
     .example = "squeeze([[[1], [2]]], axis=[0])",
@@ -475,22 +552,24 @@ const Op op_squeeze = {
     .see_also = "expand_dims",
 };
 
-static int shape_batch_flatten(const OpCall *call, OutSpec *out)
-{
+static int shape_batch_flatten(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
-    if (!shape_check_min_rank(call, 0, 1)) return -1;
+    if (!shape_check_min_rank(call, 0, 1))
+        return -1;
     int64_t dims[2] = {x->shape[0], 1};
-    for (int i = 1; i < x->rank; i++) dims[1] *= x->shape[i];
+    for (int i = 1; i < x->rank; i++)
+        dims[1] *= x->shape[i];
     return shape_set(call, out, x->dtype, 2, dims) ? 1 : -1;
 }
 
-static RelStatus relate_batch_flatten(Solver *s, Relation *r)
-{
+static RelStatus relate_batch_flatten(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank;
     Type **dims, *out[2];
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (rank == 0) {
         rel_error(s, r, DIAG_R0313, "`nn.batch_flatten`: `data` needs at least 1 axis");
         return REL_FAIL;
@@ -503,8 +582,14 @@ static RelStatus relate_batch_flatten(Solver *s, Relation *r)
 
 static const RelDef rel_batch_flatten = {"BatchFlatten", relate_batch_flatten, 2, false};
 const Op op_nn_batch_flatten = {
-    .name = "nn.batch_flatten", .args = "data", .nargs = 1, .relation = &rel_batch_flatten,
-    .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_batch_flatten, .lower = lower_relayout,
+    .name = "nn.batch_flatten",
+    .args = "data",
+    .nargs = 1,
+    .relation = &rel_batch_flatten,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_batch_flatten,
+    .lower = lower_relayout,
     .doc = "(n, a, b, …) to (n, a * b * …): all axes but the first merged.",
     .example = "nn.batch_flatten([[[1, 2], [3, 4]]])",
     .example_result = "[[1, 2, 3, 4]] : Tensor[(1, 4), int32]",

@@ -6,26 +6,29 @@
 #include "base/mem.h"
 #include "ops/gather.h"
 
-static bool combine_named(const char *name, Combine *out)
-{
-    static const struct { const char *name; Combine combine; } names[] = {
+static bool combine_named(const char *name, Combine *out) {
+    static const struct {
+        const char *name;
+        Combine combine;
+    } names[] = {
         {"update", COMBINE_NONE}, {"add", COMBINE_SUM}, {"mul", COMBINE_PROD},
-        {"min", COMBINE_MIN}, {"max", COMBINE_MAX},
+        {"min", COMBINE_MIN},     {"max", COMBINE_MAX},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i].name)) continue;
+        if (strcmp(name, names[i].name))
+            continue;
         *out = names[i].combine;
         return true;
     }
     return false;
 }
 
-static bool check_combine(const OpCall *call, const char *attr)
-{
+static bool check_combine(const OpCall *call, const char *attr) {
     Combine c;
     const char *name = attrs_text(call->attrs, attr);
     if (!combine_named(name, &c)) {
-        shape_error(call, DIAG_R0316, "%s=\"%s\" is none of update, add, mul, min, max", attr, name);
+        shape_error(call, DIAG_R0316, "%s=\"%s\" is none of update, add, mul, min, max", attr,
+                    name);
         return false;
     }
     if ((c == COMBINE_SUM || c == COMBINE_PROD) && call->in[0]->dtype == DT_BOOL) {
@@ -36,20 +39,21 @@ static bool check_combine(const OpCall *call, const char *attr)
 }
 
 /* The result has data's type; updates share its dtype. */
-static RelStatus relate_scatter(Solver *s, Relation *r)
-{
+static RelStatus relate_scatter(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT, DTS_ALL}, &status))
+        return status;
     Type *u = type_tensor(rel_shape_in(r->args[2]), rel_dtype_in(r->args[0]));
-    if (!rel_unify(s, r, 2, u)) return REL_FAIL;
-    if (rel_result_type(s, r, r->args[0]) == REL_FAIL) return REL_FAIL;
+    if (!rel_unify(s, r, 2, u))
+        return REL_FAIL;
+    if (rel_result_type(s, r, r->args[0]) == REL_FAIL)
+        return REL_FAIL;
     return rel_settled(r);
 }
 
 /* ---- scatter_elements ----------------------------------------------------------------------- */
 
-static int shape_scatter_elements(const OpCall *call, OutSpec *out)
-{
+static int shape_scatter_elements(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *i = call->in[1];
     int axis;
     if (!shape_check_dtype(call, 1, DTS_INT) || !shape_check_same_dtype(call, 0, 2) ||
@@ -58,17 +62,18 @@ static int shape_scatter_elements(const OpCall *call, OutSpec *out)
         !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
     for (int k = 0; k < x->rank; k++) {
-        if (!shape_check_dims(call, 1, k, 2, k)) return -1;
-        if (k == axis || i->shape[k] <= x->shape[k]) continue;
-        shape_error(call, DIAG_R0314, "axis %d of `indices` has size %lld and of `data` only %lld", k,
-                    (long long)i->shape[k], (long long)x->shape[k]);
+        if (!shape_check_dims(call, 1, k, 2, k))
+            return -1;
+        if (k == axis || i->shape[k] <= x->shape[k])
+            continue;
+        shape_error(call, DIAG_R0314, "axis %d of `indices` has size %lld and of `data` only %lld",
+                    k, (long long)i->shape[k], (long long)x->shape[k]);
         return -1;
     }
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static bool lower_scatter_elements(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_scatter_elements(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *i = call->in[1], *u = call->in[2];
     Tensor *y = out[0];
     int axis = lower_axis(call, "axis", y->rank);
@@ -101,12 +106,19 @@ static const AttrSpec scatter_elements_attrs[] = {
     {"reduction", AT_STRING, "\"update\"", "\"update\", \"add\", \"mul\", \"min\" or \"max\""},
 };
 const Op op_scatter_elements = {
-    .name = "scatter_elements", .args = "data, indices, updates", .nargs = 3,
-    .attrs = scatter_elements_attrs, .nattrs = 2, .relation = &rel_scatter_elements,
-    .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_scatter_elements,
+    .name = "scatter_elements",
+    .args = "data, indices, updates",
+    .nargs = 3,
+    .attrs = scatter_elements_attrs,
+    .nattrs = 2,
+    .relation = &rel_scatter_elements,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_scatter_elements,
     .lower = lower_scatter_elements,
-    .doc = "data, changed by each update at the update's own place, but on one axis where the index\n"
-           "says. Of several updates of one element by \"update\" the last one counts.",
+    .doc =
+        "data, changed by each update at the update's own place, but on one axis where the index\n"
+        "says. Of several updates of one element by \"update\" the last one counts.",
     .example = "scatter_elements([1, 2, 3], [2, 0], [10, 20], axis=0, reduction=\"add\")",
     .example_result = "[21, 2, 13] : Tensor[(3,), int32]",
     .see_also = "gather, scatter_nd",
@@ -114,28 +126,31 @@ const Op op_scatter_elements = {
 
 /* ---- nd: the first axis of indices holds the coordinates ------------------------------------- */
 
-/* indices (m, y…): m coordinates of axes batch .. batch + m - 1 of data, after `batch` shared axes. */
+/* indices (m, y…): m coordinates of axes batch .. batch + m - 1 of data, after `batch` shared axes.
+ */
 typedef struct Nd {
     int m, batch;
-    int rank;               /* of what is read or written: y…, then data's remaining axes */
+    int rank; /* of what is read or written: y…, then data's remaining axes */
     int64_t shape[2 * TENSOR_MAX_RANK];
 } Nd;
 
-static const char *nd_ranks(const Attrs *attrs, int rank, int nindex, int64_t m, Nd *nd)
-{
+static const char *nd_ranks(const Attrs *attrs, int rank, int nindex, int64_t m, Nd *nd) {
     const AttrValue *v = attrs_find(attrs, "batch_dims");
     int64_t batch = v && v->kind == ATTR_INT ? v->i : 0;
-    if (nindex < 1) return "`indices` needs an axis for the coordinates";
-    if (batch < 0 || batch > nindex - 1) return "batch_dims is more than the axes of `indices`";
-    if (batch + m > rank) return "there are more coordinates than axes of `data`";
-    if (nindex - 1 + rank - batch - m > TENSOR_MAX_RANK) return "the result would have too many axes";
+    if (nindex < 1)
+        return "`indices` needs an axis for the coordinates";
+    if (batch < 0 || batch > nindex - 1)
+        return "batch_dims is more than the axes of `indices`";
+    if (batch + m > rank)
+        return "there are more coordinates than axes of `data`";
+    if (nindex - 1 + rank - batch - m > TENSOR_MAX_RANK)
+        return "the result would have too many axes";
     nd->m = (int)m;
     nd->batch = (int)batch;
     return NULL;
 }
 
-static bool nd_plan(const OpCall *call, const Tensor *x, const Tensor *i, Nd *nd)
-{
+static bool nd_plan(const OpCall *call, const Tensor *x, const Tensor *i, Nd *nd) {
     const char *problem = nd_ranks(call->attrs, x->rank, i->rank, i->rank ? i->shape[0] : 0, nd);
     if (problem) {
         shape_error(call, DIAG_R0316, "%s (`data` has shape %s, `indices` %s)", problem,
@@ -145,18 +160,19 @@ static bool nd_plan(const OpCall *call, const Tensor *x, const Tensor *i, Nd *nd
     nd->rank = 0;
     for (int k = 1; k < i->rank; k++) {
         if (k <= nd->batch && i->shape[k] != x->shape[k - 1]) {
-            shape_error(call, DIAG_R0314, "batch axis %d has size %lld in `data` and %lld in `indices`",
-                        k - 1, (long long)x->shape[k - 1], (long long)i->shape[k]);
+            shape_error(call, DIAG_R0314,
+                        "batch axis %d has size %lld in `data` and %lld in `indices`", k - 1,
+                        (long long)x->shape[k - 1], (long long)i->shape[k]);
             return false;
         }
         nd->shape[nd->rank++] = i->shape[k];
     }
-    for (int k = nd->batch + nd->m; k < x->rank; k++) nd->shape[nd->rank++] = x->shape[k];
+    for (int k = nd->batch + nd->m; k < x->rank; k++)
+        nd->shape[nd->rank++] = x->shape[k];
     return true;
 }
 
-static void nd_strides(const Nd *nd, const Tensor *x, const Tensor *i, int64_t *xs, int64_t *is)
-{
+static void nd_strides(const Nd *nd, const Tensor *x, const Tensor *i, int64_t *xs, int64_t *is) {
     int n = 0;
     for (int k = 1; k < i->rank; k++) {
         is[n] = i->strides[k];
@@ -169,8 +185,7 @@ static void nd_strides(const Nd *nd, const Tensor *x, const Tensor *i, int64_t *
 }
 
 /* The offset into x of the coordinates at the current place. */
-static Sc nd_offset(StepBuilder *s, const Nd *nd, const Tensor *x, const Tensor *i, int at)
-{
+static Sc nd_offset(StepBuilder *s, const Nd *nd, const Tensor *x, const Tensor *i, int at) {
     ScalarBuilder *b = &s->body;
     Sc sum = sc_i64(b, 0);
     for (int k = 0; k < nd->m; k++) {
@@ -184,15 +199,14 @@ static Sc nd_offset(StepBuilder *s, const Nd *nd, const Tensor *x, const Tensor 
 }
 
 /* At most ten coordinates: each takes three parameters of a kernel. */
-static bool nd_fits(const OpCall *call, const Nd *nd)
-{
-    if (3 * nd->m <= RECIPE_MAX_PARAMS) return true;
+static bool nd_fits(const OpCall *call, const Nd *nd) {
+    if (3 * nd->m <= RECIPE_MAX_PARAMS)
+        return true;
     shape_error(call, DIAG_R0316, "takes at most %d coordinates", RECIPE_MAX_PARAMS / 3);
     return false;
 }
 
-static int shape_gather_nd(const OpCall *call, OutSpec *out)
-{
+static int shape_gather_nd(const OpCall *call, OutSpec *out) {
     Nd nd;
     if (!shape_check_dtype(call, 1, DTS_INT) || !nd_plan(call, call->in[0], call->in[1], &nd) ||
         !nd_fits(call, &nd))
@@ -200,17 +214,19 @@ static int shape_gather_nd(const OpCall *call, OutSpec *out)
     return shape_set(call, out, call->in[0]->dtype, nd.rank, nd.shape) ? 1 : -1;
 }
 
-static RelStatus relate_gather_nd(Solver *s, Relation *r)
-{
+static RelStatus relate_gather_nd(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status))
+        return status;
     uint32_t nx, ni, n = 0;
     Type **x, **i;
     int64_t m;
     Nd nd;
-    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (ni && !type_get_int(type_resolve(i[0]), &m)) {
-        if (rel_dim_open(i[0])) return REL_WAIT;
+        if (rel_dim_open(i[0]))
+            return rel_wait(s, r, rel_dtype_in(r->args[0]));
         rel_error(s, r, DIAG_R0316, "`gather_nd`: the first size of `indices` must be known");
         return REL_FAIL;
     }
@@ -221,19 +237,21 @@ static RelStatus relate_gather_nd(Solver *s, Relation *r)
     }
     Type **out = mem_new_n(Type *, nx + ni + 1);
     for (uint32_t k = 1; k < ni; k++) {
-        if ((int)k <= nd.batch && !rel_unify_dim(s, r, x[k - 1], i[k], 1, (int)k)) return REL_FAIL;
+        if ((int)k <= nd.batch && !rel_unify_dim(s, r, x[k - 1], i[k], 1, (int)k))
+            return REL_FAIL;
         out[n++] = i[k];
     }
-    for (uint32_t k = (uint32_t)(nd.batch + nd.m); k < nx; k++) out[n++] = x[k];
+    for (uint32_t k = (uint32_t)(nd.batch + nd.m); k < nx; k++)
+        out[n++] = x[k];
     return rel_result(s, r, out, n, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_gather_nd(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_gather_nd(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *i = call->in[1];
     Nd nd;
     int64_t xs[2 * TENSOR_MAX_RANK], is[2 * TENSOR_MAX_RANK];
-    if (!nd_plan(call, x, i, &nd)) return false;
+    if (!nd_plan(call, x, i, &nd))
+        return false;
     nd_strides(&nd, x, i, xs, is);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, nd.rank, nd.shape);
@@ -251,10 +269,18 @@ static const AttrSpec gather_nd_attrs[] = {
     {"index_rank", AT_INT_OPT, "None", "the number of coordinates, where it is not known"},
 };
 const Op op_gather_nd = {
-    .name = "gather_nd", .args = "data, indices", .nargs = 2, .attrs = gather_nd_attrs, .nattrs = 2,
-    .relation = &rel_gather_nd, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_gather_nd,
+    .name = "gather_nd",
+    .args = "data, indices",
+    .nargs = 2,
+    .attrs = gather_nd_attrs,
+    .nattrs = 2,
+    .relation = &rel_gather_nd,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_gather_nd,
     .lower = lower_gather_nd,
-    .doc = "The parts of data at coordinates: the first axis of indices holds one coordinate for each\n"
+    .doc = "The parts of data at coordinates: the first axis of indices holds one coordinate for "
+           "each\n"
            "of data's first axes.",
     .example = "gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])",
     .example_result = "[2, 3] : Tensor[(2,), int32]",
@@ -264,8 +290,7 @@ const Op op_gather_nd = {
 /* ---- writing at coordinates ------------------------------------------------------------------ */
 
 static void scatter_nd_steps(Plan *plan, Tensor *y, const Nd *nd, const Tensor *i, const Tensor *u,
-                             Combine combine, DType acc)
-{
+                             Combine combine, DType acc) {
     int64_t ys[2 * TENSOR_MAX_RANK], is[2 * TENSOR_MAX_RANK];
     nd_strides(nd, y, i, ys, is);
     StepBuilder s;
@@ -280,37 +305,38 @@ static void scatter_nd_steps(Plan *plan, Tensor *y, const Nd *nd, const Tensor *
     step_end(&s);
 }
 
-static bool check_updates(const OpCall *call, int arg, const Nd *nd)
-{
+static bool check_updates(const OpCall *call, int arg, const Nd *nd) {
     const Tensor *u = call->in[arg];
     bool fits = u->rank == nd->rank;
-    for (int k = 0; k < nd->rank && fits; k++) fits = u->shape[k] == nd->shape[k];
-    if (fits) return true;
+    for (int k = 0; k < nd->rank && fits; k++)
+        fits = u->shape[k] == nd->shape[k];
+    if (fits)
+        return true;
     shape_error(call, DIAG_R0314, "`%s` has shape %s and the indices name a part of shape %s",
                 shape_arg_name(call, arg), shape_text(u->rank, u->shape),
                 shape_text(nd->rank, nd->shape));
     return false;
 }
 
-static int shape_scatter_nd(const OpCall *call, OutSpec *out)
-{
+static int shape_scatter_nd(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     Nd nd;
     if (!shape_check_dtype(call, 1, DTS_INT) || !shape_check_same_dtype(call, 0, 2) ||
-        !check_combine(call, "mode") || !nd_plan(call, x, call->in[1], &nd) || !nd_fits(call, &nd) ||
-        !check_updates(call, 2, &nd))
+        !check_combine(call, "mode") || !nd_plan(call, x, call->in[1], &nd) ||
+        !nd_fits(call, &nd) || !check_updates(call, 2, &nd))
         return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static bool lower_scatter_nd(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_scatter_nd(const OpCall *call, Tensor *const *out, Plan *plan) {
     Nd nd;
     Combine combine = COMBINE_NONE;
     combine_named(attrs_text(call->attrs, "mode"), &combine);
-    if (!nd_plan(call, out[0], call->in[1], &nd)) return false;
+    if (!nd_plan(call, out[0], call->in[1], &nd))
+        return false;
     plan_copy(plan, out[0], call->in[0]);
-    scatter_nd_steps(plan, out[0], &nd, call->in[1], call->in[2], combine, sc_type_of(out[0]->dtype));
+    scatter_nd_steps(plan, out[0], &nd, call->in[1], call->in[2], combine,
+                     sc_type_of(out[0]->dtype));
     return true;
 }
 
@@ -319,10 +345,18 @@ static const AttrSpec scatter_nd_attrs[] = {
     {"mode", AT_STRING, "\"update\"", "\"update\", \"add\", \"mul\", \"min\" or \"max\""},
 };
 const Op op_scatter_nd = {
-    .name = "scatter_nd", .args = "data, indices, updates", .nargs = 3, .attrs = scatter_nd_attrs,
-    .nattrs = 1, .relation = &rel_scatter_nd, .dtypes = DTS_ALL, .pattern = OP_OPAQUE,
-    .shape = shape_scatter_nd, .lower = lower_scatter_nd,
-    .doc = "data, changed at the coordinates that the first axis of indices holds, as gather_nd reads\n"
+    .name = "scatter_nd",
+    .args = "data, indices, updates",
+    .nargs = 3,
+    .attrs = scatter_nd_attrs,
+    .nattrs = 1,
+    .relation = &rel_scatter_nd,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_scatter_nd,
+    .lower = lower_scatter_nd,
+    .doc = "data, changed at the coordinates that the first axis of indices holds, as gather_nd "
+           "reads\n"
            "them.",
     .example = "scatter_nd([1, 2, 3], [[2, 0]], [10, 20], mode=\"add\")",
     .example_result = "[21, 2, 13] : Tensor[(3,), int32]",
@@ -330,8 +364,7 @@ const Op op_scatter_nd = {
 };
 
 /* (update, indices, data) */
-static int shape_gather_nd_add(const OpCall *call, OutSpec *out)
-{
+static int shape_gather_nd_add(const OpCall *call, OutSpec *out) {
     const Tensor *u = call->in[0], *x = call->in[2];
     Nd nd;
     if (!shape_check_dtype(call, 1, DTS_INT) || !nd_plan(call, x, call->in[1], &nd) ||
@@ -340,18 +373,18 @@ static int shape_gather_nd_add(const OpCall *call, OutSpec *out)
     return shape_set(call, out, u->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_gather_nd_add(Solver *s, Relation *r)
-{
+static RelStatus relate_gather_nd_add(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_INT, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_INT, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[2]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_gather_nd_add(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_gather_nd_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     Nd nd;
-    if (!nd_plan(call, out[0], call->in[1], &nd)) return false;
+    if (!nd_plan(call, out[0], call->in[1], &nd))
+        return false;
     plan_fill_int(plan, out[0], 0);
     scatter_nd_steps(plan, out[0], &nd, call->in[1], call->in[0], COMBINE_SUM,
                      reduce_acc_type(out[0]->dtype));
@@ -360,11 +393,19 @@ static bool lower_gather_nd_add(const OpCall *call, Tensor *const *out, Plan *pl
 
 static const RelDef rel_gather_nd_add = {"GatherNDAdd", relate_gather_nd_add, 4, false};
 const Op op_gather_nd_add = {
-    .name = "gather_nd_add", .args = "update, indices, data", .nargs = 3, .attrs = gather_nd_attrs,
-    .nattrs = 2, .relation = &rel_gather_nd_add, .dtypes = DTS_NUM, .pattern = OP_OPAQUE,
-    .shape = shape_gather_nd_add, .lower = lower_gather_nd_add,
-    .doc = "Zeros in data's shape, with each part of update added where gather_nd would read it: its\n"
-           "derivative.",
+    .name = "gather_nd_add",
+    .args = "update, indices, data",
+    .nargs = 3,
+    .attrs = gather_nd_attrs,
+    .nattrs = 2,
+    .relation = &rel_gather_nd_add,
+    .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE,
+    .shape = shape_gather_nd_add,
+    .lower = lower_gather_nd_add,
+    .doc =
+        "Zeros in data's shape, with each part of update added where gather_nd would read it: its\n"
+        "derivative.",
     .example = "gather_nd_add([1, 2, 3], [[0, 1, 0]], [0, 0])",
     .example_result = "[4, 2] : Tensor[(2,), int32]",
     .see_also = "gather_nd",

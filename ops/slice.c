@@ -8,8 +8,7 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *count)
-{
+void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *count) {
     int64_t low = r->step > 0 ? 0 : -1, high = r->step > 0 ? size : size - 1;
     int64_t b = r->step > 0 ? low : high, e = r->step > 0 ? high : low;
     if (r->has_begin) {
@@ -21,12 +20,13 @@ void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *c
         e = e < low ? low : e > high ? high : e;
     }
     *first = b;
-    if (r->step > 0) *count = e > b ? (e - b - 1) / r->step + 1 : 0;
-    else *count = b > e ? (int64_t)((uint64_t)(b - e - 1) / (0 - (uint64_t)r->step)) + 1 : 0;
+    if (r->step > 0)
+        *count = e > b ? (e - b - 1) / r->step + 1 : 0;
+    else
+        *count = b > e ? (int64_t)((uint64_t)(b - e - 1) / (0 - (uint64_t)r->step)) + 1 : 0;
 }
 
-void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add)
-{
+void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add) {
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, view->rank, view->shape);
     ScalarBuilder *b = &s.body;
@@ -41,19 +41,18 @@ void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor
     step_end(&s);
 }
 
-static void view_of(const Tensor *t, SliceView *v)
-{
+static void view_of(const Tensor *t, SliceView *v) {
     v->rank = t->rank;
     v->offset = 0;
     memcpy(v->shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
     memcpy(v->strides, t->strides, sizeof(int64_t) * (size_t)t->rank);
 }
 
-static void view_slice(SliceView *v, int axis, const SliceRange *r)
-{
+static void view_slice(SliceView *v, int axis, const SliceRange *r) {
     int64_t first, count;
     slice_resolve(r, v->shape[axis], &first, &count);
-    if (count) v->offset += first * v->strides[axis];
+    if (count)
+        v->offset += first * v->strides[axis];
     v->strides[axis] *= r->step;
     v->shape[axis] = count;
 }
@@ -61,46 +60,58 @@ static void view_slice(SliceView *v, int axis, const SliceRange *r)
 /* ---- strided_slice -------------------------------------------------------------------------- */
 
 /* The ranges that the attributes name, one an axis of data; a problem, or NULL. */
-static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges, uint32_t *named)
-{
-    int64_t begin[TENSOR_MAX_RANK], end[TENSOR_MAX_RANK], step[TENSOR_MAX_RANK], axes[TENSOR_MAX_RANK];
+static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges, uint32_t *named) {
+    int64_t begin[TENSOR_MAX_RANK], end[TENSOR_MAX_RANK], step[TENSOR_MAX_RANK],
+        axes[TENSOR_MAX_RANK];
     int nb = attr_int_list(attrs, "begin", begin, TENSOR_MAX_RANK);
     int ne = attr_int_list(attrs, "end", end, TENSOR_MAX_RANK);
     int ns = attr_int_list(attrs, "strides", step, TENSOR_MAX_RANK);
     int na = attr_int_list(attrs, "axes", axes, TENSOR_MAX_RANK);
     const char *mode = attrs_text(attrs, "slice_mode");
     bool by_size = !strcmp(mode, "size");
-    if (!by_size && strcmp(mode, "end")) return "slice_mode is \"end\" or \"size\"";
+    if (!by_size && strcmp(mode, "end"))
+        return "slice_mode is \"end\" or \"size\"";
     int n = nb > ne ? nb : ne;
-    if (na >= 0 && na < n) return "axes are fewer than the slices";
-    if (na >= 0) n = na;
-    if (n > rank && na < 0) return "there are more slices than axes";
+    if (na >= 0 && na < n)
+        return "axes are fewer than the slices";
+    if (na >= 0)
+        n = na;
+    if (n > rank && na < 0)
+        return "there are more slices than axes";
     *named = 0;
-    for (int i = 0; i < rank; i++) ranges[i] = (SliceRange){.step = 1};
+    for (int i = 0; i < rank; i++)
+        ranges[i] = (SliceRange){.step = 1};
     for (int i = 0; i < n; i++) {
         int64_t axis = na >= 0 ? axes[i] : i;
-        if (axis < 0) axis += rank;
-        if (axis < 0 || axis >= rank || *named >> axis & 1) return "axes name an axis that is not there, or one twice";
+        if (axis < 0)
+            axis += rank;
+        if (axis < 0 || axis >= rank || *named >> axis & 1)
+            return "axes name an axis that is not there, or one twice";
         *named |= 1u << axis;
         SliceRange *r = &ranges[axis];
         r->has_begin = i < nb;
         r->has_end = i < ne;
-        if (r->has_begin) r->begin = begin[i];
-        if (r->has_end) r->end = end[i];
+        if (r->has_begin)
+            r->begin = begin[i];
+        if (r->has_end)
+            r->end = end[i];
         if (by_size) {
-            if (r->has_end && r->end < 0) r->has_end = false;
-            else if (r->has_end && __builtin_add_overflow(r->end, r->begin, &r->end)) r->end = INT64_MAX;
-            else if (r->has_end && r->has_begin && r->begin < 0 && r->end >= 0) r->has_end = false;
+            if (r->has_end && r->end < 0)
+                r->has_end = false;
+            else if (r->has_end && __builtin_add_overflow(r->end, r->begin, &r->end))
+                r->end = INT64_MAX;
+            else if (r->has_end && r->has_begin && r->begin < 0 && r->end >= 0)
+                r->has_end = false;
         } else if (ns > 0) {
             r->step = ns == 1 ? step[0] : i < ns ? step[i] : 1;
         }
-        if (r->step == 0) return "a stride is 0";
+        if (r->step == 0)
+            return "a stride is 0";
     }
     return NULL;
 }
 
-static bool slice_view(const OpCall *call, const Tensor *x, SliceView *view)
-{
+static bool slice_view(const OpCall *call, const Tensor *x, SliceView *view) {
     SliceRange ranges[TENSOR_MAX_RANK];
     uint32_t named;
     const char *problem = slice_ranges(call->attrs, x->rank, ranges, &named);
@@ -110,12 +121,12 @@ static bool slice_view(const OpCall *call, const Tensor *x, SliceView *view)
     }
     view_of(x, view);
     for (int i = 0; i < x->rank; i++)
-        if (named >> i & 1) view_slice(view, i, &ranges[i]);
+        if (named >> i & 1)
+            view_slice(view, i, &ranges[i]);
     return true;
 }
 
-static int shape_strided_slice(const OpCall *call, OutSpec *out)
-{
+static int shape_strided_slice(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     /* The relation's tensors have no strides. */
     SliceRange ranges[TENSOR_MAX_RANK];
@@ -126,36 +137,44 @@ static int shape_strided_slice(const OpCall *call, OutSpec *out)
         shape_error(call, DIAG_R0316, "%s (`data` has %d)", problem, x->rank);
         return -1;
     }
-    for (int i = 0; i < x->rank; i++) slice_resolve(&ranges[i], x->shape[i], &first, &dims[i]);
+    for (int i = 0; i < x->rank; i++)
+        slice_resolve(&ranges[i], x->shape[i], &first, &dims[i]);
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
 /* The size of a slice of an axis of symbolic size d. */
-static Type *slice_size(Relation *r, const SliceRange *g, Type *d)
-{
+static Type *slice_size(Relation *r, const SliceRange *g, Type *d) {
     if (g->step == 1) {
         Type *zero = rel_int_dim(r, 0);
         Type *b = NULL, *e = d;
-        if (g->has_begin && g->begin > 0) b = dim_min(rel_int_dim(r, g->begin), d);
-        if (g->has_begin && g->begin < 0) b = dim_max(zero, dim_add_int(d, g->begin));
-        if (g->has_end && g->end < 0) e = dim_max(zero, dim_add_int(d, g->end));
-        if (g->has_end && g->end >= 0 && g->end < INT32_MAX) e = dim_min(rel_int_dim(r, g->end), d);
-        if (!b) return e;
-        if (e == d) return dim_sub(d, b);
+        if (g->has_begin && g->begin > 0)
+            b = dim_min(rel_int_dim(r, g->begin), d);
+        if (g->has_begin && g->begin < 0)
+            b = dim_max(zero, dim_add_int(d, g->begin));
+        if (g->has_end && g->end < 0)
+            e = dim_max(zero, dim_add_int(d, g->end));
+        if (g->has_end && g->end >= 0 && g->end < INT32_MAX)
+            e = dim_min(rel_int_dim(r, g->end), d);
+        if (!b)
+            return e;
+        if (e == d)
+            return dim_sub(d, b);
         return dim_max(zero, dim_sub(e, b));
     }
-    if (g->step == -1 && !g->has_begin && !g->has_end) return d;
+    if (g->step == -1 && !g->has_begin && !g->has_end)
+        return d;
     return rel_unknown_dim(r);
 }
 
-static RelStatus relate_strided_slice(Solver *s, Relation *r)
-{
+static RelStatus relate_strided_slice(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, named;
     Type **dims;
     SliceRange ranges[TENSOR_MAX_RANK];
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     const char *problem = slice_ranges(r->attrs, (int)rank, ranges, &named);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`strided_slice`: %s (`data` has %u)", problem, rank);
@@ -164,12 +183,14 @@ static RelStatus relate_strided_slice(Solver *s, Relation *r)
     Type **out = rel_copy_dims(rank, dims, 0);
     for (uint32_t i = 0; i < rank; i++) {
         int64_t d, first, count;
-        if (!(named >> i & 1)) continue;
+        if (!(named >> i & 1))
+            continue;
         if (type_get_int(type_resolve(dims[i]), &d)) {
             slice_resolve(&ranges[i], d, &first, &count);
             out[i] = rel_int_dim(r, count);
         } else {
-            if (rel_dim_open(dims[i])) return REL_WAIT;
+            if (rel_dim_open(dims[i]))
+                return rel_wait(s, r, rel_dtype_in(r->args[0]));
             out[i] = slice_size(r, &ranges[i], dims[i]);
         }
     }
@@ -177,10 +198,10 @@ static RelStatus relate_strided_slice(Solver *s, Relation *r)
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_strided_slice(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_strided_slice(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!slice_view(call, call->in[0], &v)) return false;
+    if (!slice_view(call, call->in[0], &v))
+        return false;
     plan_gather_strided(plan, out[0], call->in[0], v.strides, v.offset);
     return true;
 }
@@ -194,9 +215,16 @@ static const AttrSpec slice_attrs[] = {
     {"axes", AT_INTS_OPT, "None", "the axes that the lists are about; None: the first ones"},
 };
 const Op op_strided_slice = {
-    .name = "strided_slice", .args = "data", .nargs = 1, .attrs = slice_attrs, .nattrs = 5,
-    .relation = &rel_strided_slice, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_strided_slice, .lower = lower_strided_slice,
+    .name = "strided_slice",
+    .args = "data",
+    .nargs = 1,
+    .attrs = slice_attrs,
+    .nattrs = 5,
+    .relation = &rel_strided_slice,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_strided_slice,
+    .lower = lower_strided_slice,
     .doc = "A rectangular part: from begin to before end on each axis, cut off at the edges.",
     .example = "strided_slice([1, 2, 3, 4], begin=[1], end=[4], strides=[2])",
     .example_result = "[2, 4] : Tensor[(2,), int32]",
@@ -206,16 +234,17 @@ const Op op_strided_slice = {
 /* ---- strided_slice_add ---------------------------------------------------------------------- */
 
 /* (update, data): zeros of data's shape with update in the slice. */
-static int shape_strided_slice_add(const OpCall *call, OutSpec *out)
-{
+static int shape_strided_slice_add(const OpCall *call, OutSpec *out) {
     const Tensor *u = call->in[0], *x = call->in[1];
     OpCall forward = *call;
     OutSpec part;
     forward.in = &call->in[1];
     forward.nin = 1;
-    if (shape_strided_slice(&forward, &part) < 0) return -1;
+    if (shape_strided_slice(&forward, &part) < 0)
+        return -1;
     bool fits = u->rank == part.rank;
-    for (int i = 0; i < part.rank && fits; i++) fits = u->shape[i] == part.shape[i];
+    for (int i = 0; i < part.rank && fits; i++)
+        fits = u->shape[i] == part.shape[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`update` has shape %s and the slice %s",
                     shape_text(u->rank, u->shape), shape_text(part.rank, part.shape));
@@ -224,18 +253,18 @@ static int shape_strided_slice_add(const OpCall *call, OutSpec *out)
     return shape_set(call, out, u->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_second_shape(Solver *s, Relation *r)
-{
+static RelStatus relate_second_shape(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_strided_slice_add(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_strided_slice_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!slice_view(call, out[0], &v)) return false;
+    if (!slice_view(call, out[0], &v))
+        return false;
     plan_fill_int(plan, out[0], 0);
     plan_slice_set(plan, out[0], &v, call->in[0], false);
     return true;
@@ -243,9 +272,16 @@ static bool lower_strided_slice_add(const OpCall *call, Tensor *const *out, Plan
 
 static const RelDef rel_strided_slice_add = {"StridedSliceAdd", relate_second_shape, 3, false};
 const Op op_strided_slice_add = {
-    .name = "strided_slice_add", .args = "update, data", .nargs = 2, .attrs = slice_attrs,
-    .nattrs = 5, .relation = &rel_strided_slice_add, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_strided_slice_add, .lower = lower_strided_slice_add,
+    .name = "strided_slice_add",
+    .args = "update, data",
+    .nargs = 2,
+    .attrs = slice_attrs,
+    .nattrs = 5,
+    .relation = &rel_strided_slice_add,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_strided_slice_add,
+    .lower = lower_strided_slice_add,
     .doc = "Zeros in data's shape with update in the slice: the derivative of strided_slice.",
     .example = "strided_slice_add([1, 2], [0, 0, 0], begin=[1], end=[3])",
     .example_result = "[0, 1, 2] : Tensor[(3,), int32]",
@@ -255,13 +291,14 @@ const Op op_strided_slice_add = {
 /* ---- slices whose bounds are tensors -------------------------------------------------------- */
 
 /* begin, end and strides stand from argument `first` on: vectors, one element an axis. */
-static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, SliceView *view)
-{
+static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, SliceView *view) {
     view_of(x, view);
     for (uint32_t i = 0; i < 3; i++) {
         const Tensor *t = call->in[first + i];
-        if (!shape_check_dtype(call, (int)(first + i), DTS_INT)) return false;
-        if (!shape_check_rank(call, (int)(first + i), 1)) return false;
+        if (!shape_check_dtype(call, (int)(first + i), DTS_INT))
+            return false;
+        if (!shape_check_rank(call, (int)(first + i), 1))
+            return false;
         if (t->count > x->rank) {
             shape_error(call, DIAG_R0316, "`%s` has %lld elements; `data` has %d axes",
                         shape_arg_name(call, (int)(first + i)), (long long)t->count, x->rank);
@@ -271,9 +308,12 @@ static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, Sl
     const Tensor *begin = call->in[first], *end = call->in[first + 1], *step = call->in[first + 2];
     for (int64_t i = 0; i < x->rank; i++) {
         SliceRange r = {.has_begin = i < begin->count, .has_end = i < end->count, .step = 1};
-        if (r.has_begin) r.begin = elem_get_int(tensor_at(begin, i), begin->dtype);
-        if (r.has_end) r.end = elem_get_int(tensor_at(end, i), end->dtype);
-        if (i < step->count) r.step = elem_get_int(tensor_at(step, i), step->dtype);
+        if (r.has_begin)
+            r.begin = elem_get_int(tensor_at(begin, i), begin->dtype);
+        if (r.has_end)
+            r.end = elem_get_int(tensor_at(end, i), end->dtype);
+        if (i < step->count)
+            r.step = elem_get_int(tensor_at(step, i), step->dtype);
         if (r.step == 0) {
             shape_error(call, DIAG_R0316, "the stride of axis %lld is 0", (long long)i);
             return false;
@@ -283,52 +323,61 @@ static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, Sl
     return true;
 }
 
-static int shape_dyn_strided_slice(const OpCall *call, OutSpec *out)
-{
+static int shape_dyn_strided_slice(const OpCall *call, OutSpec *out) {
     SliceView v;
-    if (!dynamic_view(call, 1, call->in[0], &v)) return -1;
+    if (!dynamic_view(call, 1, call->in[0], &v))
+        return -1;
     return shape_set(call, out, call->in[0]->dtype, v.rank, v.shape) ? 1 : -1;
 }
 
-static RelStatus relate_dyn_strided_slice(Solver *s, Relation *r)
-{
+static RelStatus relate_dyn_strided_slice(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT, DTS_INT, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT, DTS_INT, DTS_INT}, &status))
+        return status;
     uint32_t rank;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = mem_new_n(Type *, rank + 1);
-    for (uint32_t i = 0; i < rank; i++) out[i] = rel_unknown_dim(r);
+    for (uint32_t i = 0; i < rank; i++)
+        out[i] = rel_unknown_dim(r);
     status = rel_result(s, r, out, rank, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
-static bool lower_dyn_strided_slice(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_dyn_strided_slice(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!dynamic_view(call, 1, call->in[0], &v)) return false;
+    if (!dynamic_view(call, 1, call->in[0], &v))
+        return false;
     plan_gather_strided(plan, out[0], call->in[0], v.strides, v.offset);
     return true;
 }
 
 static const RelDef rel_dyn_strided_slice = {"DynStridedSlice", relate_dyn_strided_slice, 5, false};
 const Op op_dyn_strided_slice = {
-    .name = "dyn.strided_slice", .args = "data, begin, end, strides", .nargs = 4,
-    .relation = &rel_dyn_strided_slice, .dtypes = DTS_ALL, .shape_mode = SHAPE_OF_DATA,
-    .pattern = OP_INJECTIVE, .shape = shape_dyn_strided_slice, .lower = lower_dyn_strided_slice,
+    .name = "dyn.strided_slice",
+    .args = "data, begin, end, strides",
+    .nargs = 4,
+    .relation = &rel_dyn_strided_slice,
+    .dtypes = DTS_ALL,
+    .shape_mode = SHAPE_OF_DATA,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_dyn_strided_slice,
+    .lower = lower_dyn_strided_slice,
     .doc = "As strided_slice, with bounds that are vectors of integers.",
     .example = "dyn.strided_slice([1, 2, 3, 4], [1], [3], [1])",
     .example_result = "[2, 3] : Tensor[(2,), int32]",
     .see_also = "strided_slice, strided_set",
 };
 
-static int shape_strided_set(const OpCall *call, OutSpec *out)
-{
+static int shape_strided_set(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *u = call->in[1];
     SliceView v;
-    if (!shape_check_same_dtype(call, 0, 1) || !dynamic_view(call, 2, x, &v)) return -1;
+    if (!shape_check_same_dtype(call, 0, 1) || !dynamic_view(call, 2, x, &v))
+        return -1;
     bool fits = u->rank == v.rank;
-    for (int i = 0; i < v.rank && fits; i++) fits = u->shape[i] == v.shape[i];
+    for (int i = 0; i < v.rank && fits; i++)
+        fits = u->shape[i] == v.shape[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`v` has shape %s and the slice %s",
                     shape_text(u->rank, u->shape), shape_text(v.rank, v.shape));
@@ -337,20 +386,21 @@ static int shape_strided_set(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_strided_set(Solver *s, Relation *r)
-{
+static RelStatus relate_strided_set(Solver *s, Relation *r) {
     RelStatus status;
     DTypeSet sets[] = {DTS_ALL, DTS_ALL, DTS_INT, DTS_INT, DTS_INT};
-    if (rel_known(s, r, sets, &status)) return status;
+    if (rel_known(s, r, sets, &status))
+        return status;
     Type *v = type_tensor(solver_var(s, KIND_SHAPE), rel_dtype_in(r->args[0]));
-    if (!rel_unify(s, r, 1, v)) return REL_FAIL;
+    if (!rel_unify(s, r, 1, v))
+        return REL_FAIL;
     return rel_result_type(s, r, r->args[0]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_strided_set(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_strided_set(const OpCall *call, Tensor *const *out, Plan *plan) {
     SliceView v;
-    if (!dynamic_view(call, 2, out[0], &v)) return false;
+    if (!dynamic_view(call, 2, out[0], &v))
+        return false;
     plan_copy(plan, out[0], call->in[0]);
     plan_slice_set(plan, out[0], &v, call->in[1], false);
     return true;
@@ -358,9 +408,15 @@ static bool lower_strided_set(const OpCall *call, Tensor *const *out, Plan *plan
 
 static const RelDef rel_strided_set = {"StridedSet", relate_strided_set, 6, false};
 const Op op_strided_set = {
-    .name = "strided_set", .args = "data, v, begin, end, strides", .nargs = 5,
-    .relation = &rel_strided_set, .dtypes = DTS_ALL, .shape_mode = SHAPE_OF_DATA,
-    .pattern = OP_INJECTIVE, .shape = shape_strided_set, .lower = lower_strided_set,
+    .name = "strided_set",
+    .args = "data, v, begin, end, strides",
+    .nargs = 5,
+    .relation = &rel_strided_set,
+    .dtypes = DTS_ALL,
+    .shape_mode = SHAPE_OF_DATA,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_strided_set,
+    .lower = lower_strided_set,
     .doc = "data with v in the place of a slice, whose bounds are vectors of integers.",
     .example = "strided_set([1, 2, 3, 4], [8, 9], [1], [3], [1])",
     .example_result = "[1, 8, 9, 4] : Tensor[(4,), int32]",
@@ -372,31 +428,33 @@ const Op op_strided_set = {
 static bool is_pad(const Op *op) { return !strcmp(op->name, "pad_like"); }
 
 /* The axes on which the shape is taken: all of pad_like. */
-static bool like_axes(const OpCall *call, int rank, uint32_t *axes)
-{
+static bool like_axes(const OpCall *call, int rank, uint32_t *axes) {
     int64_t list[TENSOR_MAX_RANK];
     *axes = (uint32_t)((1ull << rank) - 1);
-    if (is_pad(call->op) || attr_int_list(call->attrs, "axes", list, TENSOR_MAX_RANK) <= 0) return true;
+    if (is_pad(call->op) || attr_int_list(call->attrs, "axes", list, TENSOR_MAX_RANK) <= 0)
+        return true;
     return shape_axis_set(call, "axes", false, rank, axes);
 }
 
-static int shape_slice_like(const OpCall *call, OutSpec *out)
-{
+static int shape_slice_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     uint32_t axes;
     int64_t dims[TENSOR_MAX_RANK];
     bool pad = is_pad(call->op);
-    if (!like_axes(call, x->rank, &axes)) return -1;
+    if (!like_axes(call, x->rank, &axes))
+        return -1;
     for (int i = 0; i < x->rank; i++) {
         dims[i] = x->shape[i];
-        if (!(axes >> i & 1)) continue;
+        if (!(axes >> i & 1))
+            continue;
         if (i >= like->rank) {
             shape_error(call, DIAG_R0313, "`shape_like` has no axis %d", i);
             return -1;
         }
         dims[i] = like->shape[i];
         if (pad ? dims[i] < x->shape[i] : dims[i] > x->shape[i]) {
-            shape_error(call, DIAG_R0314, "axis %d of `shape_like` has size %lld and of `data` %lld", i,
+            shape_error(call, DIAG_R0314,
+                        "axis %d of `shape_like` has size %lld and of `data` %lld", i,
                         (long long)dims[i], (long long)x->shape[i]);
             return -1;
         }
@@ -404,40 +462,40 @@ static int shape_slice_like(const OpCall *call, OutSpec *out)
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
-static RelStatus relate_slice_like(Solver *s, Relation *r)
-{
+static RelStatus relate_slice_like(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
     uint32_t rank, nlike, axes;
     Type **dims, **like;
     int64_t list[TENSOR_MAX_RANK];
     if (!rel_rank_in(r->args[0], &rank, &dims) || !rel_rank_in(r->args[1], &nlike, &like))
-        return REL_WAIT;
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
     axes = (uint32_t)((1ull << rank) - 1);
     if (!is_pad(r->op) && attr_int_list(r->attrs, "axes", list, TENSOR_MAX_RANK) > 0 &&
         !rel_axis_set(s, r, "axes", false, rank, &axes))
         return REL_FAIL;
     Type **out = rel_copy_dims(rank, dims, 0);
     for (uint32_t i = 0; i < rank; i++) {
-        if (!(axes >> i & 1)) continue;
+        if (!(axes >> i & 1))
+            continue;
         if (i >= nlike) {
             rel_error(s, r, DIAG_R0313, "`%s`: `shape_like` has no axis %u", r->op->name, i);
             return REL_FAIL;
         }
         out[i] = like[i];
     }
-    if (rel_result(s, r, out, rank, rel_dtype_in(r->args[0])) == REL_FAIL) return REL_FAIL;
+    if (rel_result(s, r, out, rank, rel_dtype_in(r->args[0])) == REL_FAIL)
+        return REL_FAIL;
     return REL_DONE;
 }
 
-static bool lower_slice_like(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_slice_like(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_gather_strided(plan, out[0], call->in[0], call->in[0]->strides, 0);
     return true;
 }
 
-static bool lower_pad_like(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_pad_like(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_fill_int(plan, out[0], 0);
     plan_place_strided(plan, out[0], out[0]->strides, 0, call->in[0]);
     return true;
@@ -448,9 +506,16 @@ static const AttrSpec slice_like_attrs[] = {
     {"axes", AT_INTS_OPT, "None", "the axes to cut; None: all"},
 };
 const Op op_slice_like = {
-    .name = "slice_like", .args = "data, shape_like", .nargs = 2, .attrs = slice_like_attrs,
-    .nattrs = 1, .relation = &rel_slice_like, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE,
-    .shape = shape_slice_like, .lower = lower_slice_like,
+    .name = "slice_like",
+    .args = "data, shape_like",
+    .nargs = 2,
+    .attrs = slice_like_attrs,
+    .nattrs = 1,
+    .relation = &rel_slice_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_slice_like,
+    .lower = lower_slice_like,
     .doc = "The first elements of each axis, as many as shape_like has.",
     .example = "slice_like([1, 2, 3], [0, 0])",
     .example_result = "[1, 2] : Tensor[(2,), int32]",
@@ -458,10 +523,17 @@ const Op op_slice_like = {
 };
 static const RelDef rel_pad_like = {"PadLike", relate_slice_like, 3, false};
 const Op op_pad_like = {
-    .name = "pad_like", .args = "data, shape_like", .nargs = 2, .relation = &rel_pad_like,
-    .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_slice_like, .lower = lower_pad_like,
-    .doc = "data with zeros behind it on each axis, up to the size of shape_like: the derivative of "
-           "slice_like.",
+    .name = "pad_like",
+    .args = "data, shape_like",
+    .nargs = 2,
+    .relation = &rel_pad_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_slice_like,
+    .lower = lower_pad_like,
+    .doc =
+        "data with zeros behind it on each axis, up to the size of shape_like: the derivative of "
+        "slice_like.",
     .example = "pad_like([1, 2], [0, 0, 0])",
     .example_result = "[1, 2, 0] : Tensor[(3,), int32]",
     .see_also = "slice_like, nn.pad",

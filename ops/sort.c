@@ -16,13 +16,13 @@ typedef struct Lane {
 } Lane;
 
 /* Whether the key at a goes strictly before the key at b. */
-static bool goes_before(const Lane *l, int64_t a, int64_t b)
-{
+static bool goes_before(const Lane *l, int64_t a, int64_t b) {
     const void *p = l->keys + a * l->stride, *q = l->keys + b * l->stride;
     switch (dtype_info[l->dtype].cls) {
     case DTC_FLOAT: {
         double x = elem_get_float(p, l->dtype), y = elem_get_float(q, l->dtype);
-        if (x != x || y != y) return x == x && y != y;
+        if (x != x || y != y)
+            return x == x && y != y;
         return l->ascend ? x < y : x > y;
     }
     case DTC_UINT: {
@@ -30,24 +30,28 @@ static bool goes_before(const Lane *l, int64_t a, int64_t b)
         return l->ascend ? x < y : x > y;
     }
     case DTC_INT:
-    case DTC_BOOL: break;
+    case DTC_BOOL:
+        break;
     }
     int64_t x = elem_get_int(p, l->dtype), y = elem_get_int(q, l->dtype);
     return l->ascend ? x < y : x > y;
 }
 
 /* order[0 .. n-1] becomes the places in sorted order; both arrays have n elements. */
-static void lane_sort(const Lane *l, int64_t n, int64_t *order, int64_t *spare)
-{
-    for (int64_t i = 0; i < n; i++) order[i] = i;
+static void lane_sort(const Lane *l, int64_t n, int64_t *order, int64_t *spare) {
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
     for (int64_t width = 1; width < n; width *= 2) {
         for (int64_t at = 0; at < n; at += 2 * width) {
-            int64_t mid = at + width < n ? at + width : n, end = at + 2 * width < n ? at + 2 * width : n;
+            int64_t mid = at + width < n ? at + width : n,
+                    end = at + 2 * width < n ? at + 2 * width : n;
             int64_t i = at, j = mid, k = at;
             while (i < mid && j < end)
                 spare[k++] = goes_before(l, order[j], order[i]) ? order[j++] : order[i++];
-            while (i < mid) spare[k++] = order[i++];
-            while (j < end) spare[k++] = order[j++];
+            while (i < mid)
+                spare[k++] = order[i++];
+            while (j < end)
+                spare[k++] = order[j++];
         }
         memcpy(order, spare, sizeof *order * (size_t)n);
     }
@@ -65,42 +69,44 @@ typedef struct Lanes {
 } Lanes;
 typedef void (*LaneFn)(const Lanes *l, const int64_t *order, const int64_t *offsets);
 
-static void each_lane(const Lanes *l, LaneFn fn)
-{
+static void each_lane(const Lanes *l, LaneFn fn) {
     const Tensor *x = l->keys;
     int64_t n = x->shape[l->axis], place[TENSOR_MAX_RANK] = {0}, offsets[3] = {0}, at = 0;
-    if (x->count == 0) return;
+    if (x->count == 0)
+        return;
     int64_t *order = mem_bytes(sizeof *order * (size_t)n * 2 + 1), *spare = order + n;
     for (;;) {
         int64_t bytes = (int64_t)dtype_size(x->dtype);
-        Lane lane = {(const char *)tensor_data(x) + at * bytes, x->strides[l->axis] * bytes, x->dtype,
-                     l->ascend};
+        Lane lane = {(const char *)tensor_data(x) + at * bytes, x->strides[l->axis] * bytes,
+                     x->dtype, l->ascend};
         lane_sort(&lane, n, order, spare);
         fn(l, order, offsets);
         int i = x->rank - 1;
         for (; i >= 0; i--) {
-            if (i == l->axis) continue;
+            if (i == l->axis)
+                continue;
             int64_t by = ++place[i] < x->shape[i] ? 1 : 1 - x->shape[i];
             at += by * x->strides[i];
             for (int k = 0; k < 3; k++)
-                if (l->others[k]) offsets[k] += by * l->others[k]->strides[i];
-            if (by == 1) break;
+                if (l->others[k])
+                    offsets[k] += by * l->others[k]->strides[i];
+            if (by == 1)
+                break;
             place[i] = 0;
         }
-        if (i < 0) return;
+        if (i < 0)
+            return;
     }
 }
 
-static void *lane_at(const Lanes *l, int which, int64_t offset, int64_t place)
-{
+static void *lane_at(const Lanes *l, int which, int64_t offset, int64_t place) {
     const Tensor *t = l->others[which];
     return (char *)tensor_data(t) +
            (offset + place * t->strides[l->axis]) * (int64_t)dtype_size(t->dtype);
 }
 
 /* others[0] = others[1] in sorted order. */
-static void take_lane(const Lanes *l, const int64_t *order, const int64_t *offsets)
-{
+static void take_lane(const Lanes *l, const int64_t *order, const int64_t *offsets) {
     int64_t n = l->others[0]->shape[l->axis];
     size_t size = dtype_size(l->others[0]->dtype);
     for (int64_t i = 0; i < n; i++)
@@ -108,8 +114,7 @@ static void take_lane(const Lanes *l, const int64_t *order, const int64_t *offse
 }
 
 /* others[0] = others[1] put back from sorted order. */
-static void put_lane(const Lanes *l, const int64_t *order, const int64_t *offsets)
-{
+static void put_lane(const Lanes *l, const int64_t *order, const int64_t *offsets) {
     int64_t n = l->others[0]->shape[l->axis];
     size_t size = dtype_size(l->others[0]->dtype);
     for (int64_t i = 0; i < n; i++)
@@ -117,48 +122,51 @@ static void put_lane(const Lanes *l, const int64_t *order, const int64_t *offset
 }
 
 /* others[2] = the places, as many as it has. */
-static void places_lane(const Lanes *l, const int64_t *order, const int64_t *offsets)
-{
+static void places_lane(const Lanes *l, const int64_t *order, const int64_t *offsets) {
     const Tensor *t = l->others[2];
     for (int64_t i = 0; i < t->shape[l->axis]; i++) {
         void *p = lane_at(l, 2, offsets[2], i);
-        if (dtype_is_float(t->dtype)) elem_set_float(p, t->dtype, (double)order[i]);
-        else elem_set_int(p, t->dtype, order[i]);
+        if (dtype_is_float(t->dtype))
+            elem_set_float(p, t->dtype, (double)order[i]);
+        else
+            elem_set_int(p, t->dtype, order[i]);
     }
 }
 
-static Lanes lanes_of(const OpCall *call, const Tensor *keys)
-{
-    return (Lanes){.keys = keys, .axis = lower_axis(call, "axis", keys->rank),
+static Lanes lanes_of(const OpCall *call, const Tensor *keys) {
+    return (Lanes){.keys = keys,
+                   .axis = lower_axis(call, "axis", keys->rank),
                    .ascend = attrs_bool(call->attrs, "is_ascend")};
 }
 
 /* ---- sort, argsort -------------------------------------------------------------------------- */
 
-static int shape_sort(const OpCall *call, OutSpec *out)
-{
+static int shape_sort(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
     bool places = !strcmp(call->op->name, "argsort");
-    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis)) return -1;
+    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
+        return -1;
     DType dtype = places ? shape_attr_dtype(call, "dtype", DT_I32) : x->dtype;
     return shape_set(call, out, dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_sort(Solver *s, Relation *r)
-{
+static RelStatus relate_sort(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     uint32_t rank, axis;
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
-    if (!strcmp(r->op->name, "argsort")) dtype = rel_attr_dtype(r, "dtype", type_dtype(DT_I32));
-    if (rel_result_type(s, r, type_tensor(rel_shape_in(r->args[0]), dtype)) == REL_FAIL) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!strcmp(r->op->name, "argsort"))
+        dtype = rel_attr_dtype(r, "dtype", type_dtype(DT_I32));
+    if (rel_result_type(s, r, type_tensor(rel_shape_in(r->args[0]), dtype)) == REL_FAIL)
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return REL_WAIT;
     return rel_one_axis(s, r, "axis", rank, &axis) ? REL_DONE : REL_FAIL;
 }
 
-static bool eval_sort(const OpCall *call, Tensor *const *out)
-{
+static bool eval_sort(const OpCall *call, Tensor *const *out) {
     Lanes l = lanes_of(call, call->in[0]);
     l.others[0] = out[0];
     l.others[1] = call->in[0];
@@ -166,8 +174,7 @@ static bool eval_sort(const OpCall *call, Tensor *const *out)
     return true;
 }
 
-static bool eval_argsort(const OpCall *call, Tensor *const *out)
-{
+static bool eval_argsort(const OpCall *call, Tensor *const *out) {
     Lanes l = lanes_of(call, call->in[0]);
     l.others[2] = out[0];
     each_lane(&l, places_lane);
@@ -182,9 +189,17 @@ static const AttrSpec sort_attrs[] = {
 };
 static const RelDef rel_sort = {"Sort", relate_sort, 2, false};
 const Op op_sort = {
-    .name = "sort", .args = "data", .nargs = 1, .attrs = sort_attrs, .nattrs = 2,
-    .relation = &rel_sort, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_sort,
-    .eval = eval_sort, .reference_only = reason,
+    .name = "sort",
+    .args = "data",
+    .nargs = 1,
+    .attrs = sort_attrs,
+    .nattrs = 2,
+    .relation = &rel_sort,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_sort,
+    .eval = eval_sort,
+    .reference_only = reason,
     .doc = "The elements along an axis in order; nan last.",
     .example = "sort([3, 1, 2])",
     .example_result = "[1, 2, 3] : Tensor[(3,), int32]",
@@ -192,9 +207,17 @@ const Op op_sort = {
 };
 static const RelDef rel_argsort = {"Argsort", relate_sort, 2, false};
 const Op op_argsort = {
-    .name = "argsort", .args = "data", .nargs = 1, .attrs = sort_attrs, .nattrs = 3,
-    .relation = &rel_argsort, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_sort,
-    .eval = eval_argsort, .reference_only = reason,
+    .name = "argsort",
+    .args = "data",
+    .nargs = 1,
+    .attrs = sort_attrs,
+    .nattrs = 3,
+    .relation = &rel_argsort,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_sort,
+    .eval = eval_argsort,
+    .reference_only = reason,
     .doc = "The places along an axis of the elements in order; equal elements keep theirs.",
     .example = "argsort([30, 10, 20])",
     .example_result = "[1, 2, 0] : Tensor[(3,), int32]",
@@ -203,29 +226,29 @@ const Op op_argsort = {
 
 /* ---- sort_by, unsort_by ---------------------------------------------------------------------- */
 
-static int shape_sort_by(const OpCall *call, OutSpec *out)
-{
+static int shape_sort_by(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *keys = call->in[1];
     int axis;
     if (!shape_check_min_rank(call, 0, 1) || !shape_check_rank(call, 1, x->rank) ||
         !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
     for (int i = 0; i < keys->rank; i++)
-        if (!shape_check_dims(call, 0, i, 1, i)) return -1;
+        if (!shape_check_dims(call, 0, i, 1, i))
+            return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
 
-static RelStatus relate_sort_by(Solver *s, Relation *r)
-{
+static RelStatus relate_sort_by(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status)) return status;
-    if (rel_result_type(s, r, r->args[0]) == REL_FAIL) return REL_FAIL;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
+    if (rel_result_type(s, r, r->args[0]) == REL_FAIL)
+        return REL_FAIL;
     Type *keys = type_tensor(rel_shape_in(r->args[0]), rel_dtype_in(r->args[1]));
     return rel_unify(s, r, 1, keys) ? REL_DONE : REL_FAIL;
 }
 
-static bool eval_sort_by(const OpCall *call, Tensor *const *out)
-{
+static bool eval_sort_by(const OpCall *call, Tensor *const *out) {
     Lanes l = lanes_of(call, call->in[1]);
     l.others[0] = out[0];
     l.others[1] = call->in[0];
@@ -235,9 +258,17 @@ static bool eval_sort_by(const OpCall *call, Tensor *const *out)
 
 static const RelDef rel_sort_by = {"SortBy", relate_sort_by, 3, false};
 const Op op_sort_by = {
-    .name = "sort_by", .args = "data, keys", .nargs = 2, .attrs = sort_attrs, .nattrs = 2,
-    .relation = &rel_sort_by, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_sort_by,
-    .eval = eval_sort_by, .reference_only = reason,
+    .name = "sort_by",
+    .args = "data, keys",
+    .nargs = 2,
+    .attrs = sort_attrs,
+    .nattrs = 2,
+    .relation = &rel_sort_by,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_sort_by,
+    .eval = eval_sort_by,
+    .reference_only = reason,
     .doc = "data moved as sort moves keys.",
     .example = "sort_by([1, 2, 3], [30, 10, 20])",
     .example_result = "[2, 3, 1] : Tensor[(3,), int32]",
@@ -245,9 +276,17 @@ const Op op_sort_by = {
 };
 static const RelDef rel_unsort_by = {"UnsortBy", relate_sort_by, 3, false};
 const Op op_unsort_by = {
-    .name = "unsort_by", .args = "data, keys", .nargs = 2, .attrs = sort_attrs, .nattrs = 2,
-    .relation = &rel_unsort_by, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_sort_by,
-    .eval = eval_sort_by, .reference_only = reason,
+    .name = "unsort_by",
+    .args = "data, keys",
+    .nargs = 2,
+    .attrs = sort_attrs,
+    .nattrs = 2,
+    .relation = &rel_unsort_by,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_sort_by,
+    .eval = eval_sort_by,
+    .reference_only = reason,
     .doc = "data moved back: undoes sort_by with the same keys. The derivative of sort.",
     .example = "unsort_by([2, 3, 1], [30, 10, 20])",
     .example_result = "[1, 2, 3] : Tensor[(3,), int32]",
@@ -258,19 +297,21 @@ const Op op_unsort_by = {
 
 typedef enum TopK { TOPK_BOTH, TOPK_VALUES, TOPK_INDICES } TopK;
 
-static const char *topk_read(const Attrs *attrs, TopK *what, int64_t *k)
-{
+static const char *topk_read(const Attrs *attrs, TopK *what, int64_t *k) {
     const char *type = attrs_text(attrs, "ret_type");
     *k = attrs_is_none(attrs, "k") ? 0 : attrs_int(attrs, "k");
-    if (!strcmp(type, "both")) *what = TOPK_BOTH;
-    else if (!strcmp(type, "values")) *what = TOPK_VALUES;
-    else if (!strcmp(type, "indices")) *what = TOPK_INDICES;
-    else return "ret_type is \"both\", \"values\" or \"indices\"";
+    if (!strcmp(type, "both"))
+        *what = TOPK_BOTH;
+    else if (!strcmp(type, "values"))
+        *what = TOPK_VALUES;
+    else if (!strcmp(type, "indices"))
+        *what = TOPK_INDICES;
+    else
+        return "ret_type is \"both\", \"values\" or \"indices\"";
     return NULL;
 }
 
-static int shape_topk(const OpCall *call, OutSpec *out)
-{
+static int shape_topk(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     TopK what;
     int64_t k, dims[TENSOR_MAX_RANK];
@@ -280,25 +321,28 @@ static int shape_topk(const OpCall *call, OutSpec *out)
         shape_error(call, DIAG_R0316, "%s", problem);
         return -1;
     }
-    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis)) return -1;
+    if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
+        return -1;
     memcpy(dims, x->shape, sizeof *dims * (size_t)x->rank);
     if (k > dims[axis]) {
-        shape_error(call, DIAG_R0316, "k=%lld, and axis %d of `data` has size %lld", (long long)k, axis,
-                    (long long)dims[axis]);
+        shape_error(call, DIAG_R0316, "k=%lld, and axis %d of `data` has size %lld", (long long)k,
+                    axis, (long long)dims[axis]);
         return -1;
     }
-    if (k >= 1) dims[axis] = k;
-    if (what != TOPK_INDICES && !shape_set(call, &out[n++], x->dtype, x->rank, dims)) return -1;
+    if (k >= 1)
+        dims[axis] = k;
+    if (what != TOPK_INDICES && !shape_set(call, &out[n++], x->dtype, x->rank, dims))
+        return -1;
     if (what != TOPK_VALUES &&
         !shape_set(call, &out[n++], shape_attr_dtype(call, "dtype", DT_I32), x->rank, dims))
         return -1;
     return n;
 }
 
-static RelStatus relate_topk(Solver *s, Relation *r)
-{
+static RelStatus relate_topk(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
+        return status;
     TopK what;
     int64_t k;
     uint32_t rank, axis;
@@ -308,18 +352,21 @@ static RelStatus relate_topk(Solver *s, Relation *r)
         rel_error(s, r, DIAG_R0316, "`topk`: %s", problem);
         return REL_FAIL;
     }
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
-    if (!rel_one_axis(s, r, "axis", rank, &axis)) return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return REL_WAIT;
+    if (!rel_one_axis(s, r, "axis", rank, &axis))
+        return REL_FAIL;
     Type **out = rel_copy_dims(rank, dims, 0);
-    if (k >= 1) out[axis] = rel_int_dim(r, k);
-    Type *both[2] = {type_tensor(type_shape(out, rank), rel_dtype_in(r->args[0])),
-                     type_tensor(type_shape(out, rank), rel_attr_dtype(r, "dtype", type_dtype(DT_I32)))};
+    if (k >= 1)
+        out[axis] = rel_int_dim(r, k);
+    Type *both[2] = {
+        type_tensor(type_shape(out, rank), rel_dtype_in(r->args[0])),
+        type_tensor(type_shape(out, rank), rel_attr_dtype(r, "dtype", type_dtype(DT_I32)))};
     Type *t = what == TOPK_BOTH ? type_tuple(both, 2) : both[what == TOPK_INDICES];
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : rel_settled(r);
 }
 
-static bool eval_topk(const OpCall *call, Tensor *const *out)
-{
+static bool eval_topk(const OpCall *call, Tensor *const *out) {
     TopK what;
     int64_t k;
     topk_read(call->attrs, &what, &k);
@@ -346,9 +393,17 @@ static const AttrSpec topk_attrs[] = {
     {"dtype", AT_DTYPE, "None", "of the indices; None: int32"},
 };
 const Op op_topk = {
-    .name = "topk", .args = "data", .nargs = 1, .attrs = topk_attrs, .nattrs = 5,
-    .relation = &rel_topk, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_topk,
-    .eval = eval_topk, .reference_only = reason,
+    .name = "topk",
+    .args = "data",
+    .nargs = 1,
+    .attrs = topk_attrs,
+    .nattrs = 5,
+    .relation = &rel_topk,
+    .dtypes = DTS_ALL,
+    .pattern = OP_OPAQUE,
+    .shape = shape_topk,
+    .eval = eval_topk,
+    .reference_only = reason,
     .doc = "The k largest elements along an axis, in order, and their places; nan last.",
     .example = "topk([3, 1, 2], k=2)",
     .example_result = "([3, 2], [0, 2]) : (Tensor[(2,), int32], Tensor[(2,), int32])",

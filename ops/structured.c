@@ -9,35 +9,31 @@
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-Type *rel_shape_in(Type *t)
-{
+Type *rel_shape_in(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
 }
 
-Type *rel_dtype_in(Type *t)
-{
+Type *rel_dtype_in(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : NULL;
 }
 
-bool rel_rank_in(Type *t, uint32_t *rank, Type ***dims)
-{
+bool rel_rank_in(Type *t, uint32_t *rank, Type ***dims) {
     Type *shape = rel_shape_in(t);
     return shape && type_get_rank(shape, rank, dims);
 }
 
-bool rel_parts(Relation *r, int arg, uint32_t *n, Type ***parts)
-{
+bool rel_parts(Relation *r, int arg, uint32_t *n, Type ***parts) {
     Type *t = type_resolve(r->args[arg]);
-    if (t->tag != TY_TUPLE) return false;
+    if (t->tag != TY_TUPLE)
+        return false;
     *n = t->nargs;
     *parts = t->args;
     return true;
 }
 
-static const Origin *origin_of(Relation *r)
-{
+static const Origin *origin_of(Relation *r) {
     Origin *o = mem_new(Origin);
     o->kind = ORIGIN_OPERATOR;
     o->span = r->span;
@@ -48,39 +44,47 @@ static const Origin *origin_of(Relation *r)
 Type *rel_int_dim(Relation *r, int64_t n) { return type_dim_int(n, origin_of(r)); }
 Type *rel_unknown_dim(Relation *r) { return type_any(origin_of(r)); }
 
-Type *rel_product(Relation *r, uint32_t n, Type *const *dims)
-{
-    if (n == 0) return rel_int_dim(r, 1);
+Type *rel_product(Relation *r, uint32_t n, Type *const *dims) {
+    if (n == 0)
+        return rel_int_dim(r, 1);
     Type *p = dims[0];
-    for (uint32_t i = 1; i < n; i++) p = dim_mul(p, dims[i]);
+    for (uint32_t i = 1; i < n; i++)
+        p = dim_mul(p, dims[i]);
     return p;
 }
 
 bool rel_dim_open(Type *dim) { return type_has_vars(dim); }
 
-Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra)
-{
+Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra) {
     Type **out = mem_new_n(Type *, n + extra + 1);
-    for (uint32_t i = 0; i < n; i++) out[i] = dims[i];
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = dims[i];
     return out;
 }
 
-static bool type_open(Type *t)
-{
+RelStatus rel_wait(Solver *s, Relation *r, Type *dtype) {
+    Type *shape = rel_shape_in(rel_result_arg(r));
+    Type *t = type_tensor(shape ? shape : solver_var(s, KIND_SHAPE), dtype);
+    return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_WAIT;
+}
+
+static bool type_open(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_TUPLE) {
         for (uint32_t i = 0; i < t->nargs; i++)
-            if (type_open(t->args[i])) return true;
+            if (type_open(t->args[i]))
+                return true;
         return false;
     }
-    if (t->tag != TY_TENSOR) return t->tag == TY_VAR;
+    if (t->tag != TY_TENSOR)
+        return t->tag == TY_VAR;
     return type_has_vars(t->tensor.shape);
 }
 
-RelStatus rel_settled(Relation *r)
-{
+RelStatus rel_settled(Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
-        if (type_open(r->args[i])) return REL_WAIT;
+        if (type_open(r->args[i]))
+            return REL_WAIT;
     return REL_DONE;
 }
 
@@ -91,37 +95,40 @@ RelStatus rel_settled(Relation *r)
 typedef struct Known {
     uint32_t n, cap;
     Tensor **tensors;
-    Type **dtypes;      /* NULL: known */
+    Type **dtypes; /* NULL: known */
     DTypeSet *sets;
 } Known;
 
 /* The first dtype of the set, in the order of literals; the other one for the second run. */
-static DType stand_in(DTypeSet set, int run)
-{
-    static const DType order[] = {DT_F32, DT_F64, DT_I32, DT_I64, DT_U64, DT_BOOL, DT_F16, DT_I8,
-                                  DT_U8, DT_I16, DT_U16, DT_U32, DT_BF16};
+static DType stand_in(DTypeSet set, int run) {
+    static const DType order[] = {DT_F32, DT_F64, DT_I32, DT_I64, DT_U64, DT_BOOL, DT_F16,
+                                  DT_I8,  DT_U8,  DT_I16, DT_U16, DT_U32, DT_BF16};
     DType found = DT_F32;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        if (!(set & DT_BIT(order[i]))) continue;
+        if (!(set & DT_BIT(order[i])))
+            continue;
         found = order[i];
-        if (run-- == 0) break;
+        if (run-- == 0)
+            break;
     }
     return found;
 }
 
-static bool known_add(Known *k, Type *t, DTypeSet set)
-{
+static bool known_add(Known *k, Type *t, DTypeSet set) {
     uint32_t rank;
     Type **dims;
-    if (!rel_rank_in(t, &rank, &dims) || rank > TENSOR_MAX_RANK) return false;
+    if (!rel_rank_in(t, &rank, &dims) || rank > TENSOR_MAX_RANK)
+        return false;
     Tensor *x = mem_alloc(sizeof(Tensor) + rank * sizeof(int64_t));
     x->rank = (int)rank;
     x->count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t d;
-        if (!type_get_int(type_resolve(dims[i]), &d)) return false;
+        if (!type_get_int(type_resolve(dims[i]), &d))
+            return false;
         x->shape[i] = d;
-        if (__builtin_mul_overflow(x->count, d, &x->count)) x->count = INT64_MAX;
+        if (__builtin_mul_overflow(x->count, d, &x->count))
+            x->count = INT64_MAX;
     }
     if (k->n == k->cap) {
         k->cap = k->cap ? 2 * k->cap : 8;
@@ -132,45 +139,57 @@ static bool known_add(Known *k, Type *t, DTypeSet set)
     DType d;
     Type *dt = rel_dtype_in(t);
     bool have = type_get_dtype(dt, &d);
-    if (have) x->dtype = d;
+    if (have)
+        x->dtype = d;
     k->tensors[k->n] = x;
     k->dtypes[k->n] = have ? NULL : dt;
     k->sets[k->n++] = set;
     return true;
 }
 
-static int known_shape(Solver *s, Relation *r, Known *k, int run, OutSpec *out)
-{
+static int known_shape(Solver *s, Relation *r, Known *k, int run, OutSpec *out) {
     for (uint32_t i = 0; i < k->n; i++) {
-        if (!k->dtypes[i]) continue;
+        if (!k->dtypes[i])
+            continue;
         uint32_t same = 0;
-        while (k->dtypes[same] != k->dtypes[i]) same++;
+        while (k->dtypes[same] != k->dtypes[i])
+            same++;
         k->tensors[i]->dtype = stand_in(k->sets[same], run);
     }
-    OpCall call = {.op = r->op, .attrs = r->attrs, .nin = k->n, .in = k->tensors,
-                   .diags = solver_diags(s), .span = r->span};
+    OpCall call = {.op = r->op,
+                   .attrs = r->attrs,
+                   .nin = k->n,
+                   .in = k->tensors,
+                   .diags = solver_diags(s),
+                   .span = r->span};
     return r->op->shape(&call, out);
 }
 
-static RelStatus known_result(Solver *s, Relation *r, Known *k)
-{
+static RelStatus known_result(Solver *s, Relation *r, Known *k) {
     OutSpec *a = mem_new_n(OutSpec, OP_MAX_OUTPUTS), *b = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
     bool open = false;
-    for (uint32_t i = 0; i < k->n; i++) open |= k->dtypes[i] != NULL;
+    for (uint32_t i = 0; i < k->n; i++)
+        open |= k->dtypes[i] != NULL;
     int n = known_shape(s, r, k, 0, a);
-    if (n < 0) return REL_FAIL;
+    if (n < 0)
+        return REL_FAIL;
     DType *first = mem_bytes(sizeof(DType) * (k->n + 1));
-    for (uint32_t i = 0; i < k->n; i++) first[i] = k->tensors[i]->dtype;
-    if (open && known_shape(s, r, k, 1, b) < 0) return REL_FAIL;
+    for (uint32_t i = 0; i < k->n; i++)
+        first[i] = k->tensors[i]->dtype;
+    if (open && known_shape(s, r, k, 1, b) < 0)
+        return REL_FAIL;
     Type **results = mem_new_n(Type *, n + 1);
     for (int i = 0; i < n; i++) {
         Type **dims = mem_new_n(Type *, a[i].rank + 1);
-        for (int j = 0; j < a[i].rank; j++) dims[j] = rel_int_dim(r, a[i].shape[j]);
+        for (int j = 0; j < a[i].rank; j++)
+            dims[j] = rel_int_dim(r, a[i].shape[j]);
         Type *dtype = NULL;
         if (open && a[i].dtype != b[i].dtype)
             for (uint32_t j = 0; j < k->n && !dtype; j++)
-                if (k->dtypes[j] && first[j] == a[i].dtype) dtype = k->dtypes[j];
-        if (!dtype) dtype = type_dtype(a[i].dtype);
+                if (k->dtypes[j] && first[j] == a[i].dtype)
+                    dtype = k->dtypes[j];
+        if (!dtype)
+            dtype = type_dtype(a[i].dtype);
         results[i] = type_tensor(type_shape(dims, (uint32_t)a[i].rank), dtype);
     }
     RelStatus status = rel_result_type(
@@ -179,10 +198,10 @@ static RelStatus known_result(Solver *s, Relation *r, Known *k)
 }
 
 /* A part of a tuple argument becomes a tensor of a dtype in the set. */
-static bool part_tensor(Solver *s, Relation *r, int arg, Type *part, DTypeSet set)
-{
+static bool part_tensor(Solver *s, Relation *r, int arg, Type *part, DTypeSet set) {
     Type *t = type_resolve(part);
-    if (t->tag == TY_ERROR) return false;
+    if (t->tag == TY_ERROR)
+        return false;
     if (t->tag != TY_TENSOR) {
         if (!solver_unify(s, t, solver_tensor_var(s))) {
             rel_error(s, r, DIAG_R0310, "`%s` takes a tuple of tensors, and finds %s in it",
@@ -191,28 +210,30 @@ static bool part_tensor(Solver *s, Relation *r, int arg, Type *part, DTypeSet se
         }
         t = type_resolve(part);
     }
-    if (solver_restrict(s, rel_dtype_in(t), set)) return true;
-    rel_error(s, r, DIAG_R0310, "argument %d of `%s` is a tuple of tensors; %s is not taken", arg + 1,
-              r->op->name, type_text(rel_dtype_in(t)));
+    if (solver_restrict(s, rel_dtype_in(t), set))
+        return true;
+    rel_error(s, r, DIAG_R0310, "argument %d of `%s` is a tuple of tensors; %s is not taken",
+              arg + 1, r->op->name, type_text(rel_dtype_in(t)));
     return false;
 }
 
 /* Whether argument i is a tuple by the operator's documentation: "(data)". */
-static bool arg_is_tuple(const Op *op, int arg)
-{
+static bool arg_is_tuple(const Op *op, int arg) {
     const char *p = op->args;
     for (int i = 0; i < arg && p; i++) {
         p = strchr(p, ',');
-        if (p) p++;
+        if (p)
+            p++;
     }
-    while (p && *p == ' ') p++;
+    while (p && *p == ' ')
+        p++;
     return p && *p == '(';
 }
 
-bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status)
-{
+bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) {
     *status = REL_WAIT;
-    if (rel_attrs_open(r)) return true;
+    if (rel_attrs_open(r))
+        return true;
     Known k = {0};
     bool all = true;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
@@ -222,7 +243,8 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status)
                 *status = REL_DONE;
                 return true;
             }
-            if (t->tag == TY_VAR) return true;
+            if (t->tag == TY_VAR)
+                return true;
             if (t->tag != TY_TUPLE) {
                 rel_error(s, r, DIAG_R0310, "`%s` takes a tuple of tensors, found %s", r->op->name,
                           type_text(t));
@@ -245,25 +267,27 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status)
         }
         all = all && known_add(&k, r->args[i], sets[i]);
     }
-    if (!all || r->op->shape_mode != SHAPE_OF_SHAPES) return false;
+    if (!all || r->op->shape_mode != SHAPE_OF_SHAPES)
+        return false;
     *status = known_result(s, r, &k);
     return true;
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */
 
-int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max)
-{
+int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max) {
     const AttrValue *v = attrs_get(attrs, name);
     if (v->kind == ATTR_INT) {
         out[0] = v->i;
         return 1;
     }
-    if (v->kind != ATTR_LIST) return -1;
+    if (v->kind != ATTR_LIST)
+        return -1;
     int n = 0;
     for (uint32_t i = 0; i < v->list.n; i++) {
         const AttrValue *item = &v->list.items[i];
-        if (item->kind != ATTR_INT || n == max) return -1;
+        if (item->kind != ATTR_INT || n == max)
+            return -1;
         out[n++] = item->i;
     }
     return n;
@@ -271,8 +295,7 @@ int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max)
 
 /* -1: fine; else the offending axis is in *bad. */
 static bool axis_set(const Attrs *attrs, const char *attr, bool exclude, int rank, uint32_t *out,
-                     int64_t *bad)
-{
+                     int64_t *bad) {
     int64_t axes[TENSOR_MAX_RANK];
     uint32_t all = (uint32_t)((1ull << rank) - 1), set = 0;
     int n = attr_int_list(attrs, attr, axes, TENSOR_MAX_RANK);
@@ -283,50 +306,47 @@ static bool axis_set(const Attrs *attrs, const char *attr, bool exclude, int ran
     for (int i = 0; i < n; i++) {
         int64_t a = axes[i] < 0 ? axes[i] + rank : axes[i];
         *bad = axes[i];
-        if (a < 0 || a >= rank || set & (1u << a)) return false;
+        if (a < 0 || a >= rank || set & (1u << a))
+            return false;
         set |= 1u << a;
     }
     *out = exclude ? all & ~set : set;
     return true;
 }
 
-bool shape_axis_set(const OpCall *call, const char *attr, bool exclude, int rank, uint32_t *out)
-{
+bool shape_axis_set(const OpCall *call, const char *attr, bool exclude, int rank, uint32_t *out) {
     int64_t bad;
-    if (axis_set(call->attrs, attr, exclude, rank, out, &bad)) return true;
+    if (axis_set(call->attrs, attr, exclude, rank, out, &bad))
+        return true;
     shape_error(call, DIAG_R0315, "%s=%lld is not an axis of %d, or stands twice", attr,
                 (long long)bad, rank);
     return false;
 }
 
 bool rel_axis_set(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t rank,
-                  uint32_t *out)
-{
+                  uint32_t *out) {
     int64_t bad;
-    if (axis_set(r->attrs, attr, exclude, (int)rank, out, &bad)) return true;
+    if (axis_set(r->attrs, attr, exclude, (int)rank, out, &bad))
+        return true;
     rel_error(s, r, DIAG_R0315, "`%s`: %s=%lld is not an axis of %u, or stands twice", r->op->name,
               attr, (long long)bad, rank);
     return false;
 }
 
-bool shape_one_axis(const OpCall *call, const char *attr, int rank, int *out)
-{
+bool shape_one_axis(const OpCall *call, const char *attr, int rank, int *out) {
     return shape_axis(call, attr, attrs_int(call->attrs, attr), rank, out);
 }
 
-bool rel_one_axis(Solver *s, Relation *r, const char *attr, uint32_t rank, uint32_t *out)
-{
+bool rel_one_axis(Solver *s, Relation *r, const char *attr, uint32_t rank, uint32_t *out) {
     return rel_axis(s, r, attr, attrs_int(r->attrs, attr), rank, out);
 }
 
-int lower_axis(const OpCall *call, const char *attr, int rank)
-{
+int lower_axis(const OpCall *call, const char *attr, int rank) {
     int64_t a = attrs_int(call->attrs, attr);
     return (int)(a < 0 ? a + rank : a);
 }
 
-uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int rank)
-{
+uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int rank) {
     uint32_t set = 0;
     int64_t bad;
     axis_set(call->attrs, attr, exclude, rank, &set, &bad);
@@ -336,8 +356,7 @@ uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 void plan_place_strided(Plan *plan, Tensor *out, const int64_t *strides, int64_t offset,
-                        const Tensor *t)
-{
+                        const Tensor *t) {
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, t->rank, t->shape);
     Sc x = sc_load(&s.body, step_in(&s, t), t->dtype);
@@ -346,16 +365,14 @@ void plan_place_strided(Plan *plan, Tensor *out, const int64_t *strides, int64_t
     step_end(&s);
 }
 
-void plan_relayout(Plan *plan, Tensor *out, const Tensor *t)
-{
+void plan_relayout(Plan *plan, Tensor *out, const Tensor *t) {
     int64_t strides[TENSOR_MAX_RANK];
     shape_strides(t->rank, t->shape, strides);
     plan_place_strided(plan, out, strides, 0, t);
 }
 
 void plan_sum_strided(Plan *plan, Tensor *out, int nreduce, const int64_t *extents, const Tensor *t,
-                      const int64_t *strides, int64_t offset)
-{
+                      const int64_t *strides, int64_t offset) {
     StepBuilder s;
     DType acc = reduce_acc_type(out->dtype);
     step_begin(&s, plan, RECIPE_REDUCE, out->rank, out->shape);
@@ -367,8 +384,7 @@ void plan_sum_strided(Plan *plan, Tensor *out, int nreduce, const int64_t *exten
     step_end(&s);
 }
 
-void plan_product(Plan *plan, Tensor *out, const Product *p, const Tensor *x, const Tensor *y)
-{
+void plan_product(Plan *plan, Tensor *out, const Product *p, const Tensor *x, const Tensor *y) {
     StepBuilder s;
     DType acc = reduce_acc_type(out->dtype);
     step_begin(&s, plan, RECIPE_PRODUCT, p->rank, p->extents);
@@ -386,13 +402,11 @@ void plan_product(Plan *plan, Tensor *out, const Product *p, const Tensor *x, co
 
 Sc sc_i64(ScalarBuilder *b, int64_t v) { return sc_int(b, DT_I64, v); }
 
-Sc sc_index_load(ScalarBuilder *b, int operand, DType stored)
-{
+Sc sc_index_load(ScalarBuilder *b, int operand, DType stored) {
     return sc_cast(b, sc_load(b, operand, stored), DT_I64);
 }
 
-Sc sc_in_range(ScalarBuilder *b, Sc i, Sc n)
-{
+Sc sc_in_range(ScalarBuilder *b, Sc i, Sc n) {
     Sc low = sc_ge(b, i, sc_i64(b, 0));
     return sc_and(b, low, sc_lt(b, i, n));
 }

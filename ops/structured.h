@@ -3,8 +3,8 @@
  * and steps that read or write by strides.
  *
  * A relation first asks rel_known. Where every argument is known to the last size it lets the shape
- * function decide, so that relation and kernel cannot disagree; what is left for the relation itself
- * are symbolic sizes, where it says as much as follows from what is known:
+ * function decide, so that relation and kernel cannot disagree; what is left for the relation
+ * itself are symbolic sizes, where it says as much as follows from what is known:
  *
  *     static RelStatus relate_take(Solver *s, Relation *r)
  *     {
@@ -34,14 +34,16 @@ Type *rel_dtype_in(Type *t);
 /* Its dims; false while the rank is not known. */
 bool rel_rank_in(Type *t, uint32_t *rank, Type ***dims);
 
-Type *rel_int_dim(Relation *r, int64_t n);  /* a literal size whose origin is this call */
-Type *rel_unknown_dim(Relation *r);         /* a fresh `?` whose origin is this call */
+Type *rel_int_dim(Relation *r, int64_t n); /* a literal size whose origin is this call */
+Type *rel_unknown_dim(Relation *r);        /* a fresh `?` whose origin is this call */
 Type *rel_product(Relation *r, uint32_t n, Type *const *dims);
 /* A size that inference may still learn something about. */
 bool rel_dim_open(Type *dim);
 /* DONE when no dim of the arguments can change any more, else WAIT: for relations whose result is
  * determined but which have more to check once sizes are known. */
 RelStatus rel_settled(Relation *r);
+/* REL_WAIT, with the result a tensor of this dtype already: what is known of a type flows on. */
+RelStatus rel_wait(Solver *s, Relation *r, Type *dtype);
 /* A copy of n dims with `extra` more places. */
 Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra);
 

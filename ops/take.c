@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* take, gather and one_hot: reading at places that are elements of a tensor of indices. The domain
- * is the result's; the indexed axis of data has stride 0 there and the index supplies the offset. */
+ * is the result's; the indexed axis of data has stride 0 there and the index supplies the offset.
+ */
 #include <string.h>
 
 #include "base/mem.h"
 #include "ops/gather.h"
 
-Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode)
-{
+Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     Sc zero = sc_i64(b, 0);
     switch (mode) {
     case INDEX_CLIP: {
         Sc last = sc_sub(b, n, sc_i64(b, 1));
         return sc_max(b, sc_min(b, index, last), zero);
     }
-    case INDEX_WRAP: return sc_floor_mod(b, index, n);
-    case INDEX_CHECK: break;
+    case INDEX_WRAP:
+        return sc_floor_mod(b, index, n);
+    case INDEX_CHECK:
+        break;
     }
     Sc back = sc_add(b, index, n);
     Sc place = sc_select(b, sc_lt(b, index, zero), back, index);
@@ -26,37 +28,46 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode)
 /* ---- take ----------------------------------------------------------------------------------- */
 
 typedef struct Take {
-    int axis, batch;      /* axis -1: data is flattened */
-    int rank;             /* of the result */
+    int axis, batch; /* axis -1: data is flattened */
+    int rank;        /* of the result */
     int64_t shape[2 * TENSOR_MAX_RANK];
     IndexMode mode;
 } Take;
 
 /* Sizes are numbers (t not NULL) or types. */
-static const char *take_axes(const Attrs *attrs, int rank, int nindex, Take *t)
-{
+static const char *take_axes(const Attrs *attrs, int rank, int nindex, Take *t) {
     const char *mode = attrs_text(attrs, "mode");
-    if (!strcmp(mode, "clip")) t->mode = INDEX_CLIP;
-    else if (!strcmp(mode, "wrap")) t->mode = INDEX_WRAP;
-    else if (!strcmp(mode, "fast")) t->mode = INDEX_CHECK;
-    else return "mode is \"clip\", \"wrap\" or \"fast\"";
+    if (!strcmp(mode, "clip"))
+        t->mode = INDEX_CLIP;
+    else if (!strcmp(mode, "wrap"))
+        t->mode = INDEX_WRAP;
+    else if (!strcmp(mode, "fast"))
+        t->mode = INDEX_CHECK;
+    else
+        return "mode is \"clip\", \"wrap\" or \"fast\"";
     int64_t batch = attrs_int(attrs, "batch_dims");
-    if (batch < 0) batch += nindex;
-    if (batch < 0 || batch > nindex) return "batch_dims is more than the axes of `indices`";
+    if (batch < 0)
+        batch += nindex;
+    if (batch < 0 || batch > nindex)
+        return "batch_dims is more than the axes of `indices`";
     t->batch = (int)batch;
     t->axis = -1;
-    if (attrs_is_none(attrs, "axis")) return batch ? "batch_dims needs an axis" : NULL;
+    if (attrs_is_none(attrs, "axis"))
+        return batch ? "batch_dims needs an axis" : NULL;
     int64_t axis = attrs_int(attrs, "axis");
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis >= rank) return "axis is none of `data`";
-    if (batch > axis) return "batch_dims is more than axis";
+    if (axis < 0)
+        axis += rank;
+    if (axis < 0 || axis >= rank)
+        return "axis is none of `data`";
+    if (batch > axis)
+        return "batch_dims is more than axis";
     t->axis = (int)axis;
-    if (rank - 1 + nindex - t->batch > TENSOR_MAX_RANK) return "the result would have too many axes";
+    if (rank - 1 + nindex - t->batch > TENSOR_MAX_RANK)
+        return "the result would have too many axes";
     return NULL;
 }
 
-static bool take_plan(const OpCall *call, const Tensor *x, const Tensor *i, Take *t)
-{
+static bool take_plan(const OpCall *call, const Tensor *x, const Tensor *i, Take *t) {
     const char *problem = take_axes(call->attrs, x->rank, i->rank, t);
     if (problem) {
         shape_error(call, DIAG_R0316, "%s (`data` has shape %s, `indices` %s)", problem,
@@ -67,15 +78,18 @@ static bool take_plan(const OpCall *call, const Tensor *x, const Tensor *i, Take
     for (int k = 0; k < t->axis; k++) {
         t->shape[t->rank++] = x->shape[k];
         if (k < t->batch && x->shape[k] != i->shape[k]) {
-            shape_error(call, DIAG_R0314, "axis %d of `data` has size %lld and of `indices` %lld", k,
-                        (long long)x->shape[k], (long long)i->shape[k]);
+            shape_error(call, DIAG_R0314, "axis %d of `data` has size %lld and of `indices` %lld",
+                        k, (long long)x->shape[k], (long long)i->shape[k]);
             return false;
         }
     }
-    for (int k = t->batch; k < i->rank; k++) t->shape[t->rank++] = i->shape[k];
-    for (int k = t->axis + 1; k < x->rank && t->axis >= 0; k++) t->shape[t->rank++] = x->shape[k];
+    for (int k = t->batch; k < i->rank; k++)
+        t->shape[t->rank++] = i->shape[k];
+    for (int k = t->axis + 1; k < x->rank && t->axis >= 0; k++)
+        t->shape[t->rank++] = x->shape[k];
     int64_t n = t->axis < 0 ? x->count : x->shape[t->axis], count = 1;
-    for (int k = 0; k < t->rank; k++) count *= t->shape[k];
+    for (int k = 0; k < t->rank; k++)
+        count *= t->shape[k];
     if (n == 0 && count) {
         shape_error(call, DIAG_R0602, "there is nothing to take from: `data` has shape %s",
                     shape_text(x->rank, x->shape));
@@ -84,24 +98,26 @@ static bool take_plan(const OpCall *call, const Tensor *x, const Tensor *i, Take
     return true;
 }
 
-static int shape_take(const OpCall *call, OutSpec *out)
-{
+static int shape_take(const OpCall *call, OutSpec *out) {
     Take t;
     if (!shape_check_dtype(call, 1, DTS_INT) || !take_plan(call, call->in[0], call->in[1], &t))
         return -1;
     return shape_set(call, out, call->in[0]->dtype, t.rank, t.shape) ? 1 : -1;
 }
 
-static RelStatus relate_take(Solver *s, Relation *r)
-{
+static RelStatus relate_take(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status))
+        return status;
     uint32_t nx = 0, ni;
     Type **x = NULL, **i, *dtype = rel_dtype_in(r->args[0]);
     bool flat = attrs_is_none(r->attrs, "axis");
-    if (flat) return rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), dtype)) == REL_FAIL
-                         ? REL_FAIL : REL_DONE;
-    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i)) return REL_WAIT;
+    if (flat)
+        return rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), dtype)) == REL_FAIL
+                   ? REL_FAIL
+                   : REL_DONE;
+    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
+        return rel_wait(s, r, dtype);
     Take t;
     const char *problem = take_axes(r->attrs, (int)nx, (int)ni, &t);
     if (problem) {
@@ -112,16 +128,19 @@ static RelStatus relate_take(Solver *s, Relation *r)
     uint32_t n = 0;
     for (int k = 0; k < t.axis; k++) {
         out[n++] = x[k];
-        if (k < t.batch && !rel_unify_dim(s, r, x[k], i[k], 1, k)) return REL_FAIL;
+        if (k < t.batch && !rel_unify_dim(s, r, x[k], i[k], 1, k))
+            return REL_FAIL;
     }
-    for (uint32_t k = (uint32_t)t.batch; k < ni; k++) out[n++] = i[k];
-    for (uint32_t k = (uint32_t)t.axis + 1; k < nx; k++) out[n++] = x[k];
+    for (uint32_t k = (uint32_t)t.batch; k < ni; k++)
+        out[n++] = i[k];
+    for (uint32_t k = (uint32_t)t.axis + 1; k < nx; k++)
+        out[n++] = x[k];
     return rel_result(s, r, out, n, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
 /* Strides of data (or of what is added into) and of the indices over the domain of the result. */
-static int64_t take_strides(const Take *t, const Tensor *x, const Tensor *i, int64_t *xs, int64_t *is)
-{
+static int64_t take_strides(const Take *t, const Tensor *x, const Tensor *i, int64_t *xs,
+                            int64_t *is) {
     int n = 0;
     for (int k = 0; k < t->axis; k++) {
         is[n] = k < t->batch ? i->strides[k] : 0;
@@ -138,12 +157,13 @@ static int64_t take_strides(const Take *t, const Tensor *x, const Tensor *i, int
     return t->axis < 0 ? 1 : x->strides[t->axis];
 }
 
-static bool lower_take(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_take(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *i = call->in[1];
     Take t;
-    if (!take_plan(call, x, i, &t)) return false;
-    if (t.axis < 0) x = tensor_contiguous(x);
+    if (!take_plan(call, x, i, &t))
+        return false;
+    if (t.axis < 0)
+        x = tensor_contiguous(x);
     int64_t xs[2 * TENSOR_MAX_RANK], is[2 * TENSOR_MAX_RANK];
     int64_t stride = take_strides(&t, x, i, xs, is);
     StepBuilder s;
@@ -163,27 +183,37 @@ static const RelDef rel_take = {"Take", relate_take, 3, false};
 static const AttrSpec take_attrs[] = {
     {"batch_dims", AT_INT, "0", "leading axes that data and indices share"},
     {"axis", AT_INT_OPT, "None", "the axis to take from; None: of the flattened tensor"},
-    {"mode", AT_STRING, "\"clip\"", "index outside: \"clip\" the nearest, \"wrap\" modulo, \"fast\" "
-                                    "negative from the end, else an error"},
+    {"mode", AT_STRING, "\"clip\"",
+     "index outside: \"clip\" the nearest, \"wrap\" modulo, \"fast\" "
+     "negative from the end, else an error"},
 };
 const Op op_take = {
-    .name = "take", .args = "data, indices", .nargs = 2, .attrs = take_attrs, .nattrs = 3,
-    .relation = &rel_take, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_take,
+    .name = "take",
+    .args = "data, indices",
+    .nargs = 2,
+    .attrs = take_attrs,
+    .nattrs = 3,
+    .relation = &rel_take,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_take,
     .lower = lower_take,
-    .doc = "The parts of data along an axis that the indices name; the indices' axes replace that one.",
+    .doc = "The parts of data along an axis that the indices name; the indices' axes replace that "
+           "one.",
     .example = "take([[1, 2], [3, 4]], [1, 0, 1], axis=0)",
     .example_result = "[[3, 4],\n [1, 2],\n [3, 4]] : Tensor[(3, 2), int32]",
     .see_also = "gather, gather_nd, one_hot",
 };
 
 /* (update, indices, data) */
-static int shape_take_add(const OpCall *call, OutSpec *out)
-{
+static int shape_take_add(const OpCall *call, OutSpec *out) {
     const Tensor *u = call->in[0], *x = call->in[2];
     Take t;
-    if (!shape_check_dtype(call, 1, DTS_INT) || !take_plan(call, x, call->in[1], &t)) return -1;
+    if (!shape_check_dtype(call, 1, DTS_INT) || !take_plan(call, x, call->in[1], &t))
+        return -1;
     bool fits = u->rank == t.rank;
-    for (int i = 0; i < t.rank && fits; i++) fits = u->shape[i] == t.shape[i];
+    for (int i = 0; i < t.rank && fits; i++)
+        fits = u->shape[i] == t.shape[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`update` has shape %s, and what is taken %s",
                     shape_text(u->rank, u->shape), shape_text(t.rank, t.shape));
@@ -193,19 +223,19 @@ static int shape_take_add(const OpCall *call, OutSpec *out)
 }
 
 /* (update, indices, data): a result of data's shape and update's dtype. */
-static RelStatus relate_third_shape(Solver *s, Relation *r)
-{
+static RelStatus relate_third_shape(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_INT, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_INT, DTS_ALL}, &status))
+        return status;
     Type *t = type_tensor(rel_shape_in(r->args[2]), rel_dtype_in(r->args[0]));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_take_add(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_take_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *u = call->in[0], *i = call->in[1];
     Take t;
-    if (!take_plan(call, out[0], i, &t)) return false;
+    if (!take_plan(call, out[0], i, &t))
+        return false;
     int64_t xs[2 * TENSOR_MAX_RANK], is[2 * TENSOR_MAX_RANK];
     int64_t stride = take_strides(&t, out[0], i, xs, is);
     plan_fill_int(plan, out[0], 0);
@@ -228,8 +258,15 @@ static bool lower_take_add(const OpCall *call, Tensor *const *out, Plan *plan)
 
 static const RelDef rel_take_add = {"TakeAdd", relate_third_shape, 4, false};
 const Op op_take_add = {
-    .name = "take_add", .args = "update, indices, data", .nargs = 3, .attrs = take_attrs, .nattrs = 3,
-    .relation = &rel_take_add, .dtypes = DTS_NUM, .pattern = OP_OPAQUE, .shape = shape_take_add,
+    .name = "take_add",
+    .args = "update, indices, data",
+    .nargs = 3,
+    .attrs = take_attrs,
+    .nattrs = 3,
+    .relation = &rel_take_add,
+    .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE,
+    .shape = shape_take_add,
     .lower = lower_take_add,
     .doc = "Zeros in data's shape, with each part of update added where take would read it: the\n"
            "derivative of take.",
@@ -240,39 +277,42 @@ const Op op_take_add = {
 
 /* ---- gather --------------------------------------------------------------------------------- */
 
-static int shape_gather(const OpCall *call, OutSpec *out)
-{
+static int shape_gather(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *i = call->in[1];
     int axis;
     if (!shape_check_dtype(call, 1, DTS_INT) || !shape_check_min_rank(call, 0, 1) ||
         !shape_check_rank(call, 1, x->rank) || !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
     for (int k = 0; k < x->rank; k++)
-        if (k != axis && !shape_check_dims(call, 0, k, 1, k)) return -1;
+        if (k != axis && !shape_check_dims(call, 0, k, 1, k))
+            return -1;
     return shape_set(call, out, x->dtype, i->rank, i->shape) ? 1 : -1;
 }
 
-static RelStatus relate_gather(Solver *s, Relation *r)
-{
+static RelStatus relate_gather(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status))
+        return status;
     uint32_t nx, ni, axis;
     Type **x, **i;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
-    if (rel_result_type(s, r, t) == REL_FAIL) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i)) return REL_WAIT;
+    if (rel_result_type(s, r, t) == REL_FAIL)
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
+        return REL_WAIT;
     if (nx != ni) {
         rel_error(s, r, DIAG_R0313, "`gather`: `data` has %u axes and `indices` %u", nx, ni);
         return REL_FAIL;
     }
-    if (!rel_one_axis(s, r, "axis", nx, &axis)) return REL_FAIL;
+    if (!rel_one_axis(s, r, "axis", nx, &axis))
+        return REL_FAIL;
     for (uint32_t k = 0; k < nx; k++)
-        if (k != axis && !rel_unify_dim(s, r, x[k], i[k], 1, (int)k)) return REL_FAIL;
+        if (k != axis && !rel_unify_dim(s, r, x[k], i[k], 1, (int)k))
+            return REL_FAIL;
     return REL_DONE;
 }
 
-static bool lower_gather(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_gather(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *i = call->in[1];
     int axis = lower_axis(call, "axis", x->rank);
     int64_t xs[TENSOR_MAX_RANK];
@@ -292,13 +332,22 @@ static bool lower_gather(const OpCall *call, Tensor *const *out, Plan *plan)
 }
 
 static const RelDef rel_gather = {"Gather", relate_gather, 3, false};
-static const AttrSpec gather_attrs[] = {{"axis", AT_INT, NULL, "the axis that the indices are about"}};
+static const AttrSpec gather_attrs[] = {
+    {"axis", AT_INT, NULL, "the axis that the indices are about"}};
 const Op op_gather = {
-    .name = "gather", .args = "data, indices", .nargs = 2, .attrs = gather_attrs, .nattrs = 1,
-    .relation = &rel_gather, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = shape_gather,
+    .name = "gather",
+    .args = "data, indices",
+    .nargs = 2,
+    .attrs = gather_attrs,
+    .nattrs = 1,
+    .relation = &rel_gather,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_gather,
     .lower = lower_gather,
-    .doc = "One element of data for each index: at the index's own place, but on one axis where the\n"
-           "index says. Negative indices count from the end; outside is an error.",
+    .doc =
+        "One element of data for each index: at the index's own place, but on one axis where the\n"
+        "index says. Negative indices count from the end; outside is an error.",
     .example = "gather([[1, 2], [3, 4]], [[0, 0], [1, 0]], axis=1)",
     .example_result = "[[1, 1],\n [4, 3]] : Tensor[(2, 2), int32]",
     .see_also = "take, scatter_elements",
@@ -306,15 +355,14 @@ const Op op_gather = {
 
 /* ---- one_hot -------------------------------------------------------------------------------- */
 
-static int one_hot_axis(const Attrs *attrs, int rank)
-{
+static int one_hot_axis(const Attrs *attrs, int rank) {
     int64_t axis = attrs_int(attrs, "axis");
-    if (axis < 0) axis += rank + 1;
+    if (axis < 0)
+        axis += rank + 1;
     return axis < 0 || axis > rank ? -1 : (int)axis;
 }
 
-static int shape_one_hot(const OpCall *call, OutSpec *out)
-{
+static int shape_one_hot(const OpCall *call, OutSpec *out) {
     const Tensor *i = call->in[0];
     int64_t depth = attrs_int(call->attrs, "depth"), dims[TENSOR_MAX_RANK + 1];
     int axis = one_hot_axis(call->attrs, i->rank);
@@ -331,44 +379,52 @@ static int shape_one_hot(const OpCall *call, OutSpec *out)
                     (long long)depth, TENSOR_MAX_RANK);
         return -1;
     }
-    for (int k = 0; k <= i->rank; k++) dims[k] = k == axis ? depth : i->shape[k < axis ? k : k - 1];
-    return shape_set(call, out, shape_attr_dtype(call, "dtype", call->in[1]->dtype), i->rank + 1, dims)
-               ? 1 : -1;
+    for (int k = 0; k <= i->rank; k++)
+        dims[k] = k == axis ? depth : i->shape[k < axis ? k : k - 1];
+    return shape_set(call, out, shape_attr_dtype(call, "dtype", call->in[1]->dtype), i->rank + 1,
+                     dims)
+               ? 1
+               : -1;
 }
 
-static RelStatus relate_one_hot(Solver *s, Relation *r)
-{
+static RelStatus relate_one_hot(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_INT, DTS_ALL, DTS_ALL}, &status)) return status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_INT, DTS_ALL, DTS_ALL}, &status))
+        return status;
     uint32_t rank;
     Type **dims;
     Type *scalar = type_tensor(type_shape(NULL, 0), rel_dtype_in(r->args[1]));
-    if (!rel_unify(s, r, 1, scalar) || !rel_unify(s, r, 2, scalar)) return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &rank, &dims)) return REL_WAIT;
+    if (!rel_unify(s, r, 1, scalar) || !rel_unify(s, r, 2, scalar))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
+        return rel_wait(s, r, rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[1])));
     int axis = one_hot_axis(r->attrs, (int)rank);
     if (axis < 0) {
-        rel_error(s, r, DIAG_R0315, "`one_hot`: axis=%lld, where `indices` has %u axes and one is added",
+        rel_error(s, r, DIAG_R0315,
+                  "`one_hot`: axis=%lld, where `indices` has %u axes and one is added",
                   (long long)attrs_int(r->attrs, "axis"), rank);
         return REL_FAIL;
     }
     Type **out = mem_new_n(Type *, rank + 2);
-    for (uint32_t k = 0; k < rank; k++) out[(int)k < axis ? k : k + 1] = dims[k];
+    for (uint32_t k = 0; k < rank; k++)
+        out[(int)k < axis ? k : k + 1] = dims[k];
     out[axis] = rel_int_dim(r, attrs_int(r->attrs, "depth"));
     Type *dtype = rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[1]));
     return rel_result(s, r, out, rank + 1, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool lower_one_hot(const OpCall *call, Tensor *const *out, Plan *plan)
-{
+static bool lower_one_hot(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *i = call->in[0];
     int axis = one_hot_axis(call->attrs, i->rank);
     int64_t is[TENSOR_MAX_RANK];
-    for (int k = 0; k <= i->rank; k++) is[k] = k == axis ? 0 : i->strides[k < axis ? k : k - 1];
+    for (int k = 0; k <= i->rank; k++)
+        is[k] = k == axis ? 0 : i->strides[k < axis ? k : k - 1];
     DType type = sc_type_of(out[0]->dtype);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, i->rank + 1, out[0]->shape);
     ScalarBuilder *b = &s.body;
-    int at = step_in_strided(&s, i, is, 0), on = step_in(&s, call->in[1]), off = step_in(&s, call->in[2]);
+    int at = step_in_strided(&s, i, is, 0), on = step_in(&s, call->in[1]),
+        off = step_in(&s, call->in[2]);
     Sc hit = sc_eq(b, sc_index_load(b, at, i->dtype), sc_iota(b, axis));
     Sc x = sc_cast(b, sc_load(b, on, call->in[1]->dtype), type);
     Sc y = sc_cast(b, sc_load(b, off, call->in[2]->dtype), type);
@@ -385,9 +441,16 @@ static const AttrSpec one_hot_attrs[] = {
     {"dtype", AT_DTYPE, "None", "of the result; None: that of on_value"},
 };
 const Op op_one_hot = {
-    .name = "one_hot", .args = "indices, on_value, off_value", .nargs = 3, .attrs = one_hot_attrs,
-    .nattrs = 3, .relation = &rel_one_hot, .dtypes = DTS_INT, .pattern = OP_INJECTIVE,
-    .shape = shape_one_hot, .lower = lower_one_hot,
+    .name = "one_hot",
+    .args = "indices, on_value, off_value",
+    .nargs = 3,
+    .attrs = one_hot_attrs,
+    .nattrs = 3,
+    .relation = &rel_one_hot,
+    .dtypes = DTS_INT,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_one_hot,
+    .lower = lower_one_hot,
     .doc = "A new axis of size depth that holds on_value at each index and off_value elsewhere.\n"
            "An index outside holds off_value everywhere.",
     .example = "one_hot([0, 2], 1.0, 0.0, depth=3)",

@@ -11,8 +11,8 @@ typedef struct Window {
     int64_t before[2], after[2]; /* padding */
 } Window;
 
-/* Reads strides, dilation and padding (1, 2 or 4 numbers: both; height and width; top, left, bottom,
- * right). NULL, or a problem. */
+/* Reads strides, dilation and padding (1, 2 or 4 numbers: both; height and width; top, left,
+ * bottom, right). NULL, or a problem. */
 const char *window_attrs(const Attrs *attrs, Window *w);
 /* Where each letter of `letters` ("NCHW") stands in a layout that is one of its orders. */
 bool layout_read(const char *layout, const char *letters, int *place);
