@@ -388,7 +388,7 @@ const Op op_nn_conv2d_data = {
     .doc = "The derivative of nn.conv2d by data, of which only the shape matters: a transposed\n"
            "convolution of grad.",
     .example = "nn.conv2d_data([[[[1.0, 2.0]]]], [[[[1.0, 10.0]]]], [[[[0.0, 0.0, 0.0]]]])",
-    .example_result = "[[[[1.0, 12.0, 20.0]]]] : Tensor[(1, 1, 1, 3), float32]",
+    .example_result = "[[[[ 1.0, 12.0, 20.0]]]] : Tensor[(1, 1, 1, 3), float32]",
     .see_also = "nn.conv2d",
 };
 

@@ -199,8 +199,8 @@ const Op op_index = {
         "What `data[…]` means: integers take one place (negative: from the end, an error "
         "outside),\n"
         "slices a range (cut off at the edges), `...` all other axes, None a new axis of size 1.",
-    .example = "[1, 2, 3, 4][1:3]",
-    .example_result = "[2, 3] : Tensor[(2,), int32]",
+    .example = "[1, 2, 3, 4][-2]",
+    .example_result = "3 : int32",
     .see_also = "strided_slice, take",
 };
 

@@ -312,7 +312,7 @@ const Op op_matmul_lhs = {
     .doc = "The derivative of matmul by lhs: grad times rhs, summed over the axes that lhs lacks.\n"
            "Of lhs only the shape matters.",
     .example = "matmul_lhs([1, 2], [10, 1], [[0, 0], [0, 0]])",
-    .example_result = "[[10, 1],\n [20, 2]] : Tensor[(2, 2), int32]",
+    .example_result = "[[10,  1],\n [20,  2]] : Tensor[(2, 2), int32]",
     .see_also = "matmul",
 };
 static const RelDef rel_matmul_rhs = {"MatMulRhs", relate_matmul_grad, 4, false};
@@ -642,6 +642,6 @@ const Op op_nn_batch_matmul = {
         "One matrix product for each batch: (b, n, k) and (b, k, m) give (b, n, m). A batch of 1\n"
         "serves all.",
     .example = "nn.batch_matmul([[[1, 2]]], [[[3], [4]], [[5], [6]]])",
-    .example_result = "[[[11]],\n\n [[17]]] : Tensor[(2, 1, 1), int32]",
+    .example_result = "[[[11]],\n [[17]]] : Tensor[(2, 1, 1), int32]",
     .see_also = "matmul, nn.dense",
 };

@@ -366,7 +366,7 @@ const Op op_dyn_strided_slice = {
     .lower = lower_dyn_strided_slice,
     .doc = "As strided_slice, with bounds that are vectors of integers.",
     .example = "dyn.strided_slice([1, 2, 3, 4], [1], [3], [1])",
-    .example_result = "[2, 3] : Tensor[(2,), int32]",
+    .example_result = "[2, 3] : Tensor[(?,), int32]",
     .see_also = "strided_slice, strided_set",
 };
 
