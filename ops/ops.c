@@ -32,6 +32,9 @@ static const Op *const *sorted(void) {
             table[NSTRUCTURED + i] = &elementwise_table[i].op;
         memcpy(table, structured, sizeof structured);
         qsort(table, op_count(), sizeof table[0], by_name);
+        for (size_t i = 0; i < op_count(); i++) /* for the `where` of a signature */
+            if (!rel_find(sym_intern(table[i]->relation->name)))
+                rel_register(table[i]->relation);
     }
     return table;
 }
