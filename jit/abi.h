@@ -11,7 +11,7 @@
 #include "ops/recipe.h"
 
 enum {
-    JIT_ABI = 2,        /* changes with anything in this file and with generated code */
+    JIT_ABI = 3,        /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64,  /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096,    /* elements between looks at the interrupt flag */
@@ -31,7 +31,11 @@ typedef enum KernelForm {
     FORM_LANES,  /* SCAN: lanes along the last but one parallel axis */
 } KernelForm;
 
-enum { SIG_MASKS = 1 /* the CPU has masked loads and stores of any type */ };
+enum {
+    SIG_MASKS = 1, /* the CPU has masked loads and stores of any type */
+    SIG_WHOLE = 2, /* TILE, TURN: the lanes' extent is a multiple of the tile's */
+    SIG_EDGE = 4,  /* … is less than one tile */
+};
 
 /* What a kernel is compiled for beside its recipe. Loop axes are the recipe's, merged and permuted;
  * reduction axes keep their order. */
@@ -39,7 +43,7 @@ typedef struct KernelSig {
     uint8_t form, flags;
     uint8_t vbytes;                    /* of a vector: 16, 32, 64 */
     uint8_t level;                     /* of LLVM's code generator: 0 … 3 */
-    uint8_t rows, cols;                /* TILE, TURN, OUTER */
+    uint8_t rows, cols, lanes;         /* TILE, TURN; OUTER: cols */
     uint8_t npar, nred;                /* loop axes */
     uint8_t axis_of[RECIPE_MAX_AXES];  /* recipe axis → loop axis; JIT_NO_AXIS: extent 1 */
     uint16_t zero[JIT_MAX_PTRS];       /* loop axes along which the operand's stride is known 0 */

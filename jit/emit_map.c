@@ -4,7 +4,7 @@
  * tail is a loop of single elements. FORM_SWAP: see Note [Turned operands]. */
 #include "jit/emit.h"
 
-enum { SHORT_BODY = 14 };
+enum { SHORT_BODY = 64 };
 
 static void body_and_stores(Emit *e, Frame *f) {
     const Recipe *r = e->r;

@@ -167,19 +167,18 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
     int in = e->sig->npar + e->sig->nred - 1, lanes = t->lanes;
     LLVMValueRef n = e->extent[in];
     LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
-    Strips strips;
-    Loop tail;
-    emit_strips_begin(e, &strips, full, lanes, false, acc, nacc);
+    Loop blocks, tail;
+    emit_loop_begin(e, &blocks, emit_int(e, 0), full, lanes, false, acc, nacc);
     LLVMValueRef *(*square)[MAX_ROWS][MAX_COLS] = emit_alloc(e, sizeof *square * JIT_MAX_PTRS);
     for (int p = 0; p < r->noperands; p++)
         for (int y = 0; y < t->rows && is_turned(e, t, p); y++)
             for (int x = 0; x < t->cols; x++) {
                 bool again = y > 0 && e->sig->zero[p] >> t->w & 1;
-                square[p][y][x] = again ? square[p][0][x] : turn(e, t, &outer[y][x], p, strips.inner.i);
+                square[p][y][x] = again ? square[p][0][x] : turn(e, t, &outer[y][x], p, blocks.i);
             }
     for (int l = 0; l < lanes; l++) {
         Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
-        tile_enter(e, t, f, in, LLVMBuildAdd(e->b, strips.inner.i, emit_int(e, l), ""));
+        tile_enter(e, t, f, in, LLVMBuildAdd(e->b, blocks.i, emit_int(e, l), ""));
         for (int p = 0; p < r->noperands; p++)
             if (is_turned(e, t, p))
                 for (int y = 0; y < t->rows; y++)
@@ -187,7 +186,7 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
                         f[y][x].loaded[p] = square[p][y][x][l];
         tile_step(e, t, f, acc);
     }
-    emit_strips_end(e, &strips, acc);
+    emit_loop_end(e, &blocks, acc);
     emit_loop_begin(e, &tail, full, n, 1, false, acc, nacc);
     Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
     tile_enter(e, t, f, in, tail.i);
@@ -246,7 +245,6 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
         acc[i] = zero;
     Frame (*f)[MAX_COLS] = tile_copy(e, t, t->par);
     Loop loops[RECIPE_MAX_AXES];
-    Strips strips;
     uint32_t inner = ((1u << nred) - 1) << npar;
     for (int a = npar; a <= in; a++) {
         tile_hoist(e, t, f, r->results[0], inner);
@@ -256,16 +254,16 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
             f = tile_copy(e, t, f);
             tile_enter(e, t, f, a, loops[a].i);
         } else if (e->sig->form != FORM_TURN) {
-            emit_strips_begin(e, &strips, e->extent[a], 1, true, acc, nacc);
+            emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
             f = tile_copy(e, t, f);
-            tile_enter(e, t, f, a, strips.inner.i);
+            tile_enter(e, t, f, a, loops[a].i);
         }
     }
     if (e->sig->form == FORM_TURN) {
         turned_blocks(e, t, f, acc, nacc);
     } else {
         tile_step(e, t, f, acc);
-        emit_strips_end(e, &strips, acc);
+        emit_loop_end(e, &loops[in], acc);
     }
     for (int a = in; a-- > npar;)
         emit_loop_end(e, &loops[a], acc);
@@ -307,9 +305,7 @@ void emit_tile(Emit *e) {
     t->rows = e->sig->rows;
     t->cols = e->sig->cols;
     t->w = t->rows > 1 ? npar - 2 : -1;
-    t->lanes = emit_pick_lanes(e);
-    if (t->lanes > 16)
-        t->lanes = 16;
+    t->lanes = e->sig->lanes;
     int wide = t->lanes * t->cols, outer = t->w >= 0 ? npar - 2 : npar - 1;
     LLVMValueRef zero = emit_int(e, 0), n = e->extent[t->v];
     Frame root;
@@ -319,18 +315,17 @@ void emit_tile(Emit *e) {
         emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
         emit_frame_enter(e, &root, a, loops[a].i);
     }
-    if (e->sig->flags & SIG_MASKS) {
-        t->masked = true;
-        emit_loop_begin(e, &cols, zero, n, wide, true, NULL, 0);
-        tile_rows(e, t, &root, cols.i);
-        emit_loop_end(e, &cols, NULL);
-    } else {
-        /* Masks cost: whole tiles go without. */
-        LLVMValueRef rest = LLVMBuildSRem(e->b, n, emit_int(e, wide), "");
-        LLVMValueRef full = LLVMBuildSub(e->b, n, rest, "");
+    /* Masks cost, even where the processor has them: whole tiles go without. */
+    LLVMValueRef full = zero;
+    if (!(e->sig->flags & SIG_EDGE)) {
+        full = n;
+        if (!(e->sig->flags & SIG_WHOLE))
+            full = LLVMBuildSub(e->b, n, LLVMBuildSRem(e->b, n, emit_int(e, wide), ""), "");
         emit_loop_begin(e, &cols, zero, full, wide, false, NULL, 0);
         tile_rows(e, t, &root, cols.i);
         emit_loop_end(e, &cols, NULL);
+    }
+    if (!(e->sig->flags & SIG_WHOLE)) {
         t->masked = true;
         emit_loop_begin(e, &cols, full, n, wide, false, NULL, 0);
         tile_rows(e, t, &root, cols.i);

@@ -35,6 +35,8 @@ static LLVMValueRef int_like(Emit *e, LLVMValueRef v, int64_t k) {
 /* Ends the kernel when cond holds in a lane that counts. */
 static void fail_if(Emit *e, Frame *f, LLVMValueRef cond, int status) {
     int n = emit_lanes_of(cond);
+    if (LLVMIsConstant(cond) && LLVMIsNull(cond))
+        return;
     if (n > 1) {
         if (f->mask)
             cond = LLVMBuildAnd(e->b, cond, f->mask, "");
@@ -49,7 +51,22 @@ static LLVMValueRef unary(Emit *e, const char *name, LLVMValueRef x) {
     return emit_intrinsic(e, name, &t, 1, &x, 1);
 }
 
+/* A constant, in all lanes, that is a number. */
+static bool is_number(LLVMValueRef v) {
+    if (!LLVMIsConstant(v))
+        return false;
+    if (emit_lanes_of(v) > 1)
+        v = LLVMGetAggregateElement(v, 0);
+    LLVMBool inexact;
+    return v && LLVMIsAConstantFP(v) && !isnan(LLVMConstRealGetDouble(v, &inexact));
+}
+
+/* `a p b || a is nan ? a : b`, in fewer instructions where one of them is known. */
 static LLVMValueRef float_pick(Emit *e, LLVMRealPredicate p, LLVMValueRef a, LLVMValueRef b) {
+    if (is_number(b))
+        p = p == LLVMRealOGT ? LLVMRealUGT : LLVMRealULT;
+    if (is_number(a) || is_number(b))
+        return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, p, a, b, ""), a, b, "");
     LLVMValueRef pick = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, p, a, b, ""), a, b, "");
     return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, a, a, ""), a, pick, "");
 }

@@ -74,6 +74,7 @@ typedef struct JitRecipe {
     uint32_t loads;        /* … by any load of the body */
     bool has_calls;
     double cost;           /* rough ns an element of the domain */
+    double spent;          /* rough ns run so far */
     JitKernel *kernels;
     const char *why;       /* malloc'd; the last reason for the reference */
     struct {               /* the last tile chosen */
@@ -82,7 +83,7 @@ typedef struct JitRecipe {
     } tile;
 } JitRecipe;
 
-enum { JIT_BUCKETS = 1024 };
+enum { JIT_BUCKETS = 1024, JIT_RECENT = 256 };
 
 struct Jit {
     JitOptions options;
@@ -97,6 +98,7 @@ struct Jit {
     int threads;
     JitStats stats;
     JitRecipe *buckets[JIT_BUCKETS];
+    JitRecipe *recent[JIT_RECENT]; /* by the address of the code, to be checked */
     char *pack;           /* scratch of packed operands, one piece a thread */
     size_t pack_bytes;
 };
@@ -119,6 +121,7 @@ typedef struct JitPlan {
     bool empty;        /* nothing to do */
     int packed;        /* the operand to be packed by column panels; -1: none */
     int64_t elements;  /* of the whole domain */
+    int64_t wide;      /* PRODUCT: lanes' extent of a tile */
 } JitPlan;
 void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan);
 

@@ -21,6 +21,7 @@ typedef struct JitOptions {
     const char *cache_dir; /* NULL: $XDG_CACHE_HOME/relay or ~/.cache/relay; "": memory only */
     int threads;           /* 0: as many as processors */
     int vector_bytes;      /* 16, 32, 64; 0: the processor's (tests use less) */
+    bool hot;              /* the best code at once, not only for what runs often */
     bool scalar;           /* everything by the plainest loops (tests) */
 } JitOptions;
 

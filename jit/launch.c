@@ -192,9 +192,10 @@ static void split(Run *run, double ns) {
     int64_t most = 1;
     for (int a = 0; a < end; a++) {
         int64_t grain = 1;
+        bool tile = sig->form == FORM_TILE || sig->form == FORM_TURN;
         if (a == npar - 1 && sig->form != FORM_SCALAR && sig->form != FORM_INNER)
-            grain = 64;
-        if (a == npar - 2 && (sig->form == FORM_TILE || sig->form == FORM_TURN))
+            grain = tile ? plan->wide : 64;
+        if (a == npar - 2 && tile)
             grain = sig->rows;
         if ((a == npar - 2 && sig->form == FORM_SWAP) || sig->form == FORM_LANES)
             grain = 16;
@@ -246,14 +247,10 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
     KernelSig *sig = &plan->sig;
     int p = plan->packed, npar = sig->npar, nred = sig->nred, v = npar - 1;
     int bytes = (int)dtype_size(jr->recipe.in_types[p]);
-    int widest = 4;
-    for (int i = 0; i < jr->recipe.nbody; i++)
-        if (dtype_size(jr->recipe.body[i].type) > 4 && jr->recipe.body[i].op != SC_CONST)
-            widest = 8;
     int64_t k = 1;
     for (int a = 0; a < nred; a++)
         k *= plan->extent[npar + a];
-    run->width = (int64_t)(sig->vbytes / widest) * sig->cols;
+    run->width = plan->wide;
     /* Several tiles a panel where they fit the cache. */
     int64_t tiles = jit->cpu.l2_bytes / 4 / (k * run->width * bytes);
     if (tiles > 1)
@@ -298,7 +295,7 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
             cs->axis_of[a] = (uint8_t)a;
         cs->vbytes = sig->vbytes;
         cs->flags = sig->flags;
-        cs->level = 1;
+        cs->level = sig->level;
         cs->npar = (uint8_t)(nred + 1);
         bool along = args->in_strides[0][nred] == 1;
         bool turned = !along && args->in_strides[0][nred - 1] == 1 && plan->extent[npar + nred - 1] >= 8;
@@ -323,6 +320,8 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
         }
         launch->stride[p][v] = bytes;
         sig->unit[p] = (uint16_t)(1u << v);
+        if (!(sig->flags & SIG_WHOLE))
+            sig->flags &= (uint8_t)~SIG_EDGE; /* panels are whole but for the last */
         for (int a = 0; a < nred; a++)
             sig->zero[p] &= (uint16_t)~(1u << (npar + a));
     } else {
@@ -389,6 +388,7 @@ int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
     if (!run.code)
         return reference(jit, r, args);
     jit->stats.launches++;
+    jr->spent += ns;
     if (packed)
         return run_all(&run, run_panels);
     if (r->kind == RECIPE_SCATTER || (r->kind == RECIPE_SCAN && plan.sig.form == FORM_SCALAR))

@@ -7,11 +7,7 @@
 
 #include <string.h>
 
-typedef struct Axes {
-    int n;
-    int64_t extent[RECIPE_MAX_AXES];
-    int64_t stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* elements */
-} Axes;
+enum { HOT_NS = 4000000, HOT_PRODUCT_NS = 500000 };
 
 typedef struct Shape {
     const Jit *jit;
@@ -215,7 +211,8 @@ static void shape_scan(Shape *s) {
         plan->sig.form = FORM_LANES;
 }
 
-/* Rows and columns of the register tile with the least cost for m × n outputs. */
+/* Rows and columns of the register tile with the least cost for m × n outputs. Loads of vectors
+ * count half more than broadcasts: they come from the second cache. */
 static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int lanes, int *rows,
                         int *cols) {
     static const int sizes[] = {1, 2, 3, 4, 6, 8};
@@ -232,11 +229,11 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int
     for (int i = 0; i < 6; i++)
         for (int k = 0; k < 6; k++) {
             int r = sizes[i], c = sizes[k], accs = r * c;
-            if (accs > most || (r > 1 && r > m) || c > vectors)
+            if (accs > most || accs + c + 2 > registers || (r > 1 && r > m) || c > vectors)
                 continue;
             double tiles = (double)((m + r - 1) / r) * (double)((vectors + c - 1) / c);
             /* Two fma or loads a cycle; an accumulator is free again after four. */
-            double step = accs / 2.0, loads = (r + c) / 2.0;
+            double step = accs / 2.0, loads = (r + c * 1.5) / 2.0;
             step = step < loads ? loads : step;
             step = step < 4 ? 4 : step;
             double cost = tiles * (step + 0.5);
@@ -257,7 +254,6 @@ enum { PANEL_BYTES = 1 << 19 }; /* an operand of this size that is read by short
 static void shape_product(Shape *s) {
     JitPlan *plan = s->plan;
     int in = s->npar + s->nred - 1;
-    plan->sig.level = 2;
     if (s->npar == 0 || s->nred == 0)
         return;
     choose_lanes(s, 0, s->npar);
@@ -322,6 +318,12 @@ static void shape_product(Shape *s) {
     }
     plan->sig.rows = (uint8_t)rows;
     plan->sig.cols = (uint8_t)cols;
+    plan->sig.lanes = (uint8_t)lanes;
+    plan->wide = lanes * cols;
+    if (n % (lanes * cols) == 0)
+        plan->sig.flags |= SIG_WHOLE;
+    else if (n < lanes * cols)
+        plan->sig.flags |= SIG_EDGE;
 }
 
 /* ---- signatures ------------------------------------------------------------------------------ */
@@ -394,7 +396,11 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     memset(sig->axis_of, JIT_NO_AXIS, sizeof sig->axis_of);
     sig->vbytes = (uint8_t)jit->cpu.vector_bytes;
     sig->flags = jit->cpu.masks ? SIG_MASKS : 0;
-    sig->level = 1;
+    /* Small launches run what is made in less time; past `hot` they are worth the better code. */
+    double ns = jr->cost * (double)plan->elements;
+    bool product = r->kind == RECIPE_PRODUCT;
+    bool hot = jit->options.hot || jr->spent + ns > (product ? HOT_PRODUCT_NS : HOT_NS);
+    sig->level = !hot ? 0 : product ? 2 : 1;
     sig->form = FORM_SCALAR;
     add_axes(s, args, 0, r->rank, true);
     s->npar = plan->naxes;

@@ -62,11 +62,16 @@ static void look(JitRecipe *jr) {
 }
 
 JitRecipe *jit_recipe_get(Jit *jit, const Recipe *r) {
+    /* The same code at the same address is nearly always the same recipe: compare, do not hash. */
+    uintptr_t address = (uintptr_t)r->body >> 4;
+    JitRecipe **recent = &jit->recent[(address ^ address >> 8) % JIT_RECENT];
+    if (*recent && recipe_equal(&(*recent)->recipe, r))
+        return *recent;
     uint64_t hash = recipe_hash(r);
     JitRecipe **bucket = &jit->buckets[(hash ^ hash >> 32) % JIT_BUCKETS];
     for (JitRecipe *jr = *bucket; jr; jr = jr->next)
         if (jr->hash == hash && recipe_equal(&jr->recipe, r))
-            return jr;
+            return *recent = jr;
     JitRecipe *jr = must(calloc(1, sizeof *jr));
     jr->hash = hash;
     jr->recipe = *r;
@@ -80,7 +85,7 @@ JitRecipe *jit_recipe_get(Jit *jit, const Recipe *r) {
     look(jr);
     jr->next = *bucket;
     *bucket = jr;
-    return jr;
+    return *recent = jr;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -326,10 +326,10 @@ static void report(const Launch *l, uint64_t seed, const char *what) {
     check_fail(__FILE__, __LINE__, "seed %llu: %s\n%s", (unsigned long long)seed, what, str_text(&s));
 }
 
-static Jit *open_jit(int bytes, int threads, bool scalar) {
+static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
     const char *why = NULL;
     Jit *jit = jit_open(&(JitOptions){.cache_dir = "", .vector_bytes = bytes, .threads = threads,
-                                      .scalar = scalar}, &why);
+                                      .scalar = scalar, .hot = hot}, &why);
     if (!jit)
         printf("no compiler: %s\n", why);
     return jit;
@@ -340,8 +340,9 @@ static void rounds(RecipeKind kind, int n) {
     if (more)
         n = atoi(more);
     uint64_t first = seed0 ? strtoull(seed0, NULL, 10) : 1;
-    Jit *jits[5] = {open_jit(0, 1, false), open_jit(0, 3, false), open_jit(32, 1, false),
-                    open_jit(16, 1, false), open_jit(0, 1, true)};
+    Jit *jits[6] = {open_jit(0, 1, false, true),  open_jit(0, 3, false, true),
+                    open_jit(32, 1, false, true), open_jit(16, 1, false, true),
+                    open_jit(0, 1, true, true),   open_jit(0, 1, false, false)};
     for (int i = 0; jits[0] && i < n && !check_failures; i++) {
         uint64_t seed = first + (uint64_t)i;
         rng_state = seed * 0x9e3779b97f4a7c15u + (uint64_t)kind;
@@ -350,8 +351,8 @@ static void rounds(RecipeKind kind, int n) {
         Launch l;
         make(&l, kind);
         /* Each width at every third recipe: compiling is what takes the time. */
-        for (int j = 0; j < 5 && !check_failures; j++) {
-            if (j > 0 && !seed0 && (i + j) % 4 != 0)
+        for (int j = 0; j < 6 && !check_failures; j++) {
+            if (j > 0 && !seed0 && (i + j) % 5 != 0)
                 continue;
             const char *what = differs(jits[j], &l);
             if (what)
@@ -359,7 +360,7 @@ static void rounds(RecipeKind kind, int n) {
         }
         drop(&l);
     }
-    for (int j = 0; j < 5; j++)
+    for (int j = 0; j < 6; j++)
         jit_close(jits[j]);
 }
 
