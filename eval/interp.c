@@ -64,6 +64,7 @@ void interp_set_runner(Interp *in, StepRunner runner, void *ctx) {
 void interp_interrupt(Interp *in) { in->interrupt = 1; }
 const volatile int *interp_interrupt_flag(Interp *in) { return &in->interrupt; }
 void interp_set_diags(Interp *in, Diags *diags) { in->diags = in->passes.diags = diags; }
+Diags *interp_get_diags(Interp *in) { return in->diags; }
 const InterpStats *interp_stats(const Interp *in) { return &in->stats; }
 uint64_t interp_level(const Interp *in) { return in->level; }
 

@@ -41,6 +41,7 @@ void interp_interrupt(Interp *in);
 const volatile int *interp_interrupt_flag(Interp *in);
 void interp_set_args(Interp *in, int argc, char **argv); /* `args` */
 void interp_set_diags(Interp *in, Diags *diags);
+Diags *interp_get_diags(Interp *in);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 

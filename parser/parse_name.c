@@ -312,7 +312,7 @@ void parse_scan_heads(Parser *p) {
     int depth = 0;
     size_t old = parse_old_version(p->source);
     p->lex.versioned = old > 0;
-    for (lexer_read(&p->lex, (uint32_t)old, &t); t.kind != TOK_EOF;) {
+    for (lexer_read(&p->lex, (uint32_t)(old + p->options->begin), &t); t.kind != TOK_EOF;) {
         Token here = t;
         lexer_read(&p->lex, t.end, &t);
         if (here.kind == TOK_HASH && t.kind == TOK_IDENT && !strcmp(t.sym->text, "version"))

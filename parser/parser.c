@@ -420,7 +420,8 @@ static void read_items(Parser *p) {
 static bool check_bytes(Parser *p) {
     const Source *s = p->source;
     size_t bad = 0;
-    const char *nul = s->len ? memchr(s->text, 0, s->len) : NULL;
+    size_t begin = p->options->begin;
+    const char *nul = s->len > begin ? memchr(s->text + begin, 0, s->len - begin) : NULL;
     if (s->len >= UINT32_MAX) {
         diag_error(p->diags, DIAG_R0007, span_none(), "the text is longer than 4 GB");
         return false;
@@ -431,7 +432,8 @@ static bool check_bytes(Parser *p) {
                    "a NUL byte: this is no program text");
         return false;
     }
-    if (!text_is_utf8(s->text, s->len, &bad)) {
+    if (!text_is_utf8(s->text + begin, s->len - begin, &bad)) {
+        bad += begin;
         diag_error(p->diags, DIAG_R0007, parse_span(p, (uint32_t)bad, (uint32_t)bad + 1),
                    "the byte 0x%02x here is not UTF-8", (unsigned)(unsigned char)s->text[bad]);
         return false;
@@ -457,7 +459,7 @@ ParseStatus parse_module(const Source *source, const ParseOptions *options, Diag
     if (!ok)
         return PARSE_FAILED;
     parse_scan_heads(&p);
-    lexer_read(&p.lex, 0, &p.tok);
+    lexer_read(&p.lex, (uint32_t)p.options->begin, &p.tok);
     read_items(&p);
     return p.failed ? PARSE_FAILED : p.incomplete ? PARSE_INCOMPLETE : PARSE_OK;
 }

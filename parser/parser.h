@@ -30,6 +30,8 @@ typedef struct ParseScope {
 typedef struct ParseOptions {
     bool prompt;             /* a complete line is an item; report PARSE_INCOMPLETE */
     const ParseScope *scope; /* may be NULL */
+    size_t begin;            /* reading starts here, at the beginning of a line: a part of a text
+                                whose places are those of the whole */
 } ParseOptions;
 
 ParseStatus parse_module(const Source *source, const ParseOptions *options, Diags *diags,

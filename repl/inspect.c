@@ -5,6 +5,7 @@
 
 #include "eval/launch.h"
 #include "parser/print.h"
+#include "repl/prelude.h"
 #include "repl/session_internal.h"
 
 /* ---- expressions ------------------------------------------------------------------------------ */
@@ -12,6 +13,9 @@
 static KnownName find_known(void *ctx, const Symbol *name)
 {
     Session *s = ctx;
+    KnownName unloaded = prelude_find_known(s, name);
+    if (unloaded != KNOWN_NOTHING && !env_find_loaded(s->env, name))
+        return unloaded;
     Binding b = env_find(s->env, name, SIGIL_GLOBAL);
     if (b.kind == BIND_NONE)
         b = env_find(s->env, name, SIGIL_NONE);

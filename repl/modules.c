@@ -53,42 +53,6 @@ Source *session_read_file(Session *s, const char *path, Diags *diags)
     return source_new(mem_strdup(path), str_text(&text), text.len, 0);
 }
 
-/* ---- the prelude ------------------------------------------------------------------------------ */
-
-typedef struct PreludeJob {
-    Session *s;
-    bool ok;
-} PreludeJob;
-
-static bool run_internal(Session *s, const char *name, const char *text, size_t len, Diags *diags)
-{
-    Source *source = source_new(name, text, len, SOURCE_INTERNAL);
-    return session_run_source(s, source, 0, INFER_FILE, false, diags) == SESSION_OK;
-}
-
-static void load_prelude(void *arg)
-{
-    PreludeJob *job = arg;
-    Session *s = job->s;
-    static const char *const parts[] = {"prelude/prelude.rly", "prelude/derivatives.rly"};
-    Diags *diags = mem_new(Diags);
-    env_set_prelude(s->env, true);
-    job->ok = true;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && job->ok; i++) {
-        const EmbeddedText *t = find_embedded(parts[i]);
-        job->ok = run_internal(s, t->name, t->text, t->len, diags);
-    }
-    env_set_prelude(s->env, false);
-    session_print_diags(s, diags);
-}
-
-bool session_load_prelude(Session *s)
-{
-    PreludeJob job = {s, false};
-    session_with_stack(load_prelude, &job);
-    return job.ok;
-}
-
 /* ---- imports ---------------------------------------------------------------------------------- */
 
 static bool file_exists(const char *path)
@@ -178,7 +142,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
         vec_push(&s->folders, slash ? mem_strndup(path, (size_t)(slash - path) + 1) : "");
         env_begin_module(env, item->path ? sym_intern(name) : item->name.sym);
         Diags *inner = mem_new(Diags);
-        bool ok = source && session_run_source(s, source, 0, INFER_FILE, false, inner) == SESSION_OK;
+        bool ok = source && session_run_source(s, source, 0, 0, INFER_FILE, false, inner) == SESSION_OK;
         env_end_module(env);
         s->folders.len--;
         known->running = false;

@@ -9,13 +9,14 @@
 #include <time.h>
 
 #include "eval/launch.h"
+#include "repl/prelude.h"
 #include "repl/session_internal.h"
 
 enum { FRONT_STACK_BYTES = 1 << 30 };
 
 void session_options_init(SessionOptions *o)
 {
-    *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true, .image = true};
+    *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true};
 }
 
 void session_with_stack(void (*fn)(void *arg), void *arg)
@@ -75,7 +76,10 @@ Session *session_new(const SessionOptions *options)
     mem_pin(s);
     s->options = *options;
     s->sink = (SessionSink){write_stdout, write_stderr, NULL};
-    s->hooks = (EnvHooks){.ctx = s, .import = session_import};
+    s->hooks = (EnvHooks){.ctx = s, .import = session_import,
+                           .load_global = prelude_load_global,
+                           .load_rules = prelude_load_rules,
+                           .each_name = prelude_each_name};
     s->env = env_new(&s->hooks);
     Diags *diags = mem_new(Diags);
     InterpOptions io = {
@@ -89,7 +93,7 @@ Session *session_new(const SessionOptions *options)
     s->passes = (PassCtx){.env = s->env, .diags = diags};
     if (options->jit)
         launch_use_jit(s->interp, options->threads, options->jit_cache);
-    if (options->prelude && !session_load_prelude(s)) {
+    if (options->prelude && !prelude_open(s)) {
         session_fini(s);
         return NULL;
     }
@@ -189,15 +193,15 @@ static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags
             return SESSION_OK; /* a library's; --input supplies arguments otherwise */
         const char *text = "@main()";
         Source *source = source_new("main", text, strlen(text), 0);
-        return session_run_source(s, source, RUN_SHOW, INFER_FILE, false, diags);
+        return session_run_source(s, source, 0, RUN_SHOW, INFER_FILE, false, diags);
     }
     return SESSION_OK;
 }
 
-SessionStatus session_run_source(Session *s, Source *source, unsigned flags, InferMode mode,
+SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags, InferMode mode,
                                  bool may_continue, Diags *diags)
 {
-    ParseOptions po = {.prompt = mode == INFER_PROMPT};
+    ParseOptions po = {.prompt = mode == INFER_PROMPT, .begin = begin};
     ParseScope scope;
     session_parse_scope(s, &scope);
     po.scope = &scope;
@@ -265,7 +269,7 @@ static void run_job(void *arg)
         vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     }
     job->status = !job->source ? SESSION_FAILED
-                               : session_run_source(s, job->source, job->flags, job->mode,
+                               : session_run_source(s, job->source, 0, job->flags, job->mode,
                                                     job->may_continue, diags);
     if (job->path)
         s->folders.len--;

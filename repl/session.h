@@ -13,7 +13,7 @@ typedef struct SessionOptions {
     bool jit;            /* operators as compiled kernels; false: by their reference evaluation */
     bool jit_cache;
     bool prelude;        /* false: --no-prelude */
-    bool image;          /* false: read the prelude's text (--no-image) */
+
     int threads;         /* 0: as many as cores */
     size_t stack_bytes, memory_bytes;
     uint64_t seed;

@@ -18,7 +18,7 @@ struct Session {
     Env *env;
     Interp *interp;
     PassCtx passes;
-    struct Jit *jit;
+    struct Prelude *prelude;
     SessionSink sink;
     VEC(Loaded *) loaded;
     VEC(const char *) folders;   /* of the files being read, innermost last */
@@ -36,14 +36,13 @@ typedef enum RunFlags {
     RUN_MAIN = 4,      /* call @main at the end */
     RUN_PROMPT = 8,    /* tell what definitions bound; bind `it` */
 } RunFlags;
-SessionStatus session_run_source(Session *s, Source *source, unsigned flags, InferMode mode,
+/* begin: where reading starts (parser.h). */
+SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags, InferMode mode,
                                  bool may_continue, Diags *diags);
 
 /* A file's text; NULL after a diagnostic. */
 Source *session_read_file(Session *s, const char *path, Diags *diags);
 
-/* The prelude and the derivative rules, from the embedded texts. False: printed. */
-bool session_load_prelude(Session *s);
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 
 void session_print_diags(Session *s, Diags *diags);

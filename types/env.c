@@ -17,9 +17,16 @@ Env *env_new(const EnvHooks *hooks)
     return env;
 }
 
-void env_set_prelude(Env *env, bool on)
+Namespace *env_enter_prelude(Env *env)
 {
-    env->here = on ? env->prelude : env->session;
+    Namespace *before = env->here;
+    env->here = env->prelude;
+    return before;
+}
+
+void env_leave_prelude(Env *env, Namespace *before)
+{
+    env->here = before;
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */
@@ -28,14 +35,20 @@ Global *env_find_global(const Env *env, const Symbol *name, bool *in_prelude)
 {
     *in_prelude = false;
     Global *g = map_find(&env->here->globals, name);
-    if (g || env->here == env->prelude) return g;
+    if (g) return g;
     g = map_find(&env->prelude->globals, name);
-    if (!g && env->hooks.find_prelude) {
-        g = env->hooks.find_prelude(env->hooks.ctx, name);
-        if (g) map_set(&env->prelude->globals, name, g);
+    if (!g && env->hooks.load_global) {
+        env->hooks.load_global(env->hooks.ctx, name);
+        g = map_find(&env->prelude->globals, name);
     }
-    *in_prelude = g != NULL;
+    *in_prelude = g != NULL && env->here != env->prelude;
     return g;
+}
+
+Global *env_find_loaded(Env *env, const Symbol *name)
+{
+    Global *g = map_find(&env->here->globals, name);
+    return g ? g : map_find(&env->prelude->globals, name);
 }
 
 Ctor *env_find_ctor(const Env *env, const Symbol *name, bool *in_prelude)
@@ -120,6 +133,7 @@ void env_each_name(Env *env, SymbolVec *out)
         }
     }
     for (size_t i = 0; i < op_count(); i++) vec_push(&all, sym_intern(op_at(i)->name));
+    if (env->hooks.each_name) env->hooks.each_name(env->hooks.ctx, &all);
     if (all.len) qsort(all.data, all.len, sizeof *all.data, by_text);
     for (size_t i = 0; i < all.len; i++) {
         if (i == 0 || all.data[i] != all.data[i - 1]) vec_push(out, all.data[i]);
@@ -268,12 +282,16 @@ bool env_open_module(Env *env, const Item *import, Diags *diags)
 
 const Rule *env_find_rule(Env *env, const Op *op, RuleKind kind)
 {
+    const Rule *rule = map_find(&env->rules[kind], op);
+    if (rule || !env->hooks.load_rules || op->foreign) return rule;
+    env->hooks.load_rules(env->hooks.ctx, sym_intern(op->name));
     return map_find(&env->rules[kind], op);
 }
 
 void env_bind_rule(Env *env, const Rule *rule)
 {
-    map_set(&env->rules[rule->kind], rule->op, (void *)rule);
+    bool hidden = env->here == env->prelude && map_has(&env->rules[rule->kind], rule->op);
+    if (!hidden) map_set(&env->rules[rule->kind], rule->op, (void *)rule);
 }
 
 size_t env_nrules(Env *env)

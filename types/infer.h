@@ -47,19 +47,26 @@ typedef struct Rule {
     Span span;
 } Rule;
 
+typedef VEC(const Symbol *) SymbolVec;
+
 /* What inference asks of the session. */
 typedef struct EnvHooks {
     void *ctx;
     /* Reads, checks and runs the module of an import item (once a session); its exported names are
      * found by env_find_export. False after a diagnostic. */
     bool (*import)(void *ctx, Env *env, const Item *item, Diags *diags);
-    /* An encoded prelude image's globals, decoded on first use; may be NULL. */
-    Global *(*find_prelude)(void *ctx, const Symbol *name);
+    /* The prelude is read item by item, when a name is first asked for (repl/prelude.c): binds what
+     * the prelude calls `name` (a global), or the rules of the operator called so. May be NULL. */
+    void (*load_global)(void *ctx, const Symbol *name);
+    void (*load_rules)(void *ctx, const Symbol *op);
+    void (*each_name)(void *ctx, SymbolVec *out); /* of the prelude's globals, loaded or not */
 } EnvHooks;
 
 Env *env_new(const EnvHooks *hooks);
-/* While the prelude is read: what is bound goes to the prelude's layer. */
-void env_set_prelude(Env *env, bool on);
+/* While the prelude is read: what is bound goes to the prelude's layer. What was being filled
+ * before is given back by env_leave_prelude. */
+struct Namespace *env_enter_prelude(Env *env);
+void env_leave_prelude(Env *env, struct Namespace *before);
 
 typedef enum InferMode { INFER_FILE, INFER_PROMPT, INFER_CHECK_ONLY } InferMode;
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out);
@@ -74,9 +81,9 @@ typedef struct Binding {
     TypeDecl *decl;
 } Binding;
 Binding env_find(Env *env, const Symbol *name, Sigil sigil);
+Global *env_find_loaded(Env *env, const Symbol *name); /* without asking the prelude's hook */
 TypeDecl *env_find_type(Env *env, const Symbol *name);
 /* All names visible at the prompt, sorted, for completion and `:browse`. */
-typedef VEC(const Symbol *) SymbolVec;
 void env_each_name(Env *env, SymbolVec *out);
 void env_bind_global(Env *env, Global *g);
 void env_bind_type(Env *env, TypeDecl *decl); /* with its constructors; supersedes one of its name */

@@ -24,6 +24,7 @@ static void add_env_names(SymbolVec *out, const Env *env)
         add_keys(out, &spaces[k]->ops);
     }
     for (size_t i = 0; i < op_count(); i++) vec_push(out, sym_intern(op_at(i)->name));
+    if (env->hooks.each_name) env->hooks.each_name(env->hooks.ctx, out);
 }
 
 static void add_type_names(SymbolVec *out, const Env *env)
