@@ -4,6 +4,7 @@
 
 #include "ops/plan.h"
 #include "ops/relations.h"
+#include "ops/scalar_eval.h"
 #include "ops/shape_util.h"
 
 #include <math.h>
@@ -43,17 +44,15 @@ static int elementwise_shape(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, t, out->rank, out->shape) ? 1 : -1;
 }
 
+/* The body is the operator's scalar program, built once (ops/scalar_eval.h). */
 static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan) {
-    const Elementwise *e = elementwise_find(call->op);
+    const ScalarProgram *p = scalar_program_find(call->op, call->in[0]->dtype);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, out[0]->rank, out[0]->shape);
-    Sc x = sc_load(&s.body, step_in(&s, call->in[0]), call->in[0]->dtype);
-    if (e->unary) {
-        step_result(&s, e->unary(&s.body, x));
-    } else {
-        Sc y = sc_load(&s.body, step_in(&s, call->in[1]), call->in[1]->dtype);
-        step_result(&s, e->binary(&s.body, x, y));
-    }
+    for (int i = 0; i < p->nargs; i++)
+        step_in(&s, call->in[i]);
+    step_set_body(&s, p->code, p->n);
+    step_result(&s, p->result);
     step_out(&s, out[0]);
     step_end(&s);
     return true;

@@ -32,7 +32,6 @@ void step_begin(StepBuilder *s, Plan *plan, RecipeKind kind, int rank, const int
     s->kind = kind;
     s->rank = rank;
     s->step = step_new(plan);
-    vec_reserve(&s->body.code, 16);
     for (int i = 0; i < rank; i++)
         s->step->args.extents[i] = extents[i];
 }
@@ -110,6 +109,11 @@ Sc step_fparam(StepBuilder *s, ScalarBuilder *b, DType type, double v) {
         BUG("step: more than %d parameters", RECIPE_MAX_PARAMS);
     s->step->args.fparams[s->nfparams] = v;
     return sc_param(b, type, s->nfparams++);
+}
+
+void step_set_body(StepBuilder *s, const Scalar *code, int n) {
+    s->body.code.data = (Scalar *)code;
+    s->body.code.len = s->body.code.cap = (size_t)n; /* full: a push would copy it first */
 }
 
 void step_result(StepBuilder *s, Sc v) { s->results[s->nresults++] = v; }

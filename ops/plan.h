@@ -102,6 +102,8 @@ int step_out_reduced(StepBuilder *s, Tensor *out, const Tensor *t, uint32_t axes
 Sc step_iparam(StepBuilder *s, ScalarBuilder *b, DType type, int64_t v);
 Sc step_fparam(StepBuilder *s, ScalarBuilder *b, DType type, double v);
 
+/* A body built before, which is shared and must not change. */
+void step_set_body(StepBuilder *s, const Scalar *code, int n);
 /* Names the next result (an output's value; SCATTER: value then offset). */
 void step_result(StepBuilder *s, Sc v);
 void step_end(StepBuilder *s);
