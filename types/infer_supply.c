@@ -66,6 +66,11 @@ static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth
     if (t->tag == TY_TENSOR) return in_tensor(t, at, w);
     if (depth == 0) return NULL;
     if (t->tag == TY_PARAM && I->schemes.len) return in_open(I, t, at, w, depth);
+    if (t->tag == TY_REF) { /* the contents change, their type does not */
+        Expr *read = expr_new(EXPR_READ, t->elem, at->span);
+        read->a = at;
+        return in_value(I, t->elem, read, w, depth - 1);
+    }
     if (t->tag == TY_TUPLE) {
         for (uint32_t i = 0; i < t->nargs; i++) {
             Expr *e = in_value(I, t->args[i], expr_proj(at, i, t->args[i], at->span), w, depth - 1);
