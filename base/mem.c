@@ -41,7 +41,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { RESERVE = 16 << 20, MAX_ROOT_CALLBACKS = 16, PIN_BUCKETS = 1024 };
+enum { RESERVE = 16 << 20, PIN_BUCKETS = 1024 };
 
 typedef struct RootsCallback {
     MemRootsFn fn;
@@ -60,8 +60,8 @@ typedef struct Suspended {
     struct Suspended *next;
 } Suspended;
 
-static RootsCallback roots_callbacks[MAX_ROOT_CALLBACKS];
-static size_t nroots_callbacks;
+static RootsCallback *roots_callbacks; /* collected */
+static size_t nroots_callbacks, roots_callbacks_cap;
 static void (*old_push_other_roots)(void);
 static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
@@ -186,9 +186,9 @@ void mem_collect(void) {
 }
 
 void mem_add_roots_callback(MemRootsFn fn, void *ctx) {
-    if (nroots_callbacks == MAX_ROOT_CALLBACKS) {
-        fprintf(stderr, "relay: too many root callbacks\n");
-        abort();
+    if (nroots_callbacks == roots_callbacks_cap) {
+        roots_callbacks_cap = roots_callbacks_cap * 2 + 8;
+        roots_callbacks = mem_realloc(roots_callbacks, sizeof(RootsCallback) * roots_callbacks_cap);
     }
     roots_callbacks[nroots_callbacks++] = (RootsCallback){fn, ctx};
 }
