@@ -224,18 +224,19 @@ static RelStatus relate_conv2d(Solver *s, Relation *r) {
     if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
         return REL_FAIL;
     for (int i = 0; i < 2; i++) {
-        if (!rel_rank_in(r->args[i], &rank, &data) || rank == 4)
+        if (!rel_make_rank(s, r, i, 4))
+            return REL_FAIL;
+        rel_rank_in(r->args[i], &rank, &data);
+        if (rank == 4)
             continue;
         rel_error(s, r, DIAG_R0313, "`nn.conv2d`: `%s` has %u axes and needs 4",
                   i ? "weight" : "data", rank);
         return REL_FAIL;
     }
-    if (!rel_rank_in(r->args[0], &rank, &data))
-        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
+    rel_rank_in(r->args[0], &rank, &data);
     if (!solve_weight(s, r, &v, data, dtype))
         return REL_FAIL;
-    if (!rel_rank_in(r->args[1], &rank, &weight))
-        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
+    rel_rank_in(r->args[1], &rank, &weight);
     Type *c = weight[v.kernel[I_]];
     if (v.groups != 1)
         c = dim_mul(c, rel_int_dim(r, v.groups));

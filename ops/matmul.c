@@ -393,19 +393,10 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0313, "`%s`: %s has %u axes", r->op->name, type_text(r->args[0]), na);
         return REL_FAIL;
     }
-    Type *k = ranked ? a[t.ta ? 0 : na - 1] : solver_var(s, KIND_DIM);
-    if (!rel_rank_in(r->args[1], &nb, &b)) {
-        if (!ranked)
-            return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
-        if (!u)
-            u = solver_var(s, KIND_DIM);
-        Type *dims[2] = {t.tb ? u : k, t.tb ? k : u};
-        if (!rel_unify(s, r, 1, type_tensor(type_shape(dims, 2), dtype)))
-            return REL_FAIL;
-        rel_rank_in(r->args[1], &nb, &b);
-    } else if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype))) {
+    if (!rel_make_rank(s, r, 1, 2) ||
+        !rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
         return REL_FAIL;
-    }
+    rel_rank_in(r->args[1], &nb, &b);
     if (nb != 2) {
         rel_error(s, r, DIAG_R0313, "`%s`: `%s` has %u axes and needs 2", r->op->name,
                   strcmp(r->op->name, "nn.dense") ? "tensor_b" : "weight", nb);
@@ -415,7 +406,7 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
         return REL_FAIL;
     if (!ranked)
         return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
-    if (!rel_unify_dim(s, r, k, b[t.tb ? 1 : 0], 1, t.tb ? 1 : 0))
+    if (!rel_unify_dim(s, r, a[t.ta ? 0 : na - 1], b[t.tb ? 1 : 0], 1, t.tb ? 1 : 0))
         return REL_FAIL;
     Type **out = rel_copy_dims(na, a, 0);
     if (t.ta)
@@ -584,11 +575,8 @@ static RelStatus relate_batch_matmul(Solver *s, Relation *r) {
     Type *dtype = rel_dtype_in(r->args[0]), **a, **b;
     uint32_t rank;
     for (int i = 0; i < 2; i++) {
-        Type *dims[3] = {solver_var(s, KIND_DIM), solver_var(s, KIND_DIM), solver_var(s, KIND_DIM)};
-        Type *t = type_tensor(type_shape(dims, 3), dtype);
-        if (rel_rank_in(r->args[i], &rank, &a))
-            t = type_tensor(rel_shape_in(r->args[i]), dtype);
-        if (!rel_unify(s, r, i, t))
+        if (!rel_make_rank(s, r, i, 3) ||
+            !rel_unify(s, r, i, type_tensor(rel_shape_in(r->args[i]), dtype)))
             return REL_FAIL;
         rel_rank_in(r->args[i], &rank, &a);
         if (rank == 3)

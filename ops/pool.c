@@ -84,8 +84,9 @@ static RelStatus relate_pool(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
     }
-    if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (!rel_make_rank(s, r, 0, 4))
+        return REL_FAIL;
+    rel_rank_in(r->args[0], &rank, &dims);
     if (rank != 4) {
         rel_error(s, r, DIAG_R0313, "`%s`: `data` has %u axes and needs 4", r->op->name, rank);
         return REL_FAIL;
@@ -536,8 +537,9 @@ static RelStatus relate_global_pool(Solver *s, Relation *r) {
     int place[4];
     uint32_t rank;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (!rel_make_rank(s, r, 0, 4))
+        return REL_FAIL;
+    rel_rank_in(r->args[0], &rank, &dims);
     if (!layout_read(attrs_text(r->attrs, "layout"), "NCHW", place) || rank != 4) {
         rel_error(s, r, rank == 4 ? DIAG_R0316 : DIAG_R0313,
                   "`%s` takes 4 axes, in an order of the letters NCHW", r->op->name);

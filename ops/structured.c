@@ -62,6 +62,18 @@ Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra) {
     return out;
 }
 
+bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
+    uint32_t known;
+    Type **dims;
+    if (rel_rank_in(r->args[arg], &known, &dims))
+        return true;
+    dims = mem_new_n(Type *, rank + 1);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = solver_var(s, KIND_DIM);
+    Type *t = type_tensor(type_shape(dims, rank), rel_dtype_in(r->args[arg]));
+    return rel_unify(s, r, arg, t);
+}
+
 RelStatus rel_wait(Solver *s, Relation *r, Type *dtype) {
     Type *shape = rel_shape_in(rel_result_arg(r));
     Type *t = type_tensor(shape ? shape : solver_var(s, KIND_SHAPE), dtype);

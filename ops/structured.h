@@ -34,6 +34,9 @@ Type *rel_dtype_in(Type *t);
 /* Its dims; false while the rank is not known. */
 bool rel_rank_in(Type *t, uint32_t *rank, Type ***dims);
 
+/* An argument whose rank is not known gets this one, with fresh sizes; false after a report. */
+bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank);
+
 Type *rel_int_dim(Relation *r, int64_t n); /* a literal size whose origin is this call */
 Type *rel_unknown_dim(Relation *r);        /* a fresh `?` whose origin is this call */
 Type *rel_product(Relation *r, uint32_t n, Type *const *dims);
