@@ -144,12 +144,6 @@ static bool set_pass(Cli *cli, const char *value) {
     return true;
 }
 
-static bool set_image(Cli *cli, const char *value) {
-    (void)value;
-    cli->session.image = false;
-    return true;
-}
-
 static bool set_jit_cache(Cli *cli, const char *value) {
     (void)value;
     cli->session.jit_cache = false;
@@ -190,7 +184,6 @@ static const Option options[] = {
      set_input},
     {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},
     {"memory", "SIZE", "most memory for values and stack, as in 500M or 4G", set_memory},
-    {"no-image", NULL, "read the prelude's text", set_image},
     {"no-jit-cache", NULL, "keep no compiled kernels on disk", set_jit_cache},
     {"no-prelude", NULL, "start with operators only", set_prelude},
     {"pass", "P,Q", "ir: the passes to run, in this order", set_pass},
