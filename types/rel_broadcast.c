@@ -490,9 +490,20 @@ static RelStatus relate_broadcast(Solver *s, Relation *r)
     return relate(s, r, r->args, r->nargs - 1, false);
 }
 
+static RelStatus compare_strings(Solver *s, Relation *r)
+{
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        if (!rel_unify(s, r, (int)i, type_string()))
+            return REL_FAIL;
+    return rel_unify(s, r, -1, type_scalar(DT_BOOL)) ? REL_DONE : REL_FAIL;
+}
+
 /* c is Tensor[shape, bool]; the shape is that of the arguments' broadcast. */
 RelStatus relate_compare(Solver *s, Relation *r)
 {
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) /* Strings compare by bytes, to one bool */
+        if (type_resolve(r->args[i])->tag == TY_STRING)
+            return compare_strings(s, r);
     Type *c = type_resolve(r->args[r->nargs - 1]);
     Type *shape = c->tag == TY_TENSOR ? c->tensor.shape : solver_var(s, KIND_SHAPE);
     if (!rel_unify(s, r, -1, type_tensor(shape, type_dtype(DT_BOOL))))

@@ -20,7 +20,19 @@ Scheme *scheme_mono(Type *t)
 
 /* ---- weak literals ------------------------------------------------------------------------ */
 
-/* The variables of the parameters of a function type, and what relations connect with them. */
+/* The parts of a parameter that are there whatever its value: tensors, elements of tuples, what is
+ * not known yet. A list may be empty, a function is not called: these supply no dtype. */
+static void collect_supplies(Type *t, Map *tied, TypeVec *out)
+{
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR || t->tag == TY_VAR)
+        collect_vars(t, tied, out);
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        collect_supplies(t->args[i], tied, out);
+}
+
+/* The variables that the parameters of a function type supply, directly or by what relations say
+ * of their parts. */
 static void find_tied(Type *t, Map *tied)
 {
     t = type_resolve(t);
@@ -29,7 +41,7 @@ static void find_tied(Type *t, Map *tied)
     TypeVec todo = {0};
     Map relations = {0};
     for (uint32_t i = 0; i < t->nargs; i++)
-        collect_vars(t->args[i], tied, &todo);
+        collect_supplies(t->args[i], tied, &todo);
     for (size_t i = 0; i < todo.len; i++) {
         if (todo.data[i]->kind == KIND_EFFECT)
             continue;
@@ -40,7 +52,7 @@ static void find_tied(Type *t, Map *tied)
                 continue;
             map_set(&relations, r, r);
             for (uint32_t a = 0; a < r->nargs; a++)
-                collect_vars(r->args[a], tied, &todo);
+                collect_supplies(r->args[a], tied, &todo);
         }
     }
 }
