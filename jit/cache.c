@@ -187,8 +187,10 @@ void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object
         return;
     }
     int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT && make_dirs(c->dir))
+    if (fd < 0 && errno == ENOENT && make_dirs(c->dir)) {
+        memcpy(temporary + strlen(temporary) - 6, "XXXXXX", 6); /* a failure leaves them changed */
         fd = mkostemp(temporary, O_CLOEXEC);
+    }
     if (fd >= 0) {
         Header h = {.nkey = nkey, .nobject = n, .check = check_of(key, nkey, object, n)};
         memcpy(h.magic, magic, sizeof magic);

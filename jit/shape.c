@@ -400,7 +400,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     double ns = jr->cost * (double)plan->elements;
     bool product = r->kind == RECIPE_PRODUCT;
     bool hot = jit->options.hot || jr->spent + ns > (product ? HOT_PRODUCT_NS : HOT_NS);
-    sig->level = !hot ? 0 : product ? 2 : 1;
+    sig->level = hot;
     sig->form = FORM_SCALAR;
     add_axes(s, args, 0, r->rank, true);
     s->npar = plan->naxes;

@@ -370,11 +370,150 @@ TEST(product) { rounds(RECIPE_PRODUCT, 120); }
 TEST(scan) { rounds(RECIPE_SCAN, 50); }
 TEST(scatter) { rounds(RECIPE_SCATTER, 50); }
 
+/* ---- the cache, interrupts, threads ---------------------------------------------------------- */
+
+enum { N = 100000 };
+static float input[N], output[N], expected[N];
+
+static Recipe doubled(ScalarBuilder *b, double by) {
+    Sc x = sc_load(b, 0, DT_F32);
+    Recipe r = {.kind = RECIPE_MAP, .rank = 1, .noperands = 1, .noutputs = 1};
+    r.results[0] = sc_mul(b, x, sc_float(b, DT_F32, by));
+    r.in_types[0] = r.out_types[0] = DT_F32;
+    r.body = b->code.data;
+    r.nbody = (uint16_t)b->code.len;
+    return r;
+}
+
+static KernelArgs over(int64_t n) {
+    KernelArgs args = {.extents = {n}};
+    args.in[0] = input;
+    args.out[0] = output;
+    args.in_strides[0][0] = args.out_strides[0][0] = 1;
+    return args;
+}
+
+static char cache_dir[64];
+
+static JitStats run_once(const char *dir, double by, bool *ok) {
+    const char *why = NULL;
+    ScalarBuilder b = {0};
+    Recipe r = doubled(&b, by);
+    KernelArgs args = over(1000);
+    JitStats stats = {0};
+    Jit *jit = jit_open(&(JitOptions){.cache_dir = dir, .threads = 1}, &why);
+    if (!jit) {
+        *ok = true;
+        stats.compiled = stats.loaded = UINT64_MAX;
+        return stats;
+    }
+    for (int i = 0; i < 1000; i++)
+        input[i] = (float)i;
+    *ok = jit_run(jit, &r, &args) == KERNEL_DONE;
+    for (int i = 0; i < 1000; i++)
+        *ok = *ok && output[i] == (float)i * (float)by;
+    stats = jit_stats(jit);
+    jit_close(jit);
+    return stats;
+}
+
+TEST(disk_cache) {
+    strcpy(cache_dir, "/tmp/relay-jit-XXXXXX");
+    CHECK(mkdtemp(cache_dir) != NULL);
+    const char *dir = fmt_text("%s/a/b", cache_dir);
+    bool ok;
+    JitStats s = run_once(dir, 3, &ok);
+    CHECK(ok);
+    if (s.compiled == UINT64_MAX)
+        return;
+    CHECK_INT(s.compiled, 1);
+    s = run_once(dir, 3, &ok);
+    CHECK(ok);
+    CHECK_INT(s.compiled, 0);
+    CHECK_INT(s.loaded, 1);
+    /* Another recipe has another entry. */
+    s = run_once(dir, 5, &ok);
+    CHECK(ok);
+    CHECK_INT(s.compiled, 1);
+    /* Every entry damaged, in four ways: ignored and made again. */
+    for (int how = 0; how < 4; how++) {
+        const char *script =
+            how == 0   ? "for f in %s/*.o; do head -c 100 \"$f\" >\"$f.x\"; mv \"$f.x\" \"$f\"; done"
+            : how == 1 ? "for f in %s/*.o; do : >\"$f\"; done"
+            : how == 2 ? "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=700 conv=notrunc 2>/dev/null; done"
+                       : "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=20 conv=notrunc 2>/dev/null; done";
+        CHECK_INT(system(fmt_text(script, dir)), 0);
+        s = run_once(dir, 3, &ok);
+        CHECK(ok);
+        CHECK_INT(s.compiled, 1);
+        s = run_once(dir, 3, &ok);
+        CHECK(ok);
+        CHECK_INT(s.loaded, 1);
+    }
+    /* No folder can be made there: memory only. */
+    s = run_once("/proc/relay/cache", 3, &ok);
+    CHECK(ok);
+    CHECK_INT(s.compiled, 1);
+    CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
+}
+
+TEST(interrupt) {
+    Jit *jit = open_jit(0, 1, false, true);
+    if (!jit)
+        return;
+    ScalarBuilder b = {0};
+    Recipe r = doubled(&b, 2);
+    KernelArgs args = over(N);
+    int flag = 0;
+    args.interrupt = &flag;
+    CHECK_INT(jit_run(jit, &r, &args), KERNEL_DONE);
+    flag = 1;
+    CHECK_INT(jit_run(jit, &r, &args), KERNEL_INTERRUPTED);
+    flag = 0;
+    CHECK_INT(jit_run(jit, &r, &args), KERNEL_DONE);
+    jit_close(jit);
+}
+
+/* A softmax-like sum of exponentials by rows: the same bits from one, two and five threads. */
+TEST(threads) {
+    ScalarBuilder b = {0};
+    Sc x = sc_load(&b, 0, DT_F32);
+    Recipe r = {.kind = RECIPE_REDUCE, .combine = COMBINE_SUM, .rank = 1, .nreduce = 1,
+                .noperands = 1, .noutputs = 1, .acc_type = DT_F32};
+    r.results[0] = sc_exp(&b, x);
+    r.in_types[0] = r.out_types[0] = DT_F32;
+    r.body = b.code.data;
+    r.nbody = (uint16_t)b.code.len;
+    KernelArgs args = {.extents = {400, 250}};
+    args.in[0] = input;
+    args.in_strides[0][0] = 250;
+    args.in_strides[0][1] = args.out_strides[0][0] = 1;
+    for (int i = 0; i < N; i++)
+        input[i] = (float)(i * 37 % 1001) / 200 - 2;
+    args.out[0] = expected;
+    CHECK_INT(recipe_run(&r, &args), KERNEL_DONE);
+    args.out[0] = output;
+    for (int threads = 1; threads <= 5; threads += threads) {
+        Jit *jit = open_jit(0, threads, false, true);
+        if (!jit)
+            return;
+        for (int i = 0; i < 50; i++) {
+            memset(output, 0, 400 * sizeof(float));
+            CHECK_INT(jit_run(jit, &r, &args), KERNEL_DONE);
+            CHECK(memcmp(output, expected, 400 * sizeof(float)) == 0);
+        }
+        jit_close(jit);
+    }
+}
+
 int main(void) {
     RUN(map);
     RUN(reduce);
     RUN(product);
     RUN(scan);
     RUN(scatter);
+    RUN(disk_cache);
+    RUN(interrupt);
+    RUN(threads);
     return check_result();
 }
