@@ -71,8 +71,6 @@ static const char *place(Span s) {
 }
 
 static const char *name_of(const Code *code) {
-    if (code->item)
-        return NULL;
     const Symbol *name = code->fn->fn->name;
     return name ? fmt_text("`%s`", name->text) : "a function";
 }
@@ -86,9 +84,12 @@ static void add_calls(Diag *d, Walk w) {
     unsigned long long more = 0;
     do {
         Span call = walk_call(&w);
-        const char *name = w.code->internal ? NULL : name_of(w.code);
-        if (!name || is_internal(call))
+        if (w.code->internal || w.code->item || is_internal(call))
             continue;
+        if (shown == SHOWN) {
+            more++;
+            continue;
+        }
         if (last && call.source == last_call.source && call.begin == last_call.begin) {
             repeats++;
             continue;
@@ -96,19 +97,15 @@ static void add_calls(Diag *d, Walk w) {
         if (repeats)
             diag_add_fact(d, "... %llu more of %s", repeats, last);
         repeats = 0;
-        last = name;
+        last = name_of(w.code);
         last_call = call;
-        if (shown < SHOWN) {
-            shown++;
-            diag_add_fact(d, "in %s, called at %s", name, place(call));
-        } else {
-            more++;
-        }
+        shown++;
+        diag_add_fact(d, "in %s, called at %s", last, place(call));
     } while (walk_next(&w));
     if (repeats)
         diag_add_fact(d, "... %llu more of %s", repeats, last);
     if (more)
-        diag_add_fact(d, "... and %llu calls above", more);
+        diag_add_fact(d, "... and %llu more calls above", more);
 }
 
 static void trace_add(Interp *in, Diag *d) {
