@@ -18,6 +18,7 @@ static const char *run(const char *program) {
     session_options_init(&options);
     options.jit = false;
     options.diag_style = DIAG_STYLE_SHORT;
+    options.memory_bytes = 64 << 20; /* the program that uses all of it comes to an end */
     Session *s = session_new(&options);
     Str said = {0};
     if (!s)
