@@ -279,7 +279,7 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
         }
         all = all && known_add(&k, r->args[i], sets[i]);
     }
-    if (!all || r->op->shape_mode != SHAPE_OF_SHAPES)
+    if (!all || r->op->shape_mode != SHAPE_OF_SHAPES || attrs_have_sizes(r->attrs))
         return false;
     *status = known_result(s, r, &k);
     return true;

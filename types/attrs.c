@@ -345,6 +345,25 @@ static bool value_has_refs(const AttrValue *v)
     return false;
 }
 
+static bool value_has_size(const AttrValue *v)
+{
+    int64_t n;
+    if (v->kind == ATTR_DIM)
+        return !type_get_int(v->dim, &n);
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        if (value_has_size(&v->list.items[i]))
+            return true;
+    return false;
+}
+
+bool attrs_have_sizes(const Attrs *a)
+{
+    for (int i = 0; a && i < a->op->nattrs; i++)
+        if (value_has_size(&a->values[i]))
+            return true;
+    return false;
+}
+
 bool attrs_have_refs(const Attrs *a)
 {
     for (int i = 0; a && i < a->op->nattrs; i++)

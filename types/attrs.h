@@ -71,6 +71,7 @@ AttrValue attr_parse(const char *text);
 const Attrs *attrs_defaults(const struct Op *op); /* NULL if one is required */
 bool attr_equal(const AttrValue *a, const AttrValue *b);
 bool attrs_have_refs(const Attrs *a);
+bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, `?` */
 /* ATTR_REF values replaced by those of `call` (a derivative rule expanded for a call). */
 const Attrs *attrs_substitute(const Attrs *a, const Attrs *call);
 
