@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static uint64_t rng_state;
 static uint64_t rng(void) {
@@ -23,7 +24,8 @@ typedef struct Launch {
     Recipe r;
     KernelArgs args;
     char *in[RECIPE_MAX_OPERANDS], *out[RECIPE_MAX_OPERANDS], *out2[RECIPE_MAX_OPERANDS];
-    size_t out_bytes[RECIPE_MAX_OPERANDS];
+    size_t in_bytes[RECIPE_MAX_OPERANDS], out_bytes[RECIPE_MAX_OPERANDS];
+    char *blocks[RECIPE_MAX_OPERANDS];
     ScalarBuilder body, epilogue;
 } Launch;
 
@@ -75,11 +77,23 @@ static int64_t layout(const int64_t *extents, int naxes, int64_t *strides, int64
     return step;
 }
 
+/* Inputs end, or begin, at a page that cannot be read: compiled code is not watched otherwise. */
+enum { PAGE = 4096 };
+static size_t guarded_bytes(size_t n) { return (n + PAGE - 1) / PAGE * PAGE; }
+static char *guarded_new(size_t n, char **block, size_t align) {
+    size_t whole = guarded_bytes(n);
+    char *p = mmap(NULL, whole + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(p + PAGE, whole, PROT_READ | PROT_WRITE);
+    *block = p;
+    return p + PAGE + (below(2) ? 0 : (whole - n) / align * align);
+}
+
 static int add_input(Launch *l, DType t, int naxes, int64_t slack) {
     int k = l->r.noperands++;
     int64_t first, n = layout(l->args.extents, naxes, l->args.in_strides[k], &first, false) + slack;
     l->r.in_types[k] = (uint8_t)t;
-    l->in[k] = malloc((size_t)n * dtype_size(t) + 1);
+    l->in_bytes[k] = (size_t)n * dtype_size(t);
+    l->in[k] = guarded_new(l->in_bytes[k], &l->blocks[k], dtype_size(t));
     fill_random(l->in[k], t, n);
     l->args.in[k] = l->in[k] + first * (int64_t)dtype_size(t);
     return k;
@@ -263,7 +277,7 @@ static void make(Launch *l, RecipeKind kind) {
 
 static void drop(Launch *l) {
     for (int k = 0; k < l->r.noperands; k++)
-        free(l->in[k]);
+        munmap(l->blocks[k], guarded_bytes(l->in_bytes[k]) + 2 * PAGE);
     for (int k = 0; k < l->r.noutputs; k++) {
         free(l->out[k]);
         free(l->out2[k]);
