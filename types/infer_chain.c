@@ -107,6 +107,10 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     }
     solver_run(I->s);
     bool mono = solver_effect_allocates(I->s, effect);
+    if (e->kind != AST_FN) { /* a literal that ran: a let name is never weak */
+        infer_fall_back(I);
+        solver_default_weak(I->s);
+    }
     out.scheme = infer_generalise(I, type, mono);
     I->effect = outer;
     solver_effect_include(I->s, effect, outer);

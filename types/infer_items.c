@@ -258,6 +258,10 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out)
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
     out->expr = infer_root(I, item->value, NULL);
     solver_run(I->s);
+    if (item->value->kind != AST_FN) {
+        infer_fall_back(I);
+        solver_default_weak(I->s);
+    }
     if (!infer_failed(I))
         out->scheme = infer_generalise(I, out->expr->type, solver_effect_allocates(I->s, effect));
     solver_leave(I->s);

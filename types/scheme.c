@@ -487,11 +487,6 @@ static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i)
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
         v->var.dtypes = p->param.dtypes;
-    for (uint32_t k = 0; k < scheme->nweak; k++)
-        if (scheme->weak[k] == p) {
-            v->var.weak = true;
-            vec_push(&s->weak, v);
-        }
     return v;
 }
 

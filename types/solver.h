@@ -191,7 +191,8 @@ typedef struct Scheme {
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
     uint32_t nweak;
-    Type **weak;          /* dtype params that came of weak literals, for defaulting */
+    Type **weak;          /* dtype params that came of weak literals (their instances are not weak:
+                             an argument settles them) */
     uint32_t ndeclared;   /* the first params, as the user declared them, in that order */
     uint32_t nincludes;
     Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
