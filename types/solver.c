@@ -484,7 +484,7 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
         if (r->arg_spans[i].source)
             diag_add_label(d, r->arg_spans[i], "%s", type_text(r->args[i]));
-    if (r->inner.source && r->inner_name)
+    if (r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL))
         diag_add_label(d, r->inner, "needed here, in `%s`", r->inner_name->text);
     diag_report(s->diags, d);
     return d;
