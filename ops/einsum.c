@@ -2,19 +2,11 @@
 /* einsum: NumPy's summation by names. `ij,jk->ik`: an axis for each letter, the letters that do not
  * stand after the arrow are summed over; without an arrow those that stand once remain, in
  * alphabetical order. `...` are the remaining axes, which broadcast. */
+#include "ops/einsum.h"
+
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
-
-enum { EINSUM_MAX_INPUTS = 16, EINSUM_LABELS = 52 + TENSOR_MAX_RANK };
-
-/* Labels 0..51 are letters, 52 + i the i-th axis of the ellipsis counted from the right. */
-typedef struct Einsum {
-    int ninputs;
-    int naxes[EINSUM_MAX_INPUTS + 1],
-        labels[EINSUM_MAX_INPUTS + 1][TENSOR_MAX_RANK]; /* last: result */
-} Einsum;
 
 static int letter(char c) {
     if (c >= 'a' && c <= 'z')
@@ -117,52 +109,130 @@ static const char *einsum_parse(const char *equation, int ninputs, const int *ra
     return NULL;
 }
 
-/* The size of each label, -1 where it does not occur. */
-static bool einsum_sizes(const OpCall *call, Einsum *e, int64_t *sizes) {
+bool einsum_read(const OpCall *call, uint32_t first, uint32_t n, Einsum *e) {
     int ranks[EINSUM_MAX_INPUTS];
-    for (uint32_t i = 0; i < call->nin && i < EINSUM_MAX_INPUTS; i++)
-        ranks[i] = call->in[i]->rank;
-    const char *problem =
-        einsum_parse(attrs_text(call->attrs, "equation"), (int)call->nin, ranks, e);
+    const char *equation = attrs_text(call->attrs, "equation");
+    for (uint32_t i = 0; i < n && i < EINSUM_MAX_INPUTS; i++)
+        ranks[i] = call->in[first + i]->rank;
+    const char *problem = einsum_parse(equation, (int)n, ranks, e);
     if (problem) {
-        shape_error(call, DIAG_R0316, "the equation \"%s\" %s", attrs_text(call->attrs, "equation"),
-                    problem);
+        shape_error(call, DIAG_R0316, "the equation \"%s\" %s", equation, problem);
         return false;
     }
     for (int l = 0; l < EINSUM_LABELS; l++)
-        sizes[l] = -1;
+        e->sizes[l] = -1;
     for (int i = 0; i < e->ninputs; i++) {
-        if (!shape_check_same_dtype(call, 0, i))
+        const Tensor *t = call->in[first + (uint32_t)i];
+        if (!shape_check_same_dtype(call, (int)first, (int)first + i))
             return false;
         for (int j = 0; j < e->naxes[i]; j++) {
-            int64_t *size = &sizes[e->labels[i][j]], n = call->in[i]->shape[j];
+            int64_t *size = &e->sizes[e->labels[i][j]], d = t->shape[j];
             if (*size < 0 || *size == 1)
-                *size = n;
-            if (n == *size || n == 1)
+                *size = d;
+            if (d == *size || d == 1)
                 continue;
             shape_error(call, DIAG_R0314,
                         "axis %d of tensor %d has size %lld, where its letter has %lld", j, i + 1,
-                        (long long)n, (long long)*size);
+                        (long long)d, (long long)*size);
             return false;
         }
     }
     return true;
 }
 
-static int shape_einsum(const OpCall *call, OutSpec *out) {
-    Einsum e;
-    int64_t sizes[EINSUM_LABELS], dims[TENSOR_MAX_RANK];
-    if (!einsum_sizes(call, &e, sizes))
-        return -1;
-    int n = e.naxes[e.ninputs];
-    for (int i = 0; i < n; i++)
-        dims[i] = sizes[e.labels[e.ninputs][i]];
-    return shape_set(call, out, call->in[0]->dtype, n, dims) ? 1 : -1;
+int einsum_result(const Einsum *e, int64_t *dims) {
+    for (int i = 0; i < e->naxes[e->ninputs]; i++)
+        dims[i] = e->sizes[e->labels[e->ninputs][i]];
+    return e->naxes[e->ninputs];
 }
 
-static RelStatus relate_einsum(Solver *s, Relation *r) {
+/* ---- the sum -------------------------------------------------------------------------------- */
+
+void einsum_begin(EinsumSum *s, const Einsum *e, Tensor *target, int term) {
+    *s = (EinsumSum){.e = e, .target = target, .term = term};
+    size_t bytes = sizeof(double) * (size_t)target->count + 1;
+    if (dtype_is_float(target->dtype))
+        s->f = memset(mem_bytes(bytes), 0, bytes);
+    else
+        s->u = memset(mem_bytes(bytes), 0, bytes);
+}
+
+/* Steps of a tensor along each label; an axis of size 1 repeats. */
+static void label_strides(const Einsum *e, int term, const int64_t *shape, const int64_t *strides,
+                          int64_t *out) {
+    memset(out, 0, sizeof(int64_t) * EINSUM_LABELS);
+    for (int j = 0; j < e->naxes[term]; j++)
+        if (shape[j] != 1)
+            out[e->labels[term][j]] += strides[j];
+}
+
+void einsum_add(EinsumSum *s, int n, Tensor *const *factors, const int *terms) {
+    const Einsum *e = s->e;
+    DType t = s->target->dtype;
+    int64_t size = (int64_t)dtype_size(t), own[TENSOR_MAX_RANK], to[EINSUM_LABELS], target = 0;
+    int64_t steps[EINSUM_MAX_INPUTS][EINSUM_LABELS], at[EINSUM_MAX_INPUTS] = {0};
+    int64_t place[EINSUM_LABELS] = {0};
+    shape_strides(s->target->rank, s->target->shape, own);
+    label_strides(e, s->term, s->target->shape, own, to);
+    for (int i = 0; i < n; i++)
+        label_strides(e, terms[i], factors[i]->shape, factors[i]->strides, steps[i]);
+    for (int l = 0; l < EINSUM_LABELS; l++)
+        if (e->sizes[l] == 0)
+            return;
+    for (;;) {
+        double f = 1;
+        uint64_t u = 1;
+        for (int i = 0; i < n; i++) {
+            const char *p = (const char *)tensor_data(factors[i]) + at[i] * size;
+            if (s->f)
+                f *= elem_get_float(p, t);
+            else
+                u *= (uint64_t)elem_get_int(p, t);
+        }
+        if (s->f)
+            s->f[target] += f;
+        else
+            s->u[target] += u;
+        int l = EINSUM_LABELS - 1;
+        for (; l >= 0; l--) {
+            if (e->sizes[l] <= 1)
+                continue;
+            int64_t by = ++place[l] < e->sizes[l] ? 1 : 1 - e->sizes[l];
+            target += by * to[l];
+            for (int i = 0; i < n; i++)
+                at[i] += by * steps[i][l];
+            if (by == 1)
+                break;
+            place[l] = 0;
+        }
+        if (l < 0)
+            return;
+    }
+}
+
+void einsum_end(EinsumSum *s) {
+    for (int64_t i = 0; i < s->target->count; i++) {
+        if (s->f)
+            elem_set_float(tensor_at(s->target, i), s->target->dtype, s->f[i]);
+        else
+            elem_set_int(tensor_at(s->target, i), s->target->dtype, (int64_t)s->u[i]);
+    }
+}
+
+/* ---- einsum --------------------------------------------------------------------------------- */
+
+static int shape_einsum(const OpCall *call, OutSpec *out) {
+    Einsum e;
+    int64_t dims[TENSOR_MAX_RANK];
+    if (!einsum_read(call, 0, call->nin, &e))
+        return -1;
+    int rank = einsum_result(&e, dims);
+    return shape_set(call, out, call->in[0]->dtype, rank, dims) ? 1 : -1;
+}
+
+RelStatus relate_einsum(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status))
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
     uint32_t n, rank;
     int ranks[EINSUM_MAX_INPUTS];
@@ -176,7 +246,7 @@ static RelStatus relate_einsum(Solver *s, Relation *r) {
     }
     const char *problem = einsum_parse(attrs_text(r->attrs, "equation"), (int)n, ranks, &e);
     if (problem) {
-        rel_error(s, r, DIAG_R0316, "`einsum`: the equation \"%s\" %s",
+        rel_error(s, r, DIAG_R0316, "`%s`: the equation \"%s\" %s", r->op->name,
                   attrs_text(r->attrs, "equation"), problem);
         return REL_FAIL;
     }
@@ -202,81 +272,23 @@ static RelStatus relate_einsum(Solver *s, Relation *r) {
     return status == REL_FAIL ? status : rel_settled(r);
 }
 
-/* The axes of the loop: those of the result, then the summed ones; a stride for each tensor. */
 static bool eval_einsum(const OpCall *call, Tensor *const *out) {
     Einsum e;
-    int64_t sizes[EINSUM_LABELS], extents[EINSUM_LABELS], place[EINSUM_LABELS] = {0};
-    int64_t strides[EINSUM_MAX_INPUTS][EINSUM_LABELS] = {{0}}, at[EINSUM_MAX_INPUTS] = {0};
-    int axis_of[EINSUM_LABELS], naxes = 0, nout, n;
-    if (!einsum_sizes(call, &e, sizes))
+    EinsumSum sum;
+    int terms[EINSUM_MAX_INPUTS];
+    if (!einsum_read(call, 0, call->nin, &e))
         return false;
-    n = e.ninputs;
-    nout = e.naxes[n];
-    for (int l = 0; l < EINSUM_LABELS; l++)
-        axis_of[l] = -1;
-    for (int i = 0; i < nout; i++)
-        axis_of[e.labels[n][i]] = naxes++;
-    for (int l = 0; l < EINSUM_LABELS; l++)
-        if (sizes[l] >= 0 && axis_of[l] < 0)
-            axis_of[l] = naxes++;
-    int64_t inner = 1;
-    for (int l = 0; l < EINSUM_LABELS; l++) {
-        if (axis_of[l] < 0)
-            continue;
-        extents[axis_of[l]] = sizes[l];
-        if (axis_of[l] >= nout)
-            inner *= sizes[l];
-    }
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < e.naxes[i]; j++)
-            if (call->in[i]->shape[j] != 1)
-                strides[i][axis_of[e.labels[i][j]]] += call->in[i]->strides[j];
-    DType t = out[0]->dtype;
-    bool is_float = dtype_is_float(t);
-    size_t size = dtype_size(t);
-    for (int64_t o = 0; o < out[0]->count; o++) {
-        double f = 0;
-        uint64_t u = 0;
-        for (int64_t k = 0; k < inner; k++) {
-            double fp = 1;
-            uint64_t up = 1;
-            for (int i = 0; i < n; i++) {
-                const char *p = (const char *)tensor_data(call->in[i]) + at[i] * (int64_t)size;
-                if (is_float)
-                    fp *= elem_get_float(p, t);
-                else
-                    up *= (uint64_t)elem_get_int(p, t);
-            }
-            f += fp;
-            u += up;
-            for (int a = naxes - 1; a >= nout; a--) {
-                int64_t by = ++place[a] < extents[a] ? 1 : 1 - extents[a];
-                for (int i = 0; i < n; i++)
-                    at[i] += by * strides[i][a];
-                if (by == 1)
-                    break;
-                place[a] = 0;
-            }
-        }
-        void *q = tensor_at(out[0], o);
-        if (is_float)
-            elem_set_float(q, t, f);
-        else
-            elem_set_int(q, t, (int64_t)u);
-        for (int a = nout - 1; a >= 0; a--) {
-            int64_t by = ++place[a] < extents[a] ? 1 : 1 - extents[a];
-            for (int i = 0; i < n; i++)
-                at[i] += by * strides[i][a];
-            if (by == 1)
-                break;
-            place[a] = 0;
-        }
-    }
+    for (int i = 0; i < e.ninputs; i++)
+        terms[i] = i;
+    einsum_begin(&sum, &e, out[0], e.ninputs);
+    einsum_add(&sum, e.ninputs, call->in, terms);
+    einsum_end(&sum);
     return true;
 }
 
+const char einsum_reason[] = "its loops are written in a string; `@@` is compiled";
 static const RelDef rel_einsum = {"Einsum", relate_einsum, 2, false};
-static const AttrSpec einsum_attrs[] = {
+const AttrSpec einsum_attrs[1] = {
     {"equation", AT_STRING, NULL, "a letter for each axis: \"ij,jk->ik\""},
 };
 const Op op_einsum = {
@@ -290,7 +302,7 @@ const Op op_einsum = {
     .pattern = OP_OPAQUE,
     .shape = shape_einsum,
     .eval = eval_einsum,
-    .reference_only = "its loops are written in a string; `@@` is compiled",
+    .reference_only = einsum_reason,
     .doc =
         "Products of the tensors' elements summed over the letters that are not in the result, as\n"
         "NumPy's einsum. Floats are summed in float64.",
