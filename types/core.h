@@ -48,6 +48,7 @@ typedef struct Global {
     bool broken;          /* its re-check failed after a redefinition: refuses to run */
     VEC(struct Global *) uses;  /* globals its value mentions */
     struct Item *item;    /* its syntax, to be checked again */
+    struct Namespace *home; /* where it was bound: the names its syntax speaks of */
     void *cell;           /* the evaluator's storage for its value */
 } Global;
 

@@ -144,6 +144,7 @@ void env_each_name(Env *env, SymbolVec *out)
 
 void env_bind_global(Env *env, Global *g)
 {
+    if (!g->home) g->home = env->here;
     map_set(&env->here->globals, g->name, g);
 }
 

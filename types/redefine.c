@@ -271,9 +271,14 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     /* The body again, its parameters being these types. */
     Infer J;
     infer_init(&J, I->env, I->module, I->mode, I->diags);
-    J.names = I->names;
-    J.position = I->position;
-    J.has_graph = I->has_graph;
+    Namespace *here = I->env->here;
+    if (g->home && g->home != here) {
+        I->env->here = g->home;
+    } else {
+        J.names = I->names;
+        J.position = I->position;
+        J.has_graph = I->has_graph;
+    }
     infer_begin_item(&J);
     J.used = mem_new(Map);
     J.current = copy;
@@ -296,5 +301,6 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     }
     solver_leave(J.s);
     infer_finish_item(&J);
+    I->env->here = here;
     return copy;
 }
