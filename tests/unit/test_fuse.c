@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fused plans give the bits of the plans they come from, in as few steps as they should. */
+#include "ops/fuse_recipe.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+enum { M = 7, N = 12 };
+
+typedef struct Made {
+    Plan plan;
+    Tensor *out;
+} Made;
+
+static Tensor *numbers(int rank, const int64_t *shape, int seed) {
+    Tensor *t = tensor_new(DT_F32, rank, shape);
+    for (int64_t i = 0; i < t->count; i++)
+        *(float *)tensor_at(t, i) = (float)((i * 37 + seed * 11) % 101) / 17 - 2;
+    return t;
+}
+
+static Tensor *turned(const Tensor *t) {
+    int64_t shape[2] = {t->shape[1], t->shape[0]}, strides[2] = {t->strides[1], t->strides[0]};
+    return tensor_view(t, 2, shape, strides, 0);
+}
+
+static void add(Plan *plan, Tensor *out, const Tensor *x, const Tensor *y) {
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, out->rank, out->shape);
+    Sc a = sc_load(&s.body, step_in(&s, x), x->dtype);
+    sc_add(&s.body, a, sc_load(&s.body, step_in(&s, y), y->dtype));
+    step_out(&s, out);
+    step_end(&s);
+}
+
+static void tanh_times(Plan *plan, Tensor *out, const Tensor *x, const Tensor *y, double by) {
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, out->rank, out->shape);
+    Sc a = sc_tanh(&s.body, sc_load(&s.body, step_in(&s, x), x->dtype));
+    a = sc_mul(&s.body, a, sc_load(&s.body, step_in(&s, y), y->dtype));
+    sc_mul(&s.body, a, step_fparam(&s, &s.body, DT_F32, by));
+    step_out(&s, out);
+    step_end(&s);
+}
+
+static void scaled_index(Plan *plan, Tensor *out, const Tensor *x, double by) {
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, out->rank, out->shape);
+    Sc a = sc_mul(&s.body, sc_load(&s.body, step_in(&s, x), x->dtype),
+                  step_fparam(&s, &s.body, DT_F32, by));
+    sc_add(&s.body, a, sc_cast(&s.body, sc_iota(&s.body, 1), DT_F32));
+    step_out(&s, out);
+    step_end(&s);
+}
+
+static const int64_t matrix[2] = {M, N}, row[1] = {N};
+
+static Made chain(void) { /* tanh(x + bias) * x * 3 + x */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *bias = numbers(1, row, 2);
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix), *u = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    add(&m.plan, t, x, bias);
+    tanh_times(&m.plan, u, t, x, 3);
+    add(&m.plan, m.out, u, x);
+    return m;
+}
+
+static Made reduced(uint32_t which) { /* sum over axes of x * 0.5 + index, by another layout */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 3);
+    int64_t shape[2] = {N, M};
+    if (which & 4)
+        x = turned(numbers(2, shape, 3));
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    scaled_index(&m.plan, t, x, 0.5);
+    uint32_t over = which & 3;
+    int64_t left[2];
+    int n = 0;
+    for (int a = 0; a < 2; a++)
+        if (!(over >> a & 1))
+            left[n++] = matrix[a];
+    m.out = tensor_new(DT_F32, n, left);
+    plan_reduce(&m.plan, m.out, t, over, COMBINE_SUM);
+    return m;
+}
+
+static Made through_a_view(void) { /* (x + x)ᵀ + y */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 5);
+    int64_t shape[2] = {N, M};
+    Tensor *y = numbers(2, shape, 6), *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, shape);
+    add(&m.plan, t, x, x);
+    StepBuilder s;
+    step_begin(&s, &m.plan, RECIPE_MAP, 2, shape);
+    int64_t strides[2] = {t->strides[1], t->strides[0]};
+    Sc a = sc_load(&s.body, step_in_strided(&s, t, strides, 0), DT_F32);
+    sc_sub(&s.body, a, sc_load(&s.body, step_in(&s, y), DT_F32));
+    step_out(&s, m.out);
+    step_end(&s);
+    return m;
+}
+
+static Made filled(void) { /* a producer without operands */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    plan_fill_float(&m.plan, t, 2.5);
+    add(&m.plan, m.out, t, x);
+    return m;
+}
+
+static Made half(void) { /* a temporary that rounds */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *t = plan_temp(&m.plan, DT_F16, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    tanh_times(&m.plan, t, x, x, 1);
+    add(&m.plan, m.out, t, x);
+    return m;
+}
+
+static Made twice(void) { /* read by two steps */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    Tensor *u = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    add(&m.plan, t, x, x);
+    add(&m.plan, u, t, x);
+    add(&m.plan, m.out, u, t);
+    return m;
+}
+
+static Made repeated(void) { /* a row that every row of the result reads: not computed again */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *b = numbers(1, row, 2);
+    Tensor *t = plan_temp(&m.plan, DT_F32, 1, row);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    tanh_times(&m.plan, t, b, b, 2);
+    add(&m.plan, m.out, x, t);
+    return m;
+}
+
+static void check(const char *what, Made plain, Made fused, size_t steps) {
+    plan_fuse(&fused.plan);
+    if (fused.plan.steps.len != steps)
+        check_fail(__FILE__, __LINE__, "%s: %zu steps, expected %zu", what, fused.plan.steps.len,
+                   steps);
+    CHECK_INT(plan_run(&plain.plan, NULL, NULL, NULL), KERNEL_DONE);
+    CHECK_INT(plan_run(&fused.plan, NULL, NULL, NULL), KERNEL_DONE);
+    size_t bytes = (size_t)plain.out->count * sizeof(float);
+    if (memcmp(tensor_data(plain.out), tensor_data(fused.out), bytes) != 0)
+        check_fail(__FILE__, __LINE__, "%s: other bits", what);
+}
+
+TEST(chains) { check("chain", chain(), chain(), 1); }
+TEST(reductions) {
+    for (uint32_t which = 1; which < 8; which++)
+        if (which & 3)
+            check(fmt_text("reduction %u", which), reduced(which), reduced(which), 1);
+}
+TEST(views) { check("view", through_a_view(), through_a_view(), 1); }
+TEST(fills) { check("fill", filled(), filled(), 1); }
+TEST(not_fused) {
+    check("half", half(), half(), 2);
+    check("repeated", repeated(), repeated(), 2);
+    Made m = twice();
+    check("twice", twice(), m, 2);
+}
+
+int main(void) {
+    RUN(chains);
+    RUN(reductions);
+    RUN(views);
+    RUN(fills);
+    RUN(not_fused);
+    return check_result();
+}
