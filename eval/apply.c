@@ -9,11 +9,26 @@
 
 /* ---- scalars ------------------------------------------------------------------------------- */
 
-bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
-    if (!site->scalar || args[0].tag != VAL_SCALAR)
-        return false;
-    if (site->nargs == 2 && (args[1].tag != VAL_SCALAR || args[1].aux != args[0].aux))
-        return false;
+ScalarCall scalar_call_of(const Op *op, uint32_t nargs) {
+    static const struct {
+        const char *name;
+        ScalarCall call;
+    } known[] = {
+        {"broadcast_to_like", SCALAR_SELF}, {"cast_like", SCALAR_SELF},
+        {"collapse_sum_like", SCALAR_SELF}, {"copy", SCALAR_SELF},
+        {"ones_like", SCALAR_ONE},          {"reshape_like", SCALAR_SELF},
+        {"where", SCALAR_SELECT},           {"zeros_like", SCALAR_ZERO},
+    };
+    if (op->foreign || nargs == 0)
+        return SCALAR_NOT;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(op->name, known[i].name) == 0)
+            return known[i].call;
+    bool elementwise = op->pattern == OP_ELEMWISE || op->pattern == OP_BROADCAST;
+    return elementwise && nargs <= 2 && op->nattrs == 0 ? SCALAR_ELEMENT : SCALAR_NOT;
+}
+
+static bool apply_element(Interp *in, const Site *site, const Value *args, Value *out) {
     DType t = (DType)args[0].aux, result;
     ScalarValue x = {.i = args[0].i}, y = {0}, v;
     int32_t status = KERNEL_DONE;
@@ -29,6 +44,38 @@ bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
     in->stats.ops_reference++;
     *out = (Value){.tag = VAL_SCALAR, .aux = result, .i = v.i};
     return true;
+}
+
+bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
+    ScalarCall call = site->scalar;
+    if (call == SCALAR_NOT || args[0].tag != VAL_SCALAR)
+        return false;
+    bool is_select = call == SCALAR_SELECT;
+    for (uint32_t i = 1; i < site->nargs; i++)
+        if (args[i].tag != VAL_SCALAR || args[i].aux != args[is_select].aux)
+            return false;
+    DType t = (DType)args[0].aux;
+    switch (call) {
+    case SCALAR_NOT:
+        return false;
+    case SCALAR_ELEMENT:
+        return apply_element(in, site, args, out);
+    case SCALAR_SELF:
+        *out = args[0];
+        return true;
+    case SCALAR_ZERO:
+        *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux};
+        return true;
+    case SCALAR_ONE:
+        *out = dtype_is_float(t) ? value_float(t, 1.0) : value_int(t, 1);
+        return true;
+    case SCALAR_SELECT:
+        if (t != DT_BOOL || site->nargs != 3)
+            return false;
+        *out = args[0].i ? args[1] : args[2];
+        return true;
+    }
+    return false;
 }
 
 /* ---- attributes ---------------------------------------------------------------------------- */

@@ -36,8 +36,10 @@
     X(JUMP_LT)                                                                                     \
     X(JUMP_LE)                                                                                     \
     X(JUMP_GT)                                                                                     \
-    X(JUMP_GE) X(JUMP_EQ)                                            /* to a when (b ? c) is x */  \
-        X(ADD) X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */  \
+    X(JUMP_GE)                                                                                     \
+    X(JUMP_EQ) /* to a when (b ? c) is x */                                                        \
+    X(ADD)                                                                                         \
+    X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
         X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
         X(BUILTIN)                /* the same for a builtin */                                     \
         X(DATA)                   /* a <- constructor (constant operand c) of the slots from b */  \
@@ -81,6 +83,16 @@ typedef struct Make {
     int32_t *captured; /* code->ncaptured operands */
 } Make;
 
+/* What an operator is on single elements (apply.c). */
+typedef enum ScalarCall {
+    SCALAR_NOT,     /* needs tensors */
+    SCALAR_ELEMENT, /* ops/scalar_eval.h has it */
+    SCALAR_SELF,    /* its first argument: collapse_sum_like */
+    SCALAR_ZERO,
+    SCALAR_ONE,    /* a constant of its argument's dtype */
+    SCALAR_SELECT, /* where */
+} ScalarCall;
+
 /* A call of an operator or builtin. */
 typedef struct Site {
     const Op *op;
@@ -89,7 +101,7 @@ typedef struct Site {
     Type *type; /* of the result, as inferred */
     uint32_t nargs;
     uint32_t nsizes; /* int64 slots after the arguments, for the ATTR_DIM of attrs */
-    bool scalar;     /* may have a meaning on single elements */
+    ScalarCall scalar;
 } Site;
 
 struct Code {

@@ -80,6 +80,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Without tensors; false when that is not possible (nothing is reported). */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
+ScalarCall scalar_call_of(const Op *op, uint32_t nargs);
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out);
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out);
 

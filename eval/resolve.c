@@ -207,8 +207,7 @@ static uint32_t add_site(Resolver *r, Expr *call) {
     if (f->kind == EXPR_OP) {
         s.op = f->op;
         s.attrs = call->attrs ? call->attrs : attrs_defaults(f->op);
-        s.scalar = call->nargs >= 1 && call->nargs <= 2 && f->op->nattrs == 0 && !f->op->foreign &&
-                   (f->op->pattern == OP_ELEMWISE || f->op->pattern == OP_BROADCAST);
+        s.scalar = scalar_call_of(f->op, call->nargs);
     } else {
         const Symbol *name = f->kind == EXPR_BUILTIN ? f->symbol : sym_intern(f->global->symbol);
         s.builtin = builtin_find(name);
