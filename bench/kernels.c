@@ -207,6 +207,30 @@ static void product(const char *what, int64_t m, int64_t n, int64_t k, bool dens
         printf("  WRONG: off by %g\n", worst);
 }
 
+/* A 3×3 convolution of a padded image: c channels of s × s to c channels. */
+static void convolution(int64_t c, int64_t s) {
+    ScalarBuilder b = {0};
+    Sc x = sc_load(&b, 0, DT_F32);
+    sc_mul(&b, x, sc_load(&b, 1, DT_F32));
+    Recipe *r = recipe(RECIPE_PRODUCT, 3, 3, 2, &b);
+    r->combine = COMBINE_SUM;
+    Case k = {.r = r};
+    KernelArgs *a = &k.args;
+    int64_t w = s + 2;
+    a->in[0] = data[1];
+    a->in[1] = data[2];
+    a->out[0] = data[0];
+    const int64_t extents[6] = {c, s, s, c, 3, 3}, in[6] = {0, w, 1, w * w, w, 1};
+    const int64_t weight[6] = {9 * c, 0, 0, 9, 3, 1}, out[3] = {s * s, s, 1};
+    memcpy(a->extents, extents, sizeof extents);
+    memcpy(a->in_strides[0], in, sizeof in);
+    memcpy(a->in_strides[1], weight, sizeof weight);
+    memcpy(a->out_strides[0], out, sizeof out);
+    char name[64];
+    snprintf(name, sizeof name, "conv 3x3 %lld of %lld^2", (long long)c, (long long)s);
+    compare(name, &k, NULL, 2.0 * (double)(c * s * s * c * 9), "GFLOP/s", "");
+}
+
 static void open_blas(int threads) {
     if (__builtin_cpu_supports("avx512f"))
         setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
@@ -247,6 +271,10 @@ int main(int argc, char **argv) {
     product("dense", 32, 64, 64, true, "");
     product("dense", 256, 256, 256, true, "");
     product("gemv", 1, 2048, 512, false, "");
+    convolution(64, 56);
+    convolution(128, 28);
+    convolution(256, 14);
+    convolution(512, 7);
     Str s = {0};
     jit_describe(jit, &s);
     printf("%s; %llu kernels in %.1f ms\n", str_text(&s),
