@@ -159,7 +159,7 @@ static bool known_add(Known *k, Type *t, DTypeSet set) {
     return true;
 }
 
-static int known_shape(Solver *s, Relation *r, Known *k, int run, OutSpec *out) {
+static int known_shape(Diags *diags, Relation *r, Known *k, int run, OutSpec *out) {
     for (uint32_t i = 0; i < k->n; i++) {
         if (!k->dtypes[i])
             continue;
@@ -172,9 +172,33 @@ static int known_shape(Solver *s, Relation *r, Known *k, int run, OutSpec *out) 
                    .attrs = r->attrs,
                    .nin = k->n,
                    .in = k->tensors,
-                   .diags = solver_diags(s),
+                   .diags = diags,
                    .span = r->span};
     return r->op->shape(&call, out);
+}
+
+/* Operands whose dtypes are open are tried with two stand-ins. An operator that then complains of
+ * different dtypes asks for equal ones: those of the same class are made so. True if any was open. */
+static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
+    OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
+    Diags tried = {0};
+    bool complains = false;
+    for (int run = 0; run < 2 && !complains; run++)
+        complains = known_shape(&tried, r, k, run, out) < 0 && tried.list.data[0]->code == DIAG_R0311;
+    if (!complains)
+        return false;
+    bool any = false;
+    for (uint32_t i = 0; i < k->n; i++) {
+        for (uint32_t j = 0; k->dtypes[i] && j < k->n; j++) {
+            if (j == i || k->sets[j] != k->sets[i] || (k->dtypes[j] && j > i))
+                continue;
+            Type *other = k->dtypes[j] ? k->dtypes[j] : type_dtype(k->tensors[j]->dtype);
+            any |= type_resolve(other) != type_resolve(k->dtypes[i]) &&
+                   solver_unify(s, k->dtypes[i], other);
+            break;
+        }
+    }
+    return any;
 }
 
 static RelStatus known_result(Solver *s, Relation *r, Known *k) {
@@ -182,13 +206,13 @@ static RelStatus known_result(Solver *s, Relation *r, Known *k) {
     bool open = false;
     for (uint32_t i = 0; i < k->n; i++)
         open |= k->dtypes[i] != NULL;
-    int n = known_shape(s, r, k, 0, a);
+    int n = known_shape(solver_diags(s), r, k, 0, a);
     if (n < 0)
         return REL_FAIL;
     DType *first = mem_bytes(sizeof(DType) * (k->n + 1));
     for (uint32_t i = 0; i < k->n; i++)
         first[i] = k->tensors[i]->dtype;
-    if (open && known_shape(s, r, k, 1, b) < 0)
+    if (open && known_shape(solver_diags(s), r, k, 1, b) < 0)
         return REL_FAIL;
     Type **results = mem_new_n(Type *, n + 1);
     for (int i = 0; i < n; i++) {
@@ -281,6 +305,11 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
     }
     if (!all || r->op->shape_mode != SHAPE_OF_SHAPES || attrs_have_sizes(r->attrs))
         return false;
+    bool open = false;
+    for (uint32_t i = 0; i < k.n; i++)
+        open |= k.dtypes[i] != NULL;
+    if (open && unify_dtypes(s, r, &k))
+        return rel_known(s, r, sets, status);
     *status = known_result(s, r, &k);
     return true;
 }
