@@ -107,12 +107,8 @@ static Case flat(Recipe *r, int64_t n) {
 static void tanh_peer(void *ctx) {
     peer_tanh_fused(data[4], data[1], data[2], data[3], (size_t)((Case *)ctx)->n);
 }
-static void add_peer(void *ctx) {
-    peer_add(data[4], data[1], data[2], (size_t)((Case *)ctx)->n);
-}
-static void sum_peer(void *ctx) {
-    data[4][0] = peer_sum(data[1], (size_t)((Case *)ctx)->n);
-}
+static void add_peer(void *ctx) { peer_add(data[4], data[1], data[2], (size_t)((Case *)ctx)->n); }
+static void sum_peer(void *ctx) { data[4][0] = peer_sum(data[1], (size_t)((Case *)ctx)->n); }
 
 static void elementwise(void) {
     ScalarBuilder b = {0}, s = {0}, q = {0};
@@ -192,7 +188,8 @@ static void product(const char *what, int64_t m, int64_t n, int64_t k, bool dens
     a->in_strides[1][1] = dense ? k : 1, a->in_strides[1][2] = dense ? 1 : n;
     a->out_strides[0][0] = n, a->out_strides[0][1] = 1;
     char name[64];
-    snprintf(name, sizeof name, "%s %lldx%lldx%lld", what, (long long)m, (long long)n, (long long)k);
+    snprintf(name, sizeof name, "%s %lldx%lldx%lld", what, (long long)m, (long long)n,
+             (long long)k);
     compare(name, &c, sgemm ? dense ? dense_peer : gemm_peer : NULL,
             2.0 * (double)m * (double)n * (double)k, "GFLOP/s", target);
     if (!strstr(name, only) || !sgemm)

@@ -11,10 +11,10 @@
 #include "ops/recipe.h"
 
 enum {
-    JIT_ABI = 3,        /* changes with anything in this file and with generated code */
-    JIT_MAX_PTRS = 64,  /* inputs, then outputs */
+    JIT_ABI = 4,       /* changes with anything in this file and with generated code */
+    JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
-    JIT_POLL = 4096,    /* elements between looks at the interrupt flag */
+    JIT_POLL = 4096, /* elements between looks at the interrupt flag */
 };
 
 /* How the loops of a kernel are laid out. The bits computed are those of the recipe in each. */
@@ -41,13 +41,13 @@ enum {
  * reduction axes keep their order. */
 typedef struct KernelSig {
     uint8_t form, flags;
-    uint8_t vbytes;                    /* of a vector: 16, 32, 64 */
-    uint8_t level;                     /* of LLVM's code generator: 0 … 3 */
-    uint8_t rows, cols, lanes;         /* TILE, TURN; OUTER: cols */
-    uint8_t npar, nred;                /* loop axes */
-    uint8_t axis_of[RECIPE_MAX_AXES];  /* recipe axis → loop axis; JIT_NO_AXIS: extent 1 */
-    uint16_t zero[JIT_MAX_PTRS];       /* loop axes along which the operand's stride is known 0 */
-    uint16_t unit[JIT_MAX_PTRS];       /* … known to be one element */
+    uint8_t vbytes;                   /* of a vector: 16, 32, 64 */
+    uint8_t level;                    /* of LLVM's code generator: 0 … 3 */
+    uint8_t rows, cols, lanes;        /* TILE, TURN; OUTER: cols */
+    uint8_t npar, nred;               /* loop axes */
+    uint8_t axis_of[RECIPE_MAX_AXES]; /* recipe axis → loop axis; JIT_NO_AXIS: extent 1 */
+    uint16_t zero[JIT_MAX_PTRS];      /* loop axes along which the operand's stride is known 0 */
+    uint16_t unit[JIT_MAX_PTRS];      /* … known to be one element */
 } KernelSig;
 
 /* A launch over loop axes: what all threads share … */
@@ -72,7 +72,6 @@ typedef enum JitFormat { JIT_OBJECT, JIT_ASSEMBLY, JIT_IR } JitFormat;
 
 typedef struct JitHost {
     uint32_t abi;
-    void (*bug)(const char *file, int line, const char *message);
 } JitHost;
 
 typedef struct JitApi {

@@ -110,8 +110,7 @@ void *jit_cache_find(JitCache *c, const void *key, size_t nkey, size_t *n) {
     Header h;
     if (fd >= 0 && fstat(fd, &st) == 0 && read_all(fd, &h, sizeof h) &&
         memcmp(h.magic, magic, sizeof magic) == 0 && h.nkey == nkey &&
-        h.nobject < (uint64_t)st.st_size &&
-        (uint64_t)st.st_size == sizeof h + h.nkey + h.nobject) {
+        h.nobject < (uint64_t)st.st_size && (uint64_t)st.st_size == sizeof h + h.nkey + h.nobject) {
         char *kept = malloc(nkey + h.nobject);
         if (kept && read_all(fd, kept, nkey + h.nobject) && memcmp(kept, key, nkey) == 0 &&
             check_of(key, nkey, kept + nkey, h.nobject) == h.check) {
@@ -194,8 +193,8 @@ void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object
     if (fd >= 0) {
         Header h = {.nkey = nkey, .nobject = n, .check = check_of(key, nkey, object, n)};
         memcpy(h.magic, magic, sizeof magic);
-        bool ok = write_all(fd, &h, sizeof h) && write_all(fd, key, nkey) &&
-                  write_all(fd, object, n);
+        bool ok =
+            write_all(fd, &h, sizeof h) && write_all(fd, key, nkey) && write_all(fd, object, n);
         ok = close(fd) == 0 && ok;
         if (!ok || rename(temporary, path) != 0) {
             unlink(temporary);

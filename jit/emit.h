@@ -24,14 +24,14 @@ typedef struct Emit {
     LLVMBasicBlockRef entry;
     const Recipe *r;
     const KernelSig *sig;
-    int nptr, naxes;                /* operands with outputs; loop axes */
+    int nptr, naxes; /* operands with outputs; loop axes */
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
     LLVMValueRef base[JIT_MAX_PTRS];
     LLVMValueRef stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes; constants where the sig says */
     LLVMValueRef extent[RECIPE_MAX_AXES], origin[RECIPE_MAX_AXES];
     uint32_t *body_dep, *epilogue_dep; /* loop axes each value depends on */
-    void *chunks;                   /* of emit_alloc */
-    char *why;                      /* set by emit_unsupported */
+    void *chunks;                      /* of emit_alloc */
+    char *why;                         /* set by emit_unsupported */
     bool failed;
 } Emit;
 
@@ -142,13 +142,13 @@ DType emit_result_type(Emit *e, int k);
 
 /* ---- forms ---------------------------------------------------------------------------------- */
 
-void emit_scalar_form(Emit *e);  /* emit_plain.c */
+void emit_scalar_form(Emit *e);                                              /* emit_plain.c */
 void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type); /* to the output */
-void emit_map(Emit *e);          /* emit_map.c */
+void emit_map(Emit *e);                                                      /* emit_map.c */
 void emit_swap(Emit *e);
 void emit_reduce_inner(Emit *e); /* emit_reduce.c */
 void emit_reduce_outer(Emit *e);
-void emit_tile(Emit *e);         /* emit_product.c */
-void emit_scan_lanes(Emit *e);   /* emit_plain.c */
+void emit_tile(Emit *e);       /* emit_product.c */
+void emit_scan_lanes(Emit *e); /* emit_plain.c */
 
 #endif

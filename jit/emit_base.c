@@ -50,15 +50,9 @@ static const struct {
 #undef X
 };
 
-int emit_bytes(DType t) {
-    return dtypes[t].bytes;
-}
-bool emit_is_float(DType t) {
-    return dtypes[t].cls == DTC_FLOAT;
-}
-bool emit_is_signed(DType t) {
-    return dtypes[t].cls == DTC_INT;
-}
+int emit_bytes(DType t) { return dtypes[t].bytes; }
+bool emit_is_float(DType t) { return dtypes[t].cls == DTC_FLOAT; }
+bool emit_is_signed(DType t) { return dtypes[t].cls == DTC_INT; }
 
 LLVMTypeRef emit_stored_type(Emit *e, DType t) {
     switch (t) {
@@ -173,7 +167,8 @@ LLVMValueRef emit_min(Emit *e, LLVMValueRef a, LLVMValueRef b) {
 LLVMValueRef emit_mask(Emit *e, LLVMValueRef count, int lanes) {
     LLVMValueRef most = emit_int(e, lanes), none = emit_int(e, 0);
     count = emit_min(e, count, most);
-    count = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, count, none, ""), none, count, "");
+    count =
+        LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, count, none, ""), none, count, "");
     LLVMTypeRef t = lanes > 16 ? e->i8 : e->i32;
     LLVMValueRef n = emit_splat(e, LLVMBuildTrunc(e->b, count, t, ""), lanes);
     return LLVMBuildICmp(e->b, LLVMIntSLT, emit_iota(e, t, lanes), n, "");
@@ -285,13 +280,39 @@ static uint32_t *dependencies(Emit *e, const Scalar *code, int n, uint32_t acc) 
         case SC_CALL_IF:
             d = dep[s->a] | dep[s->b] | dep[s->c];
             break;
-        case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
-        case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
-        case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
+        case SC_ADD:
+        case SC_SUB:
+        case SC_MUL:
+        case SC_DIV:
+        case SC_REM:
+        case SC_MIN:
+        case SC_MAX:
+        case SC_AND:
+        case SC_OR:
+        case SC_XOR:
+        case SC_SHL:
+        case SC_SHR:
+        case SC_EQ:
+        case SC_NE:
+        case SC_LT:
+        case SC_LE:
+        case SC_GT:
+        case SC_GE:
+        case SC_CALL2:
             d = dep[s->a] | dep[s->b];
             break;
-        case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-        case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
+        case SC_CHECK:
+        case SC_NEG:
+        case SC_ABS:
+        case SC_SQRT:
+        case SC_FLOOR:
+        case SC_CEIL:
+        case SC_TRUNC:
+        case SC_ROUND:
+        case SC_NOT:
+        case SC_CAST:
+        case SC_BITS:
+        case SC_CALL1:
             d = dep[s->a];
             break;
         }
@@ -327,16 +348,17 @@ void emit_start(Emit *e) {
 
     for (int p = 0; p < e->nptr; p++) {
         DType t = p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands];
-        e->base[p] = field(e, e->slice, e->ptr, offsetof(KernelSlice, ptr) + sizeof(void *) * (size_t)p);
+        e->base[p] =
+            field(e, e->slice, e->ptr, offsetof(KernelSlice, ptr) + sizeof(void *) * (size_t)p);
         for (int a = 0; a < e->naxes; a++) {
             if (sig->zero[p] >> a & 1 || (p >= r->noperands && a >= sig->npar))
                 e->stride[p][a] = emit_int(e, 0);
             else if (sig->unit[p] >> a & 1)
                 e->stride[p][a] = emit_int(e, emit_bytes(t));
             else
-                e->stride[p][a] =
-                    field(e, e->launch, e->i64, offsetof(KernelLaunch, stride) +
-                          sizeof(int64_t) * (size_t)(p * RECIPE_MAX_AXES + a));
+                e->stride[p][a] = field(e, e->launch, e->i64,
+                                        offsetof(KernelLaunch, stride) +
+                                            sizeof(int64_t) * (size_t)(p * RECIPE_MAX_AXES + a));
         }
     }
     for (int a = 0; a < e->naxes; a++) {

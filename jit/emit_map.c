@@ -98,7 +98,8 @@ void emit_swap(Emit *e) {
             LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, root.at[p], &by, 1, "");
             q = LLVMBuildGEP2(e->b, st, q, &ws.i, 1, "");
             LLVMTypeRef types[2] = {vt, e->ptr};
-            LLVMValueRef args[4] = {q, LLVMConstInt(e->i32, (unsigned)emit_bytes(r->in_types[p]), 0),
+            LLVMValueRef args[4] = {q,
+                                    LLVMConstInt(e->i32, (unsigned)emit_bytes(r->in_types[p]), 0),
                                     mask_w, LLVMConstNull(vt)};
             blocks[p][k] = emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
         }

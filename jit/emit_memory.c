@@ -48,9 +48,8 @@ LLVMValueRef emit_widen(Emit *e, LLVMValueRef v, DType t) {
     LLVMValueRef h = LLVMBuildZExt(e->b, v, i32, "");
     LLVMValueRef em = shl_(e, and_(e, h, 0x7fff), 13);
     LLVMValueRef scale = emit_splat(e, LLVMConstReal(e->f32, 0x1p112), n);
-    LLVMValueRef finite =
-        LLVMBuildBitCast(e->b, LLVMBuildFMul(e->b, LLVMBuildBitCast(e->b, em, f32, ""), scale, ""),
-                         i32, "");
+    LLVMValueRef finite = LLVMBuildBitCast(
+        e->b, LLVMBuildFMul(e->b, LLVMBuildBitCast(e->b, em, f32, ""), scale, ""), i32, "");
     LLVMValueRef special = LLVMBuildOr(e->b, em, konst(e, em, 0x7f800000), "");
     LLVMValueRef bits = select_(e, cmp_(e, LLVMIntUGE, em, 0x0f800000), special, finite);
     bits = LLVMBuildOr(e->b, bits, shl_(e, and_(e, h, 0x8000), 16), "");
@@ -107,8 +106,8 @@ LLVMValueRef emit_narrow(Emit *e, LLVMValueRef v, DType from, DType to) {
         return LLVMBuildZExt(e->b, v, emit_vec(e->i8, n), "");
     if (to != DT_F16 && to != DT_BF16)
         return v;
-    LLVMValueRef bits = from == DT_F64 ? round_to_odd(e, v)
-                                       : LLVMBuildBitCast(e->b, v, emit_vec(e->i32, n), "");
+    LLVMValueRef bits =
+        from == DT_F64 ? round_to_odd(e, v) : LLVMBuildBitCast(e->b, v, emit_vec(e->i32, n), "");
     LLVMValueRef r = to == DT_F16 ? narrow_f16(e, bits) : narrow_bf16(e, bits);
     return LLVMBuildTrunc(e->b, r, emit_vec(e->i16, n), "");
 }

@@ -5,7 +5,13 @@
 
 static DType value_type_of(const Scalar *s) {
     switch ((int)s->op) {
-    case SC_CHECK: case SC_EQ: case SC_NE: case SC_LT: case SC_LE: case SC_GT: case SC_GE:
+    case SC_CHECK:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
         return DT_BOOL;
     }
     return s->type;
@@ -49,8 +55,8 @@ static LLVMValueRef fold(Emit *e, Frame *par) {
     int npar = e->sig->npar, nred = e->sig->nred, naccs = product || arg ? 1 : 16;
     LLVMTypeRef at = t == DT_BOOL ? e->i8 : emit_value_type(e, t);
     LLVMValueRef accs = NULL;
-    LLVMValueRef unit = product ? LLVMConstNull(emit_value_type(e, t))
-                                : emit_unit(e, r->combine, t);
+    LLVMValueRef unit =
+        product ? LLVMConstNull(emit_value_type(e, t)) : emit_unit(e, r->combine, t);
     /* Carried: the accumulator or flat index into the table of sixteen; ARG…: index and flat. */
     LLVMValueRef state[3] = {emit_int(e, 0), NULL, NULL};
     int nstate = 1;

@@ -89,7 +89,7 @@ static void tile_step(Emit *e, Tile *t, Frame (*f)[MAX_COLS], LLVMValueRef *acc)
 }
 
 static Frame (*tile_copy(Emit *e, Tile *t, Frame (*from)[MAX_COLS]))[MAX_COLS] {
-    Frame (*f)[MAX_COLS] = emit_alloc(e, sizeof(Frame[MAX_ROWS][MAX_COLS]));
+    Frame(*f)[MAX_COLS] = emit_alloc(e, sizeof(Frame[MAX_ROWS][MAX_COLS]));
     for (int y = 0; y < t->rows; y++)
         for (int x = 0; x < t->cols; x++)
             emit_frame_copy(e, &f[y][x], &from[y][x]);
@@ -177,7 +177,7 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
                 square[p][y][x] = again ? square[p][0][x] : turn(e, t, &outer[y][x], p, blocks.i);
             }
     for (int l = 0; l < lanes; l++) {
-        Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
+        Frame(*f)[MAX_COLS] = tile_copy(e, t, outer);
         tile_enter(e, t, f, in, LLVMBuildAdd(e->b, blocks.i, emit_int(e, l), ""));
         for (int p = 0; p < r->noperands; p++)
             if (is_turned(e, t, p))
@@ -188,7 +188,7 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
     }
     emit_loop_end(e, &blocks, acc);
     emit_loop_begin(e, &tail, full, n, 1, false, acc, nacc);
-    Frame (*f)[MAX_COLS] = tile_copy(e, t, outer);
+    Frame(*f)[MAX_COLS] = tile_copy(e, t, outer);
     tile_enter(e, t, f, in, tail.i);
     tile_step(e, t, f, acc);
     emit_loop_end(e, &tail, acc);
@@ -221,8 +221,7 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
             /* In a turned tile, columns wholly beyond the edge read the last one. */
             LLVMValueRef c = cols[x];
             if (t->masked && e->sig->form == FORM_TURN) {
-                LLVMValueRef last =
-                    LLVMBuildSub(e->b, e->extent[t->v], emit_int(e, 1), "");
+                LLVMValueRef last = LLVMBuildSub(e->b, e->extent[t->v], emit_int(e, 1), "");
                 c = emit_min(e, c, last);
             }
             emit_frame_enter(e, &t->par[y][x], t->v, c);
@@ -243,7 +242,7 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     LLVMValueRef zero = LLVMConstNull(emit_vec(emit_value_type(e, r->acc_type), t->lanes));
     for (int i = 0; i < nacc; i++)
         acc[i] = zero;
-    Frame (*f)[MAX_COLS] = tile_copy(e, t, t->par);
+    Frame(*f)[MAX_COLS] = tile_copy(e, t, t->par);
     Loop loops[RECIPE_MAX_AXES];
     uint32_t inner = ((1u << nred) - 1) << npar;
     for (int a = npar; a <= in; a++) {

@@ -177,12 +177,12 @@ void emit_reduce_outer(Emit *e) {
     if (is_arg(r))
         indices = emit_alloca(e, it, cols);
     for (int k = 0; k < rows * cols; k++) {
-        LLVMBuildStore(e->b, unit, LLVMBuildGEP2(e->b, at, table, (LLVMValueRef[]){emit_int(e, k)},
-                                                 1, ""));
+        LLVMBuildStore(e->b, unit,
+                       LLVMBuildGEP2(e->b, at, table, (LLVMValueRef[]){emit_int(e, k)}, 1, ""));
         if (indices)
-            LLVMBuildStore(e->b, emit_splat(e, emit_int(e, r->last ? -1 : INT64_MAX), lanes),
-                           LLVMBuildGEP2(e->b, it, indices, (LLVMValueRef[]){emit_int(e, k)}, 1,
-                                         ""));
+            LLVMBuildStore(
+                e->b, emit_splat(e, emit_int(e, r->last ? -1 : INT64_MAX), lanes),
+                LLVMBuildGEP2(e->b, it, indices, (LLVMValueRef[]){emit_int(e, k)}, 1, ""));
     }
     LLVMValueRef flat = zero;
     Strips strips;

@@ -76,8 +76,8 @@ static LLVMValueRef min_max(Emit *e, bool max, DType t, LLVMValueRef a, LLVMValu
         return float_pick(e, max ? LLVMRealOGT : LLVMRealOLT, a, b);
     if (t == DT_BOOL)
         return max ? LLVMBuildOr(e->b, a, b, "") : LLVMBuildAnd(e->b, a, b, "");
-    LLVMIntPredicate p = emit_is_signed(t) ? (max ? LLVMIntSGT : LLVMIntSLT)
-                                           : (max ? LLVMIntUGT : LLVMIntULT);
+    LLVMIntPredicate p =
+        emit_is_signed(t) ? (max ? LLVMIntSGT : LLVMIntSLT) : (max ? LLVMIntUGT : LLVMIntULT);
     return LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, p, a, b, ""), a, b, "");
 }
 
@@ -207,8 +207,8 @@ static LLVMValueRef call(Emit *e, Frame *frame, DType t, MathFn fn, LLVMValueRef
         emit_loop_begin(e, &l, emit_int(e, 0), emit_int(e, n), 1, true, NULL, 0);
         LLVMBasicBlockRef skip = NULL;
         if (cond) {
-            LLVMValueRef c = LLVMBuildLoad2(
-                e->b, e->i8, LLVMBuildGEP2(e->b, e->i8, flags, &l.i, 1, ""), "");
+            LLVMValueRef c =
+                LLVMBuildLoad2(e->b, e->i8, LLVMBuildGEP2(e->b, e->i8, flags, &l.i, 1, ""), "");
             LLVMBasicBlockRef yes = emit_block(e, "");
             skip = emit_block(e, "");
             LLVMBuildCondBr(e->b, LLVMBuildTrunc(e->b, c, e->i1, ""), yes, skip);
@@ -292,17 +292,51 @@ static Val load(Emit *e, Frame *f, const Scalar *code, const Scalar *s) {
 
 static int operands(const Scalar *s) {
     switch ((ScalarOp)s->op) {
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_LOAD_AT: case SC_LOAD_IF:
-    case SC_ACC: case SCALAR_OP_COUNT:
+    case SC_CONST:
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD:
+    case SC_LOAD_AT:
+    case SC_LOAD_IF:
+    case SC_ACC:
+    case SCALAR_OP_COUNT:
         return 0;
-    case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-    case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
+    case SC_CHECK:
+    case SC_NEG:
+    case SC_ABS:
+    case SC_SQRT:
+    case SC_FLOOR:
+    case SC_CEIL:
+    case SC_TRUNC:
+    case SC_ROUND:
+    case SC_NOT:
+    case SC_CAST:
+    case SC_BITS:
+    case SC_CALL1:
         return 1;
-    case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
-    case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
-    case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
+    case SC_ADD:
+    case SC_SUB:
+    case SC_MUL:
+    case SC_DIV:
+    case SC_REM:
+    case SC_MIN:
+    case SC_MAX:
+    case SC_AND:
+    case SC_OR:
+    case SC_XOR:
+    case SC_SHL:
+    case SC_SHR:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
+    case SC_CALL2:
         return 2;
-    case SC_FMA: case SC_SELECT: case SC_CALL_IF:
+    case SC_FMA:
+    case SC_SELECT:
+    case SC_CALL_IF:
         return 3;
     }
     return 0;
@@ -333,7 +367,9 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
     case SC_IOTA:
         f->vals[i] = iota(e, f, s->a);
         return;
-    case SC_LOAD: case SC_LOAD_AT: case SC_LOAD_IF:
+    case SC_LOAD:
+    case SC_LOAD_AT:
+    case SC_LOAD_IF:
         f->vals[i] = load(e, f, code, s);
         return;
     case SC_ACC:
@@ -415,7 +451,12 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
     case SC_SHR:
         v = shift(e, f, false, t, x[0], x[1]);
         break;
-    case SC_EQ: case SC_NE: case SC_LT: case SC_LE: case SC_GT: case SC_GE:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
         v = compare(e, s->op, t, x[0], x[1]);
         break;
     case SC_SELECT:
@@ -425,8 +466,7 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
         v = cast(e, t, s->from, x[0]);
         break;
     case SC_BITS:
-        v = LLVMBuildBitCast(e->b, x[0],
-                             emit_vec(emit_value_type(e, t), emit_lanes_of(x[0])), "");
+        v = LLVMBuildBitCast(e->b, x[0], emit_vec(emit_value_type(e, t), emit_lanes_of(x[0])), "");
         break;
     case SC_CALL1:
         v = call(e, f, t, (MathFn)s->imm.i, x, 1, NULL, NULL);
@@ -528,8 +568,7 @@ LLVMValueRef emit_unit(Emit *e, Combine c, DType t) {
 LLVMValueRef emit_arg_beats(Emit *e, LLVMValueRef v, LLVMValueRef i, LLVMValueRef acc,
                             LLVMValueRef acc_i, DType t) {
     bool max = e->r->combine == COMBINE_ARGMAX;
-    LLVMValueRef index =
-        LLVMBuildICmp(e->b, e->r->last ? LLVMIntSGT : LLVMIntSLT, i, acc_i, "");
+    LLVMValueRef index = LLVMBuildICmp(e->b, e->r->last ? LLVMIntSGT : LLVMIntSLT, i, acc_i, "");
     if (!emit_is_float(t)) {
         LLVMValueRef more = compare(e, max ? SC_GT : SC_LT, t, v, acc);
         LLVMValueRef same = LLVMBuildICmp(e->b, LLVMIntEQ, v, acc, "");
@@ -548,7 +587,13 @@ LLVMValueRef emit_arg_beats(Emit *e, LLVMValueRef v, LLVMValueRef i, LLVMValueRe
 DType emit_result_type(Emit *e, int k) {
     const Scalar *s = &e->r->body[e->r->results[k]];
     switch ((int)s->op) {
-    case SC_CHECK: case SC_EQ: case SC_NE: case SC_LT: case SC_LE: case SC_GT: case SC_GE:
+    case SC_CHECK:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
         return DT_BOOL;
     }
     return s->type;

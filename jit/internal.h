@@ -67,17 +67,17 @@ typedef struct JitKernel {
 typedef struct JitRecipe {
     struct JitRecipe *next;
     uint64_t hash;
-    Recipe recipe;         /* a copy */
+    Recipe recipe; /* a copy */
     Scalar *code;
-    uint16_t iota_axes;    /* recipe axes whose index is used */
-    uint32_t plain_loads;  /* operands read by SC_LOAD alone */
-    uint32_t loads;        /* … by any load of the body */
+    uint16_t iota_axes;   /* recipe axes whose index is used */
+    uint32_t plain_loads; /* operands read by SC_LOAD alone */
+    uint32_t loads;       /* … by any load of the body */
     bool has_calls;
-    double cost;           /* rough ns an element of the domain */
-    double spent;          /* rough ns run so far */
+    double cost;  /* rough ns an element of the domain */
+    double spent; /* rough ns run so far */
     JitKernel *kernels;
-    const char *why;       /* malloc'd; the last reason for the reference */
-    struct {               /* the last tile chosen */
+    const char *why; /* malloc'd; the last reason for the reference */
+    struct {         /* the last tile chosen */
         int64_t m, n;
         uint8_t rows, cols;
     } tile;
@@ -89,17 +89,17 @@ struct Jit {
     JitOptions options;
     JitCpu cpu;
     char *library;
-    char library_id[64];  /* size and time of the library: part of the cache key */
-    const JitApi *api;    /* NULL until something is compiled */
+    char library_id[64]; /* size and time of the library: part of the cache key */
+    const JitApi *api;   /* NULL until something is compiled */
     bool api_failed;
     const char *api_why;
     JitCache cache;
-    JitPool *pool;        /* NULL until used */
+    JitPool *pool; /* NULL until used */
     int threads;
     JitStats stats;
     JitRecipe *buckets[JIT_BUCKETS];
     JitRecipe *recent[JIT_RECENT]; /* by the address of the code, to be checked */
-    char *pack;           /* scratch of packed operands, one piece a thread */
+    char *pack;                    /* scratch of packed operands, one piece a thread */
     size_t pack_bytes;
 };
 
@@ -118,10 +118,10 @@ typedef struct JitPlan {
     int nptr;
     int64_t extent[RECIPE_MAX_AXES];
     int64_t stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes */
-    bool empty;        /* nothing to do */
-    int packed;        /* the operand to be packed by column panels; -1: none */
-    int64_t elements;  /* of the whole domain */
-    int64_t wide;      /* PRODUCT: lanes' extent of a tile */
+    bool empty;                                    /* nothing to do */
+    int packed;       /* the operand to be packed by column panels; -1: none */
+    int64_t elements; /* of the whole domain */
+    int64_t wide;     /* PRODUCT: lanes' extent of a tile */
 } JitPlan;
 void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan);
 

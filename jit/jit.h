@@ -17,7 +17,7 @@
 typedef struct Jit Jit;
 
 typedef struct JitOptions {
-    const char *library;   /* librelayjit.so; NULL: $RELAY_JIT, beside the program, …, pkglibdir */
+    const char *library; /* librelayjit.so; NULL: $RELAY_JIT, beside the program, …, pkglibdir */
     const char *cache_dir; /* NULL: $XDG_CACHE_HOME/relay or ~/.cache/relay; "": memory only */
     int threads;           /* 0: as many as processors */
     int vector_bytes;      /* 16, 32, 64; 0: the processor's (tests use less) */

@@ -40,8 +40,8 @@ Jit *jit_open(const JitOptions *options, const char **why_not) {
     }
     struct stat st;
     if (stat(path, &st) == 0)
-        snprintf(jit->library_id, sizeof jit->library_id, "%lld %lld.%09ld",
-                 (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+        snprintf(jit->library_id, sizeof jit->library_id, "%lld %lld.%09ld", (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     jit->threads = options->threads;
     if (jit->threads <= 0)
         jit->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -73,9 +73,9 @@ typedef struct Run {
     KernelLaunch *launch;
     const KernelSlice *whole;
     KernelCode code;
-    int axis;           /* split among threads */
+    int axis; /* split among threads */
     int64_t grain;
-    int n;              /* pieces */
+    int n; /* pieces */
     int32_t status[64];
     /* Note [Packed operands] */
     KernelCode pack;
@@ -181,8 +181,9 @@ static void split(Run *run, double ns) {
     const JitPlan *plan = run->plan;
     const KernelSig *sig = &plan->sig;
     int npar = sig->npar;
-    int pieces = ns < PARALLEL_NS ? 1 : ns / SLICE_NS < run->jit->threads ? (int)(ns / SLICE_NS)
-                                                                          : run->jit->threads;
+    int pieces = ns < PARALLEL_NS                    ? 1
+                 : ns / SLICE_NS < run->jit->threads ? (int)(ns / SLICE_NS)
+                                                     : run->jit->threads;
     run->axis = 0;
     run->grain = 1;
     run->n = 1;
@@ -221,8 +222,12 @@ static const Recipe *copy_recipe(int bytes, int rank) {
     Recipe *r = &recipes[i][rank];
     if (!r->body) {
         load[i][0] = (Scalar){.op = SC_LOAD, .type = (uint8_t)types[i]};
-        *r = (Recipe){.kind = RECIPE_MAP, .rank = (uint8_t)rank, .noperands = 1, .noutputs = 1,
-                      .acc_type = (uint8_t)types[i], .nbody = 1};
+        *r = (Recipe){.kind = RECIPE_MAP,
+                      .rank = (uint8_t)rank,
+                      .noperands = 1,
+                      .noutputs = 1,
+                      .acc_type = (uint8_t)types[i],
+                      .nbody = 1};
         r->in_types[0] = r->out_types[0] = (uint8_t)types[i];
         r->body = load[i];
     }
@@ -298,7 +303,8 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
         cs->level = sig->level;
         cs->npar = (uint8_t)(nred + 1);
         bool along = args->in_strides[0][nred] == 1;
-        bool turned = !along && args->in_strides[0][nred - 1] == 1 && plan->extent[npar + nred - 1] >= 8;
+        bool turned =
+            !along && args->in_strides[0][nred - 1] == 1 && plan->extent[npar + nred - 1] >= 8;
         cs->form = turned ? FORM_SWAP : FORM_MAP;
         uint16_t last = (uint16_t)(1u << nred), before = (uint16_t)(1u << (nred - 1));
         cs->unit[1] = last;
@@ -323,7 +329,7 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
         if (!(sig->flags & SIG_WHOLE))
             sig->flags &= (uint8_t)~SIG_EDGE; /* panels are whole but for the last */
         for (int a = 0; a < nred; a++)
-            sig->zero[p] &= (uint16_t)~(1u << (npar + a));
+            sig->zero[p] &= (uint16_t) ~(1u << (npar + a));
     } else {
         ok = false;
     }
@@ -344,8 +350,8 @@ static int32_t reference(Jit *jit, const Recipe *r, const KernelArgs *args) {
     return status;
 }
 
-static void fill(const JitPlan *plan, const Recipe *r, const KernelArgs *args,
-                 KernelLaunch *launch, KernelSlice *slice) {
+static void fill(const JitPlan *plan, const Recipe *r, const KernelArgs *args, KernelLaunch *launch,
+                 KernelSlice *slice) {
     static const int never;
     memcpy(launch->iparams, args->iparams, sizeof launch->iparams);
     memcpy(launch->fparams, args->fparams, sizeof launch->fparams);
@@ -405,13 +411,9 @@ int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args) {
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-JitStats jit_stats(const Jit *jit) {
-    return jit->stats;
-}
+JitStats jit_stats(const Jit *jit) { return jit->stats; }
 
-const char *jit_why_reference(Jit *jit, const Recipe *r) {
-    return jit_recipe_get(jit, r)->why;
-}
+const char *jit_why_reference(Jit *jit, const Recipe *r) { return jit_recipe_get(jit, r)->why; }
 
 void jit_describe(Jit *jit, Str *out) {
     const char *why = "";

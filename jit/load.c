@@ -27,9 +27,8 @@ static AnyFn known_find(const char *name) {
 #define FN(f) {#f, (AnyFn)(f)},
 #define MATH(x) FN(x) FN(x##f)
 #define X(e, name, n) MATH(name)
-    static const Known known[] = {
-        MATH_FNS(X) MATH(fma) MATH(fmod) MATH(floor) MATH(ceil) MATH(trunc) MATH(roundeven)
-        MATH(sqrt) MATH(rint) FN(memcpy) FN(memset) FN(memmove)};
+    static const Known known[] = {MATH_FNS(X) MATH(fma) MATH(fmod) MATH(floor) MATH(ceil) MATH(
+        trunc) MATH(roundeven) MATH(sqrt) MATH(rint) FN(memcpy) FN(memset) FN(memmove)};
 #undef X
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].name, name) == 0)
@@ -46,7 +45,7 @@ typedef struct Loader {
     int nsections;
     size_t at[MAX_SECTIONS]; /* offset in memory; SIZE_MAX: not loaded */
     unsigned char *memory;
-    size_t slots;            /* offset of the stubs */
+    size_t slots; /* offset of the stubs */
     int nslots;
     uint64_t targets[MAX_SLOTS];
     const char *why;

@@ -53,8 +53,9 @@ static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool pa
             plan->extent[at] *= n;
             for (int p = 0; p < s->nptr; p++) {
                 bool in = p < r->noperands;
-                int64_t stride = in ? args->in_strides[p][a]
-                                    : par ? args->out_strides[p - r->noperands][a] : 0;
+                int64_t stride = in    ? args->in_strides[p][a]
+                                 : par ? args->out_strides[p - r->noperands][a]
+                                       : 0;
                 plan->stride[p][at] = stride * elem_size(r, p);
             }
             last = a;
@@ -65,8 +66,9 @@ static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool pa
         plan->extent[at] = n;
         for (int p = 0; p < s->nptr; p++) {
             bool in = p < r->noperands;
-            int64_t stride = in ? args->in_strides[p][a]
-                                : par ? args->out_strides[p - r->noperands][a] : 0;
+            int64_t stride = in    ? args->in_strides[p][a]
+                             : par ? args->out_strides[p - r->noperands][a]
+                                   : 0;
             plan->stride[p][at] = stride * elem_size(r, p);
         }
         last = used ? -1 : a;
@@ -94,9 +96,7 @@ static void swap_axes(Shape *s, int a, int b) {
 static bool is_unit(const Shape *s, int p, int axis) {
     return s->plan->stride[p][axis] == elem_size(s->r, p);
 }
-static bool is_loaded(const Shape *s, int p) {
-    return p >= s->nin || s->jr->loads >> p & 1;
-}
+static bool is_loaded(const Shape *s, int p) { return p >= s->nin || s->jr->loads >> p & 1; }
 
 /* How well lanes would run along a parallel axis. */
 static double lane_score(const Shape *s, int axis) {
@@ -196,7 +196,9 @@ static void shape_reduce(Shape *s) {
     plan->sig.form = FORM_OUTER;
     int64_t vectors = (plan->extent[s->npar - 1] * 4 + plan->sig.vbytes - 1) / plan->sig.vbytes;
     bool arg = s->r->combine == COMBINE_ARGMAX || s->r->combine == COMBINE_ARGMIN;
-    plan->sig.cols = vectors >= 4 && s->r->nbody <= 12 ? 4 : vectors >= 2 && s->r->nbody <= 40 ? 2 : 1;
+    plan->sig.cols = vectors >= 4 && s->r->nbody <= 12   ? 4
+                     : vectors >= 2 && s->r->nbody <= 40 ? 2
+                                                         : 1;
     if (arg)
         plan->sig.cols = 1;
 }
@@ -372,8 +374,13 @@ static void promise(Shape *s) {
 
 void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan) {
     const Recipe *r = &jr->recipe;
-    Shape shape = {.jit = jit, .jr = jr, .r = r, .plan = plan,
-                   .nin = r->noperands, .nptr = r->noperands + r->noutputs}, *s = &shape;
+    Shape shape = {.jit = jit,
+                   .jr = jr,
+                   .r = r,
+                   .plan = plan,
+                   .nin = r->noperands,
+                   .nptr = r->noperands + r->noutputs},
+          *s = &shape;
     memset(&plan->sig, 0, sizeof plan->sig);
     plan->naxes = 0;
     plan->nptr = s->nptr;
@@ -410,11 +417,20 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     sig->nred = (uint8_t)s->nred;
     if (!nothing && !jit->options.scalar)
         switch (r->kind) {
-        case RECIPE_MAP: shape_map(s); break;
-        case RECIPE_REDUCE: shape_reduce(s); break;
-        case RECIPE_PRODUCT: shape_product(s); break;
-        case RECIPE_SCAN: shape_scan(s); break;
-        case RECIPE_SCATTER: break;
+        case RECIPE_MAP:
+            shape_map(s);
+            break;
+        case RECIPE_REDUCE:
+            shape_reduce(s);
+            break;
+        case RECIPE_PRODUCT:
+            shape_product(s);
+            break;
+        case RECIPE_SCAN:
+            shape_scan(s);
+            break;
+        case RECIPE_SCATTER:
+            break;
         }
     promise(s);
 }

@@ -103,9 +103,7 @@ static void put(Bytes *b, const void *p, size_t n) {
     memcpy(b->data + b->n, p, n);
     b->n += n;
 }
-static void put_int(Bytes *b, int64_t v) {
-    put(b, &v, sizeof v);
-}
+static void put_int(Bytes *b, int64_t v) { put(b, &v, sizeof v); }
 
 static void put_code(Bytes *b, const Scalar *code, int n) {
     put_int(b, n);

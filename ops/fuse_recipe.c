@@ -14,9 +14,9 @@ typedef struct Fusion {
     int64_t in_offsets[RECIPE_MAX_OPERANDS];
     int operand;
     const Step *producer;
-    int axis_of[RECIPE_MAX_AXES];    /* consumer axis → producer axis, -1: extent 1 */
-    int64_t times[RECIPE_MAX_AXES];  /* … one step there is so many steps here */
-    uint32_t indexed;                /* consumer axes used by SC_IOTA */
+    int axis_of[RECIPE_MAX_AXES];   /* consumer axis → producer axis, -1: extent 1 */
+    int64_t times[RECIPE_MAX_AXES]; /* … one step there is so many steps here */
+    uint32_t indexed;               /* consumer axes used by SC_IOTA */
     VEC(Scalar) body, epilogue;
 } Fusion;
 
@@ -30,21 +30,62 @@ static int axes(const Recipe *r) { return r->rank + r->nreduce; }
 /* Positions of values that an instruction reads: pointers into it, their number. */
 static int reads(Scalar *c, int32_t *out[3]) {
     switch ((ScalarOp)c->op) {
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_ACC: case SCALAR_OP_COUNT:
+    case SC_CONST:
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD:
+    case SC_ACC:
+    case SCALAR_OP_COUNT:
         return 0;
-    case SC_LOAD_AT: out[0] = &c->b; return 1;
-    case SC_LOAD_IF: out[0] = &c->b; out[1] = &c->c; return 2;
-    case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-    case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
+    case SC_LOAD_AT:
+        out[0] = &c->b;
+        return 1;
+    case SC_LOAD_IF:
+        out[0] = &c->b;
+        out[1] = &c->c;
+        return 2;
+    case SC_CHECK:
+    case SC_NEG:
+    case SC_ABS:
+    case SC_SQRT:
+    case SC_FLOOR:
+    case SC_CEIL:
+    case SC_TRUNC:
+    case SC_ROUND:
+    case SC_NOT:
+    case SC_CAST:
+    case SC_BITS:
+    case SC_CALL1:
         out[0] = &c->a;
         return 1;
-    case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
-    case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
-    case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
-        out[0] = &c->a; out[1] = &c->b;
+    case SC_ADD:
+    case SC_SUB:
+    case SC_MUL:
+    case SC_DIV:
+    case SC_REM:
+    case SC_MIN:
+    case SC_MAX:
+    case SC_AND:
+    case SC_OR:
+    case SC_XOR:
+    case SC_SHL:
+    case SC_SHR:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
+    case SC_CALL2:
+        out[0] = &c->a;
+        out[1] = &c->b;
         return 2;
-    case SC_FMA: case SC_SELECT: case SC_CALL_IF:
-        out[0] = &c->a; out[1] = &c->b; out[2] = &c->c;
+    case SC_FMA:
+    case SC_SELECT:
+    case SC_CALL_IF:
+        out[0] = &c->a;
+        out[1] = &c->b;
+        out[2] = &c->c;
         return 3;
     }
     return 0;
@@ -147,9 +188,8 @@ static int add_operand(Fusion *f, int operand) {
     int n = axes(r);
     int64_t strides[RECIPE_MAX_AXES];
     for (int a = 0; a < n; a++)
-        strides[a] = f->axis_of[a] < 0
-                         ? 0
-                         : f->times[a] * p->args.in_strides[operand][f->axis_of[a]];
+        strides[a] =
+            f->axis_of[a] < 0 ? 0 : f->times[a] * p->args.in_strides[operand][f->axis_of[a]];
     for (int i = 0; i < r->noperands; i++) {
         bool same = i != f->operand && f->in[i] == p->in[operand] &&
                     f->in_offsets[i] == p->in_offsets[operand] &&
@@ -186,7 +226,8 @@ static int param_count(const Recipe *r, bool floats) {
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-/* The producer's program in front; gives the position of its value, -1 when something does not go. */
+/* The producer's program in front; gives the position of its value, -1 when something does not go.
+ */
 static int32_t add_producer(Fusion *f, const Recipe *consumer) {
     const Recipe *p = f->producer->recipe;
     int ni = param_count(consumer, false), nf = param_count(consumer, true);
@@ -314,8 +355,7 @@ bool step_fuse(Step *into, const Step *producer, int operand) {
             memcpy(f->args.in_strides[f->operand], f->args.in_strides[last],
                    sizeof f->args.in_strides[last]);
             for (size_t i = 0; i < f->body.len + f->epilogue.len; i++) {
-                Scalar *c = i < f->body.len ? &f->body.data[i]
-                                            : &f->epilogue.data[i - f->body.len];
+                Scalar *c = i < f->body.len ? &f->body.data[i] : &f->epilogue.data[i - f->body.len];
                 if (is_load(c) && c->a == last)
                     c->a = f->operand;
             }

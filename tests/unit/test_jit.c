@@ -30,19 +30,24 @@ typedef struct Launch {
 } Launch;
 
 static void fill_random(char *p, DType t, int64_t n) {
-    static const double odd[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 65504, 1e-7, 6e-8, 3e38};
+    static const double odd[] = {0.0, -0.0,  1.0,  -1.0, INFINITY, -INFINITY,
+                                 NAN, 65504, 1e-7, 6e-8, 3e38};
     for (int64_t i = 0; i < n; i++, p += dtype_size(t)) {
         int kind = below(40);
         if (dtype_is_float(t))
-            elem_set_float(p, t, kind < 11 ? odd[kind] : (double)((int64_t)rng() % 20001 - 10000) / 1000);
+            elem_set_float(p, t,
+                           kind < 11 ? odd[kind] : (double)((int64_t)rng() % 20001 - 10000) / 1000);
         else
-            elem_set_int(p, t, kind == 0 ? INT64_MIN : kind == 1 ? -1
-                               : kind < 4 ? (int64_t)rng() : below(19) - 9);
+            elem_set_int(p, t,
+                         kind == 0   ? INT64_MIN
+                         : kind == 1 ? -1
+                         : kind < 4  ? (int64_t)rng()
+                                     : below(19) - 9);
     }
 }
 
-static const DType value_types[] = {DT_F32, DT_F32, DT_F64, DT_I32, DT_I64, DT_I8, DT_U8, DT_I16,
-                                    DT_U16, DT_U32, DT_U64, DT_BOOL};
+static const DType value_types[] = {DT_F32, DT_F32, DT_F64, DT_I32, DT_I64, DT_I8,
+                                    DT_U8,  DT_I16, DT_U16, DT_U32, DT_U64, DT_BOOL};
 enum { NVALUES = sizeof value_types / sizeof *value_types };
 
 /* Strides over `naxes`: a random order, some broadcast, some reversed or gapped. Sets the span. */
@@ -101,7 +106,8 @@ static int add_input(Launch *l, DType t, int naxes, int64_t slack) {
 
 static void add_output(Launch *l, DType t, int64_t slack) {
     int k = l->r.noutputs++;
-    int64_t first, n = layout(l->args.extents, l->r.rank, l->args.out_strides[k], &first, true) + slack;
+    int64_t first,
+        n = layout(l->args.extents, l->r.rank, l->args.out_strides[k], &first, true) + slack;
     l->r.out_types[k] = (uint8_t)t;
     l->out_bytes[k] = (size_t)n * dtype_size(t);
     l->out[k] = malloc(l->out_bytes[k] + 1);
@@ -122,7 +128,8 @@ static DType stored_as(DType t) {
 static Sc leaf(Launch *l, ScalarBuilder *b, DType t, int naxes, bool body) {
     int kind = below(10);
     if (kind == 0)
-        return dtype_is_float(t) ? sc_float(b, t, below(100) / 8.0 - 3) : sc_int(b, t, below(9) - 3);
+        return dtype_is_float(t) ? sc_float(b, t, below(100) / 8.0 - 3)
+                                 : sc_int(b, t, below(9) - 3);
     if (kind == 1)
         return sc_param(b, t, below(4));
     if (kind == 2 && naxes > 0)
@@ -164,13 +171,19 @@ static Sc expression(Launch *l, ScalarBuilder *b, DType t, int depth, int naxes,
     }
     Sc x = expression(l, b, t, depth - 1, naxes, body);
     if (dtype_is_float(t)) {
-        static const ScalarOp unary[] = {SC_NEG, SC_ABS, SC_SQRT, SC_FLOOR, SC_CEIL, SC_TRUNC, SC_ROUND};
+        static const ScalarOp unary[] = {SC_NEG,  SC_ABS,   SC_SQRT, SC_FLOOR,
+                                         SC_CEIL, SC_TRUNC, SC_ROUND};
         static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_DIV, SC_MIN, SC_MAX, SC_REM};
         switch (below(9)) {
-        case 0: case 1: return sc_op1(b, unary[below(7)], x);
-        case 2: return sc_fma(b, x, expression(l, b, t, depth - 2, naxes, body), x);
-        case 3: return below(2) ? sc_tanh(b, x) : sc_exp(b, x);
-        case 4: return below(2) ? sc_call1(b, MATH_ATAN, x) : sc_sin(b, x);
+        case 0:
+        case 1:
+            return sc_op1(b, unary[below(7)], x);
+        case 2:
+            return sc_fma(b, x, expression(l, b, t, depth - 2, naxes, body), x);
+        case 3:
+            return below(2) ? sc_tanh(b, x) : sc_exp(b, x);
+        case 4:
+            return below(2) ? sc_call1(b, MATH_ATAN, x) : sc_sin(b, x);
         case 5: {
             DType u = t == DT_F32 ? DT_I32 : DT_I64;
             return sc_bits(b, sc_op2(b, SC_XOR, sc_bits(b, x, u), sc_int(b, u, 1)), t);
@@ -178,9 +191,11 @@ static Sc expression(Launch *l, ScalarBuilder *b, DType t, int depth, int naxes,
         }
         return sc_op2(b, binary[below(7)], x, expression(l, b, t, depth - 2, naxes, body));
     }
-    static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_AND, SC_OR, SC_XOR, SC_MIN, SC_MAX};
+    static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_AND,
+                                      SC_OR,  SC_XOR, SC_MIN, SC_MAX};
     switch (below(6)) {
-    case 0: return sc_op1(b, below(2) ? SC_NEG : below(2) ? SC_ABS : SC_NOT, x);
+    case 0:
+        return sc_op1(b, below(2) ? SC_NEG : below(2) ? SC_ABS : SC_NOT, x);
     case 1: {
         Sc y = expression(l, b, t, depth - 2, naxes, body), one = sc_int(b, t, 1);
         Sc zero = sc_op2(b, SC_EQ, y, sc_int(b, t, 0));
@@ -334,16 +349,22 @@ static void report(const Launch *l, uint64_t seed, const char *what) {
         bool in = k < l->r.noperands;
         str_printf(&s, "\n%s %d by", in ? "in" : "out", in ? k : k - l->r.noperands);
         for (int a = 0; a < (in ? naxes : l->r.rank); a++)
-            str_printf(&s, " %lld", (long long)(in ? l->args.in_strides[k][a]
-                                                   : l->args.out_strides[k - l->r.noperands][a]));
+            str_printf(&s, " %lld",
+                       (long long)(in ? l->args.in_strides[k][a]
+                                      : l->args.out_strides[k - l->r.noperands][a]));
     }
-    check_fail(__FILE__, __LINE__, "seed %llu: %s\n%s", (unsigned long long)seed, what, str_text(&s));
+    check_fail(__FILE__, __LINE__, "seed %llu: %s\n%s", (unsigned long long)seed, what,
+               str_text(&s));
 }
 
 static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
     const char *why = NULL;
-    Jit *jit = jit_open(&(JitOptions){.cache_dir = "", .vector_bytes = bytes, .threads = threads,
-                                      .scalar = scalar, .hot = hot}, &why);
+    Jit *jit = jit_open(&(JitOptions){.cache_dir = "",
+                                      .vector_bytes = bytes,
+                                      .threads = threads,
+                                      .scalar = scalar,
+                                      .hot = hot},
+                        &why);
     if (!jit)
         printf("no compiler: %s\n", why);
     return jit;
@@ -452,10 +473,12 @@ TEST(disk_cache) {
     /* Every entry damaged, in four ways: ignored and made again. */
     for (int how = 0; how < 4; how++) {
         const char *script =
-            how == 0   ? "for f in %s/*.o; do head -c 100 \"$f\" >\"$f.x\"; mv \"$f.x\" \"$f\"; done"
+            how == 0 ? "for f in %s/*.o; do head -c 100 \"$f\" >\"$f.x\"; mv \"$f.x\" \"$f\"; done"
             : how == 1 ? "for f in %s/*.o; do : >\"$f\"; done"
-            : how == 2 ? "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=700 conv=notrunc 2>/dev/null; done"
-                       : "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=20 conv=notrunc 2>/dev/null; done";
+            : how == 2 ? "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=700 "
+                         "conv=notrunc 2>/dev/null; done"
+                       : "for f in %s/*.o; do printf XXXX | dd of=\"$f\" bs=1 seek=20 conv=notrunc "
+                         "2>/dev/null; done";
         CHECK_INT(system(fmt_text(script, dir)), 0);
         s = run_once(dir, 3, &ok);
         CHECK(ok);
@@ -492,8 +515,13 @@ TEST(interrupt) {
 TEST(threads) {
     ScalarBuilder b = {0};
     Sc x = sc_load(&b, 0, DT_F32);
-    Recipe r = {.kind = RECIPE_REDUCE, .combine = COMBINE_SUM, .rank = 1, .nreduce = 1,
-                .noperands = 1, .noutputs = 1, .acc_type = DT_F32};
+    Recipe r = {.kind = RECIPE_REDUCE,
+                .combine = COMBINE_SUM,
+                .rank = 1,
+                .nreduce = 1,
+                .noperands = 1,
+                .noutputs = 1,
+                .acc_type = DT_F32};
     r.results[0] = sc_exp(&b, x);
     r.in_types[0] = r.out_types[0] = DT_F32;
     r.body = b.code.data;

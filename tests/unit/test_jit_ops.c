@@ -115,7 +115,8 @@ TEST(table) {
     const char *only = getenv("RLY_JIT_OP");
     for (size_t i = 0; i < op_count() && !check_failures; i++) {
         const Op *op = op_at(i);
-        if (!op->lower || !some_attrs(op, 0) || op->nargs < 0 || (only && strcmp(only, op->name) != 0))
+        if (!op->lower || !some_attrs(op, 0) || op->nargs < 0 ||
+            (only && strcmp(only, op->name) != 0))
             continue;
         for (int t = 0; t < DTYPE_COUNT; t++) {
             if (!(op->dtypes & DT_BIT(t)))
@@ -139,7 +140,8 @@ TEST(table) {
         }
     }
     JitStats s = jit_stats(jit);
-    printf("   %d calls, %llu kernels in %.1f s\n", runs, (unsigned long long)s.compiled, s.seconds);
+    printf("   %d calls, %llu kernels in %.1f s\n", runs, (unsigned long long)s.compiled,
+           s.seconds);
     CHECK(only || runs > 500);
     jit_close(jit);
 }
