@@ -38,6 +38,7 @@ Code *code_of_fn(Interp *in, Expr *fn) {
         return f->code;
     Code *code = code_new(fn);
     code->nparams = f->nparams;
+    code->nslots = f->nparams; /* the arguments are roots while the body is being resolved */
     code->path = path_of_fn(fn);
     if (f->base && f->base != fn) {
         Code *base = code_of_fn(in, f->base);
