@@ -300,6 +300,20 @@ def unit_job(options, report, program):
         report.add(program, "failed", "it ran no test")
 
 
+def property_job(options, report, path):
+    """A script that takes the program and ends with `N passed, N failed, N skipped`."""
+    name = os.path.relpath(path, HERE)
+    status, out, err = run_program([sys.executable, path, options.relay], b"", 300 * options.slow, None)
+    counts = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", out)
+    if not counts:
+        report.add(name, "failed", "it printed no count; status %s\n%s" % (status, (out + err)[-2000:]))
+        return
+    for _ in range(int(counts.group(1))):
+        report.add(name, "passed")
+    if int(counts.group(2)) or status:
+        report.add(name, "failed", out[-4000:])
+
+
 def find_files(folder, ending, parts):
     found = []
     for directory, _, names in os.walk(folder):
@@ -326,7 +340,7 @@ def main():
     options.build = os.path.abspath(options.build)
     options.relay = os.path.join(options.build, "relay")
     options.engines = options.engines.split(",")
-    suites = [w for w in options.what if w in ("golden", "repl", "docs", "examples")]
+    suites = [w for w in options.what if w in ("golden", "repl", "docs", "examples", "property")]
     parts = [w for w in options.what if w not in suites]
     if parts and not suites:
         suites = ["golden", "repl", "examples"]
@@ -360,6 +374,9 @@ def main():
                 for path in [os.path.join(ROOT, "README.md")] + find_files(
                         os.path.join(ROOT, "docs"), ".md", parts):
                     jobs.append(pool.submit(docs.job, options, report, path, sys.modules[__name__]))
+            if "property" in suites:
+                for path in find_files(os.path.join(HERE, "property"), ".py", parts):
+                    jobs.append(pool.submit(property_job, options, report, path))
             try:
                 for job in jobs:
                     job.result()
