@@ -4,6 +4,56 @@
 #include "repl/session.h"
 #include "tests/unit/check.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+static DiagCode code;
+
+static void write_file(const char *name, const char *bytes, size_t n) {
+    FILE *f = fopen(name, "wb");
+    if (f) {
+        fwrite(bytes, 1, n, f);
+        fclose(f);
+    }
+}
+
+/* Version 1.0 of the format: six bytes and the version, the length of the header, the header. */
+static void write_npy(const char *name, const char *dtype, const char *shape, const char *bytes,
+                      size_t n) {
+    Str s = {0};
+    char header[118];
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", dtype,
+             shape);
+    str_add_n(&s, "\x93NUMPY\x01\x00\x76\x00", 10);
+    str_add(&s, header);
+    while (s.len < 127)
+        str_add_char(&s, ' ');
+    str_add_char(&s, '\n');
+    str_add_n(&s, bytes, n);
+    write_file(name, s.text, s.len);
+}
+
+/* The files that the examples name, in a folder of their own. */
+static void make_files(char *folder) {
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        check_fail(__FILE__, __LINE__, "no folder %s", folder);
+    static const char one[4] = {0, 0, (char)0x80, 0x3f};
+    write_file("broken.npy", "\x93NUMPY\x01\x00", 8);
+    write_npy("whole.npy", "<f4", "(1,)", one, 4);
+    write_npy("bytes.npy", "|u1", "(1, 4)", one, 4);
+    write_file("words.csv", "1,2\n3,four\n", 11);
+    write_file("numbers.csv", "1,2\n3,4\n", 8);
+}
+
+static void remove_files(const char *folder) {
+    static const char *const names[] = {"broken.npy", "whole.npy", "bytes.npy", "words.csv",
+                                        "numbers.csv", "f.npy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        remove(names[i]);
+    if (chdir("/") != 0 || rmdir(folder) != 0)
+        printf("left over: %s\n", folder);
+}
+
 static void ignore(void *ctx, const char *text, size_t n) {
     (void)ctx;
     (void)text;
@@ -25,12 +75,15 @@ static const char *run(const char *program) {
         return "no session";
     SessionSink sink = {ignore, collect, &said};
     session_set_sink(s, &sink);
-    session_run_text(s, "example", program, strlen(program), false);
+    if (code == DIAG_R0906) { /* only the prompt redefines */
+        for (const char *line = program; *line; line += strcspn(line, "\n"), line += *line != 0)
+            session_enter(s, line, strcspn(line, "\n"), false);
+    } else {
+        session_run_text(s, "example", program, strlen(program), false);
+    }
     session_fini(s);
     return str_text(&said);
 }
-
-static DiagCode code;
 
 TEST(example) {
     const DiagInfo *info = diag_get_info(code);
@@ -47,9 +100,12 @@ TEST(example) {
 }
 
 int main(void) {
+    char folder[] = "/tmp/relay-explain-XXXXXX";
+    make_files(folder);
     for (int c = DIAG_NONE + 1; c < DIAG_COUNT; c++) {
         code = (DiagCode)c;
         check_run(diag_get_info(code)->name, test_example);
     }
+    remove_files(folder);
     return check_result();
 }
