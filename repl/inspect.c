@@ -5,6 +5,7 @@
 
 #include "eval/launch.h"
 #include "parser/print.h"
+#include "repl/doc.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 
@@ -212,42 +213,6 @@ static void say_where(Str *out, Span span)
     str_printf(out, "defined at %s:%u:%u\n", span.source->name, line, column);
 }
 
-/* The operators that stand for a named one: `:doc @@`. */
-static const char *operator_name(const char *text)
-{
-    static const struct { const char *sign, *name; } table[] = {
-        {"!=", "not_equal"}, {"*", "multiply"}, {"**", "power"}, {"+", "add"}, {"-", "subtract"},
-        {"/", "divide"}, {"<", "less"}, {"<=", "less_equal"}, {"==", "equal"}, {">", "greater"},
-        {">=", "greater_equal"}, {"@@", "matmul"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].sign, text) == 0)
-            return table[i].name;
-    return text;
-}
-
-static void doc_op(Session *s, const Op *op, Str *out)
-{
-    str_printf(out, "%s(%s", op->name, op->args ? op->args : "");
-    for (int i = 0; i < op->nattrs; i++)
-        str_printf(out, "%s%s%s%s", i || op->nargs ? ", " : "", op->attrs[i].name,
-                   op->attrs[i].initial ? "=" : "", op->attrs[i].initial ? op->attrs[i].initial : "");
-    str_printf(out, ")\n  %s\n", op->doc);
-    for (int i = 0; i < op->nattrs; i++)
-        if (op->attrs[i].doc)
-            str_printf(out, "  %-12s %s\n", op->attrs[i].name, op->attrs[i].doc);
-    if (op->example)
-        str_printf(out, "  example      %s   gives   %s\n", op->example, op->example_result);
-    const Rule *rule = env_find_rule(s->env, op, RULE_DERIVATIVE);
-    if (rule && rule->span.source)
-        str_printf(out, "  gradient     %.*s\n", (int)(rule->span.end - rule->span.begin),
-                   rule->span.source->text + rule->span.begin);
-    else
-        str_add(out, "  gradient     none\n");
-    if (op->see_also)
-        str_printf(out, "  see also     %s\n", op->see_also);
-}
-
 bool session_info(Session *s, const char *text, Str *out)
 {
     const char *name = trim(text);
@@ -261,7 +226,7 @@ bool session_info(Session *s, const char *text, Str *out)
                    (unsigned long long)s->options.seed);
         return true;
     }
-    Binding b = find_name(s, operator_name(name));
+    Binding b = find_name(s, op_name_of_sign(name));
     switch (b.kind) {
     case BIND_NONE:
     case BIND_MODULE: return no_such_name(s, name);
@@ -278,7 +243,7 @@ bool session_info(Session *s, const char *text, Str *out)
         return true;
     case BIND_OP:
         str_printf(out, "%s is an operator\n", b.op->name);
-        doc_op(s, b.op, out);
+        op_print_doc(out, s->env, b.op);
         return true;
     }
     return false;
@@ -287,12 +252,12 @@ bool session_info(Session *s, const char *text, Str *out)
 bool session_doc(Session *s, const char *text, Str *out)
 {
     const char *name = trim(text);
-    Binding b = find_name(s, operator_name(name));
+    Binding b = find_name(s, op_name_of_sign(name));
     const char *doc = NULL;
     switch (b.kind) {
     case BIND_NONE:
     case BIND_MODULE: return no_such_name(s, name);
-    case BIND_OP: doc_op(s, b.op, out); return true;
+    case BIND_OP: op_print_doc(out, s->env, b.op); return true;
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
         doc = b.global->doc;
@@ -302,6 +267,33 @@ bool session_doc(Session *s, const char *text, Str *out)
     }
     str_printf(out, "  %s\n", doc ? doc : "(no documentation)");
     return true;
+}
+
+/* Words of a text in lines of at most `width` columns. */
+static void add_filled(Str *out, const char *text, size_t width)
+{
+    for (size_t column = 0; *text;) {
+        size_t n = strcspn(text, " ");
+        if (column && column + 1 + n > width) {
+            str_add_char(out, '\n');
+            column = 0;
+        }
+        if (column)
+            str_add_char(out, ' ');
+        str_add_n(out, text, n);
+        column += n + (column > 0);
+        text += n + strspn(text + n, " ");
+    }
+    str_add_char(out, '\n');
+}
+
+static void add_program(Str *out, const char *heading, const char *program)
+{
+    if (!*program)
+        return;
+    str_printf(out, "\n%s\n\n    ", heading);
+    str_add_indented(out, program, 4);
+    str_add_char(out, '\n');
 }
 
 bool session_explain(Session *s, const char *text, Str *out)
@@ -314,11 +306,10 @@ bool session_explain(Session *s, const char *text, Str *out)
         return false;
     }
     const DiagInfo *info = diag_get_info(code);
-    str_printf(out, "%s: %s\n\n%s\n", info->name, info->title, info->explanation);
-    if (info->bad[0])
-        str_printf(out, "\nThis draws it:\n\n    %s\n", info->bad);
-    if (info->good[0])
-        str_printf(out, "\nThis is right:\n\n    %s\n", info->good);
+    str_printf(out, "%s: %s\n\n", info->name, info->title);
+    add_filled(out, info->explanation, 80);
+    add_program(out, "This draws it:", info->bad);
+    add_program(out, "This is right:", info->good);
     return true;
 }
 

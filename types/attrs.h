@@ -53,6 +53,7 @@ typedef struct AttrSpec {
 
 const AttrValue *attrs_find(const Attrs *attrs, const char *name); /* NULL when there is none */
 const AttrValue *attrs_get(const Attrs *attrs, const char *name);  /* BUG when there is none */
+const char *attr_type_words(AttrType t); /* "an integer or None" */
 int64_t attrs_int(const Attrs *attrs, const char *name);
 double attrs_float(const Attrs *attrs, const char *name);
 bool attrs_bool(const Attrs *attrs, const char *name);

@@ -5,7 +5,7 @@
 
 #include "types/infer_state.h"
 
-static const char *attr_type_words(AttrType t)
+const char *attr_type_words(AttrType t)
 {
     switch (t) {
     case AT_INT: return "an integer";

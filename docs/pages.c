@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* docs/errors.md from base/diag.def, docs/operators.md from the table of operators. */
+#include "docs/pages.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "repl/doc.h"
+
+const Page pages[PAGE_COUNT] = {
+    {"errors", page_print_errors},
+    {"kernels", page_print_kernels},
+    {"operators", page_print_operators},
+};
+
+const Page *page_find(const char *name) {
+    for (int i = 0; i < PAGE_COUNT; i++)
+        if (strcmp(pages[i].name, name) == 0)
+            return &pages[i];
+    return NULL;
+}
+
+const char *page_read(const char *path) {
+    FILE *f = fopen(path, "rb");
+    Str text = {0};
+    char part[16384];
+    size_t n;
+    if (!f)
+        return NULL;
+    while ((n = fread(part, 1, sizeof part, f)) > 0)
+        str_add_n(&text, part, n);
+    fclose(f);
+    return str_text(&text);
+}
+
+bool page_print(const Page *page, Session *s, const char *old, Str *out, const char **why) {
+    const char *mark = strstr(old, PAGE_MARK);
+    if (!mark) {
+        *why = fmt_text("docs/%s.md has no line `%s`", page->name, PAGE_MARK);
+        return false;
+    }
+    str_add_n(out, old, (size_t)(mark - old));
+    str_add(out, PAGE_MARK "\n\n");
+    return page->print(s, out, why);
+}
+
+/* ---- diagnostics ------------------------------------------------------------------------------ */
+
+static const char *const ranges[10] = {
+    "the reader", "names",    "types", "shapes", "derivatives", "data", "run time", "", "",
+    "warnings",
+};
+
+static void print_program(Str *out, const char *heading, const char *program) {
+    if (*program)
+        str_printf(out, "\n%s\n\n```relay-fragment\n%s\n```\n", heading, program);
+}
+
+bool page_print_errors(Session *s, Str *out, const char **why) {
+    (void)s;
+    (void)why;
+    char range = 0;
+    for (int c = DIAG_NONE + 1; c < DIAG_COUNT; c++) {
+        const DiagInfo *info = diag_get_info((DiagCode)c);
+        if (info->name[2] != range) {
+            range = info->name[2];
+            str_printf(out, "## R0%c: %s\n\n", range, ranges[range - '0']);
+        }
+        str_printf(out, "### %s: %s\n\n%s\n", info->name, info->title, info->explanation);
+        print_program(out, info->severity == SEVERITY_WARNING ? "This draws the warning:"
+                                                              : "This draws it:", info->bad);
+        print_program(out, "This is right:", info->good);
+        if (c + 1 < DIAG_COUNT)
+            str_add_char(out, '\n');
+    }
+    return true;
+}
+
+/* ---- operators -------------------------------------------------------------------------------- */
+
+static void print_link(Str *out, const char *name, size_t n) {
+    bool known = op_find(sym_intern(mem_strndup(name, n))) != NULL;
+    if (!known) {
+        str_printf(out, "`%.*s`", (int)n, name);
+        return;
+    }
+    str_printf(out, "[`%.*s`](#", (int)n, name);
+    for (size_t i = 0; i < n; i++) /* as renderers make an anchor of a heading */
+        if (name[i] != '.')
+            str_add_char(out, name[i]);
+    str_add_char(out, ')');
+}
+
+static void print_see_also(Str *out, const char *names) {
+    str_add(out, "See also ");
+    for (const char *p = names; *p;) {
+        size_t n = strcspn(p, ", ");
+        print_link(out, p, n);
+        p += n;
+        size_t gap = strspn(p, ", ");
+        if (p[gap])
+            str_add(out, ", ");
+        p += gap;
+    }
+    str_add(out, ".\n\n");
+}
+
+static void print_op(Session *s, Str *out, const Op *op) {
+    str_printf(out, "### %s\n\n```relay-fragment\n", op->name);
+    op_print_signature(out, op, 96);
+    const char *type = op_type_text(session_env(s), op);
+    if (type)
+        str_printf(out, "\n%s : %s", op->name, type);
+    str_printf(out, "\n```\n\n%s\n\n", op->doc);
+    str_printf(out, "Takes %s.", dtype_set_text(op->dtypes));
+    if (op->reference_only)
+        str_printf(out, " It has no kernel: %s.", op->reference_only);
+    str_add(out, "\n\n");
+    for (int i = 0; i < op->nattrs; i++) {
+        const AttrSpec *a = &op->attrs[i];
+        str_printf(out, "- `%s`, %s, %s%s%s: %s\n", a->name, attr_type_words(a->type),
+                   a->initial ? "default `" : "required", a->initial ? a->initial : "",
+                   a->initial ? "`" : "", a->doc);
+    }
+    if (op->nattrs)
+        str_add_char(out, '\n');
+    str_printf(out, "```relay-fragment\nrelay> ");
+    str_add(out, op->example);
+    str_printf(out, "\n%s\n```\n\n", op->example_result);
+    const char *rule = op_rule_text(session_env(s), op);
+    if (rule)
+        str_printf(out, "```relay-fragment\n%s\n```\n\n", rule);
+    else
+        str_add(out, "It has no derivative.\n\n");
+    if (op->see_also)
+        print_see_also(out, op->see_also);
+}
+
+bool page_print_operators(Session *s, Str *out, const char **why) {
+    (void)why;
+    str_printf(out, "## The %zu operators\n\n", op_count());
+    for (size_t i = 0; i < op_count(); i++) {
+        print_link(out, op_at(i)->name, strlen(op_at(i)->name));
+        str_add(out, i + 1 < op_count() ? "\n" : "\n\n");
+    }
+    for (size_t i = 0; i < op_count(); i++)
+        print_op(s, out, op_at(i));
+    while (out->len > 1 && out->text[out->len - 1] == '\n' && out->text[out->len - 2] == '\n')
+        out->text[--out->len] = '\0';
+    return true;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documentation of operators. */
+#include "repl/doc.h"
+
+#include <string.h>
+
+/* ---- signs ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *sign, *name;
+} signs[] = {
+    {"!=", "not_equal"}, {"*", "multiply"},       {"**", "power"}, {"+", "add"},
+    {"-", "subtract"},   {"/", "divide"},         {"<", "less"},   {"<=", "less_equal"},
+    {"==", "equal"},     {">", "greater"},        {"@@", "matmul"}, {">=", "greater_equal"},
+};
+
+const char *op_name_of_sign(const char *text) {
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strcmp(signs[i].sign, text) == 0)
+            return signs[i].name;
+    return text;
+}
+
+const char *op_find_sign(const Op *op) {
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strcmp(signs[i].name, op->name) == 0)
+            return signs[i].sign;
+    return NULL;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------ */
+
+void str_add_indented(Str *out, const char *text, size_t n) {
+    for (size_t len = strlen(text); len && text[len - 1] == '\n'; len--)
+        text = mem_strndup(text, len - 1);
+    for (; *text; text++) {
+        str_add_char(out, *text);
+        if (*text == '\n' && text[1] != '\n')
+            str_printf(out, "%*s", (int)n, "");
+    }
+}
+
+void op_print_signature(Str *out, const Op *op, size_t width) {
+    Str line = {0};
+    str_printf(&line, "%s(%s", op->name, op->args ? op->args : "");
+    for (int i = 0; i < op->nattrs; i++) {
+        const AttrSpec *a = &op->attrs[i];
+        const char *part = fmt_text("%s%s%s", a->name, a->initial ? "=" : "",
+                                    a->initial ? a->initial : "");
+        bool first = i == 0 && op->nargs == 0;
+        if (width && line.len + strlen(part) + 3 > width) {
+            str_printf(out, "%s,\n", str_text(&line));
+            line = (Str){0};
+            str_printf(&line, "%*s%s", (int)strlen(op->name) + 1, "", part);
+        } else {
+            str_printf(&line, "%s%s", first ? "" : ", ", part);
+        }
+    }
+    str_printf(out, "%s)", str_text(&line));
+}
+
+const char *dtype_set_text(DTypeSet set) {
+    static const struct {
+        DTypeSet set;
+        const char *text;
+    } classes[] = {
+        {DTS_ALL, "every dtype"},
+        {DTS_NUM, "integers and floats"},
+        {DTS_INT | DTS_BOOL, "integers and bool"},
+        {DTS_INT, "integers"},
+        {DTS_FLOAT, "floats"},
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (set == classes[i].set)
+            return classes[i].text;
+    Str out = {0};
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (set & DT_BIT(t))
+            str_printf(&out, "%s%s", out.len ? ", " : "", dtype_info[t].name);
+    return str_text(&out);
+}
+
+const char *op_rule_text(Env *env, const Op *op) {
+    const Rule *rule = env_find_rule(env, op, RULE_DERIVATIVE);
+    if (!rule || rule->kind != RULE_DERIVATIVE || !rule->span.source)
+        return NULL;
+    return mem_strndup(rule->span.source->text + rule->span.begin,
+                       rule->span.end - rule->span.begin);
+}
+
+const char *op_type_text(Env *env, const Op *op) {
+    for (int i = 0; i < op->nattrs; i++)
+        if (!op->attrs[i].initial)
+            return NULL;
+    Source *source = source_new("operator", op->name, strlen(op->name), 0);
+    Module *module = NULL;
+    Diags diags = {0};
+    ParseOptions options = {0};
+    if (parse_module(source, &options, &diags, &module) != PARSE_OK || module->items.len != 1 ||
+        module->items.data[0]->kind != ITEM_EXPR)
+        return NULL;
+    Scheme *scheme = infer_type_of(env, module->items.data[0]->value, &diags);
+    if (!scheme)
+        return NULL;
+    Str out = {0};
+    TypeNamer namer = {0};
+    scheme_print(&out, scheme, &namer);
+    return str_text(&out);
+}
+
+/* ---- the page --------------------------------------------------------------------------------- */
+
+enum { NAMES = 12, TEXTS = NAMES + 2, WIDTH = 100 };
+
+static void entry(Str *out, const char *name, const char *text) {
+    str_printf(out, "  %-*s", NAMES - 1, name);
+    str_add(out, strlen(name) < NAMES ? " " : "  ");
+    str_add_indented(out, text, TEXTS);
+    str_add_char(out, '\n');
+}
+
+void op_print_doc(Str *out, Env *env, const Op *op) {
+    const char *sign = op_find_sign(op);
+    op_print_signature(out, op, WIDTH);
+    if (sign) {
+        const char *comma = strchr(op->args, ',');
+        str_printf(out, "      written %.*s %s %s", (int)(comma - op->args), op->args, sign,
+                   comma + 2);
+    }
+    str_add(out, "\n  ");
+    str_add_indented(out, op->doc, 2);
+    str_add_char(out, '\n');
+    for (int i = 0; i < op->nattrs; i++)
+        entry(out, op->attrs[i].name,
+              fmt_text("%s: %s", attr_type_words(op->attrs[i].type), op->attrs[i].doc));
+    entry(out, "takes", dtype_set_text(op->dtypes));
+    const char *type = op_type_text(env, op);
+    if (type)
+        entry(out, "as a value", type);
+    const char *result = op->example_result;
+    bool short_result = !strchr(result, '\n') && strlen(op->example) + strlen(result) < WIDTH - 30;
+    entry(out, "example", fmt_text("%s%s%s", op->example, short_result ? "   gives   " : "\n", result));
+    const char *rule = op_rule_text(env, op);
+    entry(out, "gradient", rule ? rule : "none: `grad` refuses a value that comes through here");
+    if (op->reference_only)
+        entry(out, "kernel", fmt_text("none: %s", op->reference_only));
+    if (op->see_also)
+        entry(out, "see also", op->see_also);
+}
