@@ -478,6 +478,10 @@ int cli_main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
         bool script = cli->files.len && (!command || command->script);
+        /* `relay run FILE --input name=value`: an input is the command's wherever it stands */
+        if (command && command->script && strncmp(arg, "--input", 7) == 0 &&
+            (arg[7] == '=' || arg[7] == '\0'))
+            script = false;
         if (script || only_arguments || arg[0] != '-' || arg[1] == '\0') {
             if (!command && !cli->files.len && !cli->expr && !only_arguments &&
                 (command = find_subcommand(arg)))

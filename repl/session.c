@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "eval/launch.h"
+#include "repl/inputs.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 
@@ -182,18 +183,14 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     return SESSION_OK;
 }
 
-/* `@main` without parameters is called last, and its value shown. */
+/* `@main` is called last, and its value shown. */
 static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags)
 {
     for (size_t i = items->len; i-- > 0;) {
         Global *g = items->data[i].global;
         if (items->data[i].kind != CORE_DEF || !g || strcmp(g->name->text, "main") != 0)
             continue;
-        if (g->value->fn->nparams > 0)
-            return SESSION_OK; /* a library's; --input supplies arguments otherwise */
-        const char *text = "@main()";
-        Source *source = source_new("main", text, strlen(text), 0);
-        return session_run_source(s, source, 0, RUN_SHOW, INFER_FILE, false, diags);
+        return inputs_run_main(s, g, diags);
     }
     return SESSION_OK;
 }
@@ -233,6 +230,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
     SessionStatus status = checked ? SESSION_OK : SESSION_FAILED;
     for (size_t i = 0; i < items.len; i++) {
         CoreItem *item = &items.data[i];
+        if (!inputs_fill(s, item, diags))
+            return SESSION_FAILED;
         bool show = item->shown && (flags & RUN_SHOW);
         if (flags & RUN_SHOW_LAST)
             show = i == last_shown;

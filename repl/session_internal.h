@@ -27,6 +27,7 @@ struct Session {
     bool check_only;             /* `relay check`: nothing runs */
     const char *const *inputs;   /* --input name=file */
     int ninputs;
+    uint64_t draws;              /* `=random` inputs so far: each has its own key */
 };
 
 /* Reads, checks and, unless the session only checks, runs one source. */
