@@ -203,7 +203,7 @@ def run_golden(options, golden, engine):
         command.append("--diagnostics=json")
     directory, name = os.path.split(golden.path)
     command += golden.command
-    if not golden.command or golden.command[0] in ("check", "fmt", "ir"):
+    if not golden.command or golden.command[0] in ("check", "fmt", "ir", "run"):
         command.append(name)
     stdin = "".join(l + "\n" for l in golden.stdin).encode("utf-8", "surrogateescape")
     status, out, err = run_program(command + golden.args, stdin,
