@@ -358,8 +358,9 @@ static int run_program(Cli *cli) {
     if (cli->time) {
         double ms = (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6;
         fflush(stdout);
-        fprintf(stderr, "read, checked and ran in %.3f ms; collected heap %.1f MB\n", ms,
-                (double)mem_heap_bytes() / 1e6);
+        Str stats = {0};
+        session_info(s, "session", &stats);
+        fprintf(stderr, "read, checked and ran in %.3f ms\n%s", ms, str_text(&stats));
     }
     return finish(s, status);
 }
