@@ -195,6 +195,28 @@ static Expr *fn_arity(Infer *I, const Expr *callee, uint32_t wanted, uint32_t n,
     return infer_error_expr(span);
 }
 
+/* An integer for a parameter that a derivative is taken by: grad(fn (n) { n * n })(3i32). */
+static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr *arg, Type *want)
+{
+    Type *from = type_resolve(arg->type), *to = type_resolve(want);
+    if (from->tag != TY_TENSOR || to->tag != TY_TENSOR ||
+        (type_dtype_set(from->tensor.dtype) & DTS_FLOAT) ||
+        (type_dtype_set(to->tensor.dtype) & ~DTS_FLOAT))
+        return false;
+    const Fn *f = callee->a->kind == EXPR_FN && i < callee->a->fn->nparams ? callee->a->fn : NULL;
+    Diag *d = f ? infer_error(I, DIAG_R0401, arg->span,
+                              "cannot differentiate with respect to `%s`, it is %s",
+                              f->params[i]->name->text, type_text(from))
+                : infer_error(I, DIAG_R0401, arg->span,
+                              "cannot differentiate with respect to this argument, it is %s",
+                              type_text(from));
+    if (d) {
+        diag_set_label(d, "%s", type_text(from));
+        diag_add_help(d, "`(float32) x` makes a float of an integer `x`");
+    }
+    return true;
+}
+
 /* args, or their sources, to a callee of whatever type. */
 static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n, Span span)
 {
@@ -208,6 +230,8 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         call->args = out; /* filled below */
         for (uint32_t i = 0; i < n; i++) {
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
+            if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
+                return infer_error_expr(span);
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
             Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
             if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {

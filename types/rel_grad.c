@@ -46,7 +46,7 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result)
     bool seeds = mode == MODE_GRAD || mode == MODE_DERIV;
     Type *t = type_resolve(result);
     if (!seeds) {
-        if (t->tag != TY_FN && t->tag != TY_REF)
+        if (!type_holds_code(t))
             return true;
         rel_error(s, r, DIAG_R0403, "`%s` takes functions whose result is data; this one gives %s",
                   mode_name(mode), type_text(t));

@@ -207,6 +207,7 @@ DTypeSet type_dtype_set(Type *dtype)
  * where its own parameters are skipped: they stand for the arguments. */
 typedef struct Leaves {
     bool floats, others, unknown; /* others: leaves whose derivative is () */
+    bool code;                    /* functions, references */
     Map seen;                     /* TypeDecl* entered, their parameters, Type* done */
 } Leaves;
 
@@ -282,6 +283,9 @@ static void find_leaves(Leaves *l, Type *t)
         return;
     case TY_FN:
     case TY_REF:
+        l->code = true;
+        l->others = true;
+        return;
     case TY_STRING:
         l->others = true;
         return;
@@ -300,6 +304,13 @@ Holds type_holds_float(Type *t)
     Leaves l = {0};
     find_leaves(&l, t);
     return l.floats ? HOLDS_YES : l.unknown ? HOLDS_UNKNOWN : HOLDS_NO;
+}
+
+bool type_holds_code(Type *t)
+{
+    Leaves l = {0};
+    find_leaves(&l, t);
+    return l.code;
 }
 
 /* D of a resolved type, or NULL while it is not determined (or has no simpler form). */

@@ -135,6 +135,8 @@ DTypeSet type_dtype_set(Type *dtype);
 /* Whether a value of it holds a float that could be differentiated. */
 typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
 Holds type_holds_float(Type *t);
+/* Whether a function or a reference is known to be in it. */
+bool type_holds_code(Type *t);
 /* Parameters from[i] replaced by to[i]; parts without them are shared. */
 Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
 /* The same for several types: what they share stays shared, and the parameters are noted once. */
