@@ -365,6 +365,7 @@ static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges)
         for (size_t i = 0; i < group->len; i++) {
             const IndexVec *e = &edges[group->data[i]];
             for (size_t k = 0; k < e->len; k++) {
+                if (e->data[k] == group->data[i]) continue; /* a recursive function */
                 uint32_t r = self[e->data[k]] > reach[e->data[k]] ? self[e->data[k]]
                                                                    : reach[e->data[k]];
                 if (r > last) last = r;
