@@ -30,6 +30,12 @@ static bool equal_names(const NameVec *a, const NameVec *b)
     return true;
 }
 
+/* The same literal: all nan are one, the two zeros are two. */
+static bool equal_float(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
+}
+
 static bool equal_type(const AstType *a, const AstType *b);
 static bool equal_expr(const Ast *a, const Ast *b);
 
@@ -60,7 +66,7 @@ static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b)
     switch (a->kind) {
     case AST_ATTR_INT:
     case AST_ATTR_BOOL: return a->i == b->i;
-    case AST_ATTR_FLOAT: return a->f == b->f || (isnan(a->f) && isnan(b->f));
+    case AST_ATTR_FLOAT: return equal_float(a->f, b->f);
     case AST_ATTR_STRING: return equal_text(a->text, a->text_len, b->text, b->text_len);
     case AST_ATTR_NONE: return true;
     case AST_ATTR_NAME: return a->name == b->name;
@@ -101,11 +107,10 @@ static bool equal_where(const AstConstraintVec *a, const AstConstraintVec *b)
     return true;
 }
 
-static bool equal_type(const AstType *a, const AstType *b)
+/* All of a type but its arguments. */
+static bool equal_type_rest(const AstType *a, const AstType *b)
 {
-    if (a == b)
-        return true;
-    if (!a || !b || a->kind != b->kind || a->name != b->name || !equal_types(&a->args, &b->args))
+    if (a->kind != b->kind || a->name != b->name || a->args.len != b->args.len)
         return false;
     if (a->kind == AST_TYPE_DIM && (a->op != b->op || (a->op == DIM_INT && a->value != b->value)))
         return false;
@@ -114,8 +119,28 @@ static bool equal_type(const AstType *a, const AstType *b)
            equal_where(&a->where, &b->where);
 }
 
+/* Down the first arguments, where sums are long, in a loop. */
+static bool equal_type(const AstType *a, const AstType *b)
+{
+    while (a != b) {
+        if (!a || !b || !equal_type_rest(a, b))
+            return false;
+        if (!a->args.len)
+            return true;
+        for (size_t i = 1; i < a->args.len; i++)
+            if (!equal_type(a->args.data[i], b->args.data[i]))
+                return false;
+        a = a->args.data[0];
+        b = b->args.data[0];
+    }
+    return true;
+}
+
 static bool equal_pattern(const AstPattern *a, const AstPattern *b)
 {
+    for (; a->kind == AST_PAT_CONS && b->kind == AST_PAT_CONS; a = a->args.data[1], b = b->args.data[1])
+        if (!equal_type(a->type, b->type) || !equal_pattern(a->args.data[0], b->args.data[0]))
+            return false;
     if (a->kind != b->kind || !equal_type(a->type, b->type) || a->args.len != b->args.len ||
         !equal_names(&a->fields, &b->fields))
         return false;
@@ -172,7 +197,7 @@ static bool equal_indices(const Ast *a, const Ast *b)
 static bool equal_payload(const Ast *a, const Ast *b)
 {
     switch (a->kind) {
-    case AST_FLOAT: return a->f == b->f || (isnan(a->f) && isnan(b->f));
+    case AST_FLOAT: return equal_float(a->f, b->f);
     case AST_INT:
     case AST_BOOL:
     case AST_GRAPH_VAR:
@@ -232,8 +257,9 @@ static bool equal_expr(const Ast *a, const Ast *b)
             return true;
         if (!a || !b)
             return false;
-        bool right = a->kind == AST_BINARY && a->op == BINOP_CONS;
-        bool left = a->kind == AST_BINARY && !right;
+        bool right = (a->kind == AST_BINARY && a->op == BINOP_CONS) || a->kind == AST_REF_WRITE;
+        bool left = (a->kind == AST_BINARY && !right) || a->kind == AST_CALL || a->kind == AST_PROJ ||
+                    a->kind == AST_FIELD || a->kind == AST_INDEX;
         bool chain = a->body || b->body;
         if (!equal_rest(a, b, left, right))
             return false;
@@ -268,6 +294,26 @@ static bool equal_ctors(const Item *a, const Item *b)
     return true;
 }
 
+/* Blanks at the ends of lines aside. */
+static bool equal_doc(const char *a, const char *b)
+{
+    if (!a || !b)
+        return a == b;
+    for (;;) {
+        size_t m = strcspn(a, "\n"), n = strcspn(b, "\n"), i = m, k = n;
+        while (i && strchr(" \t\f\v", a[i - 1]))
+            i--;
+        while (k && strchr(" \t\f\v", b[k - 1]))
+            k--;
+        if (!equal_text(a, i, b, k) || a[m] != b[n])
+            return false;
+        if (!a[m])
+            return true;
+        a += m + 1;
+        b += n + 1;
+    }
+}
+
 static bool equal_item(const Item *a, const Item *b)
 {
     return a->kind == b->kind && equal_name(&a->name, &b->name) && equal_fn(a->fn, b->fn) &&
@@ -275,7 +321,7 @@ static bool equal_item(const Item *a, const Item *b)
            equal_ctors(a, b) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
            a->index == b->index && a->shown == b->shown && equal_str(a->path, b->path) &&
            equal_str(a->symbol, b->symbol) && a->as == b->as && equal_names(&a->names, &b->names) &&
-           a->has_names == b->has_names && equal_str(a->doc, b->doc);
+           a->has_names == b->has_names && equal_doc(a->doc, b->doc);
 }
 
 static bool equal_constant(const MetaConstant *a, const MetaConstant *b)

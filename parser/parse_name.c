@@ -266,11 +266,15 @@ static void scan_name(Parser *p, Token *t, uintptr_t flags) {
 /* `T[A] { C(…), D | E }` behind `type`: the constructors. */
 static void scan_type(Parser *p, Token *t) {
     int depth = 0;
-    while (t->kind != TOK_LBRACE) {
-        if (t->kind == TOK_EOF || t->kind == TOK_SEMI || (t->break_before && parse_begins_item(t)))
-            return;
+    lexer_read(&p->lex, t->end, t); /* behind the name */
+    bool square = t->kind == TOK_LBRACKET;
+    if (square || t->kind == TOK_LT) { /* parameters hold no brackets */
+        while (t->kind != TOK_EOF && t->kind != (square ? TOK_RBRACKET : TOK_GT))
+            lexer_read(&p->lex, t->end, t);
         lexer_read(&p->lex, t->end, t);
     }
+    if (t->kind != TOK_LBRACE)
+        return;
     for (bool begins = false; t->kind != TOK_EOF; lexer_read(&p->lex, t->end, t)) {
         if (t->break_before && parse_begins_item(t))
             return;

@@ -342,7 +342,11 @@ static AstType *read_word_type(Parser *p) {
     return type;
 }
 
-/* '(' T, … ')': a tuple, `(T)` alone is T; with a size in it a shape. An arrow after it makes its
+static bool is_sum(const AstType *t) {
+    return t->kind == AST_TYPE_DIM && (t->op == DIM_ADD || t->op == DIM_SUB || t->op == DIM_MUL);
+}
+
+/* '(' T, … ')': a tuple, `(T)` alone is T, in a versioned text only if it is a sum of sizes; with a size in it a shape. An arrow after it makes its
  * elements the parameters. */
 static AstType *read_round(Parser *p) {
     uint32_t begin = p->tok.begin;
@@ -360,7 +364,8 @@ static AstType *read_round(Parser *p) {
     }
     parse_close(p, TOK_RPAREN, opened);
     t->span = parse_span_from(p, begin);
-    if (t->args.len == 1 && !comma && !p->module->versioned)
+    bool alone = t->args.len == 1 && !comma;
+    if (alone && (!p->module->versioned || is_sum(t->args.data[0])))
         return t->args.data[0];
     if (shape)
         t->kind = AST_TYPE_SHAPE;

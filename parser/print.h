@@ -4,16 +4,20 @@
 #ifndef PARSER_PRINT_H
 #define PARSER_PRINT_H
 
+#include "base/diag.h"
 #include "base/str.h"
 #include "parser/ast.h"
+
+typedef enum BareName { BARE_NOTHING, BARE_CTOR, BARE_OPERATOR, BARE_GLOBAL } BareName;
 
 typedef struct PrintOptions {
     bool tvm;     /* sigils and TVM's layout; metadata section for tensor constants */
     int width;    /* columns to fit, 0 = 100 */
-    /* tvm: whether a bare name that the text does not bind is a global function (it gets its `@`);
-     * NULL: none is. */
-    bool (*is_global)(void *ctx, const Symbol *name);
+    /* tvm: what a bare name that the text does not bind means: a global gets its `@`. NULL: nothing
+     * is known. */
+    BareName (*find_bare)(void *ctx, const Symbol *name);
     void *ctx;
+    Diags *diags; /* tvm: what has no form there is reported here; may be NULL */
 } PrintOptions;
 
 void ast_print_module(Str *out, const Module *module, const PrintOptions *options);

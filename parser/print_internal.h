@@ -13,7 +13,15 @@ typedef struct Printer {
     const Module *module;  /* NULL: an expression or type alone */
     size_t next_comment;   /* of module->comments */
     bool versioned;        /* strings are raw */
-    Map locals, globals;   /* tvm: names bound so far: Symbol -> itself */
+    bool weak_floats;      /* tvm: floats without a suffix stay so */
+    bool compound;         /* names that hold `.`, `/`, `::` are bound somewhere */
+    bool imports;          /* names may come from elsewhere */
+    bool rule;             /* in a derivative's rule, where attributes are bare names */
+    NameVec bound;         /* tvm: locals in scope, innermost last */
+    Map locals;            /* tvm: Symbol -> how many of them, bare and with a sigil */
+    Map globals, ctors;    /* tvm: of the module: Symbol -> Item */
+    Map params;            /* tvm: type parameters met so far, which are bare as sizes */
+    bool module_versioned; /* bare names are operators and constructors already */
 } Printer;
 
 /* Precedence, loosest first, as LANGUAGE §3 lists them from the other end. */
@@ -23,26 +31,69 @@ enum {
 };
 
 Doc *print_type(Printer *p, const AstType *t);
+/* Where a `where` would be taken for another's: in lists and results, a function with one stands in
+ * parentheses. */
+Doc *print_inner_type(Printer *p, const AstType *t);
+Doc *print_type_atom(Printer *p, const AstType *t); /* behind `Zero` */
 Doc *print_type_params(Printer *p, const AstTypeParamVec *params); /* [A, n: Dim], or nothing */
 Doc *print_where(Printer *p, const AstConstraintVec *where);       /* ` where R(a), S(b)` */
 Doc *print_attr_value(Printer *p, const AstAttrValue *v);
-void print_attrs(Printer *p, const AstAttrVec *attrs, DocVec *out); /* one `k=v` each */
+Doc *print_attr(Printer *p, const AstAttr *attr); /* k=v */
 
 /* In a place whose operator binds as `prec`: parentheses where e binds looser. */
 Doc *print_expr(Printer *p, const Ast *e, int prec);
-/* { … }, with the statements of a chain on lines of their own. end: where its source ends, for
- * comments before the closing brace. */
+/* { … }, with the statements of a chain on lines of their own. */
 Doc *print_block(Printer *p, const Ast *e);
 Doc *print_pattern(Printer *p, const AstPattern *pattern);
 /* (params) -> T where … { body } */
 Doc *print_fn_rest(Printer *p, const AstFn *fn);
-Doc *print_name(Printer *p, const Name *name, bool binding);
-Doc *print_string(Printer *p, const char *text, size_t len);
+Doc *print_fn(Printer *p, const AstFn *fn);
+Doc *print_if(Printer *p, const Ast *e);
+Doc *print_match(Printer *p, const Ast *e);
+/* let x : T = e, free_var x : T; binds x. */
+Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type, const Ast *value);
+static inline bool ast_is_chain(const Ast *e)
+{
+    return e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
+           e->kind == AST_SEQ;
+}
+Doc *print_string(Printer *p, const char *text, size_t len, Span span);
 
-/* Comments that begin before byte `at` of the module's source, each on a line of its own. Those on
- * the line of the statement before go to `trailing`. */
-void print_comments(Printer *p, uint32_t at, DocVec *own, DocVec *trailing);
-bool print_blank_before(const Printer *p, uint32_t from, uint32_t at);
+/* Names. tvm: every local gets its %, every global its @; operators and constructors stay bare. */
+Doc *print_name(Printer *p, const Name *name);
+Doc *print_binder(Printer *p, const Name *name); /* and binds it */
+Doc *print_field(const Name *name);
+void print_bind_items(Printer *p, const Module *m);
+bool print_is_ctor(const Printer *p, const Symbol *sym);
+static inline size_t print_scope_mark(const Printer *p) { return p->bound.len; }
+void print_scope_release(Printer *p, size_t mark);
+/* Whether the text of the module has a parenthesis where e begins: it is kept. */
+bool print_is_parenthesised(const Ast *e);
+
+/* What lies between two pieces, the second of which begins at `at`: comments behind the first, a
+ * break (`line`, or a hard one), comments on lines of their own, empty lines when `blanks`. first:
+ * there is no piece before. from: where the first one ended. */
+typedef struct Gap {
+    uint32_t from, at;
+    bool first, blanks;
+} Gap;
+void print_gap(Printer *p, Gap gap, Doc *line, DocVec *out);
+/* Where the text of e begins, its brackets passed. */
+uint32_t print_begin(const Printer *p, const Ast *e);
+/* Comments up to `at`, where a bracket closes or the text ends; true if there were any. */
+bool print_last_comments(Printer *p, uint32_t at, bool first, DocVec *out);
+bool print_has_blank(const Printer *p, uint32_t from, uint32_t at);
+
+/* A bracketed list whose elements may have comments between them:
+ * rows_next(…); vec_push(&rows.in, element); … rows_end(…). */
+typedef struct Rows {
+    DocVec in;
+    size_t n;
+    bool pad; /* blanks inside when on one line */
+    bool comments;
+} Rows;
+void rows_next(Printer *p, Rows *rows, uint32_t begin);
+Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end);
 
 void print_metadata(Str *out, const Module *m);
 

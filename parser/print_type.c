@@ -2,19 +2,49 @@
 /* The canonical text of types and attributes. */
 #include <inttypes.h>
 
+#include <math.h>
+
 #include "parser/print_internal.h"
 
 static Doc *print_types(Printer *p, const char *open, const AstTypeVec *types, const char *close)
 {
     DocVec items = {0};
     for (size_t i = 0; i < types->len; i++)
-        vec_push(&items, print_type(p, types->data[i]));
+        vec_push(&items, print_inner_type(p, types->data[i]));
     return doc_list(open, items, ",", close, false);
+}
+
+static Doc *parenthesise(Doc *d)
+{
+    return doc_cat3(doc_text("("), d, doc_text(")"));
+}
+
+/* In a versioned text `(T)` is a tuple, so there the `where` takes its chance. */
+Doc *print_inner_type(Printer *p, const AstType *t)
+{
+    const AstType *last = t;
+    while (last->kind == AST_TYPE_FORALL)
+        last = last->result;
+    Doc *d = print_type(p, t);
+    return last->kind == AST_TYPE_FN && last->where.len && !p->versioned ? parenthesise(d) : d;
+}
+
+static bool is_sum(const AstType *t)
+{
+    return t->kind == AST_TYPE_DIM && (t->op == DIM_ADD || t->op == DIM_SUB || t->op == DIM_MUL ||
+                                       (t->op == DIM_INT && t->value < 0));
+}
+
+Doc *print_type_atom(Printer *p, const AstType *t)
+{
+    bool open = t->kind == AST_TYPE_FN || t->kind == AST_TYPE_FORALL || is_sum(t);
+    return open && !p->versioned ? parenthesise(print_type(p, t)) : print_type(p, t);
 }
 
 Doc *print_type_params(Printer *p, const AstTypeParamVec *params)
 {
-    (void)p;
+    for (size_t i = 0; i < params->len && p->options->tvm; i++)
+        map_set(&p->params, params->data[i].name, (void *)params);
     if (!params->len)
         return doc_text("");
     DocVec items = {0};
@@ -29,44 +59,75 @@ Doc *print_type_params(Printer *p, const AstTypeParamVec *params)
 Doc *print_where(Printer *p, const AstConstraintVec *where)
 {
     DocVec items = {0};
-    vec_push(&items, doc_text(" where "));
+    vec_push(&items, doc_line());
+    vec_push(&items, doc_text("where "));
     for (size_t i = 0; i < where->len; i++) {
         const AstConstraint *c = &where->data[i];
         DocVec args = {0};
         for (size_t k = 0; k < c->args.len; k++)
-            vec_push(&args, print_type(p, c->args.data[k]));
-        if (c->attrs)
-            print_attrs(p, c->attrs, &args);
-        if (i)
-            vec_push(&items, doc_text(", "));
+            vec_push(&args, print_inner_type(p, c->args.data[k]));
+        for (size_t k = 0; c->attrs && k < c->attrs->len; k++)
+            vec_push(&args, print_attr(p, &c->attrs->data[k]));
+        if (i) {
+            vec_push(&items, doc_text(","));
+            vec_push(&items, doc_line());
+        }
         vec_push(&items, doc_text(c->name->text));
         vec_push(&items, doc_list("(", args, ",", ")", false));
     }
-    return doc_cat(items);
+    return doc_nest(4, doc_cat(items));
 }
 
-/* A dim inside arithmetic: sums in products are parenthesised. */
-static Doc *print_dim(Printer *p, const AstType *t, int prec)
+static const char *dim_sign(const AstType *t, int *prec)
 {
+    *prec = 3;
     if (t->kind != AST_TYPE_DIM)
-        return print_type(p, t);
-    const char *infix = NULL, *call = NULL;
-    int own = 3;
+        return NULL;
+    switch (t->op) {
+    case DIM_ADD: *prec = 1; return " + ";
+    case DIM_SUB: *prec = 1; return " - ";
+    case DIM_MUL: *prec = 2; return " * ";
+    case DIM_INT:
+    case DIM_ANY:
+    case DIM_FLOORDIV:
+    case DIM_MIN:
+    case DIM_MAX: break;
+    }
+    return NULL;
+}
+
+static Doc *print_dim_atom(Printer *p, const AstType *t)
+{
     switch (t->op) {
     case DIM_INT: return doc_textf("%" PRId64, t->value);
     case DIM_ANY: return doc_text("?");
-    case DIM_ADD: infix = " + "; own = 1; break;
-    case DIM_SUB: infix = " - "; own = 1; break;
-    case DIM_MUL: infix = " * "; own = 2; break;
-    case DIM_FLOORDIV: call = "floordiv"; break;
-    case DIM_MIN: call = "min"; break;
-    case DIM_MAX: call = "max"; break;
+    case DIM_FLOORDIV: return doc_cat2(doc_text("floordiv"), print_types(p, "(", &t->args, ")"));
+    case DIM_MIN: return doc_cat2(doc_text("min"), print_types(p, "(", &t->args, ")"));
+    case DIM_MAX: return doc_cat2(doc_text("max"), print_types(p, "(", &t->args, ")"));
+    case DIM_ADD:
+    case DIM_SUB:
+    case DIM_MUL: break;
     }
-    if (call)
-        return doc_cat2(doc_text(call), print_types(p, "(", &t->args, ")"));
-    Doc *d = doc_cat3(print_dim(p, t->args.data[0], own), doc_text(infix),
-                      print_dim(p, t->args.data[1], own + 1));
-    return prec > own ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
+    BUG("no such form of size: %d", (int)t->op);
+}
+
+/* A dim inside arithmetic: sums in products are parenthesised. Sums go to the left, in a loop. */
+static Doc *print_dim(Printer *p, const AstType *t, int prec)
+{
+    int own, level;
+    const char *sign = dim_sign(t, &own);
+    if (!sign)
+        return t->kind == AST_TYPE_DIM ? print_dim_atom(p, t) : print_type(p, t);
+    VEC(const AstType *) links = {0};
+    for (; dim_sign(t, &level) && level == own; t = t->args.data[0])
+        vec_push(&links, t);
+    DocVec parts = {0};
+    vec_push(&parts, print_dim(p, t, own));
+    for (size_t i = links.len; i-- > 0;) {
+        vec_push(&parts, doc_text(dim_sign(links.data[i], &level)));
+        vec_push(&parts, print_dim(p, links.data[i]->args.data[1], own + 1));
+    }
+    return prec > own ? parenthesise(doc_cat(parts)) : doc_cat(parts);
 }
 
 static Doc *print_shape(Printer *p, const AstType *t)
@@ -83,10 +144,10 @@ static Doc *print_fn_type(Printer *p, const AstType *t)
     vec_push(&parts, print_type_params(p, &t->params));
     vec_push(&parts, print_types(p, "(", &t->args, ")"));
     vec_push(&parts, doc_text(" -> "));
-    vec_push(&parts, print_type(p, t->result));
+    vec_push(&parts, print_inner_type(p, t->result));
     if (t->where.len)
         vec_push(&parts, print_where(p, &t->where));
-    return doc_cat(parts);
+    return doc_group(doc_cat(parts));
 }
 
 static Doc *print_forall(Printer *p, const AstType *t)
@@ -113,11 +174,16 @@ Doc *print_type(Printer *p, const AstType *t)
     case AST_TYPE_TENSOR:
         return doc_cat3(doc_text("Tensor["), print_shape(p, t->shape),
                         doc_cat3(doc_text(", "), print_type(p, t->dtype), doc_text("]")));
-    case AST_TYPE_SHAPE: return print_shape(p, t);
+    case AST_TYPE_SHAPE: { /* with a size to be seen it needs no word */
+        bool seen = false;
+        for (size_t i = 0; i < t->args.len; i++)
+            seen |= t->args.data[i]->kind == AST_TYPE_DIM;
+        return seen ? print_shape(p, t) : doc_cat2(doc_text("Shape"), print_types(p, "(", &t->args, ")"));
+    }
     case AST_TYPE_DIM: return print_dim(p, t, 0);
     case AST_TYPE_FN: return print_fn_type(p, t);
     case AST_TYPE_TUPLE: return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
-    case AST_TYPE_REF: return doc_cat3(doc_text("ref("), print_type(p, t->result), doc_text(")"));
+    case AST_TYPE_REF: return doc_cat3(doc_text("ref("), print_inner_type(p, t->result), doc_text(")"));
     case AST_TYPE_FORALL: return print_forall(p, t);
     case AST_TYPE_HOLE: return doc_text("_");
     }
@@ -126,10 +192,18 @@ Doc *print_type(Printer *p, const AstType *t)
 
 /* ---- attributes ------------------------------------------------------------------------------- */
 
-static Doc *print_float_attr(double f)
+static Doc *print_float_attr(const AstAttrValue *v)
 {
     Str s = {0};
-    str_add_float(&s, f, 64);
+    if (v->text)
+        str_printf(&s, "%s%.*s", signbit(v->f) ? "-" : "", (int)v->text_len, v->text);
+    else
+        str_add_float(&s, v->f, 64);
+    bool whole = true; /* `1f`: without its suffix it would be an integer */
+    for (size_t i = 0; i < s.len; i++)
+        whole &= s.text[i] == '-' || (s.text[i] >= '0' && s.text[i] <= '9');
+    if (whole)
+        str_add(&s, ".0");
     return doc_text(str_text(&s));
 }
 
@@ -137,9 +211,9 @@ Doc *print_attr_value(Printer *p, const AstAttrValue *v)
 {
     switch (v->kind) {
     case AST_ATTR_INT: return doc_textf("%" PRId64, v->i);
-    case AST_ATTR_FLOAT: return print_float_attr(v->f);
+    case AST_ATTR_FLOAT: return print_float_attr(v);
     case AST_ATTR_BOOL: return doc_text(v->i ? "True" : "False");
-    case AST_ATTR_STRING: return print_string(p, v->text, v->text_len);
+    case AST_ATTR_STRING: return print_string(p, v->text, v->text_len, v->span);
     case AST_ATTR_NONE: return doc_text("None");
     case AST_ATTR_NAME: return doc_text(v->name->text);
     case AST_ATTR_META: return doc_textf("meta[%s][%" PRId64 "]", v->text, v->i);
@@ -154,15 +228,9 @@ Doc *print_attr_value(Printer *p, const AstAttrValue *v)
     BUG("no such form of attribute: %d", (int)v->kind);
 }
 
-void print_attrs(Printer *p, const AstAttrVec *attrs, DocVec *out)
+Doc *print_attr(Printer *p, const AstAttr *a)
 {
-    for (size_t i = 0; i < attrs->len; i++) {
-        const AstAttr *a = &attrs->data[i];
-        if (!a->name) /* all attributes from the metadata */
-            vec_push(out, print_attr_value(p, a->value));
-        else
-            vec_push(out, doc_cat3(doc_text(a->name->text), doc_text("="), print_attr_value(p, a->value)));
-    }
+    return doc_cat3(doc_text(a->name->text), doc_text("="), print_attr_value(p, a->value));
 }
 
 void ast_print_type(Str *out, const AstType *type, const PrintOptions *options)

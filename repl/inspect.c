@@ -372,6 +372,21 @@ typedef struct FormatJob {
     SessionStatus status;
 } FormatJob;
 
+static BareName find_bare(void *ctx, const Symbol *name)
+{
+    Session *s = ctx;
+    Binding b = env_find(s->env, name, SIGIL_NONE);
+    switch (b.kind) {
+    case BIND_CTOR: return BARE_CTOR;
+    case BIND_OP: return b.op->foreign ? BARE_GLOBAL : BARE_OPERATOR;
+    case BIND_GLOBAL: return BARE_GLOBAL;
+    case BIND_NONE:
+    case BIND_TYPE:
+    case BIND_MODULE: break;
+    }
+    return prelude_find_known(s, name) == KNOWN_NOTHING ? BARE_NOTHING : BARE_GLOBAL;
+}
+
 static void format_file(void *arg)
 {
     FormatJob *job = arg;
@@ -383,9 +398,9 @@ static void format_file(void *arg)
     ParseOptions options = {.scope = &scope};
     job->status = SESSION_FAILED;
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK) {
-        PrintOptions print = {.tvm = job->tvm};
+        PrintOptions print = {.tvm = job->tvm, .find_bare = find_bare, .ctx = job->s, .diags = diags};
         ast_print_module(job->out, module, &print);
-        job->status = SESSION_OK;
+        job->status = diags->errors ? SESSION_FAILED : SESSION_OK;
     }
     session_print_diags(job->s, diags);
 }
