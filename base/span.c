@@ -51,3 +51,28 @@ Span span_join(Span a, Span b) {
         return a;
     return (Span){a.source, a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
 }
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+Span span_inside(Span block) {
+    enum { LONGEST = 2000 };
+    const Source *s = block.source;
+    uint32_t begin = block.begin, end = block.end;
+    if (!s || end > s->len || end - begin < 3 || end - begin > LONGEST || s->text[begin] != '{' ||
+        s->text[end - 1] != '}')
+        return block;
+    int depth = 0;
+    for (uint32_t i = begin; i < end - 1; i++) {
+        depth += s->text[i] == '{';
+        depth -= s->text[i] == '}';
+        if (depth == 0)
+            return block; /* `{ a } + { b }` */
+    }
+    for (begin++, end--; begin < end && is_blank(s->text[begin]);)
+        begin++;
+    while (end > begin && is_blank(s->text[end - 1]))
+        end--;
+    bool comment = end - begin > 1 && s->text[begin] == '/' &&
+                   (s->text[begin + 1] == '/' || s->text[begin + 1] == '*');
+    return begin == end || comment ? block : (Span){s, begin, end};
+}

@@ -30,6 +30,8 @@ Source *source_new(const char *name, const char *text, size_t len, uint32_t flag
 void span_locate(Span span, uint32_t *line, uint32_t *column); /* of its begin, from 1; columns in
                                                                    characters */
 Span span_join(Span a, Span b);
+/* Of `{ e }` the place of e (where it is short and begins with no comment); else the place itself. */
+Span span_inside(Span block);
 static inline Span span_none(void) { return (Span){0}; }
 
 #endif

@@ -202,7 +202,7 @@ static RelStatus relate_matmul(Solver *s, Relation *r) {
                   r->op->name);
         return REL_FAIL;
     }
-    if (!rel_unify_dim(s, r, a[na - 1], b[nb == 1 ? 0 : nb - 2], 1, nb == 1 ? 0 : (int)nb - 2))
+    if (!rel_unify_dim(s, r, b[nb == 1 ? 0 : nb - 2], a[na - 1], 1, nb == 1 ? 0 : (int)nb - 2))
         return REL_FAIL;
     uint32_t la = na < 2 ? 0 : na - 2, lb = nb < 2 ? 0 : nb - 2, lead = la > lb ? la : lb;
     Type **out = mem_new_n(Type *, lead + 3);
@@ -406,7 +406,7 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
         return REL_FAIL;
     if (!ranked)
         return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
-    if (!rel_unify_dim(s, r, a[t.ta ? 0 : na - 1], b[t.tb ? 1 : 0], 1, t.tb ? 1 : 0))
+    if (!rel_unify_dim(s, r, b[t.tb ? 1 : 0], a[t.ta ? 0 : na - 1], 1, t.tb ? 1 : 0))
         return REL_FAIL;
     Type **out = rel_copy_dims(na, a, 0);
     if (t.ta)
@@ -500,7 +500,7 @@ static RelStatus relate_dense_weight(Solver *s, Relation *r) {
         return REL_FAIL;
     }
     for (uint32_t i = 0; i + 1 < ng; i++)
-        if (!rel_unify_dim(s, r, g[i], x[i], 1, (int)i))
+        if (!rel_unify_dim(s, r, x[i], g[i], 1, (int)i))
             return REL_FAIL;
     Type *out[2] = {g[ng - 1], x[nx - 1]};
     return rel_result(s, r, out, 2, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
@@ -587,7 +587,7 @@ static RelStatus relate_batch_matmul(Solver *s, Relation *r) {
     }
     rel_rank_in(r->args[0], &rank, &a);
     rel_rank_in(r->args[1], &rank, &b);
-    if (!rel_unify_dim(s, r, a[ta ? 1 : 2], b[tb ? 2 : 1], 1, tb ? 2 : 1))
+    if (!rel_unify_dim(s, r, b[tb ? 2 : 1], a[ta ? 1 : 2], 1, tb ? 2 : 1))
         return REL_FAIL;
     bool open = false;
     Type *out[3] = {batch_dim(s, r, a[0], b[0], 0, &open), a[ta ? 2 : 1], b[tb ? 1 : 2]};

@@ -481,7 +481,7 @@ static RelStatus relate_cross_entropy(Solver *s, Relation *r) {
         return REL_FAIL;
     }
     for (int i = 0; i < 2; i++)
-        if (!rel_unify_dim(s, r, a[i], b[i], 1, i))
+        if (!rel_unify_dim(s, r, b[i], a[i], 1, i))
             return REL_FAIL;
     return REL_DONE;
 }

@@ -237,7 +237,7 @@ static RelStatus relate_gather_nd(Solver *s, Relation *r) {
     }
     Type **out = mem_new_n(Type *, nx + ni + 1);
     for (uint32_t k = 1; k < ni; k++) {
-        if ((int)k <= nd.batch && !rel_unify_dim(s, r, x[k - 1], i[k], 1, (int)k))
+        if ((int)k <= nd.batch && !rel_unify_dim(s, r, i[k], x[k - 1], 1, (int)k))
             return REL_FAIL;
         out[n++] = i[k];
     }

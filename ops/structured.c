@@ -201,19 +201,40 @@ static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
     return any;
 }
 
+/* What the shape function said, under the operator's name in the program (`@@`), with the types of
+ * the arguments at their places: its facts tell the same without places. */
+static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
+    for (size_t i = 0; i < refused->list.len; i++) {
+        Diag *d = refused->list.data[i];
+        const char *prefix = fmt_text("`%s`: ", r->op->name);
+        size_t n = strlen(prefix);
+        if (strncmp(d->message, prefix, n) == 0)
+            d->message = fmt_text("`%s`: %s", relation_subject(r), d->message + n);
+        for (uint32_t k = 0; r->arg_spans && k + 1 < r->nargs; k++) {
+            if (!r->arg_spans[k].source)
+                continue;
+            vec_clear(&d->facts);
+            diag_add_label(d, r->arg_spans[k], "%s", type_text(r->args[k]));
+        }
+        diag_report(solver_diags(s), d);
+    }
+    return REL_FAIL;
+}
+
 static RelStatus known_result(Solver *s, Relation *r, Known *k) {
     OutSpec *a = mem_new_n(OutSpec, OP_MAX_OUTPUTS), *b = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
     bool open = false;
     for (uint32_t i = 0; i < k->n; i++)
         open |= k->dtypes[i] != NULL;
-    int n = known_shape(solver_diags(s), r, k, 0, a);
+    Diags refused = {0};
+    int n = known_shape(&refused, r, k, 0, a);
     if (n < 0)
-        return REL_FAIL;
+        return report_refusal(s, r, &refused);
     DType *first = mem_bytes(sizeof(DType) * (k->n + 1));
     for (uint32_t i = 0; i < k->n; i++)
         first[i] = k->tensors[i]->dtype;
-    if (open && known_shape(solver_diags(s), r, k, 1, b) < 0)
-        return REL_FAIL;
+    if (open && known_shape(&refused, r, k, 1, b) < 0)
+        return report_refusal(s, r, &refused);
     Type **results = mem_new_n(Type *, n + 1);
     for (int i = 0; i < n; i++) {
         Type **dims = mem_new_n(Type *, a[i].rank + 1);

@@ -128,7 +128,7 @@ static RelStatus relate_take(Solver *s, Relation *r) {
     uint32_t n = 0;
     for (int k = 0; k < t.axis; k++) {
         out[n++] = x[k];
-        if (k < t.batch && !rel_unify_dim(s, r, x[k], i[k], 1, k))
+        if (k < t.batch && !rel_unify_dim(s, r, i[k], x[k], 1, k))
             return REL_FAIL;
     }
     for (uint32_t k = (uint32_t)t.batch; k < ni; k++)
@@ -307,7 +307,7 @@ static RelStatus relate_gather(Solver *s, Relation *r) {
     if (!rel_one_axis(s, r, "axis", nx, &axis))
         return REL_FAIL;
     for (uint32_t k = 0; k < nx; k++)
-        if (k != axis && !rel_unify_dim(s, r, x[k], i[k], 1, (int)k))
+        if (k != axis && !rel_unify_dim(s, r, i[k], x[k], 1, (int)k))
             return REL_FAIL;
     return REL_DONE;
 }

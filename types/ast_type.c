@@ -298,7 +298,9 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
 {
     const RelDef *def = rel_find(c->name);
     if (!def) {
-        infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
+        Diag *d = infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
+        const Symbol *near = rel_find_nearest(c->name);
+        if (d && near) diag_set_label(d, "did you mean `%s`?", near->text);
         return false;
     }
     const void *data = NULL;

@@ -25,7 +25,7 @@ Expr *expr_new(ExprKind kind, Type *type, Span span)
     Expr *e = mem_new(Expr);
     e->kind = kind;
     e->type = type;
-    e->span = span;
+    e->span = span_inside(span);
     return e;
 }
 

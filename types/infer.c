@@ -20,7 +20,7 @@ Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...)
     Str s = {0};
     str_vprintf(&s, fmt, ap);
     va_end(ap);
-    return diag_error(I->diags, code, span, "%s", str_text(&s));
+    return diag_error(I->diags, code, span_inside(span), "%s", str_text(&s));
 }
 
 Diag *infer_warning(Infer *I, DiagCode code, Span span, const char *fmt, ...)

@@ -52,6 +52,15 @@ static bool has_words(Type *t)
     return t && type_resolve(t)->tag != TY_VAR;
 }
 
+static void add_ranks(Diag *d, const Mismatch *m, bool at)
+{
+    uint32_t a, b;
+    Type **dims;
+    if (m->a && m->b && type_get_rank(m->a, &a, &dims) && type_get_rank(m->b, &b, &dims))
+        diag_add_fact(d, "%s%s%u %s here and %u there", at ? m->path : "", at ? " has " : "", a,
+                      a == 1 ? "axis" : "axes", b);
+}
+
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
 {
     const Mismatch *m = solver_mismatch(I->s);
@@ -77,9 +86,9 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
                       has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? a : b,
                       has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? b : a);
         return;
+    case MISMATCH_RANK: add_ranks(d, m, at); return;
     case MISMATCH_HEAD:
     case MISMATCH_DTYPE:
-    case MISMATCH_RANK:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
         if (at && has_words(m->a) && has_words(m->b))
@@ -158,8 +167,9 @@ bool infer_join(Infer *I, Join *join, const Expr *arm)
         diag_set_label(d, "%s", second);
         diag_add_label(d, join->span, "%s", first);
         diag_add_mismatch(I, d, &namer);
-        diag_add_fact(d, join->code == DIAG_R0207 ? "the elements have one type"
-                                                   : "it has one type, whichever is taken");
+        diag_add_fact(d, join->code == DIAG_R0207   ? "the elements have one type"
+                         : join->code == DIAG_R0205 ? "an `if` has one type, whichever branch is taken"
+                                                    : "a `match` has one type, whichever arm is taken");
     }
     join->type = type_error();
     return false;

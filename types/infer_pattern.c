@@ -21,7 +21,7 @@ static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, const char
     const char *found = type_text_with(&namer, type);
     Diag *d = infer_error(I, DIAG_R0208, span, "%s cannot match a value of type %s", what, found);
     if (d) {
-        diag_set_label(d, "%s", type_text_with(&namer, pattern_type));
+        diag_set_label(d, "matches %s", type_text_with(&namer, pattern_type));
         diag_add_mismatch(I, d, &namer);
     }
     return false;

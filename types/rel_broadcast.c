@@ -46,7 +46,7 @@ static bool dtype_error(Bcast *b, Type *x, Type *y)
         Diag *d = rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype, not %s and %s",
                             name, dtype_info[dx].name, dtype_info[dy].name);
         diag_add_fact(d, "nothing is converted silently: write `(%s) …` to convert",
-                      dtype_info[dx].name);
+                      dtype_info[dtype_is_float(dy) && !dtype_is_float(dx) ? dy : dx].name);
         return false;
     }
     DTypeSet set = m->dtypes ? m->dtypes : DTS_NUM;
@@ -352,7 +352,7 @@ static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin)
     for (uint32_t i = 0; i < nin; i++)
         rank = in[i].rank > rank ? in[i].rank : rank;
     if (type_get_rank(b->result, &crank, &cdims) && crank != rank) {
-        rel_error(b->s, b->r, DIAG_R0313, "the result of `%s` has %u dimensions, %u are expected",
+        rel_error(b->s, b->r, DIAG_R0313, "the result of `%s` has %u axes, %u are expected",
                   relation_subject(b->r), rank, crank);
         return REL_FAIL;
     }

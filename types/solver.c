@@ -480,7 +480,7 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     Str text = {0};
     str_vprintf(&text, fmt, ap);
     va_end(ap);
-    Diag *d = diag_new(code, r->span, "%s", str_text(&text));
+    Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
     for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
         if (r->arg_spans[i].source)
             diag_add_label(d, r->arg_spans[i], "%s", type_text(r->args[i]));
@@ -537,7 +537,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
                       : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);
         return;
     case MISMATCH_RANK:
-        d = rel_error(s, r, DIAG_R0313, "%s must have %u dimensions, it has %u", place, m->b->nargs,
+        d = rel_error(s, r, DIAG_R0313, "%s must have %u axes, it has %u", place, m->b->nargs,
                       m->a->nargs);
         break;
     case MISMATCH_DIM:
@@ -555,9 +555,13 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
             diag_add_fact(d, "a size that changes as the program runs is written `?`");
         return;
     case MISMATCH_RIGID:
-        d = rel_error(s, r, DIAG_R0218, "%s must be %s for every choice of its type parameters, it is %s",
-                      place, str_text(&b), str_text(&a));
-        break;
+        if (type_resolve(m->b)->tag == TY_PARAM)
+            rel_error(s, r, DIAG_R0218, "%s is %s, and must be `%s`, which the signature leaves open",
+                      place, str_text(&a), str_text(&b));
+        else
+            rel_error(s, r, DIAG_R0218, "%s is `%s`, which the signature leaves open, and must be %s",
+                      place, str_text(&a), str_text(&b));
+        return;
     case MISMATCH_HEAD:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
@@ -621,4 +625,14 @@ const RelDef *rel_find(const Symbol *name)
         if (sym_intern(generic[i]->name) == name)
             return generic[i];
     return map_find(&registered, name);
+}
+
+const Symbol *rel_find_nearest(const Symbol *name)
+{
+    VEC(const Symbol *) names = {0};
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        vec_push(&names, sym_intern(generic[i]->name));
+    for (size_t i = 0; i < op_count(); i++)
+        vec_push(&names, sym_intern(op_at(i)->relation->name));
+    return sym_find_nearest(name, names.data, names.len);
 }

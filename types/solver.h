@@ -234,6 +234,8 @@ extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the d
  * (of which some may not be tensors yet). */
 RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
+const char *relation_subject(const Relation *r); /* as the program says it: "nn.dense", "+" */
+const Symbol *rel_find_nearest(const Symbol *name); /* a name much like it, or NULL */
 const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
 void rel_register(const RelDef *def);
 

@@ -69,7 +69,6 @@ void collect_vars(Type *t, Map *seen, TypeVec *out);
 
 void collect_unknowns(Type *t, Map *seen, TypeVec *out); /* flow.c: each TY_ANY in t */
 void relation_print(Str *out, const Relation *r, TypeNamer *namer); /* type_print.c: as in `where` */
-const char *relation_subject(const Relation *r);            /* "nn.dense", "+" */
 const char *relation_place(const Relation *r, int arg);     /* "argument `weight` of `nn.dense`" */
 const char *dtype_class_name(DTypeSet set);                 /* "a float" */
 
