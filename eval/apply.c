@@ -2,6 +2,7 @@
 /* Operators applied to values. A tuple argument is flattened into its tensors; scalars become
  * tensors of rank 0 for the call, unless the operator has a meaning on single elements, which needs
  * no tensors (ops/scalar_eval.h). */
+#include "eval/fuse.h"
 #include "eval/machine.h"
 #include "ops/scalar_eval.h"
 
@@ -149,9 +150,19 @@ static Value result_value(Tensor *t) {
     return v;
 }
 
+__attribute__((noinline)) static Value several_results(Tensor *const *outs, int n) {
+    Value items[OP_MAX_OUTPUTS];
+    for (int i = 0; i < n; i++)
+        items[i] = result_value(outs[i]);
+    return value_tuple(items, (uint32_t)n);
+}
+
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    if (site->group)
+        return fuse_apply(in, site->group, args, span, out);
     const Op *op = site->op;
-    Tensor *few[FEW], *outs[OP_MAX_OUTPUTS];
+    /* cleared: these are in sight of a collection that the operator forces */
+    Tensor *few[FEW] = {0}, *outs[OP_MAX_OUTPUTS] = {0};
     bool few_temporary[FEW];
     Operands o = {few, few_temporary, 0};
     uint32_t count = count_operands(args, site->nargs);
@@ -178,16 +189,14 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
             in->interrupt = 1;
         return false;
     }
+    stack_share(in);
     if (n == 1 && !op->tuple) {
         release_temporaries(&o, outs, 1);
         *out = result_value(outs[0]);
         return true;
     }
-    Value items[OP_MAX_OUTPUTS];
     release_temporaries(&o, outs, n);
-    for (int i = 0; i < n; i++)
-        items[i] = result_value(outs[i]);
-    *out = value_tuple(items, (uint32_t)n);
+    *out = several_results(outs, n);
     return true;
 }
 
@@ -313,9 +322,8 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
     if (origin->attrs)
         *attrs = *origin->attrs;
     attrs->op = in->index;
-    enum { MANY = 64 };
-    Value few[MANY], *all = few;
-    if (origin->nargs + 1 > MANY)
+    Value few[FEW], *all = few;
+    if (origin->nargs + 1 > FEW)
         all = mem_new_n(Value, origin->nargs + 1);
     all[0] = base;
     for (uint32_t i = 0; i < origin->nargs; i++)

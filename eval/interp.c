@@ -105,7 +105,7 @@ static EvalStatus end(Interp *in, EvalStatus status) {
     if (in->fp == in->frames) {
         stack_trim(in);
         in->code = NULL;
-        mem_run_finalizers();
+        stack_forget(false);
     }
     return status;
 }

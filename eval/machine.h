@@ -41,8 +41,9 @@ struct Interp {
     StepRunner runner;
     void *runner_ctx;
     volatile int interrupt;
-    uint64_t level;   /* derivatives begun */
-    uint64_t running; /* and not ended */
+    size_t tensors_shared; /* bytes of tensors when the limit was last shared out */
+    uint64_t level;        /* derivatives begun */
+    uint64_t running;      /* and not ended */
 
     /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
     jmp_buf *escape;
@@ -66,6 +67,10 @@ bool stack_init(Interp *in);
 /* Makes room for an activation that ends at `top`. False after a diagnostic. */
 bool stack_grow(Interp *in, const Value *top, const Frame *fp);
 void stack_trim(Interp *in);
+/* The heap's limit follows what tensors take. */
+void stack_share(Interp *in);
+/* After an evaluation: what it held is garbage, also where the C stack still mentions it. */
+void stack_forget(bool collect);
 /* This interpreter runs on this thread from now on. */
 void machine_enter(Interp *in);
 void out_of_memory_fail(Interp *in);

@@ -9,6 +9,8 @@
  * wanted. `dst` is a slot, or TAIL: the value is the function's result. */
 #include "eval/resolve.h"
 
+#include "eval/fuse.h"
+
 #include <string.h>
 
 static void resolve(Resolver *r, Expr *e, int32_t dst);
@@ -100,6 +102,8 @@ static DType literal_dtype(const Expr *lit) {
 static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
     switch (e->kind) {
     case EXPR_VAR: {
+        if (fuse_value_of(r, e->var))
+            return false;
         void *at = map_find(&r->vars, e->var);
         if (!at)
             BUG("variable `%s` has no place in the function that mentions it", e->var->name->text);
@@ -505,7 +509,26 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
+/* Several operators as one. */
+static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
+    ExprVec leaves = {0};
+    Group *g = fuse_group(r, e, &leaves);
+    if (!g)
+        return false;
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    int32_t first = resolve_args(r, leaves.data, (uint32_t)leaves.len);
+    Site s = {.op = e->a->op, .attrs = e->attrs, .type = e->type, .nargs = (uint32_t)leaves.len, .group = g};
+    vec_push(&r->sites, s);
+    emit(r, e, CODE_OPERATOR, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
+    finish(r, e, dst, to);
+    r->top = mark;
+    return true;
+}
+
 static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
+    if (resolve_fused(r, e, dst))
+        return;
     if (e->a->kind == EXPR_CTOR)
         resolve_ctor_chain(r, e, dst);
     else if (arith_opcode(r, e) != OPCODE_COUNT)
@@ -521,6 +544,8 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
     for (;;) {
         int32_t at;
+        if (e->kind == EXPR_VAR && fuse_value_of(r, e->var))
+            e = fuse_value_of(r, e->var);
         if (simple_operand(r, e, &at)) {
             if (dst == TAIL)
                 emit(r, e, CODE_RETURN, 0, 0, at, 0);
@@ -529,7 +554,8 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
             break;
         }
         if (e->kind == EXPR_LET) {
-            resolve_let(r, e);
+            if (!fuse_let(r, e))
+                resolve_let(r, e);
             e = e->body;
         } else if (e->kind == EXPR_CHECK) {
             resolve_checks(r, e);

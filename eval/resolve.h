@@ -11,6 +11,8 @@ typedef struct Resolver {
     Code *code;
     Map vars;     /* Var -> operand + 1 */
     Map pointers; /* what a constant points to -> its operand */
+    Map taken_in; /* Var -> the value that was fused into its one use (fuse.h) */
+    Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
     VEC(Instr) instrs;
     VEC(Expr *) origin;
     VEC(Value) consts;

@@ -162,6 +162,9 @@ start: /* an activation whose frame is pushed and whose arguments are at base */
             goto failed;
     }
     in->top = base + code->nslots;
+    /* what earlier activations left here would keep their data alive */
+    for (Value *v = base + code->nparams; v < in->top; v++)
+        *v = (Value){0};
     bases[BASE_SLOT] = base;
     bases[BASE_CONST] = code->consts;
     bases[BASE_CAPTURED] = closure->captured;
@@ -640,6 +643,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
     EvalStatus status;
     size_t since = in->diags->list.len;
     in->escape = &here;
+    stack_forget(false);
     if (setjmp(here) == 0) {
         if (stack_grow(in, base + n + 1, frames + 1)) {
             for (uint32_t i = 0; i < n; i++)
@@ -653,12 +657,16 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
             trace_since(in, since);
     } else {
         out_of_memory_fail(in);
+        trace_since(in, since);
         status = EVAL_FAILED;
     }
     in->escape = outer;
     in->fp = frames;
     in->top = base;
-    if (status != EVAL_OK)
+    if (status != EVAL_OK) {
+        in->code = NULL;
         stack_trim(in);
+        stack_forget(true);
+    }
     return status;
 }

@@ -14,6 +14,7 @@
  * place to go and the process ends with a message (base/mem.h). */
 #include "eval/machine.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 enum { STEP_VALUES = 1 << 20, STEP_FRAMES = 1 << 19 }; /* 16 MB each */
@@ -49,6 +50,26 @@ static void oom_handler(size_t wanted) {
 
 void machine_enter(Interp *in) { running = in; }
 
+static size_t span_bytes(const Interp *in, const Value *top, const Frame *fp) {
+    return (size_t)((const char *)top - (const char *)in->stack) +
+           (size_t)((const char *)fp - (const char *)in->frames);
+}
+
+static void share_limit(Interp *in) {
+    size_t limit = in->options.memory_bytes, tensors = tensor_bytes_live(), least = limit / 16;
+    size_t stacks = span_bytes(in, in->stack_soft, in->frames_soft);
+    size_t rest = stacks < limit ? limit - stacks : least;
+    in->tensors_shared = tensors;
+    tensor_set_limit(rest);
+    mem_set_heap_limit(tensors + least < rest ? rest - tensors : least);
+}
+
+void stack_share(Interp *in) {
+    enum { STEP = 16 << 20 };
+    if (tensor_bytes_live() + STEP - in->tensors_shared > 2 * STEP)
+        share_limit(in);
+}
+
 bool stack_init(Interp *in) {
     size_t limit = in->options.memory_bytes;
     size_t bytes = in->options.stack_bytes ? in->options.stack_bytes : limit;
@@ -67,21 +88,8 @@ bool stack_init(Interp *in) {
         in->frames + STEP_FRAMES < in->frames_end ? in->frames + STEP_FRAMES : in->frames_end;
     mem_add_roots_callback(push_roots, in);
     mem_set_oom_handler(oom_handler);
-    mem_set_heap_limit(limit);
-    tensor_set_limit(limit);
+    share_limit(in);
     return true;
-}
-
-static size_t span_bytes(const Interp *in, const Value *top, const Frame *fp) {
-    return (size_t)((const char *)top - (const char *)in->stack) +
-           (size_t)((const char *)fp - (const char *)in->frames);
-}
-
-static void share_limit(const Interp *in) {
-    size_t limit = in->options.memory_bytes, used = span_bytes(in, in->stack_soft, in->frames_soft);
-    size_t rest = used < limit ? limit - used : limit / 16;
-    mem_set_heap_limit(rest);
-    tensor_set_limit(rest);
 }
 
 bool stack_grow(Interp *in, const Value *top, const Frame *fp) {
@@ -145,11 +153,28 @@ void stack_trim(Interp *in) {
     share_limit(in);
 }
 
+__attribute__((noinline)) static void clear_below(void) {
+    char stale[32 << 10];
+    memset(stale, 0, sizeof stale);
+    __asm__ volatile("" : : "r"(stale) : "memory");
+}
+
+void stack_forget(bool collect) {
+    if (mem_stack_left() > 128 << 10)
+        clear_below();
+    if (collect)
+        mem_collect();
+    mem_run_finalizers();
+}
+
 void out_of_memory_fail(Interp *in) {
+    in->escape = NULL;
+    mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */
     Diag *d = machine_fail(in, DIAG_R0606, "out of memory");
     diag_add_fact(d, "%zu bytes more were wanted; %zu MB of data and %zu MB of tensors are in use",
                   in->escape_wanted, mem_heap_bytes() >> 20, tensor_bytes_live() >> 20);
     diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
+    share_limit(in);
 }
 
 /* ---- a large C stack ----------------------------------------------------------------------- */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "eval/fuse.h"
+
+#include "ops/fuse_recipe.h"
+
+enum {
+    MAX_NODES = 24,  /* operators in a group */
+    MAX_LEAVES = 12, /* a kernel has RECIPE_MAX_OPERANDS operands */
+    MAX_ARGS = 4,
+    LARGE = 2048, /* elements from which merging steps costs less than the intermediate tensors:
+                     planning a group takes about 3 µs, an operator by itself 0.5 */
+};
+
+/* One operator: its arguments are earlier nodes (>= 0) or leaves (~number). */
+typedef struct Node {
+    Site site;
+    Span span;
+    int32_t args[MAX_ARGS];
+} Node;
+
+struct Group {
+    uint32_t nleaves, nnodes;
+    Node nodes[]; /* in order of evaluation, the root last */
+};
+
+/* ---- what is fused ---------------------------------------------------------------------------- */
+
+static bool is_float_tensor(Type *t)
+{
+    DType d;
+    uint32_t rank;
+    Type **dims;
+    t = t ? type_resolve(t) : NULL;
+    return t && t->tag == TY_TENSOR && type_get_dtype(t, &d) && dtype_is_float(d) &&
+           type_get_rank(t, &rank, &dims) && rank > 0;
+}
+
+static bool is_operator(const Expr *e)
+{
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs > 0 && e->nargs <= MAX_ARGS &&
+           !e->nsizes && !e->a->op->tuple && e->a->op->lower;
+}
+
+static bool is_elementwise(const Expr *e)
+{
+    return is_operator(e) && (e->a->op->pattern == OP_ELEMWISE || e->a->op->pattern == OP_BROADCAST) &&
+           is_float_tensor(e->type);
+}
+
+/* The root may fold what it reads. */
+static bool is_root(const Expr *e)
+{
+    return is_elementwise(e) ||
+           (is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type));
+}
+
+/* Evaluating it before the operators around it changes nothing but which mistake is met first. */
+static bool is_quiet(const Expr *e)
+{
+    while (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD)
+        e = e->a;
+    return e->kind == EXPR_VAR || e->kind == EXPR_LIT || e->kind == EXPR_CONST ||
+           e->kind == EXPR_GLOBAL || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP);
+}
+
+Expr *fuse_value_of(const Resolver *r, const Var *v)
+{
+    return map_find(&r->taken_in, v);
+}
+
+typedef struct Collector {
+    Resolver *r;
+    ExprVec *leaves;
+    Map numbers; /* Expr -> node number + 1, or leaf as ~number */
+    VEC(Node) nodes;
+    bool failed;
+} Collector;
+
+static int32_t add_leaf(Collector *c, Expr *e)
+{
+    if (e->kind == EXPR_VAR)
+        for (size_t i = 0; i < c->leaves->len; i++)
+            if (c->leaves->data[i]->kind == EXPR_VAR && c->leaves->data[i]->var == e->var)
+                return ~(int32_t)i;
+    c->failed |= !is_quiet(e) || c->leaves->len == MAX_LEAVES;
+    if (!c->failed)
+        vec_push(c->leaves, e);
+    return ~(int32_t)(c->leaves->len - 1);
+}
+
+static int32_t collect(Collector *c, Expr *e, bool root)
+{
+    if (e->kind == EXPR_VAR && fuse_value_of(c->r, e->var))
+        e = fuse_value_of(c->r, e->var);
+    void *known = map_find(&c->numbers, e);
+    if (known)
+        return (int32_t)(intptr_t)known - 1;
+    bool node = (root ? is_root(e) : is_elementwise(e)) && c->nodes.len + 1 < MAX_NODES;
+    if (!node || c->failed)
+        return add_leaf(c, e);
+    Node n = {.site = {.op = e->a->op,
+                       .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
+                       .type = e->type,
+                       .nargs = e->nargs},
+              .span = e->span};
+    for (uint32_t i = 0; i < e->nargs; i++)
+        n.args[i] = collect(c, e->args[i], false);
+    if (c->nodes.len == MAX_NODES) {
+        c->failed = true;
+        return 0;
+    }
+    vec_push(&c->nodes, n);
+    map_set(&c->numbers, e, (void *)(intptr_t)c->nodes.len);
+    return (int32_t)c->nodes.len - 1;
+}
+
+Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves)
+{
+    if (!is_root(e))
+        return NULL;
+    Collector c = {.r = r, .leaves = leaves};
+    collect(&c, e, true);
+    if (c.failed || c.nodes.len < 2)
+        return NULL;
+    Group *g = mem_alloc(sizeof *g + c.nodes.len * sizeof(Node));
+    g->nleaves = (uint32_t)leaves->len;
+    g->nnodes = (uint32_t)c.nodes.len;
+    for (size_t i = 0; i < c.nodes.len; i++)
+        g->nodes[i] = c.nodes.data[i];
+    return g;
+}
+
+/* ---- lets ------------------------------------------------------------------------------------- */
+
+static void count_uses(void *ctx, Expr *e)
+{
+    Resolver *r = ctx;
+    if (e->kind == EXPR_VAR) {
+        uintptr_t n = (uintptr_t)map_find(&r->uses, e->var);
+        map_set(&r->uses, e->var, (void *)(n + 1));
+        return;
+    }
+    if (map_has(&r->counted, e)) { /* shared: what it mentions is used more than once */
+        VarVec free = {0};
+        expr_free_vars(e, &free);
+        for (size_t i = 0; i < free.len; i++)
+            map_set(&r->uses, free.data[i], (void *)(uintptr_t)2);
+        return;
+    }
+    map_set(&r->counted, e, e);
+    for (; e->kind == EXPR_LET; e = e->body)
+        count_uses(r, e->a);
+    expr_each_child(e, count_uses, r);
+    if (e->like)
+        count_uses(r, e->like);
+}
+
+/* Whether v is an operand of the operators of e. */
+static bool is_operand_in(const Resolver *r, Expr *e, const Var *v, bool root, int depth)
+{
+    if (e->kind == EXPR_VAR)
+        return e->var == v;
+    if (depth > MAX_NODES || !(root ? is_root(e) : is_elementwise(e)))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (is_operand_in(r, e->args[i], v, false, depth + 1))
+            return true;
+    return false;
+}
+
+bool fuse_let(Resolver *r, Expr *let)
+{
+    if (!let->var || let->rec || !is_elementwise(let->a))
+        return false;
+    Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
+    if (next->kind == EXPR_VAR || !is_operand_in(r, next, let->var, true, 0))
+        return false;
+    if (!r->uses.len)
+        count_uses(r, r->code->fn->kind == EXPR_FN ? r->code->fn->fn->body : r->code->fn);
+    if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
+        return false;
+    map_set(&r->taken_in, let->var, let->a);
+    return true;
+}
+
+/* ---- running ---------------------------------------------------------------------------------- */
+
+static bool run_one_by_one(Interp *in, const Group *g, const Value *args, Value *out)
+{
+    Value *values = mem_new_n(Value, g->nnodes);
+    for (uint32_t i = 0; i < g->nnodes; i++) {
+        const Node *n = &g->nodes[i];
+        Value operands[MAX_ARGS];
+        for (uint32_t k = 0; k < n->site.nargs; k++)
+            operands[k] = n->args[k] < 0 ? args[~n->args[k]] : values[n->args[k]];
+        if (!apply_op(in, &n->site, operands, n->span, &values[i]))
+            return false;
+    }
+    *out = values[g->nnodes - 1];
+    return true;
+}
+
+static bool is_large(const Group *g, const Value *args)
+{
+    for (uint32_t i = 0; i < g->nleaves; i++)
+        if (args[i].tag == VAL_TENSOR && ((Tensor *)args[i].p)->count >= LARGE)
+            return true;
+    return false;
+}
+
+bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value *out)
+{
+    if (!is_large(g, args))
+        return run_one_by_one(in, g, args, out);
+    Tensor *leaves[MAX_LEAVES] = {0}, *results[MAX_NODES] = {0};
+    for (uint32_t i = 0; i < g->nleaves; i++)
+        leaves[i] = value_to_tensor(args[i]);
+    Plan plan = {0};
+    OpCall call = {0};
+    for (uint32_t i = 0; i < g->nnodes; i++) {
+        const Node *n = &g->nodes[i];
+        Tensor **operands = mem_new_n(Tensor *, MAX_ARGS);
+        for (uint32_t k = 0; k < n->site.nargs; k++)
+            operands[k] = n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]];
+        call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands, in->diags, n->span};
+        OutSpec spec;
+        if (n->site.op->shape(&call, &spec) != 1)
+            return false;
+        results[i] = i + 1 < g->nnodes ? plan_temp(&plan, spec.dtype, spec.rank, spec.shape)
+                                       : tensor_new(spec.dtype, spec.rank, spec.shape);
+        if (!n->site.op->lower(&call, &results[i], &plan))
+            return false;
+    }
+    plan_fuse(&plan);
+    int32_t status = plan_run(&plan, in->runner, in->runner_ctx, &in->interrupt);
+    if (status == KERNEL_INTERRUPTED) {
+        in->interrupt = 1;
+        return false;
+    }
+    if (status != KERNEL_DONE) {
+        call.span = span;
+        op_report_status(&call, status);
+        return false;
+    }
+    *out = value_tensor(results[g->nnodes - 1]);
+    return true;
+}
