@@ -134,6 +134,36 @@ bool doc_has_hard(const Doc *d)
     return d->hard;
 }
 
+int doc_flat_width(Doc *d, int limit)
+{
+    VEC(Doc *) stack = {0};
+    int width = 0;
+    vec_push(&stack, d);
+    while (stack.len && width <= limit) {
+        Doc *x = vec_pop(&stack);
+        switch (x->kind) {
+        case DOC_TEXT: width += x->width; break;
+        case DOC_LINE: width++; break;
+        case DOC_SOFT: break;
+        case DOC_HARD:
+        case DOC_BLANK: return limit + 1;
+        case DOC_CAT:
+            for (size_t i = x->parts.len; i-- > 0;)
+                vec_push(&stack, x->parts.data[i]);
+            break;
+        case DOC_NEST:
+        case DOC_GROUP: vec_push(&stack, x->inner); break;
+        }
+    }
+    return width;
+}
+
+Doc *doc_break(Doc *group)
+{
+    group->hard = true;
+    return group;
+}
+
 /* ---- layout ----------------------------------------------------------------------------------- */
 
 typedef struct Frame {

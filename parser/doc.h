@@ -25,6 +25,10 @@ Doc *doc_group(Doc *d);
 /* open item, item close, broken one item a line with `indent`. pad: blanks inside when flat. */
 Doc *doc_list(const char *open, DocVec items, const char *separator, const char *close, bool pad);
 bool doc_has_hard(const Doc *d);
+/* Columns when on one line; more than `limit` is enough. */
+int doc_flat_width(Doc *d, int limit);
+/* A group broken whatever would fit. */
+Doc *doc_break(Doc *group);
 
 void doc_print(Str *out, Doc *d, int width);
 

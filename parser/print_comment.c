@@ -152,7 +152,23 @@ void rows_next(Printer *p, Rows *rows, uint32_t begin)
         vec_push(&rows->in, doc_text(","));
     else
         vec_push(&rows->in, rows->pad ? doc_line() : doc_soft());
-    print_gap(p, gap, doc_line(), &rows->in);
+    print_gap(p, gap, rows->fill ? doc_group(doc_line()) : doc_line(), &rows->in);
+}
+
+/* f(a, fn (x) {
+ *   …
+ * }) */
+static Doc *hug(const Rows *rows, const char *open, const char *close)
+{
+    enum { NARROW = 50 };
+    Doc *last = vec_last(&rows->in);
+    DocVec before = {0};
+    for (size_t i = 1; i + 1 < rows->in.len; i++)
+        vec_push(&before, rows->in.data[i]);
+    Doc *all = doc_cat(before);
+    if (!doc_has_hard(last) || doc_has_hard(all) || doc_flat_width(all, NARROW) > NARROW)
+        return NULL;
+    return doc_cat3(doc_text(open), doc_group(all), doc_cat2(last, doc_text(close)));
 }
 
 Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end)
@@ -160,6 +176,9 @@ Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint3
     bool comments = print_last_comments(p, end, rows->n == 0, &rows->in);
     if (!rows->n && !comments)
         return doc_textf("%s%s", open, close);
+    Doc *hugged = rows->hug && !comments ? hug(rows, open, close) : NULL;
+    if (hugged)
+        return hugged;
     DocVec all = {0};
     vec_push(&all, doc_text(open));
     vec_push(&all, doc_nest(2, doc_cat(rows->in)));

@@ -33,11 +33,17 @@ static Doc *print_head(Printer *p, const AstFn *fn)
     return doc_cat(parts);
 }
 
+/* A function that branches stands on one line only if it is short. */
+enum { SHORT = 80 };
+
 Doc *print_fn_rest(Printer *p, const AstFn *fn)
 {
     size_t mark = print_scope_mark(p);
     Doc *head = print_head(p, fn);
     Doc *body = print_block(p, fn->body);
+    bool branches = fn->body->kind == AST_IF || fn->body->kind == AST_MATCH;
+    if (branches && doc_flat_width(head, SHORT) + doc_flat_width(body, SHORT) > SHORT)
+        body = doc_break(body);
     print_scope_release(p, mark);
     return doc_cat3(doc_group(head), doc_text(" "), body);
 }
@@ -64,13 +70,13 @@ Doc *print_if(Printer *p, const Ast *e)
         vec_push(&parts, doc_text("if "));
         vec_push(&parts, print_scrutinee(p, e->a));
         vec_push(&parts, doc_text(" "));
-        vec_push(&parts, print_block(p, e->b));
+        vec_push(&parts, print_open_block(p, e->b));
         vec_push(&parts, doc_text(" else "));
         if (e->c->kind != AST_IF || p->options->tvm)
             break;
         e = e->c;
     }
-    vec_push(&parts, print_block(p, e->c));
+    vec_push(&parts, print_open_block(p, e->c));
     return doc_group(doc_cat(parts));
 }
 
@@ -144,6 +150,11 @@ static uint32_t link_end(const Ast *e)
 
 Doc *print_block(Printer *p, const Ast *e)
 {
+    return doc_group(print_open_block(p, e));
+}
+
+Doc *print_open_block(Printer *p, const Ast *e)
+{
     DocVec in = {0}, all = {0};
     Gap gap = {.first = true, .blanks = true};
     const Ast *block = e;
@@ -168,5 +179,5 @@ Doc *print_block(Printer *p, const Ast *e)
     vec_push(&all, doc_nest(2, doc_cat2(many ? doc_hard() : doc_line(), doc_cat(in))));
     vec_push(&all, many ? doc_hard() : doc_line());
     vec_push(&all, doc_text("}"));
-    return doc_group(doc_cat(all));
+    return doc_cat(all);
 }

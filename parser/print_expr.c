@@ -219,9 +219,26 @@ static Doc *print_unary(Printer *p, const Ast *e)
 
 /* ---- calls, data ------------------------------------------------------------------------------ */
 
+/* Numbers and the like, which need no line each. */
+static bool are_small(const AstVec *args)
+{
+    for (size_t i = 0; i < args->len; i++) {
+        AstKind kind = args->data[i]->kind;
+        if (kind != AST_INT && kind != AST_FLOAT && kind != AST_BOOL && kind != AST_STRING)
+            return false;
+    }
+    return true;
+}
+
+/* What a bracket may stand directly before when it takes several lines. */
+static bool can_hug(const Ast *e)
+{
+    return e->kind == AST_FN || e->kind == AST_MATCH || e->kind == AST_RECORD || ast_is_chain(e);
+}
+
 static Doc *print_elements(Printer *p, const char *open, const Ast *e, const char *close)
 {
-    Rows rows = {0};
+    Rows rows = {.fill = are_small(&e->args)};
     for (size_t i = 0; i < e->args.len; i++) {
         rows_next(p, &rows, print_begin(p, e->args.data[i]));
         vec_push(&rows.in, print_expr(p, e->args.data[i], PREC_SEQ + 1));
@@ -231,7 +248,7 @@ static Doc *print_elements(Printer *p, const char *open, const Ast *e, const cha
 
 static Doc *print_args(Printer *p, const Ast *e)
 {
-    Rows rows = {0};
+    Rows rows = {.hug = e->args.len && !e->attrs.len && can_hug(vec_last(&e->args))};
     for (size_t i = 0; i < e->args.len; i++) {
         rows_next(p, &rows, print_begin(p, e->args.data[i]));
         vec_push(&rows.in, print_expr(p, e->args.data[i], PREC_SEQ + 1));
@@ -415,11 +432,12 @@ static int prec_of(const Printer *p, const Ast *e)
     return PREC_ATOM;
 }
 
-static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a)
+static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a, uint32_t end)
 {
-    DocVec items = {0};
-    vec_push(&items, print_expr(p, a, PREC_SEQ + 1));
-    return doc_cat2(doc_text(word), doc_list("(", items, ",", ")", false));
+    Rows rows = {.hug = can_hug(a)};
+    rows_next(p, &rows, print_begin(p, a));
+    vec_push(&rows.in, print_expr(p, a, PREC_SEQ + 1));
+    return doc_cat2(doc_text(word), rows_end(p, &rows, "(", ")", end));
 }
 
 static Doc *print_bare(Printer *p, const Ast *e)
@@ -456,8 +474,8 @@ static Doc *print_bare(Printer *p, const Ast *e)
                         doc_cat2(doc_text(") "), print_expr(p, e->a, PREC_UNARY)));
     case AST_ZERO: return doc_cat2(doc_text("Zero "), print_type_atom(p, e->type));
     case AST_GRAD: return print_prefix(p, "Grad", e->a);
-    case AST_REF: return print_keyword_call(p, "ref", e->a);
-    case AST_REF_READ: return print_keyword_call(p, "ref_read", e->a);
+    case AST_REF: return print_keyword_call(p, "ref", e->a, e->span.end);
+    case AST_REF_READ: return print_keyword_call(p, "ref_read", e->a, e->span.end);
     case AST_REF_WRITE:
         return p->options->tvm ? print_right_calls(p, e, "ref_write")
                                : print_right(p, e, " :=", PREC_ASSIGN);

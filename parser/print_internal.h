@@ -44,6 +44,8 @@ Doc *print_attr(Printer *p, const AstAttr *attr); /* k=v */
 Doc *print_expr(Printer *p, const Ast *e, int prec);
 /* { … }, with the statements of a chain on lines of their own. */
 Doc *print_block(Printer *p, const Ast *e);
+/* The same, broken when what it stands in is. */
+Doc *print_open_block(Printer *p, const Ast *e);
 Doc *print_pattern(Printer *p, const AstPattern *pattern);
 /* (params) -> T where … { body } */
 Doc *print_fn_rest(Printer *p, const AstFn *fn);
@@ -90,7 +92,8 @@ typedef struct Rows {
     DocVec in;
     size_t n;
     bool pad; /* blanks inside when on one line */
-    bool comments;
+    bool fill; /* as many a line as fit */
+    bool hug;  /* a last element of several lines begins on the line of the bracket */
 } Rows;
 void rows_next(Printer *p, Rows *rows, uint32_t begin);
 Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end);

@@ -180,8 +180,16 @@ void ast_print_module(Str *out, const Module *m, const PrintOptions *options)
     DocVec all = {0};
     Gap gap = {.first = true, .blanks = true};
     print_bind_items(&p, m);
+    const char *source = m->source ? m->source->text : "";
+    if (strncmp(source, "#!", 2) == 0) { /* #!/usr/bin/env relay */
+        gap.from = (uint32_t)strcspn(source, "\n");
+        gap.first = false;
+        vec_push(&all, doc_text(mem_strndup(source, gap.from)));
+    }
     p.weak_floats = m->versioned || may_mean_other_floats(&p);
     if (p.versioned) {
+        if (!gap.first)
+            vec_push(&all, doc_hard());
         vec_push(&all, doc_textf("#[version = \"%s\"]", m->version ? m->version : "0.0.5"));
         gap.first = false;
     }

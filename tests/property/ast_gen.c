@@ -260,7 +260,7 @@ static AstType *gen_type(Gen *g) {
 
 static const char *gen_text(Gen *g, size_t *len) {
     static const char *const plain[] = {"text", "", "a, b // c", "/* no */", "x := 1; }", "äöü", "100%", "\\n"};
-    static const char *const odd[] = {"say \"so\"", "a\nb", "tab\t.", "\x01\x7f", "\xff\xfe" "1", "nul"};
+    static const char *const odd[] = {"say \"so\"", "a\nb", "tab\t.", "\x01\x7f", "\xff.", "nul"};
     const char *text = g->versioned || chance(g, 60) ? PICK(g, plain) : PICK(g, odd);
     *len = strlen(text);
     if (!*len)

@@ -12,7 +12,7 @@
 #include "tests/property/ast_gen.h"
 #include "tests/unit/check.h"
 
-enum { MODULES = 4000, LINKS = 90000 };
+enum { MODULES = 3200, LINKS = 90000 };
 
 static const PrintOptions plain = {0};
 
@@ -240,13 +240,11 @@ static void check_chain(const char *before, const char *link, const char *after)
 
 TEST(chains) {
     check_chain("let x = 1", " + 1", ";");
-    check_chain("let x = 1", " * 2 + 3", ";");
     check_chain("let x = ", "1 :: ", "Nil;");
     check_chain("{ ", "f(); ", "1 }");
     check_chain("{ ", "let x = 1; ", "x }");
     check_chain("{ ", "%0 = f(1); ", "%0 }");
     check_chain("", "let x = 1;\n", "");
-    check_chain("", "%0 = f(1);\n", "");
     check_chain("", "x\n", "");
     check_chain("f", " |> f", "");
     check_chain("f", " >> f", "");
