@@ -12,6 +12,7 @@ typedef struct Fusion {
     KernelArgs args;
     Tensor *in[RECIPE_MAX_OPERANDS];
     int64_t in_offsets[RECIPE_MAX_OPERANDS];
+    bool gap; /* the place of `operand` is free */
     int operand;
     const Step *producer;
     int axis_of[RECIPE_MAX_AXES];   /* consumer axis → producer axis, -1: extent 1 */
@@ -191,7 +192,7 @@ static int add_operand(Fusion *f, int operand) {
         strides[a] =
             f->axis_of[a] < 0 ? 0 : f->times[a] * p->args.in_strides[operand][f->axis_of[a]];
     for (int i = 0; i < r->noperands; i++) {
-        bool same = i != f->operand && f->in[i] == p->in[operand] &&
+        bool same = !(f->gap && i == f->operand) && f->in[i] == p->in[operand] &&
                     f->in_offsets[i] == p->in_offsets[operand] &&
                     r->in_types[i] == p->recipe->in_types[operand];
         for (int a = 0; a < n && same; a++)
@@ -200,7 +201,8 @@ static int add_operand(Fusion *f, int operand) {
             return i;
     }
     /* The operand that goes away leaves its place to the first newcomer. */
-    int i = f->in[f->operand] ? (f->in[f->operand] = NULL, f->operand) : r->noperands;
+    int i = f->gap ? f->operand : r->noperands;
+    f->gap = false;
     if (i == RECIPE_MAX_OPERANDS)
         return -1;
     if (i == r->noperands)
@@ -322,6 +324,7 @@ bool step_fuse(Step *into, const Step *producer, int operand) {
     f->recipe = *old;
     f->args = into->args;
     f->operand = operand;
+    f->gap = true;
     f->producer = producer;
     memcpy(f->in, into->in, sizeof f->in);
     memcpy(f->in_offsets, into->in_offsets, sizeof f->in_offsets);
@@ -346,7 +349,7 @@ bool step_fuse(Step *into, const Step *producer, int operand) {
         return false;
     Recipe *r = &f->recipe;
     /* A producer without operands leaves a gap: the last operand moves into it. */
-    if (!f->in[f->operand] || f->in[f->operand] == into->in[operand]) {
+    if (f->gap) {
         int last = --r->noperands;
         if (last != f->operand) {
             f->in[f->operand] = f->in[last];
