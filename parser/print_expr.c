@@ -74,7 +74,7 @@ typedef struct InfixInfo {
 static const InfixInfo infix[] = {
     [BINOP_ADD] = {"+", PREC_ADD, NULL},       [BINOP_SUB] = {"-", PREC_ADD, NULL},
     [BINOP_MUL] = {"*", PREC_MUL, NULL},       [BINOP_DIV] = {"/", PREC_MUL, NULL},
-    [BINOP_POW] = {"**", PREC_POWER, "power"}, [BINOP_MATMUL] = {"@@", PREC_MUL, "nn.matmul"},
+    [BINOP_POW] = {"**", PREC_POWER, "power"}, [BINOP_MATMUL] = {"@@", PREC_MUL, NULL},
     [BINOP_EQ] = {"==", PREC_EQUAL, NULL},     [BINOP_NE] = {"!=", PREC_EQUAL, NULL},
     [BINOP_LT] = {"<", PREC_COMPARE, NULL},    [BINOP_LE] = {"<=", PREC_COMPARE, NULL},
     [BINOP_GT] = {">", PREC_COMPARE, NULL},    [BINOP_GE] = {">=", PREC_COMPARE, NULL},

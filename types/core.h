@@ -43,6 +43,7 @@ typedef struct Global {
     Span span;
     const char *doc;
     bool internal;        /* of the prelude or stdlib */
+    bool versioned;       /* its bare names are operators and constructors only */
     bool by_types;        /* runs only as a copy made for explicit type arguments: nothing else
                              supplies a dtype or size its body names */
     bool broken;          /* its re-check failed after a redefinition: refuses to run */

@@ -181,6 +181,7 @@ static Global *make_global(Infer *I, Item *item)
     g->doc = item->doc;
     g->item = item;
     g->internal = I->module->source && (I->module->source->flags & SOURCE_INTERNAL);
+    g->versioned = I->module->versioned;
     return g;
 }
 

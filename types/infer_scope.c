@@ -150,13 +150,17 @@ Resolved scope_resolve(Infer *I, const Name *name)
     bool ctor_in_prelude = false;
     Ctor *ctor = env_find_ctor(I->env, sym, &ctor_in_prelude);
     const Op *op = env_find_op(I->env, sym);
-    if (versioned) {
+    TypeParam *param = type_scope_find(I, sym);
+    if (versioned) { /* sizes and a rule's attributes have no sigil */
         if (ctor) return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
         if (op) return (Resolved){.kind = NAME_OP, .op = op};
+        if (param && param->kind_known && param->kind == KIND_DIM)
+            return (Resolved){.kind = NAME_DIM, .param = param};
+        if (I->rule_op && op_attr_index(I->rule_op, sym->text) >= 0)
+            return (Resolved){.kind = NAME_ATTR};
         return (Resolved){.kind = NAME_NONE};
     }
     if (local && !local->sigil) return resolved_local(local);
-    TypeParam *param = type_scope_find(I, sym);
     if (param && !local && param->kind_known && param->kind == KIND_DIM)
         return (Resolved){.kind = NAME_DIM, .param = param};
     if (I->rule_op && op_attr_index(I->rule_op, sym->text) >= 0)

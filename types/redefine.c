@@ -160,7 +160,7 @@ static void check_again(Recheck *r, Global *old)
     Infer *I = r->I;
     Env *env = I->env;
     Diags diags = {0};
-    Module module = {.source = old->span.source, .versioned = I->module->versioned};
+    Module module = {.source = old->span.source, .versioned = old->versioned};
     vec_push(&module.items, old->item);
     Infer J;
     infer_init(&J, env, &module, INFER_PROMPT, &diags);
@@ -270,7 +270,9 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     map_set(&I->env->specialised, g, c);
     /* The body again, its parameters being these types. */
     Infer J;
-    infer_init(&J, I->env, I->module, I->mode, I->diags);
+    Module own = *I->module;
+    own.versioned = g->versioned;
+    infer_init(&J, I->env, &own, I->mode, I->diags);
     Namespace *here = I->env->here;
     if (g->home && g->home != here) {
         I->env->here = g->home;
