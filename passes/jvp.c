@@ -7,7 +7,8 @@
  * The tangent is the operator's `tangent` rule; where it has none, it comes from the derivative. A
  * derivative rule is linear in the cotangent: h(ct) = Jᵀ ct, so J t is the derivative of ⟨h(ct), t⟩
  * with respect to ct, at any ct: vjp(h)(0, t). (J. Bradbury et al. call this the double-vjp trick;
- * the rule is transposed by transforming it, not by running anything twice.) */
+ * the rule is transposed by transforming it, not by running anything twice.) An inactive argument
+ * has the tangent (): with zeros, x ** 3 at a negative x would give 0 * log(x). */
 #include <string.h>
 
 #include "passes/grad_internal.h"
@@ -35,7 +36,8 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     vjp->a = h;
     Expr **tangents = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
-        tangents[i] = tangent_of(t, b, args[i]);
+        tangents[i] = b_if(b, b_builtin(b, "ad.is_active", t->tape, args[i], NULL),
+                           tangent_of(t, b, args[i]), b_unit(b));
     Expr **call_args = mem_new_n(Expr *, 2);
     call_args[0] = b_builtin(b, "ad.zeros", v, NULL);
     call_args[1] = tuple ? b_tuple(b, tangents, n) : tangents[0];

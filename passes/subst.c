@@ -39,7 +39,7 @@ static Expr *attr_expr(const AttrValue *v, Span span)
     case ATTR_NONE: return expr_unit(span);
     case ATTR_INT: return expr_int(v->i, DT_I32, span);
     case ATTR_BOOL: return expr_bool(v->i != 0, span);
-    case ATTR_FLOAT: return expr_float(v->f, DT_F32, span);
+    case ATTR_FLOAT: return expr_float(v->f, DT_F64, span);
     case ATTR_STRING: {
         Expr *e = expr_new(EXPR_STRING, type_string(), span);
         e->text = v->text;

@@ -180,8 +180,8 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span)
     switch (spec->type) {
     case AT_INT:
     case AT_INT_OPT:
-    case AT_DIM: dtype = solver_weak_dtype(I->s, false, span); break;
-    case AT_FLOAT: dtype = solver_weak_dtype(I->s, true, span); break;
+    case AT_DIM: dtype = type_dtype(DT_I32); break;
+    case AT_FLOAT: dtype = type_dtype(DT_F64); break; /* exact, until cast_like */
     case AT_BOOL: dtype = type_dtype(DT_BOOL); break;
     case AT_STRING: break;
     case AT_DTYPE:
