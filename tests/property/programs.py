@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 SHAPES = [(), (3,), (2, 3), (1, 3), (2, 1), (0,), (5,)]
+LARGE = [(2500,), (50, 60)]  # from 2,048 elements on, operators are fused
 FLOATS = ["float32", "float64"]
 
 
@@ -53,7 +54,7 @@ class Generator:
         r = self.rng.random()
         if depth <= 0 or r < 0.6:
             dtype = self.rng.choice(FLOATS + ["float32", "int32", "bool"])
-            shape = self.rng.choice(SHAPES) if dtype != "bool" or self.rng.random() < 0.3 else ()
+            shape = self.rng.choice(LARGE if self.rng.random() < 0.1 else SHAPES) if dtype != "bool" or self.rng.random() < 0.3 else ()
             return tensor(dtype, shape)
         inner = self.some_type(depth - 1)
         if r < 0.75:
@@ -79,7 +80,19 @@ class Generator:
             return f"zeros(shape=[{dims}], dtype={dtype})"
         if not shape:
             return self.number(dtype)
+        if shape[0] > 5 or shape[-1] > 5:
+            return self.large(dtype, shape)
         return "[" + ", ".join(self.literal(tensor(dtype, shape[1:])) for _ in range(shape[0])) + "]"
+
+    def large(self, dtype, shape):
+        n = shape[0] * shape[-1] if len(shape) == 2 else shape[0]
+        floats = dtype if dtype in FLOATS else "float32"
+        step = f"{round(self.rng.uniform(0.001, 1.0), 3)}" + ("f64" if floats == "float64" else "")
+        dims = ", ".join(map(str, shape))
+        text = f"reshape(sin(cumsum(full({step}, shape=[{n}], dtype={floats}), axis=0)), newshape=[{dims}])"
+        if dtype == "bool":
+            return f"({text} > 0.0)"
+        return f"cast({text} * 9.0, dtype=int32)" if dtype == "int32" else text
 
     # ---- expressions
 
