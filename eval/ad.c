@@ -130,7 +130,7 @@ static Value map_data(Mapper *m, Value x, Value y)
 static Value map_value(Mapper *m, Value x, Value y)
 {
     if (mem_stack_left() < 64 * 1024 && !m->failed) {
-        builtin_fail(m->call, DIAG_R0406, "this data is nested too deeply to differentiate");
+        builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply to differentiate");
         m->failed = true;
     }
     if (m->failed)
