@@ -163,8 +163,11 @@ static RelStatus relate_index(Solver *s, Relation *r) {
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = index_dims(r, attrs_text(r->attrs, "spec"), rank, dims, &n);
     if (!out) {
-        rel_error(s, r, DIAG_R0313, "spec \"%s\" does not index %s", attrs_text(r->attrs, "spec"),
-                  type_text(r->args[0]));
+        int indices = 0;
+        for (const char *c = attrs_text(r->attrs, "spec"); *c; c++)
+            indices += *c == 'i' || *c == ':';
+        rel_error(s, r, DIAG_R0313, "%d %s for a tensor with %u %s", indices,
+                  indices == 1 ? "index" : "indices", rank, rank == 1 ? "axis" : "axes");
         return REL_FAIL;
     }
     status = rel_result(s, r, out, n, rel_dtype_in(r->args[0]));

@@ -84,8 +84,11 @@ static bool unify_dtypes(Bcast *b)
             else if (!solver_unify(b->s, b->dtype, t->tensor.dtype))
                 return dtype_error(b, b->dtype, t->tensor.dtype);
         } else if (t->tag != TY_VAR && t->tag != TY_PARAM && t->tag != TY_DERIV) {
-            rel_error(b->s, b->r, DIAG_R0201, "`%s` takes tensors, not %s", relation_subject(b->r),
-                      type_text(t));
+            const char *subject = relation_subject(b->r);
+            Diag *d = rel_error(b->s, b->r, DIAG_R0201, "`%s` takes tensors, not %s", subject,
+                                type_text(t));
+            if (t->tag == TY_STRING && strcmp(subject, "+") == 0)
+                diag_add_fact(d, "Strings are joined by `++`");
             return false;
         }
     }

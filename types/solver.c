@@ -565,7 +565,12 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     case MISMATCH_HEAD:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
+        if (type_resolve(with)->tag == TY_TENSOR && arg >= 0)
+            asked = "a tensor";
         d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);
+        if (r->op && type_resolve(have)->tag == TY_DATA &&
+            strcmp(type_resolve(have)->decl->name->text, "List") == 0)
+            diag_add_fact(d, "a List has functions of its own, such as `map`, `foldl`, `list.sum`");
         return;
     }
     diag_add_fact(d, "expected %s, found %s", asked, found);
