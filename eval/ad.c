@@ -95,6 +95,7 @@ typedef struct Mapper {
     Value (*leaf)(struct Mapper *m, Value x, Value y);
     Value other; /* what a leaf that is no float becomes: itself when keep_other */
     bool keep_other, failed;
+    bool paired; /* y is given: data beside data must be of one constructor */
 } Mapper;
 
 static Value item_or_unit(Value v, uint32_t i)
@@ -108,11 +109,38 @@ static Value item_or_unit(Value v, uint32_t i)
 
 static Value map_value(Mapper *m, Value x, Value y);
 
+static const Ctor *ctor_in(Value v)
+{
+    return v.aux ? ((Data *)v.p)->ctor : v.p;
+}
+
+/* Whether y can stand beside x: () says that nothing is known of that part. */
+static bool same_form(Value x, Value y)
+{
+    if (y.tag == VAL_TUPLE && !y.p)
+        return true;
+    if (x.tag == VAL_TUPLE && x.p)
+        return y.tag == VAL_TUPLE && ((Tuple *)y.p)->n == ((Tuple *)x.p)->n;
+    if (x.tag == VAL_CTOR)
+        return y.tag == VAL_CTOR && ctor_in(y) == ctor_in(x);
+    return true;
+}
+
+static void check_form(Mapper *m, Value x, Value y)
+{
+    if (!m->paired || m->failed || same_form(x, y))
+        return;
+    builtin_fail(m->call, DIAG_R0405, "the cotangent or tangent has not the form of its value: other "
+                 "constructors or another length");
+    m->failed = true;
+}
+
 /* Data, along its last field in a loop: a list's length is no depth. */
 static Value map_data(Mapper *m, Value x, Value y)
 {
     Value result = value_unit(), *hole = &result;
     while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
+        check_form(m, x, y);
         Data *from = x.p;
         Data *to = mem_alloc(sizeof *to + x.aux * sizeof(Value));
         to->ctor = from->ctor;
@@ -133,6 +161,7 @@ static Value map_value(Mapper *m, Value x, Value y)
         builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply to differentiate");
         m->failed = true;
     }
+    check_form(m, x, y);
     if (m->failed)
         return x;
     switch ((ValueTag)x.tag) {
@@ -174,7 +203,7 @@ static Value leaf_lift(Mapper *m, Value x, Value y)
 
 bool ad_lift(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, tape_level(call->args[0]), leaf_lift, value_unit(), true, false};
+    Mapper m = {call, tape_level(call->args[0]), leaf_lift, value_unit(), true, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
@@ -191,7 +220,7 @@ static Value leaf_cotangent(Mapper *m, Value x, Value y)
 
 bool ad_cotangent(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, tape_level(call->args[0]), leaf_cotangent, value_unit(), false, false};
+    Mapper m = {call, tape_level(call->args[0]), leaf_cotangent, value_unit(), false, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
@@ -203,7 +232,7 @@ static Value leaf_tangent(Mapper *m, Value x, Value y)
 
 bool ad_tangent(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, tape_level(call->args[0]), leaf_tangent, value_unit(), false, false};
+    Mapper m = {call, tape_level(call->args[0]), leaf_tangent, value_unit(), false, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
@@ -215,7 +244,7 @@ static Value leaf_zeros(Mapper *m, Value x, Value y)
 
 bool ad_zeros(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, 0, leaf_zeros, value_unit(), false, false};
+    Mapper m = {call, 0, leaf_zeros, value_unit(), false, false, false};
     return run_map(&m, call->args[0], value_unit(), out);
 }
 
@@ -227,7 +256,7 @@ static Value leaf_ones(Mapper *m, Value x, Value y)
 
 bool ad_ones(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, 0, leaf_ones, value_unit(), false, false};
+    Mapper m = {call, 0, leaf_ones, value_unit(), false, false, false};
     return run_map(&m, call->args[0], value_unit(), out);
 }
 
@@ -239,7 +268,7 @@ static Value leaf_strip(Mapper *m, Value x, Value y)
 
 bool ad_strip(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, tape_level(call->args[0]), leaf_strip, value_unit(), true, false};
+    Mapper m = {call, tape_level(call->args[0]), leaf_strip, value_unit(), true, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
@@ -270,7 +299,7 @@ static Value leaf_pair(Mapper *m, Value x, Value y)
 
 bool ad_pair(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, tape_level(call->args[0]), leaf_pair, value_unit(), true, false};
+    Mapper m = {call, tape_level(call->args[0]), leaf_pair, value_unit(), true, false, true};
     return run_map(&m, call->args[1], call->args[2], out);
 }
 
@@ -285,7 +314,7 @@ static Value leaf_seed(Mapper *m, Value x, Value y)
 
 bool ad_check_seed(const BuiltinCall *call, Value *out)
 {
-    Mapper m = {call, 0, leaf_seed, value_unit(), true, false};
+    Mapper m = {call, 0, leaf_seed, value_unit(), true, false, true};
     Value ignored;
     *out = value_unit();
     return run_map(&m, call->args[0], call->args[1], &ignored);
