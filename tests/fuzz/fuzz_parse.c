@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer on the reader: any bytes give a module, *incomplete*, or diagnostics whose spans lie in
- * the text. The first byte chooses file or prompt, and with or
- * without a session.
- *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. -D_GNU_SOURCE tests/fuzz/fuzz_parse.c \
- *         $(ls base/?*.c parser/?*.c) $(pkg-config --cflags --libs bdw-gc jansson libutf8proc) -lm
- *     ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 ./a.out -dict=tests/fuzz/relay.dict CORPUS
- */
+ * the text. The first byte chooses file or prompt, and with or without a session.
+ * tests/fuzz/run.sh builds and runs it. */
 #include "base/mem.h"
 #include "parser/parser.h"
 

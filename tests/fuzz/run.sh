@@ -21,14 +21,14 @@ compile() { # FLAGS FILE
     o=$out/obj/$(echo "$2" | sed "s|^$build/||" | tr / -).o
     if [ ! -f "$o" ] || [ "$2" -nt "$o" ] || [ "$newest" -nt "$o" ]; then
         # shellcheck disable=SC2086
-        $CLANG -g -O1 -fno-strict-aliasing -fno-math-errno -ffp-contract=off -w $1 \
+        $CLANG -g -O2 -fno-strict-aliasing -fno-math-errno -ffp-contract=off -w $1 \
             -DHAVE_CONFIG_H -D_GNU_SOURCE -I. -I"$build" -DRLY_PKGDATADIR='""' -DRLY_PKGLIBDIR='""' \
             -c "$2" -o "$o"
     fi
     objects="$objects $o"
 }
 plain=-fsanitize=address,undefined
-seen="$plain,fuzzer-no-link"
+seen="$plain -fsanitize-coverage=inline-8bit-counters,pc-table"
 [ -z "$COVERAGE" ] || seen="$plain -fprofile-instr-generate -fcoverage-mapping"
 [ -z "$COVERAGE" ] || out=$out/cov
 mkdir -p "$out/obj"
@@ -80,10 +80,10 @@ while [ $# -gt 1 ]; do
         $objects $common $libs
     mkdir -p "$out/corpus-$name"
     cd "$out"
-    ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1 \
+    ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0:allocator_may_return_null=1:replace_str=0:replace_intrin=0 \
         UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
         "./fuzz_$name" -dict="$src/tests/fuzz/relay.dict" -max_total_time="$seconds" -timeout=10 \
-        -rss_limit_mb=6000 -max_len=1500 -print_final_stats=1 -artifact_prefix="$name-" $FUZZFLAGS \
+        -rss_limit_mb=6000 -max_len=1500 -entropic=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix="$name-" $FUZZFLAGS \
         "corpus-$name" seeds >"$name.log" 2>&1 || status=1
     cd "$src"
     grep -E 'cov:' "$out/$name.log" | tail -1
