@@ -197,11 +197,32 @@ static Opcode arith_opcode(const Resolver *r, const Expr *e) {
     return OPCODE_COUNT;
 }
 
+/* a == b, as a form of its own or (between tensors) as the operator. */
+static bool equality_parts(const Resolver *r, const Expr *e, Expr **a, Expr **b, bool *negate) {
+    if (e->kind == EXPR_EQUAL) {
+        *a = e->a;
+        *b = e->b;
+        *negate = e->negate;
+        return true;
+    }
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || e->nargs != 2 ||
+        (e->a->op != r->in->equal && e->a->op != r->in->not_equal))
+        return false;
+    *a = e->args[0];
+    *b = e->args[1];
+    *negate = e->a->op == r->in->not_equal;
+    return true;
+}
+
 static bool is_site(const Resolver *r, const Expr *e) {
     if (e->kind != EXPR_CALL)
         return false;
     const Expr *f = e->a;
-    return f->kind == EXPR_BUILTIN || (f->kind == EXPR_OP && arith_opcode(r, e) == OPCODE_COUNT) ||
+    Expr *a, *b;
+    bool negate;
+    return f->kind == EXPR_BUILTIN ||
+           (f->kind == EXPR_OP && arith_opcode(r, e) == OPCODE_COUNT &&
+            !equality_parts(r, e, &a, &b, &negate)) ||
            (f->kind == EXPR_GLOBAL && f->global->kind == GLOBAL_BUILTIN);
 }
 
@@ -476,11 +497,21 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
         break;
     }
     case EXPR_WRITE:
-    case EXPR_EQUAL:
         a = resolve_operand(r, e->a);
         b = resolve_operand(r, e->b);
-        emit(r, e, e->kind == EXPR_WRITE ? CODE_WRITE : CODE_EQUAL, e->negate, s, a, b);
+        emit(r, e, CODE_WRITE, 0, s, a, b);
         break;
+    case EXPR_EQUAL:
+    case EXPR_CALL: {
+        Expr *left, *right;
+        bool negate;
+        if (!equality_parts(r, e, &left, &right, &negate))
+            BUG("a call of a kind that is not known");
+        a = resolve_operand(r, left);
+        b = resolve_operand(r, right);
+        emit(r, e, CODE_EQUAL, negate, s, a, b);
+        break;
+    }
     case EXPR_DIM_OF:
         a = resolve_operand(r, e->a);
         emit(r, e, CODE_DIM_OF, 0, s, a, e->index);
@@ -496,7 +527,6 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     case EXPR_CTOR:
     case EXPR_ZERO:
     case EXPR_BUILTIN:
-    case EXPR_CALL:
     case EXPR_FN:
     case EXPR_LET:
     case EXPR_IF:
@@ -518,7 +548,11 @@ static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
     int32_t to = result_slot(r, dst);
     int32_t first = resolve_args(r, leaves.data, (uint32_t)leaves.len);
-    Site s = {.op = e->a->op, .attrs = e->attrs, .type = e->type, .nargs = (uint32_t)leaves.len, .group = g};
+    Site s = {.op = e->a->op,
+              .attrs = e->attrs,
+              .type = e->type,
+              .nargs = (uint32_t)leaves.len,
+              .group = g};
     vec_push(&r->sites, s);
     emit(r, e, CODE_OPERATOR, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
     finish(r, e, dst, to);
@@ -527,6 +561,8 @@ static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
 }
 
 static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
+    Expr *a, *b;
+    bool negate;
     if (resolve_fused(r, e, dst))
         return;
     if (e->a->kind == EXPR_CTOR)
@@ -535,6 +571,8 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
         resolve_arith(r, e, dst);
     else if (is_site(r, e))
         resolve_site_chain(r, e, dst);
+    else if (equality_parts(r, e, &a, &b, &negate))
+        resolve_plain(r, e, dst);
     else
         resolve_function_call(r, e, dst);
 }
@@ -615,12 +653,14 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
         return;
     }
     size_t at;
+    Expr *left, *right;
+    bool negate;
     if (op >= CODE_LT && op <= CODE_GE && op != OPCODE_COUNT) {
         int32_t b = resolve_operand(r, e->args[0]), c = resolve_operand(r, e->args[1]);
         at = emit(r, e, (Opcode)(CODE_JUMP_LT + (op - CODE_LT)), sense, 0, b, c);
-    } else if (e->kind == EXPR_EQUAL) {
-        int32_t b = resolve_operand(r, e->a), c = resolve_operand(r, e->b);
-        at = emit(r, e, CODE_JUMP_EQ, sense != e->negate, 0, b, c);
+    } else if (equality_parts(r, e, &left, &right, &negate)) {
+        int32_t b = resolve_operand(r, left), c = resolve_operand(r, right);
+        at = emit(r, e, CODE_JUMP_EQ, sense != negate, 0, b, c);
     } else {
         int32_t b = resolve_operand(r, e);
         at = emit(r, e, CODE_JUMP_IF, sense, 0, b, 0);
