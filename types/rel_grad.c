@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Grad(f, g) and its kin: what the derivative of a function is (LANGUAGE §5). The parameters of f
- * and g are the same, so either tells the other's; the result of g is built of D, which is never
- * inverted.
+ * and g are the same, so either tells the other's; the result of g is built of D, which is
+ * inverted at tensors only.
  *
  *   Grad   fn(T1, …, Tn) -> U   ⇒   fn(T1, …, Tn) -> (U, (D(T1), …, D(Tn)))      U a float tensor
  *   Deriv                          fn(T1, …, Tn) -> D(T1), or (D(T1), …, D(Tn))
