@@ -199,8 +199,10 @@ bool page_print_kernels(Session *s, Str *out, const char **why) {
     JitOptions options = {.cache_dir = "", .threads = 1};
     Jit *jit = jit_open(&options, why);
     VEC(Reason) reasons = {0};
-    if (!jit)
+    if (!jit) {
+        *why = fmt_text("no kernels: %s", *why ? *why : "no library");
         return false;
+    }
     str_add(out, "| operator |");
     for (int t = 0; t < DTYPE_COUNT; t++)
         str_printf(out, " %s |", dtype_info[t].name);

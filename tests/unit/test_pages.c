@@ -27,14 +27,19 @@ static int compare(const char *a, const char *b, const char **line) {
     return *a == *b ? 0 : number;
 }
 
+static bool unavailable;
+
 TEST(page) {
     const char *old = page_read(fmt_text("%s/docs/%s.md", RLY_SRCDIR, page->name));
     const char *why = NULL;
     Str text = {0};
     if (!old)
         check_fail(__FILE__, __LINE__, "docs/%s.md cannot be read", page->name);
-    else if (!page_print(page, session, old, &text, &why))
-        check_fail(__FILE__, __LINE__, "%s", why);
+    else if (!page_print(page, session, old, &text, &why)) {
+        unavailable = strncmp(why, "no kernels", 10) == 0;
+        if (!unavailable)
+            check_fail(__FILE__, __LINE__, "%s", why);
+    }
     else {
         const char *line = str_text(&text);
         int number = compare(old, line, &line);
@@ -70,6 +75,9 @@ static void run_all(void *arg) {
     for (int i = 0; i < PAGE_COUNT; i++) {
         page = &pages[i];
         check_run(page->name, test_page);
+        if (unavailable)
+            printf("skip %s: there are no kernels here\n", page->name);
+        unavailable = false;
     }
     session_fini(session);
 }
