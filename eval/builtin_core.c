@@ -153,7 +153,7 @@ bool builtin_read_text(const BuiltinCall *call, Value *out) {
 }
 
 bool builtin_write_text(const BuiltinCall *call, Value *out) {
-    const String *path = call->args[0].p, *text = call->args[1].p;
+    const String *text = call->args[0].p, *path = call->args[1].p;
     FILE *f = fopen(path->text, "wb");
     bool ok = f && fwrite(text->text, 1, text->len, f) == text->len;
     int why = errno;

@@ -4,7 +4,8 @@
  *
  * Core is resolved to code first (eval/resolve.c: variables to slots), and run on one explicit
  * stack, an mmap'd NORESERVE region of which only [base, sp) is shown to the collector. Tail calls
- * use no stack; other recursion is bounded by the memory limit. Nothing in here uses longjmp. */
+ * use no stack; other recursion is bounded by the memory limit. The one longjmp is that of
+ * the out-of-memory handler (Note [Out of memory] in stack.c). */
 #ifndef EVAL_INTERP_H
 #define EVAL_INTERP_H
 
