@@ -177,12 +177,19 @@ Number literal_read_number(const char *text, size_t len, bool negative) {
     return n;
 }
 
+/* The values of uint64 above those of int64 look negative. */
+static bool is_negative(const Ast *literal) {
+    if (literal->kind == AST_FLOAT)
+        return signbit(literal->f) != 0;
+    return literal->i < 0 && !(literal->dtype && strcmp(literal->dtype->text, "uint64") == 0);
+}
+
 double literal_round(const Ast *literal, const char *dtype) {
     int s = find_dtype(dtype);
     int bits = s < 0 ? 64 : suffixes[s].bits;
     char *digits = mem_strndup(literal->text, literal->text_len);
     double x = read_rounded(digits, bits);
-    bool negative = literal->kind == AST_INT ? literal->i < 0 : signbit(literal->f) != 0;
+    bool negative = is_negative(literal);
     return negative ? -x : x;
 }
 
@@ -194,7 +201,7 @@ bool literal_fits(const Ast *literal, const char *dtype) {
         return literal->text[0] == 'i' || !isinf(literal_round(literal, dtype));
     if (literal->kind != AST_INT)
         return false;
-    bool negative = literal->i < 0;
+    bool negative = is_negative(literal);
     uint64_t magnitude = negative ? 0 - (uint64_t)literal->i : (uint64_t)literal->i;
     return fits_int(magnitude, negative, suffixes[s].bits);
 }

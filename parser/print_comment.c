@@ -171,9 +171,25 @@ static Doc *hug(const Rows *rows, const char *open, const char *close)
     return doc_cat3(doc_text(open), doc_group(all), doc_cat2(last, doc_text(close)));
 }
 
+/* The bracket behind the last element, which ended at `end`. */
+static uint32_t find_close(const Printer *p, uint32_t end)
+{
+    const Module *m = p->module;
+    size_t c = p->next_comment, len = m && m->source ? m->source->len : 0;
+    for (; end && end < len; end++) {
+        while (c < m->comments.len && m->comments.data[c].span.begin < end)
+            c++;
+        if (c < m->comments.len && m->comments.data[c].span.begin == end)
+            end = m->comments.data[c].span.end - 1;
+        else if (!strchr(" \t\r\n\f\v,", m->source->text[end]))
+            break;
+    }
+    return end;
+}
+
 Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end)
 {
-    bool comments = print_last_comments(p, end, rows->n == 0, &rows->in);
+    bool comments = print_last_comments(p, find_close(p, end), rows->n == 0, &rows->in);
     if (!rows->n && !comments)
         return doc_textf("%s%s", open, close);
     Doc *hugged = rows->hug && !comments ? hug(rows, open, close) : NULL;

@@ -83,6 +83,7 @@ Doc *print_if(Printer *p, const Ast *e)
 Doc *print_match(Printer *p, const Ast *e)
 {
     Rows rows = {.pad = true};
+    uint32_t end = 0;
     Doc *scrutinee = print_scrutinee(p, e->a);
     for (size_t i = 0; i < e->arms.len; i++) {
         const AstArm *arm = &e->arms.data[i];
@@ -99,9 +100,10 @@ Doc *print_match(Printer *p, const Ast *e)
                                                  : print_expr(p, arm->body, PREC_SEQ + 1));
         vec_push(&rows.in, doc_cat(parts));
         print_scope_release(p, mark);
+        end = arm->body->span.end;
     }
     return doc_cat3(doc_text(e->flag ? "match? " : "match "), scrutinee,
-                    doc_cat2(doc_text(" "), rows_end(p, &rows, "{", "}", e->span.end)));
+                    doc_cat2(doc_text(" "), rows_end(p, &rows, "{", "}", end)));
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------- */

@@ -99,7 +99,7 @@ static const char *tvm_name(const Printer *p, BinOp op)
     return op == BINOP_CONS && map_has(&p->ctors, sym_intern("Cons")) ? NULL : infix[op].op;
 }
 
-/* a + b - c: the operands of one level, to the left, in a loop */
+/* a + b - c: the operands of one level, to the left, in a loop; of arithmetic as many a line as fit */
 static Doc *print_left(Printer *p, const Ast *e, int prec)
 {
     VEC(const Ast *) links = {0};
@@ -108,9 +108,10 @@ static Doc *print_left(Printer *p, const Ast *e, int prec)
     DocVec parts = {0};
     vec_push(&parts, print_expr(p, e, prec));
     for (size_t i = links.len; i-- > 0;) {
+        Doc *right = print_expr(p, links.data[i]->b, prec + 1);
         vec_push(&parts, doc_textf(" %s", infix[links.data[i]->op].sign));
-        vec_push(&parts, doc_line());
-        vec_push(&parts, print_expr(p, links.data[i]->b, prec + 1));
+        vec_push(&parts, prec >= PREC_CONS ? doc_group(doc_cat2(doc_line(), right))
+                                           : doc_cat2(doc_line(), right));
     }
     return doc_group(doc_nest(2, doc_cat(parts)));
 }
@@ -236,6 +237,12 @@ static bool can_hug(const Ast *e)
     return e->kind == AST_FN || e->kind == AST_MATCH || e->kind == AST_RECORD || ast_is_chain(e);
 }
 
+/* Where the last of the arguments ends. */
+static uint32_t args_end(const Ast *e)
+{
+    return e->attrs.len ? vec_last(&e->attrs).span.end : e->args.len ? vec_last(&e->args)->span.end : 0;
+}
+
 static Doc *print_elements(Printer *p, const char *open, const Ast *e, const char *close)
 {
     Rows rows = {.fill = are_small(&e->args)};
@@ -243,7 +250,7 @@ static Doc *print_elements(Printer *p, const char *open, const Ast *e, const cha
         rows_next(p, &rows, print_begin(p, e->args.data[i]));
         vec_push(&rows.in, print_expr(p, e->args.data[i], PREC_SEQ + 1));
     }
-    return rows_end(p, &rows, open, close, e->span.end);
+    return rows_end(p, &rows, open, close, args_end(e));
 }
 
 static Doc *print_args(Printer *p, const Ast *e)
@@ -257,7 +264,7 @@ static Doc *print_args(Printer *p, const Ast *e)
         rows_next(p, &rows, e->attrs.data[i].span.begin);
         vec_push(&rows.in, print_attr(p, &e->attrs.data[i]));
     }
-    return rows_end(p, &rows, "(", ")", e->span.end);
+    return rows_end(p, &rows, "(", ")", args_end(e));
 }
 
 static Doc *print_type_args(Printer *p, const char *open, const AstTypeVec *types, const char *close)
@@ -276,7 +283,7 @@ static Doc *print_record(Printer *p, const Ast *e)
         vec_push(&rows.in, doc_cat3(print_field(&e->fields.data[i]), doc_text(": "),
                                     print_expr(p, e->args.data[i], PREC_SEQ + 1)));
     }
-    return doc_cat2(doc_textf("%s ", e->name.sym->text), rows_end(p, &rows, "{", "}", e->span.end));
+    return doc_cat2(doc_textf("%s ", e->name.sym->text), rows_end(p, &rows, "{", "}", args_end(e)));
 }
 
 static Doc *print_with(Printer *p, const Ast *e)
@@ -288,7 +295,7 @@ static Doc *print_with(Printer *p, const Ast *e)
         vec_push(&rows.in, doc_cat3(print_field(&e->fields.data[i]), doc_text(" = "),
                                     print_expr(p, e->args.data[i], PREC_SEQ + 1)));
     }
-    return doc_cat3(doc_text("{ "), base, rows_end(p, &rows, " with", "}", e->span.end));
+    return doc_cat3(doc_text("{ "), base, rows_end(p, &rows, " with", "}", args_end(e)));
 }
 
 /* Whether a `::` of e stands in no brackets: in an index it would be two colons. */
@@ -432,12 +439,12 @@ static int prec_of(const Printer *p, const Ast *e)
     return PREC_ATOM;
 }
 
-static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a, uint32_t end)
+static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a)
 {
     Rows rows = {.hug = can_hug(a)};
     rows_next(p, &rows, print_begin(p, a));
     vec_push(&rows.in, print_expr(p, a, PREC_SEQ + 1));
-    return doc_cat2(doc_text(word), rows_end(p, &rows, "(", ")", end));
+    return doc_cat2(doc_text(word), rows_end(p, &rows, "(", ")", a->span.end));
 }
 
 static Doc *print_bare(Printer *p, const Ast *e)
@@ -474,8 +481,8 @@ static Doc *print_bare(Printer *p, const Ast *e)
                         doc_cat2(doc_text(") "), print_expr(p, e->a, PREC_UNARY)));
     case AST_ZERO: return doc_cat2(doc_text("Zero "), print_type_atom(p, e->type));
     case AST_GRAD: return print_prefix(p, "Grad", e->a);
-    case AST_REF: return print_keyword_call(p, "ref", e->a, e->span.end);
-    case AST_REF_READ: return print_keyword_call(p, "ref_read", e->a, e->span.end);
+    case AST_REF: return print_keyword_call(p, "ref", e->a);
+    case AST_REF_READ: return print_keyword_call(p, "ref_read", e->a);
     case AST_REF_WRITE:
         return p->options->tvm ? print_right_calls(p, e, "ref_write")
                                : print_right(p, e, " :=", PREC_ASSIGN);

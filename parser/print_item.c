@@ -33,7 +33,7 @@ static Doc *print_type_item(Printer *p, const Item *item)
     vec_push(&parts, doc_textf("type %s", item->name.sym->text));
     vec_push(&parts, print_type_params(p, &item->type_params));
     vec_push(&parts, doc_text(" "));
-    vec_push(&parts, rows_end(p, &rows, "{", "}", item->span.end));
+    vec_push(&parts, rows_end(p, &rows, "{", "}", item->ctors.len ? item->span.end - 1 : 0));
     return doc_cat(parts);
 }
 

@@ -59,10 +59,22 @@ static const char *dtype_range(DType t)
     return fmt_text("%s holds no such value", dtype_info[t].name);
 }
 
+/* A literal above the range of int64, which its suffix says is uint64: the reader has checked it. */
+static bool is_large_unsigned(Span span)
+{
+    const char *text = span.source ? span.source->text : "";
+    uint32_t begin = span.begin, end = span.end; /* its parentheses aside */
+    while (span.source && begin < end && strchr("( \t\r\n", text[begin])) begin++;
+    while (span.source && begin < end && strchr(") \t\r\n", text[end - 1])) end--;
+    return end >= begin + 4 && text[begin] >= '0' && text[begin] <= '9' &&
+           memcmp(text + end - 3, "u64", 3) == 0;
+}
+
 static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span span)
 {
     bool ok = is_float ? dtype_is_float(dtype)
-                       : dtype_is_float(dtype) || dtype_holds_int(dtype, i, false);
+                       : dtype_is_float(dtype) || dtype_holds_int(dtype, i, false) ||
+                             (dtype == DT_U64 && i < 0 && is_large_unsigned(span));
     if (ok) return true;
     Diag *d = infer_error(I, DIAG_R0211, span, "%s cannot represent this literal",
                           dtype_info[dtype].name);

@@ -212,6 +212,50 @@ TEST(own_files) {
         check_fail(__FILE__, __LINE__, "only %d files of %s read", read, root());
 }
 
+/* ---- canonical files -------------------------------------------------------------------------- */
+
+/* tests/golden/fmt/NAME.rly is its own canonical text, and that of _NAME.rly; tvm.rly is what `fmt
+ * --tvm` makes of _tvm.rly, with the program where that was built. */
+static void check_canonical(const char *folder, const char *name) {
+    size_t len = 0, n = 0;
+    Diags *diags;
+    const char *source = read_file(fmt_text("%s/%s", folder, name), &len);
+    const char *raw = read_file(fmt_text("%s/_%s", folder, name), &n);
+    Str other = {0};
+    if (strcmp(name, "tvm.rly") != 0) {
+        const char *texts[] = {source, raw};
+        size_t lens[] = {len, n};
+        for (int i = 0; i < 2 && texts[i]; i++) {
+            Str text = {0};
+            Module *m = read_text(texts[i], lens[i], &diags);
+            if (m)
+                ast_print_module(&text, m, &plain);
+            CHECK_TEXT(str_text(&text), source);
+        }
+        return;
+    }
+    char block[4096];
+    FILE *f = popen(fmt_text("test -x ./relay && ./relay fmt --tvm '%s/_%s'", folder, name), "r");
+    for (size_t k; f && (k = fread(block, 1, sizeof block, f)) > 0;)
+        str_add_n(&other, block, k);
+    if (f && pclose(f) == 0)
+        CHECK_TEXT(str_text(&other), source);
+}
+
+TEST(canonical_files) {
+    const char *folder = fmt_text("%s/tests/golden/fmt", root());
+    DIR *dir = opendir(folder);
+    int n = 0;
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strstr(e->d_name, ".rly") && e->d_name[0] != '_') {
+            check_canonical(folder, e->d_name);
+            n++;
+        }
+    if (dir)
+        closedir(dir);
+    CHECK(n >= 4);
+}
+
 /* ---- chains ----------------------------------------------------------------------------------- */
 
 static void check_chain(const char *before, const char *link, const char *after) {
@@ -259,6 +303,7 @@ int main(void) {
     RUN(random_modules);
     RUN(comments_survive);
     RUN(own_files);
+    RUN(canonical_files);
     RUN(chains);
     return check_result();
 }
