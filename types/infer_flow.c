@@ -147,12 +147,12 @@ Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span
 
 bool infer_join(Infer *I, Join *join, const Expr *arm)
 {
-    if (is_error(arm->type)) return true;
-    if (!join->type || is_error(join->type)) {
+    if (!join->type || is_error(join->type)) { /* an erroneous arm, until there is another */
         join->type = arm->type;
         join->span = arm->span;
         return true;
     }
+    if (is_error(arm->type)) return true;
     solver_at(I->s, arm->span, join->noun);
     Type *t = type_join(I->s, join->type, arm->type);
     if (t) {
