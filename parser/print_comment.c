@@ -136,14 +136,15 @@ bool print_last_comments(Printer *p, uint32_t at, bool first, DocVec *out)
     for (size_t i = 0; i < comments.len; i++) {
         bool behind = comments.data[i].place != PLACE_OWN && i == 0 && !first;
         vec_push(out, behind ? doc_text("  ") : doc_hard());
-        if (!behind && i > 0 && print_has_blank(p, comments.data[i - 1].end, comments.data[i].begin))
+        if (!behind && i > 0 &&
+            print_has_blank(p, comments.data[i - 1].end, comments.data[i].begin))
             vec_push(out, doc_hard());
         vec_push(out, comments.data[i].doc);
     }
     return comments.len > 0;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 void rows_next(Printer *p, Rows *rows, uint32_t begin)
 {

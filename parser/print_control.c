@@ -5,7 +5,7 @@
 
 #include "parser/print_internal.h"
 
-/* ---- functions -------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* (params) -> T where … */
 static Doc *print_head(Printer *p, const AstFn *fn)
@@ -16,8 +16,9 @@ static Doc *print_head(Printer *p, const AstFn *fn)
         const AstParam *param = &fn->params.data[i];
         rows_next(p, &rows, param->name.span.begin);
         Doc *name = print_binder(p, &param->name);
-        vec_push(&rows.in, param->type ? doc_cat3(name, doc_text(": "), print_inner_type(p, param->type))
-                                       : name);
+        vec_push(&rows.in,
+                 param->type ? doc_cat3(name, doc_text(": "), print_inner_type(p, param->type))
+                             : name);
     }
     for (size_t i = 0; i < fn->attrs.len; i++) {
         rows_next(p, &rows, fn->attrs.data[i].span.begin);
@@ -54,7 +55,7 @@ Doc *print_fn(Printer *p, const AstFn *fn)
     return doc_cat3(doc_text("fn "), params, print_fn_rest(p, fn));
 }
 
-/* ---- if and match ----------------------------------------------------------------------------- */
+/* ---- if and match ---------------------------------------------------------------------------- */
 
 /* What stands between `if` or `match` and a brace: in parentheses, which a tuple has. */
 static Doc *print_scrutinee(Printer *p, const Ast *e)
@@ -106,16 +107,18 @@ Doc *print_match(Printer *p, const Ast *e)
                     doc_cat2(doc_text(" "), rows_end(p, &rows, "{", "}", end)));
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* A value that is bound; a function in parentheses keeps them, it is not recursive then. */
 static Doc *print_value(Printer *p, const Ast *e)
 {
     Doc *d = print_expr(p, e, PREC_SEQ + 1);
-    return e->kind == AST_FN && print_is_parenthesised(e) ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
+    bool closed = e->kind == AST_FN && print_is_parenthesised(e);
+    return closed ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
 }
 
-Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type, const Ast *value)
+Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type,
+                   const Ast *value)
 {
     DocVec parts = {0};
     bool recursive = value && value->kind == AST_FN && !print_is_parenthesised(value);

@@ -7,7 +7,7 @@
 
 #include "parser/print_internal.h"
 
-/* ---- literals --------------------------------------------------------------------------------- */
+/* ---- literals -------------------------------------------------------------------------------- */
 
 Doc *print_string(Printer *p, const char *text, size_t len, Span span)
 {
@@ -63,7 +63,7 @@ static Doc *print_float(Printer *p, const Ast *e)
     return doc_text(str_text(&s));
 }
 
-/* ---- operators -------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 typedef struct InfixInfo {
     const char *sign;
@@ -218,7 +218,7 @@ static Doc *print_unary(Printer *p, const Ast *e)
     BUG("no such unary operator: %d", e->op);
 }
 
-/* ---- calls, data ------------------------------------------------------------------------------ */
+/* ---- calls, data ----------------------------------------------------------------------------- */
 
 /* Numbers and the like, which need no line each. */
 static bool are_small(const AstVec *args)
@@ -395,7 +395,7 @@ static Doc *print_postfix(Printer *p, const Ast *e)
     return doc_cat(parts);
 }
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static int prec_of(const Printer *p, const Ast *e)
 {

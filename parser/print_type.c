@@ -190,7 +190,7 @@ Doc *print_type(Printer *p, const AstType *t)
     BUG("no such form of type: %d", (int)t->kind);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static Doc *print_float_attr(const AstAttrValue *v)
 {

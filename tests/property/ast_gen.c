@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-/* ---- what was drawn --------------------------------------------------------------------------- */
+/* ---- what was drawn -------------------------------------------------------------------------- */
 
 enum {
     N_AST = AST_ERROR, N_TYPE = AST_TYPE_HOLE + 1, N_PATTERN = AST_PAT_LIST + 1,
@@ -73,7 +73,7 @@ const char *gen_missing(void) {
     return str_text(&s);
 }
 
-/* ---- chance ----------------------------------------------------------------------------------- */
+/* ---- chance ---------------------------------------------------------------------------------- */
 
 static uint64_t next(Gen *g) { /* splitmix64 */
     uint64_t z = g->state += 0x9E3779B97F4A7C15u;
@@ -86,7 +86,7 @@ static int pick(Gen *g, int n) { return (int)(next(g) % (uint64_t)n); }
 static bool chance(Gen *g, int percent) { return pick(g, 100) < percent; }
 #define PICK(g, list) ((list)[pick(g, (int)(sizeof(list) / sizeof *(list)))])
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const locals[] = {"x", "y", "acc", "_unused", "x1", "Long_Name_0", "data"};
 static const char *const softs[] = {"sq", "Grad", "Ref", "Zero", "list", "ref", "read", "ref_read",
@@ -141,7 +141,7 @@ static bool shadows(const Gen *g, const char *word) {
     return false;
 }
 
-/* ---- types ------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static AstType *gen_type(Gen *g);
 static void gen_where(Gen *g, AstConstraintVec *where);
@@ -256,7 +256,7 @@ static AstType *gen_type(Gen *g) {
     return t;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static const char *gen_text(Gen *g, size_t *len) {
     static const char *const plain[] = {"text", "", "a, b // c", "/* no */", "x := 1; }", "äöü", "100%", "\\n"};
@@ -347,7 +347,7 @@ static void gen_where(Gen *g, AstConstraintVec *where) {
     }
 }
 
-/* ---- literals --------------------------------------------------------------------------------- */
+/* ---- literals -------------------------------------------------------------------------------- */
 
 static Ast *node(AstKind kind) {
     Ast *e = mem_new(Ast);
@@ -430,7 +430,7 @@ static Ast *gen_literal(Gen *g) {
     }
 }
 
-/* ---- patterns --------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static AstPattern *gen_pattern(Gen *g, int depth, NameVec *bound);
 
@@ -512,7 +512,7 @@ static AstPattern *gen_pattern(Gen *g, int depth, NameVec *bound) {
     return pat;
 }
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 static Ast *gen_expr(Gen *g);
 
@@ -805,7 +805,7 @@ static Ast *gen_expr(Gen *g) {
     return e;
 }
 
-/* ---- items ------------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void gen_ctors(Gen *g, Item *item) {
     static const char *const names[] = {"Red", "Green", "Blue"};

@@ -71,7 +71,7 @@ TEST(random_modules) {
     CHECK_TEXT(gen_missing(), "");
 }
 
-/* ---- comments --------------------------------------------------------------------------------- */
+/* ---- comments -------------------------------------------------------------------------------- */
 
 static int count(const char *text, const char *what) {
     int n = 0;
@@ -145,7 +145,7 @@ TEST(comments_survive) {
             return;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *read_file(const char *path, size_t *len) {
     FILE *f = fopen(path, "rb");
@@ -212,7 +212,7 @@ TEST(own_files) {
         check_fail(__FILE__, __LINE__, "only %d files of %s read", read, root());
 }
 
-/* ---- canonical files -------------------------------------------------------------------------- */
+/* ---- canonical files ------------------------------------------------------------------------- */
 
 /* tests/golden/fmt/NAME.rly is its own canonical text, and that of _NAME.rly; tvm.rly is what `fmt
  * --tvm` makes of _tvm.rly, with the program where that was built. */
@@ -256,7 +256,7 @@ TEST(canonical_files) {
     CHECK(n >= 4);
 }
 
-/* ---- chains ----------------------------------------------------------------------------------- */
+/* ---- chains ---------------------------------------------------------------------------------- */
 
 static void check_chain(const char *before, const char *link, const char *after) {
     Str s = {0}, text = {0}, tvm = {0};
