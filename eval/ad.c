@@ -347,16 +347,26 @@ static Value primal_of(Value v, uint64_t level)
     return v;
 }
 
-static bool is_active(Value v, uint64_t level)
+/* Whether a float tensor in v, through tuples and data, is one that `holds` says. */
+static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t level))
 {
-    if (v.tag == VAL_TUPLE && v.p) {
-        Tuple *t = v.p;
-        for (uint32_t i = 0; i < t->n; i++)
-            if (is_active(t->items[i], level))
+    for (;;) { /* along the last field of data in a loop: lists are long */
+        const Value *items;
+        uint32_t n;
+        if (v.tag == VAL_TUPLE && v.p) {
+            items = ((Tuple *)v.p)->items;
+            n = ((Tuple *)v.p)->n;
+        } else if (v.tag == VAL_CTOR && v.aux) {
+            items = ((Data *)v.p)->fields;
+            n = v.aux;
+        } else {
+            return holds(v, level);
+        }
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (some_leaf(items[i], level, holds))
                 return true;
-        return false;
+        v = items[n - 1];
     }
-    return is_dual_of(v, level);
 }
 
 bool ad_primal(const BuiltinCall *call, Value *out)
@@ -370,7 +380,7 @@ bool ad_is_active(const BuiltinCall *call, Value *out)
     uint64_t level = tape_level(call->args[0]);
     bool active = false;
     for (uint32_t i = 1; i < call->n && !active; i++)
-        active = is_active(call->args[i], level);
+        active = some_leaf(call->args[i], level, is_dual_of);
     *out = value_bool(active);
     return true;
 }
@@ -380,7 +390,7 @@ bool ad_refuse(const BuiltinCall *call, Value *out)
     *out = value_unit();
     uint64_t level = tape_level(call->args[0]);
     for (uint32_t i = 2; i < call->n; i++)
-        if (is_active(call->args[i], level)) {
+        if (some_leaf(call->args[i], level, is_dual_of)) {
             Diag *d = builtin_fail(call, DIAG_R0404, "`%s` has no derivative, and a value that depends "
                                    "on a parameter of `grad` reaches it",
                                    ((String *)call->args[1].p)->text);
@@ -392,19 +402,12 @@ bool ad_refuse(const BuiltinCall *call, Value *out)
 
 static bool has_cotangent(Value v, uint64_t level)
 {
-    if (v.tag == VAL_TUPLE && v.p) {
-        Tuple *t = v.p;
-        for (uint32_t i = 0; i < t->n; i++)
-            if (has_cotangent(t->items[i], level))
-                return true;
-        return false;
-    }
     return is_dual_of(v, level) && !is_unit(((Ref *)((Dual *)v.p)->other.p)->value);
 }
 
 bool ad_has_cotangent(const BuiltinCall *call, Value *out)
 {
-    *out = value_bool(has_cotangent(call->args[1], tape_level(call->args[0])));
+    *out = value_bool(some_leaf(call->args[1], tape_level(call->args[0]), has_cotangent));
     return true;
 }
 
@@ -468,7 +471,8 @@ static void scan_push(Scan *s, const Value *items, uint32_t n)
         vec_push(&s->todo, items[i]);
 }
 
-bool value_is_active_above(Value v, uint64_t epoch)
+/* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
+static bool holds_dual(Value v, uint64_t least, uint64_t most)
 {
     Scan s = {0};
     vec_push(&s.todo, v);
@@ -479,7 +483,7 @@ bool value_is_active_above(Value v, uint64_t epoch)
         switch ((ValueTag)x.tag) {
         case VAL_DUAL: {
             Dual *d = x.p;
-            if (d->level > epoch)
+            if (d->level >= least && d->level <= most)
                 return true;
             vec_push(&s.todo, d->primal);
             break;
@@ -500,4 +504,43 @@ bool value_is_active_above(Value v, uint64_t epoch)
         map_set(&s.seen, x.p, x.p);
     }
     return false;
+}
+
+bool value_is_active_above(Value v, uint64_t epoch)
+{
+    return holds_dual(v, epoch + 1, UINT64_MAX);
+}
+
+/* ---- functions with a derivative of their own (passes/custom.c) ------------------------------- */
+
+bool ad_no_dual(const BuiltinCall *call, Value *out)
+{
+    *out = value_unit();
+    uint64_t level = tape_level(call->args[0]);
+    if (!holds_dual(call->args[2], level, level))
+        return true;
+    Diag *d = builtin_fail(call, DIAG_R0408, "%s a value being differentiated",
+                           ((String *)call->args[1].p)->text);
+    diag_add_help(d, "make it an argument, or take `stop_gradient(x)` if it is to be a constant");
+    return false;
+}
+
+bool ad_fork(const BuiltinCall *call, Value *out)
+{
+    Value items[] = {((Tuple *)call->args[0].p)->items[0], new_ref(call->args[1])};
+    *out = value_tuple(items, 2);
+    return true;
+}
+
+bool ad_seal(const BuiltinCall *call, Value *out)
+{
+    *out = value_int(DT_I64, (int64_t)interp_seal(call->in));
+    return true;
+}
+
+bool ad_unseal(const BuiltinCall *call, Value *out)
+{
+    interp_unseal(call->in, (uint64_t)call->args[0].i);
+    *out = value_unit();
+    return true;
 }

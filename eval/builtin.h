@@ -29,6 +29,9 @@ Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
 bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *args, uint32_t n,
                      Span span, Value *out);
 uint64_t interp_begin_level(Interp *in); /* the next grad's number */
+/* From here on references made before cannot be written; what interp_unseal takes. */
+uint64_t interp_seal(Interp *in);
+void interp_unseal(Interp *in, uint64_t before);
 void interp_end_level(Interp *in, uint64_t level); /* that grad has its result. Writes are scanned
                                                       for active values only while one runs; a new
                                                       top-level evaluation ends all */

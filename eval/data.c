@@ -50,6 +50,12 @@ void data_update(Expr *origin, Value v, const Value *fields, Value *out) {
 /* ---- references ---------------------------------------------------------------------------- */
 
 bool ref_write(Interp *in, Ref *r, Value v) {
+    if (r->epoch < in->sealed) {
+        Diag *d = machine_fail(in, DIAG_R0409, "`checkpoint` writes to an outer reference");
+        diag_add_fact(d, "its function runs again when the derivative goes backwards, and would write "
+                         "twice");
+        return false;
+    }
     if (value_is_active_above(v, r->epoch)) {
         Diag *d = machine_fail(in, DIAG_R0407,
                                "an outer reference cannot hold a value being differentiated");

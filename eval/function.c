@@ -101,11 +101,12 @@ const Symbol *call_path(const Code *code, const Expr *call) {
 }
 
 /* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
- * only free variable is f. */
+ * only free variable is f. For custom_grad f is a pair of functions. */
 bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
-    if (f.tag != VAL_CLOSURE)
-        BUG("the derivative of a value that is no function (tag %u)", f.tag);
-    Expr *fn = ((Closure *)f.p)->fn;
+    Value run = kind == GRAD_CUSTOM && f.tag == VAL_TUPLE ? ((Tuple *)f.p)->items[0] : f;
+    if (run.tag != VAL_CLOSURE)
+        BUG("the derivative of a value that is no function (tag %u)", run.tag);
+    Expr *fn = ((Closure *)run.p)->fn;
     Expr *base = fn->fn->base ? fn->fn->base : fn;
     in->passes.diags = in->diags;
     Expr *template = grad_template(&in->passes, kind, base->fn->nparams);

@@ -90,6 +90,17 @@ void interp_end_level(Interp *in, uint64_t level) {
         in->running--;
 }
 
+uint64_t interp_seal(Interp *in) {
+    uint64_t before = in->sealed;
+    in->sealed = interp_begin_level(in);
+    return before;
+}
+
+void interp_unseal(Interp *in, uint64_t before) {
+    interp_end_level(in, in->sealed);
+    in->sealed = before;
+}
+
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
 /* A new evaluation from outside. */
@@ -99,6 +110,7 @@ static void begin(Interp *in) {
     machine_enter(in);
     in->interrupt = 0;
     in->running = 0;
+    in->sealed = 0;
 }
 
 static EvalStatus end(Interp *in, EvalStatus status) {

@@ -44,6 +44,7 @@ struct Interp {
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */
     uint64_t level;        /* derivatives begun */
     uint64_t running;      /* and not ended */
+    uint64_t sealed;       /* references of an earlier epoch cannot be written */
 
     /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
     jmp_buf *escape;

@@ -69,7 +69,9 @@ static Expr *expand(Expander *x, Expr *e)
     if (known)
         return known;
     Expr *result = expr_map_children(e, expand_child, x);
-    Expr *literal = result->kind == EXPR_GRAD ? literal_of(result->a) : NULL;
+    bool starts = result->kind == EXPR_GRAD && result->mode != GRAD_CUSTOM &&
+                  result->mode != GRAD_CHECKPOINT;
+    Expr *literal = starts ? literal_of(result->a) : NULL;
     if (literal) {
         GradKind kind = (GradKind)result->mode;
         Expr *template = grad_template(x->ctx, kind, literal->fn->nparams);

@@ -47,4 +47,8 @@ bool rule_gives_tuple(Expr *value);
 /* Whether the rule says that nothing flows back, whatever the arguments: floor, argmax. */
 bool rule_is_zero(const Rule *rule);
 
+/* Functions whose derivative is not that of their code (custom.c), of n parameters. */
+Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n);
+Expr *checkpoint_template(PassCtx *ctx, const Build *b, uint32_t n);
+
 #endif

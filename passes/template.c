@@ -206,6 +206,8 @@ Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n)
     case GRAD_VJP: made = reverse_template(ctx, &b, n, true); break;
     case GRAD_JVP: made = forward_template(&b, n); break;
     case GRAD_DERIV: made = deriv_template(&b, n); break;
+    case GRAD_CUSTOM: made = custom_template(ctx, &b, n); break;
+    case GRAD_CHECKPOINT: made = checkpoint_template(ctx, &b, n); break;
     case GRAD_KINDS: BUG("no such kind of derivative");
     }
     map_set(&state->templates[kind], key, made);

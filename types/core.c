@@ -422,7 +422,8 @@ void expr_free_vars(Expr *e, VarVec *out)
 /* ---- derivatives ------------------------------------------------------------------------------ */
 
 static const char *const grad_names[GRAD_KINDS] = {
-    [GRAD_GRAD] = "grad", [GRAD_VJP] = "vjp", [GRAD_JVP] = "jvp", [GRAD_DERIV] = "deriv"};
+    [GRAD_GRAD] = "grad", [GRAD_VJP] = "vjp", [GRAD_JVP] = "jvp", [GRAD_DERIV] = "deriv",
+    [GRAD_CUSTOM] = "custom_grad", [GRAD_CHECKPOINT] = "checkpoint"};
 
 const char *grad_kind_name(GradKind kind)
 {

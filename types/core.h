@@ -87,7 +87,15 @@ typedef enum ExprKind {
 
 /* EXPR_GRAD, and the calls that the transformation emits (passes/grad.h). */
 typedef enum AdMode { AD_REVERSE, AD_FORWARD, AD_MODES } AdMode;
-typedef enum GradKind { GRAD_GRAD, GRAD_VJP, GRAD_JVP, GRAD_DERIV, GRAD_KINDS } GradKind;
+typedef enum GradKind {
+    GRAD_GRAD,
+    GRAD_VJP,
+    GRAD_JVP,
+    GRAD_DERIV,
+    GRAD_CUSTOM,     /* of a pair (f, df): f with the derivative df */
+    GRAD_CHECKPOINT, /* f, run again when going backwards */
+    GRAD_KINDS
+} GradKind;
 const char *grad_kind_name(GradKind kind);                 /* "grad", as the prelude declares it */
 bool grad_kind_find(const char *name, GradKind *kind);
 

@@ -6,7 +6,10 @@
  *   Grad   fn(T1, …, Tn) -> U   ⇒   fn(T1, …, Tn) -> (U, (D(T1), …, D(Tn)))      U a float tensor
  *   Deriv                          fn(T1, …, Tn) -> D(T1), or (D(T1), …, D(Tn))
  *   Vjp                            fn(T1, …, Tn, D(U)) -> (U, (D(T1), …, D(Tn)))  U data of tensors
- *   Jvp                            fn(T1, …, Tn, D(T1), …, D(Tn)) -> (U, D(U)) */
+ *   Jvp                            fn(T1, …, Tn, D(T1), …, D(Tn)) -> (U, D(U))
+ *
+ * CustomGrad(f, d): d gives f's cotangents, it is fn(T1, …, Tn, D(U)) -> (D(T1), …, D(Tn)).
+ * Checkpoint(f): f is a function, of whatever type. */
 #include "base/mem.h"
 #include "types/solver_impl.h"
 
@@ -184,6 +187,54 @@ static RelStatus relate_differentiable(Solver *s, Relation *r)
     return REL_WAIT;
 }
 
+/* f = fn(T1, …, Tn) -> U where d takes n + 1 arguments. */
+static bool find_custom(Solver *s, Relation *r)
+{
+    Type *f = type_resolve(r->args[0]), *d = type_resolve(r->args[1]);
+    if (f->tag != TY_VAR || d->tag != TY_FN || d->nargs == 0)
+        return true;
+    return rel_unify(s, r, 0, type_fn(d->args, d->nargs - 1, solver_var(s, KIND_TYPE),
+                                      solver_var(s, KIND_EFFECT)));
+}
+
+static RelStatus relate_custom(Solver *s, Relation *r)
+{
+    if (!find_custom(s, r))
+        return REL_FAIL;
+    Type *f = type_resolve(r->args[0]);
+    if (f->tag == TY_VAR || f->tag == TY_PARAM)
+        return REL_WAIT;
+    if (f->tag != TY_FN) {
+        rel_error(s, r, DIAG_R0201, "`custom_grad` takes a function, this is %s", type_text(f));
+        return REL_FAIL;
+    }
+    if (type_holds_code(f->fn.result)) {
+        rel_error(s, r, DIAG_R0403, "`custom_grad` takes functions whose result is data; this one "
+                  "gives %s", type_text(f->fn.result));
+        return REL_FAIL;
+    }
+    Type **params = mem_new_n(Type *, (size_t)f->nargs + 1);
+    for (uint32_t i = 0; i < f->nargs; i++)
+        params[i] = f->args[i];
+    params[f->nargs] = type_deriv(f->fn.result);
+    Type *d = type_fn(params, f->nargs + 1, deriv_tuple(f->args, f->nargs),
+                      solver_var(s, KIND_EFFECT));
+    return rel_unify(s, r, 1, d) ? REL_DONE : REL_FAIL;
+}
+
+static RelStatus relate_checkpoint(Solver *s, Relation *r)
+{
+    Type *f = type_resolve(r->args[0]);
+    if (f->tag == TY_VAR || f->tag == TY_PARAM)
+        return REL_WAIT;
+    if (f->tag == TY_FN)
+        return REL_DONE;
+    rel_error(s, r, DIAG_R0201, "`checkpoint` takes a function, this is %s", type_text(f));
+    return REL_FAIL;
+}
+
+const RelDef rel_custom_grad = {.name = "CustomGrad", .relate = relate_custom, .nargs = 2};
+const RelDef rel_checkpoint = {.name = "Checkpoint", .relate = relate_checkpoint, .nargs = 1};
 const RelDef rel_grad = {.name = "Grad", .relate = relate_grad, .nargs = 2};
 const RelDef rel_deriv = {.name = "Deriv", .relate = relate_deriv, .nargs = 2};
 const RelDef rel_vjp = {.name = "Vjp", .relate = relate_vjp, .nargs = 2};

@@ -229,6 +229,7 @@ extern const RelDef rel_broadcast_compare; /* the result is bool */
  * Eq (a, b, c): `a == b`. Same (a, b): an equation that waits. */
 extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_same;
 extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
+extern const RelDef rel_custom_grad, rel_checkpoint;       /* (f, d): d its cotangents; (f) */
 
 /* For other relations over broadcast: `result`, the relation's own, is the broadcast of these inputs
  * (of which some may not be tensors yet). */
