@@ -318,7 +318,14 @@ Type **infer_type_args(Infer *I, const Ast *e)
     for (size_t i = 0; i < n; i++) {
         const AstType *t = e->type_args.data[i];
         if (t->kind == AST_TYPE_HOLE) continue; /* inferred */
-        types[i] = infer_ast_type(I, t, i < params.len ? params.data[i]->kind : KIND_TYPE);
+        Kind kind = i < params.len ? params.data[i]->kind : KIND_TYPE;
+        if (!params.len && r.kind == NAME_GLOBAL && r.global == I->current && r.global->item &&
+            r.global->item->fn && i < r.global->item->fn->type_params.len) {
+            /* of the definition being checked */
+            TypeParam *p = type_scope_find(I, r.global->item->fn->type_params.data[i].name);
+            if (p && p->kind_known) kind = p->kind;
+        }
+        types[i] = infer_ast_type(I, t, kind);
     }
     return types;
 }

@@ -92,6 +92,27 @@ static bool is_grad(const Global *g)
     return g->kind == GLOBAL_BUILTIN && g->symbol && grad_kind_find(g->symbol, &kind);
 }
 
+/* f<b>(…) inside the f being checked, which has one type there: its own parameters, in order. */
+static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t n, Span span)
+{
+    const AstTypeParamVec *declared = &g->item->fn->type_params;
+    for (uint32_t i = 0; i < n; i++) {
+        TypeParam *p = g == I->current && i < declared->len
+                           ? type_scope_find(I, declared->data[i].name)
+                           : NULL;
+        if (p && !p->type && type_args[i] && p->kind_known && p->kind == type_args[i]->kind)
+            p->type = solver_rigid(I->s, p->kind, p->name);
+        if (p && (!type_args[i] || (p->type && solver_unify(I->s, type_args[i], p->type)))) continue;
+        Diag *d = infer_error(I, DIAG_R0108, span,
+                              "inside itself `%s` has its own type parameters and no others",
+                              g->name->text);
+        if (d) diag_add_fact(d, "with all parameters and the result annotated it may be used at "
+                                "other types");
+        return false;
+    }
+    return true;
+}
+
 static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n)
 {
     if (g->broken) {
@@ -108,6 +129,11 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
                               "supplies them when running", g->name->text);
         if (d) diag_add_fact(d, "as in `%s<float32>(…)`", g->name->text);
         return infer_error_expr(span);
+    }
+    if (n && !g->scheme->nparams && !g->value && g->item && g->item->fn &&
+        g->item->fn->type_params.len) {
+        if (!own_type_args(I, g, type_args, n, span)) return infer_error_expr(span);
+        return expr_global(infer_specialised(I, g, type_args, n, span), g->scheme->type, span);
     }
     uint32_t params = 0;
     for (uint32_t i = 0; i < g->scheme->nparams; i++)

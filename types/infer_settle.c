@@ -582,6 +582,7 @@ static bool could_fit(Type *t, Type *want, int depth)
     t = type_resolve(t);
     want = type_resolve(want);
     if (t->tag == TY_VAR || want->tag == TY_VAR || depth == 0) return true;
+    if (t->tag == TY_PARAM || want->tag == TY_PARAM) return true;
     if (t->tag != want->tag) return false;
     switch (t->tag) {
     case TY_TENSOR:
@@ -593,12 +594,12 @@ static bool could_fit(Type *t, Type *want, int depth)
         break;
     case TY_REF:
     case TY_DERIV: return could_fit(t->elem, want->elem, depth - 1);
-    case TY_PARAM: return t == want;
     case TY_DIM: return dim_compare(t, want) != DIM_DIFFERENT;
     case TY_FN:
         if (!could_fit(t->fn.result, want->fn.result, depth - 1)) return false;
         break;
     case TY_VAR:
+    case TY_PARAM:
     case TY_TUPLE:
     case TY_STRING:
     case TY_ERROR:

@@ -148,22 +148,46 @@ static void collect_dependents(Env *env, const Symbol *name, bool broken_only, M
 
 typedef struct Recheck {
     Infer *I;
-    Map seen;
+    Map seen, done;
     GlobalVec todo;
     VEC(const char *) failed;
 } Recheck;
 
-/* One definition (with those it is mutually recursive with checked in the same pass through their
- * slots) against the names as they are now. */
-static void check_again(Recheck *r, Global *old)
+/* Whether `from` mentions `to`, itself or through others. */
+static bool reaches(const Global *from, const Global *to, Map *seen)
 {
-    Infer *I = r->I;
-    Env *env = I->env;
-    Diags diags = {0};
-    Module module = {.source = old->span.source, .versioned = old->versioned};
-    vec_push(&module.items, old->item);
-    Infer J;
-    infer_init(&J, env, &module, INFER_PROMPT, &diags);
+    if (map_has(seen, from)) return false;
+    map_set(seen, from, (void *)from);
+    for (size_t i = 0; i < from->uses.len; i++) {
+        if (from->uses.data[i] == to || reaches(from->uses.data[i], to, seen)) return true;
+    }
+    return false;
+}
+
+/* `first`, and what it is mutually recursive with. */
+static void recursive_group(const Env *env, Global *first, GlobalVec *out)
+{
+    vec_push(out, first);
+    Map seen = {0};
+    GlobalVec work = {0};
+    vec_push(&work, first);
+    while (work.len) {
+        const Global *g = vec_pop(&work);
+        for (size_t i = 0; i < g->uses.len; i++) {
+            Global *used = g->uses.data[i];
+            if (map_has(&seen, used)) continue;
+            map_set(&seen, used, used);
+            vec_push(&work, used);
+            Map back = {0};
+            if (used != first && used->kind == GLOBAL_DEF && used->item && is_current(env, used) &&
+                reaches(used, first, &back))
+                vec_push(out, used);
+        }
+    }
+}
+
+static Global *fresh_slot(const Global *old)
+{
     Global *g = mem_new(Global);
     *g = *old;
     g->scheme = NULL;
@@ -172,30 +196,65 @@ static void check_again(Recheck *r, Global *old)
     g->cell = NULL;
     g->uses.data = NULL;
     g->uses.len = g->uses.cap = 0;
-    FileName *f = mem_new(FileName);
-    f->item = old->item;
-    f->global = g;
-    map_set(&J.names, g->name, f);
-    Item *items[] = {old->item};
-    Global *globals[] = {g};
-    IndexVec mentions = {0};
-    ast_item_mentions(&J, old->item, 0, &mentions); /* whether it has graph bindings */
-    bool ok = infer_defs(&J, items, globals, 1) && diags.errors == 0;
-    if (!ok) {
-        old->broken = true;
-        const char *why = diags.list.len ? diags.list.data[0]->message : "it does not check";
-        vec_push(&r->failed, fmt_text("`%s`: %s", old->name->text, why));
+    return g;
+}
+
+/* Puts a group that checked into its slots, or into new ones where the type is another. */
+static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint32_t n)
+{
+    Env *env = r->I->env;
+    for (uint32_t i = 0; i < n; i++) {
+        if (same_or_more_general(now[i]->scheme, old[i]->scheme)) {
+            for (uint32_t k = 0; k < n; k++) relink_value(now[k]->value, now[i], old[i]);
+            replace(old[i], now[i]);
+            note_uses(env, old[i]);
+        } else {
+            env_bind_global(env, now[i]);
+            note_uses(env, now[i]);
+            map_set(&r->seen, now[i], now[i]);
+            collect_dependents(env, now[i]->name, false, &r->seen, &r->todo);
+        }
+    }
+}
+
+/* A definition, with those it is mutually recursive with, against the names as they are now. */
+static void check_again(Recheck *r, Global *first)
+{
+    Infer *I = r->I;
+    if (map_has(&r->done, first)) return;
+    GlobalVec group = {0};
+    recursive_group(I->env, first, &group);
+    uint32_t n = (uint32_t)group.len;
+    Diags diags = {0};
+    Module module = {.source = first->span.source, .versioned = I->module->versioned};
+    Infer J;
+    infer_init(&J, I->env, &module, INFER_FILE, &diags);
+    Item **items = mem_new_n(Item *, n);
+    Global **now = mem_new_n(Global *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        Global *old = group.data[i];
+        map_set(&r->done, old, old);
+        map_set(&r->seen, old, old);
+        items[i] = old->item;
+        now[i] = fresh_slot(old);
+        vec_push(&module.items, old->item);
+        FileName *f = mem_new(FileName);
+        f->item = old->item;
+        f->global = now[i];
+        f->position = i;
+        map_set(&J.names, old->name, f);
+        IndexVec mentions = {0};
+        ast_item_mentions(&J, old->item, i, &mentions); /* whether it has graph bindings */
+    }
+    if (infer_defs(&J, items, now, n) && diags.errors == 0) {
+        take_slots(r, group.data, now, n);
         return;
     }
-    if (same_or_more_general(g->scheme, old->scheme)) {
-        replace(old, g);
-        note_uses(env, old);
-        return;
+    const char *why = diags.list.len ? diags.list.data[0]->message : "it does not check";
+    for (uint32_t i = 0; i < n; i++) {
+        group.data[i]->broken = true;
+        vec_push(&r->failed, fmt_text("`%s`: %s", group.data[i]->name->text, why));
     }
-    env_bind_global(env, g);
-    note_uses(env, g);
-    map_set(&r->seen, g, g);
-    collect_dependents(env, g->name, false, &r->seen, &r->todo);
 }
 
 void env_recheck(Infer *I)
