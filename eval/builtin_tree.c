@@ -155,3 +155,80 @@ bool builtin_tree_unflatten(const BuiltinCall *call, Value *out)
         return false;
     return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
 }
+
+/* ---- where an element of the vector stands ---------------------------------------------------- */
+
+typedef struct Place {
+    int64_t left;  /* elements before the one that is looked for */
+    bool deep;     /* nested too deeply to say */
+    char *path;    /* found */
+} Place;
+
+static bool place_leaf(Place *p, Value v, const char *path)
+{
+    int64_t n = leaf_count(v);
+    if (p->left >= n) {
+        p->left -= n;
+        return false;
+    }
+    Str at = {0};
+    str_add(&at, path);
+    const Tensor *t = v.tag == VAL_TENSOR ? v.p : NULL;
+    int64_t below = n;
+    for (int i = 0; t && i < t->rank; i++) {
+        below /= t->shape[i];
+        str_printf(&at, "%s%lld", i ? ", " : "[", (long long)(p->left / below));
+        p->left %= below;
+    }
+    if (t && t->rank)
+        str_add_char(&at, ']');
+    p->path = fmt_text("%s", str_text(&at));
+    return true;
+}
+
+/* Lists in a loop, their elements as `nth(path, i)`; other fields by name or number. */
+static bool find_place(Place *p, Value v, const char *path)
+{
+    const char *list = path;
+    for (int64_t i = 0;; i++) {
+        bool cons = v.tag == VAL_CTOR && v.aux == 2 && !strcmp(((Data *)v.p)->ctor->name->text, "Cons");
+        if (!cons)
+            break;
+        const Data *d = v.p;
+        if (find_place(p, d->fields[0], fmt_text("nth(%s, %lld)", list, (long long)i)))
+            return true;
+        v = d->fields[1];
+    }
+    if (mem_stack_left() < 64 * 1024) {
+        p->deep = true;
+        return true;
+    }
+    const Value *items = NULL;
+    uint32_t n = 0;
+    const Symbol **names = NULL;
+    if (v.tag == VAL_TUPLE && v.p) {
+        items = ((Tuple *)v.p)->items;
+        n = ((Tuple *)v.p)->n;
+    } else if (v.tag == VAL_CTOR && v.aux) {
+        items = ((Data *)v.p)->fields;
+        n = v.aux;
+        names = ((Data *)v.p)->ctor->field_names;
+    } else if ((v.tag == VAL_SCALAR || v.tag == VAL_TENSOR) && value_is_float_tensor(v)) {
+        return place_leaf(p, v, path);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *field = names ? fmt_text("%s.%s", path, names[i]->text) : fmt_text("%s.%u", path, i);
+        if (find_place(p, items[i], field))
+            return true;
+    }
+    return false;
+}
+
+bool builtin_tree_place(const BuiltinCall *call, Value *out)
+{
+    Place p = {.left = call->args[1].i};
+    if (p.left < 0 || !find_place(&p, call->args[0], "x") || p.deep)
+        return fail(&(Walk){.call = call}, "there is no such place in this data");
+    *out = value_string(p.path, strlen(p.path));
+    return true;
+}
