@@ -61,15 +61,36 @@ void infer_begin_item(Infer *I)
     I->rule_op = NULL;
     I->in_decl = false;
     I->item_errors = I->diags->errors;
+    I->item_diags = I->diags->list.len;
     I->effect = solver_var(I->s, KIND_EFFECT);
     map_clear(&I->graph_sites);
     map_clear(&I->graph_lazy);
+}
+
+/* One item, one message: relations report by themselves and may do so after the item's first
+ * mistake, as a consequence of it. */
+static void keep_first_error(Infer *I)
+{
+    size_t kept = I->item_diags;
+    bool seen = false;
+    for (size_t i = kept; i < I->diags->list.len; i++) {
+        Diag *d = I->diags->list.data[i];
+        bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
+        if (error && seen) {
+            I->diags->errors--;
+            continue;
+        }
+        seen |= error;
+        I->diags->list.data[kept++] = d;
+    }
+    I->diags->list.len = kept;
 }
 
 bool infer_finish_item(Infer *I)
 {
     if (!infer_failed(I)) solver_run(I->s);
     if (!infer_failed(I)) infer_settle(I);
+    if (infer_failed(I)) keep_first_error(I);
     return !infer_failed(I);
 }
 

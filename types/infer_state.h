@@ -144,6 +144,7 @@ struct Infer {
     VEC(Rule *) rules;      /* checked, to be bound */
     VEC(Changed) changed;   /* names bound anew: redefine.c */
     size_t item_errors;     /* diags->errors when the item began */
+    size_t item_diags;      /* diags->list.len then */
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
     bool in_decl;
     bool infer_where;       /* the enclosing signature has no `where` */
