@@ -56,6 +56,22 @@ static Expr *settle_calls(void *ctx, Expr *e)
     return copy;
 }
 
+/* The new function's parameters are called as those of the literal, and have the derivative's type. */
+static void name_params(Expr *made, const Expr *literal, Type *type)
+{
+    if (made->kind != EXPR_FN)
+        return;
+    for (uint32_t i = 0; i < made->fn->nparams; i++) {
+        Var *v = made->fn->params[i];
+        if (i < literal->fn->nparams)
+            v->name = literal->fn->params[i]->name;
+        if (type->tag == TY_FN && i < type->nargs)
+            v->type = type->args[i];
+    }
+    if (type->tag == TY_FN)
+        made->type = type;
+}
+
 static Expr *expand(Expander *x, Expr *e);
 
 static Expr *expand_child(void *ctx, Expr *child)
@@ -79,7 +95,9 @@ static Expr *expand(Expander *x, Expr *e)
         if (twin) {
             Subst copy_twin = {0}, fill = {0};
             map_set(&fill.vars, template->fn->params[0], expr_substitute(&copy_twin, twin));
+            Type *type = type_resolve(result->type);
             result = settle_calls(x, expr_substitute(&fill, template->fn->body));
+            name_params(result, literal, type);
         }
     }
     map_set(&x->done, e, result);

@@ -3,6 +3,7 @@
  * function literal becomes lets.
  *
  *   let x = y; (fn (a) { f(a, x) })(g(z))   becomes   let a = g(z); f(a, y)
+ *   let a = f(x); (x, a)                    becomes   (x, f(x))
  *
  * It does not duplicate work and does not look inside recursive functions' callers. */
 #include "passes/pass.h"
@@ -53,6 +54,20 @@ static Expr *beta(Expr *call)
     return body;
 }
 
+/* How often v stands in e, which may be made of names and tuples only; else many. */
+static uint32_t uses_in_tuple(const Expr *e, const Var *v)
+{
+    enum { MANY = 1000 };
+    if (is_atom(e))
+        return e->kind == EXPR_VAR && e->var == v;
+    if (e->kind != EXPR_TUPLE)
+        return MANY;
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < e->nargs && uses < MANY; i++)
+        uses += uses_in_tuple(e->args[i], v);
+    return uses;
+}
+
 static Expr *walk_chain(Inliner *in, Expr *e)
 {
     VEC(Expr *) links = {0};
@@ -70,6 +85,14 @@ static Expr *walk_chain(Inliner *in, Expr *e)
         e = e->body;
     }
     Expr *result = walk(in, e);
+    Expr *last = links.len ? vec_last(&links) : NULL;
+    if (last && last->var && !last->rec && last->a->kind == EXPR_CALL &&
+        uses_in_tuple(result, last->var) == 1) {
+        Subst s = {0};
+        map_set(&s.vars, last->var, last->a);
+        result = expr_substitute(&s, result);
+        links.len--;
+    }
     for (size_t i = links.len; i-- > 0;) {
         links.data[i]->body = result;
         result = links.data[i];

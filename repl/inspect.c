@@ -124,7 +124,7 @@ static Expr *core_of(Session *s, const char *text, Diags *diags)
 
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags)
 {
-    static const char *const initial[] = {"ad", "inline", "dce"};
+    static const char *const initial[] = {"ad", "partial_eval", "inline", "dce"};
     if (!npasses) {
         passes = initial;
         npasses = sizeof initial / sizeof *initial;
