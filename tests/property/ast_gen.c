@@ -334,13 +334,12 @@ static Ast *node(AstKind kind) {
 
 static Ast *gen_int(Gen *g) {
     Ast *e = node(AST_INT);
-    int type = gen_chance(g, 60) ? 0 : 1 + gen_pick(g, 8), bits = 8 << (type - 1) % 4;
+    int type = gen_chance(g, 60) ? 0 : 1 + gen_pick(g, 8), bits = type ? 8 << (type - 1) % 4 : 64;
     if (type) {
         drawn_suffix[type]++;
         e->dtype = sym(dtypes[type]);
     } else {
         thing(THING_WEAK_INT);
-        bits = 64;
     }
     bool is_signed = type < 5;
     uint64_t half = (uint64_t)1 << (bits - 1);
