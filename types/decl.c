@@ -154,17 +154,19 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 
-static bool ctor_named_twice(Infer *I, const TypeDecl *decl, uint32_t i)
+static void report_ctors_twice(Infer *I, const TypeDecl *decl)
 {
-    for (uint32_t j = 0; j < i; j++) {
-        if (decl->ctors[j]->name == decl->ctors[i]->name) {
-            Diag *d = infer_error(I, DIAG_R0103, decl->ctors[i]->span,
-                                  "constructor `%s` is declared twice", decl->ctors[i]->name->text);
-            if (d) diag_add_label(d, decl->ctors[j]->span, "first here");
-            return true;
+    Map seen = {0}; /* Symbol -> Ctor */
+    for (uint32_t i = 0; i < decl->nctors; i++) {
+        Ctor *ctor = decl->ctors[i], *first = map_find(&seen, ctor->name);
+        if (!first) {
+            map_set(&seen, ctor->name, ctor);
+            continue;
         }
+        Diag *d = infer_error(I, DIAG_R0103, ctor->span, "constructor `%s` is declared twice",
+                              ctor->name->text);
+        if (d) diag_add_label(d, first->span, "first here");
     }
-    return false;
 }
 
 static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor)
@@ -172,16 +174,16 @@ static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor)
     ctor->nfields = (uint32_t)ast->fields.len;
     ctor->fields = mem_new_n(Type *, ctor->nfields + 1);
     if (ast->named) ctor->field_names = mem_new_n(const Symbol *, ctor->nfields + 1);
+    Map seen = {0};
     for (uint32_t f = 0; f < ctor->nfields; f++) {
         const AstField *field = &ast->fields.data[f];
         if (ast->named) {
             ctor->field_names[f] = field->name;
-            for (uint32_t g = 0; g < f; g++) {
-                if (ctor->field_names[g] == field->name) {
-                    infer_error(I, DIAG_R0103, field->span, "field `%s` is declared twice",
-                                field->name->text);
-                }
+            if (map_has(&seen, field->name)) {
+                infer_error(I, DIAG_R0103, field->span, "field `%s` is declared twice",
+                            field->name->text);
             }
+            map_set(&seen, field->name, ctor);
         }
         ctor->fields[f] = infer_ast_type(I, field->type, KIND_TYPE);
     }
@@ -203,10 +205,8 @@ static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
     }
     vec_clear(&I->own_dims);
     I->in_decl = true;
-    for (uint32_t c = 0; c < decl->nctors; c++) {
-        convert_ctor(I, &item->ctors.data[c], decl->ctors[c]);
-        ctor_named_twice(I, decl, c);
-    }
+    for (uint32_t c = 0; c < decl->nctors; c++) convert_ctor(I, &item->ctors.data[c], decl->ctors[c]);
+    report_ctors_twice(I, decl);
     I->in_decl = false;
     decl->nexists = (uint32_t)I->own_dims.len;
     decl->exists = mem_new_n(Type *, decl->nexists + 1);

@@ -94,6 +94,13 @@ bool infer_finish_item(Infer *I)
     return !infer_failed(I);
 }
 
+bool infer_too_deep(Infer *I, const char *what, Span span)
+{
+    if (solver_level(I->s) < TYPE_MAX_DEPTH) return false;
+    infer_error(I, DIAG_R0009, span, "%s nest more than %d deep", what, TYPE_MAX_DEPTH);
+    return true;
+}
+
 Pending *infer_note(Infer *I, PendingKind kind, Expr *expr)
 {
     Pending p = {.kind = kind, .expr = expr, .fn = I->fn, .time = I->time, .span = expr->span};

@@ -11,12 +11,19 @@
 
 static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
 
+/* `a.b.c` of more parts than this is no name of a module's. */
+enum { MAX_QUALIFIERS = 8 };
+
 /* The name a callee is, also `nn.dense` read as a field of `nn`. */
 bool callee_name(Infer *I, const Ast *e, Name *out)
 {
     if (e->kind == AST_NAME) {
         *out = e->name;
         return true;
+    }
+    int fields = 0;
+    for (const Ast *f = e; f->kind == AST_FIELD; f = f->a) {
+        if (++fields > MAX_QUALIFIERS) return false;
     }
     if (e->kind != AST_FIELD || !callee_name(I, e->a, out) || out->sigil == SIGIL_LOCAL) return false;
     Name first = *out;

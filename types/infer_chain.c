@@ -63,6 +63,11 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
 {
     LetValue out = {0};
     const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
+    if (infer_too_deep(I, "the values of `let`s", e->span)) {
+        out.value = infer_error_expr(e->span);
+        out.scheme = scheme_mono(out.value->type);
+        return out;
+    }
     if (annotation && has_own_params(annotation)) {
         out.scheme = infer_ast_scheme(I, annotation);
         solver_enter(I->s);

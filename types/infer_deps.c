@@ -4,6 +4,8 @@
  *
  * Mentions respect local scopes: a parameter called `map` is no mention of the definition `map`, or
  * unrelated definitions would be checked together and lose generality. */
+#include <stdlib.h>
+
 #include "types/infer_state.h"
 
 typedef struct Mentions {
@@ -218,6 +220,12 @@ typedef struct Visit {
     size_t edge;
 } Visit;
 
+static int by_position(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 static void close_group(Tarjan *t, uint32_t root)
 {
     IndexVec group = {0};
@@ -227,13 +235,7 @@ static void close_group(Tarjan *t, uint32_t root)
         t->on_stack[v] = false;
         vec_push(&group, v);
     } while (v != root);
-    /* in source order */
-    for (size_t i = 1; i < group.len; i++) {
-        uint32_t x = group.data[i];
-        size_t k = i;
-        for (; k > 0 && group.data[k - 1] > x; k--) group.data[k] = group.data[k - 1];
-        group.data[k] = x;
-    }
+    qsort(group.data, group.len, sizeof *group.data, by_position); /* in source order */
     vec_push(t->out, group);
 }
 

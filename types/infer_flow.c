@@ -19,6 +19,7 @@ DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
     case MISMATCH_DIM: return DIAG_R0301;
     case MISMATCH_OCCURS: return DIAG_R0217;
     case MISMATCH_RIGID: return DIAG_R0218;
+    case MISMATCH_DEPTH: return DIAG_R0009;
     case MISMATCH_HEAD:
     case MISMATCH_DTYPE:
     case MISMATCH_ARITY:
@@ -87,6 +88,9 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
                       has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? b : a);
         return;
     case MISMATCH_RANK: add_ranks(d, m, at); return;
+    case MISMATCH_DEPTH:
+        diag_add_fact(d, "the types of a program nest at most %d deep", TYPE_MAX_DEPTH);
+        return;
     case MISMATCH_HEAD:
     case MISMATCH_DTYPE:
     case MISMATCH_ARITY:
@@ -119,6 +123,11 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
     solver_at(I->s, e->span, what);
     if (!solver_flow(I->s, from, want, e->span, what)) {
         if (I->diags->errors > errors) return infer_error_expr(e->span);
+        if (solver_mismatch(I->s)->kind == MISMATCH_DEPTH) {
+            infer_error(I, DIAG_R0009, e->span, "%s: a type nests more than %d deep", what,
+                        TYPE_MAX_DEPTH);
+            return infer_error_expr(e->span);
+        }
         TypeNamer namer = {0};
         const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
         Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",

@@ -83,14 +83,19 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
 
 void fn_drop(Infer *I, FnHead *head) { end_signature(I, head); }
 
-static void report_twice(Infer *I, const AstFn *fn, size_t i)
+static void report_twice(Infer *I, const AstFn *fn)
 {
-    for (size_t k = 0; k < i; k++) {
-        const Name *a = &fn->params.data[k].name, *b = &fn->params.data[i].name;
-        if (a->sym != b->sym || a->sym->text[0] == '_') continue;
-        Diag *d = infer_error(I, DIAG_R0103, b->span, "parameter `%s` is declared twice",
-                              b->sym->text);
-        if (d) diag_add_label(d, a->span, "first here");
+    Map seen = {0}; /* Symbol -> Name */
+    for (size_t i = 0; fn->params.len > 1 && i < fn->params.len; i++) {
+        Name *name = &fn->params.data[i].name, *first = map_find(&seen, name->sym);
+        if (name->sym->text[0] == '_') continue;
+        if (!first) {
+            map_set(&seen, name->sym, name);
+            continue;
+        }
+        Diag *d = infer_error(I, DIAG_R0103, name->span, "parameter `%s` is declared twice",
+                              name->sym->text);
+        if (d) diag_add_label(d, first->span, "first here");
     }
 }
 
@@ -106,10 +111,10 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
     FnCtx ctx_value = {I->fn, f->params, f->nparams, name};
     FnCtx *ctx = mem_new(FnCtx);
     *ctx = ctx_value;
+    report_twice(I, fn);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Name *n = &fn->params.data[i].name;
         f->params[i] = var_new(n->sym, type->args[i], n->span);
-        report_twice(I, fn, i);
         scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
     }
     I->fn = ctx;
@@ -152,6 +157,7 @@ static void use_hint(Infer *I, const AstFn *fn, Type *type, Type *want)
 Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want)
 {
     FnHead head = {0};
+    if (infer_too_deep(I, "functions and `let`s", e->span)) return infer_error_expr(e->span);
     if (e->fn->type_params.len == 0) {
         fn_begin(I, e->fn, &head);
         use_hint(I, e->fn, head.type, want);

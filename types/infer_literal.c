@@ -200,6 +200,10 @@ static Expr *stacked(Infer *I, Ast *e)
     uint32_t rank;
     Type **dims;
     if (type_get_rank(elem, &rank, &dims)) {
+        if (rank == TENSOR_MAX_RANK) {
+            infer_error(I, DIAG_R0313, e->span, "a tensor has at most %d axes", TENSOR_MAX_RANK);
+            return infer_error_expr(e->span);
+        }
         Type **all = mem_new_n(Type *, rank + 2);
         all[0] = type_dim_int(n, literal_origin(e->span));
         for (uint32_t i = 0; i < rank; i++) all[i + 1] = dims[i];

@@ -236,5 +236,12 @@ Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *va
         Type *t = infer_ast_type(I, p->type, KIND_TYPE);
         fits(I, type, t, p->type->span, "this annotation");
     }
-    return pattern(I, p, type, value);
+    if (I->pattern_depth >= TYPE_MAX_DEPTH) {
+        infer_error(I, DIAG_R0009, p->span, "patterns nest more than %d deep", TYPE_MAX_DEPTH);
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    }
+    I->pattern_depth++;
+    Pattern *out = pattern(I, p, type, value);
+    I->pattern_depth--;
+    return out;
 }

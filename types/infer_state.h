@@ -128,6 +128,7 @@ struct Infer {
     VEC(Local *) all;       /* of this item, for supplies */
     uint32_t time;
     uint32_t pattern_time;  /* when the pattern being read began: its names are newer */
+    uint32_t pattern_depth; /* patterns around the one being read */
     Map type_params;        /* Symbol -> TypeParam */
     VEC(TypeParam *) type_trail;
     FnCtx *fn;
@@ -156,6 +157,7 @@ struct Infer {
 
 /* Whether the item being checked has had its error: others stay unsaid. */
 bool infer_failed(const Infer *I);
+bool infer_too_deep(Infer *I, const char *what, Span span); /* levels of generalisation */
 /* Reports unless the item already had its error; NULL then. `d` may get more labels and facts. */
 Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -329,7 +329,8 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
         Relation *r = relations->data[i];
         if (r->status != REL_WAIT || !is_broadcast(r->def))
             continue;
-        if (r->nargs == 2 && type_resolve(r->args[0])->tag != TY_PARAM) {
+        TypeTag tag = type_resolve(r->args[0])->tag;
+        if (r->nargs == 2 && tag != TY_PARAM && tag != TY_DERIV) {
             /* one argument left: run again, it is the result */
             solver_queue(s, r);
             l.unified = true;

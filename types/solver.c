@@ -522,6 +522,10 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     const Mismatch *m = &s->mismatch;
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
     const char *place = relation_place(r, arg);
+    if (m->kind == MISMATCH_DEPTH) {
+        rel_error(s, r, DIAG_R0009, "the type of %s nests more than %d deep", place, TYPE_MAX_DEPTH);
+        return;
+    }
     TypeNamer names = {0};
     Str a = {0}, b = {0}, whole = {0}, wanted = {0};
     type_print(&a, m->a, &names);
@@ -565,6 +569,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     case MISMATCH_HEAD:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
+    case MISMATCH_DEPTH:
         if (type_resolve(with)->tag == TY_TENSOR && arg >= 0)
             asked = "a tensor";
         d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);

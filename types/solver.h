@@ -111,7 +111,9 @@ typedef enum MismatchKind {
     MISMATCH_DTYPE, MISMATCH_RANK, MISMATCH_DIM /* axis */, MISMATCH_ARITY, MISMATCH_OCCURS,
     MISMATCH_RIGID,   /* a declared parameter against something else */
     MISMATCH_KIND,
+    MISMATCH_DEPTH,   /* no difference: the type nests more than TYPE_MAX_DEPTH deep */
 } MismatchKind;
+enum { TYPE_MAX_DEPTH = 1000 };
 typedef struct Mismatch {
     MismatchKind kind;
     Type *a, *b;         /* the innermost pair that differs */

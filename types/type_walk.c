@@ -110,6 +110,8 @@ static uintptr_t mix(uintptr_t h, uintptr_t x)
 
 static Type *share(Map *shared, Type *t)
 {
+    if (t->tag == TY_VAR || t->tag == TY_PARAM)
+        return t; /* alike is the same */
     uintptr_t h = mix(t->tag, t->nargs);
     for (uint32_t i = 0; i < t->nargs; i++)
         h = mix(h, (uintptr_t)t->args[i]);

@@ -59,12 +59,23 @@ typedef struct Lower {
     bool occurs;
     Type *rigid;   /* a declared parameter from further in, or NULL */
     Map seen;
-    uint32_t count;
+    uint32_t count, depth;
+    bool deep;
 } Lower;
+
+static void lower_parts(Lower *l, Type *t);
 
 static void lower_levels(Lower *l, Type *t)
 {
-    t = type_resolve(t);
+    if (l->depth++ < TYPE_MAX_DEPTH)
+        lower_parts(l, type_resolve(t));
+    else
+        l->deep = true;
+    l->depth--;
+}
+
+static void lower_parts(Lower *l, Type *t)
+{
     if (!(t->flags & (TYPE_HAS_VARS | TYPE_HAS_PARAMS)))
         return;
     switch (t->tag) {
@@ -191,6 +202,8 @@ bool bind_var(Solver *s, Type *var, Type *to)
             return solver_fail(s, MISMATCH_OCCURS, var, to);
         if (l.rigid)
             return solver_fail(s, MISMATCH_RIGID, l.rigid, to);
+        if (l.deep)
+            return solver_fail(s, MISMATCH_DEPTH, var, var);
     }
     if (var->kind == KIND_DTYPE && !meet_dtypes(s, var, to))
         return false;
