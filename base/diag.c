@@ -75,6 +75,19 @@ void diag_add_help(Diag *d, const char *fmt, ...) {
     vec_push(&d->helps, text);
 }
 
+DiagFix *diag_add_fix(Diag *d, Span span, const char *replacement, const char *type,
+                      const char *fmt, ...) {
+    DiagFix *fix = mem_new(DiagFix);
+    va_list ap;
+    va_start(ap, fmt);
+    fix->message = vformat(fmt, ap);
+    va_end(ap);
+    fix->type = type ? type : "";
+    vec_push(&fix->edits, ((DiagEdit){span, replacement}));
+    vec_push(&d->fixes, fix);
+    return fix;
+}
+
 void diag_report(Diags *diags, Diag *d) {
     Severity severity = infos[d->code].severity;
     vec_push(&diags->list, d);
@@ -148,21 +161,45 @@ static void add_json_text(Str *out, const char *text) {
     str_add_char(out, '"');
 }
 
-static void add_json_label(Str *out, DiagLabel label) {
-    Span end = label.span;
+static void add_json_span(Str *out, Span span) {
+    Span end = span;
     uint32_t line, column, end_line, end_column;
     end.begin = end.end;
-    span_locate(label.span, &line, &column);
+    span_locate(span, &line, &column);
     span_locate(end, &end_line, &end_column);
     str_add(out, "\"file\":");
-    if (label.span.source)
-        add_json_text(out, label.span.source->name);
+    if (span.source)
+        add_json_text(out, span.source->name);
     else
         str_add(out, "null");
     str_printf(out, ",\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u", line, column,
                end_line, end_column);
-    str_printf(out, ",\"begin\":%u,\"end\":%u,\"label\":", label.span.begin, label.span.end);
+    str_printf(out, ",\"begin\":%u,\"end\":%u", span.begin, span.end);
+}
+
+static void add_json_label(Str *out, DiagLabel label) {
+    add_json_span(out, label.span);
+    str_add(out, ",\"label\":");
     add_json_text(out, label.text);
+}
+
+static void add_json_fix(Str *out, const DiagFix *fix) {
+    str_add(out, "{\"message\":");
+    add_json_text(out, fix->message);
+    str_add(out, ",\"type\":");
+    if (fix->type[0])
+        add_json_text(out, fix->type);
+    else
+        str_add(out, "null");
+    str_add(out, ",\"edits\":[");
+    for (size_t i = 0; i < fix->edits.len; i++) {
+        str_add(out, i ? ",{" : "{");
+        add_json_span(out, fix->edits.data[i].span);
+        str_add(out, ",\"text\":");
+        add_json_text(out, fix->edits.data[i].text);
+        str_add_char(out, '}');
+    }
+    str_add(out, "]}");
 }
 
 static void add_json_list(Str *out, const char *name, const char *const *texts, size_t n) {
@@ -191,6 +228,13 @@ void diag_print_json(Str *out, const Diag *d) {
     str_add_char(out, ']');
     add_json_list(out, "facts", d->facts.data, d->facts.len);
     add_json_list(out, "helps", d->helps.data, d->helps.len);
+    str_add(out, ",\"suggestions\":[");
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        if (i)
+            str_add_char(out, ',');
+        add_json_fix(out, d->fixes.data[i]);
+    }
+    str_add_char(out, ']');
     str_add(out, "}\n");
 }
 

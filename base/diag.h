@@ -37,13 +37,27 @@ typedef struct DiagLabel {
     const char *text; /* may be "" */
 } DiagLabel;
 
+/* A change of the program that was made and checked: the text that takes the place of each span (which
+ * may be empty: an insertion). */
+typedef struct DiagEdit {
+    Span span;
+    const char *text;
+} DiagEdit;
+
+typedef struct DiagFix {
+    const char *message; /* printed `= help: message`; says the type of the result */
+    const char *type;    /* of the edited expression, or "" */
+    VEC(DiagEdit) edits;
+} DiagFix;
+
 typedef struct Diag {
     DiagCode code;
     const char *message; /* lower case, no full stop, identifiers in backticks */
     DiagLabel primary;
     VEC(DiagLabel) labels;     /* secondary places */
     VEC(const char *) facts;   /* printed `= fact` */
-    VEC(const char *) helps;   /* printed `= help: …`; only what was checked */
+    VEC(const char *) helps;   /* printed `= help: …` */
+    VEC(DiagFix *) fixes;      /* suggestions as data; only what was checked */
 } Diag;
 
 /* Where diagnostics of one run are collected. */
@@ -58,6 +72,9 @@ void diag_set_label(Diag *d, const char *fmt, ...) __attribute__((format(printf,
 void diag_add_label(Diag *d, Span span, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_add_fact(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_add_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* One that replaces `span`; more edits may be pushed. type: of the edited expression, or NULL. */
+DiagFix *diag_add_fix(Diag *d, Span span, const char *replacement, const char *type,
+                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void diag_report(Diags *diags, Diag *d);
 
 /* diag_new + diag_report for the one-line cases. */
@@ -65,9 +82,15 @@ Diag *diag_error(Diags *diags, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 typedef enum DiagStyle { DIAG_STYLE_FULL, DIAG_STYLE_SHORT, DIAG_STYLE_JSON } DiagStyle;
-void diag_print(Str *out, const Diag *d, DiagStyle style, bool color);
-/* All of a run. The full style stops after five errors (and five warnings) with `and N more`. */
-void diags_print(Str *out, const Diags *diags, DiagStyle style, bool color);
+typedef struct DiagLook {
+    DiagStyle style;
+    bool color;
+    int width; /* of the terminal, into which the full style fits; 0: no terminal */
+} DiagLook;
+void diag_print(Str *out, const Diag *d, const DiagLook *look);
+/* All of a run, source by source in order of place. The full style stops after five errors (and five
+ * warnings) with `and N more`. */
+void diags_print(Str *out, const Diags *diags, const DiagLook *look);
 
 /* The parts of diag_print; callers want diag_print. */
 const char *severity_name(Severity severity);

@@ -285,7 +285,8 @@ static bool want_color(Color color) {
 
 static Session *start(Cli *cli) {
     cli->session.color = cli->session.diag_style == DIAG_STYLE_FULL && want_color(cli->color);
-    cli->session.width = terminal_width();
+    cli->session.width = terminal_width(STDOUT_FILENO);
+    cli->session.diag_width = terminal_width(STDERR_FILENO);
     Session *s = session_new(&cli->session);
     if (!s)
         return NULL;

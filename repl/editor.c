@@ -34,11 +34,15 @@ struct Editor {
 #endif
 };
 
-int terminal_width(void) {
+int terminal_width(int fd) {
     struct winsize size;
-    if (!isatty(STDOUT_FILENO))
+    const char *columns = getenv("COLUMNS");
+    int n = columns ? atoi(columns) : 0;
+    if (n > 0 && n < 10000)
+        return n;
+    if (!isatty(fd))
         return 0;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
 }
 
 /* A line without an editor. EINTR is Ctrl-C: the handler is installed without SA_RESTART. */
@@ -113,7 +117,7 @@ static void list_words(const EditWords *words) {
         size_t w = text_width(words->data[i], strlen(words->data[i]));
         widest = w > widest ? w : widest;
     }
-    int columns = terminal_width();
+    int columns = terminal_width(STDOUT_FILENO);
     size_t per_row = columns > 0 ? (size_t)columns / (widest + 2) : 1;
     if (!per_row)
         per_row = 1;

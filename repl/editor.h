@@ -26,7 +26,7 @@ void editor_fini(Editor *e);
 EditStatus editor_read(Editor *e, const char *prompt, Str *line);
 /* Remembers an entry, here and in the history file. */
 void editor_remember(Editor *e, const char *entry);
-/* Columns of the terminal, 0 when standard output is none. */
-int terminal_width(void);
+/* Columns of the terminal that fd is, as COLUMNS or the terminal says; 0 when it is none. */
+int terminal_width(int fd);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 #ifndef PACKAGE_VERSION
@@ -106,6 +107,7 @@ static bool take(Prompt *p, const char *line, bool paste) {
             str_add_char(&p->entry, '\n');
         str_add(&p->entry, line);
     }
+    session_set_width(p->session, terminal_width(STDOUT_FILENO), terminal_width(STDERR_FILENO));
     SessionStatus status =
         session_enter(p->session, str_text(&p->entry), p->entry.len, !drop);
     if (status == SESSION_INCOMPLETE)

@@ -54,6 +54,12 @@ void session_set_sink(Session *s, const SessionSink *sink)
     s->sink = *sink;
 }
 
+void session_set_width(Session *s, int width, int diag_width)
+{
+    s->options.width = width;
+    s->options.diag_width = diag_width;
+}
+
 void session_write(Session *s, const Str *text)
 {
     s->sink.value(s->sink.ctx, str_text(text), text->len);
@@ -64,7 +70,8 @@ void session_print_diags(Session *s, Diags *diags)
     if (!diags->list.len)
         return;
     Str out = {0};
-    diags_print(&out, diags, s->options.diag_style, s->options.color);
+    DiagLook look = {s->options.diag_style, s->options.color, s->options.diag_width};
+    diags_print(&out, diags, &look);
     s->sink.diag(s->sink.ctx, str_text(&out), out.len);
     *diags = (Diags){0};
 }

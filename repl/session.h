@@ -21,8 +21,9 @@ typedef struct SessionOptions {
     int argc;            /* of the script */
     char **argv;
     DiagStyle diag_style;
-    bool color;
-    int width;           /* of the terminal, 0: none */
+    bool color;          /* of diagnostics */
+    int diag_width;      /* of the terminal they go to, 0: none */
+    int width;           /* of the terminal that values go to, 0: none */
 } SessionOptions;
 
 void session_options_init(SessionOptions *o);
@@ -43,6 +44,7 @@ typedef struct SessionSink {
     void *ctx;
 } SessionSink;
 void session_set_sink(Session *s, const SessionSink *sink);
+void session_set_width(Session *s, int width, int diag_width); /* the terminal was resized */
 
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);

@@ -118,7 +118,7 @@ static void check_input(void *arg)
         print_item(&items.data[i]);
     Str out = {0};
     for (size_t i = 0; i < diags.list.len; i++)
-        diag_print(&out, diags.list.data[i], DIAG_STYLE_FULL, false);
+        diag_print(&out, diags.list.data[i], &(DiagLook){.style = DIAG_STYLE_FULL});
     require(env->here == env->session);
     *env = saved;
 }

@@ -55,7 +55,7 @@ static void read_input(void *arg) {
     Str out = {0};
     for (size_t i = 0; i < diags.list.len; i++) {
         check_span(source, diags.list.data[i]->primary.span);
-        diag_print(&out, diags.list.data[i], DIAG_STYLE_FULL, false);
+        diag_print(&out, diags.list.data[i], &(DiagLook){.style = DIAG_STYLE_FULL});
     }
     Diags type_diags = {0};
     require((parse_type(source, &type_diags) == NULL) == (type_diags.errors > 0));
