@@ -347,35 +347,65 @@ bool infer_where(Infer *I, const AstConstraintVec *where, bool assume)
     return ok;
 }
 
-/* fn [A](T, …) -> U where R(…), or forall (A : K), T, at the head of an annotation. */
-Scheme *infer_ast_scheme(Infer *I, const AstType *t)
+/* fn [A](T, …) -> U where R(T, …), or forall (A : K), T, at the head of an annotation. */
+Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *head)
 {
+    *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
     size_t mark = type_scope_mark(I);
-    solver_enter(I->s);
     VEC(TypeParam *) declared = {0};
     while (t->kind == AST_TYPE_FORALL) {
         for (size_t i = 0; i < t->params.len; i++)
             vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
         t = t->result;
     }
-    Type *type;
+    AstType plain = *t;
     if (t->kind == AST_TYPE_FN) {
-        AstType plain = *t;
         plain.params.len = plain.where.len = 0;
         for (size_t i = 0; i < t->params.len; i++)
             vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
-        type = infer_ast_type(I, &plain, KIND_TYPE);
-        infer_where(I, &t->where, false);
-    } else {
-        type = infer_ast_type(I, t, KIND_TYPE);
+        head->has_where = t->where.len > 0;
     }
-    Type **params = mem_new_n(Type *, declared.len + 1);
+    Type *type = infer_ast_type(I, &plain, KIND_TYPE);
+    if (t->kind == AST_TYPE_FN) infer_where(I, &t->where, assume);
+    head->declared = mem_new_n(Type *, declared.len + 1);
+    head->ndeclared = (uint32_t)declared.len;
     for (size_t i = 0; i < declared.len; i++) {
         TypeParam *p = declared.data[i];
-        params[i] = p->type ? p->type : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
+        head->declared[i] =
+            p->type ? p->type : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
     }
-    solver_run(I->s);
-    solver_leave(I->s);
     type_scope_restore(I, mark);
-    return scheme_generalise_declared(I->s, type, params, (uint32_t)declared.len, false);
+    if (assume) {
+        I->infer_where = !head->has_where;
+        solver_set_infer_where(I->s, I->infer_where);
+    }
+    return type;
+}
+
+void annotation_end(Infer *I, const AnnotationHead *head)
+{
+    solver_forget(I->s, head->facts);
+    I->infer_where = head->infer_where;
+    solver_set_infer_where(I->s, I->infer_where);
+}
+
+/* effect: that of calling it, or NULL: nothing is known of it. */
+static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect)
+{
+    AnnotationHead head;
+    solver_enter(I->s);
+    Type *type = annotation_begin(I, t, false, &head);
+    if (effect && type->tag == TY_FN) solver_unify(I->s, effect, type->fn.effect);
+    solver_run(I->s);
+    Scheme *scheme =
+        scheme_generalise_declared(I->s, type, head.declared, head.ndeclared, false);
+    solver_leave(I->s);
+    return scheme;
+}
+
+Scheme *infer_ast_scheme(Infer *I, const AstType *t) { return annotation_scheme(I, t, NULL); }
+
+Scheme *annotation_announce(Infer *I, const AstType *t)
+{
+    return annotation_scheme(I, t, solver_var(I->s, KIND_EFFECT));
 }

@@ -58,6 +58,49 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     return out;
 }
 
+/* Declared polymorphic: `let f : fn [a](a) -> a = e`. What makes a reference cannot be: one reference
+ * would serve all instances. A function literal may use itself at any instance. */
+static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
+                             Global *global)
+{
+    LetValue out = {0};
+    size_t mark = scope_mark(I);
+    if (e->kind == AST_FN && name) {
+        var->scheme = annotation_announce(I, annotation);
+        var->type = var->scheme->type;
+        if (global) {
+            global->scheme = var->scheme;
+        } else {
+            scope_bind(I, name->sym, name->sigil != SIGIL_NONE, var);
+            out.rec = true;
+        }
+    }
+    solver_enter(I->s);
+    AnnotationHead head;
+    Type *want = annotation_begin(I, annotation, true, &head), *outer = I->effect;
+    Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
+    const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
+    out.value = infer_check(I, e, want, what, annotation->span);
+    solver_run(I->s);
+    if (head.ndeclared && solver_effect_allocates(I->s, effect)) {
+        Diag *d = infer_error(I, DIAG_R0221, e->span,
+                              "%s makes a reference, so its type cannot have parameters", what);
+        if (d) diag_add_fact(d, "one reference would serve every type; make it inside a function, "
+                                "or write a type without parameters");
+    }
+    infer_fall_back(I);
+    out.scheme = scheme_generalise_declared(I->s, want, head.declared, head.ndeclared, head.has_where);
+    if (!out.scheme) out.scheme = scheme_mono(type_error());
+    if (name) out.scheme->name = name->sym;
+    if (out.scheme->nrelations) vec_push(&I->schemes, out.scheme);
+    annotation_end(I, &head);
+    I->effect = outer;
+    solver_effect_include(I->s, effect, outer);
+    solver_leave(I->s);
+    scope_restore(I, mark);
+    return out;
+}
+
 LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                          Global *global)
 {
@@ -68,33 +111,8 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
         out.scheme = scheme_mono(out.value->type);
         return out;
     }
-    if (annotation && has_own_params(annotation)) {
-        out.scheme = infer_ast_scheme(I, annotation);
-        solver_enter(I->s);
-        size_t facts = solver_mark(I->s);
-        for (uint32_t i = 0; i < out.scheme->nrelations; i++) {
-            const Relation *r = out.scheme->relations[i];
-            solver_assume(I->s, r->def, r->args, r->nargs, r->attrs, (void *)r->data, r->span);
-        }
-        size_t mark = scope_mark(I);
-        var->type = out.scheme->type;
-        if (e->kind == AST_FN && name) {
-            /* polymorphic recursion: it is annotated */
-            var->scheme = out.scheme;
-            if (global) {
-                global->scheme = out.scheme;
-            } else {
-                scope_bind(I, name->sym, name->sigil != SIGIL_NONE, var);
-                out.rec = true;
-            }
-        }
-        out.value = infer_check(I, e, out.scheme->type, what, annotation->span);
-        solver_run(I->s);
-        scope_restore(I, mark);
-        solver_forget(I->s, facts);
-        solver_leave(I->s);
-        return out;
-    }
+    if (annotation && has_own_params(annotation))
+        return let_declared(I, name, annotation, e, var, global);
     solver_enter(I->s);
     if (e->kind == AST_FN && name) {
         out = let_fn(I, name, annotation, e, var, global);

@@ -208,6 +208,19 @@ bool ast_type_is_full(const AstType *t);
 bool infer_where(Infer *I, const AstConstraintVec *where, bool assume);
 /* fn [A](…) -> … where …, quantified at its head: the scheme. */
 Scheme *infer_ast_scheme(Infer *I, const AstType *t);
+/* The same before what it annotates is checked: the effect of calling it is not known yet. */
+Scheme *annotation_announce(Infer *I, const AstType *t);
+/* The annotation of a value to be checked: its parameters are rigid at the current level, its
+ * `where` are facts until annotation_end (assume; else the relations are posted). */
+typedef struct AnnotationHead {
+    Type **declared;
+    uint32_t ndeclared;
+    bool has_where;
+    size_t facts;
+    bool infer_where;   /* of the enclosing signature */
+} AnnotationHead;
+Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *head);
+void annotation_end(Infer *I, const AnnotationHead *head);
 const char *kind_name(Kind kind);
 bool kind_find(const Symbol *name, Kind *out);
 
