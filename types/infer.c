@@ -43,6 +43,7 @@ void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags 
     memset(I, 0, sizeof *I);
     I->env = env;
     I->s = solver_new(diags);
+    infer_know_records(I);
     I->diags = diags;
     I->module = module;
     I->mode = mode;

@@ -143,27 +143,37 @@ Expr *infer_record(Infer *I, Ast *e, Type *want)
     return let_stack_wrap(&lets, call);
 }
 
-/* The one record type in sight that has all these fields. */
-static const Ctor *find_by_fields(Infer *I, const NameVec *fields)
+/* Every value of the type has all these fields. */
+static bool has_fields(const TypeDecl *decl, const Symbol *const *fields, uint32_t n)
 {
-    const Ctor *found = NULL;
+    for (uint32_t c = 0; c < decl->nctors; c++) {
+        for (uint32_t f = 0; f < n; f++) {
+            if (field_index(decl->ctors[c], fields[f]) < 0) return false;
+        }
+    }
+    return decl->nctors > 0;
+}
+
+/* The one type in sight that has all these fields. */
+static TypeDecl *find_by_fields(void *ctx, const Symbol *const *fields, uint32_t n)
+{
+    const Infer *I = ctx;
+    TypeDecl *found = NULL;
     const Namespace *spaces[] = {I->env->here, I->env->prelude};
     for (int k = 0; k < 2; k++) {
         const void *key;
         void *value;
-        for (size_t i = 0; map_next(&spaces[k]->ctors, &i, &key, &value);) {
-            const Ctor *c = value;
-            if (c->decl->nctors != 1 || c->decl->superseded || c == found) continue;
-            bool all = true;
-            for (size_t f = 0; f < fields->len && all; f++)
-                all = field_index(c, fields->data[f].sym) >= 0;
-            if (!all) continue;
+        for (size_t i = 0; map_next(&spaces[k]->types, &i, &key, &value);) {
+            TypeDecl *decl = value;
+            if (decl->superseded || decl == found || !has_fields(decl, fields, n)) continue;
             if (found) return NULL;
-            found = c;
+            found = decl;
         }
     }
     return found;
 }
+
+void infer_know_records(Infer *I) { solver_set_records(I->s, find_by_fields, I); }
 
 /* { r with w = e }: r first. The fields left as they are keep their types; the equations among the
  * fields hold again. */
@@ -174,7 +184,10 @@ Expr *infer_with(Infer *I, Ast *e, Type *want)
     if (is_error(base)) return infer_error_expr(e->span);
     Type *t = type_resolve(base->type);
     if (t->tag == TY_VAR) {
-        const Ctor *c = find_by_fields(I, &e->fields);
+        const Symbol **names = mem_new_n(const Symbol *, e->fields.len + 1);
+        for (size_t i = 0; i < e->fields.len; i++) names[i] = e->fields.data[i].sym;
+        const TypeDecl *decl = find_by_fields(I, names, (uint32_t)e->fields.len);
+        const Ctor *c = decl && decl->nctors == 1 ? decl->ctors[0] : NULL;
         if (!c) {
             Diag *d = infer_error(I, DIAG_R0220, base->span,
                                   "the type of what `with` changes is not known here");

@@ -318,6 +318,7 @@ Expr *infer_proj(Infer *I, Ast *e);
 Expr *infer_field(Infer *I, Ast *e);                        /* infer_record.c */
 Expr *infer_record(Infer *I, Ast *e, Type *want);
 Expr *infer_with(Infer *I, Ast *e, Type *want);
+void infer_know_records(Infer *I); /* a field name may decide which type is meant */
 Expr *infer_match(Infer *I, Ast *e, Type *want);            /* infer_pattern.c */
 Expr *infer_list(Infer *I, Ast *e, Type *want);             /* infer_data.c */
 Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);

@@ -7,6 +7,7 @@
  * own arguments: x + y = t, t + x = u gives u = t. Sets are no larger than the number of variables,
  * so thirty definitions each applying the one before twice stay small. */
 #include "base/mem.h"
+#include "types/core.h"
 #include "types/solver_impl.h"
 
 /* ---- what is the same --------------------------------------------------------------------- */
@@ -219,6 +220,17 @@ static bool absorb(Laws *l, Relation *r)
     return changed;
 }
 
+/* Note [One read, one size]. An unknown size of a field or of what a reference holds is opened anew
+ * at each read: two values of one type, or one reference at two times, may differ in it. Reads
+ * merged into one relation have one result, so where it turns out to hold unknown sizes these are
+ * listed as run-time checks, unless it is the same field of the same variable. */
+static bool is_same_read(const Relation *a, const Relation *b)
+{
+    const Expr *x = a->expr, *y = b->expr;
+    return a->def == &rel_field && !a->shared && !b->shared && x && y && x->a && y->a &&
+           x->a->kind == EXPR_VAR && y->a->kind == EXPR_VAR && x->a->var == y->a->var;
+}
+
 /* Relations with the same arguments have one result; the later one is done. */
 static void merge_equal(Laws *l)
 {
@@ -243,6 +255,8 @@ static void merge_equal(Laws *l)
             DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(other);
             other->data = both ? (const void *)(uintptr_t)both : other->data;
         }
+        if ((r->def == &rel_field || r->def == &rel_bang) && !is_same_read(r, other))
+            other->shared = true;
         r->status = REL_DONE;
     }
 }

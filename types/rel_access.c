@@ -12,6 +12,18 @@ static bool is_open(Type *t)
            (t->tag == TY_DERIV && type_resolve(t->elem)->tag != TY_DATA);
 }
 
+/* What is read when it holds unknown sizes: Note [One read, one size] in laws.c. */
+static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what)
+{
+    if (!r->shared)
+        return;
+    TypeVec sizes = {0};
+    Map seen = {0};
+    collect_unknowns(read, &seen, &sizes);
+    for (size_t i = 0; i < sizes.len; i++)
+        solver_add_residual(s, sizes.data[i], type_any(NULL), r->span, what);
+}
+
 /* ---- Field -------------------------------------------------------------------------------- */
 
 static int field_index(const Ctor *c, const Symbol *name)
@@ -77,6 +89,7 @@ static RelStatus relate_field(Solver *s, Relation *r)
         if (i < 0)
             return no_field(s, r, data);
         Type *field = field_type(s, data, ctor, (uint32_t)i);
+        list_unknowns(s, r, field, fmt_text("field `%s` of two values", ctor->field_names[i]->text));
         if (!rel_unify(s, r, -1, deriv ? type_deriv(field) : field))
             return REL_FAIL;
     }
@@ -173,8 +186,11 @@ static RelStatus relate_bang(Solver *s, Relation *r)
     }
     if (is_open(t))
         return REL_WAIT;
-    if (t->tag == TY_REF)
-        return rel_unify(s, r, -1, solver_open(s, t->elem)) ? REL_DONE : REL_FAIL;
+    if (t->tag == TY_REF) {
+        Type *held = solver_open(s, t->elem);
+        list_unknowns(s, r, held, "what the reference holds at two times");
+        return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
+    }
     if (t->tag == TY_TENSOR && !is_not_bool(t))
         return solver_unify(s, t, type_scalar(DT_BOOL)) &&
                        rel_unify(s, r, -1, type_scalar(DT_BOOL))

@@ -245,6 +245,62 @@ static void protect_outer(Build *b)
         }
 }
 
+/* Note [A field decides]. `fn (p) { p.w + p.b }` where one declared type alone has fields w and b
+ * takes that type, as an ML programmer expects. Where several have them, or none, p stays open:
+ * `where Field(a, w, c)`. This is asked when p would be generalised, so what is known from elsewhere
+ * comes first. */
+typedef struct Read {
+    Type *value; /* a type variable, not yet found */
+    VEC(const Symbol *) fields;
+} Read;
+
+/* The variable that stands for the record of a Field: also in D(a). */
+static Type *record_var(const Relation *r)
+{
+    Type *t = type_resolve(r->args[0]);
+    if (t->tag == TY_DERIV)
+        t = type_resolve(t->elem);
+    return t->tag == TY_VAR ? t : NULL;
+}
+
+static Type *instance_of_decl(Solver *s, TypeDecl *decl)
+{
+    Type **args = mem_new_n(Type *, decl->nparams + 1);
+    for (uint32_t i = 0; i < decl->nparams; i++)
+        args[i] = solver_var(s, decl->params[i]->kind);
+    return type_data(decl, args, decl->nparams);
+}
+
+static bool decide_records(Build *b)
+{
+    Solver *s = b->s;
+    VEC(Read) reads = {0};
+    Map index = {0}; /* variable -> 1 + position in reads */
+    for (size_t i = 0; s->find_record && i < b->relations.len; i++) {
+        const Relation *r = b->relations.data[i];
+        Type *t = r->def == &rel_field && r->status == REL_WAIT ? record_var(r) : NULL;
+        if (!t || t->var.level < s->level)
+            continue;
+        size_t at = (size_t)(uintptr_t)map_find(&index, t);
+        if (!at) {
+            Read read = {.value = t};
+            vec_push(&reads, read);
+            at = reads.len;
+            map_set(&index, t, (void *)(uintptr_t)at);
+        }
+        vec_push(&reads.data[at - 1].fields, r->data);
+    }
+    bool any = false;
+    for (size_t i = 0; i < reads.len; i++) {
+        const Read *read = &reads.data[i];
+        TypeDecl *decl = s->find_record(s->find_record_ctx, read->fields.data,
+                                        (uint32_t)read->fields.len);
+        if (decl && solver_unify(s, read->value, instance_of_decl(s, decl)))
+            any = true;
+    }
+    return any;
+}
+
 static void solve_all(Build *b)
 {
     Solver *s = b->s;
@@ -253,7 +309,8 @@ static void solve_all(Build *b)
         find_candidates(s, b->declared, b->ndeclared, &b->relations);
         number_vars(b);
         protect_outer(b);
-        again = b->relations.len > 0 && laws_simplify(s, &b->relations, &b->order);
+        again = b->relations.len > 0 &&
+                (laws_simplify(s, &b->relations, &b->order) || decide_records(b));
     }
 }
 
@@ -305,6 +362,7 @@ static Relation *copy_relation(const Relation *r, Substitution *by)
     copy->attrs = attrs_zonk(r->attrs, by);
     copy->op = r->op;
     copy->data = r->data;
+    copy->shared = r->shared;
     copy->inner = r->inner;
     copy->inner_name = r->inner_name;
     return copy;

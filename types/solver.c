@@ -17,6 +17,12 @@ Solver *solver_new(Diags *diags)
     return s;
 }
 
+void solver_set_records(Solver *s, FindRecord find, void *ctx)
+{
+    s->find_record = find;
+    s->find_record_ctx = ctx;
+}
+
 Diags *solver_diags(Solver *s)
 {
     return s->diags;

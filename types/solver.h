@@ -39,6 +39,7 @@ struct Relation {
     int level;
     RelStatus status;
     bool queued;
+    bool shared;              /* Field, Bang: stands for several reads (Note [One read, one size]) */
     uint32_t runs;            /* for tests: work is linear */
     const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of
                                  Field, the index of Proj and Index */
@@ -59,6 +60,12 @@ typedef struct Residual {
 } Residual;
 
 Solver *solver_new(Diags *diags);
+
+/* The declared type whose values all have these fields, when it is the only one in sight: what is
+ * read by these names, and of which nothing else is known when it would be generalised, is of it
+ * (Note [A field decides] in scheme.c). NULL: none, or several. */
+typedef TypeDecl *(*FindRecord)(void *ctx, const Symbol *const *fields, uint32_t nfields);
+void solver_set_records(Solver *s, FindRecord find, void *ctx);
 Diags *solver_diags(Solver *s);
 
 /* ---- variables and levels ----------------------------------------------------------------- */

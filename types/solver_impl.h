@@ -40,6 +40,8 @@ struct Solver {
     VEC(Residual) residuals;
     VEC(Fact) facts;
     bool infer_where;
+    FindRecord find_record;
+    void *find_record_ctx;
     uint64_t runs;
     Mismatch mismatch;
     Span span;             /* for residual checks and equations that unification makes */
