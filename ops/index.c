@@ -125,10 +125,42 @@ static int shape_index(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, call->in[0]->dtype, v.rank, v.shape) ? 1 : -1;
 }
 
-/* The rank follows from the spec; sizes of slices are known only when they take everything. */
+/* Of the integers of a slice those that inference knows: a number or a size, else NULL. */
+static Type *known_integer(const Attrs *attrs, int i) {
+    const AttrValue *v = attrs_get(attrs, "sizes");
+    if (v->kind != ATTR_LIST || i >= (int)v->list.n)
+        return NULL;
+    Type *t = type_resolve(rel_attr_dim(&v->list.items[i]));
+    int64_t n;
+    return t->flags & TYPE_HAS_ANY || !(type_get_int(t, &n) || dim_is_size(t)) ? NULL : t;
+}
+
+/* The size of the slice whose bounds the digit names; its integers are `first`, first + 1, … */
+static Type *index_slice(Relation *r, char digit, int first, Type *d) {
+    Type *bound[3] = {NULL};
+    for (int i = 0; i < 3; i++) {
+        if (!(digit >> i & 1))
+            continue;
+        bound[i] = known_integer(r->attrs, first++);
+        if (!bound[i])
+            return rel_unknown_dim(r);
+    }
+    int64_t step = 1, b = 0, e = 0, n, from, count;
+    if (bound[2] && (!type_get_int(bound[2], &step) || step == 0))
+        return rel_unknown_dim(r);
+    bool numbers = (!bound[0] || type_get_int(bound[0], &b)) &&
+                   (!bound[1] || type_get_int(bound[1], &e));
+    if (!numbers || !type_get_int(type_resolve(d), &n))
+        return rel_slice_size(r, d, bound[0], bound[1], step);
+    SliceRange g = {.begin = b, .end = e, .step = step, .has_begin = bound[0], .has_end = bound[1]};
+    slice_resolve(&g, n, &from, &count);
+    return rel_int_dim(r, count);
+}
+
+/* The rank follows from the spec, the size of a slice from what is known of its bounds. */
 static Type **index_dims(Relation *r, const char *spec, uint32_t rank, Type **dims,
                          uint32_t *nout) {
-    int integers, axes, results;
+    int integers, axes, results, used = 0;
     bool ellipsis;
     if (!spec_count(spec, &integers, &axes, &results, &ellipsis) || axes > (int)rank)
         return NULL;
@@ -144,8 +176,11 @@ static Type **index_dims(Relation *r, const char *spec, uint32_t rank, Type **di
             out[n++] = rel_int_dim(r, 1);
         } else if (*p == 'i') {
             axis++;
+            used++;
         } else {
-            out[n++] = *++p == '0' ? dims[axis] : rel_unknown_dim(r);
+            char digit = (char)(*++p - '0');
+            out[n++] = digit == 0 ? dims[axis] : index_slice(r, digit, used, dims[axis]);
+            used += (digit & 1) + (digit >> 1 & 1) + (digit >> 2 & 1);
             axis++;
         }
     }
@@ -185,13 +220,14 @@ static bool lower_index(const OpCall *call, Tensor *const *out, Plan *plan) {
 static const RelDef rel_op_index = {"IndexAt", relate_index, 3, false};
 static const AttrSpec index_attrs[] = {
     {"spec", AT_STRING, NULL, "what stands between the brackets, one letter an index"},
+    {"sizes", AT_DIMS_OPT, "None", "the integers as far as they are constants, `?` for the others"},
 };
 const Op op_index = {
     .name = "index",
     .args = "data, (at)",
     .nargs = 2,
     .attrs = index_attrs,
-    .nattrs = 1,
+    .nattrs = 2,
     .relation = &rel_op_index,
     .dtypes = DTS_ALL,
     .shape_mode = SHAPE_OF_DATA,
@@ -248,7 +284,7 @@ const Op op_index_add = {
     .args = "data, update, (at)",
     .nargs = 3,
     .attrs = index_attrs,
-    .nattrs = 1,
+    .nattrs = 2,
     .relation = &rel_op_index_add,
     .dtypes = DTS_NUM,
     .shape_mode = SHAPE_OF_DATA,

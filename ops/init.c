@@ -195,7 +195,7 @@ const Op op_arange = {
     .pattern = OP_INJECTIVE, .shape = arange_shape, .lower = lower_arange,
     .doc = "start, start + step, … as far as they are before stop. The arguments are scalars of "
            "one dtype.",
-    .example = "arange(0, 10, 3)", .example_result = "[0, 3, 6, 9] : Tensor[(?,), int32]",
+    .example = "arange(0, 10, 3)", .example_result = "[0, 3, 6, 9] : Tensor[(4,), int32]",
     .see_also = "full"};
 const Op op_shape_of = {
     .name = "shape_of", .args = "data", .nargs = 1, .attrs = shape_of_attrs, .nattrs = 1,

@@ -4,6 +4,7 @@
 #include "ops/relations.h"
 
 #include "base/mem.h"
+#include "types/core.h"
 
 #include <string.h>
 
@@ -376,7 +377,62 @@ static RelStatus relate_full_like(Solver *s, Relation *r) {
     return rel_result_type(s, r, r->args[0]);
 }
 
-/* (start, end, step): how many elements there are depends on the values. */
+/* How many elements arange has for these literals at a dtype that holds them; -1: at none. */
+static int64_t arange_at(Relation *r, Expr *const *args, DType t) {
+    Tensor *in[3];
+    Diags ignored = {0};
+    OutSpec out;
+    for (int i = 0; i < 3; i++) {
+        const Expr *e = args[i];
+        if (e->is_float ? !dtype_is_float(t) : !dtype_is_float(t) && !dtype_holds_int(t, e->i, false))
+            return -1;
+        in[i] = tensor_new_zero(t, 0, NULL);
+        if (dtype_is_float(t))
+            elem_set_float(tensor_data(in[i]), t, e->is_float ? e->f : (double)e->i);
+        else
+            elem_set_int(tensor_data(in[i]), t, e->i);
+    }
+    OpCall call = {.op = r->op, .attrs = r->attrs, .nin = 3, .in = in, .diags = &ignored};
+    return r->op->shape(&call, &out) < 0 ? -1 : out.shape[0];
+}
+
+/* The number of elements; NULL while the dtype of literals decides and is open. */
+static Type *arange_size(Relation *r, Type *dtype) {
+    Expr *const *args = r->expr ? r->expr->args : NULL;
+    Type *size[3];
+    int64_t step, count = -1;
+    DTypeSet set = type_dtype_set(dtype), exact = DT_BIT(DT_I32) | DT_BIT(DT_I64) | DT_BIT(DT_U32) |
+                                                  DT_BIT(DT_U64) | DT_BIT(DT_F64);
+    Type *unknown = type_any(operator_origin(r));
+    bool literals = args && r->op;
+    for (int i = 0; literals && i < 3; i++)
+        literals = args[i]->kind == EXPR_LIT;
+    if (literals) {
+        for (int t = 0; t < DTYPE_COUNT; t++) {
+            int64_t n = set & DTS_NUM & DT_BIT(t) ? arange_at(r, args, (DType)t) : -1;
+            if (n >= 0 && count >= 0 && n != count)
+                return type_resolve(dtype)->tag == TY_VAR ? NULL : unknown;
+            if (n >= 0)
+                count = n;
+        }
+        return count < 0 ? unknown : type_dim_int(count, operator_origin(r));
+    }
+    for (int i = 0; i < 3; i++) {
+        size[i] = args ? expr_size(args[i]) : NULL;
+        if (!size[i])
+            return unknown;
+    }
+    if (!type_get_int(size[2], &step) || step == 0 || step == INT64_MIN || !(set & exact))
+        return unknown;
+    if (set & ~exact) /* a size may not fit */
+        return type_resolve(dtype)->tag == TY_VAR ? NULL : unknown;
+    int64_t by = step < 0 ? -step : step;
+    Type *n = step > 0 ? dim_sub(size[1], size[0]) : dim_sub(size[0], size[1]);
+    n = dim_max(n, type_dim_int(0, NULL));
+    return dim_floordiv(dim_add_int(n, by - 1), type_dim_int(by, NULL));
+}
+
+/* (start, end, step): how many elements there are depends on the values, which may be constants. */
 static RelStatus relate_arange(Solver *s, Relation *r) {
     Type *shape, *dtype;
     if (!rel_tensor(s, r, 0, DTS_NUM, &shape, &dtype))
@@ -386,8 +442,10 @@ static RelStatus relate_arange(Solver *s, Relation *r) {
             return REL_FAIL;
     if (rel_attrs_open(r))
         return REL_WAIT;
-    Type *dims[] = {type_any(operator_origin(r))};
-    return rel_result(s, r, dims, 1, rel_attr_dtype(r, "dtype", dtype));
+    Type *size = arange_size(r, dtype);
+    Type *dims[] = {size ? size : solver_var(s, KIND_DIM)};
+    RelStatus status = rel_result(s, r, dims, 1, rel_attr_dtype(r, "dtype", dtype));
+    return status == REL_DONE && !size ? REL_WAIT : status;
 }
 
 static RelStatus relate_broadcast_to(Solver *s, Relation *r) {

@@ -26,6 +26,57 @@ void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *c
         *count = b > e ? (int64_t)((uint64_t)(b - e - 1) / (0 - (uint64_t)r->step)) + 1 : 0;
 }
 
+/* ---- symbolic sizes -------------------------------------------------------------------------- */
+
+/* A place on an axis of size d: k from the front, but at most d; or k from the end, at least 0. */
+typedef struct Place {
+    bool from_end;
+    Type *k;
+} Place;
+
+/* Numbers beyond this are outside of any axis. */
+static const int64_t far = (int64_t)1 << 60;
+
+/* past: the place after the one that `at` names. */
+static Place place_of(Relation *r, Type *at, bool past) {
+    int64_t v;
+    if (!type_get_int(type_resolve(at), &v))
+        return (Place){false, past ? dim_add_int(at, 1) : at};
+    bool from_end = v < 0;
+    if (v >= far || v <= -far)
+        return (Place){!from_end, rel_int_dim(r, 0)};
+    return (Place){from_end, rel_int_dim(r, from_end ? -v - past : v + past)};
+}
+
+static Type *difference(Relation *r, Type *a, Type *b) {
+    return dim_max(dim_sub(a, b), rel_int_dim(r, 0));
+}
+
+/* max(high - low, 0) on an axis of size d. */
+static Type *distance(Relation *r, Type *d, Place low, Place high) {
+    if (!low.from_end && high.from_end)
+        return difference(r, d, dim_add(low.k, high.k));
+    if (!low.from_end)
+        return dim_min(difference(r, d, low.k), difference(r, high.k, low.k));
+    if (high.from_end)
+        return dim_min(difference(r, d, high.k), difference(r, low.k, high.k));
+    Type *between = dim_sub(dim_add(high.k, low.k), d), *least = dim_min(d, dim_min(high.k, low.k));
+    return dim_max(dim_min(between, least), rel_int_dim(r, 0));
+}
+
+Type *rel_slice_size(Relation *r, Type *d, Type *begin, Type *end, int64_t step) {
+    Place low = {false, rel_int_dim(r, 0)}, high = {true, rel_int_dim(r, 0)};
+    if (step > 0 ? begin : end)
+        low = place_of(r, step > 0 ? begin : end, step < 0);
+    if (step > 0 ? end : begin)
+        high = place_of(r, step > 0 ? end : begin, step < 0);
+    Type *n = distance(r, d, low, high);
+    if (step <= -far || step >= far)
+        return dim_min(n, rel_int_dim(r, 1));
+    int64_t by = step < 0 ? -step : step;
+    return dim_floordiv(dim_add_int(n, by - 1), rel_int_dim(r, by));
+}
+
 void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add) {
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, view->rank, view->shape);
@@ -142,30 +193,6 @@ static int shape_strided_slice(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
-/* The size of a slice of an axis of symbolic size d. */
-static Type *slice_size(Relation *r, const SliceRange *g, Type *d) {
-    if (g->step == 1) {
-        Type *zero = rel_int_dim(r, 0);
-        Type *b = NULL, *e = d;
-        if (g->has_begin && g->begin > 0)
-            b = dim_min(rel_int_dim(r, g->begin), d);
-        if (g->has_begin && g->begin < 0)
-            b = dim_max(zero, dim_add_int(d, g->begin));
-        if (g->has_end && g->end < 0)
-            e = dim_max(zero, dim_add_int(d, g->end));
-        if (g->has_end && g->end >= 0 && g->end < INT32_MAX)
-            e = dim_min(rel_int_dim(r, g->end), d);
-        if (!b)
-            return e;
-        if (e == d)
-            return dim_sub(d, b);
-        return dim_max(zero, dim_sub(e, b));
-    }
-    if (g->step == -1 && !g->has_begin && !g->has_end)
-        return d;
-    return rel_unknown_dim(r);
-}
-
 static RelStatus relate_strided_slice(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
@@ -189,9 +216,12 @@ static RelStatus relate_strided_slice(Solver *s, Relation *r) {
             slice_resolve(&ranges[i], d, &first, &count);
             out[i] = rel_int_dim(r, count);
         } else {
-            if (rel_dim_open(dims[i]))
-                return rel_wait(s, r, rel_dtype_in(r->args[0]));
-            out[i] = slice_size(r, &ranges[i], dims[i]);
+            const SliceRange *g = &ranges[i];
+            Type *begin = g->has_begin ? rel_int_dim(r, g->begin) : NULL;
+            /* TVM writes the largest int32 for all that is left. */
+            bool cut = g->has_end && (g->step < 0 || g->end < INT32_MAX);
+            Type *end = cut ? rel_int_dim(r, g->end) : NULL;
+            out[i] = rel_slice_size(r, dims[i], begin, end, g->step);
         }
     }
     status = rel_result(s, r, out, rank, rel_dtype_in(r->args[0]));

@@ -26,4 +26,8 @@ typedef struct SliceView {
 /* out[view] = t, or out[view] += t, where out is already written. */
 void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add);
 
+/* The size of the slice begin:end:step of an axis of size d: the bounds are sizes or numbers, negative
+ * ones from the end, NULL where there is none; step is not 0. */
+Type *rel_slice_size(Relation *r, Type *d, Type *begin, Type *end, int64_t step);
+
 #endif

@@ -7,6 +7,8 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "types/dim.h"
+#include "types/op.h"
 
 /* ---- construction ------------------------------------------------------------------------- */
 
@@ -27,6 +29,26 @@ Expr *expr_new(ExprKind kind, Type *type, Span span)
     e->type = type;
     e->span = span_inside(span);
     return e;
+}
+
+static Type *sum_of_sizes(const Expr *e)
+{
+    const char *name = e->a->op->name;
+    Type *a = e->nargs == 2 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
+    int64_t n;
+    if (!b) return NULL;
+    if (strcmp(name, "add") == 0) return dim_add(a, b);
+    if (strcmp(name, "subtract") == 0) return dim_sub(a, b);
+    if (strcmp(name, "multiply") == 0 && (type_get_int(a, &n) || type_get_int(b, &n)))
+        return dim_mul(a, b);
+    return NULL;
+}
+
+Type *expr_size(const Expr *e)
+{
+    if (e->kind == EXPR_LIT) return e->is_float ? NULL : type_dim_int(e->i, NULL);
+    if (e->kind == EXPR_DIM_OF) return e->zero_type;
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP ? sum_of_sizes(e) : NULL;
 }
 
 Expr *expr_var(Var *v, Span span)

@@ -172,7 +172,7 @@ struct Expr {
         const Symbol *symbol;  /* BUILTIN */
         Fn *fn;
         const Symbol *field;   /* FIELD */
-        Type *zero_type;       /* ZERO */
+        Type *zero_type;       /* ZERO; DIM_OF: until inference settles it, the declared size */
     };
     size_t text_len;
     int32_t index;             /* PROJ, FIELD, DIM_OF */
@@ -204,6 +204,9 @@ struct Expr {
 
 Var *var_new(const Symbol *name, Type *type, Span span);
 Expr *expr_new(ExprKind kind, Type *type, Span span);
+/* An integer as a size (a negative number too): literals, declared sizes, their sums and multiples.
+ * NULL where it is not known before running. */
+Type *expr_size(const Expr *e);
 Expr *expr_var(Var *v, Span span);
 Expr *expr_global(Global *g, Type *type, Span span);
 Expr *expr_op(const struct Op *op, Type *type, Span span);

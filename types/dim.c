@@ -310,33 +310,268 @@ Type *dim_floordiv(Type *a, Type *b)
     return dim_add(quotient, of_atom(DIM_ATOM_FLOORDIV, rest, b));
 }
 
-/* Whether a - b is known never to be negative: its constant and coefficients are not, and its atoms
- * are sizes. */
-static bool is_at_least(Type *a, Type *b)
+/* ---- what is never negative --------------------------------------------------------------- */
+
+/* Note [Sizes in order]. p ≥ 0 is shown by taking the atoms out one by one:
+ *
+ *     r + c * max(x, y) ≥ 0   if r + c * x ≥ 0 or r + c * y ≥ 0     (c > 0; and, if c < 0)
+ *     r + c * min(x, y) ≥ 0   if r + c * x ≥ 0 and r + c * y ≥ 0    (c > 0; or, if c < 0)
+ *     r + c * floordiv(x, k) ≥ 0   if k * r + c * (x - k + 1) ≥ 0   (c > 0; k * r + c * x, if c < 0)
+ *
+ * until only sizes are left, which are never negative themselves. Sound, and complete enough for the
+ * sizes of slices: max(n - 1, 0) and n - min(n, 1) are found equal. */
+enum { ORDER_DEPTH = 8 };
+
+static bool is_never_negative(const Poly *p, int depth);
+
+static bool dim_never_negative(Type *t, int depth)
 {
     Poly p = {0};
-    add_dim(&p, a, 1);
-    add_dim(&p, b, -1);
-    if (p.overflow || p.constant < 0)
-        return false;
-    for (size_t i = 0; i < p.terms.len; i++) {
-        if (p.terms.data[i].coef < 0)
-            return false;
-        for (uint32_t k = 0; k < p.terms.data[i].natoms; k++)
-            if (p.terms.data[i].atoms[k]->kind != DIM_ATOM_TYPE)
-                return false;
+    add_dim(&p, type_resolve(t), 1);
+    return is_never_negative(&p, depth);
+}
+
+static bool atom_never_negative(const DimAtom *a, int depth)
+{
+    int64_t n;
+    switch (a->kind) {
+    case DIM_ATOM_TYPE:
+        return true;
+    case DIM_ATOM_FLOORDIV:
+        return (!type_get_int(a->b, &n) || n > 0) && dim_never_negative(a->b, depth) &&
+               dim_never_negative(a->a, depth);
+    case DIM_ATOM_MIN:
+        return dim_never_negative(a->a, depth) && dim_never_negative(a->b, depth);
+    case DIM_ATOM_MAX:
+        return dim_never_negative(a->a, depth) || dim_never_negative(a->b, depth);
     }
-    return true;
+    BUG("an unknown kind of atom in a size");
+}
+
+/* scale * p without term `at`, plus coef * d + constant, is never negative. */
+static bool holds_with(const Poly *p, size_t at, int64_t scale, int64_t coef, Type *d,
+                       int64_t constant, int depth)
+{
+    Poly q = {.overflow = p->overflow};
+    int64_t c;
+    if (__builtin_mul_overflow(p->constant, scale, &c))
+        return false;
+    add_constant(&q, c);
+    add_constant(&q, constant);
+    for (size_t i = 0; i < p->terms.len; i++) {
+        DimMonomial m = p->terms.data[i];
+        if (i == at)
+            continue;
+        if (__builtin_mul_overflow(m.coef, scale, &m.coef))
+            return false;
+        add_term(&q, m);
+    }
+    add_dim(&q, type_resolve(d), coef);
+    return is_never_negative(&q, depth);
+}
+
+/* The rules of the note. Those that ask for both sides lose nothing and come first (`both`). */
+static bool without_an_atom(const Poly *p, bool both, int depth)
+{
+    for (size_t i = 0; i < p->terms.len; i++) {
+        const DimMonomial *m = &p->terms.data[i];
+        if (m->natoms != 1 || m->atoms[0]->kind == DIM_ATOM_TYPE)
+            continue;
+        const DimAtom *a = m->atoms[0];
+        int64_t k, c = m->coef, constant = 0;
+        if (a->kind == DIM_ATOM_FLOORDIV) {
+            bool usable = !both && type_get_int(a->b, &k) && k > 0 &&
+                          (c < 0 || !__builtin_mul_overflow(c, 1 - k, &constant));
+            if (usable && holds_with(p, i, k, c, a->a, constant, depth))
+                return true;
+            continue;
+        }
+        if (both == ((a->kind == DIM_ATOM_MAX) == (c > 0)))
+            continue;
+        bool first = holds_with(p, i, 1, c, a->a, 0, depth);
+        if (both)
+            return first && holds_with(p, i, 1, c, a->b, 0, depth);
+        if (first || holds_with(p, i, 1, c, a->b, 0, depth))
+            return true;
+    }
+    return false;
+}
+
+static bool is_never_negative(const Poly *p, int depth)
+{
+    if (p->overflow)
+        return false;
+    bool plain = p->constant >= 0;
+    for (size_t i = 0; plain && i < p->terms.len; i++) {
+        plain = p->terms.data[i].coef > 0;
+        for (uint32_t k = 0; plain && k < p->terms.data[i].natoms; k++)
+            plain = p->terms.data[i].atoms[k]->kind == DIM_ATOM_TYPE ||
+                    (depth > 0 && atom_never_negative(p->terms.data[i].atoms[k], depth - 1));
+    }
+    if (plain || depth == 0)
+        return plain;
+    return without_an_atom(p, true, depth - 1) || without_an_atom(p, false, depth - 1);
+}
+
+/* A size as the max of mins of sums without min and max, as far as it has few of them. */
+enum { FORM_CLAUSES = 8, FORM_TERMS = 8 };
+typedef struct Form {
+    uint32_t n; /* 0: too many */
+    struct {
+        uint32_t n;
+        Type *of[FORM_TERMS];
+    } clauses[FORM_CLAUSES];
+} Form;
+
+static Form form_of(Type *t, int64_t scale, int depth);
+
+static Form form_union(const Form *a, const Form *b)
+{
+    Form f = *a;
+    if (a->n == 0 || b->n == 0 || a->n + b->n > FORM_CLAUSES)
+        return (Form){0};
+    for (uint32_t i = 0; i < b->n; i++)
+        f.clauses[f.n++] = b->clauses[i];
+    return f;
+}
+
+/* Each clause of one with each of the other: all of both (min), or their sums. */
+static Form form_product(const Form *a, const Form *b, bool sums)
+{
+    Form f = {0};
+    if (a->n * b->n > FORM_CLAUSES)
+        return f;
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t k = 0; k < b->n; k++) {
+            uint32_t x = a->clauses[i].n, y = b->clauses[k].n, n = 0;
+            if ((sums ? x * y : x + y) > FORM_TERMS)
+                return (Form){0};
+            Type **out = f.clauses[f.n].of;
+            for (uint32_t p = 0; p < x && !sums; p++)
+                out[n++] = a->clauses[i].of[p];
+            for (uint32_t q = 0; q < y && !sums; q++)
+                out[n++] = b->clauses[k].of[q];
+            for (uint32_t p = 0; p < x && sums; p++)
+                for (uint32_t q = 0; q < y; q++)
+                    out[n++] = linear(a->clauses[i].of[p], 1, b->clauses[k].of[q], 1);
+            f.clauses[f.n++].n = n;
+        }
+    return f;
+}
+
+static Form form_of(Type *t, int64_t scale, int depth)
+{
+    Poly p = {0}, rest = {0};
+    add_dim(&p, type_resolve(t), scale);
+    rest.constant = p.constant;
+    rest.overflow = p.overflow;
+    Form f = {.n = depth > 0 && !p.overflow};
+    f.clauses[0].n = 1;
+    f.clauses[0].of[0] = type_dim_int(0, NULL);
+    for (size_t i = 0; i < p.terms.len && f.n; i++) {
+        const DimMonomial *m = &p.terms.data[i];
+        const DimAtom *a = m->natoms == 1 ? m->atoms[0] : NULL;
+        if (!a || a->kind == DIM_ATOM_TYPE || a->kind == DIM_ATOM_FLOORDIV) {
+            add_term(&rest, *m);
+            continue;
+        }
+        Form x = form_of(a->a, m->coef, depth - 1), y = form_of(a->b, m->coef, depth - 1);
+        bool either = (a->kind == DIM_ATOM_MAX) == (m->coef > 0);
+        Form both = either ? form_union(&x, &y) : form_product(&x, &y, false);
+        f = form_product(&f, &both, true);
+    }
+    Form last = {.n = 1};
+    last.clauses[0].n = 1;
+    last.clauses[0].of[0] = finish(&rest, NULL);
+    return form_product(&f, &last, true);
+}
+
+static bool sum_at_least(Type *a, Type *b)
+{
+    Poly p = {0};
+    add_dim(&p, type_resolve(a), 1);
+    add_dim(&p, type_resolve(b), -1);
+    return is_never_negative(&p, ORDER_DEPTH);
+}
+
+/* min(xs) ≥ min(ys) if each x has a y that it is at least; likewise max with the sides exchanged. */
+static bool form_at_least(const Form *a, const Form *b)
+{
+    for (uint32_t k = 0; k < b->n; k++) {
+        bool found = false;
+        for (uint32_t i = 0; i < a->n && !found; i++) {
+            found = true;
+            for (uint32_t j = 0; j < a->clauses[i].n && found; j++) {
+                found = false;
+                for (uint32_t l = 0; l < b->clauses[k].n && !found; l++)
+                    found = sum_at_least(a->clauses[i].of[j], b->clauses[k].of[l]);
+            }
+        }
+        if (!found)
+            return false;
+    }
+    return a->n && b->n;
+}
+
+static bool has_atoms(const Type *t, bool floordiv)
+{
+    for (uint32_t i = 0; t->tag == TY_DIM && i < t->dim->nterms; i++)
+        for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
+            DimAtomKind kind = t->dim->terms[i].atoms[k]->kind;
+            if (kind != DIM_ATOM_TYPE && (floordiv || kind != DIM_ATOM_FLOORDIV))
+                return true;
+        }
+    return false;
+}
+
+/* Whether a - b is known never to be negative. */
+static bool is_at_least(Type *a, Type *b)
+{
+    if (sum_at_least(a, b))
+        return true;
+    if (!has_atoms(a, false) && !has_atoms(b, false))
+        return false;
+    Form x = form_of(a, 1, ORDER_DEPTH), y = form_of(b, 1, ORDER_DEPTH);
+    return form_at_least(&x, &y);
+}
+
+/* a = atom + rest for an atom of this kind; false when it has none. */
+static bool split_atom(Type *a, DimAtomKind kind, const DimAtom **atom, Type **rest)
+{
+    if (a->tag != TY_DIM)
+        return false;
+    for (uint32_t i = 0; i < a->dim->nterms; i++) {
+        const DimMonomial *m = &a->dim->terms[i];
+        if (m->natoms != 1 || m->coef != 1 || m->atoms[0]->kind != kind)
+            continue;
+        *atom = m->atoms[0];
+        *rest = dim_sub(a, of_atom(kind, m->atoms[0]->a, m->atoms[0]->b));
+        return true;
+    }
+    return false;
 }
 
 static Type *extreme(DimAtomKind kind, Type *a, Type *b)
 {
     a = type_resolve(a);
     b = type_resolve(b);
+    bool max = kind == DIM_ATOM_MAX;
     if (is_at_least(a, b))
-        return kind == DIM_ATOM_MAX ? a : b;
+        return max ? a : b;
     if (is_at_least(b, a))
-        return kind == DIM_ATOM_MAX ? b : a;
+        return max ? b : a;
+    /* max(max(x, y) + r, b) = max(x + r, b) where y + r is at most b */
+    for (int turn = 0; turn < 2; turn++) {
+        const DimAtom *atom;
+        Type *rest, *with = turn ? b : a, *other = turn ? a : b;
+        if (!split_atom(with, kind, &atom, &rest))
+            continue;
+        Type *x = dim_add(atom->a, rest), *y = dim_add(atom->b, rest);
+        if (max ? is_at_least(other, y) : is_at_least(y, other))
+            return extreme(kind, x, other);
+        if (max ? is_at_least(other, x) : is_at_least(x, other))
+            return extreme(kind, y, other);
+    }
     return compare_dims(a, b) <= 0 ? of_atom(kind, a, b) : of_atom(kind, b, a);
 }
 
@@ -419,6 +654,12 @@ static int compare_dims(Type *a, Type *b)
     return x.constant < y.constant ? -1 : x.constant > y.constant;
 }
 
+bool dim_is_size(Type *d)
+{
+    return dim_never_negative(d, ORDER_DEPTH);
+}
+
+/* Note [Sizes in order] decides between sums with floordiv, min and max. */
 DimCompare dim_compare(Type *a, Type *b)
 {
     a = type_resolve(a);
@@ -427,7 +668,14 @@ DimCompare dim_compare(Type *a, Type *b)
         return DIM_EQUAL;
     Type *d = dim_sub(a, b);
     int64_t n;
-    if (!type_get_int(d, &n))
+    if (type_get_int(d, &n))
+        return n == 0 ? DIM_EQUAL : DIM_DIFFERENT;
+    if (!has_atoms(d, true))
         return DIM_UNDECIDED;
-    return n == 0 ? DIM_EQUAL : DIM_DIFFERENT;
+    bool least = is_at_least(a, b), most = is_at_least(b, a);
+    if (least && most)
+        return DIM_EQUAL;
+    if ((least && is_at_least(a, dim_add_int(b, 1))) || (most && is_at_least(b, dim_add_int(a, 1))))
+        return DIM_DIFFERENT;
+    return DIM_UNDECIDED;
 }

@@ -38,8 +38,10 @@ Type *dim_add_int(Type *a, int64_t n);
 /* Looks through links and renormalises. */
 Type *dim_normal(Type *d);
 
-typedef enum DimCompare { DIM_EQUAL, DIM_DIFFERENT /* by a non-zero constant */, DIM_UNDECIDED } DimCompare;
+/* Different: by a non-zero constant, or whatever sizes the atoms of floordiv, min, max are of. */
+typedef enum DimCompare { DIM_EQUAL, DIM_DIFFERENT, DIM_UNDECIDED } DimCompare;
 DimCompare dim_compare(Type *a, Type *b);
+bool dim_is_size(Type *d); /* never negative, whatever its variables are */
 
 void dim_print(Str *out, Type *d, TypeNamer *namer);
 

@@ -250,6 +250,7 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want)
     case NAME_DIM: {
         Type *dtype = solver_weak_dtype(I->s, false, e->span);
         Expr *d = expr_new(EXPR_DIM_OF, type_tensor(type_shape(NULL, 0), dtype), e->span);
+        d->zero_type = r.param->type;
         infer_note(I, PENDING_DIM, d)->to = r.param->type;
         return d;
     }

@@ -41,6 +41,31 @@ static const int64_t *constant_of(const Expr *e)
     return k;
 }
 
+/* What is known of an integer between brackets: a number, a size, else `?`. */
+static AttrValue known_integer(const Expr *e)
+{
+    Type *size = expr_size(e);
+    int64_t n;
+    if (size && type_get_int(size, &n)) return (AttrValue){.kind = ATTR_INT, .i = n};
+    return (AttrValue){.kind = ATTR_DIM, .dim = size ? size : type_any(NULL)};
+}
+
+/* For the relation: the integers too, where a slice has them. The call itself does without. */
+static const Attrs *with_sizes(const Attrs *attrs, Expr **args, uint32_t n)
+{
+    AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs), *items = mem_new_n(AttrValue, n + 1);
+    for (uint32_t i = 0; i < n; i++) items[i] = known_integer(args[i]);
+    for (int i = 0; i < attrs->op->nattrs; i++) values[i] = attrs->values[i];
+    AttrValue *sizes = &values[op_attr_index(attrs->op, "sizes")];
+    sizes->kind = ATTR_LIST;
+    sizes->list.items = items;
+    sizes->list.n = n;
+    Attrs *out = mem_new(Attrs);
+    out->op = attrs->op;
+    out->values = values;
+    return out;
+}
+
 Expr *infer_index(Infer *I, Ast *e)
 {
     Expr *a = infer_expr(I, e->a, NULL);
@@ -90,7 +115,8 @@ Expr *infer_index(Infer *I, Ast *e)
     types[2] = x->type;
     spans[0] = a->span;
     spans[1] = n ? span_join(args[0]->span, args[n - 1]->span) : e->span;
-    Relation *r = solver_post_index(I->s, types, 3, attrs, lone ? constant_of(args[0]) : NULL,
+    const Attrs *known = n && strchr(str_text(&spec), ':') ? with_sizes(attrs, args, n) : attrs;
+    Relation *r = solver_post_index(I->s, types, 3, known, lone ? constant_of(args[0]) : NULL,
                                     e->span);
     r->arg_spans = spans;
     r->expr = x;

@@ -304,6 +304,14 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
     int64_t n;
     if (type_get_int(difference, &n))
         return n == 0 || solver_fail(s, MISMATCH_DIM, a, b);
+    switch (dim_compare(a, b)) { /* of floordiv, min and max; others are not decided here */
+    case DIM_EQUAL:
+        return true;
+    case DIM_DIFFERENT:
+        return solver_fail(s, MISMATCH_DIM, a, b);
+    case DIM_UNDECIDED:
+        break;
+    }
     if (difference->tag == TY_DIM) {
         Solve v = look_at_equation(difference->dim);
         if (v.best) {
