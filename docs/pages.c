@@ -113,6 +113,8 @@ static void print_op(Session *s, Str *out, const Op *op) {
         str_printf(out, "\n%s : %s", op->name, type);
     str_printf(out, "\n```\n\n%s\n\n", op->doc);
     str_printf(out, "Takes %s.", dtype_set_text(op->dtypes));
+    if (op->shape_mode != SHAPE_OF_SHAPES)
+        str_printf(out, " The result's sizes follow from %s.", shape_mode_words(op->shape_mode));
     if (op->reference_only)
         str_printf(out, " It has no kernel: %s.", op->reference_only);
     str_add(out, "\n\n");

@@ -39,6 +39,18 @@ static const Op *const *sorted(void) {
     return table;
 }
 
+const char *shape_mode_words(ShapeMode mode) {
+    switch (mode) {
+    case SHAPE_OF_SHAPES:
+        return "the sizes of the arguments";
+    case SHAPE_OF_DATA:
+        return "the sizes and values of the arguments";
+    case SHAPE_BOUND:
+        return "the sizes and values of the arguments; before it has run only a bound is known";
+    }
+    BUG("an unknown mode of shape functions");
+}
+
 size_t op_count(void) { return sizeof table / sizeof table[0]; }
 const Op *op_at(size_t i) { return sorted()[i]; }
 

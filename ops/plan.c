@@ -372,6 +372,25 @@ void op_report_status(const OpCall *call, int32_t status) {
                    strcmp(name, "power") == 0 ? "exponent of an integer" : "shift");
 }
 
+/* The results of an operator whose sizes only had a bound: copies, so that what is not used is free. */
+static void cut_outputs(const OpCall *call, Tensor **out, OutSpec *specs, int n) {
+    call->op->cut(call, out, specs);
+    for (int i = 0; i < n; i++) {
+        const Tensor *whole = out[i];
+        bool same = true;
+        for (int axis = 0; axis < whole->rank; axis++)
+            same = same && specs[i].shape[axis] == whole->shape[axis];
+        if (same)
+            continue;
+        Plan plan = {0};
+        Tensor *part = tensor_new(whole->dtype, whole->rank, specs[i].shape);
+        plan_gather_strided(&plan, part, whole, whole->strides, 0);
+        plan_run(&plan, NULL, NULL, NULL);
+        tensor_release(out[i]);
+        out[i] = part;
+    }
+}
+
 int op_run(const OpCall *call, Tensor **out, StepRunner runner, void *ctx) {
     return op_run_interruptible(call, out, runner, ctx, NULL);
 }
@@ -385,8 +404,13 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
         return OP_FAILED;
     for (int i = 0; i < n; i++)
         out[i] = tensor_new(specs[i].dtype, specs[i].rank, specs[i].shape);
-    if (!op->lower)
-        return op->eval(call, out) ? n : OP_FAILED;
+    if (!op->lower) {
+        if (!op->eval(call, out))
+            return OP_FAILED;
+        if (op->cut)
+            cut_outputs(call, out, specs, n);
+        return n;
+    }
     Step first; /* on the stack: a Step is large, and most calls have one */
     memset(&first, 0, sizeof first);
     Plan plan = {.spare = &first};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/sort.h"
 #include "ops/structured.h"
 
 /* ---- one lane ------------------------------------------------------------------------------- */
@@ -55,6 +56,21 @@ static void lane_sort(const Lane *l, int64_t n, int64_t *order, int64_t *spare) 
         }
         memcpy(order, spare, sizeof *order * (size_t)n);
     }
+}
+
+static Lane vector_lane(const Tensor *t) {
+    return (Lane){tensor_data(t), t->strides[0] * (int64_t)dtype_size(t->dtype), t->dtype, true};
+}
+
+void sort_vector(const Tensor *t, int64_t *order) {
+    Lane lane = vector_lane(t);
+    int64_t *spare = mem_bytes(sizeof *spare * (size_t)t->count + 1);
+    lane_sort(&lane, t->count, order, spare);
+}
+
+bool sort_is_equal(const Tensor *t, int64_t a, int64_t b) {
+    Lane lane = vector_lane(t);
+    return !goes_before(&lane, a, b) && !goes_before(&lane, b, a);
 }
 
 /* ---- all lanes ------------------------------------------------------------------------------ */

@@ -142,6 +142,7 @@ void op_print_doc(Str *out, Env *env, const Op *op) {
     entry(out, "example", fmt_text("%s%s%s", op->example, short_result ? "   gives   " : "\n", result));
     const char *rule = op_rule_text(env, op);
     entry(out, "gradient", rule ? rule : "none: `grad` refuses a value that comes through here");
+    entry(out, "shape", fmt_text("its sizes follow from %s", shape_mode_words(op->shape_mode)));
     if (op->reference_only)
         entry(out, "kernel", fmt_text("none: %s", op->reference_only));
     if (op->see_also)

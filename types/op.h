@@ -31,11 +31,13 @@ typedef struct OutSpec {
     int64_t shape[TENSOR_MAX_RANK];
 } OutSpec;
 
+/* The three modes of the thesis: what a shape function reads. */
 typedef enum ShapeMode {
     SHAPE_OF_SHAPES, /* output shapes follow from input shapes (and attributes) */
-    SHAPE_OF_DATA,   /* and from the values of some inputs: arange, index */
-    SHAPE_BOUND,     /* only an upper bound is known before: unique */
+    SHAPE_OF_DATA,   /* and from the values of some inputs: arange, index, argwhere */
+    SHAPE_BOUND,     /* only an upper bound is known before it has run: unique */
 } ShapeMode;
+const char *shape_mode_words(ShapeMode mode); /* "the sizes of the arguments" */
 
 typedef enum OpPattern {
     OP_ELEMWISE, OP_BROADCAST, OP_INJECTIVE, OP_REDUCE, OP_PRODUCT /* out-elementwise-fusable */,
@@ -67,6 +69,10 @@ struct Op {
      * says whether the result is a tuple even so. */
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
+
+    /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
+     * those in actual[] to the sizes of the results, which are the leading part of that. */
+    void (*cut)(const OpCall *call, Tensor *const *out, OutSpec *actual);
 
     /* The kernel recipes (ops/recipe.h) for this call; out[] are allocated. NULL: reference only. */
     bool (*lower)(const OpCall *call, Tensor *const *out, struct Plan *plan);
