@@ -87,6 +87,7 @@ static bool dtype_of_value(Value v, DType *out) {
     return true;
 }
 
+/* A literal of a dtype that only the value has is rounded to it, once. */
 static bool equals_literal(Value v, Value lit) {
     v = value_primal(v);
     if (v.tag != lit.tag)
@@ -95,10 +96,9 @@ static bool equals_literal(Value v, Value lit) {
         const String *s = v.p, *t = lit.p;
         return s->len == t->len && memcmp(s->text, t->text, s->len) == 0;
     }
-    bool a = dtype_is_float((DType)v.aux), b = dtype_is_float((DType)lit.aux);
-    if (!a && !b)
-        return v.i == lit.i;
-    return (a ? v.f : (double)v.i) == (b ? lit.f : (double)lit.i);
+    if (v.aux != lit.aux && dtype_is_float((DType)v.aux))
+        lit = value_in_dtype(lit, (DType)v.aux);
+    return dtype_is_float((DType)v.aux) ? v.f == lit.f : v.i == lit.i;
 }
 
 static bool size_of_axis(Value v, int axis, Type *type, Value *out) {

@@ -129,6 +129,7 @@ struct Pattern {
     const char *text;    /* STRING */
     size_t text_len;
     Ctor *ctor;          /* CTOR */
+    bool listed;         /* CTOR: written as `list[…]` or `::` */
     uint32_t nargs;
     Pattern **args;      /* CTOR, TUPLE */
     Type *type;

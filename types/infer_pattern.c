@@ -159,6 +159,7 @@ static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type)
         for (size_t i = 0; i < n; i++) {
             Pattern *node = pattern_new(PAT_CTOR, type, p->span);
             node->ctor = (Ctor *)cons;
+            node->listed = true;
             node->nargs = 2;
             node->args = mem_new_n(Pattern *, 2);
             node->args[0] = infer_pattern(I, p->args.data[i], inst.fields[0], NULL);
@@ -168,6 +169,7 @@ static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type)
         if (list) {
             *slot = pattern_new(PAT_CTOR, type, p->span);
             (*slot)->ctor = (Ctor *)nil;
+            (*slot)->listed = true;
             return first;
         }
         p = p->args.data[1];
