@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries in insertion order plus an open-addressed index of positions (as Python's dict). A
- * removed entry keeps its index slot until the next rehash, which drops it. */
+/* Entries in insertion order plus an open-addressed index of positions (as Python's dict). A removed
+ * entry leaves the index at once, those behind it moving up: a name bound and dropped again and again,
+ * as a parameter is, would else search through all its former places. */
 #include "base/map.h"
 
 #include "base/mem.h"
@@ -71,12 +72,31 @@ void map_set(Map *m, const void *key, void *value) {
     m->len++;
 }
 
+/* Closes the gap at `hole`: an entry further on that could stand there moves into it. */
+static void close_gap(Map *m, size_t hole) {
+    size_t mask = index_size(m) - 1;
+    for (size_t i = (hole + 1) & mask; m->index[i]; i = (i + 1) & mask) {
+        size_t home = slot_of(m, m->entries[m->index[i] - 1].key);
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            m->index[hole] = m->index[i];
+            hole = i;
+        }
+    }
+    m->index[hole] = 0;
+}
+
 bool map_remove(Map *m, const void *key) {
     MapEntry *e = find(m, key);
     if (!e)
         return false;
+    size_t i = slot_of(m, key), mask = index_size(m) - 1;
+    while (m->index[i] != (uint32_t)(e - m->entries) + 1)
+        i = (i + 1) & mask;
+    close_gap(m, i);
     *e = (MapEntry){NULL, NULL};
     m->len--;
+    while (m->used && !m->entries[m->used - 1].key)
+        m->used--;
     return true;
 }
 

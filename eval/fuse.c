@@ -71,10 +71,17 @@ Expr *fuse_value_of(const Resolver *r, const Var *v)
 typedef struct Collector {
     Resolver *r;
     ExprVec *leaves;
-    Map numbers; /* Expr -> node number + 1, or leaf as ~number */
+    Map numbers; /* Expr -> its number in Node.args, plus MAX_LEAVES + 1 */
     VEC(Node) nodes;
+    uint32_t entered; /* nodes, those among them whose arguments are being collected too */
     bool failed;
 } Collector;
+
+static int32_t remember(Collector *c, const Expr *e, int32_t number)
+{
+    map_set(&c->numbers, e, (void *)(intptr_t)(number + MAX_LEAVES + 1));
+    return number;
+}
 
 static int32_t add_leaf(Collector *c, Expr *e)
 {
@@ -83,21 +90,23 @@ static int32_t add_leaf(Collector *c, Expr *e)
             if (c->leaves->data[i]->kind == EXPR_VAR && c->leaves->data[i]->var == e->var)
                 return ~(int32_t)i;
     c->failed |= !is_quiet(e) || c->leaves->len == MAX_LEAVES;
-    if (!c->failed)
-        vec_push(c->leaves, e);
-    return ~(int32_t)(c->leaves->len - 1);
+    if (c->failed)
+        return 0;
+    vec_push(c->leaves, e);
+    return remember(c, e, ~(int32_t)(c->leaves->len - 1));
 }
 
+/* A chain longer than a group is cut: what is below is a leaf, and a group of its own. */
 static int32_t collect(Collector *c, Expr *e, bool root)
 {
     if (e->kind == EXPR_VAR && fuse_value_of(c->r, e->var))
         e = fuse_value_of(c->r, e->var);
     void *known = map_find(&c->numbers, e);
     if (known)
-        return (int32_t)(intptr_t)known - 1;
-    bool node = (root ? is_root(e) : is_elementwise(e)) && c->nodes.len + 1 < MAX_NODES;
-    if (!node || c->failed)
+        return (int32_t)(intptr_t)known - MAX_LEAVES - 1;
+    if (c->failed || c->entered == MAX_NODES || !(root ? is_root(e) : is_elementwise(e)))
         return add_leaf(c, e);
+    c->entered++;
     Node n = {.site = {.op = e->a->op,
                        .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
                        .type = e->type,
@@ -105,13 +114,8 @@ static int32_t collect(Collector *c, Expr *e, bool root)
               .span = e->span};
     for (uint32_t i = 0; i < e->nargs; i++)
         n.args[i] = collect(c, e->args[i], false);
-    if (c->nodes.len == MAX_NODES) {
-        c->failed = true;
-        return 0;
-    }
     vec_push(&c->nodes, n);
-    map_set(&c->numbers, e, (void *)(intptr_t)c->nodes.len);
-    return (int32_t)c->nodes.len - 1;
+    return remember(c, e, (int32_t)c->nodes.len - 1);
 }
 
 Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves)
@@ -155,31 +159,49 @@ static void count_uses(void *ctx, Expr *e)
         count_uses(r, e->like);
 }
 
-/* Whether v is an operand of the operators of e. */
-static bool is_operand_in(const Resolver *r, Expr *e, const Var *v, bool root, int depth)
+/* Whether v is an operand of the operators of e, of which *budget are looked at. */
+static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget)
 {
     if (e->kind == EXPR_VAR)
         return e->var == v;
-    if (depth > MAX_NODES || !(root ? is_root(e) : is_elementwise(e)))
+    if (!*budget || !(root ? is_root(e) : is_elementwise(e)))
         return false;
+    --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (is_operand_in(r, e->args[i], v, false, depth + 1))
+        if (is_operand_in(e->args[i], v, false, budget))
             return true;
     return false;
 }
 
+/* Takes the operators of e from a budget. */
+static void spend(const Expr *e, uint32_t *budget)
+{
+    if (!*budget || !is_elementwise(e))
+        return;
+    --*budget;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        spend(e->args[i], budget);
+}
+
 bool fuse_let(Resolver *r, Expr *let)
 {
+    uint32_t run = r->run, budget = MAX_NODES, left = MAX_NODES - run;
+    r->run = 0;
     if (!let->var || let->rec || !is_elementwise(let->a))
         return false;
     Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
-    if (next->kind == EXPR_VAR || !is_operand_in(r, next, let->var, true, 0))
+    if (next->kind == EXPR_VAR || !is_operand_in(next, let->var, true, &budget))
+        return false;
+    /* A run that fills a group ends: a long chain is groups one after the other. */
+    spend(let->a, &left);
+    if (left <= 1)
         return false;
     if (!r->uses.len)
         count_uses(r, r->code->fn->kind == EXPR_FN ? r->code->fn->fn->body : r->code->fn);
     if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
         return false;
     map_set(&r->taken_in, let->var, let->a);
+    r->run = MAX_NODES - left;
     return true;
 }
 

@@ -13,6 +13,7 @@ typedef struct Resolver {
     Map pointers; /* what a constant points to -> its operand */
     Map taken_in; /* Var -> the value that was fused into its one use (fuse.h) */
     Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
+    uint32_t run;      /* operators of the lets taken in one after the other */
     VEC(Instr) instrs;
     VEC(Expr *) origin;
     VEC(Value) consts;

@@ -106,6 +106,34 @@ TEST(maps) {
     CHECK(m.len == 0 && !map_has(&m, &keys[1]));
 }
 
+TEST(maps_as_scopes) { /* names bound and dropped in any order, against a table of flags */
+    enum { N = 300 };
+    static char keys[N];
+    bool there[N] = {false};
+    Map m = {0};
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 100000; i++) {
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        size_t k = bits % N;
+        if (bits >> 40 & 1)
+            map_set(&m, &keys[k], &keys[k]);
+        else
+            CHECK(map_remove(&m, &keys[k]) == there[k]);
+        there[k] = bits >> 40 & 1;
+        CHECK(map_has(&m, &keys[(k + 1) % N]) == there[(k + 1) % N]);
+    }
+    size_t n = 0;
+    for (size_t k = 0; k < N; k++)
+        n += there[k];
+    CHECK_INT(m.len, n);
+    map_clear(&m);
+    for (int i = 0; i < 100000; i++) {
+        map_set(&m, &keys[0], keys);
+        map_remove(&m, &keys[0]);
+    }
+    CHECK_INT(m.cap, 8); /* nothing of it stays */
+}
+
 TEST(symbols) {
     CHECK(sym_intern("abc") == sym_intern_n("abcd", 3));
     CHECK(sym_intern("abc") != sym_intern("abd"));
@@ -222,6 +250,7 @@ int main(void) {
     RUN(text);
     RUN(vectors);
     RUN(maps);
+    RUN(maps_as_scopes);
     RUN(symbols);
     RUN(places);
     RUN(stacks);
