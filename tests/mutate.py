@@ -5,11 +5,14 @@
     mutate.py --build BUILD [NUMBER ...]
 
 The tracked tree is copied, built once, and each edit applied, built and tested by itself with the
-suites named beside it, then undone. A line that no longer stands in its file is a failure: the list
-is kept in step with the sources. Takes about ten minutes; not part of `make check`.
+suites named beside it, then undone. A line that no longer stands in its file, or an edit that does
+not compile, is a failure: the list is kept in step with the sources. An edit may make a program
+loop or eat memory, so each test runs under limits. Takes about ten minutes; not part of `make check`.
 """
 import argparse
 import os
+import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -71,19 +74,31 @@ def build(folder):
     return p.returncode == 0
 
 
+def limits():
+    """Of each process of a test: 16 GB of addresses, five minutes of processor time."""
+    resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+    resource.setrlimit(resource.RLIMIT_CPU, (300, 300))
+
+
+def fails(command, folder):
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, preexec_fn=limits,
+                              timeout=600).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
 def noticed(tree, folder, what):
     """Whether the tests fail."""
     if what == "jit":
-        ok = subprocess.run(["make", "-s", "tests/unit/test_jit"], cwd=folder, capture_output=True)
-        return ok.returncode != 0 or subprocess.run(["tests/unit/test_jit"], cwd=folder,
-                                                    capture_output=True).returncode != 0
+        subprocess.run(["make", "-s", "tests/unit/test_jit"], cwd=folder, capture_output=True, check=True)
+        return fails(["tests/unit/test_jit"], folder)
     words = []
     for w in what.split():
         suite, _, part = w.partition("/")
         words += [suite] + ([w] if part else [])
-    p = subprocess.run([sys.executable, os.path.join(tree, "tests/run.py"), "--build=" + folder,
-                        "--engines=--jit=on", *words], capture_output=True, text=True)
-    return p.returncode != 0
+    return fails([sys.executable, os.path.join(tree, "tests/run.py"), "--build=" + folder,
+                  "--engines=--jit=on", *words], folder)
 
 
 def main():
@@ -102,10 +117,13 @@ def main():
         subprocess.run(["tar", "-xf", os.path.join(tmp, "tree.tar"), "-C", tree], check=True)
         subprocess.run(["./bootstrap"], cwd=tree, capture_output=True, check=True)
         os.makedirs(folder)
-        subprocess.run([os.path.join(tree, "configure"), "-q", *args.configure.split()], cwd=folder,
+        subprocess.run([os.path.join(tree, "configure"), "-q", *shlex.split(args.configure)], cwd=folder,
                        capture_output=True, check=True)
         if not build(folder):
             sys.exit("the tree does not build")
+        for what in sorted({EDITS[i][3] for i in chosen}):
+            if noticed(tree, folder, what):
+                sys.exit(f"{what} fails without an edit")
         for i in chosen:
             name, old, new, what = EDITS[i]
             path = os.path.join(tree, name)
@@ -116,7 +134,10 @@ def main():
             else:
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text.replace(old, new, 1))
-                result = "killed" if not build(folder) or noticed(tree, folder, what) else "SURVIVED"
+                if not build(folder):
+                    result = "does not compile: mend the list"
+                else:
+                    result = "killed" if noticed(tree, folder, what) else "SURVIVED"
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text)
             survived += result != "killed"
