@@ -59,7 +59,9 @@ static Doc *print_float(Printer *p, const Ast *e)
     } else {
         str_add_float(&s, e->f, bits);
     }
-    str_add(&s, e->dtype ? suffix(e->dtype) : p->options->tvm && !p->weak_floats ? "f" : "");
+    /* TVM writes float32's suffix as `f`. */
+    bool plain = p->options->tvm && (e->dtype ? bits == 32 : !p->weak_floats);
+    str_add(&s, plain ? "f" : e->dtype ? suffix(e->dtype) : "");
     return doc_text(str_text(&s));
 }
 

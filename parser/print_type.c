@@ -130,10 +130,20 @@ static Doc *print_dim(Printer *p, const AstType *t, int prec)
     return prec > own ? parenthesise(doc_cat(parts)) : doc_cat(parts);
 }
 
+/* A shape of ordinary rank stays on one line: a signature breaks between its parameters. */
 static Doc *print_shape(Printer *p, const AstType *t)
 {
     if (t->kind != AST_TYPE_SHAPE)
         return print_type(p, t);
+    if (t->args.len && t->args.len <= 8) {
+        DocVec parts = {0};
+        for (size_t i = 0; i < t->args.len; i++) {
+            vec_push(&parts, doc_text(i ? ", " : "("));
+            vec_push(&parts, print_type(p, t->args.data[i]));
+        }
+        vec_push(&parts, doc_text(t->args.len == 1 ? ",)" : ")"));
+        return doc_cat(parts);
+    }
     return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
 }
 

@@ -26,6 +26,7 @@ The last line is `N passed, N failed, N skipped`.
 """
 import argparse
 import concurrent.futures
+import difflib
 import json
 import os
 import re
@@ -276,6 +277,23 @@ def golden_job(options, report, path, lenient=False):
         report.add(name, "failed" if wrong else "passed", "\n".join(wrong))
 
 
+def format_job(options, report, path):
+    """A file of golden/fmt is what `relay fmt` makes of it, and of its unformatted twin `_NAME`."""
+    directory, name = os.path.split(path)
+    with open(path, "rb") as f:
+        want = f.read()
+    flags = ["--tvm"] if name.startswith("tvm") else []
+    for source in (name, "_" + name):
+        if not os.path.exists(os.path.join(directory, source)):
+            continue
+        status, out, err = run_program([options.relay, "fmt", *flags, source], b"",
+                                       30 * options.slow, directory)
+        ok = status == 0 and out.encode("utf-8", "surrogateescape") == want
+        found = "".join(difflib.unified_diff(want.decode().splitlines(True), out.splitlines(True),
+                                             name, "relay fmt " + source))
+        report.add("golden/fmt/%s formatted" % source, "passed" if ok else "failed", err + found)
+
+
 def unit_job(options, report, program):
     status, out, err = run_program([os.path.join(options.build, program)], b"", 300 * options.slow,
                                    options.build)
@@ -362,6 +380,8 @@ def main():
             if "golden" in suites:
                 for path in find_files(os.path.join(HERE, "golden"), ".rly", parts):
                     jobs.append(pool.submit(golden_job, options, report, path))
+                    if os.path.basename(os.path.dirname(path)) == "fmt":
+                        jobs.append(pool.submit(format_job, options, report, path))
             if "repl" in suites:
                 import transcript
                 for path in find_files(os.path.join(HERE, "repl"), ".repl", parts):
