@@ -17,63 +17,12 @@ typedef struct Flow {
 
 /* ---- unknowns opened ------------------------------------------------------------------------ */
 
-/* Each TY_ANY in t. */
-void collect_unknowns(Type *t, Map *seen, TypeVec *out)
-{
-    t = type_resolve(t);
-    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)) || map_has(seen, t))
-        return;
-    map_set(seen, t, t);
-    if (t->tag == TY_ANY) {
-        vec_push(out, t);
-        return;
-    }
-    for (uint32_t i = 0; i < t->nargs; i++)
-        collect_unknowns(t->args[i], seen, out);
-    switch (t->tag) {
-    case TY_TENSOR:
-        collect_unknowns(t->tensor.shape, seen, out);
-        return;
-    case TY_FN:
-        collect_unknowns(t->fn.result, seen, out);
-        return;
-    case TY_REF:
-    case TY_DERIV:
-        collect_unknowns(t->elem, seen, out);
-        return;
-    case TY_DIM:
-        for (uint32_t i = 0; i < t->dim->nterms; i++)
-            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
-                const DimAtom *a = t->dim->terms[i].atoms[k];
-                if (a->kind == DIM_ATOM_TYPE) {
-                    collect_unknowns(a->type, seen, out);
-                } else {
-                    collect_unknowns(a->a, seen, out);
-                    collect_unknowns(a->b, seen, out);
-                }
-            }
-        return;
-    case TY_VAR:
-    case TY_PARAM:
-    case TY_TUPLE:
-    case TY_DATA:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_SHAPE:
-    case TY_DTYPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES:
-        return;
-    }
-}
-
 /* t with its unknowns replaced: by fresh ones, or (vars) by undetermined sizes. */
 static Type *replace_unknowns(Solver *s, Type *t, bool vars)
 {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
-    collect_unknowns(t, &seen, &from);
+    type_collect(t, TY_ANY, &seen, &from);
     if (from.len == 0)
         return t;
     for (size_t i = 0; i < from.len; i++)

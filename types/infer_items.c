@@ -25,59 +25,13 @@ static void begin(Infer *I, Global *g)
 
 /* ---- groups ------------------------------------------------------------------------------------------ */
 
-static void collect_params(Type *t, Map *seen, Map *params)
+static bool relation_touches(const Relation *r, const Map *reached)
 {
-    t = type_resolve(t);
-    if (map_has(seen, t)) return;
-    map_set(seen, t, t);
-    if (t->tag == TY_PARAM) {
-        map_set(params, t, t);
-        return;
-    }
-    for (uint32_t i = 0; i < t->nargs; i++) collect_params(t->args[i], seen, params);
-    switch (t->tag) {
-    case TY_TENSOR:
-        collect_params(t->tensor.shape, seen, params);
-        collect_params(t->tensor.dtype, seen, params);
-        return;
-    case TY_FN:
-        collect_params(t->fn.result, seen, params);
-        collect_params(t->fn.effect, seen, params);
-        return;
-    case TY_REF:
-    case TY_DERIV: collect_params(t->elem, seen, params); return;
-    case TY_DIM:
-        for (uint32_t i = 0; i < t->dim->nterms; i++) {
-            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
-                const DimAtom *a = t->dim->terms[i].atoms[k];
-                if (a->type) collect_params(a->type, seen, params);
-                if (a->a) collect_params(a->a, seen, params);
-                if (a->b) collect_params(a->b, seen, params);
-            }
-        }
-        return;
-    case TY_VAR:
-    case TY_PARAM:
-    case TY_TUPLE:
-    case TY_DATA:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_SHAPE:
-    case TY_DTYPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES: return;
-    }
-}
-
-static bool relation_touches(const Relation *r, Map *params)
-{
-    Map seen = {0}, own = {0};
-    for (uint32_t i = 0; i < r->nargs; i++) collect_params(r->args[i], &seen, &own);
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(&own, &i, &key, &value);) {
-        if (map_has(params, key)) return true;
+    Map seen = {0};
+    TypeVec own = {0};
+    for (uint32_t i = 0; i < r->nargs; i++) type_collect(r->args[i], TY_PARAM, &seen, &own);
+    for (size_t i = 0; i < own.len; i++) {
+        if (map_has(reached, own.data[i])) return true;
     }
     return false;
 }
@@ -85,8 +39,9 @@ static bool relation_touches(const Relation *r, Map *params)
 /* What of a group's scheme the type `t` reaches. */
 static Scheme *scheme_part(const Scheme *whole, Type *t)
 {
-    Map seen = {0}, params = {0};
-    collect_params(t, &seen, &params);
+    Map reached = {0};
+    TypeVec params = {0};
+    type_collect(t, TY_PARAM, &reached, &params);
     Scheme *s = mem_new(Scheme);
     *s = *whole;
     s->type = t;
@@ -96,10 +51,10 @@ static Scheme *scheme_part(const Scheme *whole, Type *t)
     for (bool more = true; more;) {
         more = false;
         for (uint32_t i = 0; i < whole->nrelations; i++) {
-            if (in[i] || !relation_touches(whole->relations[i], &params)) continue;
+            if (in[i] || !relation_touches(whole->relations[i], &reached)) continue;
             in[i] = more = true;
             Relation *r = whole->relations[i];
-            for (uint32_t k = 0; k < r->nargs; k++) collect_params(r->args[k], &seen, &params);
+            for (uint32_t k = 0; k < r->nargs; k++) type_collect(r->args[k], TY_PARAM, &reached, &params);
         }
     }
     for (uint32_t i = 0; i < whole->nrelations; i++) {
@@ -109,13 +64,12 @@ static Scheme *scheme_part(const Scheme *whole, Type *t)
     s->nincludes = 0;
     for (uint32_t i = 0; i < whole->nincludes; i++) {
         Type *sub = whole->includes[2 * i], *sup = whole->includes[2 * i + 1];
-        Map s1 = {0}, own = {0};
-        collect_params(sub, &s1, &own);
-        collect_params(sup, &s1, &own);
-        const void *key;
-        void *value;
+        Map seen = {0};
+        TypeVec own = {0};
+        type_collect(sub, TY_PARAM, &seen, &own);
+        type_collect(sup, TY_PARAM, &seen, &own);
         bool all = true;
-        for (size_t k = 0; map_next(&own, &k, &key, &value);) all &= map_has(&params, key);
+        for (size_t k = 0; k < own.len; k++) all &= map_has(&reached, own.data[k]);
         if (!all) continue;
         s->includes[2 * s->nincludes] = sub;
         s->includes[2 * s->nincludes + 1] = sup;
@@ -124,12 +78,12 @@ static Scheme *scheme_part(const Scheme *whole, Type *t)
     s->params = mem_new_n(Type *, whole->nparams + 1);
     s->nparams = s->ndeclared = 0;
     for (uint32_t i = 0; i < whole->nparams; i++) {
-        if (map_has(&params, whole->params[i])) s->params[s->nparams++] = whole->params[i];
+        if (map_has(&reached, whole->params[i])) s->params[s->nparams++] = whole->params[i];
     }
     s->weak = mem_new_n(Type *, whole->nweak + 1);
     s->nweak = 0;
     for (uint32_t i = 0; i < whole->nweak; i++) {
-        if (map_has(&params, whole->weak[i])) s->weak[s->nweak++] = whole->weak[i];
+        if (map_has(&reached, whole->weak[i])) s->weak[s->nweak++] = whole->weak[i];
     }
     return s;
 }

@@ -98,7 +98,7 @@ static void note_elsewhere(Laws *l, Type *t)
 {
     TypeVec vars = {0};
     Map seen = {0};
-    collect_vars(t, &seen, &vars);
+    type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++)
         map_set(&l->elsewhere, vars.data[i], t);
 }
@@ -297,7 +297,7 @@ static size_t position(Map *order, Type *t)
     TypeVec vars = {0};
     Map seen = {0};
     size_t first = SIZE_MAX;
-    collect_vars(t, &seen, &vars);
+    type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++) {
         size_t at = (size_t)(uintptr_t)map_find(order, vars.data[i]);
         if (at && at < first)
@@ -470,7 +470,7 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
             if (!broadcasts(r->def)) {
                 TypeVec vars = {0};
                 Map seen = {0};
-                collect_vars(r->args[k], &seen, &vars);
+                type_collect(r->args[k], TY_VAR, &seen, &vars);
                 for (size_t v = 0; v < vars.len; v++)
                     map_set(vars.data[v]->kind == KIND_SHAPE ? &u.barred : &u.others, vars.data[v],
                             r);

@@ -19,7 +19,7 @@ static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *
         return;
     TypeVec sizes = {0};
     Map seen = {0};
-    collect_unknowns(read, &seen, &sizes);
+    type_collect(read, TY_ANY, &seen, &sizes);
     for (size_t i = 0; i < sizes.len; i++)
         solver_add_residual(s, sizes.data[i], type_any(NULL), r->span, what);
 }

@@ -26,7 +26,7 @@ static void collect_supplies(Type *t, Map *tied, TypeVec *out)
 {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR || t->tag == TY_VAR)
-        collect_vars(t, tied, out);
+        type_collect(t, TY_VAR, tied, out);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
         collect_supplies(t->args[i], tied, out);
 }
@@ -93,7 +93,7 @@ static bool is_deep(Solver *s, Type *t)
 {
     TypeVec vars = {0};
     Map seen = {0};
-    collect_vars(t, &seen, &vars);
+    type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++)
         if (vars.data[i]->kind != KIND_EFFECT && vars.data[i]->var.level >= s->level)
             return true;
@@ -209,7 +209,7 @@ typedef struct Build {
 static void add_vars(Build *b, Type *t, Map *seen)
 {
     TypeVec found = {0};
-    collect_vars(t, seen, &found);
+    type_collect(t, TY_VAR, seen, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *v = found.data[i];
         if (v->var.level < b->s->level)
@@ -226,7 +226,7 @@ static void number_vars(Build *b)
     map_clear(&b->order);
     TypeVec found = {0};
     Map seen = {0};
-    collect_vars(b->t, &seen, &found);
+    type_collect(b->t, TY_VAR, &seen, &found);
     for (size_t i = 0; i < found.len; i++)
         map_set(&b->order, found.data[i], (void *)(uintptr_t)(i + 1));
 }
@@ -238,7 +238,7 @@ static void protect_outer(Build *b)
         for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
             TypeVec found = {0};
             Map seen = {0};
-            collect_vars(b->relations.data[i]->args[k], &seen, &found);
+            type_collect(b->relations.data[i]->args[k], TY_VAR, &seen, &found);
             for (size_t v = 0; v < found.len; v++)
                 if (found.data[v]->var.level < b->s->level && !map_has(&b->order, found.data[v]))
                     map_set(&b->order, found.data[v], (void *)(uintptr_t)UINT32_MAX);
@@ -420,7 +420,7 @@ static Scheme *build(Build *b)
     if (scheme->type->tag == TY_FN && (scheme->type->flags & TYPE_HAS_ANY)) {
         TypeVec all = {0}, own = {0};
         Map any = {0};
-        collect_unknowns(scheme->type, &any, &all);
+        type_collect(scheme->type, TY_ANY, &any, &all);
         uint32_t mark = s->marks.len ? vec_last(&s->marks).id : 0;
         for (size_t i = 0; i < all.len; i++)
             if (all.data[i]->param.id > mark)

@@ -129,58 +129,6 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
 
 /* ---- the graph ---------------------------------------------------------------------------- */
 
-void collect_vars(Type *t, Map *seen, TypeVec *out)
-{
-    t = type_resolve(t);
-    if (!(t->flags & TYPE_HAS_VARS) || map_has(seen, t))
-        return;
-    map_set(seen, t, t);
-    if (t->tag == TY_VAR) {
-        vec_push(out, t);
-        return;
-    }
-    for (uint32_t i = 0; i < t->nargs; i++)
-        collect_vars(t->args[i], seen, out);
-    switch (t->tag) {
-    case TY_TENSOR:
-        collect_vars(t->tensor.shape, seen, out);
-        collect_vars(t->tensor.dtype, seen, out);
-        return;
-    case TY_FN:
-        collect_vars(t->fn.result, seen, out);
-        collect_vars(t->fn.effect, seen, out);
-        return;
-    case TY_REF:
-    case TY_DERIV:
-        collect_vars(t->elem, seen, out);
-        return;
-    case TY_DIM:
-        for (uint32_t i = 0; i < t->dim->nterms; i++)
-            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
-                const DimAtom *a = t->dim->terms[i].atoms[k];
-                if (a->kind == DIM_ATOM_TYPE) {
-                    collect_vars(a->type, seen, out);
-                } else {
-                    collect_vars(a->a, seen, out);
-                    collect_vars(a->b, seen, out);
-                }
-            }
-        return;
-    case TY_VAR:
-    case TY_PARAM:
-    case TY_TUPLE:
-    case TY_DATA:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_SHAPE:
-    case TY_DTYPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES:
-        return;
-    }
-}
-
 static void watch_var(Relation *r, Type *var)
 {
     for (uint32_t i = 0; i < r->nwatched; i++)
@@ -204,7 +152,7 @@ void solver_watch(Solver *s, Relation *r, Type *t)
     (void)s;
     TypeVec vars = {0};
     Map seen = {0};
-    collect_vars(t, &seen, &vars);
+    type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++)
         if (vars.data[i]->kind != KIND_EFFECT)
             watch_var(r, vars.data[i]);

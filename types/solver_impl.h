@@ -8,11 +8,9 @@
 #ifndef TYPES_SOLVER_IMPL_H
 #define TYPES_SOLVER_IMPL_H
 
-#include "base/vec.h"
 #include "types/solver.h"
 
 typedef VEC(Relation *) RelationVec;
-typedef VEC(Type *) TypeVec;
 
 typedef struct Fact {
     const RelDef *def;
@@ -66,10 +64,7 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
 void solver_queue(Solver *s, Relation *r);
 /* The fact with these inputs, or NULL: its result is the relation's. */
 const Fact *solver_find_fact(Solver *s, const Relation *r);
-/* Distinct undetermined variables in t, appended in order of appearance. */
-void collect_vars(Type *t, Map *seen, TypeVec *out);
 
-void collect_unknowns(Type *t, Map *seen, TypeVec *out); /* flow.c: each TY_ANY in t */
 void relation_print(Str *out, const Relation *r, TypeNamer *namer); /* type_print.c: as in `where` */
 const char *relation_place(const Relation *r, int arg);     /* "argument `weight` of `nn.dense`" */
 const char *dtype_class_name(DTypeSet set);                 /* "a float" */

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "base/symbol.h"
+#include "base/vec.h"
 #include "tensor/dtype.h"
 
 typedef enum Kind { KIND_TYPE, KIND_SHAPE, KIND_DTYPE /* BaseType */, KIND_DIM, KIND_EFFECT } Kind;
@@ -128,6 +129,14 @@ bool type_is_unit(Type *t);
 bool type_get_dtype(Type *t, DType *out);              /* of a TY_TENSOR or of a KIND_DTYPE type */
 bool type_get_int(Type *dim, int64_t *out);            /* a dim that is a known number */
 bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
+typedef VEC(Type *) TypeVec;
+
+/* visit(ctx, part) for each direct part of a type: arguments, then shape and dtype, result and effect,
+ * element, the atoms of a size. Of t as it stands: links are not followed. */
+void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *ctx);
+/* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
+ * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
+void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
 bool type_has_vars(Type *t);  /* an undetermined TY_VAR is in it */
 bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */
 /* What a dtype may still be: one bit when it is known. */

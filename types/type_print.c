@@ -59,67 +59,32 @@ static const Symbol *name_of(TypeNamer *namer, Type *t)
 
 /* ---- unknowns: how often each occurs --------------------------------------------------------- */
 
-static void count_unknowns(TypeNamer *namer, Map *visits, Type *t);
+typedef struct UnknownCount {
+    TypeNamer *namer;
+    Map visits; /* Type* -> how often entered: twice is enough to see what occurs twice */
+} UnknownCount;
 
-static void count_atom(TypeNamer *namer, Map *visits, const DimAtom *a)
+static void count_unknowns(void *count, Type *t)
 {
-    if (a->kind == DIM_ATOM_TYPE) {
-        count_unknowns(namer, visits, a->type);
-    } else {
-        count_unknowns(namer, visits, a->a);
-        count_unknowns(namer, visits, a->b);
-    }
-}
-
-static void count_unknowns(TypeNamer *namer, Map *visits, Type *t)
-{
+    UnknownCount *c = count;
     t = type_resolve(t);
     if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return;
     if (t->tag == TY_ANY) {
         /* 0 times: absent; once: 1; named: 2 + its number */
-        uintptr_t seen = (uintptr_t)map_find(&namer->unknowns, t);
+        Map *unknowns = &c->namer->unknowns;
+        uintptr_t seen = (uintptr_t)map_find(unknowns, t);
         if (seen == 0)
-            map_set(&namer->unknowns, t, (void *)(uintptr_t)1);
+            map_set(unknowns, t, (void *)(uintptr_t)1);
         else if (seen == 1)
-            map_set(&namer->unknowns, t, (void *)(uintptr_t)2);
+            map_set(unknowns, t, (void *)(uintptr_t)2);
         return;
     }
-    uintptr_t visited = (uintptr_t)map_find(visits, t);
+    uintptr_t visited = (uintptr_t)map_find(&c->visits, t);
     if (visited == 2)
         return;
-    map_set(visits, t, (void *)(visited + 1));
-    for (uint32_t i = 0; i < t->nargs; i++)
-        count_unknowns(namer, visits, t->args[i]);
-    switch (t->tag) {
-    case TY_TENSOR:
-        count_unknowns(namer, visits, t->tensor.shape);
-        return;
-    case TY_FN:
-        count_unknowns(namer, visits, t->fn.result);
-        return;
-    case TY_REF:
-    case TY_DERIV:
-        count_unknowns(namer, visits, t->elem);
-        return;
-    case TY_DIM:
-        for (uint32_t i = 0; i < t->dim->nterms; i++)
-            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++)
-                count_atom(namer, visits, t->dim->terms[i].atoms[k]);
-        return;
-    case TY_VAR:
-    case TY_PARAM:
-    case TY_TUPLE:
-    case TY_DATA:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_SHAPE:
-    case TY_DTYPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES:
-        return;
-    }
+    map_set(&c->visits, t, (void *)(visited + 1));
+    type_each_part(t, count_unknowns, c);
 }
 
 static void print_unknown(Str *out, Type *t, TypeNamer *namer)
@@ -335,11 +300,12 @@ static void append(Str *out, Str *part)
 void type_print(Str *out, Type *t, TypeNamer *namer)
 {
     TypeNamer fresh = {0};
-    Map visits = {0};
+    UnknownCount count = {0};
     Str part = {0};
     if (!namer)
         namer = &fresh;
-    count_unknowns(namer, &visits, t);
+    count.namer = namer;
+    count_unknowns(&count, t);
     print_type(&part, t, namer);
     append(out, &part);
 }
@@ -465,12 +431,13 @@ static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer)
 void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer)
 {
     TypeNamer fresh = {0};
-    Map visits = {0};
+    UnknownCount count = {0};
     if (!namer)
         namer = &fresh;
     if (!namer->show_effects)
         scheme = scheme_usual(scheme);
-    count_unknowns(namer, &visits, scheme->type);
+    count.namer = namer;
+    count_unknowns(&count, scheme->type);
     for (uint32_t i = 0; i < scheme->ndeclared; i++)
         name_of(namer, scheme->params[i]);
     name_by_position(scheme, namer);

@@ -253,47 +253,35 @@ Type *type_replace_tensors(Type *t, const Map *of)
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
-typedef struct Search {
-    Map seen;
-    Type *const *params; /* or NULL: any undetermined variable */
-    uint32_t n;
-} Search;
-
-static bool find(Search *q, Type *t);
-
-static bool find_in_atom(Search *q, const DimAtom *a)
+void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *ctx)
 {
-    return a->kind == DIM_ATOM_TYPE ? find(q, a->type) : find(q, a->a) || find(q, a->b);
-}
-
-static bool find(Search *q, Type *t)
-{
-    t = type_resolve(t);
-    if (!(t->flags & (q->params ? TYPE_HAS_VARS | TYPE_HAS_PARAMS : TYPE_HAS_VARS)))
-        return false;
-    if (t->tag == TY_VAR)
-        return !q->params;
-    for (uint32_t i = 0; t->tag == TY_PARAM && i < q->n; i++)
-        if (q->params[i] == t)
-            return true;
-    for (uint32_t i = 0; t->tag == TY_DIM && i < t->dim->nterms; i++)
-        for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++)
-            if (find_in_atom(q, t->dim->terms[i].atoms[k]))
-                return true;
-    if (map_has(&q->seen, t))
-        return false;
-    map_set(&q->seen, t, t);
     for (uint32_t i = 0; i < t->nargs; i++)
-        if (find(q, t->args[i]))
-            return true;
+        visit(ctx, t->args[i]);
     switch (t->tag) {
     case TY_TENSOR:
-        return find(q, t->tensor.shape) || find(q, t->tensor.dtype);
+        visit(ctx, t->tensor.shape);
+        visit(ctx, t->tensor.dtype);
+        return;
     case TY_FN:
-        return find(q, t->fn.result) || find(q, t->fn.effect);
+        visit(ctx, t->fn.result);
+        visit(ctx, t->fn.effect);
+        return;
     case TY_REF:
     case TY_DERIV:
-        return find(q, t->elem);
+        visit(ctx, t->elem);
+        return;
+    case TY_DIM:
+        for (uint32_t i = 0; i < t->dim->nterms; i++)
+            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
+                const DimAtom *a = t->dim->terms[i].atoms[k];
+                if (a->kind == DIM_ATOM_TYPE) {
+                    visit(ctx, a->type);
+                } else {
+                    visit(ctx, a->a);
+                    visit(ctx, a->b);
+                }
+            }
+        return;
     case TY_VAR:
     case TY_PARAM:
     case TY_TUPLE:
@@ -302,25 +290,82 @@ static bool find(Search *q, Type *t)
     case TY_ERROR:
     case TY_SHAPE:
     case TY_DTYPE:
-    case TY_DIM:
     case TY_ANY:
     case TY_PURE:
     case TY_ALLOCATES:
-        return false;
+        return;
     }
-    return false;
+}
+
+typedef struct Search {
+    Map seen;
+    Type *const *params; /* or NULL: any undetermined variable */
+    uint32_t n;
+    bool found;
+} Search;
+
+static void find(void *search, Type *t)
+{
+    Search *q = search;
+    t = type_resolve(t);
+    if (q->found || !(t->flags & (q->params ? TYPE_HAS_VARS | TYPE_HAS_PARAMS : TYPE_HAS_VARS)))
+        return;
+    if (t->tag == TY_VAR) {
+        q->found = !q->params;
+        return;
+    }
+    for (uint32_t i = 0; t->tag == TY_PARAM && i < q->n; i++)
+        if (q->params[i] == t)
+            q->found = true;
+    if (map_has(&q->seen, t))
+        return;
+    map_set(&q->seen, t, t);
+    type_each_part(t, find, q);
+}
+
+typedef struct Collect {
+    TypeTag tag;
+    uint32_t mask;
+    Map *seen;
+    TypeVec *out;
+} Collect;
+
+static void collect(void *collector, Type *t)
+{
+    Collect *c = collector;
+    t = type_resolve(t);
+    if (!(t->flags & c->mask) || map_has(c->seen, t))
+        return;
+    map_set(c->seen, t, t);
+    if (t->tag == c->tag)
+        vec_push(c->out, t);
+    else
+        type_each_part(t, collect, c);
+}
+
+void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out)
+{
+    Collect c = {.tag = tag, .mask = TYPE_HAS_VARS, .seen = seen, .out = out};
+    if (tag == TY_PARAM)
+        c.mask |= TYPE_HAS_PARAMS;
+    if (tag == TY_ANY)
+        c.mask |= TYPE_HAS_ANY;
+    collect(&c, t);
 }
 
 bool type_has_vars(Type *t)
 {
     Search q = {0};
-    return find(&q, t);
+    find(&q, t);
+    return q.found;
 }
 
 bool type_mentions(Type *t, Type *const *params, uint32_t n)
 {
     Search q = {.params = params, .n = n};
-    return n > 0 && find(&q, t);
+    if (n > 0)
+        find(&q, t);
+    return q.found;
 }
 
 /* The pairs found equal are remembered, a's node with b's: each pair once. */

@@ -65,8 +65,9 @@ typedef struct Lower {
 
 static void lower_parts(Lower *l, Type *t);
 
-static void lower_levels(Lower *l, Type *t)
+static void lower_levels(void *lower, Type *t)
 {
+    Lower *l = lower;
     if (l->depth++ < TYPE_MAX_DEPTH)
         lower_parts(l, type_resolve(t));
     else
@@ -93,20 +94,10 @@ static void lower_parts(Lower *l, Type *t)
             l->rigid = t;
         return;
     case TY_TENSOR:
-        lower_levels(l, t->tensor.shape);
-        lower_levels(l, t->tensor.dtype);
-        return;
     case TY_DIM:
-        for (uint32_t i = 0; i < t->dim->nterms; i++)
-            for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
-                const DimAtom *a = t->dim->terms[i].atoms[k];
-                if (a->kind == DIM_ATOM_TYPE) {
-                    lower_levels(l, a->type);
-                } else {
-                    lower_levels(l, a->a);
-                    lower_levels(l, a->b);
-                }
-            }
+    case TY_REF:
+    case TY_DERIV:
+        type_each_part(t, lower_levels, l);
         return;
     case TY_TUPLE:
     case TY_FN:
@@ -118,16 +109,7 @@ static void lower_parts(Lower *l, Type *t)
                 return;
             map_set(&l->seen, t, t);
         }
-        for (uint32_t i = 0; i < t->nargs; i++)
-            lower_levels(l, t->args[i]);
-        if (t->tag == TY_FN) {
-            lower_levels(l, t->fn.result);
-            lower_levels(l, t->fn.effect);
-        }
-        return;
-    case TY_REF:
-    case TY_DERIV:
-        lower_levels(l, t->elem);
+        type_each_part(t, lower_levels, l);
         return;
     case TY_STRING:
     case TY_ERROR:
@@ -463,7 +445,7 @@ static void absorb_error(Solver *s, Type *t)
 {
     TypeVec vars = {0};
     Map seen = {0};
-    collect_vars(t, &seen, &vars);
+    type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++)
         if (vars.data[i]->kind == KIND_TYPE && !vars.data[i]->var.link)
             solver_link(s, vars.data[i], type_error());
