@@ -133,7 +133,7 @@ void diag_print_short(Str *out, const Diag *d) {
 }
 
 /* JSON wants valid UTF-8: a byte that is not becomes U+FFFD. */
-static void add_json_text(Str *out, const char *text) {
+void diag_add_json_text(Str *out, const char *text) {
     size_t n = strlen(text);
     str_add_char(out, '"');
     while (n) {
@@ -161,7 +161,7 @@ static void add_json_text(Str *out, const char *text) {
     str_add_char(out, '"');
 }
 
-static void add_json_span(Str *out, Span span) {
+void diag_add_json_span(Str *out, Span span) {
     Span end = span;
     uint32_t line, column, end_line, end_column;
     end.begin = end.end;
@@ -169,7 +169,7 @@ static void add_json_span(Str *out, Span span) {
     span_locate(end, &end_line, &end_column);
     str_add(out, "\"file\":");
     if (span.source)
-        add_json_text(out, span.source->name);
+        diag_add_json_text(out, span.source->name);
     else
         str_add(out, "null");
     str_printf(out, ",\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u", line, column,
@@ -178,25 +178,25 @@ static void add_json_span(Str *out, Span span) {
 }
 
 static void add_json_label(Str *out, DiagLabel label) {
-    add_json_span(out, label.span);
+    diag_add_json_span(out, label.span);
     str_add(out, ",\"label\":");
-    add_json_text(out, label.text);
+    diag_add_json_text(out, label.text);
 }
 
 static void add_json_fix(Str *out, const DiagFix *fix) {
     str_add(out, "{\"message\":");
-    add_json_text(out, fix->message);
+    diag_add_json_text(out, fix->message);
     str_add(out, ",\"type\":");
     if (fix->type[0])
-        add_json_text(out, fix->type);
+        diag_add_json_text(out, fix->type);
     else
         str_add(out, "null");
     str_add(out, ",\"edits\":[");
     for (size_t i = 0; i < fix->edits.len; i++) {
         str_add(out, i ? ",{" : "{");
-        add_json_span(out, fix->edits.data[i].span);
+        diag_add_json_span(out, fix->edits.data[i].span);
         str_add(out, ",\"text\":");
-        add_json_text(out, fix->edits.data[i].text);
+        diag_add_json_text(out, fix->edits.data[i].text);
         str_add_char(out, '}');
     }
     str_add(out, "]}");
@@ -207,7 +207,7 @@ static void add_json_list(Str *out, const char *name, const char *const *texts, 
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_add_char(out, ',');
-        add_json_text(out, texts[i]);
+        diag_add_json_text(out, texts[i]);
     }
     str_add_char(out, ']');
 }
@@ -216,7 +216,7 @@ void diag_print_json(Str *out, const Diag *d) {
     const DiagInfo *info = &infos[d->code];
     str_printf(out, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
                severity_name(info->severity), info->name);
-    add_json_text(out, d->message);
+    diag_add_json_text(out, d->message);
     str_add_char(out, ',');
     add_json_label(out, d->primary);
     str_add(out, ",\"labels\":[");

@@ -96,6 +96,8 @@ void diags_print(Str *out, const Diags *diags, const DiagLook *look);
 const char *severity_name(Severity severity);
 void diag_print_short(Str *out, const Diag *d);
 void diag_print_json(Str *out, const Diag *d);
+void diag_add_json_text(Str *out, const char *text); /* a string, in quotes */
+void diag_add_json_span(Str *out, Span span);        /* "file":…,"line":…, and so on */
 
 /* Our own mistake: prints "this is a bug in Relay", file and what was being done; ends with
  * status 1 through the handler (the session's), else exit(1). */

@@ -330,22 +330,71 @@ SessionStatus session_reload(Session *s)
     return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
 }
 
+static void print_check(Str *out, const ResidualInfo *check, bool json)
+{
+    if (json) {
+        str_add(out, "{\"severity\":\"check\",\"message\":");
+        diag_add_json_text(out, check->text);
+        str_add(out, ",\"operator\":");
+        str_add(out, check->op ? "" : "null");
+        if (check->op) diag_add_json_text(out, check->op);
+        str_add(out, ",\"argument\":");
+        str_add(out, check->arg ? "" : "null");
+        if (check->arg) diag_add_json_text(out, check->arg);
+        str_add(out, ",\"axis\":");
+        str_add(out, check->axis < 0 ? "null," : fmt_text("%d,", check->axis));
+        diag_add_json_span(out, check->span);
+        str_add(out, "}\n");
+        return;
+    }
+    uint32_t line = 0, column = 0;
+    if (check->span.source)
+        span_locate(check->span, &line, &column);
+    str_printf(out, "%s:%u:%u: checked when running: %s\n",
+               check->span.source ? check->span.source->name : "?", line, column, check->text);
+}
+
+/* By place; of one place as they were found. */
+static int by_place(const void *a, const void *b)
+{
+    const ResidualInfo *x = *(const ResidualInfo *const *)a, *y = *(const ResidualInfo *const *)b;
+    const char *f = x->span.source ? x->span.source->name : "", *g = y->span.source ? y->span.source->name : "";
+    int order = strcmp(f, g);
+    if (order)
+        return order;
+    if (x->span.begin != y->span.begin)
+        return x->span.begin < y->span.begin ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void print_checks(Str *out, const ResidualVec *all, size_t from, bool json)
+{
+    size_t n = all->len - from;
+    const ResidualInfo **order = mem_new_n(const ResidualInfo *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        order[i] = &all->data[from + i];
+    qsort(order, n, sizeof *order, by_place);
+    for (size_t i = 0; i < n; i++) {
+        bool again = false; /* a definition that is checked again says the same again */
+        for (size_t k = i; k > 0 && !again && order[k - 1]->span.begin == order[i]->span.begin; k--)
+            again = strcmp(order[k - 1]->text, order[i]->text) == 0;
+        if (!again)
+            print_check(out, order[i], json);
+    }
+}
+
 SessionStatus session_check_file(Session *s, const char *path, bool residual)
 {
+    size_t before = env_residuals(s->env)->len;
     s->check_only = true;
+    env_list_checks(s->env, residual);
     SessionStatus status = run((Job){.s = s, .path = path, .mode = INFER_CHECK_ONLY});
+    env_list_checks(s->env, false);
     s->check_only = false;
     if (residual) {
         const ResidualVec *all = env_residuals(s->env);
         Str out = {0};
-        for (size_t i = 0; i < all->len; i++) {
-            uint32_t line = 0, column = 0;
-            if (all->data[i].span.source)
-                span_locate(all->data[i].span, &line, &column);
-            str_printf(&out, "%s:%u:%u: checked when running: %s\n",
-                       all->data[i].span.source ? all->data[i].span.source->name : "?", line, column,
-                       all->data[i].text);
-        }
+        print_checks(&out, all, before, s->options.diag_style == DIAG_STYLE_JSON);
         session_write(s, &out);
     }
     return status;

@@ -307,3 +307,8 @@ size_t env_nrules(Env *env)
 }
 
 const ResidualVec *env_residuals(Env *env) { return &env->residuals; }
+
+void env_list_checks(Env *env, bool on)
+{
+    env->list_checks = on;
+}

@@ -151,11 +151,14 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
         return solver_unify(s, from, to);
     if (from->nargs != to->nargs)
         return solver_fail(s, MISMATCH_RANK, from, to);
-    for (uint32_t i = 0; i < from->nargs; i++)
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        s->axis = (int)i;
         if (!flow_dim(f, from->args[i], to->args[i], met)) {
             s->mismatch.axis = (int)i;
             return false;
         }
+    }
+    s->axis = -1;
     return true;
 }
 

@@ -43,6 +43,7 @@ void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags 
     memset(I, 0, sizeof *I);
     I->env = env;
     I->s = solver_new(diags);
+    solver_list_operators(I->s, env->list_checks);
     infer_know_records(I);
     I->diags = diags;
     I->module = module;
@@ -450,11 +451,12 @@ static void bind_names(Infer *I, Global **globals, CoreItem *core)
 
 static void keep_residuals(Infer *I, size_t from)
 {
+    solver_try_operators(I->s);
     for (size_t i = from; i < solver_nresiduals(I->s); i++) {
         const Residual *r = solver_residual_at(I->s, i);
         TypeNamer namer = {0};
-        const char *a = type_text_with(&namer, r->a), *b = type_text_with(&namer, r->b);
-        ResidualInfo info = {r->span, fmt_text("%s: %s must equal %s", r->what, a, b)};
+        ResidualInfo info = {r->span, residual_text(r, &namer), r->op ? r->op->name : NULL, r->arg,
+                             r->axis};
         vec_push(&I->env->residuals, info);
     }
 }

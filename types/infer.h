@@ -107,8 +107,14 @@ Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
  * re-check failed are reported there and marked broken. */
 
 /* The residual run-time checks of what was just inferred, for `relay check --residual`. */
-typedef struct ResidualInfo { Span span; const char *text; } ResidualInfo;
+typedef struct ResidualInfo {
+    Span span;
+    const char *text;
+    const char *op, *arg; /* NULL: none */
+    int axis;             /* -1: none alone */
+} ResidualInfo;
 typedef VEC(ResidualInfo) ResidualVec;
 const ResidualVec *env_residuals(Env *env);
+void env_list_checks(Env *env, bool on); /* from here on: what operators ask of sizes, too */
 
 #endif

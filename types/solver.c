@@ -14,6 +14,7 @@ Solver *solver_new(Diags *diags)
     Solver *s = mem_new(Solver);
     s->diags = diags;
     s->mismatch.path = "";
+    s->arg = s->axis = -1;
     return s;
 }
 
@@ -100,31 +101,6 @@ void solver_default_weak(Solver *s)
         solver_link(s, t, type_dtype(to));
     }
     s->weak.len = kept;
-}
-
-/* ---- residual checks ---------------------------------------------------------------------- */
-
-size_t solver_nresiduals(const Solver *s)
-{
-    return s->residuals.len;
-}
-
-const Residual *solver_residual_at(const Solver *s, size_t i)
-{
-    return &s->residuals.data[i];
-}
-
-void solver_drop_residuals(Solver *s, size_t keep)
-{
-    if (keep < s->residuals.len)
-        s->residuals.len = keep;
-}
-
-void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what)
-{
-    Residual r = {.a = a, .b = b, .span = span, .what = what ? what : "a size",
-                  .by_operator = s->in_relation};
-    vec_push(&s->residuals, r);
 }
 
 /* ---- the graph ---------------------------------------------------------------------------- */
@@ -272,7 +248,8 @@ static RelStatus run_one(Solver *s, Relation *r)
     const char *what = s->what;
     s->span = r->span;
     s->what = relation_subject(r);
-    s->in_relation = true;
+    s->running = r;
+    s->arg = s->axis = -1;
     r->runs++;
     s->runs++;
     RelStatus status = r->def->relate(s, r);
@@ -283,7 +260,11 @@ static RelStatus run_one(Solver *s, Relation *r)
     }
     s->span = span;
     s->what = what;
-    s->in_relation = false;
+    s->running = NULL;
+    s->axis = -1;
+    if (status == REL_DONE && s->listing && r->op &&
+        (r->def == r->op->relation || r->def == &rel_index))
+        vec_push(&s->settled, r);
     return status;
 }
 
@@ -450,17 +431,10 @@ const char *relation_place(const Relation *r, int arg)
         return fmt_text("the result of `%s`", relation_subject(r));
     if (!r->op)
         return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
-    const char *p = r->op->args, *end; /* "data, weight" */
-    for (int i = 0; i < arg && p; i++) {
-        p = strchr(p, ',');
-        if (p)
-            p++;
-    }
-    if (!p)
+    const char *name = relation_argument(r, arg);
+    if (!name)
         return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
-    p += strspn(p, " (");
-    end = p + strcspn(p, ",)? ");
-    return fmt_text("argument `%.*s` of `%s`", (int)(end - p), p, relation_subject(r));
+    return fmt_text("argument `%s` of `%s`", name, relation_subject(r));
 }
 
 const char *dtype_class_name(DTypeSet set)
@@ -539,6 +513,8 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
 {
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
     s->what = relation_place(r, arg);
+    s->arg = arg;
+    s->axis = -1;
     bool ok = unify_gradual(s, have, with);
     if (!ok)
         report_mismatch(s, r, arg, with);
@@ -549,6 +525,8 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
 {
     const char *what = fmt_text("axis %d of %s", axis, relation_place(r, arg));
     s->what = what;
+    s->arg = arg;
+    s->axis = axis;
     if (unify_dims(s, a, b, true))
         return true;
     TypeNamer names = {0};

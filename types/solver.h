@@ -55,6 +55,10 @@ typedef struct Residual {
     Type *a, *b;       /* dims or shapes that must be equal when running */
     Span span;
     const char *what;  /* "axis 1 of argument `weight` of nn.dense" */
+    const char *text;  /* what is asked, where it is not that a equals b: then a, b, what are NULL */
+    const struct Op *op; /* whose relation asks, or NULL */
+    const char *arg;   /* of its arguments, by name; NULL when it is none */
+    int axis;          /* -1: none alone */
     bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
                           broadcasts, a size of 1 passes too */
 } Residual;
@@ -168,6 +172,12 @@ Type *solver_weak_dtype(Solver *s, bool is_float, Span span);
 /* Residual checks so far, in order of discovery. */
 size_t solver_nresiduals(const Solver *s);
 const Residual *solver_residual_at(const Solver *s, size_t i);
+const char *residual_text(const Residual *r, TypeNamer *namer); /* "axis 0 of …: ? must equal 4" */
+/* For the whole list: operators whose relation is done from here on are kept, and (at the end, when
+ * all is known that will be) those whose shape function refuses some of the sizes that are possible
+ * are added to the residual checks. */
+void solver_list_operators(Solver *s, bool on);
+void solver_try_operators(Solver *s);
 
 /* solver_post only queues (solver_run runs), so the caller may still set r->op, r->expr,
  * r->arg_spans and r->data. Arguments and data of the built-in relations:

@@ -44,7 +44,10 @@ struct Solver {
     Mismatch mismatch;
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;
-    bool in_relation;      /* a relation runs: its residual checks are its operator's */
+    const Relation *running; /* the relation that runs, or NULL: residual checks are its operator's */
+    int arg, axis;         /* of which argument and axis, or -1 */
+    bool listing;          /* operators whose relation is done are kept: solver_try_operators */
+    RelationVec settled;
     bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
 };
 
@@ -57,6 +60,9 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
 void solver_lower(Solver *s, Type *t, int level); /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
+
+/* residual.c */
+const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 
 /* solver.c */
 void solver_wake(Solver *s, TypeVar *v);

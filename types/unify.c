@@ -331,11 +331,14 @@ static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b)
 {
     if (a->nargs != b->nargs)
         return solver_fail(s, MISMATCH_RANK, a, b);
-    for (uint32_t i = 0; i < a->nargs; i++)
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        s->axis = (int)i;
         if (!unify(s, same, a->args[i], b->args[i])) {
             s->mismatch.axis = (int)i;
             return false;
         }
+    }
+    s->axis = -1;
     return true;
 }
 
