@@ -203,10 +203,24 @@ static const Option *find_option(const char *name) {
     return NULL;
 }
 
+static bool wants_json; /* known before the options are read, for mistakes in them */
+
+static void find_style(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--diagnostics=json") == 0 ||
+            (strcmp(argv[i], "--diagnostics") == 0 && i + 1 < argc && strcmp(argv[i + 1], "json") == 0))
+            wants_json = true;
+}
+
 static int usage_error(const char *fmt, const char *what) {
-    fputs("relay: ", stderr);
-    fprintf(stderr, fmt, what);
-    fputs("; `relay --help` lists what there is\n", stderr);
+    const char *message = fmt_text(fmt, what);
+    Diag *d = diag_new(DIAG_R0018, span_none(), "%s", message);
+    Str out = {0};
+    if (wants_json)
+        diag_print_json(&out, d);
+    else
+        str_printf(&out, "relay: %s; `relay --help` lists what there is\n", message);
+    fputs(str_text(&out), stderr);
     return 2;
 }
 
@@ -475,6 +489,7 @@ static void print_help(void) {
 int cli_main(int argc, char **argv) {
     Cli *cli = mem_new(Cli);
     session_options_init(&cli->session);
+    find_style(argc, argv);
     const Subcommand *command = NULL;
     bool only_arguments = false;
     for (int i = 1; i < argc; i++) {

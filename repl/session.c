@@ -333,8 +333,8 @@ SessionStatus session_reload(Session *s)
 static void print_check(Str *out, const ResidualInfo *check, bool json)
 {
     if (json) {
-        str_add(out, "{\"severity\":\"check\",\"message\":");
-        diag_add_json_text(out, check->text);
+        diag_print_json(out, diag_new(DIAG_R0907, check->span, "checked when running: %s", check->text));
+        out->len -= strlen("}\n");
         str_add(out, ",\"operator\":");
         str_add(out, check->op ? "" : "null");
         if (check->op) diag_add_json_text(out, check->op);
@@ -342,8 +342,7 @@ static void print_check(Str *out, const ResidualInfo *check, bool json)
         str_add(out, check->arg ? "" : "null");
         if (check->arg) diag_add_json_text(out, check->arg);
         str_add(out, ",\"axis\":");
-        str_add(out, check->axis < 0 ? "null," : fmt_text("%d,", check->axis));
-        diag_add_json_span(out, check->span);
+        str_add(out, check->axis < 0 ? "null" : fmt_text("%d", check->axis));
         str_add(out, "}\n");
         return;
     }

@@ -43,15 +43,35 @@ static void make_files(char *folder) {
     write_npy("bytes.npy", "|u1", "(1, 4)", one, 4);
     write_file("words.csv", "1,2\n3,four\n", 11);
     write_file("numbers.csv", "1,2\n3,4\n", 8);
+    write_file("cycle.rly", "import cycle;", 13);
 }
 
 static void remove_files(const char *folder) {
     static const char *const names[] = {"broken.npy", "whole.npy", "bytes.npy", "words.csv",
-                                        "numbers.csv", "f.npy"};
+                                        "numbers.csv", "f.npy", "cycle.rly", "example.rly"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         remove(names[i]);
     if (chdir("/") != 0 || rmdir(folder) != 0)
         printf("left over: %s\n", folder);
+}
+
+/* An example as a program: its symbols for a NUL byte and for a bad one. */
+static const char *as_bytes(const char *text, size_t *n) {
+    Str s = {0};
+    while (*text) {
+        size_t symbol = strncmp(text, "\u2400", 3) == 0 || strncmp(text, "\uFFFD", 3) == 0 ? 3 : 0;
+        str_add_char(&s, !symbol ? *text : text[1] == '\x90' ? '\0' : '\xff');
+        text += symbol ? symbol : 1;
+    }
+    *n = s.len;
+    return str_text(&s);
+}
+
+static int count(const char *text, const char *what) {
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
 }
 
 static void ignore(void *ctx, const char *text, size_t n) {
@@ -63,23 +83,33 @@ static void ignore(void *ctx, const char *text, size_t n) {
 static void collect(void *ctx, const char *text, size_t n) { str_add_n(ctx, text, n); }
 
 /* What a program has to say. */
-static const char *run(const char *program) {
+static const char *run(const char *text) {
     SessionOptions options;
     session_options_init(&options);
     options.jit = false;
     options.diag_style = DIAG_STYLE_SHORT;
     options.memory_bytes = 64 << 20; /* the program that uses all of it comes to an end */
+    if (code == DIAG_R0907) /* only its list has it, which is an answer */
+        options.diag_style = DIAG_STYLE_JSON;
     Session *s = session_new(&options);
     Str said = {0};
     if (!s)
         return "no session";
-    SessionSink sink = {ignore, collect, &said};
+    SessionSink sink = {code == DIAG_R0907 ? collect : ignore, collect, &said};
     session_set_sink(s, &sink);
-    if (code == DIAG_R0906) { /* only the prompt redefines */
+    size_t n;
+    const char *program = as_bytes(text, &n);
+    if (code == DIAG_R0507 || code == DIAG_R0907) {
+        write_file("example.rly", program, n);
+        if (code == DIAG_R0507)
+            session_run_file(s, "example.rly", (const char *const[]){"x=random"}, 1);
+        else
+            session_check_file(s, "example.rly", true);
+    } else if (code == DIAG_R0906) { /* only the prompt redefines */
         for (const char *line = program; *line; line += strcspn(line, "\n"), line += *line != 0)
             session_enter(s, line, strcspn(line, "\n"), false);
     } else {
-        session_run_text(s, "example", program, strlen(program), false);
+        session_run_text(s, "example", program, n, false);
     }
     session_fini(s);
     return str_text(&said);
@@ -88,13 +118,17 @@ static const char *run(const char *program) {
 TEST(example) {
     const DiagInfo *info = diag_get_info(code);
     if (info->bad[0]) {
-        const char *said = run(info->bad), *first = strstr(said, "[R");
-        if (!first || first != strstr(said, fmt_text("[%s]", info->name)))
+        const char *said = run(info->bad);
+        if (count(said, "[R") + count(said, "\"code\":\"R") != 1 ||
+            count(said, fmt_text("[%s]", info->name)) +
+            count(said, fmt_text("\"code\":\"%s\"", info->name)) != 1)
             check_fail(__FILE__, __LINE__, "the bad program says\n%s", said);
+    } else if (code != DIAG_R0018) { /* of the command line */
+        check_fail(__FILE__, __LINE__, "there is no bad program");
     }
     if (info->good[0]) {
         const char *said = run(info->good);
-        if (strstr(said, "error["))
+        if (*said)
             check_fail(__FILE__, __LINE__, "the good program says\n%s", said);
     }
 }
