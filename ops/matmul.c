@@ -206,9 +206,14 @@ static void explain_product(Solver *s, Relation *r) {
         return;
     d->message = fmt_text("the inner sizes of `%s` differ: %s on the left, %s on the right",
                           relation_subject(r), type_text(a[1]), type_text(b[0]));
+    bool operator = strcmp(relation_subject(r), "@@") == 0;
+    rel_add_pairing(d, operator ? "`a @@ b`" : "`matmul(a, b)`", 2, (const char *const[]){"a", "b"},
+                    (const char *const[]){"n, k", "k, m"}, r->args, (const int[]){1, 0});
+    diag_add_origin(d, type_resolve(a[1]), type_text(a[1]));
+    diag_add_origin(d, type_resolve(b[0]), type_text(b[0]));
     const char *x = argument_text(r, 0), *y = argument_text(r, 1);
     bool right = dim_compare(a[1], b[1]) == DIM_EQUAL, left = dim_compare(a[0], b[0]) == DIM_EQUAL;
-    if (!x || !y || strcmp(relation_subject(r), "@@") != 0 || !(left || right))
+    if (!x || !y || !operator || !(left || right))
         return;
     Type *dims[] = {a[right ? 0 : 1], b[right ? 0 : 1]};
     Type *type = type_tensor(type_shape(dims, 2), rel_dtype_in(r->args[0]));

@@ -210,12 +210,9 @@ static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
         size_t n = strlen(prefix);
         if (strncmp(d->message, prefix, n) == 0)
             d->message = fmt_text("`%s`: %s", relation_subject(r), d->message + n);
-        for (uint32_t k = 0; r->arg_spans && k + 1 < r->nargs; k++) {
-            if (!r->arg_spans[k].source)
-                continue;
+        if (r->arg_spans || r->inner_spans)
             vec_clear(&d->facts);
-            diag_add_label(d, r->arg_spans[k], "%s", type_text(r->args[k]));
-        }
+        rel_add_places(d, r);
         diag_report(solver_diags(s), d);
     }
     return REL_FAIL;

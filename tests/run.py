@@ -41,6 +41,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
+import messages
 
 ENGINES = ["--jit=on", "--jit=off"]
 DIRECTIVE = re.compile(r"//\s?(expect|error|warning|check|check-not|flags|command|args|stdin|exit|"
@@ -141,10 +142,20 @@ def read_diags(err):
     return diags, rest
 
 
+def residuals_as_text(out):
+    """The list of `check --residual` as other styles have it."""
+    lines = out.split("\n")
+    for i, line in enumerate(lines):
+        if line.startswith('{"severity":"note"'):
+            d = json.loads(line)
+            lines[i] = "%s:%d:%d: %s" % (d["file"], d["line"], d["column"], d["message"])
+    return "\n".join(lines)
+
+
 def said(d):
     """All the words of a diagnostic."""
     return "\n".join([d["message"], d["label"]] + [l["label"] for l in d["labels"]] + d["facts"] +
-                     d["helps"])
+                     d["helps"] + [s["message"] for s in d["suggestions"]])
 
 
 def show_diag(d):
@@ -210,6 +221,10 @@ def run_golden(options, golden, engine):
     status, out, err = run_program(command + golden.args, stdin,
                                    golden.timeout * options.slow, directory)
     diags, rest = ([], []) if text_diags else read_diags(err)
+    if not text_diags:
+        out = residuals_as_text(out)
+    options.drawn.update((d["code"], d["message"]) for d in diags)
+    options.drawn.update(messages.drawn_in(out + "\n" + err))
     wrong = []
     if status is None:
         wrong.append("no end after %g s" % (golden.timeout * options.slow))
@@ -358,6 +373,7 @@ def main():
     options.build = os.path.abspath(options.build)
     options.relay = os.path.join(options.build, "relay")
     options.engines = options.engines.split(",")
+    options.drawn = set()  # (code, message) of all diagnostics
     suites = [w for w in options.what if w in ("golden", "repl", "docs", "examples", "property")]
     parts = [w for w in options.what if w not in suites]
     if parts and not suites:

@@ -16,6 +16,8 @@ import struct
 import termios
 import time
 
+import messages
+
 PROMPTS = ("relay> ", "  ...> ")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -258,6 +260,7 @@ def job(options, report, path):
         head += 1
     body = lines[head:]
     wrong, got, status = compare(options, body, flags, columns, head + 1)
+    options.drawn.update(messages.drawn_in("\n".join(got)))
     by_hand = any(re.search(r"\\t|\\e|\{\*\}", l) for l in body)
     if wrong and options.bless and not by_hand and status is not None and not os.WIFSIGNALED(status):
         with open(path, "w", encoding="utf-8") as f:

@@ -224,6 +224,28 @@ static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr 
     return true;
 }
 
+/* What the definition asks of its arguments fails at one of them: that is where the reader looks. */
+static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span call, const Expr *arg,
+                              Type *type)
+{
+    if (I->diags->list.len <= first || !arg->span.source) return;
+    Diag *d = I->diags->list.data[first];
+    Span at = d->primary.span;
+    bool whole = at.source == call.source && at.begin == call.begin && at.end == call.end;
+    bool named = at.source == callee->span.source && at.begin == callee->span.begin &&
+                 at.end == callee->span.end;
+    if (!whole && !named) return;
+    d->primary.span = arg->span;
+    diag_set_label(d, "%s", type_text(type));
+    size_t kept = 0;
+    for (size_t i = 0; i < d->labels.len; i++) {
+        Span s = d->labels.data[i].span;
+        bool inside = s.source == arg->span.source && arg->span.begin <= s.begin && s.end <= arg->span.end;
+        if (!inside) d->labels.data[kept++] = d->labels.data[i];
+    }
+    d->labels.len = kept;
+}
+
 /* args, or their sources, to a callee of whatever type. */
 static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n, Span span)
 {
@@ -239,7 +261,10 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
                 return infer_error_expr(span);
+            size_t said = I->diags->list.len;
+            Type *type = arg->type;
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
+            point_at_argument(I, said, callee, span, arg, type);
             Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
             if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {
                 p->call = call;

@@ -5,13 +5,6 @@
 
 #include "types/infer_state.h"
 
-const char *type_text_with(TypeNamer *namer, Type *t)
-{
-    Str s = {0};
-    type_print(&s, t, namer);
-    return str_text(&s);
-}
-
 DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
 {
     switch (m->kind) {
@@ -26,25 +19,6 @@ DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
     case MISMATCH_KIND: break;
     }
     return otherwise;
-}
-
-static void add_origin(Diag *d, const Type *t, const char *text)
-{
-    const Origin *o = t ? t->origin : NULL;
-    if (!o) return;
-    const char *from = "";
-    switch (o->kind) {
-    case ORIGIN_LITERAL: from = "this literal"; break;
-    case ORIGIN_ARGUMENT: from = "this argument"; break;
-    case ORIGIN_ANNOTATION: from = "this annotation"; break;
-    case ORIGIN_OPERATOR: from = o->what ? o->what : "this operator"; break;
-    case ORIGIN_FILE: from = o->what ? o->what : "a file"; break;
-    }
-    if (o->span.source && !(o->span.source->flags & SOURCE_INTERNAL)) {
-        diag_add_label(d, o->span, "%s comes from %s", text, from);
-    } else if (o->what) {
-        diag_add_fact(d, "%s comes from %s", text, from);
-    }
 }
 
 /* A type of any kind in words: a dtype variable or a size says what it is. */
@@ -72,8 +46,8 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
     case MISMATCH_DIM:
         diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
                       at ? m->path : "", a, b);
-        add_origin(d, m->a, a);
-        add_origin(d, m->b, b);
+        diag_add_origin(d, m->a, a);
+        diag_add_origin(d, m->b, b);
         return;
     case MISMATCH_OCCURS:
         if (m->a && (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)) {

@@ -250,7 +250,6 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer);
 /* R02… or R03… for the solver's last mismatch. */
 DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise);
-const char *type_text_with(TypeNamer *namer, Type *t);
 /* Settles fallbacks of the current level or deeper; before a scheme is made. */
 void infer_fall_back(Infer *I);
 Scheme *infer_generalise(Infer *I, Type *t, bool mono);

@@ -155,7 +155,15 @@ static bool dtype_stays(const Laws *l, const Relation *r, Type *t)
 
 /* ---- one relation ------------------------------------------------------------------------- */
 
-static void set_inputs(Relation *r, TypeVec *inputs)
+typedef VEC(Span) SpanVec;
+
+/* Where argument i stands in the text. */
+static Span place_of(const Relation *r, uint32_t i)
+{
+    return r->arg_spans ? r->arg_spans[i] : span_none();
+}
+
+static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
 {
     Type *result = r->args[r->nargs - 1];
     r->args = mem_new_n(Type *, inputs->len + 1);
@@ -163,10 +171,10 @@ static void set_inputs(Relation *r, TypeVec *inputs)
         r->args[i] = inputs->data[i];
     r->args[inputs->len] = result;
     r->nargs = (uint32_t)inputs->len + 1;
-    r->arg_spans = NULL;
+    r->arg_spans = places->data;
 }
 
-static void add_input(TypeVec *inputs, Type *t)
+static void add_input(TypeVec *inputs, SpanVec *places, Type *t, Span place)
 {
     if (is_rank0(t))
         return;
@@ -174,28 +182,30 @@ static void add_input(TypeVec *inputs, Type *t)
         if (type_equal(inputs->data[i], t))
             return;
     vec_push(inputs, t);
+    vec_push(places, place);
 }
 
 /* Intermediate arguments replaced by what they are made of. */
 static bool flatten(Laws *l, Relation *r)
 {
     TypeVec inputs = {0};
+    SpanVec places = {0};
     bool changed = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Relation *maker = map_find(&l->makers, identity(r->args[i]));
         if (maker && maker != r && maker->status == REL_WAIT && is_intermediate(l, r->args[i]) &&
             dtype_stays(l, r, r->args[i])) {
             for (uint32_t k = 0; k + 1 < maker->nargs; k++)
-                add_input(&inputs, maker->args[k]);
+                add_input(&inputs, &places, maker->args[k], place_of(maker, k));
             DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(maker);
             r->data = both ? (const void *)(uintptr_t)both : r->data;
             changed = true;
         } else {
-            add_input(&inputs, r->args[i]);
+            add_input(&inputs, &places, r->args[i], place_of(r, i));
         }
     }
     if (changed || inputs.len + 1 < r->nargs)
-        set_inputs(r, &inputs);
+        set_inputs(r, &inputs, &places);
     return changed;
 }
 
@@ -208,11 +218,14 @@ static bool absorb(Laws *l, Relation *r)
         if (!maker || maker == r || maker->status != REL_WAIT)
             continue;
         TypeVec inputs = {0};
+        SpanVec places = {0};
         for (uint32_t k = 0; k + 1 < r->nargs; k++)
-            if (k == i || !has_input(maker, r->args[k]))
+            if (k == i || !has_input(maker, r->args[k])) {
                 vec_push(&inputs, r->args[k]);
+                vec_push(&places, place_of(r, k));
+            }
         if (inputs.len + 1 < r->nargs) {
-            set_inputs(r, &inputs);
+            set_inputs(r, &inputs, &places);
             changed = true;
             i = UINT32_MAX; /* from the beginning */
         }
@@ -308,14 +321,22 @@ static size_t position(Map *order, Type *t)
 
 static void sort_inputs(Laws *l, Relation *r)
 {
+    SpanVec places = {0};
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        vec_push(&places, place_of(r, i));
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
         Type *t = r->args[i];
+        Span place = places.data[i];
         size_t at = position(l->order, t);
         uint32_t k = i;
-        for (; k > 0 && position(l->order, r->args[k - 1]) > at; k--)
+        for (; k > 0 && position(l->order, r->args[k - 1]) > at; k--) {
             r->args[k] = r->args[k - 1];
+            places.data[k] = places.data[k - 1];
+        }
         r->args[k] = t;
+        places.data[k] = place;
     }
+    r->arg_spans = places.data;
 }
 
 bool laws_simplify(Solver *s, RelationVec *relations, Map *order)

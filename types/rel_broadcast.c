@@ -201,15 +201,16 @@ static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axi
     else
         diag_add_fact(d, "axis %d is %s in one and %s in another; broadcasting needs equal sizes or 1",
                       shown, str_text(&left), str_text(&right));
-    if (b->r->arg_spans)
+    rel_add_aligned(d, b->r, b->n, b->in, (int)axis - (int)rank, &names);
+    if (!b->r->arg_spans && !b->r->inner_spans) {
+        for (uint32_t p = 0; p < b->n; p++)
+            if (b->in[p]->tag == TY_TENSOR)
+                diag_add_fact(d, "%s: %s", b->n == 2 ? (p ? "right" : "left") : "one",
+                              type_text_with(&names, b->in[p]->tensor.shape));
         return;
-    for (uint32_t p = 0; p < b->n; p++) {
-        Str shape = {0};
-        if (b->in[p]->tag == TY_TENSOR) {
-            type_print(&shape, b->in[p]->tensor.shape, &names);
-            diag_add_fact(d, "%s: %s", b->n == 2 ? (p ? "right" : "left") : "one", str_text(&shape));
-        }
     }
+    diag_add_origin(d, x, str_text(&left));
+    diag_add_origin(d, y, str_text(&right));
 }
 
 static bool is_size(Type *d, int64_t *n)

@@ -363,7 +363,9 @@ static Relation *copy_relation(const Relation *r, Substitution *by)
     copy->op = r->op;
     copy->data = r->data;
     copy->shared = r->shared;
+    copy->arg_spans = r->arg_spans;
     copy->inner = r->inner;
+    copy->inner_spans = r->inner_spans;
     copy->inner_name = r->inner_name;
     return copy;
 }
@@ -576,9 +578,11 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         Relation *r = copy_relation(scheme->relations[i], &by);
         if (!r->inner.source) {
             r->inner = r->span;
+            r->inner_spans = scheme->relations[i]->arg_spans;
             r->inner_name = scheme->name;
         }
         r->span = span;
+        r->arg_spans = NULL;
         r->level = s->level;
         vec_push(&s->waiting, r);
         solver_queue(s, r);

@@ -408,6 +408,14 @@ const char *relation_subject(const Relation *r)
     return r->op->name;
 }
 
+/* Its type, and which earlier entry at the prompt made it. */
+const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names)
+{
+    const char *made = origin_words(r->args[i], r->span.source);
+    const char *type = type_text_with(names, r->args[i]);
+    return made ? fmt_text("%s, %s", type, made) : type;
+}
+
 Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
 {
     va_list ap;
@@ -416,13 +424,23 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     str_vprintf(&text, fmt, ap);
     va_end(ap);
     Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
-    for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
-        if (r->arg_spans[i].source)
-            diag_add_label(d, r->arg_spans[i], "%s", type_text(r->args[i]));
-    if (r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL))
-        diag_add_label(d, r->inner, "needed here, in `%s`", r->inner_name->text);
+    rel_add_places(d, r);
     diag_report(s->diags, d);
     return d;
+}
+
+void rel_add_places(Diag *d, const Relation *r)
+{
+    TypeNamer names = {0};
+    for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
+        if (r->arg_spans[i].source)
+            diag_add_label(d, r->arg_spans[i], "%s", rel_argument_label(r, i, &names));
+    bool inside = r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL);
+    for (uint32_t i = 0; inside && r->inner_spans && i + 1 < r->nargs; i++)
+        if (r->inner_spans[i].source == r->inner.source)
+            diag_add_label(d, r->inner_spans[i], "%s", type_text_with(&names, r->args[i]));
+    if (inside)
+        diag_add_label(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
 const char *relation_place(const Relation *r, int arg)

@@ -44,6 +44,7 @@ struct Relation {
     const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of
                                  Field, the index of Proj and Index */
     Span inner;               /* of an instantiated scheme's: where in the definition it arose */
+    const Span *inner_spans;  /* arg_spans there, or NULL */
     const Symbol *inner_name; /* the definition, or NULL */
     Type **watched;           /* the solver's: variables that have it as a watcher */
     uint32_t nwatched, cap_watched;
@@ -158,6 +159,18 @@ void solver_watch(Solver *s, Relation *r, Type *t);
  * reported; the caller may add facts and labels. */
 Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* Labels: the types of the arguments where they stand, here and in the definition it came from. */
+void rel_add_places(Diag *d, const Relation *r);
+/* Of argument i: its type, and which earlier entry at the prompt made it. */
+const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names);
+/* A fact with shapes laid out by their axes, `axis` (from the end: -1 is the last) marked. (rel_layout.c) */
+void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
+                     TypeNamer *names);
+/* A fact of what `form` needs and has: for each argument its name, the axes it needs as text, its type
+ * and the axis that is marked. */
+void rel_add_pairing(Diag *d, const char *form, uint32_t n,
+                     const char *const *names, const char *const *needs, Type *const *types,
+                     const int *axes);
 /* Unify with a report (R02 or R03 by the mismatch, naming argument `arg`; -1 the result). */
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
 /* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */

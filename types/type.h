@@ -176,6 +176,13 @@ typedef struct TypeNamer {
 } TypeNamer;
 void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
 const char *type_text(Type *t);                        /* collected; cut after 2,000 characters */
+const char *type_text_with(TypeNamer *namer, Type *t);
+
+/* Says where a size came from, if that is known and d does not show it already: a label there, or a
+ * fact for an earlier entry at the prompt. text: the size as d prints it. (origin.c) */
+void diag_add_origin(Diag *d, const Type *size, const char *text);
+/* "made at prompt 1 by `zeros`", of a tensor whose sizes an earlier entry than `here` made, or NULL. */
+const char *origin_words(Type *tensor, const Source *here);
 
 /* ---- declarations ------------------------------------------------------------------------- */
 

@@ -317,6 +317,13 @@ const char *type_text(Type *t)
     return str_text(&out);
 }
 
+const char *type_text_with(TypeNamer *namer, Type *t)
+{
+    Str s = {0};
+    type_print(&s, t, namer);
+    return str_text(&s);
+}
+
 /* ---- schemes ------------------------------------------------------------------------------ */
 
 void relation_print(Str *out, const Relation *r, TypeNamer *namer)
