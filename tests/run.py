@@ -209,7 +209,7 @@ def match_text(golden, out, text):
 
 def run_golden(options, golden, engine):
     """A list of what is wrong, and what bless needs."""
-    text_diags = any(f.startswith("--diagnostics") for f in golden.flags)
+    text_diags = any(f.startswith("--diagnostics") for f in golden.flags + golden.args)
     command = [options.relay] + ([engine] if engine else []) + golden.flags
     if not text_diags:
         command.append("--diagnostics=json")

@@ -21,6 +21,7 @@ DIAG = dict(LABEL, severity=str, code=str, message=str, labels=list, facts=list,
             suggestions=list)
 FIX = {"message": str, "type": (str, type(None)), "edits": list}
 EDIT = dict(SPAN, text=str)
+CHECK = dict(DIAG, operator=(str, type(None)), argument=(str, type(None)), axis=(int, type(None)))
 
 
 def read_codes():
@@ -77,7 +78,7 @@ def place(wrong, what, span, folder):
 
 def check_json(wrong, d, folder):
     what = "%s `%s`" % (d.get("code"), d.get("message"))
-    if not shape(wrong, what, d, DIAG):
+    if not shape(wrong, what, d, CHECK if d.get("severity") == "note" else DIAG):
         return
     if CODES.get(d["code"]) != d["severity"]:
         wrong.append("%s: diag.def has %s, not %s" % (what, CODES.get(d["code"]), d["severity"]))
@@ -122,7 +123,7 @@ def heads(text):
 
 def check_file(relay, path):
     golden = run.Golden(path)
-    if golden.skip or any(f.startswith("--diagnostics") for f in golden.flags) or \
+    if golden.skip or any(f.startswith("--diagnostics") for f in golden.flags + golden.args) or \
             (golden.command and golden.command[0] not in ("check", "fmt", "ir", "run")):
         return None
     folder, name = os.path.split(path)
@@ -130,26 +131,29 @@ def check_file(relay, path):
 
     def say(style):
         command = [relay, "--jit=off"] + golden.flags + ["--diagnostics=" + style] + golden.command
-        status, _, err = run.run_program(command + [name] + golden.args, stdin, 5 * golden.timeout,
+        status, out, err = run.run_program(command + [name] + golden.args, stdin, 5 * golden.timeout,
                                          folder)
-        return status, err
+        return status, err, out
 
-    status, err = say("json")
+    status, err, out = say("json")
     wrong, diags = [], []
+    for line in out.splitlines():
+        if line.startswith('{"severity":"note"'):
+            check_json(wrong, json.loads(line), folder)
     for line in err.splitlines():
         if line.startswith('{"severity"'):
             try:
                 diags.append(json.loads(line))
             except ValueError as e:
                 wrong.append("no JSON: %s: %s" % (e, line))
-    if not diags:
-        return wrong or None
+    if not diags and not wrong:
+        return [] if '{"severity":"note"' in out else None
     for d in diags:
         check_json(wrong, d, folder)
-    if wrong:
+    if wrong or diags[0]["code"] == "R0018":  # usage has a form of its own in other styles
         return wrong
-    short_status, short = say("short")
-    full_status, full = say("full")
+    short_status, short, _ = say("short")
+    full_status, full, _ = say("full")
     if not status == short_status == full_status:
         wrong.append("exit status %s, %s and %s" % (status, short_status, full_status))
     want = [short_line(d) for d in diags]
@@ -168,7 +172,7 @@ def main():
     relay = os.path.abspath(sys.argv[1])
     os.environ.update(LC_ALL="C.UTF-8", TERM="dumb")
     passed = failed = 0
-    documented, known = read_documented(), set(DIAG) | set(FIX) | set(EDIT)
+    documented, known = read_documented(), set(CHECK) | set(FIX) | set(EDIT)
     if documented == known:
         passed += 1
     else:
