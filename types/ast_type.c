@@ -116,7 +116,9 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind)
     if (found) {
         diag_set_label(d, "did you mean `%s`?", found->text);
     } else if (I->type_trail.len == 0 && t->name->len == 1) {
-        diag_add_fact(d, "type parameters are declared in brackets: `def f[%s](…)`", t->name->text);
+        diag_add_fact(d, I->in_decl ? "type parameters are declared in brackets: `type T[%s] { … }`"
+                                    : "type parameters are declared in brackets: `def f[%s](…)`",
+                      t->name->text);
     }
     return broken(I, kind);
 }
@@ -135,7 +137,12 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind)
         return param_type(I, p, kind, t->span);
     }
     DType dtype;
-    if (t->args.len == 0 && dtype_find(name->text, name->len, &dtype)) {
+    bool is_string = strcmp(name->text, "String") == 0;
+    if (t->args.len && (is_string || dtype_find(name->text, name->len, &dtype))) {
+        infer_error(I, DIAG_R0108, t->span, "`%s` takes no arguments", name->text);
+        return broken(I, kind);
+    }
+    if (dtype_find(name->text, name->len, &dtype)) {
         if (kind == KIND_TYPE) {
             Type *b = type_dtype(dtype);
             b->origin = annotation_origin(t->span);
@@ -145,7 +152,7 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind)
         return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_DTYPE, kind);
     }
     bool is_type = kind == KIND_TYPE;
-    if (strcmp(name->text, "String") == 0 && t->args.len == 0)
+    if (is_string)
         return is_type ? type_string() : wrong_kind(I, t->span, "`String`", KIND_TYPE, kind);
     TypeDecl *decl = env_find_type(I->env, name);
     if (decl) {

@@ -111,7 +111,8 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
     }
 }
 
-static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
+/* bad: the declarations of which something was said. */
+static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls, bool *bad)
 {
     DeclKinds k = {.I = I};
     for (size_t i = 0; i < n; i++) {
@@ -121,16 +122,12 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
             const AstTypeParam *declared = &items[i]->type_params.data[p];
             slots[p].span = declared->span;
             slots[p].known = declared->kind && kind_find(declared->kind, &slots[p].kind);
-            if (declared->kind && !slots[p].known) {
-                infer_error(I, DIAG_R0107, declared->span,
-                            "there is no kind `%s`: kinds are Type, Shape, BaseType and Dim",
-                            declared->kind->text);
-            }
         }
         map_set(&k.slots, decls[i], slots);
     }
     for (size_t i = 0; i < n; i++) {
         if (!decls[i]) continue;
+        infer_begin_item(I);
         KindSlot *slots = map_find(&k.slots, decls[i]);
         map_clear(&k.scope);
         for (uint32_t p = 0; p < decls[i]->nparams; p++)
@@ -140,6 +137,7 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
             for (size_t f = 0; f < ctor->fields.len; f++)
                 walk_kinds(&k, ctor->fields.data[f].type, KIND_TYPE, NULL);
         }
+        bad[i] = infer_failed(I);
     }
     for (size_t i = 0; i < n; i++) {
         if (!decls[i]) continue;
@@ -174,17 +172,9 @@ static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor)
     ctor->nfields = (uint32_t)ast->fields.len;
     ctor->fields = mem_new_n(Type *, ctor->nfields + 1);
     if (ast->named) ctor->field_names = mem_new_n(const Symbol *, ctor->nfields + 1);
-    Map seen = {0};
     for (uint32_t f = 0; f < ctor->nfields; f++) {
         const AstField *field = &ast->fields.data[f];
-        if (ast->named) {
-            ctor->field_names[f] = field->name;
-            if (map_has(&seen, field->name)) {
-                infer_error(I, DIAG_R0103, field->span, "field `%s` is declared twice",
-                            field->name->text);
-            }
-            map_set(&seen, field->name, ctor);
-        }
+        if (ast->named) ctor->field_names[f] = field->name;
         ctor->fields[f] = infer_ast_type(I, field->type, KIND_TYPE);
     }
 }
@@ -193,13 +183,6 @@ static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
 {
     size_t mark = type_scope_mark(I);
     for (uint32_t p = 0; p < decl->nparams; p++) {
-        for (uint32_t q = 0; q < p; q++) {
-            if (item->type_params.data[q].name == item->type_params.data[p].name) {
-                infer_error(I, DIAG_R0103, item->type_params.data[p].span,
-                            "parameter `%s` is declared twice",
-                            item->type_params.data[p].name->text);
-            }
-        }
         TypeParam *param = type_scope_bind_to(I, item->type_params.data[p].name, decl->params[p]);
         param->span = param->use = item->type_params.data[p].span;
     }
@@ -214,7 +197,7 @@ static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
     type_scope_restore(I, mark);
 }
 
-static TypeDecl *announce(Infer *I, const Item *item)
+static TypeDecl *announce(const Item *item)
 {
     TypeDecl *decl = mem_new(TypeDecl);
     decl->name = item->name.sym;
@@ -233,9 +216,6 @@ static TypeDecl *announce(Infer *I, const Item *item)
         c->tag = i;
         decl->ctors[i] = c;
     }
-    DType dtype;
-    if (dtype_find(decl->name->text, decl->name->len, &dtype))
-        infer_error(I, DIAG_R0103, decl->span, "`%s` is the name of a dtype", decl->name->text);
     return decl;
 }
 
@@ -271,7 +251,9 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
         if (items[i]->kind != ITEM_TYPE && items[i]->kind != ITEM_EXTERN_TYPE) continue;
         any = true;
         infer_begin_item(I);
-        decls[i] = announce(I, items[i]);
+        decls[i] = announce(items[i]);
+        if (strcmp(decls[i]->name->text, "String") == 0)
+            infer_error(I, DIAG_R0103, decls[i]->span, "`String` is a type already");
         TypeDecl *earlier = map_find(&types, decls[i]->name);
         if (earlier) report_twice(I, earlier, decls[i]);
         map_set(&types, decls[i]->name, decls[i]);
@@ -303,10 +285,10 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
         if (old) vec_push(&superseded, old);
         env_bind_type(I->env, decls[i]);
     }
-    infer_begin_item(I);
-    find_kinds(I, items, n, decls);
+    bool *bad = mem_new_n(bool, n + 1);
+    find_kinds(I, items, n, decls, bad);
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
+        if (!decls[i] || bad[i]) continue;
         infer_begin_item(I);
         convert_decl(I, items[i], decls[i]);
     }

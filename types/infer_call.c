@@ -246,6 +246,26 @@ static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span c
     d->labels.len = kept;
 }
 
+/* Note [Polymorphic recursion]. Within its own body a definition has one type, unless its signature is
+ * written in full. Whether the callee is still being inferred, so that this may be why it does not fit. */
+static bool is_open_recursion(const Expr *callee)
+{
+    if (callee->kind != EXPR_GLOBAL || callee->global->kind != GLOBAL_DEF) return false;
+    const Scheme *scheme = callee->global->scheme;
+    return scheme && !scheme->nparams && (scheme->type->flags & (TYPE_HAS_VARS | TYPE_HAS_PARAMS));
+}
+
+static void explain_recursion(Infer *I, const Expr *callee)
+{
+    const Mismatch *m = solver_mismatch(I->s);
+    if ((m->kind != MISMATCH_OCCURS && m->kind != MISMATCH_RIGID) || !is_open_recursion(callee)) return;
+    if (m->a && m->a->kind != KIND_TYPE) return;
+    diag_add_fact(vec_last(&I->diags->list),
+                  "inside its own definition `%s` has one type, unless all its parameters and its "
+                  "result are annotated",
+                  callee->global->name->text);
+}
+
 /* args, or their sources, to a callee of whatever type. */
 static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n, Span span)
 {
@@ -265,6 +285,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             Type *type = arg->type;
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
             point_at_argument(I, said, callee, span, arg, type);
+            if (I->diags->list.len > said) explain_recursion(I, callee);
             Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
             if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {
                 p->call = call;
