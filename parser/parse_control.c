@@ -41,8 +41,10 @@ static void read_params(Parser *p, AstFn *fn) {
 /* [type parameters] '(' parameters ')' ['->' T] ['where' …] '{' e '}' */
 AstFn *parse_fn_rest(Parser *p) {
     AstFn *fn = mem_new(AstFn);
-    size_t mark = parse_scope_mark(p);
+    size_t mark = parse_scope_mark(p), type_mark = p->type_params.len;
     parse_type_params(p, &fn->type_params);
+    for (size_t i = 0; i < fn->type_params.len; i++)
+        vec_push(&p->type_params, fn->type_params.data[i].name);
     if (!p->panic && parse_at(p, TOK_LPAREN)) {
         Opened opened = parse_open(p);
         read_params(p, fn);
@@ -61,6 +63,7 @@ AstFn *parse_fn_rest(Parser *p) {
         parse_scope_bind(p, fn->params.data[i].name);
     fn->body = parse_block(p);
     parse_scope_release(p, mark);
+    p->type_params.len = type_mark;
     return fn;
 }
 

@@ -294,12 +294,30 @@ static bool minus_folds(Parser *p) {
            after.kind != TOK_LBRACKET;
 }
 
-/* '(' (dtype | Tensor …) ')', which cannot be an expression in parentheses. */
+/* '(' b ')' of a type parameter, before what cannot go on an expression: not `-`, `(`, `[`, since a
+ * size is a value too (`(n) - 1`). */
+static bool at_param_cast(Parser *p, const Token *name) {
+    bool found = false;
+    for (size_t i = p->type_params.len; i-- > 0 && !found;)
+        found = p->type_params.data[i] == name->sym;
+    Token close, next;
+    if (!found || parse_is_shadowed(p, name->sym))
+        return false;
+    lexer_read(&p->lex, name->end, &close);
+    if (close.kind != TOK_RPAREN)
+        return false;
+    lexer_read(&p->lex, close.end, &next);
+    return parse_begins_expr(&next) && !((p->ctx & CTX_LINE) && next.break_before) &&
+           next.kind != TOK_LPAREN && next.kind != TOK_LBRACKET && next.kind != TOK_LBRACE &&
+           next.kind != TOK_MINUS;
+}
+
+/* '(' (dtype | Tensor … | type parameter) ')', which cannot be an expression in parentheses. */
 static bool at_cast(Parser *p) {
     if (!parse_at(p, TOK_LPAREN))
         return false;
     Token t = parse_peek(p);
-    return t.kind == TOK_IDENT && word_is_type(t.word);
+    return t.kind == TOK_IDENT && (word_is_type(t.word) || at_param_cast(p, &t));
 }
 
 /* The word in hand is sq, Grad or Ref before an operand. */

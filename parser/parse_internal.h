@@ -42,6 +42,7 @@ typedef struct Parser {
     uint32_t reported_upto;  /* a lexical mistake before this offset was reported */
     Map locals;              /* Symbol -> how many bare and sigil bindings are in scope */
     NameVec bindings;        /* in scope, innermost last */
+    VEC(const Symbol *) type_params; /* in scope: of the functions around */
     Map heads;               /* Symbol -> flags of what the whole text binds */
 } Parser;
 

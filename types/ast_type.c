@@ -230,13 +230,26 @@ static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char 
     return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
 }
 
+/* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. */
+static Type *tensor_shape(Infer *I, const AstType *t)
+{
+    if (t->kind != AST_TYPE_DIM) return infer_ast_type(I, t, KIND_SHAPE);
+    Diag *d = infer_error(I, DIAG_R0107, t->span, "a size stands where a shape is wanted");
+    if (d) {
+        const char *text = t->span.source->text + t->span.begin;
+        diag_add_fact(d, "a shape has parentheses: `(%.*s,)`", (int)(t->span.end - t->span.begin),
+                      text);
+    }
+    return broken(I, KIND_SHAPE);
+}
+
 Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
 {
     switch (t->kind) {
     case AST_TYPE_NAME: return name_type(I, t, kind);
     case AST_TYPE_TENSOR: {
         if (kind != KIND_TYPE) return wrong_kind(I, t->span, "a tensor type", KIND_TYPE, kind);
-        Type *shape = infer_ast_type(I, t->shape, KIND_SHAPE);
+        Type *shape = tensor_shape(I, t->shape);
         return type_tensor(shape, infer_ast_type(I, t->dtype, KIND_DTYPE));
     }
     case AST_TYPE_SHAPE:

@@ -58,6 +58,16 @@ void scope_report_unknown(Infer *I, const Name *name)
         name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
     if (!d) return;
+    const TypeParam *param = name->sigil == SIGIL_NONE ? type_scope_find(I, name->sym) : NULL;
+    if (param) {
+        const char *b = name->sym->text;
+        if (param->kind_known && param->kind == KIND_DTYPE)
+            diag_add_fact(d, "`%s` is a dtype; before `(`, `[` or `-` a cast to it is written "
+                             "`(Tensor[_, %s]) (…)`", b, b);
+        else
+            diag_add_fact(d, "`%s` is a type parameter, no value", b);
+        return;
+    }
     SymbolVec near = {0};
     for (size_t i = 0; i < I->trail.len; i++) vec_push(&near, I->trail.data[i]->name);
     for (size_t i = 0; i < I->type_trail.len; i++) vec_push(&near, I->type_trail.data[i]->name);
