@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries in insertion order plus an open-addressed index of positions (as Python's dict). A removed
  * entry leaves the index at once, those behind it moving up: a name bound and dropped again and again,
- * as a parameter is, would else search through all its former places. */
+ * as a parameter is, would else search through all its former places. A map of few entries, as most
+ * are, has no index: its entries are looked through. */
 #include "base/map.h"
 
 #include "base/mem.h"
 
 #include <string.h>
+
+enum { FEW = 8 };
 
 static size_t index_size(const Map *m) { return m->cap * 2; } /* a power of two */
 
@@ -18,6 +21,12 @@ static size_t slot_of(const Map *m, const void *key) {
 static MapEntry *find(const Map *m, const void *key) {
     if (!m->cap || !key)
         return NULL;
+    if (!m->index) {
+        for (size_t i = 0; i < m->used; i++)
+            if (m->entries[i].key == key)
+                return &m->entries[i];
+        return NULL;
+    }
     size_t mask = index_size(m) - 1;
     for (size_t i = slot_of(m, key);; i = (i + 1) & mask) {
         uint32_t at = m->index[i];
@@ -29,6 +38,8 @@ static MapEntry *find(const Map *m, const void *key) {
 }
 
 static void insert_index(Map *m, const void *key, size_t position) {
+    if (!m->index)
+        return;
     size_t mask = index_size(m) - 1, i = slot_of(m, key);
     while (m->index[i])
         i = (i + 1) & mask;
@@ -37,14 +48,17 @@ static void insert_index(Map *m, const void *key, size_t position) {
 
 static void rehash(Map *m) {
     MapEntry *old = m->entries;
-    size_t old_used = m->used, cap = 8;
+    size_t old_used = m->used, cap = 4;
     while (cap < m->len * 2)
         cap *= 2;
     m->cap = cap;
     m->used = 0;
     m->entries = mem_new_n(MapEntry, cap);
-    m->index = mem_bytes(sizeof(uint32_t) * index_size(m));
-    memset(m->index, 0, sizeof(uint32_t) * index_size(m));
+    m->index = NULL;
+    if (cap > FEW) {
+        m->index = mem_bytes(sizeof(uint32_t) * index_size(m));
+        memset(m->index, 0, sizeof(uint32_t) * index_size(m));
+    }
     for (size_t i = 0; i < old_used; i++)
         if (old[i].key) {
             insert_index(m, old[i].key, m->used);
@@ -89,10 +103,12 @@ bool map_remove(Map *m, const void *key) {
     MapEntry *e = find(m, key);
     if (!e)
         return false;
-    size_t i = slot_of(m, key), mask = index_size(m) - 1;
-    while (m->index[i] != (uint32_t)(e - m->entries) + 1)
-        i = (i + 1) & mask;
-    close_gap(m, i);
+    if (m->index) {
+        size_t i = slot_of(m, key), mask = index_size(m) - 1;
+        while (m->index[i] != (uint32_t)(e - m->entries) + 1)
+            i = (i + 1) & mask;
+        close_gap(m, i);
+    }
     *e = (MapEntry){NULL, NULL};
     m->len--;
     while (m->used && !m->entries[m->used - 1].key)

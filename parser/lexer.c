@@ -188,6 +188,8 @@ static const struct {
 static void read_mark(const Lexer *lex, Token *t) {
     const char *text = lex->source->text + t->begin;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (text[0] != marks[i].text[0])
+            continue;
         size_t n = strlen(marks[i].text);
         if (strncmp(text, marks[i].text, n) == 0) {
             t->kind = marks[i].kind;
