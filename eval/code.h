@@ -29,6 +29,8 @@
     X(PATH) /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */     \
     X(TAIL) /* b(slots from c), x arguments; no frame is kept */                                   \
     X(TAIL_GLOBAL)                                                                                 \
+    X(HOLE) /* the tail call that follows gives the last field of data c, a part of b */           \
+    X(FILL) /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */                  \
     X(CLOSURE) /* a <- closure of makes[b] */                                                      \
     X(GRAD)    /* a <- derivative x (GradKind) of the function b */                                \
     X(JUMP)    /* to a */                                                                          \

@@ -50,6 +50,7 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->idle_code->internal = true;
     in->idle_closure = mem_new(Closure);
     in->idle_closure->code = in->idle_code;
+    in->fill = fill_code();
     find_operators(in);
     if (!stack_init(in))
         BUG("no address space for the stack");

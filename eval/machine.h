@@ -60,6 +60,7 @@ struct Interp {
     const Op *equal, *not_equal, *index;
     Closure *idle_closure; /* of the frame below the first activation */
     Code *idle_code;
+    Code *fill; /* see Note [Calls in a last field] */
     double progress_began, progress_shown;
 };
 
@@ -78,7 +79,16 @@ void out_of_memory_fail(Interp *in);
 /* Runs fn(arg) on a large C stack; running out of memory there resumes as it would here. */
 void call_on_large_stack(Interp *in, void (*fn)(void *arg), void *arg);
 
-/* ---- run.c ---- */
+/* ---- run.c ----
+ * Note [Calls in a last field]. In `Cons(f(x), map(f, rest))` the call is not in tail position, but
+ * all that is left to do after it is to put its value into the cell. So the cell is made first, with
+ * a hole, and the call runs as a tail call above an activation of in->fill, whose slots are the whole
+ * value so far, its last cell and the value that goes there. The next cell made so fills the hole
+ * at once and takes its place: a list of any length is made on the stack of one element (`map` over
+ * 300,000 elements: 48 bytes an element instead of 190). Nobody sees a cell before it is whole. After
+ * D. Leijen and A. Lorenzen, "Tail recursion modulo context", POPL 2023. */
+enum { FILL_WHOLE, FILL_LAST, FILL_VALUE, FILL_SLOTS };
+Code *fill_code(void);
 EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *args, uint32_t n,
                        Value *out);
 

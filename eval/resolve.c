@@ -314,39 +314,6 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-/* C(a, C(b, C(c, d))): all but the last arguments in adjacent slots, built from the end. The value
- * of C(c, d) is made in the slot after c, where C(b, ·) wants its last argument. */
-static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
-    VEC(Expr *) chain = {0};
-    VEC(int32_t) firsts = {0};
-    uint32_t mark = r->top;
-    int32_t to = result_slot(r, dst);
-    for (Expr *x = e;;) {
-        vec_push(&chain, x);
-        vec_push(&firsts, (int32_t)r->top);
-        uint32_t n = x->nargs;
-        if (n == 0)
-            break;
-        resolve_args(r, x->args, n - 1);
-        Expr *last = x->args[n - 1];
-        if (last->kind != EXPR_CALL || last->a->kind != EXPR_CTOR) {
-            resolve_args(r, x->args + n - 1, 1);
-            break;
-        }
-        x = last;
-    }
-    while (chain.len) {
-        Expr *x = vec_pop(&chain);
-        int32_t first = vec_pop(&firsts);
-        int32_t ctor = const_pointer(r, VAL_CTOR, x->a->ctor);
-        int32_t at = chain.len ? first : to;
-        emit(r, x, CODE_DATA, 0, slot(at), slot(first), ctor);
-        r->top = (uint32_t)first;
-    }
-    finish(r, e, dst, to);
-    r->top = mark;
-}
-
 /* A function literal applied at once is a `let` of its parameters. */
 static bool is_inline(const Resolver *r, const Expr *e) {
     const Expr *f = e->a;
@@ -363,7 +330,19 @@ static Expr *resolve_inline(Resolver *r, Expr *e) {
     return e->a->fn->body;
 }
 
-static void resolve_function_call(Resolver *r, Expr *e, int32_t dst) {
+static bool is_function_call(const Resolver *r, const Expr *e) {
+    Expr *a, *b;
+    bool negate;
+    return e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR && arith_opcode(r, e) == OPCODE_COUNT &&
+           !is_site(r, e) && !equality_parts(r, e, &a, &b, &negate) && !is_inline(r, e);
+}
+
+/* Slots of a value with a hole, and of its part that has it: the call's value goes there. */
+typedef struct Hole {
+    int32_t whole, part;
+} Hole;
+
+static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole *hole) {
     uint32_t mark = r->top;
     Expr *f = e->a;
     const Symbol *path = call_path(r->code, e);
@@ -373,6 +352,8 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst) {
     if (e->nargs >= UINT16_MAX)
         BUG("a call with %u arguments", e->nargs);
     int32_t first = resolve_args(r, e->args, e->nargs);
+    if (hole)
+        emit(r, e, CODE_HOLE, 0, 0, slot(hole->whole), slot(hole->part));
     if (other_path) {
         int32_t at = path ? const_pointer(r, VAL_ABSENT, (void *)(uintptr_t)path)
                           : const_value(r, (Value){.tag = VAL_ABSENT});
@@ -385,6 +366,57 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst) {
     if ((uint32_t)first >= r->max)
         r->max = (uint32_t)first + 1;
     emit(r, e, op, e->nargs, dst == TAIL ? 0 : slot(dst), callee, slot(first));
+    r->top = mark;
+}
+
+/* The function call that is the last argument of the innermost constructor, or NULL. */
+static Expr *call_in_last_field(const Resolver *r, Expr *e) {
+    while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
+        e = e->args[e->nargs - 1];
+    return is_function_call(r, e) ? e : NULL;
+}
+
+/* C(a, C(b, C(c, d))): all but the last arguments in adjacent slots, built from the end. The value
+ * of C(c, d) is made in the slot after c, where C(b, ·) wants its last argument. Where d is a call
+ * and all is a function's result: Note [Calls in a last field]. */
+static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
+    VEC(Expr *) chain = {0};
+    VEC(int32_t) firsts = {0};
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    Expr *call = dst == TAIL ? call_in_last_field(r, e) : NULL;
+    Hole hole = {to, call ? slot_new(r) : to};
+    for (Expr *x = e;;) {
+        vec_push(&chain, x);
+        vec_push(&firsts, (int32_t)r->top);
+        uint32_t n = x->nargs;
+        if (n == 0)
+            break;
+        resolve_args(r, x->args, n - 1);
+        Expr *last = x->args[n - 1];
+        if (last->kind != EXPR_CALL || last->a->kind != EXPR_CTOR) {
+            if (call)
+                emit(r, x, CODE_MOVE, 0, slot(slot_new(r)), const_value(r, value_unit()), 0);
+            else
+                resolve_args(r, x->args + n - 1, 1);
+            break;
+        }
+        x = last;
+    }
+    for (bool inner = true; chain.len; inner = false) {
+        Expr *x = vec_pop(&chain);
+        int32_t first = vec_pop(&firsts);
+        int32_t ctor = const_pointer(r, VAL_CTOR, x->a->ctor);
+        int32_t at = chain.len ? first : to;
+        emit(r, x, CODE_DATA, 0, slot(at), slot(first), ctor);
+        if (inner && call)
+            emit(r, x, CODE_MOVE, 0, slot(hole.part), slot(at), 0);
+        r->top = (uint32_t)first;
+    }
+    if (call)
+        resolve_function_call(r, call, TAIL, &hole);
+    else
+        finish(r, e, dst, to);
     r->top = mark;
 }
 
@@ -574,7 +606,7 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
     else if (equality_parts(r, e, &a, &b, &negate))
         resolve_plain(r, e, dst);
     else
-        resolve_function_call(r, e, dst);
+        resolve_function_call(r, e, dst, NULL);
 }
 
 static void resolve_here(Resolver *r, Expr *e, int32_t dst) {

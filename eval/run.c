@@ -117,6 +117,38 @@ static bool size_of_axis(Value v, int axis, Type *type, Value *out) {
     return true;
 }
 
+/* See Note [Calls in a last field]. */
+Code *fill_code(void) {
+    enum { CALL_AT = FILL_VALUE << 4 };
+    static const Instr instrs[] = {
+        {CODE_CALL, 0, CALL_AT, 0, CALL_AT},
+        {CODE_FILL, 0, 0, 0, 0},
+        {CODE_RETURN, 0, 0, FILL_WHOLE << 4 | BASE_SLOT, 0},
+    };
+    enum { N = sizeof instrs / sizeof *instrs };
+    Code *c = mem_new(Code);
+    c->instrs = instrs;
+    c->ninstrs = N;
+    c->nslots = FILL_SLOTS;
+    c->internal = true;
+    c->origin = mem_new_n(Expr *, N);
+    for (int i = 0; i < N; i++)
+        c->origin[i] = expr_bool(true, span_none());
+    return c;
+}
+
+static void fill_hole(Value *base, Value v) {
+    Data *d = base[FILL_LAST].p;
+    d->fields[d->ctor->nfields - 1] = v;
+}
+
+/* The call by which the activation above this frame came. */
+static Expr *frame_call(const Frame *f) {
+    if (f->tail || !f->code->origin)
+        return f->tail;
+    return f->code->origin[f->pc - 1 - f->code->instrs];
+}
+
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
     static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
     static const void *const labels[OPCODE_COUNT] = {
@@ -300,6 +332,32 @@ tail_code:
     closure = callee;
     code = next;
     goto start;
+
+do_HOLE : {
+    Value whole = *R(pc->b), last = *R(pc->c);
+    if (LIKELY(fp[-1].code == in->fill)) {
+        fill_hole(base - FILL_VALUE, whole);
+        base[FILL_LAST - FILL_VALUE] = last;
+        NEXT();
+    }
+    SAVE();
+    if (UNLIKELY(in->top + FILL_VALUE > in->stack_soft || fp >= in->frames_soft) &&
+        !stack_grow(in, in->top + FILL_VALUE, fp))
+        goto failed;
+    memmove(base + FILL_VALUE, base, (size_t)(in->top - base) * sizeof *base);
+    base[FILL_WHOLE] = whole;
+    base[FILL_LAST] = last;
+    *fp = (Frame){in->idle_closure, in->fill, in->fill->instrs + 1, frame_call(fp - 1)};
+    in->fp = ++fp;
+    base += FILL_VALUE;
+    in->top += FILL_VALUE;
+    bases[BASE_SLOT] = base;
+    NEXT();
+}
+
+do_FILL:
+    fill_hole(base, base[FILL_VALUE]);
+    NEXT();
 
 do_CLOSURE : {
     const Make *m = &code->makes[pc->b];
