@@ -258,7 +258,13 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
         rel_rank_in(parts[i], &rank, &dims);
         for (int j = 0; j < e.naxes[i]; j++) {
             Type **size = &sizes[e.labels[i][j]];
-            if (!*size || rel_is_one(*size))
+            Type *unknown = !*size || rel_is_one(*size) || rel_is_one(dims[j]) ||
+                                    dim_compare(*size, dims[j]) == DIM_EQUAL
+                                ? NULL
+                                : rel_unknown_broadcast(s, r, *size, dims[j], j);
+            if (unknown)
+                *size = unknown;
+            else if (!*size || rel_is_one(*size))
                 *size = dims[j];
             else if (!rel_is_one(dims[j]) && !rel_unify_dim(s, r, *size, dims[j], 0, j))
                 return REL_FAIL;

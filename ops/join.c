@@ -74,9 +74,11 @@ static int shape_concatenate(const OpCall *call, OutSpec *out) {
 }
 
 /* All parts have one dtype; those of known rank lend it to the others. False after a report;
- * *rank 0 while none is known. */
+ * *rank is NO_RANK while none is known. */
+static const uint32_t NO_RANK = UINT32_MAX;
+
 static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **parts, uint32_t *rank) {
-    *rank = 0;
+    *rank = NO_RANK;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k;
         Type **dims;
@@ -89,7 +91,7 @@ static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **part
             return false;
         }
     }
-    for (uint32_t i = 0; i < n && *rank; i++) {
+    for (uint32_t i = 0; i < n && *rank != NO_RANK; i++) {
         uint32_t k;
         Type **dims;
         if (rel_rank_in(parts[i], &k, &dims)) {
@@ -121,7 +123,7 @@ static RelStatus relate_concatenate(Solver *s, Relation *r) {
     }
     if (!unify_parts(s, r, 0, n, parts, &rank))
         return REL_FAIL;
-    if (!rank)
+    if (rank == NO_RANK)
         return rel_wait(s, r, rel_dtype_in(parts[0]));
     if (!rel_one_axis(s, r, "axis", rank, &axis))
         return REL_FAIL;
@@ -209,9 +211,14 @@ static RelStatus relate_stack(Solver *s, Relation *r) {
         out[i] = i == axis ? rel_int_dim(r, n) : dims[i < axis ? i : i - 1];
     for (uint32_t i = 1; i < n; i++) {
         rel_rank_in(parts[i], &rank, &other);
-        for (uint32_t j = 0; j < rank; j++)
+        for (uint32_t j = 0; j < rank; j++) {
             if (!rel_unify_dim(s, r, dims[j], other[j], 0, (int)j))
                 return REL_FAIL;
+            int64_t d; /* as in concatenate */
+            Type **size = &out[j < axis ? j : j + 1];
+            if (!type_get_int(type_resolve(*size), &d))
+                *size = other[j];
+        }
     }
     status = rel_result(s, r, out, rank + 1, rel_dtype_in(parts[0]));
     return status == REL_FAIL ? status : REL_DONE;

@@ -178,6 +178,9 @@ static Type *batch_dim(Solver *s, Relation *r, Type *a, Type *b, int axis, bool 
     if (!b || rel_is_one(b) || dim_compare(a, b) == DIM_EQUAL)
         return a;
     bool ka = type_get_int(a, &n), kb = type_get_int(b, &n);
+    Type *unknown = rel_unknown_broadcast(s, r, a, b, axis);
+    if (unknown)
+        return unknown;
     if (!(ka && kb) && (rel_dim_open(a) || rel_dim_open(b))) {
         *open = true;
         return ka ? a : kb ? b : solver_var(s, KIND_DIM);

@@ -74,7 +74,7 @@ static int shape_pool(const OpCall *call, OutSpec *out) {
 
 static RelStatus relate_pool(Solver *s, Relation *r) {
     RelStatus status;
-    if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status))
+    if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) /* two of nn.max_pool2d_pick */
         return status;
     Pool p;
     uint32_t rank;

@@ -107,6 +107,36 @@ static void reverse_ints(int64_t *v, int n) {
 
 static bool is_reverse(const Op *op) { return !strcmp(op->name, "contrib_reverse_reshape"); }
 
+/* The size -1: what is left of the elements, where copied sizes cancel, so that it does not depend on
+ * them when they are 0. */
+static bool infer_size(const ReshapePlan *p, const Tensor *x, const int64_t *source, int64_t *dims) {
+    int64_t total = 1, known = 1, all = 1;
+    uint32_t copied = 0;
+    for (int i = 0; i < p->nsplit; i++)
+        copied |= 1u << p->splits[i].source;
+    for (int i = 0; i < p->rank; i++) {
+        bool split = false;
+        for (int k = 0; k < p->nsplit; k++)
+            split |= i == p->splits[k].first || i == p->splits[k].first + 1;
+        for (int k = 0; k < p->dims[i].n; k++)
+            copied |= 1u << (p->dims[i].from + k);
+        if (i == p->infer)
+            continue;
+        bool fits = !__builtin_mul_overflow(all, dims[i], &all);
+        if (p->dims[i].n == 0 && !split)
+            fits = fits && !__builtin_mul_overflow(known, dims[i], &known);
+        if (!fits)
+            return false;
+    }
+    for (int i = 0; i < x->rank; i++)
+        if (!(copied >> i & 1) && __builtin_mul_overflow(total, source[i], &total))
+            return false;
+    if (known == 0 ? x->count != 0 : all != 0 && total % known != 0)
+        return false;
+    dims[p->infer] = known == 0 ? 0 : total / known;
+    return true;
+}
+
 static int shape_reshape(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int64_t spec[TENSOR_MAX_RANK + 8], source[TENSOR_MAX_RANK], dims[TENSOR_MAX_RANK];
@@ -145,19 +175,15 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
             return -1;
         }
     }
+    if (p.infer >= 0 && !infer_size(&p, x, source, dims)) {
+        shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
+                    shape_text(p.rank, dims));
+        return -1;
+    }
     int64_t known = 1;
     for (int i = 0; i < p.rank; i++)
-        if (i != p.infer && __builtin_mul_overflow(known, dims[i], &known))
+        if (__builtin_mul_overflow(known, dims[i], &known))
             known = -1;
-    if (p.infer >= 0) {
-        if (known <= 0 ? x->count != 0 || known < 0 : x->count % known != 0) {
-            shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
-                        shape_text(p.rank, dims));
-            return -1;
-        }
-        dims[p.infer] = known == 0 ? 0 : x->count / known;
-        known *= dims[p.infer];
-    }
     if (is_reverse(call->op))
         reverse_ints(dims, p.rank);
     if (known != x->count) {
@@ -249,11 +275,17 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     if (p.infer >= 0) {
         Type **known = mem_new_n(Type *, p.rank + 1);
         uint32_t nknown = 0;
-        for (int i = 0; i < p.rank; i++)
-            if (i != p.infer)
-                known[nknown++] = dims[i];
-        dims[p.infer] =
-            ranked ? infer_dim(r, rank, source, nknown, known) : solver_var(s, KIND_DIM);
+        bool none = false; /* a size 0 is asked for */
+        for (int i = 0; i < p.rank; i++) {
+            int64_t d;
+            if (i == p.infer)
+                continue;
+            known[nknown++] = dims[i];
+            none |= p.dims[i].n == 0 && type_get_int(type_resolve(dims[i]), &d) && d == 0;
+        }
+        dims[p.infer] = none     ? rel_int_dim(r, 0)
+                        : ranked ? infer_dim(r, rank, source, nknown, known)
+                                 : solver_var(s, KIND_DIM);
     } else if (ranked && dim_compare(rel_product(r, rank, source),
                                      rel_product(r, (uint32_t)p.rank, dims)) == DIM_DIFFERENT) {
         rel_error(s, r, DIAG_R0316, "`%s`: the elements of %s do not fill the new shape",

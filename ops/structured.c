@@ -44,6 +44,17 @@ static const Origin *origin_of(Relation *r) {
 Type *rel_int_dim(Relation *r, int64_t n) { return type_dim_int(n, origin_of(r)); }
 Type *rel_unknown_dim(Relation *r) { return type_any(origin_of(r)); }
 
+Type *rel_unknown_broadcast(Solver *s, Relation *r, Type *a, Type *b, int axis) {
+    int64_t n;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (!((a->flags | b->flags) & TYPE_HAS_ANY) || rel_dim_open(a) || rel_dim_open(b))
+        return NULL;
+    solver_add_residual(s, a, b, r->span,
+                        fmt_text("axis %d of `%s` (equal, or 1)", axis, relation_subject(r)));
+    return type_get_int(a, &n) ? a : type_get_int(b, &n) ? b : rel_unknown_dim(r);
+}
+
 Type *rel_product(Relation *r, uint32_t n, Type *const *dims) {
     if (n == 0)
         return rel_int_dim(r, 1);

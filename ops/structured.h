@@ -39,6 +39,9 @@ bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank);
 
 Type *rel_int_dim(Relation *r, int64_t n); /* a literal size whose origin is this call */
 Type *rel_unknown_dim(Relation *r);        /* a fresh `?` whose origin is this call */
+/* The size that a and b broadcast to where one of them is an unknown and neither is open: the known
+ * one, or a fresh unknown, with a check when running. NULL: they are not so. */
+Type *rel_unknown_broadcast(Solver *s, Relation *r, Type *a, Type *b, int axis);
 Type *rel_product(Relation *r, uint32_t n, Type *const *dims);
 /* A size that inference may still learn something about. */
 bool rel_dim_open(Type *dim);
