@@ -418,6 +418,7 @@ const Op op_topk = {
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
     .shape = shape_topk,
+    .by_attr = true,
     .eval = eval_topk,
     .reference_only = reason,
     .doc = "The k largest elements along an axis, in order, and their places; nan last.",

@@ -283,9 +283,13 @@ static int shape_gather(const OpCall *call, OutSpec *out) {
     if (!shape_check_dtype(call, 1, DTS_INT) || !shape_check_min_rank(call, 0, 1) ||
         !shape_check_rank(call, 1, x->rank) || !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
-    for (int k = 0; k < x->rank; k++)
-        if (k != axis && !shape_check_dims(call, 0, k, 1, k))
-            return -1;
+    for (int k = 0; k < x->rank; k++) {
+        if (k == axis || i->shape[k] <= x->shape[k])
+            continue;
+        shape_error(call, DIAG_R0314, "axis %d of `indices` has size %lld and of `data` only %lld",
+                    k, (long long)i->shape[k], (long long)x->shape[k]);
+        return -1;
+    }
     return shape_set(call, out, x->dtype, i->rank, i->shape) ? 1 : -1;
 }
 
@@ -306,10 +310,7 @@ static RelStatus relate_gather(Solver *s, Relation *r) {
     }
     if (!rel_one_axis(s, r, "axis", nx, &axis))
         return REL_FAIL;
-    for (uint32_t k = 0; k < nx; k++)
-        if (k != axis && !rel_unify_dim(s, r, i[k], x[k], 1, (int)k))
-            return REL_FAIL;
-    return REL_DONE;
+    return rel_settled(r);
 }
 
 static bool lower_gather(const OpCall *call, Tensor *const *out, Plan *plan) {
@@ -347,7 +348,8 @@ const Op op_gather = {
     .lower = lower_gather,
     .doc =
         "One element of data for each index: at the index's own place, but on one axis where the\n"
-        "index says. Negative indices count from the end; outside is an error.",
+        "index says. Negative indices count from the end; outside is an error. On the other axes\n"
+        "indices may be smaller than data.",
     .example = "gather([[1, 2], [3, 4]], [[0, 0], [1, 0]], axis=1)",
     .example_result = "[[1, 1],\n [4, 3]] : Tensor[(2, 2), int32]",
     .see_also = "take, scatter_elements",

@@ -70,9 +70,31 @@ static bool attrs_have_dims(const AttrValue *v)
     return false;
 }
 
+/* topk(x, ret_type="values") is the first of both results, which has a derivative. */
+static Expr *first_of_both(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs *attrs, Span span,
+                           Span op_span)
+{
+    AttrValue *values = mem_new_n(AttrValue, op->nattrs);
+    memcpy(values, attrs->values, sizeof *values * (size_t)op->nattrs);
+    values[op_attr_index(op, "ret_type")].text = "both";
+    Attrs *both = mem_new(Attrs);
+    both->op = op;
+    both->values = values;
+    Expr *e = infer_op_call(I, op, NULL, args, n, both, span, op_span);
+    if (is_error(e->type)) return e;
+    Type *t = type_resolve(e->type);
+    if (t->tag == TY_TUPLE) return expr_proj(e, 0, t->args[0], span);
+    Type *result = solver_var(I->s, KIND_TYPE);
+    Expr *first = expr_proj(e, 0, result, span);
+    solver_post_proj(I->s, e->type, 0, result, span)->expr = first;
+    return solver_run(I->s) ? first : infer_error_expr(span);
+}
+
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span)
 {
+    if (strcmp(op->name, "topk") == 0 && strcmp(attrs_text(attrs, "ret_type"), "values") == 0)
+        return first_of_both(I, op, args, n, attrs, span, op_span);
     uint32_t least = (uint32_t)op->nargs - optional_args(op);
     if (n > (uint32_t)op->nargs || n < least) {
         op_arity(I, op, n, args, span);

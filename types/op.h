@@ -69,6 +69,7 @@ struct Op {
      * says whether the result is a tuple even so. */
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
+    bool by_attr;                 /* a tensor or a tuple, as an attribute says */
 
     /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
      * those in actual[] to the sizes of the results, which are the leading part of that. */

@@ -313,7 +313,7 @@ def indexing():
     case("gather_nd", "gather_nd(x, [[1, 1]])", (2, 3))
     case("gather_nd", "gather_nd(x, [[1, 0]], batch_dims=1)", (2, 3))
     case("gather_nd_add", "gather_nd_add(x, [[1, 0, 1], [0, 2, 0]], y) * y", (3,), (2, 3))
-    for how in ["update", "add", "min", "max"]:
+    for how in ["update", "add", "min", "max", "mul"]:
         case("scatter_elements", 'scatter_elements(x, [[1, 0, 2], [0, 0, 1]], y, axis=1, '
              'reduction="%s")' % how, (2, 3), ("off", (2, 3)))
         case("scatter_nd", 'scatter_nd(x, [[1, 0, 1], [0, 2, 0]], y, mode="%s")' % how, (2, 3),
@@ -341,6 +341,7 @@ def scans_and_sorts():
     case("cumsum", "cumsum(x, axis=0)", (0, 2))
     for attrs in ["", ", axis=0", ", axis=-1, is_ascend=False"]:
         case("sort", "sort(x%s)" % attrs, (3, 4))
+        case("topk", "topk(x, k=2%s).0" % attrs, (3, 4))
         case("sort_by", "sort_by(x, y%s)" % attrs, (3, 4), (3, 4))
         case("unsort_by", "unsort_by(x, y%s)" % attrs, (3, 4), (3, 4))
 
