@@ -156,10 +156,10 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
         add_listed(&p, &p.listed.data[i]);
     for (size_t i = 0; i < d->facts.len; i++)
         add_note(&p, "", d->facts.data[i]);
-    for (size_t i = 0; i < d->helps.len; i++)
-        add_note(&p, "help: ", d->helps.data[i]);
     for (size_t i = 0; i < d->fixes.len; i++)
         add_note(&p, "help: ", d->fixes.data[i]->message);
+    for (size_t i = 0; i < d->helps.len; i++)
+        add_note(&p, "help: ", d->helps.data[i]);
 }
 
 void diag_print(Str *out, const Diag *d, const DiagLook *look) {

@@ -60,6 +60,7 @@ void infer_begin_item(Infer *I)
     vec_clear(&I->fallbacks);
     vec_clear(&I->schemes);
     I->fn = NULL;
+    I->checked.n = 0;
     I->rule_op = NULL;
     I->in_decl = false;
     I->item_errors = I->diags->errors;
@@ -75,13 +76,15 @@ static void keep_first_error(Infer *I)
 {
     size_t kept = I->item_diags;
     bool seen = false;
+    DiagCode first = DIAG_NONE; /* holes are answered all */
     for (size_t i = kept; i < I->diags->list.len; i++) {
         Diag *d = I->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
-        if (error && seen) {
+        if (error && seen && !(first == DIAG_R0110 && d->code == first)) {
             I->diags->errors--;
             continue;
         }
+        if (error && !seen) first = d->code;
         seen |= error;
         I->diags->list.data[kept++] = d;
     }

@@ -452,7 +452,9 @@ static Expr *infer_string(Ast *e)
 static Expr *infer_hole(Infer *I, Ast *e, Type *want)
 {
     Expr *h = expr_new(EXPR_ERROR, want ? want : solver_var(I->s, KIND_TYPE), e->span);
-    infer_note(I, PENDING_HOLE, h);
+    infer_note(I, PENDING_HOLE, h)->hole = e;
+    /* What a hole binds has one type, which its uses tell. */
+    solver_effect_include(I->s, type_allocates(), I->effect);
     return h;
 }
 

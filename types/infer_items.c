@@ -23,6 +23,16 @@ static void begin(Infer *I, Global *g)
     I->used = mem_new(Map);
 }
 
+static void begin_alone(Infer *I, Item *item, Global *g)
+{
+    Item **items = mem_new_n(Item *, 1);
+    Global **globals = mem_new_n(Global *, 1);
+    items[0] = item;
+    globals[0] = g;
+    begin(I, g);
+    I->checked = (Checked){items, g ? globals : NULL, 1};
+}
+
 /* ---- groups ------------------------------------------------------------------------------------------ */
 
 static bool relation_touches(const Relation *r, const Map *reached)
@@ -90,7 +100,7 @@ static Scheme *scheme_part(const Scheme *whole, Type *t)
 
 static bool infer_one(Infer *I, Item *item, Global *g)
 {
-    begin(I, g);
+    begin_alone(I, item, g);
     solver_enter(I->s);
     FnHead head = {0};
     fn_begin(I, item->fn, &head);
@@ -115,6 +125,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
 {
     if (n == 1) return infer_one(I, items[0], globals[0]);
     begin(I, NULL);
+    I->checked = (Checked){items, globals, n};
     solver_enter(I->s);
     Type **types = mem_new_n(Type *, n);
     VEC(Type *) declared = {0};
@@ -184,7 +195,7 @@ void infer_announce_def(Infer *I, Item *item, Global *g)
 
 bool infer_let_item(Infer *I, Item *item, Global *g)
 {
-    begin(I, g);
+    begin_alone(I, item, g);
     if (item->kind == ITEM_FREE_VAR) {
         Type *t = item->type ? infer_ast_type(I, item->type, KIND_TYPE)
                              : solver_var(I->s, KIND_TYPE);
@@ -205,7 +216,7 @@ bool infer_let_item(Infer *I, Item *item, Global *g)
 
 bool infer_expr_item(Infer *I, Item *item, CoreItem *out)
 {
-    begin(I, NULL);
+    begin_alone(I, item, NULL);
     *out = (CoreItem){.kind = CORE_EXPR, .item = item, .shown = item->shown};
     if (I->has_graph) infer_graph_plan(I, item->value);
     solver_enter(I->s);

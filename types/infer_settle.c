@@ -576,85 +576,10 @@ static void settle_discard(Infer *I, Pending *p)
     }
 }
 
-/* Whether a value of type `t` could stand where `want` is wanted, as far as heads tell. */
-static bool could_fit(Type *t, Type *want, int depth)
-{
-    t = type_resolve(t);
-    want = type_resolve(want);
-    if (t->tag == TY_VAR || want->tag == TY_VAR || depth == 0) return true;
-    if (t->tag == TY_PARAM || want->tag == TY_PARAM) return true;
-    if (t->tag != want->tag) return false;
-    switch (t->tag) {
-    case TY_TENSOR:
-        return could_fit(t->tensor.shape, want->tensor.shape, depth - 1) &&
-               could_fit(t->tensor.dtype, want->tensor.dtype, depth - 1);
-    case TY_DTYPE: return t->dtype_value == want->dtype_value;
-    case TY_DATA:
-        if (t->decl != want->decl) return false;
-        break;
-    case TY_REF:
-    case TY_DERIV: return could_fit(t->elem, want->elem, depth - 1);
-    case TY_DIM: return dim_compare(t, want) != DIM_DIFFERENT;
-    case TY_FN:
-        if (!could_fit(t->fn.result, want->fn.result, depth - 1)) return false;
-        break;
-    case TY_VAR:
-    case TY_PARAM:
-    case TY_TUPLE:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_SHAPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES: break;
-    }
-    if (t->nargs != want->nargs) return false;
-    for (uint32_t i = 0; i < t->nargs; i++) {
-        if (!could_fit(t->args[i], want->args[i], depth - 1)) return false;
-    }
-    return true;
-}
-
-static void settle_hole(Infer *I, Pending *p)
-{
-    TypeNamer namer = {0};
-    Type *want = type_resolve(p->expr->type);
-    Diag *d = infer_error(I, DIAG_R0110, p->expr->span, "a hole of type %s",
-                          type_text_with(&namer, want));
-    if (!d || want->tag == TY_VAR) return;
-    int found = 0;
-    Map seen = {0};
-    for (size_t i = I->all.len; i-- > 0 && found < 8;) {
-        const Local *l = I->all.data[i];
-        if (l->enter > p->time || l->leave <= p->time || map_has(&seen, l->name)) continue;
-        map_set(&seen, l->name, (void *)l);
-        if (!could_fit(l->var->type, want, 6)) continue;
-        diag_add_fact(d, "`%s` fits: %s", l->name->text, type_text_with(&namer, l->var->type));
-        found++;
-    }
-    const void *key;
-    void *value;
-    for (size_t i = 0; found < 8 && map_next(&I->env->here->globals, &i, &key, &value);) {
-        const Global *g = value;
-        if (!g->scheme || map_has(&seen, g->name) || !could_fit(g->scheme->type, want, 6)) continue;
-        if (type_resolve(g->scheme->type)->tag != want->tag) continue;
-        diag_add_fact(d, "`%s` fits: %s", g->name->text, type_text(g->scheme->type));
-        found++;
-    }
-    for (size_t i = 0; found < 8 && map_next(&I->names, &i, &key, &value);) {
-        const FileName *f = value;
-        const Global *g = f->global;
-        if (!g || !g->scheme || f->position >= I->position || map_has(&seen, g->name)) continue;
-        if (type_resolve(g->scheme->type)->tag != want->tag) continue;
-        if (!could_fit(g->scheme->type, want, 6)) continue;
-        diag_add_fact(d, "`%s` fits: %s", g->name->text, type_text(g->scheme->type));
-        found++;
-    }
-}
-
 void infer_settle(Infer *I)
 {
     Map spread = {0};
+    if (infer_answer_holes(I)) return;
     for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
         Pending *p = &I->pending.data[i];
         switch (p->kind) {
@@ -670,7 +595,7 @@ void infer_settle(Infer *I)
         case PENDING_FLOW: settle_flow(I, p, &spread); break;
         case PENDING_MATCH: match_check(I, p->expr); break;
         case PENDING_DISCARD: settle_discard(I, p); break;
-        case PENDING_HOLE: settle_hole(I, p); break;
+        case PENDING_HOLE: break;
         }
     }
 }

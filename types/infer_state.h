@@ -90,6 +90,7 @@ typedef struct Pending {
     FnCtx *fn;
     uint32_t time;
     const char *what;   /* FLOW: "argument `x` of `f`" */
+    Ast *hole;          /* HOLE */
     Expr *call;         /* FLOW of argument `arg` of this call, or NULL */
     uint32_t arg;
     Span span;
@@ -100,6 +101,13 @@ typedef struct Fallback {
     Type *var;
     DType dtype;
 } Fallback;
+
+/* The item being checked, or a group of definitions. */
+typedef struct Checked {
+    Item *const *items;
+    Global *const *globals; /* NULL: of an expression */
+    uint32_t n;             /* 0: none that can be checked again */
+} Checked;
 
 typedef struct Changed {
     const Symbol *name;
@@ -140,6 +148,8 @@ struct Infer {
     const Op *rule_op;      /* in a derivative rule: its operator */
     Map names;              /* Symbol -> FileName: items of this file */
     uint32_t position;      /* of the item being checked */
+    Checked checked;
+    bool trial;             /* with a name in the place of a hole: other holes may stay */
     Global *current;        /* the global being checked, whose uses are noted */
     Map *used;              /* its uses so far */
     VEC(Rule *) rules;      /* checked, to be bound */
@@ -345,6 +355,8 @@ Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just
 /* An int64 expression; args: variables that hold the arguments of a call, asked first. */
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);
 void match_check(Infer *I, Expr *match);                     /* match.c */
+/* Says of each hole of the item what is wanted there and what fits. False: it has none. */
+bool infer_answer_holes(Infer *I);                           /* hole.c */
 
 /* ---- infer_deps.c ------------------------------------------------------------------------------ */
 
