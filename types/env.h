@@ -27,7 +27,7 @@ struct Env {
     Namespace *here;     /* the one being filled */
     Map modules;         /* Symbol of the module -> Namespace, finished ones */
     Map rules[3];        /* by RuleKind: Op -> Rule */
-    Map dependents;      /* Global -> GlobalVec *: who mentions it (redefine.c) */
+    Map dependents;      /* Symbol -> Map *, a set of Globals: who mentions it (redefine.c) */
     Map versions;        /* Symbol of a type -> how many of the name were superseded */
     Map specialised;     /* Global -> copies made for explicit type arguments */
     ResidualVec residuals;

@@ -87,11 +87,9 @@ static void note_uses(Env *env, Global *g)
     if (g->kind != GLOBAL_DEF) return;
     for (size_t i = 0; i < g->uses.len; i++) {
         const Symbol *name = g->uses.data[i]->name;
-        GlobalVec *users = map_find(&env->dependents, name);
-        if (!users) map_set(&env->dependents, name, users = mem_new(GlobalVec));
-        bool known = false;
-        for (size_t k = 0; k < users->len && !known; k++) known = users->data[k] == g;
-        if (!known) vec_push(users, g);
+        Map *users = map_find(&env->dependents, name);
+        if (!users) map_set(&env->dependents, name, users = mem_new(Map));
+        map_set(users, g, g);
     }
 }
 
@@ -124,66 +122,74 @@ Global *env_slot(Infer *I, Global *g)
     return g;
 }
 
-/* ---- checking again ------------------------------------------------------------------------------------ */
+/* ---- checking again ------------------------------------------------------------------------------------
+ *
+ * Definitions that mention a changed name, themselves or through others, are gone through in order of
+ * dependency, and checked again where a name they mention has another type now: so each is checked
+ * once, against names that are settled, and those that nothing reaches are not looked at. */
 
 static bool is_current(const Env *env, const Global *g)
 {
     return map_find(&env->here->globals, g->name) == g;
 }
 
-/* Definitions to check again after `name` changed: those that mention it (only broken ones when
- * its type is as before), and so on. */
-static void collect_dependents(Env *env, const Symbol *name, bool broken_only, Map *seen,
-                               GlobalVec *out)
-{
-    GlobalVec *users = map_find(&env->dependents, name);
-    for (size_t i = 0; users && i < users->len; i++) {
-        Global *g = users->data[i];
-        if (map_has(seen, g) || !is_current(env, g) || !g->item) continue;
-        if (broken_only && !g->broken) continue;
-        map_set(seen, g, g);
-        vec_push(out, g);
-    }
-}
+typedef enum News { NEWS_NONE, NEWS_TYPE, NEWS_MENDED /* at its old type */ } News;
 
 typedef struct Recheck {
     Infer *I;
-    Map seen, done;
-    GlobalVec todo;
+    Map news;          /* Symbol -> News */
+    GlobalVec reached; /* what mentions a changed name, somehow */
+    Map index;         /* Global -> its place there + 1 */
     VEC(const char *) failed;
 } Recheck;
 
-/* Whether `from` mentions `to`, itself or through others. */
-static bool reaches(const Global *from, const Global *to, Map *seen)
+/* All that mention one of the names, somehow, but what this source defines: it has just been checked. */
+static void reach(Recheck *r, SymbolVec *names, const Map *own)
 {
-    if (map_has(seen, from)) return false;
-    map_set(seen, from, (void *)from);
-    for (size_t i = 0; i < from->uses.len; i++) {
-        if (from->uses.data[i] == to || reaches(from->uses.data[i], to, seen)) return true;
+    Env *env = r->I->env;
+    for (size_t n = 0; n < names->len; n++) {
+        const Map *users = map_find(&env->dependents, names->data[n]);
+        const void *key;
+        void *value;
+        for (size_t i = 0; users && map_next(users, &i, &key, &value);) {
+            Global *g = value;
+            if (map_has(&r->index, g) || map_has(own, g) || !is_current(env, g) || !g->item)
+                continue;
+            vec_push(&r->reached, g);
+            map_set(&r->index, g, (void *)r->reached.len);
+            vec_push(names, g->name);
+        }
+    }
+}
+
+/* Groups of mutual recursion, in order of dependency. */
+static void reached_groups(const Recheck *r, GroupVec *out)
+{
+    IndexVec *edges = mem_new_n(IndexVec, r->reached.len);
+    for (size_t i = 0; i < r->reached.len; i++) {
+        const Global *g = r->reached.data[i];
+        for (size_t k = 0; k < g->uses.len; k++) {
+            const Global *used = map_find(&r->I->env->here->globals, g->uses.data[k]->name);
+            size_t at = used ? (size_t)map_find(&r->index, used) : 0;
+            if (at) vec_push(&edges[i], (uint32_t)at - 1);
+        }
+    }
+    item_groups(r->reached.len, edges, NULL, out);
+}
+
+static bool is_concerned(const Recheck *r, const Global *g)
+{
+    for (size_t i = 0; i < g->uses.len; i++) {
+        News news = (News)(uintptr_t)map_find(&r->news, g->uses.data[i]->name);
+        if (news == NEWS_TYPE || (news == NEWS_MENDED && g->broken)) return true;
     }
     return false;
 }
 
-/* `first`, and what it is mutually recursive with. */
-static void recursive_group(const Env *env, Global *first, GlobalVec *out)
+static void note_news(Recheck *r, const Symbol *name, News news)
 {
-    vec_push(out, first);
-    Map seen = {0};
-    GlobalVec work = {0};
-    vec_push(&work, first);
-    while (work.len) {
-        const Global *g = vec_pop(&work);
-        for (size_t i = 0; i < g->uses.len; i++) {
-            Global *used = g->uses.data[i];
-            if (map_has(&seen, used)) continue;
-            map_set(&seen, used, used);
-            vec_push(&work, used);
-            Map back = {0};
-            if (used != first && used->kind == GLOBAL_DEF && used->item && is_current(env, used) &&
-                reaches(used, first, &back))
-                vec_push(out, used);
-        }
-    }
+    if ((News)(uintptr_t)map_find(&r->news, name) != NEWS_TYPE)
+        map_set(&r->news, name, (void *)(uintptr_t)news);
 }
 
 static Global *fresh_slot(const Global *old)
@@ -208,69 +214,83 @@ static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint3
             for (uint32_t k = 0; k < n; k++) relink_value(now[k]->value, now[i], old[i]);
             replace(old[i], now[i]);
             note_uses(env, old[i]);
+            note_news(r, old[i]->name, NEWS_MENDED);
         } else {
             env_bind_global(env, now[i]);
             note_uses(env, now[i]);
-            map_set(&r->seen, now[i], now[i]);
-            collect_dependents(env, now[i]->name, false, &r->seen, &r->todo);
+            note_news(r, now[i]->name, NEWS_TYPE);
         }
     }
 }
 
-/* A definition, with those it is mutually recursive with, against the names as they are now. */
-static void check_again(Recheck *r, Global *first)
+/* Definitions that are mutually recursive, against the names as they are now. */
+static void check_again(Recheck *r, Global **old, uint32_t n)
 {
     Infer *I = r->I;
-    if (map_has(&r->done, first)) return;
-    GlobalVec group = {0};
-    recursive_group(I->env, first, &group);
-    uint32_t n = (uint32_t)group.len;
     Diags diags = {0};
-    Module module = {.source = first->span.source, .versioned = I->module->versioned};
+    Module module = {.source = old[0]->span.source, .versioned = I->module->versioned};
     Infer J;
     infer_init(&J, I->env, &module, INFER_FILE, &diags);
     Item **items = mem_new_n(Item *, n);
     Global **now = mem_new_n(Global *, n);
     for (uint32_t i = 0; i < n; i++) {
-        Global *old = group.data[i];
-        map_set(&r->done, old, old);
-        map_set(&r->seen, old, old);
-        items[i] = old->item;
-        now[i] = fresh_slot(old);
-        vec_push(&module.items, old->item);
+        items[i] = old[i]->item;
+        now[i] = fresh_slot(old[i]);
+        vec_push(&module.items, old[i]->item);
         FileName *f = mem_new(FileName);
-        f->item = old->item;
+        f->item = old[i]->item;
         f->global = now[i];
         f->position = i;
-        map_set(&J.names, old->name, f);
+        map_set(&J.names, old[i]->name, f);
         IndexVec mentions = {0};
-        ast_item_mentions(&J, old->item, i, &mentions); /* whether it has graph bindings */
+        ast_item_mentions(&J, old[i]->item, i, &mentions); /* whether it has graph bindings */
     }
     if (infer_defs(&J, items, now, n) && diags.errors == 0) {
-        take_slots(r, group.data, now, n);
+        take_slots(r, old, now, n);
         return;
     }
     const char *why = diags.list.len ? diags.list.data[0]->message : "it does not check";
     for (uint32_t i = 0; i < n; i++) {
-        group.data[i]->broken = true;
-        vec_push(&r->failed, fmt_text("`%s`: %s", group.data[i]->name->text, why));
+        old[i]->broken = true;
+        vec_push(&r->failed, fmt_text("`%s`: %s", old[i]->name->text, why));
+    }
+}
+
+static void check_reached(Recheck *r)
+{
+    GroupVec groups = {0};
+    reached_groups(r, &groups);
+    for (size_t i = 0; i < groups.len; i++) {
+        const IndexVec *group = &groups.data[i];
+        bool concerned = false;
+        GlobalVec old = {0};
+        for (size_t k = 0; k < group->len; k++) {
+            Global *g = r->reached.data[group->data[k]];
+            vec_push(&old, g);
+            concerned |= is_concerned(r, g);
+        }
+        if (concerned) check_again(r, old.data, (uint32_t)old.len);
     }
 }
 
 void env_recheck(Infer *I)
 {
     Recheck r = {.I = I};
+    Map own = {0};
     for (size_t i = 0; i < I->module->items.len; i++) {
         FileName *f = map_find(&I->names, I->module->items.data[i]->name.sym);
         for (; f; f = f->earlier) {
-            if (f->global) map_set(&r.seen, f->global, f->global);
+            if (f->global) map_set(&own, f->global, f->global);
         }
     }
+    SymbolVec names = {0};
     for (size_t i = 0; i < I->changed.len; i++) {
         const Changed *c = &I->changed.data[i];
-        collect_dependents(I->env, c->name, c->same_type, &r.seen, &r.todo);
+        note_news(&r, c->name, c->same_type ? NEWS_MENDED : NEWS_TYPE);
+        vec_push(&names, c->name);
     }
-    for (size_t i = 0; i < r.todo.len; i++) check_again(&r, r.todo.data[i]);
+    reach(&r, &names, &own);
+    if (r.reached.len) check_reached(&r);
     if (!r.failed.len) return;
     Diag *d = diag_new(DIAG_R0906, I->module->items.data[0]->span,
                        "%zu definition%s no longer check%s", r.failed.len,
