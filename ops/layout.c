@@ -288,12 +288,21 @@ const Op op_flatten_axes = {
     .see_also = "unflatten_axes, reshape",
 };
 
-/* (x, like): a result of like's shape. */
-static int shape_like_second(const OpCall *call, OutSpec *out) {
+/* (flat, data): flat has the shape that flatten_axes gives data. */
+static int shape_unflatten_axes(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
-    if (x->count != like->count && !strcmp(call->op->name, "unflatten_axes")) {
-        shape_error(call, DIAG_R0316, "%lld elements do not fill shape %s", (long long)x->count,
-                    shape_text(like->rank, like->shape));
+    OpCall forward = *call;
+    OutSpec flat;
+    forward.in = &call->in[1];
+    forward.nin = 1;
+    if (shape_flatten_axes(&forward, &flat) < 0)
+        return -1;
+    bool fits = x->rank == flat.rank;
+    for (int i = 0; i < flat.rank && fits; i++)
+        fits = x->shape[i] == flat.shape[i];
+    if (!fits) {
+        shape_error(call, DIAG_R0314, "`flat` has shape %s, and data flattened so %s",
+                    shape_text(x->rank, x->shape), shape_text(flat.rank, flat.shape));
         return -1;
     }
     return shape_set(call, out, x->dtype, like->rank, like->shape) ? 1 : -1;
@@ -326,7 +335,7 @@ const Op op_unflatten_axes = {
     .relation = &rel_unflatten_axes,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
-    .shape = shape_like_second,
+    .shape = shape_unflatten_axes,
     .lower = lower_unflatten_axes,
     .doc = "Undoes flatten_axes: flat in the shape of data, whose elements do not matter.",
     .example = "unflatten_axes([[1, 3], [2, 4]], [[0, 0], [0, 0]], axis=[0])",

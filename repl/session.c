@@ -330,6 +330,12 @@ SessionStatus session_reload(Session *s)
     return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
 }
 
+/* The operator stands in a definition that is called there, and the user can read it. */
+static bool is_inside(const ResidualInfo *check)
+{
+    return check->inner.source && !(check->inner.source->flags & SOURCE_INTERNAL);
+}
+
 static void print_check(Str *out, const ResidualInfo *check, bool json)
 {
     if (json) {
@@ -343,14 +349,30 @@ static void print_check(Str *out, const ResidualInfo *check, bool json)
         if (check->arg) diag_add_json_text(out, check->arg);
         str_add(out, ",\"axis\":");
         str_add(out, check->axis < 0 ? "null" : fmt_text("%d", check->axis));
+        str_add(out, ",\"inside\":");
+        if (is_inside(check)) {
+            str_add(out, "{\"definition\":");
+            diag_add_json_text(out, check->inner_name ? check->inner_name->text : "");
+            str_add_char(out, ',');
+            diag_add_json_span(out, check->inner);
+            str_add_char(out, '}');
+        } else {
+            str_add(out, "null");
+        }
         str_add(out, "}\n");
         return;
     }
     uint32_t line = 0, column = 0;
     if (check->span.source)
         span_locate(check->span, &line, &column);
-    str_printf(out, "%s:%u:%u: checked when running: %s\n",
+    str_printf(out, "%s:%u:%u: checked when running: %s",
                check->span.source ? check->span.source->name : "?", line, column, check->text);
+    if (is_inside(check)) {
+        span_locate(check->inner, &line, &column);
+        str_printf(out, ", in `%s` at %s:%u:%u", check->inner_name ? check->inner_name->text : "",
+                   check->inner.source->name, line, column);
+    }
+    str_add_char(out, '\n');
 }
 
 /* By place; of one place as they were found. */

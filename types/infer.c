@@ -459,7 +459,7 @@ static void keep_residuals(Infer *I, size_t from)
         const Residual *r = solver_residual_at(I->s, i);
         TypeNamer namer = {0};
         ResidualInfo info = {r->span, residual_text(r, &namer), r->op ? r->op->name : NULL, r->arg,
-                             r->axis};
+                             r->axis, r->inner, r->inner_name};
         vec_push(&I->env->residuals, info);
     }
 }

@@ -112,6 +112,8 @@ typedef struct ResidualInfo {
     const char *text;
     const char *op, *arg; /* NULL: none */
     int axis;             /* -1: none alone */
+    Span inner;           /* where in the generalised definition that is called there */
+    const Symbol *inner_name; /* the definition; NULL when there is none */
 } ResidualInfo;
 typedef VEC(ResidualInfo) ResidualVec;
 const ResidualVec *env_residuals(Env *env);

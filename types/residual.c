@@ -37,6 +37,10 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
                       .by_operator = r, .op = r ? r->op : NULL};
     if (r && s->arg >= 0)
         check.arg = relation_argument(r, s->arg);
+    if (r) {
+        check.inner = r->inner;
+        check.inner_name = r->inner_name;
+    }
     vec_push(&s->residuals, check);
 }
 
@@ -366,7 +370,8 @@ static void try_sizes(Solver *s, Relation *r)
     const char *subject = relation_subject(r), *prefix = fmt_text("`%s`: ", r->op->name);
     if (strncmp(said, prefix, strlen(prefix)) == 0)
         said += strlen(prefix);
-    Residual check = {.span = r->span, .axis = -1, .by_operator = true, .op = r->op};
+    Residual check = {.span = r->span, .axis = -1, .by_operator = true, .op = r->op,
+                      .inner = r->inner, .inner_name = r->inner_name};
     TypeNamer namer = {0};
     Str places = {0};
     print_places(&places, &check, r, &namer);

@@ -60,6 +60,8 @@ typedef struct Residual {
     const struct Op *op; /* whose relation asks, or NULL */
     const char *arg;   /* of its arguments, by name; NULL when it is none */
     int axis;          /* -1: none alone */
+    Span inner;        /* of a relation of a generalised definition: where in it; span is the call */
+    const Symbol *inner_name; /* the definition, or NULL */
     bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
                           broadcasts, a size of 1 passes too */
 } Residual;

@@ -565,7 +565,9 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
 
 TEST(every_operator) {
     const char *limit = getenv("RLY_RELATIONS"), *only = getenv("RLY_RELATIONS_OP");
+    const char *other = getenv("RLY_RELATIONS_SEED");
     int failed = 0;
+    seed = other ? (uint32_t)atoi(other) : seed;
     uint32_t most = limit ? (uint32_t)atoi(limit) : 300;
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
