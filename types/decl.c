@@ -197,10 +197,11 @@ static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
     type_scope_restore(I, mark);
 }
 
-static TypeDecl *announce(const Item *item)
+static TypeDecl *announce(Item *item)
 {
     TypeDecl *decl = mem_new(TypeDecl);
     decl->name = item->name.sym;
+    decl->item = item;
     decl->span = item->name.span.source ? item->name.span : item->span;
     decl->doc = item->doc;
     decl->is_extern = item->kind == ITEM_EXTERN_TYPE;
@@ -241,6 +242,85 @@ static void warn_shadowed(Infer *I, const TypeDecl *decl)
     }
 }
 
+/* Takes back that `decl` superseded `old` (NULL: nothing of its name). */
+static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old)
+{
+    for (uint32_t i = 0; i < decl->nctors; i++) {
+        if (map_find(&env->here->ctors, decl->ctors[i]->name) == decl->ctors[i])
+            map_remove(&env->here->ctors, decl->ctors[i]->name);
+    }
+    if (!old) {
+        map_remove(&env->here->types, decl->name);
+        return;
+    }
+    map_set(&env->here->types, decl->name, old);
+    map_set(&env->versions, decl->name, (void *)(uintptr_t)(old->version - 1));
+    old->superseded = false;
+    old->version = 0;
+}
+
+static void convert_all(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
+{
+    bool *bad = mem_new_n(bool, n + 1);
+    find_kinds(I, items, n, decls, bad);
+    for (size_t i = 0; i < n; i++) {
+        if (!decls[i] || bad[i]) continue;
+        infer_begin_item(I);
+        convert_decl(I, items[i], decls[i]);
+    }
+}
+
+static bool fields_are_superseded(const TypeDecl *decl, const Map *names)
+{
+    for (uint32_t c = 0; c < decl->nctors; c++) {
+        for (uint32_t f = 0; f < decl->ctors[c]->nfields; f++) {
+            if (type_is_superseded(decl->ctors[c]->fields[f], names)) return true;
+        }
+    }
+    return false;
+}
+
+/* The session's types that mention a type declared anew are declared anew too, all together. Where
+ * one cannot be, all stay as they were, and mean the old type. */
+static void declare_dependents(Infer *I)
+{
+    Env *env = I->env;
+    VEC(TypeDecl *) old = {0}, now = {0};
+    VEC(Item *) items = {0};
+    for (bool more = true; more;) {
+        more = false;
+        const void *key;
+        void *value;
+        for (size_t i = 0; !more && map_next(&env->here->types, &i, &key, &value);) {
+            TypeDecl *decl = value;
+            if (!decl->item || decl->superseded || !fields_are_superseded(decl, &I->types_anew))
+                continue;
+            vec_push(&old, decl);
+            vec_push(&now, announce(decl->item));
+            vec_push(&items, decl->item);
+            env_bind_type(env, vec_last(&now));
+            map_set(&I->types_anew, decl->name, decl);
+            more = true;
+        }
+    }
+    if (!old.len) return;
+    Diags *diags = I->diags, scratch = {0};
+    I->diags = &scratch;
+    infer_begin_item(I);
+    convert_all(I, items.data, items.len, now.data);
+    I->diags = diags;
+    infer_begin_item(I);
+    if (!scratch.errors) return;
+    for (size_t i = old.len; i-- > 0;) {
+        unbind_type(env, now.data[i], old.data[i]);
+        map_remove(&I->types_anew, old.data[i]->name);
+        for (uint32_t c = 0; c < old.data[i]->nctors; c++)
+            map_set(&env->here->ctors, old.data[i]->ctors[c]->name, old.data[i]->ctors[c]);
+    }
+    vec_push(&I->failed_types, fmt_text("type `%s`, which still means the old one: %s",
+                                        old.data[0]->name->text, scratch.list.data[0]->message));
+}
+
 bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
 {
     size_t errors = I->diags->errors;
@@ -278,24 +358,22 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
     void *value;
     for (size_t i = 0; map_next(&saved.types, &i, &key, &value);) map_set(&old_types, key, value);
     for (size_t i = 0; map_next(&saved.ctors, &i, &key, &value);) map_set(&old_ctors, key, value);
-    VEC(TypeDecl *) superseded = {0};
+    TypeDecl **superseded = mem_new_n(TypeDecl *, n + 1);
     for (size_t i = 0; i < n; i++) {
         if (!decls[i]) continue;
-        TypeDecl *old = map_find(&I->env->here->types, decls[i]->name);
-        if (old) vec_push(&superseded, old);
+        superseded[i] = map_find(&I->env->here->types, decls[i]->name);
+        if (superseded[i] && I->mode == INFER_PROMPT)
+            map_set(&I->types_anew, decls[i]->name, superseded[i]);
         env_bind_type(I->env, decls[i]);
     }
-    bool *bad = mem_new_n(bool, n + 1);
-    find_kinds(I, items, n, decls, bad);
-    for (size_t i = 0; i < n; i++) {
-        if (!decls[i] || bad[i]) continue;
-        infer_begin_item(I);
-        convert_decl(I, items[i], decls[i]);
+    infer_begin_item(I);
+    convert_all(I, items, n, decls);
+    if (I->diags->errors == errors) {
+        if (I->types_anew.len) declare_dependents(I);
+        return true;
     }
-    if (I->diags->errors == errors) return true;
-    for (size_t i = 0; i < superseded.len; i++) {
-        superseded.data[i]->superseded = false;
-        superseded.data[i]->version = 0;
+    for (size_t i = n; i-- > 0;) {
+        if (decls[i]) unbind_type(I->env, decls[i], superseded[i]);
     }
     I->env->here->types = old_types;
     I->env->here->ctors = old_ctors;

@@ -36,6 +36,18 @@ static void add_ranks(Diag *d, const Mismatch *m, bool at)
                       a == 1 ? "axis" : "axes", b);
 }
 
+/* T#1 against T */
+static void add_superseded(Diag *d, Type *a, Type *b)
+{
+    if (!a || !b) return;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a->tag == TY_DATA && b->tag == TY_DATA && a->decl->name == b->decl->name &&
+        a->decl->superseded && !b->decl->superseded)
+        diag_add_fact(d, "%s#%u is what `%s` was before it was declared anew", a->decl->name->text,
+                      a->decl->version, b->decl->name->text);
+}
+
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
 {
     const Mismatch *m = solver_mismatch(I->s);
@@ -66,9 +78,13 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
         diag_add_fact(d, "the types of a program nest at most %d deep", TYPE_MAX_DEPTH);
         return;
     case MISMATCH_HEAD:
+        add_superseded(d, m->a, m->b);
+        add_superseded(d, m->b, m->a);
+        goto differ;
     case MISMATCH_DTYPE:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
+    differ:
         if (at && has_words(m->a) && has_words(m->b))
             diag_add_fact(d, "they differ at %s: %s here and %s there", m->path, a, b);
         return;

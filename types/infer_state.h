@@ -154,6 +154,8 @@ struct Infer {
     Map *used;              /* its uses so far */
     VEC(Rule *) rules;      /* checked, to be bound */
     VEC(Changed) changed;   /* names bound anew: redefine.c */
+    Map types_anew;         /* Symbol: names of types declared again at the prompt */
+    VEC(const char *) failed_types; /* types that mention it and could not be */
     size_t item_errors;     /* diags->errors when the item began */
     size_t item_diags;      /* diags->list.len then */
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
@@ -383,7 +385,10 @@ bool infer_rule_item(Infer *I, Item *item);
 /* The slot of a checked global (redefine.c): itself, bound in the Env, or, when the same name was
  * bound at the same or a less general type at the prompt, that one with the new code. */
 Global *env_slot(Infer *I, Global *g);
-/* Definitions that mention a name bound anew at another type are checked again. */
+/* Definitions that mention a name bound anew at another type, or a type declared anew, are checked
+ * again. */
 void env_recheck(Infer *I);
+/* Whether it mentions a type of one of the names as it was before it was declared anew. */
+bool type_is_superseded(Type *t, const Map *names);
 
 #endif

@@ -3,7 +3,8 @@
  * same or a more general type replaces the code in the slot, for everyone; one of another type gets
  * a new slot, and the definitions that mention the name are checked again: those that come out at
  * their old type keep their slots, others get new ones in turn, those that fail are named and
- * refuse to run until they check. Closures and values already made keep the old slot.
+ * refuse to run until they check. Closures and values already made keep the old slot. A type declared
+ * anew is another type: the definitions that mention the old one are checked again against the new one.
  *
  * Here too: copies of definitions for explicit type arguments. */
 #include <string.h>
@@ -140,6 +141,7 @@ typedef struct Recheck {
     Map news;          /* Symbol -> News */
     GlobalVec reached; /* what mentions a changed name, somehow */
     Map index;         /* Global -> its place there + 1 */
+    Map by_type;       /* Global: those that mention a type as it was before it was declared anew */
     VEC(const char *) failed;
 } Recheck;
 
@@ -179,6 +181,7 @@ static void reached_groups(const Recheck *r, GroupVec *out)
 
 static bool is_concerned(const Recheck *r, const Global *g)
 {
+    if (map_has(&r->by_type, g)) return true;
     for (size_t i = 0; i < g->uses.len; i++) {
         News news = (News)(uintptr_t)map_find(&r->news, g->uses.data[i]->name);
         if (news == NEWS_TYPE || (news == NEWS_MENDED && g->broken)) return true;
@@ -273,6 +276,89 @@ static void check_reached(Recheck *r)
     }
 }
 
+/* ---- types declared anew --------------------------------------------------------------------------------- */
+
+typedef struct Mentions {
+    const Map *names; /* of the types declared anew */
+    Map seen;         /* of types and expressions */
+    bool found;
+} Mentions;
+
+static bool is_superseded(const Mentions *m, const TypeDecl *decl)
+{
+    return decl->superseded && map_has(m->names, decl->name);
+}
+
+static void look_at_type(void *ctx, Type *t)
+{
+    Mentions *m = ctx;
+    t = t ? type_resolve(t) : NULL;
+    if (!t || m->found || map_has(&m->seen, t)) return;
+    map_set(&m->seen, t, t);
+    if (t->tag == TY_DATA) m->found = is_superseded(m, t->decl);
+    type_each_part(t, look_at_type, m);
+}
+
+bool type_is_superseded(Type *t, const Map *names)
+{
+    Mentions m = {.names = names};
+    look_at_type(&m, t);
+    return m.found;
+}
+
+static void look_at_pattern(Mentions *m, const Pattern *p)
+{
+    look_at_type(m, p->type);
+    if (p->kind == PAT_CTOR) m->found |= is_superseded(m, p->ctor->decl);
+    for (uint32_t i = 0; i < p->nargs; i++) look_at_pattern(m, p->args[i]);
+}
+
+static void look_at_expr(void *ctx, Expr *e)
+{
+    Mentions *m = ctx;
+    for (; e && !m->found && !map_has(&m->seen, e); e = e->body) {
+        map_set(&m->seen, e, e);
+        look_at_type(m, e->type);
+        if (e->kind == EXPR_CTOR) m->found |= is_superseded(m, e->ctor->decl);
+        if (e->kind == EXPR_FN) {
+            for (uint32_t i = 0; i < e->fn->nparams; i++) look_at_type(m, e->fn->params[i]->type);
+        }
+        for (uint32_t i = 0; e->kind == EXPR_MATCH && i < e->narms; i++)
+            look_at_pattern(m, e->arms[i].pattern);
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, look_at_expr, m);
+            return;
+        }
+        look_at_type(m, e->var ? e->var->type : NULL);
+        look_at_expr(m, e->a); /* chains in a loop */
+    }
+}
+
+static bool mentions_superseded(const Global *g, const Map *names)
+{
+    Mentions m = {.names = names};
+    if (g->scheme) look_at_type(&m, g->scheme->type);
+    if (g->value) look_at_expr(&m, g->value);
+    return m.found;
+}
+
+/* Definitions that mention the old type in their types or code: among those to be looked at. */
+static void reach_by_types(Recheck *r, SymbolVec *names, const Map *own)
+{
+    const void *key;
+    void *value;
+    const Map *globals = &r->I->env->here->globals;
+    for (size_t i = 0; map_next(globals, &i, &key, &value);) {
+        Global *g = value;
+        if (g->kind != GLOBAL_DEF || !g->item || map_has(own, g)) continue;
+        if (!mentions_superseded(g, &r->I->types_anew)) continue;
+        map_set(&r->by_type, g, g);
+        vec_push(&r->reached, g);
+        map_set(&r->index, g, (void *)r->reached.len);
+        vec_push(names, g->name);
+    }
+}
+
 void env_recheck(Infer *I)
 {
     Recheck r = {.I = I};
@@ -289,8 +375,10 @@ void env_recheck(Infer *I)
         note_news(&r, c->name, c->same_type ? NEWS_MENDED : NEWS_TYPE);
         vec_push(&names, c->name);
     }
+    if (I->types_anew.len) reach_by_types(&r, &names, &own);
     reach(&r, &names, &own);
     if (r.reached.len) check_reached(&r);
+    for (size_t i = 0; i < I->failed_types.len; i++) vec_push(&r.failed, I->failed_types.data[i]);
     if (!r.failed.len) return;
     Diag *d = diag_new(DIAG_R0906, I->module->items.data[0]->span,
                        "%zu definition%s no longer check%s", r.failed.len,

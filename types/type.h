@@ -210,6 +210,7 @@ struct TypeDecl {
     uint8_t *variance;         /* one a parameter, found by solver_flow on first use, or NULL */
     Span span;
     const char *doc;
+    struct Item *item;         /* its syntax, to be declared again at the prompt; or NULL */
 };
 
 #endif
