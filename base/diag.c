@@ -24,10 +24,38 @@ DiagCode diag_find_code(const char *name) {
     return DIAG_NONE;
 }
 
+/* A name or a type may be of any length: of a line longer than this the beginning and the end are
+ * kept. */
+enum { LINE_MAX_BYTES = 2000, LINE_BEGIN = 1200, LINE_END = 400 };
+
+static bool is_inside(char c) { return ((unsigned char)c & 0xC0) == 0x80; } /* of a character */
+
+static const char *shorten(const char *text) {
+    Str out = {0};
+    for (;;) {
+        size_t n = strcspn(text, "\n"), head = LINE_BEGIN, tail = n > LINE_END ? n - LINE_END : 0;
+        if (n <= LINE_MAX_BYTES) {
+            str_add_n(&out, text, n);
+        } else {
+            while (is_inside(text[head]))
+                head--;
+            while (tail < n && is_inside(text[tail]))
+                tail++;
+            str_add_n(&out, text, head);
+            str_printf(&out, " ... %zu more bytes ... ", tail - head);
+            str_add_n(&out, text + tail, n - tail);
+        }
+        if (!text[n])
+            return str_text(&out);
+        str_add_char(&out, '\n');
+        text += n + 1;
+    }
+}
+
 static const char *vformat(const char *fmt, va_list ap) {
     Str s = {0};
     str_vprintf(&s, fmt, ap);
-    return str_text(&s);
+    return s.len > LINE_MAX_BYTES ? shorten(str_text(&s)) : str_text(&s);
 }
 
 Diag *diag_new(DiagCode code, Span span, const char *fmt, ...) {

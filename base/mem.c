@@ -91,7 +91,7 @@ static void *out_of_memory(size_t wanted) {
         GC_set_max_heap_size(heap_limit + RESERVE);
     if (oom_handler)
         oom_handler(wanted);
-    fprintf(stderr, "relay: out of memory (%zu bytes wanted)\n", wanted);
+    fprintf(stderr, "error[R0606]: out of memory: %zu bytes more were wanted\n", wanted);
     exit(1);
 }
 

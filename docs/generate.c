@@ -45,6 +45,6 @@ int main(int argc, char **argv) {
     }
     mem_init();
     Job job = {argv[1], argv[2], 1};
-    session_with_stack(generate, &job);
+    session_with_stack(NULL, generate, &job);
     return job.status;
 }

@@ -3,6 +3,7 @@
 #include "eval/builtin_all.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,20 +132,23 @@ bool builtin_progress_report(const BuiltinCall *call, Value *out) {
 
 bool builtin_read_text(const BuiltinCall *call, Value *out) {
     const String *path = call->args[0].p;
-    FILE *f = fopen(path->text, "rb");
+    const volatile int *interrupt = interp_interrupt_flag(call->in);
     Str text = {0};
     char part[16384];
-    size_t n;
-    if (!f) {
-        builtin_fail(call, DIAG_R0501, "cannot read `%s`: %s", path->text, strerror(errno));
-        return false;
-    }
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        str_add_n(&text, part, n);
-    bool failed = ferror(f);
+    int fd;
+    ssize_t n = 0;
+    do /* a system call that a signal cut short is done again, but after Ctrl-C */
+        fd = open(path->text, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR && !*interrupt);
+    if (fd >= 0)
+        while ((n = read(fd, part, sizeof part)) > 0 || (n < 0 && errno == EINTR && !*interrupt))
+            str_add_n(&text, part, n > 0 ? (size_t)n : 0);
     int why = errno;
-    fclose(f);
-    if (failed) {
+    if (fd >= 0)
+        close(fd);
+    if (*interrupt)
+        return false;
+    if (fd < 0 || n < 0) {
         builtin_fail(call, DIAG_R0501, "cannot read `%s`: %s", path->text, strerror(why));
         return false;
     }
@@ -162,7 +166,7 @@ bool builtin_write_text(const BuiltinCall *call, Value *out) {
         why = errno;
     }
     if (!ok) {
-        builtin_fail(call, DIAG_R0501, "cannot write `%s`: %s", path->text, strerror(why));
+        builtin_fail(call, DIAG_R0505, "cannot write `%s`: %s", path->text, strerror(why));
         return false;
     }
     *out = value_unit();

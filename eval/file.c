@@ -58,6 +58,17 @@ static const char *find_path(const File *f) {
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* Room for as much again. */
+static bool grow(Bytes *b, bool wanted) {
+    if (!wanted)
+        return false;
+    Bytes more = bytes_new((int64_t)b->n * 2);
+    memcpy((unsigned char *)(uintptr_t)more.p, b->p, b->n);
+    bytes_release(b);
+    *b = more;
+    return true;
+}
+
 static bool read_all(const File *f, Bytes *out) {
     const char *path = find_path(f);
     struct stat st;
@@ -65,7 +76,7 @@ static bool read_all(const File *f, Bytes *out) {
         return file_fail(f, DIAG_R0501, "%s", strerror(errno));
     if (!S_ISREG(st.st_mode))
         return file_fail(f, DIAG_R0501, "this is no plain file");
-    Bytes b = bytes_new((int64_t)st.st_size);
+    Bytes b = bytes_new(st.st_size ? (int64_t)st.st_size : 1 << 16); /* /proc knows no sizes */
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         int why = errno;
@@ -74,7 +85,7 @@ static bool read_all(const File *f, Bytes *out) {
     }
     size_t at = 0;
     int why = 0;
-    while (at < b.n) {
+    while (at < b.n || grow(&b, st.st_size == 0)) {
         ssize_t n = read(fd, (unsigned char *)(uintptr_t)b.p + at, b.n - at);
         if (n < 0 && errno == EINTR && !f->call->in->interrupt)
             continue;
@@ -114,10 +125,7 @@ bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, i
         if (have == b.n) {
             if (expected >= 0)
                 break;
-            Bytes more = bytes_new((int64_t)b.n * 2);
-            memcpy((unsigned char *)(uintptr_t)more.p, b.p, have);
-            bytes_release(&b);
-            b = more;
+            grow(&b, true);
         }
         size_t in_part = n < 1 << 30 ? n : 1 << 30;
         size_t out_part = b.n - have < 1 << 30 ? b.n - have : 1 << 30;

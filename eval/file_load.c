@@ -66,8 +66,8 @@ static Tensor *parse_tensor(const File *f, const Bytes *b, Type *type) {
         return one_member(f, b);
     if (is_idx(b))
         return idx_parse(f, b);
-    if (memchr(b->p, 0, b->n)) {
-        file_fail(f, DIAG_R0502, "this is no NPY, NPZ, IDX or CSV file");
+    if (b->n == 0 || memchr(b->p, 0, b->n) || b->p[0] == 0x93 || b->p[0] == 0x1f) {
+        file_fail(f, DIAG_R0502, b->n ? "this is no NPY, NPZ, IDX or CSV file" : "it is empty");
         return NULL;
     }
     if (type) {

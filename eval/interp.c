@@ -63,6 +63,7 @@ void interp_set_runner(Interp *in, StepRunner runner, void *ctx) {
 }
 
 void interp_interrupt(Interp *in) { in->interrupt = 1; }
+void interp_resume(Interp *in) { in->interrupt = 0; }
 const volatile int *interp_interrupt_flag(Interp *in) { return &in->interrupt; }
 void interp_set_diags(Interp *in, Diags *diags) { in->diags = in->passes.diags = diags; }
 Diags *interp_get_diags(Interp *in) { return in->diags; }
@@ -109,7 +110,6 @@ static void begin(Interp *in) {
     if (in->fp != in->frames)
         return;
     machine_enter(in);
-    in->interrupt = 0;
     in->running = 0;
     in->sealed = 0;
 }

@@ -37,8 +37,14 @@ EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out);
 void interp_set_global(Interp *in, Global *g, Value v);
 bool interp_get_global(Interp *in, Global *g, Value *out);
 
-/* From a signal handler or another thread: the evaluation in progress ends soon. */
+/* Runs fn(arg), which may read, check and evaluate. False when memory ran out, which is then reported
+ * to diags; what fn was building is lost, and whatever it had changed by then stays changed. */
+bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg);
+
+/* From a signal handler or another thread: the evaluation in progress ends soon, and so does any
+ * later one until interp_resume. */
 void interp_interrupt(Interp *in);
+void interp_resume(Interp *in);
 const volatile int *interp_interrupt_flag(Interp *in);
 void interp_set_args(Interp *in, int argc, char **argv); /* `args` */
 void interp_set_diags(Interp *in, Diags *diags);

@@ -33,6 +33,7 @@ struct Interp {
     /* The stacks: [stack, top) and [frames, fp) are live. */
     Value *stack, *top, *stack_soft, *stack_end;
     Frame *frames, *fp, *frames_soft, *frames_end;
+    ptrdiff_t step_values, step_frames; /* by how much they grow */
 
     /* Of the activation that runs, kept for what may fail. */
     Code *code;
@@ -75,7 +76,7 @@ void stack_share(Interp *in);
 void stack_forget(bool collect);
 /* This interpreter runs on this thread from now on. */
 void machine_enter(Interp *in);
-void out_of_memory_fail(Interp *in);
+Diag *out_of_memory_fail(Interp *in);
 /* Runs fn(arg) on a large C stack; running out of memory there resumes as it would here. */
 void call_on_large_stack(Interp *in, void (*fn)(void *arg), void *arg);
 

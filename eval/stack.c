@@ -10,14 +10,15 @@
  * drops the evaluation, so that the session goes on. The frames crossed are those between
  * machine_run and one of our own allocation functions (the loop, operators, passes): plain C that
  * holds no lock, and no frame of LLVM or of BLAS, neither of which calls us; the collector calls
- * the handler after it has given up and released its lock. Outside of an evaluation there is no
- * place to go and the process ends with a message (base/mem.h). */
+ * the handler after it has given up and released its lock. Reading and checking are guarded in the
+ * same way by interp_guard. Outside of both there is no place to go and the process ends with a
+ * message (base/mem.h). */
 #include "eval/machine.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STEP_VALUES = 1 << 20, STEP_FRAMES = 1 << 19 }; /* 16 MB each */
+enum { STEP_BYTES = 16 << 20 }; /* at most, of each */
 
 /* The interpreter that runs on this thread: the collector's callbacks have no other way to it. */
 static _Thread_local Interp *running;
@@ -70,6 +71,19 @@ void stack_share(Interp *in) {
         share_limit(in);
 }
 
+static ptrdiff_t step_of(size_t limit, size_t size) {
+    size_t n = limit / 128 / size;
+    return (ptrdiff_t)(n < 1024 ? 1024 : n * size > STEP_BYTES ? STEP_BYTES / size : n);
+}
+
+static Value *values_to(const Interp *in, const Value *top) {
+    return in->stack_end - top > in->step_values ? (Value *)top + in->step_values : in->stack_end;
+}
+
+static Frame *frames_to(const Interp *in, const Frame *fp) {
+    return in->frames_end - fp > in->step_frames ? (Frame *)fp + in->step_frames : in->frames_end;
+}
+
 bool stack_init(Interp *in) {
     size_t limit = in->options.memory_bytes;
     size_t bytes = in->options.stack_bytes ? in->options.stack_bytes : limit;
@@ -80,16 +94,38 @@ bool stack_init(Interp *in) {
         return false;
     in->stack_end = in->stack + values / sizeof(Value);
     in->frames_end = in->frames + frames / sizeof(Frame);
+    in->step_values = step_of(limit, sizeof(Value));
+    in->step_frames = step_of(limit, sizeof(Frame));
     in->top = in->stack;
     in->fp = in->frames;
-    in->stack_soft =
-        in->stack + STEP_VALUES < in->stack_end ? in->stack + STEP_VALUES : in->stack_end;
-    in->frames_soft =
-        in->frames + STEP_FRAMES < in->frames_end ? in->frames + STEP_FRAMES : in->frames_end;
+    in->stack_soft = values_to(in, in->stack);
+    in->frames_soft = frames_to(in, in->frames);
     mem_add_roots_callback(push_roots, in);
     mem_set_oom_handler(oom_handler);
     share_limit(in);
     return true;
+}
+
+/* A deep recursion touches every page once: large pages take a tenth of the time. */
+static void use_large_pages(void *from, void *to) {
+    enum { LARGE = 2 << 20 };
+    uintptr_t begin = ((uintptr_t)from + LARGE - 1) & ~(uintptr_t)(LARGE - 1);
+    if (begin < (uintptr_t)to)
+        madvise((void *)begin, (uintptr_t)to - begin, MADV_HUGEPAGE);
+}
+
+static void fail_too_deep(Interp *in, size_t peak) {
+    size_t option = in->options.stack_bytes, bound = option ? option : in->options.memory_bytes;
+    if (!option && peak < 1 << 20) { /* something else took it all */
+        in->escape_wanted = peak;
+        out_of_memory_fail(in);
+        return;
+    }
+    Diag *d = machine_fail(in, DIAG_R0605, "the recursion is too deep: its stack takes %zu %s",
+                           peak >= 1 << 20 ? peak >> 20 : peak >> 10, peak >= 1 << 20 ? "MB" : "KB");
+    diag_add_fact(d, "a call in tail position, whose value is the function's own, uses no stack");
+    diag_add_fact(d, "the bound is %zu %s (`--memory`, `--stack`)",
+                  bound >= 1 << 20 ? bound >> 20 : bound >> 10, bound >= 1 << 20 ? "MB" : "KB");
 }
 
 bool stack_grow(Interp *in, const Value *top, const Frame *fp) {
@@ -101,10 +137,9 @@ bool stack_grow(Interp *in, const Value *top, const Frame *fp) {
     bool fits = top <= in->stack_end && fp + 1 < in->frames_end;
     if (fits) {
         if (top > soft)
-            soft = in->stack_end - top > STEP_VALUES ? (Value *)top + STEP_VALUES : in->stack_end;
+            soft = values_to(in, top);
         if (fp >= frames_soft)
-            frames_soft =
-                in->frames_end - fp > STEP_FRAMES ? (Frame *)fp + STEP_FRAMES : in->frames_end;
+            frames_soft = frames_to(in, fp);
         size_t wanted = span_bytes(in, soft, frames_soft), limit = in->options.memory_bytes;
         size_t option = in->options.stack_bytes;
         fits = wanted + mem_heap_bytes() + tensor_bytes_live() <= limit;
@@ -117,39 +152,41 @@ bool stack_grow(Interp *in, const Value *top, const Frame *fp) {
             fits = false;
     }
     if (!fits) {
-        Diag *d = machine_fail(in, DIAG_R0605, "the recursion is too deep: its stack takes %zu MB",
-                               peak >> 20);
-        diag_add_fact(d,
-                      "a call in tail position, whose value is the function's own, uses no stack");
-        diag_add_fact(
-            d, "the bound is %zu MB (`--memory`, `--stack`)",
-            (in->options.stack_bytes ? in->options.stack_bytes : in->options.memory_bytes) >> 20);
+        fail_too_deep(in, peak);
         return false;
     }
+    if (soft - in->stack > 2 * in->step_values)
+        use_large_pages(in->stack_soft, soft);
+    if (frames_soft - in->frames > 2 * in->step_frames)
+        use_large_pages(in->frames_soft, frames_soft);
     in->stack_soft = soft;
     in->frames_soft = frames_soft;
     share_limit(in);
     return true;
 }
 
+static void give_back(void *from, void *to) {
+    uintptr_t page = 4096, begin = ((uintptr_t)from + page - 1) & ~(page - 1);
+    if (begin < (uintptr_t)to)
+        madvise((void *)begin, (uintptr_t)to - begin, MADV_DONTNEED);
+}
+
 /* Gives back what a deep recursion took. */
 void stack_trim(Interp *in) {
-    if (in->stack_soft - in->stack <= STEP_VALUES && in->frames_soft - in->frames <= STEP_FRAMES)
+    Value *soft = in->stack + in->step_values;
+    Frame *frames_soft = in->frames + in->step_frames;
+    if (in->stack_soft <= soft && in->frames_soft <= frames_soft)
         return;
-    if (in->top - in->stack > STEP_VALUES / 2 || in->fp - in->frames > STEP_FRAMES / 2)
+    if (in->top - in->stack > in->step_values / 2 || in->fp - in->frames > in->step_frames / 2)
         return;
-    madvise(in->stack + STEP_VALUES,
-            (size_t)((char *)in->stack_soft - (char *)in->stack) - sizeof(Value) * STEP_VALUES,
-            MADV_DONTNEED);
-    if (in->frames_soft - in->frames > STEP_FRAMES)
-        madvise(in->frames + STEP_FRAMES,
-                (size_t)((char *)in->frames_soft - (char *)in->frames) -
-                    sizeof(Frame) * STEP_FRAMES,
-                MADV_DONTNEED);
-    if (in->stack_soft - in->stack > STEP_VALUES)
-        in->stack_soft = in->stack + STEP_VALUES;
-    if (in->frames_soft - in->frames > STEP_FRAMES)
-        in->frames_soft = in->frames + STEP_FRAMES;
+    if (in->stack_soft > soft) {
+        give_back(soft, in->stack_soft);
+        in->stack_soft = soft;
+    }
+    if (in->frames_soft > frames_soft) {
+        give_back(frames_soft, in->frames_soft);
+        in->frames_soft = frames_soft;
+    }
     share_limit(in);
 }
 
@@ -167,7 +204,7 @@ void stack_forget(bool collect) {
     mem_run_finalizers();
 }
 
-void out_of_memory_fail(Interp *in) {
+Diag *out_of_memory_fail(Interp *in) {
     in->escape = NULL;
     mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */
     Diag *d = machine_fail(in, DIAG_R0606, "out of memory");
@@ -175,6 +212,32 @@ void out_of_memory_fail(Interp *in) {
                   in->escape_wanted, mem_heap_bytes() >> 20, tensor_bytes_live() >> 20);
     diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
     share_limit(in);
+    return d;
+}
+
+bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg) {
+    Value *top = in->top;
+    Frame *fp = in->fp;
+    Code *volatile code = in->code;
+    Diags *before = in->diags;
+    jmp_buf *outer = in->escape, here;
+    bool ok = setjmp(here) == 0;
+    machine_enter(in);
+    in->top = top;
+    in->fp = fp;
+    if (ok) {
+        in->escape = &here;
+        fn(arg);
+    } else {
+        in->code = fp == in->frames ? NULL : code;
+        interp_set_diags(in, diags);
+        out_of_memory_fail(in);
+        interp_set_diags(in, before);
+    }
+    in->escape = outer;
+    if (!ok)
+        stack_forget(true);
+    return ok;
 }
 
 /* ---- a large C stack ----------------------------------------------------------------------- */

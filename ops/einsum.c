@@ -115,6 +115,7 @@ bool einsum_read(const OpCall *call, uint32_t first, uint32_t n, Einsum *e) {
     for (uint32_t i = 0; i < n && i < EINSUM_MAX_INPUTS; i++)
         ranks[i] = call->in[first + i]->rank;
     const char *problem = einsum_parse(equation, (int)n, ranks, e);
+    e->call = call;
     if (problem) {
         shape_error(call, DIAG_R0316, "the equation \"%s\" %s", equation, problem);
         return false;
@@ -179,9 +180,14 @@ void einsum_add(EinsumSum *s, int n, Tensor *const *factors, const int *terms) {
     for (int l = 0; l < EINSUM_LABELS; l++)
         if (e->sizes[l] == 0)
             return;
-    for (;;) {
+    for (int64_t poll = OP_POLL;;) {
         double f = 1;
         uint64_t u = 1;
+        if (--poll == 0) {
+            if (op_interrupted(e->call))
+                return;
+            poll = OP_POLL;
+        }
         for (int i = 0; i < n; i++) {
             const char *p = (const char *)tensor_data(factors[i]) + at[i] * size;
             if (s->f)

@@ -10,6 +10,7 @@ enum { EINSUM_MAX_INPUTS = 16, EINSUM_LABELS = 52 + TENSOR_MAX_RANK };
 /* An equation read for tensors of some ranks. Labels 0..51 are letters, 52 + i the i-th axis of the
  * ellipsis counted from the right. The last term is the result. */
 typedef struct Einsum {
+    const OpCall *call;
     int ninputs;
     int naxes[EINSUM_MAX_INPUTS + 1];
     int labels[EINSUM_MAX_INPUTS + 1][TENSOR_MAX_RANK];

@@ -405,7 +405,12 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
     for (int i = 0; i < n; i++)
         out[i] = tensor_new(specs[i].dtype, specs[i].rank, specs[i].shape);
     if (!op->lower) {
-        if (!op->eval(call, out))
+        OpCall polled = *call;
+        polled.interrupt = interrupt;
+        bool ok = op->eval(&polled, out);
+        if (op_interrupted(&polled))
+            return OP_INTERRUPTED;
+        if (!ok)
             return OP_FAILED;
         if (op->cut)
             cut_outputs(call, out, specs, n);

@@ -218,7 +218,7 @@ static bool eval_generate(const OpCall *call, Tensor *const *out) {
     Stream s;
     int64_t n = out[1]->count;
     stream_init(&s, call->in[0], n);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && (i % OP_POLL || !op_interrupted(call)); i++)
         elem_set_int(tensor_at(out[1], i), DT_U64, (int64_t)stream_at(&s, (uint64_t)i));
     stream_end(&s, out[0], n);
     return true;
@@ -351,7 +351,7 @@ static bool eval_uniform(const OpCall *call, Tensor *const *out) {
     int64_t n = out[1]->count;
     double low = scalar(call, 1), span = scalar(call, 2) - low;
     stream_init(&s, call->in[0], n);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && (i % OP_POLL || !op_interrupted(call)); i++)
         elem_set_float(tensor_at(out[1], i), t, unit(stream_at(&s, (uint64_t)i), t) * span + low);
     stream_end(&s, out[0], n);
     return true;
@@ -365,7 +365,7 @@ static bool eval_normal(const OpCall *call, Tensor *const *out) {
     double mean = scalar(call, 1), scale = scalar(call, 2);
     stream_init(&a, call->in[0], 2 * n);
     b = a;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && (i % OP_POLL || !op_interrupted(call)); i++) {
         double u = 1 - unit(stream_at(&a, (uint64_t)i), DT_F64);
         double v = unit(stream_at(&b, (uint64_t)(n + i)), DT_F64);
         double z = sqrt(-2 * log(u)) * cos(6.283185307179586 * v);

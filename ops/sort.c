@@ -39,11 +39,14 @@ static bool goes_before(const Lane *l, int64_t a, int64_t b) {
 }
 
 /* order[0 .. n-1] becomes the places in sorted order; both arrays have n elements. */
-static void lane_sort(const Lane *l, int64_t n, int64_t *order, int64_t *spare) {
+static void lane_sort(const OpCall *call, const Lane *l, int64_t n, int64_t *order,
+                      int64_t *spare) {
     for (int64_t i = 0; i < n; i++)
         order[i] = i;
     for (int64_t width = 1; width < n; width *= 2) {
         for (int64_t at = 0; at < n; at += 2 * width) {
+            if (op_interrupted(call))
+                return;
             int64_t mid = at + width < n ? at + width : n,
                     end = at + 2 * width < n ? at + 2 * width : n;
             int64_t i = at, j = mid, k = at;
@@ -62,10 +65,10 @@ static Lane vector_lane(const Tensor *t) {
     return (Lane){tensor_data(t), t->strides[0] * (int64_t)dtype_size(t->dtype), t->dtype, true};
 }
 
-void sort_vector(const Tensor *t, int64_t *order) {
+void sort_vector(const OpCall *call, const Tensor *t, int64_t *order) {
     Lane lane = vector_lane(t);
     int64_t *spare = mem_bytes(sizeof *spare * (size_t)t->count + 1);
-    lane_sort(&lane, t->count, order, spare);
+    lane_sort(call, &lane, t->count, order, spare);
 }
 
 bool sort_is_equal(const Tensor *t, int64_t a, int64_t b) {
@@ -78,6 +81,7 @@ bool sort_is_equal(const Tensor *t, int64_t a, int64_t b) {
 /* Calls `lane` for each lane of keys along `axis`, with the sorted order and the offsets, in
  * elements, of the lane's first place in each of three tensors (NULL: none). */
 typedef struct Lanes {
+    const OpCall *call;
     const Tensor *keys;
     int axis;
     bool ascend;
@@ -95,7 +99,9 @@ static void each_lane(const Lanes *l, LaneFn fn) {
         int64_t bytes = (int64_t)dtype_size(x->dtype);
         Lane lane = {(const char *)tensor_data(x) + at * bytes, x->strides[l->axis] * bytes,
                      x->dtype, l->ascend};
-        lane_sort(&lane, n, order, spare);
+        lane_sort(l->call, &lane, n, order, spare);
+        if (op_interrupted(l->call))
+            return;
         fn(l, order, offsets);
         int i = x->rank - 1;
         for (; i >= 0; i--) {
@@ -150,7 +156,8 @@ static void places_lane(const Lanes *l, const int64_t *order, const int64_t *off
 }
 
 static Lanes lanes_of(const OpCall *call, const Tensor *keys) {
-    return (Lanes){.keys = keys,
+    return (Lanes){.call = call,
+                   .keys = keys,
                    .axis = lower_axis(call, "axis", keys->rank),
                    .ascend = attrs_bool(call->attrs, "is_ascend")};
 }

@@ -3,11 +3,11 @@
 #ifndef OPS_SORT_H
 #define OPS_SORT_H
 
-#include "tensor/tensor.h"
+#include "types/op.h"
 
 /* order[0 .. count-1]: the places of a vector's elements in ascending order, equal ones as they
  * stand; nan last. */
-void sort_vector(const Tensor *t, int64_t *order);
+void sort_vector(const OpCall *call, const Tensor *t, int64_t *order);
 /* Whether two elements stand side by side in that order as one: neither goes before the other. */
 bool sort_is_equal(const Tensor *t, int64_t a, int64_t b);
 

@@ -126,7 +126,7 @@ static bool eval_unique(const OpCall *call, Tensor *const *out) {
     int64_t n = t->count, found = 0;
     int64_t *order = mem_bytes(sizeof *order * (size_t)(3 * n + 1)), *first = order + n,
             *place = first + n; /* first[i]: the first element equal to i; place: of a first one */
-    sort_vector(t, order);
+    sort_vector(call, t, order);
     for (int64_t k = 0; k < n; k++) {
         bool again = k && sort_is_equal(t, order[k - 1], order[k]);
         first[order[k]] = again ? first[order[k - 1]] : order[k];

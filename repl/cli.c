@@ -312,34 +312,30 @@ static Session *start(Cli *cli) {
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails, and is told */
     return s;
 }
 
-static int finish(Session *s, SessionStatus status) {
-    bool gone = output_broken || (fflush(stdout) != 0 && errno == EPIPE);
-    bool lost = !gone && ferror(stdout);
+/* 0; 1 when output was lost, which is said. A reader that has gone wanted no more. */
+static int flush_output(void) {
+    if (!output_broken && fflush(stdout) != 0 && errno == EPIPE)
+        output_broken = 1;
+    bool lost = !output_broken && ferror(stdout);
     if (lost)
         fputs("relay: cannot write to standard output\n", stderr);
+    return lost;
+}
+
+static int finish(Session *s, SessionStatus status) {
+    int lost = flush_output();
     current = NULL;
     session_fini(s);
-    return gone ? 0 : lost || status != SESSION_OK;
+    return output_broken ? 0 : lost || status != SESSION_OK;
 }
 
 static bool answer(bool ok, const Str *out) {
     fputs(str_text(out), stdout);
     return ok;
-}
-
-static Str read_stdin(void) {
-    Str text = {0};
-    char buffer[1 << 16];
-    for (ssize_t n; (n = read(STDIN_FILENO, buffer, sizeof buffer)) != 0;) {
-        if (n > 0)
-            str_add_n(&text, buffer, (size_t)n);
-        else if (errno != EINTR)
-            break;
-    }
-    return text;
 }
 
 /* The first file of the command line, or what stands in its place. */
@@ -363,11 +359,8 @@ static int run_program(Cli *cli) {
         return finish(s, SESSION_OK) || result;
     } else if (cli->expr) {
         status = session_run_text(s, "-e", cli->expr, strlen(cli->expr), true);
-    } else if (!path || strcmp(path, "-") == 0) {
-        Str text = read_stdin();
-        status = session_run_text(s, "stdin", str_text(&text), text.len, false);
     } else {
-        status = session_run_file(s, path, cli->inputs.data, (int)cli->inputs.len);
+        status = session_run_file(s, path ? path : "-", cli->inputs.data, (int)cli->inputs.len);
     }
     clock_gettime(CLOCK_MONOTONIC, &b);
     if (cli->time) {
@@ -500,9 +493,12 @@ int cli_main(int argc, char **argv) {
             (arg[7] == '=' || arg[7] == '\0'))
             script = false;
         if (script || only_arguments || arg[0] != '-' || arg[1] == '\0') {
-            if (!command && !cli->files.len && !cli->expr && !only_arguments &&
-                (command = find_subcommand(arg)))
-                continue;
+            if (!command && !cli->files.len && !cli->expr && !only_arguments) {
+                if ((command = find_subcommand(arg)))
+                    continue;
+                if (strcmp(arg, "build") == 0 && access(arg, F_OK) != 0)
+                    return usage_error("this version has no command `%s`", arg);
+            }
             vec_push(&cli->files, arg);
         } else if (strcmp(arg, "--") == 0) {
             only_arguments = true;
@@ -512,10 +508,10 @@ int cli_main(int argc, char **argv) {
             cli->expr = argv[i];
         } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
             print_help();
-            return fflush(stdout) != 0 && errno != EPIPE;
+            return flush_output();
         } else if (strcmp(arg, "--version") == 0) {
             puts("relay " PACKAGE_VERSION);
-            return fflush(stdout) != 0 && errno != EPIPE;
+            return flush_output();
         } else if (arg[1] != '-') {
             return usage_error("there is no option `%s`", arg);
         } else {

@@ -79,8 +79,7 @@ typedef struct Question {
 
 static bool ask(void (*fn)(void *), Question *q)
 {
-    session_with_stack(fn, q);
-    return q->ok;
+    return session_with_stack(q->s, fn, q) && q->ok;
 }
 
 static void type_of(void *arg)
@@ -408,6 +407,5 @@ static void format_file(void *arg)
 SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out)
 {
     FormatJob job = {s, path, tvm, out, SESSION_FAILED};
-    session_with_stack(format_file, &job);
-    return job.status;
+    return session_with_stack(s, format_file, &job) ? job.status : SESSION_FAILED;
 }

@@ -62,6 +62,5 @@ static void ir_of_file(void *arg) {
 
 bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses, Str *out) {
     IrJob job = {s, path, passes, npasses, out, false};
-    session_with_stack(ir_of_file, &job);
-    return job.ok;
+    return session_with_stack(s, ir_of_file, &job) && job.ok;
 }

@@ -23,12 +23,23 @@ static const EmbeddedText *find_embedded(const char *name)
     return NULL;
 }
 
+/* A system call that a signal cut short is done again, but after Ctrl-C. */
+static bool again(const Session *s)
+{
+    return errno == EINTR && !*interp_interrupt_flag(s->interp);
+}
+
 Source *session_read_file(Session *s, const char *path, Diags *diags)
 {
-    (void)s;
     struct stat st;
     const char *why = NULL;
-    FILE *f = fopen(path, "rb");
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f;
+    do
+        f = standard ? stdin : fopen(path, "rb");
+    while (!f && again(s));
+    if (standard)
+        path = "stdin";
     if (!f || fstat(fileno(f), &st) != 0)
         why = strerror(errno);
     else if (S_ISDIR(st.st_mode))
@@ -37,15 +48,23 @@ Source *session_read_file(Session *s, const char *path, Diags *diags)
         why = "it is larger than 1 GB";
     Str text = {0};
     char buffer[1 << 16];
-    for (size_t n; !why && (n = fread(buffer, 1, sizeof buffer, f)) > 0;) {
+    while (!why) {
+        size_t n = fread(buffer, 1, sizeof buffer, f);
         str_add_n(&text, buffer, n);
         if (text.len > MAX_SOURCE_BYTES)
             why = "it is larger than 1 GB";
+        else if (n == sizeof buffer)
+            continue;
+        else if (!ferror(f))
+            break;
+        else if (!again(s))
+            why = strerror(errno);
+        clearerr(f);
     }
-    if (!why && ferror(f))
-        why = strerror(errno);
-    if (f)
+    if (f && !standard)
         fclose(f);
+    if (why && *interp_interrupt_flag(s->interp))
+        return NULL;
     if (why) {
         diag_error(diags, DIAG_R0501, span_none(), "cannot read `%s`: %s", path, why);
         return NULL;
@@ -61,9 +80,11 @@ static bool file_exists(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* The path of `file` in one of the folders it is looked for in, or NULL. */
-static const char *find_file(Session *s, const char *file)
+/* The path of `file` in one of the folders it is looked for in, or NULL; *library: it is the standard
+ * library's. */
+static const char *find_file(Session *s, const char *file, bool *library)
 {
+    *library = false;
     if (file[0] == '/')
         return file_exists(file) ? file : NULL;
     const char *here = s->folders.len ? vec_last(&s->folders) : "";
@@ -80,7 +101,8 @@ static const char *find_file(Session *s, const char *file)
     const char *stdlib = s->options.stdlib ? s->options.stdlib : getenv("RELAY_STDLIB");
     if (stdlib) {
         path = fmt_text("%s/%s", stdlib, file);
-        if (file_exists(path))
+        *library = file_exists(path);
+        if (*library)
             return path;
     }
     return NULL;
@@ -109,11 +131,25 @@ static void report_cycle(Session *s, const Item *item, const char *name, Diags *
     diag_add_fact(d, "%s", str_text(&chain));
 }
 
+typedef struct ModuleJob {
+    Session *s;
+    Source *source;
+    Diags *diags;
+    bool ok;
+} ModuleJob;
+
+static void run_module(void *arg)
+{
+    ModuleJob *job = arg;
+    job->ok = session_run_source(job->s, job->source, 0, 0, INFER_FILE, false, job->diags) == SESSION_OK;
+}
+
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
 {
     Session *s = ctx;
     const char *file = item->path ? item->path : fmt_text("%s.rly", item->name.sym->text);
-    const char *path = find_file(s, file);
+    bool library;
+    const char *path = find_file(s, file, &library);
     const EmbeddedText *embedded = path ? NULL : find_embedded(fmt_text("stdlib/%s", file));
     if (!path && !embedded) {
         Diag *d = diag_error(diags, DIAG_R0105, item->span, "there is no module `%s`",
@@ -138,11 +174,14 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
         Source *source = path ? session_read_file(s, path, diags)
                               : source_new(embedded->name, embedded->text, embedded->len,
                                            SOURCE_INTERNAL);
+        if (source && library)
+            source->flags |= SOURCE_INTERNAL;
         const char *slash = path ? strrchr(path, '/') : NULL;
         vec_push(&s->folders, slash ? mem_strndup(path, (size_t)(slash - path) + 1) : "");
         env_begin_module(env, item->path ? sym_intern(name) : item->name.sym);
         Diags *inner = mem_new(Diags);
-        bool ok = source && session_run_source(s, source, 0, 0, INFER_FILE, false, inner) == SESSION_OK;
+        ModuleJob job = {s, source, inner, false};
+        bool ok = source && interp_guard(s->interp, inner, run_module, &job) && job.ok;
         env_end_module(env);
         s->folders.len--;
         known->running = false;

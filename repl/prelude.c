@@ -118,14 +118,7 @@ static void load(void *arg)
     *slice = *job->part->source;
     slice->len = job->part->end;
     Diags *diags = mem_new(Diags);
-    Diags *before = interp_get_diags(s->interp);
-    bool check_only = s->check_only;
-    s->check_only = false;
-    struct Namespace *here = env_enter_prelude(s->env);
     job->ok = session_run_source(s, slice, job->part->begin, 0, INFER_FILE, false, diags) == SESSION_OK;
-    env_leave_prelude(s->env, here);
-    s->check_only = check_only;
-    interp_set_diags(s->interp, before);
     session_print_diags(s, diags); /* the prelude's own mistake, or a warning of it */
 }
 
@@ -133,9 +126,17 @@ static bool load_part(Prelude *p, Part *part)
 {
     if (!part || part->loaded)
         return true;
-    part->loaded = true;
+    Session *s = p->session;
     LoadJob job = {p, part, false};
-    session_with_stack(load, &job);
+    Diags *before = interp_get_diags(s->interp);
+    bool check_only = s->check_only;
+    s->check_only = false;
+    struct Namespace *here = env_enter_prelude(s->env);
+    part->loaded = true;
+    part->loaded = session_with_stack(s, load, &job); /* for want of memory: again when there is some */
+    env_leave_prelude(s->env, here);
+    s->check_only = check_only;
+    interp_set_diags(s->interp, before);
     return job.ok;
 }
 

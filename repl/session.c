@@ -20,12 +20,37 @@ void session_options_init(SessionOptions *o)
     *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true};
 }
 
-void session_with_stack(void (*fn)(void *arg), void *arg)
+typedef struct Guarded {
+    Session *s;
+    void (*fn)(void *arg);
+    void *arg;
+    bool ok;
+} Guarded;
+
+static void run_guarded(void *arg)
 {
+    Guarded *g = arg;
+    Diags *diags = mem_new(Diags);
+    size_t folders = g->s->folders.len;
+    g->ok = interp_guard(g->s->interp, diags, g->fn, g->arg);
+    if (!g->ok) {
+        g->s->folders.len = folders;
+        session_print_diags(g->s, diags);
+    }
+}
+
+bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg)
+{
+    Guarded guarded = {s, fn, arg, true};
+    if (s) {
+        fn = run_guarded;
+        arg = &guarded;
+    }
     if (mem_stack_left() > FRONT_STACK_BYTES / 2)
         fn(arg);
     else
         mem_call_on_stack(FRONT_STACK_BYTES, fn, arg);
+    return guarded.ok;
 }
 
 /* ---- output ----------------------------------------------------------------------------------- */
@@ -228,6 +253,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
     if (s->check_only)
         return SESSION_OK;
     session_print_diags(s, diags); /* warnings, before what the program prints */
+    if (*interp_interrupt_flag(s->interp))
+        return SESSION_INTERRUPTED;
 
     interp_set_diags(s->interp, diags);
     size_t last_shown = items.len;
@@ -243,6 +270,9 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         if (flags & RUN_SHOW_LAST)
             show = i == last_shown;
         SessionStatus one = run_item(s, item, show, flags);
+        if (one != SESSION_OK)
+            for (size_t k = items.len; k-- > i;) /* what got no value keeps the one it had */
+                env_restore(s->env, &items.data[k], diags);
         session_print_diags(s, diags);
         if (one != SESSION_OK)
             return one;
@@ -281,6 +311,8 @@ static void run_job(void *arg)
         s->folders.len--;
     if (job->status == SESSION_INCOMPLETE)
         return;
+    if (job->status == SESSION_FAILED && !diags->errors && *interp_interrupt_flag(s->interp))
+        job->status = SESSION_INTERRUPTED;
     session_print_diags(s, diags);
     if (job->status == SESSION_INTERRUPTED) {
         const char *text = "interrupted; everything defined so far is kept\n";
@@ -290,8 +322,8 @@ static void run_job(void *arg)
 
 static SessionStatus run(Job job)
 {
-    session_with_stack(run_job, &job);
-    return job.status;
+    interp_resume(job.s->interp);
+    return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
 
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue)

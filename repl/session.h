@@ -48,7 +48,7 @@ void session_set_width(Session *s, int width, int diag_width); /* the terminal w
 
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
-/* A whole file or text: read and checked before its first item runs; then @main. inputs:
+/* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:
  * "name=file.npy" pairs for `--input`. */
 SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs);
 SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len, bool show_last_only);

@@ -41,7 +41,7 @@ typedef enum RunFlags {
 SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags, InferMode mode,
                                  bool may_continue, Diags *diags);
 
-/* A file's text; NULL after a diagnostic. */
+/* A file's text, "-" for standard input; NULL after a diagnostic or Ctrl-C. */
 Source *session_read_file(Session *s, const char *path, Diags *diags);
 
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
@@ -57,8 +57,9 @@ void show_type_decl(Str *out, const TypeDecl *decl);
 /* What the reader must know of names bound so far. */
 void session_parse_scope(Session *s, ParseScope *scope);
 
-/* Runs fn(arg) with room to recurse over nested syntax. */
-void session_with_stack(void (*fn)(void *arg), void *arg);
+/* Runs fn(arg) with room to recurse over nested syntax. False when memory ran out, which is then said;
+ * without a session nothing catches that. */
+bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg);
 
 /* An expression read from text; NULL after a printed diagnostic. */
 Ast *session_read_expr(Session *s, const char *text, Diags *diags);

@@ -199,7 +199,8 @@ static GlobalKind global_kind(const Item *item)
 
 static bool is_builtin(const Item *item)
 {
-    return item->kind == ITEM_OPERATOR && item->path && strcmp(item->path, "builtin") == 0;
+    return item->kind == ITEM_OPERATOR && item->path && strcmp(item->path, "builtin") == 0 &&
+           (item->span.source->flags & SOURCE_INTERNAL); /* the evaluator believes their types */
 }
 
 static Global *make_global(Infer *I, Item *item)
@@ -445,7 +446,9 @@ static void bind_names(Infer *I, Global **globals, CoreItem *core)
     size_t n = I->module->items.len;
     for (size_t i = 0; i < n; i++) {
         if (!globals[i]) continue;
+        Global *before = map_find(&I->env->here->globals, globals[i]->name);
         globals[i] = env_slot(I, globals[i]);
+        if (before != globals[i]) core[i].before = before;
         if (core[i].global) core[i].global = globals[i];
     }
     for (size_t i = 0; i < I->rules.len; i++) env_bind_rule(I->env, I->rules.data[i]);

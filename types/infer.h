@@ -17,7 +17,7 @@ typedef struct Env Env;
 
 typedef enum CoreItemKind {
     CORE_DEF,      /* global: nothing to run; its value is an EXPR_FN */
-    CORE_LET,      /* run global->value, store it in the global */
+    CORE_LET,      /* run global->value, store it in the global; if that fails, env_restore */
     CORE_EXPR,     /* run expr; show it when `shown` */
     CORE_TYPE,     /* decl */
     CORE_OPERATOR, /* op: bind the foreign symbol now */
@@ -29,6 +29,7 @@ typedef struct CoreItem {
     CoreItemKind kind;
     Item *item;
     Global *global;
+    Global *before;    /* LET: what the name meant until now, if it was another */
     Expr *expr;
     TypeDecl *decl;
     const Op *op;
@@ -105,6 +106,10 @@ Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
 
 /* Items to run again-check after a redefinition are handled inside infer_module; the globals whose
  * re-check failed are reported there and marked broken. */
+
+/* The name of a CORE_LET that has not run means what it meant before, and what mentions it is checked
+ * again. */
+void env_restore(Env *env, const CoreItem *item, Diags *diags);
 
 /* The residual run-time checks of what was just inferred, for `relay check --residual`. */
 typedef struct ResidualInfo {

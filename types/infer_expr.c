@@ -458,8 +458,16 @@ static Expr *infer_hole(Infer *I, Ast *e, Type *want)
     return h;
 }
 
+/* Chains (`x.a.a.a`, `f(1)(1)`) have no bound of their own: what is left of the stack bounds them,
+ * with as much again kept for the walks that come after. */
+enum { STACK_KEPT = 384 << 20 };
+
 Expr *infer_expr(Infer *I, Ast *e, Type *want)
 {
+    if (mem_stack_left() < STACK_KEPT) {
+        infer_error(I, DIAG_R0009, e->span, "nested too deeply");
+        return infer_error_expr(e->span);
+    }
     switch (e->kind) {
     case AST_INT:
     case AST_FLOAT: return infer_literal(I, e, false);

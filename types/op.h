@@ -21,7 +21,11 @@ typedef struct OpCall {
     Tensor *const *in;
     Diags *diags;      /* where a run-time shape error goes */
     Span span;
+    const volatile int *interrupt; /* polled by long evaluations, which then may end; NULL: never */
 } OpCall;
+
+static inline bool op_interrupted(const OpCall *call) { return call->interrupt && *call->interrupt; }
+enum { OP_POLL = 1 << 16 }; /* elements between looks at it */
 
 enum { OP_MAX_OUTPUTS = 64 };
 

@@ -388,6 +388,19 @@ void env_recheck(Infer *I)
     diag_report(I->diags, d);
 }
 
+void env_restore(Env *env, const CoreItem *item, Diags *diags)
+{
+    if (!item->before || !is_current(env, item->global)) return;
+    env_bind_global(env, item->before);
+    Module module = {.source = item->item->span.source};
+    vec_push(&module.items, item->item);
+    Infer I;
+    infer_init(&I, env, &module, INFER_PROMPT, diags);
+    Changed c = {item->before->name, false};
+    vec_push(&I.changed, c);
+    env_recheck(&I);
+}
+
 /* ---- copies for explicit type arguments ------------------------------------------------------------------ */
 
 typedef struct Copy Copy;

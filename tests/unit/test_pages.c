@@ -84,6 +84,6 @@ static void run_all(void *arg) {
 
 int main(void) {
     mem_init();
-    session_with_stack(run_all, NULL);
+    session_with_stack(NULL, run_all, NULL);
     return check_result();
 }
