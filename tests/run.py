@@ -381,7 +381,8 @@ def main():
 
     with tempfile.TemporaryDirectory(prefix="relay-test-") as home:
         os.environ.update(HOME=home, XDG_CACHE_HOME=home, XDG_STATE_HOME=home, XDG_CONFIG_HOME=home,
-                          LC_ALL="C.UTF-8", TERM="dumb", OMP_NUM_THREADS="1")
+                          LC_ALL="C.UTF-8", TERM="dumb", OMP_NUM_THREADS="1",
+                          RELAY_SLOW=str(options.slow))
         for name in ("NO_COLOR", "RELAY_PATH", "RELAY_STDLIB", "COLUMNS", "LINES"):
             os.environ.pop(name, None)
         os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0")
