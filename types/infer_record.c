@@ -175,6 +175,37 @@ static TypeDecl *find_by_fields(void *ctx, const Symbol *const *fields, uint32_t
 
 void infer_know_records(Infer *I) { solver_set_records(I->s, find_by_fields, I); }
 
+/* { r with w = e } where sizes among the fields are known only when running: the record is built anew,
+ * so that what the fields left as they are and the new ones must agree in is checked as in a record. */
+static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const CtorInstance *old,
+                        const CtorInstance *now, const int *index)
+{
+    LetStack lets = {0};
+    Expr *record = let_stack_add(&lets, base, "record");
+    Expr **args = mem_new_n(Expr *, ctor->nfields + 1);
+    for (uint32_t i = 0; i < e->fields.len; i++) {
+        const Symbol *f = e->fields.data[i].sym;
+        Expr *x = infer_check(I, e->args.data[i], now->fields[index[i]],
+                              fmt_text("field `%s` of `%s`", f->text, ctor->name->text), span_none());
+        args[index[i]] = let_stack_add(&lets, x, f->text);
+    }
+    for (uint32_t k = 0; k < ctor->nfields; k++) {
+        if (args[k]) continue;
+        Expr *kept = expr_new(EXPR_FIELD, old->fields[k], base->span);
+        kept->a = record;
+        kept->field = ctor->field_names[k];
+        kept->index = (int32_t)k;
+        args[k] = infer_flow(I, kept, now->fields[k],
+                             fmt_text("the kept field `%s` of `%s`", kept->field->text,
+                                      ctor->name->text),
+                             span_none());
+    }
+    Expr *callee = expr_new(EXPR_CTOR, type_fn(now->fields, ctor->nfields, now->data, type_pure()),
+                            e->span);
+    callee->ctor = (Ctor *)ctor;
+    return let_stack_wrap(&lets, expr_call(callee, args, ctor->nfields, NULL, now->data, e->span));
+}
+
 /* { r with w = e }: r first. The fields left as they are keep their types; the equations among the
  * fields hold again. */
 Expr *infer_with(Infer *I, Ast *e, Type *want)
@@ -223,20 +254,25 @@ Expr *infer_with(Infer *I, Ast *e, Type *want)
         }
         changed[index[i]] = true;
     }
-    for (uint32_t k = 0; k < ctor->nfields; k++) {
-        if (!changed[k]) solver_unify(I->s, now.fields[k], old.fields[k]);
-    }
-    Expr *u = expr_new(EXPR_UPDATE, now.data, e->span);
-    u->a = base;
-    u->nargs = n;
-    u->args = mem_new_n(Expr *, n + 1);
-    u->field_names = mem_new_n(const Symbol *, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        const Symbol *f = e->fields.data[i].sym;
-        u->field_names[i] = f;
-        u->args[i] = infer_check(I, e->args.data[i], now.fields[index[i]],
-                                 fmt_text("field `%s` of `%s`", f->text, ctor->name->text),
-                                 span_none());
+    Expr *u;
+    if (ctor->decl->nexists || (t->flags & TYPE_HAS_ANY)) {
+        u = build_anew(I, e, base, ctor, &old, &now, index);
+    } else {
+        for (uint32_t k = 0; k < ctor->nfields; k++) {
+            if (!changed[k]) solver_unify(I->s, now.fields[k], old.fields[k]);
+        }
+        u = expr_new(EXPR_UPDATE, now.data, e->span);
+        u->a = base;
+        u->nargs = n;
+        u->args = mem_new_n(Expr *, n + 1);
+        u->field_names = mem_new_n(const Symbol *, n + 1);
+        for (uint32_t i = 0; i < n; i++) {
+            const Symbol *f = e->fields.data[i].sym;
+            u->field_names[i] = f;
+            u->args[i] = infer_check(I, e->args.data[i], now.fields[index[i]],
+                                     fmt_text("field `%s` of `%s`", f->text, ctor->name->text),
+                                     span_none());
+        }
     }
     /* Parameters that no field fixes stay as they were. */
     for (uint32_t p = 0; p < t->nargs; p++) {

@@ -268,6 +268,22 @@ static bool contains_var(Type *t, Type *var)
     return map_has(&v.inside, var);
 }
 
+/* The largest number that divides all coefficients: sizes are integers, so it divides the constant, or
+ * the difference is never 0. */
+static int64_t common_divisor(const Dim *d)
+{
+    int64_t g = 0;
+    for (uint32_t i = 0; i < d->nterms; i++) {
+        int64_t c = d->terms[i].coef;
+        while (c != 0) {
+            int64_t rest = g % c;
+            g = c;
+            c = rest;
+        }
+    }
+    return g < 0 ? -g : g;
+}
+
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
 {
     a = type_resolve(a);
@@ -293,6 +309,11 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
         return solver_fail(s, MISMATCH_DIM, a, b);
     case DIM_UNDECIDED:
         break;
+    }
+    int64_t divisor = difference->tag == TY_DIM ? common_divisor(difference->dim) : 1;
+    if (divisor > 1) {
+        if (difference->dim->constant % divisor != 0) return solver_fail(s, MISMATCH_DIM, a, b);
+        difference = dim_floordiv(difference, type_dim_int(divisor, NULL));
     }
     if (difference->tag == TY_DIM) {
         Solve v = look_at_equation(difference->dim);
