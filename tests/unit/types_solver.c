@@ -180,7 +180,12 @@ TEST(dims_are_solved)
     int64_t v;
     CHECK(solver_unify(s, dim_add_int(n, 2), dim(5)));
     CHECK(type_get_int(n, &v) && v == 3);
-    CHECK(solver_unify(s, dim_mul(dim(2), m), dim(6))); /* waits */
+    Type *h = var(KIND_DIM);
+    CHECK(solver_unify(s, dim_mul(dim(2), h), dim(6))); /* divided: h = 3 */
+    CHECK(type_get_int(h, &v) && v == 3);
+    CHECK(!solver_unify(s, dim_mul(dim(2), var(KIND_DIM)), dim(5)));
+    CHECK_INT(solver_mismatch(s)->kind, MISMATCH_DIM);
+    CHECK(solver_unify(s, dim_mul(m, m), dim(9))); /* waits */
     CHECK(!type_get_int(m, &v));
     CHECK(solver_unify(s, m, dim(4)));
     CHECK(!solver_run(s));
