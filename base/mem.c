@@ -307,10 +307,13 @@ void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg) {
         find_stack();
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     bytes = (bytes + page - 1) / page * page;
-    char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
-        out_of_memory(bytes);
+    char *base;
+    while ((base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED) {
+        if (bytes < 1 << 20)
+            out_of_memory(bytes);
+        bytes = bytes / 2 / page * page; /* who runs there asks mem_stack_left */
+    }
     mprotect(base, page, PROT_NONE);
 
     struct GC_stack_base old, new;

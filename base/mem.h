@@ -47,7 +47,8 @@ void mem_remove_roots_callback(MemRootsFn fn, void *ctx);
 void mem_push_range(void *begin, void *end);
 
 /* Runs fn(arg) on a large stack of its own (an mmap'd NORESERVE region of `bytes`), announced to
- * the collector: for the front end, which recurses over nesting. */
+ * the collector: for the front end, which recurses over nesting. It is smaller where the address
+ * space is limited: whoever recurses asks mem_stack_left. */
 void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg);
 /* How many bytes of C stack are left below the current frame, on whichever stack this is. */
 size_t mem_stack_left(void);

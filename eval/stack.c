@@ -17,6 +17,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { STEP_BYTES = 16 << 20 }; /* at most, of each */
 
@@ -84,9 +85,19 @@ static Frame *frames_to(const Interp *in, const Frame *fp) {
     return in->frames_end - fp > in->step_frames ? (Frame *)fp + in->step_frames : in->frames_end;
 }
 
+/* Of a limited address space (`ulimit -v`) the stacks leave most to the heap. */
+static size_t address_space_share(size_t bytes) {
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
+        bytes > space.rlim_cur / 8)
+        return space.rlim_cur / 8;
+    return bytes;
+}
+
 bool stack_init(Interp *in) {
     size_t limit = in->options.memory_bytes;
     size_t bytes = in->options.stack_bytes ? in->options.stack_bytes : limit;
+    bytes = address_space_share(bytes);
     size_t values = bytes, frames = bytes;
     in->stack = reserve(&values);
     in->frames = reserve(&frames);

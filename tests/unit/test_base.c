@@ -209,6 +209,14 @@ TEST(stacks) {
     CHECK_TEXT((char *)~hidden, "pin1");
 }
 
+static void note_room(void *arg) { *(size_t *)arg = mem_stack_left(); }
+
+TEST(stacks_take_what_there_is) {
+    size_t room = 0;
+    mem_call_on_stack((size_t)1 << 50, note_room, &room); /* more than can be addressed */
+    CHECK(room > 1 << 20 && room < (size_t)1 << 50);
+}
+
 static int finalized;
 static void on_dead(void *p, void *arg) { finalized += p != NULL && arg == &finalized; }
 
@@ -254,6 +262,7 @@ int main(void) {
     RUN(symbols);
     RUN(places);
     RUN(stacks);
+    RUN(stacks_take_what_there_is);
     RUN(finalizers);
     RUN(root_callbacks);
     RUN(limits);
