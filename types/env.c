@@ -306,6 +306,8 @@ size_t env_nrules(Env *env)
     return n;
 }
 
+InferCounts env_counts(const Env *env) { return env->counts; }
+
 const ResidualVec *env_residuals(Env *env) { return &env->residuals; }
 
 void env_list_checks(Env *env, bool on)

@@ -31,6 +31,7 @@ struct Env {
     Map versions;        /* Symbol of a type -> how many of the name were superseded */
     Map specialised;     /* Global -> copies made for explicit type arguments */
     ResidualVec residuals;
+    InferCounts counts;
     bool list_checks;
     uint32_t nitems;     /* checked at the prompt so far */
 };

@@ -10,10 +10,29 @@
 #include "base/mem.h"
 #include "types/solver_impl.h"
 
+typedef struct Pairs {
+    Map met[2]; /* from -> to */
+    uint32_t count;
+} Pairs;
+
 typedef struct Flow {
     Solver *s;
     bool checkable; /* outside functions, data and references: `?` may be checked */
+    Pairs *pairs;
 } Flow;
+
+/* Types are DAGs. Small ones are walked as they are, each occurrence with its checks; beyond that
+ * each pair of nodes once. */
+enum { SMALL_TYPE = 64 };
+
+static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met)
+{
+    if (++p->count <= SMALL_TYPE)
+        return false;
+    bool known = map_find(&p->met[met], from) == to;
+    map_set(&p->met[met], from, to);
+    return known;
+}
 
 /* ---- unknowns opened ------------------------------------------------------------------------ */
 
@@ -222,6 +241,9 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met)
         return solver_unify(s, from, replace_unknowns(s, to, true));
     if (from->tag != to->tag)
         return solver_unify(s, from, to);
+    bool composite = from->tag == TY_TUPLE || from->tag == TY_FN || from->tag == TY_DATA;
+    if (composite && is_known_pair(f->pairs, from, to, met))
+        return true;
     switch (from->tag) {
     case TY_TENSOR:
         return flow_shape(f, from->tensor.shape, to->tensor.shape, met) &&
@@ -260,17 +282,30 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what)
 {
     if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
         return true;
-    Flow f = {.s = s, .checkable = true};
+    Pairs pairs = {0};
+    Flow f = {.s = s, .checkable = true, .pairs = &pairs};
     solver_at(s, span, what);
     return flow(&f, from, to, false);
 }
 
 /* ---- join --------------------------------------------------------------------------------- */
 
-static Type *join(Solver *s, Type *a, Type *b, bool meet);
+/* The results for pairs of nodes of what is not small, as in flow. */
+typedef struct Joined {
+    Type *with, *result;
+} Joined;
 
-static Type *join_dim(Solver *s, Type *a, Type *b, bool meet)
+typedef struct Joins {
+    Solver *s;
+    Map done[2]; /* by meet: a -> Joined */
+    uint32_t count;
+} Joins;
+
+static Type *join(Joins *j, Type *a, Type *b, bool meet);
+
+static Type *join_dim(Joins *j, Type *a, Type *b, bool meet)
 {
+    Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b || dim_compare(a, b) == DIM_EQUAL)
@@ -285,14 +320,15 @@ static Type *join_dim(Solver *s, Type *a, Type *b, bool meet)
     return unify_dims(s, a, b, false) ? a : NULL;
 }
 
-static Type *join_shape(Solver *s, Type *a, Type *b, bool meet)
+static Type *join_shape(Joins *j, Type *a, Type *b, bool meet)
 {
+    Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
     if (a->tag == TY_VAR && b->tag == TY_SHAPE && (b->flags & TYPE_HAS_ANY))
         return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
-        return join_shape(s, b, a, meet);
+        return join_shape(j, b, a, meet);
     if (a->tag != TY_SHAPE || b->tag != TY_SHAPE)
         return solver_unify(s, a, b) ? a : NULL;
     if (a->nargs != b->nargs) {
@@ -302,7 +338,7 @@ static Type *join_shape(Solver *s, Type *a, Type *b, bool meet)
     Type **dims = mem_new_n(Type *, a->nargs);
     bool same = true;
     for (uint32_t i = 0; i < a->nargs; i++) {
-        dims[i] = join_dim(s, a->args[i], b->args[i], meet);
+        dims[i] = join_dim(j, a->args[i], b->args[i], meet);
         if (!dims[i]) {
             s->mismatch.axis = (int)i;
             return NULL;
@@ -313,11 +349,12 @@ static Type *join_shape(Solver *s, Type *a, Type *b, bool meet)
 }
 
 /* Element by element; NULL after a mismatch, with a's own array where nothing changed. */
-static Type **join_args(Solver *s, Type *a, Type *b, bool meet)
+static Type **join_args(Joins *j, Type *a, Type *b, bool meet)
 {
+    Solver *s = j->s;
     Type **out = mem_new_n(Type *, a->nargs);
     for (uint32_t i = 0; i < a->nargs; i++) {
-        out[i] = join(s, a->args[i], b->args[i], meet);
+        out[i] = join(j, a->args[i], b->args[i], meet);
         if (!out[i]) {
             solver_path(s, a->tag == TY_FN ? "parameter %u" : "%u", a->tag == TY_FN ? i + 1 : i);
             return NULL;
@@ -326,8 +363,9 @@ static Type **join_args(Solver *s, Type *a, Type *b, bool meet)
     return out;
 }
 
-static Type *join_data(Solver *s, Type *a, Type *b, bool meet)
+static Type *join_data(Joins *j, Type *a, Type *b, bool meet)
 {
+    Solver *s = j->s;
     if (a->decl != b->decl) {
         solver_fail(s, MISMATCH_HEAD, a, b);
         return NULL;
@@ -335,7 +373,7 @@ static Type *join_data(Solver *s, Type *a, Type *b, bool meet)
     const uint8_t *variance = variance_of(a->decl);
     Type **out = mem_new_n(Type *, a->nargs);
     for (uint32_t i = 0; i < a->nargs; i++) {
-        out[i] = variance[i] == COVARIANT                       ? join(s, a->args[i], b->args[i], meet)
+        out[i] = variance[i] == COVARIANT                       ? join(j, a->args[i], b->args[i], meet)
                  : solver_unify(s, a->args[i], b->args[i]) ? a->args[i]
                                                                 : NULL;
         if (!out[i]) {
@@ -347,16 +385,17 @@ static Type *join_data(Solver *s, Type *a, Type *b, bool meet)
     return type_data(a->decl, out, a->nargs);
 }
 
-static Type *join(Solver *s, Type *a, Type *b, bool meet)
+static Type *join_heads(Joins *j, Type *a, Type *b, bool meet)
 {
+    Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)
         return a;
     if (a->kind == KIND_DIM && b->kind == KIND_DIM)
-        return join_dim(s, a, b, meet);
+        return join_dim(j, a, b, meet);
     if (a->kind == KIND_SHAPE && b->kind == KIND_SHAPE)
-        return join_shape(s, a, b, meet);
+        return join_shape(j, a, b, meet);
     if (a->tag == TY_ERROR || b->tag == TY_ERROR) {
         solver_unify(s, a, b);
         return a->tag == TY_ERROR ? b : a;
@@ -364,24 +403,24 @@ static Type *join(Solver *s, Type *a, Type *b, bool meet)
     if (a->tag == TY_VAR && b->tag != TY_VAR && (b->flags & TYPE_HAS_ANY))
         return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag != TY_VAR && (a->flags & TYPE_HAS_ANY))
-        return join(s, b, a, meet);
+        return join(j, b, a, meet);
     bool unknowns = (a->flags | b->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS);
     if (a->tag != b->tag || !unknowns || a->nargs != b->nargs)
         return solver_unify(s, a, b) ? a : NULL;
     Type **args;
     switch (a->tag) {
     case TY_TENSOR: {
-        Type *shape = join_shape(s, a->tensor.shape, b->tensor.shape, meet);
+        Type *shape = join_shape(j, a->tensor.shape, b->tensor.shape, meet);
         if (!shape || !solver_unify(s, a->tensor.dtype, b->tensor.dtype))
             return NULL;
         return shape == type_resolve(a->tensor.shape) ? a : type_tensor(shape, a->tensor.dtype);
     }
     case TY_TUPLE:
-        args = join_args(s, a, b, meet);
+        args = join_args(j, a, b, meet);
         return args ? type_tuple(args, a->nargs) : NULL;
     case TY_FN: {
-        args = join_args(s, a, b, !meet);
-        Type *result = args ? join(s, a->fn.result, b->fn.result, meet) : NULL;
+        args = join_args(j, a, b, !meet);
+        Type *result = args ? join(j, a->fn.result, b->fn.result, meet) : NULL;
         if (!result)
             return NULL;
         Type *effect = solver_var(s, KIND_EFFECT);
@@ -390,7 +429,7 @@ static Type *join(Solver *s, Type *a, Type *b, bool meet)
         return type_fn(args, a->nargs, result, effect);
     }
     case TY_DATA:
-        return join_data(s, a, b, meet);
+        return join_data(j, a, b, meet);
     case TY_VAR:
     case TY_PARAM:
     case TY_REF:
@@ -408,7 +447,27 @@ static Type *join(Solver *s, Type *a, Type *b, bool meet)
     return solver_unify(s, a, b) ? a : NULL;
 }
 
+static Type *join(Joins *j, Type *a, Type *b, bool meet)
+{
+    if (j->count < SMALL_TYPE) {
+        j->count++;
+        return join_heads(j, a, b, meet);
+    }
+    a = type_resolve(a);
+    b = type_resolve(b);
+    Joined *known = map_find(&j->done[meet], a);
+    if (known && known->with == b)
+        return known->result;
+    Type *result = join_heads(j, a, b, meet);
+    Joined *now = mem_new(Joined);
+    *now = (Joined){b, result};
+    if (result)
+        map_set(&j->done[meet], a, now);
+    return result;
+}
+
 Type *type_join(Solver *s, Type *a, Type *b)
 {
-    return join(s, a, b, false);
+    Joins j = {.s = s};
+    return join(&j, a, b, false);
 }

@@ -51,6 +51,13 @@ void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags 
     I->effect = solver_var(I->s, KIND_EFFECT);
 }
 
+void infer_count(const Infer *I)
+{
+    SolverCounts counts = solver_counts(I->s);
+    I->env->counts.runs += counts.runs;
+    I->env->counts.steps += counts.steps;
+}
+
 void infer_begin_item(Infer *I)
 {
     scope_restore(I, 0);
@@ -544,6 +551,7 @@ static void check_module(void *arg)
         copy_map(&ops, &here->ops);
     }
     check_items(c, &I);
+    infer_count(&I);
     if (c->diags->errors > errors) c->ok = false;
     if (c->ok || !declared) return;
     here->types = types;

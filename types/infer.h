@@ -72,6 +72,14 @@ void env_leave_prelude(Env *env, struct Namespace *before);
 typedef enum InferMode { INFER_FILE, INFER_PROMPT, INFER_CHECK_ONLY } InferMode;
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out);
 
+/* The work a session's checks did so far: for tests, that it is linear and done once. */
+typedef struct InferCounts {
+    uint64_t definitions; /* bodies of `def` inferred */
+    uint64_t again;       /* of them, for a redefinition */
+    uint64_t runs, steps; /* of the solver (SolverCounts) */
+} InferCounts;
+InferCounts env_counts(const Env *env);
+
 /* Names, as LANGUAGE §1 resolves them. */
 typedef enum BindingKind { BIND_NONE, BIND_GLOBAL, BIND_CTOR, BIND_OP, BIND_TYPE, BIND_MODULE } BindingKind;
 typedef struct Binding {

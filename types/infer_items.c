@@ -123,6 +123,7 @@ static bool infer_one(Infer *I, Item *item, Global *g)
 
 bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n)
 {
+    I->env->counts.definitions += n;
     if (n == 1) return infer_one(I, items[0], globals[0]);
     begin(I, NULL);
     I->checked = (Checked){items, globals, n};

@@ -179,6 +179,7 @@ Diag *infer_warning(Infer *I, DiagCode code, Span span, const char *fmt, ...)
 /* ---- infer.c: state ------------------------------------------------------------------------- */
 
 void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags *diags);
+void infer_count(const Infer *I); /* what its solver did, into the Env's counts; at the end */
 void infer_begin_item(Infer *I);
 /* Solves, settles; false when the item had an error. */
 bool infer_finish_item(Infer *I);

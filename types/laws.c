@@ -79,6 +79,10 @@ static uintptr_t hash_inputs(const Relation *r)
         else if (t->tag == TY_PARAM)
             h += t->param.id * (uintptr_t)2654435761u;
     }
+    if (r->data && (r->def == &rel_proj || r->def == &rel_index))
+        h += (uintptr_t)*(const int64_t *)r->data * (uintptr_t)40503u;
+    else if (r->def == &rel_field)
+        h += (uintptr_t)r->data >> 4;
     return h | 1;
 }
 
@@ -105,6 +109,7 @@ static void note_elsewhere(Laws *l, Type *t)
 
 static void find_occurrences(Laws *l)
 {
+    l->s->counts.steps += l->relations->len;
     map_clear(&l->elsewhere);
     map_clear(&l->makers);
     map_clear(&l->made_twice);
@@ -174,38 +179,138 @@ static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
     r->arg_spans = places->data;
 }
 
-static void add_input(TypeVec *inputs, SpanVec *places, Type *t, Span place)
+/* The inputs of a set, as they are found. */
+typedef struct Leaves {
+    TypeVec inputs;
+    SpanVec places;
+    Map seen;          /* identities that are variables or parameters */
+    size_t others;     /* inputs that are not */
+} Leaves;
+
+static void add_input(Leaves *v, Type *t, Span place)
 {
-    if (is_rank0(t))
+    Type *id = identity(t);
+    bool named = id->tag == TY_VAR || id->tag == TY_PARAM;
+    if (is_rank0(t) || (named && map_has(&v->seen, id)))
         return;
-    for (size_t i = 0; i < inputs->len; i++)
-        if (type_equal(inputs->data[i], t))
+    for (size_t i = 0; !named && v->others && i < v->inputs.len; i++)
+        if (type_equal(v->inputs.data[i], t))
             return;
-    vec_push(inputs, t);
-    vec_push(places, place);
+    if (named)
+        map_set(&v->seen, id, t);
+    else
+        v->others++;
+    vec_push(&v->inputs, t);
+    vec_push(&v->places, place);
 }
 
-/* Intermediate arguments replaced by what they are made of. */
-static bool flatten(Laws *l, Relation *r)
+static bool has_dtype(Type *t, Type *dtype)
 {
-    TypeVec inputs = {0};
-    SpanVec places = {0};
+    t = type_resolve(t);
+    return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype) == dtype;
+}
+
+/* Whether root still says the dtype of t, an intermediate tensor, with what `maker` makes t of in
+ * the place of t. */
+static bool dtype_kept(const Laws *l, const Relation *root, const Relation *maker, Type *t)
+{
+    t = type_resolve(t);
+    if (t->tag != TY_TENSOR)
+        return true;
+    Type *dtype = type_resolve(t->tensor.dtype);
+    if (dtype->tag == TY_VAR && !map_has(l->order, dtype) && !map_has(&l->elsewhere, dtype))
+        return true;
+    if (has_dtype(root->args[root->nargs - 1], dtype))
+        return true;
+    for (uint32_t i = 0; i + 1 < root->nargs; i++)
+        if (has_dtype(root->args[i], dtype) && !is_intermediate(l, root->args[i]))
+            return true;
+    for (uint32_t i = 0; i + 1 < maker->nargs; i++)
+        if (has_dtype(maker->args[i], dtype) && !is_intermediate(l, maker->args[i]))
+            return true;
+    return false;
+}
+
+typedef struct Step { /* of the way through a set: input `at` of r is next */
+    Relation *r;
+    uint32_t at;
+} Step;
+
+/* Intermediate arguments replaced by what they are made of, as far down as it goes: the makers are
+ * noted in `inside`, for what they say follows from the root. Those that must stay go to `roots`. */
+static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots)
+{
+    Leaves leaves = {0};
+    VEC(Step) way = {0};
+    Map seen = {0};
+    Step first = {root, 0};
+    vec_push(&way, first);
+    map_set(&seen, root, root);
     bool changed = false;
-    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        Relation *maker = map_find(&l->makers, identity(r->args[i]));
-        if (maker && maker != r && maker->status == REL_WAIT && is_intermediate(l, r->args[i]) &&
-            dtype_stays(l, r, r->args[i])) {
-            for (uint32_t k = 0; k + 1 < maker->nargs; k++)
-                add_input(&inputs, &places, maker->args[k], place_of(maker, k));
-            DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(maker);
-            r->data = both ? (const void *)(uintptr_t)both : r->data;
-            changed = true;
+    DTypeSet dtypes = broadcast_dtypes(root);
+    while (way.len) {
+        Step *step = &vec_last(&way);
+        if (step->at + 1 >= step->r->nargs) {
+            (void)vec_pop(&way);
+            continue;
+        }
+        Relation *r = step->r;
+        uint32_t i = step->at++;
+        Type *t = r->args[i];
+        Relation *maker = map_find(&l->makers, identity(t));
+        l->s->counts.steps++;
+        if (!maker || maker == root || maker->status != REL_WAIT || !is_intermediate(l, t)) {
+            add_input(&leaves, t, place_of(r, i));
+        } else if (!dtype_kept(l, root, maker, t)) {
+            add_input(&leaves, t, place_of(r, i));
+            vec_push(roots, maker);
         } else {
-            add_input(&inputs, &places, r->args[i], place_of(r, i));
+            changed = true;
+            if (map_has(&seen, maker))
+                continue;
+            map_set(&seen, maker, maker);
+            map_set(inside, maker, root);
+            dtypes &= broadcast_dtypes(maker) ? broadcast_dtypes(maker) : dtypes;
+            Step next = {maker, 0};
+            vec_push(&way, next);
         }
     }
-    if (changed || inputs.len + 1 < r->nargs)
-        set_inputs(r, &inputs, &places);
+    root->data = changed && dtypes ? (const void *)(uintptr_t)dtypes : root->data;
+    if (changed || leaves.inputs.len + 1 < root->nargs)
+        set_inputs(root, &leaves.inputs, &leaves.places);
+    return changed;
+}
+
+/* Every set whose result is more than an argument of others. */
+static bool flatten_all(Laws *l)
+{
+    Map used = {0}, inside = {0}, kept = {0};
+    RelationVec roots = {0};
+    bool changed = false;
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        for (uint32_t k = 0; r->status == REL_WAIT && is_broadcast(r->def) && k + 1 < r->nargs; k++)
+            map_set(&used, identity(r->args[k]), r);
+    }
+    for (size_t i = 0; i < l->relations->len; i++) {
+        Relation *r = l->relations->data[i];
+        Type *result = r->args[r->nargs - 1];
+        if (r->status == REL_WAIT && is_broadcast(r->def) &&
+            (!is_intermediate(l, result) || !map_has(&used, identity(result))))
+            vec_push(&roots, r);
+    }
+    for (size_t i = 0; i < roots.len; i++) {
+        Relation *r = roots.data[i];
+        if (map_has(&kept, r))
+            continue;
+        map_set(&kept, r, r);
+        changed |= flatten(l, r, &inside, &roots);
+    }
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&inside, &i, &key, &value);)
+        if (!map_has(&kept, key))
+            ((Relation *)key)->status = REL_DONE;
     return changed;
 }
 
@@ -247,16 +352,18 @@ static bool is_same_read(const Relation *a, const Relation *b)
 /* Relations with the same arguments have one result; the later one is done. */
 static void merge_equal(Laws *l)
 {
+    l->s->counts.steps += l->relations->len;
     Map first = {0};
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
         if (r->status != REL_WAIT || r->nargs < 2 || r->def == &rel_differentiable)
             continue;
-        const void *key = (const void *)hash_inputs(r);
-        Relation *other = map_find(&first, key);
-        if (!other || !same_inputs(r, other)) {
-            if (!other)
-                map_set(&first, key, r);
+        uintptr_t key = hash_inputs(r);
+        Relation *other;
+        while ((other = map_find(&first, (const void *)key)) && !same_inputs(r, other))
+            key += 2; /* another one of this hash */
+        if (!other) {
+            map_set(&first, (const void *)key, r);
             continue;
         }
         if (!type_equal(r->args[r->nargs - 1], other->args[other->nargs - 1])) {
@@ -293,6 +400,7 @@ static void drop_implied(Laws *l)
             continue;
         for (size_t k = 0; k < l->relations->len; k++) {
             Relation *other = l->relations->data[k];
+            l->s->counts.steps++;
             if (other != r && other->status == REL_WAIT && is_broadcast(other->def) &&
                 inputs_inside(r, other)) {
                 r->status = REL_DONE;
@@ -322,19 +430,24 @@ static size_t position(Map *order, Type *t)
 static void sort_inputs(Laws *l, Relation *r)
 {
     SpanVec places = {0};
-    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+    VEC(size_t) at = {0};
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         vec_push(&places, place_of(r, i));
+        vec_push(&at, position(l->order, r->args[i]));
+    }
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
         Type *t = r->args[i];
         Span place = places.data[i];
-        size_t at = position(l->order, t);
+        size_t here = at.data[i];
         uint32_t k = i;
-        for (; k > 0 && position(l->order, r->args[k - 1]) > at; k--) {
+        for (; k > 0 && at.data[k - 1] > here; k--) {
             r->args[k] = r->args[k - 1];
             places.data[k] = places.data[k - 1];
+            at.data[k] = at.data[k - 1];
         }
         r->args[k] = t;
         places.data[k] = place;
+        at.data[k] = here;
     }
     r->arg_spans = places.data;
 }
@@ -346,14 +459,12 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
     if (l.unified)
         return true;
     for (bool changed = true; changed;) {
-        changed = false;
         find_occurrences(&l);
+        changed = flatten_all(&l);
         for (size_t i = 0; i < relations->len; i++) {
             Relation *r = relations->data[i];
-            if (r->status == REL_WAIT && is_broadcast(r->def)) {
-                bool flat = flatten(&l, r), less = absorb(&l, r);
-                changed = changed || flat || less;
-            }
+            if (r->status == REL_WAIT && is_broadcast(r->def))
+                changed |= absorb(&l, r);
         }
         merge_equal(&l);
         if (l.unified)

@@ -248,7 +248,10 @@ static void check_again(Recheck *r, Global **old, uint32_t n)
         IndexVec mentions = {0};
         ast_item_mentions(&J, old[i]->item, i, &mentions); /* whether it has graph bindings */
     }
-    if (infer_defs(&J, items, now, n) && diags.errors == 0) {
+    bool ok = infer_defs(&J, items, now, n) && diags.errors == 0;
+    I->env->counts.again += n;
+    infer_count(&J);
+    if (ok) {
         take_slots(r, old, now, n);
         return;
     }

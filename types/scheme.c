@@ -117,9 +117,11 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
         if (s->waiting.data[i]->status == REL_WAIT)
             vec_push(&open, s->waiting.data[i]);
     bool changed = true;
+    s->counts.steps += s->waiting.len - begin;
     while (changed) {
         changed = false;
         size_t kept = 0;
+        s->counts.steps += open.len;
         for (size_t i = 0; i < open.len; i++) {
             Relation *r = open.data[i];
             bool deep = relation_mentions(r, declared, ndeclared);
@@ -584,8 +586,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         r->span = span;
         r->arg_spans = NULL;
         r->level = s->level;
-        vec_push(&s->waiting, r);
-        solver_queue(s, r);
+        solver_add(s, r);
     }
     for (uint32_t i = 0; i < scheme->nincludes; i++)
         solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),

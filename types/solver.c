@@ -125,10 +125,10 @@ static void watch_var(Relation *r, Type *var)
 
 void solver_watch(Solver *s, Relation *r, Type *t)
 {
-    (void)s;
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
+    s->counts.steps += seen.len;
     for (size_t i = 0; i < vars.len; i++)
         if (vars.data[i]->kind != KIND_EFFECT)
             watch_var(r, vars.data[i]);
@@ -157,6 +157,7 @@ void solver_queue(Solver *s, Relation *r)
  * have run. */
 void solver_wake(Solver *s, TypeVar *v)
 {
+    s->counts.steps += v->nwatchers;
     for (uint32_t i = 0; i < v->nwatchers; i++)
         solver_queue(s, v->watchers[i]);
     if (v->link) {
@@ -180,13 +181,19 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
     return r;
 }
 
+void solver_add(Solver *s, Relation *r)
+{
+    s->counts.posted++;
+    vec_push(&s->waiting, r);
+    solver_queue(s, r);
+}
+
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span)
 {
     Relation *r = relation_new(def, args, nargs, attrs, span);
     r->level = s->level;
-    vec_push(&s->waiting, r);
-    solver_queue(s, r);
+    solver_add(s, r);
     return r;
 }
 
@@ -251,7 +258,7 @@ static RelStatus run_one(Solver *s, Relation *r)
     s->running = r;
     s->arg = s->axis = -1;
     r->runs++;
-    s->runs++;
+    s->counts.runs++;
     RelStatus status = r->def->relate(s, r);
     if (status == REL_WAIT && s->facts.len) {
         const Fact *f = solver_find_fact(s, r);
@@ -271,6 +278,7 @@ static RelStatus run_one(Solver *s, Relation *r)
 static void compact(Solver *s)
 {
     size_t kept = 0, mark = 0;
+    s->counts.steps += s->waiting.len;
     for (size_t i = 0; i < s->waiting.len; i++) {
         for (; mark < s->marks.len && s->marks.data[mark].waiting <= i; mark++)
             s->marks.data[mark].waiting = kept;
@@ -312,9 +320,9 @@ bool solver_run(Solver *s)
     return ok;
 }
 
-uint64_t solver_runs(const Solver *s)
+SolverCounts solver_counts(const Solver *s)
 {
-    return s->runs;
+    return s->counts;
 }
 
 size_t solver_nwaiting(const Solver *s)
@@ -377,6 +385,7 @@ const Fact *solver_find_fact(Solver *s, const Relation *r)
 {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Fact *f = &s->facts.data[i];
+        s->counts.steps++;
         if (f->def != r->def || f->nargs != r->nargs || !same_data(f->def, f->data, r->data))
             continue;
         if (f->attrs != r->attrs && !(f->attrs && r->attrs && attrs_equal(f->attrs, r->attrs)))

@@ -151,7 +151,13 @@ Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs 
                             const int64_t *index, Span span);
 /* Whether classes of declared parameters are inferred (a signature without `where`; Num always is). */
 void solver_set_infer_where(Solver *s, bool on);
-uint64_t solver_runs(const Solver *s); /* relations run so far: for tests */
+/* The work done so far, for tests: it is linear. */
+typedef struct SolverCounts {
+    uint64_t posted; /* relations */
+    uint64_t runs;   /* of relations */
+    uint64_t steps;  /* nodes of types and edges of the graph looked at */
+} SolverCounts;
+SolverCounts solver_counts(const Solver *s);
 size_t solver_nwaiting(const Solver *s);
 /* Called by a relation that waits: run me again when one of these learns something. Variables
  * inside r->args are watched without asking. */

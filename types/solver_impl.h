@@ -40,7 +40,7 @@ struct Solver {
     bool infer_where;
     FindRecord find_record;
     void *find_record_ctx;
-    uint64_t runs;
+    SolverCounts counts;
     Mismatch mismatch;
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;
@@ -68,6 +68,7 @@ const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL 
 void solver_wake(Solver *s, TypeVar *v);
 Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs, Span span);
 void solver_queue(Solver *s, Relation *r);
+void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
 /* The fact with these inputs, or NULL: its result is the relation's. */
 const Fact *solver_find_fact(Solver *s, const Relation *r);
 

@@ -60,6 +60,7 @@ typedef struct Lower {
     Type *rigid;   /* a declared parameter from further in, or NULL */
     Map seen;
     uint32_t count, depth;
+    uint64_t steps;
     bool deep;
 } Lower;
 
@@ -77,6 +78,7 @@ static void lower_levels(void *lower, Type *t)
 
 static void lower_parts(Lower *l, Type *t)
 {
+    l->steps++;
     if (!(t->flags & (TYPE_HAS_VARS | TYPE_HAS_PARAMS)))
         return;
     switch (t->tag) {
@@ -123,9 +125,9 @@ static void lower_parts(Lower *l, Type *t)
 
 void solver_lower(Solver *s, Type *t, int level)
 {
-    (void)s;
     Lower l = {.level = level};
     lower_levels(&l, t);
+    s->counts.steps += l.steps;
 }
 
 /* The class of a dtype variable meets what it is linked to. */
@@ -178,6 +180,7 @@ bool bind_var(Solver *s, Type *var, Type *to)
     } else {
         Lower l = {.var = var, .level = var->var.level};
         lower_levels(&l, to);
+        s->counts.steps += l.steps;
         if (l.occurs && to->tag == TY_DERIV)
             return wait_for_equal(s, var, to); /* a = D(a) holds of data of floats */
         if (l.occurs)
@@ -477,6 +480,7 @@ static void absorb_error(Solver *s, Type *t)
 
 static bool unify(Solver *s, Map *same, Type *a, Type *b)
 {
+    s->counts.steps++;
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)

@@ -552,7 +552,7 @@ TEST(applying_twice_thirty_times_is_linear)
         f = scheme_generalise(s, fn2(x, y, outer->fn.result), false);
     }
     CHECK_TEXT(scheme_text(f), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
-    CHECK(solver_runs(s) < 1000);
+    CHECK(solver_counts(s).runs < 1000);
     x = var(KIND_TYPE);
     Type *pair[] = {x, x};
     f = scheme_generalise(s, fn1(x, type_tuple(pair, 2)), false);
@@ -575,7 +575,7 @@ TEST(long_chains_run_linearly)
         solver_run(s);
     }
     CHECK_TEXT(general(fn2(x, y, t)), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
-    CHECK(solver_runs(s) < 40000);
+    CHECK(solver_counts(s).runs < 40000);
     begin();
     x = t = var(KIND_TYPE);
     for (int i = 0; i < 10000; i++)
@@ -583,7 +583,7 @@ TEST(long_chains_run_linearly)
     CHECK(solver_unify(s, x, tensor1(dim(3), f32())));
     CHECK(solver_run(s));
     CHECK_TEXT(type_text(t), "Tensor[(3,), float32]");
-    CHECK(solver_runs(s) < 40000);
+    CHECK(solver_counts(s).runs < 40000);
 }
 
 /* ---- derivatives -------------------------------------------------------------------------- */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much work inference does: counted, not timed. Twice the program is twice the work; a
+ * definition is inferred once; an edit at the prompt re-checks what depends on it and no more. */
+#include "parser/parser.h"
+#include "tests/unit/check.h"
+#include "types/infer.h"
+
+static Env *env;
+static Diags diags;
+
+static bool check(const char *text, InferMode mode)
+{
+    Module *module = NULL;
+    ParseOptions options = {.prompt = mode == INFER_PROMPT};
+    CoreItemVec items = {0};
+    diags = (Diags){0};
+    parse_module(source_new("test", text, strlen(text), 0), &options, &diags, &module);
+    return diags.errors == 0 && infer_module(env, module, mode, &diags, &items);
+}
+
+static const char *type_of(const char *name)
+{
+    Str s = {0};
+    Binding b = env_find(env, sym_intern(name), SIGIL_NONE);
+    if (b.kind == BIND_GLOBAL && b.global->scheme)
+        scheme_print(&s, b.global->scheme, NULL);
+    return str_text(&s);
+}
+
+/* A program of size n. */
+typedef void Write(Str *out, int n);
+
+static InferCounts work(Write *program, int n)
+{
+    Str text = {0};
+    program(&text, n);
+    env = env_new(NULL);
+    CHECK(check(str_text(&text), INFER_FILE));
+    return env_counts(env);
+}
+
+/* The work of 8 n is less than 9 times that of n, and less than `most` a unit. */
+static void check_linear(const char *name, Write *program, int n, uint64_t most)
+{
+    InferCounts small = work(program, n), large = work(program, 8 * n);
+    bool runs = large.runs <= 9 * small.runs + 100, steps = large.steps <= 9 * small.steps + 1000;
+    if (!runs || !steps || large.runs > most * 8 * (uint64_t)n)
+        printf("%s: %d: %llu runs, %llu steps; %d: %llu runs, %llu steps\n", name, n,
+               (unsigned long long)small.runs, (unsigned long long)small.steps, 8 * n,
+               (unsigned long long)large.runs, (unsigned long long)large.steps);
+    CHECK(runs && steps);
+    CHECK(large.runs <= most * 8 * (uint64_t)n);
+}
+
+static void repeat(Str *out, const char *begin, const char *part, const char *end, int n)
+{
+    str_add(out, begin);
+    for (int i = 0; i < n; i++)
+        str_add(out, part);
+    str_add(out, end);
+}
+
+static void one_operand(Str *out, int n) { repeat(out, "def f(x) { x", " + x", " }", n); }
+static void literals(Str *out, int n) { repeat(out, "def f(x) { x", " * 2.0 + 1", " }", n); }
+static void two_operands(Str *out, int n) { repeat(out, "def f(x, y) { x", " + y * x", " }", n); }
+static void known(Str *out, int n)
+{
+    repeat(out, "def f(x: Tensor[(3,), float32], y) { x", " + y", " }", n);
+}
+static void products(Str *out, int n) { repeat(out, "def f(x, w) { x", " @@ w", " }", n); }
+static void fields(Str *out, int n) { repeat(out, "def f(p) { p.w", " + p.b * p.w", " }", n); }
+static void lets(Str *out, int n) { repeat(out, "def f(x) { ", "let x = x + 1; ", "x }", n); }
+static void lets_of_two(Str *out, int n)
+{
+    repeat(out, "def f(x, y) { ", "let x = x + y; ", "x }", n);
+}
+static void closures(Str *out, int n)
+{
+    repeat(out, "def f(x) { ", "let g = fn (y) { y + x }; let x = g(x); ", "x }", n);
+}
+static void parameters(Str *out, int n) /* n variables in one set */
+{
+    str_add(out, "def f(x0");
+    for (int i = 1; i < n; i++)
+        str_printf(out, ", x%d", i);
+    str_add(out, ") { x0");
+    for (int i = 1; i < n; i++)
+        str_printf(out, " + x%d", i);
+    str_add(out, " }");
+}
+static void sums(Str *out, int n) /* n sets */
+{
+    str_add(out, "def f(x, y) { (x");
+    for (int i = 0; i < n; i++)
+        str_printf(out, ", x(%d) + y(%d)", i, i);
+    str_add(out, ") }");
+}
+static void calls(Str *out, int n)
+{
+    repeat(out, "def g(a, b) { a + b }  def f(x, y) { x", " |> fn (z) { g(z, y) }", " }", n);
+}
+
+static void module(Str *out, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            str_printf(out, "def f%d(x, y) { x * y + x }\n", i);
+        else if (i % 4 == 3)
+            str_printf(out, "def f%d(x, y) { f%d(f%d(x, y), y) }\n", i, i - 1, i - 2);
+        else
+            str_printf(out, "def f%d(x, y) { f%d(x, y) + y }\n", i, i - 1);
+    }
+}
+static void module_of_callers(Str *out, int n) /* one definition that all use */
+{
+    str_add(out, "def f(x, y) { x + y }\n");
+    for (int i = 0; i < n; i++)
+        str_printf(out, "def g%d(x, y) { f(x, f(y, x)) }\n", i);
+}
+static void module_in_a_row(Str *out, int n)
+{
+    str_add(out, "def f0(x, y) { x + y }\n");
+    for (int i = 1; i < n; i++)
+        str_printf(out, "def f%d(x, y) { f%d(f%d(x, y), y) }\n", i, i - 1, i - 1);
+}
+static void module_recursive(Str *out, int n) /* one group of definitions that call one another */
+{
+    for (int i = 0; i < n; i++)
+        str_printf(out, "def f%d(x) { if (x == 0) { x } else { f%d(x - 1) } }\n", i, (i + 1) % n);
+}
+
+TEST(chains_are_linear)
+{
+    check_linear("x + x", one_operand, 1250, 3);
+    check_linear("x * 2.0 + 1", literals, 625, 6);
+    check_linear("x + y * x", two_operands, 625, 6);
+    check_linear("a known operand", known, 1250, 3);
+    check_linear("x @@ w", products, 1250, 3);
+    check_linear("fields", fields, 400, 12);
+    check_linear("lets", lets, 1250, 3);
+    check_linear("lets of two", lets_of_two, 1250, 3);
+    check_linear("closures", closures, 400, 8);
+    check_linear("calls", calls, 400, 8);
+    check_linear("parameters", parameters, 200, 3);
+    check_linear("sums", sums, 200, 6);
+}
+
+TEST(modules_are_linear)
+{
+    check_linear("module", module, 250, 8);
+    check_linear("callers of one", module_of_callers, 250, 8);
+    check_linear("each the one before, twice", module_in_a_row, 250, 8);
+    check_linear("one recursive group", module_recursive, 50, 10);
+}
+
+TEST(a_definition_is_inferred_once)
+{
+    InferCounts c = work(module, 2000);
+    CHECK_INT(c.definitions, 2000);
+    CHECK_INT(c.again, 0);
+    CHECK_TEXT(type_of("f1999"), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
+    c = work(module_in_a_row, 30);
+    CHECK_INT(c.definitions, 30);
+    CHECK_TEXT(type_of("f29"), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
+}
+
+/* The definitions checked again after one edit. */
+static uint64_t edit(const char *text)
+{
+    uint64_t before = env_counts(env).again;
+    CHECK(check(text, INFER_PROMPT));
+    return env_counts(env).again - before;
+}
+
+TEST(an_edit_checks_what_depends_on_it)
+{
+    env = env_new(NULL);
+    Str text = {0};
+    for (int i = 0; i < 1000; i++) {
+        text = (Str){0};
+        str_printf(&text, "def a%d(x) { x }", i);
+        CHECK(check(str_text(&text), INFER_PROMPT));
+    }
+    CHECK(check("def f(x: int32) { x }", INFER_PROMPT));
+    CHECK(check("def g(x) { f(x) }", INFER_PROMPT));
+    CHECK(check("def h(x) { (g(x), g(x)) }", INFER_PROMPT));
+    CHECK(check("def k(x) { a7(x) }", INFER_PROMPT));
+    uint64_t runs = env_counts(env).runs;
+    CHECK_INT(edit("def f(x: int32) { x + 1 }"), 0);   /* the same type: new code in the slot */
+    CHECK_INT(edit("def f(x: float32) { x }"), 2);     /* g and h */
+    CHECK_TEXT(type_of("h"), "fn(float32) -> (float32, float32)");
+    CHECK_INT(edit("def g(x: float32) { f(x) }"), 0);  /* as it was */
+    CHECK_INT(edit("def g(x: float32) { (f(x), 1) }"), 1); /* h */
+    CHECK_INT(edit("def a3(x: int32) { x }"), 0);      /* nobody uses it */
+    CHECK_INT(edit("def a7(x: int32) { x }"), 1);      /* k */
+    CHECK(env_counts(env).runs - runs < 20);
+    CHECK_INT(env_counts(env).definitions - env_counts(env).again, 1000 + 4 + 6);
+}
+
+/* Types are DAGs: printed they would be 2^30 long. */
+TEST(pairs_of_pairs_are_small)
+{
+    Str text = {0};
+    str_add(&text, "def f0(x) { (x, x) }\n");
+    for (int i = 1; i <= 30; i++)
+        str_printf(&text, "def f%d(x) { f0(f%d(x)) }\n", i, i - 1);
+    str_add(&text, "def g(x) { ");
+    for (int i = 0; i < 30; i++)
+        str_add(&text, "let x = (x, x); ");
+    str_add(&text, "x }\ndef same(c, x) { if (c) { f30(x) } else { f30(x) } }\n"
+                   "def f30th(x) { f30(x)");
+    for (int i = 0; i < 31; i++)
+        str_add(&text, i % 2 ? ".1" : ".0");
+    str_add(&text, " }\n");
+    env = env_new(NULL);
+    CHECK(check(str_text(&text), INFER_FILE));
+    CHECK(env_counts(env).steps < 30000);
+    CHECK_TEXT(type_of("f30th"), "fn [a](a) -> a");
+    CHECK(strlen(type_of("same")) > 2000 && strlen(type_of("same")) < 2200);
+}
+
+int main(void)
+{
+    mem_init();
+    RUN(chains_are_linear);
+    RUN(modules_are_linear);
+    RUN(a_definition_is_inferred_once);
+    RUN(an_edit_checks_what_depends_on_it);
+    RUN(pairs_of_pairs_are_small);
+    return check_result();
+}
