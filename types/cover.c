@@ -34,6 +34,7 @@ typedef struct Checker {
     bool found;
     uint32_t splits;
     uint32_t impossible;  /* > 0: in a branch of a type without values */
+    uint32_t silent;      /* > 0: in a branch whose missing values an arm of `arms` has already */
     bool *guarded;        /* an arm: covers nothing */
     bool *useful;
     Place *root;
@@ -43,6 +44,9 @@ typedef struct Checker {
     size_t nseen, cap_seen;
     const TypeDecl *list; /* List, when some arm is written `list[…]` or `::` */
     const char *missing;
+    const char *arms[COVER_ARMS];
+    uint32_t narms;
+    bool more;            /* missing values that no pattern of arms has */
 } Checker;
 
 static bool has_one_ctor(const Ctor *c) { return c->decl->nctors == 1; }
@@ -149,12 +153,18 @@ static Node *make_node(Checker *m, const Pattern *p)
 
 /* ---- the matrix ----------------------------------------------------------------------------------------- */
 
+/* The first is shown; the next few are looked for to tell which arms would do. */
 static void note_missing(Checker *m)
 {
-    if (m->impossible || !m->wants_missing) return;
-    m->missing = place_text(m->root, m->list);
+    if (m->impossible || m->silent || !m->wants_missing) return;
+    if (!m->found) m->missing = place_text(m->root, m->list, false);
     m->found = true;
-    m->wants_missing = false;
+    if (m->narms < COVER_ARMS) {
+        m->arms[m->narms++] = place_text(m->root, m->list, true);
+    } else {
+        m->more = true;
+        m->wants_missing = false;
+    }
 }
 
 static bool is_open(const Row *row, uint32_t ncols)
@@ -200,7 +210,7 @@ static void reduce(Checker *m, Matrix *x)
 static bool was_seen(Checker *m, const Matrix *x)
 {
     if (x->nrows * x->ncols < 4) return false;
-    Seen key = {m->impossible != 0, 1};
+    Seen key = {(m->impossible != 0) + 2 * (m->silent != 0), 1};
     for (uint32_t i = 0; i < x->nrows; i++) {
         key.a = hash_bytes(&x->rows[i].arm, sizeof x->rows[i].arm, key.a);
         key.a = hash_bytes(x->rows[i].cells, x->ncols * sizeof *x->rows[i].cells, key.a);
@@ -270,6 +280,7 @@ static void clear_places(const Matrix *x)
     for (uint32_t c = 0; c < x->ncols; c++) {
         x->cols[c]->head = NULL;
         x->cols[c]->absent_ctor = NULL;
+        x->cols[c]->several = false;
         x->cols[c]->others = NULL;
         x->cols[c]->kids = NULL;
     }
@@ -314,10 +325,12 @@ static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possib
         bool *named = mem_new_n(bool, decl->nctors);
         for (size_t i = 0; i < s->heads.len; i++) named[s->heads.data[i].node->pattern->ctor->tag] = true;
         *possible = false;
-        for (uint32_t c = 0; c < decl->nctors && !*possible; c++) {
+        for (uint32_t c = 0; c < decl->nctors; c++) {
             if (named[c]) continue;
-            place->absent_ctor = decl->ctors[c];
-            *possible = m->impossible || cover_ctor_is_inhabited(place->type, decl->ctors[c]);
+            bool inhabited = m->impossible || cover_ctor_is_inhabited(place->type, decl->ctors[c]);
+            place->several |= *possible && inhabited;
+            if (!*possible) place->absent_ctor = decl->ctors[c];
+            *possible |= inhabited;
         }
         return false;
     }
@@ -351,6 +364,7 @@ static bool enter_head(Matrix *y, Place *place, const Node *head)
     bool possible = true;
     place->head = head->pattern;
     place->absent_ctor = NULL;
+    place->several = false;
     place->others = NULL;
     place->kids = mem_new_n(Place *, head->nargs + 1);
     Type *t = place->type ? type_resolve(place->type) : NULL;
@@ -377,7 +391,7 @@ static int compare_heads(const void *a, const void *b)
 
 static void explore(Checker *m, Matrix x)
 {
-    uint32_t impossible = m->impossible;
+    uint32_t impossible = m->impossible, silent = m->silent;
     m->splits++;
     for (;;) {
         m->fuel -= (long)x.nrows * x.ncols + 1;
@@ -390,7 +404,11 @@ static void explore(Checker *m, Matrix x)
             note_missing(m);
             break;
         }
-        if (is_open(&x.rows[0], x.ncols) || was_seen(m, &x)) break;
+        if (is_open(&x.rows[0], x.ncols)) break;
+        if (was_seen(m, &x)) {
+            m->more |= m->found && !m->silent; /* it may have missed some, come to by another way */
+            break;
+        }
         uint32_t col = choose_column(&x);
         Place *place = x.cols[col];
         clear_places(&x);
@@ -398,9 +416,12 @@ static void explore(Checker *m, Matrix x)
         split_rows(&x, col, &s);
         bool possible;
         if (!heads_are_all(m, &s, place, &possible)) {
+            bool any = place->several || place->others; /* an arm for these has `_` there */
+            uint32_t narms = m->narms;
             m->impossible += !possible;
             explore(m, branch(&x, col, &s.none, NULL));
             m->impossible -= !possible;
+            m->silent += any && (m->narms > narms || m->more);
         }
         size_t n = s.heads.len;
         if (s.heads.data[0].node->kind == PAT_CTOR)
@@ -421,6 +442,7 @@ static void explore(Checker *m, Matrix x)
         x = y;
     }
     m->impossible = impossible;
+    m->silent = silent;
     m->splits--;
 }
 
@@ -469,8 +491,10 @@ Cover cover_arms(const Arm *arms, uint32_t n, Type *type, bool partial)
     return (Cover){
         .complete = whole || (!m.found && !m.gave_up),
         .missing = m.missing,
-        .gave_up = m.gave_up && m.wants_missing,
+        .gave_up = m.gave_up && !m.found && m.wants_missing,
         .useful = m.useful,
+        .arms = {m.arms[0], m.arms[1], m.arms[2]},
+        .narms = m.more || m.gave_up ? 0 : m.narms,
     };
 }
 

@@ -31,7 +31,8 @@ typedef struct Place Place;
 struct Place {
     Type *type;              /* NULL: not known */
     const Pattern *head;     /* CTOR, TUPLE, LIT, STRING; NULL: anything */
-    const Ctor *absent_ctor; /* or: a constructor that the column does not name */
+    const Ctor *absent_ctor; /* or: a constructor that the column does not name, */
+    bool several;            /* one of several such */
     const Head *others;          /* or: a literal that is none of these */
     uint32_t nothers;
     Place **kids;            /* of a CTOR or TUPLE */
@@ -39,9 +40,9 @@ struct Place {
 
 bool node_has_float(const Pattern *p);
 
-/* The value a branch came to, as a pattern, cut at depth 12. list: the type List, to be written as
- * `list[…]`, or NULL. */
-const char *place_text(const Place *root, const TypeDecl *list);
+/* The values a branch came to, as a pattern, cut at depth 12. list: the type List, to be written as
+ * `list[…]`, or NULL. all: every value of the branch; else a literal stands for those no arm has. */
+const char *place_text(const Place *root, const TypeDecl *list, bool all);
 
 /* Fields of a constructor at a type (NULL: not known); NULL when not known. */
 Type *cover_field_type(Type *data, const Ctor *ctor, uint32_t field);

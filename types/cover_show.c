@@ -183,15 +183,20 @@ static void add_literal(Str *out, const Pattern *p)
     }
 }
 
-static void add_place(const TypeDecl *list, Str *out, const Place *p, int depth);
+typedef struct Style {
+    const TypeDecl *list; /* to be written `list[…]` */
+    bool all;             /* a literal that no arm has is `_` */
+} Style;
+
+static void add_place(const Style *style, Str *out, const Place *p, int depth);
 
 /* list[a, b], or a :: b :: rest */
-static void add_list(const TypeDecl *list, Str *out, const Place *p, int depth, bool inner)
+static void add_list(const Style *style, Str *out, const Place *p, int depth, bool inner)
 {
     VEC(const Place *) items = {0};
     bool open = false;
     for (int left = depth;; left--) {
-        const Ctor *c = p->absent_ctor ? p->absent_ctor : p->head ? p->head->ctor : NULL;
+        const Ctor *c = p->several && style->all ? NULL : p->absent_ctor ? p->absent_ctor : p->head ? p->head->ctor : NULL;
         if (c && c->nfields == 0) break;
         if (!c || left == 0) {
             open = true;
@@ -212,10 +217,10 @@ static void add_list(const TypeDecl *list, Str *out, const Place *p, int depth, 
         if (!item) {
             str_add(out, "_");
         } else if (open && item->type && type_resolve(item->type)->tag == TY_DATA &&
-                   type_resolve(item->type)->decl == list) {
-            add_list(list, out, item, depth - 1, true);
+                   type_resolve(item->type)->decl == style->list) {
+            add_list(style, out, item, depth - 1, true);
         } else {
-            add_place(list, out, item, depth - 1);
+            add_place(style, out, item, depth - 1);
         }
         if (open) str_add(out, " :: ");
     }
@@ -223,9 +228,13 @@ static void add_list(const TypeDecl *list, Str *out, const Place *p, int depth, 
     if (parens) str_add(out, ")");
 }
 
-static void add_place(const TypeDecl *list, Str *out, const Place *p, int depth)
+static void add_place(const Style *style, Str *out, const Place *p, int depth)
 {
     if (!p || depth <= 0) {
+        str_add(out, "_");
+        return;
+    }
+    if ((p->others || p->several) && style->all) {
         str_add(out, "_");
         return;
     }
@@ -243,8 +252,8 @@ static void add_place(const TypeDecl *list, Str *out, const Place *p, int depth)
         add_literal(out, p->head);
         return;
     }
-    if (ctor && ctor->decl == list) {
-        add_list(list, out, p, depth, false);
+    if (ctor && ctor->decl == style->list) {
+        add_list(style, out, p, depth, false);
         return;
     }
     uint32_t n = ctor ? ctor->nfields : p->head->nargs;
@@ -255,7 +264,7 @@ static void add_place(const TypeDecl *list, Str *out, const Place *p, int depth)
     for (uint32_t i = 0; i < n; i++) {
         if (i) str_add(out, ", ");
         if (named) str_printf(out, "%s: ", ctor->field_names[i]->text);
-        add_place(list, out, p->kids ? p->kids[i] : NULL, depth - 1);
+        add_place(style, out, p->kids ? p->kids[i] : NULL, depth - 1);
     }
     str_add(out, named ? " }" : !ctor && n == 1 ? ",)" : ")");
 }
@@ -274,9 +283,10 @@ bool node_has_float(const Pattern *p)
     }
 }
 
-const char *place_text(const Place *root, const TypeDecl *list)
+const char *place_text(const Place *root, const TypeDecl *list, bool all)
 {
     Str out = {0};
-    add_place(list, &out, root, 12);
+    Style style = {list, all};
+    add_place(&style, &out, root, 12);
     return str_text(&out);
 }

@@ -19,6 +19,35 @@ static void warn_unreachable(Infer *I, const Expr *e, uint32_t arm, Covering *co
                             : "the arms before it cover every value it could match");
 }
 
+/* Arms that end in an error, before the brace that closes the match. */
+static void suggest_arms(Infer *I, const Expr *e, const Cover *cover, Diag *d)
+{
+    const Source *source = e->span.source;
+    bool in_prelude;
+    const Symbol *error = sym_intern("error");
+    if (!cover->narms || !e->narms || !source || I->module->versioned || map_has(&I->names, error)) return;
+    if (!env_find_global(I->env, error, &in_prelude) || !in_prelude) return;
+    uint32_t at = e->span.end, first = e->arms[0].pattern->span.begin;
+    if (at <= e->span.begin || source->text[--at] != '}') return;
+    while (at > e->span.begin && strchr(" \t\r\n", source->text[at - 1])) at--;
+    while (first > e->span.begin && strchr(" \t\r\n", source->text[first - 1])) first--;
+    bool bars = first > e->span.begin && source->text[first - 1] == '|';
+    Str text = {0}, shown = {0};
+    for (uint32_t i = 0; i < cover->narms; i++) {
+        bool comma = !bars && (i || source->text[at - 1] != ',');
+        Str arm = {0};
+        str_printf(&arm, "%s => error(\"", cover->arms[i]);
+        for (const char *c = cover->arms[i]; *c; c++)
+            str_printf(&arm, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+        str_add(&arm, "\")");
+        str_printf(&text, "%s%s", bars ? " | " : comma ? ", " : " ", str_text(&arm));
+        str_printf(&shown, "%s%s", i ? bars ? " | " : ", " : "", str_text(&arm));
+    }
+    Span where = {source, at, at};
+    diag_add_fix(d, where, str_text(&text), type_text(e->type), "`%s` as %s it check", str_text(&shown),
+                 cover->narms == 1 ? "a last arm makes" : "last arms make");
+}
+
 static void report_missing(Infer *I, const Expr *e, const Cover *cover)
 {
     Span span = e->a ? e->a->span : e->span;
@@ -37,6 +66,7 @@ static void report_missing(Infer *I, const Expr *e, const Cover *cover)
     if (!d) return;
     diag_set_label(d, "%s", type_text(e->a->type));
     diag_add_fact(d, "`match?` is for a match that is meant to be partial");
+    suggest_arms(I, e, cover, d);
 }
 
 void match_check(Infer *I, Expr *e)

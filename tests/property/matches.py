@@ -314,6 +314,7 @@ def one_seed(binary, seed, folder):
     _, out, err = relay(binary, path, "check", "--diagnostics=json")
     said = {i: {"missing": None, "useless": set()} for i in range(len(cases))}
     by_line = {m.line: i for i, m in enumerate(cases)}
+    edits = []
     for d in (json.loads(x) for x in (out + err).splitlines() if x.startswith("{")):
         line = d["line"]
         if d["code"] == "R0903":
@@ -321,10 +322,23 @@ def one_seed(binary, seed, folder):
             said[i]["useless"].add(k)
         elif d["code"] == "R0210":
             said[by_line[line]]["missing"] = d["message"]
+            edits += [dict(e, line_of=line) for fix in d["suggestions"] for e in fix["edits"]]
         elif d["severity"] == "error":
             found.append(f"seed {seed}: {d['code']} {d['message']} at line {line}")
     if found:
         return found, len(cases)
+    # With the arms that are suggested, nothing is missing.
+    text = open(path).read()
+    for e in sorted(edits, key=lambda e: -e["begin"]):
+        text = text[:e["begin"]] + e["text"] + text[e["end"]:]
+    mended = write(folder, f"mended{seed}.rly", [text])
+    _, out, err = relay(binary, mended, "check", "--diagnostics=json")
+    if (out + err).count('"R0903"') != sum(len(x["useless"]) for x in said.values()):
+        found.append(f"seed {seed}: a suggested arm is never taken")
+    for d in (json.loads(x) for x in (out + err).splitlines() if x.startswith("{")):
+        if d["code"] != "R0903" and not (d["code"] == "R0210" and d["line"] in by_line and
+                                         by_line[d["line"]] not in {by_line[e["line_of"]] for e in edits}):
+            found.append(f"seed {seed}: with the suggested arms: {d['code']} {d['message']}")
     # The types again, the matches that were accepted as they are, the others with an arm for the rest.
     lines = list(types.declarations())
     for i, m in enumerate(cases):
