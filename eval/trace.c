@@ -2,7 +2,7 @@
 /* Run-time errors: their place, and the calls that led there.
  *
  * An error inside the prelude or the library is shown at the user's call, with the place inside as
- * a note. Calls are shown as facts, at most eight, repeats folded. Tail calls leave no frame, but
+ * a note. The innermost call gets a label, those above are facts, at most eight, repeats folded. Tail calls leave no frame, but
  * the user's tail call into the library is kept in the frame it reuses (Frame.tail). */
 #include "eval/machine.h"
 
@@ -99,8 +99,10 @@ static void add_calls(Diag *d, Walk w) {
         repeats = 0;
         last = name_of(w.code);
         last_call = call;
-        shown++;
-        diag_add_fact(d, "in %s, called at %s", last, place(call));
+        if (!shown++)
+            diag_add_label(d, call, "%s is called here", last);
+        else
+            diag_add_fact(d, "in %s, called at %s", last, place(call));
     } while (walk_next(&w));
     if (repeats)
         diag_add_fact(d, "... %llu more of %s", repeats, last);

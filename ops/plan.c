@@ -362,14 +362,14 @@ int32_t plan_run(Plan *plan, StepRunner runner, void *ctx, const volatile int *i
 }
 
 void op_report_status(const OpCall *call, int32_t status) {
-    const char *name = call->op->name;
+    const char *name = op_subject(call->op);
     if (status == KERNEL_DIVIDE)
         diag_error(call->diags, DIAG_R0601, call->span, "`%s`: integer division by zero", name);
     else if (status == KERNEL_INDEX)
         diag_error(call->diags, DIAG_R0602, call->span, "`%s`: an index is out of range", name);
     else if (status == KERNEL_SHIFT)
         diag_error(call->diags, DIAG_R0603, call->span, "`%s`: a negative %s", name,
-                   strcmp(name, "power") == 0 ? "exponent of an integer" : "shift");
+                   strcmp(call->op->name, "power") == 0 ? "exponent of an integer" : "shift");
 }
 
 /* The results of an operator whose sizes only had a bound: copies, so that what is not used is free. */

@@ -7,7 +7,7 @@
 
 Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
     Str s = {0};
-    str_printf(&s, "`%s`: ", call->op->name);
+    str_printf(&s, "`%s`: ", op_subject(call->op));
     va_list ap;
     va_start(ap, fmt);
     str_vprintf(&s, fmt, ap);

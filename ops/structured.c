@@ -212,15 +212,11 @@ static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
     return any;
 }
 
-/* What the shape function said, under the operator's name in the program (`@@`), with the types of
- * the arguments at their places: its facts tell the same without places. */
+/* What the shape function said, with the types of the arguments at their places: its facts tell the
+ * same without places. */
 static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
     for (size_t i = 0; i < refused->list.len; i++) {
         Diag *d = refused->list.data[i];
-        const char *prefix = fmt_text("`%s`: ", r->op->name);
-        size_t n = strlen(prefix);
-        if (strncmp(d->message, prefix, n) == 0)
-            d->message = fmt_text("`%s`: %s", relation_subject(r), d->message + n);
         if (r->arg_spans || r->inner_spans)
             vec_clear(&d->facts);
         rel_add_places(d, r);

@@ -241,6 +241,7 @@ static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr 
                               type_text(from));
     if (d) {
         diag_set_label(d, "%s", type_text(from));
+        if (f) diag_add_label(d, f->params[i]->span, "the parameter");
         diag_add_help(d, "`(float32) x` makes a float of an integer `x`");
     }
     return true;

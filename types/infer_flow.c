@@ -144,6 +144,22 @@ Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span
     return infer_flow(I, infer_expr(I, e, want), want, what, want_span);
 }
 
+static bool is_scalar(Type *tensor)
+{
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(tensor, &rank, &dims) && rank == 0;
+}
+
+/* A scalar whose dtype nothing has settled yet is a number. */
+static const char *arm_text(TypeNamer *namer, Type *t)
+{
+    Type *type = type_resolve(t), *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
+    if (dtype && dtype->tag == TY_VAR && dtype->var.weak && is_scalar(type))
+        return dtype->var.dtypes & DT_BIT(DT_I32) ? "a number" : "a float";
+    return type_text_with(namer, t);
+}
+
 bool infer_join(Infer *I, Join *join, const Expr *arm)
 {
     if (!join->type || is_error(join->type)) { /* an erroneous arm, until there is another */
@@ -159,8 +175,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm)
         return solver_run(I->s);
     }
     TypeNamer namer = {0};
-    const char *first = type_text_with(&namer, join->type);
-    const char *second = type_text_with(&namer, arm->type);
+    const char *first = arm_text(&namer, join->type), *second = arm_text(&namer, arm->type);
     Diag *d = infer_error(I, join->code, arm->span, "%s have different types", join->noun);
     if (d) {
         diag_set_label(d, "%s", second);

@@ -100,6 +100,7 @@ const Op *op_find(const Symbol *name);  /* of the table in ops/; NULL when there
 const Op *op_get(const char *name);     /* BUG when there is none */
 size_t op_count(void);
 const Op *op_at(size_t i);              /* sorted by name */
+const char *op_subject(const Op *op);   /* as programs have it: "nn.dense", "+" */
 int op_attr_index(const Op *op, const char *name); /* -1 when there is none */
 
 #endif

@@ -289,6 +289,52 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
     return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
 }
 
+static const char *source_text(Span s)
+{
+    return mem_strndup(s.source->text + s.begin, s.end - s.begin);
+}
+
+static const char *sizes_text(Type *const *dims, uint32_t n)
+{
+    Str s = {0};
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(&s, "%s%s", i ? ", " : "", type_text(dims[i]));
+    return str_text(&s);
+}
+
+static int64_t count_of(const Ranked *t)
+{
+    int64_t n = 1, size;
+    for (uint32_t i = 0; i < t->rank; i++)
+        n *= is_size(t->dims[i], &size) ? size : 0;
+    return n;
+}
+
+/* Two operands of as many elements: one in the shape of the other. And how to say that it is meant. */
+static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, uint32_t rank)
+{
+    enum { LONGEST = 60 };
+    const Span *at = b->r->arg_spans;
+    if (!at || b->n != 2 || b->nleft != 2 || !at[0].source || at[0].source != at[1].source ||
+        at[0].end - at[0].begin > LONGEST || at[1].end - at[1].begin > LONGEST)
+        return;
+    const char *text[] = {source_text(at[0]), source_text(at[1])};
+    if (count_of(&in[0]) == count_of(&in[1])) {
+        int from = in[0].rank >= in[1].rank ? 0 : 1, to = 1 - from;
+        Type *type = type_tensor(type_shape(in[to].dims, in[to].rank), b->dtype);
+        const char *changed = fmt_text("reshape(%s, newshape=[%s])", text[from],
+                                       sizes_text(in[to].dims, in[to].rank));
+        Span op = b->r->span;
+        bool infix = at[0].end <= op.begin && op.end <= at[1].begin;
+        diag_add_fix(d, at[from], changed, type_text(type), "`%s%s%s` has shape %s",
+                     infix && from ? fmt_text("%s %s ", text[0], source_text(op)) : "", changed,
+                     infix && !from ? fmt_text(" %s %s", source_text(op), text[1]) : "",
+                     type_text(type_shape(in[to].dims, in[to].rank)));
+    }
+    diag_add_help(d, "where it is meant, `broadcast_to(%s, shape=[%s])` says so", text[0],
+                  sizes_text(dims, rank));
+}
+
 /* Result and every operand that is not a scalar differ: R0901. */
 static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank)
 {
@@ -323,6 +369,7 @@ static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, ui
             diag_add_label(d, b->r->arg_spans[i], "%s", str_text(&shape));
         }
     }
+    add_outer_helps(d, b, in, dims, rank);
     diag_report(b->s->diags, d);
 }
 

@@ -401,20 +401,22 @@ const Fact *solver_find_fact(Solver *s, const Relation *r)
 
 /* ---- for relations ------------------------------------------------------------------------ */
 
-/* Operators in the user's words. */
-const char *relation_subject(const Relation *r)
+const char *op_subject(const Op *op)
 {
     static const char *const infix[][2] = {
         {"add", "+"},           {"subtract", "-"},   {"multiply", "*"}, {"divide", "/"},
         {"power", "**"},        {"matmul", "@@"},    {"equal", "=="},   {"not_equal", "!="},
         {"less", "<"},          {"less_equal", "<="}, {"greater", ">"}, {"greater_equal", ">="},
     };
-    if (!r->op)
-        return r->def->name;
     for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
-        if (strcmp(r->op->name, infix[i][0]) == 0)
+        if (strcmp(op->name, infix[i][0]) == 0)
             return infix[i][1];
-    return r->op->name;
+    return op->name;
+}
+
+const char *relation_subject(const Relation *r)
+{
+    return r->op ? op_subject(r->op) : r->def->name;
 }
 
 /* Its type, and which earlier entry at the prompt made it. */
