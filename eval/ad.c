@@ -325,9 +325,7 @@ bool ad_check_result(const BuiltinCall *call, Value *out)
     *out = value_unit();
     if (value_is_float_tensor(call->args[0]))
         return true;
-    Diag *d = builtin_fail(call, DIAG_R0402, "grad needs a function whose result is a float tensor");
-    diag_add_help(d, "`vjp` takes a cotangent for any result made of float tensors");
-    return false;
+    BUG("grad of a function whose result is no float tensor"); /* its relation refuses it */
 }
 
 /* ---- operands of one operator ----------------------------------------------------------------- */

@@ -209,17 +209,13 @@ bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *
 /* ---- tensor literals ----------------------------------------------------------------------- */
 
 static bool stack_error(Interp *in, uint32_t i, const Tensor *first, const Tensor *other) {
-    Diag *d;
-    if (first->rank != other->rank) {
-        d = machine_fail(in, DIAG_R0314, "element %u of this tensor has %d axes, the first has %d",
-                         i, other->rank, first->rank);
-    } else {
-        int axis = 0;
-        while (first->shape[axis] == other->shape[axis])
-            axis++;
-        d = machine_fail(in, DIAG_R0314, "axis %d of element %u is %lld, of the first it is %lld",
-                         axis, i, (long long)other->shape[axis], (long long)first->shape[axis]);
-    }
+    if (first->rank != other->rank)
+        BUG("element %u of a tensor literal has %d axes, the first %d", i, other->rank, first->rank);
+    int axis = 0;
+    while (first->shape[axis] == other->shape[axis])
+        axis++;
+    Diag *d = machine_fail(in, DIAG_R0314, "axis %d of element %u is %lld, of the first it is %lld",
+                           axis, i, (long long)other->shape[axis], (long long)first->shape[axis]);
     diag_add_fact(d, "the elements of a tensor literal have one shape");
     return false;
 }
@@ -310,11 +306,8 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
         int64_t n = t ? t->n : 0, i = origin->nargs == 1 ? args[0].i : -1;
         if (i < 0)
             i += n;
-        if (i < 0 || i >= n) {
-            machine_fail(in, DIAG_R0602, "a tuple of %lld has no element %lld", (long long)n,
-                         (long long)args[0].i);
-            return false;
-        }
+        if (i < 0 || i >= n)
+            BUG("element %lld of a tuple of %lld", (long long)args[0].i, (long long)n);
         *out = t->items[i];
         return true;
     }

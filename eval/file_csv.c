@@ -112,8 +112,9 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
         if (lines++ == 0)
             columns = r.column;
         if (r.column != columns) {
-            file_fail(f, DIAG_R0503, "line %lld has %lld cells, the first has %lld",
-                      (long long)r.line, (long long)r.column, (long long)columns);
+            file_fail(f, DIAG_R0503, "line %lld has %lld cell%s, the first has %lld",
+                      (long long)r.line, (long long)r.column, r.column == 1 ? "" : "s",
+                      (long long)columns);
             return NULL;
         }
     }
@@ -125,10 +126,8 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
     }
     if (rank == 1)
         shape[0] = rows * columns;
-    if (shape_count(rank == 1 ? 1 : 2, shape, t) < 0) {
-        file_fail(f, DIAG_R0502, "it is too large");
-        return NULL;
-    }
+    if (shape_count(rank == 1 ? 1 : 2, shape, t) < 0)
+        BUG("a matrix larger than its file");
     Tensor *made = tensor_new(t, rank == 1 ? 1 : 2, shape);
     unsigned char *to = tensor_data(made);
     r = reader_begin(b);

@@ -107,11 +107,8 @@ static int foreign_shape(const OpCall *call, OutSpec *out) {
     for (uint32_t i = 0; i < b->nparams; i++) {
         if (!tensor_parts(b->params[i], &dtype, &rank, &dims))
             BUG("a foreign operator of a type that is no tensor");
-        if (call->in[i]->dtype != dtype || call->in[i]->rank != (int)rank) {
-            diag_error(call->diags, DIAG_R0313, call->span, "argument %u of `%s` has another type",
-                       i + 1, call->op->name);
-            return -1;
-        }
+        if (call->in[i]->dtype != dtype || call->in[i]->rank != (int)rank)
+            BUG("argument %u of `%s` has another type", i + 1, call->op->name);
         if (!match_dims(call, i, dims, &sizes))
             return -1;
     }

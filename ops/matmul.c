@@ -242,7 +242,7 @@ static RelStatus relate_matmul(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0313,
                   "`%s`: a product needs at least 1 axis on each side; `*` multiplies "
                   "by a number",
-                  r->op->name);
+                  relation_subject(r));
         return REL_FAIL;
     }
     if (!rel_unify_dim(s, r, b[nb == 1 ? 0 : nb - 2], a[na - 1], 1, nb == 1 ? 0 : (int)nb - 2))

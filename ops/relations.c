@@ -10,22 +10,6 @@
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-static const char *set_name(DTypeSet set) {
-    static const struct {
-        DTypeSet set;
-        const char *name;
-    } named[] = {{DTS_FLOAT, "a float"}, {DTS_INT, "an integer"}, {DTS_NUM, "a number"},
-                 {DTS_BOOL, "bool"}};
-    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
-        if (named[i].set == set)
-            return named[i].name;
-    Str s = {0};
-    for (int i = 0; i < DTYPE_COUNT; i++)
-        if (set & DT_BIT(i))
-            str_printf(&s, "%s%s", s.len ? ", " : "one of ", dtype_info[i].name);
-    return str_text(&s);
-}
-
 /* The documented name of an argument. */
 static const char *arg_name(const Relation *r, int arg) {
     if (arg == (int)r->nargs - 1)
@@ -63,8 +47,12 @@ bool rel_tensor(Solver *s, Relation *r, int arg, DTypeSet set, Type **shape, Typ
     *dtype = t->tensor.dtype;
     if (set == DTS_ALL || solver_restrict(s, *dtype, set))
         return true;
-    rel_error(s, r, DIAG_R0310, "`%s`: the elements of %s must be %s, they are %s", op_name(r),
-              arg_name(r, arg), set_name(set), type_text(*dtype));
+    if (type_resolve(*dtype)->tag == TY_PARAM)
+        rel_error(s, r, DIAG_R0304, "`%s` is not known to be %s, which `%s` needs of %s",
+                  type_text(*dtype), dtype_class_name(set), op_name(r), arg_name(r, arg));
+    else
+        rel_error(s, r, DIAG_R0310, "`%s`: the elements of %s must be %s, they are %s", op_name(r),
+                  arg_name(r, arg), dtype_class_words(set), type_text(*dtype));
     return false;
 }
 

@@ -602,10 +602,8 @@ static RelStatus relate_batch_flatten(Solver *s, Relation *r) {
     Type **dims, *out[2];
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    if (rank == 0) {
-        rel_error(s, r, DIAG_R0313, "`nn.batch_flatten`: `data` needs at least 1 axis");
-        return REL_FAIL;
-    }
+    if (rank == 0)
+        BUG("the shape of a scalar is known, and its refusal");
     out[0] = dims[0];
     out[1] = rel_product(r, rank - 1, dims + 1);
     status = rel_result(s, r, out, 2, rel_dtype_in(r->args[0]));

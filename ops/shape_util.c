@@ -26,7 +26,8 @@ const char *shape_arg_name(const OpCall *call, int arg) {
         p += strcspn(p, ",");
         p += strspn(p, ", ");
     }
-    size_t n = strcspn(p, ",?");
+    p += *p == '(';
+    size_t n = strcspn(p, ",?)");
     return n ? fmt_text("%.*s", (int)n, p) : fmt_text("argument %d", arg + 1);
 }
 
@@ -71,8 +72,8 @@ bool shape_check_same_dtype(const OpCall *call, int a, int b) {
 bool shape_check_rank(const OpCall *call, int arg, int rank) {
     if (call->in[arg]->rank == rank)
         return true;
-    Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d axes, not %d", shape_arg_name(call, arg),
-                          call->in[arg]->rank, rank);
+    Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d %s, not %d", shape_arg_name(call, arg),
+                          call->in[arg]->rank, call->in[arg]->rank == 1 ? "axis" : "axes", rank);
     add_type_fact(call, d, arg);
     return false;
 }
@@ -80,8 +81,9 @@ bool shape_check_rank(const OpCall *call, int arg, int rank) {
 bool shape_check_min_rank(const OpCall *call, int arg, int rank) {
     if (call->in[arg]->rank >= rank)
         return true;
-    Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d axes, at least %d are needed",
-                          shape_arg_name(call, arg), call->in[arg]->rank, rank);
+    Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d %s, at least %d %s needed",
+                          shape_arg_name(call, arg), call->in[arg]->rank,
+                          call->in[arg]->rank == 1 ? "axis" : "axes", rank, rank == 1 ? "is" : "are");
     add_type_fact(call, d, arg);
     return false;
 }
@@ -138,10 +140,8 @@ bool shape_axes(const OpCall *call, const char *attr, bool exclude, int rank, ui
         *out = all; /* of nothing named, exclude has nothing to leave out */
         return true;
     }
-    if (!attrs_ints(call->attrs, attr, &axes, &n)) {
-        shape_error(call, DIAG_R0316, "`%s` must be a list of integers", attr);
-        return false;
-    }
+    if (!attrs_ints(call->attrs, attr, &axes, &n))
+        BUG("attribute `%s` of `%s` is no list of integers", attr, call->op->name);
     for (uint32_t i = 0; i < n; i++) {
         int axis;
         if (!shape_axis(call, attr, axes[i], rank, &axis))
@@ -159,15 +159,8 @@ bool shape_axes(const OpCall *call, const char *attr, bool exclude, int rank, ui
 bool shape_attr_dims(const OpCall *call, const char *attr, int *rank, int64_t *dims) {
     const int64_t *values;
     uint32_t n;
-    if (!attrs_ints(call->attrs, attr, &values, &n)) {
-        shape_error(call, DIAG_R0316, "`%s` must be a list of sizes", attr);
-        return false;
-    }
-    if (n > TENSOR_MAX_RANK) {
-        shape_error(call, DIAG_R0316, "`%s` has %u sizes; a tensor has at most %d axes", attr, n,
-                    TENSOR_MAX_RANK);
-        return false;
-    }
+    if (!attrs_ints(call->attrs, attr, &values, &n) || n > TENSOR_MAX_RANK)
+        BUG("the relation of `%s` let its attribute `%s` through", call->op->name, attr);
     for (uint32_t i = 0; i < n; i++) {
         if (values[i] < 0) {
             shape_error(call, DIAG_R0316, "`%s` holds the negative size %lld", attr,

@@ -55,17 +55,18 @@ static const char *written_kind(Session *s, const AstType *t, Diags *diags) {
         if (t->args.len == 0) {
             const char *kind = name_kind(s, t->name);
             if (!kind)
-                diag_error(diags, DIAG_R0101, t->span, "there is no type `%s`", t->name->text);
+                diag_error(diags, DIAG_R0102, t->span, "there is no type `%s`", t->name->text);
             return kind;
         }
         const TypeDecl *decl = env_find_type(session_env(s), t->name);
         if (!decl) {
-            diag_error(diags, DIAG_R0101, t->span, "there is no type `%s`", t->name->text);
+            diag_error(diags, DIAG_R0102, t->span, "there is no type `%s`", t->name->text);
             return NULL;
         }
         if (decl->nparams != t->args.len) {
-            diag_error(diags, DIAG_R0001, t->span, "`%s` takes %u parameters, %zu are given",
-                       t->name->text, decl->nparams, t->args.len);
+            diag_error(diags, DIAG_R0108, t->span, "type `%s` has %u parameter%s, and %zu %s given",
+                       t->name->text, decl->nparams, decl->nparams == 1 ? "" : "s", t->args.len,
+                       t->args.len == 1 ? "is" : "are");
             return NULL;
         }
         return "Type";

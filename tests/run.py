@@ -225,6 +225,7 @@ def run_golden(options, golden, engine):
         out = residuals_as_text(out)
     options.drawn.update((d["code"], d["message"]) for d in diags)
     options.drawn.update(messages.drawn_in(out + "\n" + err))
+    options.drawn.update(("R0907", m) for m in re.findall("checked when running: .*", out))
     wrong = []
     if status is None:
         wrong.append("no end after %g s" % (golden.timeout * options.slow))
@@ -417,6 +418,8 @@ def main():
             try:
                 for job in jobs:
                     job.result()
+                if {"golden", "repl", "docs"} <= set(suites) and not parts:
+                    messages.check(report, options)
             except KeyboardInterrupt:
                 for job in jobs:
                     job.cancel()

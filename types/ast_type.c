@@ -337,8 +337,8 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
         args[n++] = infer_ast_type(I, c->args.data[i], dtype ? KIND_DTYPE : KIND_TYPE);
     }
     if (def->nargs >= 0 && (uint32_t)def->nargs != n) {
-        infer_error(I, DIAG_R0106, c->span, "`%s` relates %d types, and %u are given",
-                    c->name->text, def->nargs, n);
+        infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",
+                    c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
         return false;
     }
     if (name && def == &rel_field) data = name->name;

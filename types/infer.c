@@ -438,11 +438,8 @@ static bool check_imports(Infer *I, CoreItem *core)
         Item *item = I->module->items.data[i];
         if (item->kind != ITEM_IMPORT) continue;
         core[i] = core_item(CORE_IMPORT, item);
-        if (!I->env->hooks.import) {
-            diag_error(I->diags, DIAG_R0105, item->span, "there are no modules here");
-            return false;
-        }
-        if (!I->env->hooks.import(I->env->hooks.ctx, I->env, item, I->diags)) return false;
+        if (!I->env->hooks.import && !env_open_module(I->env, item, I->diags)) return false;
+        if (I->env->hooks.import && !I->env->hooks.import(I->env->hooks.ctx, I->env, item, I->diags)) return false;
     }
     return true;
 }

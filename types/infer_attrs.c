@@ -175,10 +175,6 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
             unknown_attr(I, op, a);
             return NULL;
         }
-        if (given[k]) {
-            infer_error(I, DIAG_R0111, a->span, "attribute `%s` is given twice", a->name->text);
-            return NULL;
-        }
         given[k] = true;
         if (!convert(I, op->attrs[k].type, a->value, &values[k])) {
             Diag *d = infer_error(I, DIAG_R0111, a->value->span,

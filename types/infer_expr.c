@@ -274,11 +274,7 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want)
 
 static Expr *infer_instantiate_form(Infer *I, Ast *e)
 {
-    if (e->a->kind != AST_NAME) {
-        infer_error(I, DIAG_R0108, e->span, "only a definition, a constructor or an operator takes "
-                                            "type arguments");
-        return infer_error_expr(e->span);
-    }
+    if (e->a->kind != AST_NAME) BUG("the reader let type arguments of what is no name through");
     Type **types = infer_type_args(I, e);
     return infer_name(I, e->a, types, (uint32_t)e->type_args.len, NULL);
 }

@@ -48,6 +48,21 @@ static void add_superseded(Diag *d, Type *a, Type *b)
                       a->decl->version, b->decl->name->text);
 }
 
+/* A dtype outside of the class that is asked for. */
+static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer)
+{
+    Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
+    Type *declared = a && a->tag == TY_PARAM ? a : b && b->tag == TY_PARAM ? b : NULL;
+    const char *class = m->dtypes == DTS_FLOAT ? "Float" : m->dtypes == DTS_INT ? "Int" : "Num";
+    if (declared) {
+        const char *name = type_text_with(namer, declared);
+        diag_add_fact(d, "`%s` is declared and not known to be of %s: `where %s(%s)` says so", name,
+                      dtype_class_words(m->dtypes), class, name);
+    } else {
+        diag_add_fact(d, "the elements must be %s", dtype_class_words(m->dtypes));
+    }
+}
+
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
 {
     const Mismatch *m = solver_mismatch(I->s);
@@ -69,7 +84,7 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
         }
         return;
     case MISMATCH_RIGID:
-        diag_add_fact(d, "%s is declared and stands for any, and would have to be %s",
+        diag_add_fact(d, "`%s` is declared and stands for any, and would have to be %s",
                       has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? a : b,
                       has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? b : a);
         return;
@@ -77,11 +92,16 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
     case MISMATCH_DEPTH:
         diag_add_fact(d, "the types of a program nest at most %d deep", TYPE_MAX_DEPTH);
         return;
+    case MISMATCH_DTYPE:
+        if (m->dtypes) {
+            add_class(d, m, namer);
+            return;
+        }
+        goto differ;
     case MISMATCH_HEAD:
         add_superseded(d, m->a, m->b);
         add_superseded(d, m->b, m->a);
         goto differ;
-    case MISMATCH_DTYPE:
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
     differ:
@@ -119,6 +139,8 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
             return infer_error_expr(e->span);
         }
         TypeNamer namer = {0};
+        type_namer_reserve(&namer, from);
+        type_namer_reserve(&namer, want);
         const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
         Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
                               what, expected, found);
@@ -175,6 +197,8 @@ bool infer_join(Infer *I, Join *join, const Expr *arm)
         return solver_run(I->s);
     }
     TypeNamer namer = {0};
+    type_namer_reserve(&namer, join->type);
+    type_namer_reserve(&namer, arm->type);
     const char *first = arm_text(&namer, join->type), *second = arm_text(&namer, arm->type);
     Diag *d = infer_error(I, join->code, arm->span, "%s have different types", join->noun);
     if (d) {

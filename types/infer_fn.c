@@ -83,22 +83,6 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
 
 void fn_drop(Infer *I, FnHead *head) { end_signature(I, head); }
 
-static void report_twice(Infer *I, const AstFn *fn)
-{
-    Map seen = {0}; /* Symbol -> Name */
-    for (size_t i = 0; fn->params.len > 1 && i < fn->params.len; i++) {
-        Name *name = &fn->params.data[i].name, *first = map_find(&seen, name->sym);
-        if (name->sym->text[0] == '_') continue;
-        if (!first) {
-            map_set(&seen, name->sym, name);
-            continue;
-        }
-        Diag *d = infer_error(I, DIAG_R0103, name->span, "parameter `%s` is declared twice",
-                              name->sym->text);
-        if (d) diag_add_label(d, first->span, "first here");
-    }
-}
-
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
 {
     const AstFn *fn = head->fn;
@@ -111,7 +95,6 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
     FnCtx ctx_value = {I->fn, f->params, f->nparams, name};
     FnCtx *ctx = mem_new(FnCtx);
     *ctx = ctx_value;
-    report_twice(I, fn);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Name *n = &fn->params.data[i].name;
         f->params[i] = var_new(n->sym, type->args[i], n->span);

@@ -51,14 +51,12 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
         for (size_t i = 0; i < p->args.len; i++) {
             uint32_t k = 0;
             while (k < ctor->nfields && ctor->field_names[k] != p->fields.data[i].sym) k++;
-            if (k == ctor->nfields || out->args[k]) {
-                Diag *d = infer_error(I, DIAG_R0208, p->fields.data[i].span,
-                                      k == ctor->nfields ? "`%s` has no field `%s`"
-                                                         : "`%s` is given `%s` twice",
+            if (k == ctor->nfields) {
+                Diag *d = infer_error(I, DIAG_R0208, p->fields.data[i].span, "`%s` has no field `%s`",
                                       ctor->name->text, p->fields.data[i].sym->text);
                 const Symbol *near = sym_find_nearest(p->fields.data[i].sym, ctor->field_names,
                                                       ctor->nfields);
-                if (d && near && k == ctor->nfields) diag_set_label(d, "did you mean `%s`?", near->text);
+                if (d && near) diag_set_label(d, "did you mean `%s`?", near->text);
                 return pattern_new(PAT_WILDCARD, type, p->span);
             }
             out->args[k] = infer_pattern(I, p->args.data[i], inst.fields[k], NULL);
@@ -86,11 +84,6 @@ static Pattern *name_pattern(Infer *I, const AstPattern *p, Type *type)
     const Symbol *name = p->name.sym;
     Pattern *out = pattern_new(PAT_VAR, type, p->span);
     out->var = var_new(name, type, p->name.span);
-    for (Local *l = map_find(&I->locals, name); l && l->enter > I->pattern_time; l = l->shadowed) {
-        Diag *d = infer_error(I, DIAG_R0103, p->name.span, "`%s` is bound twice in one pattern",
-                              name->text);
-        if (d) diag_add_label(d, l->var->span, "first here");
-    }
     scope_bind(I, name, p->name.sigil != SIGIL_NONE, out->var);
     return out;
 }

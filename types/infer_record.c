@@ -118,11 +118,10 @@ Expr *infer_record(Infer *I, Ast *e, Type *want)
     for (uint32_t i = 0; i < n; i++) {
         const Name *f = &e->fields.data[i];
         int k = field_index(ctor, f->sym);
-        if (k < 0 || args[k]) {
-            Diag *d = infer_error(I, DIAG_R0213, f->span,
-                                  k < 0 ? "`%s` has no field `%s`" : "`%s` is given `%s` twice",
-                                  ctor->name->text, f->sym->text);
-            if (d && k < 0) add_field_names(d, ctor, f->sym);
+        if (k < 0) {
+            Diag *d = infer_error(I, DIAG_R0213, f->span, "`%s` has no field `%s`", ctor->name->text,
+                                  f->sym->text);
+            if (d) add_field_names(d, ctor, f->sym);
             return infer_error_expr(e->span);
         }
         const char *what = fmt_text("field `%s` of `%s`", f->sym->text, ctor->name->text);
@@ -244,12 +243,10 @@ Expr *infer_with(Infer *I, Ast *e, Type *want)
     int *index = mem_new_n(int, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         index[i] = field_index(ctor, e->fields.data[i].sym);
-        if (index[i] < 0 || changed[index[i]]) {
-            Diag *d = infer_error(I, DIAG_R0213, e->fields.data[i].span,
-                                  index[i] < 0 ? "`%s` has no field `%s`"
-                                               : "`%s` is given `%s` twice",
+        if (index[i] < 0) {
+            Diag *d = infer_error(I, DIAG_R0213, e->fields.data[i].span, "`%s` has no field `%s`",
                                   ctor->name->text, e->fields.data[i].sym->text);
-            if (d && index[i] < 0) add_field_names(d, ctor, e->fields.data[i].sym);
+            if (d) add_field_names(d, ctor, e->fields.data[i].sym);
             return infer_error_expr(e->span);
         }
         changed[index[i]] = true;

@@ -65,11 +65,7 @@ static bool class_error(Bcast *b, DTypeSet set)
                   dtype_class_name(set), name);
     else
         rel_error(b->s, b->r, DIAG_R0310, "`%s` takes %s, not %s", name,
-                  set == DTS_NUM     ? "numbers"
-                  : set == DTS_FLOAT ? "floats"
-                  : set == DTS_INT   ? "integers"
-                  : set == DTS_BOOL  ? "bools"
-                                     : "other dtypes",
+                  dtype_class_words(set),
                   t->tag == TY_DTYPE ? type_text(t) : dtype_class_name(type_dtype_set(t)));
     return false;
 }

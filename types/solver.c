@@ -466,12 +466,29 @@ const char *relation_place(const Relation *r, int arg)
     return fmt_text("argument `%s` of `%s`", name, relation_subject(r));
 }
 
+const char *dtype_class_words(DTypeSet set)
+{
+    if (set == DTS_FLOAT || set == DTS_INT || set == DTS_NUM || set == DTS_BOOL)
+        return set == DTS_FLOAT ? "floats" : set == DTS_INT ? "integers" : set == DTS_NUM ? "numbers" : "bools";
+    Str s = {0};
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (set & DT_BIT(t))
+            str_printf(&s, "%s%s", s.len ? ", " : "one of ", dtype_info[t].name);
+    return str_text(&s);
+}
+
 const char *dtype_class_name(DTypeSet set)
 {
     return !(set & ~DTS_FLOAT) ? "a float" : !(set & ~DTS_INT) ? "an integer"
            : !(set & ~DTS_NUM)                                 ? "a number"
            : set == DTS_BOOL                                   ? "bool"
-                                                               : "another dtype";
+                                                               : dtype_class_words(set);
+}
+
+static bool is_open_dtype(Type *tensor)
+{
+    Type *t = type_resolve(tensor);
+    return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_VAR;
 }
 
 static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
@@ -493,6 +510,11 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     Diag *d = NULL;
     switch (m->kind) {
     case MISMATCH_DTYPE:
+        if (m->dtypes && is_open_dtype(have)) { /* the class is the argument's own */
+            rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked,
+                      dtype_class_name(m->dtypes));
+            return;
+        }
         d = m->dtypes ? rel_error(s, r, DIAG_R0310, "%s must be %s, it is %s", place,
                                   dtype_class_name(m->dtypes), found)
                       : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);

@@ -74,7 +74,6 @@ const Fact *solver_find_fact(Solver *s, const Relation *r);
 
 void relation_print(Str *out, const Relation *r, TypeNamer *namer); /* type_print.c: as in `where` */
 const char *relation_place(const Relation *r, int arg);     /* "argument `weight` of `nn.dense`" */
-const char *dtype_class_name(DTypeSet set);                 /* "a float" */
 
 /* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
  * simplifies Broadcast sets in place, unifies results that must be the same; true when something

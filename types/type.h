@@ -177,6 +177,8 @@ typedef struct TypeNamer {
 void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
 const char *type_text(Type *t);                        /* collected; cut after 2,000 characters */
 const char *type_text_with(TypeNamer *namer, Type *t);
+/* Declared parameters in t keep their names, whatever else is printed first. */
+void type_namer_reserve(TypeNamer *namer, Type *t);
 
 /* Says where a size came from, if that is known and d does not show it already: a label there, or a
  * fact for an earlier entry at the prompt. text: the size as d prints it. (origin.c) */

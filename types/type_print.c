@@ -317,6 +317,15 @@ const char *type_text(Type *t)
     return str_text(&out);
 }
 
+void type_namer_reserve(TypeNamer *namer, Type *t)
+{
+    Map seen = {0};
+    TypeVec params = {0};
+    type_collect(t, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++)
+        (void)name_of(namer, params.data[i]);
+}
+
 const char *type_text_with(TypeNamer *namer, Type *t)
 {
     Str s = {0};
