@@ -26,6 +26,7 @@ EARLIER = "an operator's relation refuses these calls before they run; what it l
 OPEN = "draws on what is open in a relation when it fails: other messages come first in all programs known"
 UNDRAWN = {
     ("parser/parser.c", "the text is longer than 4 GB"): SIZE,
+    ("types/infer_expr.c", "nested too deeply"): SIZE,
     ("types/infer_settle.c", "the dtype of this cast is not known"): OPEN,
     ("types/match.c", "the arms of this `match` are too many to tell what they cover"): SIZE,
     ("types/rel_broadcast.c", "`%s` needs %s here, not %s"): OPEN,

@@ -19,7 +19,10 @@ Expr *infer_cast(Infer *I, Ast *e)
 {
     Expr *a = infer_expr(I, e->a, NULL);
     if (type_resolve(a->type)->tag == TY_ERROR) return infer_error_expr(e->span);
-    if (!is_tensor_type(I, e->type)) BUG("the reader let a cast to another type through");
+    if (!is_tensor_type(I, e->type)) {
+        infer_error(I, DIAG_R0107, e->type->span, "a cast is to a dtype or a tensor type");
+        return infer_error_expr(e->span);
+    }
     Type *want = NULL, *dtype;
     if (e->type->kind == AST_TYPE_TENSOR) {
         want = infer_ast_type(I, e->type, KIND_TYPE);
