@@ -130,13 +130,19 @@ def run(relay, args, folder):
     return p.returncode, diags, p.stdout + p.stderr
 
 
+# Messages name operators as programs do.
+INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "matmul": "@@",
+         "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
+         "greater_equal": ">="}
+
+
 def is_listed(error, checks):
     """By operator, or as the place where a size was taken for another."""
     for c in checks:
         places = [c] + ([c["inside"]] if c["inside"] else [])
         if not any(p["line"] == error["line"] and p["file"] == error["file"] for p in places):
             continue
-        op = c["operator"]
+        op = INFIX.get(c["operator"], c["operator"])
         if op is None or error["message"].startswith(f"`{op}`"):
             return True
     return False
