@@ -21,7 +21,9 @@ DIAG = dict(LABEL, severity=str, code=str, message=str, labels=list, facts=list,
             suggestions=list)
 FIX = {"message": str, "type": (str, type(None)), "edits": list}
 EDIT = dict(SPAN, text=str)
-CHECK = dict(DIAG, operator=(str, type(None)), argument=(str, type(None)), axis=(int, type(None)))
+CHECK = dict(DIAG, operator=(str, type(None)), argument=(str, type(None)), axis=(int, type(None)),
+             inside=(dict, type(None)))
+INSIDE = dict(SPAN, definition=str)
 
 
 def read_codes():
@@ -85,6 +87,8 @@ def check_json(wrong, d, folder):
     if not d["message"] or d["message"] != d["message"].strip() or d["message"].endswith("."):
         wrong.append(what + ": the message begins or ends badly")
     place(wrong, what, d, folder)
+    if d.get("inside") and shape(wrong, what + " inside", d["inside"], INSIDE):
+        place(wrong, what + " inside", dict(d["inside"], code=d["code"]), folder)
     for label in d["labels"]:
         if shape(wrong, what + " label", label, LABEL):
             place(wrong, what + " label", dict(label, code=d["code"]), folder)
@@ -123,6 +127,8 @@ def heads(text):
 
 def check_file(relay, path):
     golden = run.Golden(path)
+    if "--residual" in golden.args:
+        golden.args = [a for a in golden.args if not a.startswith("--diagnostics")]
     if golden.skip or any(f.startswith("--diagnostics") for f in golden.flags + golden.args) or \
             (golden.command and golden.command[0] not in ("check", "fmt", "ir", "run")):
         return None
@@ -172,7 +178,7 @@ def main():
     relay = os.path.abspath(sys.argv[1])
     os.environ.update(LC_ALL="C.UTF-8", TERM="dumb")
     passed = failed = 0
-    documented, known = read_documented(), set(CHECK) | set(FIX) | set(EDIT)
+    documented, known = read_documented(), set(CHECK) | set(INSIDE) | set(FIX) | set(EDIT)
     if documented == known:
         passed += 1
     else:
