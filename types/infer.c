@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "types/infer_state.h"
+#include "types/mend.h"
 
 /* ---- errors ----------------------------------------------------------------------------------- */
 
@@ -226,15 +227,6 @@ static Global *make_global(Infer *I, Item *item)
     return g;
 }
 
-typedef struct ModuleCheck {
-    Env *env;
-    const Module *module;
-    InferMode mode;
-    Diags *diags;
-    CoreItemVec *out;
-    bool ok;
-} ModuleCheck;
-
 /* Names of the file; a def (operator, free_var) twice is an error, except at the prompt. */
 static bool enter_names(Infer *I, Global **globals)
 {
@@ -390,7 +382,7 @@ static bool check_component(Infer *I, const IndexVec *group, const IndexVec *edg
 
 /* Items run in order: a `let` or expression must not need a `let` further down. reach[i] is the
  * last position of a `let` that running item i needs. */
-static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges)
+static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed)
 {
     size_t n = I->module->items.len;
     uint32_t *reach = mem_bytes((n + 1) * sizeof *reach);
@@ -426,6 +418,7 @@ static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges)
                                   "this needs `%s`, which has no value yet",
                                   item_symbol(needed)->text);
             if (d) diag_add_label(d, needed->span, "it gets its value here, further down");
+            failed[at] = true;
             return false;
         }
     }
@@ -471,51 +464,6 @@ static void keep_residuals(Infer *I, size_t from)
     }
 }
 
-static void check_items(ModuleCheck *c, Infer *I)
-{
-    const Module *module = c->module;
-    size_t n = module->items.len;
-    CoreItem *core = mem_new_n(CoreItem, n + 1);
-    Global **globals = mem_new_n(Global *, n + 1);
-    TypeDecl **decls = mem_new_n(TypeDecl *, n + 1);
-    for (size_t i = 0; i < n; i++) {
-        if (module->items.data[i]->kind == ITEM_ERROR) return;
-    }
-    if (!check_imports(I, core) || !enter_names(I, globals)) return;
-    if (!infer_type_decls(I, module->items.data, n, decls)) return;
-    for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
-        core[i] = core_item(CORE_TYPE, module->items.data[i]);
-        core[i].decl = decls[i];
-    }
-    bool ok = true;
-    for (uint32_t i = 0; i < n; i++) {
-        if (module->items.data[i]->kind != ITEM_OPERATOR) continue;
-        IndexVec one = {0};
-        vec_push(&one, i);
-        ok &= check_group(I, &one, globals, core);
-    }
-    IndexVec *edges = mem_new_n(IndexVec, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        if (in_groups(module->items.data[i])) ast_item_mentions(I, module->items.data[i], i, &edges[i]);
-    }
-    GroupVec groups = {0};
-    item_groups(n, edges, NULL, &groups);
-    for (size_t g = 0; g < groups.len && I->diags->errors < 20; g++) {
-        if (!in_groups(module->items.data[groups.data[g].data[0]])) continue;
-        ok &= check_component(I, &groups.data[g], edges, globals, core);
-    }
-    if (ok && I->mode != INFER_PROMPT) ok = check_order(I, &groups, edges);
-    keep_residuals(I, 0);
-    if (!ok) return;
-    bind_names(I, globals, core);
-    for (size_t i = 0; i < n; i++) {
-        CoreItem item = core[i];
-        if (item.item) vec_push(c->out, item);
-    }
-    c->ok = true;
-}
-
 static void copy_map(Map *to, const Map *from)
 {
     const void *key;
@@ -533,7 +481,115 @@ static bool declares(const Module *m)
     return false;
 }
 
-static void check_module(void *arg)
+/* Of a trial: the items to check are those it is about, what was changed and what mentions or mentioned
+ * that, and what all these need. */
+static void close_wanted(const TrialCheck *t, const IndexVec *edges, size_t n)
+{
+    bool *wanted = t->wanted;
+    IndexVec *users = mem_new_n(IndexVec, n + 1);
+    VEC(uint32_t) work = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < edges[i].len; k++) vec_push(&users[edges[i].data[k]], i);
+        for (size_t k = 0; t->edges && k < t->edges[i].len; k++)
+            vec_push(&users[t->edges[i].data[k]], i);
+        if (t->edited[i]) vec_push(&work, i);
+    }
+    bool *above = mem_new_n(bool, n + 1);
+    while (work.len) {
+        uint32_t at = vec_pop(&work);
+        if (above[at]) continue;
+        above[at] = wanted[at] = true;
+        for (size_t k = 0; k < users[at].len; k++) vec_push(&work, users[at].data[k]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (wanted[i]) vec_push(&work, i);
+    }
+    while (work.len) {
+        const IndexVec *e = &edges[vec_pop(&work)];
+        for (size_t k = 0; k < e->len; k++) {
+            if (wanted[e->data[k]]) continue;
+            wanted[e->data[k]] = true;
+            vec_push(&work, e->data[k]);
+        }
+    }
+}
+
+/* One group; false in a trial that need not go on. */
+static bool check_one(ModuleCheck *c, Infer *I, const IndexVec *group, const IndexVec *edges,
+                      Global **globals, CoreItem *core, bool *ok)
+{
+    size_t errors = I->diags->errors;
+    bool good = check_component(I, group, edges, globals, core) && I->diags->errors == errors;
+    *ok &= good;
+    for (size_t i = 0; i < group->len && !good; i++) {
+        c->failed[group->data[i]] = true;
+        if (c->trial && !c->trial->may_fail[group->data[i]]) return false;
+    }
+    return true;
+}
+
+static void check_items(ModuleCheck *c, Infer *I)
+{
+    const Module *module = c->module;
+    size_t n = module->items.len;
+    c->failed = mem_new_n(bool, n + 1);
+    CoreItem *core = mem_new_n(CoreItem, n + 1);
+    Global **globals = mem_new_n(Global *, n + 1);
+    TypeDecl **decls = mem_new_n(TypeDecl *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        if (module->items.data[i]->kind == ITEM_ERROR) return;
+    }
+    if (!c->trial && !check_imports(I, core)) return;
+    if (!c->trial && declares(module)) {
+        c->declares = true;
+        copy_map(&c->types, &I->env->here->types);
+        copy_map(&c->ctors, &I->env->here->ctors);
+        copy_map(&c->ops, &I->env->here->ops);
+    }
+    if (!enter_names(I, globals)) return;
+    if (!infer_type_decls(I, module->items.data, n, decls)) return;
+    for (size_t i = 0; i < n; i++) {
+        if (!decls[i]) continue;
+        core[i] = core_item(CORE_TYPE, module->items.data[i]);
+        core[i].decl = decls[i];
+    }
+    bool ok = true;
+    for (uint32_t i = 0; i < n; i++) {
+        if (module->items.data[i]->kind != ITEM_OPERATOR) continue;
+        IndexVec one = {0};
+        vec_push(&one, i);
+        ok &= check_group(I, &one, globals, core);
+    }
+    if (!ok && c->trial) return;
+    IndexVec *edges = mem_new_n(IndexVec, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (in_groups(module->items.data[i])) ast_item_mentions(I, module->items.data[i], i, &edges[i]);
+    }
+    GroupVec groups = {0};
+    item_groups(n, edges, NULL, &groups);
+    c->edges = edges;
+    if (c->trial) close_wanted(c->trial, edges, n);
+    c->by_item = ok;
+    for (size_t g = 0; g < groups.len && I->diags->errors < 20; g++) {
+        uint32_t first = groups.data[g].data[0];
+        if (!in_groups(module->items.data[first])) continue;
+        if (c->trial && !c->trial->wanted[first]) continue;
+        if (!check_one(c, I, &groups.data[g], edges, globals, core, &ok)) return;
+    }
+    if (ok && I->mode != INFER_PROMPT) ok = check_order(I, &groups, edges, c->failed);
+    if (!c->trial) {
+        keep_residuals(I, 0);
+        if (!ok) return;
+        bind_names(I, globals, core);
+    }
+    for (size_t i = 0; i < n; i++) {
+        CoreItem item = core[i];
+        if (item.item) vec_push(c->out, item);
+    }
+    c->ok = true;
+}
+
+void module_check(void *arg)
 {
     ModuleCheck *c = arg;
     Infer I;
@@ -541,15 +597,18 @@ static void check_module(void *arg)
     size_t errors = c->diags->errors;
     Namespace *here = c->env->here;
     Map types = {0}, ctors = {0}, ops = {0};
-    bool declared = declares(c->module);
+    bool declared = declares(c->module) && !c->trial;
     if (declared) {
         copy_map(&types, &here->types);
         copy_map(&ctors, &here->ctors);
         copy_map(&ops, &here->ops);
     }
+    size_t first = c->diags->list.len;
     check_items(c, &I);
     infer_count(&I);
     if (c->diags->errors > errors) c->ok = false;
+    if (c->trial) return;
+    if (!c->ok) mend_module(c, first);
     if (c->ok || !declared) return;
     here->types = types;
     here->ctors = ctors;
@@ -565,7 +624,7 @@ static void check_module(void *arg)
 
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out)
 {
-    ModuleCheck c = {env, module, mode, diags, out, false};
-    on_large_stack(check_module, &c);
+    ModuleCheck c = {.env = env, .module = module, .mode = mode, .diags = diags, .out = out};
+    on_large_stack(module_check, &c);
     return c.ok;
 }

@@ -424,6 +424,10 @@ Expr *infer_call(Infer *I, Ast *e, Type *want)
     Type **types = ntypes ? infer_type_args(I, e) : NULL;
     if (e->attrs.len) {
         const AstAttr *a = &e->attrs.data[0];
+        if (named && r.kind == NAME_NONE) {
+            scope_report_unknown(I, &name);
+            return infer_error_expr(e->span);
+        }
         const char *who = named ? name.sym->text : "this";
         Diag *d = infer_error(I, DIAG_R0117, a->span,
                               "`%s` is no operator and takes no attributes", who);

@@ -373,9 +373,9 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b)
     if (type_equal(a, b))
         return true;
     Type *tensor = a->tag == TY_TENSOR ? a : b->tag == TY_TENSOR ? b : NULL;
-    Type *elem = type_resolve(tensor == a ? b->elem : a->elem);
     if (tensor)
-        return unify(s, same, elem, tensor) && solver_restrict(s, tensor->tensor.dtype, DTS_FLOAT);
+        return unify(s, same, tensor == a ? b->elem : a->elem, tensor) &&
+               solver_restrict(s, tensor->tensor.dtype, DTS_FLOAT);
     bool open = type_has_vars(a) || type_has_vars(b);
     if (a->tag == TY_DERIV && b->tag == TY_DERIV && type_resolve(a->elem)->tag == TY_DATA &&
         type_resolve(b->elem)->tag == TY_DATA)

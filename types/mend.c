@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trying changes, choosing among those that mend, and saying so. mend.h is the manual. */
+#include "types/mend.h"
+
+#include <string.h>
+
+#include "parser/parser.h"
+
+enum {
+    FUEL = 200000,      /* bytes checked again after one check's errors */
+    FUEL_ONE = 120000,  /* of that, for one of them */
+    MAX_MENDED = 3,     /* errors for which changes are tried */
+    MAX_FIXES = 2,
+    MAX_SNIPPET = 70,
+};
+
+/* ---- tokens ------------------------------------------------------------------------------------ */
+
+static int32_t item_at(const Mender *m, uint32_t at)
+{
+    const Module *module = m->c->module;
+    size_t low = 0, high = module->items.len;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        Span s = module->items.data[mid]->span;
+        if (at < s.begin) {
+            high = mid;
+        } else if (at >= s.end) {
+            low = mid + 1;
+        } else {
+            return (int32_t)mid;
+        }
+    }
+    return -1;
+}
+
+static bool opens(TokenKind k) { return k == TOK_LPAREN || k == TOK_LBRACKET || k == TOK_LBRACE; }
+static bool closes(TokenKind k) { return k == TOK_RPAREN || k == TOK_RBRACKET || k == TOK_RBRACE; }
+
+static void read_tokens(Mender *m)
+{
+    Module scratch = {.source = m->source};
+    Lexer lex;
+    lexer_init(&lex, m->source, &scratch);
+    VEC(int32_t) stack = {0};
+    for (uint32_t at = m->begin;;) {
+        Token t;
+        lexer_read(&lex, at, &t);
+        if (t.kind == TOK_EOF || t.kind == TOK_ERROR) break;
+        at = t.end;
+        MendToken n = {.kind = t.kind, .word = t.word, .begin = t.begin, .end = t.end, .sym = t.sym,
+                       .partner = -1, .opener = stack.len ? vec_last(&stack) : -1,
+                       .item = item_at(m, t.begin)};
+        int32_t here = (int32_t)m->tokens.len;
+        if (closes(t.kind) && stack.len) {
+            int32_t open = vec_pop(&stack);
+            m->tokens.data[open].partner = here;
+            n.partner = open;
+            n.opener = m->tokens.data[open].opener;
+        }
+        if (opens(t.kind)) vec_push(&stack, here);
+        if (t.kind == TOK_NUMBER)
+            n.sym = sym_intern_n(m->source->text + t.begin, t.end - t.begin);
+        vec_push(&m->tokens, n);
+        if (n.sym) {
+            uintptr_t count = (uintptr_t)map_find(&m->counts, n.sym) + 1;
+            map_set(&m->counts, n.sym, (void *)count);
+        }
+    }
+}
+
+const char *mend_text(const Mender *m, uint32_t begin, uint32_t end)
+{
+    return mem_strndup(m->source->text + begin, end - begin);
+}
+
+size_t mend_token_at(const Mender *m, uint32_t begin)
+{
+    size_t low = 0, high = m->tokens.len;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if (m->tokens.data[mid].begin < begin) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+bool mend_is_dtype(const MendToken *t)
+{
+    return t->kind == TOK_IDENT && word_get_class(t->word) == WORDCLASS_DTYPE;
+}
+
+bool mend_is_name(const MendToken *t)
+{
+    if (t->kind != TOK_IDENT) return t->kind == TOK_LOCAL || t->kind == TOK_GLOBAL;
+    WordClass c = word_get_class(t->word);
+    return c == WORDCLASS_NONE || c == WORDCLASS_SOFT;
+}
+
+void mend_parts(const Mender *m, size_t open, MendParts *out)
+{
+    int32_t close = m->tokens.data[open].partner;
+    if (close < 0) return;
+    size_t first = open + 1;
+    for (size_t i = open + 1; i <= (size_t)close; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        bool end = i == (size_t)close;
+        if (!end && !(t->kind == TOK_COMMA && t->opener == (int32_t)open)) continue;
+        if (i > first) {
+            vec_push(out, first);
+            vec_push(out, i - 1);
+        }
+        first = i + 1;
+    }
+}
+
+/* A name where it is bound: after `let`, `def`, `type`; a parameter; a name in a pattern; a
+ * constructor or a field in a declaration. A guess by the tokens around: what is tried is checked. */
+bool mend_is_binding(const Mender *m, size_t i)
+{
+    const MendToken *t = &m->tokens.data[i];
+    if (!mend_is_name(t) || t->kind == TOK_GLOBAL || i == 0 || i + 1 >= m->tokens.len) return false;
+    const MendToken *p = t - 1, *n = t + 1;
+    if (p->kind == TOK_IDENT && (p->word == WORD_LET || p->word == WORD_DEF || p->word == WORD_AS))
+        return true;
+    const MendToken *first = t;
+    if (t->item >= 0) {
+        Span span = m->c->module->items.data[t->item]->span;
+        first = &m->tokens.data[mend_token_at(m, span.begin)];
+        bool type = m->c->module->items.data[t->item]->kind == ITEM_TYPE;
+        if (type && (p == first || n->kind == TOK_COLON || p->kind == TOK_LBRACE ||
+                     p->kind == TOK_COMMA || p->kind == TOK_BAR))
+            return n->kind != TOK_RPAREN;
+    }
+    if (t->opener < 0 || m->tokens.data[t->opener].kind == TOK_LBRACKET) return false;
+    bool before = p->kind == TOK_LPAREN || p->kind == TOK_COMMA || p->kind == TOK_COLONCOLON ||
+                  p->kind == TOK_LBRACE || p->kind == TOK_BAR;
+    return before && (n->kind == TOK_COMMA || n->kind == TOK_RPAREN || n->kind == TOK_COLON ||
+                      n->kind == TOK_COLONCOLON || n->kind == TOK_RBRACE || n->kind == TOK_FATARROW);
+}
+
+void mend_locals(const Mender *m, bool unused, SymbolVec *out)
+{
+    if (m->item < 0) return;
+    Span span = m->c->module->items.data[m->item]->span;
+    Map counts = {0}, seen = {0};
+    size_t first = mend_token_at(m, span.begin), last = mend_token_at(m, span.end);
+    for (size_t i = first; i < last; i++) {
+        const Symbol *s = m->tokens.data[i].sym;
+        if (s && mend_is_name(&m->tokens.data[i]))
+            map_set(&counts, s, (void *)((uintptr_t)map_find(&counts, s) + 1));
+    }
+    size_t here = mend_token_at(m, m->place.begin);
+    for (size_t i = last; i-- > first;) {
+        const MendToken *t = &m->tokens.data[i];
+        if (i > here + 40 || !mend_is_binding(m, i) || map_has(&seen, t->sym)) continue;
+        if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z')) continue;
+        map_set(&seen, t->sym, (void *)t->sym);
+        if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused) vec_push(out, t->sym);
+    }
+    for (size_t i = here; i-- > 0;) { /* names of the file */
+        const MendToken *t = &m->tokens.data[i];
+        const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
+        if (!item || t->item == m->item || item->name.span.begin != t->begin || !t->sym) continue;
+        if (((uintptr_t)map_find(&m->counts, t->sym) == 1) == unused && !map_has(&seen, t->sym))
+            vec_push(out, t->sym);
+    }
+}
+
+/* ---- trying ------------------------------------------------------------------------------------ */
+
+static KnownName find_known(void *ctx, const Symbol *name)
+{
+    Env *env = ctx;
+    switch (env_find(env, name, SIGIL_NONE).kind) {
+    case BIND_GLOBAL:
+        return env_find(env, name, SIGIL_NONE).global->kind == GLOBAL_DEF ? KNOWN_DEF : KNOWN_VALUE;
+    case BIND_CTOR:
+    case BIND_OP: return KNOWN_DEF;
+    case BIND_NONE:
+    case BIND_TYPE:
+    case BIND_MODULE: break;
+    }
+    return KNOWN_NOTHING;
+}
+
+static void copy_map(Map *to, const Map *from)
+{
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(from, &i, &key, &value);) map_set(to, key, value);
+}
+
+/* What the trial binds, it binds in copies. */
+static void run_apart(Mender *m, ModuleCheck *trial)
+{
+    Env *env = m->c->env;
+    Namespace *here = env->here, saved = *here;
+    Map versions = env->versions, types = {0}, ctors = {0}, ops = {0}, own = {0};
+    copy_map(&types, &m->base.types);
+    copy_map(&ctors, &m->base.ctors);
+    copy_map(&ops, &m->base.ops);
+    copy_map(&own, &m->versions);
+    here->types = types;
+    here->ctors = ctors;
+    here->ops = ops;
+    env->versions = own;
+    module_check(trial);
+    *here = saved;
+    env->versions = versions;
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&m->base.types, &i, &key, &value);) {
+        TypeDecl *decl = value;
+        decl->superseded = false; /* by the declarations of the trial */
+        decl->version = 0;
+    }
+}
+
+typedef struct Covering {
+    Map seen;
+    uint32_t begin, end, limit;
+    Expr *best;
+} Covering;
+
+/* The smallest expression that holds a changed place and something around it. */
+static void find_covering(void *ctx, Expr *e)
+{
+    Covering *c = ctx;
+    for (; e; e = e->body) {
+        if (map_has(&c->seen, e)) return;
+        map_set(&c->seen, e, e);
+        Span s = e->span;
+        bool covers = s.source && s.begin <= c->begin && s.end >= c->end &&
+                      s.end - s.begin > c->end - c->begin && s.end - s.begin <= c->limit;
+        if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
+            (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
+            c->best = e;
+        if (e->kind != EXPR_LET) break;
+        find_covering(ctx, e->a);
+    }
+    if (e) expr_each_child(e, find_covering, ctx);
+}
+
+static void describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
+                     uint32_t to)
+{
+    Covering c = {.begin = from, .end = to, .limit = MAX_SNIPPET};
+    for (size_t i = 0; i < items->len; i++) {
+        const CoreItem *item = &items->data[i];
+        Span s = item->item->span;
+        if (from < s.begin || to > s.end) continue;
+        Expr *e = item->expr ? item->expr : item->global ? item->global->value : NULL;
+        if (e) find_covering(&c, e);
+    }
+    if (!c.best) return;
+    Span s = c.best->span;
+    const char *text = mem_strndup(source->text + s.begin, s.end - s.begin);
+    if (strchr(text, '\n')) return;
+    mend->snippet = text;
+    Type *t = type_resolve(c.best->type);
+    if (!(t->flags & TYPE_HAS_PARAMS) && !type_has_vars(t) && t->tag != TY_FN &&
+        t->tag != TY_ERROR && t->tag != TY_DERIV)
+        mend->type = type_text(t);
+}
+
+/* Two misspelt names in one item: mending the first leaves the second, which is another name. */
+static bool only_another_name(const Mender *m, const Diags *diags)
+{
+    for (size_t i = 0; i < diags->list.len; i++) {
+        const Diag *d = diags->list.data[i];
+        if (diag_get_info(d->code)->severity != SEVERITY_ERROR) continue;
+        if (d->code != m->d->code || strcmp(d->message, m->d->message) == 0) return false;
+    }
+    return true;
+}
+
+/* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
+ * change that mends but one of them is none. */
+static void find_related(Mender *m, size_t first)
+{
+    const Diags *diags = m->c->diags;
+    memset(m->related, 0, m->c->module->items.len * sizeof *m->related);
+    for (size_t i = first; i < diags->list.len; i++) {
+        const Diag *d = diags->list.data[i];
+        if (d == m->d || d->code != m->d->code || d->primary.span.source != m->source) continue;
+        bool same = strcmp(d->message, m->d->message) == 0;
+        for (size_t k = 0; k < d->labels.len && !same; k++) {
+            for (size_t j = 0; j < m->d->labels.len && !same; j++)
+                same = d->labels.data[k].span.begin == m->d->labels.data[j].span.begin;
+        }
+        int32_t item = item_at(m, d->primary.span.begin);
+        if (same && item >= 0) m->related[item] = true;
+    }
+}
+
+static bool run_trial(Mender *m, Mend *mend)
+{
+    const Module *before = m->c->module;
+    size_t n = before->items.len;
+    Str text = {0};
+    str_add_n(&text, m->source->text, mend->begin);
+    str_add(&text, mend->text);
+    str_add_n(&text, m->source->text + mend->end, m->source->len - mend->end);
+    Source *source = source_new(m->source->name, str_text(&text), text.len, m->source->flags);
+    ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
+    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
+    Diags diags = {0};
+    Module *module = NULL;
+    m->fuel -= (long)(source->len - m->begin) / 8 + 100;
+    if (parse_module(source, &options, &diags, &module) != PARSE_OK || module->items.len != n)
+        return false;
+    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1), all = !m->c->by_item;
+    for (size_t i = 0; i < n; i++) {
+        Span s = before->items.data[i]->span;
+        edited[i] = s.begin <= mend->end && mend->begin <= s.end;
+        wanted[i] = m->c->failed[i];
+        if (edited[i] && before->items.data[i]->kind == ITEM_IMPORT) return false;
+        all |= before->items.data[i]->kind == ITEM_TYPE && edited[i];
+    }
+    for (size_t i = 0; i < n && all; i++) wanted[i] = true;
+    TrialCheck check = {.wanted = wanted, .edited = edited, .may_fail = m->c->failed,
+                        .edges = m->c->edges};
+    CoreItemVec items = {0};
+    ModuleCheck trial = {.env = m->c->env, .module = module, .mode = m->c->mode, .diags = &diags,
+                         .out = &items, .trial = &check};
+    run_apart(m, &trial);
+    for (size_t i = 0; i < n; i++) {
+        Span s = module->items.data[i]->span;
+        if (wanted[i]) m->fuel -= s.end - s.begin;
+        mend->remaining += trial.failed[i];
+    }
+    if (!trial.by_item && diags.errors) return false;
+    for (size_t i = 0; i < n; i++) {
+        if (trial.failed[i] && (!m->c->failed[i] || m->related[i])) return false;
+    }
+    if (m->item >= 0 && trial.failed[m->item]) {
+        /* Another mistake in the same item: a misspelt name that is now known is mended still. */
+        if (!m->by_spelling || !m->unknown || !only_another_name(m, &diags)) return false;
+    } else if (mend->remaining >= m->nfailed && m->nfailed) {
+        return false;
+    }
+    if (diags.errors && !mend->remaining) return false;
+    describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
+    return true;
+}
+
+bool mend_is_done(const Mender *m)
+{
+    if (m->fuel <= 0) return true;
+    for (size_t i = 0; i < m->found.len; i++) {
+        if (!m->found.data[i].remaining) return true;
+    }
+    return false;
+}
+
+bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text)
+{
+    if (m->fuel <= 0) return false;
+    if (strlen(text) == end - begin && strncmp(m->source->text + begin, text, end - begin) == 0)
+        return false;
+    const Symbol *key = sym_intern(fmt_text("%u %u %s", begin, end, text));
+    if (map_has(&m->tried, key)) return false;
+    map_set(&m->tried, key, (void *)key);
+    Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far, .say = m->say};
+    if (!run_trial(m, &mend)) return false;
+    vec_push(&m->found, mend);
+    return !mend.remaining;
+}
+
+bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text)
+{
+    const MendToken *t = &m->tokens.data[token];
+    return mend_try(m, kind, t->begin, t->end, text);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------ */
+
+static Span mend_span(const Mender *m, const Mend *mend)
+{
+    return (Span){m->source, mend->begin, mend->end};
+}
+
+static uint32_t line_of(Span span)
+{
+    uint32_t line, column;
+    span_locate(span, &line, &column);
+    return line;
+}
+
+static const char *where_words(const Mender *m, const Mend *mend)
+{
+    uint32_t line = line_of(mend_span(m, mend)), here = line_of(m->d->primary.span);
+    return line == here ? "" : fmt_text(" in line %u", line);
+}
+
+static void add_fix(Mender *m, const Mend *mend)
+{
+    const char *old = mend_text(m, mend->begin, mend->end), *say = mend->say;
+    if (!say) switch (mend->kind) {
+    case MEND_NAME:
+        say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text, old,
+                                   where_words(m, mend))
+                        : fmt_text("did you mean `%s`?", mend->text);
+        break;
+    case MEND_REPLACE:
+        say = mend->snippet ? NULL
+                            : fmt_text("with `%s` in place of `%s`%s this checks", mend->text, old,
+                                       where_words(m, mend));
+        break;
+    case MEND_REMOVE: say = mend->snippet ? NULL : fmt_text("without `%s` this checks", old); break;
+    case MEND_INSERT:
+        say = mend->snippet ? NULL : fmt_text("with `%s` this checks", mend->text);
+        break;
+    case MEND_BLAME: return;
+    }
+    if (!say)
+        say = fmt_text("`%s` checks%s%s", mend->snippet, mend->type ? ", with type " : "",
+                       mend->type ? mend->type : "");
+    diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
+}
+
+/* The message now points at `mend`'s place; where it arose is a second place. */
+static void move_place(Mender *m, const Mend *mend)
+{
+    Diag *d = m->d;
+    DiagLabel old = d->primary;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->labels.len; i++) {
+        Span s = d->labels.data[i].span;
+        if (s.source == m->source && s.begin == mend->begin && s.end == mend->end) continue;
+        d->labels.data[kept++] = d->labels.data[i];
+    }
+    d->labels.len = kept;
+    d->primary = (DiagLabel){mend_span(m, mend), ""};
+    if (mend->begin == mend->end) {
+        d->primary.span.end++;
+    }
+    if (!strncmp(old.text, "did you mean", 12)) old.text = "";
+    diag_add_label(d, old.span, "%s", old.text[0] ? old.text : "this does not agree with it");
+    if (mend->kind == MEND_NAME) {
+        diag_set_label(d, "was this to be `%s`?", mend->text);
+    } else if (mend->kind == MEND_BLAME) {
+        diag_set_label(d, "this does not agree with its uses");
+    } else {
+        diag_set_label(d, "`%s` here would agree", mend->text);
+    }
+}
+
+/* Other errors that the change also mends are consequences of the same mistake. */
+static void drop_consequences(Mender *m, size_t first)
+{
+    Diags *diags = m->c->diags;
+    size_t kept = first;
+    for (size_t i = first; i < diags->list.len; i++) {
+        Diag *d = diags->list.data[i];
+        bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
+        if (error && d != m->d) {
+            if (kept < 6 + first) diag_add_label(m->d, d->primary.span, "nor does this");
+            diags->errors--;
+            continue;
+        }
+        diags->list.data[kept++] = d;
+    }
+    diags->list.len = kept;
+}
+
+static bool is_near(const Mender *m, const Mend *mend)
+{
+    (void)m;
+    return !mend->far;
+}
+
+static void choose(Mender *m, size_t first)
+{
+    if (!m->found.len) return;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < m->found.len; i++) {
+        if (m->found.data[i].remaining < least) least = m->found.data[i].remaining;
+    }
+    bool near = false;
+    const Mend *best = NULL;
+    for (size_t i = 0; i < m->found.len; i++) {
+        const Mend *mend = &m->found.data[i];
+        if (mend->remaining != least) continue;
+        if (!best || (is_near(m, mend) && !near)) best = mend;
+        near |= is_near(m, mend);
+    }
+    if (!near) move_place(m, best);
+    if (!near && !least && m->nfailed > 1) drop_consequences(m, first);
+    uint32_t added = 0;
+    for (size_t i = 0; i < m->found.len && added < MAX_FIXES; i++) {
+        const Mend *mend = &m->found.data[i];
+        if (mend->remaining != least || is_near(m, mend) != near) continue;
+        if (!near && mend != best) continue;
+        size_t fixes = m->d->fixes.len;
+        add_fix(m, mend);
+        added += m->d->fixes.len > fixes;
+    }
+}
+
+/* ---- all of a module's errors ------------------------------------------------------------------------ */
+
+/* Codes that say a name is not there. */
+static bool says_unknown(DiagCode code)
+{
+    switch (code) {
+    case DIAG_R0101:
+    case DIAG_R0102:
+    case DIAG_R0105:
+    case DIAG_R0106:
+    case DIAG_R0108:
+    case DIAG_R0109:
+    case DIAG_R0113:
+    case DIAG_R0114:
+    case DIAG_R0116:
+    case DIAG_R0212:
+    case DIAG_R0213: return true;
+    default: return false;
+    }
+}
+
+static const Symbol *missing_name(const Mender *m)
+{
+    if (!says_unknown(m->d->code)) return NULL;
+    size_t i = mend_token_at(m, m->place.begin);
+    for (; i < m->tokens.len && m->tokens.data[i].begin < m->place.end; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (!mend_is_name(t) && !mend_is_dtype(t)) continue;
+        static const char *const forms[] = {"`%s`", "`%%s`", "`@%s`", "`%s.", ".%s`"};
+        for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+            Str form = {0};
+            const char *gap = strstr(forms[k], "%s");
+            str_add_n(&form, forms[k], (size_t)(gap - forms[k]));
+            str_add(&form, t->sym->text);
+            str_add(&form, gap + 2);
+            const char *found = strstr(m->d->message, str_text(&form));
+            if (found) return t->sym;
+        }
+    }
+    return NULL;
+}
+
+static void mend_one(Mender *m, Diag *d, size_t first)
+{
+    m->d = d;
+    m->place = d->primary.span;
+    m->item = item_at(m, m->place.begin);
+    m->far = false;
+    map_clear(&m->tried);
+    vec_clear(&m->found);
+    const Source *s = m->source;
+    m->line_end = m->place.begin;
+    while (m->line_end < s->len && s->text[m->line_end] != '\n') m->line_end++;
+    m->unknown = missing_name(m);
+    find_related(m, first);
+    void (*const steps[])(Mender *) = {mend_near, mend_outliers, mend_wrap, mend_far, mend_guess};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++) steps[i](m);
+    choose(m, first);
+}
+
+void mend_module(ModuleCheck *c, size_t first)
+{
+    const Source *source = c->module->source;
+    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL)) return;
+    Mender m = {.c = c, .source = source, .base = *c->env->here};
+    if (!c->module->versioned) {
+        m.begin = c->module->items.data[0]->span.begin;
+        while (m.begin > 0 && source->text[m.begin - 1] != '\n') m.begin--;
+    }
+    if (c->declares) {
+        m.base.types = c->types;
+        m.base.ctors = c->ctors;
+        m.base.ops = c->ops;
+    }
+    copy_map(&m.versions, &c->env->versions);
+    for (size_t i = 0; i < c->module->items.len; i++) m.nfailed += c->failed[i];
+    m.related = mem_new_n(bool, c->module->items.len + 1);
+    read_tokens(&m);
+    long fuel = FUEL;
+    uint32_t mended = 0;
+    for (size_t i = first; i < c->diags->list.len && mended < MAX_MENDED && fuel > 0; i++) {
+        Diag *d = c->diags->list.data[i];
+        bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
+        if (!error || d->primary.span.source != source || d->code == DIAG_R0110) continue;
+        long one = fuel < FUEL_ONE ? fuel : FUEL_ONE;
+        m.fuel = one;
+        mend_one(&m, d, first);
+        fuel -= one - m.fuel;
+        mended++;
+    }
+}

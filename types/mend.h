@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Suggestions, and where the blame lies, found by trying.
+ *
+ * After a mistake the text is changed in one place, read and checked again; a change is suggested only
+ * when the item of the mistake then checks and no other item fails that checked before (Lerner,
+ * Flower, Grossman and Chambers, "Searching for type-error messages", PLDI 2007, with the checker as
+ * the oracle). Which changes are tried is the matter of mend_near.c (at the place of the message)
+ * and mend_far.c (elsewhere).
+ *
+ * Blame: a message stays where it arose as long as a change there mends the program. When none does
+ * and a change of one other token does (a declaration that several uses contradict, a binding that
+ * nothing mentions under its name), the message points there, and where it arose becomes a
+ * secondary place.
+ *
+ * The work is bounded by fuel, counted in bytes of text that are checked again, so that what is
+ * suggested depends on the program alone and never on the machine. */
+#ifndef TYPES_MEND_H
+#define TYPES_MEND_H
+
+#include "parser/lexer.h"
+#include "types/env.h"
+#include "types/infer_state.h"
+
+/* What is particular to the check of an edited text. */
+typedef struct TrialCheck {
+    bool *wanted;         /* by item: what is checked; what these need is added */
+    const bool *edited;   /* by item: what differs from the first text */
+    const bool *may_fail; /* by item: what failed before */
+    const IndexVec *edges; /* what mentioned what, before */
+} TrialCheck;
+
+/* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. */
+typedef struct ModuleCheck {
+    Env *env;
+    const Module *module;
+    InferMode mode;
+    Diags *diags;
+    CoreItemVec *out;
+    bool ok;
+    Map types, ctors, ops; /* out: before the module's declarations were bound */
+    bool declares;
+    TrialCheck *trial;    /* NULL: the check itself */
+    bool *failed;         /* out, by item */
+    IndexVec *edges;      /* out: what mentions what, or NULL */
+    bool by_item;         /* out: declarations were fine, items were checked one by one */
+} ModuleCheck;
+
+void module_check(void *check);
+
+/* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
+void mend_module(ModuleCheck *c, size_t first);
+
+/* ---- for the files that propose changes ---------------------------------------------------------- */
+
+typedef struct MendToken {
+    TokenKind kind;
+    Word word;
+    uint32_t begin, end;
+    const Symbol *sym;
+    int32_t partner;      /* of a bracket, else -1 */
+    int32_t opener;       /* the bracket around it, or -1 */
+    int32_t item;         /* or -1 */
+} MendToken;
+
+typedef enum MendKind {
+    MEND_NAME,            /* another name: `did you mean` */
+    MEND_REPLACE,         /* another token, or an expression around one */
+    MEND_REMOVE, MEND_INSERT,
+    MEND_BLAME,           /* shows where the mistake is, but is no suggestion: the value is a guess */
+} MendKind;
+
+typedef struct Mend {
+    MendKind kind;
+    uint32_t begin, end;  /* of the old text */
+    const char *text;
+    bool far;
+    size_t remaining;     /* items that still fail */
+    const char *snippet;  /* the expression around it as changed, or NULL */
+    const char *type;     /* its type, or NULL */
+    const char *say;      /* instead of the usual sentence, or NULL */
+} Mend;
+
+/* The dtypes and sizes a message speaks of. */
+enum { MEND_MAX_VALUES = 6 };
+typedef struct MendValues {
+    const Symbol *dtypes[MEND_MAX_VALUES], *sizes[MEND_MAX_VALUES];
+    size_t ndtypes, nsizes;
+} MendValues;
+
+typedef struct Mender {
+    ModuleCheck *c;
+    const Source *source;
+    uint32_t begin;       /* of the module in its source */
+    VEC(MendToken) tokens;
+    Map counts;           /* Symbol -> how often the source says it */
+    Namespace base;       /* what the module's declarations are bound over */
+    Map versions;
+    size_t nfailed;       /* items that fail */
+    long fuel;
+    /* of the error being mended */
+    Diag *d;
+    int32_t item;         /* its item, or -1 */
+    Span place;           /* where it arose */
+    uint32_t line_end;    /* of the line its place begins on */
+    bool far;             /* what is tried now is elsewhere */
+    bool by_spelling;     /* what is tried now is a name spelt alike */
+    bool *related;        /* by item: its error may come of the same mistake */
+    Map tried;            /* Symbol of the change -> itself */
+    VEC(Mend) found;
+    const char *say;      /* of what is tried now, or NULL */
+    SymbolVec pool;       /* every name it might have been */
+    const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
+} Mender;
+
+/* Tries [begin, end) -> text. True: the whole program checks. */
+bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
+bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
+bool mend_is_done(const Mender *m); /* a change was found that mends all, or the fuel is used up */
+const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
+/* Tokens [first, last) within a range of the text. */
+size_t mend_token_at(const Mender *m, uint32_t begin);
+bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
+bool mend_is_dtype(const MendToken *t);
+/* The parts between the commas of the bracket at token `open`: pairs of tokens, first and last. */
+typedef VEC(size_t) MendParts;
+void mend_parts(const Mender *m, size_t open, MendParts *out);
+bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its first token's index */
+/* Names bound in the item of the error that nothing in it mentions, newest first; then others. */
+void mend_locals(const Mender *m, bool unused, SymbolVec *out);
+bool mend_is_binding(const Mender *m, size_t token);
+
+const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as the token has it */
+void mend_values(const Mender *m, MendValues *v);
+void mend_literal(Mender *m, size_t token); /* the other kind of number; without its suffix */
+
+void mend_gather_names(Mender *m);
+void mend_fields(Mender *m);   /* other fields in the place of those there */
+void mend_slips(Mender *m);    /* mend_far.c: a name bound once, nearly the one that is missing */
+
+void mend_near(Mender *m);   /* mend_near.c: what the message itself is about */
+void mend_wrap(Mender *m);   /* casts, transpose, … around what the message points at */
+void mend_guess(Mender *m);  /* other names that fit */
+void mend_outliers(Mender *m); /* mend_far.c: one dtype or size that disagrees with the others */
+void mend_far(Mender *m);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes at the place of a message: a name that is near by spelling, an argument too many or too few,
+ * a missing arm, a literal of the other kind; then what may be put around an operand (a cast, a
+ * transposition, a new axis); then other names that fit. All are tried, none is believed. */
+#include <string.h>
+
+#include "types/mend.h"
+
+enum {
+    MAX_NAMES = 8,   /* names of a place that are tried */
+    MAX_NEAR = 3,    /* spellings of each */
+    MAX_FIELDS = 8,
+    MAX_GUESSES = 12,
+};
+
+/* ---- names by spelling ------------------------------------------------------------------------- */
+
+/* `nn.dense` also by its parts, which are tokens of their own. */
+static void add_parts(SymbolVec *out, Map *seen, const Symbol *name)
+{
+    const char *text = name->text;
+    for (;;) {
+        size_t n = strcspn(text, ".");
+        const Symbol *part = n ? sym_intern_n(text, n) : NULL;
+        if (part && part->text[0] != '_' && !map_has(seen, part)) {
+            map_set(seen, part, (void *)part);
+            vec_push(out, part);
+        }
+        if (!text[n]) return;
+        text += n + 1;
+    }
+}
+
+void mend_gather_names(Mender *m)
+{
+    if (m->pool.len) return;
+    Map seen = {0};
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&m->counts, &i, &key, &value);) {
+        const Symbol *s = key;
+        if (s->text[0] < '0' || s->text[0] > '9') add_parts(&m->pool, &seen, s);
+    }
+    SymbolVec names = {0};
+    env_each_name(m->c->env, &names);
+    for (size_t i = 0; i < names.len; i++) add_parts(&m->pool, &seen, names.data[i]);
+    for (size_t i = 0; i < op_count(); i++) {
+        const Op *op = op_at(i);
+        for (int k = 0; k < op->nattrs; k++) add_parts(&m->pool, &seen, sym_intern(op->attrs[k].name));
+    }
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        add_parts(&m->pool, &seen, sym_intern(dtype_info[t].name));
+    const char *types[] = {"String", "Tensor"};
+    for (size_t i = 0; i < 2; i++) add_parts(&m->pool, &seen, sym_intern(types[i]));
+}
+
+const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name)
+{
+    const MendToken *t = &m->tokens.data[token];
+    if (t->kind == TOK_LOCAL) return fmt_text("%%%s", name->text);
+    if (t->kind == TOK_GLOBAL) return fmt_text("@%s", name->text);
+    return name->text;
+}
+
+static void try_spellings(Mender *m, size_t token)
+{
+    mend_gather_names(m);
+    if (!m->unknown && m->tokens.data[token].sym->len < 3) return;
+    m->by_spelling = !m->far;
+    SymbolVec left = {0};
+    for (size_t i = 0; i < m->pool.len; i++) vec_push(&left, m->pool.data[i]);
+    for (uint32_t k = 0; k < MAX_NEAR; k++) {
+        const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
+        if (!near || mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near))) break;
+        for (size_t i = 0; i < left.len; i++) {
+            if (left.data[i] == near) left.data[i] = left.data[--left.len];
+        }
+    }
+    m->by_spelling = false;
+}
+
+/* A name that is unknown, and one bound with or without its sigil. */
+static void near_names(Mender *m, size_t first, size_t last)
+{
+    uint32_t n = 0;
+    for (size_t i = first; i < last && n < MAX_NAMES; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (!mend_is_name(t) && !mend_is_dtype(t)) continue;
+        if (m->unknown && t->sym != m->unknown) continue;
+        n++;
+        try_spellings(m, i);
+        if (m->unknown && t->kind == TOK_GLOBAL) mend_try_token(m, MEND_NAME, i, t->sym->text);
+        if (mend_is_done(m)) return;
+    }
+}
+
+/* ---- fields -------------------------------------------------------------------------------------- */
+
+static bool is_field(const Mender *m, size_t i)
+{
+    const MendToken *t = &m->tokens.data[i];
+    if (!mend_is_name(t) || i == 0 || i + 1 >= m->tokens.len) return false;
+    if (t[-1].kind == TOK_DOT) return true;
+    return t->opener >= 0 && m->tokens.data[t->opener].kind == TOK_LBRACE &&
+           (t[1].kind == TOK_COLON || t[1].kind == TOK_EQUAL) &&
+           (t[-1].kind == TOK_LBRACE || t[-1].kind == TOK_COMMA || t[-1].word == WORD_WITH);
+}
+
+static void near_fields(Mender *m, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        if (!is_field(m, i)) continue;
+        if (m->unknown && m->tokens.data[i].sym != m->unknown) continue;
+        Map seen = {0};
+        uint32_t n = 0;
+        for (size_t k = 0; k < m->tokens.len && n < MAX_FIELDS; k++) {
+            const MendToken *t = &m->tokens.data[k];
+            if (t->item < 0 || m->c->module->items.data[t->item]->kind != ITEM_TYPE) continue;
+            if (!is_field(m, k) || map_has(&seen, t->sym)) continue;
+            map_set(&seen, t->sym, (void *)t->sym);
+            n++;
+            if (mend_try_token(m, MEND_NAME, i, t->sym->text)) return;
+        }
+    }
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------- */
+
+static bool is_call(const Mender *m, size_t open)
+{
+    if (!open || m->tokens.data[open].partner < 0) return false;
+    const MendToken *t = &m->tokens.data[open], *p = t - 1;
+    if (t->kind != TOK_LPAREN && t->kind != TOK_LBRACKET) return false;
+    if (p->end != t->begin) return false;
+    return mend_is_name(p) || p->kind == TOK_RPAREN || p->kind == TOK_GT || p->kind == TOK_RBRACKET;
+}
+
+/* A part goes with the comma after it, the last with the one before. */
+bool mend_remove_part(Mender *m, const MendParts *parts, size_t k)
+{
+    uint32_t begin = m->tokens.data[parts->data[k]].begin;
+    uint32_t end = m->tokens.data[parts->data[k + 1]].end;
+    if (k + 2 < parts->len) {
+        end = m->tokens.data[parts->data[k + 2]].begin;
+    } else if (k) {
+        begin = m->tokens.data[parts->data[k - 1]].end;
+    }
+    return mend_try(m, MEND_REMOVE, begin, end, "");
+}
+
+/* One that is written twice goes first. */
+static void remove_arguments(Mender *m, size_t open)
+{
+    MendParts parts = {0};
+    mend_parts(m, open, &parts);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t k = 0; k + 1 < parts.len; k += 2) {
+            uint32_t begin = m->tokens.data[parts.data[k]].begin;
+            uint32_t end = m->tokens.data[parts.data[k + 1]].end;
+            bool twice = false;
+            if (k + 3 < parts.len) {
+                uint32_t b = m->tokens.data[parts.data[k + 2]].begin;
+                uint32_t e = m->tokens.data[parts.data[k + 3]].end;
+                twice = e - b == end - begin &&
+                        strncmp(m->source->text + b, m->source->text + begin, e - b) == 0;
+            }
+            if (twice != (pass == 0)) continue;
+            if (mend_remove_part(m, &parts, k)) return;
+        }
+    }
+}
+
+static void insert_argument(Mender *m, size_t open, const char *text)
+{
+    MendParts parts = {0};
+    mend_parts(m, open, &parts);
+    for (size_t k = 0; k <= parts.len && !mend_is_done(m); k += 2) {
+        uint32_t at = k < parts.len ? m->tokens.data[parts.data[k]].begin
+                      : k           ? m->tokens.data[parts.data[k - 1]].end
+                                    : m->tokens.data[open].end;
+        const char *how = !parts.len ? "%s" : k < parts.len ? "%s, " : ", %s";
+        char *whole = fmt_text(strcmp(how, "%s") == 0 ? "%s" : "%s", text);
+        if (parts.len) whole = k < parts.len ? fmt_text("%s, ", text) : fmt_text(", %s", text);
+        mend_try(m, MEND_INSERT, at, at, whole);
+    }
+}
+
+static void near_arguments(Mender *m, size_t first, size_t last)
+{
+    bool pattern = m->d->code == DIAG_R0208;
+    if (!pattern && m->d->code != DIAG_R0203 && m->d->code != DIAG_R0108) return;
+    uint32_t calls = 0;
+    for (size_t i = first; i < last && calls < 2 && !mend_is_done(m); i++) {
+        if (!is_call(m, i)) continue;
+        calls++;
+        remove_arguments(m, i);
+        if (pattern && !mend_is_done(m)) insert_argument(m, i, "_");
+    }
+}
+
+/* An argument that was forgotten, among what nothing uses. */
+static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unused)
+{
+    if (m->d->code != DIAG_R0203) return;
+    SymbolVec names = {0};
+    mend_locals(m, unused, &names);
+    for (size_t i = first; i < last; i++) {
+        if (!is_call(m, i)) continue;
+        for (size_t k = 0; k < names.len && k < 6 && !mend_is_done(m); k++)
+            insert_argument(m, i, names.data[k]->text);
+        return;
+    }
+}
+
+/* ---- arms ---------------------------------------------------------------------------------------- */
+
+static void missing_arm(Mender *m)
+{
+    if (m->d->code != DIAG_R0210) return;
+    const char *begin = strchr(m->d->message, '`'), *end = strrchr(m->d->message, '`');
+    begin = strstr(m->d->message, "cover `");
+    const char *missing = begin ? mem_strndup(begin + 7, (size_t)(end - begin - 7)) : "_";
+    size_t i = mend_token_at(m, m->place.end);
+    while (i < m->tokens.len && m->tokens.data[i].kind == TOK_RPAREN) i++;
+    if (i >= m->tokens.len || m->tokens.data[i].kind != TOK_LBRACE) return;
+    int32_t close = m->tokens.data[i].partner;
+    if (close < 0) return;
+    const MendToken *before = &m->tokens.data[close - 1];
+    const char *comma = before->kind == TOK_COMMA || before->kind == TOK_LBRACE ? "" : ",";
+    m->say = fmt_text("the arm `%s => …` is missing", missing);
+    bool bars = m->tokens.data[i + 1].kind == TOK_BAR;
+    const char *arm = bars ? fmt_text(" | %s -> error(\"%s\")", missing, "not covered")
+                           : fmt_text("%s %s => error(\"%s\")", comma, missing, "not covered");
+    mend_try(m, MEND_INSERT, before->end, before->end, arm);
+    m->say = NULL;
+}
+
+/* ---- literals ------------------------------------------------------------------------------------ */
+
+void mend_literal(Mender *m, size_t token)
+{
+    const MendToken *t = &m->tokens.data[token];
+    const char *text = t->sym->text;
+    size_t digits = strspn(text, "0123456789.");
+    bool has_dot = memchr(text, '.', digits) != NULL;
+    if (token && t[-1].kind == TOK_DOT && t[-1].end == t->begin) { /* a projection */
+        for (int i = 0; i < 4; i++) mend_try_token(m, MEND_REPLACE, token, fmt_text("%d", i));
+        return;
+    }
+    if (text[digits] && text[digits] != 'e' && text[digits] != 'x') /* without its suffix */
+        mend_try_token(m, MEND_REPLACE, token, mem_strndup(text, digits));
+    if (text[digits]) return;
+    if (!has_dot) {
+        mend_try_token(m, MEND_REPLACE, token, fmt_text("%s.0", text));
+    } else if (strcmp(text + strcspn(text, "."), ".0") == 0) {
+        mend_try_token(m, MEND_REPLACE, token, mem_strndup(text, strcspn(text, ".")));
+    }
+}
+
+static void near_literals(Mender *m, size_t first, size_t last)
+{
+    uint32_t n = 0;
+    for (size_t i = first; i < last && n < MAX_NAMES && !mend_is_done(m); i++) {
+        if (m->tokens.data[i].kind != TOK_NUMBER) continue;
+        n++;
+        mend_literal(m, i);
+    }
+}
+
+/* ---- operators that are taken for one another --------------------------------------------------------- */
+
+static void near_operators(Mender *m, size_t first, size_t last)
+{
+    for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        switch (m->tokens.data[i].kind) {
+        case TOK_PLUS: mend_try_token(m, MEND_REPLACE, i, "++"); break;
+        case TOK_PLUSPLUS: mend_try_token(m, MEND_REPLACE, i, "+"); break;
+        case TOK_STAR: mend_try_token(m, MEND_REPLACE, i, "@@"); break;
+        case TOK_ATAT: mend_try_token(m, MEND_REPLACE, i, "*"); break;
+        case TOK_PIPE: mend_try_token(m, MEND_REPLACE, i, ">>"); break;
+        case TOK_COMPOSE: mend_try_token(m, MEND_REPLACE, i, "|>"); break;
+        default: break;
+        }
+    }
+}
+
+/* ---- other names that fit ---------------------------------------------------------------------------------- */
+
+static void guess_names(Mender *m, size_t token, const SymbolVec *names)
+{
+    for (size_t i = 0; i < names->len && i < MAX_GUESSES && !mend_is_done(m); i++)
+        mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, names->data[i]));
+}
+
+static void guess(Mender *m, size_t first, size_t last, bool unused)
+{
+    SymbolVec names = {0};
+    mend_locals(m, unused, &names);
+    for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (!mend_is_name(t) || (m->unknown && t->sym != m->unknown)) continue;
+        if (i + 1 < m->tokens.len && t[1].kind == TOK_EQUAL) continue;
+        guess_names(m, i, &names);
+    }
+}
+
+/* The tokens of the place, as far as its first line goes; at least one. */
+static void place_tokens(const Mender *m, size_t *first, size_t *last)
+{
+    *first = mend_token_at(m, m->place.begin);
+    uint32_t end = m->place.end < m->line_end ? m->place.end : m->line_end;
+    *last = mend_token_at(m, end);
+    if (*last == *first && *first < m->tokens.len) (*last)++;
+}
+
+void mend_near(Mender *m)
+{
+    size_t first, last;
+    place_tokens(m, &first, &last);
+    if (m->unknown && !m->far) {
+        mend_gather_names(m);
+        mend_slips(m);
+        if (mend_is_done(m)) return;
+    }
+    near_names(m, first, last);
+    if (mend_is_done(m)) return;
+    if (m->unknown && (uintptr_t)map_find(&m->counts, m->unknown) == 1) guess(m, first, last, true);
+    if (mend_is_done(m)) return;
+    if (m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213) near_fields(m, first, last);
+    near_arguments(m, first, last);
+    missing_arm(m);
+    if (m->unknown) return;
+    near_literals(m, first, last);
+    near_operators(m, first, last);
+    forgotten_arguments(m, first, last, true);
+}
+
+/* ---- around an operand --------------------------------------------------------------------------------- */
+
+static bool is_atom(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    if (!text[n]) return true;
+    return (text[n] == '(' && text[strlen(text) - 1] == ')') || (text[0] == '[');
+}
+
+static void cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype)
+{
+    const char *text = mend_text(m, begin, end);
+    mend_try(m, MEND_REPLACE, begin, end,
+             is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
+}
+
+static void around(Mender *m, Span span)
+{
+    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > 200) return;
+    const char *text = mend_text(m, span.begin, span.end);
+    if (strchr(text, '\n')) return;
+    static const char *const wraps[] = {"transpose(%s)", "expand_dims(%s, axis=0)",
+                                        "expand_dims(%s, axis=1)", "expand_dims(%s, axis=-1)",
+                                        "squeeze(%s)"};
+    bool shapes = strncmp(diag_get_info(m->d->code)->name, "R03", 3) == 0 &&
+                  m->d->code != DIAG_R0310 && m->d->code != DIAG_R0311;
+    MendValues v = {0};
+    mend_values(m, &v);
+    if (!shapes) {
+        for (size_t i = 0; i < v.ndtypes && !mend_is_done(m); i++)
+            cast(m, span.begin, span.end, v.dtypes[i]->text);
+        return;
+    }
+    size_t close = strlen(text);
+    if (close && text[close - 1] == ')') {
+        bool attrs = strstr(text, "axis=") != NULL;
+        if (attrs) mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
+    }
+    for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++) {
+        Str s = {0};
+        const char *gap = strstr(wraps[i], "%s");
+        str_add_n(&s, wraps[i], (size_t)(gap - wraps[i]));
+        str_add(&s, text);
+        str_add(&s, gap + 2);
+        mend_try(m, MEND_REPLACE, span.begin, span.end, str_text(&s));
+    }
+}
+
+void mend_wrap(Mender *m)
+{
+    DiagCode c = m->d->code;
+    const char *family = diag_get_info(c)->name;
+    if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0)) return;
+    if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202) return;
+    size_t n = m->d->labels.len;
+    for (size_t i = n; i-- > 0;) { /* the operand on the right is the more likely one */
+        Span s = m->d->labels.data[i].span;
+        if (s.source == m->source && s.begin >= m->place.begin && s.end <= m->line_end) around(m, s);
+    }
+    around(m, m->place);
+}
+
+
+void mend_guess(Mender *m)
+{
+    size_t first, last;
+    place_tokens(m, &first, &last);
+    guess(m, first, last, true);
+    forgotten_arguments(m, first, last, false);
+    guess(m, first, last, false);
+}
+
+void mend_fields(Mender *m)
+{
+    size_t first, last;
+    place_tokens(m, &first, &last);
+    near_fields(m, first, last);
+}
