@@ -157,7 +157,8 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
     for (size_t i = 0; i < d->facts.len; i++)
         add_note(&p, "", d->facts.data[i]);
     for (size_t i = 0; i < d->fixes.len; i++)
-        add_note(&p, "help: ", d->fixes.data[i]->message);
+        if (strcmp(d->fixes.data[i]->message, d->primary.text) != 0) /* the label says it */
+            add_note(&p, "help: ", d->fixes.data[i]->message);
     for (size_t i = 0; i < d->helps.len; i++)
         add_note(&p, "help: ", d->helps.data[i]);
 }

@@ -9,7 +9,7 @@
 enum {
     FUEL = 200000,      /* bytes checked again after one check's errors */
     FUEL_ONE = 120000,  /* of that, for one of them */
-    MAX_MENDED = 3,     /* errors for which changes are tried */
+    MAX_MENDED = 5,     /* errors for which changes are tried */
     MAX_FIXES = 2,
     MAX_SNIPPET = 70,
 };
@@ -161,7 +161,7 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out)
         map_set(&seen, t->sym, (void *)t->sym);
         if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused) vec_push(out, t->sym);
     }
-    for (size_t i = here; i-- > 0;) { /* names of the file */
+    for (size_t i = here; i-- > 0 && m->unknown;) { /* names of the file */
         const MendToken *t = &m->tokens.data[i];
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
         if (!item || t->item == m->item || item->name.span.begin != t->begin || !t->sym) continue;
@@ -268,14 +268,32 @@ static void describe(const CoreItemVec *items, const Source *source, Mend *mend,
 }
 
 /* Two misspelt names in one item: mending the first leaves the second, which is another name. */
-static bool only_another_name(const Mender *m, const Diags *diags)
+static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags)
 {
+    int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
     for (size_t i = 0; i < diags->list.len; i++) {
         const Diag *d = diags->list.data[i];
         if (diag_get_info(d->code)->severity != SEVERITY_ERROR) continue;
-        if (d->code != m->d->code || strcmp(d->message, m->d->message) == 0) return false;
+        int64_t begin = d->primary.span.begin;
+        if (begin > mend->begin) begin -= shift;
+        if (d->code != m->d->code || strcmp(d->message, m->d->message) == 0 ||
+            begin == m->place.begin)
+            return false;
     }
     return true;
+}
+
+static bool has_error(const Mender *m, Span item, size_t first)
+{
+    const Diags *diags = m->c->diags;
+    for (size_t i = first; i < diags->list.len; i++) {
+        const Diag *d = diags->list.data[i];
+        Span s = d->primary.span;
+        if (diag_get_info(d->code)->severity == SEVERITY_ERROR && s.source == m->source &&
+            s.begin >= item.begin && s.begin < item.end)
+            return true;
+    }
+    return false;
 }
 
 /* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
@@ -286,8 +304,10 @@ static void find_related(Mender *m, size_t first)
     memset(m->related, 0, m->c->module->items.len * sizeof *m->related);
     for (size_t i = first; i < diags->list.len; i++) {
         const Diag *d = diags->list.data[i];
-        if (d == m->d || d->code != m->d->code || d->primary.span.source != m->source) continue;
-        bool same = strcmp(d->message, m->d->message) == 0;
+        if (d == m->d || d->primary.span.source != m->source) continue;
+        bool same = strcmp(d->message, m->d->message) == 0 ||
+                    (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
+        if (d->code != m->d->code && !same) continue;
         for (size_t k = 0; k < d->labels.len && !same; k++) {
             for (size_t j = 0; j < m->d->labels.len && !same; j++)
                 same = d->labels.data[k].span.begin == m->d->labels.data[j].span.begin;
@@ -295,9 +315,19 @@ static void find_related(Mender *m, size_t first)
         int32_t item = item_at(m, d->primary.span.begin);
         if (same && item >= 0) m->related[item] = true;
     }
+    for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
+        if (m->c->failed[i] && !has_error(m, m->c->module->items.data[i]->span, first))
+            m->related[i] = true;
+    }
+    size_t mended = m->item >= 0 && m->c->failed[m->item];
+    for (size_t i = 0; i < m->c->module->items.len; i++)
+        mended += m->related[i] && (int32_t)i != m->item && m->c->failed[i];
+    m->goal = m->nfailed - mended;
 }
 
-static bool run_trial(Mender *m, Mend *mend)
+/* whole: all items are checked, else those that the change and the failures can concern; what two items
+ * say of one reference's type they say to each other, so the last word has the whole. */
+static bool run_trial(Mender *m, Mend *mend, bool whole)
 {
     const Module *before = m->c->module;
     size_t n = before->items.len;
@@ -313,7 +343,7 @@ static bool run_trial(Mender *m, Mend *mend)
     m->fuel -= (long)(source->len - m->begin) / 8 + 100;
     if (parse_module(source, &options, &diags, &module) != PARSE_OK || module->items.len != n)
         return false;
-    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1), all = !m->c->by_item;
+    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1), all = whole || !m->c->by_item;
     for (size_t i = 0; i < n; i++) {
         Span s = before->items.data[i]->span;
         edited[i] = s.begin <= mend->end && mend->begin <= s.end;
@@ -322,6 +352,7 @@ static bool run_trial(Mender *m, Mend *mend)
         all |= before->items.data[i]->kind == ITEM_TYPE && edited[i];
     }
     for (size_t i = 0; i < n && all; i++) wanted[i] = true;
+    mend->remaining = 0;
     TrialCheck check = {.wanted = wanted, .edited = edited, .may_fail = m->c->failed,
                         .edges = m->c->edges};
     CoreItemVec items = {0};
@@ -339,7 +370,7 @@ static bool run_trial(Mender *m, Mend *mend)
     }
     if (m->item >= 0 && trial.failed[m->item]) {
         /* Another mistake in the same item: a misspelt name that is now known is mended still. */
-        if (!m->by_spelling || !m->unknown || !only_another_name(m, &diags)) return false;
+        if (!m->by_spelling || !m->unknown || !only_another_name(m, mend, &diags)) return false;
     } else if (mend->remaining >= m->nfailed && m->nfailed) {
         return false;
     }
@@ -352,7 +383,7 @@ bool mend_is_done(const Mender *m)
 {
     if (m->fuel <= 0) return true;
     for (size_t i = 0; i < m->found.len; i++) {
-        if (!m->found.data[i].remaining) return true;
+        if (m->found.data[i].remaining <= m->goal) return true;
     }
     return false;
 }
@@ -366,9 +397,9 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
     if (map_has(&m->tried, key)) return false;
     map_set(&m->tried, key, (void *)key);
     Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far, .say = m->say};
-    if (!run_trial(m, &mend)) return false;
+    if (!run_trial(m, &mend, false) || !run_trial(m, &mend, true)) return false;
     vec_push(&m->found, mend);
-    return !mend.remaining;
+    return mend.remaining <= m->goal;
 }
 
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text)
@@ -420,6 +451,14 @@ static void add_fix(Mender *m, const Mend *mend)
     if (!say)
         say = fmt_text("`%s` checks%s%s", mend->snippet, mend->type ? ", with type " : "",
                        mend->type ? mend->type : "");
+    size_t kept = 0;
+    for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
+        if (strcmp(m->d->helps.data[i], say) != 0) m->d->helps.data[kept++] = m->d->helps.data[i];
+    }
+    m->d->helps.len = kept;
+    for (size_t i = 0; i < m->d->fixes.len; i++) {
+        if (strcmp(m->d->fixes.data[i]->message, say) == 0) return;
+    }
     diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
 }
 
@@ -502,6 +541,27 @@ static void choose(Mender *m, size_t first)
     }
 }
 
+/* A name that was offered by its spelling alone, and does not check. */
+static void drop_untried(Mender *m)
+{
+    static const char question[] = "did you mean ";
+    if (m->fuel <= 0) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < m->d->facts.len; i++) {
+        const char *fact = m->d->facts.data[i];
+        if (strncmp(fact, question, sizeof question - 1) != 0) m->d->facts.data[kept++] = fact;
+    }
+    m->d->facts.len = kept;
+    if (strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
+    for (size_t i = 0; i < m->d->fixes.len; i++) {
+        if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
+            diag_set_label(m->d, "%s", m->d->fixes.data[i]->message);
+            return;
+        }
+    }
+    diag_set_label(m->d, "%s", "");
+}
+
 /* ---- all of a module's errors ------------------------------------------------------------------------ */
 
 /* Codes that say a name is not there. */
@@ -560,6 +620,7 @@ static void mend_one(Mender *m, Diag *d, size_t first)
     void (*const steps[])(Mender *) = {mend_near, mend_outliers, mend_wrap, mend_far, mend_guess};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++) steps[i](m);
     choose(m, first);
+    drop_untried(m);
 }
 
 void mend_module(ModuleCheck *c, size_t first)

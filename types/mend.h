@@ -96,6 +96,7 @@ typedef struct Mender {
     Namespace base;       /* what the module's declarations are bound over */
     Map versions;
     size_t nfailed;       /* items that fail */
+    size_t goal;          /* how many of them may go on failing: their mistakes are others */
     long fuel;
     /* of the error being mended */
     Diag *d;
@@ -112,10 +113,10 @@ typedef struct Mender {
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
 
-/* Tries [begin, end) -> text. True: the whole program checks. */
+/* Tries [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
-bool mend_is_done(const Mender *m); /* a change was found that mends all, or the fuel is used up */
+bool mend_is_done(const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 /* Tokens [first, last) within a range of the text. */
 size_t mend_token_at(const Mender *m, uint32_t begin);
@@ -131,6 +132,7 @@ bool mend_is_binding(const Mender *m, size_t token);
 
 const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as the token has it */
 void mend_values(const Mender *m, MendValues *v);
+void mend_elements(Mender *m, size_t open);  /* a tensor literal, one element more or fewer */
 void mend_literal(Mender *m, size_t token); /* the other kind of number; without its suffix */
 
 void mend_gather_names(Mender *m);

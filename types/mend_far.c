@@ -55,6 +55,12 @@ static bool mend_may_rename(const Mender *m)
         const Item *item = m->c->module->items.data[i];
         if (item->kind != ITEM_TYPE && item->name.sym == m->unknown) return false;
     }
+    for (size_t i = 0; i < m->tokens.len && m->d->code == DIAG_R0101; i++) { /* a type parameter */
+        const MendToken *t = &m->tokens.data[i];
+        if (t->item == m->item && t->sym == m->unknown && t->opener >= 0 &&
+            m->tokens.data[t->opener].kind == TOK_LBRACKET && t->begin < m->place.begin)
+            return false;
+    }
     return true;
 }
 
@@ -119,6 +125,8 @@ static void rename_bindings(Mender *m)
 {
     if (!mend_may_rename(m)) return;
     size_t here = mend_token_at(m, m->place.begin);
+    bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
+    bool field = m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213;
     VEC(Ranked) found = {0};
     for (size_t i = 0; i < m->tokens.len; i++) {
         const MendToken *t = &m->tokens.data[i];
@@ -127,8 +135,10 @@ static void rename_bindings(Mender *m)
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
         bool global = item && (item->kind == ITEM_TYPE || item->name.span.begin == t->begin);
         if (!own && !global) continue;
+        if (field && (!item || item->kind != ITEM_TYPE)) continue;
         bool once = (uintptr_t)map_find(&m->counts, t->sym) == 1;
         bool near = is_near_name(m->unknown, t->sym);
+        if (!near && !often) continue; /* one use against one binding */
         vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (once ? 0u : 1u)}));
     }
     if (found.len) qsort(found.data, found.len, sizeof *found.data, by_rank);
@@ -216,12 +226,14 @@ static void fields_of_declaration(Mender *m)
 }
 
 /* A tensor written out, with an element too many or too few. */
-static void elements(Mender *m, size_t open)
+void mend_elements(Mender *m, size_t open)
 {
     const MendToken *t = &m->tokens.data[open];
     TokenKind first = open + 1 < m->tokens.len ? t[1].kind : TOK_EOF;
     bool literal = first == TOK_NUMBER || first == TOK_MINUS || first == TOK_LBRACKET;
-    if (!literal || (open && (mend_is_name(t - 1) || t[-1].end == t->begin))) return;
+    bool indexed = open && t[-1].end == t->begin &&
+                   (mend_is_name(t - 1) || t[-1].kind == TOK_RPAREN || t[-1].kind == TOK_RBRACKET);
+    if (!literal || indexed) return;
     MendParts parts = {0};
     mend_parts(m, open, &parts);
     if (parts.len < 2) return;
@@ -257,7 +269,7 @@ static void guess_elsewhere(Mender *m, const MendValues *v)
         if (t->item < 0 || (t->begin >= m->place.begin && t->end <= m->place.end)) continue;
         if (t->kind == TOK_LBRACKET && v->nsizes) {
             tried++;
-            elements(m, i);
+            mend_elements(m, i);
         } else if (bools) {
             comparisons(m, i);
         }
@@ -275,7 +287,6 @@ static bool about_dtypes(const Mender *m)
     case DIAG_R0208:
     case DIAG_R0310:
     case DIAG_R0311:
-    case DIAG_R0401:
     case DIAG_R0402:
     case DIAG_R0212: return true;
     default: return false;

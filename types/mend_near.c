@@ -52,6 +52,8 @@ void mend_gather_names(Mender *m)
         add_parts(&m->pool, &seen, sym_intern(dtype_info[t].name));
     const char *types[] = {"String", "Tensor"};
     for (size_t i = 0; i < 2; i++) add_parts(&m->pool, &seen, sym_intern(types[i]));
+    const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown) : NULL;
+    if (relation) add_parts(&m->pool, &seen, relation);
 }
 
 const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name)
@@ -259,10 +261,19 @@ void mend_literal(Mender *m, size_t token)
 
 static void near_literals(Mender *m, size_t first, size_t last)
 {
+    MendValues v = {0};
+    mend_values(m, &v);
     uint32_t n = 0;
     for (size_t i = first; i < last && n < MAX_NAMES && !mend_is_done(m); i++) {
-        if (m->tokens.data[i].kind != TOK_NUMBER) continue;
+        const MendToken *t = &m->tokens.data[i];
+        if (t->kind == TOK_LBRACKET && i == first) mend_elements(m, i);
+        if (t->kind != TOK_NUMBER) continue;
         n++;
+        for (size_t k = 0; k < v.nsizes && !mend_is_done(m); k++) {
+            bool size = false;
+            for (size_t j = 0; j < v.nsizes; j++) size |= v.sizes[j] == t->sym;
+            if (size && !m->far) mend_try_token(m, MEND_REPLACE, i, v.sizes[k]->text);
+        }
         mend_literal(m, i);
     }
 }
@@ -373,7 +384,7 @@ static void around(Mender *m, Span span)
         bool attrs = strstr(text, "axis=") != NULL;
         if (attrs) mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
     }
-    for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++) {
+    for (size_t i = 0; i < sizeof wraps / sizeof *wraps && !mend_is_done(m); i++) {
         Str s = {0};
         const char *gap = strstr(wraps[i], "%s");
         str_add_n(&s, wraps[i], (size_t)(gap - wraps[i]));
@@ -390,11 +401,11 @@ void mend_wrap(Mender *m)
     if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0)) return;
     if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202) return;
     size_t n = m->d->labels.len;
-    for (size_t i = n; i-- > 0;) { /* the operand on the right is the more likely one */
+    for (size_t i = n; i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
         Span s = m->d->labels.data[i].span;
         if (s.source == m->source && s.begin >= m->place.begin && s.end <= m->line_end) around(m, s);
     }
-    around(m, m->place);
+    if (!mend_is_done(m)) around(m, m->place);
 }
 
 

@@ -376,7 +376,8 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b)
     if (tensor)
         return unify(s, same, tensor == a ? b->elem : a->elem, tensor) &&
                solver_restrict(s, tensor->tensor.dtype, DTS_FLOAT);
-    bool open = type_has_vars(a) || type_has_vars(b);
+    /* What is closed is no longer reduced: then only another D can be equal to it. */
+    bool open = (a->tag == TY_DERIV && type_has_vars(a)) || (b->tag == TY_DERIV && type_has_vars(b));
     if (a->tag == TY_DERIV && b->tag == TY_DERIV && type_resolve(a->elem)->tag == TY_DATA &&
         type_resolve(b->elem)->tag == TY_DATA)
         return unify(s, same, a->elem, b->elem);
