@@ -160,7 +160,8 @@ static void note_missing(Checker *m)
     if (!m->found) m->missing = place_text(m->root, m->list, false);
     m->found = true;
     if (m->narms < COVER_ARMS) {
-        m->arms[m->narms++] = place_text(m->root, m->list, true);
+        m->arms[m->narms] = place_text(m->root, m->list, true);
+        m->more |= !m->arms[m->narms++];
     } else {
         m->more = true;
         m->wants_missing = false;

@@ -40,8 +40,9 @@ struct Place {
 
 bool node_has_float(const Pattern *p);
 
-/* The values a branch came to, as a pattern, cut at depth 12. list: the type List, to be written as
- * `list[…]`, or NULL. all: every value of the branch; else a literal stands for those no arm has. */
+/* The values a branch came to, as a pattern; a long one is cut, `…` for what is left out. list: the
+ * type List, to be written as `list[…]`, or NULL. all: every value of the branch, or NULL where that is
+ * long; else a literal stands for those that no arm has. */
 const char *place_text(const Place *root, const TypeDecl *list, bool all);
 
 /* Fields of a constructor at a type (NULL: not known); NULL when not known. */

@@ -5,7 +5,12 @@
 
 #include "types/cover_impl.h"
 
-enum { MAX_TYPE_STEPS = 500 /* types looked into for a value */ };
+enum {
+    MAX_TYPE_STEPS = 500, /* types looked into for a value */
+    MAX_LENGTH = 160,     /* of the pattern shown; longer ones are cut at CUT_DEPTH */
+    MAX_DEPTH = 200,      /* deeper than a pattern of that length is */
+    CUT_DEPTH = 12,
+};
 
 /* ---- types without values ---------------------------------------------------------------------------- */
 
@@ -186,6 +191,7 @@ static void add_literal(Str *out, const Pattern *p)
 typedef struct Style {
     const TypeDecl *list; /* to be written `list[…]` */
     bool all;             /* a literal that no arm has is `_` */
+    const char *cut;      /* what stands for parts too deep */
 } Style;
 
 static void add_place(const Style *style, Str *out, const Place *p, int depth);
@@ -194,12 +200,13 @@ static void add_place(const Style *style, Str *out, const Place *p, int depth);
 static void add_list(const Style *style, Str *out, const Place *p, int depth, bool inner)
 {
     VEC(const Place *) items = {0};
-    bool open = false;
+    bool open = false, cut = false;
     for (int left = depth;; left--) {
         const Ctor *c = p->several && style->all ? NULL : p->absent_ctor ? p->absent_ctor : p->head ? p->head->ctor : NULL;
         if (c && c->nfields == 0) break;
         if (!c || left == 0) {
             open = true;
+            cut = c != NULL;
             break;
         }
         vec_push(&items, p->kids ? p->kids[0] : NULL);
@@ -224,14 +231,16 @@ static void add_list(const Style *style, Str *out, const Place *p, int depth, bo
         }
         if (open) str_add(out, " :: ");
     }
-    str_add(out, open ? "_" : "]");
+    str_add(out, cut ? style->cut : open ? "_" : "]");
     if (parens) str_add(out, ")");
 }
+
+static bool is_any(const Place *p) { return !p->head && !p->absent_ctor && !p->others; }
 
 static void add_place(const Style *style, Str *out, const Place *p, int depth)
 {
     if (!p || depth <= 0) {
-        str_add(out, "_");
+        str_add(out, p && depth <= 0 && !is_any(p) ? style->cut : "_");
         return;
     }
     if ((p->others || p->several) && style->all) {
@@ -286,7 +295,11 @@ bool node_has_float(const Pattern *p)
 const char *place_text(const Place *root, const TypeDecl *list, bool all)
 {
     Str out = {0};
-    Style style = {list, all};
-    add_place(&style, &out, root, 12);
-    return str_text(&out);
+    Style style = {list, all, all ? "_" : "…"};
+    add_place(&style, &out, root, MAX_DEPTH);
+    if (!all && out.len > MAX_LENGTH) {
+        out = (Str){0};
+        add_place(&style, &out, root, CUT_DEPTH);
+    }
+    return all && out.len > MAX_LENGTH ? NULL : str_text(&out);
 }

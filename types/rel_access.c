@@ -48,11 +48,20 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i)
     return solver_open(s, t);
 }
 
-static RelStatus no_field(Solver *s, Relation *r, Type *t)
+/* ctor: a constructor that has not got it. */
+static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor)
 {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
         rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
+        return REL_FAIL;
+    }
+    for (uint32_t c = 0; c < t->decl->nctors; c++) {
+        if (field_index(t->decl->ctors[c], name) < 0) continue;
+        Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`", t->decl->name->text,
+                            name->text);
+        diag_add_fact(d, "`%s` has it, `%s` has not: `match` tells them apart",
+                      t->decl->ctors[c]->name->text, ctor->name->text);
         return REL_FAIL;
     }
     VEC(const Symbol *) names = {0};
@@ -82,18 +91,29 @@ static RelStatus relate_field(Solver *s, Relation *r)
     bool deriv = t->tag == TY_DERIV;
     Type *data = deriv ? type_resolve(t->elem) : t;
     if (data->tag != TY_DATA || data->decl->nctors == 0)
-        return no_field(s, r, data);
+        return no_field(s, r, data, NULL);
+    Type *joined = NULL; /* a size that one constructor has and another leaves open is open */
     for (uint32_t c = 0; c < data->decl->nctors; c++) {
         const Ctor *ctor = data->decl->ctors[c];
         int i = field_index(ctor, r->data);
         if (i < 0)
-            return no_field(s, r, data);
+            return no_field(s, r, data, ctor);
         Type *field = field_type(s, data, ctor, (uint32_t)i);
         list_unknowns(s, r, field, fmt_text("field `%s` of two values", ctor->field_names[i]->text));
-        if (!rel_unify(s, r, -1, deriv ? type_deriv(field) : field))
-            return REL_FAIL;
+        Type *before = joined;
+        joined = joined ? type_join(s, joined, field) : field;
+        if (joined) continue;
+        TypeNamer names = {0};
+        Str here = {0}, there = {0};
+        type_print(&there, before, &names);
+        type_print(&here, field, &names);
+        Diag *d = rel_error(s, r, DIAG_R0212, "the field `%s` is %s in `%s` and %s in `%s`",
+                            ctor->field_names[i]->text, str_text(&there),
+                            data->decl->ctors[0]->name->text, str_text(&here), ctor->name->text);
+        diag_add_fact(d, "`match` tells them apart");
+        return REL_FAIL;
     }
-    return REL_DONE;
+    return rel_unify(s, r, -1, deriv ? type_deriv(joined) : joined) ? REL_DONE : REL_FAIL;
 }
 
 /* ---- Proj, Index -------------------------------------------------------------------------- */
