@@ -135,6 +135,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Input in = {data, size};
-    mem_call_on_stack(STACK_BYTES, check_input, &in);
+    if (mem_stack_left() > STACK_BYTES / 2) /* run.sh gives the process such a stack */
+        check_input(&in);
+    else
+        mem_call_on_stack(STACK_BYTES, check_input, &in);
     return 0;
 }
