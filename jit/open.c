@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds and opens librelayjit.so: $RELAY_JIT, beside the executable, in the build tree (the same
- * place), then in pkglibdir. */
+ * place), in ../lib/relay as installed, then in pkglibdir. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -40,9 +40,10 @@ char *jit_library_find(const char *given, Str *tried) {
     if (n > 0) {
         exe[n] = 0;
         const char *dir = dirname(exe);
-        /* Unit tests and benchmarks lie one or two folders below the build's root. */
-        static const char *const up[] = {"", "/..", "/../.."};
-        for (int i = 0; i < 3; i++) {
+        /* Unit tests and benchmarks lie one or two folders below the build's root; what was installed
+         * may have been moved as a whole. */
+        static const char *const up[] = {"", "/..", "/../..", "/../lib/relay"};
+        for (int i = 0; i < 4; i++) {
             snprintf(path, sizeof path, "%s%s/" LIBRARY, dir, up[i]);
             char *found = try_file(path, tried);
             if (found)

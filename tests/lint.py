@@ -113,6 +113,14 @@ def lists(report, options):
         wrong += ["%s is not in %s/local.am" % (p, room) for p in sorted(there - listed)]
         wrong += ["%s is listed and not there" % p for p in sorted(listed - there)
                   if not os.path.exists(os.path.join(ROOT, p)) and p != "prelude/texts.c"]
+    # What a distribution holds: folders would bring the objects built in them.
+    listed = set(re.findall(r"[\w./-]+", "".join(read(n) for n in ("Makefile.am", "tests/local.am",
+                                                                   "bench/local.am", "docs/local.am"))))
+    for folder, ending in (("tests", ".py"), ("tests/property", ".py"), ("bench", ".py"), ("docs", ".md"),
+                           ("docs", ".1")):
+        for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+            if name.endswith(ending) and folder + "/" + name not in listed:
+                wrong.append("%s/%s is in no local.am: it would not be distributed" % (folder, name))
     result(report, "lists", wrong)
 
 
