@@ -34,18 +34,15 @@ static void suggest_arms(Infer *I, const Expr *e, const Cover *cover, Diag *d)
     bool bars = first > e->span.begin && source->text[first - 1] == '|';
     Str text = {0}, shown = {0};
     for (uint32_t i = 0; i < cover->narms; i++) {
-        bool comma = !bars && (i || source->text[at - 1] != ',');
-        Str arm = {0};
-        str_printf(&arm, "%s => error(\"", cover->arms[i]);
-        for (const char *c = cover->arms[i]; *c; c++)
-            str_printf(&arm, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-        str_add(&arm, "\")");
-        str_printf(&text, "%s%s", bars ? " | " : comma ? ", " : " ", str_text(&arm));
-        str_printf(&shown, "%s%s", i ? bars ? " | " : ", " : "", str_text(&arm));
+        bool comma = i || source->text[at - 1] != ',';
+        str_printf(&text, "%s%s %s error(\"not covered\")", bars ? " | " : comma ? ", " : " ",
+                   cover->arms[i], bars ? "->" : "=>");
+        str_printf(&shown, "%s`%s => …`", i ? ", " : "", cover->arms[i]);
     }
     Span where = {source, at, at};
-    diag_add_fix(d, where, str_text(&text), type_text(e->type), "`%s` as %s it check", str_text(&shown),
-                 cover->narms == 1 ? "a last arm makes" : "last arms make");
+    bool one = cover->narms == 1;
+    diag_add_fix(d, where, str_text(&text), type_text(e->type), "the arm%s %s %s missing", one ? "" : "s",
+                 str_text(&shown), one ? "is" : "are");
 }
 
 static void report_missing(Infer *I, const Expr *e, const Cover *cover)

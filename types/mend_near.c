@@ -219,21 +219,14 @@ static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unuse
 static void missing_arm(Mender *m)
 {
     if (m->d->code != DIAG_R0210) return;
-    const char *begin = strchr(m->d->message, '`'), *end = strrchr(m->d->message, '`');
-    begin = strstr(m->d->message, "cover `");
-    const char *missing = begin ? mem_strndup(begin + 7, (size_t)(end - begin - 7)) : "_";
-    size_t i = mend_token_at(m, m->place.end);
-    while (i < m->tokens.len && m->tokens.data[i].kind == TOK_RPAREN) i++;
-    if (i >= m->tokens.len || m->tokens.data[i].kind != TOK_LBRACE) return;
-    int32_t close = m->tokens.data[i].partner;
-    if (close < 0) return;
-    const MendToken *before = &m->tokens.data[close - 1];
-    const char *comma = before->kind == TOK_COMMA || before->kind == TOK_LBRACE ? "" : ",";
-    m->say = fmt_text("the arm `%s => …` is missing", missing);
-    bool bars = m->tokens.data[i + 1].kind == TOK_BAR;
-    const char *arm = bars ? fmt_text(" | %s -> error(\"%s\")", missing, "not covered")
-                           : fmt_text("%s %s => error(\"%s\")", comma, missing, "not covered");
-    mend_try(m, MEND_INSERT, before->end, before->end, arm);
+    if (m->d->fixes.len != 1) return;
+    const DiagFix *fix = m->d->fixes.data[0]; /* of match.c, which knows what is missing */
+    const DiagEdit *edit = &fix->edits.data[0];
+    m->d->fixes.len = 0;
+    m->say = fix->message;
+    size_t found = m->found.len;
+    mend_try(m, MEND_INSERT, edit->span.begin, edit->span.end, edit->text);
+    m->d->fixes.len = m->found.len > found ? 0 : 1;
     m->say = NULL;
 }
 
