@@ -205,15 +205,22 @@ static void explain_product(Solver *s, Relation *r) {
     Diags *diags = solver_diags(s);
     Diag *d = diags->list.len ? vec_last(&diags->list) : NULL;
     if (!d || d->code != DIAG_R0314 || !rel_rank_in(r->args[0], &na, &a) ||
-        !rel_rank_in(r->args[1], &nb, &b) || na != 2 || nb != 2)
+        !rel_rank_in(r->args[1], &nb, &b) || na < 1 || nb < 1)
         return;
+    static const char *const lhs[] = {"k", "n, k", "b, n, k"}, *const rhs[] = {"k", "k, m", "b, k, m"};
+    int ia = (int)na - 1, ib = nb == 1 ? 0 : (int)nb - 2;
     d->message = fmt_text("the inner sizes of `%s` differ: %s on the left, %s on the right",
-                          relation_subject(r), type_text(a[1]), type_text(b[0]));
+                          relation_subject(r), type_text(a[ia]), type_text(b[ib]));
     bool operator = strcmp(relation_subject(r), "@@") == 0;
-    rel_add_pairing(d, operator ? "`a @@ b`" : "`matmul(a, b)`", 2, (const char *const[]){"a", "b"},
-                    (const char *const[]){"n, k", "k, m"}, r->args, (const int[]){1, 0});
-    diag_add_origin(d, type_resolve(a[1]), type_text(a[1]));
-    diag_add_origin(d, type_resolve(b[0]), type_text(b[0]));
+    if (na <= 3 && nb <= 3)
+        rel_add_pairing(d, operator ? "`a @@ b`" : "`matmul(a, b)`", 2,
+                        (const char *const[]){"a", "b"},
+                        (const char *const[]){lhs[na - 1], rhs[nb - 1]}, r->args,
+                        (const int[]){ia, ib});
+    diag_add_origin(d, type_resolve(a[ia]), type_text(a[ia]));
+    diag_add_origin(d, type_resolve(b[ib]), type_text(b[ib]));
+    if (na != 2 || nb != 2)
+        return;
     const char *x = argument_text(r, 0), *y = argument_text(r, 1);
     bool right = dim_compare(a[1], b[1]) == DIM_EQUAL, left = dim_compare(a[0], b[0]) == DIM_EQUAL;
     if (!x || !y || !operator || !(left || right))

@@ -184,7 +184,7 @@ static AstAttrValue *read_value(Parser *p) {
         v = read_dim(p);
         break;
     default: /* tokens, not one of our sums: everything else is wrong here */
-        parse_unexpected(p, "an attribute's value: a constant, a dtype, a size or `meta[…][…]`");
+        parse_unexpected(p, "an attribute's value: a constant, a dtype, a size or `meta[...][...]`");
     }
     parse_leave(p);
     if (v && continues_dim(p))

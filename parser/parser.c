@@ -182,7 +182,7 @@ void parse_unexpected(Parser *p, const char *what) {
         span = parse_span(p, p->prev_end, p->prev_end);
     Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
     if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
-        diag_add_help(d, "a binding is `let x = …;`, a comparison `==`, an assignment to a reference `:=`");
+        diag_add_help(d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
     if (d && p->tok.kind == TOK_LPAREN && strstr(what, "the name of"))
         diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }
@@ -368,7 +368,7 @@ static void read_section(Parser *p, bool first) {
     } else if (p->tok.kind == TOK_EOF) {
         parse_unexpected(p, "`version` or `metadata`");
     } else {
-        Diag *d = parse_mistake(p, DIAG_R0013, span, "`#[` begins `#[version = \"…\"]` or `#[metadata]`");
+        Diag *d = parse_mistake(p, DIAG_R0013, span, "`#[` begins `#[version = \"...\"]` or `#[metadata]`");
         if (d)
             diag_set_label(d, "neither of them");
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to a session, none of which evaluates: types, what a name is, documentation, the program
  * after passes, completion. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "eval/launch.h"
@@ -295,9 +296,19 @@ static void add_program(Str *out, const char *heading, const char *program)
     str_add_char(out, '\n');
 }
 
+/* `R0312`, `r0312` or `312`. */
+static DiagCode find_code(const char *text)
+{
+    const char *digits = *text == 'R' || *text == 'r' ? text + 1 : text;
+    size_t n = strlen(digits);
+    if (n == 0 || n > 4 || strspn(digits, "0123456789") != n)
+        return DIAG_NONE;
+    return diag_find_code(fmt_text("R%04d", atoi(digits)));
+}
+
 bool session_explain(Session *s, const char *text, Str *out)
 {
-    DiagCode code = diag_find_code(trim(text));
+    DiagCode code = find_code(trim(text));
     if (code == DIAG_NONE) {
         Diags *diags = mem_new(Diags);
         diag_error(diags, DIAG_R0101, span_none(), "there is no diagnostic `%s`", trim(text));

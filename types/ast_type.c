@@ -116,8 +116,8 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind)
     if (found) {
         diag_set_label(d, "did you mean `%s`?", found->text);
     } else if (I->type_trail.len == 0 && t->name->len == 1) {
-        diag_add_fact(d, I->in_decl ? "type parameters are declared in brackets: `type T[%s] { … }`"
-                                    : "type parameters are declared in brackets: `def f[%s](…)`",
+        diag_add_fact(d, I->in_decl ? "type parameters are declared in brackets: `type T[%s] { ... }`"
+                                    : "type parameters are declared in brackets: `def f[%s](...)`",
                       t->name->text);
     }
     return broken(I, kind);

@@ -239,6 +239,9 @@ static void warn_shadowed(Infer *I, const TypeDecl *decl)
                                 old->decl->name->text);
         if (d && old->span.source && !(old->span.source->flags & SOURCE_INTERNAL))
             diag_add_label(d, old->span, "declared here before");
+        if (d)
+            diag_add_fact(d, "from here on `%s` is that of `%s`, also in patterns", old->name->text,
+                          decl->name->text);
     }
 }
 

@@ -570,7 +570,7 @@ static void check_items(ModuleCheck *c, Infer *I)
     c->edges = edges;
     if (c->trial) close_wanted(c->trial, edges, n);
     c->by_item = ok;
-    for (size_t g = 0; g < groups.len && I->diags->errors < 20; g++) {
+    for (size_t g = 0; g < groups.len && I->diags->errors < 100; g++) {
         uint32_t first = groups.data[g].data[0];
         if (!in_groups(module->items.data[first])) continue;
         if (c->trial && !c->trial->wanted[first]) continue;

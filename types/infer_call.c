@@ -53,7 +53,7 @@ static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span
     if (!d) return;
     diag_add_fact(d, "its arguments are (%s)", op->args ? op->args : "");
     if (n > (uint32_t)op->nargs && op->nattrs)
-        diag_add_fact(d, "attributes are given by name, as in `%s=…`", op->attrs[0].name);
+        diag_add_fact(d, "attributes are given by name, as in `%s=...`", op->attrs[0].name);
     if (n > (uint32_t)op->nargs && op->args && op->args[0] == '(' && op->nargs == 1)
         diag_add_fact(d, "the arguments of `%s` are one tuple: `%s((a, b))`", op->name, op->name);
     if (n > (uint32_t)op->nargs) diag_add_label(d, args[op->nargs]->span, "one too many");

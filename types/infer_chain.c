@@ -218,7 +218,10 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
         if (l->local && !l->local->used && !(whole->span.source->flags & SOURCE_INTERNAL)) {
             Diag *d = infer_warning(I, DIAG_R0905, l->var->span, "`%s` is never used",
                                     l->var->name->text);
-            if (d) diag_add_fact(d, "`let _ = …;` says that only its evaluation is meant");
+            Span s = l->var->span;
+            if (d && s.end - s.begin == l->var->name->len)
+                diag_add_fix(d, s, fmt_text("_%s", l->var->name->text), NULL,
+                             "`_%s` says that it is meant", l->var->name->text);
         }
         last = expr_let(l->var, l->value, last);
         last->rec = l->rec && l->value->kind == EXPR_FN;

@@ -127,7 +127,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     if (g->by_types && !n) {
         Diag *d = infer_error(I, DIAG_R0214, span, "`%s` needs its type arguments: no argument "
                               "supplies them when running", g->name->text);
-        if (d) diag_add_fact(d, "as in `%s<float32>(…)`", g->name->text);
+        if (d) diag_add_fact(d, "as in `%s<float32>(...)`", g->name->text);
         return infer_error_expr(span);
     }
     if (n && !g->scheme->nparams && !g->value && g->item && g->item->fn &&

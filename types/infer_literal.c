@@ -194,7 +194,7 @@ static Expr *stacked(Infer *I, Ast *e)
     if (elem->tag != TY_TENSOR) {
         Diag *d = infer_error(I, DIAG_R0207, t->args[0]->span,
                               "a tensor literal holds tensors, found %s", type_text(elem));
-        if (d) diag_add_fact(d, "a list of any values is written `list[…]`");
+        if (d) diag_add_fact(d, "a list of any values is written `list[...]`");
         return infer_error_expr(e->span);
     }
     uint32_t rank;

@@ -572,7 +572,7 @@ static void settle_discard(Infer *I, Pending *p)
     Diag *d = infer_warning(I, DIAG_R0902, p->expr->span, "this value is thrown away");
     if (d) {
         diag_set_label(d, "%s", type_text(t));
-        diag_add_fact(d, "`let _ = …;` says that it is meant");
+        diag_add_fact(d, "`let _ = ...;` says that it is meant");
     }
 }
 

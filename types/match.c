@@ -53,7 +53,7 @@ static void report_missing(Infer *I, const Expr *e, const Cover *cover)
                               "the arms of this `match` are too many to tell what they cover");
         if (!d) return;
         diag_set_label(d, "%s", type_text(e->a->type));
-        diag_add_fact(d, "a last arm `_ => …` takes what may be left; `match?` leaves it to fail");
+        diag_add_fact(d, "a last arm `_ => ...` takes what may be left; `match?` leaves it to fail");
         return;
     }
     bool any = strcmp(cover->missing, "_") == 0;

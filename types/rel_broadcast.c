@@ -45,7 +45,7 @@ static bool dtype_error(Bcast *b, Type *x, Type *y)
     if (type_get_dtype(x, &dx) && type_get_dtype(y, &dy)) {
         Diag *d = rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype, not %s and %s",
                             name, dtype_info[dx].name, dtype_info[dy].name);
-        diag_add_fact(d, "nothing is converted silently: write `(%s) …` to convert",
+        diag_add_fact(d, "nothing is converted silently: write `(%s) ...` to convert",
                       dtype_info[dtype_is_float(dy) && !dtype_is_float(dx) ? dy : dx].name);
         return false;
     }

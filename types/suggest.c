@@ -63,7 +63,7 @@ void scope_report_unknown(Infer *I, const Name *name)
         const char *b = name->sym->text;
         if (param->kind_known && param->kind == KIND_DTYPE)
             diag_add_fact(d, "`%s` is a dtype; before `(`, `[` or `-` a cast to it is written "
-                             "`(Tensor[_, %s]) (…)`", b, b);
+                             "`(Tensor[_, %s]) (...)`", b, b);
         else
             diag_add_fact(d, "`%s` is a type parameter, no value", b);
         return;
@@ -102,6 +102,10 @@ void scope_report_unknown(Infer *I, const Name *name)
         } else {
             diag_add_help(d, "`%s` is a global: write `@%s`", found->text, found->text);
         }
+        return;
+    }
+    if (shown && where.source != d->primary.span.source && (where.source->flags & SOURCE_PROMPT)) {
+        diag_set_label(d, "did you mean `%s`, defined at %s?", found->text, where.source->name);
         return;
     }
     diag_set_label(d, "did you mean `%s`?", found->text);
