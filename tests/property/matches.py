@@ -322,7 +322,7 @@ def one_seed(binary, seed, folder):
             said[i]["useless"].add(k)
         elif d["code"] == "R0210":
             said[by_line[line]]["missing"] = d["message"]
-            edits += [dict(e, line_of=line) for fix in d["suggestions"] for e in fix["edits"]]
+            edits += [dict(e, line_of=line) for fix in d["suggestions"][:1] for e in fix["edits"]]
         elif d["severity"] == "error":
             found.append(f"seed {seed}: {d['code']} {d['message']} at line {line}")
     if found:
