@@ -5,7 +5,7 @@
     bench/ordinary.py [--lines N] [--seed N] > program.rly
     bench/ordinary.py [--lines N] [--seed N] --ocaml > program.ml
 
-The program is a sequence of small parts of fourteen kinds, drawn with weights: scalar functions,
+The program is a sequence of small parts of fifteen kinds, drawn with weights: scalar functions,
 integer recursion, helpers without annotations, data types with their functions, polymorphic trees,
 records, networks with their losses and gradient steps, convolution blocks, normalisation and
 attention over known shapes, list pipelines, optional values, text, references, settings, with
