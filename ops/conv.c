@@ -247,13 +247,7 @@ static RelStatus relate_conv2d(Solver *s, Relation *r) {
     out[v.out[C_]] = weight[v.kernel[O_]];
     for (int j = 0; j < 2; j++) {
         Type *k = weight[v.kernel[H_ + j]];
-        if (!type_get_int(type_resolve(k), &v.w.kernel[j])) {
-            if (rel_dim_open(k))
-                return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
-            out[v.out[H_ + j]] = rel_unknown_dim(r);
-        } else {
-            out[v.out[H_ + j]] = window_count_dim(r, &v.w, j, data[v.data[H_ + j]], false);
-        }
+        out[v.out[H_ + j]] = window_count_dim(r, &v.w, j, data[v.data[H_ + j]], k, false);
     }
     dtype = rel_attr_dtype(r, "out_dtype", dtype);
     return rel_result(s, r, out, 4, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;

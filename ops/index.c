@@ -194,8 +194,17 @@ static RelStatus relate_index(Solver *s, Relation *r) {
         return status;
     uint32_t rank, n = 0;
     Type **dims;
-    if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (!rel_rank_in(r->args[0], &rank, &dims)) {
+        int integers, axes, results, data;
+        bool ellipsis;
+        if (!rel_rank_in(rel_result_arg(r), &rank, &dims) ||
+            !spec_count(attrs_text(r->attrs, "spec"), &integers, &axes, &results, &ellipsis))
+            return rel_wait(s, r, rel_dtype_in(r->args[0]));
+        data = (int)rank - results + axes; /* as many axes as the result tells */
+        if (!rel_make_rank(s, r, 0, data < axes ? (uint32_t)axes : (uint32_t)data) ||
+            !rel_rank_in(r->args[0], &rank, &dims))
+            return REL_FAIL;
+    }
     Type **out = index_dims(r, attrs_text(r->attrs, "spec"), rank, dims, &n);
     if (!out) {
         int indices = 0;

@@ -93,7 +93,7 @@ static RelStatus relate_pool(Solver *s, Relation *r) {
     }
     Type **out = rel_copy_dims(4, dims, 0);
     for (int j = 0; j < 2; j++)
-        out[p.axis[j]] = window_count_dim(r, &p.w, j, dims[p.axis[j]], p.ceil_mode);
+        out[p.axis[j]] = window_count_dim(r, &p.w, j, dims[p.axis[j]], NULL, p.ceil_mode);
     return rel_result(s, r, out, 4, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 

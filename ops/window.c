@@ -60,11 +60,15 @@ int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode) {
     return room / w->stride[side] + 1;
 }
 
-Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, bool ceil_mode) {
-    int64_t extra = w->before[side] + w->after[side] - reach(w, side);
+Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, Type *kernel,
+                       bool ceil_mode) {
+    int64_t extra = w->before[side] + w->after[side] + w->dilation[side] - 1;
     if (ceil_mode)
         extra += w->stride[side] - 1;
-    Type *room = dim_add_int(size, extra);
+    if (!kernel)
+        kernel = rel_int_dim(r, w->kernel[side]);
+    Type *reach = dim_mul(kernel, rel_int_dim(r, w->dilation[side]));
+    Type *room = dim_sub(dim_add_int(size, extra), reach);
     if (w->stride[side] != 1)
         room = dim_floordiv(room, rel_int_dim(r, w->stride[side]));
     return dim_add_int(room, 1);

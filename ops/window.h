@@ -19,7 +19,9 @@ bool layout_read(const char *layout, const char *letters, int *place);
 
 /* How many windows fit on a side of this size, or -1 when none does. */
 int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode);
-Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, bool ceil_mode);
+/* The same of a symbolic size; kernel: the window's, where it is a size too, or NULL. */
+Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, Type *kernel,
+                       bool ceil_mode);
 
 /* t with zeros around on two of its axes, `space` behind each element (dilated by stride), in a
  * temporary: element i of side j lies at before[j] + i * spread[j] of size[j]. */

@@ -287,6 +287,24 @@ static int64_t common_divisor(const Dim *d)
     return g < 0 ? -g : g;
 }
 
+/* max(side, k) = c for numbers c > k means side = c, and no c < k is such a max; likewise min. *is is
+ * NULL where it cannot be. False: neither. */
+static bool solve_extreme(const Dim *d, Type **side, Type **is)
+{
+    const DimMonomial *m = d->terms;
+    if (d->nterms != 1 || m->natoms != 1 || (m->coef != 1 && m->coef != -1) ||
+        (m->atoms[0]->kind != DIM_ATOM_MAX && m->atoms[0]->kind != DIM_ATOM_MIN))
+        return false;
+    const DimAtom *a = m->atoms[0];
+    int64_t k, c = m->coef == 1 ? -d->constant : d->constant;
+    bool first = type_get_int(a->a, &k);
+    if ((!first && !type_get_int(a->b, &k)) || k == c)
+        return false;
+    *side = first ? a->b : a->a;
+    *is = (c > k) == (a->kind == DIM_ATOM_MAX) ? type_dim_int(c, NULL) : NULL;
+    return true;
+}
+
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
 {
     a = type_resolve(a);
@@ -328,6 +346,9 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
                 return solver_fail(s, MISMATCH_DIM, a, b);
             return bind_var(s, v.best, value);
         }
+        Type *side, *is;
+        if (v.vars && solve_extreme(difference->dim, &side, &is))
+            return is ? unify_dims(s, side, is, gradual) : solver_fail(s, MISMATCH_DIM, a, b);
         if (v.vars)
             return wait_for_equal(s, a, b);
         if (v.unknowns && gradual) {
