@@ -32,6 +32,12 @@ def wide(x: Tensor[(?, 4), float32], y: Tensor[(?,), float32]) { x + expand_dims
 def three(x: Tensor[(?,), float32]) -> Tensor[(3,), float32] { x }
 def same[n](x: Tensor[(n,), float32], y: Tensor[(n,), float32]) { (x, y) }
 def largest(x) { max(x) }
+type Layer[n, m] { Layer { w: Tensor[(n, m), float32], b: Tensor[(m,), float32] } }
+type Own { Own { own: Tensor[(k,), float32], other: Tensor[(k,), float32] } }
+def apply[n, m](l: Layer[n, m], x: Tensor[(n,), float32]) -> Tensor[(m,), float32] { x @@ l.w + l.b }
+def inside(o: Own) { match (o) { Own { own, other } => own * other } }
+def twice(f, x) { f(f(x)) }
+def total(xs) { foldl(plus, [0.0], xs) }
 """
 
 
@@ -90,6 +96,18 @@ class Generator:
             lambda: f"slice_like({v()}, {v()})", lambda: f"broadcast_to({v()}, shape=[{r.choice([1, 3, 4])}])",
             lambda: f"squeeze({m()}, axis=[0])", lambda: f"repeat({v()}, repeats=2, axis=0)",
             lambda: f"take({v()}, [0, 1], axis=0)", lambda: f"cumsum({v()}, axis=0)",
+            lambda: f"if (size(1) == {r.randint(1, 2)}) {{ {v()} }} else {{ {v()} }}",
+            lambda: f"(fn (x) {{ x + {v()} }})({v()})", lambda: f"({v()}, {m()}).0",
+            lambda: f"(fn (x: Tensor[(?,), float32]) -> Tensor[(3,), float32] {{ x }})({v()})",
+            lambda: f"match (list[{v()}, {v()}]) {{ Cons(h, _) => h, Nil => {v()} }}",
+            lambda: f"total(list[{v()}, {v()}])", lambda: f"hd(map(fn (x) {{ x * {v()} }}, list[{v()}, {v()}]))",
+            lambda: f"{{ let c = ref({v()}); c := {v()}; !c }}", lambda: f"twice(fn (x) {{ x[1:] }}, {v()})",
+            lambda: f"apply(Layer {{ w: {m()}, b: {v()} }}, {v()})",
+            lambda: f"inside(Own {{ own: {v()}, other: {v()} }})",
+            lambda: f"deriv(fn (x) {{ sum(x * {v()}) }})({v()})",
+            lambda: f"deriv(fn (x) {{ sum(steps(x) * {v()}) }})({v()})",
+            lambda: f"grad(fn (x, y) {{ sum(mix(x, y)) }})({v()}, {v()}).1.0",
+            lambda: f"(fn (p) {{ p.0 + p.1 }})(({v()}, {v()}))",
             lambda: f'einsum(({v()}, {v()}), equation="i,i->i")', lambda: f"expand_dims(largest({v()}), axis=0)",
         ])()
 
@@ -101,6 +119,10 @@ class Generator:
             lambda: f"join({m()}, {m()})", lambda: f"{m()} @@ {m()}", lambda: f"product({m()}, {m()})",
             lambda: f"nn.dense({m()}, {m()})", lambda: f"transpose({m()})", lambda: f"stack(({v()}, {v()}), axis=0)",
             lambda: f"reshape({v()}, newshape=[-1, {r.randint(1, 3)}])",
+            lambda: f"if (size(1) == {r.randint(1, 2)}) {{ {m()} }} else {{ {m()} }}",
+            lambda: f"[{v()}, {v()}]", lambda: f"(Layer {{ w: {m()}, b: {v()} }}).w",
+            lambda: f"deriv(fn (x) {{ sum(x @@ {m()}) }})({m()})",
+            lambda: f"(fn (x: Tensor[(?, ?), float32]) -> Tensor[(?, 4), float32] {{ x }})({m()})",
             lambda: f"reshape({m()}, newshape=[0, -1])", lambda: f"reshape({m()}, newshape=[{r.randint(1, 4)}, -1])",
             lambda: f"split({m()}, indices_or_sections={r.randint(1, 3)}, axis=1).0", lambda: f"{m()}[1:]",
             lambda: f"{m()}[:, ::2]", lambda: f"expand_dims({v()}, axis=1)", lambda: f"nn.softmax({m()})",
