@@ -172,6 +172,19 @@ static Expr *constant(Infer *I, Ast *e, Collect *c)
     return k;
 }
 
+/* Sizes of an element not known to be those of the first are compared when the literal is built. */
+static void check_element(Infer *I, const Expr *first, const Expr *e, uint32_t i)
+{
+    uint32_t n, m;
+    Type **a, **b;
+    if (!type_get_rank(first->type, &n, &a) || !type_get_rank(e->type, &m, &b) || n != m) return;
+    for (uint32_t k = 0; k < n; k++) {
+        if (dim_compare(a[k], b[k]) == DIM_UNDECIDED)
+            solver_add_residual(I->s, b[k], a[k], e->span,
+                                fmt_text("axis %u of element %u of this tensor literal", k, i));
+    }
+}
+
 /* Γ ⊢ ei : Tensor[s, b]   ⟹   [e1, …, en] : Tensor[(n, s…), b] */
 static Expr *stacked(Infer *I, Ast *e)
 {
@@ -183,6 +196,7 @@ static Expr *stacked(Infer *I, Ast *e)
     for (uint32_t i = 0; i < n; i++) {
         t->args[i] = infer_expr(I, e->args.data[i], NULL);
         if (!infer_join(I, &join, t->args[i])) return infer_error_expr(e->span);
+        if (i) check_element(I, t->args[0], t->args[i], i);
     }
     Type *elem = join.type ? type_resolve(join.type) : type_error();
     if (elem->tag == TY_ERROR) return infer_error_expr(e->span);

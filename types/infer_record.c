@@ -91,6 +91,23 @@ static void add_field_names(Diag *d, const Ctor *c, const Symbol *near_to)
     diag_add_fact(d, "its fields are %s", str_text(&all));
 }
 
+/* 1 + the pending flow of x into what is asked of it, or 0. */
+static size_t flow_of(const Infer *I, const Expr *x)
+{
+    const Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
+    return p && p->kind == PENDING_FLOW && p->expr == x ? I->pending.len : 0;
+}
+
+/* A size of one field may have to be another's: they are compared as arguments of one call are. */
+static void tie_fields(Infer *I, Expr *call, const size_t *flows)
+{
+    for (uint32_t k = 0; k < call->nargs; k++) {
+        if (!flows[k]) continue;
+        I->pending.data[flows[k] - 1].call = call;
+        I->pending.data[flows[k] - 1].arg = k;
+    }
+}
+
 /* Layer { w: e, b: e }: fields in any order, evaluated as written. */
 Expr *infer_record(Infer *I, Ast *e, Type *want)
 {
@@ -113,6 +130,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want)
     Expr **args = mem_new_n(Expr *, ctor->nfields + 1);
     LetStack lets = {0};
     bool in_order = n == ctor->nfields;
+    size_t *flows = mem_new_n(size_t, ctor->nfields + 1);
     for (uint32_t i = 0; i < n && in_order; i++)
         in_order = e->fields.data[i].sym == ctor->field_names[i];
     for (uint32_t i = 0; i < n; i++) {
@@ -126,6 +144,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want)
         }
         const char *what = fmt_text("field `%s` of `%s`", f->sym->text, ctor->name->text);
         Expr *x = infer_check(I, e->args.data[i], inst.fields[k], what, span_none());
+        flows[k] = flow_of(I, x);
         args[k] = in_order ? x : let_stack_add(&lets, x, f->sym->text);
     }
     for (uint32_t k = 0; k < ctor->nfields; k++) {
@@ -139,6 +158,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want)
     if (ctor->nfields == 0) return callee;
     callee->type = type_fn(inst.fields, ctor->nfields, inst.data, type_pure());
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, inst.data, e->span);
+    tie_fields(I, call, flows);
     return let_stack_wrap(&lets, call);
 }
 
@@ -182,10 +202,12 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
     LetStack lets = {0};
     Expr *record = let_stack_add(&lets, base, "record");
     Expr **args = mem_new_n(Expr *, ctor->nfields + 1);
+    size_t *flows = mem_new_n(size_t, ctor->nfields + 1);
     for (uint32_t i = 0; i < e->fields.len; i++) {
         const Symbol *f = e->fields.data[i].sym;
         Expr *x = infer_check(I, e->args.data[i], now->fields[index[i]],
                               fmt_text("field `%s` of `%s`", f->text, ctor->name->text), span_none());
+        flows[index[i]] = flow_of(I, x);
         args[index[i]] = let_stack_add(&lets, x, f->text);
     }
     for (uint32_t k = 0; k < ctor->nfields; k++) {
@@ -198,11 +220,14 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
                              fmt_text("the kept field `%s` of `%s`", kept->field->text,
                                       ctor->name->text),
                              span_none());
+        flows[k] = flow_of(I, args[k]);
     }
     Expr *callee = expr_new(EXPR_CTOR, type_fn(now->fields, ctor->nfields, now->data, type_pure()),
                             e->span);
     callee->ctor = (Ctor *)ctor;
-    return let_stack_wrap(&lets, expr_call(callee, args, ctor->nfields, NULL, now->data, e->span));
+    Expr *call = expr_call(callee, args, ctor->nfields, NULL, now->data, e->span);
+    tie_fields(I, call, flows);
+    return let_stack_wrap(&lets, call);
 }
 
 /* { r with w = e }: r first. The fields left as they are keep their types; the equations among the

@@ -93,6 +93,48 @@ static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth
     return NULL;
 }
 
+/* A value of a type with sizes of its own, which were opened under unknowns for this variable. */
+static Expr *in_opened(Infer *I, const Local *l, Expr *at, const Wanted *w)
+{
+    Type *t = type_resolve(l->var->type);
+    Type **own = l->opened && t->tag == TY_DATA ? map_find(l->opened, t->decl) : NULL;
+    if (!own || t->decl->nctors != 1 || !t->decl->ctors[0]->field_names) return NULL;
+    const Ctor *c = t->decl->ctors[0];
+    for (uint32_t i = 0; i < c->nfields; i++) {
+        Type *field = type_substitute(c->fields[i], t->decl->params, t->args, t->nargs);
+        field = type_substitute(field, t->decl->exists, own, t->decl->nexists);
+        Expr *f = expr_new(EXPR_FIELD, field, at->span);
+        f->a = at;
+        f->field = c->field_names[i];
+        f->index = (int32_t)i;
+        Expr *e = in_value(I, field, f, w, SUPPLY_DEPTH);
+        if (e) return e;
+    }
+    return NULL;
+}
+
+/* An unknown size of a global's value. */
+static Expr *in_global(Infer *I, const Pending *p, const Global *g, const Wanted *w)
+{
+    bool is_value = g && g->kind == GLOBAL_LET && g->scheme && !g->scheme->nparams && !g->broken;
+    if (!is_value || !(type_resolve(g->scheme->type)->flags & TYPE_HAS_ANY)) return NULL;
+    return in_value(I, g->scheme->type, expr_global((Global *)g, g->scheme->type, p->span), w,
+                    SUPPLY_DEPTH);
+}
+
+static Expr *in_globals(Infer *I, const Pending *p, const Wanted *w)
+{
+    const void *key;
+    void *value;
+    Expr *e = NULL;
+    for (size_t i = 0; !e && map_next(&I->names, &i, &key, &value);)
+        for (const FileName *f = value; f && !e; f = f->earlier)
+            if (f->position < I->position) e = in_global(I, p, f->global, w);
+    for (size_t i = 0; !e && map_next(&I->env->here->globals, &i, &key, &value);)
+        e = in_global(I, p, value, w);
+    return e;
+}
+
 static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
 {
     for (const FnCtx *fn = p->fn; fn; fn = fn->outer) {
@@ -106,9 +148,10 @@ static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w)
         const Local *l = I->all.data[i];
         if (l->enter > p->time || l->leave <= p->time || l->lazy || l->var->scheme) continue;
         Expr *e = in_value(I, l->var->type, expr_var(l->var, p->span), w, SUPPLY_DEPTH);
+        if (!e && w->dim) e = in_opened(I, l, expr_var(l->var, p->span), w);
         if (e) return e;
     }
-    return NULL;
+    return w->dim && (w->dim->flags & TYPE_HAS_ANY) ? in_globals(I, p, w) : NULL;
 }
 
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype)
