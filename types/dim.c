@@ -659,6 +659,19 @@ bool dim_is_size(Type *d)
     return dim_never_negative(d, ORDER_DEPTH);
 }
 
+/* A sum of multiples of c is no number that c does not divide: 2 * n is never 2 * m + 1. */
+static bool never_zero(const Type *d)
+{
+    int64_t c = 0;
+    for (uint32_t i = 0; d->tag == TY_DIM && i < d->dim->nterms; i++)
+        for (int64_t k = d->dim->terms[i].coef; k != 0;) {
+            int64_t rest = c % k; /* of the gcd so far and this coefficient */
+            c = k;
+            k = rest;
+        }
+    return c != 0 && d->dim->constant % c != 0;
+}
+
 /* Note [Sizes in order] decides between sums with floordiv, min and max. */
 DimCompare dim_compare(Type *a, Type *b)
 {
@@ -670,6 +683,8 @@ DimCompare dim_compare(Type *a, Type *b)
     int64_t n;
     if (type_get_int(d, &n))
         return n == 0 ? DIM_EQUAL : DIM_DIFFERENT;
+    if (never_zero(d))
+        return DIM_DIFFERENT;
     if (!has_atoms(d, true))
         return DIM_UNDECIDED;
     bool least = is_at_least(a, b), most = is_at_least(b, a);

@@ -38,7 +38,7 @@ Type *dim_add_int(Type *a, int64_t n);
 /* Looks through links and renormalises. */
 Type *dim_normal(Type *d);
 
-/* Different: by a non-zero constant, or whatever sizes the atoms of floordiv, min, max are of. */
+/* Different: by a non-zero constant, or whatever the sizes in them are (2 * n and 2 * m + 1). */
 typedef enum DimCompare { DIM_EQUAL, DIM_DIFFERENT, DIM_UNDECIDED } DimCompare;
 DimCompare dim_compare(Type *a, Type *b);
 bool dim_is_size(Type *d); /* never negative, whatever its variables are */

@@ -38,21 +38,6 @@ const RelDef rel_int = {.name = "Int", .relate = relate_int, .nargs = 1};
 
 /* ---- Same(a, b) --------------------------------------------------------------------------- */
 
-/* Still not decided: unifying would only post the same equation again. */
-static bool is_open_dim(Type *a, Type *b)
-{
-    Type *d = dim_sub(a, b);
-    if (d->tag != TY_DIM || !(d->flags & TYPE_HAS_VARS))
-        return false;
-    for (uint32_t i = 0; i < d->dim->nterms; i++) {
-        const DimMonomial *m = &d->dim->terms[i];
-        if (m->natoms == 1 && (m->coef == 1 || m->coef == -1) &&
-            m->atoms[0]->kind == DIM_ATOM_TYPE && m->atoms[0]->type->tag == TY_VAR)
-            return false;
-    }
-    return true;
-}
-
 static bool is_open_deriv(Type *t)
 {
     if (t->tag != TY_DERIV)
@@ -66,16 +51,17 @@ static RelStatus relate_same(Solver *s, Relation *r)
     Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
     if (type_equal(a, b))
         return REL_DONE;
-    if (a->kind == KIND_DIM && is_open_dim(a, b))
+    if (a->kind == KIND_DIM && dims_wait(a, b)) /* unifying would only post the same equation again */
         return REL_WAIT;
     if (a->kind == KIND_TYPE && (is_open_deriv(a) || is_open_deriv(b)) && a->tag != TY_VAR &&
         b->tag != TY_VAR && a->tag == b->tag)
         return REL_WAIT;
     if (a->kind == KIND_TYPE && is_open_deriv(a) != is_open_deriv(b))
         return REL_WAIT;
+    const char *what = r->data ? r->data : "a size";
+    s->what = what;
     if (a->kind == KIND_DIM ? unify_dims(s, a, b, true) : unify_gradual(s, a, b))
         return REL_DONE;
-    const char *what = r->data ? r->data : "a size";
     TypeNamer names = {0};
     Str left = {0}, right = {0};
     type_print(&left, a, &names);

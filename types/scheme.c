@@ -125,7 +125,7 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
         for (size_t i = 0; i < open.len; i++) {
             Relation *r = open.data[i];
             bool deep = relation_mentions(r, declared, ndeclared);
-            uint32_t ninputs = r->nargs > 1 ? r->nargs - 1 : 1;
+            uint32_t ninputs = r->nargs > 1 && r->def != &rel_same ? r->nargs - 1 : r->nargs;
             for (uint32_t k = 0; k < ninputs && !deep; k++)
                 deep = is_deep(s, r->args[k]);
             if (deep) {

@@ -57,6 +57,7 @@ bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b); /* records; re
 void solver_path(Solver *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))); /* puts a step before the mismatch's path; no-op when ok */
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
+bool dims_wait(Type *a, Type *b); /* unify_dims could only post the equation */
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
 void solver_lower(Solver *s, Type *t, int level); /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */

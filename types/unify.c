@@ -305,6 +305,18 @@ static bool solve_extreme(const Dim *d, Type **side, Type **is)
     return true;
 }
 
+bool dims_wait(Type *a, Type *b)
+{
+    if (dim_compare(a, b) != DIM_UNDECIDED)
+        return false;
+    Type *d = dim_sub(type_resolve(a), type_resolve(b)), *side, *is;
+    if (d->tag != TY_DIM)
+        return false;
+    Solve v = look_at_equation(d->dim);
+    bool lone = d->dim->nterms == 1 && is_lone(d->dim->terms, TY_VAR);
+    return v.vars && !v.best && !lone && !solve_extreme(d->dim, &side, &is);
+}
+
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
 {
     a = type_resolve(a);
@@ -346,6 +358,11 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
                 return solver_fail(s, MISMATCH_DIM, a, b);
             return bind_var(s, v.best, value);
         }
+        const DimMonomial *only = difference->dim->nterms == 1 ? difference->dim->terms : NULL;
+        /* coef * var + constant = 0: that it divides, dim_compare has seen */
+        if (only && is_lone(only, TY_VAR))
+            return bind_var(s, only->atoms[0]->type,
+                            type_dim_int(-difference->dim->constant / only->coef, NULL));
         Type *side, *is;
         if (v.vars && solve_extreme(difference->dim, &side, &is))
             return is ? unify_dims(s, side, is, gradual) : solver_fail(s, MISMATCH_DIM, a, b);
