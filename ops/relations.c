@@ -169,6 +169,7 @@ static RelStatus post_broadcast(Solver *s, Relation *r, Type *const *types, uint
     Relation *equation = solver_post(s, &rel_broadcast, args, n, NULL, r->span);
     equation->op = r->op;
     equation->expr = r->expr;
+    equation->instance = r->instance;
     return REL_DONE;
 }
 

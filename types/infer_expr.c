@@ -143,11 +143,14 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
                     g->name->text, params, params == 1 ? "" : "s", n);
         return infer_error_expr(span);
     }
+    size_t posted = solver_nposted(I->s);
     Type *t = scheme_instantiate(I->s, g->scheme, span, n ? type_args : NULL, n, NULL);
+    Expr *use = expr_global(g, t, span);
+    solver_claim(I->s, posted, use);
     solver_run(I->s);
     if (is_grad(g)) return grad_value(g, t, span);
-    if (n) g = infer_specialised(I, g, type_args, n, span);
-    return expr_global(g, t, span);
+    if (n) use->global = infer_specialised(I, g, type_args, n, span);
+    return use;
 }
 
 static Expr *local_expr(Infer *I, Local *l, Span span)
@@ -158,8 +161,10 @@ static Expr *local_expr(Infer *I, Local *l, Span span)
         return e;
     }
     Expr *e = expr_var(l->var, span);
+    size_t posted = solver_nposted(I->s);
     if (l->var->scheme)
         e->type = scheme_instantiate(I->s, l->var->scheme, span, NULL, 0, NULL);
+    solver_claim(I->s, posted, e);
     return e;
 }
 

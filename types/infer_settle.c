@@ -598,4 +598,5 @@ void infer_settle(Infer *I)
         case PENDING_HOLE: break;
         }
     }
+    if (!infer_failed(I)) settle_results(I);
 }

@@ -127,6 +127,7 @@ struct FileName {
 
 struct Infer {
     Env *env;
+    Map checked_results; /* Expr of calls and functions whose results are checked: settle_results */
     Solver *s;
     Diags *diags;
     const Module *module;
@@ -351,6 +352,7 @@ void infer_chain_emit(void *links, Var *var, Expr *value);
 
 Pending *infer_note(Infer *I, PendingKind kind, Expr *expr);
 void infer_settle(Infer *I);
+void settle_results(Infer *I); /* infer_results.c: its last part */
 /* Expressions over variables in scope at the note, from the innermost function's parameters
  * outwards, then other variables. NULL when nothing supplies it. infer_supply.c */
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it */

@@ -263,7 +263,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
         return AXIS_DONE;
     }
     const char *what = fmt_text("axis %d of `%s` (equal, or 1)", shown, relation_subject(b->r));
-    b->s->arg = -1;
+    b->s->arg = NO_ARGUMENT;
     b->s->axis = shown;
     if (literal != UINT32_MAX) {
         *out = set[literal];

@@ -37,6 +37,8 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
                       .by_operator = r, .op = r ? r->op : NULL};
     if (r && s->arg >= 0)
         check.arg = relation_argument(r, s->arg);
+    if (r && s->arg == -1)
+        check.of_result = r->instance ? r->instance : (struct Expr *)r->expr;
     if (r) {
         check.inner = r->inner;
         check.inner_name = r->inner_name;

@@ -14,7 +14,8 @@ Solver *solver_new(Diags *diags)
     Solver *s = mem_new(Solver);
     s->diags = diags;
     s->mismatch.path = "";
-    s->arg = s->axis = -1;
+    s->arg = NO_ARGUMENT;
+    s->axis = -1;
     return s;
 }
 
@@ -256,7 +257,8 @@ static RelStatus run_one(Solver *s, Relation *r)
     s->span = r->span;
     s->what = relation_subject(r);
     s->running = r;
-    s->arg = s->axis = -1;
+    s->arg = NO_ARGUMENT;
+    s->axis = -1;
     r->runs++;
     s->counts.runs++;
     RelStatus status = r->def->relate(s, r);
@@ -288,6 +290,17 @@ static void compact(Solver *s)
     for (; mark < s->marks.len; mark++)
         s->marks.data[mark].waiting = kept;
     s->waiting.len = kept;
+}
+
+size_t solver_nposted(const Solver *s)
+{
+    return s->waiting.len;
+}
+
+void solver_claim(Solver *s, size_t from, struct Expr *use)
+{
+    for (size_t i = from; i < s->waiting.len; i++)
+        s->waiting.data[i]->instance = use;
 }
 
 bool solver_run(Solver *s)
@@ -567,6 +580,7 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
     s->arg = arg;
     s->axis = -1;
     bool ok = unify_gradual(s, have, with);
+    s->arg = NO_ARGUMENT;
     if (!ok)
         report_mismatch(s, r, arg, with);
     return ok;
@@ -578,7 +592,9 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
     s->what = what;
     s->arg = arg;
     s->axis = axis;
-    if (unify_dims(s, a, b, true))
+    bool ok = unify_dims(s, a, b, true);
+    s->arg = NO_ARGUMENT;
+    if (ok)
         return true;
     TypeNamer names = {0};
     Str left = {0}, right = {0};

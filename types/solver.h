@@ -36,6 +36,7 @@ struct Relation {
     Span span;                /* the call */
     const Span *arg_spans;    /* nargs - 1 of them, or NULL */
     const struct Expr *expr;  /* the call in the core, or NULL */
+    struct Expr *instance;    /* of an instantiated scheme's: the use of the definition, or NULL */
     int level;
     RelStatus status;
     bool queued;
@@ -60,6 +61,8 @@ typedef struct Residual {
     const struct Op *op; /* whose relation asks, or NULL */
     const char *arg;   /* of its arguments, by name; NULL when it is none */
     int axis;          /* -1: none alone */
+    struct Expr *of_result; /* the size asked of the result of this call or function is what a or b
+                          must be: nobody else compares it (infer_settle.c); else NULL */
     Span inner;        /* of a relation of a generalised definition: where in it; span is the call */
     const Symbol *inner_name; /* the definition, or NULL */
     bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
@@ -141,6 +144,9 @@ const Mismatch *solver_mismatch(const Solver *s);
 
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span);
+/* How many relations were posted; those from the from-th on come from this use of a scheme. */
+size_t solver_nposted(const Solver *s);
+void solver_claim(Solver *s, size_t from, struct Expr *use);
 /* Runs what is queued to a fixed point. False when a relation failed (reported). */
 bool solver_run(Solver *s);
 /* Relations over types not yet known. The index of Index is the constant it was written as, or

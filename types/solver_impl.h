@@ -45,11 +45,13 @@ struct Solver {
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;
     const Relation *running; /* the relation that runs, or NULL: residual checks are its operator's */
-    int arg, axis;         /* of which argument and axis, or -1 */
+    int arg, axis;         /* of which argument (-1: the result, or NO_ARGUMENT) and axis (or -1) */
     bool listing;          /* operators whose relation is done are kept: solver_try_operators */
     RelationVec settled;
     bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
 };
+
+enum { NO_ARGUMENT = -2 };
 
 /* unify.c */
 void solver_link(Solver *s, Type *var, Type *to); /* no checks; wakes watchers */
