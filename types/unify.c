@@ -271,20 +271,21 @@ static bool contains_var(Type *t, Type *var)
     return map_has(&v.inside, var);
 }
 
-/* The largest number that divides all coefficients: sizes are integers, so it divides the constant, or
- * the difference is never 0. */
-static int64_t common_divisor(const Dim *d)
+/* A difference that may be 0, divided by what divides all of its coefficients (and then its constant:
+ * dim_compare has seen to it). */
+static Type *divided(Type *difference)
 {
     int64_t g = 0;
-    for (uint32_t i = 0; i < d->nterms; i++) {
-        int64_t c = d->terms[i].coef;
+    for (uint32_t i = 0; difference->tag == TY_DIM && i < difference->dim->nterms; i++) {
+        int64_t c = difference->dim->terms[i].coef;
         while (c != 0) {
             int64_t rest = g % c;
             g = c;
             c = rest;
         }
     }
-    return g < 0 ? -g : g;
+    g = g < 0 ? -g : g;
+    return g > 1 ? dim_floordiv(difference, type_dim_int(g, NULL)) : difference;
 }
 
 /* max(side, k) = c for numbers c > k means side = c, and no c < k is such a max; likewise min. *is is
@@ -309,12 +310,11 @@ bool dims_wait(Type *a, Type *b)
 {
     if (dim_compare(a, b) != DIM_UNDECIDED)
         return false;
-    Type *d = dim_sub(type_resolve(a), type_resolve(b)), *side, *is;
+    Type *d = divided(dim_sub(type_resolve(a), type_resolve(b))), *side, *is;
     if (d->tag != TY_DIM)
         return false;
     Solve v = look_at_equation(d->dim);
-    bool lone = d->dim->nterms == 1 && is_lone(d->dim->terms, TY_VAR);
-    return v.vars && !v.best && !lone && !solve_extreme(d->dim, &side, &is);
+    return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
@@ -343,11 +343,9 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
     case DIM_UNDECIDED:
         break;
     }
-    int64_t divisor = difference->tag == TY_DIM ? common_divisor(difference->dim) : 1;
-    if (divisor > 1) {
-        if (difference->dim->constant % divisor != 0) return solver_fail(s, MISMATCH_DIM, a, b);
-        difference = dim_floordiv(difference, type_dim_int(divisor, NULL));
-    }
+    difference = divided(difference);
+    if (difference->tag == TY_VAR)
+        return bind_var(s, difference, type_dim_int(0, NULL));
     if (difference->tag == TY_DIM) {
         Solve v = look_at_equation(difference->dim);
         if (v.best) {
@@ -358,11 +356,6 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
                 return solver_fail(s, MISMATCH_DIM, a, b);
             return bind_var(s, v.best, value);
         }
-        const DimMonomial *only = difference->dim->nterms == 1 ? difference->dim->terms : NULL;
-        /* coef * var + constant = 0: that it divides, dim_compare has seen */
-        if (only && is_lone(only, TY_VAR))
-            return bind_var(s, only->atoms[0]->type,
-                            type_dim_int(-difference->dim->constant / only->coef, NULL));
         Type *side, *is;
         if (v.vars && solve_extreme(difference->dim, &side, &is))
             return is ? unify_dims(s, side, is, gradual) : solver_fail(s, MISMATCH_DIM, a, b);
