@@ -159,9 +159,15 @@ INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "
 
 
 def is_listed(error, checks):
-    """By operator, or as the place where a size was taken for another."""
+    """By operator, or as the place where a size was taken for another. The broadcasts of a generalised
+    definition are one relation, which is listed once, under one of its operators, at the call."""
+    trace = [int(f.split(" called at ")[1].split(":")[1]) for f in error["facts"] if " called at " in f]
+    trace += [label["line"] for label in error["labels"]]
     for c in checks:
         places = [c] + ([c["inside"]] if c["inside"] else [])
+        if c["inside"] and error["code"] == "R0312" and c["operator"] in INFIX and \
+           any(p["line"] in trace for p in places):
+            return True
         if not any(p["line"] == error["line"] and p["file"] == error["file"] for p in places):
             continue
         op = INFIX.get(c["operator"], c["operator"])
