@@ -306,12 +306,15 @@ bool ast_type_is_full(const AstType *t)
 
 /* ---- where ------------------------------------------------------------------------------------ */
 
+/* Of the operators that share a relation, as `sum` and `all` do, one that takes most dtypes. */
 static const Op *op_of_relation(const RelDef *def)
 {
+    const Op *found = NULL;
     for (size_t i = 0; i < op_count(); i++) {
-        if (op_at(i)->relation == def) return op_at(i);
+        const Op *op = op_at(i);
+        if (op->relation == def && (!found || (op->dtypes | found->dtypes) != found->dtypes)) found = op;
     }
-    return NULL;
+    return found;
 }
 
 static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
@@ -350,7 +353,8 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
         attrs = infer_attrs(I, op, c->attrs ? c->attrs : &none, c->span);
         if (!attrs) return false;
     }
-    if (assume) {
+    /* a class of a declared parameter is part of the parameter */
+    if (assume || (dtype && n && type_resolve(args[0])->tag == TY_PARAM)) {
         solver_assume(I->s, def, args, n, attrs, (void *)data, c->span);
     } else {
         Relation *r = solver_post(I->s, def, args, n, attrs, c->span);

@@ -145,6 +145,18 @@ bool attrs_equal(const Attrs *a, const Attrs *b)
     return true;
 }
 
+bool attrs_equal_values(const Attrs *a, const Attrs *b)
+{
+    if (!a || !b)
+        return (!a || a->op->nattrs == 0) && (!b || b->op->nattrs == 0);
+    if (a->op->relation != b->op->relation || a->op->nattrs != b->op->nattrs)
+        return false;
+    for (int i = 0; i < a->op->nattrs; i++)
+        if (!attr_equal(&a->values[i], &b->values[i]))
+            return false;
+    return true;
+}
+
 static uint64_t hash_value(const AttrValue *v, uint64_t seed)
 {
     seed = hash_bytes(&v->kind, sizeof v->kind, seed);

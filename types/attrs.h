@@ -64,6 +64,8 @@ bool attrs_ints(const Attrs *attrs, const char *name, const int64_t **out, uint3
 bool attrs_dtype(const Attrs *attrs, const char *name, DType *out); /* false when None */
 
 bool attrs_equal(const Attrs *a, const Attrs *b);
+/* The same of two operators with one relation: what it says is the same. */
+bool attrs_equal_values(const Attrs *a, const Attrs *b);
 uint64_t attrs_hash(const Attrs *a);
 void attrs_print(Str *out, const Attrs *a); /* those that differ from their defaults: `axis=[1]` */
 void attr_print(Str *out, const AttrValue *v);

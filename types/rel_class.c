@@ -8,12 +8,8 @@ static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set)
     if (solver_restrict(s, r->args[0], set))
         return REL_DONE;
     Type *t = type_resolve(r->args[0]);
-    if (t->tag == TY_PARAM)
-        rel_error(s, r, DIAG_R0304, "`%s` is not known to be %s: add `%s(%s)` to the `where`",
-                  type_text(t), dtype_class_name(set), r->def->name, type_text(t));
-    else
-        rel_error(s, r, DIAG_R0310, "this must be %s, it is %s", dtype_class_name(set),
-                  t->tag == TY_DTYPE ? type_text(t) : dtype_class_name(type_dtype_set(t)));
+    rel_error(s, r, DIAG_R0310, "this must be %s, it is %s", dtype_class_name(set),
+              t->tag == TY_DTYPE ? type_text(t) : dtype_class_name(type_dtype_set(t)));
     return REL_FAIL;
 }
 

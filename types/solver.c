@@ -250,6 +250,13 @@ static void give_up(Solver *s, Relation *r)
         solver_unify(s, result, type_error());
 }
 
+/* Whether it follows from a declared fact, whose result is its own then. */
+static bool has_fact(Solver *s, Relation *r)
+{
+    const Fact *f = s->facts.len ? solver_find_fact(s, r) : NULL;
+    return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
+}
+
 static RelStatus run_one(Solver *s, Relation *r)
 {
     Span span = s->span;
@@ -261,12 +268,10 @@ static RelStatus run_one(Solver *s, Relation *r)
     s->axis = -1;
     r->runs++;
     s->counts.runs++;
-    RelStatus status = r->def->relate(s, r);
-    if (status == REL_WAIT && s->facts.len) {
-        const Fact *f = solver_find_fact(s, r);
-        if (f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1])))
-            status = REL_DONE;
-    }
+    /* A declared broadcast says more than its arguments: its result has a name. */
+    RelStatus status = is_broadcast(r->def) && has_fact(s, r) ? REL_DONE : r->def->relate(s, r);
+    if (status == REL_WAIT && has_fact(s, r))
+        status = REL_DONE;
     s->span = span;
     s->what = what;
     s->running = NULL;
@@ -316,12 +321,17 @@ bool solver_run(Solver *s)
             give_up(s, r);
             r->status = REL_DONE;
         } else {
+            s->first_id = r->runs == 0 ? type_next_id() : 0;
+            s->learned = false;
             r->status = run_one(s, r);
+            s->first_id = 0;
             if (r->status == REL_FAIL) {
                 ok = false;
                 give_up(s, r);
             } else if (r->status == REL_WAIT) {
                 watch_args(s, r);
+                if (s->learned)
+                    solver_queue(s, r);
             }
         }
         done += r->status != REL_WAIT;
@@ -394,14 +404,44 @@ static bool same_data(const RelDef *def, const void *a, const void *b)
     return a && b && *(const int64_t *)a == *(const int64_t *)b;
 }
 
+static bool is_scalar_shape(Type *t)
+{
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+/* Each input of a that is no scalar among those of b; the last of both is the result. */
+static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb)
+{
+    for (uint32_t i = 0; i + 1 < na; i++) {
+        bool there = is_scalar_shape(a[i]);
+        for (uint32_t k = 0; k + 1 < nb && !there; k++)
+            there = type_equal(a[i], b[k]);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+/* `==` of tensors is a comparison like others. */
+static bool same_def(const RelDef *a, const RelDef *b)
+{
+    return a == b || (a == &rel_broadcast_compare && b == &rel_equal) ||
+           (a == &rel_equal && b == &rel_broadcast_compare);
+}
+
 const Fact *solver_find_fact(Solver *s, const Relation *r)
 {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Fact *f = &s->facts.data[i];
         s->counts.steps++;
-        if (f->def != r->def || f->nargs != r->nargs || !same_data(f->def, f->data, r->data))
+        if (is_broadcast(r->def) && f->def == r->def && is_subset(f->args, f->nargs, r->args, r->nargs) &&
+            is_subset(r->args, r->nargs, f->args, f->nargs))
+            return f;
+        if (!same_def(f->def, r->def) || f->nargs != r->nargs || !same_data(f->def, f->data, r->data))
             continue;
-        if (f->attrs != r->attrs && !(f->attrs && r->attrs && attrs_equal(f->attrs, r->attrs)))
+        if (!attrs_equal_values(f->attrs, r->attrs))
             continue;
         uint32_t k = 0;
         while (k + 1 < f->nargs && type_equal(f->args[k], r->args[k]))

@@ -41,6 +41,8 @@ struct Solver {
     FindRecord find_record;
     void *find_record_ctx;
     SolverCounts counts;
+    uint32_t first_id;     /* of a relation's first run: older variables it found something of are */
+    bool learned;          /* noted, since it watches nothing yet */
     Mismatch mismatch;
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;

@@ -50,6 +50,8 @@ void solver_link(Solver *s, Type *var, Type *to)
         return;
     }
     var->var.link = to;
+    if (to->tag != TY_VAR && var->var.id < s->first_id)
+        s->learned = true;
     solver_wake(s, &var->var);
 }
 
