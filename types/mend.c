@@ -234,7 +234,8 @@ static void find_covering(void *ctx, Expr *e)
         if (map_has(&c->seen, e)) return;
         map_set(&c->seen, e, e);
         Span s = e->span;
-        bool covers = s.source && s.begin <= c->begin && s.end >= c->end &&
+        bool inside = c->end > c->begin || (s.begin < c->begin && s.end > c->end);
+        bool covers = s.source && inside && s.begin <= c->begin && s.end >= c->end &&
                       s.end - s.begin > c->end - c->begin && s.end - s.begin <= c->limit;
         if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
             (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
@@ -560,6 +561,11 @@ static void drop_untried(Mender *m)
         }
     }
     diag_set_label(m->d, "%s", "");
+    for (size_t i = kept = 0; i < m->d->labels.len; i++) {
+        if (!strstr(m->d->labels.data[i].text, "` is defined here"))
+            m->d->labels.data[kept++] = m->d->labels.data[i];
+    }
+    m->d->labels.len = kept;
 }
 
 /* ---- all of a module's errors ------------------------------------------------------------------------ */
@@ -567,20 +573,12 @@ static void drop_untried(Mender *m)
 /* Codes that say a name is not there. */
 static bool says_unknown(DiagCode code)
 {
-    switch (code) {
-    case DIAG_R0101:
-    case DIAG_R0102:
-    case DIAG_R0105:
-    case DIAG_R0106:
-    case DIAG_R0108:
-    case DIAG_R0109:
-    case DIAG_R0113:
-    case DIAG_R0114:
-    case DIAG_R0116:
-    case DIAG_R0212:
-    case DIAG_R0213: return true;
-    default: return false;
-    }
+    static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106, DIAG_R0108,
+                                     DIAG_R0109, DIAG_R0113, DIAG_R0114, DIAG_R0116, DIAG_R0212,
+                                     DIAG_R0213};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == code) return true;
+    return false;
 }
 
 static const Symbol *missing_name(const Mender *m)
@@ -647,6 +645,7 @@ void mend_module(ModuleCheck *c, size_t first)
         Diag *d = c->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
         if (!error || d->primary.span.source != source || d->code == DIAG_R0110) continue;
+        if (d->fixes.len) continue; /* whoever found the mistake knew what mends it */
         long one = fuel < FUEL_ONE ? fuel : FUEL_ONE;
         m.fuel = one;
         mend_one(&m, d, first);

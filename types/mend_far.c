@@ -248,15 +248,9 @@ void mend_elements(Mender *m, size_t open)
 /* A comparison where a number is wanted. */
 static void comparisons(Mender *m, size_t i)
 {
-    switch (m->tokens.data[i].kind) {
-    case TOK_LT:
-    case TOK_LE:
-    case TOK_GT:
-    case TOK_GE:
-    case TOK_EQEQ:
-    case TOK_NE: mend_try_token(m, MEND_BLAME, i, "+"); break;
-    default: break;
-    }
+    static const TokenKind kinds[] = {TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_EQEQ, TOK_NE};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (m->tokens.data[i].kind == kinds[k]) mend_try_token(m, MEND_BLAME, i, "+");
 }
 
 static void guess_elsewhere(Mender *m, const MendValues *v)
@@ -278,19 +272,11 @@ static void guess_elsewhere(Mender *m, const MendValues *v)
 
 static bool about_dtypes(const Mender *m)
 {
-    switch (m->d->code) {
-    case DIAG_R0201:
-    case DIAG_R0204:
-    case DIAG_R0205:
-    case DIAG_R0206:
-    case DIAG_R0207:
-    case DIAG_R0208:
-    case DIAG_R0310:
-    case DIAG_R0311:
-    case DIAG_R0402:
-    case DIAG_R0212: return true;
-    default: return false;
-    }
+    static const DiagCode codes[] = {DIAG_R0201, DIAG_R0204, DIAG_R0205, DIAG_R0206, DIAG_R0207,
+                                     DIAG_R0208, DIAG_R0212, DIAG_R0310, DIAG_R0311, DIAG_R0402};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == m->d->code) return true;
+    return false;
 }
 
 static bool about_sizes(const Mender *m)

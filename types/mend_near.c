@@ -180,9 +180,9 @@ static void insert_argument(Mender *m, size_t open, const char *text)
         uint32_t at = k < parts.len ? m->tokens.data[parts.data[k]].begin
                       : k           ? m->tokens.data[parts.data[k - 1]].end
                                     : m->tokens.data[open].end;
-        const char *how = !parts.len ? "%s" : k < parts.len ? "%s, " : ", %s";
-        char *whole = fmt_text(strcmp(how, "%s") == 0 ? "%s" : "%s", text);
-        if (parts.len) whole = k < parts.len ? fmt_text("%s, ", text) : fmt_text(", %s", text);
+        const char *whole = !parts.len      ? text
+                            : k < parts.len ? fmt_text("%s, ", text)
+                                            : fmt_text(", %s", text);
         mend_try(m, MEND_INSERT, at, at, whole);
     }
 }
@@ -275,16 +275,15 @@ static void near_literals(Mender *m, size_t first, size_t last)
 
 static void near_operators(Mender *m, size_t first, size_t last)
 {
+    static const struct {
+        TokenKind kind;
+        const char *meant;
+    } slips[] = {{TOK_PLUS, "++"}, {TOK_PLUSPLUS, "+"}, {TOK_STAR, "@@"},
+                 {TOK_ATAT, "*"},  {TOK_PIPE, ">>"},    {TOK_COMPOSE, "|>"}};
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
-        switch (m->tokens.data[i].kind) {
-        case TOK_PLUS: mend_try_token(m, MEND_REPLACE, i, "++"); break;
-        case TOK_PLUSPLUS: mend_try_token(m, MEND_REPLACE, i, "+"); break;
-        case TOK_STAR: mend_try_token(m, MEND_REPLACE, i, "@@"); break;
-        case TOK_ATAT: mend_try_token(m, MEND_REPLACE, i, "*"); break;
-        case TOK_PIPE: mend_try_token(m, MEND_REPLACE, i, ">>"); break;
-        case TOK_COMPOSE: mend_try_token(m, MEND_REPLACE, i, "|>"); break;
-        default: break;
-        }
+        for (size_t k = 0; k < sizeof slips / sizeof *slips; k++)
+            if (m->tokens.data[i].kind == slips[k].kind)
+                mend_try_token(m, MEND_REPLACE, i, slips[k].meant);
     }
 }
 
