@@ -71,7 +71,10 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
     const char *b = m->b ? type_text_with(namer, m->b) : "";
     switch (m->kind) {
     case MISMATCH_DIM:
-        diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
+        if (m->axis < 0 && at) /* an argument of a type */
+            diag_add_fact(d, "%s is %s here and %s there", m->path, a, b);
+        else
+            diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
                       at ? m->path : "", a, b);
         diag_add_origin(d, m->a, a);
         diag_add_origin(d, m->b, b);

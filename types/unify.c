@@ -207,6 +207,8 @@ typedef struct Solve {
     Type *best;          /* the variable to solve for, or NULL */
     int64_t coef;
     bool vars, unknowns; /* some undetermined variable, some `?` in the equation */
+    Type *scaled;        /* the only variable, if it stands alone with another coefficient, */
+    int64_t scale;       /* this one */
     Map inside;          /* variables that occur in a product or another atom */
 } Solve;
 
@@ -246,6 +248,7 @@ static bool is_lone(const DimMonomial *m, TypeTag tag)
 static Solve look_at_equation(const Dim *d)
 {
     Solve v = {0};
+    uint32_t nlone = 0;
     for (uint32_t i = 0; i < d->nterms; i++)
         if (!is_lone(&d->terms[i], TY_VAR))
             for (uint32_t k = 0; k < d->terms[i].natoms; k++)
@@ -256,6 +259,9 @@ static Solve look_at_equation(const Dim *d)
             continue;
         v.vars = true;
         Type *t = m->atoms[0]->type;
+        nlone++;
+        v.scaled = t;
+        v.scale = m->coef;
         if ((m->coef != 1 && m->coef != -1) || map_has(&v.inside, t))
             continue;
         if (!v.best || t->var.level > v.best->var.level) {
@@ -263,6 +269,7 @@ static Solve look_at_equation(const Dim *d)
             v.coef = m->coef;
         }
     }
+    if (nlone != 1 || v.inside.len) v.scaled = NULL;
     return v;
 }
 
@@ -361,6 +368,15 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
         Type *side, *is;
         if (v.vars && solve_extreme(difference->dim, &side, &is))
             return is ? unify_dims(s, side, is, gradual) : solver_fail(s, MISMATCH_DIM, a, b);
+        if (v.scaled && v.unknowns && gradual) {
+            /* scale * v + rest = 0: v is a quotient, which is checked to be whole when running */
+            Type *rest = dim_sub(difference, dim_mul(type_dim_int(v.scale, NULL), v.scaled));
+            Type *negated = v.scale > 0 ? dim_sub(type_dim_int(0, NULL), rest) : rest;
+            int64_t by = v.scale > 0 ? v.scale : -v.scale;
+            if (!bind_var(s, v.scaled, dim_floordiv(negated, type_dim_int(by, NULL)))) return false;
+            solver_add_residual(s, a, b, s->span, s->what);
+            return true;
+        }
         if (v.vars)
             return wait_for_equal(s, a, b);
         if (v.unknowns && gradual) {
