@@ -279,6 +279,7 @@ void editor_fini(Editor *e) {
 
 EditStatus editor_read(Editor *e, const char *prompt, Str *line) {
     *line = (Str){0};
+    (void)e;
 #ifdef HAVE_LIBEDIT
     if (e->el) {
         int n = 0;

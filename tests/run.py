@@ -370,7 +370,7 @@ def main():
     p.add_argument("--slow", type=float, default=1.0, help="multiplies every time limit")
     p.add_argument("--verbose", "-v", action="store_true")
     p.add_argument("what", nargs="*")
-    options = p.parse_args()
+    options = p.parse_intermixed_args()
     options.build = os.path.abspath(options.build)
     options.relay = os.path.join(options.build, "relay")
     options.engines = options.engines.split(",")
