@@ -156,9 +156,12 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
         add_listed(&p, &p.listed.data[i]);
     for (size_t i = 0; i < d->facts.len; i++)
         add_note(&p, "", d->facts.data[i]);
-    for (size_t i = 0; i < d->fixes.len; i++)
-        if (strcmp(d->fixes.data[i]->message, d->primary.text) != 0) /* the label says it */
-            add_note(&p, "help: ", d->fixes.data[i]->message);
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        const char *message = d->fixes.data[i]->message;
+        size_t n = strlen(message); /* the label may say it, and more in the place of its `?` */
+        if (n == 0 || strncmp(message, d->primary.text, n - 1) != 0)
+            add_note(&p, "help: ", message);
+    }
     for (size_t i = 0; i < d->helps.len; i++)
         add_note(&p, "help: ", d->helps.data[i]);
 }

@@ -551,7 +551,7 @@ static RelStatus relate_squeeze(Solver *s, Relation *r) {
                                 "axis %u of %s is not",
                                 i, type_text(r->args[0]));
             if (e)
-                diag_add_help(e, "name the axes that have size 1: `axis=[…]`");
+                diag_add_help(e, "name the axes that have size 1: `axis=[...]`");
             return REL_FAIL;
         }
         if (!(axes >> i & 1))

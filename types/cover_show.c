@@ -295,7 +295,7 @@ bool node_has_float(const Pattern *p)
 const char *place_text(const Place *root, const TypeDecl *list, bool all)
 {
     Str out = {0};
-    Style style = {list, all, all ? "_" : "…"};
+    Style style = {list, all, all ? "_" : "..."};
     add_place(&style, &out, root, MAX_DEPTH);
     if (!all && out.len > MAX_LENGTH) {
         out = (Str){0};

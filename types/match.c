@@ -37,7 +37,7 @@ static void suggest_arms(Infer *I, const Expr *e, const Cover *cover, Diag *d)
         bool comma = i || source->text[at - 1] != ',';
         str_printf(&text, "%s%s %s error(\"not covered\")", bars ? " | " : comma ? ", " : " ",
                    cover->arms[i], bars ? "->" : "=>");
-        str_printf(&shown, "%s`%s => …`", i ? ", " : "", cover->arms[i]);
+        str_printf(&shown, "%s`%s => ...`", i ? ", " : "", cover->arms[i]);
     }
     Span where = {source, at, at};
     bool one = cover->narms == 1;

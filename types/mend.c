@@ -556,7 +556,9 @@ static void drop_untried(Mender *m)
     if (strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
         if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
-            diag_set_label(m->d, "%s", m->d->fixes.data[i]->message);
+            const char *asks = m->d->fixes.data[i]->message;
+            if (strncmp(m->d->primary.text, asks, strlen(asks) - 1) != 0) /* else it says more */
+                diag_set_label(m->d, "%s", asks);
             return;
         }
     }
