@@ -352,6 +352,8 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
         static const AstAttrVec none;
         attrs = infer_attrs(I, op, c->attrs ? c->attrs : &none, c->span);
         if (!attrs) return false;
+    } else if (op && def != &rel_broadcast && def != &rel_broadcast_compare) {
+        attrs = attrs_defaults(op); /* none: they say which operator it is */
     }
     /* a class of a declared parameter is part of the parameter */
     if (assume || (dtype && n && type_resolve(args[0])->tag == TY_PARAM)) {
