@@ -397,7 +397,7 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
     const Symbol *key = sym_intern(fmt_text("%u %u %s", begin, end, text));
     if (map_has(&m->tried, key)) return false;
     map_set(&m->tried, key, (void *)key);
-    Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far, .say = m->say};
+    Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far};
     if (!run_trial(m, &mend, false) || !run_trial(m, &mend, true)) return false;
     vec_push(&m->found, mend);
     return mend.remaining <= m->goal;
@@ -431,8 +431,8 @@ static const char *where_words(const Mender *m, const Mend *mend)
 
 static void add_fix(Mender *m, const Mend *mend)
 {
-    const char *old = mend_text(m, mend->begin, mend->end), *say = mend->say;
-    if (!say) switch (mend->kind) {
+    const char *old = mend_text(m, mend->begin, mend->end), *say = NULL;
+    switch (mend->kind) {
     case MEND_NAME:
         say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text, old,
                                    where_words(m, mend))

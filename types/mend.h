@@ -77,7 +77,6 @@ typedef struct Mend {
     size_t remaining;     /* items that still fail */
     const char *snippet;  /* the expression around it as changed, or NULL */
     const char *type;     /* its type, or NULL */
-    const char *say;      /* instead of the usual sentence, or NULL */
 } Mend;
 
 /* The dtypes and sizes a message speaks of. */
@@ -108,7 +107,6 @@ typedef struct Mender {
     bool *related;        /* by item: its error may come of the same mistake */
     Map tried;            /* Symbol of the change -> itself */
     VEC(Mend) found;
-    const char *say;      /* of what is tried now, or NULL */
     SymbolVec pool;       /* every name it might have been */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes at the place of a message: a name that is near by spelling, an argument too many or too few,
- * a missing arm, a literal of the other kind; then what may be put around an operand (a cast, a
+ * a literal of the other kind; then what may be put around an operand (a cast, a
  * transposition, a new axis); then other names that fit. All are tried, none is believed. */
 #include <string.h>
 
@@ -214,22 +214,6 @@ static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unuse
     }
 }
 
-/* ---- arms ---------------------------------------------------------------------------------------- */
-
-static void missing_arm(Mender *m)
-{
-    if (m->d->code != DIAG_R0210) return;
-    if (m->d->fixes.len != 1) return;
-    const DiagFix *fix = m->d->fixes.data[0]; /* of match.c, which knows what is missing */
-    const DiagEdit *edit = &fix->edits.data[0];
-    m->d->fixes.len = 0;
-    m->say = fix->message;
-    size_t found = m->found.len;
-    mend_try(m, MEND_INSERT, edit->span.begin, edit->span.end, edit->text);
-    m->d->fixes.len = m->found.len > found ? 0 : 1;
-    m->say = NULL;
-}
-
 /* ---- literals ------------------------------------------------------------------------------------ */
 
 void mend_literal(Mender *m, size_t token)
@@ -331,7 +315,6 @@ void mend_near(Mender *m)
     if (mend_is_done(m)) return;
     if (m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213) near_fields(m, first, last);
     near_arguments(m, first, last);
-    missing_arm(m);
     if (m->unknown) return;
     near_literals(m, first, last);
     near_operators(m, first, last);
