@@ -317,6 +317,15 @@ static const Op *op_of_relation(const RelDef *def)
     return found;
 }
 
+/* Sizes are written where one of the arguments is no mere name: `Same(2 * n, m)`. */
+static bool is_of_sizes(const AstConstraint *c)
+{
+    for (size_t i = 0; i < c->args.len; i++) {
+        if (c->args.data[i]->kind == AST_TYPE_DIM) return true;
+    }
+    return false;
+}
+
 static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
 {
     const RelDef *def = rel_find(c->name);
@@ -332,12 +341,13 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
     uint32_t n = 0;
     bool named = def == &rel_field || def == &rel_proj;
     bool dtype = def == &rel_num || def == &rel_float || def == &rel_int;
+    Kind kind = dtype ? KIND_DTYPE : def == &rel_same && is_of_sizes(c) ? KIND_DIM : KIND_TYPE;
     for (size_t i = 0; i < c->args.len; i++) {
         if (named && i == 1) {
             name = c->args.data[i];
             continue;
         }
-        args[n++] = infer_ast_type(I, c->args.data[i], dtype ? KIND_DTYPE : KIND_TYPE);
+        args[n++] = infer_ast_type(I, c->args.data[i], kind);
     }
     if (def->nargs >= 0 && (uint32_t)def->nargs != n) {
         infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",

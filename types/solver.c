@@ -268,8 +268,10 @@ static RelStatus run_one(Solver *s, Relation *r)
     s->axis = -1;
     r->runs++;
     s->counts.runs++;
-    /* A declared broadcast says more than its arguments: its result has a name. */
-    RelStatus status = is_broadcast(r->def) && has_fact(s, r) ? REL_DONE : r->def->relate(s, r);
+    /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
+     * parameters would be refused. */
+    bool by_fact = is_broadcast(r->def) || r->def == &rel_same;
+    RelStatus status = by_fact && has_fact(s, r) ? REL_DONE : r->def->relate(s, r);
     if (status == REL_WAIT && has_fact(s, r))
         status = REL_DONE;
     s->span = span;
