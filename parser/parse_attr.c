@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes: `strides=[2, 2], dtype=float32`, after the arguments of a call, in the parameters of a
  * function as TVM prints them, and in a `where`. */
+#include "parser/literal.h"
 #include "parser/parse_internal.h"
 
 #include <string.h>
@@ -73,7 +74,8 @@ static AstAttrValue *read_number(Parser *p, uint32_t begin) {
     AstAttrValue *v = value_node(p, AST_ATTR_INT, begin);
     if (lit->kind == AST_FLOAT) {
         v->kind = AST_ATTR_FLOAT;
-        v->f = lit->f;
+        /* TVM writes doubles as `1e-05f`: the suffix does not round. */
+        v->f = lit->text ? literal_round(lit, "float64") : lit->f;
         v->text = lit->text;
         v->text_len = lit->text_len;
     } else if (lit->kind == AST_INT) {
