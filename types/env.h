@@ -33,6 +33,7 @@ struct Env {
     ResidualVec residuals;
     InferCounts counts;
     bool list_checks;
+    bool no_mending; /* messages as they arise: no changes are tried (types/mend.h) */
     uint32_t nitems;     /* checked at the prompt so far */
 };
 

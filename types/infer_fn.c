@@ -118,10 +118,10 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
     f->attrs = fn->attrs.data;
     Expr *e = expr_new(EXPR_FN, type, span);
     e->fn = f;
-    f->ntype_params = (uint32_t)head->declared.len;
-    f->type_params = mem_new_n(Type *, f->ntype_params + 1);
-    for (uint32_t i = 0; i < f->ntype_params; i++)
-        f->type_params[i] = head->declared.data[i]->type;
+    f->type_params = mem_new_n(Type *, head->declared.len + 1);
+    for (size_t i = 0; i < head->declared.len; i++)
+        if (head->declared.data[i]->type) /* NULL: never used */
+            f->type_params[f->ntype_params++] = head->declared.data[i]->type;
     return e;
 }
 

@@ -627,6 +627,7 @@ void mend_module(ModuleCheck *c, size_t first)
 {
     const Source *source = c->module->source;
     if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL)) return;
+    if (c->env->no_mending) return;
     Mender m = {.c = c, .source = source, .base = *c->env->here};
     if (!c->module->versioned) {
         m.begin = c->module->items.data[0]->span.begin;
