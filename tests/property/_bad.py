@@ -149,6 +149,13 @@ class Suite:
             self.check(name, refused(r, code, words, status), r)
         self.later(job)
 
+    def ends(self, name, args, **how):
+        """Accepted or refused, either is right."""
+        def job():
+            r = self.run(args, **how)
+            self.check(name, None if r.status == 0 else refused(r, None, None, 1), r)
+        self.later(job)
+
     def rejects_text(self, text, code=None, words=None, args=(), name=None):
         self.rejects(name or text[:60], list(args) + ["-e", text], code, words)
 
