@@ -111,8 +111,8 @@ static void check_input(void *arg)
     for (int k = 0; k < 3; k++)
         env->rules[k] = copy_of(&saved.rules[k]);
     env->session = env->here = mem_new(Namespace);
-    /* One in eight: to mend is to check dozens of times, and most runs should be new inputs. */
-    env->no_mending = in->size % 8 != 0;
+    /* One in sixty-four: to mend is to check dozens of times, and most runs should be new inputs. */
+    env->no_mending = in->size % 64 != 0;
     CoreItemVec items = {0};
     bool ok = infer_module(env, module, prompt ? INFER_PROMPT : INFER_FILE, &diags, &items);
     require(ok == (diags.errors == 0));
