@@ -460,22 +460,22 @@ bool ad_next(const BuiltinCall *call, Value *out)
 
 typedef struct Scan {
     Map seen;
-    VEC(Value) todo;
+    VEC(Value) pending;
 } Scan;
 
 static void scan_push(Scan *s, const Value *items, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        vec_push(&s->todo, items[i]);
+        vec_push(&s->pending, items[i]);
 }
 
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
 static bool holds_dual(Value v, uint64_t least, uint64_t most)
 {
     Scan s = {0};
-    vec_push(&s.todo, v);
-    while (s.todo.len) {
-        Value x = vec_pop(&s.todo);
+    vec_push(&s.pending, v);
+    while (s.pending.len) {
+        Value x = vec_pop(&s.pending);
         if (x.tag == VAL_SCALAR || x.tag == VAL_TENSOR || !x.p || map_has(&s.seen, x.p))
             continue;
         switch ((ValueTag)x.tag) {
@@ -483,7 +483,7 @@ static bool holds_dual(Value v, uint64_t least, uint64_t most)
             Dual *d = x.p;
             if (d->level >= least && d->level <= most)
                 return true;
-            vec_push(&s.todo, d->primal);
+            vec_push(&s.pending, d->primal);
             break;
         }
         case VAL_TUPLE: scan_push(&s, ((Tuple *)x.p)->items, ((Tuple *)x.p)->n); break;
@@ -492,7 +492,7 @@ static bool holds_dual(Value v, uint64_t least, uint64_t most)
                 scan_push(&s, ((Data *)x.p)->fields, x.aux);
             break;
         case VAL_CLOSURE: scan_push(&s, ((Closure *)x.p)->captured, ((Closure *)x.p)->ncaptured); break;
-        case VAL_REF: vec_push(&s.todo, ((Ref *)x.p)->value); break;
+        case VAL_REF: vec_push(&s.pending, ((Ref *)x.p)->value); break;
         case VAL_SCALAR:
         case VAL_TENSOR:
         case VAL_STRING:

@@ -350,12 +350,12 @@ static bool cannot_hold(const File *f, const char *path, const char *what) {
 
 /* The tensors of a value, named by their paths. Iterative over lists and depth. */
 static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
-    VEC(Part) todo = {0};
+    VEC(Part) pending = {0};
     TypeDecl *list = env_prelude_type(f->call->in->env, "List");
     Part first = {"", whole};
-    vec_push(&todo, first);
-    while (todo.len) {
-        Part p = vec_pop(&todo);
+    vec_push(&pending, first);
+    while (pending.len) {
+        Part p = vec_pop(&pending);
         const Value *items = NULL;
         uint32_t n = 0;
         const Ctor *c = NULL;
@@ -382,7 +382,7 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
                     vec_push(&parts, part);
                 }
                 while (parts.len)
-                    vec_push(&todo, vec_pop(&parts));
+                    vec_push(&pending, vec_pop(&parts));
                 continue;
             }
             if (c->decl->nctors != 1)
@@ -406,7 +406,7 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
         for (uint32_t i = n; i-- > 0;) {
             const char *name = c ? part_name(c, i) : fmt_text("%u", i);
             Part part = {join_path(p.path, name), items[i]};
-            vec_push(&todo, part);
+            vec_push(&pending, part);
         }
     }
     return true;

@@ -155,7 +155,7 @@ static int leaves_equal(Value a, Value b) {
 }
 
 int value_equal(Value a, Value b) {
-    VEC(Pair) todo = {0};
+    VEC(Pair) pending = {0};
     PairSet seen = {0};
     size_t steps = 0;
     for (;;) {
@@ -191,12 +191,12 @@ int value_equal(Value a, Value b) {
             if (n && (++steps < REMEMBER_AFTER || pairs_add(&seen, x, y)))
                 for (uint32_t i = n; i-- > 0;) {
                     Pair p = {x[i], y[i]};
-                    vec_push(&todo, p);
+                    vec_push(&pending, p);
                 }
         }
-        if (todo.len == 0)
+        if (pending.len == 0)
             return 1;
-        Pair p = vec_pop(&todo);
+        Pair p = vec_pop(&pending);
         a = p.a;
         b = p.b;
     }

@@ -193,19 +193,27 @@ static void custom_forward(const Custom *c)
     set_twin(c, AD_FORWARD, var, block_end(&block, b_if(b, is_active(c, level), pair, v)));
 }
 
+/* fn (given) { inner }, inner being fn (x1, …, xn) { … } with no body yet, whose free variable is given. */
+static Expr *template_new(Custom *c, const Build *b, const char *name, const char *given, uint32_t n)
+{
+    *c = (Custom){.b = *b, .n = n};
+    Var *captured = b_var(b, given), **params = mem_new_n(Var *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = b_var(b, fmt_text("x%u", i + 1));
+    c->captured = b_ref(b, captured);
+    c->inner = b_fn(b, name, params, n, NULL);
+    return b_fn(b, name, &captured, 1, c->inner);
+}
+
 /* fn (fs) { fn (x1, …, xn) { fs.0(x1, …, xn) } } */
 Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n)
 {
-    Custom c = {.b = *b, .n = n};
-    Var *fs = b_var(b, "fs"), **params = mem_new_n(Var *, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
-    c.captured = b_ref(b, fs);
-    c.inner = b_fn(b, "custom_grad", params, n, NULL);
+    Custom c;
+    Expr *e = template_new(&c, b, "custom_grad", "fs", n);
     c.inner->fn->body = call(&c, b_proj(b, c.captured, 0), NULL, NULL, NULL, 0);
     custom_reverse(ctx, &c);
     custom_forward(&c);
-    return b_fn(b, "custom_grad", &fs, 1, c.inner);
+    return e;
 }
 
 /* ---- checkpoint ------------------------------------------------------------------------------- */
@@ -249,13 +257,9 @@ static void checkpoint_reverse(PassCtx *ctx, const Custom *c)
 /* fn (f) { fn (x1, …, xn) { f(x1, …, xn) } } */
 Expr *checkpoint_template(PassCtx *ctx, const Build *b, uint32_t n)
 {
-    Custom c = {.b = *b, .n = n};
-    Var *f = b_var(b, "f"), **params = mem_new_n(Var *, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
-    c.captured = b_ref(b, f);
-    c.inner = b_fn(b, "checkpoint", params, n, NULL);
+    Custom c;
+    Expr *e = template_new(&c, b, "checkpoint", "f", n);
     c.inner->fn->body = call(&c, c.captured, NULL, NULL, NULL, 0);
     checkpoint_reverse(ctx, &c);
-    return b_fn(b, "checkpoint", &f, 1, c.inner);
+    return e;
 }
