@@ -190,11 +190,11 @@ const Op op_ones_like = {
     .example = "ones_like([1.5, 2.5])", .example_result = "[1.0, 1.0] : Tensor[(2,), float32]",
     .see_also = "zeros_like, full_like, ones"};
 const Op op_arange = {
-    .name = "arange", .args = "start, stop, step", .nargs = 3, .attrs = arange_attrs, .nattrs = 1,
+    .name = "arange", .args = "start=0, stop, step=1", .nargs = 3, .attrs = arange_attrs, .nattrs = 1,
     .relation = &rel_arange, .dtypes = DTS_NUM, .shape_mode = SHAPE_OF_DATA,
     .pattern = OP_INJECTIVE, .shape = arange_shape, .lower = lower_arange,
-    .doc = "start, start + step, … as far as they are before stop. The arguments are scalars of "
-           "one dtype.",
+    .doc = "start, start + step, … as far as they are before stop: `arange(stop)`, `arange(start, stop)`, "
+           "`arange(start, stop, step)`. The arguments are scalars of one dtype.",
     .example = "arange(0, 10, 3)", .example_result = "[0, 3, 6, 9] : Tensor[(4,), int32]",
     .see_also = "full"};
 const Op op_shape_of = {

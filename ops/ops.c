@@ -2,6 +2,7 @@
 /* The table of operators. It is put together from ops.def and elementwise.def and sorted on first
  * use; after that it never changes. */
 #include "base/diag.h"
+#include "base/str.h"
 #include "ops/elementwise.h"
 #include "types/op.h"
 
@@ -78,4 +79,23 @@ int op_attr_index(const Op *op, const char *name) {
         if (strcmp(op->attrs[i].name, name) == 0)
             return i;
     return -1;
+}
+
+OpArg op_arg(const Op *op, int i) {
+    OpArg arg = {0};
+    const char *p = op->args ? op->args : "";
+    for (; i > 0 && *p; i--) {
+        p += strcspn(p, ",");
+        p += strspn(p, ", ");
+    }
+    if (i < 0 || !*p)
+        return arg;
+    arg.tuple = *p == '(';
+    p += arg.tuple;
+    size_t len = strcspn(p, ",)=");
+    arg.name = fmt_text("%.*s", (int)len, p);
+    arg.optional = p[len] == '=';
+    if (arg.optional)
+        arg.n = strtoll(p + len + 1, NULL, 10);
+    return arg;
 }

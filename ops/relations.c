@@ -14,14 +14,8 @@
 static const char *arg_name(const Relation *r, int arg) {
     if (arg == (int)r->nargs - 1)
         return "the result";
-    const char *p = r->op && r->op->args ? r->op->args : "";
-    for (int i = 0; i < arg && *p; i++) {
-        p += strcspn(p, ",");
-        p += strspn(p, ", ");
-    }
-    p += *p == '(';
-    size_t n = strcspn(p, ",?)");
-    return n ? fmt_text("`%.*s`", (int)n, p) : fmt_text("argument %d", arg + 1);
+    const char *name = r->op ? op_arg(r->op, arg).name : NULL;
+    return name ? fmt_text("`%s`", name) : fmt_text("argument %d", arg + 1);
 }
 
 static const char *op_name(const Relation *r) { return r->op ? r->op->name : r->def->name; }

@@ -16,19 +16,11 @@ Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
 }
 
 const char *shape_arg_name(const OpCall *call, int arg) {
-    const char *p = call->op->args ? call->op->args : "";
-    bool tuple = *p == '(';
-    if (tuple) {
-        size_t n = strcspn(p + 1, ")");
-        return fmt_text("%.*s.%d", (int)n, p + 1, arg);
-    }
-    for (int i = 0; i < arg && *p; i++) {
-        p += strcspn(p, ",");
-        p += strspn(p, ", ");
-    }
-    p += *p == '(';
-    size_t n = strcspn(p, ",?)");
-    return n ? fmt_text("%.*s", (int)n, p) : fmt_text("argument %d", arg + 1);
+    OpArg first = op_arg(call->op, 0);
+    if (first.tuple)
+        return fmt_text("%s.%d", first.name, arg);
+    const char *name = op_arg(call->op, arg).name;
+    return name ? name : fmt_text("argument %d", arg + 1);
 }
 
 const char *shape_text(int rank, const int64_t *shape) {

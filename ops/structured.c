@@ -278,19 +278,6 @@ static bool part_tensor(Solver *s, Relation *r, int arg, Type *part, DTypeSet se
     return false;
 }
 
-/* Whether argument i is a tuple by the operator's documentation: "(data)". */
-static bool arg_is_tuple(const Op *op, int arg) {
-    const char *p = op->args;
-    for (int i = 0; i < arg && p; i++) {
-        p = strchr(p, ',');
-        if (p)
-            p++;
-    }
-    while (p && *p == ' ')
-        p++;
-    return p && *p == '(';
-}
-
 bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) {
     *status = REL_WAIT;
     if (rel_attrs_open(r))
@@ -298,7 +285,7 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
     Known k = {0};
     bool all = true;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        if (arg_is_tuple(r->op, (int)i)) {
+        if (op_arg(r->op, (int)i).tuple) {
             Type *t = type_resolve(r->args[i]);
             if (t->tag == TY_ERROR) {
                 *status = REL_DONE;

@@ -322,7 +322,7 @@ static void ask_operators(Holes *h)
     int found = 0;
     for (size_t i = 0; i < USUAL + op_count() && found < MAX_CALLS && h->shown < MAX_SHOWN; i++) {
         const Op *op = i < USUAL ? op_find(sym_intern(usual[i])) : op_at(i - USUAL);
-        if (!op || op->nargs != (int)h->want->nargs || op->nattrs || (op->args && op->args[0] == '('))
+        if (!op || op->nargs != (int)h->want->nargs || op->nattrs || op_arg(op, 0).tuple)
             continue;
         const Symbol *name = sym_intern(op->name);
         if (map_has(&h->seen, name)) continue;

@@ -37,24 +37,41 @@ bool callee_name(Infer *I, const Ast *e, Name *out)
 
 /* ---- operators ------------------------------------------------------------------------------------ */
 
+/* How many arguments a call may leave out. */
 static uint32_t optional_args(const Op *op)
 {
     uint32_t n = 0;
-    for (const char *p = op->args; p && *p; p++) n += *p == '?';
+    for (int i = 0; i < op->nargs; i++) n += op_arg(op, i).optional;
     return n;
+}
+
+/* The arguments of a call with those that it leaves out: arange(n) is arange(0, n, 1). What is given
+ * goes to those that must be there, then to the others from the left. */
+static Expr **fill_args(Infer *I, const Op *op, Expr **args, uint32_t *n, Span span)
+{
+    uint32_t nargs = (uint32_t)op->nargs, spare = *n + optional_args(op) - nargs;
+    Expr **all = mem_new_n(Expr *, nargs + 1), **given = args;
+    for (uint32_t i = 0; i < nargs; i++) {
+        OpArg arg = op_arg(op, (int)i);
+        bool left_out = arg.optional && spare == 0;
+        spare -= arg.optional && spare > 0;
+        all[i] = left_out ? infer_int(I, arg.n, span) : *given++;
+    }
+    *n = nargs;
+    return all;
 }
 
 static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span span)
 {
     uint32_t least = (uint32_t)op->nargs - optional_args(op);
+    const char *from = least < (uint32_t)op->nargs ? fmt_text("%u to ", least) : "";
     Diag *d = infer_error(I, DIAG_R0203, span, "`%s` takes %s%u argument%s, and %u %s given", op->name,
-                          least < (uint32_t)op->nargs ? "at most " : "", (uint32_t)op->nargs,
-                          op->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+                          from, (uint32_t)op->nargs, op->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
     if (!d) return;
     diag_add_fact(d, "its arguments are (%s)", op->args ? op->args : "");
     if (n > (uint32_t)op->nargs && op->nattrs)
         diag_add_fact(d, "attributes are given by name, as in `%s=...`", op->attrs[0].name);
-    if (n > (uint32_t)op->nargs && op->args && op->args[0] == '(' && op->nargs == 1)
+    if (n > (uint32_t)op->nargs && op->nargs == 1 && op_arg(op, 0).tuple)
         diag_add_fact(d, "the arguments of `%s` are one tuple: `%s((a, b))`", op->name, op->name);
     if (n > (uint32_t)op->nargs) diag_add_label(d, args[op->nargs]->span, "one too many");
 }
@@ -100,6 +117,7 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
         op_arity(I, op, n, args, span);
         return infer_error_expr(span);
     }
+    if (n < (uint32_t)op->nargs) args = fill_args(I, op, args, &n, span);
     Type **types = mem_new_n(Type *, n + 2);
     for (uint32_t i = 0; i < n; i++) {
         types[i] = args[i]->type;

@@ -330,7 +330,7 @@ static Expr *rule_fn(Infer *I, Item *item, const Op *op)
     for (uint32_t i = 0; i < n; i++) {
         const Name *name = i < nargs ? &item->fn->params.data[i].name
                                      : &item->extra.data[i - nargs];
-        bool tuple = (op->args && op->args[0] == '(' && i == 0) || (i >= nargs && (op->tuple || op->by_attr));
+        bool tuple = (i == 0 && op_arg(op, 0).tuple) || (i >= nargs && (op->tuple || op->by_attr));
         types[i] = tuple ? solver_var(I->s, KIND_TYPE) : solver_tensor_var(I->s);
         /* a cotangent is like the result, a tangent like its argument */
         if (i > nargs) types[i] = item->kind == ITEM_DERIVATIVE ? types[nargs] : types[i - nargs - 1];

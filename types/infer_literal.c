@@ -28,17 +28,29 @@ static Type *number_dtype(Infer *I, const Ast *e)
     return b;
 }
 
+static Expr *scalar(Infer *I, Type *dtype, Span span)
+{
+    Expr *lit = expr_new(EXPR_LIT, type_tensor(type_shape(NULL, 0), dtype), span);
+    infer_note(I, PENDING_LIT, lit);
+    return lit;
+}
+
 Expr *infer_literal(Infer *I, Ast *e, bool negative)
 {
-    Type *dtype = number_dtype(I, e);
-    Expr *lit = expr_new(EXPR_LIT, type_tensor(type_shape(NULL, 0), dtype), e->span);
+    Expr *lit = scalar(I, number_dtype(I, e), e->span);
     lit->is_float = e->kind == AST_FLOAT;
     if (lit->is_float) {
         lit->f = negative ? -e->f : e->f;
     } else {
         lit->i = negative ? (int64_t)(0 - (uint64_t)e->i) : e->i;
     }
-    infer_note(I, PENDING_LIT, lit);
+    return lit;
+}
+
+Expr *infer_int(Infer *I, int64_t n, Span span)
+{
+    Expr *lit = scalar(I, solver_weak_dtype(I->s, false, span), span);
+    lit->i = n;
     return lit;
 }
 

@@ -324,6 +324,7 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
 Expr *infer_binary(Infer *I, Ast *e, Type *want);           /* infer_binary.c */
 Expr *infer_unary(Infer *I, Ast *e, Type *want);
 Expr *infer_literal(Infer *I, Ast *e, bool negative);       /* infer_literal.c */
+Expr *infer_int(Infer *I, int64_t n, Span span);            /* an integer literal that was left out */
 Expr *infer_tensor(Infer *I, Ast *e, Type *want);
 Expr *infer_meta(Infer *I, Ast *e);
 Expr *infer_index(Infer *I, Ast *e);                        /* infer_index.c */

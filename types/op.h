@@ -59,7 +59,7 @@ typedef struct Foreign {
 
 struct Op {
     const char *name;             /* "nn.dense" */
-    const char *args;             /* "data, weight"; a tuple argument is "(data)", optional end in ? */
+    const char *args;             /* "data, weight"; read by op_arg */
     int nargs;
     const AttrSpec *attrs;        /* nattrs of them */
     int nattrs;
@@ -102,5 +102,14 @@ size_t op_count(void);
 const Op *op_at(size_t i);              /* sorted by name */
 const char *op_subject(const Op *op);   /* as programs have it: "nn.dense", "+" */
 int op_attr_index(const Op *op, const char *name); /* -1 when there is none */
+
+/* Argument i as `args` declares it: "data", a tuple "(data)", or "step=1", which is the number n where
+ * a call leaves it out. */
+typedef struct OpArg {
+    const char *name;
+    bool tuple, optional;
+    int64_t n;
+} OpArg;
+OpArg op_arg(const Op *op, int i);      /* its name is NULL where `args` has no such argument */
 
 #endif

@@ -48,18 +48,7 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
 
 const char *relation_argument(const Relation *r, int arg)
 {
-    if (!r->op || !r->op->args)
-        return NULL;
-    const char *p = r->op->args; /* "data, weight" */
-    for (int i = 0; i < arg && p; i++) {
-        p = strchr(p, ',');
-        if (p)
-            p++;
-    }
-    if (!p)
-        return NULL;
-    p += strspn(p, " (");
-    return fmt_text("%.*s", (int)strcspn(p, ",)? "), p);
+    return r->op ? op_arg(r->op, arg).name : NULL;
 }
 
 const char *residual_text(const Residual *r, TypeNamer *namer)

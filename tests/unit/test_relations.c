@@ -237,19 +237,10 @@ typedef struct Call {
 } Call;
 
 static uint32_t tuple_arguments(const Op *op) {
-    uint32_t at = 0, found = 0;
-    for (const char *p = op->args; *p; p++) {
-        found |= *p == '(' ? 1u << at : 0;
-        at += *p == ',';
-    }
+    uint32_t found = 0;
+    for (int i = 0; i < op->nargs; i++)
+        found |= (uint32_t)op_arg(op, i).tuple << i;
     return found;
-}
-
-static int optional_arguments(const Op *op) {
-    int n = 0;
-    for (const char *p = op->args; *p; p++)
-        n += *p == '?';
-    return n;
 }
 
 static const char *call_text(const Call *c, Type **types) {
@@ -528,8 +519,7 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     *c = (Call){.op = op, .tuples = tuple_arguments(op), .attrs = make_attrs(op)};
     if (!c->attrs)
         return false;
-    int missing = optional_arguments(op);
-    c->ntypes = op->nargs - (missing ? (int)below((uint32_t)missing + 1) : 0);
+    c->ntypes = op->nargs;
     bool integers = strncmp(op->name, "index", 5) == 0, random = strncmp(op->name, "random.", 7) == 0;
     c->ntuple = integers ? integers_of(c->attrs) : 1 + (int)below(3);
     for (int i = 0; i < c->ntypes; i++)
