@@ -60,7 +60,8 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
         session_llvm(s, argument, false, &out);
     else
         session_type_of(s, argument, name[4] == '!', &out);
-    fputs(str_text(&out), stdout);
+    bool code = strcmp(name, "asm") == 0 || strcmp(name, "llvm") == 0;
+    fputs(code ? str_text(&out) : session_fold(s, &out), stdout);
     return COMMAND_DONE;
 }
 

@@ -110,7 +110,7 @@ const char *op_type_text(Env *env, const Op *op) {
 
 /* ---- the page --------------------------------------------------------------------------------- */
 
-enum { NAMES = 12, TEXTS = NAMES + 2, WIDTH = 100 };
+enum { NAMES = 12, TEXTS = NAMES + 2 };
 
 static void entry(Str *out, const char *name, const char *text) {
     str_printf(out, "  %-*s", NAMES - 1, name);
@@ -119,9 +119,9 @@ static void entry(Str *out, const char *name, const char *text) {
     str_add_char(out, '\n');
 }
 
-void op_print_doc(Str *out, Env *env, const Op *op) {
+void op_print_doc(Str *out, Env *env, const Op *op, size_t width) {
     const char *sign = op_find_sign(op);
-    op_print_signature(out, op, WIDTH);
+    op_print_signature(out, op, width);
     if (sign) {
         const char *comma = strchr(op->args, ',');
         str_printf(out, "      written %.*s %s %s", (int)(comma - op->args), op->args, sign,
@@ -138,7 +138,7 @@ void op_print_doc(Str *out, Env *env, const Op *op) {
     if (type)
         entry(out, "as a value", type);
     const char *result = op->example_result;
-    bool short_result = !strchr(result, '\n') && strlen(op->example) + strlen(result) < WIDTH - 30;
+    bool short_result = !strchr(result, '\n') && strlen(op->example) + strlen(result) + 30 < width;
     entry(out, "example", fmt_text("%s%s%s", op->example, short_result ? "   gives   " : "\n", result));
     const char *rule = op_rule_text(env, op);
     entry(out, "gradient", rule ? rule : "none: `grad` refuses a value that comes through here");

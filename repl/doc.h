@@ -21,7 +21,8 @@ const char *op_rule_text(Env *env, const Op *op);
 /* Its type with its default attributes: a Relay type as `:type` prints it; NULL when it needs some. */
 const char *op_type_text(Env *env, const Op *op);
 
-void op_print_doc(Str *out, Env *env, const Op *op);
+/* width: the columns it may take. */
+void op_print_doc(Str *out, Env *env, const Op *op, size_t width);
 
 /* A text whose later lines are indented by n blanks, and which ends without a line break. */
 void str_add_indented(Str *out, const char *text, size_t n);

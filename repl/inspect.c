@@ -213,6 +213,13 @@ static void say_where(Str *out, Span span)
     str_printf(out, "defined at %s:%u:%u\n", span.source->name, line, column);
 }
 
+/* Documentation is laid out for 100 columns, or the terminal if it has less. */
+static size_t doc_width(const Session *s)
+{
+    int width = s->options.width;
+    return width > 0 && width < 100 ? (size_t)width : 100;
+}
+
 bool session_info(Session *s, const char *text, Str *out)
 {
     const char *name = trim(text);
@@ -243,7 +250,7 @@ bool session_info(Session *s, const char *text, Str *out)
         return true;
     case BIND_OP:
         str_printf(out, "%s is an operator\n", b.op->name);
-        op_print_doc(out, s->env, b.op);
+        op_print_doc(out, s->env, b.op, doc_width(s));
         return true;
     }
     return false;
@@ -257,7 +264,7 @@ bool session_doc(Session *s, const char *text, Str *out)
     switch (b.kind) {
     case BIND_NONE:
     case BIND_MODULE: return no_such_name(s, name);
-    case BIND_OP: op_print_doc(out, s->env, b.op); return true;
+    case BIND_OP: op_print_doc(out, s->env, b.op, doc_width(s)); return true;
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
         doc = b.global->doc;
@@ -317,7 +324,7 @@ bool session_explain(Session *s, const char *text, Str *out)
     }
     const DiagInfo *info = diag_get_info(code);
     str_printf(out, "%s: %s\n\n", info->name, info->title);
-    add_filled(out, info->explanation, 80);
+    add_filled(out, info->explanation, doc_width(s) < 80 ? doc_width(s) : 80);
     add_program(out, "This draws it:", info->bad);
     add_program(out, "This is right:", info->good);
     return true;

@@ -174,7 +174,7 @@ static void announce(Session *s, const CoreItem *item)
     case CORE_RULE:
     case CORE_IMPORT: break;
     }
-    session_write(s, &out);
+    session_show(s, &out);
 }
 
 static bool is_unit_value(Value v)
@@ -205,7 +205,7 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     if (item->kind == CORE_EXPR && show && !(is_unit_value(v) && (flags & RUN_PROMPT))) {
         Str out = {0};
         show_value(s, v, item->scheme, &out);
-        session_write(s, &out);
+        session_show(s, &out);
     }
     if (flags & RUN_PROMPT) {
         announce(s, item);

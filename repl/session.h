@@ -46,6 +46,9 @@ typedef struct SessionSink {
 void session_set_sink(Session *s, const SessionSink *sink);
 void session_set_width(Session *s, int width, int diag_width); /* the terminal was resized */
 
+/* The text with lines wider than the terminal broken at blanks, outside strings, and indented. */
+const char *session_fold(const Session *s, const Str *text);
+
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
 /* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:

@@ -49,6 +49,9 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 void session_print_diags(Session *s, Diags *diags);
 void session_write(Session *s, const Str *text);
 
+/* Writes values, bindings and their types, folded (session_fold). */
+void session_show(Session *s, const Str *text);
+
 /* `value : type` and a line break. */
 void show_value(Session *s, Value v, const Scheme *scheme, Str *out);
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values and bindings as the prompt shows them: `value : type`. */
+#include <string.h>
+
 #include "repl/session_internal.h"
 
 void show_value(Session *s, Value v, const Scheme *scheme, Str *out)
@@ -51,4 +53,100 @@ void show_type_decl(Str *out, const TypeDecl *decl)
         show_ctor(out, decl->ctors[i], &namer);
     }
     str_add_char(out, '\n');
+}
+
+/* ---- lines that a terminal can hold ------------------------------------------------------------ */
+
+/* Whether a line may not end after the text before p: the word there announces what follows. */
+static bool announces(const char *line, const char *p)
+{
+    static const char *const words[] = {"where", "->", ":", "=", "|"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(p - line) > n && p[-(long)n - 1] == ' ' && strncmp(p - n, words[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where the line of n bytes is best broken: at a blank, far to the right, not deep in brackets, and
+ * rather after a comma than within a term. NULL: it fits, or has no such blank. *open: the brackets
+ * open where the line begins, then where it breaks. */
+static const char *break_of(const char *line, size_t n, size_t width, long *open)
+{
+    const char *best = NULL;
+    long depth = *open, best_score = 0;
+    bool quoted = false;
+    size_t column = 0, indent = strspn(line, " ");
+    for (const char *p = line; p < line + n;) {
+        size_t len = 1;
+        while (p + len < line + n && ((unsigned char)p[len] & 0xC0) == 0x80)
+            len++;
+        if (*p == '"' && !(quoted && p[-1] == '\\'))
+            quoted = !quoted;
+        if (!quoted && strchr("([{", *p))
+            depth++;
+        if (!quoted && strchr(")]}", *p))
+            depth--;
+        if (*p == ' ' && !quoted && column > indent && !announces(line, p)) {
+            long inner = depth + (depth && p[-1] != ',' ? 2 : 0);
+            long score = (long)column - inner * (long)width / 4;
+            if (!best || score >= best_score) {
+                best = p;
+                best_score = score;
+                *open = depth;
+            }
+        }
+        column += text_width(p, len);
+        if (column > width && best)
+            return best;
+        p += len;
+    }
+    return column > width ? best : NULL;
+}
+
+/* The column at which a broken line goes on: under the text of an entry `name    text`, under the
+ * line itself when that is indented, else a step in. */
+static size_t hanging(const char *line, size_t n)
+{
+    size_t indent = strspn(line, " ");
+    for (size_t i = indent + 1; i + 1 < n && i < 16; i++) {
+        if (line[i - 1] == ' ' && line[i - 2] == ' ' && line[i] != ' ')
+            return i;
+    }
+    return indent ? indent : 4;
+}
+
+static void add_folded(Str *out, const char *text, size_t width)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n"), hang = hanging(text, n), room = width;
+        long open = 0;
+        for (const char *at; (at = break_of(text, n, room, &open));) {
+            str_add_n(out, text, (size_t)(at - text));
+            str_printf(out, "\n%*s", (int)hang, "");
+            n -= (size_t)(at + 1 - text);
+            text = at + 1;
+            room = width > hang + 20 ? width - hang : 20;
+        }
+        str_add_n(out, text, n);
+        text += n;
+        if (*text)
+            str_add_char(out, *text++);
+    }
+}
+
+const char *session_fold(const Session *s, const Str *text)
+{
+    if (!s->options.width)
+        return str_text(text);
+    Str folded = {0};
+    add_folded(&folded, str_text(text), (size_t)s->options.width);
+    return str_text(&folded);
+}
+
+void session_show(Session *s, const Str *text)
+{
+    const char *folded = session_fold(s, text);
+    s->sink.value(s->sink.ctx, folded, strlen(folded));
 }

@@ -259,6 +259,10 @@ def job(options, report, path):
             return
         head += 1
     body = lines[head:]
+    wide = [l for l in body if l.startswith(PROMPTS) and len(l) >= columns]
+    if wide:  # the screen would show it in two lines, and the next replay type only the first
+        report.add(name, "failed", "wider than %d columns: %s" % (columns, wide[0]))
+        return
     wrong, got, status = compare(options, body, flags, columns, head + 1)
     options.drawn.update(messages.drawn_in("\n".join(got)))
     by_hand = any(re.search(r"\\t|\\e|\{\*\}", l) for l in body)
