@@ -36,10 +36,11 @@ typedef enum AstTypeKind {
     AST_TYPE_NAME,   /* float32, String, List[T, …], a parameter, Layer[2, 3]; args may be empty */
     AST_TYPE_TENSOR, /* Tensor[shape, dtype] */
     AST_TYPE_SHAPE,  /* (2, n, ?) where a shape stands */
-    AST_TYPE_DIM,    /* arithmetic over dims: op and two args; or an integer; or `?` */
+    AST_TYPE_DIM,    /* arithmetic over dims: op and two args; or an integer; or `?`, `?1` */
     AST_TYPE_FN,     /* fn [A](T, …) -> T where R(T, …) */
     AST_TYPE_TUPLE,  /* (T, U), (T,), () */
     AST_TYPE_REF,    /* ref(T), Ref[T], RefType(T) */
+    AST_TYPE_DERIV,  /* D(T): what grad gives for a T, as types print it */
     AST_TYPE_FORALL, /* forall (A : K), T */
     AST_TYPE_HOLE,   /* _ */
 } AstTypeKind;
@@ -72,11 +73,11 @@ struct AstType {
     AstTypeVec args;         /* NAME: type arguments; SHAPE: dims; DIM: operands; FN: parameters;
                                 TUPLE: elements */
     AstType *shape, *dtype;  /* TENSOR: shape is SHAPE, NAME or HOLE; dtype is NAME or HOLE */
-    AstType *result;         /* FN: result; REF, FORALL: the one inside */
+    AstType *result;         /* FN: result; REF, DERIV, FORALL: the one inside */
     AstTypeParamVec params;  /* FN, FORALL */
     AstConstraintVec where;  /* FN */
     DimOp op;                /* DIM */
-    int64_t value;           /* DIM_INT */
+    int64_t value;           /* DIM_INT; DIM_ANY: its number, or 0 */
 };
 
 /* ---- attributes ------------------------------------------------------------------------- */

@@ -112,7 +112,7 @@ static bool equal_type_rest(const AstType *a, const AstType *b)
 {
     if (a->kind != b->kind || a->name != b->name || a->args.len != b->args.len)
         return false;
-    if (a->kind == AST_TYPE_DIM && (a->op != b->op || (a->op == DIM_INT && a->value != b->value)))
+    if (a->kind == AST_TYPE_DIM && (a->op != b->op || ((a->op == DIM_INT || a->op == DIM_ANY) && a->value != b->value)))
         return false;
     return equal_type(a->shape, b->shape) && equal_type(a->dtype, b->dtype) &&
            equal_type(a->result, b->result) && equal_type_params(&a->params, &b->params) &&

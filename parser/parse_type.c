@@ -82,6 +82,12 @@ void parse_type_args(Parser *p, TokenKind close, AstTypeVec *args) {
     }
 }
 
+/* `D(` is the derivative of a type. */
+static bool is_deriv(const Token *name, const Token *next) {
+    return next->kind == TOK_LPAREN && !next->blank_before && name->sym->len == 1 &&
+           name->sym->text[0] == 'D';
+}
+
 /* 'where' R '(' T, … [attr, …] ')' ',' … */
 bool parse_where(Parser *p, AstConstraintVec *where) {
     if (!parse_accept_word(p, WORD_WHERE))
@@ -118,7 +124,7 @@ bool parse_where(Parser *p, AstConstraintVec *where) {
             next.word == WORD_REF_TYPE || word_get_class(next.word) == WORDCLASS_RESERVED)
             break;
         lexer_read(&p->lex, next.end, &after);
-        if (after.kind != TOK_LPAREN && after.kind != TOK_DOT)
+        if ((after.kind != TOK_LPAREN && after.kind != TOK_DOT) || is_deriv(&next, &after))
             break;
         parse_advance(p);
     }
@@ -251,6 +257,16 @@ static AstType *read_ref_type(Parser *p, uint32_t begin) {
     return t;
 }
 
+/* D(T), with the bracket in hand and no blank before it. */
+static AstType *read_deriv_type(Parser *p, uint32_t begin) {
+    AstType *t = type_node(p, AST_TYPE_DERIV, begin);
+    Opened opened = parse_open(p);
+    t->result = parse_type_any(p);
+    parse_close(p, TOK_RPAREN, opened);
+    t->span = parse_span_from(p, begin);
+    return t;
+}
+
 /* floordiv(a, b), min(a, b), max(a, b), with the bracket in hand. */
 static AstType *read_dim_call(Parser *p, DimOp op, uint32_t begin) {
     AstType *t = type_node(p, AST_TYPE_DIM, begin);
@@ -331,6 +347,10 @@ static AstType *read_word_type(Parser *p) {
         parse_advance(p);
         return type_node(p, AST_TYPE_HOLE, t.begin);
     }
+    if (is_deriv(&t, &next)) {
+        parse_advance(p);
+        return read_deriv_type(p, t.begin);
+    }
     Name name = parse_dotted(p, "a type");
     AstType *type = type_name(p, name.sym->text, t.begin);
     if (!p->panic && parse_at(p, TOK_LBRACKET) && !parse_line_ended(p)) {
@@ -372,6 +392,17 @@ static AstType *read_round(Parser *p) {
     return t;
 }
 
+/* The 1 of `?1`, or 0. */
+static int64_t read_unknown_number(Parser *p) {
+    int64_t number = 0;
+    if (!parse_at(p, TOK_NUMBER) || p->tok.blank_before)
+        return 0;
+    if (!parse_index_number(p, p->tok.begin, p->tok.end, &number) || number < 1)
+        parse_mistake(p, DIAG_R0005, parse_tok_span(p), "unknown sizes are numbered `?1`, `?2` and so on");
+    parse_advance(p);
+    return number;
+}
+
 AstType *parse_type_atom(Parser *p) {
     Token t = p->tok;
     if (p->panic)
@@ -383,7 +414,7 @@ AstType *parse_type_atom(Parser *p) {
         return read_round(p);
     case TOK_QUESTION:
         parse_advance(p);
-        return dim_leaf(p, DIM_ANY, 0, t.begin);
+        return dim_leaf(p, DIM_ANY, read_unknown_number(p), t.begin);
     case TOK_NUMBER: {
         int64_t value = 0;
         if (!parse_index_number(p, t.begin, t.end, &value)) {

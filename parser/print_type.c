@@ -100,7 +100,7 @@ static Doc *print_dim_atom(Printer *p, const AstType *t)
 {
     switch (t->op) {
     case DIM_INT: return doc_textf("%" PRId64, t->value);
-    case DIM_ANY: return doc_text("?");
+    case DIM_ANY: return t->value ? doc_textf("?%" PRId64, t->value) : doc_text("?");
     case DIM_FLOORDIV: return doc_cat2(doc_text("floordiv"), print_types(p, "(", &t->args, ")"));
     case DIM_MIN: return doc_cat2(doc_text("min"), print_types(p, "(", &t->args, ")"));
     case DIM_MAX: return doc_cat2(doc_text("max"), print_types(p, "(", &t->args, ")"));
@@ -194,6 +194,7 @@ Doc *print_type(Printer *p, const AstType *t)
     case AST_TYPE_FN: return print_fn_type(p, t);
     case AST_TYPE_TUPLE: return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
     case AST_TYPE_REF: return doc_cat3(doc_text("ref("), print_inner_type(p, t->result), doc_text(")"));
+    case AST_TYPE_DERIV: return doc_cat3(doc_text("D("), print_inner_type(p, t->result), doc_text(")"));
     case AST_TYPE_FORALL: return print_forall(p, t);
     case AST_TYPE_HOLE: return doc_text("_");
     }

@@ -78,6 +78,7 @@ static const char *written_kind(Session *s, const AstType *t, Diags *diags) {
     case AST_TYPE_FN:
     case AST_TYPE_TUPLE:
     case AST_TYPE_REF:
+    case AST_TYPE_DERIV:
     case AST_TYPE_FORALL:
     case AST_TYPE_HOLE:
         return "Type";

@@ -169,11 +169,29 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind)
     return unknown_name(I, t, kind);
 }
 
+void signature_enter(Infer *I) { I->signature++; }
+
+void signature_leave(Infer *I)
+{
+    if (--I->signature == 0) vec_clear(&I->numbered);
+}
+
+/* `?1`: the same unknown wherever the type has this number. */
+static Type *numbered_unknown(Infer *I, const AstType *t)
+{
+    for (size_t i = 0; i < I->numbered.len; i++) {
+        if (I->numbered.data[i].number == t->value) return I->numbered.data[i].unknown;
+    }
+    NumberedUnknown found = {t->value, type_any(annotation_origin(t->span))};
+    vec_push(&I->numbered, found);
+    return found.unknown;
+}
+
 static Type *dim_type(Infer *I, const AstType *t)
 {
     switch (t->op) {
     case DIM_INT: return type_dim_int(t->value, annotation_origin(t->span));
-    case DIM_ANY: return type_any(annotation_origin(t->span));
+    case DIM_ANY: return t->value ? numbered_unknown(I, t) : type_any(annotation_origin(t->span));
     case DIM_ADD:
     case DIM_SUB:
     case DIM_MUL:
@@ -243,7 +261,7 @@ static Type *tensor_shape(Infer *I, const AstType *t)
     return broken(I, KIND_SHAPE);
 }
 
-Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
+static Type *read_type(Infer *I, const AstType *t, Kind kind)
 {
     switch (t->kind) {
     case AST_TYPE_NAME: return name_type(I, t, kind);
@@ -278,6 +296,10 @@ Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
         Type *elem = infer_ast_type(I, t->result, KIND_TYPE);
         return written(I, t, KIND_TYPE, kind, "a reference type", type_ref(elem));
     }
+    case AST_TYPE_DERIV: {
+        Type *of = infer_ast_type(I, t->result, KIND_TYPE);
+        return written(I, t, KIND_TYPE, kind, "the type of a derivative", type_deriv(of));
+    }
     case AST_TYPE_FORALL:
         infer_error(I, DIAG_R0209, t->span, "a type with parameters of its own can only stand as "
                                             "a whole annotation");
@@ -285,6 +307,14 @@ Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
     case AST_TYPE_HOLE: return solver_var(I->s, kind);
     }
     return broken(I, kind);
+}
+
+Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
+{
+    signature_enter(I);
+    Type *type = read_type(I, t, kind);
+    signature_leave(I);
+    return type;
 }
 
 static bool all_full(const AstTypeVec *v)
@@ -401,8 +431,10 @@ Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *
             vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
         head->has_where = t->where.len > 0;
     }
+    signature_enter(I);
     Type *type = infer_ast_type(I, &plain, KIND_TYPE);
     if (t->kind == AST_TYPE_FN) infer_where(I, &t->where, assume);
+    signature_leave(I);
     head->declared = mem_new_n(Type *, declared.len + 1);
     head->ndeclared = (uint32_t)declared.len;
     for (size_t i = 0; i < declared.len; i++) {

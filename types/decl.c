@@ -103,6 +103,7 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
     case AST_TYPE_FN:
     case AST_TYPE_TUPLE:
     case AST_TYPE_REF:
+    case AST_TYPE_DERIV:
     case AST_TYPE_FORALL:
         for (size_t i = 0; i < t->args.len; i++) walk_kinds(k, t->args.data[i], KIND_TYPE, NULL);
         walk_kinds(k, t->result, KIND_TYPE, NULL);

@@ -12,6 +12,7 @@
 
 typedef struct Pairs {
     Map met[2]; /* from -> to */
+    Map taken;  /* Note [One unknown, one size] */
     uint32_t count;
 } Pairs;
 
@@ -52,6 +53,59 @@ static Type *replace_unknowns(Solver *s, Type *t, bool vars)
 Type *solver_open(Solver *s, Type *t)
 {
     return replace_unknowns(s, t, false);
+}
+
+/* How often each unknown is a size of a tensor, or of one in a tuple; `barred` where it is elsewhere. */
+typedef struct Places {
+    Map count, barred;
+    TypeVec all;
+} Places;
+
+static void find_places(Places *p, Type *t)
+{
+    t = type_resolve(t);
+    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+        return;
+    uint32_t rank;
+    Type **dims;
+    if (t->tag == TY_TUPLE)
+        for (uint32_t i = 0; i < t->nargs; i++)
+            find_places(p, t->args[i]);
+    TypeVec found = {0};
+    Map seen = {0};
+    bool tensor = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
+    for (uint32_t i = 0; tensor && i < rank; i++) {
+        Map in_size = {0};
+        type_collect(dims[i], TY_ANY, &in_size, &found);
+    }
+    if (!tensor && t->tag != TY_TUPLE)
+        type_collect(t, TY_ANY, &seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        uintptr_t n = (uintptr_t)map_find(&p->count, found.data[i]);
+        map_set(&p->count, found.data[i], (void *)(n + 1));
+        if (n == 0)
+            vec_push(&p->all, found.data[i]);
+        if (!tensor)
+            map_set(&p->barred, found.data[i], t);
+    }
+}
+
+Type *solver_open_call(Solver *s, Type *fn)
+{
+    if (!(fn->flags & TYPE_HAS_ANY))
+        return fn;
+    Places places = {0};
+    TypeVec from = {0}, to = {0};
+    for (uint32_t i = 0; i < fn->nargs; i++)
+        find_places(&places, fn->args[i]);
+    for (size_t i = 0; i < places.all.len; i++) {
+        Type *u = places.all.data[i];
+        if ((uintptr_t)map_find(&places.count, u) < 2 || map_has(&places.barred, u))
+            continue;
+        vec_push(&from, u);
+        vec_push(&to, solver_var(s, KIND_DIM));
+    }
+    return from.len ? type_substitute(fn, from.data, to.data, (uint32_t)from.len) : fn;
 }
 
 /* ---- variance of a data type's parameters ---------------------------------------------------- */
@@ -139,9 +193,52 @@ static const uint8_t *variance_of(TypeDecl *decl)
 
 static bool flow(const Flow *f, Type *from, Type *to, bool met);
 
+/* Note [One unknown, one size]. An unknown that the expected type has in several places takes any
+ * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
+ * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds what it took; where arithmetic over
+ * it comes first, a variable. */
+static Type *taken_by(const Flow *f, Type *unknown)
+{
+    Type *size = map_find(&f->pairs->taken, unknown);
+    if (!size) {
+        size = solver_var(f->s, KIND_DIM);
+        map_set(&f->pairs->taken, unknown, size);
+    }
+    return size;
+}
+
+/* max(?1 - 1, 0) with what ?1 took. */
+static Type *with_taken(const Flow *f, Type *dim)
+{
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    type_collect(dim, TY_ANY, &seen, &from);
+    for (size_t i = 0; i < from.len; i++)
+        vec_push(&to, taken_by(f, from.data[i]));
+    return type_resolve(type_substitute(dim, from.data, to.data, (uint32_t)from.len));
+}
+
 static bool is_linked(const Type *t)
 {
     return t->tag == TY_VAR && t->var.link;
+}
+
+/* t flows to itself: its unknowns take their own sizes. */
+static bool flow_same(const Flow *f, Type *t, bool met)
+{
+    if (met || !(t->flags & TYPE_HAS_ANY))
+        return true;
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    type_collect(t, TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++) {
+        Type *u = unknowns.data[i], *size = map_find(&f->pairs->taken, u);
+        if (!size)
+            map_set(&f->pairs->taken, u, u);
+        else if (!unify_dims(f->s, u, size, f->checkable))
+            return false;
+    }
+    return true;
 }
 
 static bool flow_dim(const Flow *f, Type *from, Type *to, bool met)
@@ -150,9 +247,15 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met)
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return true;
-    if (to->tag == TY_ANY && !met)
-        return true;
+        return flow_same(f, to, met);
+    if (to->tag == TY_ANY && !met) {
+        Type *size = map_find(&f->pairs->taken, to);
+        if (!size)
+            map_set(&f->pairs->taken, to, from);
+        return !size || unify_dims(f->s, from, size, f->checkable);
+    }
+    if (!met && (to->flags & TYPE_HAS_ANY) && !type_equal(from, to))
+        to = with_taken(f, to);
     return unify_dims(f->s, from, to, f->checkable);
 }
 
@@ -163,7 +266,7 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return true;
+        return flow_same(f, to, met);
     if (from->tag == TY_VAR && to->tag == TY_SHAPE) /* it may have any sizes where `?` is asked */
         return solver_unify(s, from, met ? to : replace_unknowns(s, to, true));
     if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
@@ -181,6 +284,36 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
     return true;
 }
 
+/* The unknowns of what a function is to be called with are what they are. */
+static void fix_unknowns(const Flow *f, Type *fn)
+{
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
+        type_collect(fn->args[i], TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++)
+        if (!map_has(&f->pairs->taken, unknowns.data[i]))
+            map_set(&f->pairs->taken, unknowns.data[i], unknowns.data[i]);
+}
+
+/* The result of a function whose parameters took their sizes. */
+static Type *result_for(const Flow *f, Type *fn)
+{
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
+        type_collect(fn->args[i], TY_ANY, &seen, &from);
+    size_t kept = 0;
+    for (size_t i = 0; i < from.len; i++) {
+        Type *size = map_find(&f->pairs->taken, from.data[i]);
+        if (!size || size == from.data[i])
+            continue;
+        from.data[kept++] = from.data[i];
+        vec_push(&to, size);
+    }
+    return kept ? type_substitute(fn->fn.result, from.data, to.data, (uint32_t)kept) : fn->fn.result;
+}
+
 static bool flow_fn(const Flow *f, Type *from, Type *to)
 {
     Solver *s = f->s;
@@ -188,6 +321,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to)
         return solver_fail(s, MISMATCH_ARITY, from, to);
     Flow inner = *f;
     inner.checkable = false;
+    fix_unknowns(f, to);
     for (uint32_t i = 0; i < from->nargs; i++)
         if (!flow(&inner, to->args[i], from->args[i], false)) {
             Mismatch *m = &s->mismatch; /* contravariant: what is given and asked for, exchanged */
@@ -197,7 +331,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to)
             solver_path(s, "parameter %u", i + 1);
             return false;
         }
-    if (!flow(&inner, from->fn.result, to->fn.result, false)) {
+    if (!flow(&inner, result_for(f, from), to->fn.result, false)) {
         solver_path(s, "result");
         return false;
     }
@@ -236,7 +370,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met)
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return true;
+        return flow_same(f, to, met);
     if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met)
         return solver_unify(s, from, replace_unknowns(s, to, true));
     if (from->tag != to->tag)

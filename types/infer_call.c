@@ -315,6 +315,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
     if (t->tag == TY_FN && t->nargs == n) {
         bool poly = callee->kind == EXPR_GLOBAL || (callee->kind == EXPR_VAR && callee->var->scheme);
         if (!poly) t = type_resolve(solver_open(I->s, t));
+        t = type_resolve(solver_open_call(I->s, t));
         const char *who = callee_words(callee);
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
         call->args = out; /* filled below */

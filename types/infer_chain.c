@@ -144,7 +144,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
 static void finish_let(LinkVec *links, Var *var, const LetValue *v)
 {
     var->type = v->scheme->type;
-    if (v->scheme->nparams || v->scheme->nunknowns) var->scheme = v->scheme;
+    if (v->scheme->nparams || v->scheme->nunknowns || v->scheme->nouter) var->scheme = v->scheme;
     Link link = {var, NULL, v->value, v->rec};
     vec_push(links, link);
 }

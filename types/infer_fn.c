@@ -28,6 +28,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
         vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
     uint32_t n = (uint32_t)fn->params.len;
     Type **params = mem_new_n(Type *, n + 1);
+    signature_enter(I);
     for (uint32_t i = 0; i < n; i++) {
         const AstType *t = fn->params.data[i].type;
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
@@ -39,6 +40,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
         solver_set_infer_where(I->s, I->infer_where);
     }
     if (fn->where.len) infer_where(I, &fn->where, true);
+    signature_leave(I);
     head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
 }
 

@@ -47,14 +47,15 @@ static bool relation_touches(const Relation *r, const Map *reached)
 }
 
 /* What of a group's scheme the type `t` reaches. */
-static Scheme *scheme_part(const Scheme *whole, Type *t)
+static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark)
 {
     Map reached = {0};
     TypeVec params = {0};
     type_collect(t, TY_PARAM, &reached, &params);
     Scheme *s = mem_new(Scheme);
     *s = *whole;
-    s->type = t;
+    s->type = type_resolve(t);
+    scheme_note_unknowns(s, mark);
     s->relations = mem_new_n(Relation *, whole->nrelations + 1);
     s->nrelations = 0;
     bool *in = mem_new_n(bool, whole->nrelations + 1);
@@ -127,6 +128,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     if (n == 1) return infer_one(I, items[0], globals[0]);
     begin(I, NULL);
     I->checked = (Checked){items, globals, n};
+    uint32_t mark = type_next_id();
     solver_enter(I->s);
     Type **types = mem_new_n(Type *, n);
     VEC(Type *) declared = {0};
@@ -174,7 +176,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     solver_leave(I->s);
     bool ok = infer_finish_item(I) && whole;
     for (uint32_t i = 0; i < n; i++) {
-        globals[i]->scheme = ok ? scheme_part(whole, types[i]) : NULL;
+        globals[i]->scheme = ok ? scheme_part(whole, types[i], mark) : NULL;
         if (ok) globals[i]->scheme->name = globals[i]->name;
     }
     return ok;

@@ -422,14 +422,35 @@ typedef struct Checks {
     const Pending *p;
     Expr *const *args; /* of the call, in variables */
     uint32_t nargs;
+    Map taken; /* Note [One unknown, one size] in flow.c: unknown -> the size it took */
     VEC(Check) list;
 } Checks;
+
+/* The size that `?1` took where it stood first, also inside arithmetic. */
+static Type *size_taken(const Checks *c, Type *want)
+{
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    type_collect(want, TY_ANY, &seen, &from);
+    size_t kept = 0;
+    for (size_t i = 0; i < from.len; i++) {
+        Type *size = map_find(&c->taken, from.data[i]);
+        if (!size) continue;
+        from.data[kept++] = from.data[i];
+        vec_push(&to, size);
+    }
+    return kept ? type_resolve(type_substitute(want, from.data, to.data, (uint32_t)kept)) : want;
+}
 
 static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact)
 {
     bool linked = exact || to->tag == TY_VAR;
     Type *want = type_resolve(to);
-    if (want->tag == TY_ANY && !linked) return; /* `?` as written takes every size */
+    if (want->tag == TY_ANY && !linked && !map_has(&c->taken, want)) {
+        map_set(&c->taken, want, from); /* `?` as written takes every size */
+        return;
+    }
+    if (!linked) want = size_taken(c, want);
     if (dim_compare(from, want) != DIM_UNDECIDED) return;
     Expr *expected = supply_dim(c->I, c->p, want, c->args, c->nargs);
     if (!expected) return;
@@ -450,7 +471,7 @@ static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact
     exact |= to->tag == TY_VAR;
     from = type_resolve(from);
     to = type_resolve(to);
-    if (from == to || depth == 0) return;
+    if (depth == 0 || (from == to && !(to->flags & TYPE_HAS_ANY))) return;
     if (from->tag == TY_TUPLE && to->tag == TY_TUPLE && from->nargs == to->nargs) {
         for (uint32_t i = 0; i < to->nargs; i++)
             collect_checks(c, expr_proj(at, i, from->args[i], at->span), from->args[i], to->args[i],
@@ -469,7 +490,7 @@ static bool may_need_checks(Type *from, Type *to)
 {
     from = type_resolve(from);
     to = type_resolve(to);
-    return from != to && (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
+    return (from != to || (to->flags & TYPE_HAS_ANY)) && (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
 }
 
 /* f(e0, e1) to let a0 = e0; let a1 = e1; <checks> f(a0, a1): the sizes of one argument may have to

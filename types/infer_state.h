@@ -109,6 +109,11 @@ typedef struct Checked {
     uint32_t n;             /* 0: none that can be checked again */
 } Checked;
 
+typedef struct NumberedUnknown {
+    int64_t number; /* of `?1` */
+    Type *unknown;
+} NumberedUnknown;
+
 typedef struct Changed {
     const Symbol *name;
     bool same_type; /* only definitions that no longer checked are checked again */
@@ -162,6 +167,8 @@ struct Infer {
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
     bool in_decl;
     bool infer_where;       /* the enclosing signature has no `where` */
+    uint32_t signature;     /* types being read that are one: its `?1` are one unknown */
+    VEC(NumberedUnknown) numbered; /* those it has so far */
     bool builtin;           /* in an `operator … from "builtin"` item */
     bool has_graph;         /* the source has graph bindings */
     Map graph_sites;        /* Ast link -> sites whose cell is made before it: infer_graph.c */
@@ -216,6 +223,9 @@ void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the neares
 
 /* Never NULL: the error type (or an unknown) after a diagnostic. */
 Type *infer_ast_type(Infer *I, const AstType *t, Kind kind);
+/* The types of a signature, read between these, are one type: `?1` is one unknown in all of them. */
+void signature_enter(Infer *I);
+void signature_leave(Infer *I);
 /* Whether no part is left to inference: no `_`. */
 bool ast_type_is_full(const AstType *t);
 /* `where`: posts the relations (assume: as facts). False after a diagnostic. */

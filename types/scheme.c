@@ -372,6 +372,24 @@ static Relation *copy_relation(const Relation *r, Substitution *by)
     return copy;
 }
 
+void scheme_note_unknowns(Scheme *scheme, uint32_t mark)
+{
+    if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
+        return;
+    TypeVec all = {0}, own = {0}, outer = {0};
+    Map any = {0};
+    type_collect(scheme->type, TY_ANY, &any, &all);
+    for (size_t i = 0; i < all.len; i++)
+        if (all.data[i]->param.id > mark)
+            vec_push(&own, all.data[i]);
+        else
+            vec_push(&outer, all.data[i]);
+    scheme->nunknowns = (uint32_t)own.len;
+    scheme->unknowns = vec_copy(&own);
+    scheme->nouter = (uint32_t)outer.len;
+    scheme->outer = vec_copy(&outer);
+}
+
 static Scheme *build(Build *b)
 {
     Solver *s = b->s;
@@ -421,17 +439,7 @@ static Scheme *build(Build *b)
         includes.data[i] = type_resolve(includes.data[i]);
     scheme->nincludes = (uint32_t)includes.len / 2;
     scheme->includes = vec_copy(&includes);
-    if (scheme->type->tag == TY_FN && (scheme->type->flags & TYPE_HAS_ANY)) {
-        TypeVec all = {0}, own = {0};
-        Map any = {0};
-        type_collect(scheme->type, TY_ANY, &any, &all);
-        uint32_t mark = s->marks.len ? vec_last(&s->marks).id : 0;
-        for (size_t i = 0; i < all.len; i++)
-            if (all.data[i]->param.id > mark)
-                vec_push(&own, all.data[i]);
-        scheme->nunknowns = (uint32_t)own.len;
-        scheme->unknowns = vec_copy(&own);
-    }
+    scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
     return scheme;
 }
 
@@ -497,6 +505,14 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
 
 /* ---- instantiate -------------------------------------------------------------------------- */
 
+/* The very size u, whatever flows to it: to sub-shaping a `?` by itself would take any. */
+static Type *as_found(Solver *s, Type *u)
+{
+    Type *v = solver_var(s, KIND_DIM);
+    v->var.link = u;
+    return v;
+}
+
 /* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. */
 static bool value_has_dims(const AttrValue *v)
 {
@@ -555,7 +571,7 @@ static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i)
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args)
 {
-    uint32_t n = scheme->nparams + scheme->nunknowns;
+    uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
     if (out_args)
         *out_args = NULL;
     if (n == 0)
@@ -573,6 +589,10 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     for (uint32_t i = 0; i < scheme->nunknowns; i++) {
         from[scheme->nparams + i] = scheme->unknowns[i];
         to[scheme->nparams + i] = type_any(scheme->unknowns[i]->origin);
+    }
+    for (uint32_t i = 0; i < scheme->nouter; i++) {
+        from[mine + i] = scheme->outer[i];
+        to[mine + i] = as_found(s, scheme->outer[i]);
     }
     Substitution by = substitution_new(from, to, n);
     Type *t = type_substitute_by(&by, scheme->type);

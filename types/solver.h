@@ -106,6 +106,10 @@ Type *type_join(Solver *s, Type *a, Type *b);
  * type of a monomorphic function at each call. (scheme_instantiate does so itself.) */
 Type *solver_open(Solver *s, Type *t);
 
+/* A function's type for one call: an unknown that its parameters have in several places, as in
+ * fn(Tensor[(?1,), b], Tensor[(?1,), b]), is an undetermined size that the arguments decide. */
+Type *solver_open_call(Solver *s, Type *fn);
+
 /* The place and words used where unification itself must make a residual check or an equation. */
 void solver_at(Solver *s, Span span, const char *what);
 
@@ -236,6 +240,8 @@ typedef struct Scheme {
     Relation **relations; /* over the params; never run themselves */
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
+    uint32_t nouter;      /* those of values further out: each is one size, whoever calls */
+    Type **outer;
     uint32_t nweak;
     Type **weak;          /* dtype params that came of weak literals (their instances are not weak:
                              an argument settles them) */
@@ -255,6 +261,8 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono);
  * a diagnostic prints the `where` to add (and NULL). */
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
                                    bool has_where);
+/* Which unknowns of a function's type are its own: those made since `mark` (type_next_id). */
+void scheme_note_unknowns(Scheme *scheme, uint32_t mark);
 /* Fresh variables for the parameters, relations posted at span. type_args: explicit arguments
  * (NULL entries are inferred), or NULL. out_args, when not NULL, gets the nparams instances. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,

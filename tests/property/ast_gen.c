@@ -148,6 +148,10 @@ static AstType *gen_dim(Gen *g, int depth) {
         if (gen_chance(g, 40))
             return type_name(PICK(g, params));
         AstType *t = dim_node(gen_chance(g, 30) ? DIM_ANY : DIM_INT);
+        if (t->op == DIM_ANY && gen_chance(g, 50)) {
+            thing(THING_NUMBERED_UNKNOWN);
+            t->value = 1 + gen_pick(g, 12);
+        }
         if (t->op == DIM_INT)
             t->value = gen_chance(g, 10) ? -(int64_t)gen_pick(g, 9) : gen_chance(g, 5) ? INT64_MAX : gen_pick(g, 100);
         return t;
@@ -194,7 +198,7 @@ static AstType *gen_fn_type(Gen *g) {
 AstType *gen_type(Gen *g) {
     g->depth--;
     AstType *t = NULL;
-    switch (g->depth <= 0 ? gen_pick(g, 2) : gen_pick(g, 11)) {
+    switch (g->depth <= 0 ? gen_pick(g, 2) : gen_pick(g, 12)) {
     case 0: t = type_name(PICK(g, dtypes)); break;
     case 1: t = gen_chance(g, 20) ? type_node(AST_TYPE_HOLE) : type_name(PICK(g, params)); break;
     case 2:
@@ -222,6 +226,10 @@ AstType *gen_type(Gen *g) {
         t->result = gen_type(g);
         break;
     case 9:
+        t = type_node(AST_TYPE_DERIV);
+        t->result = gen_type(g);
+        break;
+    case 10:
         t = type_node(AST_TYPE_FORALL);
         gen_type_params(g, &t->params, 1);
         t->result = gen_type(g);

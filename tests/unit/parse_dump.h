@@ -111,6 +111,8 @@ static void dump_type(Str *s, const AstType *t) {
             str_printf(s, "%lld", (long long)t->value);
         } else if (t->op == DIM_ANY) {
             str_add_char(s, '?');
+            if (t->value)
+                str_printf(s, "%lld", (long long)t->value);
         } else {
             str_printf(s, "(%s", ops[t->op]);
             dump_types(s, &t->args);
@@ -134,6 +136,11 @@ static void dump_type(Str *s, const AstType *t) {
         break;
     case AST_TYPE_REF:
         str_add(s, "(ref ");
+        dump_type(s, t->result);
+        str_add_char(s, ')');
+        break;
+    case AST_TYPE_DERIV:
+        str_add(s, "(D ");
         dump_type(s, t->result);
         str_add_char(s, ')');
         break;
