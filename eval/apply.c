@@ -182,7 +182,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     const Attrs *attrs = site->attrs;
     if (site->nsizes)
         attrs = attrs_with_sizes(attrs, args + site->nargs, site->nsizes);
-    OpCall call = {op, attrs, o.n, o.in, in->diags, span, NULL};
+    OpCall call = {op, attrs, o.n, o.in, in->diags, span, NULL, false};
     int n = op_run_interruptible(&call, outs, in->runner, in->runner_ctx, &in->interrupt);
     if (n < 0) {
         if (n == OP_INTERRUPTED)

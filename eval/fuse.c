@@ -245,7 +245,7 @@ bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value 
         for (uint32_t k = 0; k < n->site.nargs; k++)
             operands[k] = n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]];
         call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands, in->diags, n->span,
-                      NULL};
+                      NULL, false};
         OutSpec spec;
         if (n->site.op->shape(&call, &spec) != 1)
             return false;

@@ -268,6 +268,28 @@ static bool lower_conv2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+/* Data and weight, in the order of their layouts: n, c, h, w and o, c / groups, i, j. */
+static void write_conv_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    static const char *const of_data[] = {"n", "c", "h", "w"}, *const of_weight[] = {"o", "c", "i", "j"};
+    Conv v;
+    (void)nin;
+    (void)ranks;
+    if (conv_layouts(attrs, &v))
+        return;
+    for (int arg = 0; arg < 2; arg++) {
+        str_add(out, arg ? ", (" : "(");
+        for (int place = 0; place < 4; place++)
+            for (int k = 0; k < 4; k++) {
+                if ((arg ? v.kernel : v.data)[k] != place)
+                    continue;
+                str_printf(out, "%s%s", place ? ", " : "", (arg ? of_weight : of_data)[k]);
+                if (arg && k == I_ && v.groups > 1)
+                    str_printf(out, "/%lld", (long long)v.groups);
+            }
+        str_add(out, ")");
+    }
+}
+
 static const RelDef rel_conv2d = {"Conv2D", relate_conv2d, 3, false};
 static const AttrSpec conv_attrs[] = {
     {"strides", AT_INTS, "[1, 1]", "steps of the window, height and width"},
@@ -286,6 +308,7 @@ const Op op_nn_conv2d = {
     .name = "nn.conv2d",
     .args = "data, weight",
     .nargs = 2,
+    .write_sizes = write_conv_sizes,
     .attrs = conv_attrs,
     .nattrs = 10,
     .relation = &rel_conv2d,

@@ -151,12 +151,37 @@ static bool lower_concatenate(const OpCall *call, Tensor *const *out, Plan *plan
     return true;
 }
 
+/* All sizes are equal, but along the axis of a concatenation. */
+static void write_parts(Str *out, uint32_t nin, int rank, int axis) {
+    for (uint32_t i = 0; i < nin; i++) {
+        str_add(out, i ? ", (" : "(");
+        for (int k = 0; k < rank; k++) {
+            const char *name = rank <= 4 ? (const char *const[]){"n", "m", "k", "l"}[k] : fmt_text("n%d", k);
+            str_printf(out, "%s%s", k ? ", " : "", k == axis ? "_" : name);
+        }
+        str_add(out, ")");
+    }
+}
+
+static int first_rank(uint32_t nin, const int *ranks) { return nin && ranks[0] > 0 ? ranks[0] : 0; }
+
+static void write_concatenate_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    int rank = first_rank(nin, ranks), axis = (int)attrs_int(attrs, "axis");
+    write_parts(out, nin, rank, axis < 0 ? axis + rank : axis);
+}
+
+static void write_stack_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    (void)attrs;
+    write_parts(out, nin, first_rank(nin, ranks), -1);
+}
+
 static const RelDef rel_concatenate = {"Concatenate", relate_concatenate, 2, false};
 static const AttrSpec axis_attrs[] = {{"axis", AT_INT, "0", "the axis along which they lie"}};
 const Op op_concatenate = {
     .name = "concatenate",
     .args = "(data)",
     .nargs = 1,
+    .write_sizes = write_concatenate_sizes,
     .attrs = axis_attrs,
     .nattrs = 1,
     .relation = &rel_concatenate,
@@ -239,6 +264,7 @@ const Op op_stack = {
     .name = "stack",
     .args = "(data)",
     .nargs = 1,
+    .write_sizes = write_stack_sizes,
     .attrs = stack_attrs,
     .nattrs = 1,
     .relation = &rel_stack,

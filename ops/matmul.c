@@ -207,18 +207,10 @@ static void explain_product(Solver *s, Relation *r) {
     if (!d || d->code != DIAG_R0314 || !rel_rank_in(r->args[0], &na, &a) ||
         !rel_rank_in(r->args[1], &nb, &b) || na < 1 || nb < 1)
         return;
-    static const char *const lhs[] = {"k", "n, k", "b, n, k"}, *const rhs[] = {"k", "k, m", "b, k, m"};
     int ia = (int)na - 1, ib = nb == 1 ? 0 : (int)nb - 2;
     d->message = fmt_text("the inner sizes of `%s` differ: %s on the left, %s on the right",
                           relation_subject(r), type_text(a[ia]), type_text(b[ib]));
     bool operator = strcmp(relation_subject(r), "@@") == 0;
-    if (na <= 3 && nb <= 3)
-        rel_add_pairing(d, operator ? "`a @@ b`" : "`matmul(a, b)`", 2,
-                        (const char *const[]){"a", "b"},
-                        (const char *const[]){lhs[na - 1], rhs[nb - 1]}, r->args,
-                        (const int[]){ia, ib});
-    diag_add_origin(d, type_resolve(a[ia]), type_text(a[ia]));
-    diag_add_origin(d, type_resolve(b[ib]), type_text(b[ib]));
     if (na != 2 || nb != 2)
         return;
     const char *x = argument_text(r, 0), *y = argument_text(r, 1);
@@ -282,11 +274,22 @@ static bool lower_matmul(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+/* A vector on either side has no n, no m. */
+static void write_matmul_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    static const char *const lhs[] = {"(k)", "(n, k)", "(b~, n, k)"},
+                             *const rhs[] = {"(k)", "(k, m)", "(b~, k, m)"};
+    (void)attrs;
+    int a = nin > 0 ? ranks[0] : 2, b = nin > 1 ? ranks[1] : 2;
+    str_printf(out, "%s, %s", a < 1 || a > 3 ? "(..., n, k)" : lhs[a - 1],
+               b < 1 || b > 3 ? "(..., k, m)" : rhs[b - 1]);
+}
+
 static const RelDef rel_matmul = {"MatMul", relate_matmul, 3, false};
 const Op op_matmul = {
     .name = "matmul",
     .args = "lhs, rhs",
     .nargs = 2,
+    .write_sizes = write_matmul_sizes,
     .relation = &rel_matmul,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
@@ -476,6 +479,13 @@ static bool lower_dense(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+static void write_product_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    (void)nin;
+    (void)ranks;
+    str_printf(out, "%s, %s", attrs_bool(attrs, "transpose_a") ? "(k, n)" : "(..., k)",
+               attrs_bool(attrs, "transpose_b") ? "(m, k)" : "(k, m)");
+}
+
 static const RelDef rel_dense = {"Dense", relate_dense, 3, false};
 static const AttrSpec dense_attrs[] = {
     {"units", AT_DIM, "None", "the rows of the weight, where its type is to be determined by it"},
@@ -485,6 +495,7 @@ const Op op_nn_dense = {
     .name = "nn.dense",
     .args = "data, weight",
     .nargs = 2,
+    .sizes = "(..., k), (units, k)",
     .attrs = dense_attrs,
     .nattrs = 2,
     .relation = &rel_dense,
@@ -508,6 +519,7 @@ const Op op_nn_matmul = {
     .name = "nn.matmul",
     .args = "tensor_a, tensor_b",
     .nargs = 2,
+    .write_sizes = write_product_sizes,
     .attrs = nn_matmul_attrs,
     .nattrs = 4,
     .relation = &rel_nn_matmul,
@@ -659,6 +671,13 @@ static bool lower_batch_matmul(const OpCall *call, Tensor *const *out, Plan *pla
     return true;
 }
 
+static void write_batch_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    (void)nin;
+    (void)ranks;
+    str_printf(out, "%s, %s", attrs_bool(attrs, "transpose_a") ? "(b~, k, n)" : "(b~, n, k)",
+               attrs_bool(attrs, "transpose_b") ? "(b~, m, k)" : "(b~, k, m)");
+}
+
 static const RelDef rel_batch_matmul = {"BatchMatMul", relate_batch_matmul, 3, false};
 static const AttrSpec batch_matmul_attrs[] = {
     {"out_dtype", AT_DTYPE, "None", "of the result; None: that of the arguments"},
@@ -669,6 +688,7 @@ const Op op_nn_batch_matmul = {
     .name = "nn.batch_matmul",
     .args = "tensor_a, tensor_b",
     .nargs = 2,
+    .write_sizes = write_batch_sizes,
     .attrs = batch_matmul_attrs,
     .nattrs = 3,
     .relation = &rel_batch_matmul,

@@ -79,6 +79,21 @@ static bool check_vectors(const OpCall *call, int axis) {
     return true;
 }
 
+/* data has axes n, c, h, w, … with c at `axis`; the other arguments have c elements. */
+static void write_vector_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    static const char *const others[] = {"n", "h", "w", "d"};
+    int rank = nin && ranks[0] > 0 ? ranks[0] : 2, at = (int)attrs_int(attrs, "axis");
+    at = at < 0 ? at + rank : at;
+    for (int i = 0, k = 0; i < rank; i++) {
+        const char *name = i == at ? "c" : k < 4 ? others[k] : fmt_text("d%d", k - 2);
+        k += i != at;
+        str_printf(out, "%s%s", i ? ", " : "(", name);
+    }
+    for (uint32_t i = 1; i < nin; i++)
+        str_add(out, "), (c");
+    str_add(out, ")");
+}
+
 /* The result has data's type; other arguments are vectors along `axis`, which data determines. */
 static RelStatus relate_with_vectors(Solver *s, Relation *r) {
     RelStatus status;
@@ -226,6 +241,7 @@ const Op op_nn_bias_add = {
     .name = "nn.bias_add",
     .args = "data, bias",
     .nargs = 2,
+    .write_sizes = write_vector_sizes,
     .attrs = bias_axis,
     .nattrs = 1,
     .relation = &rel_bias_add,
@@ -302,6 +318,7 @@ const Op op_nn_layer_norm = {
     .name = "nn.layer_norm",
     .args = "data, gamma, beta",
     .nargs = 3,
+    .write_sizes = write_vector_sizes,
     .attrs = layer_norm_attrs,
     .nattrs = 4,
     .relation = &rel_layer_norm,
@@ -376,6 +393,7 @@ const Op op_nn_batch_norm = {
     .name = "nn.batch_norm",
     .args = "data, gamma, beta, moving_mean, moving_var",
     .nargs = 5,
+    .write_sizes = write_vector_sizes,
     .attrs = batch_norm_attrs,
     .nattrs = 4,
     .relation = &rel_batch_norm,
@@ -510,6 +528,7 @@ const Op op_nn_cross_entropy = {
     .name = "nn.cross_entropy",
     .args = "x, y",
     .nargs = 2,
+    .sizes = "(n, classes), (n, classes)",
     .relation = &rel_cross_entropy,
     .dtypes = DTS_FLOAT,
     .pattern = OP_REDUCE,
@@ -526,6 +545,7 @@ const Op op_nn_cross_entropy_with_logits = {
     .name = "nn.cross_entropy_with_logits",
     .args = "x, y",
     .nargs = 2,
+    .sizes = "(n, classes), (n, classes)",
     .relation = &rel_cross_entropy_logits,
     .dtypes = DTS_FLOAT,
     .pattern = OP_REDUCE,

@@ -137,6 +137,26 @@ static bool infer_size(const ReshapePlan *p, const Tensor *x, const int64_t *sou
     return true;
 }
 
+/* Both shapes with their elements, which are not as many. A size -1 is to be inferred. */
+static void add_counts(Diag *d, const Tensor *x, int rank, const int64_t *dims) {
+    int64_t known = 1;
+    bool inferred = false;
+    for (int i = 0; i < rank; i++) {
+        inferred |= dims[i] == -1;
+        if (dims[i] != -1 && __builtin_mul_overflow(known, dims[i], &known))
+            return;
+    }
+    Str have = {0}, want = {0};
+    str_printf(&have, "data      %s", shape_text(x->rank, x->shape));
+    str_printf(&want, "newshape  %s", shape_text(rank, dims));
+    size_t column = (have.len > want.len ? have.len : want.len) + 3;
+    str_pad(&have, column);
+    str_pad(&want, column);
+    diag_add_fact(d, "%s%lld element%s\n%s%s%lld element%s", str_text(&have), (long long)x->count,
+                  x->count == 1 ? "" : "s", str_text(&want), inferred ? "a multiple of " : "",
+                  (long long)known, known == 1 ? "" : "s");
+}
+
 static int shape_reshape(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int64_t spec[TENSOR_MAX_RANK + 8], source[TENSOR_MAX_RANK], dims[TENSOR_MAX_RANK];
@@ -176,8 +196,9 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
         }
     }
     if (p.infer >= 0 && !infer_size(&p, x, source, dims)) {
-        shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
-                    shape_text(p.rank, dims));
+        add_counts(shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
+                               shape_text(p.rank, dims)),
+                   x, p.rank, dims);
         return -1;
     }
     int64_t known = 1;
@@ -187,8 +208,10 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
     if (is_reverse(call->op))
         reverse_ints(dims, p.rank);
     if (known != x->count) {
-        shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
-                    (long long)x->count, shape_text(x->rank, x->shape), shape_text(p.rank, dims));
+        Diag *d = shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
+                              (long long)x->count, shape_text(x->rank, x->shape),
+                              shape_text(p.rank, dims));
+        add_counts(d, x, p.rank, dims);
         return -1;
     }
     return shape_set(call, out, x->dtype, p.rank, dims) ? 1 : -1;

@@ -5,6 +5,20 @@
 #include <stdarg.h>
 #include <string.h>
 
+static void add_sizes(Diag *d, const OpCall *call) {
+    Type **types = mem_new_n(Type *, call->nin + 1);
+    for (uint32_t i = 0; i < call->nin; i++) {
+        const Tensor *t = call->in[i];
+        Type **dims = mem_new_n(Type *, t->rank + 1);
+        for (int k = 0; k < t->rank; k++)
+            dims[k] = type_dim_int(t->shape[k], NULL);
+        types[i] = type_tensor(type_shape(dims, (uint32_t)t->rank), type_dtype(t->dtype));
+    }
+    bool tuple = call->op->args && call->op->args[0] == '(';
+    Type *whole = tuple ? type_tuple(types, call->nin) : NULL;
+    op_add_sizes(d, call->op, call->attrs, tuple ? 1 : call->nin, tuple ? &whole : types, false);
+}
+
 Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
     Str s = {0};
     str_printf(&s, "`%s`: ", op_subject(call->op));
@@ -12,7 +26,10 @@ Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
     va_start(ap, fmt);
     str_vprintf(&s, fmt, ap);
     va_end(ap);
-    return diag_error(call->diags, code, call->span, "%s", str_text(&s));
+    Diag *d = diag_error(call->diags, code, call->span, "%s", str_text(&s));
+    if (!call->places && diag_is_of_sizes(code))
+        add_sizes(d, call);
+    return d;
 }
 
 const char *shape_arg_name(const OpCall *call, int arg) {
@@ -32,10 +49,15 @@ const char *shape_text(int rank, const int64_t *shape) {
     return str_text(&s);
 }
 
-static void add_type_fact(const OpCall *call, Diag *d, int arg) {
-    const Tensor *t = call->in[arg];
-    diag_add_fact(d, "`%s` is Tensor[%s, %s]", shape_arg_name(call, arg),
-                  shape_text(t->rank, t->shape), dtype_info[t->dtype].name);
+/* The types of some arguments, where nothing else tells their sizes. */
+static void add_types(const OpCall *call, Diag *d, int narg, const int *arg) {
+    if (call->places || d->facts.len)
+        return;
+    for (int i = 0; i < narg; i++) {
+        const Tensor *t = call->in[arg[i]];
+        diag_add_fact(d, "`%s` is Tensor[%s, %s]", shape_arg_name(call, arg[i]),
+                      shape_text(t->rank, t->shape), dtype_info[t->dtype].name);
+    }
 }
 
 bool shape_check_dtype(const OpCall *call, int arg, DTypeSet set) {
@@ -66,7 +88,7 @@ bool shape_check_rank(const OpCall *call, int arg, int rank) {
         return true;
     Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d %s, not %d", shape_arg_name(call, arg),
                           call->in[arg]->rank, call->in[arg]->rank == 1 ? "axis" : "axes", rank);
-    add_type_fact(call, d, arg);
+    add_types(call, d, 1, &arg);
     return false;
 }
 
@@ -76,7 +98,7 @@ bool shape_check_min_rank(const OpCall *call, int arg, int rank) {
     Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d %s, at least %d %s needed",
                           shape_arg_name(call, arg), call->in[arg]->rank,
                           call->in[arg]->rank == 1 ? "axis" : "axes", rank, rank == 1 ? "is" : "are");
-    add_type_fact(call, d, arg);
+    add_types(call, d, 1, &arg);
     return false;
 }
 
@@ -87,8 +109,7 @@ bool shape_check_dims(const OpCall *call, int a, int axis_a, int b, int axis_b) 
     Diag *d = shape_error(call, DIAG_R0314, "axis %d of `%s` is %lld, axis %d of `%s` is %lld",
                           axis_a, shape_arg_name(call, a), (long long)m, axis_b,
                           shape_arg_name(call, b), (long long)n);
-    add_type_fact(call, d, a);
-    add_type_fact(call, d, b);
+    add_types(call, d, 2, (const int[]){a, b});
     return false;
 }
 
@@ -101,8 +122,10 @@ bool shape_broadcast_into(const OpCall *call, int arg, OutSpec *out) {
         int64_t b = i < t->rank ? t->shape[t->rank - 1 - i] : 1;
         if (a != b && a != 1 && b != 1) {
             Diag *d = shape_error(call, DIAG_R0312, "these shapes do not broadcast");
+            int *all = mem_bytes((call->nin + 1) * sizeof *all);
             for (uint32_t k = 0; k < call->nin; k++)
-                add_type_fact(call, d, (int)k);
+                all[k] = (int)k;
+            add_types(call, d, (int)call->nin, all);
             diag_add_fact(d, "axis %d from the end is %lld and %lld; broadcasting needs equal sizes "
                           "or 1", i + 1, (long long)a, (long long)b);
             return false;

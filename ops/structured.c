@@ -184,7 +184,8 @@ static int known_shape(Diags *diags, Relation *r, Known *k, int run, OutSpec *ou
                    .nin = k->n,
                    .in = k->tensors,
                    .diags = diags,
-                   .span = r->span};
+                   .span = r->span,
+                   .places = r->arg_spans || r->inner_spans};
     return r->op->shape(&call, out);
 }
 
@@ -212,14 +213,14 @@ static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
     return any;
 }
 
-/* What the shape function said, with the types of the arguments at their places: its facts tell the
- * same without places. */
+/* What the shape function said, with the types of the arguments at their places and, as their sizes
+ * are known here by where they came from, laid out once more. */
 static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
     for (size_t i = 0; i < refused->list.len; i++) {
         Diag *d = refused->list.data[i];
-        if (r->arg_spans || r->inner_spans)
-            vec_clear(&d->facts);
         rel_add_places(d, r);
+        if ((r->arg_spans || r->inner_spans) && diag_is_of_sizes(d->code))
+            op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, true);
         diag_report(solver_diags(s), d);
     }
     return REL_FAIL;

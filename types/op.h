@@ -22,6 +22,7 @@ typedef struct OpCall {
     Diags *diags;      /* where a run-time shape error goes */
     Span span;
     const volatile int *interrupt; /* polled by long evaluations, which then may end; NULL: never */
+    bool places;       /* the caller shows the types of the arguments where they stand */
 } OpCall;
 
 static inline bool op_interrupted(const OpCall *call) { return call->interrupt && *call->interrupt; }
@@ -87,6 +88,12 @@ struct Op {
     bool (*eval)(const OpCall *call, Tensor *const *out);
     const char *reference_only;
 
+    /* The sizes of its tensors by name, for messages of those that clash: "(..., k), (units, k)".
+     * Equal names are equal sizes; `...` any axes, `c/2` a half of c, `b~` b or 1. write_sizes, where
+     * they depend on attributes, or on the ranks of the nin tensors (-1: not known). NULL: none. */
+    const char *sizes;
+    void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);
+
     const char *doc;              /* two lines: meaning, shapes */
     const char *example;          /* "nn.relu([-1.0, 2.0])" */
     const char *example_result;   /* "[0.0, 2.0] : Tensor[(2,), float32]" */
@@ -101,6 +108,15 @@ const Op *op_get(const char *name);     /* BUG when there is none */
 size_t op_count(void);
 const Op *op_at(size_t i);              /* sorted by name */
 const char *op_subject(const Op *op);   /* as programs have it: "nn.dense", "+" */
+/* A fact that lays out what op.sizes says of the arguments and what they are, where they clash; with
+ * where the clashing sizes came from. (types/rel_layout.c) */
+void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
+                  bool origins);
+/* Whether a diagnostic of this code is about sizes that do not fit. */
+static inline bool diag_is_of_sizes(DiagCode code)
+{
+    return code == DIAG_R0303 || code == DIAG_R0312 || code == DIAG_R0313 || code == DIAG_R0314;
+}
 int op_attr_index(const Op *op, const char *name); /* -1 when there is none */
 
 /* Argument i as `args` declares it: "data", a tuple "(data)", or "step=1", which is the number n where

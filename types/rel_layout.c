@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes that clash, laid out one below the other with the sizes marked that are to blame:
+/* Shapes that clash, laid out with the sizes marked that are to blame: those that broadcast one below
+ * the other, the arguments of other operators below what their table says of them (Op.sizes).
  *
  *     left   (32, 128)           `a @@ b` needs   a: (n, k)     b: (k, m)
  *     right      (64,)           here it has      a: (32, 784)  b: (128, 784)
  *                 ^^                                       ^^^      ^^^ */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "types/solver.h"
+#include "types/op.h"
+#include "types/solver_impl.h"
 
 /* The program's text of an operand, or `otherwise` where that is long or unknown. */
 static const char *operand_text(const Relation *r, uint32_t i, const char *otherwise)
@@ -81,36 +84,218 @@ void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes
     diag_add_fact(d, "%s", str_text(&out));
 }
 
-void rel_add_pairing(Diag *d, const char *form, uint32_t n,
-                     const char *const *names, const char *const *needs, Type *const *types,
-                     const int *axes)
+/* ---- what an operator needs ------------------------------------------------------------------- */
+
+enum { MAX_AXES = TENSOR_MAX_RANK, MAX_NAME = 16, MAX_SHOWN_TYPES = 3 };
+
+/* What the table says of one tensor, and what it is. */
+typedef struct Row {
+    const char *name;                /* of the argument */
+    bool known;                      /* its rank */
+    uint32_t rank, nneeds;
+    Type **dims;
+    char needs[MAX_AXES][MAX_NAME];  /* "k", "c/2", "b~" (or 1), "..." */
+    int marked;                      /* an axis, or -1 */
+} Row;
+
+/* One `(…)` of Op.sizes; what follows it, or NULL when there is none. */
+static const char *read_needs(const char *p, Row *row)
 {
-    Str want, have, marks = {0};
+    p = strchr(p, '(');
+    if (!p) return NULL;
+    row->nneeds = 0;
+    for (p++; *p && *p != ')';) {
+        p += strspn(p, ", ");
+        size_t n = strcspn(p, ",)");
+        if (n && n < MAX_NAME && row->nneeds < MAX_AXES) {
+            memcpy(row->needs[row->nneeds], p, n);
+            row->needs[row->nneeds++][n] = '\0';
+        }
+        p += n;
+    }
+    return *p ? p + 1 : p;
+}
+
+static bool is_dots(const char *need)
+{
+    return strcmp(need, "...") == 0;
+}
+
+static bool has_dots(const Row *row)
+{
+    for (uint32_t i = 0; i < row->nneeds; i++) {
+        if (is_dots(row->needs[i])) return true;
+    }
+    return false;
+}
+
+static bool fits_rank(const Row *row)
+{
+    return has_dots(row) ? row->rank + 1 >= row->nneeds : row->rank == row->nneeds;
+}
+
+/* What is needed of an axis: a name, or NULL where `...` stands. */
+static const char *need_of(const Row *row, uint32_t axis)
+{
+    uint32_t dots = 0;
+    while (dots < row->nneeds && !is_dots(row->needs[dots])) dots++;
+    if (axis < dots) return row->needs[axis];
+    uint32_t behind = row->rank - axis; /* axes from here on */
+    return behind < row->nneeds - dots ? row->needs[row->nneeds - behind] : NULL;
+}
+
+/* "c/2": a half of c. */
+static Type *scaled(Type *size, const char *need)
+{
+    const char *by = strchr(need, '/');
+    return by ? dim_floordiv(size, type_dim_int(strtoll(by + 1, NULL, 10), NULL)) : size;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "/~");
+    return n == strcspn(b, "/~") && strncmp(a, b, n) == 0;
+}
+
+static bool is_one(Type *dim)
+{
+    int64_t n;
+    return type_get_int(dim, &n) && n == 1;
+}
+
+/* It may still be any: nothing clashes with it. */
+static bool is_open(Type *dim)
+{
+    return type_has_vars(dim) || (dim->flags & TYPE_HAS_ANY);
+}
+
+typedef struct Clash {
+    uint32_t a, b; /* rows */
+    Type *x, *y;   /* their sizes */
+} Clash;
+
+/* The first size of a name that is not that of the name before. */
+static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out)
+{
+    for (uint32_t b = 0; b < n; b++) {
+        for (uint32_t k = 0; rows[b].known && k < rows[b].rank; k++) {
+            const char *need = need_of(&rows[b], k);
+            Type *y = type_resolve(rows[b].dims[k]);
+            if (!need || (strchr(need, '~') && is_one(y))) continue;
+            for (uint32_t a = 0; a <= b; a++) {
+                for (uint32_t i = 0; rows[a].known && i < (a < b ? rows[a].rank : k); i++) {
+                    const char *first = need_of(&rows[a], i);
+                    Type *x = type_resolve(rows[a].dims[i]);
+                    if (!first || *need == '_' || !same_name(first, need) || (strchr(first, '~') && is_one(x))) continue;
+                    if (dim_compare(scaled(x, need), scaled(y, first)) != how || is_open(x) || is_open(y))
+                        continue;
+                    rows[a].marked = (int)i;
+                    rows[b].marked = (int)k;
+                    *out = (Clash){a, b, x, y};
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* `needs: (n, k)`, as it is read. */
+static void add_needs(Str *out, const Row *row)
+{
+    str_printf(out, "%s: (", row->name);
+    for (uint32_t i = 0; i < row->nneeds; i++) {
+        const char *need = row->needs[i];
+        str_printf(out, "%s%.*s", i ? ", " : "", (int)strcspn(need, "~"), need);
+    }
+    str_add(out, row->nneeds == 1 && !has_dots(row) ? ",)" : ")");
+}
+
+static void add_pairing(Diag *d, const char *form, const Row *rows, const bool *shown, uint32_t n,
+                        TypeNamer *names)
+{
     const char *first = fmt_text("%s needs", form), *second = "here it has";
     size_t column = (strlen(first) > strlen(second) ? strlen(first) : strlen(second)) + 3;
-    TypeNamer namer = {0};
-    want = (Str){0};
-    have = (Str){0};
+    Str want = {0}, have = {0}, marks = {0};
     str_add(&want, first);
     str_add(&have, second);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t rank;
-        Type **dims;
-        if (!type_get_rank(types[i], &rank, &dims)) return;
+        const Row *row = &rows[i];
+        if (!shown[i]) continue;
         str_pad(&want, column);
         str_pad(&have, column);
-        str_printf(&want, "%s: (%s)", names[i], needs[i]);
-        str_printf(&have, "%s: (", names[i]);
-        for (uint32_t k = 0; k < rank; k++) {
-            const char *text = size_text(&namer, dims[k]);
-            if ((int)k == axes[i]) {
+        add_needs(&want, row);
+        str_printf(&have, "%s: (", row->name);
+        for (uint32_t k = 0; k < row->rank; k++) {
+            const char *text = size_text(names, row->dims[k]);
+            if ((int)k == row->marked) {
                 str_pad(&marks, have.len);
                 for (size_t w = strlen(text); w > 0; w--) str_add_char(&marks, '^');
             }
-            str_printf(&have, "%s%s", text, k + 1 < rank ? ", " : rank == 1 ? "," : "");
+            str_printf(&have, "%s%s", text, k + 1 < row->rank ? ", " : row->rank == 1 ? "," : "");
         }
         str_add_char(&have, ')');
         column = (have.len > want.len ? have.len : want.len) + 3;
     }
-    diag_add_fact(d, "%s\n%s\n%s", str_text(&want), str_text(&have), str_text(&marks));
+    diag_add_fact(d, "%s\n%s%s%s", str_text(&want), str_text(&have), marks.len ? "\n" : "",
+                  str_text(&marks));
+}
+
+/* The tensors of a call: those in a tuple one by one, as `data.0`. */
+static uint32_t add_rows(Row *rows, uint32_t n, uint32_t most, const char *name, Type *type)
+{
+    Type *t = type_resolve(type);
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        n = add_rows(rows, n, most, fmt_text("%s.%u", name, i), t->args[i]);
+    if (t->tag == TY_TUPLE || n == most) return n;
+    Row *row = &rows[n];
+    row->name = name;
+    row->marked = -1;
+    row->known = t->tag == TY_TENSOR && type_get_rank(t, &row->rank, &row->dims) && row->rank <= MAX_AXES;
+    return n + 1;
+}
+
+static const char *needs_of(const Op *op, const Attrs *attrs, const Row *rows, uint32_t n)
+{
+    if (!op->write_sizes) return op->sizes;
+    int *ranks = mem_bytes((n + 1) * sizeof *ranks);
+    for (uint32_t i = 0; i < n; i++) ranks[i] = rows[i].known ? (int)rows[i].rank : -1;
+    Str out = {0};
+    op->write_sizes(&out, attrs, n, ranks);
+    return str_text(&out);
+}
+
+void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
+                  bool origins)
+{
+    enum { MOST = 64 };
+    if (!op->sizes && !op->write_sizes) return;
+    Row *rows = mem_new_n(Row, MOST);
+    uint32_t n = 0;
+    bool infix = strcmp(op_subject(op), "@@") == 0;
+    for (uint32_t i = 0; i < nargs; i++)
+        n = add_rows(rows, n, MOST, infix ? i ? "b" : "a" : op_arg(op, (int)i).name, args[i]);
+    const char *p = needs_of(op, attrs, rows, n);
+    bool *shown = mem_new_n(bool, n + 1), ranks = true, any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *rest = p ? read_needs(p, &rows[i]) : NULL;
+        p = rest;
+        if (!rest) rows[i].known = false;
+        shown[i] = rows[i].known && !fits_rank(&rows[i]);
+        ranks = ranks && !shown[i];
+        any = any || shown[i];
+    }
+    Clash clash;
+    TypeNamer names = {0};
+    if (ranks && (find_clash(rows, n, DIM_DIFFERENT, &clash) || find_clash(rows, n, DIM_UNDECIDED, &clash))) {
+        shown[clash.a] = shown[clash.b] = any = true;
+    } else {
+        clash.x = NULL;
+        for (uint32_t i = 0; i < n && n <= MAX_SHOWN_TYPES; i++) shown[i] = rows[i].known;
+    }
+    if (!any) return;
+    add_pairing(d, infix ? "`a @@ b`" : fmt_text("`%s`", op->name), rows, shown, n, &names);
+    if (!clash.x || !origins) return;
+    diag_add_origin(d, clash.x, size_text(&names, clash.x));
+    diag_add_origin(d, clash.y, size_text(&names, clash.y));
 }

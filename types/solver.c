@@ -491,6 +491,8 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     va_end(ap);
     Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
     rel_add_places(d, r);
+    if (r->op && diag_is_of_sizes(code))
+        op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, true);
     diag_report(s->diags, d);
     return d;
 }

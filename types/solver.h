@@ -184,11 +184,6 @@ const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names);
 /* A fact with shapes laid out by their axes, `axis` (from the end: -1 is the last) marked. (rel_layout.c) */
 void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
                      TypeNamer *names);
-/* A fact of what `form` needs and has: for each argument its name, the axes it needs as text, its type
- * and the axis that is marked. */
-void rel_add_pairing(Diag *d, const char *form, uint32_t n,
-                     const char *const *names, const char *const *needs, Type *const *types,
-                     const int *axes);
 /* Unify with a report (R02 or R03 by the mismatch, naming argument `arg`; -1 the result). */
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
 /* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */
