@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Output, failure, the clock, the script's arguments, progress, text files. */
+#include "base/output.h"
 #include "eval/builtin_all.h"
 
 #include <errno.h>
@@ -158,15 +159,11 @@ bool builtin_read_text(const BuiltinCall *call, Value *out) {
 
 bool builtin_write_text(const BuiltinCall *call, Value *out) {
     const String *text = call->args[0].p, *path = call->args[1].p;
-    FILE *f = fopen(path->text, "wb");
-    bool ok = f && fwrite(text->text, 1, text->len, f) == text->len;
-    int why = errno;
-    if (f && fclose(f) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok) {
-        builtin_fail(call, DIAG_R0505, "cannot write `%s`: %s", path->text, strerror(why));
+    Output file;
+    output_open(&file, path->text);
+    output_add(&file, text->text, text->len);
+    if (!output_close(&file)) {
+        builtin_fail(call, DIAG_R0505, "cannot write `%s`: %s", path->text, strerror(file.why));
         return false;
     }
     *out = value_unit();

@@ -24,6 +24,10 @@ bool file_fail(const File *f, DiagCode code, const char *fmt, ...) {
     return false;
 }
 
+bool file_close(const File *f, Output *file) {
+    return output_close(file) || file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(file->why));
+}
+
 void bytes_release(Bytes *b) {
     if (b->owner)
         tensor_release(b->owner);

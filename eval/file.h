@@ -7,6 +7,7 @@
 #ifndef EVAL_FILE_H
 #define EVAL_FILE_H
 
+#include "base/output.h"
 #include "eval/builtin_all.h"
 
 /* One file being read or written; for messages. */
@@ -59,6 +60,8 @@ typedef struct Leaf {
     Tensor *tensor;
 } Leaf;
 typedef VEC(Leaf) LeafVec;
+/* Ends a file being written: false after R0505 when some of it could not be. */
+bool file_close(const File *f, Output *file);
 bool zip_write(const File *f, const LeafVec *leaves);
 bool npy_write(const File *f, const Tensor *t);
 

@@ -5,8 +5,6 @@
  * the one member of an archive. Tuples, data of one constructor and lists are archives (NPZ) whose
  * members are named by the path to each tensor: `layers.0.w` is field w of element 0 of field
  * layers. All that does not fit is listed in one diagnostic. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "eval/file.h"
@@ -426,14 +424,10 @@ static bool csv_write(const File *f, const Tensor *t) {
             value_print(&text, value_int(t->dtype, elem_get_int(p, t->dtype)), NULL);
         str_add_char(&text, (i + 1) % columns == 0 ? '\n' : ',');
     }
-    FILE *file = fopen(f->path, "wb");
-    bool ok = file && (text.len == 0 || fwrite(text.text, 1, text.len, file) == text.len);
-    int why = errno;
-    if (file && fclose(file) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok || file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(why));
+    Output file;
+    output_open(&file, f->path);
+    output_add(&file, text.text, text.len);
+    return file_close(f, &file);
 }
 
 static bool ends_with(const char *text, const char *end) {

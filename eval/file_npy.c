@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NPY (magic, version, length, a Python literal, elements) and IDX (magic, sizes, elements). */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -196,16 +195,11 @@ bool npy_write(const File *f, const Tensor *t) {
     if (!npy_header(f, t, &header))
         return false;
     t = tensor_contiguous(t);
-    FILE *file = fopen(f->path, "wb");
-    size_t bytes = (size_t)t->count * dtype_size(t->dtype);
-    bool ok = file && fwrite(header.text, 1, header.len, file) == header.len &&
-              (bytes == 0 || fwrite(tensor_data(t), 1, bytes, file) == bytes);
-    int why = errno;
-    if (file && fclose(file) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok || file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(why));
+    Output file;
+    output_open(&file, f->path);
+    output_add(&file, header.text, header.len);
+    output_add(&file, tensor_data(t), (size_t)t->count * dtype_size(t->dtype));
+    return file_close(f, &file);
 }
 
 /* ---- IDX ----------------------------------------------------------------------------------- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NPZ: a ZIP archive of NPY files (PKWARE's APPNOTE 6.3, with ZIP64). Written stored, always with
  * ZIP64 sizes, as NumPy does. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -171,11 +169,7 @@ static void put_common(Str *s, uint32_t crc, size_t name, uint32_t extra) {
     put16(s, extra);
 }
 
-static bool write_all(FILE *file, const void *p, size_t n) {
-    return n == 0 || fwrite(p, 1, n, file) == n;
-}
-
-static bool write_leaf(FILE *file, const Leaf *leaf, const Str *header, uint64_t *offset,
+static void write_leaf(Output *file, const Leaf *leaf, const Str *header, uint64_t *offset,
                        Str *directory) {
     const Tensor *t = tensor_contiguous(leaf->tensor);
     size_t bytes = (size_t)t->count * dtype_size(t->dtype);
@@ -208,8 +202,9 @@ static bool write_leaf(FILE *file, const Leaf *leaf, const Str *header, uint64_t
     put64(directory, size);
     put64(directory, *offset);
     *offset += local.len + size;
-    return write_all(file, local.text, local.len) && write_all(file, header->text, header->len) &&
-           write_all(file, tensor_data(t), bytes);
+    output_add(file, local.text, local.len);
+    output_add(file, header->text, header->len);
+    output_add(file, tensor_data(t), bytes);
 }
 
 static void put_end(Str *s, uint64_t entries, uint64_t at, uint64_t bytes) {
@@ -250,17 +245,12 @@ bool zip_write(const File *f, const LeafVec *leaves) {
     }
     Str directory = {0}, tail = {0};
     uint64_t offset = 0;
-    FILE *file = fopen(f->path, "wb");
-    bool ok = file != NULL;
-    for (size_t i = 0; ok && i < leaves->len; i++)
-        ok = write_leaf(file, &leaves->data[i], &headers.data[i], &offset, &directory);
+    Output file;
+    output_open(&file, f->path);
+    for (size_t i = 0; i < leaves->len; i++)
+        write_leaf(&file, &leaves->data[i], &headers.data[i], &offset, &directory);
     put_end(&tail, leaves->len, offset, directory.len);
-    ok = ok && write_all(file, directory.text, directory.len) &&
-         write_all(file, tail.text, tail.len);
-    int why = errno;
-    if (file && fclose(file) != 0) {
-        ok = false;
-        why = errno;
-    }
-    return ok || file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(why));
+    output_add(&file, directory.text, directory.len);
+    output_add(&file, tail.text, tail.len);
+    return file_close(f, &file);
 }

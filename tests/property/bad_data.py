@@ -55,6 +55,29 @@ BYTES = "Tensor[(?, ?), uint8]"
 PAIR = "(Tensor[(?,), float32], Tensor[(?,), float32])"
 
 
+def keeps(s, name, data, program):
+    """A write that fails half way leaves the file that was there, and nothing beside it."""
+    folder = s.path("keeps " + name)
+    os.makedirs(folder)
+    path = os.path.join(folder, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    os.chmod(path, 0o640)
+
+    def job():
+        for limit, status in ((5000, 1), (resource.RLIM_INFINITY, 0)):
+            r = s.run(["-e", program % path], before=limit_of(resource.RLIMIT_FSIZE, limit))
+            with open(path, "rb") as f:
+                same = f.read() == data
+            why = None
+            if r.status != status or same != (status == 1):
+                why = "status %s, the file is %s" % (r.status, "as it was" if same else "another")
+            elif os.listdir(folder) != [name] or os.stat(path).st_mode & 0o777 != 0o640:
+                why = "beside it: %s; its mode is %o" % (os.listdir(folder), os.stat(path).st_mode)
+            s.check("save over %s, limit %d" % (name, limit), why, r)
+    s.later(job)
+
+
 def refusals(s):
     big = 1 << 62
     files = {
@@ -118,9 +141,13 @@ def refusals(s):
         s.rejects("save of data: " + to, ["-e", 'save(([1.0], [2.0]), "%s")' % to], "R0505")
     s.rejects("save: full", ["-e", 'save(ones(shape=[10000]), "/dev/full")'], "R0505")
     s.rejects("save: data, full", ["-e", 'save((ones(shape=[10000]), ones(shape=[10000])), "/dev/full")'], "R0505")
-    s.rejects("save: text, full", ["-e", 'write_text("/dev/full", str.pad("a", 100000))'])
+    s.rejects("save: text, full", ["-e", 'write_text(str.pad("a", 100000), "/dev/full")'], "R0505")
     s.rejects("save: too long for the limit", ["-e", 'save(ones(shape=[100000]), "limited.npy")'], "R0505",
               before=limit_of(resource.RLIMIT_FSIZE, 5000))
+    keeps(s, "kept.npy", npy(shape="(2,)", data=bytes(8)), 'save(ones(shape=[100000]), "%s")')
+    keeps(s, "kept.npz", npz([("0.npy", npy(shape="(2,)", data=bytes(8)))]), 'save((ones(shape=[100000]), 1), "%s")')
+    keeps(s, "kept.csv", b"1,2\n", 'save(ones(shape=[100000]), "%s")')
+    keeps(s, "kept.txt", b"kept", 'write_text(str.pad("a", 100000), "%s")')
     s.rejects("save of a function", ["-e", 'save(fn (x) { x }, "x.npy")'])
 
 
