@@ -254,68 +254,15 @@ static uint32_t *dependencies(Emit *e, const Scalar *code, int n, uint32_t acc) 
     for (int i = 0; i < n; i++) {
         const Scalar *s = &code[i];
         uint32_t d = 0;
-        switch ((ScalarOp)s->op) {
-        case SC_CONST:
-        case SC_PARAM:
-        case SCALAR_OP_COUNT:
-            break;
-        case SC_IOTA:
-            if (e->sig->axis_of[s->a] != JIT_NO_AXIS)
-                d = 1u << e->sig->axis_of[s->a];
-            break;
-        case SC_LOAD:
-            d = all & ~(uint32_t)e->sig->zero[s->a];
-            break;
-        case SC_LOAD_AT:
-            d = (all & ~(uint32_t)e->sig->zero[s->a]) | dep[s->b];
-            break;
-        case SC_LOAD_IF:
-            d = (all & ~(uint32_t)e->sig->zero[s->a]) | dep[s->b] | dep[s->c];
-            break;
-        case SC_ACC:
+        ScalarReads reads = scalar_reads(s);
+        for (int k = reads.first; k < reads.end; k++)
+            d |= dep[s->at[k]];
+        if (s->op == SC_IOTA && e->sig->axis_of[s->a] != JIT_NO_AXIS)
+            d = 1u << e->sig->axis_of[s->a];
+        if (s->op == SC_LOAD || s->op == SC_LOAD_AT || s->op == SC_LOAD_IF)
+            d |= all & ~(uint32_t)e->sig->zero[s->a];
+        if (s->op == SC_ACC)
             d = acc;
-            break;
-        case SC_FMA:
-        case SC_SELECT:
-        case SC_CALL_IF:
-            d = dep[s->a] | dep[s->b] | dep[s->c];
-            break;
-        case SC_ADD:
-        case SC_SUB:
-        case SC_MUL:
-        case SC_DIV:
-        case SC_REM:
-        case SC_MIN:
-        case SC_MAX:
-        case SC_AND:
-        case SC_OR:
-        case SC_XOR:
-        case SC_SHL:
-        case SC_SHR:
-        case SC_EQ:
-        case SC_NE:
-        case SC_LT:
-        case SC_LE:
-        case SC_GT:
-        case SC_GE:
-        case SC_CALL2:
-            d = dep[s->a] | dep[s->b];
-            break;
-        case SC_CHECK:
-        case SC_NEG:
-        case SC_ABS:
-        case SC_SQRT:
-        case SC_FLOOR:
-        case SC_CEIL:
-        case SC_TRUNC:
-        case SC_ROUND:
-        case SC_NOT:
-        case SC_CAST:
-        case SC_BITS:
-        case SC_CALL1:
-            d = dep[s->a];
-            break;
-        }
         dep[i] = d;
     }
     return dep;

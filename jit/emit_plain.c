@@ -3,20 +3,6 @@
  * ends here. FORM_LANES: scans whose lanes run along another axis than the scan. */
 #include "jit/emit.h"
 
-static DType value_type_of(const Scalar *s) {
-    switch ((int)s->op) {
-    case SC_CHECK:
-    case SC_EQ:
-    case SC_NE:
-    case SC_LT:
-    case SC_LE:
-    case SC_GT:
-    case SC_GE:
-        return DT_BOOL;
-    }
-    return s->type;
-}
-
 /* The folded value through the epilogue into the output. */
 void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type) {
     const Recipe *r = e->r;
@@ -32,7 +18,7 @@ void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type) {
         g.loaded[p] = NULL;
     emit_code(e, &g, r->epilogue, e->epilogue_dep, r->nepilogue);
     int last = r->nepilogue - 1;
-    emit_store(e, &g, r->noperands, g.vals[last], value_type_of(&r->epilogue[last]));
+    emit_store(e, &g, r->noperands, g.vals[last], scalar_result(&r->epilogue[last]));
 }
 
 static bool is_arg(const Recipe *r) {

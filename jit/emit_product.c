@@ -18,28 +18,12 @@ typedef struct Tile {
     Frame par[MAX_ROWS][MAX_COLS]; /* before the reduction */
 } Tile;
 
-/* Evaluates code[0, n) in all frames, sharing what does not differ. */
-static void tile_code(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int n) {
+/* Evaluates code[0, n) in all frames, sharing what does not differ; not what depends on the axes
+ * `but` (before the loops of a reduction: its own). */
+static void tile_code(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int n, uint32_t but) {
     const Recipe *r = e->r;
     for (int i = 0; i < n; i++) {
-        bool by_row = t->w >= 0 && e->body_dep[i] >> t->w & 1, by_col = e->body_dep[i] >> t->v & 1;
-        for (int y = 0; y < t->rows; y++)
-            for (int x = 0; x < t->cols; x++) {
-                if (!by_row && y > 0)
-                    f[y][x].vals[i] = f[0][x].vals[i];
-                else if (!by_col && x > 0)
-                    f[y][x].vals[i] = f[y][0].vals[i];
-                else
-                    emit_instr(e, &f[y][x], r->body, e->body_dep, i);
-            }
-    }
-}
-
-/* What does not depend on the reduction axes `inner`, before their loops. */
-static void tile_hoist(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int n, uint32_t inner) {
-    const Recipe *r = e->r;
-    for (int i = 0; i < n; i++) {
-        if (e->body_dep[i] & inner)
+        if (e->body_dep[i] & but)
             continue;
         bool by_row = t->w >= 0 && e->body_dep[i] >> t->w & 1, by_col = e->body_dep[i] >> t->v & 1;
         for (int y = 0; y < t->rows; y++)
@@ -67,7 +51,7 @@ static LLVMValueRef multiply_add(Emit *e, DType t, LLVMValueRef x, LLVMValueRef 
 static void tile_step(Emit *e, Tile *t, Frame (*f)[MAX_COLS], LLVMValueRef *acc) {
     const Recipe *r = e->r;
     const Scalar *mul = &r->body[r->results[0]];
-    tile_code(e, t, f, r->results[0]);
+    tile_code(e, t, f, r->results[0], 0);
     /* A row's scalar is spread once, for all columns. */
     for (int y = 0; y < t->rows; y++)
         for (int k = 0; k < 2; k++) {
@@ -246,7 +230,7 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     Loop loops[RECIPE_MAX_AXES];
     uint32_t inner = ((1u << nred) - 1) << npar;
     for (int a = npar; a <= in; a++) {
-        tile_hoist(e, t, f, r->results[0], inner);
+        tile_code(e, t, f, r->results[0], inner);
         inner &= ~(1u << a);
         if (a < in) {
             emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);

@@ -290,56 +290,10 @@ static Val load(Emit *e, Frame *f, const Scalar *code, const Scalar *s) {
     return v;
 }
 
+/* What an instruction computes with; a load sees to its offset itself. */
 static int operands(const Scalar *s) {
-    switch ((ScalarOp)s->op) {
-    case SC_CONST:
-    case SC_PARAM:
-    case SC_IOTA:
-    case SC_LOAD:
-    case SC_LOAD_AT:
-    case SC_LOAD_IF:
-    case SC_ACC:
-    case SCALAR_OP_COUNT:
-        return 0;
-    case SC_CHECK:
-    case SC_NEG:
-    case SC_ABS:
-    case SC_SQRT:
-    case SC_FLOOR:
-    case SC_CEIL:
-    case SC_TRUNC:
-    case SC_ROUND:
-    case SC_NOT:
-    case SC_CAST:
-    case SC_BITS:
-    case SC_CALL1:
-        return 1;
-    case SC_ADD:
-    case SC_SUB:
-    case SC_MUL:
-    case SC_DIV:
-    case SC_REM:
-    case SC_MIN:
-    case SC_MAX:
-    case SC_AND:
-    case SC_OR:
-    case SC_XOR:
-    case SC_SHL:
-    case SC_SHR:
-    case SC_EQ:
-    case SC_NE:
-    case SC_LT:
-    case SC_LE:
-    case SC_GT:
-    case SC_GE:
-    case SC_CALL2:
-        return 2;
-    case SC_FMA:
-    case SC_SELECT:
-    case SC_CALL_IF:
-        return 3;
-    }
-    return 0;
+    bool load = s->op == SC_LOAD_AT || s->op == SC_LOAD_IF;
+    return load ? 0 : scalar_reads(s).end;
 }
 
 void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int i) {
@@ -349,7 +303,8 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
     const Scalar *s = &code[i];
     DType t = s->type;
     bool fl = emit_is_float(t);
-    int ids[3] = {s->a, s->b, s->c}, n = operands(s);
+    const int32_t *ids = s->at;
+    int n = operands(s);
     LLVMValueRef x[3] = {NULL, NULL, NULL}, v = NULL;
     bool vec = false;
     for (int k = 0; k < n; k++)
@@ -498,9 +453,9 @@ void emit_hoist(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
     for (int i = 0; i < n; i++) {
         if (!(dep[i] & inner))
             continue;
-        int ids[3] = {code[i].a, code[i].b, code[i].c}, count = operands(&code[i]);
+        int count = operands(&code[i]);
         for (int k = 0; k < count; k++) {
-            Val *v = &f->vals[ids[k]];
+            Val *v = &f->vals[code[i].at[k]];
             if (v->v && !v->vec && !v->splat && !LLVMIsConstant(v->v) && dep[i] >> f->vaxis & 1)
                 v->splat = emit_splat(e, v->v, f->lanes);
         }
@@ -584,17 +539,4 @@ LLVMValueRef emit_arg_beats(Emit *e, LLVMValueRef v, LLVMValueRef i, LLVMValueRe
     return LLVMBuildOr(e->b, more, LLVMBuildAnd(e->b, same, index, ""), "");
 }
 
-DType emit_result_type(Emit *e, int k) {
-    const Scalar *s = &e->r->body[e->r->results[k]];
-    switch ((int)s->op) {
-    case SC_CHECK:
-    case SC_EQ:
-    case SC_NE:
-    case SC_LT:
-    case SC_LE:
-    case SC_GT:
-    case SC_GE:
-        return DT_BOOL;
-    }
-    return s->type;
-}
+DType emit_result_type(Emit *e, int k) { return scalar_result(&e->r->body[e->r->results[k]]); }

@@ -28,70 +28,6 @@ static DType value_type(const Scalar *c) {
 
 static int axes(const Recipe *r) { return r->rank + r->nreduce; }
 
-/* Positions of values that an instruction reads: pointers into it, their number. */
-static int reads(Scalar *c, int32_t *out[3]) {
-    switch ((ScalarOp)c->op) {
-    case SC_CONST:
-    case SC_PARAM:
-    case SC_IOTA:
-    case SC_LOAD:
-    case SC_ACC:
-    case SCALAR_OP_COUNT:
-        return 0;
-    case SC_LOAD_AT:
-        out[0] = &c->b;
-        return 1;
-    case SC_LOAD_IF:
-        out[0] = &c->b;
-        out[1] = &c->c;
-        return 2;
-    case SC_CHECK:
-    case SC_NEG:
-    case SC_ABS:
-    case SC_SQRT:
-    case SC_FLOOR:
-    case SC_CEIL:
-    case SC_TRUNC:
-    case SC_ROUND:
-    case SC_NOT:
-    case SC_CAST:
-    case SC_BITS:
-    case SC_CALL1:
-        out[0] = &c->a;
-        return 1;
-    case SC_ADD:
-    case SC_SUB:
-    case SC_MUL:
-    case SC_DIV:
-    case SC_REM:
-    case SC_MIN:
-    case SC_MAX:
-    case SC_AND:
-    case SC_OR:
-    case SC_XOR:
-    case SC_SHL:
-    case SC_SHR:
-    case SC_EQ:
-    case SC_NE:
-    case SC_LT:
-    case SC_LE:
-    case SC_GT:
-    case SC_GE:
-    case SC_CALL2:
-        out[0] = &c->a;
-        out[1] = &c->b;
-        return 2;
-    case SC_FMA:
-    case SC_SELECT:
-    case SC_CALL_IF:
-        out[0] = &c->a;
-        out[1] = &c->b;
-        out[2] = &c->c;
-        return 3;
-    }
-    return 0;
-}
-
 static bool is_load(const Scalar *c) {
     return c->op == SC_LOAD || c->op == SC_LOAD_AT || c->op == SC_LOAD_IF;
 }
@@ -282,9 +218,9 @@ static bool add_consumer(Fusion *f, const Scalar *code, int n, int32_t value) {
             at[i] = value;
             continue;
         }
-        int32_t *read[3];
-        for (int k = reads(&c, read); k-- > 0;)
-            *read[k] = at[*read[k]];
+        ScalarReads reads = scalar_reads(&c);
+        for (int k = reads.first; k < reads.end; k++)
+            c.at[k] = at[c.at[k]];
         at[i] = -1;
         for (size_t k = 0; k < before && c.op == SC_LOAD && at[i] < 0; k++)
             if (f->body.data[k].op == SC_LOAD && f->body.data[k].a == c.a &&

@@ -94,12 +94,45 @@ typedef struct Scalar {
     uint8_t type;    /* DType */
     uint8_t from;    /* CAST, BITS */
     uint8_t pad;
-    int32_t a, b, c; /* positions of operands, or numbers as the op says */
+    union {          /* positions of operands, or numbers as the op says */
+        struct {
+            int32_t a, b, c;
+        };
+        int32_t at[3];
+    };
     union {
         int64_t i;
         double f;
     } imm;
 } Scalar;
+
+/* The positions of values that an instruction reads: at[first] … at[end - 1]. */
+typedef struct ScalarReads {
+    int first, end;
+} ScalarReads;
+static inline ScalarReads scalar_reads(const Scalar *s) {
+    switch ((ScalarOp)s->op) {
+    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_ACC: case SCALAR_OP_COUNT:
+        break;
+    case SC_LOAD_AT: return (ScalarReads){1, 2};
+    case SC_LOAD_IF: return (ScalarReads){1, 3};
+    case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
+    case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
+        return (ScalarReads){0, 1};
+    case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
+    case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
+    case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
+        return (ScalarReads){0, 2};
+    case SC_FMA: case SC_SELECT: case SC_CALL_IF: return (ScalarReads){0, 3};
+    }
+    return (ScalarReads){0, 0};
+}
+
+/* The dtype of its value: bool for comparisons and checks. */
+static inline DType scalar_result(const Scalar *s) {
+    bool truth = s->op == SC_CHECK || (s->op >= SC_EQ && s->op <= SC_GE);
+    return truth ? DT_BOOL : (DType)s->type;
+}
 
 /* C library functions that both engines call, one element at a time; float64 and float32 forms. */
 #define MATH_FNS(X)                                                                                \

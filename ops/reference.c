@@ -64,29 +64,6 @@ static const MathEntryF math_f32[MATH_FN_COUNT] = {
 
 static bool is_constant(const Scalar *c) { return c->op == SC_CONST || c->op == SC_PARAM; }
 
-/* Positions that an instruction reads; their number. */
-static int reads(const Scalar *c, int32_t out[3]) {
-    switch ((ScalarOp)c->op) {
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_ACC: case SCALAR_OP_COUNT:
-        return 0;
-    case SC_LOAD_AT: out[0] = c->b; return 1;
-    case SC_LOAD_IF: out[0] = c->b; out[1] = c->c; return 2;
-    case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-    case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
-        out[0] = c->a;
-        return 1;
-    case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
-    case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
-    case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
-        out[0] = c->a; out[1] = c->b;
-        return 2;
-    case SC_FMA: case SC_SELECT: case SC_CALL_IF:
-        out[0] = c->a; out[1] = c->b; out[2] = c->c;
-        return 3;
-    }
-    return 0;
-}
-
 static void fill_constant(const Scalar *c, const KernelArgs *args, char *to, int n) {
     DType t = (DType)c->type;
     size_t size = dtype_size(t);
@@ -130,17 +107,20 @@ static void program_init(Program *p, const Run *run, const Scalar *code, int n, 
     for (int i = 0; i < n; i++)
         last_use[i] = is_constant(&code[i]) || is_result(run->r, code, i) ? n : i;
     for (int i = 0; i < n; i++) {
-        int32_t read[3];
-        for (int k = reads(&code[i], read); k-- > 0;)
+        const int32_t *read = code[i].at;
+        ScalarReads reads = scalar_reads(&code[i]);
+        for (int k = reads.first; k < reads.end; k++)
             if (last_use[read[k]] < i)
                 last_use[read[k]] = i;
     }
     for (int i = 0; i < n; i++) {
         number[i] = nidle && !is_constant(&code[i]) ? idle[--nidle] : count++;
-        int32_t read[3];
-        int nread = reads(&code[i], read);
-        for (int k = 0; k < nread; k++) {
-            bool again = (k > 0 && read[k] == read[0]) || (k > 1 && read[k] == read[1]);
+        const int32_t *read = code[i].at;
+        ScalarReads reads = scalar_reads(&code[i]);
+        for (int k = reads.first; k < reads.end; k++) {
+            bool again = false;
+            for (int j = reads.first; j < k; j++)
+                again |= read[j] == read[k];
             if (last_use[read[k]] == i && !again)
                 idle[nidle++] = number[read[k]];
         }
@@ -321,10 +301,9 @@ static int32_t evaluate(const Run *run, Program *p, int n) {
         case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX: case SC_AND: case SC_OR:
         case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE: case SC_LT: case SC_LE:
         case SC_GT: case SC_GE: case SC_FMA: case SC_SELECT: {
-            int32_t read[3] = {0, 0, 0};
-            reads(c, read);
+            int end = scalar_reads(c).end;
             LaneFn fn = run->lanes->op[c->op][c->type];
-            int32_t status = fn(to, v[read[0]], v[read[1]], v[read[2]], run->n);
+            int32_t status = fn(to, v[c->a], v[end > 1 ? c->b : 0], v[end > 2 ? c->c : 0], run->n);
             if (status != KERNEL_DONE)
                 return status;
             break;

@@ -27,8 +27,7 @@ static const Scalar *at(const ScalarBuilder *b, Sc v) {
 }
 
 DType sc_type(const ScalarBuilder *b, Sc v) {
-    const Scalar *c = at(b, v);
-    return c->op >= SC_EQ && c->op <= SC_GE ? DT_BOOL : (DType)c->type;
+    return scalar_result(at(b, v));
 }
 
 Sc sc_int(ScalarBuilder *b, DType type, int64_t v) {
