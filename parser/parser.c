@@ -156,8 +156,11 @@ static void report_lexical(Parser *p) {
         if (d && *text == '%')
             diag_add_fact(d, "`%%` begins a local name and touches it; the remainder is `mod(a, b)`");
     } else if ((unsigned char)*text >= 0x80 || *text > ' ') {
-        parse_mistake(p, DIAG_R0015, span, "`%.*s` means nothing here", (int)(t->end - t->begin),
-                      text);
+        Diag *d = parse_mistake(p, DIAG_R0015, span, "`%.*s` means nothing here",
+                                (int)(t->end - t->begin), text);
+        if (d && (unsigned char)*text >= 0x80)
+            diag_add_fact(d, "names are of the letters a to z and A to Z, digits and `_`; other "
+                             "letters stand in strings and comments");
     } else {
         parse_mistake(p, DIAG_R0015, span, "the byte 0x%02x means nothing here",
                       (unsigned)(unsigned char)*text);
