@@ -118,6 +118,13 @@ bool map_remove(Map *m, const void *key) {
 
 void map_clear(Map *m) { *m = (Map){0}; }
 
+void map_add(Map *to, const Map *from) {
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(from, &i, &key, &value);)
+        map_set(to, key, value);
+}
+
 bool map_next(const Map *m, size_t *i, const void **key, void **value) {
     while (*i < m->used) {
         MapEntry *e = &m->entries[(*i)++];

@@ -24,6 +24,7 @@ bool map_has(const Map *m, const void *key);
 void map_set(Map *m, const void *key, void *value); /* key must not be NULL */
 bool map_remove(Map *m, const void *key);
 void map_clear(Map *m);
+void map_add(Map *to, const Map *from); /* all that is there */
 
 /* for (size_t i = 0; map_next(m, &i, &key, &value);) */
 bool map_next(const Map *m, size_t *i, const void **key, void **value);

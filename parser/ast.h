@@ -7,6 +7,7 @@
 #ifndef PARSER_AST_H
 #define PARSER_AST_H
 
+#include "base/map.h"
 #include "base/span.h"
 #include "base/symbol.h"
 #include "base/vec.h"
@@ -314,6 +315,7 @@ typedef struct Module {
     const char *version;
     VEC(MetaConstant *) constants;   /* meta[relay.Constant][i] */
     VEC(Comment) comments;           /* in source order, for the printer */
+    Map heads;                       /* what its items bind, for the reader */
 } Module;
 
 #endif

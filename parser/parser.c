@@ -462,9 +462,22 @@ ParseStatus parse_module(const Source *source, const ParseOptions *options, Diag
     if (!ok)
         return PARSE_FAILED;
     parse_scan_heads(&p);
+    p.module->heads = p.heads;
     lexer_read(&p.lex, (uint32_t)p.options->begin, &p.tok);
     read_items(&p);
     return p.failed ? PARSE_FAILED : p.incomplete ? PARSE_INCOMPLETE : PARSE_OK;
+}
+
+Item *parse_item_again(const Source *source, const ParseOptions *options, const Module *module,
+                       Diags *diags) {
+    Parser p;
+    if (!start(&p, source, options, diags))
+        return NULL;
+    p.heads = module->heads;
+    p.module->versioned = p.lex.versioned = module->versioned;
+    lexer_read(&p.lex, 0, &p.tok);
+    Item *item = parse_item(&p);
+    return p.failed || p.panic || p.incomplete ? NULL : item;
 }
 
 AstType *parse_type(const Source *source, Diags *diags) {

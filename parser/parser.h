@@ -37,6 +37,11 @@ typedef struct ParseOptions {
 ParseStatus parse_module(const Source *source, const ParseOptions *options, Diags *diags,
                          Module **module);
 
+/* An item of a module that was read, again, from a text that begins with it: as it would be read among the
+ * module's others. Reads no further; NULL after a diagnostic. */
+Item *parse_item_again(const Source *source, const ParseOptions *options, const Module *module,
+                       Diags *diags);
+
 /* A type alone, for `:search` and tests. NULL after a diagnostic. */
 AstType *parse_type(const Source *source, Diags *diags);
 

@@ -190,7 +190,7 @@ static bool binds_name(const Item *item)
     return false;
 }
 
-static const Symbol *item_symbol(const Item *item)
+const Symbol *infer_item_symbol(const Item *item)
 {
     if (item->kind == ITEM_GRAPH_LET)
         return sym_intern(fmt_text("%%%lld", (long long)item->index));
@@ -211,11 +211,11 @@ static bool is_builtin(const Item *item)
            (item->span.source->flags & SOURCE_INTERNAL); /* the evaluator believes their types */
 }
 
-static Global *make_global(Infer *I, Item *item)
+Global *infer_make_global(Infer *I, Item *item)
 {
     Global *g = mem_new(Global);
     g->kind = global_kind(item);
-    g->name = item_symbol(item);
+    g->name = infer_item_symbol(item);
     g->sigil = item->name.sigil != SIGIL_NONE;
     if (item->kind == ITEM_OPERATOR && (item->span.source->flags & SOURCE_INTERNAL))
         g->sigil = false;
@@ -238,8 +238,8 @@ static bool enter_names(Infer *I, Global **globals)
         FileName *f = mem_new(FileName);
         f->item = item;
         f->position = i;
-        if (!foreign) f->global = globals[i] = make_global(I, item);
-        const Symbol *name = item_symbol(item);
+        if (!foreign) f->global = globals[i] = infer_make_global(I, item);
+        const Symbol *name = infer_item_symbol(item);
         f->earlier = map_find(&I->names, name);
         map_set(&I->names, name, f);
         if (!f->earlier || I->mode == INFER_PROMPT) continue;
@@ -317,7 +317,7 @@ static bool check_group(Infer *I, const IndexVec *group, Global **globals, CoreI
     return true;
 }
 
-static bool in_groups(const Item *item)
+bool infer_in_groups(const Item *item)
 {
     switch (item->kind) {
     case ITEM_DEF:
@@ -344,8 +344,8 @@ static bool is_annotated_def(const Item *item)
 
 /* A strongly connected group again, now without the edges into fully annotated defs: those are used
  * at their annotated type. Annotated defs get that type first. */
-static bool check_component(Infer *I, const IndexVec *group, const IndexVec *edges,
-                            Global **globals, CoreItem *core)
+bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Global **globals,
+                     CoreItem *core)
 {
     if (group->len == 1) return check_group(I, group, globals, core);
     size_t n = I->module->items.len;
@@ -382,7 +382,7 @@ static bool check_component(Infer *I, const IndexVec *group, const IndexVec *edg
 
 /* Items run in order: a `let` or expression must not need a `let` further down. reach[i] is the
  * last position of a `let` that running item i needs. */
-static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed)
+bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed)
 {
     size_t n = I->module->items.len;
     uint32_t *reach = mem_bytes((n + 1) * sizeof *reach);
@@ -416,7 +416,7 @@ static bool check_order(Infer *I, const GroupVec *groups, const IndexVec *edges,
             infer_begin_item(I);
             Diag *d = infer_error(I, DIAG_R0104, item->span,
                                   "this needs `%s`, which has no value yet",
-                                  item_symbol(needed)->text);
+                                  infer_item_symbol(needed)->text);
             if (d) diag_add_label(d, needed->span, "it gets its value here, further down");
             failed[at] = true;
             return false;
@@ -462,13 +462,6 @@ static void keep_residuals(Infer *I, size_t from)
                              r->axis, r->inner, r->inner_name};
         vec_push(&I->env->residuals, info);
     }
-}
-
-static void copy_map(Map *to, const Map *from)
-{
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(from, &i, &key, &value);) map_set(to, key, value);
 }
 
 /* Declarations are bound before the items that use them are checked; a mistake takes them back. */
@@ -519,8 +512,12 @@ static bool check_one(ModuleCheck *c, Infer *I, const IndexVec *group, const Ind
                       Global **globals, CoreItem *core, bool *ok)
 {
     size_t errors = I->diags->errors;
-    bool good = check_component(I, group, edges, globals, core) && I->diags->errors == errors;
+    bool good = infer_component(I, group, edges, globals, core) && I->diags->errors == errors;
     *ok &= good;
+    for (size_t i = 0; i < group->len; i++) {
+        const Global *g = globals[group->data[i]];
+        c->open[group->data[i]] = g && g->scheme && type_has_vars(g->scheme->type);
+    }
     for (size_t i = 0; i < group->len && !good; i++) {
         c->failed[group->data[i]] = true;
         if (c->trial && !c->trial->may_fail[group->data[i]]) return false;
@@ -533,6 +530,7 @@ static void check_items(ModuleCheck *c, Infer *I)
     const Module *module = c->module;
     size_t n = module->items.len;
     c->failed = mem_new_n(bool, n + 1);
+    c->open = mem_new_n(bool, n + 1);
     CoreItem *core = mem_new_n(CoreItem, n + 1);
     Global **globals = mem_new_n(Global *, n + 1);
     TypeDecl **decls = mem_new_n(TypeDecl *, n + 1);
@@ -542,9 +540,9 @@ static void check_items(ModuleCheck *c, Infer *I)
     if (!c->trial && !check_imports(I, core)) return;
     if (!c->trial && declares(module)) {
         c->declares = true;
-        copy_map(&c->types, &I->env->here->types);
-        copy_map(&c->ctors, &I->env->here->ctors);
-        copy_map(&c->ops, &I->env->here->ops);
+        map_add(&c->types, &I->env->here->types);
+        map_add(&c->ctors, &I->env->here->ctors);
+        map_add(&c->ops, &I->env->here->ops);
     }
     if (!enter_names(I, globals)) return;
     if (!infer_type_decls(I, module->items.data, n, decls)) return;
@@ -563,7 +561,7 @@ static void check_items(ModuleCheck *c, Infer *I)
     if (!ok && c->trial) return;
     IndexVec *edges = mem_new_n(IndexVec, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        if (in_groups(module->items.data[i])) ast_item_mentions(I, module->items.data[i], i, &edges[i]);
+        if (infer_in_groups(module->items.data[i])) ast_item_mentions(I, module->items.data[i], i, &edges[i]);
     }
     GroupVec groups = {0};
     item_groups(n, edges, NULL, &groups);
@@ -572,11 +570,20 @@ static void check_items(ModuleCheck *c, Infer *I)
     c->by_item = ok;
     for (size_t g = 0; g < groups.len && I->diags->errors < 100; g++) {
         uint32_t first = groups.data[g].data[0];
-        if (!in_groups(module->items.data[first])) continue;
+        if (!infer_in_groups(module->items.data[first])) continue;
         if (c->trial && !c->trial->wanted[first]) continue;
         if (!check_one(c, I, &groups.data[g], edges, globals, core, &ok)) return;
     }
-    if (ok && I->mode != INFER_PROMPT) ok = check_order(I, &groups, edges, c->failed);
+    if (!c->trial && I->diags->errors < 100) {
+        c->parts = c->by_item;
+        c->I = I;
+        c->globals = globals;
+        c->groups = groups;
+    }
+    if (ok && I->mode != INFER_PROMPT) {
+        ok = infer_order(I, &groups, edges, c->failed);
+        c->parts &= ok;
+    }
     if (!c->trial) {
         keep_residuals(I, 0);
         if (!ok) return;
@@ -599,9 +606,9 @@ void module_check(void *arg)
     Map types = {0}, ctors = {0}, ops = {0};
     bool declared = declares(c->module) && !c->trial;
     if (declared) {
-        copy_map(&types, &here->types);
-        copy_map(&ctors, &here->ctors);
-        copy_map(&ops, &here->ops);
+        map_add(&types, &here->types);
+        map_add(&ctors, &here->ctors);
+        map_add(&ops, &here->ops);
     }
     size_t first = c->diags->list.len;
     check_items(c, &I);

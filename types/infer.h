@@ -76,6 +76,7 @@ bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, 
 typedef struct InferCounts {
     uint64_t definitions; /* bodies of `def` inferred */
     uint64_t again;       /* of them, for a redefinition */
+    uint64_t tried;       /* items checked again to try a change that would mend a mistake */
     uint64_t runs, steps; /* of the solver (SolverCounts) */
 } InferCounts;
 InferCounts env_counts(const Env *env);

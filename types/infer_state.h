@@ -384,6 +384,17 @@ typedef VEC(IndexVec) GroupVec;
 void item_groups(size_t n, const IndexVec *edges, const bool *skip_target, GroupVec *out);
 FileName *file_name_at(const Infer *I, const Symbol *name, uint32_t position, bool def_only);
 
+/* ---- infer.c: the items of a module ------------------------------------------------------------ */
+
+const Symbol *infer_item_symbol(const Item *item); /* what it binds */
+Global *infer_make_global(Infer *I, Item *item);
+bool infer_in_groups(const Item *item); /* is checked in order of dependency */
+/* A strongly connected group; core[i] is what becomes of item i. */
+bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Global **globals,
+                     CoreItem *core);
+/* Items run in order: a `let` or expression must not need a `let` further down. */
+bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed);
+
 /* A chain's links wrapped around the root of a body, where its sites ask for it. */
 Expr *infer_root(Infer *I, Ast *e, Type *want);
 
@@ -402,6 +413,9 @@ Global *env_slot(Infer *I, Global *g);
 /* Definitions that mention a name bound anew at another type, or a type declared anew, are checked
  * again. */
 void env_recheck(Infer *I);
+/* Whether `now` can stand wherever `old` stood. */
+bool scheme_same_or_more_general(const Scheme *now, const Scheme *old);
+bool scheme_same(const Scheme *a, const Scheme *b); /* as they are printed */
 /* Whether it mentions a type of one of the names as it was before it was declared anew. */
 bool type_is_superseded(Type *t, const Map *names);
 

@@ -4,19 +4,17 @@
 
 #include <string.h>
 
-#include "parser/parser.h"
 
 enum {
-    FUEL = 200000,      /* bytes checked again after one check's errors */
-    FUEL_ONE = 120000,  /* of that, for one of them */
+    FUEL = 120000,      /* bytes checked again after one check's errors */
+    FUEL_ONE = 60000,   /* of that, for one of them */
     MAX_MENDED = 5,     /* errors for which changes are tried */
     MAX_FIXES = 2,
-    MAX_SNIPPET = 70,
 };
 
 /* ---- tokens ------------------------------------------------------------------------------------ */
 
-static int32_t item_at(const Mender *m, uint32_t at)
+int32_t mend_item_at(const Mender *m, uint32_t at)
 {
     const Module *module = m->c->module;
     size_t low = 0, high = module->items.len;
@@ -37,20 +35,30 @@ static int32_t item_at(const Mender *m, uint32_t at)
 static bool opens(TokenKind k) { return k == TOK_LPAREN || k == TOK_LBRACKET || k == TOK_LBRACE; }
 static bool closes(TokenKind k) { return k == TOK_RPAREN || k == TOK_RBRACKET || k == TOK_RBRACE; }
 
+/* They point at symbols only, which are never collected. */
+static void reserve_tokens(Mender *m, size_t cap)
+{
+    MendToken *data = mem_bytes(cap * sizeof *data);
+    if (m->tokens.len) memcpy(data, m->tokens.data, m->tokens.len * sizeof *data);
+    m->tokens.data = data;
+    m->tokens.cap = cap;
+}
+
 static void read_tokens(Mender *m)
 {
     Module scratch = {.source = m->source};
     Lexer lex;
     lexer_init(&lex, m->source, &scratch);
     VEC(int32_t) stack = {0};
+    reserve_tokens(m, (m->source->len - m->begin) / 3 + 64);
     for (uint32_t at = m->begin;;) {
         Token t;
         lexer_read(&lex, at, &t);
         if (t.kind == TOK_EOF || t.kind == TOK_ERROR) break;
         at = t.end;
         MendToken n = {.kind = t.kind, .word = t.word, .begin = t.begin, .end = t.end, .sym = t.sym,
-                       .partner = -1, .opener = stack.len ? vec_last(&stack) : -1,
-                       .item = item_at(m, t.begin)};
+                       .partner = -1, .same = -1, .opener = stack.len ? vec_last(&stack) : -1,
+                       .item = mend_item_at(m, t.begin)};
         int32_t here = (int32_t)m->tokens.len;
         if (closes(t.kind) && stack.len) {
             int32_t open = vec_pop(&stack);
@@ -61,10 +69,13 @@ static void read_tokens(Mender *m)
         if (opens(t.kind)) vec_push(&stack, here);
         if (t.kind == TOK_NUMBER)
             n.sym = sym_intern_n(m->source->text + t.begin, t.end - t.begin);
+        if (m->tokens.len == m->tokens.cap) reserve_tokens(m, 2 * m->tokens.cap);
         vec_push(&m->tokens, n);
         if (n.sym) {
             uintptr_t count = (uintptr_t)map_find(&m->counts, n.sym) + 1;
             map_set(&m->counts, n.sym, (void *)count);
+            m->tokens.data[here].same = (int32_t)(uintptr_t)map_find(&m->last, n.sym) - 1;
+            map_set(&m->last, n.sym, (void *)(uintptr_t)(here + 1));
         }
     }
 }
@@ -170,119 +181,7 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out)
     }
 }
 
-/* ---- trying ------------------------------------------------------------------------------------ */
-
-static KnownName find_known(void *ctx, const Symbol *name)
-{
-    Env *env = ctx;
-    switch (env_find(env, name, SIGIL_NONE).kind) {
-    case BIND_GLOBAL:
-        return env_find(env, name, SIGIL_NONE).global->kind == GLOBAL_DEF ? KNOWN_DEF : KNOWN_VALUE;
-    case BIND_CTOR:
-    case BIND_OP: return KNOWN_DEF;
-    case BIND_NONE:
-    case BIND_TYPE:
-    case BIND_MODULE: break;
-    }
-    return KNOWN_NOTHING;
-}
-
-static void copy_map(Map *to, const Map *from)
-{
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(from, &i, &key, &value);) map_set(to, key, value);
-}
-
-/* What the trial binds, it binds in copies. */
-static void run_apart(Mender *m, ModuleCheck *trial)
-{
-    Env *env = m->c->env;
-    Namespace *here = env->here, saved = *here;
-    Map versions = env->versions, types = {0}, ctors = {0}, ops = {0}, own = {0};
-    copy_map(&types, &m->base.types);
-    copy_map(&ctors, &m->base.ctors);
-    copy_map(&ops, &m->base.ops);
-    copy_map(&own, &m->versions);
-    here->types = types;
-    here->ctors = ctors;
-    here->ops = ops;
-    env->versions = own;
-    module_check(trial);
-    *here = saved;
-    env->versions = versions;
-    const void *key;
-    void *value;
-    for (size_t i = 0; map_next(&m->base.types, &i, &key, &value);) {
-        TypeDecl *decl = value;
-        decl->superseded = false; /* by the declarations of the trial */
-        decl->version = 0;
-    }
-}
-
-typedef struct Covering {
-    Map seen;
-    uint32_t begin, end, limit;
-    Expr *best;
-} Covering;
-
-/* The smallest expression that holds a changed place and something around it. */
-static void find_covering(void *ctx, Expr *e)
-{
-    Covering *c = ctx;
-    for (; e; e = e->body) {
-        if (map_has(&c->seen, e)) return;
-        map_set(&c->seen, e, e);
-        Span s = e->span;
-        bool inside = c->end > c->begin || (s.begin < c->begin && s.end > c->end);
-        bool covers = s.source && inside && s.begin <= c->begin && s.end >= c->end &&
-                      s.end - s.begin > c->end - c->begin && s.end - s.begin <= c->limit;
-        if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
-            (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
-            c->best = e;
-        if (e->kind != EXPR_LET) break;
-        find_covering(ctx, e->a);
-    }
-    if (e) expr_each_child(e, find_covering, ctx);
-}
-
-static void describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
-                     uint32_t to)
-{
-    Covering c = {.begin = from, .end = to, .limit = MAX_SNIPPET};
-    for (size_t i = 0; i < items->len; i++) {
-        const CoreItem *item = &items->data[i];
-        Span s = item->item->span;
-        if (from < s.begin || to > s.end) continue;
-        Expr *e = item->expr ? item->expr : item->global ? item->global->value : NULL;
-        if (e) find_covering(&c, e);
-    }
-    if (!c.best) return;
-    Span s = c.best->span;
-    const char *text = mem_strndup(source->text + s.begin, s.end - s.begin);
-    if (strchr(text, '\n')) return;
-    mend->snippet = text;
-    Type *t = type_resolve(c.best->type);
-    if (!(t->flags & TYPE_HAS_PARAMS) && !type_has_vars(t) && t->tag != TY_FN &&
-        t->tag != TY_ERROR && t->tag != TY_DERIV)
-        mend->type = type_text(t);
-}
-
-/* Two misspelt names in one item: mending the first leaves the second, which is another name. */
-static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags)
-{
-    int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
-    for (size_t i = 0; i < diags->list.len; i++) {
-        const Diag *d = diags->list.data[i];
-        if (diag_get_info(d->code)->severity != SEVERITY_ERROR) continue;
-        int64_t begin = d->primary.span.begin;
-        if (begin > mend->begin) begin -= shift;
-        if (d->code != m->d->code || strcmp(d->message, m->d->message) == 0 ||
-            begin == m->place.begin)
-            return false;
-    }
-    return true;
-}
+/* ---- what else the mistake shows in ------------------------------------------------------------------ */
 
 static bool has_error(const Mender *m, Span item, size_t first)
 {
@@ -313,7 +212,7 @@ static void find_related(Mender *m, size_t first)
             for (size_t j = 0; j < m->d->labels.len && !same; j++)
                 same = d->labels.data[k].span.begin == m->d->labels.data[j].span.begin;
         }
-        int32_t item = item_at(m, d->primary.span.begin);
+        int32_t item = mend_item_at(m, d->primary.span.begin);
         if (same && item >= 0) m->related[item] = true;
     }
     for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
@@ -324,89 +223,10 @@ static void find_related(Mender *m, size_t first)
     for (size_t i = 0; i < m->c->module->items.len; i++)
         mended += m->related[i] && (int32_t)i != m->item && m->c->failed[i];
     m->goal = m->nfailed - mended;
-}
-
-/* whole: all items are checked, else those that the change and the failures can concern; what two items
- * say of one reference's type they say to each other, so the last word has the whole. */
-static bool run_trial(Mender *m, Mend *mend, bool whole)
-{
-    const Module *before = m->c->module;
-    size_t n = before->items.len;
-    Str text = {0};
-    str_add_n(&text, m->source->text, mend->begin);
-    str_add(&text, mend->text);
-    str_add_n(&text, m->source->text + mend->end, m->source->len - mend->end);
-    Source *source = source_new(m->source->name, str_text(&text), text.len, m->source->flags);
-    ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
-    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
-    Diags diags = {0};
-    Module *module = NULL;
-    m->fuel -= (long)(source->len - m->begin) / 8 + 100;
-    if (parse_module(source, &options, &diags, &module) != PARSE_OK || module->items.len != n)
-        return false;
-    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1), all = whole || !m->c->by_item;
-    for (size_t i = 0; i < n; i++) {
-        Span s = before->items.data[i]->span;
-        edited[i] = s.begin <= mend->end && mend->begin <= s.end;
-        wanted[i] = m->c->failed[i];
-        if (edited[i] && before->items.data[i]->kind == ITEM_IMPORT) return false;
-        all |= before->items.data[i]->kind == ITEM_TYPE && edited[i];
+    for (size_t i = 0; i < m->c->module->items.len; i++) {
+        m->wanted_alone[i] = m->c->failed[i] && (int32_t)i == m->item;
+        m->wanted[i] = m->wanted_alone[i] || (m->c->failed[i] && m->related[i]);
     }
-    for (size_t i = 0; i < n && all; i++) wanted[i] = true;
-    mend->remaining = 0;
-    TrialCheck check = {.wanted = wanted, .edited = edited, .may_fail = m->c->failed,
-                        .edges = m->c->edges};
-    CoreItemVec items = {0};
-    ModuleCheck trial = {.env = m->c->env, .module = module, .mode = m->c->mode, .diags = &diags,
-                         .out = &items, .trial = &check};
-    run_apart(m, &trial);
-    for (size_t i = 0; i < n; i++) {
-        Span s = module->items.data[i]->span;
-        if (wanted[i]) m->fuel -= s.end - s.begin;
-        mend->remaining += trial.failed[i];
-    }
-    if (!trial.by_item && diags.errors) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (trial.failed[i] && (!m->c->failed[i] || m->related[i])) return false;
-    }
-    if (m->item >= 0 && trial.failed[m->item]) {
-        /* Another mistake in the same item: a misspelt name that is now known is mended still. */
-        if (!m->by_spelling || !m->unknown || !only_another_name(m, mend, &diags)) return false;
-    } else if (mend->remaining >= m->nfailed && m->nfailed) {
-        return false;
-    }
-    if (diags.errors && !mend->remaining) return false;
-    describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
-    return true;
-}
-
-bool mend_is_done(const Mender *m)
-{
-    if (m->fuel <= 0) return true;
-    for (size_t i = 0; i < m->found.len; i++) {
-        if (m->found.data[i].remaining <= m->goal) return true;
-    }
-    return false;
-}
-
-bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text)
-{
-    if (m->fuel <= 0) return false;
-    if (strlen(text) == end - begin && strncmp(m->source->text + begin, text, end - begin) == 0)
-        return false;
-    const Symbol *key = sym_intern(fmt_text("%u %u %s", begin, end, text));
-    if (map_has(&m->tried, key)) return false;
-    map_set(&m->tried, key, (void *)key);
-    Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far};
-    if (!run_trial(m, &mend, false) || !run_trial(m, &mend, true)) return false;
-    vec_push(&m->found, mend);
-    return mend.remaining <= m->goal;
-}
-
-bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text)
-{
-    const MendToken *t = &m->tokens.data[token];
-    return mend_try(m, kind, t->begin, t->end, text);
 }
 
 /* ---- choosing ------------------------------------------------------------------------------------ */
@@ -546,7 +366,6 @@ static void choose(Mender *m, size_t first)
 static void drop_untried(Mender *m)
 {
     static const char question[] = "did you mean ";
-    if (m->fuel <= 0) return;
     size_t kept = 0;
     for (size_t i = 0; i < m->d->facts.len; i++) {
         const char *fact = m->d->facts.data[i];
@@ -608,7 +427,7 @@ static void mend_one(Mender *m, Diag *d, size_t first)
 {
     m->d = d;
     m->place = d->primary.span;
-    m->item = item_at(m, m->place.begin);
+    m->item = mend_item_at(m, m->place.begin);
     m->far = false;
     map_clear(&m->tried);
     vec_clear(&m->found);
@@ -638,17 +457,25 @@ void mend_module(ModuleCheck *c, size_t first)
         m.base.ctors = c->ctors;
         m.base.ops = c->ops;
     }
-    copy_map(&m.versions, &c->env->versions);
+    map_add(&m.versions, &c->env->versions);
     for (size_t i = 0; i < c->module->items.len; i++) m.nfailed += c->failed[i];
     m.related = mem_new_n(bool, c->module->items.len + 1);
+    m.wanted = mem_new_n(bool, c->module->items.len + 1);
+    m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
+    if (c->parts) m.parts = parts_new(c);
     read_tokens(&m);
     long fuel = FUEL;
     uint32_t mended = 0;
-    for (size_t i = first; i < c->diags->list.len && mended < MAX_MENDED && fuel > 0; i++) {
+    for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
         if (!error || d->primary.span.source != source || d->code == DIAG_R0110) continue;
         if (d->fixes.len) continue; /* whoever found the mistake knew what mends it */
+        if (mended == MAX_MENDED || fuel <= 0) {
+            m.d = d;
+            drop_untried(&m);
+            continue;
+        }
         long one = fuel < FUEL_ONE ? fuel : FUEL_ONE;
         m.fuel = one;
         mend_one(&m, d, first);

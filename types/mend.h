@@ -12,8 +12,10 @@
  * nothing mentions under its name), the message points there, and where it arose becomes a
  * secondary place.
  *
- * The work is bounded by fuel, counted in bytes of text that are checked again, so that what is
- * suggested depends on the program alone and never on the machine. */
+ * A change costs the item it is made in, and what depends on that where its type changes: the rest of the
+ * text is neither read nor checked again (mend_trial.c, infer_part.c). The work is bounded by fuel,
+ * counted in bytes of text that are checked again, so that what is suggested depends on the program
+ * alone and never on the machine. */
 #ifndef TYPES_MEND_H
 #define TYPES_MEND_H
 
@@ -43,9 +45,42 @@ typedef struct ModuleCheck {
     bool *failed;         /* out, by item */
     IndexVec *edges;      /* out: what mentions what, or NULL */
     bool by_item;         /* out: declarations were fine, items were checked one by one */
+    bool *open;           /* out, by item: its type is not settled by it alone */
+    bool parts;           /* out: one item may be checked alone; what follows is set then */
+    Infer *I;
+    Global **globals;     /* by item */
+    GroupVec groups;
 } ModuleCheck;
 
 void module_check(void *check);
+
+/* ---- infer_part.c: one item of a module, edited ------------------------------------------------------
+ *
+ * The rest is taken as it was checked. In order of dependency, what mentions the item is checked again
+ * where the item came out at another type, or had failed; and so on. */
+typedef struct Parts Parts;
+Parts *parts_new(const ModuleCheck *c);
+
+typedef enum PartVerdict {
+    PART_WORSE,   /* an item fails that was fine, or it is too much to check */
+    PART_CHECKED,
+    PART_UNSURE,  /* it takes the whole module to know */
+} PartVerdict;
+
+typedef struct PartCheck {
+    uint32_t at;
+    Item *item;            /* as edited */
+    const IndexVec *namers; /* where it binds another name than before: items that say the new one */
+    const bool *wanted;    /* by item: what had failed and is to check now */
+    bool at_may_fail;
+    size_t most_bytes;
+    Diags *diags;
+    CoreItem core;         /* out: of the item */
+    bool at_failed;        /* out */
+    size_t mended;         /* out: items that had failed and check */
+    size_t bytes;          /* out: of text checked again */
+} PartCheck;
+PartVerdict parts_check(Parts *parts, PartCheck *check);
 
 /* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
 void mend_module(ModuleCheck *c, size_t first);
@@ -53,13 +88,14 @@ void mend_module(ModuleCheck *c, size_t first);
 /* ---- for the files that propose changes ---------------------------------------------------------- */
 
 typedef struct MendToken {
-    TokenKind kind;
-    Word word;
+    TokenKind kind : 16;
+    Word word : 16;
     uint32_t begin, end;
     const Symbol *sym;
     int32_t partner;      /* of a bracket, else -1 */
     int32_t opener;       /* the bracket around it, or -1 */
     int32_t item;         /* or -1 */
+    int32_t same;         /* the one before that says the same, or -1 */
 } MendToken;
 
 typedef enum MendKind {
@@ -74,6 +110,7 @@ typedef struct Mend {
     uint32_t begin, end;  /* of the old text */
     const char *text;
     bool far;
+    bool alone;           /* it mends one of several mistakes that are alike, and more is not asked of it */
     size_t remaining;     /* items that still fail */
     const char *snippet;  /* the expression around it as changed, or NULL */
     const char *type;     /* its type, or NULL */
@@ -92,6 +129,8 @@ typedef struct Mender {
     uint32_t begin;       /* of the module in its source */
     VEC(MendToken) tokens;
     Map counts;           /* Symbol -> how often the source says it */
+    Map last;             /* Symbol -> the last token that says it, + 1 */
+    Parts *parts;         /* NULL: a change takes the check of the whole module */
     Namespace base;       /* what the module's declarations are bound over */
     Map versions;
     size_t nfailed;       /* items that fail */
@@ -105,15 +144,19 @@ typedef struct Mender {
     bool far;             /* what is tried now is elsewhere */
     bool by_spelling;     /* what is tried now is a name spelt alike */
     bool *related;        /* by item: its error may come of the same mistake */
+    bool *wanted;         /* by item: that failed, and is to check after a change */
+    bool *wanted_alone;   /* the same where only the error's own item is */
+    bool alone;           /* what is tried now mends one of several mistakes that are alike */
     Map tried;            /* Symbol of the change -> itself */
     VEC(Mend) found;
     SymbolVec pool;       /* every name it might have been */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
 
-/* Tries [begin, end) -> text. True: that is all that could be asked. */
+/* mend_trial.c: tries [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
+int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
 bool mend_is_done(const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 /* Tokens [first, last) within a range of the text. */

@@ -138,7 +138,8 @@ static void rename_bindings(Mender *m)
         if (field && (!item || item->kind != ITEM_TYPE)) continue;
         bool once = (uintptr_t)map_find(&m->counts, t->sym) == 1;
         bool near = is_near_name(m->unknown, t->sym);
-        if (!near && !often) continue; /* one use against one binding */
+        if (!near && !often) continue;       /* one use against one binding */
+        if (!near && m->found.len) continue; /* a name spelt alike mends this one */
         vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (once ? 0u : 1u)}));
     }
     if (found.len) qsort(found.data, found.len, sizeof *found.data, by_rank);

@@ -73,7 +73,11 @@ static void try_spellings(Mender *m, size_t token)
     for (size_t i = 0; i < m->pool.len; i++) vec_push(&left, m->pool.data[i]);
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
         const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
-        if (!near || mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near))) break;
+        if (!near) break;
+        m->alone = m->by_spelling && (uintptr_t)map_find(&m->counts, near) > 1; /* no binding without uses */
+        bool done = mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near));
+        m->alone = false;
+        if (done) break;
         for (size_t i = 0; i < left.len; i++) {
             if (left.data[i] == near) left.data[i] = left.data[--left.len];
         }

@@ -19,10 +19,16 @@ static const char *scheme_text(const Scheme *s)
     return str_text(&out);
 }
 
-/* Whether `now` can stand wherever `old` stood. */
-static bool same_or_more_general(const Scheme *now, const Scheme *old)
+bool scheme_same(const Scheme *a, const Scheme *b)
 {
-    if (strcmp(scheme_text(now), scheme_text(old)) == 0) {
+    enum { LONGEST = 1000 }; /* of what is long, a part is left out */
+    const char *x = scheme_text(a), *y = scheme_text(b);
+    return a == b || (strlen(x) < LONGEST && strcmp(x, y) == 0);
+}
+
+bool scheme_same_or_more_general(const Scheme *now, const Scheme *old)
+{
+    if (scheme_same(now, old)) {
         return !type_has_vars(now->type) || now->type == old->type;
     }
     if (type_has_vars(old->type) || old->nrelations) return false;
@@ -100,7 +106,7 @@ Global *env_slot(Infer *I, Global *g)
     Global *old = map_find(&env->here->globals, g->name);
     bool prompt = I->mode == INFER_PROMPT;
     if (prompt && old && old != g && old->scheme && g->scheme && old->kind == g->kind &&
-        same_or_more_general(g->scheme, old->scheme)) {
+        scheme_same_or_more_general(g->scheme, old->scheme)) {
         replace(old, g);
         /* items of this source that were checked against g */
         for (size_t i = 0; i < I->module->items.len; i++) {
@@ -213,7 +219,7 @@ static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint3
 {
     Env *env = r->I->env;
     for (uint32_t i = 0; i < n; i++) {
-        if (same_or_more_general(now[i]->scheme, old[i]->scheme)) {
+        if (scheme_same_or_more_general(now[i]->scheme, old[i]->scheme)) {
             for (uint32_t k = 0; k < n; k++) relink_value(now[k]->value, now[i], old[i]);
             replace(old[i], now[i]);
             note_uses(env, old[i]);

@@ -197,6 +197,43 @@ TEST(an_edit_checks_what_depends_on_it)
     CHECK_INT(env_counts(env).definitions - env_counts(env).again, 1000 + 4 + 6);
 }
 
+/* n definitions, each of which applies the one before; the names in `wrong` of them are misspelt. */
+static uint64_t tried(int n, int wrong, bool annotated, size_t *fixes)
+{
+    Str text = {0};
+    const char *type = annotated ? ": float32" : "";
+    str_printf(&text, "def scale(x%s) { x * 2.0 }\ndef step0(x) { scale(x) }\n", type);
+    for (int i = 1; i <= n; i++)
+        str_printf(&text, "def step%d(x%s) { %s(step%d(x)) }\n", i, type,
+                   i % (n / wrong) == n / wrong / 2 ? "scael" : "scale", i - 1);
+    env = env_new(NULL);
+    CHECK(!check(str_text(&text), INFER_FILE));
+    CHECK_INT(diags.errors, wrong);
+    *fixes = 0;
+    for (size_t i = 0; i < diags.list.len; i++)
+        *fixes += diags.list.data[i]->fixes.len;
+    CHECK_INT(env_counts(env).definitions, n + 2 + env_counts(env).tried);
+    return env_counts(env).tried;
+}
+
+/* However long the file is. What depends on the mended item is looked at where its type changed: here to the
+ * end of the file, unless that is far. */
+TEST(a_suggestion_costs_its_item)
+{
+    size_t fixes;
+    CHECK_INT(tried(200, 1, true, &fixes), 2); /* it, and the one that could not know its type */
+    CHECK_INT(fixes, 1);
+    CHECK_INT(tried(4000, 1, true, &fixes), 2);
+    CHECK_INT(fixes, 1);
+    CHECK_INT(tried(200, 1, false, &fixes), 101);
+    CHECK_INT(fixes, 1);
+    CHECK(tried(16000, 1, false, &fixes) < 3000);
+    uint64_t few = tried(200, 5, true, &fixes);
+    CHECK_INT(fixes, 5);
+    CHECK(tried(4000, 20, true, &fixes) <= few);
+    CHECK_INT(fixes, 5);
+}
+
 /* Types are DAGs: printed they would be 2^30 long. */
 TEST(pairs_of_pairs_are_small)
 {
@@ -226,6 +263,7 @@ int main(void)
     RUN(modules_are_linear);
     RUN(a_definition_is_inferred_once);
     RUN(an_edit_checks_what_depends_on_it);
+    RUN(a_suggestion_costs_its_item);
     RUN(pairs_of_pairs_are_small);
     return check_result();
 }
