@@ -64,7 +64,7 @@ Diag *diag_new(DiagCode code, Span span, const char *fmt, ...) {
     va_start(ap, fmt);
     d->code = code;
     d->message = vformat(fmt, ap);
-    d->primary = (DiagLabel){span, ""};
+    d->primary = (DiagLabel){.span = span, .text = ""};
     va_end(ap);
     return d;
 }
@@ -82,9 +82,18 @@ void diag_add_label(Diag *d, Span span, const char *fmt, ...) {
     const char *text = vformat(fmt, ap);
     va_end(ap);
     if (span.source)
-        vec_push(&d->labels, ((DiagLabel){span, text}));
+        vec_push(&d->labels, ((DiagLabel){.span = span, .text = text}));
     else if (*text)
         vec_push(&d->facts, text);
+}
+
+void diag_add_heading(Diag *d, Span span, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    if (span.source)
+        vec_push(&d->labels, ((DiagLabel){.span = span, .text = text, .heads = true}));
 }
 
 void diag_add_fact(Diag *d, const char *fmt, ...) {

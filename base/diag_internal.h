@@ -15,7 +15,7 @@ typedef struct DiagMark {
     const char *text;
     uint32_t line; /* from 1 */
     uint32_t begin, end;
-    bool primary;
+    bool primary, heads;
     size_t col, width; /* within the shown line, in display columns */
 } DiagMark;
 

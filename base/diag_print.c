@@ -26,12 +26,12 @@ enum {
     MAX_QUOTED = 30, /* columns of the program's text in a listed label */
 };
 
-static void add_place(DiagPrinter *p, const char *arrow, Span span) {
+static void add_place(DiagPrinter *p, const char *arrow, Span span, const char *heading) {
     uint32_t line, column;
     span_locate(span, &line, &column);
     str_printf(p->out, " %*s", p->digits, "");
     diag_add_painted(p, PAINT_GUTTER, arrow);
-    str_printf(p->out, " %s:%u:%u", span.source->name, line, column);
+    str_printf(p->out, " %s:%u:%u%s%s", span.source->name, line, column, *heading ? ", " : "", heading);
     diag_end_row(p);
     diag_gutter(p, 0, "|");
     diag_end_row(p);
@@ -97,6 +97,14 @@ static void add_header(DiagPrinter *p, const Diag *d) {
     }
 }
 
+/* The mark that says what the excerpt is of, or NULL. */
+static DiagMark *find_heading(DiagMark *marks, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (marks[i].heads)
+            return &marks[i];
+    return NULL;
+}
+
 static void print_full(Str *out, const Diag *d, const DiagLook *look) {
     const DiagInfo *info = diag_get_info(d->code);
     DiagPrinter p = {.out = out, .color = look->color, .digits = 1, .width = SIZE_MAX};
@@ -147,8 +155,11 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
             diag_gutter(&p, 0, "|");
             diag_end_row(&p);
         }
-        add_place(&p, done ? ":::" : "-->",
-                  (Span){s, marks.data[done].begin, marks.data[done].end});
+        DiagMark *first = &marks.data[done], *head = done ? find_heading(first, n - done) : NULL;
+        add_place(&p, done ? ":::" : "-->", (Span){s, (head ? head : first)->begin, (head ? head : first)->end},
+                  head ? head->text : "");
+        if (head)
+            head->text = "";
         diag_add_source(&p, &marks.data[done], n - done);
         done = n;
     }

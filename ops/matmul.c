@@ -440,7 +440,9 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
     uint32_t na, nb;
     Type **a, **b, *dtype = rel_dtype_in(r->args[0]);
     const AttrValue *units = attrs_get(r->attrs, "units");
-    Type *u = units->kind == ATTR_NONE ? NULL : rel_attr_dim(units);
+    Type *u = units->kind == ATTR_NONE  ? NULL
+              : units->kind == ATTR_DIM ? units->dim
+                                        : type_dim_int(units->i, rel_attr_origin(r, "units", units));
     bool ranked = rel_rank_in(r->args[0], &na, &a);
     if (ranked && (na == 0 || (t.ta && na != 2))) {
         rel_error(s, r, DIAG_R0313, "`%s`: %s has %u axes", r->op->name, type_text(r->args[0]), na);

@@ -58,13 +58,73 @@ RelStatus rel_result_type(Solver *s, Relation *r, Type *type) {
     return rel_unify(s, r, -1, type) ? REL_DONE : REL_FAIL;
 }
 
+static bool is_same(Span a, Span b) {
+    return a.source == b.source && a.begin == b.begin && a.end == b.end;
+}
+
+/* In a definition it is the operator there, where that can be shown. */
+static Span operator_span(const Relation *r) {
+    bool inside = r->inner.source && !(r->inner.source->flags & SOURCE_INTERNAL);
+    return inside ? r->inner : r->span;
+}
+
+const Origin *rel_origin(const Relation *r) {
+    Origin *o = mem_new(Origin);
+    *o = (Origin){.kind = ORIGIN_OPERATOR, .span = operator_span(r),
+                  .what = r->op ? fmt_text("`%s`", op_subject(r->op)) : NULL};
+    if (!is_same(o->span, r->span) && r->inner_name) {
+        o->of = fmt_text("`%s`", r->inner_name->text);
+        o->call = r->span;
+    }
+    return o;
+}
+
+const Origin *rel_attr_origin(const Relation *r, const char *attr, const AttrValue *item) {
+    if (!item->span.source)
+        return rel_origin(r);
+    Origin *o = mem_new(Origin);
+    *o = (Origin){.kind = ORIGIN_ARGUMENT, .span = item->span, .what = fmt_text("`%s`", attr),
+                  .of = fmt_text("`%s`", op_name(r))};
+    return o;
+}
+
+/* Whether a size of the result is one of an argument, and not computed. */
+static bool is_of_argument(const Relation *r, Type *dim) {
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        uint32_t n;
+        Type **own, *t = type_resolve(r->args[i]);
+        bool tuple = t->tag == TY_TUPLE;
+        for (uint32_t k = 0; k < (tuple ? t->nargs : 1); k++) {
+            if (!type_get_rank(tuple ? type_resolve(t->args[k]) : t, &n, &own))
+                continue;
+            for (uint32_t j = 0; j < n; j++)
+                if (type_resolve(own[j]) == dim)
+                    return true;
+        }
+    }
+    return false;
+}
+
+/* Sizes that were computed come from this operator, whatever its operands came from. */
+static Type **made_here(const Relation *r, Type **dims, uint32_t rank) {
+    Type **made = mem_new_n(Type *, rank + 1);
+    for (uint32_t i = 0; i < rank; i++) {
+        Type *d = type_resolve(dims[i]);
+        const Origin *o = d->origin;
+        bool own = o && ((o->kind == ORIGIN_ARGUMENT && o->of) ||
+                         (o->kind == ORIGIN_OPERATOR && is_same(o->span, operator_span(r))));
+        made[i] = d->tag != TY_DIM || own || is_of_argument(r, d) ? dims[i] : type_dim_made(d, rel_origin(r));
+    }
+    return made;
+}
+
 RelStatus rel_result(Solver *s, Relation *r, Type **dims, uint32_t rank, Type *dtype) {
     if (rank > TENSOR_MAX_RANK) {
         rel_error(s, r, DIAG_R0317, "`%s`: the result would have %u axes; a tensor has at most %d",
                   op_name(r), rank, TENSOR_MAX_RANK);
         return REL_FAIL;
     }
-    return rel_result_type(s, r, type_tensor(type_shape(dims, rank), dtype));
+    return rel_result_type(s, r, type_tensor(type_shape(made_here(r, dims, rank), rank), dtype));
 }
 
 bool rel_attrs_open(const Relation *r) { return r->attrs && attrs_have_refs(r->attrs); }
@@ -111,23 +171,16 @@ Type *rel_attr_dim(const AttrValue *v) {
     return v->kind == ATTR_DIM ? v->dim : type_dim_int(v->i, NULL);
 }
 
-static const Origin *operator_origin(const Relation *r) {
-    Origin *o = mem_new(Origin);
-    *o = (Origin){ORIGIN_OPERATOR, r->span, fmt_text("`%s`", op_name(r))};
-    return o;
-}
-
 bool rel_attr_dims(Solver *s, Relation *r, const char *attr, uint32_t *rank, Type ***dims) {
     const AttrValue *v = attrs_get(r->attrs, attr);
     const AttrValue *items = v->kind == ATTR_LIST ? v->list.items : v;
     uint32_t n = v->kind == ATTR_LIST ? v->list.n : 1;
     Type **out = mem_new_n(Type *, n + 1);
-    const Origin *origin = operator_origin(r);
     for (uint32_t i = 0; i < n; i++) {
         if (items[i].kind == ATTR_DIM) {
             out[i] = items[i].dim;
         } else if (items[i].kind == ATTR_INT && items[i].i >= 0) {
-            out[i] = type_dim_int(items[i].i, origin);
+            out[i] = type_dim_int(items[i].i, rel_attr_origin(r, attr, &items[i]));
         } else {
             Str text = {0};
             attr_print(&text, &items[i]);
@@ -260,7 +313,7 @@ static uint32_t reduced_dims(Relation *r, Type **dims, uint32_t rank, uint32_t s
         if (!(set >> i & 1))
             out[n++] = dims[i];
         else if (keepdims)
-            out[n++] = type_dim_int(1, operator_origin(r));
+            out[n++] = type_dim_int(1, rel_origin(r));
     }
     return n;
 }
@@ -386,7 +439,7 @@ static Type *arange_size(Relation *r, Type *dtype) {
     int64_t step, count = -1;
     DTypeSet set = type_dtype_set(dtype), exact = DT_BIT(DT_I32) | DT_BIT(DT_I64) | DT_BIT(DT_U32) |
                                                   DT_BIT(DT_U64) | DT_BIT(DT_F64);
-    Type *unknown = type_any(operator_origin(r));
+    Type *unknown = type_any(rel_origin(r));
     bool literals = args && r->op;
     for (int i = 0; literals && i < 3; i++)
         literals = args[i]->kind == EXPR_LIT;
@@ -398,7 +451,7 @@ static Type *arange_size(Relation *r, Type *dtype) {
             if (n >= 0)
                 count = n;
         }
-        return count < 0 ? unknown : type_dim_int(count, operator_origin(r));
+        return count < 0 ? unknown : type_dim_int(count, rel_origin(r));
     }
     for (int i = 0; i < 3; i++) {
         size[i] = args ? expr_size(args[i]) : NULL;
@@ -489,7 +542,7 @@ static RelStatus relate_collapse_to(Solver *s, Relation *r) {
     if (n > TENSOR_MAX_RANK)
         return rank_too_large(s, r, (uint32_t)n) ? REL_FAIL : REL_WAIT;
     for (int64_t i = 0; i < n; i++)
-        out[i] = type_any(operator_origin(r));
+        out[i] = type_any(rel_origin(r));
     return rel_result(s, r, out, (uint32_t)n, dtype);
 }
 
@@ -501,7 +554,7 @@ static RelStatus relate_shape_of(Solver *s, Relation *r) {
         return REL_FAIL;
     if (rel_attrs_open(r) || !rel_dims(r, 0, &rank, &dims))
         return REL_WAIT;
-    Type *out[] = {type_dim_int(rank, operator_origin(r))};
+    Type *out[] = {type_dim_int(rank, rel_origin(r))};
     return rel_result(s, r, out, 1, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)));
 }
 

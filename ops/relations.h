@@ -51,6 +51,9 @@ bool rel_axes(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t r
 Type *rel_attr_dim(const AttrValue *v);
 /* The dims of an attribute that lists sizes; negative is reported (R0316). */
 bool rel_attr_dims(Solver *s, Relation *r, const char *attr, uint32_t *rank, Type ***dims);
+/* Where sizes come from that this operator makes; that an element of its attribute gives. */
+const Origin *rel_origin(const Relation *r);
+const Origin *rel_attr_origin(const Relation *r, const char *attr, const AttrValue *item);
 /* The dtype attribute as a type, or `otherwise` when None. */
 Type *rel_attr_dtype(Relation *r, const char *attr, Type *otherwise);
 bool rel_is_one(Type *dim); /* the literal 1 */

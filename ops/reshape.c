@@ -261,7 +261,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
         if (v->list.items[i].kind == ATTR_INT)
             spec[n] = v->list.items[i].i;
         else
-            sizes[n] = rel_attr_dim(&v->list.items[i]);
+            sizes[n] = v->list.items[i].dim;
         special |= spec[n] < -1;
         special |= spec[n] == 0 && !attrs_bool(r->attrs, "allowzero");
     }
@@ -287,7 +287,11 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
         if (p.dims[i].n)
             dims[i] = rel_product(r, (uint32_t)p.dims[i].n, source + p.dims[i].from);
         else if (p.dims[i].value >= 0)
-            dims[i] = size ? size : rel_int_dim(r, p.dims[i].value);
+            dims[i] = size      ? size
+                      : reverse ? rel_int_dim(r, p.dims[i].value)
+                                : type_dim_int(p.dims[i].value,
+                                               rel_attr_origin(r, "newshape",
+                                                               &v->list.items[p.dims[i].at]));
     }
     for (int i = 0; i < p.nsplit; i++) {
         int first = p.splits[i].first;

@@ -16,7 +16,8 @@ static void add_sizes(Diag *d, const OpCall *call) {
     }
     bool tuple = call->op->args && call->op->args[0] == '(';
     Type *whole = tuple ? type_tuple(types, call->nin) : NULL;
-    op_add_sizes(d, call->op, call->attrs, tuple ? 1 : call->nin, tuple ? &whole : types, false);
+    SizeClash clash;
+    op_add_sizes(d, call->op, call->attrs, tuple ? 1 : call->nin, tuple ? &whole : types, &clash);
 }
 
 Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {

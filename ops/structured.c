@@ -33,16 +33,22 @@ bool rel_parts(Relation *r, int arg, uint32_t *n, Type ***parts) {
     return true;
 }
 
-static const Origin *origin_of(Relation *r) {
-    Origin *o = mem_new(Origin);
-    o->kind = ORIGIN_OPERATOR;
-    o->span = r->span;
-    o->what = r->op ? r->op->name : "";
-    return o;
-}
+Type *rel_int_dim(Relation *r, int64_t n) { return type_dim_int(n, rel_origin(r)); }
+Type *rel_unknown_dim(Relation *r) { return type_any(rel_origin(r)); }
 
-Type *rel_int_dim(Relation *r, int64_t n) { return type_dim_int(n, origin_of(r)); }
-Type *rel_unknown_dim(Relation *r) { return type_any(origin_of(r)); }
+/* A size of the result that an attribute lists: that of an AT_DIMS with as many elements. */
+static Type *listed_dim(Relation *r, int rank, int axis, int64_t n) {
+    for (int i = 0; r->attrs && i < r->op->nattrs; i++) {
+        const AttrValue *v = &r->attrs->values[i];
+        AttrType type = r->op->attrs[i].type;
+        if ((type != AT_DIMS && type != AT_DIMS_OPT) || v->kind != ATTR_LIST || (int)v->list.n != rank)
+            continue;
+        const AttrValue *item = &v->list.items[axis];
+        if (item->kind == ATTR_INT && item->i == n)
+            return type_dim_int(n, rel_attr_origin(r, r->op->attrs[i].name, item));
+    }
+    return rel_int_dim(r, n);
+}
 
 Type *rel_unknown_broadcast(Solver *s, Relation *r, Type *a, Type *b, int axis) {
     int64_t n;
@@ -219,8 +225,8 @@ static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
     for (size_t i = 0; i < refused->list.len; i++) {
         Diag *d = refused->list.data[i];
         rel_add_places(d, r);
-        if ((r->arg_spans || r->inner_spans) && diag_is_of_sizes(d->code))
-            op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, true);
+        if (r->arg_spans || r->inner_spans)
+            rel_add_sizes(s, d, r);
         diag_report(solver_diags(s), d);
     }
     return REL_FAIL;
@@ -244,7 +250,7 @@ static RelStatus known_result(Solver *s, Relation *r, Known *k) {
     for (int i = 0; i < n; i++) {
         Type **dims = mem_new_n(Type *, a[i].rank + 1);
         for (int j = 0; j < a[i].rank; j++)
-            dims[j] = rel_int_dim(r, a[i].shape[j]);
+            dims[j] = listed_dim(r, a[i].rank, j, a[i].shape[j]);
         Type *dtype = NULL;
         if (open && a[i].dtype != b[i].dtype)
             for (uint32_t j = 0; j < k->n && !dtype; j++)

@@ -29,6 +29,7 @@ struct AttrValue {
         struct Type *dim;   /* DIM */
         const Symbol *ref;  /* REF */
     };
+    Span span;              /* INT: where it is written, or none; not compared */
 };
 
 /* Attributes of one call, in the order of the operator's table, defaults filled in. */

@@ -30,11 +30,11 @@ static bool as_int(const AstAttrValue *v, AttrValue *out)
 {
     if (v->kind == AST_ATTR_DIM && v->dim && v->dim->kind == AST_TYPE_DIM &&
         v->dim->op == DIM_INT) {
-        *out = (AttrValue){.kind = ATTR_INT, .i = v->dim->value};
+        *out = (AttrValue){.kind = ATTR_INT, .i = v->dim->value, .span = v->span};
         return true;
     }
     if (v->kind != AST_ATTR_INT) return false;
-    *out = (AttrValue){.kind = ATTR_INT, .i = v->i};
+    *out = (AttrValue){.kind = ATTR_INT, .i = v->i, .span = v->span};
     return true;
 }
 

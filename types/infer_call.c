@@ -265,9 +265,32 @@ static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr 
     return true;
 }
 
+/* Whether a size entered the call by this argument. */
+static bool is_from(const Type *size, const Expr *arg)
+{
+    const Origin *o = size->origin;
+    return o && o->kind == ORIGIN_ARGUMENT && !o->of && o->span.source == arg->span.source &&
+           o->span.begin == arg->span.begin && o->span.end == arg->span.end;
+}
+
+/* "; `layer` needs last size 128 or 1 here", or "". */
+static const char *asked_of(Infer *I, const Diag *d, const Expr *arg, const char *who)
+{
+    const SizeClash *clash = solver_clash(I->s);
+    uint32_t rank, axis = 0;
+    Type **dims;
+    if (clash->diag != d || !who || !type_get_rank(arg->type, &rank, &dims)) return "";
+    Type *own = is_from(clash->a, arg) ? clash->a : clash->b, *other = own == clash->a ? clash->b : clash->a;
+    if (!is_from(own, arg) || is_from(other, arg)) return "";
+    while (axis < rank && type_resolve(dims[axis])->origin != own->origin) axis++;
+    if (axis == rank) return "";
+    return fmt_text("; `%s` needs %s %s%s%s here", who, axis + 1 == rank && (rank > 1 || clash->or_one) ? "last size" : "size",
+                    type_text(other), clash->or_one ? " or 1" : "",
+                    axis + 1 == rank ? "" : fmt_text(" on axis %u", axis));
+}
+
 /* What the definition asks of its arguments fails at one of them: that is where the reader looks. */
-static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span call, const Expr *arg,
-                              Type *type)
+static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span call, const Expr *arg)
 {
     if (I->diags->list.len <= first || !arg->span.source) return;
     Diag *d = I->diags->list.data[first];
@@ -277,7 +300,7 @@ static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span c
                  at.end == callee->span.end;
     if (!whole && !named) return;
     d->primary.span = arg->span;
-    diag_set_label(d, "%s", type_text(type));
+    diag_set_label(d, "%s%s", type_text(arg->type), asked_of(I, d, arg, callee_words(callee)));
     size_t kept = 0;
     for (size_t i = 0; i < d->labels.len; i++) {
         Span s = d->labels.data[i].span;
@@ -324,9 +347,9 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
                 return infer_error_expr(span);
             size_t said = I->diags->list.len;
-            Type *type = arg->type;
+            if (poly && type_has_vars(t->args[i])) arg->type = origin_enter(arg->type, arg->span, span);
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
-            point_at_argument(I, said, callee, span, arg, type);
+            point_at_argument(I, said, callee, span, arg);
             if (I->diags->list.len > said) explain_recursion(I, callee);
             Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
             if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {

@@ -162,10 +162,21 @@ static bool dtype_stays(const Laws *l, const Relation *r, Type *t)
 
 typedef VEC(Span) SpanVec;
 
-/* Where argument i stands in the text. */
-static Span place_of(const Relation *r, uint32_t i)
+/* Where argument i of r stands in the text that is root's: of the definition that root came from. */
+static Span place_of(const Relation *root, const Relation *r, uint32_t i)
 {
-    return r->arg_spans ? r->arg_spans[i] : span_none();
+    bool inside = root->inner.source != NULL;
+    const Span *spans = inside ? r->inner_spans : r->arg_spans;
+    return spans && r->inner.source == root->inner.source && r->inner_name == root->inner_name
+               ? spans[i] : span_none();
+}
+
+static void set_places(Relation *r, const Span *places)
+{
+    if (r->inner.source)
+        r->inner_spans = places;
+    else
+        r->arg_spans = places;
 }
 
 static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
@@ -176,7 +187,7 @@ static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
         r->args[i] = inputs->data[i];
     r->args[inputs->len] = result;
     r->nargs = (uint32_t)inputs->len + 1;
-    r->arg_spans = places->data;
+    set_places(r, places->data);
 }
 
 /* The inputs of a set, as they are found. */
@@ -260,9 +271,9 @@ static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots)
         Relation *maker = map_find(&l->makers, identity(t));
         l->s->counts.steps++;
         if (!maker || maker == root || maker->status != REL_WAIT || !is_intermediate(l, t)) {
-            add_input(&leaves, t, place_of(r, i));
+            add_input(&leaves, t, place_of(root, r, i));
         } else if (!dtype_kept(l, root, maker, t)) {
-            add_input(&leaves, t, place_of(r, i));
+            add_input(&leaves, t, place_of(root, r, i));
             vec_push(roots, maker);
         } else {
             changed = true;
@@ -327,7 +338,7 @@ static bool absorb(Laws *l, Relation *r)
         for (uint32_t k = 0; k + 1 < r->nargs; k++)
             if (k == i || !has_input(maker, r->args[k])) {
                 vec_push(&inputs, r->args[k]);
-                vec_push(&places, place_of(r, k));
+                vec_push(&places, place_of(r, r, k));
             }
         if (inputs.len + 1 < r->nargs) {
             set_inputs(r, &inputs, &places);
@@ -432,7 +443,7 @@ static void sort_inputs(Laws *l, Relation *r)
     SpanVec places = {0};
     VEC(size_t) at = {0};
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        vec_push(&places, place_of(r, i));
+        vec_push(&places, place_of(r, r, i));
         vec_push(&at, position(l->order, r->args[i]));
     }
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
@@ -449,7 +460,7 @@ static void sort_inputs(Laws *l, Relation *r)
         places.data[k] = place;
         at.data[k] = here;
     }
-    r->arg_spans = places.data;
+    set_places(r, places.data);
 }
 
 bool laws_simplify(Solver *s, RelationVec *relations, Map *order)

@@ -295,7 +295,7 @@ static void move_place(Mender *m, const Mend *mend)
         d->labels.data[kept++] = d->labels.data[i];
     }
     d->labels.len = kept;
-    d->primary = (DiagLabel){mend_span(m, mend), ""};
+    d->primary = (DiagLabel){.span = mend_span(m, mend), .text = ""};
     if (mend->begin == mend->end) {
         d->primary.span.end++;
     }

@@ -108,10 +108,10 @@ const Op *op_get(const char *name);     /* BUG when there is none */
 size_t op_count(void);
 const Op *op_at(size_t i);              /* sorted by name */
 const char *op_subject(const Op *op);   /* as programs have it: "nn.dense", "+" */
-/* A fact that lays out what op.sizes says of the arguments and what they are, where they clash; with
- * where the clashing sizes came from. (types/rel_layout.c) */
+/* A fact that lays out what op.sizes says of the arguments and what they are, where they do not fit.
+ * The sizes that clash go into *clash, else NULL does. (types/rel_layout.c) */
 void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
-                  bool origins);
+                  SizeClash *clash);
 /* Whether a diagnostic of this code is about sizes that do not fit. */
 static inline bool diag_is_of_sizes(DiagCode code)
 {

@@ -180,12 +180,25 @@ typedef struct Ranked {
     uint32_t rank;
 } Ranked;
 
+/* Of two operands, the second stands before the first: the laws order them by the type. */
+static bool is_swapped(const Relation *r)
+{
+    const Span *at = r->arg_spans ? r->arg_spans : r->inner_spans;
+    return r->nargs == 3 && at && at[0].source && at[0].source == at[1].source && at[1].begin < at[0].begin;
+}
+
 static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axis, uint32_t i,
                          uint32_t k)
 {
     Diag *d = rel_error(b->s, b->r, DIAG_R0312, "these shapes do not broadcast");
+    if (is_swapped(b->r) && i < k) {
+        uint32_t first = i;
+        i = k;
+        k = first;
+    }
     bool level = in[i].rank == in[k].rank;
-    Type *x = in[i].dims[axis + in[i].rank - rank], *y = in[k].dims[axis + in[k].rank - rank];
+    Type *x = type_resolve(in[i].dims[axis + in[i].rank - rank]);
+    Type *y = type_resolve(in[k].dims[axis + in[k].rank - rank]);
     int shown = level ? (int)(axis + in[i].rank - rank) : (int)axis - (int)rank;
     TypeNamer names = {0};
     Str left = {0}, right = {0};
@@ -205,8 +218,7 @@ static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axi
                               type_text_with(&names, b->in[p]->tensor.shape));
         return;
     }
-    diag_add_origin(d, x, str_text(&left));
-    diag_add_origin(d, y, str_text(&right));
+    rel_add_clash(b->s, d, (SizeClash){.diag = d, .a = x, .b = y, .or_one = true}, &names);
 }
 
 static bool is_size(Type *d, int64_t *n)

@@ -13,10 +13,9 @@
 #include "types/solver_impl.h"
 
 /* The program's text of an operand, or `otherwise` where that is long or unknown. */
-static const char *operand_text(const Relation *r, uint32_t i, const char *otherwise)
+static const char *text_at(Span at, const char *otherwise)
 {
     enum { LONGEST = 24 };
-    Span at = r->arg_spans ? r->arg_spans[i] : r->inner_spans ? r->inner_spans[i] : span_none();
     if (!at.source || (at.source->flags & SOURCE_INTERNAL) || at.end - at.begin > LONGEST ||
         at.end <= at.begin)
         return otherwise;
@@ -27,6 +26,27 @@ static const char *operand_text(const Relation *r, uint32_t i, const char *other
     return text;
 }
 
+static Span operand_span(const Relation *r, uint32_t i)
+{
+    return r->arg_spans ? r->arg_spans[i] : r->inner_spans ? r->inner_spans[i] : span_none();
+}
+
+static const char *operand_text(const Relation *r, uint32_t i, const char *otherwise)
+{
+    return text_at(operand_span(r, i), otherwise);
+}
+
+/* Of an operand in a definition: `x @@ w: (32, 128)` where sizes are the matter, else its type. */
+const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, TypeNamer *names)
+{
+    uint32_t rank;
+    Type **dims, *t = type_resolve(r->args[i]);
+    const char *text = text_at(r->inner_spans[i], NULL);
+    if (!text || !diag_is_of_sizes(d->code) || t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+        return type_text_with(names, t);
+    return fmt_text("%s: %s", text, type_text_with(names, t->tensor.shape));
+}
+
 static const char *size_text(TypeNamer *names, Type *dim)
 {
     Str s = {0};
@@ -34,13 +54,30 @@ static const char *size_text(TypeNamer *names, Type *dim)
     return str_text(&s);
 }
 
+/* Operands as they follow each other in the program: the laws order them by the type. */
+static uint32_t *in_text_order(const Relation *r, uint32_t n)
+{
+    uint32_t *order = mem_bytes((n + 1) * sizeof *order);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = i;
+        Span at = operand_span(r, i);
+        for (; k > 0 && at.source && operand_span(r, order[k - 1]).source == at.source &&
+               operand_span(r, order[k - 1]).begin > at.begin;
+             k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+    return order;
+}
+
 void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
                      TypeNamer *names)
 {
     uint32_t rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1);
+    uint32_t *order = in_text_order(r, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (!type_get_rank(shapes[i], &ranks[i], &dims[i])) return;
+        if (!type_get_rank(shapes[order[i]], &ranks[i], &dims[i])) return;
         rank = ranks[i] > rank ? ranks[i] : rank;
     }
     if (rank < 2 || rank > 16) return; /* of vectors the message says all */
@@ -55,7 +92,7 @@ void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes
     }
     const char **heads = mem_new_n(const char *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        heads[i] = operand_text(r, i, n == 2 ? (i ? "right" : "left") : fmt_text("%u", i + 1));
+        heads[i] = operand_text(r, order[i], n == 2 ? (i ? "right" : "left") : fmt_text("%u", i + 1));
         lead = strlen(heads[i]) > lead ? strlen(heads[i]) : lead;
     }
     lead += 2;
@@ -172,6 +209,7 @@ static bool is_open(Type *dim)
 typedef struct Clash {
     uint32_t a, b; /* rows */
     Type *x, *y;   /* their sizes */
+    bool or_one;
 } Clash;
 
 /* The first size of a name that is not that of the name before. */
@@ -191,7 +229,7 @@ static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out)
                         continue;
                     rows[a].marked = (int)i;
                     rows[b].marked = (int)k;
-                    *out = (Clash){a, b, x, y};
+                    *out = (Clash){a, b, x, y, strchr(need, '~') != NULL};
                     return true;
                 }
             }
@@ -266,9 +304,10 @@ static const char *needs_of(const Op *op, const Attrs *attrs, const Row *rows, u
 }
 
 void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
-                  bool origins)
+                  SizeClash *out)
 {
     enum { MOST = 64 };
+    *out = (SizeClash){0};
     if (!op->sizes && !op->write_sizes) return;
     Row *rows = mem_new_n(Row, MOST);
     uint32_t n = 0;
@@ -295,7 +334,21 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
     }
     if (!any) return;
     add_pairing(d, infix ? "`a @@ b`" : fmt_text("`%s`", op->name), rows, shown, n, &names);
-    if (!clash.x || !origins) return;
-    diag_add_origin(d, clash.x, size_text(&names, clash.x));
-    diag_add_origin(d, clash.y, size_text(&names, clash.y));
+    if (clash.x) *out = (SizeClash){.diag = d, .a = clash.x, .b = clash.y, .or_one = clash.or_one};
+}
+
+void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names)
+{
+    s->clash = clash;
+    diag_add_origin(d, clash.a, size_text(names, clash.a));
+    diag_add_origin(d, clash.b, size_text(names, clash.b));
+}
+
+void rel_add_sizes(Solver *s, Diag *d, const Relation *r)
+{
+    if (!r->op || !diag_is_of_sizes(d->code)) return;
+    SizeClash clash;
+    TypeNamer names = {0};
+    op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, &clash);
+    if (clash.diag) rel_add_clash(s, d, clash, &names);
 }

@@ -491,8 +491,7 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     va_end(ap);
     Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
     rel_add_places(d, r);
-    if (r->op && diag_is_of_sizes(code))
-        op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, true);
+    rel_add_sizes(s, d, r);
     diag_report(s->diags, d);
     return d;
 }
@@ -506,9 +505,9 @@ void rel_add_places(Diag *d, const Relation *r)
     bool inside = r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL);
     for (uint32_t i = 0; inside && r->inner_spans && i + 1 < r->nargs; i++)
         if (r->inner_spans[i].source == r->inner.source)
-            diag_add_label(d, r->inner_spans[i], "%s", type_text_with(&names, r->args[i]));
+            diag_add_label(d, r->inner_spans[i], "%s", rel_operand_label(d, r, i, &names));
     if (inside)
-        diag_add_label(d, r->inner, "in `%s`", r->inner_name->text);
+        diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
 const char *relation_place(const Relation *r, int arg)

@@ -144,6 +144,14 @@ typedef struct Mismatch {
 } Mismatch;
 const Mismatch *solver_mismatch(const Solver *s);
 
+/* Two sizes that an operator needs to be equal, as a diagnostic says; diag is NULL for none. */
+typedef struct SizeClash {
+    const Diag *diag;
+    Type *a, *b;
+    bool or_one;         /* a size of 1 would do too */
+} SizeClash;
+const SizeClash *solver_clash(const Solver *s); /* the last that was reported */
+
 /* ---- relations ---------------------------------------------------------------------------- */
 
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
@@ -184,6 +192,10 @@ const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names);
 /* A fact with shapes laid out by their axes, `axis` (from the end: -1 is the last) marked. (rel_layout.c) */
 void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
                      TypeNamer *names);
+/* What the operator says of its arguments and what they are, where they clash; and where the clashing
+ * sizes came from. For a diagnostic that has its places. (rel_layout.c) */
+void rel_add_sizes(Solver *s, Diag *d, const Relation *r);
+void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names); /* the latter alone */
 /* Unify with a report (R02 or R03 by the mismatch, naming argument `arg`; -1 the result). */
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
 /* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */

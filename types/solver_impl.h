@@ -44,6 +44,7 @@ struct Solver {
     uint32_t first_id;     /* of a relation's first run: older variables it found something of are */
     bool learned;          /* noted, since it watches nothing yet */
     Mismatch mismatch;
+    SizeClash clash;
     Span span;             /* for residual checks and equations that unification makes */
     const char *what;
     const Relation *running; /* the relation that runs, or NULL: residual checks are its operator's */
@@ -68,6 +69,9 @@ bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels *
 
 /* residual.c */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
+
+/* rel_layout.c */
+const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, TypeNamer *names);
 
 /* solver.c */
 void solver_wake(Solver *s, TypeVar *v);

@@ -78,6 +78,18 @@ Type *type_param(const Symbol *name, Kind kind)
     return t;
 }
 
+Type *type_dim_made(Type *dim, const Origin *origin)
+{
+    if (dim->tag != TY_DIM)
+        return dim;
+    Type *t = new_type(TY_DIM, KIND_DIM);
+    t->flags = dim->flags;
+    t->dim = dim->dim;
+    t->normal = dim->normal;
+    t->origin = origin;
+    return t;
+}
+
 Type *type_any(const Origin *origin)
 {
     Type *t = new_type(TY_ANY, KIND_DIM);

@@ -50,7 +50,13 @@ typedef enum OriginKind { ORIGIN_LITERAL, ORIGIN_ARGUMENT, ORIGIN_ANNOTATION, OR
 struct Origin {
     OriginKind kind;
     Span span;
-    const char *what; /* "`zeros`", "`images`", "digits.csv" */
+    const char *what;    /* "`zeros`", "`shape`", "`digits.csv`"; may be NULL */
+    /* ARGUMENT: of "`zeros`", of whose attribute `what` it is an element. Or NULL: it entered a call by
+     * the argument at span, and that had it from there (or NULL).
+     * OPERATOR: of "`layer`", a definition called, in which the operator stands; or NULL. */
+    const char *of;
+    Span call;
+    const Origin *from;
 };
 
 typedef struct TypeVar {
@@ -113,6 +119,7 @@ Type *type_shape(Type **dims, uint32_t rank);
 Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
 Type *type_any(const Origin *origin);      /* a fresh unknown */
+Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
 Type *type_pure(void);
@@ -180,6 +187,8 @@ const char *type_text_with(TypeNamer *namer, Type *t);
 /* Declared parameters in t keep their names, whatever else is printed first. */
 void type_namer_reserve(TypeNamer *namer, Type *t);
 
+/* The type of an argument whose sizes enter a call by it. (origin.c) */
+Type *origin_enter(Type *argument, Span span, Span call);
 /* Says where a size came from, if that is known and d does not show it already: a label there, or a
  * fact for an earlier entry at the prompt. text: the size as d prints it. (origin.c) */
 void diag_add_origin(Diag *d, const Type *size, const char *text);

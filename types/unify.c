@@ -35,6 +35,11 @@ const Mismatch *solver_mismatch(const Solver *s)
     return &s->mismatch;
 }
 
+const SizeClash *solver_clash(const Solver *s)
+{
+    return &s->clash;
+}
+
 void solver_at(Solver *s, Span span, const char *what)
 {
     s->span = span;
