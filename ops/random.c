@@ -382,7 +382,7 @@ static const AttrSpec sample_attrs[] = {
 };
 const Op op_random_uniform = {
     .name = "random.uniform",
-    .args = "key, low, high",
+    .args = "key, low=0, high=1",
     .nargs = 3,
     .attrs = sample_attrs,
     .nattrs = 2,
@@ -401,7 +401,7 @@ const Op op_random_uniform = {
 static const RelDef rel_normal = {"Normal", relate_sample, 4, false};
 const Op op_random_normal = {
     .name = "random.normal",
-    .args = "key, mean, scale",
+    .args = "key, mean=0, scale=1",
     .nargs = 3,
     .attrs = sample_attrs,
     .nattrs = 2,
