@@ -81,8 +81,16 @@ static Type *param_type(Infer *I, TypeParam *p, Kind kind, Span span)
         }
         return broken(I, kind);
     }
-    if (!p->type) p->type = solver_rigid(I->s, p->kind, p->name);
+    if (!p->type)
+        p->type = p->open && kind == KIND_TYPE ? solver_var_named(I->s, kind, p->name)
+                                               : solver_rigid(I->s, p->kind, p->name);
     return p->type;
+}
+
+Type *type_param_rigid(Infer *I, TypeParam *p)
+{
+    Type *t = p->rigid ? p->rigid : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
+    return p->rigid ? t : type_resolve(t);
 }
 
 static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t)
@@ -356,7 +364,18 @@ static bool is_of_sizes(const AstConstraint *c)
     return false;
 }
 
-static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
+/* A relation as written. */
+typedef struct Written {
+    const RelDef *def;
+    Type **args;
+    uint32_t n;
+    const Attrs *attrs;
+    const void *data;
+    const Op *op;
+    bool of_class;    /* of a declared parameter: part of the parameter */
+} Written;
+
+static bool read_constraint(Infer *I, const AstConstraint *c, Written *out)
 {
     const RelDef *def = rel_find(c->name);
     if (!def) {
@@ -365,7 +384,6 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
         if (d && near) diag_set_label(d, "did you mean `%s`?", near->text);
         return false;
     }
-    const void *data = NULL;
     const AstType *name = NULL;
     Type **args = mem_new_n(Type *, c->args.len + 1);
     uint32_t n = 0;
@@ -384,37 +402,109 @@ static bool one_constraint(Infer *I, const AstConstraint *c, bool assume)
                     c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
         return false;
     }
-    if (name && def == &rel_field) data = name->name;
-    if (name && def == &rel_proj) data = &name->value;
-    const Op *op = op_of_relation(def);
-    const Attrs *attrs = NULL;
-    if (op && op->nattrs) {
+    *out = (Written){.def = def, .args = args, .n = n, .op = op_of_relation(def)};
+    out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
+    if (name && def == &rel_field) out->data = name->name;
+    if (name && def == &rel_proj) out->data = &name->value;
+    if (out->op && out->op->nattrs) {
         static const AstAttrVec none;
-        attrs = infer_attrs(I, op, c->attrs ? c->attrs : &none, c->span);
-        if (!attrs) return false;
-    } else if (op && def != &rel_broadcast && def != &rel_broadcast_compare) {
-        attrs = attrs_defaults(op); /* none: they say which operator it is */
+        out->attrs = infer_attrs(I, out->op, c->attrs ? c->attrs : &none, c->span);
+        return out->attrs != NULL;
     }
-    /* a class of a declared parameter is part of the parameter */
-    if (assume || (dtype && n && type_resolve(args[0])->tag == TY_PARAM)) {
-        solver_assume(I->s, def, args, n, attrs, (void *)data, c->span);
-    } else {
-        Relation *r = solver_post(I->s, def, args, n, attrs, c->span);
-        r->data = data;
-        r->op = op;
-    }
+    if (out->op && def != &rel_broadcast && def != &rel_broadcast_compare)
+        out->attrs = attrs_defaults(out->op); /* none: they say which operator it is */
     return true;
 }
 
-bool infer_where(Infer *I, const AstConstraintVec *where, bool assume)
+static void assume(Infer *I, const Written *w, Span span)
+{
+    solver_assume(I->s, w->def, w->args, w->n, w->attrs, (void *)w->data, span);
+}
+
+static void post(Infer *I, const Written *w, Span span)
+{
+    Relation *r = solver_post(I->s, w->def, w->args, w->n, w->attrs, span);
+    r->data = w->data;
+    r->op = w->op;
+}
+
+/* Note [Declared tensors]. In `fn [a, b, c](a) -> c where Broadcast(a, Tensor[(4,), b], c)` the `where`
+ * says of a and c that they are tensors, and with which dtype. So while it is read the parameters are
+ * variables, and its relations run: what they find holds of every instance. What is left is made rigid
+ * then: a itself where nothing was found, else the parts of its tensor, which stands for a in the body
+ * (param.known). The scheme has the parameter again (scheme.c). */
+void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where)
+{
+    (void)I;
+    for (size_t i = 0; i < n && where->len; i++) declared[i]->open = true;
+}
+
+static bool mentions_var(const Written *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (type_has_vars(w->args[i])) return true;
+    }
+    return false;
+}
+
+/* What a variable of a declared parameter's type is in every instance: itself. */
+static void make_rigid(Infer *I, Type *t)
+{
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++) {
+        Type *v = vars.data[i];
+        if (v->kind == KIND_EFFECT) continue;
+        Type *p = solver_rigid(I->s, v->kind, v->kind == KIND_TYPE ? v->var.hint : NULL);
+        if (v->kind == KIND_DTYPE) p->param.dtypes = v->var.dtypes;
+        solver_unify(I->s, v, p);
+    }
+}
+
+static void close_param(Infer *I, TypeParam *p)
+{
+    p->open = false;
+    if (!p->type || p->kind != KIND_TYPE) return;
+    make_rigid(I, p->type);
+    p->type = type_zonk(p->type);
+    if (p->type->tag == TY_PARAM && p->type->param.name == p->name) return;
+    p->rigid = solver_rigid(I->s, KIND_TYPE, p->name);
+    p->rigid->param.known = p->type;
+    Type *shape = p->type->tag == TY_TENSOR ? p->type->tensor.shape : NULL;
+    if (shape && shape->tag == TY_PARAM && !shape->param.name) shape->param.known = p->rigid;
+}
+
+bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where)
 {
     bool ok = true;
-    for (size_t i = 0; i < where->len; i++) ok &= one_constraint(I, &where->data[i], assume);
+    size_t checks = solver_nresiduals(I->s), facts = solver_mark(I->s);
+    Written *all = mem_new_n(Written, where->len + 1);
+    for (size_t i = 0; i < where->len; i++) ok &= read_constraint(I, &where->data[i], &all[i]);
+    solver_enter(I->s);
+    for (size_t i = 0; i < where->len && ok; i++) {
+        const Written *w = &all[i];
+        if (w->of_class || !mentions_var(w)) {
+            assume(I, w, where->data[i].span);
+            continue;
+        }
+        for (uint32_t k = 0; w->def == &rel_broadcast && k < w->n; k++) {
+            if (type_resolve(w->args[k])->tag == TY_VAR)
+                solver_unify(I->s, w->args[k], solver_tensor_var(I->s));
+        }
+        post(I, w, where->data[i].span);
+    }
+    ok = ok && solver_learn(I->s);
+    solver_leave(I->s);
+    for (size_t i = 0; i < n; i++) close_param(I, declared[i]);
+    solver_forget(I->s, facts); /* in the order in which they were written */
+    for (size_t i = 0; i < where->len && ok; i++) assume(I, &all[i], where->data[i].span);
+    solver_drop_residuals(I->s, checks);
     return ok;
 }
 
 /* fn [A](T, …) -> U where R(T, …), or forall (A : K), T, at the head of an annotation. */
-Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *head)
+Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head)
 {
     *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
     size_t mark = type_scope_mark(I);
@@ -432,21 +522,20 @@ Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *
         head->has_where = t->where.len > 0;
     }
     signature_enter(I);
+    where_open(I, declared.data, declared.len, &t->where);
     Type *type = infer_ast_type(I, &plain, KIND_TYPE);
-    if (t->kind == AST_TYPE_FN) infer_where(I, &t->where, assume);
+    if (head->has_where) {
+        where_assume(I, declared.data, declared.len, &t->where);
+        type = type_zonk(type);
+    }
     signature_leave(I);
     head->declared = mem_new_n(Type *, declared.len + 1);
     head->ndeclared = (uint32_t)declared.len;
-    for (size_t i = 0; i < declared.len; i++) {
-        TypeParam *p = declared.data[i];
-        head->declared[i] =
-            p->type ? p->type : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
-    }
+    for (size_t i = 0; i < declared.len; i++)
+        head->declared[i] = type_param_rigid(I, declared.data[i]);
     type_scope_restore(I, mark);
-    if (assume) {
-        I->infer_where = !head->has_where;
-        solver_set_infer_where(I->s, I->infer_where);
-    }
+    I->infer_where = !head->has_where;
+    solver_set_infer_where(I->s, I->infer_where);
     return type;
 }
 
@@ -462,11 +551,12 @@ static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect)
 {
     AnnotationHead head;
     solver_enter(I->s);
-    Type *type = annotation_begin(I, t, false, &head);
+    Type *type = annotation_begin(I, t, &head);
     if (effect && type->tag == TY_FN) solver_unify(I->s, effect, type->fn.effect);
     solver_run(I->s);
     Scheme *scheme =
         scheme_generalise_declared(I->s, type, head.declared, head.ndeclared, false);
+    annotation_end(I, &head);
     solver_leave(I->s);
     return scheme;
 }

@@ -77,7 +77,7 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     }
     solver_enter(I->s);
     AnnotationHead head;
-    Type *want = annotation_begin(I, annotation, true, &head), *outer = I->effect;
+    Type *want = annotation_begin(I, annotation, &head), *outer = I->effect;
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
     const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
     out.value = infer_check(I, e, want, what, annotation->span);

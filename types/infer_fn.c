@@ -29,6 +29,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
     uint32_t n = (uint32_t)fn->params.len;
     Type **params = mem_new_n(Type *, n + 1);
     signature_enter(I);
+    where_open(I, head->declared.data, head->declared.len, &fn->where);
     for (uint32_t i = 0; i < n; i++) {
         const AstType *t = fn->params.data[i].type;
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
@@ -39,7 +40,11 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
         I->infer_where = !fn->has_where;
         solver_set_infer_where(I->s, I->infer_where);
     }
-    if (fn->where.len) infer_where(I, &fn->where, true);
+    if (fn->where.len) {
+        where_assume(I, head->declared.data, head->declared.len, &fn->where);
+        for (uint32_t i = 0; i < n; i++) params[i] = type_zonk(params[i]);
+        result = type_zonk(result);
+    }
     signature_leave(I);
     head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
 }
@@ -55,12 +60,8 @@ static void end_signature(Infer *I, FnHead *head)
 static Type **declared_types(Infer *I, FnHead *head)
 {
     Type **types = mem_new_n(Type *, head->declared.len + 1);
-    for (size_t i = 0; i < head->declared.len; i++) {
-        TypeParam *p = head->declared.data[i];
-        if (!p->type)
-            p->type = solver_rigid(I->s, p->kind_known ? p->kind : KIND_TYPE, p->name);
-        types[i] = p->type;
-    }
+    for (size_t i = 0; i < head->declared.len; i++)
+        types[i] = type_param_rigid(I, head->declared.data[i]);
     return types;
 }
 
@@ -123,7 +124,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
     f->type_params = mem_new_n(Type *, head->declared.len + 1);
     for (size_t i = 0; i < head->declared.len; i++)
         if (head->declared.data[i]->type) /* NULL: never used */
-            f->type_params[f->ntype_params++] = head->declared.data[i]->type;
+            f->type_params[f->ntype_params++] = type_param_rigid(I, head->declared.data[i]);
     return e;
 }
 

@@ -154,7 +154,8 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         }
         globals[i]->value = fn_body(I, &head, globals[i]->name, items[i]->span);
         for (size_t k = 0; k < head.declared.len; k++) {
-            if (head.declared.data[k]->type) vec_push(&declared, head.declared.data[k]->type);
+            if (head.declared.data[k]->type)
+                vec_push(&declared, type_param_rigid(I, head.declared.data[k]));
         }
         has_where |= items[i]->fn->has_where;
         fn_drop(I, &head);

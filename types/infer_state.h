@@ -50,7 +50,9 @@ struct TypeParam {
     const Symbol *name;
     Kind kind;
     bool kind_known;
+    bool open;         /* a `where` that is being read may show what it is */
     Type *type;
+    Type *rigid;       /* the parameter, where `type` is what the `where` shows it to be; or NULL */
     Span span;         /* of its declaration */
     Span use;          /* that settled its kind */
     TypeParam *shadowed;
@@ -228,14 +230,18 @@ void signature_enter(Infer *I);
 void signature_leave(Infer *I);
 /* Whether no part is left to inference: no `_`. */
 bool ast_type_is_full(const AstType *t);
-/* `where`: posts the relations (assume: as facts). False after a diagnostic. */
-bool infer_where(Infer *I, const AstConstraintVec *where, bool assume);
+/* `where`: its relations are facts from here on. The parameters are opened before the types are read
+ * that use them, and are known (TypeParam.type is set) afterwards. False after a diagnostic. */
+void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where);
+bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where);
+/* The TY_PARAM of a declared parameter. */
+Type *type_param_rigid(Infer *I, TypeParam *p);
 /* fn [A](…) -> … where …, quantified at its head: the scheme. */
 Scheme *infer_ast_scheme(Infer *I, const AstType *t);
 /* The same before what it annotates is checked: the effect of calling it is not known yet. */
 Scheme *annotation_announce(Infer *I, const AstType *t);
 /* The annotation of a value to be checked: its parameters are rigid at the current level, its
- * `where` are facts until annotation_end (assume; else the relations are posted). */
+ * `where` are facts until annotation_end. */
 typedef struct AnnotationHead {
     Type **declared;
     uint32_t ndeclared;
@@ -243,7 +249,7 @@ typedef struct AnnotationHead {
     size_t facts;
     bool infer_where;   /* of the enclosing signature */
 } AnnotationHead;
-Type *annotation_begin(Infer *I, const AstType *t, bool assume, AnnotationHead *head);
+Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head);
 void annotation_end(Infer *I, const AnnotationHead *head);
 const char *kind_name(Kind kind);
 bool kind_find(const Symbol *name, Kind *out);

@@ -8,6 +8,7 @@
  * so thirty definitions each applying the one before twice stay small. */
 #include "base/mem.h"
 #include "types/core.h"
+#include "types/op.h"
 #include "types/solver_impl.h"
 
 /* ---- what is the same --------------------------------------------------------------------- */
@@ -35,12 +36,25 @@ static bool inputs_inside(const Relation *small, const Relation *large)
     return true;
 }
 
+/* `==` gives for tensors what `<` does, and both one bool for Strings. */
+static bool is_comparison(const RelDef *def)
+{
+    return def == &rel_broadcast_compare || def == &rel_equal;
+}
+
+static DTypeSet comparison_dtypes(const Relation *r)
+{
+    return r->op && r->op->dtypes ? r->op->dtypes : DTS_ALL;
+}
+
 static bool same_inputs(const Relation *a, const Relation *b)
 {
-    if (a->def != b->def || a->nargs != b->nargs)
+    if (a->nargs != b->nargs || (a->def != b->def && !(is_comparison(a->def) && is_comparison(b->def))))
         return false;
     if (is_broadcast(a->def))
         return inputs_inside(a, b);
+    if (is_comparison(a->def) && comparison_dtypes(a) == comparison_dtypes(b))
+        return inputs_inside(a, b) && inputs_inside(b, a);
     if (a->attrs != b->attrs && !(a->attrs && b->attrs && attrs_equal(a->attrs, b->attrs)))
         return false;
     if (a->op != b->op)
@@ -71,7 +85,7 @@ static Type *identity(Type *t)
 /* The same for relations that same_inputs may find equal. */
 static uintptr_t hash_inputs(const Relation *r)
 {
-    uintptr_t h = (uintptr_t)r->def >> 4;
+    uintptr_t h = (uintptr_t)(is_comparison(r->def) ? &rel_broadcast_compare : r->def) >> 4;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = identity(r->args[i]);
         if (t->tag == TY_VAR)
@@ -349,6 +363,26 @@ static bool absorb(Laws *l, Relation *r)
     return changed;
 }
 
+/* One argument of a comparison is the broadcast of the others: the result has its shape. */
+static bool absorb_comparison(Laws *l, Relation *r)
+{
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Type *t = type_resolve(r->args[i]);
+        Relation *maker = t->tag == TY_TENSOR ? map_find(&l->makers, identity(t)) : NULL;
+        bool all = maker && maker->status == REL_WAIT;
+        for (uint32_t k = 0; all && k + 1 < r->nargs; k++)
+            all = k == i || has_input(maker, r->args[k]);
+        if (!all)
+            continue;
+        Type *result = type_tensor(t->tensor.shape, type_dtype(DT_BOOL));
+        if (!solver_unify(l->s, r->args[r->nargs - 1], result))
+            return false; /* stays; it fails where it is used */
+        r->status = REL_DONE;
+        return true;
+    }
+    return false;
+}
+
 /* Note [One read, one size]. An unknown size of a field or of what a reference holds is opened anew
  * at each read: two values of one type, or one reference at two times, may differ in it. Reads
  * merged into one relation have one result, so where it turns out to hold unknown sizes these are
@@ -385,6 +419,10 @@ static void merge_equal(Laws *l)
         if (is_broadcast(r->def)) {
             DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(other);
             other->data = both ? (const void *)(uintptr_t)both : other->data;
+        }
+        if (is_comparison(r->def) && other->def == &rel_equal) { /* `<` asks more of them */
+            other->def = r->def;
+            other->op = r->op;
         }
         if ((r->def == &rel_field || r->def == &rel_bang) && !is_same_read(r, other))
             other->shared = true;
@@ -423,19 +461,22 @@ static void drop_implied(Laws *l)
 
 /* ---- order -------------------------------------------------------------------------------- */
 
-/* Where the first of its variables stands in the type; those not in it come last. */
+/* By where the first of its variables stands in the type; those not in it come last. Of tensors of one
+ * dtype one whose shape is not in the type comes first. */
 static size_t position(Map *order, Type *t)
 {
     TypeVec vars = {0};
     Map seen = {0};
     size_t first = SIZE_MAX;
+    bool shape = false;
     type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++) {
-        size_t at = (size_t)(uintptr_t)map_find(order, vars.data[i]);
+        size_t at = 2 * (size_t)(uintptr_t)map_find(order, vars.data[i]);
         if (at && at < first)
             first = at;
+        shape = shape || (at && vars.data[i]->kind != KIND_DTYPE);
     }
-    return vars.len ? first : 0;
+    return vars.len == 0 ? 0 : first == SIZE_MAX ? first : first + shape;
 }
 
 static void sort_inputs(Laws *l, Relation *r)
@@ -476,6 +517,8 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
             Relation *r = relations->data[i];
             if (r->status == REL_WAIT && is_broadcast(r->def))
                 changed |= absorb(&l, r);
+            else if (r->status == REL_WAIT && r->def == &rel_broadcast_compare)
+                l.unified |= absorb_comparison(&l, r);
         }
         merge_equal(&l);
         if (l.unified)

@@ -93,6 +93,17 @@ static bool unify_dtypes(Bcast *b)
            class_error(b, set);
 }
 
+bool broadcast_restrict(Solver *s, Relation *r)
+{
+    Bcast b = {.s = s, .r = r};
+    for (uint32_t i = 0; i < r->nargs && !b.dtype; i++) {
+        Type *t = type_resolve(r->args[i]);
+        b.dtype = t->tag == TY_TENSOR ? t->tensor.dtype : NULL;
+    }
+    DTypeSet set = broadcast_dtypes(r);
+    return !b.dtype || set == DTS_ALL || solver_restrict(s, b.dtype, set) || class_error(&b, set);
+}
+
 /* ---- the set ------------------------------------------------------------------------------ */
 
 static bool is_rank0(Type *t)

@@ -203,6 +203,8 @@ typedef struct Build {
     Type **declared;
     uint32_t ndeclared;
     RelationVec relations; /* to be generalised */
+    uint32_t nown;         /* of declared: what the user declared; then what stands for it in the body */
+    Map folded;            /* shape of a declared tensor -> its parameter */
     TypeVec vars;          /* the same, in order of appearance; effects apart */
     TypeVec effects;
     Map order;             /* variables of the type -> 1 + position */
@@ -303,6 +305,35 @@ static bool decide_records(Build *b)
     return any;
 }
 
+/* `==` of what the type does not mention, as of the elements of an empty list that is never another:
+ * no value gets there. */
+static void drop_unreachable(Build *b)
+{
+    Map reached = {0}, again = {0};
+    TypeVec vars = {0};
+    type_collect(b->t, TY_VAR, &reached, &vars);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++)
+            if (b->relations.data[i]->def != &rel_equal)
+                type_collect(b->relations.data[i]->args[k], TY_VAR, &reached, &vars);
+    for (size_t i = 0; i < b->relations.len; i++) {
+        Relation *r = b->relations.data[i];
+        bool touched = r->def != &rel_equal;
+        for (uint32_t k = 0; k < r->nargs && !touched; k++) {
+            TypeVec own = {0};
+            map_clear(&again);
+            type_collect(r->args[k], TY_PARAM, &again, &own);
+            map_clear(&again);
+            type_collect(r->args[k], TY_VAR, &again, &own);
+            for (size_t v = 0; v < own.len && !touched; v++)
+                touched = own.data[v]->tag == TY_PARAM || map_has(&reached, own.data[v]) ||
+                          own.data[v]->var.level < b->s->level;
+        }
+        if (!touched)
+            r->status = REL_DONE;
+    }
+}
+
 static void solve_all(Build *b)
 {
     Solver *s = b->s;
@@ -314,6 +345,32 @@ static void solve_all(Build *b)
         again = b->relations.len > 0 &&
                 (laws_simplify(s, &b->relations, &b->order) || decide_records(b));
     }
+    drop_unreachable(b);
+}
+
+bool solver_learn(Solver *s)
+{
+    bool ok = true;
+    for (bool again = true; again && ok;) {
+        ok = solver_run(s);
+        RelationVec open = {0};
+        Map order = {0}, seen = {0};
+        TypeVec vars = {0};
+        for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++) {
+            Relation *r = s->waiting.data[i];
+            if (r->status != REL_WAIT)
+                continue;
+            vec_push(&open, r);
+            for (uint32_t k = 0; k < r->nargs; k++)
+                type_collect(r->args[k], TY_VAR, &seen, &vars);
+        }
+        for (size_t i = 0; i < vars.len; i++) /* none is intermediate */
+            map_set(&order, vars.data[i], (void *)(uintptr_t)(i + 1));
+        again = ok && open.len && laws_simplify(s, &open, &order);
+    }
+    for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++)
+        s->waiting.data[i]->status = REL_DONE;
+    return ok;
 }
 
 /* What was known to be a tensor only because it broadcasts, as a variable of its own. */
@@ -390,6 +447,100 @@ void scheme_note_unknowns(Scheme *scheme, uint32_t mark)
     scheme->outer = vec_copy(&outer);
 }
 
+/* ---- declared tensors: Note [Declared tensors] in ast_type.c ------------------------------- */
+
+/* The parameters as declared, then those inside of what they are known to be. */
+static void add_inner(Build *b, Type **declared, uint32_t n)
+{
+    TypeVec all = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        vec_push(&all, declared[i]);
+        map_set(&seen, declared[i], declared[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        Type *known = declared[i]->param.known;
+        if (!known)
+            continue;
+        type_collect(known, TY_PARAM, &seen, &all);
+        Type *shape = known->tag == TY_TENSOR ? type_resolve(known->tensor.shape) : NULL;
+        if (shape && shape->tag == TY_PARAM && shape->param.known == declared[i])
+            map_set(&b->folded, shape, declared[i]);
+    }
+    b->declared = all.data;
+    b->ndeclared = (uint32_t)all.len;
+    b->nown = n;
+}
+
+/* Each declared tensor as its parameter. */
+static Type *folded(Build *b, Type *t)
+{
+    return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
+}
+
+static Relation *folded_relation(Build *b, Relation *r)
+{
+    for (uint32_t i = 0; i < r->nargs && b->folded.len; i++) {
+        Type *t = type_resolve(r->args[i]);
+        DTypeSet class = t->tag == TY_TENSOR ? type_dtype_set(t->tensor.dtype) : DTS_ALL;
+        r->args[i] = folded(b, t);
+        if (is_broadcast(r->def) && r->args[i] != t && class != DTS_ALL)
+            r->data = (const void *)(uintptr_t)(class & broadcast_dtypes(r));
+    }
+    return r;
+}
+
+/* Whether a Broadcast of a scheme says which dtypes p has. */
+static bool says_dtypes(const RelationVec *relations, const Type *p)
+{
+    for (size_t i = 0; i < relations->len; i++)
+        for (uint32_t k = 0; is_broadcast(relations->data[i]->def) && k < relations->data[i]->nargs; k++)
+            if (type_resolve(relations->data[i]->args[k]) == p)
+                return true;
+    return false;
+}
+
+/* Where a part of what a parameter is known to be stands alone in the scheme, or the parameter would
+ * take dtypes that the body does not, the scheme says what the parameter is: Same(a, Tensor[s, b]). */
+static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params)
+{
+    if (b->ndeclared == b->nown)
+        return;
+    Map mentioned = {0};
+    TypeVec found = {0}, own = {0};
+    type_collect(t, TY_PARAM, &mentioned, &found);
+    for (size_t i = 0; i < relations->len; i++)
+        for (uint32_t k = 0; k < relations->data[i]->nargs; k++)
+            type_collect(relations->data[i]->args[k], TY_PARAM, &mentioned, &found);
+    for (uint32_t i = 0; i < b->nown; i++) {
+        Type *p = b->declared[i], *known = p->param.known;
+        if (!known)
+            continue;
+        TypeVec inner = {0};
+        Map seen = {0};
+        bool alone = known->tag != TY_TENSOR ||
+                     !map_has(&b->folded, type_resolve(known->tensor.shape)) ||
+                     (type_dtype_set(known->tensor.dtype) != DTS_ALL && !says_dtypes(relations, p));
+        type_collect(known, TY_PARAM, &seen, &inner);
+        for (size_t k = 0; k < inner.len; k++)
+            alone = alone || (!inner.data[k]->param.name && map_has(&mentioned, inner.data[k]));
+        if (!alone)
+            continue;
+        Type *args[] = {p, known};
+        vec_push(relations, relation_new(&rel_same, args, 2, NULL, span_none()));
+        for (size_t k = 0; k < inner.len; k++)
+            vec_push(&own, inner.data[k]);
+    }
+    map_clear(&mentioned);
+    for (size_t i = 0; i < params->len; i++)
+        map_set(&mentioned, params->data[i], params->data[i]);
+    for (size_t i = 0; i < own.len; i++)
+        if (!map_has(&mentioned, own.data[i])) {
+            map_set(&mentioned, own.data[i], own.data[i]);
+            vec_push(params, own.data[i]);
+        }
+}
+
 static Scheme *build(Build *b)
 {
     Solver *s = b->s;
@@ -398,10 +549,10 @@ static Scheme *build(Build *b)
     RelationVec relations = {0};
     Map seen = {0};
     Substitution zonk = substitution_new(NULL, NULL, 0);
-    for (uint32_t i = 0; i < b->ndeclared; i++) {
+    for (uint32_t i = 0; i < b->ndeclared; i++)
         b->declared[i]->param.level = 0;
+    for (uint32_t i = 0; i < b->nown; i++)
         vec_push(&params, b->declared[i]);
-    }
     add_vars(b, b->t, &seen);
     for (size_t i = 0; i < b->relations.len; i++)
         for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++)
@@ -418,17 +569,18 @@ static Scheme *build(Build *b)
         Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
         r->data = f->data;
         if (relation_mentions(r, b->declared, b->ndeclared))
-            vec_push(&relations, copy_relation(r, &zonk));
+            vec_push(&relations, folded_relation(b, copy_relation(r, &zonk)));
     }
     for (size_t i = 0; i < b->relations.len; i++) {
         Relation *r = b->relations.data[i];
         if (r->status != REL_WAIT)
             continue;
-        vec_push(&relations, copy_relation(r, &zonk));
+        vec_push(&relations, folded_relation(b, copy_relation(r, &zonk)));
         r->status = REL_DONE;
     }
-    scheme->type = type_share(type_substitute_by(&zonk, b->t));
-    scheme->ndeclared = b->ndeclared;
+    scheme->type = type_share(folded(b, type_substitute_by(&zonk, b->t)));
+    add_known(b, scheme->type, &relations, &params);
+    scheme->ndeclared = b->nown;
     scheme->nparams = (uint32_t)params.len;
     scheme->params = vec_copy(&params);
     scheme->nweak = (uint32_t)weak.len;
@@ -484,7 +636,10 @@ static void report_missing(Solver *s, Relation *r)
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
                                    bool has_where)
 {
-    Build b = {.s = s, .t = t, .declared = declared, .ndeclared = ndeclared};
+    Build b = {.s = s, .t = t};
+    add_inner(&b, declared, ndeclared);
+    declared = b.declared;
+    ndeclared = b.ndeclared;
     solver_run(s);
     default_untied(s, t);
     solve_all(&b);
@@ -494,7 +649,7 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
             if (r->status != REL_WAIT || r->def->implicit ||
                 !relation_mentions(r, declared, ndeclared))
                 continue;
-            report_missing(s, r);
+            report_missing(s, folded_relation(&b, r));
             r->status = REL_FAIL;
             return NULL;
         }

@@ -271,7 +271,9 @@ static RelStatus run_one(Solver *s, Relation *r)
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same;
-    RelStatus status = by_fact && has_fact(s, r) ? REL_DONE : r->def->relate(s, r);
+    RelStatus status = !by_fact || !has_fact(s, r)                              ? r->def->relate(s, r)
+                       : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
+                                                                           : REL_DONE;
     if (status == REL_WAIT && has_fact(s, r))
         status = REL_DONE;
     s->span = span;
@@ -413,13 +415,31 @@ static bool is_scalar_shape(Type *t)
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
+/* As the fact says, t: where it says `?`, any unknown size. */
+static bool fits_fact(Type *fact, Type *t)
+{
+    fact = type_resolve(fact);
+    t = type_resolve(t);
+    uint32_t n, m;
+    Type **a, **b;
+    if (fact->tag != TY_TENSOR || t->tag != TY_TENSOR || !(fact->flags & TYPE_HAS_ANY) ||
+        !type_get_rank(fact, &n, &a) || !type_get_rank(t, &m, &b))
+        return type_equal(fact, t);
+    for (uint32_t i = 0; n == m && i < n; i++) {
+        bool unknown = type_resolve(a[i])->tag == TY_ANY && (type_resolve(b[i])->flags & TYPE_HAS_ANY);
+        if (!unknown && !type_equal(a[i], b[i]))
+            return false;
+    }
+    return n == m && type_equal(fact->tensor.dtype, t->tensor.dtype);
+}
+
 /* Each input of a that is no scalar among those of b; the last of both is the result. */
 static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb)
 {
     for (uint32_t i = 0; i + 1 < na; i++) {
         bool there = is_scalar_shape(a[i]);
         for (uint32_t k = 0; k + 1 < nb && !there; k++)
-            there = type_equal(a[i], b[k]);
+            there = fits_fact(a[i], b[k]) || fits_fact(b[k], a[i]);
         if (!there)
             return false;
     }
@@ -446,7 +466,7 @@ const Fact *solver_find_fact(Solver *s, const Relation *r)
         if (!attrs_equal_values(f->attrs, r->attrs))
             continue;
         uint32_t k = 0;
-        while (k + 1 < f->nargs && type_equal(f->args[k], r->args[k]))
+        while (k + 1 < f->nargs && fits_fact(f->args[k], r->args[k]))
             k++;
         if (k + 1 >= f->nargs)
             return f;

@@ -97,6 +97,8 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
 bool is_broadcast(const RelDef *def);
 /* The dtypes that a Broadcast relation allows. */
 DTypeSet broadcast_dtypes(const Relation *r);
+/* Restricts its arguments to them, where one is a tensor; false after a report. */
+bool broadcast_restrict(Solver *s, Relation *r);
 
 const Scheme *scheme_usual(const Scheme *scheme); /* scheme_usual.c: as it is shown */
 

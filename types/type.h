@@ -87,6 +87,8 @@ struct Type {
             uint32_t id;
             int level;          /* PARAM: of solver_rigid; a variable made further out may not be it */
             DTypeSet dtypes;    /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
+            Type *known;        /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
+                                   stands for it; of a shape: the parameter whose tensor has it */
         } param;                                       /* PARAM, ANY */
         struct { Type *shape, *dtype; } tensor;
         struct { Type *result, *effect; } fn;
@@ -163,7 +165,8 @@ typedef struct Substitution {
 Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n);
 Type *type_substitute_by(Substitution *by, Type *t);
 bool type_mentions(Type *t, Type *const *params, uint32_t n); /* any of them */
-/* Tensor[s, b] replaced by what the map has for the variable s. */
+/* Tensor[s, b] replaced by what the map has for the variable or parameter s; by a parameter only where
+ * it is that parameter's own tensor. */
 Type *type_replace_tensors(Type *t, const Map *of);
 /* Equal parts made one node: types built twice are not twice as large. */
 Type *type_share(Type *t);

@@ -220,6 +220,11 @@ static void print_type(Str *out, Type *t, TypeNamer *namer)
     }
     case TY_TENSOR: {
         Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
+        Type *whole = shape->tag == TY_PARAM ? shape->param.known : NULL;
+        if (whole && type_resolve(whole->param.known->tensor.dtype) == dtype) { /* as declared */
+            str_add(out, name_of(namer, whole)->text);
+            return;
+        }
         const char *known = dtype->tag == TY_DTYPE ? dtype_info[dtype->dtype_value].name
                                                    : weak_text(dtype);
         if (shape->tag == TY_SHAPE && shape->nargs == 0 && known) {
@@ -454,6 +459,9 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer)
         scheme = scheme_usual(scheme);
     count.namer = namer;
     count_unknowns(&count, scheme->type);
+    for (uint32_t i = 0; i < scheme->nrelations; i++)
+        for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
+            count_unknowns(&count, scheme->relations[i]->args[k]);
     for (uint32_t i = 0; i < scheme->ndeclared; i++)
         name_of(namer, scheme->params[i]);
     name_by_position(scheme, namer);

@@ -146,7 +146,7 @@ static Type *walk(Walk *w, Type *t)
     case TY_TENSOR: {
         Type *shape = walk(w, t->tensor.shape), *dtype = walk(w, t->tensor.dtype);
         Type *whole = w->tensors ? map_find(w->tensors, shape) : NULL;
-        if (whole)
+        if (whole && (whole->tag != TY_PARAM || type_resolve(whole->param.known->tensor.dtype) == dtype))
             out = whole;
         else if (shape != t->tensor.shape || dtype != t->tensor.dtype)
             out = type_tensor(shape, dtype);
@@ -247,7 +247,7 @@ Type *type_share(Type *t)
 
 Type *type_replace_tensors(Type *t, const Map *of)
 {
-    Walk w = {.mask = TYPE_HAS_VARS, .tensors = of};
+    Walk w = {.mask = TYPE_HAS_VARS | TYPE_HAS_PARAMS, .tensors = of};
     return walk(&w, t);
 }
 
