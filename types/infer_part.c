@@ -240,7 +240,8 @@ static PartVerdict check_reached_group(Parts *p, const IndexVec *group)
     PartCheck *t = p->now;
     for (size_t i = 0; i < group->len; i++) {
         uint32_t at = group->data[i];
-        if (touches_open(p, at)) return PART_UNSURE;
+        bool in_circle = group->len > 1 && p->module.items.data[at]->kind != ITEM_DEF;
+        if (in_circle || touches_open(p, at)) return PART_UNSURE;
         Span s = p->module.items.data[at]->span;
         t->bytes += s.end - s.begin;
         p->c->env->counts.tried++;
