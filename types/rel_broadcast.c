@@ -354,24 +354,38 @@ static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, ui
                   sizes_text(dims, rank));
 }
 
-/* Result and every operand that is not a scalar differ: R0901. */
+/* An axis that expand_dims made. */
+static bool is_new_axis(const Type *d)
+{
+    const Origin *o = d->origin;
+    while (o && o->kind == ORIGIN_ARGUMENT && o->from) o = o->from;
+    return o && o->kind == ORIGIN_OPERATOR && o->what && strcmp(o->what, "`expand_dims`") == 0;
+}
+
+/* Result and every operand that is not a scalar differ: R0901. Where all axes that grow were made for
+ * it, as in `expand_dims(p, axis=1) - expand_dims(q, axis=0)`, it is meant. */
 static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank)
 {
     const Source *source = b->r->span.source;
     if (nin < 2 || !source || (source->flags & SOURCE_INTERNAL))
         return;
+    bool meant = true;
     for (uint32_t i = 0; i < nin; i++) {
         bool same = in[i].rank == rank;
+        meant = meant && same;
         for (uint32_t k = 0; k < in[i].rank; k++) {
             Type *c = dims[k + rank - in[i].rank];
             int64_t have, made;
             if (!is_size(in[i].dims[k], &have) || !is_size(c, &made))
                 return;
+            meant = meant && (have == made || is_new_axis(type_resolve(in[i].dims[k])));
             same = same && have == made;
         }
         if (same)
             return;
     }
+    if (meant)
+        return;
     TypeNamer names = {0};
     Str text = {0};
     for (uint32_t i = 0; i < nin; i++) {
@@ -388,6 +402,8 @@ static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, ui
             diag_add_label(d, b->r->arg_spans[i], "%s", str_text(&shape));
         }
     }
+    if (!b->r->arg_spans)
+        rel_add_places(d, b->r);
     add_outer_helps(d, b, in, dims, rank);
     diag_report(b->s->diags, d);
 }
