@@ -182,11 +182,14 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     const Attrs *attrs = site->attrs;
     if (site->nsizes)
         attrs = attrs_with_sizes(attrs, args + site->nargs, site->nsizes);
-    OpCall call = {op, attrs, o.n, o.in, in->diags, span, NULL, false};
+    OpCall call = {op, attrs, o.n, o.in, in->diags, span, NULL, clash_is_told(site)};
+    size_t said = in->diags->list.len;
     int n = op_run_interruptible(&call, outs, in->runner, in->runner_ctx, &in->interrupt);
     if (n < 0) {
         if (n == OP_INTERRUPTED)
             in->interrupt = 1;
+        else
+            clash_explain(in, site, &call, args, said);
         return false;
     }
     stack_share(in);

@@ -105,6 +105,7 @@ typedef struct Site {
     uint32_t nsizes; /* int64 slots after the arguments, for the ATTR_DIM of attrs */
     ScalarCall scalar;
     const struct Group *group; /* fused operators, in place of op; or NULL */
+    const Expr *call;          /* for messages; may be NULL */
 } Site;
 
 struct Code {

@@ -110,7 +110,8 @@ static int32_t collect(Collector *c, Expr *e, bool root)
     Node n = {.site = {.op = e->a->op,
                        .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
                        .type = e->type,
-                       .nargs = e->nargs},
+                       .nargs = e->nargs,
+                       .call = e},
               .span = e->span};
     for (uint32_t i = 0; i < e->nargs; i++)
         n.args[i] = collect(c, e->args[i], false);
@@ -245,10 +246,13 @@ bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value 
         for (uint32_t k = 0; k < n->site.nargs; k++)
             operands[k] = n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]];
         call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands, in->diags, n->span,
-                      NULL, false};
+                      NULL, clash_is_told(&n->site)};
         OutSpec spec;
-        if (n->site.op->shape(&call, &spec) != 1)
+        size_t said = in->diags->list.len;
+        if (n->site.op->shape(&call, &spec) != 1) {
+            clash_explain(in, &n->site, &call, NULL, said);
             return false;
+        }
         results[i] = i + 1 < g->nnodes ? plan_temp(&plan, spec.dtype, spec.rank, spec.shape)
                                        : tensor_new(spec.dtype, spec.rank, spec.shape);
         if (!n->site.op->lower(&call, &results[i], &plan))

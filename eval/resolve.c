@@ -230,6 +230,7 @@ static uint32_t add_site(Resolver *r, Expr *call) {
     Site s = {.type = call->type, .nargs = call->nargs, .nsizes = call->nsizes};
     const Expr *f = call->a;
     if (f->kind == EXPR_OP) {
+        s.call = call;
         s.op = f->op;
         s.attrs = call->attrs ? call->attrs : attrs_defaults(f->op);
         s.scalar = scalar_call_of(f->op, call->nargs);

@@ -59,7 +59,7 @@ static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
         args[0] = value_primal(l);
         args[1] = value_primal(r);
     }
-    Site site = {.op = in->arith[op], .nargs = unary ? 1 : 2};
+    Site site = {.op = in->arith[op], .nargs = unary ? 1 : 2, .call = call};
     if (call->kind == EXPR_CALL && call->attrs)
         site.attrs = call->attrs;
     else
@@ -633,6 +633,8 @@ do_CHECK : {
         Diag *d = machine_fail_at(in, check->span, DIAG_R0604, "%s is %lld, not %lld", check->what,
                                   (long long)found, (long long)expected);
         diag_add_fact(d, "this size was not known before running");
+        clash_explain_size(d, check->found, found);
+        clash_explain_size(d, check->expected, expected);
         goto failed;
     }
     NEXT();

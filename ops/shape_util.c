@@ -127,8 +127,11 @@ bool shape_broadcast_into(const OpCall *call, int arg, OutSpec *out) {
             for (uint32_t k = 0; k < call->nin; k++)
                 all[k] = (int)k;
             add_types(call, d, (int)call->nin, all);
-            diag_add_fact(d, "axis %d from the end is %lld and %lld; broadcasting needs equal sizes "
-                          "or 1", i + 1, (long long)a, (long long)b);
+            bool two = call->nin == 2;
+            diag_add_fact(d, "axis %d is %lld %s and %lld %s; broadcasting needs equal sizes or 1",
+                          t->rank == out->rank ? rank - 1 - i : -1 - i, (long long)a,
+                          two ? "on the left" : "in one", (long long)b,
+                          two ? "on the right" : "in another");
             return false;
         }
         shape[rank - 1 - i] = a == 1 ? b : a;

@@ -125,8 +125,10 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     out.value = infer_expr(I, e, want);
     Type *type = out.value->type;
     if (want) {
+        const Expr *call = out.value;
         out.value = infer_flow(I, out.value, want, what, annotation->span);
         type = want;
+        infer_note_file(call, want);
     }
     solver_run(I->s);
     bool mono = solver_effect_allocates(I->s, effect);

@@ -296,8 +296,7 @@ static bool foreign_item(Infer *I, Item *item, CoreItem *out)
     return true;
 }
 
-/* Builtins that make references, or run what may. */
-static bool builtin_allocates(const char *symbol)
+bool builtin_reads_file(const char *symbol)
 {
     return strcmp(symbol, "load") == 0 || strncmp(symbol, "data.", 5) == 0;
 }
@@ -310,7 +309,7 @@ bool infer_operator_item(Infer *I, Item *item, CoreItem *out)
     g->scheme = infer_ast_scheme(I, item->type);
     g->symbol = item->symbol;
     Type *t = type_resolve(g->scheme->type);
-    if (t->tag == TY_FN && builtin_allocates(g->symbol)) {
+    if (t->tag == TY_FN && builtin_reads_file(g->symbol)) {
         Type *fn = type_fn(t->args, t->nargs, t->fn.result, type_allocates());
         g->scheme->type = fn;
     }

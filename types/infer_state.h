@@ -328,6 +328,9 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
 void fn_drop(Infer *I, FnHead *head); /* the end without a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want);             /* infer_call.c */
+/* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
+void infer_note_file(const Expr *call, Type *type);
+bool builtin_reads_file(const char *symbol);                /* infer_items.c */
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);

@@ -50,6 +50,15 @@ Type *origin_enter(Type *argument, Span span, Span call)
     return type_tuple(parts, t->nargs);
 }
 
+const Origin *origin_at_call(const Origin *origin, Span call)
+{
+    if (!origin || origin->kind != ORIGIN_FILE || !is_shown(call)) return origin;
+    Origin *o = mem_new(Origin);
+    *o = *origin;
+    o->span = call;
+    return o;
+}
+
 /* ---- in words ------------------------------------------------------------------------------------ */
 
 /* What happens in a call, and by which argument a size entered it, is told only where d is about that
@@ -133,8 +142,9 @@ void diag_add_origin(Diag *d, const Type *size, const char *text)
         return;
     } else if ((o->span.source->flags & SOURCE_PROMPT) && !shows_source(d, o->span.source)) {
         const char *at = fmt_text(" at %s", o->span.source->name);
-        for (size_t i = 0; i < d->labels.len && !*read; i++) { /* said beside the operand */
-            if (strstr(d->labels.data[i].text, at)) return;
+        for (size_t i = 0; i < d->labels.len; i++) { /* said beside the operand */
+            const char *label = d->labels.data[i].text;
+            if (strstr(label, at) && (!*read || strstr(label, o->what ? o->what : "a file"))) return;
         }
         add_comes_fact(d, text, fmt_text("%s%s%s", maker_words(o, false), read, at));
     } else {

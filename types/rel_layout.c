@@ -339,9 +339,33 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
 
 void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names)
 {
-    s->clash = clash;
+    if (s) s->clash = clash;
     diag_add_origin(d, clash.a, size_text(names, clash.a));
     diag_add_origin(d, clash.b, size_text(names, clash.b));
+}
+
+/* Of tensors that were to broadcast, all sizes known. */
+static void add_broadcast(Diag *d, const Relation *r, SizeClash *out, TypeNamer *names)
+{
+    uint32_t n = r->nargs - 1, rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
+    Type ***dims = mem_new_n(Type **, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!type_get_rank(r->args[i], &ranks[i], &dims[i])) return;
+        rank = ranks[i] > rank ? ranks[i] : rank;
+    }
+    for (uint32_t c = 1; c <= rank; c++) { /* from the end: the last axis is c = 1 */
+        Type *found = NULL;
+        for (uint32_t i = 0; i < n; i++) {
+            Type *size = c <= ranks[i] ? type_resolve(dims[i][ranks[i] - c]) : NULL;
+            if (!size || is_one(size)) continue;
+            if (found && dim_compare(found, size) == DIM_DIFFERENT) {
+                *out = (SizeClash){.diag = d, .a = found, .b = size, .or_one = true};
+                rel_add_aligned(d, r, n, r->args, -(int)c, names);
+                return;
+            }
+            found = size;
+        }
+    }
 }
 
 void rel_add_sizes(Solver *s, Diag *d, const Relation *r)
@@ -350,5 +374,6 @@ void rel_add_sizes(Solver *s, Diag *d, const Relation *r)
     SizeClash clash;
     TypeNamer names = {0};
     op_add_sizes(d, r->op, r->attrs, r->nargs - 1, r->args, &clash);
+    if (!clash.diag && !s && d->code == DIAG_R0312) add_broadcast(d, r, &clash, &names);
     if (clash.diag) rel_add_clash(s, d, clash, &names);
 }

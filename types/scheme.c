@@ -743,7 +743,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     }
     for (uint32_t i = 0; i < scheme->nunknowns; i++) {
         from[scheme->nparams + i] = scheme->unknowns[i];
-        to[scheme->nparams + i] = type_any(scheme->unknowns[i]->origin);
+        to[scheme->nparams + i] = type_any(origin_at_call(scheme->unknowns[i]->origin, span));
     }
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];

@@ -193,7 +193,7 @@ const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names);
 void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
                      TypeNamer *names);
 /* What the operator says of its arguments and what they are, where they clash; and where the clashing
- * sizes came from. For a diagnostic that has its places. (rel_layout.c) */
+ * sizes came from. For a diagnostic that has its places. s is NULL when running. (rel_layout.c) */
 void rel_add_sizes(Solver *s, Diag *d, const Relation *r);
 void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names); /* the latter alone */
 /* Unify with a report (R02 or R03 by the mismatch, naming argument `arg`; -1 the result). */

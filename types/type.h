@@ -190,6 +190,8 @@ const char *type_text_with(TypeNamer *namer, Type *t);
 /* Declared parameters in t keep their names, whatever else is printed first. */
 void type_namer_reserve(TypeNamer *namer, Type *t);
 
+/* Of an unknown size in what a definition gives: a file is read where that is called. (origin.c) */
+const Origin *origin_at_call(const Origin *origin, Span call);
 /* The type of an argument whose sizes enter a call by it. (origin.c) */
 Type *origin_enter(Type *argument, Span span, Span call);
 /* Says where a size came from, if that is known and d does not show it already: a label there, or a

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes that turn out not to fit when running. What inference knew of them, above all where they came
+ * from (a file, a literal), stands in the types of the core; what they are, in the values.
+ *
+ *     x @@ w      x : Tensor[(?, ?), float32], read from `x.npy`, is Tensor[(100, 64), float32] */
+#include "eval/machine.h"
+#include "types/op.h"
+
+#include <string.h>
+
+/* Whose operands stand in the program, inside the call. */
+bool clash_is_told(const Site *site) {
+    const Expr *e = site->call;
+    if (!e || e->kind != EXPR_CALL || e->nargs != site->nargs || !e->nargs || !e->span.source ||
+        (e->span.source->flags & SOURCE_INTERNAL) || site->op->foreign)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Span s = e->args[i]->span;
+        if (s.source != e->span.source || s.begin < e->span.begin || s.end > e->span.end ||
+            (s.begin == e->span.begin && s.end == e->span.end))
+            return false;
+    }
+    return true;
+}
+
+/* What is unknown by an annotation did not get its size there. */
+static const Origin *origin_of(Type *size) {
+    size = type_resolve(size);
+    const Origin *o = size->origin;
+    return o && size->tag == TY_ANY && o->kind == ORIGIN_ANNOTATION ? NULL : o;
+}
+
+/* The type of a tensor as it is, its sizes from where inference knew them to be. */
+static Type *type_of(const Tensor *t, Type *known) {
+    uint32_t rank;
+    Type **own;
+    bool ranked = type_get_rank(type_resolve(known), &rank, &own) && rank == (uint32_t)t->rank;
+    Type **dims = mem_new_n(Type *, t->rank + 1);
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = type_dim_int(t->shape[i], ranked ? origin_of(own[i]) : NULL);
+    return type_tensor(type_shape(dims, (uint32_t)t->rank), type_dtype(t->dtype));
+}
+
+/* The operator, as inference marks it: that of `a @@ b`, the name in front of a call's arguments. */
+static Span operator_span(const Expr *e, const Span *at) {
+    Span s = e->span;
+    if (at[0].begin != s.begin) {
+        size_t n = strcspn(s.source->text + s.begin, "( ");
+        return s.begin + n < at[0].begin ? (Span){s.source, s.begin, s.begin + (uint32_t)n} : s;
+    }
+    if (e->nargs != 2 || at[0].end >= at[1].begin)
+        return s;
+    s = (Span){s.source, at[0].end, at[1].begin};
+    while (s.begin < s.end && strchr(" \t\n()", s.source->text[s.begin]))
+        s.begin++;
+    while (s.end > s.begin && strchr(" \t\n()", s.source->text[s.end - 1]))
+        s.end--;
+    return s.begin < s.end ? s : e->span;
+}
+
+void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args, size_t since) {
+    if (!call->places)
+        return;
+    const Expr *e = site->call;
+    Type **types = mem_new_n(Type *, e->nargs + 1);
+    Span *spans = mem_new_n(Span, e->nargs + 1);
+    for (uint32_t i = 0, at = 0; i < e->nargs; i++) {
+        Type *known = type_resolve(e->args[i]->type);
+        const Tuple *t = args && args[i].tag == VAL_TUPLE ? args[i].p : NULL;
+        spans[i] = e->args[i]->span;
+        if (!args || args[i].tag != VAL_TUPLE) {
+            types[i] = type_of(call->in[at++], known);
+            continue;
+        }
+        uint32_t n = t ? t->n : 0;
+        Type **parts = mem_new_n(Type *, n + 1);
+        for (uint32_t k = 0; k < n; k++)
+            parts[k] = type_of(call->in[at++], known->tag == TY_TUPLE && k < known->nargs ? known->args[k]
+                                                                                          : known);
+        types[i] = type_tuple(parts, n);
+    }
+    types[e->nargs] = type_unit();
+    Relation r = {.def = call->op->relation, .op = call->op, .attrs = call->attrs, .args = types,
+                  .nargs = e->nargs + 1, .span = call->span, .arg_spans = spans};
+    for (size_t i = since; i < in->diags->list.len; i++) {
+        Diag *d = in->diags->list.data[i];
+        if (diag_is_of_sizes(d->code) || d->code == DIAG_R0316) {
+            d->primary.span = operator_span(e, spans);
+            rel_add_places(d, &r);
+        }
+        rel_add_sizes(NULL, d, &r);
+    }
+}
+
+void clash_explain_size(Diag *d, const Expr *size, int64_t n) {
+    uint32_t rank;
+    Type **dims;
+    if (size->kind != EXPR_DIM_OF || !type_get_rank(type_resolve(size->a->type), &rank, &dims) ||
+        size->index < 0 || (uint32_t)size->index >= rank)
+        return;
+    const Origin *o = origin_of(dims[size->index]);
+    if (o)
+        diag_add_origin(d, type_dim_int(n, o), fmt_text("%lld", (long long)n));
+}
