@@ -31,7 +31,7 @@ typedef struct Cli {
     SessionOptions session;
     Color color;
     bool time, residual, tvm;
-    const char *expr; /* -e */
+    VEC(const char *) texts; /* of -e, run one after the other */
     VEC(const char *) inputs, passes, files;
 } Cli;
 
@@ -341,7 +341,7 @@ static bool answer(bool ok, const Str *out) {
 /* The first file of the command line, or what stands in its place. */
 static int run_program(Cli *cli) {
     const char *path = cli->files.len ? cli->files.data[0] : NULL;
-    bool prompt = !path && !cli->expr && isatty(STDIN_FILENO);
+    bool prompt = !path && !cli->texts.len && isatty(STDIN_FILENO);
     if (path) {
         cli->session.argc = (int)cli->files.len - 1;
         cli->session.argv = mem_new_n(char *, cli->files.len);
@@ -357,8 +357,11 @@ static int run_program(Cli *cli) {
     if (prompt) {
         int result = prompt_run(s);
         return finish(s, SESSION_OK) || result;
-    } else if (cli->expr) {
-        status = session_run_text(s, "-e", cli->expr, strlen(cli->expr), true);
+    } else if (cli->texts.len) {
+        for (size_t i = 0; i < cli->texts.len && status == SESSION_OK; i++) {
+            const char *text = cli->texts.data[i];
+            status = session_run_text(s, i ? fmt_text("-e %zu", i + 1) : "-e", text, strlen(text), true);
+        }
     } else {
         status = session_run_file(s, path ? path : "-", cli->inputs.data, (int)cli->inputs.len);
     }
@@ -493,7 +496,7 @@ int cli_main(int argc, char **argv) {
             (arg[7] == '=' || arg[7] == '\0'))
             script = false;
         if (script || only_arguments || arg[0] != '-' || arg[1] == '\0') {
-            if (!command && !cli->files.len && !cli->expr && !only_arguments) {
+            if (!command && !cli->files.len && !cli->texts.len && !only_arguments) {
                 if ((command = find_subcommand(arg)))
                     continue;
                 if (strcmp(arg, "build") == 0 && access(arg, F_OK) != 0)
@@ -505,7 +508,7 @@ int cli_main(int argc, char **argv) {
         } else if (strcmp(arg, "-e") == 0) {
             if (++i >= argc)
                 return usage_error("`-e` wants %s", "a text");
-            cli->expr = argv[i];
+            vec_push(&cli->texts, argv[i]);
         } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
             print_help();
             return flush_output();
@@ -520,11 +523,11 @@ int cli_main(int argc, char **argv) {
                 return status;
         }
     }
-    if (command && cli->expr)
+    if (command && cli->texts.len)
         return usage_error("`-e` does not go with `%s`", command->name);
     if (command && !cli->files.len)
         return usage_error("`relay %s` wants an argument", command->name);
-    if (cli->expr && cli->files.len) { /* what follows -e is the script's */
+    if (cli->texts.len && cli->files.len) { /* what follows -e is the script's */
         cli->session.argc = (int)cli->files.len;
         cli->session.argv = mem_new_n(char *, cli->files.len + 1);
         for (size_t i = 0; i < cli->files.len; i++)

@@ -89,9 +89,24 @@ static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b)
     return expr_if(a, and ? b : known, and ? known : b, type_scalar(DT_BOOL), e->span);
 }
 
+static bool is_list(Type *t)
+{
+    t = type_resolve(t);
+    return t->tag == TY_DATA && strcmp(t->decl->name->text, "List") == 0;
+}
+
 static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b)
 {
     Expr **args = mem_new_n(Expr *, 2);
+    if (is_list(a->type) || is_list(b->type)) {
+        Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
+        if (d) {
+            diag_add_label(d, a->span, "%s", type_text(a->type));
+            diag_add_label(d, b->span, "%s", type_text(b->type));
+            diag_add_fact(d, "lists are joined by `concat(a, b)`");
+        }
+        return infer_error_expr(e->span);
+    }
     args[0] = infer_flow(I, a, type_string(), "the left of `++`", span_none());
     args[1] = infer_flow(I, b, type_string(), "the right of `++`", span_none());
     Expr *callee = expr_new(EXPR_BUILTIN, type_error(), e->op_span);
