@@ -67,14 +67,28 @@ const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name)
 static void try_spellings(Mender *m, size_t token)
 {
     mend_gather_names(m);
-    if (!m->unknown && m->tokens.data[token].sym->len < 3) return;
+    const Symbol *written = m->tokens.data[token].sym;
+    if (!m->unknown && written->len < 3) return;
     m->by_spelling = !m->far;
+    if (m->unknown) {
+        const Symbol *qualified = name_qualified(m->c->env, written);
+        const char *known[] = {habit_of_type(written), qualified ? qualified->text : NULL};
+        for (int k = 0; k < 2; k++) {
+            m->alone = m->by_spelling;
+            bool done = known[k] && mend_try_token(m, MEND_NAME, token, known[k]);
+            m->alone = false;
+            if (!done) continue;
+            m->by_spelling = false;
+            return;
+        }
+    }
     SymbolVec left = {0};
     for (size_t i = 0; i < m->pool.len; i++) vec_push(&left, m->pool.data[i]);
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
         const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
         if (!near) break;
-        m->alone = m->by_spelling && (uintptr_t)map_find(&m->counts, near) > 1; /* no binding without uses */
+        /* not a binding of the text without uses, which may be what is misspelt */
+        m->alone = m->by_spelling && (uintptr_t)map_find(&m->counts, near) != 1;
         bool done = mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near));
         m->alone = false;
         if (done) break;
