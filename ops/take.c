@@ -410,7 +410,9 @@ static RelStatus relate_one_hot(Solver *s, Relation *r) {
     Type **out = mem_new_n(Type *, rank + 2);
     for (uint32_t k = 0; k < rank; k++)
         out[(int)k < axis ? k : k + 1] = dims[k];
-    out[axis] = rel_int_dim(r, attrs_int(r->attrs, "depth"));
+    const AttrValue *depth = attrs_get(r->attrs, "depth");
+    out[axis] = depth->kind == ATTR_DIM ? depth->dim
+                                        : type_dim_int(depth->i, rel_attr_origin(r, "depth", depth));
     Type *dtype = rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[1]));
     return rel_result(s, r, out, rank + 1, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
@@ -438,7 +440,7 @@ static bool lower_one_hot(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const RelDef rel_one_hot = {"OneHot", relate_one_hot, 4, false};
 static const AttrSpec one_hot_attrs[] = {
-    {"depth", AT_INT, "1", "the size of the new axis"},
+    {"depth", AT_DIM, "1", "the size of the new axis"},
     {"axis", AT_INT, "-1", "where the new axis goes"},
     {"dtype", AT_DTYPE, "None", "of the result; None: that of on_value"},
 };
