@@ -362,10 +362,24 @@ SessionStatus session_reload(Session *s)
     return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
 }
 
-/* The operator stands in a definition that is called there, and the user can read it. */
+/* The operator stands in a definition that is called there. */
 static bool is_inside(const ResidualInfo *check)
 {
-    return check->inner.source && !(check->inner.source->flags & SOURCE_INTERNAL);
+    return check->inner.source && check->inner_name;
+}
+
+/* "at train.rly:3:14", or whose it is: "of the prelude", "of `loss`". */
+static const char *inside_words(const ResidualInfo *check)
+{
+    const char *name = check->inner.source->name, *slash = strrchr(name, '/');
+    uint32_t line, column;
+    span_locate(check->inner, &line, &column);
+    if (!(check->inner.source->flags & SOURCE_INTERNAL))
+        return fmt_text("at %s:%u:%u", name, line, column);
+    if (strncmp(name, "prelude/", 8) == 0)
+        return "of the prelude";
+    name = slash ? slash + 1 : name;
+    return fmt_text("of `%.*s`", (int)strcspn(name, "."), name);
 }
 
 static void print_check(Str *out, const ResidualInfo *check, bool json)
@@ -384,7 +398,7 @@ static void print_check(Str *out, const ResidualInfo *check, bool json)
         str_add(out, ",\"inside\":");
         if (is_inside(check)) {
             str_add(out, "{\"definition\":");
-            diag_add_json_text(out, check->inner_name ? check->inner_name->text : "");
+            diag_add_json_text(out, check->inner_name->text);
             str_add_char(out, ',');
             diag_add_json_span(out, check->inner);
             str_add_char(out, '}');
@@ -399,11 +413,8 @@ static void print_check(Str *out, const ResidualInfo *check, bool json)
         span_locate(check->span, &line, &column);
     str_printf(out, "%s:%u:%u: checked when running: %s",
                check->span.source ? check->span.source->name : "?", line, column, check->text);
-    if (is_inside(check)) {
-        span_locate(check->inner, &line, &column);
-        str_printf(out, ", in `%s` at %s:%u:%u", check->inner_name ? check->inner_name->text : "",
-                   check->inner.source->name, line, column);
-    }
+    if (is_inside(check))
+        str_printf(out, ", in `%s` %s", check->inner_name->text, inside_words(check));
     str_add_char(out, '\n');
 }
 
@@ -430,7 +441,9 @@ static void print_checks(Str *out, const ResidualVec *all, size_t from, bool jso
     for (size_t i = 0; i < n; i++) {
         bool again = false; /* a definition that is checked again says the same again */
         for (size_t k = i; k > 0 && !again && order[k - 1]->span.begin == order[i]->span.begin; k--)
-            again = strcmp(order[k - 1]->text, order[i]->text) == 0;
+            again = strcmp(order[k - 1]->text, order[i]->text) == 0 &&
+                    order[k - 1]->inner.source == order[i]->inner.source &&
+                    order[k - 1]->inner.begin == order[i]->inner.begin;
         if (!again)
             print_check(out, order[i], json);
     }

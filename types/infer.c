@@ -458,6 +458,8 @@ static void keep_residuals(Infer *I, size_t from)
     for (size_t i = from; i < solver_nresiduals(I->s); i++) {
         const Residual *r = solver_residual_at(I->s, i);
         TypeNamer namer = {0};
+        bool internal = r->span.source && (r->span.source->flags & SOURCE_INTERNAL); /* told at its calls */
+        if (r->unlisted || internal) continue;
         ResidualInfo info = {r->span, residual_text(r, &namer), r->op ? r->op->name : NULL, r->arg,
                              r->axis, r->inner, r->inner_name};
         vec_push(&I->env->residuals, info);

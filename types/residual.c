@@ -39,6 +39,7 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
         check.arg = relation_argument(r, s->arg);
     if (r && s->arg == -1)
         check.of_result = r->instance ? r->instance : (struct Expr *)r->expr;
+    check.unlisted = r && r->called && s->arg == NO_ARGUMENT && is_broadcast(r->def);
     if (r) {
         check.inner = r->inner;
         check.inner_name = r->inner_name;
@@ -337,7 +338,7 @@ static bool has_own_check(Solver *s, const Relation *r)
     return false;
 }
 
-static void try_sizes(Solver *s, Relation *r)
+void residual_try_sizes(Solver *s, Relation *r)
 {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
     Trial t = {.s = s, .r = r, .seed = 1};
@@ -379,6 +380,7 @@ void solver_list_operators(Solver *s, bool on)
 void solver_try_operators(Solver *s)
 {
     for (size_t i = 0; i < s->settled.len; i++)
-        try_sizes(s, s->settled.data[i]);
+        residual_try_sizes(s, s->settled.data[i]);
+    inside_list(s);
     vec_clear(&s->settled);
 }

@@ -592,6 +592,7 @@ static Scheme *build(Build *b)
     scheme->nincludes = (uint32_t)includes.len / 2;
     scheme->includes = vec_copy(&includes);
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
+    inside_keep(s, scheme);
     return scheme;
 }
 
@@ -729,7 +730,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
     if (out_args)
         *out_args = NULL;
-    if (n == 0)
+    if (n == 0 && !scheme->ninside)
         return scheme->type;
     Type **from = mem_new_n(Type *, n), **to = mem_new_n(Type *, n);
     for (uint32_t i = 0; i < scheme->nparams; i++) {
@@ -761,8 +762,10 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         r->span = span;
         r->arg_spans = NULL;
         r->level = s->level;
+        r->called = scheme->ninside > 0;
         solver_add(s, r);
     }
+    inside_call(s, scheme, span, &by);
     for (uint32_t i = 0; i < scheme->nincludes; i++)
         solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),
                               type_substitute_by(&by, scheme->includes[2 * i + 1]));

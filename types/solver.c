@@ -72,7 +72,8 @@ int solver_level(const Solver *s)
 void solver_enter(Solver *s)
 {
     s->level++;
-    Mark m = {.id = type_next_id(), .waiting = s->waiting.len, .weak = s->weak.len};
+    Mark m = {.id = type_next_id(), .waiting = s->waiting.len, .weak = s->weak.len,
+              .inside = s->inside.len, .settled = s->settled.len};
     vec_push(&s->marks, m);
 }
 
@@ -266,7 +267,8 @@ static RelStatus run_one(Solver *s, Relation *r)
     s->running = r;
     s->arg = NO_ARGUMENT;
     s->axis = -1;
-    r->runs++;
+    if (r->runs++ == 0)
+        inside_note(s, r);
     s->counts.runs++;
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */

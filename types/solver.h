@@ -40,6 +40,7 @@ struct Relation {
     int level;
     RelStatus status;
     bool queued;
+    bool called;              /* made by a scheme whose operators are listed by themselves (inside.c) */
     bool shared;              /* Field, Bang: stands for several reads (Note [One read, one size]) */
     uint32_t runs;            /* for tests: work is linear */
     const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of
@@ -65,6 +66,7 @@ typedef struct Residual {
                           must be: nobody else compares it (infer_settle.c); else NULL */
     Span inner;        /* of a relation of a generalised definition: where in it; span is the call */
     const Symbol *inner_name; /* the definition, or NULL */
+    bool unlisted;     /* said otherwise, operator by operator */
     bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
                           broadcasts, a size of 1 passes too */
 } Residual;
@@ -259,6 +261,8 @@ typedef struct Scheme {
     uint32_t nincludes;
     Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
     const Symbol *name;   /* of the definition, for messages; may be NULL */
+    uint32_t ninside;     /* where checks are listed: operators inside that may leave some to its */
+    Relation **inside;    /* calls, over the params; never run */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);

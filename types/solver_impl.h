@@ -25,6 +25,7 @@ typedef struct Mark {
     uint32_t id;
     size_t waiting;
     size_t weak;    /* s->weak.len: what is before it belongs to outer levels */
+    size_t inside, settled;
 } Mark;
 
 struct Solver {
@@ -51,6 +52,7 @@ struct Solver {
     int arg, axis;         /* of which argument (-1: the result, or NO_ARGUMENT) and axis (or -1) */
     bool listing;          /* operators whose relation is done are kept: solver_try_operators */
     RelationVec settled;
+    RelationVec inside;    /* while listing: inside.c */
     bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
 };
 
@@ -69,6 +71,15 @@ bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels *
 
 /* residual.c */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
+
+/* inside.c: the checks inside of definitions, for the list of a program that calls them */
+void inside_note(Solver *s, const Relation *r);   /* that runs for the first time */
+void inside_keep(Solver *s, Scheme *scheme);      /* of the definition that was generalised */
+void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by);
+void inside_list(Solver *s);                      /* all is known that will be */
+
+/* residual.c: lists the operator where its shape function refuses some of the sizes that are possible */
+void residual_try_sizes(Solver *s, Relation *r);
 
 /* rel_layout.c */
 const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, TypeNamer *names);
