@@ -205,14 +205,73 @@ static void insert_argument(Mender *m, size_t open, const char *text)
     }
 }
 
+/* The operator that the name before the bracket is. */
+static const Op *called_op(const Mender *m, size_t open)
+{
+    size_t first = open;
+    while (first > 1 && m->tokens.data[first - 2].kind == TOK_DOT) first -= 2;
+    if (!first) return NULL;
+    uint32_t begin = m->tokens.data[first - 1].begin;
+    return op_find(sym_intern(mend_text(m, begin, m->tokens.data[open].begin)));
+}
+
+/* `zeros([2, 3])` for `zeros(shape=[2, 3])`, `ones(2, 3)`, `sum(x, 0)` for `sum(x, axis=0)`;
+ * `concatenate(a, b)` for `concatenate((a, b))`. */
+static void name_attributes(Mender *m, size_t open)
+{
+    const Op *op = called_op(m, open);
+    MendParts parts = {0};
+    if (!op) return;
+    mend_parts(m, open, &parts);
+    size_t n = 0;
+    while (2 * n < parts.len && m->tokens.data[parts.data[2 * n] + 1].kind != TOK_EQUAL) n++;
+    if (n <= (size_t)op->nargs) return;
+    size_t extra = (size_t)op->nargs;
+    bool tuple = op->nargs == 1 && op_arg(op, 0).tuple;
+    uint32_t begin = m->tokens.data[parts.data[tuple ? 0 : 2 * extra]].begin;
+    uint32_t end = m->tokens.data[parts.data[2 * n - 1]].end;
+    const char *text = mend_text(m, begin, end);
+    if (tuple && mend_try(m, MEND_REPLACE, begin, end, fmt_text("(%s)", text))) return;
+    for (int optional = 0; optional < 2; optional++) {
+        for (int i = 0; i < op->nattrs && !tuple && !mend_is_done(m); i++) {
+            const AttrSpec *a = &op->attrs[i];
+            if ((a->initial != NULL) != optional) continue;
+            bool list = n - extra > 1;
+            mend_try(m, MEND_REPLACE, begin, end, fmt_text(list ? "%s=[%s]" : "%s=%s", a->name, text));
+        }
+    }
+}
+
+/* `map(l, f)` for `map(f, l)`: two arguments of one call. */
+static void exchange_arguments(Mender *m, size_t first)
+{
+    int32_t open = m->tokens.data[first].opener;
+    while (open >= 0 && !is_call(m, (size_t)open)) open = m->tokens.data[open].opener;
+    if (open < 0) return;
+    MendParts parts = {0};
+    mend_parts(m, (size_t)open, &parts);
+    if (parts.len > 8) return;
+    for (size_t i = 0; i + 3 < parts.len; i += 2) {
+        for (size_t k = i + 2; k + 1 < parts.len && !mend_is_done(m); k += 2) {
+            uint32_t a = m->tokens.data[parts.data[i]].begin, b = m->tokens.data[parts.data[i + 1]].end;
+            uint32_t c = m->tokens.data[parts.data[k]].begin, d = m->tokens.data[parts.data[k + 1]].end;
+            mend_try(m, MEND_REPLACE, a, d, fmt_text("%s%s%s", mend_text(m, c, d), mend_text(m, b, c),
+                                                     mend_text(m, a, b)));
+        }
+    }
+}
+
 static void near_arguments(Mender *m, size_t first, size_t last)
 {
-    bool pattern = m->d->code == DIAG_R0208;
-    if (!pattern && m->d->code != DIAG_R0203 && m->d->code != DIAG_R0108) return;
+    bool pattern = m->d->code == DIAG_R0208, attribute = m->d->code == DIAG_R0112;
+    if (m->d->code == DIAG_R0201) exchange_arguments(m, first);
+    if (!pattern && !attribute && m->d->code != DIAG_R0203 && m->d->code != DIAG_R0108) return;
     uint32_t calls = 0;
     for (size_t i = first; i < last && calls < 2 && !mend_is_done(m); i++) {
         if (!is_call(m, i)) continue;
         calls++;
+        if (!pattern) name_attributes(m, i);
+        if (attribute || mend_is_done(m)) continue;
         remove_arguments(m, i);
         if (pattern && !mend_is_done(m)) insert_argument(m, i, "_");
     }
