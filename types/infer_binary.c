@@ -89,16 +89,10 @@ static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b)
     return expr_if(a, and ? b : known, and ? known : b, type_scalar(DT_BOOL), e->span);
 }
 
-static bool is_list(Type *t)
-{
-    t = type_resolve(t);
-    return t->tag == TY_DATA && strcmp(t->decl->name->text, "List") == 0;
-}
-
 static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b)
 {
     Expr **args = mem_new_n(Expr *, 2);
-    if (is_list(a->type) || is_list(b->type)) {
+    if (type_is_list(a->type) || type_is_list(b->type)) {
         Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
         if (d) {
             diag_add_label(d, a->span, "%s", type_text(a->type));

@@ -159,11 +159,15 @@ static RelStatus relate_index(Solver *s, Relation *r)
     }
     if (t->tag == TY_TUPLE && constant)
         return project(s, r, t, *constant);
-    rel_error(s, r, DIAG_R0216, t->tag == TY_TUPLE
-                                    ? "a tuple is projected by a constant: its elements may have "
-                                      "different types"
-                                    : "only tensors and tuples are indexed, this is %s",
-              type_text(t));
+    Diag *d = rel_error(s, r, DIAG_R0216, t->tag == TY_TUPLE
+                                              ? "a tuple is projected by a constant: its elements may "
+                                                "have different types"
+                                              : "only tensors and tuples are indexed, this is %s",
+                        type_text(t));
+    if (type_is_list(t))
+        diag_add_help(d, "element i of a list l is `nth(l, i)`");
+    if (t->tag == TY_STRING)
+        diag_add_help(d, "a part of a String is `str.slice(s, begin, end)`");
     return REL_FAIL;
 }
 

@@ -500,7 +500,9 @@ const char *relation_subject(const Relation *r)
 const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names)
 {
     const char *made = origin_words(r->args[i], r->span.source);
-    const char *type = type_text_with(names, r->args[i]);
+    Type *t = type_resolve(r->args[i]);
+    bool index = r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1; /* of `x[i]` */
+    const char *type = type_text_with(names, index ? t->args[0] : t);
     return made ? fmt_text("%s, %s", type, made) : type;
 }
 
@@ -630,8 +632,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
         if (type_resolve(with)->tag == TY_TENSOR && arg >= 0)
             asked = "a tensor";
         d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);
-        if (r->op && type_resolve(have)->tag == TY_DATA &&
-            strcmp(type_resolve(have)->decl->name->text, "List") == 0)
+        if (r->op && type_is_list(have))
             diag_add_fact(d, "a List has functions of its own, such as `map`, `foldl`, `list.sum`");
         return;
     }

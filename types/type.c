@@ -3,6 +3,8 @@
  * and never change but for links, which type_resolve follows. */
 #include "types/type.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "types/dim.h"
 
@@ -449,6 +451,12 @@ bool type_is_scalar(Type *t, DType dtype)
     DType found;
     return shape->tag == TY_SHAPE && shape->nargs == 0 && type_get_dtype(t, &found) &&
            found == dtype;
+}
+
+bool type_is_list(Type *t)
+{
+    t = type_resolve(t);
+    return t->tag == TY_DATA && strcmp(t->decl->name->text, "List") == 0;
 }
 
 bool type_is_unit(Type *t)

@@ -134,6 +134,7 @@ Type *type_allocates(void);
 Type *type_resolve(Type *t);
 bool type_is_scalar(Type *t, DType dtype);
 bool type_is_unit(Type *t);
+bool type_is_list(Type *t); /* of a type called List, for what messages say */
 /* The dtype when it is known. */
 bool type_get_dtype(Type *t, DType *out);              /* of a TY_TENSOR or of a KIND_DTYPE type */
 bool type_get_int(Type *dim, int64_t *out);            /* a dim that is a known number */
