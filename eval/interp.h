@@ -16,7 +16,7 @@
 typedef struct Interp Interp;
 
 typedef struct InterpOptions {
-    size_t stack_bytes;   /* 0: as the memory limit allows */
+    size_t stack_bytes;   /* 0: a quarter of the memory, at least 1 GB of it */
     size_t memory_bytes;  /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
     bool trace;

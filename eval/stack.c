@@ -94,10 +94,18 @@ static size_t address_space_share(size_t bytes) {
     return bytes;
 }
 
+/* Where none is asked for, a quarter of the memory, or 1 GB of a small one: calls without end are then
+ * refused after seconds (50 million of them in 4 GB), before the machine swaps, and ten million fit. */
+static size_t stack_bound(const Interp *in) {
+    size_t limit = in->options.memory_bytes, least = (size_t)1 << 30;
+    if (in->options.stack_bytes)
+        return in->options.stack_bytes;
+    return limit < least ? limit : limit / 4 < least ? least : limit / 4;
+}
+
 bool stack_init(Interp *in) {
     size_t limit = in->options.memory_bytes;
-    size_t bytes = in->options.stack_bytes ? in->options.stack_bytes : limit;
-    bytes = address_space_share(bytes);
+    size_t bytes = address_space_share(stack_bound(in));
     size_t values = bytes, frames = bytes;
     in->stack = reserve(&values);
     in->frames = reserve(&frames);
@@ -126,8 +134,8 @@ static void use_large_pages(void *from, void *to) {
 }
 
 static void fail_too_deep(Interp *in, size_t peak) {
-    size_t option = in->options.stack_bytes, bound = option ? option : in->options.memory_bytes;
-    if (!option && peak < 1 << 20) { /* something else took it all */
+    size_t bound = stack_bound(in);
+    if (!in->options.stack_bytes && peak < 1 << 20) { /* something else took it all */
         in->escape_wanted = peak;
         out_of_memory_fail(in);
         return;
@@ -152,14 +160,13 @@ bool stack_grow(Interp *in, const Value *top, const Frame *fp) {
         if (fp >= frames_soft)
             frames_soft = frames_to(in, fp);
         size_t wanted = span_bytes(in, soft, frames_soft), limit = in->options.memory_bytes;
-        size_t option = in->options.stack_bytes;
         fits = wanted + mem_heap_bytes() + tensor_bytes_live() <= limit;
         if (!fits) {
             mem_collect();
             mem_run_finalizers();
             fits = wanted + mem_heap_bytes() + tensor_bytes_live() <= limit;
         }
-        if (option && peak > option)
+        if (peak > stack_bound(in))
             fits = false;
     }
     if (!fits) {
