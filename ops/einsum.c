@@ -303,10 +303,30 @@ static const RelDef rel_einsum = {"Einsum", relate_einsum, 2, false};
 const AttrSpec einsum_attrs[1] = {
     {"equation", AT_STRING, NULL, "a letter for each axis: \"ij,jk->ik\""},
 };
+/* The letters of the equation; a size of 1 goes with any. */
+static void write_einsum_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    const char *p = attrs_text(attrs, "equation");
+    (void)ranks;
+    for (uint32_t i = 0; i < nin && *p; i++, p += *p == ',') {
+        bool first = true;
+        str_add(out, i ? ", (" : "(");
+        for (; *p && *p != ',' && *p != '-'; p++) {
+            bool dots = !strncmp(p, "...", 3);
+            if (!dots && letter(*p) < 0)
+                continue;
+            str_printf(out, dots ? "%s..." : "%s%c~", first ? "" : ", ", *p);
+            p += dots ? 2 : 0;
+            first = false;
+        }
+        str_add(out, ")");
+    }
+}
+
 const Op op_einsum = {
     .name = "einsum",
     .args = "(data)",
     .nargs = 1,
+    .write_sizes = write_einsum_sizes,
     .attrs = einsum_attrs,
     .nattrs = 1,
     .relation = &rel_einsum,

@@ -208,6 +208,25 @@ static DTypeSet first_set(const Relation *r) { return r->op ? r->op->dtypes : DT
 
 static Type *scalar_of(Type *dtype) { return type_tensor(type_shape(NULL, 0), dtype); }
 
+/* The places of n operands: those of r's arguments, and one more for its attribute `shape`. */
+static const Span *with_attr(const Relation *r, const Span *spans, uint32_t n) {
+    if (!spans || n < r->nargs)
+        return spans;
+    Span *out = mem_new_n(Span, n + 1);
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        out[i] = spans[i];
+    const AttrValue *v = attrs_find(r->attrs, "shape");
+    if (v && v->kind == ATTR_LIST && v->list.n) {
+        Span first = v->list.items[0].span, last = v->list.items[v->list.n - 1].span;
+        if (first.source && first.source == last.source) {
+            const char *text = first.source->text;
+            bool bracket = first.begin > 0 && text[first.begin - 1] == '[' && text[last.end] == ']';
+            out[n - 1] = (Span){first.source, first.begin - bracket, last.end + bracket};
+        }
+    }
+    return out;
+}
+
 /* The last of n types is the broadcast of the others: an equation of its own, so that the laws of
  * Broadcast apply to it. */
 static RelStatus post_broadcast(Solver *s, Relation *r, Type *const *types, uint32_t n) {
@@ -217,6 +236,10 @@ static RelStatus post_broadcast(Solver *s, Relation *r, Type *const *types, uint
     equation->op = r->op;
     equation->expr = r->expr;
     equation->instance = r->instance;
+    equation->inner = r->inner;
+    equation->inner_name = r->inner_name;
+    equation->arg_spans = with_attr(r, r->arg_spans, n - 1);
+    equation->inner_spans = with_attr(r, r->inner_spans, n - 1);
     return REL_DONE;
 }
 

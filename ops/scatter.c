@@ -105,10 +105,23 @@ static const AttrSpec scatter_elements_attrs[] = {
     {"axis", AT_INT, "0", "the axis that the indices are about"},
     {"reduction", AT_STRING, "\"update\"", "\"update\", \"add\", \"mul\", \"min\" or \"max\""},
 };
+/* As many updates as indices; along other axes than `axis` no more than data. */
+static void write_scatter_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    int rank = nin && ranks[0] > 0 ? ranks[0] : 0, axis = (int)attrs_int(attrs, "axis");
+    axis = axis < 0 ? axis + rank : axis;
+    for (int arg = 0; arg < 3; arg++) {
+        str_add(out, arg ? ", (" : "(");
+        for (int i = 0; i < rank; i++)
+            str_printf(out, "%s%s%d", i ? ", " : "", i != axis && arg ? "<=n" : arg ? "k" : "n", i);
+        str_add(out, ")");
+    }
+}
+
 const Op op_scatter_elements = {
     .name = "scatter_elements",
     .args = "data, indices, updates",
     .nargs = 3,
+    .write_sizes = write_scatter_sizes,
     .attrs = scatter_elements_attrs,
     .nattrs = 2,
     .relation = &rel_scatter_elements,

@@ -187,10 +187,24 @@ static const AttrSpec take_attrs[] = {
      "index outside: \"clip\" the nearest, \"wrap\" modulo, \"fast\" "
      "negative from the end, else an error"},
 };
+/* The batch axes, which both have. */
+static void write_take_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    int64_t batch = attrs_int(attrs, "batch_dims");
+    if (batch < 0 && nin > 1 && ranks[1] > 0)
+        batch += ranks[1];
+    for (int arg = 0; arg < 2; arg++) {
+        str_add(out, arg ? ", (" : "(");
+        for (int64_t i = 0; i < batch && i < TENSOR_MAX_RANK; i++)
+            str_printf(out, "b%lld, ", (long long)i);
+        str_add(out, "...)");
+    }
+}
+
 const Op op_take = {
     .name = "take",
     .args = "data, indices",
     .nargs = 2,
+    .write_sizes = write_take_sizes,
     .attrs = take_attrs,
     .nattrs = 3,
     .relation = &rel_take,
@@ -332,6 +346,18 @@ static bool lower_gather(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+/* Along other axes than `axis` there are no more indices than data. */
+static void write_gather_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+    int rank = nin && ranks[0] > 0 ? ranks[0] : 0, axis = (int)attrs_int(attrs, "axis");
+    for (int arg = 0; arg < 2; arg++) {
+        str_add(out, arg ? ", (" : "(");
+        for (int i = 0; i < rank; i++)
+            str_printf(out, i == (axis < 0 ? axis + rank : axis) ? "%s_" : "%s%sn%d", i ? ", " : "",
+                       arg ? "<=" : "", i);
+        str_add(out, ")");
+    }
+}
+
 static const RelDef rel_gather = {"Gather", relate_gather, 3, false};
 static const AttrSpec gather_attrs[] = {
     {"axis", AT_INT, NULL, "the axis that the indices are about"}};
@@ -339,6 +365,7 @@ const Op op_gather = {
     .name = "gather",
     .args = "data, indices",
     .nargs = 2,
+    .write_sizes = write_gather_sizes,
     .attrs = gather_attrs,
     .nattrs = 1,
     .relation = &rel_gather,

@@ -89,7 +89,7 @@ struct Op {
     const char *reference_only;
 
     /* The sizes of its tensors by name, for messages of those that clash: "(..., k), (units, k)".
-     * Equal names are equal sizes; `...` any axes, `c/2` a half of c, `b~` b or 1. write_sizes, where
+     * Equal names are equal sizes; `...` any axes, `c/2` a half of c, `b~` b or 1, `<=n` at most n. write_sizes, where
      * they depend on attributes, or on the ranks of the nin tensors (-1: not known). NULL: none. */
     const char *sizes;
     void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);

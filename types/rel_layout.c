@@ -131,7 +131,7 @@ typedef struct Row {
     bool known;                      /* its rank */
     uint32_t rank, nneeds;
     Type **dims;
-    char needs[MAX_AXES][MAX_NAME];  /* "k", "c/2", "b~" (or 1), "..." */
+    char needs[MAX_AXES][MAX_NAME];  /* "k", "c/2", "b~" (or 1), "<=n", "..." */
     int marked;                      /* an axis, or -1 */
 } Row;
 
@@ -181,6 +181,12 @@ static const char *need_of(const Row *row, uint32_t axis)
     return behind < row->nneeds - dots ? row->needs[row->nneeds - behind] : NULL;
 }
 
+/* "<=n": where n stands. */
+static const char *bare(const char *need)
+{
+    return need[0] == '<' ? need + 2 : need;
+}
+
 /* "c/2": a half of c. */
 static Type *scaled(Type *size, const char *need)
 {
@@ -190,6 +196,8 @@ static Type *scaled(Type *size, const char *need)
 
 static bool same_name(const char *a, const char *b)
 {
+    a = bare(a);
+    b = bare(b);
     size_t n = strcspn(a, "/~");
     return n == strcspn(b, "/~") && strncmp(a, b, n) == 0;
 }
@@ -198,6 +206,13 @@ static bool is_one(Type *dim)
 {
     int64_t n;
     return type_get_int(dim, &n) && n == 1;
+}
+
+/* "<=n": no larger. */
+static bool is_within(const char *need, Type *size, Type *most)
+{
+    int64_t n, m;
+    return need[0] == '<' && type_get_int(size, &n) && type_get_int(most, &m) && n <= m;
 }
 
 /* It may still be any: nothing clashes with it. */
@@ -227,6 +242,7 @@ static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out)
                     if (!first || *need == '_' || !same_name(first, need) || (strchr(first, '~') && is_one(x))) continue;
                     if (dim_compare(scaled(x, need), scaled(y, first)) != how || is_open(x) || is_open(y))
                         continue;
+                    if (is_within(need, y, x) || is_within(first, x, y)) continue;
                     rows[a].marked = (int)i;
                     rows[b].marked = (int)k;
                     *out = (Clash){a, b, x, y, strchr(need, '~') != NULL};

@@ -501,8 +501,10 @@ const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names)
 {
     const char *made = origin_words(r->args[i], r->span.source);
     Type *t = type_resolve(r->args[i]);
-    bool index = r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1; /* of `x[i]` */
-    const char *type = type_text_with(names, index ? t->args[0] : t);
+    if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* of `x[i]` */
+        t = t->args[0];
+    bool equation = is_broadcast(r->def) && r->op && r->op->relation != r->def; /* of its shapes alone */
+    const char *type = type_text_with(names, equation && t->tag == TY_TENSOR ? t->tensor.shape : t);
     return made ? fmt_text("%s, %s", type, made) : type;
 }
 
