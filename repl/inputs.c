@@ -50,6 +50,7 @@ bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, 
         return false;
     }
     if (strcmp(value, "random") != 0) {
+        origin_read(type, span_none(), value);
         str_add(out, "load(");
         str_add_quoted(out, value, strlen(value));
         str_add(out, ")");

@@ -330,26 +330,12 @@ static void explain_recursion(Infer *I, const Expr *callee)
                   callee->global->name->text);
 }
 
-static void note_unknowns(Type *type, const Origin *origin)
-{
-    Map seen = {0};
-    TypeVec unknowns = {0};
-    type_collect(type, TY_ANY, &seen, &unknowns);
-    for (size_t i = 0; i < unknowns.len; i++) {
-        const Origin *o = unknowns.data[i]->origin;
-        if (!o || o->kind == ORIGIN_ANNOTATION) unknowns.data[i]->origin = origin;
-    }
-}
-
 void infer_note_file(const Expr *call, Type *type)
 {
     const Global *g = call->kind == EXPR_CALL && call->a->kind == EXPR_GLOBAL ? call->a->global : NULL;
     if (!g || g->kind != GLOBAL_BUILTIN || !builtin_reads_file(g->symbol)) return;
     const Expr *path = call->nargs ? call->args[0] : NULL;
-    Origin *o = mem_new(Origin);
-    *o = (Origin){.kind = ORIGIN_FILE, .span = call->span};
-    if (path && path->kind == EXPR_STRING) o->what = fmt_text("`%s`", path->text);
-    note_unknowns(type, o);
+    origin_read(type, call->span, path && path->kind == EXPR_STRING ? path->text : NULL);
 }
 
 /* args, or their sources, to a callee of whatever type. */

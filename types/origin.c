@@ -50,6 +50,19 @@ Type *origin_enter(Type *argument, Span span, Span call)
     return type_tuple(parts, t->nargs);
 }
 
+void origin_read(Type *type, Span span, const char *path)
+{
+    Origin *o = mem_new(Origin);
+    Map seen = {0};
+    TypeVec unknowns = {0};
+    *o = (Origin){.kind = ORIGIN_FILE, .span = span, .what = path ? fmt_text("`%s`", path) : NULL};
+    type_collect(type, TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++) {
+        const Origin *old = unknowns.data[i]->origin;
+        if (!old || old->kind == ORIGIN_ANNOTATION) unknowns.data[i]->origin = o;
+    }
+}
+
 const Origin *origin_at_call(const Origin *origin, Span call)
 {
     if (!origin || origin->kind != ORIGIN_FILE || !is_shown(call)) return origin;

@@ -191,6 +191,8 @@ const char *type_text_with(TypeNamer *namer, Type *t);
 /* Declared parameters in t keep their names, whatever else is printed first. */
 void type_namer_reserve(TypeNamer *namer, Type *t);
 
+/* The unknown sizes of a type, which an annotation left so, come from this file (NULL: not known which). */
+void origin_read(Type *type, Span span, const char *path);
 /* Of an unknown size in what a definition gives: a file is read where that is called. (origin.c) */
 const Origin *origin_at_call(const Origin *origin, Span call);
 /* The type of an argument whose sizes enter a call by it. (origin.c) */
