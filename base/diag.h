@@ -35,7 +35,7 @@ DiagCode diag_find_code(const char *name); /* DIAG_NONE when there is none */
 typedef struct DiagLabel {
     Span span;
     const char *text; /* may be "" */
-    bool heads;       /* says what an excerpt of another source than the primary's is of: "in `layer`" */
+    bool heads;       /* says what the excerpt of another source is of: "in `layer`" */
 } DiagLabel;
 
 /* A change of the program that was made and checked: the text that takes the place of each span (which
@@ -71,7 +71,8 @@ Diag *diag_new(DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_set_label(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_add_label(Diag *d, Span span, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void diag_add_heading(Diag *d, Span span, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_add_heading(Diag *d, Span span, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void diag_add_fact(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void diag_add_help(Diag *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* One that replaces `span`; more edits may be pushed. type: of the edited expression, or NULL. */

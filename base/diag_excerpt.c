@@ -430,8 +430,8 @@ DiagMark diag_make_mark(DiagLabel label, bool primary) {
     const Source *s = label.span.source;
     uint32_t line, column;
     span_locate(label.span, &line, &column);
-    DiagMark m = {.source = s, .text = label.text ? label.text : "", .line = line, .primary = primary,
-                  .heads = label.heads};
+    DiagMark m = {.source = s, .text = label.text ? label.text : "", .line = line,
+                  .primary = primary, .heads = label.heads};
     size_t len, at;
     at = (size_t)(line_text(s, line, &len) - s->text);
     m.begin = label.span.begin > at + len ? (uint32_t)(at + len) : label.span.begin;

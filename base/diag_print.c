@@ -31,7 +31,8 @@ static void add_place(DiagPrinter *p, const char *arrow, Span span, const char *
     span_locate(span, &line, &column);
     str_printf(p->out, " %*s", p->digits, "");
     diag_add_painted(p, PAINT_GUTTER, arrow);
-    str_printf(p->out, " %s:%u:%u%s%s", span.source->name, line, column, *heading ? ", " : "", heading);
+    str_printf(p->out, " %s:%u:%u%s%s", span.source->name, line, column, *heading ? ", " : "",
+               heading);
     diag_end_row(p);
     diag_gutter(p, 0, "|");
     diag_end_row(p);
@@ -156,8 +157,8 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
             diag_end_row(&p);
         }
         DiagMark *first = &marks.data[done], *head = done ? find_heading(first, n - done) : NULL;
-        add_place(&p, done ? ":::" : "-->", (Span){s, (head ? head : first)->begin, (head ? head : first)->end},
-                  head ? head->text : "");
+        const DiagMark *at = head ? head : first;
+        add_place(&p, done ? ":::" : "-->", (Span){s, at->begin, at->end}, head ? head->text : "");
         if (head)
             head->text = "";
         diag_add_source(&p, &marks.data[done], n - done);

@@ -58,7 +58,8 @@ static Span operator_span(const Expr *e, const Span *at) {
     return s.begin < s.end ? s : e->span;
 }
 
-void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args, size_t since) {
+void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args,
+                   size_t since) {
     if (!call->places)
         return;
     const Expr *e = site->call;
@@ -74,9 +75,10 @@ void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value
         }
         uint32_t n = t ? t->n : 0;
         Type **parts = mem_new_n(Type *, n + 1);
-        for (uint32_t k = 0; k < n; k++)
-            parts[k] = type_of(call->in[at++], known->tag == TY_TUPLE && k < known->nargs ? known->args[k]
-                                                                                          : known);
+        for (uint32_t k = 0; k < n; k++) {
+            bool same = known->tag == TY_TUPLE && k < known->nargs;
+            parts[k] = type_of(call->in[at++], same ? known->args[k] : known);
+        }
         types[i] = type_tuple(parts, n);
     }
     types[e->nargs] = type_unit();

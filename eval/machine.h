@@ -135,8 +135,8 @@ Cell *global_cell(Global *g);
 /* clash.c: a shape error of an operator, told as inference tells one: the types at their places, the
  * sizes laid out, where they came from. is_told: it will be, so the operator need not. */
 bool clash_is_told(const Site *site);
-void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args, size_t since);
-/* (args: NULL, where none is a tuple.) */
+void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args,
+                   size_t since); /* args: NULL where none is a tuple */
 /* Where a size that is compared (EXPR_CHECK) came from, if that is known. */
 void clash_explain_size(Diag *d, const Expr *size, int64_t n);
 

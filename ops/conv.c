@@ -270,7 +270,8 @@ static bool lower_conv2d(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 /* Data and weight, in the order of their layouts: n, c, h, w and o, c / groups, i, j. */
 static void write_conv_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
-    static const char *const of_data[] = {"n", "c", "h", "w"}, *const of_weight[] = {"o", "c", "i", "j"};
+    static const char *const of_data[] = {"n", "c", "h", "w"};
+    static const char *const of_weight[] = {"o", "c", "i", "j"};
     Conv v;
     (void)nin;
     (void)ranks;

@@ -156,7 +156,7 @@ static void write_parts(Str *out, uint32_t nin, int rank, int axis) {
     for (uint32_t i = 0; i < nin; i++) {
         str_add(out, i ? ", (" : "(");
         for (int k = 0; k < rank; k++) {
-            const char *name = rank <= 4 ? (const char *const[]){"n", "m", "k", "l"}[k] : fmt_text("n%d", k);
+            const char *name = rank <= 4 ? fmt_text("%c", "nmkl"[k]) : fmt_text("n%d", k);
             str_printf(out, "%s%s", k ? ", " : "", k == axis ? "_" : name);
         }
         str_add(out, ")");

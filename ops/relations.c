@@ -113,7 +113,8 @@ static Type **made_here(const Relation *r, Type **dims, uint32_t rank) {
         const Origin *o = d->origin;
         bool own = o && ((o->kind == ORIGIN_ARGUMENT && o->of) ||
                          (o->kind == ORIGIN_OPERATOR && is_same(o->span, operator_span(r))));
-        made[i] = d->tag != TY_DIM || own || is_of_argument(r, d) ? dims[i] : type_dim_made(d, rel_origin(r));
+        bool kept = d->tag != TY_DIM || own || is_of_argument(r, d);
+        made[i] = kept ? dims[i] : type_dim_made(d, rel_origin(r));
     }
     return made;
 }

@@ -280,11 +280,13 @@ static const char *asked_of(Infer *I, const Diag *d, const Expr *arg, const char
     uint32_t rank, axis = 0;
     Type **dims;
     if (clash->diag != d || !who || !type_get_rank(arg->type, &rank, &dims)) return "";
-    Type *own = is_from(clash->a, arg) ? clash->a : clash->b, *other = own == clash->a ? clash->b : clash->a;
+    Type *own = is_from(clash->a, arg) ? clash->a : clash->b;
+    Type *other = own == clash->a ? clash->b : clash->a;
     if (!is_from(own, arg) || is_from(other, arg)) return "";
     while (axis < rank && type_resolve(dims[axis])->origin != own->origin) axis++;
     if (axis == rank) return "";
-    return fmt_text("; `%s` needs %s %s%s%s here", who, axis + 1 == rank && (rank > 1 || clash->or_one) ? "last size" : "size",
+    bool last = axis + 1 == rank && (rank > 1 || clash->or_one);
+    return fmt_text("; `%s` needs %s %s%s%s here", who, last ? "last size" : "size",
                     type_text(other), clash->or_one ? " or 1" : "",
                     axis + 1 == rank ? "" : fmt_text(" on axis %u", axis));
 }
