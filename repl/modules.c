@@ -4,6 +4,7 @@
  * A module is looked for beside the importing file, in RELAY_PATH, in the stdlib directory
  * (--stdlib's option, RELAY_STDLIB, else as installed), and last among the embedded texts. Each runs
  * once a session and shows nothing; a cycle is an error that lists it. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,40 @@ static const char *find_file(Session *s, const char *file, bool *library)
     return NULL;
 }
 
+static void add_module(SymbolVec *out, const char *file)
+{
+    size_t n = strlen(file);
+    if (n > 4 && strcmp(file + n - 4, ".rly") == 0) vec_push(out, sym_intern_n(file, n - 4));
+}
+
+static void add_folder(SymbolVec *out, const char *folder)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        add_module(out, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+void session_each_module(void *ctx, SymbolVec *out)
+{
+    Session *s = ctx;
+    for (const EmbeddedText *t = embedded_texts; t->name; t++)
+        if (strncmp(t->name, "stdlib/", 7) == 0)
+            add_module(out, t->name + 7);
+    const char *here = s->folders.len ? vec_last(&s->folders) : "";
+    add_folder(out, here[0] ? here : ".");
+    for (const char *p = getenv("RELAY_PATH"); p && *p;) {
+        size_t n = strcspn(p, ":");
+        if (n)
+            add_folder(out, mem_strndup(p, n));
+        p += n + (p[n] == ':');
+    }
+    const char *stdlib = s->options.stdlib ? s->options.stdlib : getenv("RELAY_STDLIB");
+    if (stdlib)
+        add_folder(out, stdlib);
+}
+
 static Loaded *find_loaded(Session *s, const char *name)
 {
     for (size_t i = 0; i < s->loaded.len; i++)
@@ -142,6 +177,19 @@ static void run_module(void *arg)
 {
     ModuleJob *job = arg;
     job->ok = session_run_source(job->s, job->source, 0, 0, INFER_FILE, false, job->diags) == SESSION_OK;
+}
+
+void session_trial(void *ctx, bool begin)
+{
+    Session *s = ctx;
+    if (begin) {
+        s->before_trial = s->loaded.len;
+        s->was_check_only = s->check_only;
+        s->check_only = true;
+    } else {
+        s->loaded.len = s->before_trial;
+        s->check_only = s->was_check_only;
+    }
 }
 
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)

@@ -12,6 +12,7 @@
 #include "repl/inputs.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
+#include "types/mend_read.h"
 
 enum { FRONT_STACK_BYTES = 1 << 30 };
 
@@ -109,7 +110,8 @@ Session *session_new(const SessionOptions *options)
     mem_pin(s);
     s->options = *options;
     s->sink = (SessionSink){write_stdout, write_stderr, NULL};
-    s->hooks = (EnvHooks){.ctx = s, .import = session_import,
+    s->hooks = (EnvHooks){.ctx = s, .import = session_import, .trial = session_trial,
+                           .each_module = session_each_module,
                            .load_global = prelude_load_global,
                            .load_rules = prelude_load_rules,
                            .each_name = prelude_each_name};
@@ -235,6 +237,7 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
     session_parse_scope(s, &scope);
     po.scope = &scope;
     Module *module = NULL;
+    size_t before = diags->list.len;
     switch (parse_module(source, &po, diags, &module)) {
     case PARSE_OK: break;
     case PARSE_INCOMPLETE:
@@ -244,7 +247,9 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
             diag_error(diags, DIAG_R0001, (Span){source, (uint32_t)source->len, (uint32_t)source->len},
                        "the text ends in the middle of an item");
         return SESSION_FAILED;
-    case PARSE_FAILED: return SESSION_FAILED;
+    case PARSE_FAILED:
+        mend_reading(s->env, source, &po, s->check_only ? INFER_CHECK_ONLY : mode, diags, before);
+        return SESSION_FAILED;
     }
     CoreItemVec items = {0};
     bool checked = infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags, &items);

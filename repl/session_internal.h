@@ -25,6 +25,8 @@ struct Session {
     unsigned prompts;            /* entries so far */
     const char *last_loaded;     /* for :reload */
     bool check_only;             /* `relay check`: nothing runs */
+    size_t before_trial;         /* modules loaded when a trial began, and */
+    bool was_check_only;
     const char *const *inputs;   /* --input name=file */
     int ninputs;
     uint64_t draws;              /* `=random` inputs so far: each has its own key */
@@ -44,6 +46,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
 /* A file's text, "-" for standard input; NULL after a diagnostic or Ctrl-C. */
 Source *session_read_file(Session *s, const char *path, Diags *diags);
 
+void session_trial(void *ctx, bool begin);                  /* EnvHooks.trial */
+void session_each_module(void *ctx, SymbolVec *out);        /* EnvHooks.each_module */
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 
 void session_print_diags(Session *s, Diags *diags);

@@ -539,7 +539,7 @@ static void check_items(ModuleCheck *c, Infer *I)
     for (size_t i = 0; i < n; i++) {
         if (module->items.data[i]->kind == ITEM_ERROR) return;
     }
-    if (!c->trial && !check_imports(I, core)) return;
+    if ((!c->trial || c->trial->imports) && !check_imports(I, core)) return;
     if (!c->trial && declares(module)) {
         c->declares = true;
         map_add(&c->types, &I->env->here->types);
@@ -636,4 +636,44 @@ bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, 
     ModuleCheck c = {.env = env, .module = module, .mode = mode, .diags = diags, .out = out};
     on_large_stack(module_check, &c);
     return c.ok;
+}
+
+bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *diags,
+                         CoreItemVec *out)
+{
+    Namespace *here = env->here, saved = *here, own = {.name = saved.name, .outer = saved.outer};
+    const Map *from[] = {&saved.globals, &saved.types, &saved.ctors, &saved.ops, &saved.modules};
+    Map *to[] = {&own.globals, &own.types, &own.ctors, &own.ops, &own.modules};
+    for (int i = 0; i < 5; i++) map_add(to[i], from[i]);
+    Map modules = env->modules, versions = env->versions, specialised = env->specialised;
+    size_t residuals = env->residuals.len;
+    bool mending = !env->no_mending;
+    env->modules = env->versions = env->specialised = (Map){0};
+    map_add(&env->modules, &modules);
+    map_add(&env->versions, &versions);
+    *here = own;
+    env->no_mending = true;
+    if (env->hooks.trial) env->hooks.trial(env->hooks.ctx, true);
+    size_t n = module->items.len;
+    TrialCheck trial = {.wanted = mem_new_n(bool, n + 1), .edited = mem_new_n(bool, n + 1),
+                        .may_fail = mem_new_n(bool, n + 1), .imports = true};
+    for (size_t i = 0; i < n; i++) trial.wanted[i] = true;
+    ModuleCheck c = {.env = env, .module = module, .mode = mode, .diags = diags, .out = out, .trial = &trial};
+    on_large_stack(module_check, &c);
+    if (env->hooks.trial) env->hooks.trial(env->hooks.ctx, false);
+    *here = saved;
+    env->modules = modules;
+    env->versions = versions;
+    env->specialised = specialised;
+    env->residuals.len = residuals;
+    env->no_mending = !mending;
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&saved.types, &i, &key, &value);) {
+        TypeDecl *decl = value;
+        if (!decl->superseded || map_find(&saved.types, decl->name) != decl) continue;
+        decl->superseded = false; /* by a declaration of the text */
+        decl->version = 0;
+    }
+    return c.ok && !diags->errors;
 }

@@ -61,6 +61,10 @@ typedef struct EnvHooks {
     void (*load_global)(void *ctx, const Symbol *name);
     void (*load_rules)(void *ctx, const Symbol *op);
     void (*each_name)(void *ctx, SymbolVec *out); /* of the prelude's globals, loaded or not */
+    /* From here on (begin) modules are imported to see whether a text would check: they are not run, and
+     * forgotten at the end. May be NULL. */
+    void (*trial)(void *ctx, bool begin);
+    void (*each_module)(void *ctx, SymbolVec *out); /* that an import without a path finds. May be NULL */
 } EnvHooks;
 
 Env *env_new(const EnvHooks *hooks);

@@ -168,6 +168,8 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out)
     for (size_t i = last; i-- > first;) {
         const MendToken *t = &m->tokens.data[i];
         if (i > here + 40 || !mend_is_binding(m, i) || map_has(&seen, t->sym)) continue;
+        if (m->unknown && m->c->module->items.data[m->item]->name.span.begin == t->begin)
+            continue; /* another name was meant, not its own */
         if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z')) continue;
         map_set(&seen, t->sym, (void *)t->sym);
         if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused) vec_push(out, t->sym);
@@ -436,7 +438,7 @@ static void mend_one(Mender *m, Diag *d, size_t first)
     while (m->line_end < s->len && s->text[m->line_end] != '\n') m->line_end++;
     m->unknown = missing_name(m);
     find_related(m, first);
-    void (*const steps[])(Mender *) = {mend_near, mend_outliers, mend_wrap, mend_far, mend_guess};
+    void (*const steps[])(Mender *) = {mend_habits, mend_near, mend_outliers, mend_wrap, mend_far, mend_guess};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++) steps[i](m);
     choose(m, first);
     drop_untried(m);

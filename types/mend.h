@@ -29,6 +29,7 @@ typedef struct TrialCheck {
     const bool *edited;   /* by item: what differs from the first text */
     const bool *may_fail; /* by item: what failed before */
     const IndexVec *edges; /* what mentioned what, before */
+    bool imports;         /* of a text that was not read before */
 } TrialCheck;
 
 /* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. */
@@ -53,6 +54,9 @@ typedef struct ModuleCheck {
 } ModuleCheck;
 
 void module_check(void *check);
+/* Whether a module checks, its imports included; nothing is bound. It stops at the first item that fails. */
+bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *diags,
+                         CoreItemVec *out);
 
 /* ---- infer_part.c: one item of a module, edited ------------------------------------------------------
  *
@@ -156,6 +160,9 @@ typedef struct Mender {
 /* mend_trial.c: tries [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
+/* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
+void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
+                   uint32_t to);
 int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
 bool mend_is_done(const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
@@ -180,6 +187,7 @@ void mend_gather_names(Mender *m);
 void mend_fields(Mender *m);   /* other fields in the place of those there */
 void mend_slips(Mender *m);    /* mend_far.c: a name bound once, nearly the one that is missing */
 
+void mend_habits(Mender *m); /* mend_habits.c: what is called otherwise elsewhere */
 void mend_near(Mender *m);   /* mend_near.c: what the message itself is about */
 void mend_wrap(Mender *m);   /* casts, transpose, … around what the message points at */
 void mend_guess(Mender *m);  /* other names that fit */

@@ -381,11 +381,7 @@ void mend_near(Mender *m)
 {
     size_t first, last;
     place_tokens(m, &first, &last);
-    if (m->unknown && !m->far) {
-        mend_gather_names(m);
-        mend_slips(m);
-        if (mend_is_done(m)) return;
-    }
+    if (m->unknown) mend_gather_names(m);
     near_names(m, first, last);
     if (mend_is_done(m)) return;
     if (m->unknown && (uintptr_t)map_find(&m->counts, m->unknown) == 1) guess(m, first, last, true);
@@ -463,6 +459,8 @@ void mend_wrap(Mender *m)
 
 void mend_guess(Mender *m)
 {
+    bool def = m->item >= 0 && m->c->module->items.data[m->item]->kind == ITEM_DEF;
+    if (m->d->code == DIAG_R0103 && def) return; /* a name too many: none is missing */
     size_t first, last;
     place_tokens(m, &first, &last);
     guess(m, first, last, true);

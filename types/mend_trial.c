@@ -56,6 +56,7 @@ static void run_apart(Mender *m, ModuleCheck *trial)
 typedef struct Covering {
     Map seen;
     uint32_t begin, end, limit;
+    bool itself; /* may be just what was changed */
     Expr *best;
 } Covering;
 
@@ -69,7 +70,7 @@ static void find_covering(void *ctx, Expr *e)
         Span s = e->span;
         bool inside = c->end > c->begin || (s.begin < c->begin && s.end > c->end);
         bool covers = s.source && inside && s.begin <= c->begin && s.end >= c->end &&
-                      s.end - s.begin > c->end - c->begin && s.end - s.begin <= c->limit;
+                      s.end - s.begin + c->itself > c->end - c->begin && s.end - s.begin <= c->limit;
         if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
             (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
             c->best = e;
@@ -79,11 +80,17 @@ static void find_covering(void *ctx, Expr *e)
     if (e) expr_each_child(e, find_covering, ctx);
 }
 
-static void describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
-                     uint32_t to)
+void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
+                   uint32_t to)
 {
     Covering c = {.begin = from, .end = to, .limit = MAX_SNIPPET};
-    for (size_t i = 0; i < items->len; i++) {
+    bool call = mend->kind == MEND_REPLACE && strchr(mend->text, '(');
+    for (size_t k = 0; k < 2 * items->len && !c.best; k++) {
+        size_t i = k % items->len;
+        if (k == items->len) {
+            if (!call) return;
+            c = (Covering){.begin = from, .end = to, .limit = MAX_SNIPPET, .itself = true};
+        }
         const CoreItem *item = &items->data[i];
         Span s = item->item->span;
         if (from < s.begin || to > s.end) continue;
@@ -200,11 +207,20 @@ static PartVerdict run_part(Mender *m, Mend *mend)
     CoreItemVec items = {0};
     vec_push(&items, check.core);
     uint32_t begin = mend->begin - old.begin;
-    describe(&items, source, mend, begin, begin + (uint32_t)strlen(mend->text));
+    mend_describe(&items, source, mend, begin, begin + (uint32_t)strlen(mend->text));
     return PART_CHECKED;
 }
 
 /* ---- a change anywhere --------------------------------------------------------------------------------- */
+
+static Source *edited_text(const Mender *m, const Mend *mend)
+{
+    Str text = {0};
+    str_add_n(&text, m->source->text, mend->begin);
+    str_add(&text, mend->text);
+    str_add_n(&text, m->source->text + mend->end, m->source->len - mend->end);
+    return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
+}
 
 /* whole: all items are checked, else those that the change and the failures can concern; what two items
  * say of one reference's type they say to each other, so the last word has the whole. */
@@ -215,11 +231,7 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     long cost = (long)(m->source->len - m->begin);
     m->fuel -= cost / 8 + 100;
     if (m->fuel < cost) return false;
-    Str text = {0};
-    str_add_n(&text, m->source->text, mend->begin);
-    str_add(&text, mend->text);
-    str_add_n(&text, m->source->text + mend->end, m->source->len - mend->end);
-    Source *source = source_new(m->source->name, str_text(&text), text.len, m->source->flags);
+    Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
     ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
     Diags diags = {0};
@@ -231,7 +243,6 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
         Span s = before->items.data[i]->span;
         edited[i] = s.begin <= mend->end && mend->begin <= s.end;
         wanted[i] = m->c->failed[i];
-        if (edited[i] && before->items.data[i]->kind == ITEM_IMPORT) return false;
         all |= before->items.data[i]->kind == ITEM_TYPE && edited[i];
     }
     for (size_t i = 0; i < n && all; i++) wanted[i] = true;
@@ -260,7 +271,31 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
         return false;
     }
     if (diags.errors && !mend->remaining) return false;
-    describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
+    mend_describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
+    return true;
+}
+
+/* ---- an import ------------------------------------------------------------------------------------------ */
+
+static bool run_import(Mender *m, Mend *mend)
+{
+    long cost = (long)(m->source->len - m->begin);
+    if (m->fuel < cost) return false;
+    m->fuel -= cost + cost / 8;
+    const Source *source = edited_text(m, mend);
+    ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
+    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
+    Diags diags = {0};
+    Module *module = NULL;
+    CoreItemVec items = {0};
+    if (parse_module(source, &options, &diags, &module) != PARSE_OK) return false;
+    module_checks_apart(m->c->env, module, m->c->mode, &diags, &items);
+    for (size_t i = 0; i < diags.list.len; i++) { /* other mistakes may stay, but for names that are missing */
+        const DiagInfo *info = diag_get_info(diags.list.data[i]->code);
+        bool other = strncmp(info->name, "R02", 3) == 0 || strncmp(info->name, "R03", 3) == 0;
+        if (info->severity == SEVERITY_ERROR && !other) return false;
+    }
+    mend->remaining = 0;
     return true;
 }
 
@@ -283,7 +318,9 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
     map_set(&m->tried, key, (void *)key);
     Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far,
                  .alone = m->alone};
-    PartVerdict v = run_part(m, &mend);
+    int32_t at = mend_item_at(m, begin);
+    bool import = at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT;
+    PartVerdict v = import ? run_import(m, &mend) ? PART_CHECKED : PART_WORSE : run_part(m, &mend);
     if (v == PART_UNSURE && run_whole(m, &mend, false) && run_whole(m, &mend, true)) v = PART_CHECKED;
     if (v != PART_CHECKED) return false;
     vec_push(&m->found, mend);

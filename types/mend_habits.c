@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes for what other languages and libraries write and this one calls otherwise: `true`, `len(xs)`,
+ * `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is wanted, an attribute
+ * without its name; and modules by their spelling. All are tried, as in mend.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "types/mend.h"
+
+/* Of a name that is unknown. `x.M`, M a member, is `f(x)`. */
+static const struct {
+    const char *habit, *here;
+} names[] = {
+    {"true", "True"}, {"false", "False"}, {"null", "None"}, {"nil", "Nil"}, {"none", "None"},
+    {"just", "Some"}, {"Just", "Some"}, {"Nothing", "None"}, {"nothing", "None"},
+    {"len", "length"}, {"count", "length"}, {"size", "length"}, {"head", "hd"}, {"tail", "tl"},
+    {"reverse", "rev"}, {"fold", "foldl"}, {"reduce", "foldl"}, {"fold_left", "foldl"},
+    {"fold_right", "foldr"}, {"println", "print"}, {"printf", "print"}, {"puts", "print"}, {"echo", "print"},
+    {"str", "show"}, {"string", "show"}, {"repr", "show"}, {"to_string", "show"}, {"raise", "error"},
+    {"panic", "error"}, {"fail", "error"}, {"failwith", "error"}, {"throw", "error"},
+    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"int", "int32"}, {"long", "int64"},
+    {"f32", "float32"}, {"f64", "float64"}, {"i32", "int32"}, {"i64", "int64"}, {"u8", "uint8"},
+    {"Float", "float32"}, {"Int", "int32"}, {"Bool", "bool"}, {"boolean", "bool"}, {"str", "String"},
+    {"string", "String"}, {"list", "List"}, {"optional", "Option"}, {"Optional", "Option"}, {"Maybe", "Option"},
+    {"shape", "shape_of"}, {"T", "transpose"}, {"permute", "transpose"}, {"swapaxes", "transpose"},
+    {"t", "transpose"}, {"view", "reshape"}, {"flatten", "nn.batch_flatten"}, {"unsqueeze", "expand_dims"},
+    {"pow", "power"}, {"sub", "subtract"}, {"mul", "multiply"}, {"div", "divide"}, {"neg", "negative"},
+    {"concat", "concatenate"}, {"cat", "concatenate"}, {"vstack", "concatenate"}, {"dot", "matmul"},
+    {"mm", "matmul"}, {"bmm", "nn.batch_matmul"}, {"reduce_sum", "sum"}, {"reduce_mean", "mean"},
+    {"reduce_max", "max"}, {"amax", "max"}, {"amin", "min"}, {"var", "variance"}, 
+    {"fmod", "mod"}, {"remainder", "mod"}, {"ln", "log"},
+    {"linear", "nn.dense"}, {"clamp", "clip"},
+    {"arctan", "atan"}, {"arcsin", "asin"}, {"arccos", "acos"},
+    {"detach", "stop_gradient"}, {"astype", "cast"},
+};
+enum { NAMES = sizeof names / sizeof *names };
+
+static const MendToken *token(const Mender *m, size_t i)
+{
+    return i < m->tokens.len ? &m->tokens.data[i] : NULL;
+}
+
+static bool has_kind(const Mender *m, size_t i, TokenKind kind)
+{
+    return i < m->tokens.len && token(m, i)->kind == kind;
+}
+
+/* The operators and definitions whose last part is the name: `nn.relu` of `relu`. */
+static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol *name)
+{
+    SymbolVec known = {0};
+    env_each_name(m->c->env, &known);
+    for (size_t i = 0; i < known.len && !mend_is_done(m); i++) {
+        const char *text = known.data[i]->text, *dot = strrchr(text, '.');
+        if (dot && text[0] != '_' && dot[1] != '_' && strcmp(dot + 1, name->text) == 0)
+            mend_try(m, MEND_NAME, begin, end, text);
+    }
+}
+
+static void try_names(Mender *m, size_t i)
+{
+    const MendToken *t = token(m, i);
+    for (size_t k = 0; k < NAMES && !mend_is_done(m); k++) {
+        if (strcmp(names[k].habit, t->sym->text) == 0 && t->kind == TOK_IDENT)
+            mend_try_token(m, MEND_NAME, i, names[k].here);
+    }
+    if (t->kind == TOK_IDENT && !mend_is_done(m)) try_qualified(m, t->begin, t->end, t->sym);
+}
+
+/* int(e): a cast */
+static void try_cast(Mender *m, size_t i)
+{
+    static const char *const casts[][2] = {{"int", "int32"}, {"float", "float32"}, {"bool", "bool"},
+                                           {"double", "float64"}, {"long", "int64"}};
+    if (!has_kind(m, i + 1, TOK_LPAREN) || token(m, i + 1)->partner < 0) return;
+    const MendToken *t = token(m, i), *close = token(m, (size_t)token(m, i + 1)->partner);
+    for (size_t k = 0; k < sizeof casts / sizeof *casts; k++) {
+        if (strcmp(casts[k][0], t->sym->text) != 0) continue;
+        bool one = token(m, i + 1)->partner == (int32_t)i + 3;
+        const char *inside = mend_text(m, token(m, i + 1)->end, close->begin);
+        mend_try(m, MEND_REPLACE, t->begin, close->end,
+                 fmt_text(one ? "(%s) %s" : "(%s) (%s)", casts[k][1], inside));
+    }
+}
+
+/* What stands for a member: itself, or what it is called here. */
+static void try_member(Mender *m, uint32_t begin, size_t member, const char *value)
+{
+    const MendToken *t = token(m, member);
+    bool call = has_kind(m, member + 1, TOK_LPAREN) && token(m, member + 1)->partner >= 0;
+    uint32_t end = t->end;
+    const char *more = "";
+    if (call && value) { /* x.f(a) */
+        const MendToken *open = token(m, member + 1), *close = token(m, (size_t)open->partner);
+        const char *inside = mend_text(m, open->end, close->begin);
+        end = close->end;
+        more = inside[0] ? fmt_text(", %s", inside) : "";
+    }
+    for (size_t k = 0; k <= NAMES && !mend_is_done(m); k++) {
+        if (k && strcmp(names[k - 1].habit, t->sym->text) != 0) continue;
+        const char *f = k ? names[k - 1].here : t->sym->text;
+        mend_try(m, MEND_REPLACE, begin, end, value ? fmt_text("%s(%s%s)", f, value, more) : f);
+    }
+    if (!value && !mend_is_done(m)) try_qualified(m, begin, end, t->sym);
+}
+
+static bool is_bound(const Mender *m, size_t i)
+{
+    const Symbol *name = token(m, i)->sym;
+    for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0; k = token(m, (size_t)k)->same) {
+        if (mend_is_binding(m, (size_t)k)) return true;
+    }
+    return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
+}
+
+/* `a.b`: b of the value a, or b alone where a names another library. */
+static void try_members(Mender *m, size_t first, size_t last)
+{
+    for (size_t i = first; i + 2 < m->tokens.len && i < last && !mend_is_done(m); i++) {
+        if (!mend_is_name(token(m, i)) || !has_kind(m, i + 1, TOK_DOT)) continue;
+        size_t member = i + 2;
+        if (!mend_is_name(token(m, member))) continue;
+        while (has_kind(m, member + 1, TOK_DOT) && member + 2 < m->tokens.len && m->unknown &&
+               mend_is_name(token(m, member + 2)))
+            member += 2; /* np.linalg.norm */
+        uint32_t begin = token(m, i)->begin;
+        bool value = is_bound(m, i);
+        try_member(m, begin, member, value ? mend_text(m, begin, token(m, member - 2)->end) : NULL);
+    }
+}
+
+/* f(…).sum(): the value is all before the dot */
+static void try_member_of_value(Mender *m, size_t first, size_t last)
+{
+    for (size_t i = last; i-- > first + 1 && !mend_is_done(m);) {
+        if (!has_kind(m, i - 1, TOK_DOT) || !mend_is_name(token(m, i))) continue;
+        uint32_t begin = m->place.begin, end = token(m, i - 1)->begin;
+        bool round = has_kind(m, first, TOK_LPAREN) && token(m, first)->partner == (int32_t)i - 2;
+        try_member(m, begin, i, round ? mend_text(m, begin + 1, end - 1) : mend_text(m, begin, end));
+        return;
+    }
+}
+
+/* ---- lists and attributes ------------------------------------------------------------------------------ */
+
+/* A tensor written out where a list is wanted, there or where the name is bound. */
+static void try_lists(Mender *m, size_t first, size_t last)
+{
+    if (!strstr(m->d->message, "expected List[") || !strstr(m->d->message, "found Tensor[")) return;
+    for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        if (has_kind(m, i, TOK_LBRACKET)) mend_try(m, MEND_INSERT, token(m, i)->begin, token(m, i)->begin, "list");
+        if (!mend_is_name(token(m, i))) continue;
+        int32_t bound = token(m, i)->same;
+        for (; bound >= 0; bound = token(m, (size_t)bound)->same) {
+            size_t at = (size_t)bound + 2;
+            if (!mend_is_binding(m, (size_t)bound) || !has_kind(m, at - 1, TOK_EQUAL)) continue;
+            if (has_kind(m, at, TOK_LBRACKET))
+                mend_try(m, MEND_INSERT, token(m, at)->begin, token(m, at)->begin, "list");
+            break;
+        }
+    }
+}
+
+static const Op *called_operator(const Mender *m, size_t open)
+{
+    if (!open || !mend_is_name(token(m, open - 1))) return NULL;
+    size_t first = open - 1;
+    while (first > 1 && token(m, first - 1)->kind == TOK_DOT && mend_is_name(token(m, first - 2))) first -= 2;
+    return op_find(sym_intern(mend_text(m, token(m, first)->begin, token(m, open - 1)->end)));
+}
+
+/* zeros([2]) for zeros(shape=[2]);  sum(x, 1) for sum(x, axis=[1]) */
+static void try_attributes(Mender *m, size_t first, size_t last)
+{
+    if (m->d->code != DIAG_R0112 && m->d->code != DIAG_R0203) return;
+    for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        const Op *op = has_kind(m, i, TOK_LPAREN) ? called_operator(m, i) : NULL;
+        if (!op || !op->nattrs) continue;
+        MendParts parts = {0};
+        mend_parts(m, i, &parts);
+        for (size_t k = (size_t)(op->nargs > 0 ? op->nargs : 0) * 2; k + 1 < parts.len; k += 2) {
+            uint32_t begin = token(m, parts.data[k])->begin, end = token(m, parts.data[k + 1])->end;
+            const char *value = mend_text(m, begin, end);
+            for (int a = 0; a < op->nattrs && !mend_is_done(m); a++)
+                mend_try(m, MEND_REPLACE, begin, end, fmt_text("%s=%s", op->attrs[a].name, value));
+            if (value[0] != '[' && op->nattrs && !mend_is_done(m))
+                mend_try(m, MEND_REPLACE, begin, end, fmt_text("%s=[%s]", op->attrs[0].name, value));
+        }
+        return;
+    }
+}
+
+/* Tensor[2, 3] for Tensor[(2, 3), float32] */
+static void try_tensor_type(Mender *m, size_t first)
+{
+    size_t open = first;
+    while (open > 0 && first - open < 12 && !has_kind(m, open, TOK_LBRACKET)) open--;
+    if (!open || token(m, open - 1)->word != WORD_TENSOR || token(m, open)->partner < 0) return;
+    MendParts parts = {0};
+    mend_parts(m, open, &parts);
+    if (parts.len < 2) return;
+    const MendToken *last = token(m, vec_last(&parts));
+    bool dtype = mend_is_dtype(last) && parts.len > 2;
+    size_t dims = parts.len - 2 * dtype;
+    uint32_t begin = token(m, open)->end, end = token(m, parts.data[dims - 1])->end;
+    const char *close = dims == 2 ? "," : "";
+    mend_try(m, MEND_REPLACE, begin, dtype ? last->end : end,
+             fmt_text("(%s%s), %s", mend_text(m, begin, end), close,
+                      dtype ? last->sym->text : "float32"));
+}
+
+/* y := e where there is no `y` */
+static void try_binding(Mender *m, size_t i)
+{
+    bool begins = i == 0 || token(m, i)->item < 0 || token(m, i - 1)->item != token(m, i)->item ||
+                  has_kind(m, i - 1, TOK_SEMI) || has_kind(m, i - 1, TOK_LBRACE);
+    if (begins && has_kind(m, i + 1, TOK_ASSIGN))
+        mend_try(m, MEND_REPLACE, token(m, i)->begin, token(m, i + 1)->end,
+                 fmt_text("let %s =", token(m, i)->sym->text));
+}
+
+/* ---- imports ------------------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    const Symbol *const *x = a, *const *y = b;
+    return strcmp((*x)->text, (*y)->text);
+}
+
+/* import nm;     import "nm.rly";     import nn.Linear;     import nn (Linera); */
+static void try_imports(Mender *m)
+{
+    const Item *item = m->item >= 0 ? m->c->module->items.data[m->item] : NULL;
+    if (!item || item->kind != ITEM_IMPORT || m->d->code != DIAG_R0105) return;
+    static const char asks[] = "did you mean `";
+    if (strncmp(m->d->primary.text, asks, sizeof asks - 1) == 0) { /* a name of the module */
+        const char *name = m->d->primary.text + sizeof asks - 1;
+        mend_try(m, MEND_NAME, m->place.begin, m->place.end, mem_strndup(name, strcspn(name, "`")));
+        return;
+    }
+    const EnvHooks *hooks = &m->c->env->hooks;
+    SymbolVec modules = {0};
+    if (hooks->each_module) hooks->each_module(hooks->ctx, &modules);
+    if (modules.len) qsort(modules.data, modules.len, sizeof *modules.data, by_text); /* folders have no order */
+    size_t first = mend_token_at(m, item->span.begin) + 1;
+    uint32_t begin = item->path ? token(m, first)->begin : item->name.span.begin;
+    uint32_t end = item->path ? token(m, first)->end : item->name.span.end;
+    const char *written = item->path ? item->path : item->name.sym->text;
+    const char *dot = strrchr(written, '.');
+    if (dot && !item->path && !item->has_names && !item->as)
+        mend_try(m, MEND_REPLACE, begin, end,
+                 fmt_text("%s (%s)", mem_strndup(written, (size_t)(dot - written)), dot + 1));
+    if (dot && item->path && strcmp(dot, ".rly") != 0) dot = NULL;
+    const char *stem = item->path && dot ? mem_strndup(written, (size_t)(dot - written)) : written;
+    const Symbol *near = sym_find_nearest(sym_intern(stem), modules.data, modules.len);
+    if (near && !mend_is_done(m))
+        mend_try(m, MEND_NAME, begin, end, item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
+}
+
+void mend_habits(Mender *m)
+{
+    size_t first = mend_token_at(m, m->place.begin);
+    size_t last = mend_token_at(m, m->place.end < m->line_end ? m->place.end : m->line_end);
+    if (last == first && first < m->tokens.len) last++;
+    try_imports(m);
+    if (m->d->code == DIAG_R0212) {
+        try_members(m, first, last);
+        if (!mend_is_done(m)) try_member_of_value(m, first, last);
+    }
+    if (m->unknown) {
+        mend_gather_names(m);
+        mend_slips(m); /* a name of the program's own comes first */
+        for (size_t i = first; i < last && !mend_is_done(m); i++) {
+            const MendToken *t = token(m, i);
+            if (t->sym != m->unknown) continue;
+            try_names(m, i);
+            if (!mend_is_done(m)) try_cast(m, i);
+            if (!mend_is_done(m)) try_binding(m, i);
+        }
+        if (!mend_is_done(m)) try_members(m, first, last);
+    }
+    if (mend_is_done(m)) return;
+    if (m->d->code == DIAG_R0107) try_tensor_type(m, first);
+    try_attributes(m, first, last);
+    try_lists(m, first, last);
+}
