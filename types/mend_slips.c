@@ -69,6 +69,13 @@ static uint32_t begin_of(const Slips *s, size_t i)
 
 static uint32_t end_before(const Slips *s, size_t i) { return i ? token(s, i - 1)->end : 0; }
 
+/* The token after this one, or after the bracket it opens. */
+static size_t behind(const Slips *s, size_t i)
+{
+    int32_t partner = token(s, i)->partner;
+    return partner > (int32_t)i ? (size_t)partner + 1 : i + 1;
+}
+
 /* Behind the expression that begins at token i: at `,` `;` or a bracket that closes what is around it; `line`: or
  * where a line ends outside brackets. */
 static size_t expression_end(const Slips *s, size_t i, bool line)
@@ -79,7 +86,7 @@ static size_t expression_end(const Slips *s, size_t i, bool line)
         if (t->kind == TOK_COMMA || t->kind == TOK_SEMI || t->kind == TOK_RPAREN ||
             t->kind == TOK_RBRACKET || t->kind == TOK_RBRACE || (line && i > first && t->line))
             return i;
-        i = t->partner > (int32_t)i ? (size_t)t->partner + 1 : i + 1;
+        i = behind(s, i);
     }
     return i;
 }
@@ -456,7 +463,8 @@ static void matches(Slips *s, size_t i)
 /* type T = A | B of U     type P = { x: float32 } */
 static void declarations(Slips *s, size_t i)
 {
-    size_t head = i;
+    if (!count(s)) return;
+    size_t head = i < count(s) ? i : count(s) - 1;
     while (head > 0 && !token(s, head)->line) head--;
     if (!is_any(s, head, "type data enum datatype struct class") || !is_name(s, head + 1)) return;
     size_t end = i;
@@ -508,7 +516,7 @@ static void tensors(Slips *s, size_t i)
     if (!is(s, at, "Tensor") || at + 2 >= count(s)) return;
     if (is(s, at + 1, "<")) {
         size_t end = at + 2;
-        while (end < count(s) && !is(s, end, ">")) end = token(s, end)->partner > 0 ? (size_t)token(s, end)->partner + 1 : end + 1;
+        while (end < count(s) && !is(s, end, ">")) end = behind(s, end);
         if (end >= count(s)) return;
         SlipEdits c = {0};
         edit(&c, begin_of(s, at + 1), token(s, at + 1)->end, "[");
