@@ -276,7 +276,9 @@ static void add_fix(Mender *m, const Mend *mend)
                        mend->type ? mend->type : "");
     size_t kept = 0;
     for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
-        if (strcmp(m->d->helps.data[i], say) != 0) m->d->helps.data[kept++] = m->d->helps.data[i];
+        const char *help = m->d->helps.data[i];
+        bool says = mend->kind == MEND_NAME && strstr(help, fmt_text("`%s`", mend->text));
+        if (strcmp(help, say) != 0 && !says) m->d->helps.data[kept++] = m->d->helps.data[i];
     }
     m->d->helps.len = kept;
     for (size_t i = 0; i < m->d->fixes.len; i++) {

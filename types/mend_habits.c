@@ -18,7 +18,8 @@ static const struct {
     {"fold_right", "foldr"}, {"println", "print"}, {"printf", "print"}, {"puts", "print"}, {"echo", "print"},
     {"str", "show"}, {"string", "show"}, {"repr", "show"}, {"to_string", "show"}, {"raise", "error"},
     {"panic", "error"}, {"fail", "error"}, {"failwith", "error"}, {"throw", "error"},
-    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"int", "int32"}, {"long", "int64"},
+    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"int", "int32"}, {"long", "int64"}, {"integer", "int32"}, {"byte", "uint8"}, {"array", "Tensor"},
+    {"Array", "Tensor"}, {"tensor", "Tensor"}, {"ndarray", "Tensor"}, {"option", "Option"},
     {"f32", "float32"}, {"f64", "float64"}, {"i32", "int32"}, {"i64", "int64"}, {"u8", "uint8"},
     {"Float", "float32"}, {"Int", "int32"}, {"Bool", "bool"}, {"boolean", "bool"}, {"str", "String"},
     {"string", "String"}, {"list", "List"}, {"optional", "Option"}, {"Optional", "Option"}, {"Maybe", "Option"},
@@ -113,6 +114,15 @@ static bool is_bound(const Mender *m, size_t i)
     return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
 }
 
+static bool is_library(const Symbol *name)
+{
+    static const char *const libraries[] = {"np", "numpy", "torch", "tf", "math", "Math", "jnp", "jax", "tvm",
+                                            "relay", "F", "K", "nn", "std", "scipy", "random"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strcmp(libraries[i], name->text) == 0) return true;
+    return false;
+}
+
 /* `a.b`: b of the value a, or b alone where a names another library. */
 static void try_members(Mender *m, size_t first, size_t last)
 {
@@ -125,6 +135,7 @@ static void try_members(Mender *m, size_t first, size_t last)
             member += 2; /* np.linalg.norm */
         uint32_t begin = token(m, i)->begin;
         bool value = is_bound(m, i);
+        if (!value && !is_library(token(m, i)->sym)) continue;
         try_member(m, begin, member, value ? mend_text(m, begin, token(m, member - 2)->end) : NULL);
     }
 }
@@ -263,24 +274,22 @@ void mend_habits(Mender *m)
     size_t last = mend_token_at(m, m->place.end < m->line_end ? m->place.end : m->line_end);
     if (last == first && first < m->tokens.len) last++;
     try_imports(m);
-    if (m->d->code == DIAG_R0212) {
-        try_members(m, first, last);
-        if (!mend_is_done(m)) try_member_of_value(m, first, last);
-    }
     if (m->unknown) {
         mend_gather_names(m);
         mend_slips(m); /* a name of the program's own comes first */
-        for (size_t i = first; i < last && !mend_is_done(m); i++) {
-            const MendToken *t = token(m, i);
-            if (t->sym != m->unknown) continue;
-            try_names(m, i);
-            if (!mend_is_done(m)) try_cast(m, i);
-            if (!mend_is_done(m)) try_binding(m, i);
-        }
-        if (!mend_is_done(m)) try_members(m, first, last);
     }
-    if (mend_is_done(m)) return;
-    if (m->d->code == DIAG_R0107) try_tensor_type(m, first);
-    try_attributes(m, first, last);
-    try_lists(m, first, last);
+    m->by_spelling = m->unknown != NULL;
+    m->alone = true; /* each place has its own */
+    for (size_t i = first; i < last && m->unknown && !mend_is_done(m); i++) {
+        if (token(m, i)->sym != m->unknown) continue;
+        try_names(m, i);
+        if (!mend_is_done(m)) try_cast(m, i);
+        if (!mend_is_done(m)) try_binding(m, i);
+    }
+    if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m)) try_members(m, first, last);
+    if (m->d->code == DIAG_R0212 && !mend_is_done(m)) try_member_of_value(m, first, last);
+    if (m->d->code == DIAG_R0107 && !mend_is_done(m)) try_tensor_type(m, first);
+    if (!mend_is_done(m)) try_attributes(m, first, last);
+    m->by_spelling = m->alone = false;
+    if (!mend_is_done(m)) try_lists(m, first, last);
 }

@@ -64,26 +64,24 @@ const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name)
     return name->text;
 }
 
+/* A constructor is no variable, and begins with a capital. */
+static bool may_be_meant(const Mender *m, const Symbol *name)
+{
+    if (m->d->code != DIAG_R0113 || !m->unknown) return true;
+    return (m->unknown->text[0] >= 'A' && m->unknown->text[0] <= 'Z') ==
+           (name->text[0] >= 'A' && name->text[0] <= 'Z');
+}
+
 static void try_spellings(Mender *m, size_t token)
 {
     mend_gather_names(m);
     const Symbol *written = m->tokens.data[token].sym;
     if (!m->unknown && written->len < 3) return;
     m->by_spelling = !m->far;
-    if (m->unknown) {
-        const Symbol *qualified = name_qualified(m->c->env, written);
-        const char *known[] = {habit_of_type(written), qualified ? qualified->text : NULL};
-        for (int k = 0; k < 2; k++) {
-            m->alone = m->by_spelling;
-            bool done = known[k] && mend_try_token(m, MEND_NAME, token, known[k]);
-            m->alone = false;
-            if (!done) continue;
-            m->by_spelling = false;
-            return;
-        }
-    }
     SymbolVec left = {0};
-    for (size_t i = 0; i < m->pool.len; i++) vec_push(&left, m->pool.data[i]);
+    for (size_t i = 0; i < m->pool.len; i++) {
+        if (may_be_meant(m, m->pool.data[i])) vec_push(&left, m->pool.data[i]);
+    }
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
         const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
         if (!near) break;
@@ -353,7 +351,7 @@ static void near_operators(Mender *m, size_t first, size_t last)
 static void guess_names(Mender *m, size_t token, const SymbolVec *names)
 {
     for (size_t i = 0; i < names->len && i < MAX_GUESSES && !mend_is_done(m); i++)
-        mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, names->data[i]));
+        if (may_be_meant(m, names->data[i])) mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, names->data[i]));
 }
 
 static void guess(Mender *m, size_t first, size_t last, bool unused)
