@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes for what other languages and libraries write and this one calls otherwise: `true`, `len(xs)`,
- * `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is wanted, an attribute
- * without its name; and modules by their spelling. All are tried, as in mend.h. */
+ * `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is wanted; and modules
+ * by their spelling. All are tried, as in mend.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ static void try_member_of_value(Mender *m, size_t first, size_t last)
     }
 }
 
-/* ---- lists and attributes ------------------------------------------------------------------------------ */
+/* ---- lists and types -------------------------------------------------------------------------------------- */
 
 /* A tensor written out where a list is wanted, there or where the name is bound. */
 static void try_lists(Mender *m, size_t first, size_t last)
@@ -169,35 +169,6 @@ static void try_lists(Mender *m, size_t first, size_t last)
                 mend_try(m, MEND_INSERT, token(m, at)->begin, token(m, at)->begin, "list");
             break;
         }
-    }
-}
-
-static const Op *called_operator(const Mender *m, size_t open)
-{
-    if (!open || !mend_is_name(token(m, open - 1))) return NULL;
-    size_t first = open - 1;
-    while (first > 1 && token(m, first - 1)->kind == TOK_DOT && mend_is_name(token(m, first - 2))) first -= 2;
-    return op_find(sym_intern(mend_text(m, token(m, first)->begin, token(m, open - 1)->end)));
-}
-
-/* zeros([2]) for zeros(shape=[2]);  sum(x, 1) for sum(x, axis=[1]) */
-static void try_attributes(Mender *m, size_t first, size_t last)
-{
-    if (m->d->code != DIAG_R0112 && m->d->code != DIAG_R0203) return;
-    for (size_t i = first; i < last && !mend_is_done(m); i++) {
-        const Op *op = has_kind(m, i, TOK_LPAREN) ? called_operator(m, i) : NULL;
-        if (!op || !op->nattrs) continue;
-        MendParts parts = {0};
-        mend_parts(m, i, &parts);
-        for (size_t k = (size_t)(op->nargs > 0 ? op->nargs : 0) * 2; k + 1 < parts.len; k += 2) {
-            uint32_t begin = token(m, parts.data[k])->begin, end = token(m, parts.data[k + 1])->end;
-            const char *value = mend_text(m, begin, end);
-            for (int a = 0; a < op->nattrs && !mend_is_done(m); a++)
-                mend_try(m, MEND_REPLACE, begin, end, fmt_text("%s=%s", op->attrs[a].name, value));
-            if (value[0] != '[' && op->nattrs && !mend_is_done(m))
-                mend_try(m, MEND_REPLACE, begin, end, fmt_text("%s=[%s]", op->attrs[0].name, value));
-        }
-        return;
     }
 }
 
@@ -289,7 +260,6 @@ void mend_habits(Mender *m)
     if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m)) try_members(m, first, last);
     if (m->d->code == DIAG_R0212 && !mend_is_done(m)) try_member_of_value(m, first, last);
     if (m->d->code == DIAG_R0107 && !mend_is_done(m)) try_tensor_type(m, first);
-    if (!mend_is_done(m)) try_attributes(m, first, last);
     m->by_spelling = m->alone = false;
     if (!mend_is_done(m)) try_lists(m, first, last);
 }
