@@ -142,8 +142,13 @@ static bool matmul_mat(const OpCall *call, int l, int r, Mat *m) {
         return false;
     m->lvec = a->rank == 1;
     m->rvec = b->rank == 1;
-    if (!same_inner(call, l, -1, r, m->rvec ? 0 : b->rank - 2))
+    int64_t n = a->shape[a->rank - 1], k = b->shape[m->rvec ? 0 : b->rank - 2];
+    if (n != k) {
+        shape_mistake(call, DIAG_R0314,
+                      "the inner sizes of `%s` differ: %lld on the left, %lld on the right",
+                      op_subject(call->op), (long long)n, (long long)k);
         return false;
+    }
     if (!mat_batch(call, m, m->lvec ? 0 : a->rank - 2, a->shape, m->rvec ? 0 : b->rank - 2,
                    b->shape))
         return false;

@@ -20,6 +20,13 @@ static void add_sizes(Diag *d, const OpCall *call) {
     op_add_sizes(d, call->op, call->attrs, tuple ? 1 : call->nin, tuple ? &whole : types, &clash);
 }
 
+static Diag *report(const OpCall *call, DiagCode code, const Str *text) {
+    Diag *d = diag_error(call->diags, code, call->span, "%s", str_text(text));
+    if (!call->places && diag_is_of_sizes(code))
+        add_sizes(d, call);
+    return d;
+}
+
 Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
     Str s = {0};
     str_printf(&s, "`%s`: ", op_subject(call->op));
@@ -27,10 +34,16 @@ Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...) {
     va_start(ap, fmt);
     str_vprintf(&s, fmt, ap);
     va_end(ap);
-    Diag *d = diag_error(call->diags, code, call->span, "%s", str_text(&s));
-    if (!call->places && diag_is_of_sizes(code))
-        add_sizes(d, call);
-    return d;
+    return report(call, code, &s);
+}
+
+Diag *shape_mistake(const OpCall *call, DiagCode code, const char *fmt, ...) {
+    Str s = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    return report(call, code, &s);
 }
 
 const char *shape_arg_name(const OpCall *call, int arg) {

@@ -9,6 +9,9 @@
 /* `nn.dense`: fmt …; the operator's name is put before. */
 Diag *shape_error(const OpCall *call, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* fmt names the operator itself. */
+Diag *shape_mistake(const OpCall *call, DiagCode code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The documented name of argument i: "data". Arguments of a flattened tuple are "data.0" …. */
 const char *shape_arg_name(const OpCall *call, int arg);

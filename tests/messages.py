@@ -15,7 +15,7 @@ ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "r
 # name of the function -> position of the code among its arguments, position of the format
 MAKERS = {
     "diag_error": (1, 3), "diag_new": (0, 2), "infer_error": (1, 3), "infer_warning": (1, 3),
-    "rel_error": (2, 3), "shape_error": (1, 2), "machine_fail": (1, 2), "machine_fail_at": (2, 3),
+    "rel_error": (2, 3), "shape_error": (1, 2), "shape_mistake": (1, 2), "machine_fail": (1, 2), "machine_fail_at": (2, 3),
     "builtin_fail": (1, 2), "file_fail": (1, 2), "parse_mistake": (1, 3), "parse_complain": (1, 3),
 }
 # What a maker puts before the format.

@@ -4,8 +4,8 @@
 A transcript is what the screen shows: lines that begin with a prompt (`relay> ` or `  ...> `) are
 typed, all others are output. `^C` at the end of a typed line, or on a line of its own, is sent as
 the key, without Enter; so are `^D`, `\\t` for Tab and `\\e[A` for an arrow (what such a line looks like
-in the end is not compared). `{*}` in a line stands for any text. The first lines may be `#! flags: …`, `#! columns: 80`, `#! needs: libedit`
-(skipped in a build without it), `#! skip: reason`.
+in the end is not compared). `{*}` in a line stands for any text. The first lines may be `#! flags: …`, `#! columns: 80`, `#! folder: repl` (of tests/, to
+run in), `#! needs: libedit` (skipped in a build without it), `#! skip: reason`.
 """
 import fcntl
 import os
@@ -102,12 +102,15 @@ class Screen:
 
 
 class Terminal:
-    def __init__(self, command, columns, seconds):
+    def __init__(self, command, columns, seconds, folder=None):
         self.screen, self.columns = Screen(columns), columns
         self.deadline = time.monotonic() + seconds
+        command = [os.path.abspath(command[0])] + command[1:]
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                if folder:
+                    os.chdir(folder)
                 os.environ["TERM"] = "xterm"
                 os.execv(command[0], command)
             finally:
@@ -177,8 +180,8 @@ def keys(text):
     return KEYS.sub(key, text), not re.search(r"\^[CD]$", text)
 
 
-def replay(command, lines, columns, seconds):
-    terminal = Terminal(command, columns, seconds)
+def replay(command, lines, columns, seconds, folder=None):
+    terminal = Terminal(command, columns, seconds, folder)
     alive = terminal.wait_prompt()
     for line in lines:
         prompt = next((p for p in PROMPTS if line.startswith(p)), None)
@@ -222,12 +225,12 @@ def same(want, got):
     return re.fullmatch(".*".join(re.escape(p) for p in want.split("{*}")), got) is not None
 
 
-def compare(options, body, flags, columns, first_line=1):
+def compare(options, body, flags, columns, first_line=1, folder=None):
     """What is wrong, what the screen showed, and the exit status."""
     body = list(body)
     while body and not body[-1].strip():
         body.pop()
-    screen, status = replay([options.relay] + flags, body, columns, 20 * options.slow)
+    screen, status = replay([options.relay] + flags, body, columns, 20 * options.slow, folder)
     got = screen.text()
     if got and body and got[-1] in ("relay>", "relay> ^D") and not body[-1].startswith("relay>"):
         got.pop()
@@ -255,13 +258,15 @@ def job(options, report, path):
     name = os.path.relpath(path, HERE)
     with open(path, encoding="utf-8") as f:
         lines = f.read().split("\n")
-    head, flags, columns = 0, [], 100
+    head, flags, columns, folder = 0, [], 100, None
     while lines[head].startswith("#"):
         kind, _, text = lines[head].lstrip("#! ").partition(":")
         if kind == "flags":
             flags = text.split()
         elif kind == "columns":
             columns = int(text)
+        elif kind == "folder":
+            folder = os.path.join(HERE, text.strip())
         elif kind == "skip":
             report.add(name, "skipped", text.strip())
             return
@@ -274,7 +279,7 @@ def job(options, report, path):
     if wide:  # the screen would show it in two lines, and the next replay type only the first
         report.add(name, "failed", "wider than %d columns: %s" % (columns, wide[0]))
         return
-    wrong, got, status = compare(options, body, flags, columns, head + 1)
+    wrong, got, status = compare(options, body, flags, columns, head + 1, folder)
     options.drawn.update(messages.drawn_in("\n".join(got)))
     by_hand = any(re.search(r"\\t|\\e|\{\*\}", l) for l in body)
     if wrong and options.bless and not by_hand and status is not None and not os.WIFSIGNALED(status):

@@ -158,20 +158,15 @@ INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "
          "greater_equal": ">="}
 
 
-def is_listed(error, checks):
-    """By operator, or as the place where a size was taken for another. The broadcasts of a generalised
-    definition are one relation, which is listed once, under one of its operators, at the call."""
-    trace = [int(f.split(" called at ")[1].split(":")[1]) for f in error["facts"] if " called at " in f]
-    trace += [label["line"] for label in error["labels"]]
+def is_listed(error, checks, program):
+    """By operator, or as the place where a size was taken for another."""
+    place = program.split("\n")[error["line"] - 1][error["column"] - 1:error["end_column"] - 1]
     for c in checks:
         places = [c] + ([c["inside"]] if c["inside"] else [])
-        if c["inside"] and error["code"] == "R0312" and c["operator"] in INFIX and \
-           any(p["line"] in trace for p in places):
-            return True
         if not any(p["line"] == error["line"] and p["file"] == error["file"] for p in places):
             continue
         op = INFIX.get(c["operator"], c["operator"])
-        if op is None or error["message"].startswith(f"`{op}`"):
+        if op in (None, place) or f"`{op}`" in error["message"]:
             return True
     return False
 
@@ -222,7 +217,7 @@ def program(relay, seed, lines, folder, totals):
             totals["values"] += 1
             continue
         totals["listed"] += 1
-        if not is_listed(error, checks):
+        if not is_listed(error, checks, text + line):
             return f"a check that is not listed:\n{line}\n{error['line']}: {error['message']}\n" + \
                    "\n".join(f"{c['line']}:{c['column']}: {c['message']}" for c in checks)
     return None
