@@ -25,12 +25,9 @@ typedef struct Conv {
 
 static const char *conv_layouts(const Attrs *attrs, Conv *v) {
     const char *data = attrs_text(attrs, "data_layout"), *out = attrs_text(attrs, "out_layout");
-    if (!layout_read(data, "NCHW", v->data))
-        return "data_layout is an order of the letters NCHW";
-    if (!layout_read(attrs_text(attrs, "kernel_layout"), "OIHW", v->kernel))
-        return "kernel_layout is an order of the letters OIHW";
-    if (!layout_read(*out ? out : data, "NCHW", v->out))
-        return "out_layout is an order of NCHW";
+    layout_read(data, "NCHW", v->data);
+    layout_read(attrs_text(attrs, "kernel_layout"), "OIHW", v->kernel);
+    layout_read(*out ? out : data, "NCHW", v->out);
     v->groups = attrs_int(attrs, "groups");
     return v->groups < 1 ? "groups is at least 1" : window_attrs(attrs, &v->w);
 }
@@ -312,6 +309,7 @@ const Op op_nn_conv2d = {
     .write_sizes = write_conv_sizes,
     .attrs = conv_attrs,
     .nattrs = 10,
+    .choices = "data_layout: *NCHW; kernel_layout: *OIHW; out_layout: *NCHW -",
     .relation = &rel_conv2d,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
@@ -399,6 +397,7 @@ const Op op_nn_conv2d_data = {
     .nargs = 3,
     .attrs = conv_attrs,
     .nattrs = 10,
+    .choices = "data_layout: *NCHW; kernel_layout: *OIHW; out_layout: *NCHW -",
     .relation = &rel_conv2d_data,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
@@ -449,6 +448,7 @@ const Op op_nn_conv2d_weight = {
     .nargs = 3,
     .attrs = conv_attrs,
     .nattrs = 10,
+    .choices = "data_layout: *NCHW; kernel_layout: *OIHW; out_layout: *NCHW -",
     .relation = &rel_conv2d_weight,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
@@ -542,6 +542,7 @@ const Op op_nn_conv2d_backward_weight = {
     .nargs = 2,
     .attrs = conv_attrs,
     .nattrs = 10,
+    .choices = "data_layout: *NCHW; kernel_layout: *OIHW; out_layout: *NCHW -",
     .relation = &rel_backward_weight,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,

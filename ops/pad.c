@@ -28,17 +28,13 @@ static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding 
         {"reflect", PAD_REFLECT, false},   {"SYMMETRIC", PAD_SYMMETRIC, true},
         {"REFLECT", PAD_REFLECT, true},
     };
-    bool mirror = strstr(op->name, "mirror") != NULL, found = false;
+    bool mirror = strstr(op->name, "mirror") != NULL;
     const char *mode = attrs_text(attrs, mirror ? "mode" : "pad_mode");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (names[i].mirror != mirror || strcmp(mode, names[i].name))
             continue;
         p->mode = names[i].mode;
-        found = true;
     }
-    if (!found)
-        return mirror ? "mode is \"SYMMETRIC\" or \"REFLECT\""
-                      : "pad_mode is \"constant\", \"edge\" or \"reflect\"";
     const AttrValue *v = attrs_get(attrs, "pad_width");
     if (v->kind != ATTR_LIST)
         return "pad_width is a list with a pair for each axis";
@@ -217,6 +213,7 @@ const Op op_nn_pad = {
     .nargs = 2,
     .attrs = pad_attrs,
     .nattrs = 2,
+    .choices = "pad_mode: constant edge reflect",
     .relation = &rel_pad,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
@@ -238,6 +235,7 @@ const Op op_nn_mirror_pad = {
     .nargs = 1,
     .attrs = mirror_attrs,
     .nattrs = 2,
+    .choices = "mode: SYMMETRIC REFLECT",
     .relation = &rel_mirror_pad,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
@@ -306,6 +304,7 @@ const Op op_nn_pad_sum = {
     .nargs = 2,
     .attrs = pad_attrs,
     .nattrs = 2,
+    .choices = "pad_mode: constant edge reflect",
     .relation = &rel_pad_sum,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
@@ -325,6 +324,7 @@ const Op op_nn_mirror_pad_sum = {
     .nargs = 2,
     .attrs = mirror_attrs,
     .nattrs = 2,
+    .choices = "mode: SYMMETRIC REFLECT",
     .relation = &rel_mirror_pad_sum,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,

@@ -16,8 +16,7 @@ typedef struct Pool {
 static const char *pool_attrs(const Attrs *attrs, Pool *p) {
     int place[4];
     int64_t size[2];
-    if (!layout_read(attrs_text(attrs, "layout"), "NCHW", place))
-        return "layout is an order of NCHW";
+    layout_read(attrs_text(attrs, "layout"), "NCHW", place);
     const char *out = attrs_text(attrs, "out_layout");
     if (*out && strcmp(out, attrs_text(attrs, "layout")))
         return "out_layout must be that of data";
@@ -201,6 +200,7 @@ const Op op_nn_max_pool2d = {
     .nargs = 1,
     .attrs = pool_specs,
     .nattrs = NMAX,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_max_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
@@ -309,6 +309,7 @@ const Op op_nn_max_pool2d_grad = {
     .nargs = 2,
     .attrs = pool_specs,
     .nattrs = NMAX,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_max_pool2d_grad,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
@@ -372,6 +373,7 @@ const Op op_nn_max_pool2d_pick = {
     .nargs = 2,
     .attrs = pool_specs,
     .nattrs = NMAX,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_pick,
     .dtypes = DTS_NUM,
     .pattern = OP_INJECTIVE,
@@ -439,6 +441,7 @@ const Op op_nn_avg_pool2d = {
     .nargs = 1,
     .attrs = pool_specs,
     .nattrs = NAVG,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_avg_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
@@ -495,6 +498,7 @@ const Op op_nn_avg_pool2d_grad = {
     .nargs = 2,
     .attrs = pool_specs,
     .nattrs = NAVG,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_avg_pool2d_grad,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
@@ -514,10 +518,7 @@ static int shape_global_pool(const OpCall *call, OutSpec *out) {
     int place[4];
     int64_t dims[4];
     const Tensor *x = call->in[0];
-    if (!layout_read(attrs_text(call->attrs, "layout"), "NCHW", place)) {
-        shape_error(call, DIAG_R0316, "layout is an order of the letters NCHW");
-        return -1;
-    }
+    layout_read(attrs_text(call->attrs, "layout"), "NCHW", place);
     if (!shape_check_rank(call, 0, 4))
         return -1;
     memcpy(dims, x->shape, sizeof dims);
@@ -540,9 +541,9 @@ static RelStatus relate_global_pool(Solver *s, Relation *r) {
     if (!rel_make_rank(s, r, 0, 4))
         return REL_FAIL;
     rel_rank_in(r->args[0], &rank, &dims);
-    if (!layout_read(attrs_text(r->attrs, "layout"), "NCHW", place) || rank != 4) {
-        rel_error(s, r, rank == 4 ? DIAG_R0316 : DIAG_R0313,
-                  "`%s` takes 4 axes, in an order of the letters NCHW", r->op->name);
+    layout_read(attrs_text(r->attrs, "layout"), "NCHW", place);
+    if (rank != 4) {
+        rel_error(s, r, DIAG_R0313, "`%s` takes 4 axes", r->op->name);
         return REL_FAIL;
     }
     Type **out = rel_copy_dims(4, dims, 0);
@@ -597,6 +598,7 @@ const Op op_nn_global_avg_pool2d = {
     .nargs = 1,
     .attrs = global_specs,
     .nattrs = 2,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_global_avg_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
@@ -614,6 +616,7 @@ const Op op_nn_global_max_pool2d = {
     .nargs = 1,
     .attrs = global_specs,
     .nattrs = 2,
+    .choices = "layout: *NCHW; out_layout: *NCHW -",
     .relation = &rel_global_max_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,

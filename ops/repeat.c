@@ -355,12 +355,7 @@ static int grid_axis(const Attrs *attrs, int i, int n) {
 }
 
 static bool grid_shape(const OpCall *call, uint32_t first, int64_t *dims) {
-    const char *indexing = attrs_text(call->attrs, "indexing");
     int n = (int)(call->nin - first);
-    if (strcmp(indexing, "ij") && strcmp(indexing, "xy")) {
-        shape_error(call, DIAG_R0316, "indexing is \"ij\" or \"xy\", not \"%s\"", indexing);
-        return false;
-    }
     if (n == 0 || n > TENSOR_MAX_RANK) {
         shape_error(call, DIAG_R0316, "takes 1 to %d tensors", TENSOR_MAX_RANK);
         return false;
@@ -428,6 +423,7 @@ const Op op_meshgrid = {
     .nargs = 1,
     .attrs = meshgrid_attrs,
     .nattrs = 1,
+    .choices = "indexing: ij xy",
     .relation = &rel_meshgrid,
     .dtypes = DTS_ALL,
     .pattern = OP_TUPLE,
@@ -497,6 +493,7 @@ const Op op_meshgrid_sum = {
     .nargs = 2,
     .attrs = meshgrid_attrs,
     .nattrs = 1,
+    .choices = "indexing: ij xy",
     .relation = &rel_meshgrid_sum,
     .dtypes = DTS_NUM,
     .pattern = OP_TUPLE,

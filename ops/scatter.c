@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "ops/gather.h"
 
-static bool combine_named(const char *name, Combine *out) {
+static Combine combine_named(const char *name) {
     static const struct {
         const char *name;
         Combine combine;
@@ -14,23 +14,15 @@ static bool combine_named(const char *name, Combine *out) {
         {"update", COMBINE_NONE}, {"add", COMBINE_SUM}, {"mul", COMBINE_PROD},
         {"min", COMBINE_MIN},     {"max", COMBINE_MAX},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcmp(name, names[i].name))
-            continue;
-        *out = names[i].combine;
-        return true;
-    }
-    return false;
+    size_t i = 0;
+    while (strcmp(name, names[i].name))
+        i++;
+    return names[i].combine;
 }
 
 static bool check_combine(const OpCall *call, const char *attr) {
-    Combine c;
     const char *name = attrs_text(call->attrs, attr);
-    if (!combine_named(name, &c)) {
-        shape_error(call, DIAG_R0316, "%s=\"%s\" is none of update, add, mul, min, max", attr,
-                    name);
-        return false;
-    }
+    Combine c = combine_named(name);
     if ((c == COMBINE_SUM || c == COMBINE_PROD) && call->in[0]->dtype == DT_BOOL) {
         shape_error(call, DIAG_R0310, "%s=\"%s\" does not take bools", attr, name);
         return false;
@@ -78,8 +70,7 @@ static bool lower_scatter_elements(const OpCall *call, Tensor *const *out, Plan 
     Tensor *y = out[0];
     int axis = lower_axis(call, "axis", y->rank);
     int64_t ys[TENSOR_MAX_RANK];
-    Combine combine = COMBINE_NONE;
-    combine_named(attrs_text(call->attrs, "reduction"), &combine);
+    Combine combine = combine_named(attrs_text(call->attrs, "reduction"));
     memcpy(ys, y->strides, sizeof(int64_t) * (size_t)y->rank);
     ys[axis] = 0;
     plan_copy(plan, y, call->in[0]);
@@ -124,6 +115,7 @@ const Op op_scatter_elements = {
     .write_sizes = write_scatter_sizes,
     .attrs = scatter_elements_attrs,
     .nattrs = 2,
+    .choices = "reduction: update add mul min max",
     .relation = &rel_scatter_elements,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
@@ -165,6 +157,10 @@ static const char *nd_ranks(const Attrs *attrs, int rank, int nindex, int64_t m,
 
 static bool nd_plan(const OpCall *call, const Tensor *x, const Tensor *i, Nd *nd) {
     const char *problem = nd_ranks(call->attrs, x->rank, i->rank, i->rank ? i->shape[0] : 0, nd);
+    if (problem && i->rank == 0) {
+        shape_error(call, DIAG_R0313, "%s", problem);
+        return false;
+    }
     if (problem) {
         shape_error(call, DIAG_R0316, "%s (`data` has shape %s, `indices` %s)", problem,
                     shape_text(x->rank, x->shape), shape_text(i->rank, i->shape));
@@ -343,8 +339,7 @@ static int shape_scatter_nd(const OpCall *call, OutSpec *out) {
 
 static bool lower_scatter_nd(const OpCall *call, Tensor *const *out, Plan *plan) {
     Nd nd;
-    Combine combine = COMBINE_NONE;
-    combine_named(attrs_text(call->attrs, "mode"), &combine);
+    Combine combine = combine_named(attrs_text(call->attrs, "mode"));
     if (!nd_plan(call, out[0], call->in[1], &nd))
         return false;
     plan_copy(plan, out[0], call->in[0]);
@@ -363,6 +358,7 @@ const Op op_scatter_nd = {
     .nargs = 3,
     .attrs = scatter_nd_attrs,
     .nattrs = 1,
+    .choices = "mode: update add mul min max",
     .relation = &rel_scatter_nd,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,

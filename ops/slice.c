@@ -118,10 +118,7 @@ static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges
     int ne = attr_int_list(attrs, "end", end, TENSOR_MAX_RANK);
     int ns = attr_int_list(attrs, "strides", step, TENSOR_MAX_RANK);
     int na = attr_int_list(attrs, "axes", axes, TENSOR_MAX_RANK);
-    const char *mode = attrs_text(attrs, "slice_mode");
-    bool by_size = !strcmp(mode, "size");
-    if (!by_size && strcmp(mode, "end"))
-        return "slice_mode is \"end\" or \"size\"";
+    bool by_size = !strcmp(attrs_text(attrs, "slice_mode"), "size");
     int n = nb > ne ? nb : ne;
     if (na >= 0 && na < n)
         return "axes are fewer than the slices";
@@ -250,6 +247,7 @@ const Op op_strided_slice = {
     .nargs = 1,
     .attrs = slice_attrs,
     .nattrs = 5,
+    .choices = "slice_mode: end size",
     .relation = &rel_strided_slice,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
@@ -307,6 +305,7 @@ const Op op_strided_slice_add = {
     .nargs = 2,
     .attrs = slice_attrs,
     .nattrs = 5,
+    .choices = "slice_mode: end size",
     .relation = &rel_strided_slice_add,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,

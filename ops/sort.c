@@ -320,18 +320,15 @@ const Op op_unsort_by = {
 
 typedef enum TopK { TOPK_BOTH, TOPK_VALUES, TOPK_INDICES } TopK;
 
-static const char *topk_read(const Attrs *attrs, TopK *what, int64_t *k) {
+static void topk_read(const Attrs *attrs, TopK *what, int64_t *k) {
     const char *type = attrs_text(attrs, "ret_type");
     *k = attrs_is_none(attrs, "k") ? 0 : attrs_int(attrs, "k");
     if (!strcmp(type, "both"))
         *what = TOPK_BOTH;
     else if (!strcmp(type, "values"))
         *what = TOPK_VALUES;
-    else if (!strcmp(type, "indices"))
-        *what = TOPK_INDICES;
     else
-        return "ret_type is \"both\", \"values\" or \"indices\"";
-    return NULL;
+        *what = TOPK_INDICES;
 }
 
 static int shape_topk(const OpCall *call, OutSpec *out) {
@@ -339,11 +336,7 @@ static int shape_topk(const OpCall *call, OutSpec *out) {
     TopK what;
     int64_t k, dims[TENSOR_MAX_RANK];
     int axis, n = 0;
-    const char *problem = topk_read(call->attrs, &what, &k);
-    if (problem) {
-        shape_error(call, DIAG_R0316, "%s", problem);
-        return -1;
-    }
+    topk_read(call->attrs, &what, &k);
     if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
     memcpy(dims, x->shape, sizeof *dims * (size_t)x->rank);
@@ -370,11 +363,7 @@ static RelStatus relate_topk(Solver *s, Relation *r) {
     int64_t k;
     uint32_t rank, axis;
     Type **dims;
-    const char *problem = topk_read(r->attrs, &what, &k);
-    if (problem) {
-        rel_error(s, r, DIAG_R0316, "`topk`: %s", problem);
-        return REL_FAIL;
-    }
+    topk_read(r->attrs, &what, &k);
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
     if (!rel_one_axis(s, r, "axis", rank, &axis))
@@ -421,6 +410,7 @@ const Op op_topk = {
     .nargs = 1,
     .attrs = topk_attrs,
     .nattrs = 5,
+    .choices = "ret_type: both values indices",
     .relation = &rel_topk,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,

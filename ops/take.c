@@ -41,10 +41,8 @@ static const char *take_axes(const Attrs *attrs, int rank, int nindex, Take *t) 
         t->mode = INDEX_CLIP;
     else if (!strcmp(mode, "wrap"))
         t->mode = INDEX_WRAP;
-    else if (!strcmp(mode, "fast"))
-        t->mode = INDEX_CHECK;
     else
-        return "mode is \"clip\", \"wrap\" or \"fast\"";
+        t->mode = INDEX_CHECK;
     int64_t batch = attrs_int(attrs, "batch_dims");
     if (batch < 0)
         batch += nindex;
@@ -112,14 +110,17 @@ static RelStatus relate_take(Solver *s, Relation *r) {
     uint32_t nx = 0, ni;
     Type **x = NULL, **i, *dtype = rel_dtype_in(r->args[0]);
     bool flat = attrs_is_none(r->attrs, "axis");
-    if (flat)
+    Take t;
+    const char *problem =
+        flat && rel_rank_in(r->args[1], &ni, &i) ? take_axes(r->attrs, 0, (int)ni, &t) : NULL;
+    if (flat && !problem)
         return rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), dtype)) == REL_FAIL
                    ? REL_FAIL
                    : REL_DONE;
-    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
+    if (!flat && (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i)))
         return rel_wait(s, r, dtype);
-    Take t;
-    const char *problem = take_axes(r->attrs, (int)nx, (int)ni, &t);
+    if (!flat)
+        problem = take_axes(r->attrs, (int)nx, (int)ni, &t);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`take`: %s", problem);
         return REL_FAIL;
@@ -207,6 +208,7 @@ const Op op_take = {
     .write_sizes = write_take_sizes,
     .attrs = take_attrs,
     .nattrs = 3,
+    .choices = "mode: clip wrap fast",
     .relation = &rel_take,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
@@ -277,6 +279,7 @@ const Op op_take_add = {
     .nargs = 3,
     .attrs = take_attrs,
     .nattrs = 3,
+    .choices = "mode: clip wrap fast",
     .relation = &rel_take_add,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,

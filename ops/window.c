@@ -34,17 +34,9 @@ const char *window_attrs(const Attrs *attrs, Window *w) {
     return NULL;
 }
 
-bool layout_read(const char *layout, const char *letters, int *place) {
-    size_t n = strlen(letters);
-    if (strlen(layout) != n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const char *p = strchr(layout, letters[i]);
-        if (!p)
-            return false;
-        place[i] = (int)(p - layout);
-    }
-    return true;
+void layout_read(const char *layout, const char *letters, int *place) {
+    for (size_t i = 0; letters[i]; i++)
+        place[i] = (int)(strchr(layout, letters[i]) - layout);
 }
 
 static int64_t reach(const Window *w, int side) {

@@ -15,7 +15,7 @@ typedef struct Window {
  * bottom, right). NULL, or a problem. */
 const char *window_attrs(const Attrs *attrs, Window *w);
 /* Where each letter of `letters` ("NCHW") stands in a layout that is one of its orders. */
-bool layout_read(const char *layout, const char *letters, int *place);
+void layout_read(const char *layout, const char *letters, int *place);
 
 /* How many windows fit on a side of this size, or -1 when none does. */
 int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode);

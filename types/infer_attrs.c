@@ -164,6 +164,53 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a)
     }
 }
 
+/* Each letter once. */
+static bool is_order_of(const char *text, const char *letters, size_t n)
+{
+    bool all = strlen(text) == n;
+    for (size_t i = 0; i < n && all; i++) all = strchr(text, letters[i]) != NULL;
+    return all;
+}
+
+/* What a string attribute may be: of Op.choices. */
+static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrValue *v, Span span)
+{
+    const char *p = op->choices;
+    size_t len = strlen(attr);
+    while (p && (strncmp(p, attr, len) || p[len] != ':')) {
+        p = strchr(p, ';');
+        p = p ? p + 2 : NULL;
+    }
+    if (!p || v->kind != ATTR_STRING) return true;
+    SymbolVec words = {0};
+    Str all = {0};
+    p += len + 1;
+    while (*p == ' ') {
+        const char *word = ++p;
+        size_t n = strcspn(p, " ;");
+        p += n;
+        bool order = *word == '*';
+        bool fits = order        ? is_order_of(v->text, word + 1, n - 1)
+                    : *word == '-' ? !*v->text
+                                   : strlen(v->text) == n && !memcmp(v->text, word, n);
+        if (fits) return true;
+        const char *sep = !all.len ? "" : *p == ' ' ? ", " : " or ";
+        if (order) {
+            str_printf(&all, "%san order of the letters %.*s", sep, (int)n - 1, word + 1);
+        } else {
+            n = *word == '-' ? 0 : n;
+            str_printf(&all, "%s\"%.*s\"", sep, (int)n, word);
+            vec_push(&words, sym_intern_n(word, n));
+        }
+    }
+    Diag *d = infer_error(I, DIAG_R0111, span, "attribute `%s` of `%s` is %s", attr, op->name,
+                          str_text(&all));
+    const Symbol *near = d ? sym_find_nearest(sym_intern(v->text), words.data, words.len) : NULL;
+    if (near && near->len) diag_add_fix(d, span, fmt_text("\"%s\"", near->text), NULL,
+                                        "did you mean \"%s\"?", near->text);
+    return false;
+}
+
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span span)
 {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
@@ -183,6 +230,7 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
             if (d) diag_add_fact(d, "attributes are constants, written where the call is");
             return NULL;
         }
+        if (!check_choice(I, op, op->attrs[k].name, &values[k], a->value->span)) return NULL;
     }
     for (int k = 0; k < op->nattrs; k++) {
         if (given[k]) continue;

@@ -64,6 +64,9 @@ struct Op {
     int nargs;
     const AttrSpec *attrs;        /* nattrs of them */
     int nattrs;
+    /* What its string attributes may be: "mode: clip wrap; layout: *NCHW -". `*` before letters stands
+     * for any order of them, `-` for the empty text. One that is not named is free text. */
+    const char *choices;
     const RelDef *relation;       /* over argument types, then the result type */
     DTypeSet dtypes;              /* of the first argument, for documentation and tests */
     ShapeMode shape_mode;

@@ -282,7 +282,7 @@ static bool add_tensors(Trial *t, Type *type)
 }
 
 /* What the shape function says against these sizes, or NULL. */
-static const char *refusal(Trial *t)
+static const Diag *refused(Trial *t)
 {
     Diags diags = {0};
     OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
@@ -292,12 +292,47 @@ static const char *refusal(Trial *t)
             return NULL;
     OpCall call = {.op = t->r->op, .attrs = t->r->attrs, .nin = t->nin, .in = t->in, .diags = &diags,
                    .span = t->r->span};
-    if (call.op->shape(&call, out) >= 0 || !diags.list.len)
+    return call.op->shape(&call, out) >= 0 || !diags.list.len ? NULL : diags.list.data[0];
+}
+
+static const char *refusal(Trial *t)
+{
+    const Diag *d = refused(t);
+    if (!d)
         return NULL;
-    const Diag *d = diags.list.data[0];
     bool of_sizes = d->code != DIAG_R0310 && d->code != DIAG_R0311 && d->code != DIAG_R0317 &&
                     d->code != DIAG_R0601 && d->code != DIAG_R0602;
     return of_sizes ? d->message : NULL; /* not of dtypes, memory, values */
+}
+
+static bool is_ranked(Type *type)
+{
+    uint32_t rank;
+    Type **dims;
+    type = type_resolve(type);
+    for (uint32_t i = 0; type->tag == TY_TUPLE && i < type->nargs; i++)
+        if (!is_ranked(type->args[i]))
+            return false;
+    return type->tag == TY_TUPLE || (type->tag == TY_TENSOR && type_get_rank(type, &rank, &dims));
+}
+
+bool solver_probe(Solver *s, Relation *r)
+{
+    const Op *op = r->op;
+    if (r->probed || !op || !op->shape || op->foreign || r->def != op->relation ||
+        op->pattern == OP_ELEMWISE || is_broadcast(r->def) || (!r->attrs && op->nattrs) ||
+        (r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
+        return true;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        if (!is_ranked(r->args[i]))
+            return true;
+    r->probed = true;
+    Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
+    const Diag *d = refused(&t);
+    if (!d || (d->code != DIAG_R0313 && d->code != DIAG_R0315))
+        return true;
+    rel_error(s, r, d->code, "%s", d->message);
+    return false;
 }
 
 /* "axis 0 of argument `data`", for each size that is not known. */

@@ -278,6 +278,8 @@ static RelStatus run_one(Solver *s, Relation *r)
                                                                            : REL_DONE;
     if (status == REL_WAIT && has_fact(s, r))
         status = REL_DONE;
+    if (status != REL_FAIL && !solver_probe(s, r))
+        status = REL_FAIL;
     s->span = span;
     s->what = what;
     s->running = NULL;

@@ -41,6 +41,7 @@ struct Relation {
     RelStatus status;
     bool queued;
     bool called;              /* made by a scheme whose operators are listed by themselves (inside.c) */
+    bool probed;              /* solver_probe has seen its ranks */
     bool shared;              /* Field, Bang: stands for several reads (Note [One read, one size]) */
     uint32_t runs;            /* for tests: work is linear */
     const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of

@@ -71,6 +71,9 @@ bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels *
 
 /* residual.c */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
+/* An operator's arguments are of known rank: what its shape function says of ranks and axes (R0313,
+ * R0315) holds whatever the sizes are. False after a report. */
+bool solver_probe(Solver *s, Relation *r);
 
 /* inside.c: the checks inside of definitions, for the list of a program that calls them */
 void inside_note(Solver *s, const Relation *r);   /* that runs for the first time */

@@ -43,6 +43,10 @@ TEST(fields) {
             if (!op->attrs[k].doc || !*op->attrs[k].doc)
                 FAIL("%s: attribute %s is not documented", op->name, op->attrs[k].name);
             CHECK_INT(op_attr_index(op, op->attrs[k].name), k);
+            bool free_text = !strcmp(op->attrs[k].name, "equation") || !strcmp(op->attrs[k].name, "spec");
+            if (op->attrs[k].type == AT_STRING && !free_text &&
+                !(op->choices && strstr(op->choices, fmt_text("%s: ", op->attrs[k].name))))
+                FAIL("%s: attribute %s may be any text", op->name, op->attrs[k].name);
         }
     }
     CHECK(op_find(sym_intern("no.such.operator")) == NULL);
