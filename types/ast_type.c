@@ -119,8 +119,6 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind)
     SymbolVec near = {0};
     for (size_t i = 0; i < I->type_trail.len; i++) vec_push(&near, I->type_trail.data[i]->name);
     const Symbol *found = sym_find_nearest(t->name, near.data, near.len);
-    const char *habit = habit_of_type(t->name);
-    if (!found && habit) found = sym_intern(habit);
     if (!found && (kind == KIND_TYPE || kind == KIND_DTYPE))
         found = env_suggest(I->env, t->name, true);
     if (found) {

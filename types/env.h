@@ -47,10 +47,5 @@ void env_bind_op(Env *env, const Op *op);
 
 /* The nearest of all visible names, or NULL; `types`: among types. */
 const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
-/* What a name of another language's is here: the type, or a sentence on the field of a tensor. NULL:
- * nothing is known. (suggest.c) */
-const char *habit_of_type(const Symbol *name);
-const Symbol *name_qualified(Env *env, const Symbol *name); /* `nn.relu` for `relu`; NULL */
-const char *habit_of_field(const Symbol *name);
 
 #endif

@@ -376,7 +376,7 @@ static void drop_untried(Mender *m)
         if (strncmp(fact, question, sizeof question - 1) != 0) m->d->facts.data[kept++] = fact;
     }
     m->d->facts.len = kept;
-    if (strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
+    if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
         if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
             const char *asks = m->d->fixes.data[i]->message;

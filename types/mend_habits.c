@@ -13,7 +13,7 @@ static const struct {
 } names[] = {
     {"true", "True"}, {"false", "False"}, {"null", "None"}, {"nil", "Nil"}, {"none", "None"},
     {"just", "Some"}, {"Just", "Some"}, {"Nothing", "None"}, {"nothing", "None"},
-    {"len", "length"}, {"count", "length"}, {"size", "length"}, {"head", "hd"}, {"tail", "tl"},
+    {"len", "length"}, {"count", "length"}, {"size", "length"}, {"size", "ndarray_size"}, {"numel", "ndarray_size"}, {"length", "ndarray_size"}, {"len", "ndarray_size"}, {"len", "str.length"}, {"head", "hd"}, {"tail", "tl"},
     {"reverse", "rev"}, {"fold", "foldl"}, {"reduce", "foldl"}, {"fold_left", "foldl"},
     {"fold_right", "foldr"}, {"println", "print"}, {"printf", "print"}, {"puts", "print"}, {"echo", "print"},
     {"str", "show"}, {"string", "show"}, {"repr", "show"}, {"to_string", "show"}, {"raise", "error"},

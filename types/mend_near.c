@@ -259,6 +259,15 @@ static void exchange_arguments(Mender *m, size_t first)
     }
 }
 
+/* `grad(f, x)` for `grad(f)(x)`: what the call gives takes the others. */
+static void curry(Mender *m, size_t open)
+{
+    MendParts parts = {0};
+    mend_parts(m, open, &parts);
+    if (parts.len < 4) return;
+    mend_try(m, MEND_REPLACE, m->tokens.data[parts.data[1]].end, m->tokens.data[parts.data[2]].begin, ")(");
+}
+
 static void near_arguments(Mender *m, size_t first, size_t last)
 {
     bool pattern = m->d->code == DIAG_R0208, attribute = m->d->code == DIAG_R0112;
@@ -270,6 +279,8 @@ static void near_arguments(Mender *m, size_t first, size_t last)
         calls++;
         if (!pattern) name_attributes(m, i);
         if (attribute || mend_is_done(m)) continue;
+        if (m->d->code == DIAG_R0203) curry(m, i);
+        if (mend_is_done(m)) continue;
         remove_arguments(m, i);
         if (pattern && !mend_is_done(m)) insert_argument(m, i, "_");
     }
@@ -440,6 +451,20 @@ static void around(Mender *m, Span span)
     }
 }
 
+/* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
+static void inside(Mender *m, const DiagLabel *label)
+{
+    Span s = label->span;
+    bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
+    if ((!tuple && !ref) || s.end - s.begin > 200) return;
+    const char *text = mem_strndup(m->source->text + s.begin, s.end - s.begin);
+    if (!is_atom(text)) text = fmt_text("(%s)", text);
+    static const char *const parts[] = {".1.0", ".0", ".1"}; /* grad(f)(x).1.0 is the derivative */
+    if (ref) mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
+    for (size_t i = 0; tuple && i < sizeof parts / sizeof *parts && !mend_is_done(m); i++)
+        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
+}
+
 void mend_wrap(Mender *m)
 {
     DiagCode c = m->d->code;
@@ -449,6 +474,7 @@ void mend_wrap(Mender *m)
     size_t n = m->d->labels.len;
     for (size_t i = n; i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
         Span s = m->d->labels.data[i].span;
+        if (c == DIAG_R0201 && s.source == m->source) inside(m, &m->d->labels.data[i]);
         if (s.source == m->source && s.begin >= m->place.begin && s.end <= m->line_end) around(m, s);
     }
     if (!mend_is_done(m)) around(m, m->place);

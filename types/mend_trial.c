@@ -108,7 +108,7 @@ void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, u
         mend->type = type_text(t);
 }
 
-/* Two misspelt names in one item: mending the first leaves the second, which is another name. What was
+/* Two misspelt names in one item: mending the first leaves the second. What was
  * read begins at `offset` of the text. */
 static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags,
                               const Source *read, uint32_t offset)
@@ -122,9 +122,8 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
             begin += offset;
             if (begin > mend->begin) begin -= shift;
         }
-        if (d->code != m->d->code || strcmp(d->message, m->d->message) == 0 ||
-            begin == m->place.begin)
-            return false;
+        bool again = strcmp(d->message, m->d->message) == 0 && !m->alone;
+        if (d->code != m->d->code || again || begin == m->place.begin) return false;
     }
     return true;
 }

@@ -2,7 +2,6 @@
 /* What reads a value whose type may not be known yet: `e.name`, `e.0`, `e[…]`, `!e`, `a == b`. Each
  * waits until the type's head is known, and is generalised when it stays open. */
 #include "base/mem.h"
-#include "types/env.h"
 #include "types/op.h"
 #include "types/solver_impl.h"
 
@@ -54,9 +53,7 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor)
 {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
-        Diag *d = rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
-        const char *habit = t->tag == TY_TENSOR ? habit_of_field(name) : NULL;
-        if (habit) diag_add_help(d, "%s", habit);
+        rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
         return REL_FAIL;
     }
     for (uint32_t c = 0; c < t->decl->nctors; c++) {

@@ -7,33 +7,13 @@
 
 /* ---- names of other languages ------------------------------------------------------------------ */
 
-typedef struct Habit {
-    const char *name; /* what NumPy, PyTorch, OCaml or C call it */
-    const char *help;
-} Habit;
-
-static const Habit value_habits[] = {
-    {"true", "it is written `True`"},
-    {"false", "it is written `False`"},
-    {"null", "what may be missing is an `Option`: `Some(x)` or `None`"},
-    {"nil", "the empty list is `Nil`, or `list[]`"},
-    {"len", "of a tensor `ndarray_size(x)` or `shape_of(x)`, of a list `length(l)`, of a text `str.length(s)`"},
-    {"shape", "the sizes of a tensor are `shape_of(x)`; its type has them too"},
-    {"pow", "a power is written `x ** y`"},
-    {"int", "a cast is written `(int32) x`"},
-    {"float", "a cast is written `(float32) x`"},
-    {"double", "a cast is written `(float64) x`"},
-    {"str", "a value's text is `show(x)`"},
-    {"tensor", "a tensor is written `[1.0, 2.0]`"},
-    {"array", "a tensor is written `[1.0, 2.0]`"},
+/* What no change of a name mends (mend_habits.c has those that one does). */
+static const struct {
+    const char *name, *help;
+} habits[] = {
     {"tuple", "a tuple is written `(a, b)`"},
-    {"dot", "the product of vectors or matrices is written `a @@ b`"},
-    {"mm", "the product of matrices is written `a @@ b`"},
     {"gradient", "the derivatives of f at x are `grad(f)(x)`"},
     {"backward", "the derivatives of f at x are `grad(f)(x)`"},
-    {"reduce", "a list is folded by `foldl(f, init, list)` or `foldr`, a tensor by `sum`, `prod`, `max`, `min`"},
-    {"head", "the first element of a list is `hd(l)`"},
-    {"tail", "a list without its first element is `tl(l)`"},
     {"rand", "`random.uniform(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
     {"randn", "`random.normal(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
     {"linspace", "evenly spaced numbers are `arange(start, stop, step)`"},
@@ -48,55 +28,12 @@ static const Habit value_habits[] = {
     {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `exp(x)`"},
 };
 
-static const Habit type_habits[] = {
-    {"int", "int32"},      {"Int", "int32"},       {"integer", "int32"},  {"long", "int64"},
-    {"float", "float32"},  {"Float", "float32"},   {"double", "float64"}, {"byte", "uint8"},
-    {"str", "String"},     {"string", "String"},   {"boolean", "bool"},   {"Bool", "bool"},
-    {"list", "List"},      {"option", "Option"},   {"Maybe", "Option"},   {"array", "Tensor"},
-    {"Array", "Tensor"},   {"tensor", "Tensor"},   {"ndarray", "Tensor"},
-};
-
-static const Habit field_habits[] = {
-    {"shape", "the sizes of a tensor are `shape_of(x)`; its type has them too"},
-    {"size", "the number of elements is `ndarray_size(x)`"},
-    {"T", "the transpose of a matrix is `transpose(x)`"},
-    {"grad", "the derivatives of f at x are `grad(f)(x)`"},
-    {"length", "the number of elements is `ndarray_size(x)`, of a list `length(l)`"},
-};
-
-#define LOOK_UP(table, name) look_up(table, sizeof(table) / sizeof *(table), name)
-static const char *look_up(const Habit *table, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(table[i].name, name) == 0) return table[i].help;
-    }
-    return NULL;
-}
-
-const char *habit_of_type(const Symbol *name) { return LOOK_UP(type_habits, name->text); }
-
-/* Operators and definitions are functions, not methods. */
-const char *habit_of_field(const Symbol *name)
-{
-    const char *help = LOOK_UP(field_habits, name->text);
-    if (help || !op_find(name)) return help;
-    return fmt_text("`%s` is a function: `%s(x)`", name->text, name->text);
-}
-
 /* Also of `np.zeros`, by its first part. */
-static const char *habit_of_value(const Symbol *name)
+static const char *habit_of(const Symbol *name)
 {
-    return LOOK_UP(value_habits, mem_strndup(name->text, strcspn(name->text, ".")));
-}
-
-const Symbol *name_qualified(Env *env, const Symbol *name)
-{
-    SymbolVec names = {0};
-    env_each_name(env, &names);
-    for (size_t i = 0; i < op_count(); i++) vec_push(&names, sym_intern(op_at(i)->name));
-    for (size_t i = 0; i < names.len; i++) {
-        const char *dot = strrchr(names.data[i]->text, '.');
-        if (dot && strcmp(dot + 1, name->text) == 0) return names.data[i];
+    size_t n = strcspn(name->text, ".");
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        if (strlen(habits[i].name) == n && strncmp(habits[i].name, name->text, n) == 0) return habits[i].help;
     }
     return NULL;
 }
@@ -174,13 +111,12 @@ void scope_report_unknown(Infer *I, const Name *name)
     if (!found) {
         add_keys(&far, &I->names);
         add_env_names(&far, I->env);
-        const char *help = name->sigil == SIGIL_NONE ? habit_of_value(name->sym) : NULL;
+        const char *help = name->sigil == SIGIL_NONE ? habit_of(name->sym) : NULL;
         if (help) {
             diag_add_help(d, "%s", help);
             return;
         }
-        found = name_qualified(I->env, name->sym);
-        if (!found) found = nearest(name->sym, &far);
+        found = nearest(name->sym, &far);
     }
     const char *dot = strrchr(name->sym->text, '.');
     if (name->sigil == SIGIL_NONE && dot) {
