@@ -456,8 +456,10 @@ static void inside(Mender *m, const DiagLabel *label)
 {
     Span s = label->span;
     bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
-    if ((!tuple && !ref) || s.end - s.begin > 200) return;
-    const char *text = mem_strndup(m->source->text + s.begin, s.end - s.begin);
+    const char *begin = m->source->text + s.begin;
+    bool written = tuple && *begin == '('; /* it would not be taken apart again */
+    if ((!tuple && !ref) || written || s.end - s.begin > 200) return;
+    const char *text = mem_strndup(begin, s.end - s.begin);
     if (!is_atom(text)) text = fmt_text("(%s)", text);
     static const char *const parts[] = {".1.0", ".0", ".1"}; /* grad(f)(x).1.0 is the derivative */
     if (ref) mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
