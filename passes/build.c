@@ -15,6 +15,14 @@ Expr *b_ref(const Build *b, Var *v)
     return expr_var(v, b->span);
 }
 
+void b_stands_for(Expr *operand, const Expr *call, uint32_t i)
+{
+    Span made = operand->span;
+    operand->type = call->args[i]->type;
+    if (made.begin == call->span.begin && made.end == call->span.end)
+        operand->span = call->args[i]->span;
+}
+
 Expr *b_builtin_n(const Build *b, const char *name, Expr **args, uint32_t n)
 {
     Expr *callee = expr_new(EXPR_BUILTIN, type_error(), b->span);

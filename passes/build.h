@@ -12,6 +12,8 @@ typedef struct Build {
 
 Var *b_var(const Build *b, const char *name);
 Expr *b_ref(const Build *b, Var *v);
+/* The operand of a call that was made of argument i of the program's: of its type, and at its place. */
+void b_stands_for(Expr *operand, const Expr *call, uint32_t i);
 /* A call of an `ad.…` function of the evaluator; arguments end with NULL. */
 Expr *b_builtin(const Build *b, const char *name, ...) __attribute__((sentinel));
 Expr *b_builtin_n(const Build *b, const char *name, Expr **args, uint32_t n);

@@ -156,7 +156,7 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args)
         primals[i] = inactive[i] ? args[i]
                                  : block_let(&block, "p",
                                              b_builtin(&b, "ad.primal", t->tape, args[i], NULL));
-        primals[i]->type = call->args[i]->type;
+        b_stands_for(primals[i], call, i);
     }
     plain->args = mem_new_n(Expr *, n);
     for (uint32_t i = 0; i < n; i++)

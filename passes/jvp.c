@@ -63,7 +63,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args)
         primals[i] = active ? block_let(&block, "p",
                                         b_builtin(&b, "ad.primal", t->tape, args[i], NULL))
                             : args[i];
-        primals[i]->type = call->args[i]->type;
+        b_stands_for(primals[i], call, i);
     }
     if (!any || !type_may_hold_float(call->type))
         return block_end(&block, plain);
