@@ -193,17 +193,7 @@ static Type *batch_dim(Solver *s, Relation *r, Type *a, Type *b, int axis, bool 
     return rel_unify_dim(s, r, a, b, 1, axis) ? a : NULL;
 }
 
-/* The text of an argument, to be shown inside a longer expression; NULL when it is long. */
-static const char *argument_text(const Relation *r, int arg) {
-    enum { LONGEST = 40 };
-    Span at = r->arg_spans ? r->arg_spans[arg] : span_none();
-    if (!at.source || at.end - at.begin > LONGEST)
-        return NULL;
-    const char *text = mem_strndup(at.source->text + at.begin, at.end - at.begin);
-    return strchr(text, '\n') ? NULL : text;
-}
-
-/* Of two matrices whose inner sizes differ: says so, and which transpose mends it. */
+/* Of two matrices whose inner sizes differ: says so. */
 static void explain_product(Solver *s, Relation *r) {
     uint32_t na, nb;
     Type **a, **b;
@@ -215,18 +205,6 @@ static void explain_product(Solver *s, Relation *r) {
     int ia = (int)na - 1, ib = nb == 1 ? 0 : (int)nb - 2;
     d->message = fmt_text("the inner sizes of `%s` differ: %s on the left, %s on the right",
                           relation_subject(r), type_text(a[ia]), type_text(b[ib]));
-    bool operator = strcmp(relation_subject(r), "@@") == 0;
-    if (na != 2 || nb != 2)
-        return;
-    const char *x = argument_text(r, 0), *y = argument_text(r, 1);
-    bool right = dim_compare(a[1], b[1]) == DIM_EQUAL, left = dim_compare(a[0], b[0]) == DIM_EQUAL;
-    if (!x || !y || !operator || !(left || right))
-        return;
-    Type *dims[] = {a[right ? 0 : 1], b[right ? 0 : 1]};
-    Type *type = type_tensor(type_shape(dims, 2), rel_dtype_in(r->args[0]));
-    diag_add_help(d, right ? "`%s @@ transpose(%s)` checks, with type %s"
-                           : "`transpose(%s) @@ %s` checks, with type %s",
-                  x, y, type_text(type));
 }
 
 static RelStatus relate_matmul(Solver *s, Relation *r) {

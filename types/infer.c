@@ -588,6 +588,7 @@ static void check_items(ModuleCheck *c, Infer *I)
     }
     if (!c->trial) {
         keep_residuals(I, 0);
+        mend_verify(c, c->first);
         if (!ok) return;
         bind_names(I, globals, core);
     }
@@ -612,7 +613,7 @@ void module_check(void *arg)
         map_add(&ctors, &here->ctors);
         map_add(&ops, &here->ops);
     }
-    size_t first = c->diags->list.len;
+    size_t first = c->first = c->diags->list.len;
     check_items(c, &I);
     infer_count(&I);
     if (c->diags->errors > errors) c->ok = false;

@@ -278,7 +278,7 @@ static void add_fix(Mender *m, const Mend *mend)
     for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
         const char *help = m->d->helps.data[i];
         bool says = mend->kind == MEND_NAME && strstr(help, fmt_text("`%s`", mend->text));
-        if (strcmp(help, say) != 0 && !says) m->d->helps.data[kept++] = m->d->helps.data[i];
+        if (strcmp(help, say) != 0 && !says && m->d->code != DIAG_R0401) m->d->helps.data[kept++] = m->d->helps.data[i];
     }
     m->d->helps.len = kept;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
@@ -376,6 +376,10 @@ static void drop_untried(Mender *m)
         if (strncmp(fact, question, sizeof question - 1) != 0) m->d->facts.data[kept++] = fact;
     }
     m->d->facts.len = kept;
+    for (size_t i = kept = 0; i < m->d->helps.len; i++) {
+        if (!strstr(m->d->helps.data[i], "` checks")) m->d->helps.data[kept++] = m->d->helps.data[i];
+    }
+    m->d->helps.len = kept;
     if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
         if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
@@ -427,6 +431,29 @@ static const Symbol *missing_name(const Mender *m)
     return NULL;
 }
 
+/* A fix that was made where the mistake was found: whether it checks. Else it is words, or nothing. */
+static void verify(Mender *m, Diag *d, size_t first)
+{
+    m->d = d;
+    m->place = d->primary.span;
+    m->item = mend_item_at(m, m->place.begin);
+    m->unknown = NULL;
+    find_related(m, first);
+    m->alone = true;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        DiagFix *fix = d->fixes.data[i];
+        const DiagEdit *e = &fix->edits.data[0];
+        if (fix->edits.len == 1 && e->span.source == m->source &&
+            mend_checks(m, e->span.begin, e->span.end, e->text))
+            d->fixes.data[kept++] = fix;
+        else if (diag_get_info(d->code)->severity == SEVERITY_ERROR)
+            diag_add_help(d, "%s", fix->message);
+    }
+    d->fixes.len = kept;
+    m->alone = false;
+}
+
 static void mend_one(Mender *m, Diag *d, size_t first)
 {
     m->d = d;
@@ -446,11 +473,11 @@ static void mend_one(Mender *m, Diag *d, size_t first)
     drop_untried(m);
 }
 
-void mend_module(ModuleCheck *c, size_t first)
+static bool begin(Mender *out, ModuleCheck *c)
 {
     const Source *source = c->module->source;
-    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL)) return;
-    if (c->env->no_mending) return;
+    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL)) return false;
+    if (c->env->no_mending) return false;
     Mender m = {.c = c, .source = source, .base = *c->env->here};
     if (!c->module->versioned) {
         m.begin = c->module->items.data[0]->span.begin;
@@ -467,6 +494,29 @@ void mend_module(ModuleCheck *c, size_t first)
     m.wanted = mem_new_n(bool, c->module->items.len + 1);
     m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
     if (c->parts) m.parts = parts_new(c);
+    *out = m;
+    return true;
+}
+
+void mend_verify(ModuleCheck *c, size_t first)
+{
+    Mender m;
+    bool any = false;
+    for (size_t i = first; i < c->diags->list.len; i++) {
+        Diag *d = c->diags->list.data[i];
+        if (!d->fixes.len || d->code == DIAG_R0110) continue; /* what fits a hole was tried */
+        if (!any && !begin(&m, c)) return;
+        if (!any) m.fuel = FUEL_ONE;
+        any = true;
+        verify(&m, d, first);
+    }
+}
+
+void mend_module(ModuleCheck *c, size_t first)
+{
+    const Source *source = c->module->source;
+    Mender m;
+    if (!begin(&m, c)) return;
     read_tokens(&m);
     long fuel = FUEL;
     uint32_t mended = 0;

@@ -39,6 +39,7 @@ typedef struct ModuleCheck {
     InferMode mode;
     Diags *diags;
     CoreItemVec *out;
+    size_t first;         /* of its diagnostics in the list */
     bool ok;
     Map types, ctors, ops; /* out: before the module's declarations were bound */
     bool declares;
@@ -86,6 +87,9 @@ typedef struct PartCheck {
 } PartCheck;
 PartVerdict parts_check(Parts *parts, PartCheck *check);
 
+/* Fixes that came with a diagnostic of c->diags from list[first] on are tried; those that do not check become
+ * words. */
+void mend_verify(ModuleCheck *c, size_t first);
 /* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
 void mend_module(ModuleCheck *c, size_t first);
 
@@ -159,6 +163,7 @@ typedef struct Mender {
 
 /* mend_trial.c: tries [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
+bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text); /* the same, not kept */
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
 /* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,

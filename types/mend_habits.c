@@ -65,6 +65,8 @@ static void try_names(Mender *m, size_t i)
         if (strcmp(names[k].habit, t->sym->text) == 0 && t->kind == TOK_IDENT)
             mend_try_token(m, MEND_NAME, i, names[k].here);
     }
+    const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text), fmt_text("%%%s", t->sym->text)};
+    for (size_t k = 0; k < 3 && !mend_is_done(m); k++) mend_try_token(m, MEND_NAME, i, others[k]);
     if (t->kind == TOK_IDENT && !mend_is_done(m)) try_qualified(m, t->begin, t->end, t->sym);
 }
 
@@ -191,6 +193,21 @@ static void try_tensor_type(Mender *m, size_t first)
                       dtype ? last->sym->text : "float32"));
 }
 
+/* A derivative is taken by floats: grad(f)(k) for an integer k. */
+static void try_floats(Mender *m, size_t first, size_t last)
+{
+    const char *text = mend_text(m, m->place.begin, m->place.end);
+    bool atom = !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+    if (last == first + 1 && has_kind(m, first, TOK_NUMBER)) mend_literal(m, first);
+    if (mend_is_done(m)) return;
+    if (mend_try(m, MEND_REPLACE, m->place.begin, m->place.end, fmt_text(atom ? "(float32) %s" : "(float32) (%s)", text)))
+        return;
+    for (size_t i = first; i < last && !mend_is_done(m); i++)
+        if (mend_is_dtype(token(m, i))) mend_try_token(m, MEND_REPLACE, i, "float32");
+    for (size_t i = first; i < last && !mend_is_done(m); i++)
+        if (has_kind(m, i, TOK_NUMBER)) mend_literal(m, i);
+}
+
 /* y := e where there is no `y` */
 static void try_binding(Mender *m, size_t i)
 {
@@ -259,6 +276,7 @@ void mend_habits(Mender *m)
     }
     if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m)) try_members(m, first, last);
     if (m->d->code == DIAG_R0212 && !mend_is_done(m)) try_member_of_value(m, first, last);
+    if (m->d->code == DIAG_R0401) try_floats(m, first, last);
     if (m->d->code == DIAG_R0107 && !mend_is_done(m)) try_tensor_type(m, first);
     m->by_spelling = m->alone = false;
     if (!mend_is_done(m)) try_lists(m, first, last);

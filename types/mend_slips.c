@@ -658,6 +658,7 @@ static void insertions(Slips *s, bool expected)
 {
     static const char *const texts[] = {";", ")", "}", ",", "]", "=>", "=", "{", ":", "(", "else"};
     size_t i = s->t->at;
+    if (expected && strstr(s->t->message, "has no `else`")) insert_before(s, i, " else { () }");
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         bool said = strstr(s->t->message, fmt_text("`%s`", texts[k])) != NULL;
         if (said != expected) continue;

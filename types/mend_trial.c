@@ -307,6 +307,21 @@ bool mend_is_done(const Mender *m)
     return false;
 }
 
+static bool run_trial(Mender *m, Mend *mend)
+{
+    int32_t at = mend_item_at(m, mend->begin);
+    if (at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT) return run_import(m, mend);
+    PartVerdict v = run_part(m, mend);
+    if (v == PART_UNSURE) return run_whole(m, mend, false) && run_whole(m, mend, true);
+    return v == PART_CHECKED;
+}
+
+bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text)
+{
+    Mend mend = {.kind = MEND_REPLACE, .begin = begin, .end = end, .text = text};
+    return m->fuel > 0 && run_trial(m, &mend);
+}
+
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text)
 {
     if (m->fuel <= 0) return false;
@@ -317,11 +332,7 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
     map_set(&m->tried, key, (void *)key);
     Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far,
                  .alone = m->alone};
-    int32_t at = mend_item_at(m, begin);
-    bool import = at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT;
-    PartVerdict v = import ? run_import(m, &mend) ? PART_CHECKED : PART_WORSE : run_part(m, &mend);
-    if (v == PART_UNSURE && run_whole(m, &mend, false) && run_whole(m, &mend, true)) v = PART_CHECKED;
-    if (v != PART_CHECKED) return false;
+    if (!run_trial(m, &mend)) return false;
     vec_push(&m->found, mend);
     return mend.remaining <= m->goal || mend.alone;
 }
