@@ -156,6 +156,12 @@ const char *severity_name(Severity severity) {
 
 /* --- one line a diagnostic --- */
 
+static void add_on_one_line(Str *out, const char *text) {
+    for (; *text; text++)
+        str_add_char(out, *text == '\n' ? ' ' : *text);
+}
+
+/* One line, the first suggestion behind the message. */
 void diag_print_short(Str *out, const Diag *d) {
     const DiagInfo *info = &infos[d->code];
     uint32_t line, column;
@@ -164,8 +170,11 @@ void diag_print_short(Str *out, const Diag *d) {
         str_printf(out, "%s:%u:%u: ", d->primary.span.source->name, line, column);
     }
     str_printf(out, "%s[%s]: ", severity_name(info->severity), info->name);
-    for (const char *p = d->message; *p; p++)
-        str_add_char(out, *p == '\n' ? ' ' : *p);
+    add_on_one_line(out, d->message);
+    if (d->fixes.len) {
+        str_add(out, "; ");
+        add_on_one_line(out, d->fixes.data[0]->message);
+    }
     str_add_char(out, '\n');
 }
 

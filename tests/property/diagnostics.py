@@ -104,7 +104,8 @@ def check_json(wrong, d, folder):
 
 def short_line(d):
     at = "%s:%d:%d: " % (d["file"], d["line"], d["column"]) if d["file"] is not None else ""
-    return "%s%s[%s]: %s" % (at, d["severity"], d["code"], d["message"].replace("\n", " "))
+    text = "; ".join([d["message"]] + [f["message"] for f in d["suggestions"][:1]])
+    return "%s%s[%s]: %s" % (at, d["severity"], d["code"], text.replace("\n", " "))
 
 
 def full_head(d):

@@ -205,6 +205,9 @@ TEST(fixes) {
     vec_push(&fix->edits, ((DiagEdit){at(s, "x", 0), "z"}));
     CHECK(strstr(full(d), "\n   = help: `x @@ transpose(y)` checks\n"));
     Str out = {0};
+    diag_print(&out, d, &(DiagLook){.style = DIAG_STYLE_SHORT});
+    CHECK_TEXT(str_text(&out), "a:1:3: error[R0001]: m; `x @@ transpose(y)` checks\n");
+    out = (Str){0};
     diag_print(&out, d, &(DiagLook){.style = DIAG_STYLE_JSON});
     CHECK_TEXT(strstr(str_text(&out), "\"suggestions\""),
                "\"suggestions\":[{\"message\":\"`x @@ transpose(y)` checks\","
