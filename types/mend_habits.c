@@ -58,6 +58,15 @@ static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol 
     }
 }
 
+static bool is_bound(const Mender *m, size_t i)
+{
+    const Symbol *name = token(m, i)->sym;
+    for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0; k = token(m, (size_t)k)->same) {
+        if (mend_is_binding(m, (size_t)k)) return true;
+    }
+    return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
+}
+
 static void try_names(Mender *m, size_t i)
 {
     const MendToken *t = token(m, i);
@@ -66,7 +75,8 @@ static void try_names(Mender *m, size_t i)
             mend_try_token(m, MEND_NAME, i, names[k].here);
     }
     const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text), fmt_text("%%%s", t->sym->text)};
-    for (size_t k = 0; k < 3 && !mend_is_done(m); k++) mend_try_token(m, MEND_NAME, i, others[k]);
+    for (size_t k = 0; k < 3 && !mend_is_done(m) && is_bound(m, i); k++)
+        mend_try_token(m, MEND_NAME, i, others[k]);
     if (t->kind == TOK_IDENT && !mend_is_done(m)) try_qualified(m, t->begin, t->end, t->sym);
 }
 
@@ -105,15 +115,6 @@ static void try_member(Mender *m, uint32_t begin, size_t member, const char *val
         mend_try(m, MEND_REPLACE, begin, end, value ? fmt_text("%s(%s%s)", f, value, more) : f);
     }
     if (!value && !mend_is_done(m)) try_qualified(m, begin, end, t->sym);
-}
-
-static bool is_bound(const Mender *m, size_t i)
-{
-    const Symbol *name = token(m, i)->sym;
-    for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0; k = token(m, (size_t)k)->same) {
-        if (mend_is_binding(m, (size_t)k)) return true;
-    }
-    return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
 }
 
 static bool is_library(const Symbol *name)

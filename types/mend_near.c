@@ -467,6 +467,14 @@ static void inside(Mender *m, const DiagLabel *label)
         mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
 }
 
+/* Begins on the line of the message's place. */
+static bool is_on_line(const Mender *m, Span s)
+{
+    uint32_t line = m->place.begin;
+    while (line > 0 && m->source->text[line - 1] != '\n') line--;
+    return s.begin >= line;
+}
+
 void mend_wrap(Mender *m)
 {
     DiagCode c = m->d->code;
@@ -477,7 +485,8 @@ void mend_wrap(Mender *m)
     for (size_t i = n; i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
         Span s = m->d->labels.data[i].span;
         if (c == DIAG_R0201 && s.source == m->source) inside(m, &m->d->labels.data[i]);
-        if (s.source == m->source && s.begin >= m->place.begin && s.end <= m->line_end) around(m, s);
+        bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
+        if (here && is_on_line(m, s)) around(m, s);
     }
     if (!mend_is_done(m)) around(m, m->place);
 }
