@@ -207,6 +207,17 @@ static void explain_product(Solver *s, Relation *r) {
                           relation_subject(r), type_text(a[ia]), type_text(b[ib]));
 }
 
+/* A vector takes one axis of the other operand away; beside a matrix it has as many as the result, or
+ * is a vector itself. */
+static bool rank_from_other(Solver *s, Relation *r, int arg) {
+    uint32_t n, rank;
+    Type **dims;
+    if (!rel_rank_in(r->args[1 - arg], &n, &dims) || n == 0 || n > 2 ||
+        !rel_rank_in(rel_result_arg(r), &rank, &dims))
+        return true;
+    return rel_rank_of_result(s, r, arg, n == 1 || rank == 0 ? 1 : 0);
+}
+
 static RelStatus relate_matmul(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) {
@@ -217,6 +228,8 @@ static RelStatus relate_matmul(Solver *s, Relation *r) {
     uint32_t na, nb, n = 0;
     Type **a, **b, *dtype = rel_dtype_in(r->args[0]);
     if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
+        return REL_FAIL;
+    if (!rank_from_other(s, r, 0) || !rank_from_other(s, r, 1))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &na, &a) || !rel_rank_in(r->args[1], &nb, &b))
         return rel_wait(s, r, dtype);
@@ -426,6 +439,8 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
     Type *u = units->kind == ATTR_NONE  ? NULL
               : units->kind == ATTR_DIM ? units->dim
                                         : type_dim_int(units->i, rel_attr_origin(r, "units", units));
+    if (!t.ta && !rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
     bool ranked = rel_rank_in(r->args[0], &na, &a);
     if (ranked && (na == 0 || (t.ta && na != 2))) {
         rel_error(s, r, DIAG_R0313, "`%s`: %s has %u axes", r->op->name, type_text(r->args[0]), na);

@@ -109,6 +109,8 @@ static RelStatus relate_pad(Solver *s, Relation *r) {
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
     if (r->nargs == 3 && !rel_unify(s, r, 1, type_tensor(type_shape(NULL, 0), dtype)))
         return REL_FAIL;
+    if (!rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, dtype);
     Padding p;

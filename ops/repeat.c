@@ -239,6 +239,8 @@ static RelStatus relate_repeat(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axis;
     Type **dims, **out;
+    if (!attrs_is_none(r->attrs, "axis") && !rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type *n = rel_int_dim(r, attrs_int(r->attrs, "repeats"));

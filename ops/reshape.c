@@ -492,6 +492,8 @@ static RelStatus relate_expand_dims(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axis, n = (uint32_t)attrs_int(r->attrs, "num_newaxis");
     Type **dims;
+    if (n <= TENSOR_MAX_RANK && !rel_rank_of_result(s, r, 0, -(int)n))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims) || n > TENSOR_MAX_RANK)
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (!rel_one_axis(s, r, "axis", rank + 1, &axis))
@@ -557,10 +559,12 @@ static RelStatus relate_squeeze(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axes = 0, n = 0;
     Type **dims;
+    bool all = attrs_is_none(r->attrs, "axis");
+    if (!all && !rel_rank_of_result(s, r, 0, (int)attrs_get(r->attrs, "axis")->list.n))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = mem_new_n(Type *, rank + 1);
-    bool all = attrs_is_none(r->attrs, "axis");
     if (!all && !rel_axis_set(s, r, "axis", false, rank, &axes))
         return REL_FAIL;
     for (uint32_t i = 0; i < rank; i++) {

@@ -91,6 +91,15 @@ bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
     return rel_unify(s, r, arg, t);
 }
 
+bool rel_rank_of_result(Solver *s, Relation *r, int arg, int more) {
+    uint32_t rank;
+    Type **dims, *shape = rel_shape_in(r->args[arg]);
+    if (!shape || type_resolve(shape)->tag != TY_VAR || !rel_rank_in(rel_result_arg(r), &rank, &dims))
+        return true;
+    int wanted = (int)rank + more;
+    return wanted < 0 || wanted > TENSOR_MAX_RANK || rel_make_rank(s, r, arg, (uint32_t)wanted);
+}
+
 RelStatus rel_wait(Solver *s, Relation *r, Type *dtype) {
     Type *shape = rel_shape_in(rel_result_arg(r));
     Type *t = type_tensor(shape ? shape : solver_var(s, KIND_SHAPE), dtype);

@@ -36,6 +36,8 @@ bool rel_rank_in(Type *t, uint32_t *rank, Type ***dims);
 
 /* An argument whose rank is not known gets this one, with fresh sizes; false after a report. */
 bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank);
+/* The result's rank where it is known, and `more`: that of an argument whose shape is undetermined. */
+bool rel_rank_of_result(Solver *s, Relation *r, int arg, int more);
 
 Type *rel_int_dim(Relation *r, int64_t n); /* a literal size whose origin is this call */
 Type *rel_unknown_dim(Relation *r);        /* a fresh `?` whose origin is this call */
