@@ -3,6 +3,7 @@
  * productions stand in parse_*.c, each above its function. */
 #include "parser/parse_internal.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { STACK_RESERVE = 512 * 1024, MAX_REPORTS = 100 };
@@ -167,6 +168,40 @@ static void report_lexical(Parser *p) {
     }
 }
 
+/* `for i in l {`, `while (c) {`: the name before the mistake is a statement of other languages. */
+static bool report_statement(Parser *p) {
+    static const struct {
+        const char *name, *help;
+    } statements[] = {
+        {"for", "`map(f, l)`, `foldl(f, init, l)` and `loop(n, f, x)` are functions"},
+        {"while", "`while(p, f, x)` is a function: it applies f to x as long as p(x) holds"},
+        {"switch", "cases are told apart by `match (x) { 0 => a, _ => b }`"},
+    };
+    const char *text = p->source->text, *end = text + p->prev_end, *begin;
+    if (end > text && end[-1] == ')') {
+        int depth = 0;
+        do {
+            end--;
+            depth += *end == ')' ? 1 : *end == '(' ? -1 : 0;
+        } while (end > text && depth > 0);
+        while (end > text && end[-1] == ' ')
+            end--;
+    }
+    for (begin = end; begin > text && (begin[-1] == '_' || isalnum((unsigned char)begin[-1]));)
+        begin--;
+    size_t n = (size_t)(end - begin);
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        if (strlen(statements[i].name) != n || memcmp(statements[i].name, begin, n) != 0)
+            continue;
+        Span span = parse_span(p, (uint32_t)(begin - text), (uint32_t)(end - text));
+        Diag *d = parse_mistake(p, DIAG_R0019, span, "there is no statement `%s`", statements[i].name);
+        if (d)
+            diag_add_help(d, "%s", statements[i].help);
+        return true;
+    }
+    return false;
+}
+
 void parse_unexpected(Parser *p, const char *what) {
     if (p->panic || p->muted) {
         p->panic = true;
@@ -180,12 +215,14 @@ void parse_unexpected(Parser *p, const char *what) {
         p->incomplete = p->panic = true;
         return;
     }
+    if (strstr(what, "operator") && report_statement(p))
+        return;
     Span span = parse_tok_span(p);
     if (p->tok.kind == TOK_EOF) /* point behind what is there, not at an empty last line */
         span = parse_span(p, p->prev_end, p->prev_end);
     Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
     if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
-        diag_add_help(d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
+        diag_add_fact(d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
     if (d && p->tok.kind == TOK_LPAREN && strstr(what, "the name of"))
         diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }

@@ -393,6 +393,7 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     if (first == diags->list.len) return;
     Diag *d = diags->list.data[first];
     if (d->primary.span.source != source || d->fixes.len) return;
+    if (d->code == DIAG_R0019) return; /* no change of words makes a function of a statement */
     Search s = {.env = env, .source = source, .options = options, .mode = mode, .fuel = FUEL};
     Draft as_written = {.text = source->text, .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin, .message = d->message};
