@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer on the checker: any bytes are read and, if the reader takes them, checked over the whole
- * prelude and standard library. What checks has schemes and core that print; what does not has a
+ * prelude and standard library; what it does not take is mended. What checks has schemes and core that print; what does not has a
  * diagnostic. The first byte chooses file or prompt. Nothing is evaluated.
  *
  * The prelude is checked once. A run gets a copy of the Env whose maps it may change. */
@@ -9,6 +9,7 @@
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 #include "types/env.h"
+#include "types/mend_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,17 +106,25 @@ static void check_input(void *arg)
     Source *source = source_new("fuzz", text, in->size - (in->size > 0), prompt ? SOURCE_PROMPT : 0);
     Diags diags = {0};
     Module *module = NULL;
-    if (parse_module(source, &options, &diags, &module) != PARSE_OK)
+    ParseStatus read = parse_module(source, &options, &diags, &module);
+    bool mends = in->size % 64 == 0;
+    if (read == PARSE_INCOMPLETE || (read == PARSE_FAILED && !mends))
         return;
     Env saved = *session->env, *env = session->env;
     for (int k = 0; k < 3; k++)
         env->rules[k] = copy_of(&saved.rules[k]);
     env->session = env->here = mem_new(Namespace);
     /* One in sixty-four: to mend is to check dozens of times, and most runs should be new inputs. */
-    env->no_mending = in->size % 64 != 0;
+    env->no_mending = !mends;
     CoreItemVec items = {0};
-    bool ok = infer_module(env, module, prompt ? INFER_PROMPT : INFER_FILE, &diags, &items);
-    require(ok == (diags.errors == 0));
+    InferMode mode = prompt ? INFER_PROMPT : INFER_FILE;
+    if (read == PARSE_OK) {
+        bool ok = infer_module(env, module, mode, &diags, &items);
+        require(ok == (diags.errors == 0));
+    } else {
+        mend_reading(env, source, &options, mode, &diags, 0);
+        require(diags.errors > 0);
+    }
     for (size_t i = 0; i < items.len; i++)
         print_item(&items.data[i]);
     Str out = {0};
