@@ -101,6 +101,27 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     return out;
 }
 
+/* A literal that ran takes its default: a let name is never weak. One inside of a function that is
+ * called later takes the dtype of that function's parameter, as in `let g = deriv(fn (x) { x ** 3.0 })`. */
+static void default_literals(Infer *I, size_t from)
+{
+    Map supplied = {0}, open = {0};
+    for (size_t i = from; i < I->pending.len; i++) {
+        const Pending *p = &I->pending.data[i];
+        if (p->kind != PENDING_LIT && p->kind != PENDING_DIM) continue;
+        Type *t = type_resolve(p->expr->type);
+        Type *dtype = t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : t;
+        if (dtype->tag != TY_VAR || !dtype->var.weak || map_has(&open, dtype)) continue;
+        if (p->fn && supply_dtype(I, p, dtype)) {
+            map_set(&supplied, dtype, dtype);
+        } else {
+            map_set(&open, dtype, dtype);
+            map_remove(&supplied, dtype);
+        }
+    }
+    solver_default_weak_but(I->s, &supplied);
+}
+
 LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                          Global *global)
 {
@@ -122,6 +143,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     Type *outer = I->effect;
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
     Type *want = annotation ? infer_ast_type(I, annotation, KIND_TYPE) : NULL;
+    size_t pending = I->pending.len;
     out.value = infer_expr(I, e, want);
     Type *type = out.value->type;
     if (want) {
@@ -132,9 +154,13 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     }
     solver_run(I->s);
     bool mono = solver_effect_allocates(I->s, effect);
-    if (e->kind != AST_FN) { /* a literal that ran: a let name is never weak */
+    if (e->kind != AST_FN) {
         infer_fall_back(I);
-        solver_default_weak(I->s);
+        if (mono || type_resolve(type)->tag != TY_FN) {
+            solver_default_weak(I->s);
+        } else {
+            default_literals(I, pending);
+        }
     }
     out.scheme = infer_generalise(I, type, mono);
     I->effect = outer;

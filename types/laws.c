@@ -368,12 +368,15 @@ static bool absorb_comparison(Laws *l, Relation *r)
 {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = type_resolve(r->args[i]);
-        Relation *maker = t->tag == TY_TENSOR ? map_find(&l->makers, identity(t)) : NULL;
-        bool all = maker && maker->status == REL_WAIT;
+        Relation *maker = map_find(&l->makers, identity(t));
+        bool all = maker && maker->status == REL_WAIT && (t->tag == TY_TENSOR || t->tag == TY_VAR);
         for (uint32_t k = 0; all && k + 1 < r->nargs; k++)
             all = k == i || has_input(maker, r->args[k]);
         if (!all)
             continue;
+        if (t->tag == TY_VAR && !solver_unify(l->s, t, solver_tensor_var(l->s)))
+            return false;
+        t = type_resolve(t); /* what a broadcast gives is a tensor */
         Type *result = type_tensor(t->tensor.shape, type_dtype(DT_BOOL));
         if (!solver_unify(l->s, r->args[r->nargs - 1], result))
             return false; /* stays; it fails where it is used */

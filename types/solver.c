@@ -87,12 +87,18 @@ void solver_leave(Solver *s)
 
 void solver_default_weak(Solver *s)
 {
+    static const Map none;
+    solver_default_weak_but(s, &none);
+}
+
+void solver_default_weak_but(Solver *s, const Map *but)
+{
     size_t kept = s->marks.len ? vec_last(&s->marks).weak : 0;
     for (size_t i = kept; i < s->weak.len; i++) {
         Type *t = type_resolve(s->weak.data[i]);
         if (t->tag != TY_VAR || !t->var.weak)
             continue;
-        if (t->var.level < s->level) {
+        if (t->var.level < s->level || map_has(but, t)) {
             s->weak.data[kept++] = t;
             continue;
         }

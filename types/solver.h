@@ -286,6 +286,7 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer);
 
 /* Settles every weak literal variable of the current level or deeper (float32, else int32). */
 void solver_default_weak(Solver *s);
+void solver_default_weak_but(Solver *s, const Map *kept); /* those variables aside */
 
 extern const RelDef rel_num, rel_float, rel_int; /* dtype classes: one KIND_DTYPE argument */
 /* The classes live in the variable or parameter itself (var.dtypes, param.dtypes), so a scheme's
