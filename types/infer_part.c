@@ -2,9 +2,9 @@
 /* One item of a module checked again, edited; mend.h has the manual.
  *
  * A definition is put into its slot of the file's names for the time of the check, so that what
- * mentions it finds the new one; afterwards all is as before. Type declarations are not touched: a change
- * to one is a matter of the whole module. So is one that concerns an item whose type is open (a
- * reference that others fill): what two items say of such a type they say to each other. */
+ * mentions it finds the new one; afterwards all is as before. Type declarations are not touched: a
+ * change to one is a matter of the whole module. So is one that concerns an item whose type is open
+ * (a reference that others fill): what two items say of such a type they say to each other. */
 #include <string.h>
 
 #include "types/mend.h"
@@ -18,8 +18,8 @@ typedef struct Slot {
 struct Parts {
     const ModuleCheck *c;
     size_t n;
-    IndexVec *users;    /* by item: what mentions it */
-    uint32_t *group;    /* by item: its group, as it was */
+    IndexVec *users; /* by item: what mentions it */
+    uint32_t *group; /* by item: its group, as it was */
     /* As checked; a check changes its own items and puts them back. */
     Module module;
     IndexVec *edges;
@@ -30,7 +30,7 @@ struct Parts {
     /* of the check under way */
     PartCheck *now;
     Infer I;
-    IndexVec list;      /* what it may reach, the item itself first */
+    IndexVec list; /* what it may reach, the item itself first */
     VEC(Slot) slots;
     const Symbol *was, *is; /* the name the item binds; NULL: none */
     bool renamed;
@@ -68,7 +68,7 @@ Parts *parts_new(const ModuleCheck *c)
     return p;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static FileName *name_of(const Parts *p, const Symbol *symbol, uint32_t position)
 {
@@ -83,8 +83,10 @@ static void unlink_name(Parts *p, const Symbol *symbol, FileName *f)
     Map *names = &p->c->I->names;
     FileName *first = map_find(names, symbol);
     if (first == f) {
-        if (f->earlier) map_set(names, symbol, f->earlier);
-        else map_remove(names, symbol);
+        if (f->earlier)
+            map_set(names, symbol, f->earlier);
+        else
+            map_remove(names, symbol);
         return;
     }
     while (first->earlier != f) first = first->earlier;
@@ -118,7 +120,7 @@ static void fill_slot(Parts *p, uint32_t at)
     f->global = p->globals[at] = infer_make_global(&p->I, item);
 }
 
-/* ---- what is concerned ---------------------------------------------------------------------------------- */
+/* ---- what is concerned ---- */
 
 static void reach(Parts *p, uint32_t at)
 {
@@ -133,12 +135,14 @@ static void concern(Parts *p, uint32_t at)
     p->concerned[at] = true;
 }
 
-/* The item's new mentions; where it has another name, those of who says the old one or the new one. */
+/* The item's new mentions; where it has another name, those of who says the old one or the new one.
+ */
 static void mention_anew(Parts *p)
 {
     PartCheck *t = p->now;
     concern(p, t->at);
-    for (size_t k = 0; p->renamed && k < p->users[t->at].len; k++) concern(p, p->users[t->at].data[k]);
+    for (size_t k = 0; p->renamed && k < p->users[t->at].len; k++)
+        concern(p, p->users[t->at].data[k]);
     const IndexVec *group = &p->c->groups.data[p->group[t->at]];
     for (size_t i = 0; i < group->len; i++) concern(p, group->data[i]);
     for (size_t i = 0; i < p->list.len; i++) {
@@ -233,7 +237,7 @@ static bool is_as_before(const Parts *p, uint32_t at)
     return !error.found && scheme_same(is->scheme, was->scheme);
 }
 
-/* ---- checking ----------------------------------------------------------------------------------------- */
+/* ---- checking ---- */
 
 static PartVerdict check_reached_group(Parts *p, const IndexVec *group)
 {
@@ -248,8 +252,8 @@ static PartVerdict check_reached_group(Parts *p, const IndexVec *group)
         fill_slot(p, at);
     }
     size_t errors = t->diags->errors;
-    bool good = infer_component(&p->I, group, p->edges, p->globals, p->core) &&
-                t->diags->errors == errors;
+    bool good =
+        infer_component(&p->I, group, p->edges, p->globals, p->core) && t->diags->errors == errors;
     for (size_t i = 0; i < group->len; i++) {
         uint32_t at = group->data[i];
         const Global *g = p->globals[at];
@@ -306,7 +310,8 @@ static PartVerdict check_all(Parts *p)
     if (p->nwanted > p->now->at_failed) return PART_WORSE;
     size_t failed = 0;
     for (size_t i = 0; i < p->n; i++) failed += p->c->failed[i];
-    if (failed == p->now->mended && p->c->mode != INFER_PROMPT && !runs_in_order(p)) return PART_WORSE;
+    if (failed == p->now->mended && p->c->mode != INFER_PROMPT && !runs_in_order(p))
+        return PART_WORSE;
     return PART_CHECKED;
 }
 

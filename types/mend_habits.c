@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes for what other languages and libraries write and this one calls otherwise: `true`, `len(xs)`,
- * `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is wanted; and modules
- * by their spelling. All are tried, as in mend.h. */
+/* Changes for what other languages and libraries write and this one calls otherwise: `true`,
+ * `len(xs)`, `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is
+ * wanted; and modules by their spelling. All are tried, as in mend.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,28 +11,105 @@
 static const struct {
     const char *habit, *here;
 } names[] = {
-    {"true", "True"}, {"false", "False"}, {"null", "None"}, {"nil", "Nil"}, {"none", "None"},
-    {"just", "Some"}, {"Just", "Some"}, {"Nothing", "None"}, {"nothing", "None"},
-    {"len", "length"}, {"count", "length"}, {"size", "length"}, {"size", "ndarray_size"}, {"numel", "ndarray_size"}, {"length", "ndarray_size"}, {"len", "ndarray_size"}, {"len", "str.length"}, {"head", "hd"}, {"tail", "tl"},
-    {"reverse", "rev"}, {"fold", "foldl"}, {"reduce", "foldl"}, {"fold_left", "foldl"},
-    {"fold_right", "foldr"}, {"println", "print"}, {"printf", "print"}, {"puts", "print"}, {"echo", "print"},
-    {"str", "show"}, {"string", "show"}, {"repr", "show"}, {"to_string", "show"}, {"raise", "error"},
-    {"panic", "error"}, {"fail", "error"}, {"failwith", "error"}, {"throw", "error"},
-    {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"int", "int32"}, {"long", "int64"}, {"integer", "int32"}, {"byte", "uint8"}, {"array", "Tensor"},
-    {"Array", "Tensor"}, {"tensor", "Tensor"}, {"ndarray", "Tensor"}, {"option", "Option"},
-    {"f32", "float32"}, {"f64", "float64"}, {"i32", "int32"}, {"i64", "int64"}, {"u8", "uint8"},
-    {"Float", "float32"}, {"Int", "int32"}, {"Bool", "bool"}, {"boolean", "bool"}, {"str", "String"},
-    {"string", "String"}, {"list", "List"}, {"optional", "Option"}, {"Optional", "Option"}, {"Maybe", "Option"},
-    {"shape", "shape_of"}, {"T", "transpose"}, {"permute", "transpose"}, {"swapaxes", "transpose"},
-    {"t", "transpose"}, {"view", "reshape"}, {"flatten", "nn.batch_flatten"}, {"unsqueeze", "expand_dims"},
-    {"pow", "power"}, {"sub", "subtract"}, {"mul", "multiply"}, {"div", "divide"}, {"neg", "negative"},
-    {"concat", "concatenate"}, {"cat", "concatenate"}, {"vstack", "concatenate"}, {"dot", "matmul"},
-    {"mm", "matmul"}, {"bmm", "nn.batch_matmul"}, {"reduce_sum", "sum"}, {"reduce_mean", "mean"},
-    {"reduce_max", "max"}, {"amax", "max"}, {"amin", "min"}, {"var", "variance"}, 
-    {"fmod", "mod"}, {"remainder", "mod"}, {"ln", "log"},
-    {"linear", "nn.dense"}, {"clamp", "clip"},
-    {"arctan", "atan"}, {"arcsin", "asin"}, {"arccos", "acos"},
-    {"detach", "stop_gradient"}, {"astype", "cast"},
+    {"true", "True"},
+    {"false", "False"},
+    {"null", "None"},
+    {"nil", "Nil"},
+    {"none", "None"},
+    {"just", "Some"},
+    {"Just", "Some"},
+    {"Nothing", "None"},
+    {"nothing", "None"},
+    {"len", "length"},
+    {"count", "length"},
+    {"size", "length"},
+    {"size", "ndarray_size"},
+    {"numel", "ndarray_size"},
+    {"length", "ndarray_size"},
+    {"len", "ndarray_size"},
+    {"len", "str.length"},
+    {"head", "hd"},
+    {"tail", "tl"},
+    {"reverse", "rev"},
+    {"fold", "foldl"},
+    {"reduce", "foldl"},
+    {"fold_left", "foldl"},
+    {"fold_right", "foldr"},
+    {"println", "print"},
+    {"printf", "print"},
+    {"puts", "print"},
+    {"echo", "print"},
+    {"str", "show"},
+    {"string", "show"},
+    {"repr", "show"},
+    {"to_string", "show"},
+    {"raise", "error"},
+    {"panic", "error"},
+    {"fail", "error"},
+    {"failwith", "error"},
+    {"throw", "error"},
+    {"float", "float32"},
+    {"double", "float64"},
+    {"half", "float16"},
+    {"int", "int32"},
+    {"long", "int64"},
+    {"integer", "int32"},
+    {"byte", "uint8"},
+    {"array", "Tensor"},
+    {"Array", "Tensor"},
+    {"tensor", "Tensor"},
+    {"ndarray", "Tensor"},
+    {"option", "Option"},
+    {"f32", "float32"},
+    {"f64", "float64"},
+    {"i32", "int32"},
+    {"i64", "int64"},
+    {"u8", "uint8"},
+    {"Float", "float32"},
+    {"Int", "int32"},
+    {"Bool", "bool"},
+    {"boolean", "bool"},
+    {"str", "String"},
+    {"string", "String"},
+    {"list", "List"},
+    {"optional", "Option"},
+    {"Optional", "Option"},
+    {"Maybe", "Option"},
+    {"shape", "shape_of"},
+    {"T", "transpose"},
+    {"permute", "transpose"},
+    {"swapaxes", "transpose"},
+    {"t", "transpose"},
+    {"view", "reshape"},
+    {"flatten", "nn.batch_flatten"},
+    {"unsqueeze", "expand_dims"},
+    {"pow", "power"},
+    {"sub", "subtract"},
+    {"mul", "multiply"},
+    {"div", "divide"},
+    {"neg", "negative"},
+    {"concat", "concatenate"},
+    {"cat", "concatenate"},
+    {"vstack", "concatenate"},
+    {"dot", "matmul"},
+    {"mm", "matmul"},
+    {"bmm", "nn.batch_matmul"},
+    {"reduce_sum", "sum"},
+    {"reduce_mean", "mean"},
+    {"reduce_max", "max"},
+    {"amax", "max"},
+    {"amin", "min"},
+    {"var", "variance"},
+    {"fmod", "mod"},
+    {"remainder", "mod"},
+    {"ln", "log"},
+    {"linear", "nn.dense"},
+    {"clamp", "clip"},
+    {"arctan", "atan"},
+    {"arcsin", "asin"},
+    {"arccos", "acos"},
+    {"detach", "stop_gradient"},
+    {"astype", "cast"},
 };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -61,7 +138,8 @@ static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol 
 static bool is_bound(const Mender *m, size_t i)
 {
     const Symbol *name = token(m, i)->sym;
-    for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0; k = token(m, (size_t)k)->same) {
+    for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0;
+         k = token(m, (size_t)k)->same) {
         if (mend_is_binding(m, (size_t)k)) return true;
     }
     return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
@@ -74,7 +152,8 @@ static void try_names(Mender *m, size_t i)
         if (strcmp(names[k].habit, t->sym->text) == 0 && t->kind == TOK_IDENT)
             mend_try_token(m, MEND_NAME, i, names[k].here);
     }
-    const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text), fmt_text("%%%s", t->sym->text)};
+    const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text),
+                            fmt_text("%%%s", t->sym->text)};
     for (size_t k = 0; k < 3 && !mend_is_done(m) && is_bound(m, i); k++)
         mend_try_token(m, MEND_NAME, i, others[k]);
     if (t->kind == TOK_IDENT && !mend_is_done(m)) try_qualified(m, t->begin, t->end, t->sym);
@@ -83,8 +162,11 @@ static void try_names(Mender *m, size_t i)
 /* int(e): a cast */
 static void try_cast(Mender *m, size_t i)
 {
-    static const char *const casts[][2] = {{"int", "int32"}, {"float", "float32"}, {"bool", "bool"},
-                                           {"double", "float64"}, {"long", "int64"}};
+    static const char *const casts[][2] = {{"int", "int32"},
+                                           {"float", "float32"},
+                                           {"bool", "bool"},
+                                           {"double", "float64"},
+                                           {"long", "int64"}};
     if (!has_kind(m, i + 1, TOK_LPAREN) || token(m, i + 1)->partner < 0) return;
     const MendToken *t = token(m, i), *close = token(m, (size_t)token(m, i + 1)->partner);
     for (size_t k = 0; k < sizeof casts / sizeof *casts; k++) {
@@ -119,8 +201,9 @@ static void try_member(Mender *m, uint32_t begin, size_t member, const char *val
 
 static bool is_library(const Symbol *name)
 {
-    static const char *const libraries[] = {"np", "numpy", "torch", "tf", "math", "Math", "jnp", "jax", "tvm",
-                                            "relay", "F", "K", "nn", "std", "scipy", "random"};
+    static const char *const libraries[] = {"np",  "numpy", "torch", "tf",    "math", "Math",
+                                            "jnp", "jax",   "tvm",   "relay", "F",    "K",
+                                            "nn",  "std",   "scipy", "random"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(libraries[i], name->text) == 0) return true;
     return false;
@@ -150,19 +233,21 @@ static void try_member_of_value(Mender *m, size_t first, size_t last)
         if (!has_kind(m, i - 1, TOK_DOT) || !mend_is_name(token(m, i))) continue;
         uint32_t begin = m->place.begin, end = token(m, i - 1)->begin;
         bool round = has_kind(m, first, TOK_LPAREN) && token(m, first)->partner == (int32_t)i - 2;
-        try_member(m, begin, i, round ? mend_text(m, begin + 1, end - 1) : mend_text(m, begin, end));
+        try_member(m, begin, i,
+                   round ? mend_text(m, begin + 1, end - 1) : mend_text(m, begin, end));
         return;
     }
 }
 
-/* ---- lists and types -------------------------------------------------------------------------------------- */
+/* ---- lists and types ---- */
 
 /* A tensor written out where a list is wanted, there or where the name is bound. */
 static void try_lists(Mender *m, size_t first, size_t last)
 {
     if (!strstr(m->d->message, "expected List[") || !strstr(m->d->message, "found Tensor[")) return;
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
-        if (has_kind(m, i, TOK_LBRACKET)) mend_try(m, MEND_INSERT, token(m, i)->begin, token(m, i)->begin, "list");
+        if (has_kind(m, i, TOK_LBRACKET))
+            mend_try(m, MEND_INSERT, token(m, i)->begin, token(m, i)->begin, "list");
         if (!mend_is_name(token(m, i))) continue;
         int32_t bound = token(m, i)->same;
         for (; bound >= 0; bound = token(m, (size_t)bound)->same) {
@@ -198,10 +283,12 @@ static void try_tensor_type(Mender *m, size_t first)
 static void try_floats(Mender *m, size_t first, size_t last)
 {
     const char *text = mend_text(m, m->place.begin, m->place.end);
-    bool atom = !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+    bool atom =
+        !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
     if (last == first + 1 && has_kind(m, first, TOK_NUMBER)) mend_literal(m, first);
     if (mend_is_done(m)) return;
-    if (mend_try(m, MEND_REPLACE, m->place.begin, m->place.end, fmt_text(atom ? "(float32) %s" : "(float32) (%s)", text)))
+    if (mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text(atom ? "(float32) %s" : "(float32) (%s)", text)))
         return;
     for (size_t i = first; i < last && !mend_is_done(m); i++)
         if (mend_is_dtype(token(m, i))) mend_try_token(m, MEND_REPLACE, i, "float32");
@@ -219,7 +306,7 @@ static void try_binding(Mender *m, size_t i)
                  fmt_text("let %s =", token(m, i)->sym->text));
 }
 
-/* ---- imports ------------------------------------------------------------------------------------------- */
+/* ---- imports ---- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -241,7 +328,8 @@ static void try_imports(Mender *m)
     const EnvHooks *hooks = &m->c->env->hooks;
     SymbolVec modules = {0};
     if (hooks->each_module) hooks->each_module(hooks->ctx, &modules);
-    if (modules.len) qsort(modules.data, modules.len, sizeof *modules.data, by_text); /* folders have no order */
+    if (modules.len)
+        qsort(modules.data, modules.len, sizeof *modules.data, by_text); /* folders have no order */
     size_t first = mend_token_at(m, item->span.begin) + 1;
     uint32_t begin = item->path ? token(m, first)->begin : item->name.span.begin;
     uint32_t end = item->path ? token(m, first)->end : item->name.span.end;
@@ -254,7 +342,8 @@ static void try_imports(Mender *m)
     const char *stem = item->path && dot ? mem_strndup(written, (size_t)(dot - written)) : written;
     const Symbol *near = sym_find_nearest(sym_intern(stem), modules.data, modules.len);
     if (near && !mend_is_done(m))
-        mend_try(m, MEND_NAME, begin, end, item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
+        mend_try(m, MEND_NAME, begin, end,
+                 item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
 }
 
 void mend_habits(Mender *m)

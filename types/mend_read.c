@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searching for the changes after which a text reads and checks; mend_read.h is the manual.
  *
- * Of a long text only a window around the mistake is read for each change; the whole text is read, and
- * then checked, when its window reads. */
+ * Of a long text only a window around the mistake is read for each change; the whole text is read,
+ * and then checked, when its window reads. */
 #include "types/mend_read.h"
 
 #include <ctype.h>
@@ -11,13 +11,13 @@
 #include "types/mend.h"
 
 enum {
-    FUEL = 400000,       /* bytes that are read for one text; checking counts CHECK_COST times */
+    FUEL = 400000, /* bytes that are read for one text; checking counts CHECK_COST times */
     CHECK_COST = 4,
-    MAX_DEPTH = 8,       /* mistakes that are mended one after the other */
-    MAX_WIDTH = 3,       /* of the changes that lead further, those that are followed */
-    SMALL_TEXT = 20000,  /* is read as a whole */
-    WINDOW_ITEMS = 2,    /* after the one with the mistake */
-    MAX_SAID = 4,        /* changes that are told one by one */
+    MAX_DEPTH = 8,      /* mistakes that are mended one after the other */
+    MAX_WIDTH = 3,      /* of the changes that lead further, those that are followed */
+    SMALL_TEXT = 20000, /* is read as a whole */
+    WINDOW_ITEMS = 2,   /* after the one with the mistake */
+    MAX_SAID = 4,       /* changes that are told one by one */
 };
 
 /* A text with changes; the changes are of the text as written. */
@@ -25,7 +25,7 @@ typedef struct Draft {
     const char *text;
     uint32_t len;
     SlipEdits edits;
-    uint32_t stops;      /* where reading stops, in this text */
+    uint32_t stops; /* where reading stops, in this text */
     const char *message;
 } Draft;
 
@@ -36,17 +36,18 @@ typedef struct Search {
     InferMode mode;
     long fuel;
     bool checked_once;
-    Map seen;            /* Symbol of a draft's edits */
-    Draft best;          /* found; edits.len is 0 until then; what draws no warning is preferred */
-    CoreItemVec items;   /* of what was found */
+    Map seen;          /* Symbol of a draft's edits */
+    Draft best;        /* found; edits.len is 0 until then; what draws no warning is preferred */
+    CoreItemVec items; /* of what was found */
     const Source *found;
 } Search;
 
-/* ---- windows --------------------------------------------------------------------------------------- */
+/* ---- windows ---- */
 
 static bool item_begins(const char *line)
 {
-    static const char *const words[] = {"def ", "let ", "type ", "import ", "extern ", "operator ",
+    static const char *const words[] = {"def ",        "let ",     "type ",
+                                        "import ",     "extern ",  "operator ",
                                         "derivative ", "tangent ", "no_derivative "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strncmp(line, words[i], strlen(words[i])) == 0) return true;
@@ -72,7 +73,7 @@ static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint3
     }
 }
 
-/* ---- reading and checking ---------------------------------------------------------------------------- */
+/* ---- reading and checking ---- */
 
 /* Where reading a part of the text stops, UINT32_MAX when it does not. */
 static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t end,
@@ -128,10 +129,10 @@ static bool checks(Search *s, const Draft *d, const Module *module, const Source
     return !warnings;
 }
 
-/* ---- changes of changed texts ---------------------------------------------------------------------------- */
+/* ---- changes of changed texts ---- */
 
-/* A place of the draft in the text as written; false: inside what a change put there. after: where text was
- * left out, behind it. */
+/* A place of the draft in the text as written; false: inside what a change put there. after: where
+ * text was left out, behind it. */
 static bool to_written(const Draft *d, uint32_t at, bool after, uint32_t *out)
 {
     int64_t shift = 0;
@@ -184,7 +185,8 @@ static bool change(const Search *s, const Draft *from, const SlipEdits *edits, u
     for (size_t i = 0; i < edits->len; i++) {
         SlipEdit e = edits->data[i];
         uint32_t begin = e.begin + offset, end = e.end + offset;
-        if (!to_written(from, begin, end > begin, &e.begin) || !to_written(from, end, false, &e.end))
+        if (!to_written(from, begin, end > begin, &e.begin) ||
+            !to_written(from, end, false, &e.end))
             return false;
         if (e.begin < s->options->begin || !add_edit(out, e)) return false;
     }
@@ -192,7 +194,7 @@ static bool change(const Search *s, const Draft *from, const SlipEdits *edits, u
     return true;
 }
 
-/* ---- the search -------------------------------------------------------------------------------------------- */
+/* ---- the search ---- */
 
 /* The tokens of a window, as far as the lexer knows them. */
 static void read_tokens(SlipText *t, const Source *source, bool versioned)
@@ -207,8 +209,13 @@ static void read_tokens(SlipText *t, const Source *source, bool versioned)
         lexer_read(&lex, at, &k);
         if (k.kind == TOK_EOF) return;
         at = k.end > at ? k.end : at + 1;
-        SlipToken n = {.kind = k.kind, .word = k.word, .begin = k.begin, .end = at, .partner = -1,
-                       .depth = (uint32_t)stack.len, .line = k.break_before || !k.begin};
+        SlipToken n = {.kind = k.kind,
+                       .word = k.word,
+                       .begin = k.begin,
+                       .end = at,
+                       .partner = -1,
+                       .depth = (uint32_t)stack.len,
+                       .line = k.break_before || !k.begin};
         int32_t here = (int32_t)t->tokens.len;
         bool closes = k.kind == TOK_RPAREN || k.kind == TOK_RBRACKET || k.kind == TOK_RBRACE;
         if (closes && stack.len) {
@@ -220,7 +227,8 @@ static void read_tokens(SlipText *t, const Source *source, bool versioned)
             }
         }
         vec_push(&t->tokens, n);
-        if (k.kind == TOK_LPAREN || k.kind == TOK_LBRACKET || k.kind == TOK_LBRACE) vec_push(&stack, here);
+        if (k.kind == TOK_LPAREN || k.kind == TOK_LBRACKET || k.kind == TOK_LBRACE)
+            vec_push(&stack, here);
     }
 }
 
@@ -249,7 +257,8 @@ static bool is_new(Search *s, const Draft *d)
 {
     Str key = {0};
     for (size_t i = 0; i < d->edits.len; i++)
-        str_printf(&key, "%u %u %s\n", d->edits.data[i].begin, d->edits.data[i].end, d->edits.data[i].text);
+        str_printf(&key, "%u %u %s\n", d->edits.data[i].begin, d->edits.data[i].end,
+                   d->edits.data[i].text);
     const Symbol *symbol = sym_intern(str_text(&key));
     if (map_has(&s->seen, symbol)) return false;
     map_set(&s->seen, symbol, (void *)symbol);
@@ -289,7 +298,7 @@ static bool search(Search *s, const Draft *from, int depth)
     return false;
 }
 
-/* ---- saying so ------------------------------------------------------------------------------------------- */
+/* ---- saying so ---- */
 
 static const char *written(const Search *s, const SlipEdit *e)
 {
@@ -357,7 +366,8 @@ static const char *say(Search *s, const char **type)
     }
     const char *line = changed_line(s);
     bool word = isalpha((unsigned char)first->text[0]);
-    if (line && (edits->len > 1 || word || strlen(first->text) > 6)) return fmt_text("`%s` checks", line);
+    if (line && (edits->len > 1 || word || strlen(first->text) > 6))
+        return fmt_text("`%s` checks", line);
     if (edits->len > 1 && same)
         return fmt_text("%s, in %zu places, this checks", edit_words(s, first), edits->len);
     Str text = {0};
@@ -377,8 +387,10 @@ static void drop_consequences(Diags *diags, size_t kept)
     size_t n = kept + 1;
     for (size_t i = n; i < diags->list.len; i++) {
         Diag *d = diags->list.data[i];
-        if (diag_get_info(d->code)->severity == SEVERITY_ERROR) diags->errors--;
-        else diags->list.data[n++] = d;
+        if (diag_get_info(d->code)->severity == SEVERITY_ERROR)
+            diags->errors--;
+        else
+            diags->list.data[n++] = d;
     }
     diags->list.len = n;
 }
@@ -395,8 +407,10 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     if (d->primary.span.source != source || d->fixes.len) return;
     if (d->code == DIAG_R0019) return; /* no change of words makes a function of a statement */
     Search s = {.env = env, .source = source, .options = options, .mode = mode, .fuel = FUEL};
-    Draft as_written = {.text = source->text, .len = (uint32_t)source->len,
-                        .stops = d->primary.span.begin, .message = d->message};
+    Draft as_written = {.text = source->text,
+                        .len = (uint32_t)source->len,
+                        .stops = d->primary.span.begin,
+                        .message = d->message};
     if (!search(&s, &as_written, 1)) return;
     const char *type = NULL, *text = say(&s, &type);
     const SlipEdits *edits = &s.best.edits;

@@ -2,9 +2,9 @@
 /* Trying one change; mend.h has the manual.
  *
  * A change inside one item costs that item: its text is read again as it would be read among the
- * others (parse_item_again), and checked against what the others were checked to be (infer_part.c). A change to
- * a declaration, or where that does not decide, costs the whole text, and is tried where the fuel
- * allows it. */
+ * others (parse_item_again), and checked against what the others were checked to be (infer_part.c).
+ * A change to a declaration, or where that does not decide, costs the whole text, and is tried
+ * where the fuel allows it. */
 #include <string.h>
 
 #include "parser/parser.h"
@@ -19,10 +19,12 @@ static KnownName find_known(void *ctx, const Symbol *name)
     case BIND_GLOBAL:
         return env_find(env, name, SIGIL_NONE).global->kind == GLOBAL_DEF ? KNOWN_DEF : KNOWN_VALUE;
     case BIND_CTOR:
-    case BIND_OP: return KNOWN_DEF;
+    case BIND_OP:
+        return KNOWN_DEF;
     case BIND_NONE:
     case BIND_TYPE:
-    case BIND_MODULE: break;
+    case BIND_MODULE:
+        break;
     }
     return KNOWN_NOTHING;
 }
@@ -70,7 +72,8 @@ static void find_covering(void *ctx, Expr *e)
         Span s = e->span;
         bool inside = c->end > c->begin || (s.begin < c->begin && s.end > c->end);
         bool covers = s.source && inside && s.begin <= c->begin && s.end >= c->end &&
-                      s.end - s.begin + c->itself > c->end - c->begin && s.end - s.begin <= c->limit;
+                      s.end - s.begin + c->itself > c->end - c->begin &&
+                      s.end - s.begin <= c->limit;
         if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
             (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
             c->best = e;
@@ -128,7 +131,7 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
     return true;
 }
 
-/* ---- a change inside one item ------------------------------------------------------------------------ */
+/* ---- a change inside one item ---- */
 
 /* The item that holds the change, edited, with some of what follows; NULL when no item holds it. */
 static Source *edited_item(const Mender *m, const Mend *mend, int32_t at)
@@ -137,8 +140,8 @@ static Source *edited_item(const Mender *m, const Mend *mend, int32_t at)
     Span s = module->items.data[at]->span;
     if (mend->begin < s.begin || mend->end > s.end) return NULL;
     enum { LOOK_AHEAD = 1000 }; /* more than the reader wants of what comes next */
-    size_t end = (size_t)at + 1 < module->items.len ? module->items.data[at + 1]->span.end
-                                                    : m->source->len;
+    size_t end =
+        (size_t)at + 1 < module->items.len ? module->items.data[at + 1]->span.end : m->source->len;
     if (end > s.end + (size_t)LOOK_AHEAD) end = s.end + LOOK_AHEAD;
     Str text = {0};
     str_add_n(&text, m->source->text + s.begin, mend->begin - s.begin);
@@ -154,14 +157,15 @@ static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec
         const MendToken *t = &m->tokens.data[i];
         TokenKind next = (size_t)i + 1 < m->tokens.len ? t[1].kind : TOK_EOF;
         /* how it is read depends on what it is */
-        if (!plain || (t->end == t[1].begin && (next == TOK_LBRACKET || next == TOK_DOT))) return false;
+        if (!plain || (t->end == t[1].begin && (next == TOK_LBRACKET || next == TOK_DOT)))
+            return false;
         if (t->item >= 0) vec_push(out, (uint32_t)t->item);
     }
     return true;
 }
 
-/* A name that the item binds now, and did not: the items that may mean it. False: it takes the whole text
- * to know. */
+/* A name that the item binds now, and did not: the items that may mean it. False: it takes the
+ * whole text to know. */
 static bool find_namers(const Mender *m, const Item *before, const Item *now, IndexVec *out)
 {
     const Symbol *was = infer_item_symbol(before), *is = infer_item_symbol(now);
@@ -187,12 +191,17 @@ static PartVerdict run_part(Mender *m, Mend *mend)
     ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope};
     Diags diags = {0};
     Item *item = parse_item_again(source, &options, m->c->module, &diags);
-    if (!item || item->span.begin || item->span.end != old.end - old.begin + shift) return PART_WORSE;
+    if (!item || item->span.begin || item->span.end != old.end - old.begin + shift)
+        return PART_WORSE;
     IndexVec namers = {0};
     if (!find_namers(m, before, item, &namers)) return PART_UNSURE;
     bool may_fail = at == m->item && m->by_spelling && m->unknown;
-    PartCheck check = {.at = (uint32_t)at, .item = item, .namers = &namers, .wanted = m->alone ? m->wanted_alone : m->wanted,
-                       .at_may_fail = may_fail, .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0,
+    PartCheck check = {.at = (uint32_t)at,
+                       .item = item,
+                       .namers = &namers,
+                       .wanted = m->alone ? m->wanted_alone : m->wanted,
+                       .at_may_fail = may_fail,
+                       .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0,
                        .diags = &diags};
     PartVerdict v = parts_check(m->parts, &check);
     m->fuel -= (long)check.bytes;
@@ -210,7 +219,7 @@ static PartVerdict run_part(Mender *m, Mend *mend)
     return PART_CHECKED;
 }
 
-/* ---- a change anywhere --------------------------------------------------------------------------------- */
+/* ---- a change anywhere ---- */
 
 static Source *edited_text(const Mender *m, const Mend *mend)
 {
@@ -221,8 +230,8 @@ static Source *edited_text(const Mender *m, const Mend *mend)
     return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
 }
 
-/* whole: all items are checked, else those that the change and the failures can concern; what two items
- * say of one reference's type they say to each other, so the last word has the whole. */
+/* whole: all items are checked, else those that the change and the failures can concern; what two
+ * items say of one reference's type they say to each other, so the last word has the whole. */
 static bool run_whole(Mender *m, Mend *mend, bool whole)
 {
     const Module *before = m->c->module;
@@ -232,12 +241,14 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     if (m->fuel < cost) return false;
     Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
-    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
+    ParseOptions options = {
+        .prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
     Diags diags = {0};
     Module *module = NULL;
     if (parse_module(source, &options, &diags, &module) != PARSE_OK || module->items.len != n)
         return false;
-    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1), all = whole || !m->c->by_item;
+    bool *edited = mem_new_n(bool, n + 1), *wanted = mem_new_n(bool, n + 1),
+         all = whole || !m->c->by_item;
     for (size_t i = 0; i < n; i++) {
         Span s = before->items.data[i]->span;
         edited[i] = s.begin <= mend->end && mend->begin <= s.end;
@@ -246,11 +257,15 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     }
     for (size_t i = 0; i < n && all; i++) wanted[i] = true;
     mend->remaining = 0;
-    TrialCheck check = {.wanted = wanted, .edited = edited, .may_fail = m->c->failed,
-                        .edges = m->c->edges};
+    TrialCheck check = {
+        .wanted = wanted, .edited = edited, .may_fail = m->c->failed, .edges = m->c->edges};
     CoreItemVec items = {0};
-    ModuleCheck trial = {.env = m->c->env, .module = module, .mode = m->c->mode, .diags = &diags,
-                         .out = &items, .trial = &check};
+    ModuleCheck trial = {.env = m->c->env,
+                         .module = module,
+                         .mode = m->c->mode,
+                         .diags = &diags,
+                         .out = &items,
+                         .trial = &check};
     run_apart(m, &trial);
     for (size_t i = 0; i < n; i++) {
         Span s = module->items.data[i]->span;
@@ -274,7 +289,7 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     return true;
 }
 
-/* ---- an import ------------------------------------------------------------------------------------------ */
+/* ---- an import ---- */
 
 static bool run_import(Mender *m, Mend *mend)
 {
@@ -283,13 +298,15 @@ static bool run_import(Mender *m, Mend *mend)
     m->fuel -= cost + cost / 8;
     const Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
-    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
+    ParseOptions options = {
+        .prompt = m->c->mode == INFER_PROMPT, .scope = &scope, .begin = m->begin};
     Diags diags = {0};
     Module *module = NULL;
     CoreItemVec items = {0};
     if (parse_module(source, &options, &diags, &module) != PARSE_OK) return false;
     module_checks_apart(m->c->env, module, m->c->mode, &diags, &items);
-    for (size_t i = 0; i < diags.list.len; i++) { /* other mistakes may stay, but for names that are missing */
+    for (size_t i = 0; i < diags.list.len;
+         i++) { /* other mistakes may stay, but for names that are missing */
         const DiagInfo *info = diag_get_info(diags.list.data[i]->code);
         bool other = strncmp(info->name, "R02", 3) == 0 || strncmp(info->name, "R03", 3) == 0;
         if (info->severity == SEVERITY_ERROR && !other) return false;
@@ -330,8 +347,8 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
     const Symbol *key = sym_intern(fmt_text("%u %u %s", begin, end, text));
     if (map_has(&m->tried, key)) return false;
     map_set(&m->tried, key, (void *)key);
-    Mend mend = {.kind = kind, .begin = begin, .end = end, .text = text, .far = m->far,
-                 .alone = m->alone};
+    Mend mend = {
+        .kind = kind, .begin = begin, .end = end, .text = text, .far = m->far, .alone = m->alone};
     if (!run_trial(m, &mend)) return false;
     vec_push(&m->found, mend);
     return mend.remaining <= m->goal || mend.alone;
@@ -342,4 +359,3 @@ bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text)
     const MendToken *t = &m->tokens.data[token];
     return mend_try(m, kind, t->begin, t->end, text);
 }
-
