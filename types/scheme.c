@@ -634,6 +634,26 @@ static void report_missing(Solver *s, Relation *r)
     diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
 }
 
+/* What the type does not mention and nothing determines, as the elements of an empty list, is what a
+ * declared relation says it is. */
+static bool adopt_fact(Build *b, const Relation *r)
+{
+    for (size_t i = 0; i < b->s->facts.len; i++) {
+        const Fact *f = &b->s->facts.data[i];
+        bool ok = f->def == r->def && f->nargs == r->nargs;
+        for (uint32_t k = 0; ok && k < r->nargs; k++) {
+            Type *t = type_resolve(r->args[k]);
+            Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
+            ok = type_equal(f->args[k], t) || (free->tag == TY_VAR && !map_has(&b->order, free));
+        }
+        for (uint32_t k = 0; ok && k < r->nargs; k++)
+            ok = solver_unify(b->s, r->args[k], f->args[k]);
+        if (ok)
+            return true;
+    }
+    return false;
+}
+
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
                                    bool has_where)
 {
@@ -650,6 +670,10 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
             if (r->status != REL_WAIT || r->def->implicit ||
                 !relation_mentions(r, declared, ndeclared))
                 continue;
+            if (adopt_fact(&b, r)) {
+                r->status = REL_DONE;
+                continue;
+            }
             report_missing(s, folded_relation(&b, r));
             r->status = REL_FAIL;
             return NULL;
