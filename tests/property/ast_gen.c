@@ -6,51 +6,7 @@
 
 #include "base/str.h"
 
-/* ---- what was drawn -------------------------------------------------------------------------- */
-
-static const char *const dtypes[] = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
-                                     "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
 static const char *const kinds[] = {"Type", "Shape", "BaseType", "Dim"};
-
-static const char *const thing_names[] = {
-#define X(name) #name,
-    THINGS(X)
-#undef X
-};
-
-int drawn_item[N_ITEM], drawn_thing[N_THING];
-static int drawn_ast[N_AST], drawn_type[N_TYPE], drawn_pattern[N_PATTERN], drawn_attr[N_ATTR],
-    drawn_index[N_INDEX], drawn_binop[N_BINOP], drawn_unop[N_UNOP], drawn_dim[N_DIM],
-    drawn_sigil[N_SIGIL], drawn_suffix[13];
-
-static void list_missing(Str *s, const char *what, const int *drawn, int n, const char *const *names) {
-    for (int i = 0; i < n; i++)
-        if (!drawn[i])
-            str_printf(s, "%s %s\n", what, names[i]);
-}
-
-static void list_numbers(Str *s, const char *what, const int *drawn, int n) {
-    for (int i = 0; i < n; i++)
-        if (!drawn[i])
-            str_printf(s, "%s number %d\n", what, i);
-}
-
-const char *gen_missing(void) {
-    Str s = {0};
-    list_numbers(&s, "expression", drawn_ast, N_AST);
-    list_numbers(&s, "type", drawn_type, N_TYPE);
-    list_numbers(&s, "pattern", drawn_pattern, N_PATTERN);
-    list_numbers(&s, "attribute", drawn_attr, N_ATTR);
-    list_numbers(&s, "index", drawn_index, N_INDEX);
-    list_numbers(&s, "binary operator", drawn_binop, N_BINOP);
-    list_numbers(&s, "unary operator", drawn_unop, N_UNOP);
-    list_numbers(&s, "size", drawn_dim, N_DIM);
-    list_numbers(&s, "item", drawn_item, N_ITEM);
-    list_numbers(&s, "sigil", drawn_sigil, N_SIGIL);
-    list_missing(&s, "suffix", drawn_suffix + 1, 12, dtypes + 1);
-    list_missing(&s, "thing", drawn_thing, N_THING, thing_names);
-    return str_text(&s);
-}
 
 /* ---- chance ---------------------------------------------------------------------------------- */
 
@@ -199,7 +155,7 @@ AstType *gen_type(Gen *g) {
     g->depth--;
     AstType *t = NULL;
     switch (g->depth <= 0 ? gen_pick(g, 2) : gen_pick(g, 12)) {
-    case 0: t = type_name(PICK(g, dtypes)); break;
+    case 0: t = type_name(PICK(g, gen_dtypes)); break;
     case 1: t = gen_chance(g, 20) ? type_node(AST_TYPE_HOLE) : type_name(PICK(g, params)); break;
     case 2:
         t = type_name(gen_chance(g, 20) ? "m.Layer" : "List");
@@ -210,7 +166,7 @@ AstType *gen_type(Gen *g) {
     case 4:
         t = type_node(AST_TYPE_TENSOR);
         t->shape = gen_chance(g, 70) ? gen_shape(g) : gen_chance(g, 20) ? type_node(AST_TYPE_HOLE) : type_name("s");
-        t->dtype = gen_chance(g, 10) ? type_node(AST_TYPE_HOLE) : type_name(PICK(g, dtypes));
+        t->dtype = gen_chance(g, 10) ? type_node(AST_TYPE_HOLE) : type_name(PICK(g, gen_dtypes));
         break;
     case 5:
     case 6: t = gen_fn_type(g); break;
@@ -345,7 +301,7 @@ static Ast *gen_int(Gen *g) {
     int type = gen_chance(g, 60) ? 0 : 1 + gen_pick(g, 8), bits = type ? 8 << (type - 1) % 4 : 64;
     if (type) {
         drawn_suffix[type]++;
-        e->dtype = sym(dtypes[type]);
+        e->dtype = sym(gen_dtypes[type]);
     } else {
         thing(THING_WEAK_INT);
     }
@@ -373,7 +329,7 @@ static Ast *gen_float(Gen *g) {
     int type = gen_chance(g, 60) ? 0 : 9 + gen_pick(g, 4);
     if (type) {
         drawn_suffix[type]++;
-        e->dtype = sym(dtypes[type]);
+        e->dtype = sym(gen_dtypes[type]);
     } else {
         thing(THING_WEAK_FLOAT);
     }
@@ -664,10 +620,10 @@ static bool is_hidden(const Gen *g, AstKind kind) {
 
 static AstType *gen_cast_type(Gen *g) {
     if (gen_chance(g, 50))
-        return type_name(PICK(g, dtypes));
+        return type_name(PICK(g, gen_dtypes));
     AstType *t = type_node(AST_TYPE_TENSOR);
     t->shape = gen_shape(g);
-    t->dtype = type_name(PICK(g, dtypes));
+    t->dtype = type_name(PICK(g, gen_dtypes));
     return t;
 }
 

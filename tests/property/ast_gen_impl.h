@@ -27,7 +27,11 @@ enum {
 };
 
 /* How often each was drawn. */
-extern int drawn_item[N_ITEM], drawn_thing[N_THING];
+extern int drawn_item[N_ITEM], drawn_thing[N_THING], drawn_ast[N_AST], drawn_type[N_TYPE],
+    drawn_pattern[N_PATTERN], drawn_attr[N_ATTR], drawn_index[N_INDEX], drawn_binop[N_BINOP],
+    drawn_unop[N_UNOP], drawn_dim[N_DIM], drawn_sigil[N_SIGIL], drawn_suffix[13];
+
+extern const char *const gen_dtypes[13];
 
 static inline void thing(int which) { drawn_thing[which]++; }
 
