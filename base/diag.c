@@ -144,17 +144,14 @@ Diag *diag_error(Diags *diags, DiagCode code, Span span, const char *fmt, ...) {
 
 const char *severity_name(Severity severity) {
     switch (severity) {
-    case SEVERITY_ERROR:
-        return "error";
-    case SEVERITY_WARNING:
-        return "warning";
-    case SEVERITY_NOTE:
-        return "note";
+    case SEVERITY_ERROR: return "error";
+    case SEVERITY_WARNING: return "warning";
+    case SEVERITY_NOTE: return "note";
     }
     return "";
 }
 
-/* --- one line a diagnostic --- */
+/* ---- one line a diagnostic ------------------------------------------------------------------- */
 
 static void add_on_one_line(Str *out, const char *text) {
     for (; *text; text++)
@@ -260,8 +257,9 @@ static void add_json_list(Str *out, const char *name, const char *const *texts, 
 
 void diag_print_json(Str *out, const Diag *d) {
     const DiagInfo *info = &infos[d->code];
-    str_printf(out, "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":",
-               severity_name(info->severity), info->name);
+    str_printf(out,
+               "{\"severity\":\"%s\",\"code\":\"%s\",\"message\":", severity_name(info->severity),
+               info->name);
     diag_add_json_text(out, d->message);
     str_add_char(out, ',');
     add_json_label(out, d->primary);
@@ -284,7 +282,7 @@ void diag_print_json(Str *out, const Diag *d) {
     str_add(out, "}\n");
 }
 
-/* --- our own mistakes --- */
+/* ---- our own mistakes ------------------------------------------------------------------------ */
 
 static void (*bug_handler)(const char *message);
 

@@ -55,10 +55,10 @@ typedef struct Diag {
     DiagCode code;
     const char *message; /* lower case, no full stop, identifiers in backticks */
     DiagLabel primary;
-    VEC(DiagLabel) labels;     /* secondary places */
-    VEC(const char *) facts;   /* printed `= fact` */
-    VEC(const char *) helps;   /* printed `= help: …` */
-    VEC(DiagFix *) fixes;      /* suggestions as data; only what was checked */
+    VEC(DiagLabel) labels;   /* secondary places */
+    VEC(const char *) facts; /* printed `= fact` */
+    VEC(const char *) helps; /* printed `= help: …` */
+    VEC(DiagFix *) fixes;    /* suggestions as data; only what was checked */
 } Diag;
 
 /* Where diagnostics of one run are collected. */

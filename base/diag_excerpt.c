@@ -164,7 +164,10 @@ static void add_cells(DiagPrinter *p, const uint16_t *cells, size_t width, const
                 diag_paint(p, mark_paint(p, &marks[cells[c] - 1]));
             last = cells[c];
         }
-        str_add_char(p->out, !cells[c] ? ' ' : bars ? '|' : marks[cells[c] - 1].primary ? '^' : '-');
+        str_add_char(p->out, !cells[c]                     ? ' '
+                             : bars                        ? '|'
+                             : marks[cells[c] - 1].primary ? '^'
+                                                           : '-');
     }
     if (last)
         diag_unpaint(p, mark_paint(p, &marks[last - 1]));
@@ -302,8 +305,8 @@ static void widen(const char *text, size_t len, size_t room, size_t *from, size_
 
 /* The part of a line that is shown: all of it, or a window that holds its marks from the first on,
  * as many as there is room for. */
-static void find_window(const DiagPrinter *p, const char *text, size_t len, const DiagMark *marks, size_t n,
-                        size_t at, size_t *from, size_t *to) {
+static void find_window(const DiagPrinter *p, const char *text, size_t len, const DiagMark *marks,
+                        size_t n, size_t at, size_t *from, size_t *to) {
     enum { DOTS = 3 };
     size_t room = p->width == SIZE_MAX ? MAX_WIDTH : room_from(p, 0), columns = 0, k;
     *from = 0;
@@ -430,8 +433,11 @@ DiagMark diag_make_mark(DiagLabel label, bool primary) {
     const Source *s = label.span.source;
     uint32_t line, column;
     span_locate(label.span, &line, &column);
-    DiagMark m = {.source = s, .text = label.text ? label.text : "", .line = line,
-                  .primary = primary, .heads = label.heads};
+    DiagMark m = {.source = s,
+                  .text = label.text ? label.text : "",
+                  .line = line,
+                  .primary = primary,
+                  .heads = label.heads};
     size_t len, at;
     at = (size_t)(line_text(s, line, &len) - s->text);
     m.begin = label.span.begin > at + len ? (uint32_t)(at + len) : label.span.begin;
@@ -455,14 +461,17 @@ bool diag_make_end_mark(const DiagMark *first, Span span, DiagMark *out) {
     if (line <= first->line)
         return false;
     const char *text = line_text(s, line, &len);
-    uint32_t begin = (uint32_t)(text - s->text), end = span.end < begin + len ? span.end
-                                                                                : begin + (uint32_t)len;
+    uint32_t begin = (uint32_t)(text - s->text),
+             end = span.end < begin + len ? span.end : begin + (uint32_t)len;
     while (begin < end && (s->text[begin] == ' ' || s->text[begin] == '\t'))
         begin++;
     while (end > begin && (s->text[end - 1] == ' ' || s->text[end - 1] == '\t'))
         end--;
-    *out = (DiagMark){.source = s, .text = "", .line = line, .begin = begin, .end = end,
-                  .primary = first->primary};
+    *out = (DiagMark){.source = s,
+                      .text = "",
+                      .line = line,
+                      .begin = begin,
+                      .end = end,
+                      .primary = first->primary};
     return end > begin;
 }
-

@@ -7,7 +7,11 @@
 #include "base/diag.h"
 
 typedef enum DiagPaint {
-    PAINT_NONE, PAINT_ERROR, PAINT_WARNING, PAINT_NOTE, PAINT_GUTTER,
+    PAINT_NONE,
+    PAINT_ERROR,
+    PAINT_WARNING,
+    PAINT_NOTE,
+    PAINT_GUTTER,
 } DiagPaint;
 
 typedef struct DiagMark {
@@ -22,9 +26,9 @@ typedef struct DiagMark {
 typedef struct DiagPrinter {
     Str *out;
     bool color;
-    size_t width;   /* of a row; SIZE_MAX: rows are not broken */
-    int digits;     /* of the largest line number shown */
-    DiagPaint main; /* of the header and the primary marks */
+    size_t width;         /* of a row; SIZE_MAX: rows are not broken */
+    int digits;           /* of the largest line number shown */
+    DiagPaint main;       /* of the header and the primary marks */
     VEC(DiagMark) listed; /* labels that did not fit beside their lines */
 } DiagPrinter;
 

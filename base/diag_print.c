@@ -112,15 +112,9 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
     if (look->width > 0)
         p.width = look->width < MIN_WIDTH ? MIN_WIDTH : (size_t)look->width;
     switch (info->severity) {
-    case SEVERITY_ERROR:
-        p.main = PAINT_ERROR;
-        break;
-    case SEVERITY_WARNING:
-        p.main = PAINT_WARNING;
-        break;
-    case SEVERITY_NOTE:
-        p.main = PAINT_NOTE;
-        break;
+    case SEVERITY_ERROR: p.main = PAINT_ERROR; break;
+    case SEVERITY_WARNING: p.main = PAINT_WARNING; break;
+    case SEVERITY_NOTE: p.main = PAINT_NOTE; break;
     }
     add_header(&p, d);
 
@@ -180,15 +174,9 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
 
 void diag_print(Str *out, const Diag *d, const DiagLook *look) {
     switch (look->style) {
-    case DIAG_STYLE_FULL:
-        print_full(out, d, look);
-        break;
-    case DIAG_STYLE_SHORT:
-        diag_print_short(out, d);
-        break;
-    case DIAG_STYLE_JSON:
-        diag_print_json(out, d);
-        break;
+    case DIAG_STYLE_FULL: print_full(out, d, look); break;
+    case DIAG_STYLE_SHORT: diag_print_short(out, d); break;
+    case DIAG_STYLE_JSON: diag_print_json(out, d); break;
     }
 }
 
@@ -234,8 +222,7 @@ void diags_print(Str *out, const Diags *diags, const DiagLook *look) {
     Place *list = in_order(diags);
     for (size_t i = 0; i < diags->list.len; i++) {
         const Diag *d = list[i].diag;
-        size_t *count =
-            diag_get_info(d->code)->severity == SEVERITY_ERROR ? &errors : &others;
+        size_t *count = diag_get_info(d->code)->severity == SEVERITY_ERROR ? &errors : &others;
         if (++*count > MAX_SHOWN && full)
             continue;
         diag_print(out, d, look);

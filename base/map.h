@@ -19,7 +19,7 @@ typedef struct Map {
     size_t len, used, cap;
 } Map;
 
-void *map_find(const Map *m, const void *key);      /* NULL when absent */
+void *map_find(const Map *m, const void *key); /* NULL when absent */
 bool map_has(const Map *m, const void *key);
 void map_set(Map *m, const void *key, void *value); /* key must not be NULL */
 bool map_remove(Map *m, const void *key);

@@ -208,7 +208,7 @@ void mem_push_range(void *begin, void *end) {
         GC_push_all(begin, end);
 }
 
-/* --- other stacks: see Note [Stacks] --- */
+/* ---- other stacks: see Note [Stacks] --------------------------------------------------------- */
 
 typedef struct StackCall {
     void (*fn)(void *arg);
@@ -349,7 +349,7 @@ size_t mem_stack_left(void) {
     return here > stack_low ? (size_t)(here - stack_low) : 0;
 }
 
-/* --- limits --- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 size_t mem_heap_bytes(void) { return GC_get_heap_size() - GC_get_free_bytes(); }
 

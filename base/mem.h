@@ -53,8 +53,8 @@ void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg);
 /* How many bytes of C stack are left below the current frame, on whichever stack this is. */
 size_t mem_stack_left(void);
 
-size_t mem_heap_bytes(void);        /* the collector's heap in use */
-size_t mem_default_limit(void);     /* 0.7 of RAM or of the control group's limit, the smaller */
+size_t mem_heap_bytes(void);    /* the collector's heap in use */
+size_t mem_default_limit(void); /* 0.7 of RAM or of the control group's limit, the smaller */
 void mem_set_heap_limit(size_t bytes);
 void mem_set_oom_handler(void (*fn)(size_t wanted));
 _Noreturn void mem_out_of_memory(size_t wanted); /* calls the handler: for tensor/buffer.c */

@@ -188,7 +188,7 @@ void str_add_quoted(Str *s, const char *text, size_t n) {
     str_add_char(s, '"');
 }
 
-/* --- numbers --- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Rounds to `digits` significant bits, ties to even, with the smallest exponent and the largest
  * finite value of the format. */

@@ -5,8 +5,8 @@
  *
  * The program's parts, which blank lines separate (bench/ordinary.py), are entered one by one as at
  * the prompt until there are so many definitions (2,000). Printed are medians over many questions. */
-#include "base/mem.h"
 #include "repl/session.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static double enter(const char *text, size_t n) {
     return now() - t;
 }
 
-/* ---- the program ------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static Str read_all(const char *path) {
     FILE *f = fopen(path, "r");
@@ -97,7 +97,7 @@ static int enter_program(const char *text, int wanted) {
     return count;
 }
 
-/* ---- questions --------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static void ask(const char *what, const char *const *questions, size_t n) {
     double *times = mem_new_n(double, n *RUNS), worst = 0;

@@ -9,7 +9,7 @@
 #include "ops/plan.h"
 #include "repl/session_internal.h"
 
-/* ---- the call of the example ------------------------------------------------------------------ */
+/* ---- the call of the example ----------------------------------------------------------------- */
 
 static Expr *find_call(Expr *e, const Op *op) {
     if (!e)
@@ -88,7 +88,7 @@ static bool read_example(Session *s, const Op *op, Example *x) {
     return x->attrs != NULL;
 }
 
-/* ---- one call in one dtype -------------------------------------------------------------------- */
+/* ---- one call in one dtype ------------------------------------------------------------------- */
 
 typedef enum Verdict { COMPILED, REFERENCE, NO_STEPS, REFUSED } Verdict;
 
@@ -176,7 +176,7 @@ static Verdict verdict(const Op *op, const Example *x, DType dtype, Watch *w) {
     return v;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 typedef struct Reason {
     const char *name, *why;

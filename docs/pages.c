@@ -44,11 +44,10 @@ bool page_print(const Page *page, Session *s, const char *old, Str *out, const c
     return page->print(s, out, why);
 }
 
-/* ---- diagnostics ------------------------------------------------------------------------------ */
+/* ---- diagnostics ----------------------------------------------------------------------------- */
 
 static const char *const ranges[10] = {
-    "the reader", "names",    "types", "shapes", "derivatives", "data", "run time", "", "",
-    "warnings",
+    "the reader", "names", "types", "shapes", "derivatives", "data", "run time", "", "", "warnings",
 };
 
 static void print_program(Str *out, const char *heading, const char *program) {
@@ -67,8 +66,9 @@ bool page_print_errors(Session *s, Str *out, const char **why) {
             str_printf(out, "## R0%c: %s\n\n", range, ranges[range - '0']);
         }
         str_printf(out, "### %s: %s\n\n%s\n", info->name, info->title, info->explanation);
-        print_program(out, info->severity == SEVERITY_WARNING ? "This draws the warning:"
-                                                              : "This draws it:", info->bad);
+        print_program(
+            out, info->severity == SEVERITY_WARNING ? "This draws the warning:" : "This draws it:",
+            info->bad);
         print_program(out, "This is right:", info->good);
         if (c + 1 < DIAG_COUNT)
             str_add_char(out, '\n');
@@ -76,7 +76,7 @@ bool page_print_errors(Session *s, Str *out, const char **why) {
     return true;
 }
 
-/* ---- operators -------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static void print_link(Str *out, const char *name, size_t n) {
     bool known = op_find(sym_intern(mem_strndup(name, n))) != NULL;

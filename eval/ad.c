@@ -5,74 +5,59 @@
 
 enum { AD_EPOCH_INTERNAL = -1 }; /* cells and chains: writes to them are never scanned */
 
-/* ---- tapes ------------------------------------------------------------------------------------ */
+/* ---- tapes ----------------------------------------------------------------------------------- */
 
-static Value new_ref(Value v)
-{
+static Value new_ref(Value v) {
     Ref *r = mem_new(Ref);
     r->value = v;
     r->epoch = (uint64_t)AD_EPOCH_INTERNAL;
     return (Value){.tag = VAL_REF, .p = r};
 }
 
-static Value new_tape(Interp *in, Value chain)
-{
+static Value new_tape(Interp *in, Value chain) {
     Value items[] = {value_int(DT_I64, (int64_t)interp_begin_level(in)), new_ref(chain)};
     return value_tuple(items, 2);
 }
 
-bool ad_tape(const BuiltinCall *call, Value *out)
-{
+bool ad_tape(const BuiltinCall *call, Value *out) {
     *out = new_tape(call->in, call->args[0]);
     return true;
 }
 
-bool ad_level(const BuiltinCall *call, Value *out)
-{
+bool ad_level(const BuiltinCall *call, Value *out) {
     *out = new_tape(call->in, value_unit());
     return true;
 }
 
-static uint64_t tape_level(Value tape)
-{
-    return (uint64_t)((Tuple *)tape.p)->items[0].i;
-}
+static uint64_t tape_level(Value tape) { return (uint64_t)((Tuple *)tape.p)->items[0].i; }
 
-bool ad_chain(const BuiltinCall *call, Value *out)
-{
+bool ad_chain(const BuiltinCall *call, Value *out) {
     *out = ((Tuple *)call->args[0].p)->items[1];
     return true;
 }
 
-bool ad_end(const BuiltinCall *call, Value *out)
-{
+bool ad_end(const BuiltinCall *call, Value *out) {
     interp_end_level(call->in, tape_level(call->args[0]));
     *out = value_unit();
     return true;
 }
 
-/* ---- duals ------------------------------------------------------------------------------------ */
+/* ---- duals ----------------------------------------------------------------------------------- */
 
-static bool is_unit(Value v)
-{
-    return v.tag == VAL_TUPLE && !v.p;
-}
+static bool is_unit(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
-static bool is_dual_of(Value v, uint64_t level)
-{
+static bool is_dual_of(Value v, uint64_t level) {
     return v.tag == VAL_DUAL && ((Dual *)v.p)->level == level;
 }
 
-static Value new_dual(Value primal, Value other, uint64_t level)
-{
+static Value new_dual(Value primal, Value other, uint64_t level) {
     Dual *d = mem_new(Dual);
     *d = (Dual){primal, other, level};
     return (Value){.tag = VAL_DUAL, .p = d};
 }
 
 /* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
-static Value filled_like(Value v, double fill)
-{
+static Value filled_like(Value v, double fill) {
     v = value_primal(v);
     if (v.tag == VAL_SCALAR)
         return value_float((DType)v.aux, fill);
@@ -86,7 +71,7 @@ static Value filled_like(Value v, double fill)
     return value_tensor(t);
 }
 
-/* ---- structure maps --------------------------------------------------------------------------- */
+/* ---- structure maps -------------------------------------------------------------------------- */
 
 /* Maps the leaves of x (and beside them those of y, when it has the same structure). */
 typedef struct Mapper {
@@ -98,8 +83,7 @@ typedef struct Mapper {
     bool paired; /* y is given: data beside data must be of one constructor */
 } Mapper;
 
-static Value item_or_unit(Value v, uint32_t i)
-{
+static Value item_or_unit(Value v, uint32_t i) {
     if (v.tag == VAL_TUPLE && v.p && i < ((Tuple *)v.p)->n)
         return ((Tuple *)v.p)->items[i];
     if (v.tag == VAL_CTOR && i < v.aux)
@@ -109,14 +93,10 @@ static Value item_or_unit(Value v, uint32_t i)
 
 static Value map_value(Mapper *m, Value x, Value y);
 
-static const Ctor *ctor_in(Value v)
-{
-    return v.aux ? ((Data *)v.p)->ctor : v.p;
-}
+static const Ctor *ctor_in(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
 
 /* Whether y can stand beside x: () says that nothing is known of that part. */
-static bool same_form(Value x, Value y)
-{
+static bool same_form(Value x, Value y) {
     if (y.tag == VAL_TUPLE && !y.p)
         return true;
     if (x.tag == VAL_TUPLE && x.p)
@@ -126,18 +106,17 @@ static bool same_form(Value x, Value y)
     return true;
 }
 
-static void check_form(Mapper *m, Value x, Value y)
-{
+static void check_form(Mapper *m, Value x, Value y) {
     if (!m->paired || m->failed || same_form(x, y))
         return;
-    builtin_fail(m->call, DIAG_R0405, "the cotangent or tangent has not the form of its value: other "
+    builtin_fail(m->call, DIAG_R0405,
+                 "the cotangent or tangent has not the form of its value: other "
                  "constructors or another length");
     m->failed = true;
 }
 
 /* Data, along its last field in a loop: a list's length is no depth. */
-static Value map_data(Mapper *m, Value x, Value y)
-{
+static Value map_data(Mapper *m, Value x, Value y) {
     Value result = value_unit(), *hole = &result;
     while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
         check_form(m, x, y);
@@ -155,8 +134,7 @@ static Value map_data(Mapper *m, Value x, Value y)
     return result;
 }
 
-static Value map_value(Mapper *m, Value x, Value y)
-{
+static Value map_value(Mapper *m, Value x, Value y) {
     if (mem_stack_left() < 64 * 1024 && !m->failed) {
         builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply to differentiate");
         m->failed = true;
@@ -189,26 +167,22 @@ static Value map_value(Mapper *m, Value x, Value y)
     BUG("no such value: tag %u", x.tag);
 }
 
-static bool run_map(Mapper *m, Value x, Value y, Value *out)
-{
+static bool run_map(Mapper *m, Value x, Value y, Value *out) {
     *out = map_value(m, x, y);
     return !m->failed;
 }
 
-static Value leaf_lift(Mapper *m, Value x, Value y)
-{
+static Value leaf_lift(Mapper *m, Value x, Value y) {
     (void)y;
     return new_dual(x, new_ref(value_unit()), m->level);
 }
 
-bool ad_lift(const BuiltinCall *call, Value *out)
-{
+bool ad_lift(const BuiltinCall *call, Value *out) {
     Mapper m = {call, tape_level(call->args[0]), leaf_lift, value_unit(), true, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_cotangent(Mapper *m, Value x, Value y)
-{
+static Value leaf_cotangent(Mapper *m, Value x, Value y) {
     (void)y;
     if (is_dual_of(x, m->level)) {
         Dual *d = x.p;
@@ -218,62 +192,52 @@ static Value leaf_cotangent(Mapper *m, Value x, Value y)
     return filled_like(x, 0.0);
 }
 
-bool ad_cotangent(const BuiltinCall *call, Value *out)
-{
+bool ad_cotangent(const BuiltinCall *call, Value *out) {
     Mapper m = {call, tape_level(call->args[0]), leaf_cotangent, value_unit(), false, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_tangent(Mapper *m, Value x, Value y)
-{
+static Value leaf_tangent(Mapper *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : filled_like(x, 0.0);
 }
 
-bool ad_tangent(const BuiltinCall *call, Value *out)
-{
+bool ad_tangent(const BuiltinCall *call, Value *out) {
     Mapper m = {call, tape_level(call->args[0]), leaf_tangent, value_unit(), false, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_zeros(Mapper *m, Value x, Value y)
-{
+static Value leaf_zeros(Mapper *m, Value x, Value y) {
     (void)m, (void)y;
     return filled_like(x, 0.0);
 }
 
-bool ad_zeros(const BuiltinCall *call, Value *out)
-{
+bool ad_zeros(const BuiltinCall *call, Value *out) {
     Mapper m = {call, 0, leaf_zeros, value_unit(), false, false, false};
     return run_map(&m, call->args[0], value_unit(), out);
 }
 
-static Value leaf_ones(Mapper *m, Value x, Value y)
-{
+static Value leaf_ones(Mapper *m, Value x, Value y) {
     (void)m, (void)y;
     return filled_like(x, 1.0);
 }
 
-bool ad_ones(const BuiltinCall *call, Value *out)
-{
+bool ad_ones(const BuiltinCall *call, Value *out) {
     Mapper m = {call, 0, leaf_ones, value_unit(), false, false, false};
     return run_map(&m, call->args[0], value_unit(), out);
 }
 
-static Value leaf_strip(Mapper *m, Value x, Value y)
-{
+static Value leaf_strip(Mapper *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->primal : x;
 }
 
-bool ad_strip(const BuiltinCall *call, Value *out)
-{
+bool ad_strip(const BuiltinCall *call, Value *out) {
     Mapper m = {call, tape_level(call->args[0]), leaf_strip, value_unit(), true, false, false};
     return run_map(&m, call->args[1], value_unit(), out);
 }
 
-static bool same_shape(Value a, Value b)
-{
+static bool same_shape(Value a, Value b) {
     a = value_primal(a);
     b = value_primal(b);
     if (a.tag != b.tag)
@@ -285,53 +249,49 @@ static bool same_shape(Value a, Value b)
            !memcmp(s->shape, t->shape, (size_t)s->rank * sizeof *s->shape);
 }
 
-static Value leaf_pair(Mapper *m, Value x, Value y)
-{
+static Value leaf_pair(Mapper *m, Value x, Value y) {
     if (is_unit(y)) /* no tangent: inactive */
         return x;
     if (!value_is_float_tensor(y) || !same_shape(x, y)) {
-        builtin_fail(m->call, DIAG_R0405, "the tangent has not the shape and dtype of its argument");
+        builtin_fail(m->call, DIAG_R0405,
+                     "the tangent has not the shape and dtype of its argument");
         m->failed = true;
         return x;
     }
     return new_dual(x, y, m->level);
 }
 
-bool ad_pair(const BuiltinCall *call, Value *out)
-{
+bool ad_pair(const BuiltinCall *call, Value *out) {
     Mapper m = {call, tape_level(call->args[0]), leaf_pair, value_unit(), true, false, true};
     return run_map(&m, call->args[1], call->args[2], out);
 }
 
-static Value leaf_seed(Mapper *m, Value x, Value y)
-{
+static Value leaf_seed(Mapper *m, Value x, Value y) {
     if (!is_unit(y) && !(value_is_float_tensor(y) && same_shape(x, y)) && !m->failed) {
-        builtin_fail(m->call, DIAG_R0405, "the cotangent has not the shape and dtype of the result");
+        builtin_fail(m->call, DIAG_R0405,
+                     "the cotangent has not the shape and dtype of the result");
         m->failed = true;
     }
     return x;
 }
 
-bool ad_check_seed(const BuiltinCall *call, Value *out)
-{
+bool ad_check_seed(const BuiltinCall *call, Value *out) {
     Mapper m = {call, 0, leaf_seed, value_unit(), true, false, true};
     Value ignored;
     *out = value_unit();
     return run_map(&m, call->args[0], call->args[1], &ignored);
 }
 
-bool ad_check_result(const BuiltinCall *call, Value *out)
-{
+bool ad_check_result(const BuiltinCall *call, Value *out) {
     *out = value_unit();
     if (value_is_float_tensor(call->args[0]))
         return true;
     BUG("grad of a function whose result is no float tensor"); /* its relation refuses it */
 }
 
-/* ---- operands of one operator ----------------------------------------------------------------- */
+/* ---- operands of one operator ---------------------------------------------------------------- */
 
-static Value primal_of(Value v, uint64_t level)
-{
+static Value primal_of(Value v, uint64_t level) {
     if (is_dual_of(v, level))
         return ((Dual *)v.p)->primal;
     if (v.tag == VAL_TUPLE && v.p) {
@@ -346,8 +306,7 @@ static Value primal_of(Value v, uint64_t level)
 }
 
 /* Whether a float tensor in v, through tuples and data, is one that `holds` says. */
-static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t level))
-{
+static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t level)) {
     for (;;) { /* along the last field of data in a loop: lists are long */
         const Value *items;
         uint32_t n;
@@ -367,14 +326,12 @@ static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t l
     }
 }
 
-bool ad_primal(const BuiltinCall *call, Value *out)
-{
+bool ad_primal(const BuiltinCall *call, Value *out) {
     *out = primal_of(call->args[1], tape_level(call->args[0]));
     return true;
 }
 
-bool ad_is_active(const BuiltinCall *call, Value *out)
-{
+bool ad_is_active(const BuiltinCall *call, Value *out) {
     uint64_t level = tape_level(call->args[0]);
     bool active = false;
     for (uint32_t i = 1; i < call->n && !active; i++)
@@ -383,13 +340,13 @@ bool ad_is_active(const BuiltinCall *call, Value *out)
     return true;
 }
 
-bool ad_refuse(const BuiltinCall *call, Value *out)
-{
+bool ad_refuse(const BuiltinCall *call, Value *out) {
     *out = value_unit();
     uint64_t level = tape_level(call->args[0]);
     for (uint32_t i = 2; i < call->n; i++)
         if (some_leaf(call->args[i], level, is_dual_of)) {
-            Diag *d = builtin_fail(call, DIAG_R0404, "`%s` has no derivative, and a value that depends "
+            Diag *d = builtin_fail(call, DIAG_R0404,
+                                   "`%s` has no derivative, and a value that depends "
                                    "on a parameter of `grad` reaches it",
                                    ((String *)call->args[1].p)->text);
             diag_add_fact(d, "stop_gradient(x) says that x is to count as a constant");
@@ -398,80 +355,69 @@ bool ad_refuse(const BuiltinCall *call, Value *out)
     return true;
 }
 
-static bool has_cotangent(Value v, uint64_t level)
-{
+static bool has_cotangent(Value v, uint64_t level) {
     return is_dual_of(v, level) && !is_unit(((Ref *)((Dual *)v.p)->other.p)->value);
 }
 
-bool ad_has_cotangent(const BuiltinCall *call, Value *out)
-{
+bool ad_has_cotangent(const BuiltinCall *call, Value *out) {
     *out = value_bool(some_leaf(call->args[1], tape_level(call->args[0]), has_cotangent));
     return true;
 }
 
-/* ---- walking a lifted value (ad.accumulate) --------------------------------------------------- */
+/* ---- walking a lifted value (ad.accumulate) -------------------------------------------------- */
 
-bool ad_is_dual(const BuiltinCall *call, Value *out)
-{
+bool ad_is_dual(const BuiltinCall *call, Value *out) {
     *out = value_bool(is_dual_of(call->args[1], tape_level(call->args[0])));
     return true;
 }
 
-bool ad_cell(const BuiltinCall *call, Value *out)
-{
+bool ad_cell(const BuiltinCall *call, Value *out) {
     *out = ((Dual *)call->args[0].p)->other;
     return true;
 }
 
-bool ad_is_zero(const BuiltinCall *call, Value *out)
-{
+bool ad_is_zero(const BuiltinCall *call, Value *out) {
     *out = value_bool(is_unit(call->args[0]));
     return true;
 }
 
-bool ad_is_tensor(const BuiltinCall *call, Value *out)
-{
+bool ad_is_tensor(const BuiltinCall *call, Value *out) {
     uint32_t tag = call->args[0].tag;
     *out = value_bool(tag == VAL_SCALAR || tag == VAL_TENSOR || tag == VAL_DUAL);
     return true;
 }
 
-bool ad_item(const BuiltinCall *call, Value *out)
-{
+bool ad_item(const BuiltinCall *call, Value *out) {
     *out = item_or_unit(call->args[0], (uint32_t)call->args[1].i);
     return true;
 }
 
-bool ad_has_item(const BuiltinCall *call, Value *out)
-{
+bool ad_has_item(const BuiltinCall *call, Value *out) {
     Value v = call->args[0];
     int64_t n = v.tag == VAL_TUPLE && v.p ? ((Tuple *)v.p)->n : v.tag == VAL_CTOR ? v.aux : 0;
     *out = value_bool(call->args[1].i < n);
     return true;
 }
 
-bool ad_next(const BuiltinCall *call, Value *out)
-{
+bool ad_next(const BuiltinCall *call, Value *out) {
     *out = value_int(DT_I32, call->args[0].i + 1);
     return true;
 }
 
-/* ---- what may not be written to an outer reference -------------------------------------------- */
+/* ---- what may not be written to an outer reference ------------------------------------------- */
 
 typedef struct Scan {
     Map seen;
     VEC(Value) pending;
 } Scan;
 
-static void scan_push(Scan *s, const Value *items, uint32_t n)
-{
+static void scan_push(Scan *s, const Value *items, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         vec_push(&s->pending, items[i]);
 }
 
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
-static bool holds_dual(Value v, uint64_t least, uint64_t most)
-{
+static bool holds_dual(Value v, uint64_t least, uint64_t most) {
     Scan s = {0};
     vec_push(&s.pending, v);
     while (s.pending.len) {
@@ -491,7 +437,9 @@ static bool holds_dual(Value v, uint64_t least, uint64_t most)
             if (x.aux)
                 scan_push(&s, ((Data *)x.p)->fields, x.aux);
             break;
-        case VAL_CLOSURE: scan_push(&s, ((Closure *)x.p)->captured, ((Closure *)x.p)->ncaptured); break;
+        case VAL_CLOSURE:
+            scan_push(&s, ((Closure *)x.p)->captured, ((Closure *)x.p)->ncaptured);
+            break;
         case VAL_REF: vec_push(&s.pending, ((Ref *)x.p)->value); break;
         case VAL_SCALAR:
         case VAL_TENSOR:
@@ -504,15 +452,11 @@ static bool holds_dual(Value v, uint64_t least, uint64_t most)
     return false;
 }
 
-bool value_is_active_above(Value v, uint64_t epoch)
-{
-    return holds_dual(v, epoch + 1, UINT64_MAX);
-}
+bool value_is_active_above(Value v, uint64_t epoch) { return holds_dual(v, epoch + 1, UINT64_MAX); }
 
-/* ---- functions with a derivative of their own (passes/custom.c) ------------------------------- */
+/* ---- functions with a derivative of their own (passes/custom.c) ------------------------------ */
 
-bool ad_no_dual(const BuiltinCall *call, Value *out)
-{
+bool ad_no_dual(const BuiltinCall *call, Value *out) {
     *out = value_unit();
     uint64_t level = tape_level(call->args[0]);
     if (!holds_dual(call->args[2], level, level))
@@ -523,21 +467,18 @@ bool ad_no_dual(const BuiltinCall *call, Value *out)
     return false;
 }
 
-bool ad_fork(const BuiltinCall *call, Value *out)
-{
+bool ad_fork(const BuiltinCall *call, Value *out) {
     Value items[] = {((Tuple *)call->args[0].p)->items[0], new_ref(call->args[1])};
     *out = value_tuple(items, 2);
     return true;
 }
 
-bool ad_seal(const BuiltinCall *call, Value *out)
-{
+bool ad_seal(const BuiltinCall *call, Value *out) {
     *out = value_int(DT_I64, (int64_t)interp_seal(call->in));
     return true;
 }
 
-bool ad_unseal(const BuiltinCall *call, Value *out)
-{
+bool ad_unseal(const BuiltinCall *call, Value *out) {
     interp_unseal(call->in, (uint64_t)call->args[0].i);
     *out = value_unit();
     return true;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- scalars ------------------------------------------------------------------------------- */
+/* ---- scalars --------------------------------------------------------------------------------- */
 
 ScalarCall scalar_call_of(const Op *op, uint32_t nargs) {
     static const struct {
@@ -57,19 +57,11 @@ bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
             return false;
     DType t = (DType)args[0].aux;
     switch (call) {
-    case SCALAR_NOT:
-        return false;
-    case SCALAR_ELEMENT:
-        return apply_element(in, site, args, out);
-    case SCALAR_SELF:
-        *out = args[0];
-        return true;
-    case SCALAR_ZERO:
-        *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux};
-        return true;
-    case SCALAR_ONE:
-        *out = dtype_is_float(t) ? value_float(t, 1.0) : value_int(t, 1);
-        return true;
+    case SCALAR_NOT: return false;
+    case SCALAR_ELEMENT: return apply_element(in, site, args, out);
+    case SCALAR_SELF: *out = args[0]; return true;
+    case SCALAR_ZERO: *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux}; return true;
+    case SCALAR_ONE: *out = dtype_is_float(t) ? value_float(t, 1.0) : value_int(t, 1); return true;
     case SCALAR_SELECT:
         if (t != DT_BOOL || site->nargs != 3)
             return false;
@@ -79,7 +71,7 @@ bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
     return false;
 }
 
-/* ---- attributes ---------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* The sizes that were computed, in the order of the ATTR_DIM they stand for. */
 static AttrValue fill_sizes(const AttrValue *v, const Value **sizes, const Value *end) {
@@ -107,7 +99,7 @@ static const Attrs *attrs_with_sizes(const Attrs *attrs, const Value *sizes, uin
     return filled;
 }
 
-/* ---- tensors ------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct Operands {
     Tensor **in;
@@ -209,11 +201,12 @@ bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *
     return apply_op(in, &site, args, span, out);
 }
 
-/* ---- tensor literals ----------------------------------------------------------------------- */
+/* ---- tensor literals ------------------------------------------------------------------------- */
 
 static bool stack_error(Interp *in, uint32_t i, const Tensor *first, const Tensor *other) {
     if (first->rank != other->rank)
-        BUG("element %u of a tensor literal has %d axes, the first %d", i, other->rank, first->rank);
+        BUG("element %u of a tensor literal has %d axes, the first %d", i, other->rank,
+            first->rank);
     int axis = 0;
     while (first->shape[axis] == other->shape[axis])
         axis++;
@@ -276,7 +269,7 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
     return true;
 }
 
-/* ---- indexing ------------------------------------------------------------------------------ */
+/* ---- indexing -------------------------------------------------------------------------------- */
 
 /* t[i, …] with an integer for each axis: the element, without the operator. */
 static bool element(const Tensor *t, const char *spec, const Value *args, Value *out) {

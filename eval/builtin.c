@@ -28,7 +28,7 @@ Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
     return diag_error(call->in->diags, code, call->span, "%s", str_text(&text));
 }
 
-/* ---- values of the prelude's types --------------------------------------------------------- */
+/* ---- values of the prelude's types ----------------------------------------------------------- */
 
 static Ctor *find_ctor(const BuiltinCall *call, const char *name) {
     Ctor *c = env_prelude_ctor(call->in->env, name);

@@ -35,6 +35,6 @@ void interp_unseal(Interp *in, uint64_t before);
 void interp_end_level(Interp *in, uint64_t level); /* that grad has its result. Writes are scanned
                                                       for active values only while one runs; a new
                                                       top-level evaluation ends all */
-uint64_t interp_level(const Interp *in); /* how many have begun */
+uint64_t interp_level(const Interp *in);           /* how many have begun */
 
 #endif

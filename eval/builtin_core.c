@@ -72,7 +72,7 @@ bool builtin_script_args(const BuiltinCall *call, Value *out) {
     return true;
 }
 
-/* ---- progress ------------------------------------------------------------------------------ */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 /* On a terminal at most ten times a second and at the end; else at each power of two. */
 bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
@@ -129,7 +129,7 @@ bool builtin_progress_report(const BuiltinCall *call, Value *out) {
     return true;
 }
 
-/* ---- text files ---------------------------------------------------------------------------- */
+/* ---- text files ------------------------------------------------------------------------------ */
 
 bool builtin_read_text(const BuiltinCall *call, Value *out) {
     const String *path = call->args[0].p;

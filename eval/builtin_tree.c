@@ -7,32 +7,26 @@
 
 typedef struct Walk {
     const BuiltinCall *call;
-    DType dtype;      /* of the vector */
-    bool exact;       /* leaves must have that dtype */
-    int64_t count;    /* elements so far */
-    char *data;       /* NULL: only count */
+    DType dtype;        /* of the vector */
+    bool exact;         /* leaves must have that dtype */
+    int64_t count;      /* elements so far */
+    char *data;         /* NULL: only count */
     const Tensor *from; /* unflatten: the vector */
 } Walk;
 
-static bool fail(const Walk *w, const char *what)
-{
+static bool fail(const Walk *w, const char *what) {
     builtin_fail(w->call, DIAG_R0506, "%s", what);
     return false;
 }
 
-static DType leaf_dtype(Value v)
-{
+static DType leaf_dtype(Value v) {
     return v.tag == VAL_SCALAR ? (DType)v.aux : ((Tensor *)v.p)->dtype;
 }
 
-static int64_t leaf_count(Value v)
-{
-    return v.tag == VAL_SCALAR ? 1 : ((Tensor *)v.p)->count;
-}
+static int64_t leaf_count(Value v) { return v.tag == VAL_SCALAR ? 1 : ((Tensor *)v.p)->count; }
 
 /* Copies one leaf's elements into the vector. */
-static void gather_leaf(Walk *w, Value v)
-{
+static void gather_leaf(Walk *w, Value v) {
     size_t size = dtype_size(w->dtype);
     int64_t n = leaf_count(v);
     for (int64_t i = 0; i < n; i++) {
@@ -44,8 +38,7 @@ static void gather_leaf(Walk *w, Value v)
     }
 }
 
-static Value scatter_leaf(const Walk *w, Value v)
-{
+static Value scatter_leaf(const Walk *w, Value v) {
     DType t = leaf_dtype(v);
     size_t size = dtype_size(t);
     if (v.tag == VAL_SCALAR) {
@@ -62,8 +55,7 @@ static Value scatter_leaf(const Walk *w, Value v)
 }
 
 /* Visits the leaves; `out` gets the structure with new leaves when unflattening. */
-static bool walk(Walk *w, Value v, Value *out)
-{
+static bool walk(Walk *w, Value v, Value *out) {
     Value *hole = out;
     for (;;) { /* along the last field of data in a loop: lists are long */
         *hole = v;
@@ -122,8 +114,7 @@ static bool walk(Walk *w, Value v, Value *out)
     }
 }
 
-static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out)
-{
+static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out) {
     Walk count = {.call = call, .dtype = dtype, .exact = exact};
     Value ignored;
     if (!walk(&count, call->args[0], &ignored))
@@ -135,37 +126,34 @@ static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out
     return true;
 }
 
-bool builtin_tree_flatten(const BuiltinCall *call, Value *out)
-{
+bool builtin_tree_flatten(const BuiltinCall *call, Value *out) {
     return flatten(call, DT_F32, true, out);
 }
 
-bool builtin_tree_flatten64(const BuiltinCall *call, Value *out)
-{
+bool builtin_tree_flatten64(const BuiltinCall *call, Value *out) {
     return flatten(call, DT_F64, false, out);
 }
 
-bool builtin_tree_unflatten(const BuiltinCall *call, Value *out)
-{
+bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
     Tensor *vector = value_to_tensor(value_primal(call->args[1]));
     if (call->args[1].tag == VAL_DUAL)
-        return fail(&(Walk){.call = call}, "a value that `grad` differentiates cannot be taken apart");
+        return fail(&(Walk){.call = call},
+                    "a value that `grad` differentiates cannot be taken apart");
     Walk w = {.call = call, .dtype = vector->dtype, .from = vector};
     if (!walk(&w, call->args[0], out))
         return false;
     return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
 }
 
-/* ---- where an element of the vector stands ---------------------------------------------------- */
+/* ---- where an element of the vector stands --------------------------------------------------- */
 
 typedef struct Place {
-    int64_t left;  /* elements before the one that is looked for */
-    bool deep;     /* nested too deeply to say */
-    char *path;    /* found */
+    int64_t left; /* elements before the one that is looked for */
+    bool deep;    /* nested too deeply to say */
+    char *path;   /* found */
 } Place;
 
-static bool place_leaf(Place *p, Value v, const char *path)
-{
+static bool place_leaf(Place *p, Value v, const char *path) {
     int64_t n = leaf_count(v);
     if (p->left >= n) {
         p->left -= n;
@@ -187,11 +175,11 @@ static bool place_leaf(Place *p, Value v, const char *path)
 }
 
 /* Lists in a loop, their elements as `nth(path, i)`; other fields by name or number. */
-static bool find_place(Place *p, Value v, const char *path)
-{
+static bool find_place(Place *p, Value v, const char *path) {
     const char *list = path;
     for (int64_t i = 0;; i++) {
-        bool cons = v.tag == VAL_CTOR && v.aux == 2 && !strcmp(((Data *)v.p)->ctor->name->text, "Cons");
+        bool cons = v.tag == VAL_CTOR && v.aux == 2 &&
+                    !strcmp(((Data *)v.p)->ctor->name->text, "Cons");
         if (!cons)
             break;
         const Data *d = v.p;
@@ -217,15 +205,15 @@ static bool find_place(Place *p, Value v, const char *path)
         return place_leaf(p, v, path);
     }
     for (uint32_t i = 0; i < n; i++) {
-        const char *field = names ? fmt_text("%s.%s", path, names[i]->text) : fmt_text("%s.%u", path, i);
+        const char *field = names ? fmt_text("%s.%s", path, names[i]->text)
+                                  : fmt_text("%s.%u", path, i);
         if (find_place(p, items[i], field))
             return true;
     }
     return false;
 }
 
-bool builtin_tree_place(const BuiltinCall *call, Value *out)
-{
+bool builtin_tree_place(const BuiltinCall *call, Value *out) {
     Place p = {.left = call->args[1].i};
     if (p.left < 0 || !find_place(&p, call->args[0], "x") || p.deep)
         return fail(&(Walk){.call = call}, "there is no such place in this data");

@@ -82,8 +82,13 @@ void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value
         types[i] = type_tuple(parts, n);
     }
     types[e->nargs] = type_unit();
-    Relation r = {.def = call->op->relation, .op = call->op, .attrs = call->attrs, .args = types,
-                  .nargs = e->nargs + 1, .span = call->span, .arg_spans = spans};
+    Relation r = {.def = call->op->relation,
+                  .op = call->op,
+                  .attrs = call->attrs,
+                  .args = types,
+                  .nargs = e->nargs + 1,
+                  .span = call->span,
+                  .arg_spans = spans};
     for (size_t i = since; i < in->diags->list.len; i++) {
         Diag *d = in->diags->list.data[i];
         if (diag_is_of_sizes(d->code) || d->code == DIAG_R0316) {

@@ -19,6 +19,7 @@
 
 /* X(name): `a` is the result's slot where there is one, as a byte offset; b and c are operands or
  * what the comment says. */
+/* clang-format off */
 #define OPCODES(X)                                                                                 \
     X(MOVE)        /* a <- b */                                                                    \
     X(GLOBAL)      /* a <- value of global b (a constant's number) */                              \
@@ -59,6 +60,7 @@
         X(NO_MATCH)                  /* of value b */                                              \
         X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
         X(HALT)
+/* clang-format on */
 
 typedef enum Opcode {
 #define X(name) CODE_##name,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- fields -------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static Ctor *ctor_of(Value v) {
     if (v.tag != VAL_CTOR)
@@ -47,13 +47,14 @@ void data_update(Expr *origin, Value v, const Value *fields, Value *out) {
     *out = made;
 }
 
-/* ---- references ---------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 bool ref_write(Interp *in, Ref *r, Value v) {
     if (r->epoch < in->sealed) {
         Diag *d = machine_fail(in, DIAG_R0409, "`checkpoint` writes to an outer reference");
-        diag_add_fact(d, "its function runs again when the derivative goes backwards, and would write "
-                         "twice");
+        diag_add_fact(d,
+                      "its function runs again when the derivative goes backwards, and would write "
+                      "twice");
         return false;
     }
     if (value_is_active_above(v, r->epoch)) {
@@ -67,7 +68,7 @@ bool ref_write(Interp *in, Ref *r, Value v) {
     return true;
 }
 
-/* ---- zeros --------------------------------------------------------------------------------- */
+/* ---- zeros ----------------------------------------------------------------------------------- */
 
 bool value_zero(Type *t, Value *out) {
     t = type_resolve(t);
@@ -99,7 +100,7 @@ bool value_zero(Type *t, Value *out) {
     return true;
 }
 
-/* ---- equality ------------------------------------------------------------------------------ */
+/* ---- equality -------------------------------------------------------------------------------- */
 
 static bool is_tensor(Value v) { return v.tag == VAL_SCALAR || v.tag == VAL_TENSOR; }
 
@@ -121,7 +122,7 @@ bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value
     return true;
 }
 
-/* ---- no arm -------------------------------------------------------------------------------- */
+/* ---- no arm ---------------------------------------------------------------------------------- */
 
 void fail_no_match(Interp *in, Value v) {
     Str text = {0};

@@ -25,7 +25,8 @@ bool file_fail(const File *f, DiagCode code, const char *fmt, ...) {
 }
 
 bool file_close(const File *f, Output *file) {
-    return output_close(file) || file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(file->why));
+    return output_close(file) ||
+           file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(file->why));
 }
 
 void bytes_release(Bytes *b) {
@@ -40,7 +41,7 @@ static Bytes bytes_new(int64_t n) {
     return (Bytes){tensor_data(t), (size_t)n, t};
 }
 
-/* ---- where a file is ----------------------------------------------------------------------- */
+/* ---- where a file is ------------------------------------------------------------------------- */
 
 /* The folder of the file whose item runs; NULL at the prompt. */
 static const char *script_folder(const Interp *in) {
@@ -60,7 +61,7 @@ static const char *find_path(const File *f) {
     return access(beside, F_OK) == 0 ? beside : f->path;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Room for as much again. */
 static bool grow(Bytes *b, bool wanted) {

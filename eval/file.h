@@ -35,7 +35,7 @@ bool file_read(const File *f, Bytes *out);
 bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, int64_t expected,
                    Bytes *out);
 
-/* ---- formats: NULL or false after a diagnostic ---- */
+/* ---- formats: NULL or false after a diagnostic ----------------------------------------------- */
 bool is_npy(const Bytes *b);
 Tensor *npy_parse(const File *f, const Bytes *b);
 /* The bytes before the elements; false: the dtype has no NPY form. */

@@ -10,7 +10,7 @@
 #include "eval/file.h"
 #include "eval/machine.h"
 
-/* ---- does it fit? -------------------------------------------------------------------------- */
+/* ---- does it fit? ---------------------------------------------------------------------------- */
 
 typedef VEC(const char *) TextVec;
 
@@ -41,7 +41,7 @@ static Type *tensor_type(Type *t) {
     return t && t->tag == TY_TENSOR ? t : NULL;
 }
 
-/* ---- one tensor ---------------------------------------------------------------------------- */
+/* ---- one tensor ------------------------------------------------------------------------------ */
 
 static Tensor *one_member(const File *f, const Bytes *b) {
     ZipEntryVec entries = {0};
@@ -89,7 +89,7 @@ static bool load_tensor(const File *f, const Bytes *b, Type *type, Value *out) {
     return true;
 }
 
-/* ---- data ---------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 typedef struct Loader {
     const File *f;
@@ -175,8 +175,7 @@ static Value load_data(Loader *l, Type *type, const char *path) {
 static Value load_part(Loader *l, Type *type, const char *path) {
     type = type_resolve(type);
     switch (type->tag) {
-    case TY_TENSOR:
-        return load_leaf(l, type, path);
+    case TY_TENSOR: return load_leaf(l, type, path);
     case TY_TUPLE: {
         Value *items = mem_new_n(Value, type->nargs + 1);
         for (uint32_t i = 0; i < type->nargs && !l->failed; i++)
@@ -190,8 +189,7 @@ static Value load_part(Loader *l, Type *type, const char *path) {
         l->failed = true;
         return value_unit();
     case TY_VAR:
-    case TY_PARAM:
-        return load_leaf(l, NULL, path);
+    case TY_PARAM: return load_leaf(l, NULL, path);
     case TY_FN:
     case TY_REF:
     case TY_STRING:
@@ -202,8 +200,7 @@ static Value load_part(Loader *l, Type *type, const char *path) {
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        break;
+    case TY_ALLOCATES: break;
     }
     vec_push(&l->wrong,
              fmt_text("`%s` is of type %s, which no archive holds", path, type_text(type)));
@@ -247,8 +244,8 @@ bool builtin_load(const BuiltinCall *call, Value *out) {
     if (!file_read(&f, &b))
         return false;
     bool structured = type && (type->tag == TY_TUPLE || type->tag == TY_DATA);
-    bool ok =
-        structured ? load_archive(&f, &b, type, out) : load_tensor(&f, &b, tensor_type(type), out);
+    bool ok = structured ? load_archive(&f, &b, type, out)
+                         : load_tensor(&f, &b, tensor_type(type), out);
     bytes_release(&b);
     return ok;
 }
@@ -333,7 +330,7 @@ bool builtin_data_member(const BuiltinCall *call, Value *out) {
     return t != NULL;
 }
 
-/* ---- saving -------------------------------------------------------------------------------- */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 typedef struct Part {
     const char *path;
@@ -390,16 +387,12 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
             n = p.v.aux;
             break;
         }
-        case VAL_STRING:
-            return cannot_hold(f, p.path, "a String");
-        case VAL_REF:
-            return cannot_hold(f, p.path, "a reference");
-        case VAL_DUAL:
-            return cannot_hold(f, p.path, "a value being differentiated");
+        case VAL_STRING: return cannot_hold(f, p.path, "a String");
+        case VAL_REF: return cannot_hold(f, p.path, "a reference");
+        case VAL_DUAL: return cannot_hold(f, p.path, "a value being differentiated");
         case VAL_CLOSURE:
         case VAL_BUILTIN:
-        case VAL_ABSENT:
-            return cannot_hold(f, p.path, "a function");
+        case VAL_ABSENT: return cannot_hold(f, p.path, "a function");
         }
         for (uint32_t i = n; i-- > 0;) {
             const char *name = c ? part_name(c, i) : fmt_text("%u", i);

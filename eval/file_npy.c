@@ -5,7 +5,7 @@
 
 #include "eval/file.h"
 
-/* ---- elements ------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void swap_bytes(unsigned char *p, int64_t count, size_t size) {
     for (int64_t i = 0; i < count; i++, p += size)
@@ -43,7 +43,7 @@ static Tensor *elements(const File *f, DType t, int rank, const int64_t *shape, 
     return tensor_contiguous(tensor_view(made, rank, shape, strides, 0));
 }
 
-/* ---- NPY ----------------------------------------------------------------------------------- */
+/* ---- NPY ------------------------------------------------------------------------------------- */
 
 bool is_npy(const Bytes *b) { return b->n >= 10 && memcmp(b->p, "\x93NUMPY", 6) == 0; }
 
@@ -202,28 +202,16 @@ bool npy_write(const File *f, const Tensor *t) {
     return file_close(f, &file);
 }
 
-/* ---- IDX ----------------------------------------------------------------------------------- */
+/* ---- IDX ------------------------------------------------------------------------------------- */
 
 static bool idx_dtype(unsigned char code, DType *t) {
     switch (code) {
-    case 0x08:
-        *t = DT_U8;
-        return true;
-    case 0x09:
-        *t = DT_I8;
-        return true;
-    case 0x0B:
-        *t = DT_I16;
-        return true;
-    case 0x0C:
-        *t = DT_I32;
-        return true;
-    case 0x0D:
-        *t = DT_F32;
-        return true;
-    case 0x0E:
-        *t = DT_F64;
-        return true;
+    case 0x08: *t = DT_U8; return true;
+    case 0x09: *t = DT_I8; return true;
+    case 0x0B: *t = DT_I16; return true;
+    case 0x0C: *t = DT_I32; return true;
+    case 0x0D: *t = DT_F32; return true;
+    case 0x0E: *t = DT_F64; return true;
     }
     return false;
 }

@@ -28,7 +28,7 @@ bool is_zip(const Bytes *b) {
     return b->n >= END_BYTES && (get32(b->p) == LOCAL || get32(b->p) == END);
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Where the central directory is, and how many entries it has. */
 static bool find_directory(const Bytes *b, uint64_t *at, uint64_t *entries) {
@@ -140,7 +140,7 @@ Tensor *zip_tensor(const File *f, const ZipEntry *e) {
     return t;
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put16(Str *s, uint32_t v) {
     str_add_char(s, (char)(v & 255));

@@ -37,30 +37,19 @@ typedef struct Bound {
 static ffi_type *scalar_ffi(DType t) {
     switch (t) {
     case DT_BOOL:
-    case DT_U8:
-        return &ffi_type_uint8;
-    case DT_I8:
-        return &ffi_type_sint8;
-    case DT_I16:
-        return &ffi_type_sint16;
-    case DT_I32:
-        return &ffi_type_sint32;
-    case DT_I64:
-        return &ffi_type_sint64;
+    case DT_U8: return &ffi_type_uint8;
+    case DT_I8: return &ffi_type_sint8;
+    case DT_I16: return &ffi_type_sint16;
+    case DT_I32: return &ffi_type_sint32;
+    case DT_I64: return &ffi_type_sint64;
     case DT_U16:
     case DT_F16:
-    case DT_BF16:
-        return &ffi_type_uint16;
-    case DT_U32:
-        return &ffi_type_uint32;
-    case DT_U64:
-        return &ffi_type_uint64;
-    case DT_F32:
-        return &ffi_type_float;
-    case DT_F64:
-        return &ffi_type_double;
-    case DTYPE_COUNT:
-        break;
+    case DT_BF16: return &ffi_type_uint16;
+    case DT_U32: return &ffi_type_uint32;
+    case DT_U64: return &ffi_type_uint64;
+    case DT_F32: return &ffi_type_float;
+    case DT_F64: return &ffi_type_double;
+    case DTYPE_COUNT: break;
     }
     BUG("no such dtype: %d", (int)t);
 }
@@ -72,7 +61,7 @@ static bool tensor_parts(Type *t, DType *dtype, uint32_t *rank, Type ***dims) {
            *rank <= TENSOR_MAX_RANK;
 }
 
-/* ---- a call -------------------------------------------------------------------------------- */
+/* ---- a call ---------------------------------------------------------------------------------- */
 
 /* Sizes: a number must agree, a name or unknown takes the size it meets first. */
 static bool match_dims(const OpCall *call, uint32_t arg, Type **dims, Map *sizes) {
@@ -178,7 +167,7 @@ static bool foreign_eval(const OpCall *call, Tensor *const *out) {
     return true;
 }
 
-/* ---- binding ------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 static bool refuse(Diags *diags, const Foreign *f, const char *why) {
     Diag *d = diag_error(diags, DIAG_R0612, f->span, "`%s` cannot be used", f->symbol);

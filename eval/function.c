@@ -71,7 +71,7 @@ Closure *closure_alloc(Code *code) {
 
 Value closure_new(Code *code) { return (Value){.tag = VAL_CLOSURE, .p = closure_alloc(code)}; }
 
-/* ---- twins --------------------------------------------------------------------------------- */
+/* ---- twins ----------------------------------------------------------------------------------- */
 
 Code *code_twin(Interp *in, Code *code, const Symbol *path) {
     if (code->path == path)
@@ -126,7 +126,7 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     return true;
 }
 
-/* ---- eta expansion ------------------------------------------------------------------------- */
+/* ---- eta expansion --------------------------------------------------------------------------- */
 
 /* fn (x1, …, xn) { callee(x1, …, xn) } */
 static Value eta(Interp *in, Expr *callee, uint32_t n, const Attrs *attrs, Type *result,

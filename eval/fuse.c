@@ -23,10 +23,9 @@ struct Group {
     Node nodes[]; /* in order of evaluation, the root last */
 };
 
-/* ---- what is fused ---------------------------------------------------------------------------- */
+/* ---- what is fused --------------------------------------------------------------------------- */
 
-static bool is_float_tensor(Type *t)
-{
+static bool is_float_tensor(Type *t) {
     DType d;
     uint32_t rank;
     Type **dims;
@@ -35,38 +34,32 @@ static bool is_float_tensor(Type *t)
            type_get_rank(t, &rank, &dims) && rank > 0;
 }
 
-static bool is_operator(const Expr *e)
-{
+static bool is_operator(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs > 0 && e->nargs <= MAX_ARGS &&
            !e->nsizes && !e->a->op->tuple && e->a->op->lower;
 }
 
-static bool is_elementwise(const Expr *e)
-{
-    return is_operator(e) && (e->a->op->pattern == OP_ELEMWISE || e->a->op->pattern == OP_BROADCAST) &&
+static bool is_elementwise(const Expr *e) {
+    return is_operator(e) &&
+           (e->a->op->pattern == OP_ELEMWISE || e->a->op->pattern == OP_BROADCAST) &&
            is_float_tensor(e->type);
 }
 
 /* The root may fold what it reads. */
-static bool is_root(const Expr *e)
-{
+static bool is_root(const Expr *e) {
     return is_elementwise(e) ||
            (is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type));
 }
 
 /* Evaluating it before the operators around it changes nothing but which mistake is met first. */
-static bool is_quiet(const Expr *e)
-{
+static bool is_quiet(const Expr *e) {
     while (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD)
         e = e->a;
     return e->kind == EXPR_VAR || e->kind == EXPR_LIT || e->kind == EXPR_CONST ||
            e->kind == EXPR_GLOBAL || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP);
 }
 
-Expr *fuse_value_of(const Resolver *r, const Var *v)
-{
-    return map_find(&r->taken_in, v);
-}
+Expr *fuse_value_of(const Resolver *r, const Var *v) { return map_find(&r->taken_in, v); }
 
 typedef struct Collector {
     Resolver *r;
@@ -77,14 +70,12 @@ typedef struct Collector {
     bool failed;
 } Collector;
 
-static int32_t remember(Collector *c, const Expr *e, int32_t number)
-{
+static int32_t remember(Collector *c, const Expr *e, int32_t number) {
     map_set(&c->numbers, e, (void *)(intptr_t)(number + MAX_LEAVES + 1));
     return number;
 }
 
-static int32_t add_leaf(Collector *c, Expr *e)
-{
+static int32_t add_leaf(Collector *c, Expr *e) {
     if (e->kind == EXPR_VAR)
         for (size_t i = 0; i < c->leaves->len; i++)
             if (c->leaves->data[i]->kind == EXPR_VAR && c->leaves->data[i]->var == e->var)
@@ -97,8 +88,7 @@ static int32_t add_leaf(Collector *c, Expr *e)
 }
 
 /* A chain longer than a group is cut: what is below is a leaf, and a group of its own. */
-static int32_t collect(Collector *c, Expr *e, bool root)
-{
+static int32_t collect(Collector *c, Expr *e, bool root) {
     if (e->kind == EXPR_VAR && fuse_value_of(c->r, e->var))
         e = fuse_value_of(c->r, e->var);
     void *known = map_find(&c->numbers, e);
@@ -119,8 +109,7 @@ static int32_t collect(Collector *c, Expr *e, bool root)
     return remember(c, e, (int32_t)c->nodes.len - 1);
 }
 
-Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves)
-{
+Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves) {
     if (!is_root(e))
         return NULL;
     Collector c = {.r = r, .leaves = leaves};
@@ -135,10 +124,9 @@ Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves)
     return g;
 }
 
-/* ---- lets ------------------------------------------------------------------------------------- */
+/* ---- lets ------------------------------------------------------------------------------------ */
 
-static void count_uses(void *ctx, Expr *e)
-{
+static void count_uses(void *ctx, Expr *e) {
     Resolver *r = ctx;
     if (e->kind == EXPR_VAR) {
         uintptr_t n = (uintptr_t)map_find(&r->uses, e->var);
@@ -161,8 +149,7 @@ static void count_uses(void *ctx, Expr *e)
 }
 
 /* Whether v is an operand of the operators of e, of which *budget are looked at. */
-static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget)
-{
+static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget) {
     if (e->kind == EXPR_VAR)
         return e->var == v;
     if (!*budget || !(root ? is_root(e) : is_elementwise(e)))
@@ -175,8 +162,7 @@ static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budg
 }
 
 /* Takes the operators of e from a budget. */
-static void spend(const Expr *e, uint32_t *budget)
-{
+static void spend(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_elementwise(e))
         return;
     --*budget;
@@ -184,8 +170,7 @@ static void spend(const Expr *e, uint32_t *budget)
         spend(e->args[i], budget);
 }
 
-bool fuse_let(Resolver *r, Expr *let)
-{
+bool fuse_let(Resolver *r, Expr *let) {
     uint32_t run = r->run, budget = MAX_NODES, left = MAX_NODES - run;
     r->run = 0;
     if (!let->var || let->rec || !is_elementwise(let->a))
@@ -206,10 +191,9 @@ bool fuse_let(Resolver *r, Expr *let)
     return true;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-static bool run_one_by_one(Interp *in, const Group *g, const Value *args, Value *out)
-{
+static bool run_one_by_one(Interp *in, const Group *g, const Value *args, Value *out) {
     Value *values = mem_new_n(Value, g->nnodes);
     for (uint32_t i = 0; i < g->nnodes; i++) {
         const Node *n = &g->nodes[i];
@@ -223,16 +207,14 @@ static bool run_one_by_one(Interp *in, const Group *g, const Value *args, Value 
     return true;
 }
 
-static bool is_large(const Group *g, const Value *args)
-{
+static bool is_large(const Group *g, const Value *args) {
     for (uint32_t i = 0; i < g->nleaves; i++)
         if (args[i].tag == VAL_TENSOR && ((Tensor *)args[i].p)->count >= LARGE)
             return true;
     return false;
 }
 
-bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value *out)
-{
+bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value *out) {
     if (!is_large(g, args))
         return run_one_by_one(in, g, args, out);
     Tensor *leaves[MAX_LEAVES] = {0}, *results[MAX_NODES] = {0};
@@ -245,8 +227,8 @@ bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value 
         Tensor **operands = mem_new_n(Tensor *, MAX_ARGS);
         for (uint32_t k = 0; k < n->site.nargs; k++)
             operands[k] = n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]];
-        call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands, in->diags, n->span,
-                      NULL, clash_is_told(&n->site)};
+        call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands,
+                        in->diags,  n->span,       NULL,          clash_is_told(&n->site)};
         OutSpec spec;
         size_t said = in->diags->list.len;
         if (n->site.op->shape(&call, &spec) != 1) {

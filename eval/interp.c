@@ -103,7 +103,7 @@ void interp_unseal(Interp *in, uint64_t before) {
     in->sealed = before;
 }
 
-/* ---- evaluation ---------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 /* A new evaluation from outside. */
 static void begin(Interp *in) {
@@ -147,10 +147,8 @@ EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {
     case CORE_DEF:
     case CORE_TYPE:
     case CORE_RULE:
-    case CORE_IMPORT:
-        return EVAL_OK;
-    case CORE_OPERATOR:
-        return foreign_bind(item->op, in->diags) ? EVAL_OK : EVAL_FAILED;
+    case CORE_IMPORT: return EVAL_OK;
+    case CORE_OPERATOR: return foreign_bind(item->op, in->diags) ? EVAL_OK : EVAL_FAILED;
     case CORE_LET: {
         if (!item->global->value) /* a free_var: its value comes from outside */
             return EVAL_OK;
@@ -159,13 +157,12 @@ EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {
             interp_set_global(in, item->global, *out);
         return status;
     }
-    case CORE_EXPR:
-        return interp_eval(in, item->expr, out);
+    case CORE_EXPR: return interp_eval(in, item->expr, out);
     }
     return EVAL_FAILED;
 }
 
-/* ---- globals ------------------------------------------------------------------------------- */
+/* ---- globals --------------------------------------------------------------------------------- */
 
 Cell *global_cell(Global *g) {
     if (!g->cell)

@@ -16,8 +16,8 @@
 typedef struct Interp Interp;
 
 typedef struct InterpOptions {
-    size_t stack_bytes;   /* 0: a quarter of the memory, at least 1 GB of it */
-    size_t memory_bytes;  /* collected heap, tensors and stack together; 0: mem_default_limit */
+    size_t stack_bytes;  /* 0: a quarter of the memory, at least 1 GB of it */
+    size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
     bool trace;
 } InterpOptions;
@@ -52,7 +52,10 @@ Diags *interp_get_diags(Interp *in);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 
-typedef struct InterpStats { uint64_t ops_reference, ops_compiled, calls; size_t stack_peak; } InterpStats;
+typedef struct InterpStats {
+    uint64_t ops_reference, ops_compiled, calls;
+    size_t stack_peak;
+} InterpStats;
 const InterpStats *interp_stats(const Interp *in);
 
 #endif

@@ -65,7 +65,7 @@ struct Interp {
     double progress_began, progress_shown;
 };
 
-/* ---- stack.c ---- */
+/* ---- stack.c --------------------------------------------------------------------------------- */
 bool stack_init(Interp *in);
 /* Makes room for an activation that ends at `top`. False after a diagnostic. */
 bool stack_grow(Interp *in, const Value *top, const Frame *fp);
@@ -93,7 +93,7 @@ Code *fill_code(void);
 EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *args, uint32_t n,
                        Value *out);
 
-/* ---- apply.c: false after a diagnostic, or when in->interrupt is set ---- */
+/* ---- apply.c: false after a diagnostic, or when in->interrupt is set ------------------------- */
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Without tensors; false when that is not possible (nothing is reported). */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
@@ -101,7 +101,7 @@ ScalarCall scalar_call_of(const Op *op, uint32_t nargs);
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out);
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out);
 
-/* ---- data.c: false after a diagnostic ---- */
+/* ---- data.c: false after a diagnostic -------------------------------------------------------- */
 void data_field(Expr *origin, Value v, Value *out);
 void data_update(Expr *origin, Value v, const Value *fields, Value *out);
 /* While a derivative runs: an outer reference does not take an active value. */
@@ -110,7 +110,7 @@ bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value
 void fail_no_match(Interp *in, Value v);
 bool value_zero(Type *t, Value *out); /* false when t is not closed, or holds more than tensors */
 
-/* ---- function.c ---- */
+/* ---- function.c ------------------------------------------------------------------------------ */
 const Symbol *path_of_fn(const Expr *fn); /* NULL for "" */
 /* The code of `code`'s base at a path. NULL after a diagnostic. */
 Code *code_twin(Interp *in, Code *code, const Symbol *path);
@@ -118,7 +118,7 @@ Code *code_twin(Interp *in, Code *code, const Symbol *path);
 const Symbol *call_path(const Code *code, const Expr *call);
 bool grad_of(Interp *in, GradKind kind, Value f, Value *out);
 
-/* ---- trace.c ---- */
+/* ---- trace.c --------------------------------------------------------------------------------- */
 /* Reports a run-time error at the instruction being run. */
 Diag *machine_fail(Interp *in, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -128,7 +128,7 @@ Diag *machine_fail_at(Interp *in, Span span, DiagCode code, const char *fmt, ...
 void trace_since(Interp *in, size_t since);
 Span machine_span(const Interp *in);
 
-/* ---- interp.c ---- */
+/* ---- interp.c -------------------------------------------------------------------------------- */
 bool global_value(Interp *in, Global *g, Value *out);
 Cell *global_cell(Global *g);
 

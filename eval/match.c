@@ -12,11 +12,8 @@
 /* Tests the value at operand `at`, binding what the pattern names. */
 static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Patches *fail) {
     switch (p->kind) {
-    case PAT_WILDCARD:
-        return;
-    case PAT_VAR:
-        bind(r, p->var, at);
-        return;
+    case PAT_WILDCARD: return;
+    case PAT_VAR: bind(r, p->var, at); return;
     case PAT_LIT: {
         DType t;
         Type *type = p->lit->type ? p->lit->type : p->type;
@@ -37,8 +34,7 @@ static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Pa
         vec_push(fail, emit(r, match, test, 0, 0, at, ctor));
         break;
     }
-    case PAT_TUPLE:
-        break;
+    case PAT_TUPLE: break;
     }
     Opcode get = p->kind == PAT_CTOR ? CODE_GET_FIELD : CODE_GET_ITEM;
     for (uint32_t i = 0; i < p->nargs; i++)

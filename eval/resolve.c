@@ -15,7 +15,7 @@
 
 static void resolve(Resolver *r, Expr *e, int32_t dst);
 
-/* ---- emitting ------------------------------------------------------------------------------ */
+/* ---- emitting -------------------------------------------------------------------------------- */
 
 size_t emit(Resolver *r, Expr *origin, Opcode op, uint32_t x, int32_t a, int32_t b, int32_t c) {
     Instr i = {(uint16_t)op, (uint16_t)(x > UINT16_MAX ? UINT16_MAX : x), a, b, c};
@@ -66,7 +66,7 @@ static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
         emit(r, e, CODE_RETURN, 0, 0, slot(at), 0);
 }
 
-/* ---- constants ----------------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------------------- */
 
 Value value_of_literal(const Expr *lit, DType t) {
     if (dtype_is_float(t)) {
@@ -115,18 +115,10 @@ static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
             return false;
         *out = const_value(r, value_of_literal(e, literal_dtype(e)));
         return true;
-    case EXPR_CONST:
-        *out = const_value(r, value_tensor(e->tensor));
-        return true;
-    case EXPR_STRING:
-        *out = const_value(r, value_string(e->text, e->text_len));
-        return true;
-    case EXPR_OP:
-        *out = const_value(r, value_of_op(r->in, e->op, e->span));
-        return true;
-    case EXPR_CTOR:
-        *out = const_value(r, value_of_ctor(r->in, e->ctor, e->span));
-        return true;
+    case EXPR_CONST: *out = const_value(r, value_tensor(e->tensor)); return true;
+    case EXPR_STRING: *out = const_value(r, value_string(e->text, e->text_len)); return true;
+    case EXPR_OP: *out = const_value(r, value_of_op(r->in, e->op, e->span)); return true;
+    case EXPR_CTOR: *out = const_value(r, value_of_ctor(r->in, e->ctor, e->span)); return true;
     case EXPR_TUPLE:
         if (e->nargs)
             return false;
@@ -159,8 +151,7 @@ static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
     case EXPR_DIM_OF:
     case EXPR_CHECK:
     case EXPR_GRAD:
-    case EXPR_ERROR:
-        return false;
+    case EXPR_ERROR: return false;
     }
     return false;
 }
@@ -186,7 +177,7 @@ static int32_t resolve_args(Resolver *r, Expr **args, uint32_t n) {
     return (int32_t)first;
 }
 
-/* ---- operators ----------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* The instruction that stands for a scalar operator; OPCODE_COUNT when none does. */
 static Opcode arith_opcode(const Resolver *r, const Expr *e) {
@@ -313,7 +304,7 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* A function literal applied at once is a `let` of its parameters. */
 static bool is_inline(const Resolver *r, const Expr *e) {
@@ -421,7 +412,7 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
@@ -444,7 +435,7 @@ static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* Binds the variable of a `let`, whose slot stays taken. */
 static void resolve_let(Resolver *r, Expr *e) {
@@ -565,8 +556,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     case EXPR_IF:
     case EXPR_MATCH:
     case EXPR_CHECK:
-    case EXPR_ERROR:
-        BUG("form %d cannot be run", (int)e->kind);
+    case EXPR_ERROR: BUG("form %d cannot be run", (int)e->kind);
     }
     finish(r, e, dst, to);
     r->top = mark;
@@ -725,7 +715,7 @@ static void resolve(Resolver *r, Expr *e, int32_t dst) {
 
 void resolve_into(Resolver *r, Expr *e, int32_t dst) { resolve(r, e, dst); }
 
-/* ---- a whole function ---------------------------------------------------------------------- */
+/* ---- a whole function ------------------------------------------------------------------------ */
 
 bool code_resolve(Interp *in, Code *code) {
     Resolver *r = mem_new(Resolver);

@@ -9,9 +9,9 @@
 typedef struct Resolver {
     Interp *in;
     Code *code;
-    Map vars;     /* Var -> operand + 1 */
-    Map pointers; /* what a constant points to -> its operand */
-    Map taken_in; /* Var -> the value that was fused into its one use (fuse.h) */
+    Map vars;          /* Var -> operand + 1 */
+    Map pointers;      /* what a constant points to -> its operand */
+    Map taken_in;      /* Var -> the value that was fused into its one use (fuse.h) */
     Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
     uint32_t run;      /* operators of the lets taken in one after the other */
     VEC(Instr) instrs;

@@ -393,6 +393,7 @@ do_JUMP_IF : {
     BRANCH(v->i != 0);
 }
 
+/* clang-format off */
 #define COMPARE(name, op)                                                                          \
     do_JUMP_##name : {                                                                             \
         const Value *l = R(pc->b), *r = R(pc->c);                                                  \
@@ -423,6 +424,7 @@ do_JUMP_IF : {
         TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
         NEXT();                                                                                    \
     }
+    /* clang-format on */
     COMPARE(LT, <)
     COMPARE(LE, <=)
     COMPARE(GT, >)

@@ -141,7 +141,8 @@ static void fail_too_deep(Interp *in, size_t peak) {
         return;
     }
     Diag *d = machine_fail(in, DIAG_R0605, "the recursion is too deep: its stack takes %zu %s",
-                           peak >= 1 << 20 ? peak >> 20 : peak >> 10, peak >= 1 << 20 ? "MB" : "KB");
+                           peak >= 1 << 20 ? peak >> 20 : peak >> 10,
+                           peak >= 1 << 20 ? "MB" : "KB");
     diag_add_fact(d, "a call in tail position, whose value is the function's own, uses no stack");
     diag_add_fact(d, "the bound is %zu %s (`--memory`, `--stack`)",
                   bound >= 1 << 20 ? bound >> 20 : bound >> 10, bound >= 1 << 20 ? "MB" : "KB");
@@ -258,7 +259,7 @@ bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg) {
     return ok;
 }
 
-/* ---- a large C stack ----------------------------------------------------------------------- */
+/* ---- a large C stack ------------------------------------------------------------------------- */
 
 typedef struct LargeCall {
     Interp *in;

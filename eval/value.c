@@ -68,7 +68,7 @@ bool value_is_float_tensor(Value v) {
     return v.tag == VAL_TENSOR && dtype_is_float(((Tensor *)v.p)->dtype);
 }
 
-/* ---- equality ------------------------------------------------------------------------------ */
+/* ---- equality -------------------------------------------------------------------------------- */
 
 typedef struct Pair {
     Value a, b;
@@ -133,23 +133,18 @@ static int leaves_equal(Value a, Value b) {
         if (a.aux != b.aux)
             return 0;
         return dtype_is_float((DType)a.aux) ? a.f == b.f : a.i == b.i;
-    case VAL_TENSOR:
-        return tensors_equal(a.p, b.p);
-    case VAL_REF:
-        return a.p == b.p;
+    case VAL_TENSOR: return tensors_equal(a.p, b.p);
+    case VAL_REF: return a.p == b.p;
     case VAL_STRING: {
         const String *s = a.p, *t = b.p;
         return s->len == t->len && memcmp(s->text, t->text, s->len) == 0;
     }
     case VAL_TUPLE:
-    case VAL_CTOR:
-        return 2;
+    case VAL_CTOR: return 2;
     case VAL_CLOSURE:
-    case VAL_BUILTIN:
-        return -1;
+    case VAL_BUILTIN: return -1;
     case VAL_DUAL:
-    case VAL_ABSENT:
-        break;
+    case VAL_ABSENT: break;
     }
     return 0;
 }

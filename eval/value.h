@@ -54,8 +54,8 @@ typedef struct String {
 
 struct Code;
 typedef struct Closure {
-    Expr *fn;            /* EXPR_FN (its base or a twin) */
-    struct Code *code;   /* compiled form of fn */
+    Expr *fn;          /* EXPR_FN (its base or a twin) */
+    struct Code *code; /* compiled form of fn */
     uint32_t ncaptured;
     Value captured[];
 } Closure;
@@ -70,20 +70,31 @@ typedef struct Dual {
 } Dual;
 
 static inline Value value_unit(void) { return (Value){.tag = VAL_TUPLE}; }
-static inline Value value_bool(bool b) { return (Value){.tag = VAL_SCALAR, .aux = DT_BOOL, .i = b}; }
-static inline Value value_int(DType t, int64_t i) { return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .i = i}; }
-static inline Value value_float(DType t, double f) { return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .f = f}; }
-Value value_tensor(Tensor *t);                 /* rank 0 becomes a scalar */
-Tensor *value_to_tensor(Value v);              /* a scalar becomes a rank-0 tensor; NULL when it is neither */
+static inline Value value_bool(bool b) {
+    return (Value){.tag = VAL_SCALAR, .aux = DT_BOOL, .i = b};
+}
+static inline Value value_int(DType t, int64_t i) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .i = i};
+}
+static inline Value value_float(DType t, double f) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)t, .f = f};
+}
+Value value_tensor(Tensor *t);    /* rank 0 becomes a scalar */
+Tensor *value_to_tensor(Value v); /* a scalar becomes a rank-0 tensor; NULL when it is neither */
 Value value_tuple(const Value *items, uint32_t n);
 Value value_string(const char *text, size_t len);
 Value value_data(Ctor *ctor, const Value *fields);
-Value value_primal(Value v);                   /* through all duals */
-bool value_is_float_tensor(Value v);           /* duals included */
+Value value_primal(Value v);         /* through all duals */
+bool value_is_float_tensor(Value v); /* duals included */
 
 /* LANGUAGE §6: `value` alone, as it is printed before ` : type`. Iterative over lists. width: of
  * the terminal, 0 for 80. */
-typedef struct ValuePrintOptions { int width; int edge; int64_t max_elements; bool nested; } ValuePrintOptions;
+typedef struct ValuePrintOptions {
+    int width;
+    int edge;
+    int64_t max_elements;
+    bool nested;
+} ValuePrintOptions;
 void value_print(Str *out, Value v, const ValuePrintOptions *options);
 
 /* Structural equality (`==` on tuples, data, Strings; tensors inside as a whole; refs by identity).

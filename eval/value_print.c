@@ -19,7 +19,7 @@ typedef struct Printer {
     size_t nodes;
 } Printer;
 
-/* ---- elements ------------------------------------------------------------------------------ */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void print_float(Str *out, double f, DType t) {
     str_add_float(out, f, t == DT_BF16 ? 17 : dtype_info[t].bits);
@@ -42,7 +42,7 @@ static void print_element(Str *out, const Tensor *t, int64_t at) {
         print_int(out, elem_get_int(p, t->dtype), t->dtype);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct Layout {
     Printer *p;
@@ -171,7 +171,7 @@ static void print_tensor(Printer *p, const Tensor *t, bool lines) {
     print_axis(&l, 0, t->offset);
 }
 
-/* ---- the rest ------------------------------------------------------------------------------ */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void print_value(Printer *p, Value v, int depth);
 
@@ -259,9 +259,7 @@ static void print_value(Printer *p, Value v, int depth) {
         else
             print_int(p->out, v.i, (DType)v.aux);
         return;
-    case VAL_TENSOR:
-        print_tensor(p, v.p, depth == 0);
-        return;
+    case VAL_TENSOR: print_tensor(p, v.p, depth == 0); return;
     case VAL_TUPLE: {
         const Tuple *t = v.p;
         str_add_char(p->out, '(');
@@ -270,25 +268,17 @@ static void print_value(Printer *p, Value v, int depth) {
         str_add(p->out, t && t->n == 1 ? ",)" : ")");
         return;
     }
-    case VAL_CTOR:
-        print_data(p, v, depth);
-        return;
+    case VAL_CTOR: print_data(p, v, depth); return;
     case VAL_CLOSURE:
-    case VAL_BUILTIN:
-        str_add(p->out, "<fn>");
-        return;
-    case VAL_REF:
-        print_ref(p, v.p, depth);
-        return;
+    case VAL_BUILTIN: str_add(p->out, "<fn>"); return;
+    case VAL_REF: print_ref(p, v.p, depth); return;
     case VAL_STRING: {
         const String *s = v.p;
         str_add_quoted(p->out, s->text, s->len);
         return;
     }
     case VAL_DUAL:
-    case VAL_ABSENT:
-        str_add(p->out, "<absent>");
-        return;
+    case VAL_ABSENT: str_add(p->out, "<absent>"); return;
     }
 }
 

@@ -193,8 +193,8 @@ void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object
     if (fd >= 0) {
         Header h = {.nkey = nkey, .nobject = n, .check = check_of(key, nkey, object, n)};
         memcpy(h.magic, magic, sizeof magic);
-        bool ok =
-            write_all(fd, &h, sizeof h) && write_all(fd, key, nkey) && write_all(fd, object, n);
+        bool ok = write_all(fd, &h, sizeof h) && write_all(fd, key, nkey) &&
+                  write_all(fd, object, n);
         ok = close(fd) == 0 && ok;
         if (!ok || rename(temporary, path) != 0) {
             unlink(temporary);

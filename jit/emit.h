@@ -62,7 +62,7 @@ typedef struct Loop {
     LLVMValueRef phi[LOOP_MAX_CARRIED], init[LOOP_MAX_CARRIED];
 } Loop;
 
-/* ---- emit_base.c ---------------------------------------------------------------------------- */
+/* ---- emit_base.c ----------------------------------------------------------------------------- */
 
 static inline LLVMValueRef emit_int(Emit *e, int64_t v) {
     return LLVMConstInt(e->i64, (unsigned long long)v, 1);
@@ -112,7 +112,7 @@ int emit_pick_lanes(Emit *e);
 /* Moves along an axis. */
 void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index);
 
-/* ---- emit_memory.c -------------------------------------------------------------------------- */
+/* ---- emit_memory.c --------------------------------------------------------------------------- */
 
 /* Operand `op` at the frame plus `offset` elements (NULL: none), where cond (NULL: always, in the
  * mask's lanes) holds, else 0. Widened. */
@@ -124,7 +124,7 @@ LLVMValueRef emit_narrow(Emit *e, LLVMValueRef value, DType from, DType to);
 /* The square of vectors rows[n] with n lanes, turned in place. */
 void emit_transpose(Emit *e, LLVMValueRef *rows, int n);
 
-/* ---- emit_scalar.c -------------------------------------------------------------------------- */
+/* ---- emit_scalar.c --------------------------------------------------------------------------- */
 
 LLVMValueRef emit_vector_of(Emit *e, Frame *f, Val v);
 /* Evaluates code[i] in the frame, unless it was. */
@@ -140,7 +140,7 @@ LLVMValueRef emit_arg_beats(Emit *e, LLVMValueRef v, LLVMValueRef i, LLVMValueRe
 /* The dtype of results[k]'s value. */
 DType emit_result_type(Emit *e, int k);
 
-/* ---- forms ---------------------------------------------------------------------------------- */
+/* ---- forms ----------------------------------------------------------------------------------- */
 
 void emit_scalar_form(Emit *e);                                              /* emit_plain.c */
 void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type); /* to the output */

@@ -56,27 +56,20 @@ bool emit_is_signed(DType t) { return dtypes[t].cls == DTC_INT; }
 
 LLVMTypeRef emit_stored_type(Emit *e, DType t) {
     switch (t) {
-    case DT_F32:
-        return e->f32;
-    case DT_F64:
-        return e->f64;
+    case DT_F32: return e->f32;
+    case DT_F64: return e->f64;
     case DT_BOOL:
     case DT_I8:
-    case DT_U8:
-        return e->i8;
+    case DT_U8: return e->i8;
     case DT_I16:
     case DT_U16:
     case DT_F16:
-    case DT_BF16:
-        return e->i16;
+    case DT_BF16: return e->i16;
     case DT_I32:
-    case DT_U32:
-        return e->i32;
+    case DT_U32: return e->i32;
     case DT_I64:
-    case DT_U64:
-        return e->i64;
-    case DTYPE_COUNT:
-        break;
+    case DT_U64: return e->i64;
+    case DTYPE_COUNT: break;
     }
     return e->i64;
 }
@@ -167,8 +160,8 @@ LLVMValueRef emit_min(Emit *e, LLVMValueRef a, LLVMValueRef b) {
 LLVMValueRef emit_mask(Emit *e, LLVMValueRef count, int lanes) {
     LLVMValueRef most = emit_int(e, lanes), none = emit_int(e, 0);
     count = emit_min(e, count, most);
-    count =
-        LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, count, none, ""), none, count, "");
+    count = LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, count, none, ""), none, count,
+                            "");
     LLVMTypeRef t = lanes > 16 ? e->i8 : e->i32;
     LLVMValueRef n = emit_splat(e, LLVMBuildTrunc(e->b, count, t, ""), lanes);
     return LLVMBuildICmp(e->b, LLVMIntSLT, emit_iota(e, t, lanes), n, "");
@@ -295,8 +288,8 @@ void emit_start(Emit *e) {
 
     for (int p = 0; p < e->nptr; p++) {
         DType t = p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands];
-        e->base[p] =
-            field(e, e->slice, e->ptr, offsetof(KernelSlice, ptr) + sizeof(void *) * (size_t)p);
+        e->base[p] = field(e, e->slice, e->ptr,
+                           offsetof(KernelSlice, ptr) + sizeof(void *) * (size_t)p);
         for (int a = 0; a < e->naxes; a++) {
             if (sig->zero[p] >> a & 1 || (p >= r->noperands && a >= sig->npar))
                 e->stride[p][a] = emit_int(e, 0);

@@ -106,8 +106,8 @@ LLVMValueRef emit_narrow(Emit *e, LLVMValueRef v, DType from, DType to) {
         return LLVMBuildZExt(e->b, v, emit_vec(e->i8, n), "");
     if (to != DT_F16 && to != DT_BF16)
         return v;
-    LLVMValueRef bits =
-        from == DT_F64 ? round_to_odd(e, v) : LLVMBuildBitCast(e->b, v, emit_vec(e->i32, n), "");
+    LLVMValueRef bits = from == DT_F64 ? round_to_odd(e, v)
+                                       : LLVMBuildBitCast(e->b, v, emit_vec(e->i32, n), "");
     LLVMValueRef r = to == DT_F16 ? narrow_f16(e, bits) : narrow_bf16(e, bits);
     return LLVMBuildTrunc(e->b, r, emit_vec(e->i16, n), "");
 }

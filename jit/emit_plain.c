@@ -41,8 +41,8 @@ static LLVMValueRef fold(Emit *e, Frame *par) {
     int npar = e->sig->npar, nred = e->sig->nred, naccs = product || arg ? 1 : 16;
     LLVMTypeRef at = t == DT_BOOL ? e->i8 : emit_value_type(e, t);
     LLVMValueRef accs = NULL;
-    LLVMValueRef unit =
-        product ? LLVMConstNull(emit_value_type(e, t)) : emit_unit(e, r->combine, t);
+    LLVMValueRef unit = product ? LLVMConstNull(emit_value_type(e, t))
+                                : emit_unit(e, r->combine, t);
     /* Carried: the accumulator or flat index into the table of sixteen; ARG…: index and flat. */
     LLVMValueRef state[3] = {emit_int(e, 0), NULL, NULL};
     int nstate = 1;
@@ -190,9 +190,7 @@ void emit_scalar_form(Emit *e) {
             acc = emit_unit(e, r->combine, r->acc_type);
         scan_step(e, &f, &acc, false);
         break;
-    case RECIPE_SCATTER:
-        scatter(e, &f);
-        break;
+    case RECIPE_SCATTER: scatter(e, &f); break;
     }
     for (int a = npar; a-- > 0;) {
         if (a < last || folds)

@@ -76,8 +76,8 @@ static LLVMValueRef min_max(Emit *e, bool max, DType t, LLVMValueRef a, LLVMValu
         return float_pick(e, max ? LLVMRealOGT : LLVMRealOLT, a, b);
     if (t == DT_BOOL)
         return max ? LLVMBuildOr(e->b, a, b, "") : LLVMBuildAnd(e->b, a, b, "");
-    LLVMIntPredicate p =
-        emit_is_signed(t) ? (max ? LLVMIntSGT : LLVMIntSLT) : (max ? LLVMIntUGT : LLVMIntULT);
+    LLVMIntPredicate p = emit_is_signed(t) ? (max ? LLVMIntSGT : LLVMIntSLT)
+                                           : (max ? LLVMIntUGT : LLVMIntULT);
     return LLVMBuildSelect(e->b, LLVMBuildICmp(e->b, p, a, b, ""), a, b, "");
 }
 
@@ -207,8 +207,8 @@ static LLVMValueRef call(Emit *e, Frame *frame, DType t, MathFn fn, LLVMValueRef
         emit_loop_begin(e, &l, emit_int(e, 0), emit_int(e, n), 1, true, NULL, 0);
         LLVMBasicBlockRef skip = NULL;
         if (cond) {
-            LLVMValueRef c =
-                LLVMBuildLoad2(e->b, e->i8, LLVMBuildGEP2(e->b, e->i8, flags, &l.i, 1, ""), "");
+            LLVMValueRef c = LLVMBuildLoad2(e->b, e->i8,
+                                            LLVMBuildGEP2(e->b, e->i8, flags, &l.i, 1, ""), "");
             LLVMBasicBlockRef yes = emit_block(e, "");
             skip = emit_block(e, "");
             LLVMBuildCondBr(e->b, LLVMBuildTrunc(e->b, c, e->i1, ""), yes, skip);
@@ -274,10 +274,8 @@ static LLVMValueRef otherwise(Emit *e, const Scalar *s) {
 static Val load(Emit *e, Frame *f, const Scalar *code, const Scalar *s) {
     Val *vals = f->vals;
     switch ((int)s->op) {
-    case SC_LOAD:
-        return emit_load(e, f, s->a, NULL, NULL);
-    case SC_LOAD_AT:
-        return emit_load(e, f, s->a, &vals[s->b], NULL);
+    case SC_LOAD: return emit_load(e, f, s->a, NULL, NULL);
+    case SC_LOAD_AT: return emit_load(e, f, s->a, &vals[s->b], NULL);
     }
     /* A constant 0 is no offset, so that contiguous loads stay contiguous. */
     bool none = code[s->b].op == SC_CONST && code[s->b].imm.i == 0;
@@ -313,23 +311,13 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
         x[k] = vec ? emit_vector_of(e, f, f->vals[ids[k]]) : f->vals[ids[k]].v;
 
     switch ((ScalarOp)s->op) {
-    case SC_CONST:
-        v = konst(e, t, s);
-        break;
-    case SC_PARAM:
-        v = param(e, t, s->a);
-        break;
-    case SC_IOTA:
-        f->vals[i] = iota(e, f, s->a);
-        return;
+    case SC_CONST: v = konst(e, t, s); break;
+    case SC_PARAM: v = param(e, t, s->a); break;
+    case SC_IOTA: f->vals[i] = iota(e, f, s->a); return;
     case SC_LOAD:
     case SC_LOAD_AT:
-    case SC_LOAD_IF:
-        f->vals[i] = load(e, f, code, s);
-        return;
-    case SC_ACC:
-        f->vals[i] = (Val){.v = f->acc, .vec = f->acc_vec};
-        return;
+    case SC_LOAD_IF: f->vals[i] = load(e, f, code, s); return;
+    case SC_ACC: f->vals[i] = (Val){.v = f->acc, .vec = f->acc_vec}; return;
     case SC_CHECK:
         fail_if(e, f, LLVMBuildNot(e->b, x[0], ""), KERNEL_INDEX);
         v = x[0];
@@ -348,15 +336,9 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
         v = emit_intrinsic(e, "llvm.fma", &ft, 1, x, 3);
         break;
     }
-    case SC_DIV:
-        v = divide(e, f, false, t, x[0], x[1]);
-        break;
-    case SC_REM:
-        v = divide(e, f, true, t, x[0], x[1]);
-        break;
-    case SC_NEG:
-        v = fl ? LLVMBuildFNeg(e->b, x[0], "") : LLVMBuildNeg(e->b, x[0], "");
-        break;
+    case SC_DIV: v = divide(e, f, false, t, x[0], x[1]); break;
+    case SC_REM: v = divide(e, f, true, t, x[0], x[1]); break;
+    case SC_NEG: v = fl ? LLVMBuildFNeg(e->b, x[0], "") : LLVMBuildNeg(e->b, x[0], ""); break;
     case SC_ABS:
         v = x[0];
         if (fl) {
@@ -367,73 +349,34 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
             v = emit_intrinsic(e, "llvm.abs", &vt, 1, args, 2);
         }
         break;
-    case SC_SQRT:
-        v = unary(e, "llvm.sqrt", x[0]);
-        break;
-    case SC_FLOOR:
-        v = fl ? unary(e, "llvm.floor", x[0]) : x[0];
-        break;
-    case SC_CEIL:
-        v = fl ? unary(e, "llvm.ceil", x[0]) : x[0];
-        break;
-    case SC_TRUNC:
-        v = fl ? unary(e, "llvm.trunc", x[0]) : x[0];
-        break;
-    case SC_ROUND:
-        v = fl ? unary(e, "llvm.roundeven", x[0]) : x[0];
-        break;
-    case SC_MIN:
-        v = min_max(e, false, t, x[0], x[1]);
-        break;
-    case SC_MAX:
-        v = min_max(e, true, t, x[0], x[1]);
-        break;
-    case SC_AND:
-        v = LLVMBuildAnd(e->b, x[0], x[1], "");
-        break;
-    case SC_OR:
-        v = LLVMBuildOr(e->b, x[0], x[1], "");
-        break;
-    case SC_XOR:
-        v = LLVMBuildXor(e->b, x[0], x[1], "");
-        break;
-    case SC_NOT:
-        v = LLVMBuildNot(e->b, x[0], "");
-        break;
-    case SC_SHL:
-        v = shift(e, f, true, t, x[0], x[1]);
-        break;
-    case SC_SHR:
-        v = shift(e, f, false, t, x[0], x[1]);
-        break;
+    case SC_SQRT: v = unary(e, "llvm.sqrt", x[0]); break;
+    case SC_FLOOR: v = fl ? unary(e, "llvm.floor", x[0]) : x[0]; break;
+    case SC_CEIL: v = fl ? unary(e, "llvm.ceil", x[0]) : x[0]; break;
+    case SC_TRUNC: v = fl ? unary(e, "llvm.trunc", x[0]) : x[0]; break;
+    case SC_ROUND: v = fl ? unary(e, "llvm.roundeven", x[0]) : x[0]; break;
+    case SC_MIN: v = min_max(e, false, t, x[0], x[1]); break;
+    case SC_MAX: v = min_max(e, true, t, x[0], x[1]); break;
+    case SC_AND: v = LLVMBuildAnd(e->b, x[0], x[1], ""); break;
+    case SC_OR: v = LLVMBuildOr(e->b, x[0], x[1], ""); break;
+    case SC_XOR: v = LLVMBuildXor(e->b, x[0], x[1], ""); break;
+    case SC_NOT: v = LLVMBuildNot(e->b, x[0], ""); break;
+    case SC_SHL: v = shift(e, f, true, t, x[0], x[1]); break;
+    case SC_SHR: v = shift(e, f, false, t, x[0], x[1]); break;
     case SC_EQ:
     case SC_NE:
     case SC_LT:
     case SC_LE:
     case SC_GT:
-    case SC_GE:
-        v = compare(e, s->op, t, x[0], x[1]);
-        break;
-    case SC_SELECT:
-        v = LLVMBuildSelect(e->b, x[0], x[1], x[2], "");
-        break;
-    case SC_CAST:
-        v = cast(e, t, s->from, x[0]);
-        break;
+    case SC_GE: v = compare(e, s->op, t, x[0], x[1]); break;
+    case SC_SELECT: v = LLVMBuildSelect(e->b, x[0], x[1], x[2], ""); break;
+    case SC_CAST: v = cast(e, t, s->from, x[0]); break;
     case SC_BITS:
         v = LLVMBuildBitCast(e->b, x[0], emit_vec(emit_value_type(e, t), emit_lanes_of(x[0])), "");
         break;
-    case SC_CALL1:
-        v = call(e, f, t, (MathFn)s->imm.i, x, 1, NULL, NULL);
-        break;
-    case SC_CALL2:
-        v = call(e, f, t, (MathFn)s->imm.i, x, 2, NULL, NULL);
-        break;
-    case SC_CALL_IF:
-        v = call(e, f, t, (MathFn)s->imm.i, x, 1, x[1], x[2]);
-        break;
-    case SCALAR_OP_COUNT:
-        break;
+    case SC_CALL1: v = call(e, f, t, (MathFn)s->imm.i, x, 1, NULL, NULL); break;
+    case SC_CALL2: v = call(e, f, t, (MathFn)s->imm.i, x, 2, NULL, NULL); break;
+    case SC_CALL_IF: v = call(e, f, t, (MathFn)s->imm.i, x, 1, x[1], x[2]); break;
+    case SCALAR_OP_COUNT: break;
     }
     f->vals[i] = (Val){.v = v, .vec = vec};
 }
@@ -467,8 +410,7 @@ void emit_hoist(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
 LLVMValueRef emit_combine(Emit *e, Combine c, DType t, LLVMValueRef acc, LLVMValueRef v) {
     bool fl = emit_is_float(t);
     switch (c) {
-    case COMBINE_NONE:
-        return v;
+    case COMBINE_NONE: return v;
     case COMBINE_SUM:
         if (t == DT_BOOL)
             return LLVMBuildOr(e->b, acc, v, "");
@@ -477,18 +419,15 @@ LLVMValueRef emit_combine(Emit *e, Combine c, DType t, LLVMValueRef acc, LLVMVal
         if (t == DT_BOOL)
             return LLVMBuildAnd(e->b, acc, v, "");
         return fl ? LLVMBuildFMul(e->b, acc, v, "") : LLVMBuildMul(e->b, acc, v, "");
-    case COMBINE_MAX:
-        return min_max(e, true, t, acc, v);
-    case COMBINE_MIN:
-        return min_max(e, false, t, acc, v);
+    case COMBINE_MAX: return min_max(e, true, t, acc, v);
+    case COMBINE_MIN: return min_max(e, false, t, acc, v);
     case COMBINE_ALL:
     case COMBINE_ANY:
         if (t != DT_BOOL)
             emit_unsupported(e, "`all` and `any` of another dtype than bool");
         return c == COMBINE_ALL ? LLVMBuildAnd(e->b, acc, v, "") : LLVMBuildOr(e->b, acc, v, "");
     case COMBINE_ARGMAX:
-    case COMBINE_ARGMIN:
-        break;
+    case COMBINE_ARGMIN: break;
     }
     return v;
 }
@@ -500,11 +439,9 @@ LLVMValueRef emit_unit(Emit *e, Combine c, DType t) {
     switch (c) {
     case COMBINE_NONE:
     case COMBINE_SUM:
-    case COMBINE_ANY:
-        return LLVMConstNull(vt);
+    case COMBINE_ANY: return LLVMConstNull(vt);
     case COMBINE_PROD:
-    case COMBINE_ALL:
-        return fl ? LLVMConstReal(vt, 1) : LLVMConstInt(vt, 1, 0);
+    case COMBINE_ALL: return fl ? LLVMConstReal(vt, 1) : LLVMConstInt(vt, 1, 0);
     case COMBINE_MAX:
     case COMBINE_ARGMAX:
         if (fl)

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-/* ---- cpu.c ---------------------------------------------------------------------------------- */
+/* ---- cpu.c ----------------------------------------------------------------------------------- */
 
 typedef struct JitCpu {
     int vector_bytes, registers; /* vector registers */
@@ -19,7 +19,7 @@ typedef struct JitCpu {
 } JitCpu;
 const JitCpu *jit_cpu(void);
 
-/* ---- load.c --------------------------------------------------------------------------------- */
+/* ---- load.c ---------------------------------------------------------------------------------- */
 
 /* An object file in executable memory. */
 typedef struct JitCode {
@@ -30,7 +30,7 @@ typedef struct JitCode {
 bool jit_code_load(JitCode *code, const void *object, size_t n, const char **why);
 void jit_code_fini(JitCode *code);
 
-/* ---- cache.c -------------------------------------------------------------------------------- */
+/* ---- cache.c --------------------------------------------------------------------------------- */
 
 typedef struct JitCache {
     char *dir; /* NULL: none */
@@ -42,7 +42,7 @@ void jit_cache_fini(JitCache *c);
 void *jit_cache_find(JitCache *c, const void *key, size_t nkey, size_t *n);
 void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object, size_t n);
 
-/* ---- pool.c --------------------------------------------------------------------------------- */
+/* ---- pool.c ---------------------------------------------------------------------------------- */
 
 typedef struct JitPool JitPool;
 JitPool *jit_pool_new(int threads);
@@ -50,12 +50,12 @@ void jit_pool_free(JitPool *pool);
 /* fn(arg, i) for each i in [0, n), n at most the pool's threads; returns when all are done. */
 void jit_pool_run(JitPool *pool, int n, void (*fn)(void *arg, int i), void *arg);
 
-/* ---- open.c --------------------------------------------------------------------------------- */
+/* ---- open.c ---------------------------------------------------------------------------------- */
 
 char *jit_library_find(const char *given, Str *tried); /* malloc'd path; NULL: none */
 const JitApi *jit_library_open(const char *path, const char **why);
 
-/* ---- table.c -------------------------------------------------------------------------------- */
+/* ---- table.c --------------------------------------------------------------------------------- */
 
 typedef struct JitKernel {
     struct JitKernel *next;
@@ -109,7 +109,7 @@ KernelCode jit_kernel_get(Jit *jit, JitRecipe *r, const KernelSig *sig);
 const JitApi *jit_api_get(Jit *jit, const char **why);
 void jit_table_fini(Jit *jit);
 
-/* ---- shape.c -------------------------------------------------------------------------------- */
+/* ---- shape.c --------------------------------------------------------------------------------- */
 
 /* A launch ready to run: how loops lie, which form. */
 typedef struct JitPlan {

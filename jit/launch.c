@@ -303,8 +303,8 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
         cs->level = sig->level;
         cs->npar = (uint8_t)(nred + 1);
         bool along = args->in_strides[0][nred] == 1;
-        bool turned =
-            !along && args->in_strides[0][nred - 1] == 1 && plan->extent[npar + nred - 1] >= 8;
+        bool turned = !along && args->in_strides[0][nred - 1] == 1 &&
+                      plan->extent[npar + nred - 1] >= 8;
         cs->form = turned ? FORM_SWAP : FORM_MAP;
         uint16_t last = (uint16_t)(1u << nred), before = (uint16_t)(1u << (nred - 1));
         cs->unit[1] = last;

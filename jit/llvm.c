@@ -44,36 +44,22 @@ static LLVMTargetMachineRef machine(int level) {
                                                   LLVMCodeGenLevelDefault,
                                                   LLVMCodeGenLevelAggressive};
     if (!state.machine[level])
-        state.machine[level] =
-            LLVMCreateTargetMachine(state.target, state.triple, state.cpu, state.features,
-                                    levels[level], LLVMRelocPIC, LLVMCodeModelSmall);
+        state.machine[level] = LLVMCreateTargetMachine(state.target, state.triple, state.cpu,
+                                                       state.features, levels[level], LLVMRelocPIC,
+                                                       LLVMCodeModelSmall);
     return state.machine[level];
 }
 
 static void emit_form(Emit *e) {
     switch ((KernelForm)e->sig->form) {
-    case FORM_SCALAR:
-        emit_scalar_form(e);
-        break;
-    case FORM_MAP:
-        emit_map(e);
-        break;
-    case FORM_INNER:
-        emit_reduce_inner(e);
-        break;
-    case FORM_OUTER:
-        emit_reduce_outer(e);
-        break;
+    case FORM_SCALAR: emit_scalar_form(e); break;
+    case FORM_MAP: emit_map(e); break;
+    case FORM_INNER: emit_reduce_inner(e); break;
+    case FORM_OUTER: emit_reduce_outer(e); break;
     case FORM_TILE:
-    case FORM_TURN:
-        emit_tile(e);
-        break;
-    case FORM_SWAP:
-        emit_swap(e);
-        break;
-    case FORM_LANES:
-        emit_scan_lanes(e);
-        break;
+    case FORM_TURN: emit_tile(e); break;
+    case FORM_SWAP: emit_swap(e); break;
+    case FORM_LANES: emit_scan_lanes(e); break;
     }
 }
 

@@ -110,8 +110,7 @@ static bool relocate(Loader *l, unsigned char *p, uint32_t type, uint64_t s, int
     uint64_t here = (uint64_t)(uintptr_t)p;
 #if defined(__x86_64__)
     switch (type) {
-    case R_X86_64_NONE:
-        return true;
+    case R_X86_64_NONE: return true;
     case R_X86_64_64: {
         uint64_t v = s + (uint64_t)addend;
         memcpy(p, &v, 8);
@@ -132,13 +131,9 @@ static bool relocate(Loader *l, unsigned char *p, uint32_t type, uint64_t s, int
 #elif defined(__aarch64__)
     uint64_t v = s + (uint64_t)addend;
     switch (type) {
-    case R_AARCH64_NONE:
-        return true;
-    case R_AARCH64_ABS64:
-        memcpy(p, &v, 8);
-        return true;
-    case R_AARCH64_PREL32:
-        return put32(p, (int64_t)(v - here), true) || fail(l, "out of reach");
+    case R_AARCH64_NONE: return true;
+    case R_AARCH64_ABS64: memcpy(p, &v, 8); return true;
+    case R_AARCH64_PREL32: return put32(p, (int64_t)(v - here), true) || fail(l, "out of reach");
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
         if (external && !(v = slot_of(l, s, true)))
@@ -155,9 +150,7 @@ static bool relocate(Loader *l, unsigned char *p, uint32_t type, uint64_t s, int
             return fail(l, "too many external functions");
         patch(p, 0xfffu << 10, (uint32_t)((v & 0xfff) >> 3 << 10));
         return true;
-    case R_AARCH64_ADR_PREL_PG_HI21:
-        page(p, v, here);
-        return true;
+    case R_AARCH64_ADR_PREL_PG_HI21: page(p, v, here); return true;
     case R_AARCH64_ADD_ABS_LO12_NC:
     case R_AARCH64_LDST8_ABS_LO12_NC:
         patch(p, 0xfffu << 10, (uint32_t)((v & 0xfff) << 10));

@@ -337,18 +337,11 @@ static void promise(Shape *s) {
     int in = s->npar + s->nred - 1;
     uint16_t want_zero = 0, want_unit = 0;
     switch ((KernelForm)sig->form) {
-    case FORM_SCALAR:
-        break;
-    case FORM_MAP:
-        want_zero = want_unit = (uint16_t)(1u << (s->npar - 1));
-        break;
+    case FORM_SCALAR: break;
+    case FORM_MAP: want_zero = want_unit = (uint16_t)(1u << (s->npar - 1)); break;
     case FORM_SWAP:
-    case FORM_LANES:
-        want_zero = want_unit = (uint16_t)(3u << (s->npar - 2));
-        break;
-    case FORM_INNER:
-        want_zero = want_unit = (uint16_t)(1u << in);
-        break;
+    case FORM_LANES: want_zero = want_unit = (uint16_t)(3u << (s->npar - 2)); break;
+    case FORM_INNER: want_zero = want_unit = (uint16_t)(1u << in); break;
     case FORM_OUTER:
         want_zero = (uint16_t)(1u << (s->npar - 1) | 1u << in);
         want_unit = (uint16_t)(1u << (s->npar - 1));
@@ -417,20 +410,11 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     sig->nred = (uint8_t)s->nred;
     if (!nothing && !jit->options.scalar)
         switch (r->kind) {
-        case RECIPE_MAP:
-            shape_map(s);
-            break;
-        case RECIPE_REDUCE:
-            shape_reduce(s);
-            break;
-        case RECIPE_PRODUCT:
-            shape_product(s);
-            break;
-        case RECIPE_SCAN:
-            shape_scan(s);
-            break;
-        case RECIPE_SCATTER:
-            break;
+        case RECIPE_MAP: shape_map(s); break;
+        case RECIPE_REDUCE: shape_reduce(s); break;
+        case RECIPE_PRODUCT: shape_product(s); break;
+        case RECIPE_SCAN: shape_scan(s); break;
+        case RECIPE_SCATTER: break;
         }
     promise(s);
 }

@@ -36,9 +36,7 @@ static void look(JitRecipe *jr) {
         for (int i = 0; i < n; i++) {
             cost += 0.012;
             switch ((int)code[i].op) {
-            case SC_IOTA:
-                jr->iota_axes |= (uint16_t)(1u << code[i].a);
-                break;
+            case SC_IOTA: jr->iota_axes |= (uint16_t)(1u << code[i].a); break;
             case SC_LOAD:
                 if (!pass)
                     plain |= 1u << code[i].a;

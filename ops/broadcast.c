@@ -100,37 +100,61 @@ static bool lower_collapse(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static const AttrSpec broadcast_attrs[] = {
-    {"shape", AT_DIMS, NULL, "the sizes of the result"},
-    {"dtype", AT_DTYPE, "None", "not used: TVM prints it"}};
+static const AttrSpec broadcast_attrs[] = {{"shape", AT_DIMS, NULL, "the sizes of the result"},
+                                           {"dtype", AT_DTYPE, "None", "not used: TVM prints it"}};
 
 const Op op_broadcast_to = {
-    .name = "broadcast_to", .args = "data", .nargs = 1, .attrs = broadcast_attrs, .nattrs = 2,
-    .relation = &rel_broadcast_to, .dtypes = DTS_ALL, .pattern = OP_BROADCAST,
-    .shape = broadcast_shape, .lower = lower_broadcast,
+    .name = "broadcast_to",
+    .args = "data",
+    .nargs = 1,
+    .attrs = broadcast_attrs,
+    .nattrs = 2,
+    .relation = &rel_broadcast_to,
+    .dtypes = DTS_ALL,
+    .pattern = OP_BROADCAST,
+    .shape = broadcast_shape,
+    .lower = lower_broadcast,
     .doc = "data repeated along new axes in front and along axes of size 1.",
     .example = "broadcast_to([1, 2], shape=[2, 2])",
     .example_result = "[[1, 2],\n [1, 2]] : Tensor[(2, 2), int32]",
     .see_also = "broadcast_to_like, collapse_sum_to"};
 const Op op_broadcast_to_like = {
-    .name = "broadcast_to_like", .args = "data, broadcast_type", .nargs = 2,
-    .relation = &rel_broadcast_like, .dtypes = DTS_ALL, .pattern = OP_BROADCAST,
-    .shape = broadcast_like_shape, .lower = lower_broadcast,
+    .name = "broadcast_to_like",
+    .args = "data, broadcast_type",
+    .nargs = 2,
+    .relation = &rel_broadcast_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_BROADCAST,
+    .shape = broadcast_like_shape,
+    .lower = lower_broadcast,
     .doc = "data repeated to the shape of broadcast_type, whose dtype does not matter.",
     .example = "broadcast_to_like(7, [0.0, 0.0])",
-    .example_result = "[7, 7] : Tensor[(2,), int32]", .see_also = "broadcast_to, collapse_sum_like"};
+    .example_result = "[7, 7] : Tensor[(2,), int32]",
+    .see_also = "broadcast_to, collapse_sum_like"};
 const Op op_collapse_sum_like = {
-    .name = "collapse_sum_like", .args = "data, collapse_type", .nargs = 2,
-    .relation = &rel_collapse_like, .dtypes = DTS_NUM, .pattern = OP_REDUCE,
-    .shape = collapse_like_shape, .lower = lower_collapse,
+    .name = "collapse_sum_like",
+    .args = "data, collapse_type",
+    .nargs = 2,
+    .relation = &rel_collapse_like,
+    .dtypes = DTS_NUM,
+    .pattern = OP_REDUCE,
+    .shape = collapse_like_shape,
+    .lower = lower_collapse,
     .doc = "data summed over the axes along which collapse_type would be repeated to its shape.",
     .example = "collapse_sum_like([[1.0, 2.0], [3.0, 4.0]], [0.0, 0.0])",
     .example_result = "[4.0, 6.0] : Tensor[(2,), float32]",
     .see_also = "collapse_sum_to, broadcast_to_like"};
 const Op op_collapse_sum_to = {
-    .name = "collapse_sum_to", .args = "data, shape", .nargs = 2, .relation = &rel_collapse_to,
-    .dtypes = DTS_NUM, .shape_mode = SHAPE_OF_DATA, .pattern = OP_REDUCE,
-    .shape = collapse_to_shape, .lower = lower_collapse,
+    .name = "collapse_sum_to",
+    .args = "data, shape",
+    .nargs = 2,
+    .relation = &rel_collapse_to,
+    .dtypes = DTS_NUM,
+    .shape_mode = SHAPE_OF_DATA,
+    .pattern = OP_REDUCE,
+    .shape = collapse_to_shape,
+    .lower = lower_collapse,
     .doc = "data summed down to the sizes given by the integers in shape.",
     .example = "collapse_sum_to([[1.0, 2.0], [3.0, 4.0]], [1, 2])",
-    .example_result = "[[4.0, 6.0]] : Tensor[(?, ?), float32]", .see_also = "collapse_sum_like"};
+    .example_result = "[[4.0, 6.0]] : Tensor[(?, ?), float32]",
+    .see_also = "collapse_sum_like"};

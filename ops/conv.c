@@ -91,7 +91,7 @@ static void conv_out_shape(const Conv *v, int64_t *dims) {
     dims[v->out[W_]] = v->count[1];
 }
 
-/* ---- the product ---------------------------------------------------------------------------- */
+/* ---- the product ----------------------------------------------------------------------------- */
 
 enum { AX_N, AX_G, AX_O, AX_C, AX_Y, AX_X, AX_I, AX_J, AX_COUNT };
 
@@ -171,7 +171,7 @@ static void conv_axes(const Conv *v, ConvAxes *a) {
                                 v->w.kernel[0], v->w.kernel[1]}};
 }
 
-/* ---- nn.conv2d ------------------------------------------------------------------------------ */
+/* ---- nn.conv2d ------------------------------------------------------------------------------- */
 
 static bool conv_call(const OpCall *call, int data, int weight, Conv *v) {
     const Tensor *x = call->in[data], *w = call->in[weight];
@@ -322,7 +322,7 @@ const Op op_nn_conv2d = {
     .see_also = "nn.max_pool2d, nn.pad",
 };
 
-/* ---- by data -------------------------------------------------------------------------------- */
+/* ---- by data --------------------------------------------------------------------------------- */
 
 static bool check_result(const OpCall *call, int arg, const Conv *v) {
     const Tensor *g = call->in[arg];
@@ -410,7 +410,7 @@ const Op op_nn_conv2d_data = {
     .see_also = "nn.conv2d",
 };
 
-/* ---- by weight ------------------------------------------------------------------------------ */
+/* ---- by weight ------------------------------------------------------------------------------- */
 
 static void weight_product(Plan *plan, const Conv *v, Tensor *out, const Tensor *grad,
                            const Tensor *data) {
@@ -517,8 +517,8 @@ static RelStatus relate_backward_weight(Solver *s, Relation *r) {
         return REL_FAIL;
     }
     dims[v.kernel[O_]] = g[v.out[C_]];
-    dims[v.kernel[I_]] =
-        v.groups == 1 ? x[v.data[C_]] : dim_floordiv(x[v.data[C_]], rel_int_dim(r, v.groups));
+    dims[v.kernel[I_]] = v.groups == 1 ? x[v.data[C_]]
+                                       : dim_floordiv(x[v.data[C_]], rel_int_dim(r, v.groups));
     dims[v.kernel[H_]] = rel_int_dim(r, size[0]);
     dims[v.kernel[W_]] = rel_int_dim(r, size[n - 1]);
     dtype = rel_attr_dtype(r, "out_dtype", dtype);

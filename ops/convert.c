@@ -102,35 +102,72 @@ static const AttrSpec clip_attrs[] = {{"a_min", AT_FLOAT, NULL, "the least value
 static const AttrSpec leaky_attrs[] = {{"alpha", AT_FLOAT, "0.25", "the slope below 0"}};
 
 const Op op_cast = {
-    .name = "cast", .args = "data", .nargs = 1, .attrs = cast_attrs, .nattrs = 1,
-    .relation = &rel_cast, .dtypes = DTS_ALL, .pattern = OP_ELEMWISE, .shape = cast_shape,
+    .name = "cast",
+    .args = "data",
+    .nargs = 1,
+    .attrs = cast_attrs,
+    .nattrs = 1,
+    .relation = &rel_cast,
+    .dtypes = DTS_ALL,
+    .pattern = OP_ELEMWISE,
+    .shape = cast_shape,
     .lower = lower_cast,
-    .doc = "Each element converted. Floats to integers truncate and saturate, nan gives 0; integers "
-           "to integers wrap; to bool is != 0. Also written (float32) x.",
+    .doc =
+        "Each element converted. Floats to integers truncate and saturate, nan gives 0; integers "
+        "to integers wrap; to bool is != 0. Also written (float32) x.",
     .example = "cast([1.7, -2.7, nan], dtype=int32)",
-    .example_result = "[1, -2, 0] : Tensor[(3,), int32]", .see_also = "cast_like"};
+    .example_result = "[1, -2, 0] : Tensor[(3,), int32]",
+    .see_also = "cast_like"};
 const Op op_cast_like = {
-    .name = "cast_like", .args = "data, dtype_like", .nargs = 2, .relation = &rel_cast_like,
-    .dtypes = DTS_ALL, .pattern = OP_ELEMWISE, .shape = cast_shape, .lower = lower_cast,
+    .name = "cast_like",
+    .args = "data, dtype_like",
+    .nargs = 2,
+    .relation = &rel_cast_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_ELEMWISE,
+    .shape = cast_shape,
+    .lower = lower_cast,
     .doc = "data converted to the dtype of dtype_like, whose shape does not matter.",
-    .example = "cast_like([1, 2], 0.5)", .example_result = "[1.0, 2.0] : Tensor[(2,), float32]",
+    .example = "cast_like([1, 2], 0.5)",
+    .example_result = "[1.0, 2.0] : Tensor[(2,), float32]",
     .see_also = "cast"};
-const Op op_clip = {
-    .name = "clip", .args = "data", .nargs = 1, .attrs = clip_attrs, .nattrs = 2,
-    .relation = &rel_identity, .dtypes = DTS_NUM, .pattern = OP_ELEMWISE, .shape = same_shape,
-    .lower = lower_clip,
-    .doc = "Elements below a_min become a_min, above a_max a_max; nan stays nan.",
-    .example = "clip([-1.0, 0.5, 3.0], a_min=0.0, a_max=1.0)",
-    .example_result = "[0.0, 0.5, 1.0] : Tensor[(3,), float32]", .see_also = "maximum, minimum"};
-const Op op_where = {
-    .name = "where", .args = "condition, x, y", .nargs = 3, .relation = &rel_where,
-    .dtypes = DTS_ALL, .pattern = OP_BROADCAST, .shape = where_shape, .lower = lower_where,
-    .doc = "x where the condition holds, else y; the three broadcast.",
-    .example = "where([True, False], [1, 2], [3, 4])",
-    .example_result = "[1, 4] : Tensor[(2,), int32]", .see_also = "maximum, clip"};
-const Op op_nn_leaky_relu = {
-    .name = "nn.leaky_relu", .args = "data", .nargs = 1, .attrs = leaky_attrs, .nattrs = 1,
-    .relation = &rel_identity, .dtypes = DTS_FLOAT, .pattern = OP_ELEMWISE, .shape = same_shape,
-    .lower = lower_leaky_relu, .doc = "x where it is above 0, else alpha x.",
-    .example = "nn.leaky_relu([-4.0, 2.0])",
-    .example_result = "[-1.0, 2.0] : Tensor[(2,), float32]", .see_also = "nn.relu"};
+const Op op_clip = {.name = "clip",
+                    .args = "data",
+                    .nargs = 1,
+                    .attrs = clip_attrs,
+                    .nattrs = 2,
+                    .relation = &rel_identity,
+                    .dtypes = DTS_NUM,
+                    .pattern = OP_ELEMWISE,
+                    .shape = same_shape,
+                    .lower = lower_clip,
+                    .doc = "Elements below a_min become a_min, above a_max a_max; nan stays nan.",
+                    .example = "clip([-1.0, 0.5, 3.0], a_min=0.0, a_max=1.0)",
+                    .example_result = "[0.0, 0.5, 1.0] : Tensor[(3,), float32]",
+                    .see_also = "maximum, minimum"};
+const Op op_where = {.name = "where",
+                     .args = "condition, x, y",
+                     .nargs = 3,
+                     .relation = &rel_where,
+                     .dtypes = DTS_ALL,
+                     .pattern = OP_BROADCAST,
+                     .shape = where_shape,
+                     .lower = lower_where,
+                     .doc = "x where the condition holds, else y; the three broadcast.",
+                     .example = "where([True, False], [1, 2], [3, 4])",
+                     .example_result = "[1, 4] : Tensor[(2,), int32]",
+                     .see_also = "maximum, clip"};
+const Op op_nn_leaky_relu = {.name = "nn.leaky_relu",
+                             .args = "data",
+                             .nargs = 1,
+                             .attrs = leaky_attrs,
+                             .nattrs = 1,
+                             .relation = &rel_identity,
+                             .dtypes = DTS_FLOAT,
+                             .pattern = OP_ELEMWISE,
+                             .shape = same_shape,
+                             .lower = lower_leaky_relu,
+                             .doc = "x where it is above 0, else alpha x.",
+                             .example = "nn.leaky_relu([-4.0, 2.0])",
+                             .example_result = "[-1.0, 2.0] : Tensor[(2,), float32]",
+                             .see_also = "nn.relu"};

@@ -147,7 +147,7 @@ int einsum_result(const Einsum *e, int64_t *dims) {
     return e->naxes[e->ninputs];
 }
 
-/* ---- the sum -------------------------------------------------------------------------------- */
+/* ---- the sum --------------------------------------------------------------------------------- */
 
 void einsum_begin(EinsumSum *s, const Einsum *e, Tensor *target, int term) {
     *s = (EinsumSum){.e = e, .target = target, .term = term};
@@ -225,7 +225,7 @@ void einsum_end(EinsumSum *s) {
     }
 }
 
-/* ---- einsum --------------------------------------------------------------------------------- */
+/* ---- einsum ---------------------------------------------------------------------------------- */
 
 static int shape_einsum(const OpCall *call, OutSpec *out) {
     Einsum e;

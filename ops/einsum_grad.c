@@ -65,7 +65,7 @@ static void add_term(EinsumSum *sum, uint32_t n, Tensor *const *d, Tensor *g, ui
 
 static const uint32_t none = UINT32_MAX;
 
-/* ---- results like the tuple ----------------------------------------------------------------- */
+/* ---- results like the tuple ------------------------------------------------------------------ */
 
 static uint32_t tuples_of(const Op *op) { return !strcmp(op->name, "einsum_cross") ? 2 : 1; }
 

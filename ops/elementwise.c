@@ -26,9 +26,7 @@ static Sc is_finite(ScalarBuilder *b, Sc x) {
                              : sc_int(b, DT_BOOL, 1);
 }
 
-static Sc trunc_divide(ScalarBuilder *b, Sc x, Sc y) {
-    return whole(b, SC_TRUNC, sc_div(b, x, y));
-}
+static Sc trunc_divide(ScalarBuilder *b, Sc x, Sc y) { return whole(b, SC_TRUNC, sc_div(b, x, y)); }
 
 /* ---- shape and plan -------------------------------------------------------------------------- */
 
@@ -76,9 +74,17 @@ static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan
 #undef COMPARE
 
 #define ENTRY(op_name, op_args, n, rel, set, kind, meaning, text, value)                           \
-    .op = {.name = op_name, .args = op_args, .nargs = n, .relation = &rel, .dtypes = set,          \
-           .pattern = kind, .shape = elementwise_shape, .lower = elementwise_lower,                \
-           .doc = meaning, .example = text, .example_result = value}
+    .op = {.name = op_name,                                                                        \
+           .args = op_args,                                                                        \
+           .nargs = n,                                                                             \
+           .relation = &rel,                                                                       \
+           .dtypes = set,                                                                          \
+           .pattern = kind,                                                                        \
+           .shape = elementwise_shape,                                                             \
+           .lower = elementwise_lower,                                                             \
+           .doc = meaning,                                                                         \
+           .example = text,                                                                        \
+           .example_result = value}
 #define UNARY(symbol, name, set, formula, doc, example, result)                                    \
     {ENTRY(name, "x", 1, rel_identity, set, OP_ELEMWISE, doc, example, result),                    \
      .unary = formula_##symbol},

@@ -9,7 +9,7 @@
 
 typedef struct Elementwise {
     Op op; /* first: an `const Op *` of the table is an `const Elementwise *` */
-    Sc (*unary)(ScalarBuilder *b, Sc x);        /* one of the two */
+    Sc (*unary)(ScalarBuilder *b, Sc x); /* one of the two */
     Sc (*binary)(ScalarBuilder *b, Sc x, Sc y);
     bool compares; /* the result is bool */
 } Elementwise;

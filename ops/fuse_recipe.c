@@ -125,8 +125,8 @@ static int add_operand(Fusion *f, int operand) {
     int n = axes(r);
     int64_t strides[RECIPE_MAX_AXES];
     for (int a = 0; a < n; a++)
-        strides[a] =
-            f->axis_of[a] < 0 ? 0 : f->times[a] * p->args.in_strides[operand][f->axis_of[a]];
+        strides[a] = f->axis_of[a] < 0 ? 0
+                                       : f->times[a] * p->args.in_strides[operand][f->axis_of[a]];
     for (int i = 0; i < r->noperands; i++) {
         bool same = !(f->gap && i == f->operand) && f->in[i] == p->in[operand] &&
                     f->in_offsets[i] == p->in_offsets[operand] &&

@@ -32,11 +32,8 @@ static bool spec_count(const char *spec, int *integers, int *axes, int *results,
                 return false;
             *ellipsis = true;
             break;
-        case 'n':
-            *results += 1;
-            break;
-        default:
-            return false;
+        case 'n': *results += 1; break;
+        default: return false;
         }
     }
     return true;

@@ -85,7 +85,8 @@ static int arange_shape(const OpCall *call, OutSpec *out) {
             !shape_check_same_dtype(call, 0, i))
             return -1;
     if (!arange_count(call, &n)) {
-        shape_error(call, DIAG_R0316, "no number of elements follows from `start`, `stop`, `step`: "
+        shape_error(call, DIAG_R0316,
+                    "no number of elements follows from `start`, `stop`, `step`: "
                     "a step of 0, a nan, or too many");
         return -1;
     }
@@ -142,70 +143,136 @@ static bool lower_ndarray_size(const OpCall *call, Tensor *const *out, Plan *pla
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-#define SHAPE {"shape", AT_DIMS, NULL, "the sizes of the result"}
-static const AttrSpec init_attrs[] = {
-    SHAPE, {"dtype", AT_DTYPE, "float32", "the elements' dtype"}};
+#define SHAPE                                                                                      \
+    { "shape", AT_DIMS, NULL, "the sizes of the result" }
+static const AttrSpec init_attrs[] = {SHAPE, {"dtype", AT_DTYPE, "float32", "the elements' dtype"}};
 static const AttrSpec full_attrs[] = {
     SHAPE, {"dtype", AT_DTYPE, "None", "the elements' dtype; None: that of fill_value"}};
 static const AttrSpec arange_attrs[] = {
     {"dtype", AT_DTYPE, "None", "the elements' dtype; None: that of the arguments"}};
 static const AttrSpec shape_of_attrs[] = {{"dtype", AT_DTYPE, "int32", "the result's dtype"}};
 
-const Op op_zeros = {
-    .name = "zeros", .args = "", .nargs = 0, .attrs = init_attrs, .nattrs = 2,
-    .relation = &rel_init, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = init_shape,
-    .lower = lower_zeros, .doc = "A tensor of zeros (of bools: False).",
-    .example = "zeros(shape=[2, 3], dtype=int32)",
-    .example_result = "[[0, 0, 0],\n [0, 0, 0]] : Tensor[(2, 3), int32]",
-    .see_also = "ones, full, zeros_like"};
-const Op op_ones = {
-    .name = "ones", .args = "", .nargs = 0, .attrs = init_attrs, .nattrs = 2,
-    .relation = &rel_init, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = init_shape,
-    .lower = lower_ones, .doc = "A tensor of ones (of bools: True).",
-    .example = "ones(shape=[3], dtype=float32)",
-    .example_result = "[1.0, 1.0, 1.0] : Tensor[(3,), float32]",
-    .see_also = "zeros, full, ones_like"};
-const Op op_full = {
-    .name = "full", .args = "fill_value", .nargs = 1, .attrs = full_attrs, .nattrs = 2,
-    .relation = &rel_full, .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = init_shape,
-    .lower = lower_full, .doc = "A tensor whose elements are all fill_value, a scalar.",
-    .example = "full(7, shape=[2])", .example_result = "[7, 7] : Tensor[(2,), int32]",
-    .see_also = "full_like, zeros, ones"};
+const Op op_zeros = {.name = "zeros",
+                     .args = "",
+                     .nargs = 0,
+                     .attrs = init_attrs,
+                     .nattrs = 2,
+                     .relation = &rel_init,
+                     .dtypes = DTS_ALL,
+                     .pattern = OP_INJECTIVE,
+                     .shape = init_shape,
+                     .lower = lower_zeros,
+                     .doc = "A tensor of zeros (of bools: False).",
+                     .example = "zeros(shape=[2, 3], dtype=int32)",
+                     .example_result = "[[0, 0, 0],\n [0, 0, 0]] : Tensor[(2, 3), int32]",
+                     .see_also = "ones, full, zeros_like"};
+const Op op_ones = {.name = "ones",
+                    .args = "",
+                    .nargs = 0,
+                    .attrs = init_attrs,
+                    .nattrs = 2,
+                    .relation = &rel_init,
+                    .dtypes = DTS_ALL,
+                    .pattern = OP_INJECTIVE,
+                    .shape = init_shape,
+                    .lower = lower_ones,
+                    .doc = "A tensor of ones (of bools: True).",
+                    .example = "ones(shape=[3], dtype=float32)",
+                    .example_result = "[1.0, 1.0, 1.0] : Tensor[(3,), float32]",
+                    .see_also = "zeros, full, ones_like"};
+const Op op_full = {.name = "full",
+                    .args = "fill_value",
+                    .nargs = 1,
+                    .attrs = full_attrs,
+                    .nattrs = 2,
+                    .relation = &rel_full,
+                    .dtypes = DTS_ALL,
+                    .pattern = OP_INJECTIVE,
+                    .shape = init_shape,
+                    .lower = lower_full,
+                    .doc = "A tensor whose elements are all fill_value, a scalar.",
+                    .example = "full(7, shape=[2])",
+                    .example_result = "[7, 7] : Tensor[(2,), int32]",
+                    .see_also = "full_like, zeros, ones"};
 const Op op_full_like = {
-    .name = "full_like", .args = "data, fill_value", .nargs = 2, .relation = &rel_full_like,
-    .dtypes = DTS_ALL, .pattern = OP_INJECTIVE, .shape = like_shape, .lower = lower_full,
+    .name = "full_like",
+    .args = "data, fill_value",
+    .nargs = 2,
+    .relation = &rel_full_like,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = like_shape,
+    .lower = lower_full,
     .doc = "A tensor with data's shape and dtype whose elements are all fill_value, a scalar.",
     .example = "full_like([1.0, 2.0], 5.0)",
-    .example_result = "[5.0, 5.0] : Tensor[(2,), float32]", .see_also = "full, zeros_like"};
-const Op op_zeros_like = {
-    .name = "zeros_like", .args = "data", .nargs = 1, .relation = &rel_identity,
-    .dtypes = DTS_ALL, .pattern = OP_ELEMWISE, .shape = like_shape, .lower = lower_zeros,
-    .doc = "Zeros (of bools: False) with the shape and dtype of data.",
-    .example = "zeros_like([1.5, 2.5])", .example_result = "[0.0, 0.0] : Tensor[(2,), float32]",
-    .see_also = "ones_like, full_like, zeros"};
-const Op op_ones_like = {
-    .name = "ones_like", .args = "data", .nargs = 1, .relation = &rel_identity,
-    .dtypes = DTS_ALL, .pattern = OP_ELEMWISE, .shape = like_shape, .lower = lower_ones,
-    .doc = "Ones (of bools: True) with the shape and dtype of data.",
-    .example = "ones_like([1.5, 2.5])", .example_result = "[1.0, 1.0] : Tensor[(2,), float32]",
-    .see_also = "zeros_like, full_like, ones"};
-const Op op_arange = {
-    .name = "arange", .args = "start=0, stop, step=1", .nargs = 3, .attrs = arange_attrs, .nattrs = 1,
-    .relation = &rel_arange, .dtypes = DTS_NUM, .shape_mode = SHAPE_OF_DATA,
-    .pattern = OP_INJECTIVE, .shape = arange_shape, .lower = lower_arange,
-    .doc = "start, start + step, … as far as they are before stop: `arange(stop)`, `arange(start, stop)`, "
-           "`arange(start, stop, step)`. The arguments are scalars of one dtype.",
-    .example = "arange(0, 10, 3)", .example_result = "[0, 3, 6, 9] : Tensor[(4,), int32]",
-    .see_also = "full"};
-const Op op_shape_of = {
-    .name = "shape_of", .args = "data", .nargs = 1, .attrs = shape_of_attrs, .nattrs = 1,
-    .relation = &rel_shape_of, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = shape_of_shape,
-    .lower = lower_shape_of, .doc = "The sizes of data's axes.",
-    .example = "shape_of([[1.0, 2.0, 3.0]])", .example_result = "[1, 3] : Tensor[(2,), int32]",
-    .see_also = "ndarray_size"};
-const Op op_ndarray_size = {
-    .name = "ndarray_size", .args = "data", .nargs = 1, .attrs = shape_of_attrs, .nattrs = 1,
-    .relation = &rel_size, .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .shape = size_shape,
-    .lower = lower_ndarray_size, .doc = "The number of data's elements.",
-    .example = "ndarray_size([[1.0, 2.0, 3.0]])", .example_result = "3 : int32",
-    .see_also = "shape_of"};
+    .example_result = "[5.0, 5.0] : Tensor[(2,), float32]",
+    .see_also = "full, zeros_like"};
+const Op op_zeros_like = {.name = "zeros_like",
+                          .args = "data",
+                          .nargs = 1,
+                          .relation = &rel_identity,
+                          .dtypes = DTS_ALL,
+                          .pattern = OP_ELEMWISE,
+                          .shape = like_shape,
+                          .lower = lower_zeros,
+                          .doc = "Zeros (of bools: False) with the shape and dtype of data.",
+                          .example = "zeros_like([1.5, 2.5])",
+                          .example_result = "[0.0, 0.0] : Tensor[(2,), float32]",
+                          .see_also = "ones_like, full_like, zeros"};
+const Op op_ones_like = {.name = "ones_like",
+                         .args = "data",
+                         .nargs = 1,
+                         .relation = &rel_identity,
+                         .dtypes = DTS_ALL,
+                         .pattern = OP_ELEMWISE,
+                         .shape = like_shape,
+                         .lower = lower_ones,
+                         .doc = "Ones (of bools: True) with the shape and dtype of data.",
+                         .example = "ones_like([1.5, 2.5])",
+                         .example_result = "[1.0, 1.0] : Tensor[(2,), float32]",
+                         .see_also = "zeros_like, full_like, ones"};
+const Op op_arange = {.name = "arange",
+                      .args = "start=0, stop, step=1",
+                      .nargs = 3,
+                      .attrs = arange_attrs,
+                      .nattrs = 1,
+                      .relation = &rel_arange,
+                      .dtypes = DTS_NUM,
+                      .shape_mode = SHAPE_OF_DATA,
+                      .pattern = OP_INJECTIVE,
+                      .shape = arange_shape,
+                      .lower = lower_arange,
+                      .doc = "start, start + step, … as far as they are before stop: "
+                             "`arange(stop)`, `arange(start, stop)`, "
+                             "`arange(start, stop, step)`. The arguments are scalars of one dtype.",
+                      .example = "arange(0, 10, 3)",
+                      .example_result = "[0, 3, 6, 9] : Tensor[(4,), int32]",
+                      .see_also = "full"};
+const Op op_shape_of = {.name = "shape_of",
+                        .args = "data",
+                        .nargs = 1,
+                        .attrs = shape_of_attrs,
+                        .nattrs = 1,
+                        .relation = &rel_shape_of,
+                        .dtypes = DTS_ALL,
+                        .pattern = OP_OPAQUE,
+                        .shape = shape_of_shape,
+                        .lower = lower_shape_of,
+                        .doc = "The sizes of data's axes.",
+                        .example = "shape_of([[1.0, 2.0, 3.0]])",
+                        .example_result = "[1, 3] : Tensor[(2,), int32]",
+                        .see_also = "ndarray_size"};
+const Op op_ndarray_size = {.name = "ndarray_size",
+                            .args = "data",
+                            .nargs = 1,
+                            .attrs = shape_of_attrs,
+                            .nattrs = 1,
+                            .relation = &rel_size,
+                            .dtypes = DTS_ALL,
+                            .pattern = OP_OPAQUE,
+                            .shape = size_shape,
+                            .lower = lower_ndarray_size,
+                            .doc = "The number of data's elements.",
+                            .example = "ndarray_size([[1.0, 2.0, 3.0]])",
+                            .example_result = "3 : int32",
+                            .see_also = "shape_of"};

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-/* ---- slices of the whole -------------------------------------------------------------------- */
+/* ---- slices of the whole --------------------------------------------------------------------- */
 
 /* Pieces laid one after the other along `axis` of the whole. */
 static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
@@ -55,7 +55,7 @@ static bool some_parts(const OpCall *call, uint32_t first) {
     return false;
 }
 
-/* ---- concatenate ---------------------------------------------------------------------------- */
+/* ---- concatenate ----------------------------------------------------------------------------- */
 
 static int shape_concatenate(const OpCall *call, OutSpec *out) {
     int axis;
@@ -195,7 +195,7 @@ const Op op_concatenate = {
     .see_also = "stack, split",
 };
 
-/* ---- stack ---------------------------------------------------------------------------------- */
+/* ---- stack ----------------------------------------------------------------------------------- */
 
 static int shape_stack(const OpCall *call, OutSpec *out) {
     int axis;
@@ -278,7 +278,7 @@ const Op op_stack = {
     .see_also = "concatenate, split",
 };
 
-/* ---- split ---------------------------------------------------------------------------------- */
+/* ---- split ----------------------------------------------------------------------------------- */
 
 /* Where the pieces end: cuts[0 .. n-1], the last at `size`. Returns n, or -1 with a problem. */
 static int split_cuts(const Attrs *attrs, int64_t size, int64_t *cuts, const char **problem) {
@@ -407,7 +407,7 @@ const Op op_split = {
     .see_also = "concatenate, strided_slice",
 };
 
-/* ---- split_like, unstack_like --------------------------------------------------------------- */
+/* ---- split_like, unstack_like ---------------------------------------------------------------- */
 
 /* (whole, (parts)): the whole cut as the parts would be joined. */
 static int shape_like_parts(const OpCall *call, OutSpec *out) {

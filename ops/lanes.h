@@ -22,7 +22,8 @@ typedef struct LaneTable {
                                  const uint8_t *cond, const void *otherwise, int n);
     /* n values of [value dtype] to dst by stride, rounded. */
     void (*store[DTYPE_COUNT])(void *dst, int64_t stride, const void *v, int n);
-    void (*store_f64_half[2])(void *dst, int64_t stride, const void *v, int n); /* float16, bfloat16 */
+    void (*store_f64_half[2])(void *dst, int64_t stride, const void *v,
+                              int n); /* float16, bfloat16 */
     /* acc[i mod 16] = acc[i mod 16] ∘ v[i]. */
     void (*fold[COMBINE_ARGMIN + 1][DTYPE_COUNT])(void *acc, const void *v, int n);
     /* acc[i] = acc[i] ∘ v[i]. */

@@ -17,10 +17,12 @@
     static int32_t name(void *restrict d_, const void *restrict a_, const void *restrict b_,       \
                         const void *restrict c_, int n)
 /* X(suffix, C type, unsigned C type, DType) */
+/* clang-format off */
 #define SIGNED_TYPES(X) X(i8, int8_t, uint8_t, I8) X(i16, int16_t, uint16_t, I16)                  \
     X(i32, int32_t, uint32_t, I32) X(i64, int64_t, uint64_t, I64)
 #define UNSIGNED_TYPES(X) X(u8, uint8_t, uint8_t, U8) X(u16, uint16_t, uint16_t, U16)              \
     X(u32, uint32_t, uint32_t, U32) X(u64, uint64_t, uint64_t, U64)
+/* clang-format on */
 #define INT_TYPES(X) SIGNED_TYPES(X) UNSIGNED_TYPES(X)
 #define FLOAT_TYPES(X) X(f32, float, float, F32) X(f64, double, double, F64)
 #define NUMBER_TYPES(X) INT_TYPES(X) FLOAT_TYPES(X)
@@ -74,7 +76,6 @@
 #define MAX_OF(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
 #define MIN_OF(x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
 
-
 #define COMMON(s, T, U, E)                                                                         \
     BINARY_TO(eq_##s, uint8_t, T, T, x == y)                                                       \
     BINARY_TO(ne_##s, uint8_t, T, T, x != y)                                                       \
@@ -102,8 +103,8 @@ VALUE_TYPES(COMMON)
 #define INTS(s, T, U, E)                                                                           \
     BINARY(add_##s, T, uint64_t, x + y)                                                            \
     BINARY(sub_##s, T, uint64_t, x - y)                                                            \
-    BINARY(mul_##s, T, uint64_t, x * y)                                                            \
-    BINARY(and_##s, T, T, x & y)                                                                   \
+    BINARY(mul_##s, T, uint64_t, x *y)                                                             \
+    BINARY(and_##s, T, T, x &y)                                                                    \
     BINARY(or_##s, T, T, x | y)                                                                    \
     BINARY(xor_##s, T, T, x ^ y)                                                                   \
     UNARY(not_##s, T, T, ~x)                                                                       \
@@ -130,7 +131,7 @@ UNSIGNED_TYPES(UNSIGNED)
 #define FLOATS(s, T, U, E)                                                                         \
     BINARY(add_##s, T, T, x + y)                                                                   \
     BINARY(sub_##s, T, T, x - y)                                                                   \
-    BINARY(mul_##s, T, T, x * y)                                                                   \
+    BINARY(mul_##s, T, T, x *y)                                                                    \
     BINARY(div_##s, T, T, x / y)                                                                   \
     UNARY(neg_##s, T, T, -x)
 FLOAT_TYPES(FLOATS)
@@ -174,7 +175,7 @@ FLOAT_FNS(f64, double, )
             acc[i] = (T)((uint64_t)x[i] * (uint64_t)y[i] + (uint64_t)acc[i]);                      \
     }                                                                                              \
     static void dot_##s(void *acc_, const void *x_, const void *y_, int n) {                       \
-        uint64_t acc = (uint64_t)*(T *)acc_;                                                       \
+        uint64_t acc = (uint64_t) * (T *)acc_;                                                     \
         const T *x = x_, *y = y_;                                                                  \
         for (int i = 0; i < n; i++)                                                                \
             acc += (uint64_t)x[i] * (uint64_t)y[i];                                                \
@@ -182,7 +183,7 @@ FLOAT_FNS(f64, double, )
     }
 INT_TYPES(INT_PRODUCTS)
 
-BINARY(and_b8, uint8_t, uint8_t, x & y)
+BINARY(and_b8, uint8_t, uint8_t, x &y)
 BINARY(or_b8, uint8_t, uint8_t, x | y)
 BINARY(xor_b8, uint8_t, uint8_t, x ^ y)
 UNARY(not_b8, uint8_t, uint8_t, !x)
@@ -338,12 +339,13 @@ STORE(f64_bf16, uint16_t, double, f64_to_bf16(v))
 INT_TYPES(FOLDS_INT)
 FLOAT_TYPES(FOLDS_FLOAT)
 VALUE_TYPES(FOLDS_ORDER)
-FOLD(all, b8, uint8_t, x & y)
+FOLD(all, b8, uint8_t, x &y)
 FOLD(any, b8, uint8_t, x | y)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define ROW(NAME, name, s, E) .op[SC_##NAME][DT_##E] = name##_##s,
+/* clang-format off */
 #define ROWS_COMMON(s, T, U, E)                                                                    \
     ROW(EQ, eq, s, E) ROW(NE, ne, s, E) ROW(LT, lt, s, E) ROW(LE, le, s, E) ROW(GT, gt, s, E)      \
     ROW(GE, ge, s, E) ROW(MAX, max, s, E) ROW(MIN, min, s, E) ROW(SELECT, select, s, E)            \
@@ -367,15 +369,21 @@ FOLD(any, b8, uint8_t, x | y)
 #define ROWS_FLOAT(s, T, U, E)                                                                     \
     ROW(FMA, fma, s, E) ROW(SQRT, sqrt, s, E) ROW(FLOOR, floor, s, E) ROW(CEIL, ceil, s, E)        \
     ROW(TRUNC, trunc, s, E) ROW(ROUND, round, s, E)
+/* clang-format on */
 
 const LaneTable LANE_TABLE = {
     VALUE_TYPES(ROWS_COMMON) NUMBER_TYPES(ROWS_NUMBER) INT_TYPES(ROWS_INT) FLOAT_TYPES(ROWS_FLOAT)
-    ROW(AND, and, b8, BOOL) ROW(OR, or, b8, BOOL) ROW(XOR, xor, b8, BOOL) ROW(NOT, not, b8, BOOL)
-    ROW(CHECK, check, b8, BOOL)
-    .fold[COMBINE_ALL][DT_BOOL] = fold_all_b8, .fold[COMBINE_ANY][DT_BOOL] = fold_any_b8,
-    .join[COMBINE_ALL][DT_BOOL] = join_all_b8, .join[COMBINE_ANY][DT_BOOL] = join_any_b8,
-    .load[DT_F16] = load_f16, .load[DT_BF16] = load_bf16,
-    .load_at[DT_F16] = load_at_f16, .load_at[DT_BF16] = load_at_bf16,
-    .store[DT_F16] = store_f16, .store[DT_BF16] = store_bf16,
+        ROW(AND, and, b8, BOOL) ROW(OR, or, b8, BOOL) ROW(XOR, xor, b8, BOOL)
+            ROW(NOT, not, b8, BOOL) ROW(CHECK, check, b8, BOOL)
+                .fold[COMBINE_ALL][DT_BOOL] = fold_all_b8,
+    .fold[COMBINE_ANY][DT_BOOL] = fold_any_b8,
+    .join[COMBINE_ALL][DT_BOOL] = join_all_b8,
+    .join[COMBINE_ANY][DT_BOOL] = join_any_b8,
+    .load[DT_F16] = load_f16,
+    .load[DT_BF16] = load_bf16,
+    .load_at[DT_F16] = load_at_f16,
+    .load_at[DT_BF16] = load_at_bf16,
+    .store[DT_F16] = store_f16,
+    .store[DT_BF16] = store_bf16,
     .store_f64_half = {store_f64_f16, store_f64_bf16},
 };

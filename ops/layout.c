@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-/* ---- transpose ------------------------------------------------------------------------------ */
+/* ---- transpose ------------------------------------------------------------------------------- */
 
 /* perm[i] is the axis of data that axis i of the result is (for transpose_inverse: the reverse). */
 static const char *transpose_perm(const Attrs *attrs, int rank, bool inverse, int *perm) {
@@ -135,7 +135,7 @@ const Op op_transpose_inverse = {
     .see_also = "transpose",
 };
 
-/* ---- reverse -------------------------------------------------------------------------------- */
+/* ---- reverse --------------------------------------------------------------------------------- */
 
 static int shape_reverse(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -194,7 +194,7 @@ const Op op_reverse = {
     .see_also = "transpose",
 };
 
-/* ---- flatten_axes, unflatten_axes ----------------------------------------------------------- */
+/* ---- flatten_axes, unflatten_axes ------------------------------------------------------------ */
 
 /* The axes of a reduction, moved behind the others and merged: row-major over (kept, reduced). The
  * domain of the copy is data's shape; `strides` say where each of its axes lies in the flat one. */
@@ -343,7 +343,7 @@ const Op op_unflatten_axes = {
     .see_also = "flatten_axes",
 };
 
-/* ---- expand_like ---------------------------------------------------------------------------- */
+/* ---- expand_like ----------------------------------------------------------------------------- */
 
 static int shape_expand_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];

@@ -132,7 +132,7 @@ static bool same_inner(const OpCall *call, int a, int axis_a, int b, int axis_b)
                             axis_b < 0 ? axis_b + call->in[b]->rank : axis_b);
 }
 
-/* ---- matmul: NumPy's ranks ------------------------------------------------------------------ */
+/* ---- matmul: NumPy's ranks ------------------------------------------------------------------- */
 
 static bool matmul_mat(const OpCall *call, int l, int r, Mat *m) {
     const Tensor *a = call->in[l], *b = call->in[r];
@@ -272,8 +272,9 @@ static bool lower_matmul(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 /* A vector on either side has no n, no m. */
 static void write_matmul_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
-    static const char *const lhs[] = {"(k)", "(n, k)", "(b~, n, k)"},
-                             *const rhs[] = {"(k)", "(k, m)", "(b~, k, m)"};
+    static const char *const lhs[] = {"(k)", "(n, k)", "(b~, n, k)"}, *const rhs[] = {"(k)",
+                                                                                      "(k, m)",
+                                                                                      "(b~, k, m)"};
     (void)attrs;
     int a = nin > 0 ? ranks[0] : 2, b = nin > 1 ? ranks[1] : 2;
     str_printf(out, "%s, %s", a < 1 || a > 3 ? "(..., n, k)" : lhs[a - 1],
@@ -436,9 +437,10 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
     uint32_t na, nb;
     Type **a, **b, *dtype = rel_dtype_in(r->args[0]);
     const AttrValue *units = attrs_get(r->attrs, "units");
-    Type *u = units->kind == ATTR_NONE  ? NULL
-              : units->kind == ATTR_DIM ? units->dim
-                                        : type_dim_int(units->i, rel_attr_origin(r, "units", units));
+    Type *u = units->kind == ATTR_NONE ? NULL
+              : units->kind == ATTR_DIM
+                  ? units->dim
+                  : type_dim_int(units->i, rel_attr_origin(r, "units", units));
     if (!t.ta && !rel_rank_of_result(s, r, 0, 0))
         return REL_FAIL;
     bool ranked = rel_rank_in(r->args[0], &na, &a);

@@ -213,7 +213,7 @@ const Op op_nn_log_softmax = {
     .see_also = "nn.softmax, nn.cross_entropy_with_logits",
 };
 
-/* ---- nn.bias_add ---------------------------------------------------------------------------- */
+/* ---- nn.bias_add ----------------------------------------------------------------------------- */
 
 static int shape_bias_add(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -255,7 +255,7 @@ const Op op_nn_bias_add = {
     .see_also = "nn.dense, add",
 };
 
-/* ---- nn.layer_norm -------------------------------------------------------------------------- */
+/* ---- nn.layer_norm --------------------------------------------------------------------------- */
 
 static int shape_layer_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -334,7 +334,7 @@ const Op op_nn_layer_norm = {
     .see_also = "nn.batch_norm",
 };
 
-/* ---- nn.batch_norm -------------------------------------------------------------------------- */
+/* ---- nn.batch_norm --------------------------------------------------------------------------- */
 
 static int shape_batch_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -410,7 +410,7 @@ const Op op_nn_batch_norm = {
     .see_also = "nn.layer_norm",
 };
 
-/* ---- nn.dropout ----------------------------------------------------------------------------- */
+/* ---- nn.dropout ------------------------------------------------------------------------------ */
 
 static int shape_dropout(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];

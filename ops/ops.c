@@ -42,10 +42,8 @@ static const Op *const *sorted(void) {
 
 const char *shape_mode_words(ShapeMode mode) {
     switch (mode) {
-    case SHAPE_OF_SHAPES:
-        return "the sizes of the arguments";
-    case SHAPE_OF_DATA:
-        return "the sizes and values of the arguments";
+    case SHAPE_OF_SHAPES: return "the sizes of the arguments";
+    case SHAPE_OF_DATA: return "the sizes and values of the arguments";
     case SHAPE_BOUND:
         return "the sizes and values of the arguments; before it has run only a bound is known";
     }
@@ -60,8 +58,7 @@ static int compare_name(const void *name, const void *op) {
 }
 
 static const Op *find(const char *name) {
-    const Op *const *found =
-        bsearch(name, sorted(), op_count(), sizeof table[0], compare_name);
+    const Op *const *found = bsearch(name, sorted(), op_count(), sizeof table[0], compare_name);
     return found ? *found : NULL;
 }
 

@@ -58,14 +58,10 @@ static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding 
 static const char *pad_fits(const Padding *p, int i, int64_t size) {
     int64_t most = p->before[i] > p->after[i] ? p->before[i] : p->after[i];
     switch (p->mode) {
-    case PAD_CONSTANT:
-        return NULL;
-    case PAD_EDGE:
-        return most && !size ? "has no edge to repeat" : NULL;
-    case PAD_REFLECT:
-        return most && most >= size ? "is too short to reflect" : NULL;
-    case PAD_SYMMETRIC:
-        return most > size ? "is too short to reflect" : NULL;
+    case PAD_CONSTANT: return NULL;
+    case PAD_EDGE: return most && !size ? "has no edge to repeat" : NULL;
+    case PAD_REFLECT: return most && most >= size ? "is too short to reflect" : NULL;
+    case PAD_SYMMETRIC: return most > size ? "is too short to reflect" : NULL;
     }
     return NULL;
 }
@@ -132,10 +128,8 @@ static Sc source_place(StepBuilder *s, const Padding *p, int axis, Sc i, int64_t
     Sc last = sc_sub(b, n, sc_i64(b, 1));
     Sc k = sc_sub(b, i, step_iparam(s, b, DT_I64, p->before[axis]));
     switch (p->mode) {
-    case PAD_CONSTANT:
-        return k;
-    case PAD_EDGE:
-        return sc_max(b, sc_min(b, k, last), zero);
+    case PAD_CONSTANT: return k;
+    case PAD_EDGE: return sc_max(b, sc_min(b, k, last), zero);
     case PAD_REFLECT: {
         Sc low = sc_abs(b, k);
         Sc back = sc_sub(b, sc_add(b, last, last), low);
@@ -249,7 +243,7 @@ const Op op_nn_mirror_pad = {
     .see_also = "nn.pad",
 };
 
-/* ---- the sums ------------------------------------------------------------------------------- */
+/* ---- the sums -------------------------------------------------------------------------------- */
 
 /* (padded, data): data's shape. */
 static int shape_pad_sum(const OpCall *call, OutSpec *out) {

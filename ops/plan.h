@@ -11,17 +11,17 @@
 
 typedef struct Step {
     const Recipe *recipe;
-    KernelArgs args;       /* in/out pointers are filled from the tensors below when run */
+    KernelArgs args; /* in/out pointers are filled from the tensors below when run */
     Tensor *in[RECIPE_MAX_OPERANDS];
     Tensor *out[RECIPE_MAX_OPERANDS];
-    int64_t in_offsets[RECIPE_MAX_OPERANDS];  /* in elements, beyond the tensor's own offset */
+    int64_t in_offsets[RECIPE_MAX_OPERANDS]; /* in elements, beyond the tensor's own offset */
     int64_t out_offsets[RECIPE_MAX_OPERANDS];
 } Step;
 
 typedef struct Plan {
     VEC(Step *) steps;
-    VEC(Tensor *) temps;   /* released after the run */
-    Step *spare;           /* storage for the first step, or NULL; a Step is large */
+    VEC(Tensor *) temps; /* released after the run */
+    Step *spare;         /* storage for the first step, or NULL; a Step is large */
 } Plan;
 
 /* A tensor of this plan alone, elements undefined. */
@@ -46,7 +46,7 @@ void op_report_status(const OpCall *call, int32_t status);
 /* Runs the steps of a plan in order, temporaries released; a kernel status. */
 int32_t plan_run(Plan *plan, StepRunner runner, void *ctx, const volatile int *interrupt);
 
-/* ---- building ------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* One step under construction. The domain is `rank` parallel axes (those of the output, in its
  * order), then `nreduce` reduction axes. Operands say how they lie in it by a stride an axis.
@@ -67,8 +67,8 @@ typedef struct StepBuilder {
     Step *step;
     RecipeKind kind;
     Combine combine;
-    bool last;            /* Recipe.last */
-    DType acc_type;       /* set by step_combine */
+    bool last;      /* Recipe.last */
+    DType acc_type; /* set by step_combine */
     ScalarBuilder body, epilogue;
     int rank, nreduce, nin, nout, niparams, nfparams;
     DType in_types[RECIPE_MAX_OPERANDS], out_types[RECIPE_MAX_OPERANDS];
@@ -108,7 +108,7 @@ void step_set_body(StepBuilder *s, const Scalar *code, int n);
 void step_result(StepBuilder *s, Sc v);
 void step_end(StepBuilder *s);
 
-/* ---- common steps -------------------------------------------------------------------------- */
+/* ---- common steps ---------------------------------------------------------------------------- */
 
 /* out = t, converted to out's dtype; t broadcasts to out's shape. */
 void plan_copy(Plan *plan, Tensor *out, const Tensor *t);

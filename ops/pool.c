@@ -132,13 +132,10 @@ static bool pool_reaches_out(const Pool *p) {
 
 static double lowest(DType t) {
     switch (dtype_info[t].cls) {
-    case DTC_FLOAT:
-        return -__builtin_inf();
-    case DTC_INT:
-        return -(double)(1ull << (dtype_info[t].bits - 1));
+    case DTC_FLOAT: return -__builtin_inf();
+    case DTC_INT: return -(double)(1ull << (dtype_info[t].bits - 1));
     case DTC_UINT:
-    case DTC_BOOL:
-        break;
+    case DTC_BOOL: break;
     }
     return 0;
 }
@@ -156,8 +153,8 @@ static void fold_windows(Plan *plan, const Pool *p, Tensor *out, const Tensor *x
     int in = step_in_strided(&s, x, strides, offset);
     Sc v;
     if (pool_reaches_out(p)) {
-        Sc inside =
-            sc_and(b, side_inside(&s, p, 0, sc_iota(b, 4)), side_inside(&s, p, 1, sc_iota(b, 5)));
+        Sc inside = sc_and(b, side_inside(&s, p, 0, sc_iota(b, 4)),
+                           side_inside(&s, p, 1, sc_iota(b, 5)));
         v = sc_load_if(b, in, x->dtype, sc_i64(b, 0), inside,
                        combine == COMBINE_SUM ? 0 : lowest(sc_type_of(x->dtype)));
     } else {
@@ -170,7 +167,7 @@ static void fold_windows(Plan *plan, const Pool *p, Tensor *out, const Tensor *x
     step_end(&s);
 }
 
-/* ---- nn.max_pool2d -------------------------------------------------------------------------- */
+/* ---- nn.max_pool2d --------------------------------------------------------------------------- */
 
 static bool lower_max_pool2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     Pool p;
@@ -323,7 +320,7 @@ const Op op_nn_max_pool2d_grad = {
     .see_also = "nn.max_pool2d",
 };
 
-/* ---- nn.max_pool2d_pick --------------------------------------------------------------------- */
+/* ---- nn.max_pool2d_pick ---------------------------------------------------------------------- */
 
 /* (values, data), both of data's shape. */
 static int shape_pick(const OpCall *call, OutSpec *out) {
@@ -387,7 +384,7 @@ const Op op_nn_max_pool2d_pick = {
     .see_also = "nn.max_pool2d",
 };
 
-/* ---- nn.avg_pool2d -------------------------------------------------------------------------- */
+/* ---- nn.avg_pool2d --------------------------------------------------------------------------- */
 
 /* How many elements of the window at the current place lie in x, along one side; at least 1 over
  * both is taken by the caller. The first inside is k0 = ceil((before - at) / dilation). */
@@ -512,7 +509,7 @@ const Op op_nn_avg_pool2d_grad = {
     .see_also = "nn.avg_pool2d",
 };
 
-/* ---- global pools --------------------------------------------------------------------------- */
+/* ---- global pools ---------------------------------------------------------------------------- */
 
 static int shape_global_pool(const OpCall *call, OutSpec *out) {
     int place[4];

@@ -48,36 +48,69 @@ bool recipe_equal(const Recipe *a, const Recipe *b) {
         return true;
     return head(b, y) == n && memcmp(x, y, n) == 0 &&
            memcmp(a->body, b->body, a->nbody * sizeof(Scalar)) == 0 &&
-           (!a->nepilogue ||
-            memcmp(a->epilogue, b->epilogue, a->nepilogue * sizeof(Scalar)) == 0);
+           (!a->nepilogue || memcmp(a->epilogue, b->epilogue, a->nepilogue * sizeof(Scalar)) == 0);
 }
 
 /* How the fields of an instruction read. */
-typedef enum Shape { S_IMM, S_NUMBER, S_LOAD, S_LOAD_AT, S_LOAD_IF, S_NONE, S_1, S_2, S_3, S_FROM, S_FN1, S_FN2, S_FN_IF } Shape;
+typedef enum Shape {
+    S_IMM,
+    S_NUMBER,
+    S_LOAD,
+    S_LOAD_AT,
+    S_LOAD_IF,
+    S_NONE,
+    S_1,
+    S_2,
+    S_3,
+    S_FROM,
+    S_FN1,
+    S_FN2,
+    S_FN_IF
+} Shape;
 static const struct {
     const char *name;
     Shape shape;
 } scalar_ops[SCALAR_OP_COUNT] = {
-    [SC_CONST] = {"const", S_IMM},      [SC_PARAM] = {"param", S_NUMBER},
-    [SC_IOTA] = {"iota", S_NUMBER},     [SC_LOAD] = {"load", S_LOAD},
-    [SC_LOAD_AT] = {"load", S_LOAD_AT}, [SC_LOAD_IF] = {"load", S_LOAD_IF},
-    [SC_ACC] = {"acc", S_NONE},         [SC_CHECK] = {"check", S_1},
-    [SC_ADD] = {"add", S_2},            [SC_SUB] = {"sub", S_2},
-    [SC_MUL] = {"mul", S_2},            [SC_FMA] = {"fma", S_3},
-    [SC_DIV] = {"div", S_2},            [SC_REM] = {"rem", S_2},
-    [SC_NEG] = {"neg", S_1},            [SC_ABS] = {"abs", S_1},
-    [SC_SQRT] = {"sqrt", S_1},          [SC_FLOOR] = {"floor", S_1},
-    [SC_CEIL] = {"ceil", S_1},          [SC_TRUNC] = {"trunc", S_1},
-    [SC_ROUND] = {"round", S_1},        [SC_MIN] = {"min", S_2},
-    [SC_MAX] = {"max", S_2},            [SC_AND] = {"and", S_2},
-    [SC_OR] = {"or", S_2},              [SC_XOR] = {"xor", S_2},
-    [SC_NOT] = {"not", S_1},            [SC_SHL] = {"shl", S_2},
-    [SC_SHR] = {"shr", S_2},            [SC_EQ] = {"eq", S_2},
-    [SC_NE] = {"ne", S_2},              [SC_LT] = {"lt", S_2},
-    [SC_LE] = {"le", S_2},              [SC_GT] = {"gt", S_2},
-    [SC_GE] = {"ge", S_2},              [SC_SELECT] = {"select", S_3},
-    [SC_CAST] = {"cast", S_FROM},       [SC_BITS] = {"bits", S_FROM},
-    [SC_CALL1] = {"call", S_FN1},       [SC_CALL2] = {"call", S_FN2},
+    [SC_CONST] = {"const", S_IMM},
+    [SC_PARAM] = {"param", S_NUMBER},
+    [SC_IOTA] = {"iota", S_NUMBER},
+    [SC_LOAD] = {"load", S_LOAD},
+    [SC_LOAD_AT] = {"load", S_LOAD_AT},
+    [SC_LOAD_IF] = {"load", S_LOAD_IF},
+    [SC_ACC] = {"acc", S_NONE},
+    [SC_CHECK] = {"check", S_1},
+    [SC_ADD] = {"add", S_2},
+    [SC_SUB] = {"sub", S_2},
+    [SC_MUL] = {"mul", S_2},
+    [SC_FMA] = {"fma", S_3},
+    [SC_DIV] = {"div", S_2},
+    [SC_REM] = {"rem", S_2},
+    [SC_NEG] = {"neg", S_1},
+    [SC_ABS] = {"abs", S_1},
+    [SC_SQRT] = {"sqrt", S_1},
+    [SC_FLOOR] = {"floor", S_1},
+    [SC_CEIL] = {"ceil", S_1},
+    [SC_TRUNC] = {"trunc", S_1},
+    [SC_ROUND] = {"round", S_1},
+    [SC_MIN] = {"min", S_2},
+    [SC_MAX] = {"max", S_2},
+    [SC_AND] = {"and", S_2},
+    [SC_OR] = {"or", S_2},
+    [SC_XOR] = {"xor", S_2},
+    [SC_NOT] = {"not", S_1},
+    [SC_SHL] = {"shl", S_2},
+    [SC_SHR] = {"shr", S_2},
+    [SC_EQ] = {"eq", S_2},
+    [SC_NE] = {"ne", S_2},
+    [SC_LT] = {"lt", S_2},
+    [SC_LE] = {"le", S_2},
+    [SC_GT] = {"gt", S_2},
+    [SC_GE] = {"ge", S_2},
+    [SC_SELECT] = {"select", S_3},
+    [SC_CAST] = {"cast", S_FROM},
+    [SC_BITS] = {"bits", S_FROM},
+    [SC_CALL1] = {"call", S_FN1},
+    [SC_CALL2] = {"call", S_FN2},
     [SC_CALL_IF] = {"call", S_FN_IF},
 };
 
@@ -101,7 +134,10 @@ static void print_code(Str *out, const Scalar *code, uint32_t n) {
         if (c->op != SC_CHECK)
             str_printf(out, " %s", dtype_info[c->type].name);
         switch (scalar_ops[c->op].shape) {
-        case S_IMM: str_add_char(out, ' '); print_imm(out, c); break;
+        case S_IMM:
+            str_add_char(out, ' ');
+            print_imm(out, c);
+            break;
         case S_NUMBER: str_printf(out, " #%d", c->a); break;
         case S_LOAD: str_printf(out, " in%d", c->a); break;
         case S_LOAD_AT: str_printf(out, " in%d + %%%d", c->a, c->b); break;
@@ -113,9 +149,7 @@ static void print_code(Str *out, const Scalar *code, uint32_t n) {
         case S_1: str_printf(out, " %%%d", c->a); break;
         case S_2: str_printf(out, " %%%d, %%%d", c->a, c->b); break;
         case S_3: str_printf(out, " %%%d, %%%d, %%%d", c->a, c->b, c->c); break;
-        case S_FROM:
-            str_printf(out, " %%%d from %s", c->a, dtype_info[c->from].name);
-            break;
+        case S_FROM: str_printf(out, " %%%d from %s", c->a, dtype_info[c->from].name); break;
         case S_FN1: str_printf(out, " %s(%%%d)", math_names[c->imm.i], c->a); break;
         case S_FN_IF:
             str_printf(out, " %s(%%%d) if %%%d else %%%d", math_names[c->imm.i], c->a, c->b, c->c);
@@ -133,8 +167,8 @@ static void print_types(Str *out, const uint8_t *types, uint32_t n) {
 
 void recipe_print(Str *out, const Recipe *r) {
     static const char *const kinds[] = {"map", "reduce", "product", "scan", "scatter"};
-    static const char *const combines[] = {"none", "sum", "prod", "max", "min",
-                                           "all", "any", "argmax", "argmin"};
+    static const char *const combines[] = {"none", "sum", "prod",   "max",   "min",
+                                           "all",  "any", "argmax", "argmin"};
     str_printf(out, "%s rank %d", kinds[r->kind], r->rank);
     if (r->nreduce)
         str_printf(out, " over %d", r->nreduce);

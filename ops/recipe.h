@@ -47,18 +47,28 @@ typedef enum RecipeKind {
     RECIPE_MAP,     /* out[i] = body(i) */
     RECIPE_REDUCE,  /* out[i] = epilogue(fold combine over r of body(i, r)) */
     RECIPE_PRODUCT, /* as REDUCE with sum, in-order fma: the last body instruction is SC_MUL */
-    RECIPE_SCAN,    /* the last parallel axis runs in order: acc = combine(acc, body(i)); out[i] = acc */
+    RECIPE_SCAN, /* the last parallel axis runs in order: acc = combine(acc, body(i)); out[i] = acc */
     RECIPE_SCATTER, /* for i in order: out[offset(i)] = combine(out[offset(i)], body(i)); the output
                        is initialised by an earlier step; the offset is body's second result */
 } RecipeKind;
 
-typedef enum Combine { COMBINE_NONE /* SCATTER: overwrite */, COMBINE_SUM, COMBINE_PROD, COMBINE_MAX, COMBINE_MIN,
-    COMBINE_ALL, COMBINE_ANY, COMBINE_ARGMAX, COMBINE_ARGMIN /* index of the first; of the last with
-    SC select_last flag */ } Combine;
+typedef enum Combine {
+    COMBINE_NONE /* SCATTER: overwrite */,
+    COMBINE_SUM,
+    COMBINE_PROD,
+    COMBINE_MAX,
+    COMBINE_MIN,
+    COMBINE_ALL,
+    COMBINE_ANY,
+    COMBINE_ARGMAX,
+    COMBINE_ARGMIN /* index of the first; of the last with
+    SC select_last flag */
+} Combine;
 
 /* Scalar instructions in SSA: an instruction's value is named by its position. `type` is the dtype
  * of the result (of the operands for comparisons, whose result is bool). float16 and bfloat16 do
  * not occur: loads widen to float32, the store rounds once. */
+/* clang-format off */
 #define SCALAR_OPS(X)                                                                              \
     X(CONST)   /* imm */                                                                           \
     X(PARAM)   /* run-time scalar number a: KernelArgs.iparams[a] or fparams[a] by type class */   \
@@ -81,6 +91,7 @@ typedef enum Combine { COMBINE_NONE /* SCATTER: overwrite */, COMBINE_SUM, COMBI
     X(CALL1) X(CALL2) /* imm.i = MathFn: the C library's function, one call an element */           \
     X(CALL_IF) /* b (bool) ? imm.i = MathFn of a : c; called only where b holds (rare: arguments    \
                   beyond a range reduction) */
+/* clang-format on */
 
 typedef enum ScalarOp {
 #define X(name) SC_##name,
@@ -90,11 +101,11 @@ typedef enum ScalarOp {
 } ScalarOp;
 
 typedef struct Scalar {
-    uint8_t op;      /* ScalarOp */
-    uint8_t type;    /* DType */
-    uint8_t from;    /* CAST, BITS */
+    uint8_t op;   /* ScalarOp */
+    uint8_t type; /* DType */
+    uint8_t from; /* CAST, BITS */
     uint8_t pad;
-    union {          /* positions of operands, or numbers as the op says */
+    union { /* positions of operands, or numbers as the op says */
         struct {
             int32_t a, b, c;
         };
@@ -112,18 +123,48 @@ typedef struct ScalarReads {
 } ScalarReads;
 static inline ScalarReads scalar_reads(const Scalar *s) {
     switch ((ScalarOp)s->op) {
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_ACC: case SCALAR_OP_COUNT:
-        break;
+    case SC_CONST:
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD:
+    case SC_ACC:
+    case SCALAR_OP_COUNT: break;
     case SC_LOAD_AT: return (ScalarReads){1, 2};
     case SC_LOAD_IF: return (ScalarReads){1, 3};
-    case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-    case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_CAST: case SC_BITS: case SC_CALL1:
-        return (ScalarReads){0, 1};
-    case SC_ADD: case SC_SUB: case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX:
-    case SC_AND: case SC_OR: case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE:
-    case SC_LT: case SC_LE: case SC_GT: case SC_GE: case SC_CALL2:
-        return (ScalarReads){0, 2};
-    case SC_FMA: case SC_SELECT: case SC_CALL_IF: return (ScalarReads){0, 3};
+    case SC_CHECK:
+    case SC_NEG:
+    case SC_ABS:
+    case SC_SQRT:
+    case SC_FLOOR:
+    case SC_CEIL:
+    case SC_TRUNC:
+    case SC_ROUND:
+    case SC_NOT:
+    case SC_CAST:
+    case SC_BITS:
+    case SC_CALL1: return (ScalarReads){0, 1};
+    case SC_ADD:
+    case SC_SUB:
+    case SC_MUL:
+    case SC_DIV:
+    case SC_REM:
+    case SC_MIN:
+    case SC_MAX:
+    case SC_AND:
+    case SC_OR:
+    case SC_XOR:
+    case SC_SHL:
+    case SC_SHR:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
+    case SC_CALL2: return (ScalarReads){0, 2};
+    case SC_FMA:
+    case SC_SELECT:
+    case SC_CALL_IF: return (ScalarReads){0, 3};
     }
     return (ScalarReads){0, 0};
 }
@@ -135,11 +176,13 @@ static inline DType scalar_result(const Scalar *s) {
 }
 
 /* C library functions that both engines call, one element at a time; float64 and float32 forms. */
+/* clang-format off */
 #define MATH_FNS(X)                                                                                \
     X(ACOS, acos, 1) X(ACOSH, acosh, 1) X(ASIN, asin, 1) X(ASINH, asinh, 1) X(ATAN, atan, 1)       \
     X(ATAN2, atan2, 2) X(ATANH, atanh, 1) X(COS, cos, 1) X(COSH, cosh, 1) X(ERF, erf, 1)           \
     X(EXP, exp, 1) X(LOG, log, 1) X(LOG10, log10, 1) X(LOG2, log2, 1) X(POW, pow, 2)               \
     X(SIN, sin, 1) X(SINH, sinh, 1) X(TAN, tan, 1) X(TANH, tanh, 1)
+/* clang-format on */
 typedef enum MathFn {
 #define X(e, name, n) MATH_##e,
     MATH_FNS(X)
@@ -150,23 +193,30 @@ typedef enum MathFn {
 typedef struct Recipe {
     RecipeKind kind;
     Combine combine;
-    bool last;                /* ARGMAX, ARGMIN: the last of equals; SCAN: exclusive */
+    bool last; /* ARGMAX, ARGMIN: the last of equals; SCAN: exclusive */
     uint8_t rank, nreduce;
-    uint8_t noperands;        /* inputs */
-    uint8_t noutputs;         /* 1, but for fused maps */
-    uint8_t acc_type;         /* DType folded in: float32 for float16 sums */
+    uint8_t noperands; /* inputs */
+    uint8_t noutputs;  /* 1, but for fused maps */
+    uint8_t acc_type;  /* DType folded in: float32 for float16 sums */
     uint8_t in_types[RECIPE_MAX_OPERANDS];
     uint8_t out_types[RECIPE_MAX_OPERANDS];
     uint16_t nbody, nepilogue;
-    const Scalar *body;       /* MAP: the last noutputs results; others: as kind says; all else the last */
-    const Scalar *epilogue;   /* REDUCE, PRODUCT: over ACC, LOADs on parallel axes, PARAMs; its last
+    const Scalar
+        *body; /* MAP: the last noutputs results; others: as kind says; all else the last */
+    const Scalar *epilogue; /* REDUCE, PRODUCT: over ACC, LOADs on parallel axes, PARAMs; its last
                                  is the result. nepilogue 0: the folded value itself */
     int32_t results[RECIPE_MAX_OPERANDS]; /* positions in body (MAP: one an output; SCATTER: value,
                                              offset; ARG…: value) */
 } Recipe;
 
 /* A kernel's status. */
-enum { KERNEL_DONE = 0, KERNEL_INTERRUPTED = 1, KERNEL_INDEX = 2, KERNEL_DIVIDE = 3, KERNEL_SHIFT = 4 };
+enum {
+    KERNEL_DONE = 0,
+    KERNEL_INTERRUPTED = 1,
+    KERNEL_INDEX = 2,
+    KERNEL_DIVIDE = 3,
+    KERNEL_SHIFT = 4
+};
 
 /* One launch: int32_t kernel(const KernelArgs *). Pointers are to the first element (offset
  * applied); strides in elements, one row of RECIPE_MAX_AXES an operand, over all axes of the

@@ -74,8 +74,7 @@ static int arg_shape(const OpCall *call, OutSpec *out) {
 }
 
 static int mean_shape(const OpCall *call, OutSpec *out) {
-    return dtype_is_float(call->in[0]->dtype) ? reduce_shape(call, out)
-                                              : extreme_shape(call, out);
+    return dtype_is_float(call->in[0]->dtype) ? reduce_shape(call, out) : extreme_shape(call, out);
 }
 
 static int variance_shape(const OpCall *call, OutSpec *out) {
@@ -188,23 +187,37 @@ static bool lower_variance(const OpCall *call, Tensor *const *out, Plan *plan) {
 /* ---- entries --------------------------------------------------------------------------------- */
 
 #define AXIS                                                                                       \
-    {"axis", AT_INTS_OPT, "None", "the axes to reduce, counted from the end when negative; None: " \
-                                  "all"},                                                          \
-        {"keepdims", AT_BOOL, "False", "whether reduced axes stay, with size 1"}
-#define EXCLUDE {"exclude", AT_BOOL, "False", "whether `axis` names the axes to keep instead"}
+    {"axis", AT_INTS_OPT, "None",                                                                  \
+     "the axes to reduce, counted from the end when negative; None: "                              \
+     "all"},                                                                                       \
+    {                                                                                              \
+        "keepdims", AT_BOOL, "False", "whether reduced axes stay, with size 1"                     \
+    }
+#define EXCLUDE                                                                                    \
+    { "exclude", AT_BOOL, "False", "whether `axis` names the axes to keep instead" }
 
 static const AttrSpec reduce_attrs[] = {AXIS, EXCLUDE};
 static const AttrSpec arg_attrs[] = {
-    AXIS, {"select_last_index", AT_BOOL, "False", "of equal elements the last, not the first"},
+    AXIS,
+    {"select_last_index", AT_BOOL, "False", "of equal elements the last, not the first"},
     EXCLUDE};
 static const AttrSpec variance_attrs[] = {
     AXIS, EXCLUDE, {"unbiased", AT_BOOL, "False", "whether to divide by n - 1 instead of n"}};
 
 #define REDUCE(symbol, set, shape_fn, text, sample, value, also)                                   \
-    const Op op_##symbol = {.name = #symbol, .args = "data", .nargs = 1, .attrs = reduce_attrs,    \
-                            .nattrs = 3, .relation = &rel_reduce, .dtypes = set,                   \
-                            .pattern = OP_REDUCE, .shape = shape_fn, .lower = lower_##symbol,      \
-                            .doc = text, .example = sample, .example_result = value,               \
+    const Op op_##symbol = {.name = #symbol,                                                       \
+                            .args = "data",                                                        \
+                            .nargs = 1,                                                            \
+                            .attrs = reduce_attrs,                                                 \
+                            .nattrs = 3,                                                           \
+                            .relation = &rel_reduce,                                               \
+                            .dtypes = set,                                                         \
+                            .pattern = OP_REDUCE,                                                  \
+                            .shape = shape_fn,                                                     \
+                            .lower = lower_##symbol,                                               \
+                            .doc = text,                                                           \
+                            .example = sample,                                                     \
+                            .example_result = value,                                               \
                             .see_also = also};
 REDUCE(all, DTS_BOOL, reduce_shape, "Whether all elements hold; True of none.",
        "all([[True, False], [True, True]], axis=[1])", "[False, True] : Tensor[(2,), bool]", "any")
@@ -228,10 +241,19 @@ REDUCE(sum, DTS_NUM, reduce_shape, "The sum of the elements; 0 of none. Integers
        "[[3.0],\n [7.0]] : Tensor[(2, 1), float32]", "mean, prod, cumsum")
 
 #define ARG(symbol, text, sample, value, also)                                                     \
-    const Op op_##symbol = {.name = #symbol, .args = "data", .nargs = 1, .attrs = arg_attrs,       \
-                            .nattrs = 4, .relation = &rel_arg_reduce, .dtypes = DTS_ALL,           \
-                            .pattern = OP_REDUCE, .shape = arg_shape, .lower = lower_##symbol,     \
-                            .doc = text, .example = sample, .example_result = value,               \
+    const Op op_##symbol = {.name = #symbol,                                                       \
+                            .args = "data",                                                        \
+                            .nargs = 1,                                                            \
+                            .attrs = arg_attrs,                                                    \
+                            .nattrs = 4,                                                           \
+                            .relation = &rel_arg_reduce,                                           \
+                            .dtypes = DTS_ALL,                                                     \
+                            .pattern = OP_REDUCE,                                                  \
+                            .shape = arg_shape,                                                    \
+                            .lower = lower_##symbol,                                               \
+                            .doc = text,                                                           \
+                            .example = sample,                                                     \
+                            .example_result = value,                                               \
                             .see_also = also};
 ARG(argmax, "The place of the greatest element, row-major over the axes; a nan counts as greatest.",
     "argmax([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[1, 0] : Tensor[(2,), int32]", "max, topk")
@@ -239,10 +261,18 @@ ARG(argmin, "The place of the least element, row-major over the axes; a nan coun
     "argmin([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[0, 1] : Tensor[(2,), int32]", "min")
 
 const Op op_variance = {
-    .name = "variance", .args = "data, mean", .nargs = 2, .attrs = variance_attrs, .nattrs = 4,
-    .relation = &rel_variance, .dtypes = DTS_FLOAT, .pattern = OP_REDUCE, .shape = variance_shape,
+    .name = "variance",
+    .args = "data, mean",
+    .nargs = 2,
+    .attrs = variance_attrs,
+    .nattrs = 4,
+    .relation = &rel_variance,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_REDUCE,
+    .shape = variance_shape,
     .lower = lower_variance,
     .doc = "The mean of (data - mean)^2, where mean is that of data over the same axes with "
            "keepdims=True.",
-    .example = "variance([1.0, 2.0, 3.0, 4.0], [2.5], axis=[0])", .example_result = "1.25 : float32",
+    .example = "variance([1.0, 2.0, 3.0, 4.0], [2.5], axis=[0])",
+    .example_result = "1.25 : float32",
     .see_also = "mean"};

@@ -19,10 +19,10 @@ typedef struct Run {
     const Recipe *r;
     const KernelArgs *args;
     const LaneTable *lanes;
-    int naxes, low, high;              /* axes walked by the current block */
-    int64_t at[RECIPE_MAX_AXES];       /* the first lane's indices, all axes */
-    int n;                             /* lanes of the current block */
-    const void *acc;                   /* epilogue: folded values, one a lane */
+    int naxes, low, high;        /* axes walked by the current block */
+    int64_t at[RECIPE_MAX_AXES]; /* the first lane's indices, all axes */
+    int n;                       /* lanes of the current block */
+    const void *acc;             /* epilogue: folded values, one a lane */
 } Run;
 
 /* One program with its registers. A register is a block's storage; several values share one
@@ -30,8 +30,8 @@ typedef struct Run {
 typedef struct Program {
     const Scalar *code;
     int n;
-    void **values;      /* where each value of the current block lies */
-    char **registers;   /* its own storage */
+    void **values;    /* where each value of the current block lies */
+    char **registers; /* its own storage */
     char *storage;
 } Program;
 
@@ -272,12 +272,14 @@ static void call(const Scalar *c, void *to, const void *x, const void *y, int n)
         float *d = to;
         const float *a = x, *b = y;
         for (int i = 0; i < n; i++)
-            d[i] = c->op == SC_CALL1 ? math_f32[c->imm.i].f1(a[i]) : math_f32[c->imm.i].f2(a[i], b[i]);
+            d[i] = c->op == SC_CALL1 ? math_f32[c->imm.i].f1(a[i])
+                                     : math_f32[c->imm.i].f2(a[i], b[i]);
     } else {
         double *d = to;
         const double *a = x, *b = y;
         for (int i = 0; i < n; i++)
-            d[i] = c->op == SC_CALL1 ? math_f64[c->imm.i].d1(a[i]) : math_f64[c->imm.i].d2(a[i], b[i]);
+            d[i] = c->op == SC_CALL1 ? math_f64[c->imm.i].d1(a[i])
+                                     : math_f64[c->imm.i].d2(a[i], b[i]);
     }
 }
 
@@ -288,19 +290,47 @@ static int32_t evaluate(const Run *run, Program *p, int n) {
         void *to = p->registers[i];
         void **v = p->values;
         switch ((ScalarOp)c->op) {
-        case SC_CONST: case SC_PARAM: break;
+        case SC_CONST:
+        case SC_PARAM: break;
         case SC_IOTA: iota(run, c->a, to); break;
-        case SC_LOAD: case SC_LOAD_AT: case SC_LOAD_IF: load(run, p, i); break;
+        case SC_LOAD:
+        case SC_LOAD_AT:
+        case SC_LOAD_IF: load(run, p, i); break;
         case SC_ACC: v[i] = (void *)run->acc; break;
         case SC_CALL1: call(c, to, v[c->a], NULL, run->n); break;
         case SC_CALL2: call(c, to, v[c->a], v[c->b], run->n); break;
         case SC_CALL_IF: call_if(c, to, v[c->a], v[c->b], v[c->c], run->n); break;
         case SC_CAST: run->lanes->cast[c->from][c->type](to, v[c->a], NULL, NULL, run->n); break;
-        case SC_CHECK: case SC_NEG: case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL:
-        case SC_TRUNC: case SC_ROUND: case SC_NOT: case SC_BITS: case SC_ADD: case SC_SUB:
-        case SC_MUL: case SC_DIV: case SC_REM: case SC_MIN: case SC_MAX: case SC_AND: case SC_OR:
-        case SC_XOR: case SC_SHL: case SC_SHR: case SC_EQ: case SC_NE: case SC_LT: case SC_LE:
-        case SC_GT: case SC_GE: case SC_FMA: case SC_SELECT: {
+        case SC_CHECK:
+        case SC_NEG:
+        case SC_ABS:
+        case SC_SQRT:
+        case SC_FLOOR:
+        case SC_CEIL:
+        case SC_TRUNC:
+        case SC_ROUND:
+        case SC_NOT:
+        case SC_BITS:
+        case SC_ADD:
+        case SC_SUB:
+        case SC_MUL:
+        case SC_DIV:
+        case SC_REM:
+        case SC_MIN:
+        case SC_MAX:
+        case SC_AND:
+        case SC_OR:
+        case SC_XOR:
+        case SC_SHL:
+        case SC_SHR:
+        case SC_EQ:
+        case SC_NE:
+        case SC_LT:
+        case SC_LE:
+        case SC_GT:
+        case SC_GE:
+        case SC_FMA:
+        case SC_SELECT: {
             int end = scalar_reads(c).end;
             LaneFn fn = run->lanes->op[c->op][c->type];
             int32_t status = fn(to, v[c->a], v[end > 1 ? c->b : 0], v[end > 2 ? c->c : 0], run->n);
@@ -335,9 +365,7 @@ static void store(const Run *run, int output, DType type, const void *values) {
     } while (rows_next(&w, run, strides));
 }
 
-static bool interrupted(const Run *run) {
-    return run->args->interrupt && *run->args->interrupt;
-}
+static bool interrupted(const Run *run) { return run->args->interrupt && *run->args->interrupt; }
 
 static int64_t extent_product(const Run *run, int low, int high) {
     int64_t n = 1;
@@ -382,9 +410,15 @@ static void set_unit(void *p, const Recipe *r, int n) {
     bool least = r->combine == COMBINE_MAX || r->combine == COMBINE_ARGMAX;
     unsigned char unit[8] = {0};
     switch (r->combine) {
-    case COMBINE_NONE: case COMBINE_SUM: case COMBINE_ANY: break;
-    case COMBINE_PROD: case COMBINE_ALL: elem_set_int(unit, t, 1); break;
-    case COMBINE_MAX: case COMBINE_ARGMAX: case COMBINE_MIN: case COMBINE_ARGMIN:
+    case COMBINE_NONE:
+    case COMBINE_SUM:
+    case COMBINE_ANY: break;
+    case COMBINE_PROD:
+    case COMBINE_ALL: elem_set_int(unit, t, 1); break;
+    case COMBINE_MAX:
+    case COMBINE_ARGMAX:
+    case COMBINE_MIN:
+    case COMBINE_ARGMIN:
         if (t == DT_BOOL)
             unit[0] = !least;
         else
@@ -418,7 +452,8 @@ static void arg_join(const Recipe *r, void *best_, int64_t *best_index, const vo
                      const int64_t *index, int n, bool modulo) {
     bool max = r->combine == COMBINE_ARGMAX, last = r->last;
     switch ((DType)r->acc_type) {
-    case DT_BOOL: case DT_U8: ARG_JOIN(uint8_t)
+    case DT_BOOL:
+    case DT_U8: ARG_JOIN(uint8_t)
     case DT_I8: ARG_JOIN(int8_t)
     case DT_I16: ARG_JOIN(int16_t)
     case DT_I32: ARG_JOIN(int32_t)
@@ -428,7 +463,9 @@ static void arg_join(const Recipe *r, void *best_, int64_t *best_index, const vo
     case DT_U64: ARG_JOIN(uint64_t)
     case DT_F32: ARG_JOIN(float)
     case DT_F64: ARG_JOIN(double)
-    case DT_F16: case DT_BF16: case DTYPE_COUNT: return;
+    case DT_F16:
+    case DT_BF16:
+    case DTYPE_COUNT: return;
     }
 }
 
@@ -449,8 +486,8 @@ typedef struct Folds {
 
 static void folds_init(Folds *f, bool arg, int n) {
     size_t lanes = (size_t)(n > ACCUMULATORS ? n : ACCUMULATORS);
-    int64_t *p = f->storage = malloc(sizeof(int64_t) * (lanes * (1 + ACCUMULATORS * (arg ? 2 : 1)) +
-                                                        (arg ? LANES : 0)));
+    int64_t *p = f->storage = malloc(
+        sizeof(int64_t) * (lanes * (1 + ACCUMULATORS * (arg ? 2 : 1)) + (arg ? LANES : 0)));
     for (int j = 0; j < ACCUMULATORS; j++, p += lanes)
         f->values[j] = p;
     for (int j = 0; arg && j < ACCUMULATORS; j++, p += lanes)
@@ -481,8 +518,7 @@ static int32_t fold_inner(Run *run, Program *body, Folds *f, int64_t begin, int 
                 const Scalar *product = &r->body[r->results[0]];
                 if ((status = evaluate(run, body, r->results[0])) != KERNEL_DONE)
                     return status;
-                run->lanes->dot[t](acc, body->values[product->a], body->values[product->b],
-                                   run->n);
+                run->lanes->dot[t](acc, body->values[product->a], body->values[product->b], run->n);
                 continue;
             }
             if ((status = evaluate(run, body, r->nbody)) != KERNEL_DONE)
@@ -688,7 +724,8 @@ int32_t recipe_run(const Recipe *r, const KernelArgs *args) {
     int32_t status = KERNEL_DONE;
     switch (r->kind) {
     case RECIPE_MAP: status = run_map(&run, &body); break;
-    case RECIPE_REDUCE: case RECIPE_PRODUCT: status = run_reduce(&run, &body, &epilogue); break;
+    case RECIPE_REDUCE:
+    case RECIPE_PRODUCT: status = run_reduce(&run, &body, &epilogue); break;
     case RECIPE_SCAN: status = run_scan(&run, &body); break;
     case RECIPE_SCATTER: status = run_scatter(&run, &body); break;
     }

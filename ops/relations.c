@@ -70,7 +70,8 @@ static Span operator_span(const Relation *r) {
 
 const Origin *rel_origin(const Relation *r) {
     Origin *o = mem_new(Origin);
-    *o = (Origin){.kind = ORIGIN_OPERATOR, .span = operator_span(r),
+    *o = (Origin){.kind = ORIGIN_OPERATOR,
+                  .span = operator_span(r),
                   .what = r->op ? fmt_text("`%s`", op_subject(r->op)) : NULL};
     if (!is_same(o->span, r->span) && r->inner_name) {
         o->of = fmt_text("`%s`", r->inner_name->text);
@@ -83,7 +84,9 @@ const Origin *rel_attr_origin(const Relation *r, const char *attr, const AttrVal
     if (!item->span.source)
         return rel_origin(r);
     Origin *o = mem_new(Origin);
-    *o = (Origin){.kind = ORIGIN_ARGUMENT, .span = item->span, .what = fmt_text("`%s`", attr),
+    *o = (Origin){.kind = ORIGIN_ARGUMENT,
+                  .span = item->span,
+                  .what = fmt_text("`%s`", attr),
                   .of = fmt_text("`%s`", op_name(r))};
     return o;
 }
@@ -444,7 +447,8 @@ static int64_t arange_at(Relation *r, Expr *const *args, DType t) {
     OutSpec out;
     for (int i = 0; i < 3; i++) {
         const Expr *e = args[i];
-        if (e->is_float ? !dtype_is_float(t) : !dtype_is_float(t) && !dtype_holds_int(t, e->i, false))
+        if (e->is_float ? !dtype_is_float(t)
+                        : !dtype_is_float(t) && !dtype_holds_int(t, e->i, false))
             return -1;
         in[i] = tensor_new_zero(t, 0, NULL);
         if (dtype_is_float(t))
@@ -591,8 +595,8 @@ static RelStatus relate_size(Solver *s, Relation *r) {
     return rel_result(s, r, NULL, 0, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)));
 }
 
-#define REL(symbol, text, n) const RelDef rel_##symbol = \
-    {.name = text, .relate = relate_##symbol, .nargs = n};
+#define REL(symbol, text, n)                                                                       \
+    const RelDef rel_##symbol = {.name = text, .relate = relate_##symbol, .nargs = n};
 REL(identity, "Identity", -1)
 REL(identity_compare, "IdentityCompRel", 2)
 REL(reduce, "Reduce", 2)

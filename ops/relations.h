@@ -12,23 +12,23 @@
 
 #include "types/op.h"
 
-extern const RelDef rel_identity;           /* (a, …, a): all tensors of one type */
-extern const RelDef rel_identity_compare;   /* (a, r): r has a's shape and dtype bool */
-extern const RelDef rel_reduce;             /* axis, keepdims, exclude */
-extern const RelDef rel_arg_reduce;         /* as reduce, int32 */
-extern const RelDef rel_variance;           /* data, mean */
-extern const RelDef rel_cast;               /* dtype */
-extern const RelDef rel_cast_like;          /* data's shape, the other's dtype */
-extern const RelDef rel_where;              /* bool, then broadcast */
-extern const RelDef rel_init;               /* shape, dtype: zeros, ones */
+extern const RelDef rel_identity;         /* (a, …, a): all tensors of one type */
+extern const RelDef rel_identity_compare; /* (a, r): r has a's shape and dtype bool */
+extern const RelDef rel_reduce;           /* axis, keepdims, exclude */
+extern const RelDef rel_arg_reduce;       /* as reduce, int32 */
+extern const RelDef rel_variance;         /* data, mean */
+extern const RelDef rel_cast;             /* dtype */
+extern const RelDef rel_cast_like;        /* data's shape, the other's dtype */
+extern const RelDef rel_where;            /* bool, then broadcast */
+extern const RelDef rel_init;             /* shape, dtype: zeros, ones */
 extern const RelDef rel_full, rel_full_like, rel_arange;
-extern const RelDef rel_broadcast_to;       /* shape */
+extern const RelDef rel_broadcast_to; /* shape */
 /* (data, like, r): r has like's shape and data's dtype; data broadcasts to like, or like to data. */
 extern const RelDef rel_broadcast_like, rel_collapse_like;
 extern const RelDef rel_shape_of, rel_size; /* dtype */
 extern const RelDef rel_collapse_to;        /* shape */
 
-/* ---- helpers ------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 /* Makes argument `arg` (r->nargs - 1: the result) a tensor and gives its shape and dtype. With a
  * class the dtype must be of `set`: reported once known; until then Num, Float or Int is posted

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "ops/structured.h"
 
-/* ---- tile ----------------------------------------------------------------------------------- */
+/* ---- tile ------------------------------------------------------------------------------------ */
 
 /* reps and data's shape are aligned at the right; the shorter one is padded with 1s. */
 typedef struct Tiling {
@@ -198,7 +198,7 @@ const Op op_tile_sum = {
     .see_also = "tile",
 };
 
-/* ---- repeat --------------------------------------------------------------------------------- */
+/* ---- repeat ---------------------------------------------------------------------------------- */
 
 /* The axis, or -1 for None: data is flattened first. */
 static bool repeat_axis(const OpCall *call, int rank, int *axis) {
@@ -347,7 +347,7 @@ const Op op_repeat_sum = {
     .see_also = "repeat",
 };
 
-/* ---- meshgrid ------------------------------------------------------------------------------- */
+/* ---- meshgrid -------------------------------------------------------------------------------- */
 
 /* The axis of the grid along which input i varies. */
 static int grid_axis(const Attrs *attrs, int i, int n) {

@@ -13,7 +13,7 @@ static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
-/* ---- reshape -------------------------------------------------------------------------------- */
+/* ---- reshape --------------------------------------------------------------------------------- */
 
 /* One algorithm for sizes that are numbers and sizes that are types: a size is an index into
  * the source, a product of two, or a number. */
@@ -109,7 +109,8 @@ static bool is_reverse(const Op *op) { return !strcmp(op->name, "contrib_reverse
 
 /* The size -1: what is left of the elements, where copied sizes cancel, so that it does not depend on
  * them when they are 0. */
-static bool infer_size(const ReshapePlan *p, const Tensor *x, const int64_t *source, int64_t *dims) {
+static bool infer_size(const ReshapePlan *p, const Tensor *x, const int64_t *source,
+                       int64_t *dims) {
     int64_t total = 1, known = 1, all = 1;
     uint32_t copied = 0;
     for (int i = 0; i < p->nsplit; i++)
@@ -196,8 +197,8 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
         }
     }
     if (p.infer >= 0 && !infer_size(&p, x, source, dims)) {
-        add_counts(shape_error(call, DIAG_R0316, "%lld elements do not fill %s", (long long)x->count,
-                               shape_text(p.rank, dims)),
+        add_counts(shape_error(call, DIAG_R0316, "%lld elements do not fill %s",
+                               (long long)x->count, shape_text(p.rank, dims)),
                    x, p.rank, dims);
         return -1;
     }
@@ -289,9 +290,9 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
         else if (p.dims[i].value >= 0)
             dims[i] = size      ? size
                       : reverse ? rel_int_dim(r, p.dims[i].value)
-                                : type_dim_int(p.dims[i].value,
-                                               rel_attr_origin(r, "newshape",
-                                                               &v->list.items[p.dims[i].at]));
+                                : type_dim_int(
+                                      p.dims[i].value,
+                                      rel_attr_origin(r, "newshape", &v->list.items[p.dims[i].at]));
     }
     for (int i = 0; i < p.nsplit; i++) {
         int first = p.splits[i].first;
@@ -369,7 +370,7 @@ const Op op_contrib_reverse_reshape = {
     .see_also = "reshape",
 };
 
-/* ---- reshape_like --------------------------------------------------------------------------- */
+/* ---- reshape_like ---------------------------------------------------------------------------- */
 
 /* lhs_begin .. lhs_end of data's axes become rhs_begin .. rhs_end of the other's. */
 static bool like_range(const Attrs *attrs, const char *begin, const char *end, int rank, int *b,
@@ -421,8 +422,8 @@ static RelStatus relate_reshape_like(Solver *s, Relation *r) {
     bool whole = attrs_int(r->attrs, "lhs_begin") == 0 && attrs_is_none(r->attrs, "lhs_end") &&
                  attrs_int(r->attrs, "rhs_begin") == 0 && attrs_is_none(r->attrs, "rhs_end");
     if (whole) {
-        status =
-            rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])));
+        status = rel_result_type(s, r,
+                                 type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])));
         return status == REL_FAIL ? status : REL_DONE;
     }
     if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ny, &y))
@@ -466,7 +467,7 @@ const Op op_reshape_like = {
     .see_also = "reshape",
 };
 
-/* ---- expand_dims, squeeze, nn.batch_flatten ------------------------------------------------- */
+/* ---- expand_dims, squeeze, nn.batch_flatten -------------------------------------------------- */
 
 static int shape_expand_dims(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];

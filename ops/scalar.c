@@ -26,9 +26,7 @@ static const Scalar *at(const ScalarBuilder *b, Sc v) {
     return &b->code.data[v];
 }
 
-DType sc_type(const ScalarBuilder *b, Sc v) {
-    return scalar_result(at(b, v));
-}
+DType sc_type(const ScalarBuilder *b, Sc v) { return scalar_result(at(b, v)); }
 
 Sc sc_int(ScalarBuilder *b, DType type, int64_t v) {
     if (dtype_is_float(type))
@@ -39,8 +37,8 @@ Sc sc_int(ScalarBuilder *b, DType type, int64_t v) {
 }
 
 Sc sc_float(ScalarBuilder *b, DType type, double v) {
-    return leaf(b, (Scalar){.op = SC_CONST, .type = type,
-                            .imm.f = type == DT_F32 ? (double)(float)v : v});
+    return leaf(
+        b, (Scalar){.op = SC_CONST, .type = type, .imm.f = type == DT_F32 ? (double)(float)v : v});
 }
 
 Sc sc_param(ScalarBuilder *b, DType type, int number) {
@@ -56,8 +54,8 @@ Sc sc_load(ScalarBuilder *b, int operand, DType stored) {
 }
 
 Sc sc_load_at(ScalarBuilder *b, int operand, DType stored, Sc offset) {
-    return append(b, (Scalar){.op = SC_LOAD_AT, .type = sc_type_of(stored), .a = operand,
-                              .b = offset});
+    return append(
+        b, (Scalar){.op = SC_LOAD_AT, .type = sc_type_of(stored), .a = operand, .b = offset});
 }
 
 Sc sc_load_if(ScalarBuilder *b, int operand, DType stored, Sc offset, Sc cond, double otherwise) {
@@ -72,9 +70,7 @@ Sc sc_load_if(ScalarBuilder *b, int operand, DType stored, Sc offset, Sc cond, d
     return append(b, c);
 }
 
-Sc sc_acc(ScalarBuilder *b, DType type) {
-    return leaf(b, (Scalar){.op = SC_ACC, .type = type});
-}
+Sc sc_acc(ScalarBuilder *b, DType type) { return leaf(b, (Scalar){.op = SC_ACC, .type = type}); }
 
 Sc sc_check(ScalarBuilder *b, Sc cond) {
     return append(b, (Scalar){.op = SC_CHECK, .type = DT_BOOL, .a = cond});
@@ -128,6 +124,10 @@ Sc sc_call2(ScalarBuilder *b, MathFn fn, Sc x, Sc y) {
 }
 
 Sc sc_call_if(ScalarBuilder *b, MathFn fn, Sc x, Sc cond, Sc otherwise) {
-    return append(b, (Scalar){.op = SC_CALL_IF, .type = sc_type(b, x), .a = x, .b = cond,
-                              .c = otherwise, .imm.i = fn});
+    return append(b, (Scalar){.op = SC_CALL_IF,
+                              .type = sc_type(b, x),
+                              .a = x,
+                              .b = cond,
+                              .c = otherwise,
+                              .imm.i = fn});
 }

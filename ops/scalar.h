@@ -32,20 +32,20 @@ static inline DType sc_type_of(DType stored) {
 /* The dtype of a value: bool for comparisons and checks. */
 DType sc_type(const ScalarBuilder *b, Sc v);
 
-/* ---- leaves -------------------------------------------------------------------------------- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
-Sc sc_int(ScalarBuilder *b, DType type, int64_t v);   /* of any dtype; converted to it */
-Sc sc_float(ScalarBuilder *b, DType type, double v);  /* float32, float64 */
+Sc sc_int(ScalarBuilder *b, DType type, int64_t v);    /* of any dtype; converted to it */
+Sc sc_float(ScalarBuilder *b, DType type, double v);   /* float32, float64 */
 Sc sc_param(ScalarBuilder *b, DType type, int number); /* iparams or fparams by class */
-Sc sc_iota(ScalarBuilder *b, int axis);               /* int64 */
+Sc sc_iota(ScalarBuilder *b, int axis);                /* int64 */
 Sc sc_load(ScalarBuilder *b, int operand, DType stored);
 Sc sc_load_at(ScalarBuilder *b, int operand, DType stored, Sc offset);
 /* `otherwise` where cond does not hold; nothing is read there. */
 Sc sc_load_if(ScalarBuilder *b, int operand, DType stored, Sc offset, Sc cond, double otherwise);
-Sc sc_acc(ScalarBuilder *b, DType type);              /* epilogues: the folded value */
-Sc sc_check(ScalarBuilder *b, Sc cond);               /* else the kernel ends with KERNEL_INDEX */
+Sc sc_acc(ScalarBuilder *b, DType type); /* epilogues: the folded value */
+Sc sc_check(ScalarBuilder *b, Sc cond);  /* else the kernel ends with KERNEL_INDEX */
 
-/* ---- instructions -------------------------------------------------------------------------- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 Sc sc_op1(ScalarBuilder *b, ScalarOp op, Sc x);
 Sc sc_op2(ScalarBuilder *b, ScalarOp op, Sc x, Sc y);
@@ -53,6 +53,7 @@ Sc sc_op2(ScalarBuilder *b, ScalarOp op, Sc x, Sc y);
     static inline Sc name(ScalarBuilder *b, Sc x) { return sc_op1(b, SC_##OP, x); }
 #define SC_DEFINE2(name, OP)                                                                       \
     static inline Sc name(ScalarBuilder *b, Sc x, Sc y) { return sc_op2(b, SC_##OP, x, y); }
+/* clang-format off */
 SC_DEFINE1(sc_neg, NEG) SC_DEFINE1(sc_abs, ABS) SC_DEFINE1(sc_sqrt, SQRT)
 SC_DEFINE1(sc_floor, FLOOR) SC_DEFINE1(sc_ceil, CEIL) SC_DEFINE1(sc_trunc, TRUNC)
 SC_DEFINE1(sc_round, ROUND) SC_DEFINE1(sc_not, NOT)
@@ -61,9 +62,10 @@ SC_DEFINE2(sc_rem, REM) SC_DEFINE2(sc_min, MIN) SC_DEFINE2(sc_max, MAX) SC_DEFIN
 SC_DEFINE2(sc_or, OR) SC_DEFINE2(sc_xor, XOR) SC_DEFINE2(sc_shl, SHL) SC_DEFINE2(sc_shr, SHR)
 SC_DEFINE2(sc_eq, EQ) SC_DEFINE2(sc_ne, NE) SC_DEFINE2(sc_lt, LT) SC_DEFINE2(sc_le, LE)
 SC_DEFINE2(sc_gt, GT) SC_DEFINE2(sc_ge, GE)
-Sc sc_fma(ScalarBuilder *b, Sc x, Sc y, Sc z);        /* x * y + z rounded once; floats */
+    /* clang-format on */
+    Sc sc_fma(ScalarBuilder *b, Sc x, Sc y, Sc z); /* x * y + z rounded once; floats */
 Sc sc_select(ScalarBuilder *b, Sc cond, Sc x, Sc y);
-Sc sc_cast(ScalarBuilder *b, Sc x, DType to);         /* LANGUAGE §3; x itself when it has it */
+Sc sc_cast(ScalarBuilder *b, Sc x, DType to); /* LANGUAGE §3; x itself when it has it */
 /* As a result that is stored with that dtype: to a half goes what its store rounds once (float32,
  * float64; integers by way of float64). */
 Sc sc_convert(ScalarBuilder *b, Sc x, DType stored);
@@ -72,7 +74,7 @@ Sc sc_call1(ScalarBuilder *b, MathFn fn, Sc x);
 Sc sc_call2(ScalarBuilder *b, MathFn fn, Sc x, Sc y);
 Sc sc_call_if(ScalarBuilder *b, MathFn fn, Sc x, Sc cond, Sc otherwise);
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* Floats. Largest error over the whole range: 2 ulp, 2.5 for float32 tanh (tests/unit/test_scalar.c
  * prints what was measured); erf is the C library's. */
@@ -88,11 +90,11 @@ Sc sc_erf(ScalarBuilder *b, Sc x);
 /* Any number dtype. Integers: a negative exponent ends the kernel with KERNEL_SHIFT (DESIGN's
  * table of number corner cases: "a negative exponent is an error"). */
 Sc sc_pow(ScalarBuilder *b, Sc x, Sc y);
-Sc sc_sign(ScalarBuilder *b, Sc x);                   /* nan stays nan, zeros stay */
-Sc sc_floor_div(ScalarBuilder *b, Sc x, Sc y);        /* rounds towards minus infinity */
-Sc sc_floor_mod(ScalarBuilder *b, Sc x, Sc y);        /* has the sign of y, as NumPy's */
+Sc sc_sign(ScalarBuilder *b, Sc x);            /* nan stays nan, zeros stay */
+Sc sc_floor_div(ScalarBuilder *b, Sc x, Sc y); /* rounds towards minus infinity */
+Sc sc_floor_mod(ScalarBuilder *b, Sc x, Sc y); /* has the sign of y, as NumPy's */
 Sc sc_relu(ScalarBuilder *b, Sc x);
-Sc sc_clip(ScalarBuilder *b, Sc x, Sc low, Sc high);  /* nan stays nan */
+Sc sc_clip(ScalarBuilder *b, Sc x, Sc low, Sc high); /* nan stays nan */
 Sc sc_isnan(ScalarBuilder *b, Sc x);
 Sc sc_isinf(ScalarBuilder *b, Sc x);
 

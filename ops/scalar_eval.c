@@ -53,8 +53,13 @@ static int64_t cut(int64_t v, DType t) {
     case DT_U8: return (uint8_t)v;
     case DT_U16: return (uint16_t)v;
     case DT_U32: return (uint32_t)v;
-    case DT_I64: case DT_U64: return v;
-    case DT_F16: case DT_BF16: case DT_F32: case DT_F64: case DTYPE_COUNT: break;
+    case DT_I64:
+    case DT_U64: return v;
+    case DT_F16:
+    case DT_BF16:
+    case DT_F32:
+    case DT_F64:
+    case DTYPE_COUNT: break;
     }
     return v;
 }
@@ -153,10 +158,24 @@ static int32_t float_step(const Scalar *c, const ScalarValue *v, ScalarValue *ou
         if (v[c->b].i)
             out->f = call1((MathFn)c->imm.i, x, t == DT_F32);
         break;
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_LOAD_AT: case SC_LOAD_IF:
-    case SC_ACC: case SC_CHECK: case SC_AND: case SC_OR: case SC_XOR: case SC_NOT: case SC_SHL:
-    case SC_SHR: case SC_SELECT: case SC_CAST: case SC_BITS: case SCALAR_OP_COUNT:
-        break;
+    case SC_CONST:
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD:
+    case SC_LOAD_AT:
+    case SC_LOAD_IF:
+    case SC_ACC:
+    case SC_CHECK:
+    case SC_AND:
+    case SC_OR:
+    case SC_XOR:
+    case SC_NOT:
+    case SC_SHL:
+    case SC_SHR:
+    case SC_SELECT:
+    case SC_CAST:
+    case SC_BITS:
+    case SCALAR_OP_COUNT: break;
     }
     return KERNEL_DONE;
 }
@@ -190,7 +209,8 @@ static int32_t int_step(const Scalar *c, const ScalarValue *v, ScalarValue *out)
     case SC_OR: out->i = x | y; break;
     case SC_XOR: out->i = x ^ y; break;
     case SC_NOT: out->i = t == DT_BOOL ? !x : cut(~x, t); break;
-    case SC_SHL: case SC_SHR:
+    case SC_SHL:
+    case SC_SHR:
         if (is_signed && y < 0)
             return KERNEL_SHIFT;
         if (uy >= (uint64_t)width)
@@ -207,11 +227,26 @@ static int32_t int_step(const Scalar *c, const ScalarValue *v, ScalarValue *out)
     case SC_GT: out->i = !less && x != y; break;
     case SC_GE: out->i = !less; break;
     case SC_CHECK: return x ? KERNEL_DONE : KERNEL_INDEX;
-    case SC_CONST: case SC_PARAM: case SC_IOTA: case SC_LOAD: case SC_LOAD_AT: case SC_LOAD_IF:
-    case SC_ACC: case SC_FMA: case SC_SQRT: case SC_FLOOR: case SC_CEIL: case SC_TRUNC:
-    case SC_ROUND: case SC_SELECT: case SC_CAST: case SC_BITS: case SC_CALL1: case SC_CALL2:
-    case SC_CALL_IF: case SCALAR_OP_COUNT:
-        break;
+    case SC_CONST:
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD:
+    case SC_LOAD_AT:
+    case SC_LOAD_IF:
+    case SC_ACC:
+    case SC_FMA:
+    case SC_SQRT:
+    case SC_FLOOR:
+    case SC_CEIL:
+    case SC_TRUNC:
+    case SC_ROUND:
+    case SC_SELECT:
+    case SC_CAST:
+    case SC_BITS:
+    case SC_CALL1:
+    case SC_CALL2:
+    case SC_CALL_IF:
+    case SCALAR_OP_COUNT: break;
     }
     return KERNEL_DONE;
 }
@@ -228,13 +263,43 @@ static int32_t step(const Scalar *c, const ScalarValue *args, ScalarValue *v, Sc
         elem_cast(to, (DType)c->type, from, (DType)c->from);
         *out = from_memory(to, (DType)c->type);
         return KERNEL_DONE;
-    case SC_PARAM: case SC_IOTA: case SC_LOAD_AT: case SC_LOAD_IF: case SC_ACC: case SC_CHECK:
-    case SC_ADD: case SC_SUB: case SC_MUL: case SC_FMA: case SC_DIV: case SC_REM: case SC_NEG:
-    case SC_ABS: case SC_SQRT: case SC_FLOOR: case SC_CEIL: case SC_TRUNC: case SC_ROUND:
-    case SC_MIN: case SC_MAX: case SC_AND: case SC_OR: case SC_XOR: case SC_NOT: case SC_SHL:
-    case SC_SHR: case SC_EQ: case SC_NE: case SC_LT: case SC_LE: case SC_GT: case SC_GE:
-    case SC_CALL1: case SC_CALL2: case SC_CALL_IF: case SCALAR_OP_COUNT:
-        break;
+    case SC_PARAM:
+    case SC_IOTA:
+    case SC_LOAD_AT:
+    case SC_LOAD_IF:
+    case SC_ACC:
+    case SC_CHECK:
+    case SC_ADD:
+    case SC_SUB:
+    case SC_MUL:
+    case SC_FMA:
+    case SC_DIV:
+    case SC_REM:
+    case SC_NEG:
+    case SC_ABS:
+    case SC_SQRT:
+    case SC_FLOOR:
+    case SC_CEIL:
+    case SC_TRUNC:
+    case SC_ROUND:
+    case SC_MIN:
+    case SC_MAX:
+    case SC_AND:
+    case SC_OR:
+    case SC_XOR:
+    case SC_NOT:
+    case SC_SHL:
+    case SC_SHR:
+    case SC_EQ:
+    case SC_NE:
+    case SC_LT:
+    case SC_LE:
+    case SC_GT:
+    case SC_GE:
+    case SC_CALL1:
+    case SC_CALL2:
+    case SC_CALL_IF:
+    case SCALAR_OP_COUNT: break;
     }
     return dtype_is_float((DType)c->type) ? float_step(c, v, out) : int_step(c, v, out);
 }

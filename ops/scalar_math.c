@@ -16,18 +16,28 @@
 #include <math.h>
 
 typedef struct Format {
-    DType type, bits;     /* float32 and int32, or float64 and int64 */
-    int mantissa;         /* stored bits */
+    DType type, bits; /* float32 and int32, or float64 and int64 */
+    int mantissa;     /* stored bits */
     int64_t bias, sign, magic_bits;
     double magic, least_normal;
 } Format;
 
-static const Format format_f32 = {.type = DT_F32, .bits = DT_I32, .mantissa = 23, .bias = 127,
-                                  .sign = INT32_MIN, .magic_bits = 0x4B400000,
-                                  .magic = 0x1.8p23, .least_normal = 0x1p-126};
-static const Format format_f64 = {.type = DT_F64, .bits = DT_I64, .mantissa = 52, .bias = 1023,
-                                  .sign = INT64_MIN, .magic_bits = 0x4338000000000000,
-                                  .magic = 0x1.8p52, .least_normal = 0x1p-1022};
+static const Format format_f32 = {.type = DT_F32,
+                                  .bits = DT_I32,
+                                  .mantissa = 23,
+                                  .bias = 127,
+                                  .sign = INT32_MIN,
+                                  .magic_bits = 0x4B400000,
+                                  .magic = 0x1.8p23,
+                                  .least_normal = 0x1p-126};
+static const Format format_f64 = {.type = DT_F64,
+                                  .bits = DT_I64,
+                                  .mantissa = 52,
+                                  .bias = 1023,
+                                  .sign = INT64_MIN,
+                                  .magic_bits = 0x4338000000000000,
+                                  .magic = 0x1.8p52,
+                                  .least_normal = 0x1p-1022};
 
 static const Format *format(const ScalarBuilder *b, Sc x) {
     DType t = sc_type(b, x);
@@ -69,12 +79,12 @@ Sc sc_exp(ScalarBuilder *b, Sc x) {
     Sc whole = sc_sub(b, shifted, magic);
     Sc r = sc_fma(b, whole, number(b, f, single ? -0x1.62e43p-1 : -0x1.62e42fefa39efp-1), x);
     r = sc_fma(b, whole, number(b, f, single ? 0x1.05c61p-29 : -0x1.abc9e3b39803fp-56), r);
-    Sc p = single ? POLYNOMIAL(r, 0x1p-1, 0x1.5554dcp-3, 0x1.55551ap-5, 0x1.120b6ep-7,
-                               0x1.6d110ap-10)
-                  : POLYNOMIAL(r, 0x1p-1, 0x1.5555555555556p-3, 0x1.5555555553d63p-5,
-                               0x1.11111111109b3p-7, 0x1.6c16c1788bd90p-10, 0x1.a01a01a7c41d5p-13,
-                               0x1.a019b90d2ae7ap-16, 0x1.71de0dae63bb3p-19,
-                               0x1.289185613a3d6p-22, 0x1.af38a9b0ec855p-26);
+    Sc p = single
+               ? POLYNOMIAL(r, 0x1p-1, 0x1.5554dcp-3, 0x1.55551ap-5, 0x1.120b6ep-7, 0x1.6d110ap-10)
+               : POLYNOMIAL(r, 0x1p-1, 0x1.5555555555556p-3, 0x1.5555555553d63p-5,
+                            0x1.11111111109b3p-7, 0x1.6c16c1788bd90p-10, 0x1.a01a01a7c41d5p-13,
+                            0x1.a019b90d2ae7ap-16, 0x1.71de0dae63bb3p-19, 0x1.289185613a3d6p-22,
+                            0x1.af38a9b0ec855p-26);
     Sc y = sc_add(b, sc_fma(b, sc_mul(b, r, r), p, r), number(b, f, 1.0));
     Sc half = sc_shr(b, k, sc_int(b, f->bits, 1));
     y = sc_mul(b, y, power_of_two(b, f, half));
@@ -320,9 +330,7 @@ Sc sc_floor_mod(ScalarBuilder *b, Sc x, Sc y) {
 
 Sc sc_relu(ScalarBuilder *b, Sc x) { return sc_max(b, x, sc_int(b, sc_type(b, x), 0)); }
 
-Sc sc_clip(ScalarBuilder *b, Sc x, Sc low, Sc high) {
-    return sc_min(b, sc_max(b, x, low), high);
-}
+Sc sc_clip(ScalarBuilder *b, Sc x, Sc low, Sc high) { return sc_min(b, sc_max(b, x, low), high); }
 
 Sc sc_isnan(ScalarBuilder *b, Sc x) { return sc_ne(b, x, x); }
 

@@ -43,7 +43,7 @@ static RelStatus relate_scatter(Solver *s, Relation *r) {
     return rel_settled(r);
 }
 
-/* ---- scatter_elements ----------------------------------------------------------------------- */
+/* ---- scatter_elements ------------------------------------------------------------------------ */
 
 static int shape_scatter_elements(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *i = call->in[1];

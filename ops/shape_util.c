@@ -111,7 +111,8 @@ bool shape_check_min_rank(const OpCall *call, int arg, int rank) {
         return true;
     Diag *d = shape_error(call, DIAG_R0313, "`%s` has %d %s, at least %d %s needed",
                           shape_arg_name(call, arg), call->in[arg]->rank,
-                          call->in[arg]->rank == 1 ? "axis" : "axes", rank, rank == 1 ? "is" : "are");
+                          call->in[arg]->rank == 1 ? "axis" : "axes", rank,
+                          rank == 1 ? "is" : "are");
     add_types(call, d, 1, &arg);
     return false;
 }

@@ -108,7 +108,7 @@ static void view_slice(SliceView *v, int axis, const SliceRange *r) {
     v->shape[axis] = count;
 }
 
-/* ---- strided_slice -------------------------------------------------------------------------- */
+/* ---- strided_slice --------------------------------------------------------------------------- */
 
 /* The ranges that the attributes name, one an axis of data; a problem, or NULL. */
 static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges, uint32_t *named) {
@@ -259,7 +259,7 @@ const Op op_strided_slice = {
     .see_also = "take, split, slice_like",
 };
 
-/* ---- strided_slice_add ---------------------------------------------------------------------- */
+/* ---- strided_slice_add ----------------------------------------------------------------------- */
 
 /* (update, data): zeros of data's shape with update in the slice. */
 static int shape_strided_slice_add(const OpCall *call, OutSpec *out) {
@@ -317,7 +317,7 @@ const Op op_strided_slice_add = {
     .see_also = "strided_slice",
 };
 
-/* ---- slices whose bounds are tensors -------------------------------------------------------- */
+/* ---- slices whose bounds are tensors --------------------------------------------------------- */
 
 /* begin, end and strides stand from argument `first` on: vectors, one element an axis. */
 static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, SliceView *view) {
@@ -452,7 +452,7 @@ const Op op_strided_set = {
     .see_also = "strided_slice",
 };
 
-/* ---- slice_like, pad_like ------------------------------------------------------------------- */
+/* ---- slice_like, pad_like -------------------------------------------------------------------- */
 
 static bool is_pad(const Op *op) { return !strcmp(op->name, "pad_like"); }
 

@@ -7,7 +7,7 @@
 #include "ops/sort.h"
 #include "ops/structured.h"
 
-/* ---- one lane ------------------------------------------------------------------------------- */
+/* ---- one lane -------------------------------------------------------------------------------- */
 
 typedef struct Lane {
     const char *keys; /* the first key */
@@ -31,8 +31,7 @@ static bool goes_before(const Lane *l, int64_t a, int64_t b) {
         return l->ascend ? x < y : x > y;
     }
     case DTC_INT:
-    case DTC_BOOL:
-        break;
+    case DTC_BOOL: break;
     }
     int64_t x = elem_get_int(p, l->dtype), y = elem_get_int(q, l->dtype);
     return l->ascend ? x < y : x > y;
@@ -76,7 +75,7 @@ bool sort_is_equal(const Tensor *t, int64_t a, int64_t b) {
     return !goes_before(&lane, a, b) && !goes_before(&lane, b, a);
 }
 
-/* ---- all lanes ------------------------------------------------------------------------------ */
+/* ---- all lanes ------------------------------------------------------------------------------- */
 
 /* Calls `lane` for each lane of keys along `axis`, with the sorted order and the offsets, in
  * elements, of the lane's first place in each of three tensors (NULL: none). */
@@ -162,7 +161,7 @@ static Lanes lanes_of(const OpCall *call, const Tensor *keys) {
                    .ascend = attrs_bool(call->attrs, "is_ascend")};
 }
 
-/* ---- sort, argsort -------------------------------------------------------------------------- */
+/* ---- sort, argsort --------------------------------------------------------------------------- */
 
 static int shape_sort(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -316,7 +315,7 @@ const Op op_unsort_by = {
     .see_also = "sort_by",
 };
 
-/* ---- topk ----------------------------------------------------------------------------------- */
+/* ---- topk ------------------------------------------------------------------------------------ */
 
 typedef enum TopK { TOPK_BOTH, TOPK_VALUES, TOPK_INDICES } TopK;
 

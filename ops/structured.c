@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* ---- types ---------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 Type *rel_shape_in(Type *t) {
     t = type_resolve(t);
@@ -41,7 +41,8 @@ static Type *listed_dim(Relation *r, int rank, int axis, int64_t n) {
     for (int i = 0; r->attrs && i < r->op->nattrs; i++) {
         const AttrValue *v = &r->attrs->values[i];
         AttrType type = r->op->attrs[i].type;
-        if ((type != AT_DIMS && type != AT_DIMS_OPT) || v->kind != ATTR_LIST || (int)v->list.n != rank)
+        if ((type != AT_DIMS && type != AT_DIMS_OPT) || v->kind != ATTR_LIST ||
+            (int)v->list.n != rank)
             continue;
         const AttrValue *item = &v->list.items[axis];
         if (item->kind == ATTR_INT && item->i == n)
@@ -94,7 +95,8 @@ bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
 bool rel_rank_of_result(Solver *s, Relation *r, int arg, int more) {
     uint32_t rank;
     Type **dims, *shape = rel_shape_in(r->args[arg]);
-    if (!shape || type_resolve(shape)->tag != TY_VAR || !rel_rank_in(rel_result_arg(r), &rank, &dims))
+    if (!shape || type_resolve(shape)->tag != TY_VAR ||
+        !rel_rank_in(rel_result_arg(r), &rank, &dims))
         return true;
     int wanted = (int)rank + more;
     return wanted < 0 || wanted > TENSOR_MAX_RANK || rel_make_rank(s, r, arg, (uint32_t)wanted);
@@ -126,7 +128,7 @@ RelStatus rel_settled(Relation *r) {
     return REL_DONE;
 }
 
-/* ---- all sizes known ------------------------------------------------------------------------ */
+/* ---- all sizes known ------------------------------------------------------------------------- */
 
 /* An argument as the shape function sees it: no elements. A dtype that is not known yet is stood
  * in for by one the operator takes; two runs with different ones tell whose dtype a result has. */
@@ -211,7 +213,8 @@ static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
     Diags tried = {0};
     bool complains = false;
     for (int run = 0; run < 2 && !complains; run++)
-        complains = known_shape(&tried, r, k, run, out) < 0 && tried.list.data[0]->code == DIAG_R0311;
+        complains = known_shape(&tried, r, k, run, out) < 0 &&
+                    tried.list.data[0]->code == DIAG_R0311;
     if (!complains)
         return false;
     bool any = false;
@@ -342,7 +345,7 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
     return true;
 }
 
-/* ---- attributes ----------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max) {
     const AttrValue *v = attrs_get(attrs, name);
@@ -422,7 +425,7 @@ uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int 
     return set;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 void plan_place_strided(Plan *plan, Tensor *out, const int64_t *strides, int64_t offset,
                         const Tensor *t) {

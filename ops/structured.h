@@ -20,7 +20,7 @@
 #include "ops/relations.h"
 #include "ops/shape_util.h"
 
-/* ---- relations ------------------------------------------------------------------------------ */
+/* ---- relations ------------------------------------------------------------------------------- */
 
 /* sets: the dtypes each argument takes (of a tuple argument: its parts). Makes the arguments
  * tensors. True: *status is the answer (a report, attributes still open, or all is known). */
@@ -55,7 +55,7 @@ RelStatus rel_wait(Solver *s, Relation *r, Type *dtype);
 /* A copy of n dims with `extra` more places. */
 Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra);
 
-/* ---- attributes ----------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* The axes of attribute `attr` (None, an int or a list) as a set, one bit an axis; R0315. */
 bool shape_axis_set(const OpCall *call, const char *attr, bool exclude, int rank, uint32_t *out);
@@ -71,7 +71,7 @@ int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max);
 int lower_axis(const OpCall *call, const char *attr, int rank);
 uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int rank);
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* out, read at `strides` (t->rank of them) from `offset`, becomes t. */
 void plan_place_strided(Plan *plan, Tensor *out, const int64_t *strides, int64_t offset,

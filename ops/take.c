@@ -14,10 +14,8 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
         Sc last = sc_sub(b, n, sc_i64(b, 1));
         return sc_max(b, sc_min(b, index, last), zero);
     }
-    case INDEX_WRAP:
-        return sc_floor_mod(b, index, n);
-    case INDEX_CHECK:
-        break;
+    case INDEX_WRAP: return sc_floor_mod(b, index, n);
+    case INDEX_CHECK: break;
     }
     Sc back = sc_add(b, index, n);
     Sc place = sc_select(b, sc_lt(b, index, zero), back, index);
@@ -25,7 +23,7 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     return place;
 }
 
-/* ---- take ----------------------------------------------------------------------------------- */
+/* ---- take ------------------------------------------------------------------------------------ */
 
 typedef struct Take {
     int axis, batch; /* axis -1: data is flattened */
@@ -111,8 +109,9 @@ static RelStatus relate_take(Solver *s, Relation *r) {
     Type **x = NULL, **i, *dtype = rel_dtype_in(r->args[0]);
     bool flat = attrs_is_none(r->attrs, "axis");
     Take t;
-    const char *problem =
-        flat && rel_rank_in(r->args[1], &ni, &i) ? take_axes(r->attrs, 0, (int)ni, &t) : NULL;
+    const char *problem = flat && rel_rank_in(r->args[1], &ni, &i)
+                              ? take_axes(r->attrs, 0, (int)ni, &t)
+                              : NULL;
     if (flat && !problem)
         return rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), dtype)) == REL_FAIL
                    ? REL_FAIL
@@ -292,7 +291,7 @@ const Op op_take_add = {
     .see_also = "take",
 };
 
-/* ---- gather --------------------------------------------------------------------------------- */
+/* ---- gather ---------------------------------------------------------------------------------- */
 
 static int shape_gather(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *i = call->in[1];
@@ -385,7 +384,7 @@ const Op op_gather = {
     .see_also = "take, scatter_elements",
 };
 
-/* ---- one_hot -------------------------------------------------------------------------------- */
+/* ---- one_hot --------------------------------------------------------------------------------- */
 
 static int one_hot_axis(const Attrs *attrs, int rank) {
     int64_t axis = attrs_int(attrs, "axis");
@@ -441,8 +440,9 @@ static RelStatus relate_one_hot(Solver *s, Relation *r) {
     for (uint32_t k = 0; k < rank; k++)
         out[(int)k < axis ? k : k + 1] = dims[k];
     const AttrValue *depth = attrs_get(r->attrs, "depth");
-    out[axis] = depth->kind == ATTR_DIM ? depth->dim
-                                        : type_dim_int(depth->i, rel_attr_origin(r, "depth", depth));
+    out[axis] = depth->kind == ATTR_DIM
+                    ? depth->dim
+                    : type_dim_int(depth->i, rel_attr_origin(r, "depth", depth));
     Type *dtype = rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[1]));
     return rel_result(s, r, out, rank + 1, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }

@@ -8,7 +8,7 @@
 #include "ops/sort.h"
 #include "ops/structured.h"
 
-/* ---- argwhere ------------------------------------------------------------------------------- */
+/* ---- argwhere -------------------------------------------------------------------------------- */
 
 static bool is_true(const Tensor *t, const void *p) {
     if (dtype_is_float(t->dtype))
@@ -65,14 +65,15 @@ const Op op_argwhere = {
     .shape = shape_argwhere,
     .eval = eval_argwhere,
     .reference_only = reason,
-    .doc = "The places of the elements that are not zero, one a row, in row-major order. Rank 0: no "
-           "or one\nempty row.",
+    .doc =
+        "The places of the elements that are not zero, one a row, in row-major order. Rank 0: no "
+        "or one\nempty row.",
     .example = "argwhere([[1, 0], [2, 3]])",
     .example_result = "[[0, 0],\n [1, 0],\n [1, 1]] : Tensor[(?, 2), int32]",
     .see_also = "where, unique",
 };
 
-/* ---- unique --------------------------------------------------------------------------------- */
+/* ---- unique ---------------------------------------------------------------------------------- */
 
 enum { VALUES, INDICES, INVERSE, COUNT, COUNTS };
 
@@ -131,7 +132,8 @@ static bool eval_unique(const OpCall *call, Tensor *const *out) {
         bool again = k && sort_is_equal(t, order[k - 1], order[k]);
         first[order[k]] = again ? first[order[k - 1]] : order[k];
     }
-    bool sorted = attrs_bool(call->attrs, "sorted"), counts = attrs_bool(call->attrs, "return_counts");
+    bool sorted = attrs_bool(call->attrs, "sorted"),
+         counts = attrs_bool(call->attrs, "return_counts");
     for (int64_t k = 0; k < n; k++) {
         int64_t i = sorted ? order[k] : k;
         if (first[i] != i)
@@ -176,7 +178,8 @@ const Op op_unique = {
            "for each\nelement, and how many values there are. All nan are one value, 0.0 and -0.0 "
            "another.",
     .example = "unique([5, 2, 5])",
-    .example_result = "([2, 5], [1, 0], [1, 0, 1], [2]) : (Tensor[(?1,), int32], Tensor[(?1,), int32], "
-                      "Tensor[(3,), int32], Tensor[(1,), int32])",
+    .example_result =
+        "([2, 5], [1, 0], [1, 0, 1], [2]) : (Tensor[(?1,), int32], Tensor[(?1,), int32], "
+        "Tensor[(3,), int32], Tensor[(1,), int32])",
     .see_also = "argwhere, sort",
 };

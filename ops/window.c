@@ -14,8 +14,8 @@ static const char *pair(const Attrs *attrs, const char *name, int64_t *out, cons
 }
 
 const char *window_attrs(const Attrs *attrs, Window *w) {
-    const char *problem =
-        pair(attrs, "strides", w->stride, "strides are one or two numbers from 1");
+    const char *problem = pair(attrs, "strides", w->stride,
+                               "strides are one or two numbers from 1");
     if (!problem)
         problem = pair(attrs, "dilation", w->dilation, "dilation is one or two numbers from 1");
     if (problem)

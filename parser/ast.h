@@ -31,10 +31,10 @@ typedef VEC(AstType *) AstTypeVec;
 typedef VEC(AstPattern *) AstPatternVec;
 typedef VEC(Name) NameVec;
 
-/* ---- types (LANGUAGE §4) ---------------------------------------------------------------- */
+/* ---- types (LANGUAGE §4) --------------------------------------------------------------------- */
 
 typedef enum AstTypeKind {
-    AST_TYPE_NAME,   /* float32, String, List[T, …], a parameter, Layer[2, 3]; args may be empty */
+    AST_TYPE_NAME, /* float32, String, List[T, …], a parameter, Layer[2, 3]; args may be empty */
     AST_TYPE_TENSOR, /* Tensor[shape, dtype] */
     AST_TYPE_SHAPE,  /* (2, n, ?) where a shape stands */
     AST_TYPE_DIM,    /* arithmetic over dims: op and two args; or an integer; or `?`, `?1` */
@@ -46,7 +46,16 @@ typedef enum AstTypeKind {
     AST_TYPE_HOLE,   /* _ */
 } AstTypeKind;
 
-typedef enum DimOp { DIM_INT, DIM_ANY, DIM_ADD, DIM_SUB, DIM_MUL, DIM_FLOORDIV, DIM_MIN, DIM_MAX } DimOp;
+typedef enum DimOp {
+    DIM_INT,
+    DIM_ANY,
+    DIM_ADD,
+    DIM_SUB,
+    DIM_MUL,
+    DIM_FLOORDIV,
+    DIM_MIN,
+    DIM_MAX
+} DimOp;
 
 /* A type parameter as declared: `A`, `n: Dim`. kind NULL: inferred from use. */
 typedef struct AstTypeParam {
@@ -70,38 +79,42 @@ typedef VEC(AstConstraint) AstConstraintVec;
 struct AstType {
     AstTypeKind kind;
     Span span;
-    const Symbol *name;      /* NAME */
-    AstTypeVec args;         /* NAME: type arguments; SHAPE: dims; DIM: operands; FN: parameters;
+    const Symbol *name;     /* NAME */
+    AstTypeVec args;        /* NAME: type arguments; SHAPE: dims; DIM: operands; FN: parameters;
                                 TUPLE: elements */
-    AstType *shape, *dtype;  /* TENSOR: shape is SHAPE, NAME or HOLE; dtype is NAME or HOLE */
-    AstType *result;         /* FN: result; REF, DERIV, FORALL: the one inside */
-    AstTypeParamVec params;  /* FN, FORALL */
-    AstConstraintVec where;  /* FN */
-    DimOp op;                /* DIM */
-    int64_t value;           /* DIM_INT; DIM_ANY: its number, or 0 */
+    AstType *shape, *dtype; /* TENSOR: shape is SHAPE, NAME or HOLE; dtype is NAME or HOLE */
+    AstType *result;        /* FN: result; REF, DERIV, FORALL: the one inside */
+    AstTypeParamVec params; /* FN, FORALL */
+    AstConstraintVec where; /* FN */
+    DimOp op;               /* DIM */
+    int64_t value;          /* DIM_INT; DIM_ANY: its number, or 0 */
 };
 
-/* ---- attributes ------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 typedef enum AstAttrKind {
-    AST_ATTR_INT, AST_ATTR_FLOAT, AST_ATTR_BOOL, AST_ATTR_STRING, AST_ATTR_NONE,
-    AST_ATTR_LIST,  /* [a, b] or (a, b) */
-    AST_ATTR_NAME,  /* a dtype, a dim in scope, an attribute of the operator of a derivative rule */
-    AST_ATTR_META,  /* meta[Key][N] */
-    AST_ATTR_DIM,   /* dim arithmetic, `?` */
+    AST_ATTR_INT,
+    AST_ATTR_FLOAT,
+    AST_ATTR_BOOL,
+    AST_ATTR_STRING,
+    AST_ATTR_NONE,
+    AST_ATTR_LIST, /* [a, b] or (a, b) */
+    AST_ATTR_NAME, /* a dtype, a dim in scope, an attribute of the operator of a derivative rule */
+    AST_ATTR_META, /* meta[Key][N] */
+    AST_ATTR_DIM,  /* dim arithmetic, `?` */
 } AstAttrKind;
 
 typedef struct AstAttrValue AstAttrValue;
 struct AstAttrValue {
     AstAttrKind kind;
     Span span;
-    int64_t i;                  /* INT, BOOL, META index */
-    double f;                   /* FLOAT */
-    const char *text;           /* STRING (NUL-terminated), META key */
+    int64_t i;        /* INT, BOOL, META index */
+    double f;         /* FLOAT */
+    const char *text; /* STRING (NUL-terminated), META key */
     size_t text_len;
-    const Symbol *name;         /* NAME */
-    AstType *dim;               /* DIM */
-    VEC(AstAttrValue *) items;  /* LIST */
+    const Symbol *name;        /* NAME */
+    AstType *dim;              /* DIM */
+    VEC(AstAttrValue *) items; /* LIST */
 };
 
 struct AstAttr {
@@ -110,75 +123,89 @@ struct AstAttr {
     Span span;
 };
 
-/* ---- patterns --------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 typedef enum AstPatternKind {
     AST_PAT_WILDCARD,
-    AST_PAT_NAME,   /* a variable, or a constructor if one is declared (decided by inference) */
-    AST_PAT_INT, AST_PAT_FLOAT, AST_PAT_BOOL, AST_PAT_STRING,
+    AST_PAT_NAME, /* a variable, or a constructor if one is declared (decided by inference) */
+    AST_PAT_INT,
+    AST_PAT_FLOAT,
+    AST_PAT_BOOL,
+    AST_PAT_STRING,
     AST_PAT_CTOR,   /* C(p, …) by position */
     AST_PAT_RECORD, /* C { w, b: p } */
     AST_PAT_TUPLE,
-    AST_PAT_PAREN,  /* (p): p itself, or the 1-tuple pattern against a 1-tuple */
-    AST_PAT_CONS,   /* p :: ps */
-    AST_PAT_LIST,   /* list[p, q] */
+    AST_PAT_PAREN, /* (p): p itself, or the 1-tuple pattern against a 1-tuple */
+    AST_PAT_CONS,  /* p :: ps */
+    AST_PAT_LIST,  /* list[p, q] */
 } AstPatternKind;
 
 struct AstPattern {
     AstPatternKind kind;
     Span span;
-    Name name;              /* NAME, CTOR, RECORD */
-    AstType *type;          /* annotation, or NULL */
-    AstPatternVec args;     /* CTOR, TUPLE, PAREN, CONS (2), LIST; RECORD: one a field */
-    NameVec fields;         /* RECORD: names beside args (an abbreviated `w` has a NAME pattern) */
-    struct Ast *literal;    /* INT … STRING: an AST_INT … AST_STRING node (negative folded in) */
+    Name name;           /* NAME, CTOR, RECORD */
+    AstType *type;       /* annotation, or NULL */
+    AstPatternVec args;  /* CTOR, TUPLE, PAREN, CONS (2), LIST; RECORD: one a field */
+    NameVec fields;      /* RECORD: names beside args (an abbreviated `w` has a NAME pattern) */
+    struct Ast *literal; /* INT … STRING: an AST_INT … AST_STRING node (negative folded in) */
 };
 
-/* ---- expressions ------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef enum AstKind {
-    AST_INT,      /* 1, -128i8; i, dtype or NULL when unsuffixed (weak) */
-    AST_FLOAT,    /* 1.5f16, inf; f, dtype or NULL (weak) */
-    AST_BOOL,     /* i */
-    AST_STRING,   /* text, text_len */
-    AST_NAME,     /* x %x @f nn.dense Cons: name */
-    AST_GRAPH_VAR,/* %0: i */
-    AST_HOLE,     /* _ */
-    AST_CALL,     /* a(args; attrs), with type_args for f<T>(a) and f[T](a) */
+    AST_INT,         /* 1, -128i8; i, dtype or NULL when unsuffixed (weak) */
+    AST_FLOAT,       /* 1.5f16, inf; f, dtype or NULL (weak) */
+    AST_BOOL,        /* i */
+    AST_STRING,      /* text, text_len */
+    AST_NAME,        /* x %x @f nn.dense Cons: name */
+    AST_GRAPH_VAR,   /* %0: i */
+    AST_HOLE,        /* _ */
+    AST_CALL,        /* a(args; attrs), with type_args for f<T>(a) and f[T](a) */
     AST_INSTANTIATE, /* f<T> or f[T] not followed by a call: a, type_args */
-    AST_FN,       /* fn [A](params) -> type where … { a } */
-    AST_LET,      /* let name : type = a; body   (body NULL: `let x = e` ends its block, value ()) */
-    AST_GRAPH_LET,/* %i = a; body */
-    AST_FREE_VAR, /* free_var name : type; body */
-    AST_SEQ,      /* a; body   (body NULL: `a;` ends its block, value ()) */
-    AST_IF,       /* if (a) { b } else { c } */
-    AST_MATCH,    /* match (a) { arms }; flag: `match?` */
-    AST_TUPLE,    /* args */
-    AST_PROJ,     /* a.i */
-    AST_FIELD,    /* a.field */
-    AST_RECORD,   /* name { fields: args } */
-    AST_WITH,     /* { a with fields = args } */
-    AST_TENSOR,   /* [args] */
-    AST_LIST,     /* list[args] */
-    AST_INDEX,    /* a[indices] */
-    AST_UNARY,    /* unop a */
-    AST_BINARY,   /* a binop b */
-    AST_CAST,     /* (type) a */
-    AST_ZERO,     /* Zero type */
-    AST_REF,      /* ref(a), Ref a */
-    AST_REF_READ, /* ref_read(a), read(a); `!a` is AST_UNARY UNOP_BANG */
-    AST_REF_WRITE,/* a := b, ref_write(a, b) */
-    AST_GRAD,     /* Grad a; `grad(f)` is a call of the name grad */
-    AST_META,     /* meta[text][i] */
-    AST_ERROR,    /* what recovery left; a diagnostic was reported */
+    AST_FN,          /* fn [A](params) -> type where … { a } */
+    AST_LET, /* let name : type = a; body   (body NULL: `let x = e` ends its block, value ()) */
+    AST_GRAPH_LET, /* %i = a; body */
+    AST_FREE_VAR,  /* free_var name : type; body */
+    AST_SEQ,       /* a; body   (body NULL: `a;` ends its block, value ()) */
+    AST_IF,        /* if (a) { b } else { c } */
+    AST_MATCH,     /* match (a) { arms }; flag: `match?` */
+    AST_TUPLE,     /* args */
+    AST_PROJ,      /* a.i */
+    AST_FIELD,     /* a.field */
+    AST_RECORD,    /* name { fields: args } */
+    AST_WITH,      /* { a with fields = args } */
+    AST_TENSOR,    /* [args] */
+    AST_LIST,      /* list[args] */
+    AST_INDEX,     /* a[indices] */
+    AST_UNARY,     /* unop a */
+    AST_BINARY,    /* a binop b */
+    AST_CAST,      /* (type) a */
+    AST_ZERO,      /* Zero type */
+    AST_REF,       /* ref(a), Ref a */
+    AST_REF_READ,  /* ref_read(a), read(a); `!a` is AST_UNARY UNOP_BANG */
+    AST_REF_WRITE, /* a := b, ref_write(a, b) */
+    AST_GRAD,      /* Grad a; `grad(f)` is a call of the name grad */
+    AST_META,      /* meta[text][i] */
+    AST_ERROR,     /* what recovery left; a diagnostic was reported */
 } AstKind;
 
 typedef enum UnOp { UNOP_NEG, UNOP_BANG /* not, or reference read: by type */, UNOP_SQ } UnOp;
 
 typedef enum BinOp {
-    BINOP_ADD, BINOP_SUB, BINOP_MUL, BINOP_DIV, BINOP_POW, BINOP_MATMUL,
-    BINOP_EQ, BINOP_NE, BINOP_LT, BINOP_LE, BINOP_GT, BINOP_GE,
-    BINOP_AND, BINOP_OR,
+    BINOP_ADD,
+    BINOP_SUB,
+    BINOP_MUL,
+    BINOP_DIV,
+    BINOP_POW,
+    BINOP_MATMUL,
+    BINOP_EQ,
+    BINOP_NE,
+    BINOP_LT,
+    BINOP_LE,
+    BINOP_GT,
+    BINOP_GE,
+    BINOP_AND,
+    BINOP_OR,
     BINOP_APPEND,  /* ++ on Strings */
     BINOP_CONS,    /* :: */
     BINOP_PIPE,    /* |> */
@@ -200,8 +227,8 @@ typedef struct AstArm {
 typedef enum IndexKind { INDEX_AT, INDEX_SLICE, INDEX_ELLIPSIS, INDEX_NEW_AXIS } IndexKind;
 typedef struct AstIndex {
     IndexKind kind;
-    Ast *at;                  /* AT */
-    Ast *begin, *end, *step;  /* SLICE, each may be NULL */
+    Ast *at;                 /* AT */
+    Ast *begin, *end, *step; /* SLICE, each may be NULL */
     Span span;
 } AstIndex;
 
@@ -209,8 +236,8 @@ typedef struct AstIndex {
 typedef struct AstFn {
     AstTypeParamVec type_params;
     VEC(AstParam) params;
-    AstAttrVec attrs;        /* Primitive=1, as TVM prints them */
-    AstType *result;         /* or NULL */
+    AstAttrVec attrs; /* Primitive=1, as TVM prints them */
+    AstType *result;  /* or NULL */
     AstConstraintVec where;
     bool has_where;
     Ast *body;
@@ -218,13 +245,13 @@ typedef struct AstFn {
 
 struct Ast {
     AstKind kind;
-    bool flag;            /* MATCH: partial; CALL written by `x |> f`: no (BINARY keeps it) */
-    uint8_t op;           /* UnOp, BinOp */
+    bool flag;  /* MATCH: partial; CALL written by `x |> f`: no (BINARY keeps it) */
+    uint8_t op; /* UnOp, BinOp */
     Span span;
-    Span op_span;         /* of the operator's own text: `+`, `@@`, `(` of a call is the callee's */
-    Name name;            /* NAME, LET, FREE_VAR, RECORD */
-    const Symbol *dtype;  /* INT, FLOAT: the suffix as a dtype name, or NULL */
-    const Symbol *field;  /* FIELD */
+    Span op_span;        /* of the operator's own text: `+`, `@@`, `(` of a call is the callee's */
+    Name name;           /* NAME, LET, FREE_VAR, RECORD */
+    const Symbol *dtype; /* INT, FLOAT: the suffix as a dtype name, or NULL */
+    const Symbol *field; /* FIELD */
     union {
         int64_t i;
         double f;
@@ -232,7 +259,7 @@ struct Ast {
     const char *text;
     size_t text_len;
     Ast *a, *b, *c, *body;
-    AstType *type;         /* LET, FREE_VAR annotation; CAST; ZERO */
+    AstType *type; /* LET, FREE_VAR annotation; CAST; ZERO */
     AstVec args;
     NameVec fields;        /* RECORD, WITH */
     AstAttrVec attrs;      /* CALL */
@@ -242,7 +269,7 @@ struct Ast {
     VEC(AstIndex) indices; /* INDEX */
 };
 
-/* ---- items ------------------------------------------------------------------------------ */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 typedef enum ItemKind {
     ITEM_DEF,         /* def @f … { … } */
@@ -252,12 +279,12 @@ typedef enum ItemKind {
     ITEM_DERIVATIVE,  /* derivative op(args; out, ct) { … } */
     ITEM_TANGENT,     /* tangent op(args; out, dargs…) { … } */
     ITEM_NO_DERIVATIVE,
-    ITEM_LET,         /* let x : T = e */
-    ITEM_GRAPH_LET,   /* %0 = e */
+    ITEM_LET,       /* let x : T = e */
+    ITEM_GRAPH_LET, /* %0 = e */
     ITEM_FREE_VAR,
     ITEM_IMPORT,
-    ITEM_EXPR,        /* e (shown) or e; (not shown) */
-    ITEM_ERROR,       /* skipped by recovery */
+    ITEM_EXPR,  /* e (shown) or e; (not shown) */
+    ITEM_ERROR, /* skipped by recovery */
 } ItemKind;
 
 typedef struct AstField {
@@ -275,47 +302,47 @@ typedef struct AstCtor {
 typedef struct Item {
     ItemKind kind;
     Span span;
-    Name name;                    /* DEF, TYPE, OPERATOR, DERIVATIVE…, LET, FREE_VAR */
-    AstFn *fn;                    /* DEF; DERIVATIVE, TANGENT: params are the names before `;` */
-    NameVec extra;                /* DERIVATIVE, TANGENT: the names after `;` */
-    AstTypeParamVec type_params;  /* TYPE, EXTERN_TYPE */
-    VEC(AstCtor) ctors;           /* TYPE */
-    AstType *type;                /* LET, FREE_VAR, OPERATOR */
-    Ast *value;                   /* LET, GRAPH_LET, EXPR */
-    int64_t index;                /* GRAPH_LET */
-    bool shown;                   /* EXPR: no `;` after it */
-    const char *path;             /* IMPORT "path"; OPERATOR: library */
-    const char *symbol;           /* OPERATOR: the C symbol */
-    const Symbol *as;             /* IMPORT nn as m */
-    NameVec names;                /* IMPORT nn (linear, sgd); IMPORT nn: name */
+    Name name;                   /* DEF, TYPE, OPERATOR, DERIVATIVE…, LET, FREE_VAR */
+    AstFn *fn;                   /* DEF; DERIVATIVE, TANGENT: params are the names before `;` */
+    NameVec extra;               /* DERIVATIVE, TANGENT: the names after `;` */
+    AstTypeParamVec type_params; /* TYPE, EXTERN_TYPE */
+    VEC(AstCtor) ctors;          /* TYPE */
+    AstType *type;               /* LET, FREE_VAR, OPERATOR */
+    Ast *value;                  /* LET, GRAPH_LET, EXPR */
+    int64_t index;               /* GRAPH_LET */
+    bool shown;                  /* EXPR: no `;` after it */
+    const char *path;            /* IMPORT "path"; OPERATOR: library */
+    const char *symbol;          /* OPERATOR: the C symbol */
+    const Symbol *as;            /* IMPORT nn as m */
+    NameVec names;               /* IMPORT nn (linear, sgd); IMPORT nn: name */
     bool has_names;
-    const char *doc;              /* the `///` lines before it, or NULL */
+    const char *doc; /* the `///` lines before it, or NULL */
 } Item;
 
 /* A constant of a #[metadata] section, decoded. */
 typedef struct MetaConstant {
-    uint8_t code, bits;   /* DLPack: 0 int, 1 uint, 2 float, 4 bfloat; bool is uint 1 */
+    uint8_t code, bits; /* DLPack: 0 int, 1 uint, 2 float, 4 bfloat; bool is uint 1 */
     int ndim;
     int64_t *shape;
-    const void *data;     /* little-endian, contiguous, unscanned memory */
+    const void *data; /* little-endian, contiguous, unscanned memory */
     size_t bytes;
 } MetaConstant;
 
 typedef struct Comment {
-    Span span;          /* of the text with its delimiters */
-    bool own_line;      /* nothing but blanks before it on its line */
+    Span span;     /* of the text with its delimiters */
+    bool own_line; /* nothing but blanks before it on its line */
 } Comment;
 
 /* What one source reads as. */
 typedef struct Module {
     const Source *source;
     VEC(Item *) items;
-    bool versioned;                  /* #[version = "0.0.5"]: bare names are operators and
+    bool versioned; /* #[version = "0.0.5"]: bare names are operators and
                                         constructors only, backslashes are themselves */
     const char *version;
-    VEC(MetaConstant *) constants;   /* meta[relay.Constant][i] */
-    VEC(Comment) comments;           /* in source order, for the printer */
-    Map heads;                       /* what its items bind, for the reader */
+    VEC(MetaConstant *) constants; /* meta[relay.Constant][i] */
+    VEC(Comment) comments;         /* in source order, for the printer */
+    Map heads;                     /* what its items bind, for the reader */
 } Module;
 
 #endif

@@ -5,23 +5,19 @@
 
 #include "parser/print.h"
 
-static bool equal_text(const char *a, size_t na, const char *b, size_t nb)
-{
+static bool equal_text(const char *a, size_t na, const char *b, size_t nb) {
     return na == nb && (!na || memcmp(a, b, na) == 0);
 }
 
-static bool equal_str(const char *a, const char *b)
-{
+static bool equal_str(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool equal_name(const Name *a, const Name *b)
-{
+static bool equal_name(const Name *a, const Name *b) {
     return a->sym == b->sym && a->sigil == b->sigil;
 }
 
-static bool equal_names(const NameVec *a, const NameVec *b)
-{
+static bool equal_names(const NameVec *a, const NameVec *b) {
     if (a->len != b->len)
         return false;
     for (size_t i = 0; i < a->len; i++)
@@ -31,16 +27,14 @@ static bool equal_names(const NameVec *a, const NameVec *b)
 }
 
 /* The same literal: all nan are one, the two zeros are two. */
-static bool equal_float(double a, double b)
-{
+static bool equal_float(double a, double b) {
     return (isnan(a) && isnan(b)) || (a == b && !signbit(a) == !signbit(b));
 }
 
 static bool equal_type(const AstType *a, const AstType *b);
 static bool equal_expr(const Ast *a, const Ast *b);
 
-static bool equal_types(const AstTypeVec *a, const AstTypeVec *b)
-{
+static bool equal_types(const AstTypeVec *a, const AstTypeVec *b) {
     if (a->len != b->len)
         return false;
     for (size_t i = 0; i < a->len; i++)
@@ -49,8 +43,7 @@ static bool equal_types(const AstTypeVec *a, const AstTypeVec *b)
     return true;
 }
 
-static bool equal_type_params(const AstTypeParamVec *a, const AstTypeParamVec *b)
-{
+static bool equal_type_params(const AstTypeParamVec *a, const AstTypeParamVec *b) {
     if (a->len != b->len)
         return false;
     for (size_t i = 0; i < a->len; i++)
@@ -59,8 +52,7 @@ static bool equal_type_params(const AstTypeParamVec *a, const AstTypeParamVec *b
     return true;
 }
 
-static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b)
-{
+static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b) {
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
@@ -83,18 +75,17 @@ static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b)
     return false;
 }
 
-static bool equal_attrs(const AstAttrVec *a, const AstAttrVec *b)
-{
+static bool equal_attrs(const AstAttrVec *a, const AstAttrVec *b) {
     if (a->len != b->len)
         return false;
     for (size_t i = 0; i < a->len; i++)
-        if (a->data[i].name != b->data[i].name || !equal_attr_value(a->data[i].value, b->data[i].value))
+        if (a->data[i].name != b->data[i].name ||
+            !equal_attr_value(a->data[i].value, b->data[i].value))
             return false;
     return true;
 }
 
-static bool equal_where(const AstConstraintVec *a, const AstConstraintVec *b)
-{
+static bool equal_where(const AstConstraintVec *a, const AstConstraintVec *b) {
     if (a->len != b->len)
         return false;
     for (size_t i = 0; i < a->len; i++) {
@@ -108,11 +99,11 @@ static bool equal_where(const AstConstraintVec *a, const AstConstraintVec *b)
 }
 
 /* All of a type but its arguments. */
-static bool equal_type_rest(const AstType *a, const AstType *b)
-{
+static bool equal_type_rest(const AstType *a, const AstType *b) {
     if (a->kind != b->kind || a->name != b->name || a->args.len != b->args.len)
         return false;
-    if (a->kind == AST_TYPE_DIM && (a->op != b->op || ((a->op == DIM_INT || a->op == DIM_ANY) && a->value != b->value)))
+    if (a->kind == AST_TYPE_DIM &&
+        (a->op != b->op || ((a->op == DIM_INT || a->op == DIM_ANY) && a->value != b->value)))
         return false;
     return equal_type(a->shape, b->shape) && equal_type(a->dtype, b->dtype) &&
            equal_type(a->result, b->result) && equal_type_params(&a->params, &b->params) &&
@@ -120,8 +111,7 @@ static bool equal_type_rest(const AstType *a, const AstType *b)
 }
 
 /* Down the first arguments, where sums are long, in a loop. */
-static bool equal_type(const AstType *a, const AstType *b)
-{
+static bool equal_type(const AstType *a, const AstType *b) {
     while (a != b) {
         if (!a || !b || !equal_type_rest(a, b))
             return false;
@@ -136,9 +126,9 @@ static bool equal_type(const AstType *a, const AstType *b)
     return true;
 }
 
-static bool equal_pattern(const AstPattern *a, const AstPattern *b)
-{
-    for (; a->kind == AST_PAT_CONS && b->kind == AST_PAT_CONS; a = a->args.data[1], b = b->args.data[1])
+static bool equal_pattern(const AstPattern *a, const AstPattern *b) {
+    for (; a->kind == AST_PAT_CONS && b->kind == AST_PAT_CONS;
+         a = a->args.data[1], b = b->args.data[1])
         if (!equal_type(a->type, b->type) || !equal_pattern(a->args.data[0], b->args.data[0]))
             return false;
     if (a->kind != b->kind || !equal_type(a->type, b->type) || a->args.len != b->args.len ||
@@ -150,11 +140,11 @@ static bool equal_pattern(const AstPattern *a, const AstPattern *b)
     for (size_t i = 0; i < a->args.len; i++)
         if (!equal_pattern(a->args.data[i], b->args.data[i]))
             return false;
-    return a->literal == b->literal || (a->literal && b->literal && equal_expr(a->literal, b->literal));
+    return a->literal == b->literal ||
+           (a->literal && b->literal && equal_expr(a->literal, b->literal));
 }
 
-static bool equal_fn(const AstFn *a, const AstFn *b)
-{
+static bool equal_fn(const AstFn *a, const AstFn *b) {
     if (a == b)
         return true;
     if (!a || !b || a->params.len != b->params.len || a->has_where != b->has_where)
@@ -163,13 +153,12 @@ static bool equal_fn(const AstFn *a, const AstFn *b)
         if (!equal_name(&a->params.data[i].name, &b->params.data[i].name) ||
             !equal_type(a->params.data[i].type, b->params.data[i].type))
             return false;
-    return equal_type_params(&a->type_params, &b->type_params) && equal_attrs(&a->attrs, &b->attrs) &&
-           equal_type(a->result, b->result) && equal_where(&a->where, &b->where) &&
-           equal_expr(a->body, b->body);
+    return equal_type_params(&a->type_params, &b->type_params) &&
+           equal_attrs(&a->attrs, &b->attrs) && equal_type(a->result, b->result) &&
+           equal_where(&a->where, &b->where) && equal_expr(a->body, b->body);
 }
 
-static bool equal_arms(const Ast *a, const Ast *b)
-{
+static bool equal_arms(const Ast *a, const Ast *b) {
     if (a->arms.len != b->arms.len)
         return false;
     for (size_t i = 0; i < a->arms.len; i++) {
@@ -181,8 +170,7 @@ static bool equal_arms(const Ast *a, const Ast *b)
     return true;
 }
 
-static bool equal_indices(const Ast *a, const Ast *b)
-{
+static bool equal_indices(const Ast *a, const Ast *b) {
     if (a->indices.len != b->indices.len)
         return false;
     for (size_t i = 0; i < a->indices.len; i++) {
@@ -194,8 +182,7 @@ static bool equal_indices(const Ast *a, const Ast *b)
     return true;
 }
 
-static bool equal_payload(const Ast *a, const Ast *b)
-{
+static bool equal_payload(const Ast *a, const Ast *b) {
     switch (a->kind) {
     case AST_FLOAT: return equal_float(a->f, b->f);
     case AST_INT:
@@ -236,8 +223,7 @@ static bool equal_payload(const Ast *a, const Ast *b)
 }
 
 /* All but the child that a chain continues in: body for bindings, a or b for operators. */
-static bool equal_rest(const Ast *a, const Ast *b, bool skip_a, bool skip_b)
-{
+static bool equal_rest(const Ast *a, const Ast *b, bool skip_a, bool skip_b) {
     if (a->kind != b->kind || a->dtype != b->dtype || !equal_payload(a, b) ||
         !equal_type(a->type, b->type) || a->args.len != b->args.len ||
         !equal_names(&a->fields, &b->fields) || !equal_attrs(&a->attrs, &b->attrs) ||
@@ -247,19 +233,19 @@ static bool equal_rest(const Ast *a, const Ast *b, bool skip_a, bool skip_b)
         if (!equal_expr(a->args.data[i], b->args.data[i]))
             return false;
     return (skip_a || equal_expr(a->a, b->a)) && (skip_b || equal_expr(a->b, b->b)) &&
-           equal_expr(a->c, b->c) && equal_fn(a->fn, b->fn) && equal_arms(a, b) && equal_indices(a, b);
+           equal_expr(a->c, b->c) && equal_fn(a->fn, b->fn) && equal_arms(a, b) &&
+           equal_indices(a, b);
 }
 
-static bool equal_expr(const Ast *a, const Ast *b)
-{
+static bool equal_expr(const Ast *a, const Ast *b) {
     for (;;) {
         if (a == b)
             return true;
         if (!a || !b)
             return false;
         bool right = (a->kind == AST_BINARY && a->op == BINOP_CONS) || a->kind == AST_REF_WRITE;
-        bool left = (a->kind == AST_BINARY && !right) || a->kind == AST_CALL || a->kind == AST_PROJ ||
-                    a->kind == AST_FIELD || a->kind == AST_INDEX;
+        bool left = (a->kind == AST_BINARY && !right) || a->kind == AST_CALL ||
+                    a->kind == AST_PROJ || a->kind == AST_FIELD || a->kind == AST_INDEX;
         bool chain = a->body || b->body;
         if (!equal_rest(a, b, left, right))
             return false;
@@ -278,8 +264,7 @@ static bool equal_expr(const Ast *a, const Ast *b)
     }
 }
 
-static bool equal_ctors(const Item *a, const Item *b)
-{
+static bool equal_ctors(const Item *a, const Item *b) {
     if (a->ctors.len != b->ctors.len)
         return false;
     for (size_t i = 0; i < a->ctors.len; i++) {
@@ -295,8 +280,7 @@ static bool equal_ctors(const Item *a, const Item *b)
 }
 
 /* Blanks at the ends of lines aside. */
-static bool equal_doc(const char *a, const char *b)
-{
+static bool equal_doc(const char *a, const char *b) {
     if (!a || !b)
         return a == b;
     for (;;) {
@@ -314,25 +298,23 @@ static bool equal_doc(const char *a, const char *b)
     }
 }
 
-static bool equal_item(const Item *a, const Item *b)
-{
+static bool equal_item(const Item *a, const Item *b) {
     return a->kind == b->kind && equal_name(&a->name, &b->name) && equal_fn(a->fn, b->fn) &&
-           equal_names(&a->extra, &b->extra) && equal_type_params(&a->type_params, &b->type_params) &&
-           equal_ctors(a, b) && equal_type(a->type, b->type) && equal_expr(a->value, b->value) &&
-           a->index == b->index && a->shown == b->shown && equal_str(a->path, b->path) &&
-           equal_str(a->symbol, b->symbol) && a->as == b->as && equal_names(&a->names, &b->names) &&
-           a->has_names == b->has_names && equal_doc(a->doc, b->doc);
+           equal_names(&a->extra, &b->extra) &&
+           equal_type_params(&a->type_params, &b->type_params) && equal_ctors(a, b) &&
+           equal_type(a->type, b->type) && equal_expr(a->value, b->value) && a->index == b->index &&
+           a->shown == b->shown && equal_str(a->path, b->path) && equal_str(a->symbol, b->symbol) &&
+           a->as == b->as && equal_names(&a->names, &b->names) && a->has_names == b->has_names &&
+           equal_doc(a->doc, b->doc);
 }
 
-static bool equal_constant(const MetaConstant *a, const MetaConstant *b)
-{
+static bool equal_constant(const MetaConstant *a, const MetaConstant *b) {
     return a->code == b->code && a->bits == b->bits && a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0 &&
            a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
-bool ast_module_equal(const Module *a, const Module *b)
-{
+bool ast_module_equal(const Module *a, const Module *b) {
     if (a->items.len != b->items.len || a->versioned != b->versioned ||
         a->constants.len != b->constants.len)
         return false;

@@ -4,7 +4,16 @@
 #include <stdarg.h>
 #include <string.h>
 
-typedef enum DocKind { DOC_TEXT, DOC_LINE, DOC_SOFT, DOC_HARD, DOC_BLANK, DOC_CAT, DOC_NEST, DOC_GROUP } DocKind;
+typedef enum DocKind {
+    DOC_TEXT,
+    DOC_LINE,
+    DOC_SOFT,
+    DOC_HARD,
+    DOC_BLANK,
+    DOC_CAT,
+    DOC_NEST,
+    DOC_GROUP
+} DocKind;
 
 struct Doc {
     DocKind kind;
@@ -16,23 +25,20 @@ struct Doc {
     DocVec parts;     /* CAT */
 };
 
-static Doc *doc_new(DocKind kind)
-{
+static Doc *doc_new(DocKind kind) {
     Doc *d = mem_new(Doc);
     d->kind = kind;
     return d;
 }
 
-Doc *doc_text(const char *text)
-{
+Doc *doc_text(const char *text) {
     Doc *d = doc_new(DOC_TEXT);
     d->text = text;
     d->width = (int)text_width(text, strlen(text));
     return d;
 }
 
-Doc *doc_textf(const char *fmt, ...)
-{
+Doc *doc_textf(const char *fmt, ...) {
     Str s = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -41,32 +47,23 @@ Doc *doc_textf(const char *fmt, ...)
     return doc_text(str_text(&s));
 }
 
-Doc *doc_line(void)
-{
-    return doc_new(DOC_LINE);
-}
+Doc *doc_line(void) { return doc_new(DOC_LINE); }
 
-Doc *doc_soft(void)
-{
-    return doc_new(DOC_SOFT);
-}
+Doc *doc_soft(void) { return doc_new(DOC_SOFT); }
 
-Doc *doc_hard(void)
-{
+Doc *doc_hard(void) {
     Doc *d = doc_new(DOC_HARD);
     d->hard = true;
     return d;
 }
 
-Doc *doc_blank(void)
-{
+Doc *doc_blank(void) {
     Doc *d = doc_new(DOC_BLANK);
     d->hard = true;
     return d;
 }
 
-Doc *doc_cat(DocVec parts)
-{
+Doc *doc_cat(DocVec parts) {
     Doc *d = doc_new(DOC_CAT);
     d->parts = parts;
     for (size_t i = 0; i < parts.len; i++)
@@ -74,16 +71,14 @@ Doc *doc_cat(DocVec parts)
     return d;
 }
 
-Doc *doc_cat2(Doc *a, Doc *b)
-{
+Doc *doc_cat2(Doc *a, Doc *b) {
     DocVec v = {0};
     vec_push(&v, a);
     vec_push(&v, b);
     return doc_cat(v);
 }
 
-Doc *doc_cat3(Doc *a, Doc *b, Doc *c)
-{
+Doc *doc_cat3(Doc *a, Doc *b, Doc *c) {
     DocVec v = {0};
     vec_push(&v, a);
     vec_push(&v, b);
@@ -91,8 +86,7 @@ Doc *doc_cat3(Doc *a, Doc *b, Doc *c)
     return doc_cat(v);
 }
 
-Doc *doc_nest(int indent, Doc *inner)
-{
+Doc *doc_nest(int indent, Doc *inner) {
     Doc *d = doc_new(DOC_NEST);
     d->indent = indent;
     d->inner = inner;
@@ -100,16 +94,14 @@ Doc *doc_nest(int indent, Doc *inner)
     return d;
 }
 
-Doc *doc_group(Doc *inner)
-{
+Doc *doc_group(Doc *inner) {
     Doc *d = doc_new(DOC_GROUP);
     d->inner = inner;
     d->hard = inner->hard;
     return d;
 }
 
-Doc *doc_list(const char *open, DocVec items, const char *separator, const char *close, bool pad)
-{
+Doc *doc_list(const char *open, DocVec items, const char *separator, const char *close, bool pad) {
     if (!items.len)
         return doc_textf("%s%s", open, close);
     DocVec in = {0};
@@ -129,13 +121,9 @@ Doc *doc_list(const char *open, DocVec items, const char *separator, const char 
     return doc_group(doc_cat(all));
 }
 
-bool doc_has_hard(const Doc *d)
-{
-    return d->hard;
-}
+bool doc_has_hard(const Doc *d) { return d->hard; }
 
-int doc_flat_width(Doc *d, int limit)
-{
+int doc_flat_width(Doc *d, int limit) {
     VEC(Doc *) stack = {0};
     int width = 0;
     vec_push(&stack, d);
@@ -158,13 +146,12 @@ int doc_flat_width(Doc *d, int limit)
     return width;
 }
 
-Doc *doc_break(Doc *group)
-{
+Doc *doc_break(Doc *group) {
     group->hard = true;
     return group;
 }
 
-/* ---- layout ----------------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 typedef struct Frame {
     Doc *doc;
@@ -173,15 +160,13 @@ typedef struct Frame {
 } Frame;
 typedef VEC(Frame) FrameVec;
 
-static void push_parts(FrameVec *stack, Frame f)
-{
+static void push_parts(FrameVec *stack, Frame f) {
     for (size_t i = f.doc->parts.len; i-- > 0;)
         vec_push(stack, ((Frame){f.doc->parts.data[i], f.indent, f.flat}));
 }
 
 /* Whether `f` flat, and what follows it up to the next possible break, fits in `room` columns. */
-static bool fits(Frame f, const FrameVec *rest, int room)
-{
+static bool fits(Frame f, const FrameVec *rest, int room) {
     FrameVec stack = {0};
     size_t below = rest->len;
     vec_push(&stack, f);
@@ -206,9 +191,7 @@ static bool fits(Frame f, const FrameVec *rest, int room)
         case DOC_HARD:
         case DOC_BLANK: return true;
         case DOC_CAT: push_parts(&stack, g); break;
-        case DOC_NEST:
-            vec_push(&stack, ((Frame){g.doc->inner, g.indent, g.flat}));
-            break;
+        case DOC_NEST: vec_push(&stack, ((Frame){g.doc->inner, g.indent, g.flat})); break;
         case DOC_GROUP:
             vec_push(&stack, ((Frame){g.doc->inner, g.indent, g.flat && !g.doc->hard}));
             break;
@@ -217,8 +200,7 @@ static bool fits(Frame f, const FrameVec *rest, int room)
     return false;
 }
 
-static void new_line(Str *out, int indent)
-{
+static void new_line(Str *out, int indent) {
     while (out->len && out->text[out->len - 1] == ' ')
         out->text[--out->len] = 0;
     str_add_char(out, '\n');
@@ -226,8 +208,7 @@ static void new_line(Str *out, int indent)
         str_add_char(out, ' ');
 }
 
-void doc_print(Str *out, Doc *d, int width)
-{
+void doc_print(Str *out, Doc *d, int width) {
     FrameVec stack = {0};
     int column = 0;
     vec_push(&stack, ((Frame){d, 0, false}));

@@ -141,7 +141,9 @@ static uint32_t sigil_name_end(const Lexer *lex, uint32_t i) {
         while (is_word(at(lex, i)))
             i++;
         char c = at(lex, i);
-        uint32_t next = c == '.' || c == '/' ? i + 1 : c == ':' && at(lex, i + 1) == ':' ? i + 2 : 0;
+        uint32_t next = c == '.' || c == '/'                ? i + 1
+                        : c == ':' && at(lex, i + 1) == ':' ? i + 2
+                                                            : 0;
         if (!next || !is_word(at(lex, next)))
             return i;
         i = next;
@@ -173,15 +175,15 @@ static const struct {
     char text[4];
     TokenKind kind;
 } marks[] = {
-    {"...", TOK_ELLIPSIS}, {"::", TOK_COLONCOLON}, {":=", TOK_ASSIGN},  {"==", TOK_EQEQ},
-    {"=>", TOK_FATARROW},  {"!=", TOK_NE},         {"<=", TOK_LE},      {">=", TOK_GE},
-    {">>", TOK_COMPOSE},   {"|>", TOK_PIPE},       {"||", TOK_OROR},    {"&&", TOK_ANDAND},
+    {"...", TOK_ELLIPSIS}, {"::", TOK_COLONCOLON}, {":=", TOK_ASSIGN},   {"==", TOK_EQEQ},
+    {"=>", TOK_FATARROW},  {"!=", TOK_NE},         {"<=", TOK_LE},       {">=", TOK_GE},
+    {">>", TOK_COMPOSE},   {"|>", TOK_PIPE},       {"||", TOK_OROR},     {"&&", TOK_ANDAND},
     {"->", TOK_ARROW},     {"++", TOK_PLUSPLUS},   {"**", TOK_STARSTAR}, {"@@", TOK_ATAT},
-    {"#[", TOK_HASH},      {"(", TOK_LPAREN},      {")", TOK_RPAREN},   {"[", TOK_LBRACKET},
-    {"]", TOK_RBRACKET},   {"{", TOK_LBRACE},      {"}", TOK_RBRACE},   {",", TOK_COMMA},
-    {";", TOK_SEMI},       {":", TOK_COLON},       {"=", TOK_EQUAL},    {"<", TOK_LT},
-    {">", TOK_GT},         {"|", TOK_BAR},         {"!", TOK_BANG},     {"+", TOK_PLUS},
-    {"-", TOK_MINUS},      {"*", TOK_STAR},        {"/", TOK_SLASH},    {".", TOK_DOT},
+    {"#[", TOK_HASH},      {"(", TOK_LPAREN},      {")", TOK_RPAREN},    {"[", TOK_LBRACKET},
+    {"]", TOK_RBRACKET},   {"{", TOK_LBRACE},      {"}", TOK_RBRACE},    {",", TOK_COMMA},
+    {";", TOK_SEMI},       {":", TOK_COLON},       {"=", TOK_EQUAL},     {"<", TOK_LT},
+    {">", TOK_GT},         {"|", TOK_BAR},         {"!", TOK_BANG},      {"+", TOK_PLUS},
+    {"-", TOK_MINUS},      {"*", TOK_STAR},        {"/", TOK_SLASH},     {".", TOK_DOT},
     {"?", TOK_QUESTION},
 };
 
@@ -212,7 +214,8 @@ void lexer_read(Lexer *lex, uint32_t from, Token *t) {
     *t = (Token){.begin = from};
     if (from == 0 && lex->source->len >= 3 && memcmp(lex->source->text, "\xEF\xBB\xBF", 3) == 0)
         t->begin = 3; /* a byte order mark */
-    if (from == 0 && at(lex, t->begin) == '#' && at(lex, t->begin + 1) == '!') { /* #!/usr/bin/env relay */
+    if (from == 0 && at(lex, t->begin) == '#' &&
+        at(lex, t->begin + 1) == '!') { /* #!/usr/bin/env relay */
         while (t->begin < lex->source->len && at(lex, t->begin) != '\n')
             t->begin++;
     }

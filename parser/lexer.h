@@ -135,7 +135,13 @@ typedef enum Word {
 #undef WORD
 } Word;
 
-typedef enum WordClass { WORDCLASS_NONE, WORDCLASS_RESERVED, WORDCLASS_DTYPE, WORDCLASS_TYPE, WORDCLASS_SOFT } WordClass;
+typedef enum WordClass {
+    WORDCLASS_NONE,
+    WORDCLASS_RESERVED,
+    WORDCLASS_DTYPE,
+    WORDCLASS_TYPE,
+    WORDCLASS_SOFT
+} WordClass;
 
 typedef struct Token {
     TokenKind kind;
@@ -149,10 +155,10 @@ typedef struct Token {
 
 typedef struct Lexer {
     const Source *source;
-    Module *module;        /* where comments go */
+    Module *module; /* where comments go */
     uint32_t comments_upto;
-    bool versioned;        /* strings are raw and may span lines */
-    Map words;             /* Symbol -> (Word) */
+    bool versioned; /* strings are raw and may span lines */
+    Map words;      /* Symbol -> (Word) */
 } Lexer;
 
 void lexer_init(Lexer *lex, const Source *source, Module *module);

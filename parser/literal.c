@@ -14,11 +14,11 @@ static const struct {
     bool is_float;
     int bits; /* integers: negative when unsigned */
 } suffixes[] = {
-    {"", NULL, false, 64},        {"i", "int32", false, 32},     {"f", "float32", true, 32},
-    {"i8", "int8", false, 8},     {"i16", "int16", false, 16},   {"i32", "int32", false, 32},
-    {"i64", "int64", false, 64},  {"u8", "uint8", false, -8},    {"u16", "uint16", false, -16},
-    {"u32", "uint32", false, -32}, {"u64", "uint64", false, -64}, {"f16", "float16", true, 16},
-    {"bf16", "bfloat16", true, 17}, {"f32", "float32", true, 32}, {"f64", "float64", true, 64},
+    {"", NULL, false, 64},          {"i", "int32", false, 32},     {"f", "float32", true, 32},
+    {"i8", "int8", false, 8},       {"i16", "int16", false, 16},   {"i32", "int32", false, 32},
+    {"i64", "int64", false, 64},    {"u8", "uint8", false, -8},    {"u16", "uint16", false, -16},
+    {"u32", "uint32", false, -32},  {"u64", "uint64", false, -64}, {"f16", "float16", true, 16},
+    {"bf16", "bfloat16", true, 17}, {"f32", "float32", true, 32},  {"f64", "float64", true, 64},
 };
 enum { NSUFFIXES = sizeof suffixes / sizeof *suffixes };
 
@@ -83,14 +83,10 @@ static double round_bits(double x, int mantissa, int min_exp, double largest) {
 /* Text without sign or suffix, to a float of `bits` (17: bfloat16). */
 static double read_rounded(const char *text, int bits) {
     switch (bits) {
-    case 16:
-        return round_bits(read_to_odd(text), 11, -14, 65504.0);
-    case 17:
-        return round_bits(read_to_odd(text), 8, -126, 0x1.fep127);
-    case 32:
-        return read_float(text);
-    default:
-        return read_double(text);
+    case 16: return round_bits(read_to_odd(text), 11, -14, 65504.0);
+    case 17: return round_bits(read_to_odd(text), 8, -126, 0x1.fep127);
+    case 32: return read_float(text);
+    default: return read_double(text);
     }
 }
 

@@ -60,9 +60,9 @@ static uint64_t read_le(const unsigned char *at, size_t n) {
 
 static MetaConstant *read_array(Meta *m, json_t *text) {
     size_t len = 0;
-    const unsigned char *at =
-        json_is_string(text) ? read_base64(json_string_value(text), json_string_length(text), &len)
-                             : NULL;
+    const unsigned char *at = json_is_string(text) ? read_base64(json_string_value(text),
+                                                                 json_string_length(text), &len)
+                                                   : NULL;
     if (!at || len < 40 || read_le(at, 8) != array_magic) {
         complain(m, "an entry of `b64ndarrays` is no array");
         return NULL;

@@ -156,9 +156,7 @@ static AstAttrValue *read_value(Parser *p) {
     Token next;
     switch ((int)p->tok.kind) {
     case TOK_LBRACKET:
-    case TOK_LPAREN:
-        v = read_list(p);
-        break;
+    case TOK_LPAREN: v = read_list(p); break;
     case TOK_STRING: {
         Ast *lit = parse_literal(p, false);
         v = value_node(p, AST_ATTR_STRING, begin);
@@ -166,12 +164,8 @@ static AstAttrValue *read_value(Parser *p) {
         v->text_len = lit->text_len;
         break;
     }
-    case TOK_IDENT:
-        v = read_word(p);
-        break;
-    case TOK_NUMBER:
-        v = at_simple_number(p) ? read_number(p, begin) : read_dim(p);
-        break;
+    case TOK_IDENT: v = read_word(p); break;
+    case TOK_NUMBER: v = at_simple_number(p) ? read_number(p, begin) : read_dim(p); break;
     case TOK_MINUS:
         next = parse_peek(p);
         if (next.kind == TOK_NUMBER ||
@@ -182,11 +176,10 @@ static AstAttrValue *read_value(Parser *p) {
         }
         v = read_dim(p);
         break;
-    case TOK_QUESTION:
-        v = read_dim(p);
-        break;
+    case TOK_QUESTION: v = read_dim(p); break;
     default: /* tokens, not one of our sums: everything else is wrong here */
-        parse_unexpected(p, "an attribute's value: a constant, a dtype, a size or `meta[...][...]`");
+        parse_unexpected(p,
+                         "an attribute's value: a constant, a dtype, a size or `meta[...][...]`");
     }
     parse_leave(p);
     if (v && continues_dim(p))

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- sequences -------------------------------------------------------------------------- */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 static bool at_free_var(Parser *p) {
     if (!parse_at_soft(p, WORD_FREE_VAR))
@@ -21,7 +21,8 @@ static bool at_graph_let(Parser *p) {
 static int64_t graph_index(Parser *p) {
     int64_t i = 0;
     if (!parse_index_number(p, p->tok.begin + 1, p->tok.end, &i))
-        parse_mistake(p, DIAG_R0006, parse_tok_span(p), "the number of a graph binding is too large");
+        parse_mistake(p, DIAG_R0006, parse_tok_span(p),
+                      "the number of a graph binding is too large");
     return i;
 }
 
@@ -186,7 +187,7 @@ Ast *parse_block(Parser *p) {
     return e;
 }
 
-/* ---- operators -------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 enum { OP_ASSIGN = 255 };
 
@@ -203,12 +204,12 @@ static bool find_operator(const Parser *p, Pending *op) {
         uint8_t op;
         int level;
     } table[] = {
-        {TOK_ASSIGN, OP_ASSIGN, 0},    {TOK_PIPE, BINOP_PIPE, 1},     {TOK_COMPOSE, BINOP_COMPOSE, 2},
-        {TOK_OROR, BINOP_OR, 3},       {TOK_ANDAND, BINOP_AND, 4},    {TOK_EQEQ, BINOP_EQ, 5},
-        {TOK_NE, BINOP_NE, 5},         {TOK_LT, BINOP_LT, 6},         {TOK_LE, BINOP_LE, 6},
-        {TOK_GT, BINOP_GT, 6},         {TOK_GE, BINOP_GE, 6},         {TOK_COLONCOLON, BINOP_CONS, 7},
-        {TOK_PLUS, BINOP_ADD, 8},      {TOK_MINUS, BINOP_SUB, 8},     {TOK_PLUSPLUS, BINOP_APPEND, 8},
-        {TOK_STAR, BINOP_MUL, 9},      {TOK_SLASH, BINOP_DIV, 9},     {TOK_ATAT, BINOP_MATMUL, 9},
+        {TOK_ASSIGN, OP_ASSIGN, 0}, {TOK_PIPE, BINOP_PIPE, 1},  {TOK_COMPOSE, BINOP_COMPOSE, 2},
+        {TOK_OROR, BINOP_OR, 3},    {TOK_ANDAND, BINOP_AND, 4}, {TOK_EQEQ, BINOP_EQ, 5},
+        {TOK_NE, BINOP_NE, 5},      {TOK_LT, BINOP_LT, 6},      {TOK_LE, BINOP_LE, 6},
+        {TOK_GT, BINOP_GT, 6},      {TOK_GE, BINOP_GE, 6},      {TOK_COLONCOLON, BINOP_CONS, 7},
+        {TOK_PLUS, BINOP_ADD, 8},   {TOK_MINUS, BINOP_SUB, 8},  {TOK_PLUSPLUS, BINOP_APPEND, 8},
+        {TOK_STAR, BINOP_MUL, 9},   {TOK_SLASH, BINOP_DIV, 9},  {TOK_ATAT, BINOP_MATMUL, 9},
     };
     if (p->panic)
         return false;
@@ -256,9 +257,9 @@ Ast *parse_expr(Parser *p) {
         Yard yard = {0};
         vec_push(&yard.operands, e);
         do {
-            while (yard.operators.len > 0 && (vec_last(&yard.operators).level > op.level ||
-                                              (vec_last(&yard.operators).level == op.level &&
-                                               !is_right(&op))))
+            while (yard.operators.len > 0 &&
+                   (vec_last(&yard.operators).level > op.level ||
+                    (vec_last(&yard.operators).level == op.level && !is_right(&op))))
                 reduce(p, &yard);
             vec_push(&yard.operators, op);
             parse_advance(p);
@@ -322,7 +323,8 @@ static bool at_cast(Parser *p) {
 
 /* The word in hand is sq, Grad or Ref before an operand. */
 static bool at_prefix_word(Parser *p) {
-    if (!parse_at_soft(p, WORD_SQ) && !parse_at_soft(p, WORD_GRAD) && !parse_at_soft(p, WORD_BIG_REF))
+    if (!parse_at_soft(p, WORD_SQ) && !parse_at_soft(p, WORD_GRAD) &&
+        !parse_at_soft(p, WORD_BIG_REF))
         return false;
     Token next = parse_peek(p);
     return parse_begins_expr(&next) && !((p->ctx & CTX_LINE) && next.break_before) &&

@@ -30,23 +30,23 @@ typedef struct Parser {
     Module *module;
     Lexer lex;
     Token tok;
-    uint32_t prev_end;       /* of the token before tok */
-    uint32_t item_begin;     /* of the item being read */
+    uint32_t prev_end;   /* of the token before tok */
+    uint32_t item_begin; /* of the item being read */
     unsigned ctx;
-    VEC(char) brackets;      /* the open ones, as their opening characters */
+    VEC(char) brackets; /* the open ones, as their opening characters */
     int depth;
     int muted;
     bool panic;
-    bool incomplete;         /* the first thing missing is missing at the end */
-    bool failed;             /* something was reported */
-    uint32_t reported_upto;  /* a lexical mistake before this offset was reported */
-    Map locals;              /* Symbol -> how many bare and sigil bindings are in scope */
-    NameVec bindings;        /* in scope, innermost last */
+    bool incomplete;                 /* the first thing missing is missing at the end */
+    bool failed;                     /* something was reported */
+    uint32_t reported_upto;          /* a lexical mistake before this offset was reported */
+    Map locals;                      /* Symbol -> how many bare and sigil bindings are in scope */
+    NameVec bindings;                /* in scope, innermost last */
     VEC(const Symbol *) type_params; /* in scope: of the functions around */
-    Map heads;               /* Symbol -> flags of what the whole text binds */
+    Map heads;                       /* Symbol -> flags of what the whole text binds */
 } Parser;
 
-/* ---- parser.c: tokens, mistakes, nesting ------------------------------------------------ */
+/* ---- parser.c: tokens, mistakes, nesting ----------------------------------------------------- */
 
 size_t parse_old_version(const Source *s);
 void parse_advance(Parser *p);
@@ -117,7 +117,7 @@ static inline Span parse_span_from(const Parser *p, uint32_t begin) {
 Ast *parse_node(Parser *p, AstKind kind, uint32_t begin); /* its span ends at prev_end */
 Ast *parse_error_node(Parser *p);
 
-/* ---- parse_name.c: names and what is bound ---------------------------------------------- */
+/* ---- parse_name.c: names and what is bound --------------------------------------------------- */
 
 void parse_scan_heads(Parser *p);
 size_t parse_scope_mark(const Parser *p);
@@ -137,19 +137,19 @@ Name parse_name_ref(Parser *p);
 Name parse_dotted(Parser *p, const char *what);
 void parse_check_twice(Parser *p, const NameVec *names, const char *what);
 
-/* ---- the productions -------------------------------------------------------------------- */
+/* ---- the productions ------------------------------------------------------------------------- */
 
 /* e, with `;` and bindings unless CTX_NO_SEMI. Stops before what cannot continue it. */
 Ast *parse_sequence(Parser *p);
-Ast *parse_expr(Parser *p);              /* without `;`, with `:=` */
+Ast *parse_expr(Parser *p); /* without `;`, with `:=` */
 Ast *parse_unary(Parser *p);
 Ast *parse_postfix(Parser *p);
 Ast *parse_primary(Parser *p);
-Ast *parse_block(Parser *p);             /* { … } or { r with … } */
+Ast *parse_block(Parser *p); /* { … } or { r with … } */
 Ast *parse_if(Parser *p);
 Ast *parse_match(Parser *p);
 Ast *parse_fn(Parser *p);
-AstFn *parse_fn_rest(Parser *p);         /* from the type parameters to the body */
+AstFn *parse_fn_rest(Parser *p); /* from the type parameters to the body */
 Ast *parse_literal(Parser *p, bool negative);
 bool parse_at_literal_number(Parser *p); /* a number, inf, nan */
 /* [i, j] after a: an index, or type arguments. */
@@ -161,12 +161,12 @@ static inline bool parse_line_ended(const Parser *p) {
 }
 
 AstType *parse_type_any(Parser *p);
-AstType *parse_type_atom(Parser *p);     /* without arrows and arithmetic outside of brackets */
+AstType *parse_type_atom(Parser *p); /* without arrows and arithmetic outside of brackets */
 void parse_type_params(Parser *p, AstTypeParamVec *params); /* [A, n: Dim] or <A>, if there */
 void parse_type_args(Parser *p, TokenKind close, AstTypeVec *args);
-bool parse_where(Parser *p, AstConstraintVec *where);       /* if there */
+bool parse_where(Parser *p, AstConstraintVec *where); /* if there */
 
-AstPattern *parse_pattern(Parser *p);    /* binds its variables */
+AstPattern *parse_pattern(Parser *p); /* binds its variables */
 
 /* `key = value, …`, when one stands here; stops before `close`. */
 bool parse_at_attr(Parser *p);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- documentation ---------------------------------------------------------------------- */
+/* ---- documentation --------------------------------------------------------------------------- */
 
 static bool is_doc(const Parser *p, const Comment *c) {
     const char *text = p->source->text + c->span.begin;
@@ -55,7 +55,7 @@ static const char *read_doc(const Parser *p) {
     return str_text(&doc);
 }
 
-/* ---- declarations ----------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 /* C | C '(' T, … ')' | C '{' w ':' T, … '}' */
 static AstCtor read_ctor(Parser *p) {
@@ -201,7 +201,7 @@ static void read_import(Parser *p, Item *item) {
     }
 }
 
-/* ---- bindings and expressions ----------------------------------------------------------- */
+/* ---- bindings and expressions ---------------------------------------------------------------- */
 
 /* The `;` of a binding, which the end of the text replaces, at the prompt the end of the line. */
 static void end_binding(Parser *p, const char *what) {
@@ -267,7 +267,8 @@ static void read_let(Parser *p, Item *item) {
 static void read_graph_let(Parser *p, Item *item) {
     item->kind = ITEM_GRAPH_LET;
     if (!parse_index_number(p, p->tok.begin + 1, p->tok.end, &item->index))
-        parse_mistake(p, DIAG_R0006, parse_tok_span(p), "the number of a graph binding is too large");
+        parse_mistake(p, DIAG_R0006, parse_tok_span(p),
+                      "the number of a graph binding is too large");
     parse_advance(p);
     parse_expect(p, TOK_EQUAL);
     item->value = item_value(p);
@@ -315,9 +316,7 @@ static void read_item(Parser *p, Item *item) {
         item->name = parse_binder(p, true, "the name of a definition");
         item->fn = parse_fn_rest(p);
         return;
-    case WORD_TYPE:
-        read_type(p, item);
-        return;
+    case WORD_TYPE: read_type(p, item); return;
     case WORD_EXTERN:
         parse_advance(p);
         if (!parse_at_word(p, WORD_TYPE)) {
@@ -329,26 +328,16 @@ static void read_item(Parser *p, Item *item) {
         item->name = parse_binder(p, false, "the name of a type");
         parse_type_params(p, &item->type_params);
         return;
-    case WORD_OPERATOR:
-        read_operator(p, item);
-        return;
-    case WORD_DERIVATIVE:
-        read_rule(p, item, ITEM_DERIVATIVE);
-        return;
-    case WORD_TANGENT:
-        read_rule(p, item, ITEM_TANGENT);
-        return;
+    case WORD_OPERATOR: read_operator(p, item); return;
+    case WORD_DERIVATIVE: read_rule(p, item, ITEM_DERIVATIVE); return;
+    case WORD_TANGENT: read_rule(p, item, ITEM_TANGENT); return;
     case WORD_NO_DERIVATIVE:
         item->kind = ITEM_NO_DERIVATIVE;
         parse_advance(p);
         item->name = read_operator_name(p);
         return;
-    case WORD_IMPORT:
-        read_import(p, item);
-        return;
-    case WORD_LET:
-        read_let(p, item);
-        return;
+    case WORD_IMPORT: read_import(p, item); return;
+    case WORD_LET: read_let(p, item); return;
     }
     read_expr(p, item);
 }

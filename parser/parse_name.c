@@ -19,7 +19,7 @@ static void add_head(Parser *p, const Symbol *sym, uintptr_t flags) {
     map_set(&p->heads, sym, (void *)(find_head(p, sym) | flags));
 }
 
-/* ---- scopes ----------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* A count of bare bindings and one of bindings with a sigil, packed into a map's value. */
 enum { SIGIL_SHIFT = 24 };
@@ -81,7 +81,7 @@ bool parse_at_soft(Parser *p, Word word) {
     return parse_at_word(p, word) && !parse_is_shadowed(p, p->tok.sym);
 }
 
-/* ---- names that are used ---------------------------------------------------------------- */
+/* ---- names that are used --------------------------------------------------------------------- */
 
 static bool is_bound(Parser *p, const Symbol *sym) {
     bool local;
@@ -198,7 +198,7 @@ Name parse_dotted(Parser *p, const char *what) {
     return name;
 }
 
-/* ---- names that are bound --------------------------------------------------------------- */
+/* ---- names that are bound -------------------------------------------------------------------- */
 
 Name parse_binder(Parser *p, bool global, const char *what) {
     Token t = p->tok;
@@ -240,7 +240,7 @@ void parse_check_twice(Parser *p, const NameVec *names, const char *what) {
     }
 }
 
-/* ---- the heads of the whole text -------------------------------------------------------- */
+/* ---- the heads of the whole text ------------------------------------------------------------- */
 
 /* The name at *t, with its dots when bare; *t ends up behind it. */
 static void scan_name(Parser *p, Token *t, uintptr_t flags) {
@@ -336,19 +336,11 @@ void parse_scan_heads(Parser *p) {
             continue;
         switch ((int)here.word) {
         case WORD_DEF:
-        case WORD_OPERATOR:
-            scan_name(p, &t, HEAD_DEF);
-            break;
+        case WORD_OPERATOR: scan_name(p, &t, HEAD_DEF); break;
         case WORD_LET:
-        case WORD_FREE_VAR:
-            scan_name(p, &t, HEAD_VALUE);
-            break;
-        case WORD_TYPE:
-            scan_type(p, &t);
-            break;
-        case WORD_IMPORT:
-            scan_import(p, &t);
-            break;
+        case WORD_FREE_VAR: scan_name(p, &t, HEAD_VALUE); break;
+        case WORD_TYPE: scan_type(p, &t); break;
+        case WORD_IMPORT: scan_import(p, &t); break;
         }
     }
     p->lex.versioned = false; /* until the reader itself gets there */

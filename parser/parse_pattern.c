@@ -85,10 +85,10 @@ static AstPattern *read_literal(Parser *p) {
     }
     pat->literal = parse_literal(p, negative);
     pat->literal->span.begin = begin;
-    pat->kind = t.kind == TOK_STRING                                ? AST_PAT_STRING
-                : t.word == WORD_TRUE || t.word == WORD_FALSE       ? AST_PAT_BOOL
-                : pat->literal->kind == AST_FLOAT                   ? AST_PAT_FLOAT
-                                                                    : AST_PAT_INT;
+    pat->kind = t.kind == TOK_STRING                          ? AST_PAT_STRING
+                : t.word == WORD_TRUE || t.word == WORD_FALSE ? AST_PAT_BOOL
+                : pat->literal->kind == AST_FLOAT             ? AST_PAT_FLOAT
+                                                              : AST_PAT_INT;
     pat->span = parse_span_from(p, begin);
     return pat;
 }
@@ -135,18 +135,15 @@ static AstPattern *read_name(Parser *p) {
 
 static AstPattern *read_atom(Parser *p) {
     switch ((int)p->tok.kind) {
-    case TOK_LPAREN:
-        return read_round(p);
+    case TOK_LPAREN: return read_round(p);
     case TOK_MINUS:
     case TOK_NUMBER:
-    case TOK_STRING:
-        return read_literal(p);
+    case TOK_STRING: return read_literal(p);
     case TOK_IDENT:
         if (p->tok.word == WORD_TRUE || p->tok.word == WORD_FALSE || parse_at_literal_number(p))
             return read_literal(p);
         return read_name(p);
-    case TOK_LOCAL:
-        return read_name(p);
+    case TOK_LOCAL: return read_name(p);
     }
     parse_unexpected(p, "a pattern");
     return pattern_node(p, AST_PAT_WILDCARD, p->tok.begin);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- literals --------------------------------------------------------------------------- */
+/* ---- literals -------------------------------------------------------------------------------- */
 
 bool parse_at_literal_number(Parser *p) {
     return parse_at(p, TOK_NUMBER) ||
@@ -19,11 +19,13 @@ static void bad_number(Parser *p, const Number *n, const char *text, size_t len,
     if (n->error == DIAG_R0005) {
         span.begin += (uint32_t)n->digits;
         Diag *d = parse_complain(p, DIAG_R0005, span, "`%.*s` is no suffix of %s number",
-                                 (int)(len - n->digits), text + n->digits, n->is_float ? "this" : "a");
+                                 (int)(len - n->digits), text + n->digits,
+                                 n->is_float ? "this" : "a");
         if (d)
-            diag_add_fact(d, n->is_float ? "the suffixes of floats are f16 bf16 f32 f64, and f for f32"
-                                         : "the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 "
-                                           "f32 f64, i for i32, f for f32");
+            diag_add_fact(d, n->is_float
+                                 ? "the suffixes of floats are f16 bf16 f32 f64, and f for f32"
+                                 : "the suffixes are i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 "
+                                   "f32 f64, i for i32, f for f32");
         return;
     }
     if (n->dtype)
@@ -73,23 +75,32 @@ Ast *parse_literal(Parser *p, bool negative) {
 
 bool parse_begins_expr(const Token *t) {
     switch ((int)t->kind) {
-    case TOK_NUMBER: case TOK_STRING: case TOK_LOCAL: case TOK_GLOBAL: case TOK_GRAPH:
-    case TOK_LPAREN: case TOK_LBRACKET: case TOK_LBRACE: case TOK_MINUS: case TOK_BANG:
-        return true;
-    case TOK_IDENT:
-        break;
-    default:
-        return false;
+    case TOK_NUMBER:
+    case TOK_STRING:
+    case TOK_LOCAL:
+    case TOK_GLOBAL:
+    case TOK_GRAPH:
+    case TOK_LPAREN:
+    case TOK_LBRACKET:
+    case TOK_LBRACE:
+    case TOK_MINUS:
+    case TOK_BANG: return true;
+    case TOK_IDENT: break;
+    default: return false;
     }
     switch ((int)t->word) {
-    case WORD_LET: case WORD_IF: case WORD_MATCH: case WORD_FN: case WORD_TRUE: case WORD_FALSE:
-        return true;
+    case WORD_LET:
+    case WORD_IF:
+    case WORD_MATCH:
+    case WORD_FN:
+    case WORD_TRUE:
+    case WORD_FALSE: return true;
     }
     WordClass c = word_get_class(t->word);
     return c == WORDCLASS_NONE || c == WORDCLASS_SOFT;
 }
 
-/* ---- brackets --------------------------------------------------------------------------- */
+/* ---- brackets -------------------------------------------------------------------------------- */
 
 /* '(' ')' | '(' sequence ')' | '(' e ',' … ')' */
 static Ast *read_round(Parser *p) {
@@ -177,12 +188,9 @@ static bool takes_types(Parser *p, const Ast *a) {
     bool local;
     KnownName known = parse_find_name(p, a->name.sym, &local);
     switch (known) {
-    case KNOWN_DEF:
-        return true;
-    case KNOWN_VALUE:
-        return local && a->name.sigil == SIGIL_GLOBAL;
-    case KNOWN_NOTHING:
-        break;
+    case KNOWN_DEF: return true;
+    case KNOWN_VALUE: return local && a->name.sigil == SIGIL_GLOBAL;
+    case KNOWN_NOTHING: break;
     }
     Token t = parse_peek(p);
     char c = a->name.sym->text[0];
@@ -254,21 +262,22 @@ static Ast *try_angle_types(Parser *p, Ast *a) {
     return e;
 }
 
-/* ---- what follows ----------------------------------------------------------------------- */
+/* ---- what follows ---------------------------------------------------------------------------- */
 
 /* ref(e), ref_read(r), read(r), ref_write(r, e): calls that are syntax, unless bound. */
 static void set_reference(Parser *p, Ast *call) {
     const Ast *f = call->a;
-    if (f->kind != AST_NAME || f->name.sigil != SIGIL_NONE || call->type_args.len || call->attrs.len)
+    if (f->kind != AST_NAME || f->name.sigil != SIGIL_NONE || call->type_args.len ||
+        call->attrs.len)
         return;
     const Word *word = NULL;
     Token t;
     lexer_read(&p->lex, f->name.span.begin, &t);
     word = &t.word;
-    AstKind kind = *word == WORD_REF                             ? AST_REF
+    AstKind kind = *word == WORD_REF                              ? AST_REF
                    : *word == WORD_READ || *word == WORD_REF_READ ? AST_REF_READ
-                   : *word == WORD_REF_WRITE                     ? AST_REF_WRITE
-                                                                 : AST_CALL;
+                   : *word == WORD_REF_WRITE                      ? AST_REF_WRITE
+                                                                  : AST_CALL;
     size_t n = kind == AST_REF_WRITE ? 2 : 1;
     if (kind == AST_CALL || call->args.len != n || f->name.sym != t.sym ||
         parse_is_shadowed(p, f->name.sym))
@@ -367,12 +376,8 @@ Ast *parse_postfix(Parser *p) {
             if (!parse_line_ended(p))
                 next = parse_brackets(p, e);
             break;
-        case TOK_DOT:
-            next = read_dot(p, e);
-            break;
-        case TOK_LT:
-            next = try_angle_types(p, e);
-            break;
+        case TOK_DOT: next = read_dot(p, e); break;
+        case TOK_LT: next = try_angle_types(p, e); break;
         case TOK_LBRACE:
             if (plain && e->kind == AST_NAME && !(p->ctx & CTX_NO_RECORD) && !parse_line_ended(p))
                 next = read_record(p, e);
@@ -384,7 +389,7 @@ Ast *parse_postfix(Parser *p) {
     }
 }
 
-/* ---- primaries -------------------------------------------------------------------------- */
+/* ---- primaries ------------------------------------------------------------------------------- */
 
 static Ast *read_name(Parser *p) {
     uint32_t begin = p->tok.begin;
@@ -413,25 +418,20 @@ static Ast *read_meta(Parser *p) {
 
 static bool begins_type(const Token *t) {
     return t->kind == TOK_LPAREN ||
-           (t->kind == TOK_IDENT && (word_get_class(t->word) != WORDCLASS_RESERVED || t->word == WORD_FN));
+           (t->kind == TOK_IDENT &&
+            (word_get_class(t->word) != WORDCLASS_RESERVED || t->word == WORD_FN));
 }
 
 static Ast *read_word(Parser *p) {
     Token t = p->tok, next = parse_peek(p);
     switch ((int)t.word) {
     case WORD_TRUE:
-    case WORD_FALSE:
-        return parse_literal(p, false);
-    case WORD_FN:
-        return parse_fn(p);
-    case WORD_IF:
-        return parse_if(p);
-    case WORD_MATCH:
-        return parse_match(p);
-    case WORD_LET:
-        return parse_sequence(p);
-    case WORD_WHERE: /* the operator */
-        return read_name(p);
+    case WORD_FALSE: return parse_literal(p, false);
+    case WORD_FN: return parse_fn(p);
+    case WORD_IF: return parse_if(p);
+    case WORD_MATCH: return parse_match(p);
+    case WORD_LET: return parse_sequence(p);
+    case WORD_WHERE: /* the operator */ return read_name(p);
     case WORD_LIST:
         if (next.kind == TOK_LBRACKET && !parse_is_shadowed(p, t.sym)) {
             parse_advance(p);
@@ -469,13 +469,10 @@ Ast *parse_primary(Parser *p) {
         return parse_error_node(p);
     switch ((int)p->tok.kind) {
     case TOK_NUMBER:
-    case TOK_STRING:
-        return parse_literal(p, false);
-    case TOK_IDENT:
-        return read_word(p);
+    case TOK_STRING: return parse_literal(p, false);
+    case TOK_IDENT: return read_word(p);
     case TOK_LOCAL:
-    case TOK_GLOBAL:
-        return read_name(p);
+    case TOK_GLOBAL: return read_name(p);
     case TOK_GRAPH: {
         Ast *e = parse_node(p, AST_GRAPH_VAR, begin);
         if (!parse_index_number(p, begin + 1, p->tok.end, &e->i))
@@ -484,12 +481,9 @@ Ast *parse_primary(Parser *p) {
         e->span.end = p->prev_end;
         return e;
     }
-    case TOK_LPAREN:
-        return read_round(p);
-    case TOK_LBRACKET:
-        return read_bracketed(p, AST_TENSOR, begin);
-    case TOK_LBRACE:
-        return parse_block(p);
+    case TOK_LPAREN: return read_round(p);
+    case TOK_LBRACKET: return read_bracketed(p, AST_TENSOR, begin);
+    case TOK_LBRACE: return parse_block(p);
     }
     parse_unexpected(p, "an expression");
     return parse_error_node(p);

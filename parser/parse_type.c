@@ -238,8 +238,8 @@ static AstType *read_base_type(Parser *p, Word word, uint32_t begin) {
     parse_close(p, TOK_RPAREN, opened);
     bool floats = word == WORD_FLOAT_TYPE;
     if (!p->panic && bits != 16 && bits != 32 && bits != 64 && (floats || bits != 8)) {
-        parse_mistake(p, DIAG_R0001, parse_span_from(p, begin), "expected %s32 or 64 bits, found %d",
-                      floats ? "16, " : "8, 16, ", (int)bits);
+        parse_mistake(p, DIAG_R0001, parse_span_from(p, begin),
+                      "expected %s32 or 64 bits, found %d", floats ? "16, " : "8, 16, ", (int)bits);
         return type_hole(p);
     }
     const char *stem = floats ? "float" : word == WORD_INT_TYPE ? "int" : "uint";
@@ -292,18 +292,12 @@ static AstType *read_word_type(Parser *p) {
     Token t = p->tok, next = parse_peek(p);
     bool round = next.kind == TOK_LPAREN, square = next.kind == TOK_LBRACKET;
     switch ((int)t.word) {
-    case WORD_FN:
-        parse_advance(p);
-        return read_fn_type(p, t.begin);
-    case WORD_TENSOR:
-        parse_advance(p);
-        return read_tensor(p, t.begin);
+    case WORD_FN: parse_advance(p); return read_fn_type(p, t.begin);
+    case WORD_TENSOR: parse_advance(p); return read_tensor(p, t.begin);
     case WORD_INT_TYPE:
     case WORD_UINT_TYPE:
     case WORD_FLOAT_TYPE:
-    case WORD_BOOL_TYPE:
-        parse_advance(p);
-        return read_base_type(p, t.word, t.begin);
+    case WORD_BOOL_TYPE: parse_advance(p); return read_base_type(p, t.word, t.begin);
     case WORD_REF:
     case WORD_REF_TYPE:
     case WORD_BIG_REF:
@@ -311,9 +305,7 @@ static AstType *read_word_type(Parser *p) {
             break;
         parse_advance(p);
         return read_ref_type(p, t.begin);
-    case WORD_FORALL:
-        parse_advance(p);
-        return read_forall(p, t.begin);
+    case WORD_FORALL: parse_advance(p); return read_forall(p, t.begin);
     case WORD_FLOORDIV:
     case WORD_MIN:
     case WORD_MAX:
@@ -398,7 +390,8 @@ static int64_t read_unknown_number(Parser *p) {
     if (!parse_at(p, TOK_NUMBER) || p->tok.blank_before)
         return 0;
     if (!parse_index_number(p, p->tok.begin, p->tok.end, &number) || number < 1)
-        parse_mistake(p, DIAG_R0005, parse_tok_span(p), "unknown sizes are numbered `?1`, `?2` and so on");
+        parse_mistake(p, DIAG_R0005, parse_tok_span(p),
+                      "unknown sizes are numbered `?1`, `?2` and so on");
     parse_advance(p);
     return number;
 }
@@ -408,10 +401,8 @@ AstType *parse_type_atom(Parser *p) {
     if (p->panic)
         return type_hole(p);
     switch ((int)t.kind) {
-    case TOK_IDENT:
-        return read_word_type(p);
-    case TOK_LPAREN:
-        return read_round(p);
+    case TOK_IDENT: return read_word_type(p);
+    case TOK_LPAREN: return read_round(p);
     case TOK_QUESTION:
         parse_advance(p);
         return dim_leaf(p, DIM_ANY, read_unknown_number(p), t.begin);
@@ -431,15 +422,9 @@ AstType *parse_type_atom(Parser *p) {
 
 static bool dim_operator(TokenKind kind, DimOp *op, int *level) {
     switch ((int)kind) {
-    case TOK_PLUS:
-        *op = DIM_ADD, *level = 1;
-        return true;
-    case TOK_MINUS:
-        *op = DIM_SUB, *level = 1;
-        return true;
-    case TOK_STAR:
-        *op = DIM_MUL, *level = 2;
-        return true;
+    case TOK_PLUS: *op = DIM_ADD, *level = 1; return true;
+    case TOK_MINUS: *op = DIM_SUB, *level = 1; return true;
+    case TOK_STAR: *op = DIM_MUL, *level = 2; return true;
     }
     return false;
 }

@@ -25,7 +25,7 @@ Ast *parse_error_node(Parser *p) {
     return a;
 }
 
-/* ---- tokens ----------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 void parse_advance(Parser *p) {
     p->prev_end = p->tok.end;
@@ -74,33 +74,62 @@ bool parse_expect_word(Parser *p, Word word) {
     return false;
 }
 
-/* ---- mistakes --------------------------------------------------------------------------- */
+/* ---- mistakes -------------------------------------------------------------------------------- */
 
 static const char *describe(const Parser *p, const Token *t) {
     int n = (int)(t->end - t->begin > 40 ? 40 : t->end - t->begin);
     const char *text = p->source->text + t->begin;
     switch (t->kind) {
-    case TOK_EOF:
-        return "the end of the text";
-    case TOK_STRING:
-        return "a string";
-    case TOK_NUMBER:
-        return fmt_text("the number `%.*s`", n, text);
+    case TOK_EOF: return "the end of the text";
+    case TOK_STRING: return "a string";
+    case TOK_NUMBER: return fmt_text("the number `%.*s`", n, text);
     case TOK_IDENT:
         if (word_get_class(t->word) == WORDCLASS_RESERVED)
             return fmt_text("the reserved word `%.*s`", n, text);
         if (word_is_type(t->word))
             return fmt_text("the type `%.*s`", n, text);
         return fmt_text("`%.*s`", n, text);
-    case TOK_ERROR: case TOK_LOCAL: case TOK_GLOBAL: case TOK_GRAPH: case TOK_LPAREN:
-    case TOK_RPAREN: case TOK_LBRACKET: case TOK_RBRACKET: case TOK_LBRACE: case TOK_RBRACE:
-    case TOK_COMMA: case TOK_SEMI: case TOK_COLON: case TOK_COLONCOLON: case TOK_ASSIGN:
-    case TOK_EQUAL: case TOK_EQEQ: case TOK_NE: case TOK_LT: case TOK_LE: case TOK_GT: case TOK_GE:
-    case TOK_COMPOSE: case TOK_PIPE: case TOK_BAR: case TOK_OROR: case TOK_ANDAND: case TOK_BANG:
-    case TOK_ARROW: case TOK_FATARROW: case TOK_PLUS: case TOK_PLUSPLUS: case TOK_MINUS:
-    case TOK_STAR: case TOK_STARSTAR: case TOK_SLASH: case TOK_ATAT: case TOK_DOT:
-    case TOK_ELLIPSIS: case TOK_QUESTION: case TOK_HASH:
-        break;
+    case TOK_ERROR:
+    case TOK_LOCAL:
+    case TOK_GLOBAL:
+    case TOK_GRAPH:
+    case TOK_LPAREN:
+    case TOK_RPAREN:
+    case TOK_LBRACKET:
+    case TOK_RBRACKET:
+    case TOK_LBRACE:
+    case TOK_RBRACE:
+    case TOK_COMMA:
+    case TOK_SEMI:
+    case TOK_COLON:
+    case TOK_COLONCOLON:
+    case TOK_ASSIGN:
+    case TOK_EQUAL:
+    case TOK_EQEQ:
+    case TOK_NE:
+    case TOK_LT:
+    case TOK_LE:
+    case TOK_GT:
+    case TOK_GE:
+    case TOK_COMPOSE:
+    case TOK_PIPE:
+    case TOK_BAR:
+    case TOK_OROR:
+    case TOK_ANDAND:
+    case TOK_BANG:
+    case TOK_ARROW:
+    case TOK_FATARROW:
+    case TOK_PLUS:
+    case TOK_PLUSPLUS:
+    case TOK_MINUS:
+    case TOK_STAR:
+    case TOK_STARSTAR:
+    case TOK_SLASH:
+    case TOK_ATAT:
+    case TOK_DOT:
+    case TOK_ELLIPSIS:
+    case TOK_QUESTION:
+    case TOK_HASH: break;
     }
     return fmt_text("`%.*s`", n, text);
 }
@@ -155,7 +184,8 @@ static void report_lexical(Parser *p) {
     } else if (*text == '%' || *text == '@') {
         Diag *d = parse_mistake(p, DIAG_R0015, span, "`%c` without a name", *text);
         if (d && *text == '%')
-            diag_add_fact(d, "`%%` begins a local name and touches it; the remainder is `mod(a, b)`");
+            diag_add_fact(d,
+                          "`%%` begins a local name and touches it; the remainder is `mod(a, b)`");
     } else if ((unsigned char)*text >= 0x80 || *text > ' ') {
         Diag *d = parse_mistake(p, DIAG_R0015, span, "`%.*s` means nothing here",
                                 (int)(t->end - t->begin), text);
@@ -194,7 +224,8 @@ static bool report_statement(Parser *p) {
         if (strlen(statements[i].name) != n || memcmp(statements[i].name, begin, n) != 0)
             continue;
         Span span = parse_span(p, (uint32_t)(begin - text), (uint32_t)(end - text));
-        Diag *d = parse_mistake(p, DIAG_R0019, span, "there is no statement `%s`", statements[i].name);
+        Diag *d = parse_mistake(p, DIAG_R0019, span, "there is no statement `%s`",
+                                statements[i].name);
         if (d)
             diag_add_help(d, "%s", statements[i].help);
         return true;
@@ -220,14 +251,16 @@ void parse_unexpected(Parser *p, const char *what) {
     Span span = parse_tok_span(p);
     if (p->tok.kind == TOK_EOF) /* point behind what is there, not at an empty last line */
         span = parse_span(p, p->prev_end, p->prev_end);
-    Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what, describe(p, &p->tok));
+    Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what,
+                            describe(p, &p->tok));
     if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
-        diag_add_fact(d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
+        diag_add_fact(
+            d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
     if (d && p->tok.kind == TOK_LPAREN && strstr(what, "the name of"))
         diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }
 
-/* ---- brackets --------------------------------------------------------------------------- */
+/* ---- brackets -------------------------------------------------------------------------------- */
 
 Opened parse_open(Parser *p) {
     Opened opened = {p->ctx, parse_tok_span(p)};
@@ -273,15 +306,20 @@ bool parse_enter(Parser *p) {
     return false;
 }
 
-/* ---- recovery and speculation ----------------------------------------------------------- */
+/* ---- recovery and speculation ---------------------------------------------------------------- */
 
 bool parse_begins_item(const Token *t) {
     if (t->kind != TOK_IDENT)
         return false;
     switch ((int)t->word) {
-    case WORD_DEF: case WORD_TYPE: case WORD_EXTERN: case WORD_OPERATOR: case WORD_DERIVATIVE:
-    case WORD_TANGENT: case WORD_NO_DERIVATIVE: case WORD_IMPORT:
-        return true;
+    case WORD_DEF:
+    case WORD_TYPE:
+    case WORD_EXTERN:
+    case WORD_OPERATOR:
+    case WORD_DERIVATIVE:
+    case WORD_TANGENT:
+    case WORD_NO_DERIVATIVE:
+    case WORD_IMPORT: return true;
     }
     return false;
 }
@@ -328,12 +366,8 @@ bool parse_recover(Parser *p, size_t level) {
         case TOK_HASH:
             vec_push(&p->brackets, t->kind == TOK_HASH ? '[' : p->source->text[t->begin]);
             break;
-        case TOK_RPAREN:
-            close_matching(p, level, '(');
-            break;
-        case TOK_RBRACKET:
-            close_matching(p, level, '[');
-            break;
+        case TOK_RPAREN: close_matching(p, level, '('); break;
+        case TOK_RBRACKET: close_matching(p, level, '['); break;
         case TOK_RBRACE:
             if (!close_matching(p, level, '{')) {
                 if (level > 0) { /* the end of this block */
@@ -373,7 +407,7 @@ void parse_restore(Parser *p, Saved saved) {
     p->panic = false;
 }
 
-/* ---- modules ---------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 /* JSON up to the end, behind the token in hand. */
 static void read_metadata(Parser *p) {
@@ -395,8 +429,8 @@ static void read_section(Parser *p, bool first) {
         parse_expect(p, TOK_EQUAL);
         if (!p->panic && parse_at(p, TOK_STRING)) {
             p->module->versioned = p->lex.versioned = true;
-            p->module->version =
-                mem_strndup(p->source->text + p->tok.begin + 1, p->tok.end - p->tok.begin - 2);
+            p->module->version = mem_strndup(p->source->text + p->tok.begin + 1,
+                                             p->tok.end - p->tok.begin - 2);
             parse_advance(p);
         } else {
             parse_unexpected(p, "a version in quotes");
@@ -408,7 +442,8 @@ static void read_section(Parser *p, bool first) {
     } else if (p->tok.kind == TOK_EOF) {
         parse_unexpected(p, "`version` or `metadata`");
     } else {
-        Diag *d = parse_mistake(p, DIAG_R0013, span, "`#[` begins `#[version = \"...\"]` or `#[metadata]`");
+        Diag *d = parse_mistake(p, DIAG_R0013, span,
+                                "`#[` begins `#[version = \"...\"]` or `#[metadata]`");
         if (d)
             diag_set_label(d, "neither of them");
     }

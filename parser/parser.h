@@ -21,7 +21,11 @@ typedef enum ParseStatus {
 
 /* What the reader must know of names bound before this text: a name with a sigil ends at its
  * longest bound prefix, and `f[T](a)` instantiates when f is a def, constructor or operator. */
-typedef enum KnownName { KNOWN_NOTHING, KNOWN_VALUE /* a let */, KNOWN_DEF /* def, constructor, operator */ } KnownName;
+typedef enum KnownName {
+    KNOWN_NOTHING,
+    KNOWN_VALUE /* a let */,
+    KNOWN_DEF /* def, constructor, operator */
+} KnownName;
 typedef struct ParseScope {
     KnownName (*find_global)(void *ctx, const Symbol *name);
     void *ctx;

@@ -11,8 +11,8 @@
 typedef enum BareName { BARE_NOTHING, BARE_CTOR, BARE_OPERATOR, BARE_GLOBAL } BareName;
 
 typedef struct PrintOptions {
-    bool tvm;     /* sigils and TVM's layout; metadata section for tensor constants */
-    int width;    /* columns to fit, 0 = 100 */
+    bool tvm;  /* sigils and TVM's layout; metadata section for tensor constants */
+    int width; /* columns to fit, 0 = 100 */
     /* tvm: what a bare name that the text does not bind means: a global gets its `@`. NULL: nothing
      * is known. */
     BareName (*find_bare)(void *ctx, const Symbol *name);

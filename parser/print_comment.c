@@ -17,8 +17,7 @@ typedef VEC(CommentDoc) CommentVec;
 
 /* Whether number `n` is a block comment, the code that follows it is on its line, and this is the
  * piece that begins at `at`. */
-static bool is_inline(const Printer *p, size_t n, uint32_t at)
-{
+static bool is_inline(const Printer *p, size_t n, uint32_t at) {
     const Module *m = p->module;
     const char *text = m->source->text;
     bool same_line = true, code = false;
@@ -41,8 +40,7 @@ static bool is_inline(const Printer *p, size_t n, uint32_t at)
 }
 
 /* The comments that begin before `at`. */
-static CommentVec take_comments(Printer *p, uint32_t at)
-{
+static CommentVec take_comments(Printer *p, uint32_t at) {
     CommentVec out = {0};
     if (!p->module)
         return out;
@@ -66,8 +64,7 @@ static CommentVec take_comments(Printer *p, uint32_t at)
     return out;
 }
 
-bool print_has_blank(const Printer *p, uint32_t from, uint32_t at)
-{
+bool print_has_blank(const Printer *p, uint32_t from, uint32_t at) {
     if (!p->module || !p->module->source || at > p->module->source->len)
         return false;
     int breaks = 0;
@@ -82,8 +79,7 @@ bool print_has_blank(const Printer *p, uint32_t from, uint32_t at)
 }
 
 /* A block's span is that of its braces, and so is that of what it holds. */
-uint32_t print_begin(const Printer *p, const Ast *e)
-{
+uint32_t print_begin(const Printer *p, const Ast *e) {
     const Source *s = e->span.source;
     uint32_t i = e->span.begin;
     size_t c = p->next_comment;
@@ -102,8 +98,7 @@ uint32_t print_begin(const Printer *p, const Ast *e)
     return i;
 }
 
-void print_gap(Printer *p, Gap gap, Doc *line, DocVec *out)
-{
+void print_gap(Printer *p, Gap gap, Doc *line, DocVec *out) {
     CommentVec comments = take_comments(p, gap.at);
     size_t i = 0;
     uint32_t from = gap.from;
@@ -130,8 +125,7 @@ void print_gap(Printer *p, Gap gap, Doc *line, DocVec *out)
         vec_push(out, doc_hard());
 }
 
-bool print_last_comments(Printer *p, uint32_t at, bool first, DocVec *out)
-{
+bool print_last_comments(Printer *p, uint32_t at, bool first, DocVec *out) {
     CommentVec comments = take_comments(p, at);
     for (size_t i = 0; i < comments.len; i++) {
         bool behind = comments.data[i].place != PLACE_OWN && i == 0 && !first;
@@ -146,8 +140,7 @@ bool print_last_comments(Printer *p, uint32_t at, bool first, DocVec *out)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-void rows_next(Printer *p, Rows *rows, uint32_t begin)
-{
+void rows_next(Printer *p, Rows *rows, uint32_t begin) {
     Gap gap = {.at = begin, .first = rows->n == 0};
     if (rows->n++)
         vec_push(&rows->in, doc_text(","));
@@ -159,8 +152,7 @@ void rows_next(Printer *p, Rows *rows, uint32_t begin)
 /* f(a, fn (x) {
  *   …
  * }) */
-static Doc *hug(const Rows *rows, const char *open, const char *close)
-{
+static Doc *hug(const Rows *rows, const char *open, const char *close) {
     enum { NARROW = 50 };
     Doc *last = vec_last(&rows->in);
     DocVec before = {0};
@@ -173,8 +165,7 @@ static Doc *hug(const Rows *rows, const char *open, const char *close)
 }
 
 /* The bracket behind the last element, which ended at `end`. */
-static uint32_t find_close(const Printer *p, uint32_t end)
-{
+static uint32_t find_close(const Printer *p, uint32_t end) {
     const Module *m = p->module;
     size_t c = p->next_comment, len = m && m->source ? m->source->len : 0;
     for (; end && end < len; end++) {
@@ -188,8 +179,7 @@ static uint32_t find_close(const Printer *p, uint32_t end)
     return end;
 }
 
-Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end)
-{
+Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end) {
     bool comments = print_last_comments(p, find_close(p, end), rows->n == 0, &rows->in);
     if (!rows->n && !comments)
         return doc_textf("%s%s", open, close);

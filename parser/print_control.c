@@ -8,17 +8,16 @@
 /* ---- functions ------------------------------------------------------------------------------- */
 
 /* (params) -> T where … */
-static Doc *print_head(Printer *p, const AstFn *fn)
-{
+static Doc *print_head(Printer *p, const AstFn *fn) {
     DocVec parts = {0};
     Rows rows = {0};
     for (size_t i = 0; i < fn->params.len; i++) {
         const AstParam *param = &fn->params.data[i];
         rows_next(p, &rows, param->name.span.begin);
         Doc *name = print_binder(p, &param->name);
-        vec_push(&rows.in,
-                 param->type ? doc_cat3(name, doc_text(": "), print_inner_type(p, param->type))
-                             : name);
+        vec_push(&rows.in, param->type
+                               ? doc_cat3(name, doc_text(": "), print_inner_type(p, param->type))
+                               : name);
     }
     for (size_t i = 0; i < fn->attrs.len; i++) {
         rows_next(p, &rows, fn->attrs.data[i].span.begin);
@@ -37,8 +36,7 @@ static Doc *print_head(Printer *p, const AstFn *fn)
 /* A function that branches stands on one line only if it is short. */
 enum { SHORT = 80 };
 
-Doc *print_fn_rest(Printer *p, const AstFn *fn)
-{
+Doc *print_fn_rest(Printer *p, const AstFn *fn) {
     size_t mark = print_scope_mark(p);
     Doc *head = print_head(p, fn);
     Doc *body = print_block(p, fn->body);
@@ -49,8 +47,7 @@ Doc *print_fn_rest(Printer *p, const AstFn *fn)
     return doc_cat3(doc_group(head), doc_text(" "), body);
 }
 
-Doc *print_fn(Printer *p, const AstFn *fn)
-{
+Doc *print_fn(Printer *p, const AstFn *fn) {
     Doc *params = print_type_params(p, &fn->type_params);
     return doc_cat3(doc_text("fn "), params, print_fn_rest(p, fn));
 }
@@ -58,14 +55,12 @@ Doc *print_fn(Printer *p, const AstFn *fn)
 /* ---- if and match ---------------------------------------------------------------------------- */
 
 /* What stands between `if` or `match` and a brace: in parentheses, which a tuple has. */
-static Doc *print_scrutinee(Printer *p, const Ast *e)
-{
+static Doc *print_scrutinee(Printer *p, const Ast *e) {
     Doc *d = print_expr(p, e, PREC_SEQ + 1);
     return e->kind == AST_TUPLE ? d : doc_cat3(doc_text("("), d, doc_text(")"));
 }
 
-Doc *print_if(Printer *p, const Ast *e)
-{
+Doc *print_if(Printer *p, const Ast *e) {
     DocVec parts = {0};
     for (;;) {
         vec_push(&parts, doc_text("if "));
@@ -81,8 +76,7 @@ Doc *print_if(Printer *p, const Ast *e)
     return doc_group(doc_cat(parts));
 }
 
-Doc *print_match(Printer *p, const Ast *e)
-{
+Doc *print_match(Printer *p, const Ast *e) {
     Rows rows = {.pad = true};
     uint32_t end = 0;
     Doc *scrutinee = print_scrutinee(p, e->a);
@@ -110,16 +104,14 @@ Doc *print_match(Printer *p, const Ast *e)
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* A value that is bound; a function in parentheses keeps them, it is not recursive then. */
-static Doc *print_value(Printer *p, const Ast *e)
-{
+static Doc *print_value(Printer *p, const Ast *e) {
     Doc *d = print_expr(p, e, PREC_SEQ + 1);
     bool closed = e->kind == AST_FN && print_is_parenthesised(e);
     return closed ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
 }
 
 Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type,
-                   const Ast *value)
-{
+                   const Ast *value) {
     DocVec parts = {0};
     bool recursive = value && value->kind == AST_FN && !print_is_parenthesised(value);
     Doc *right = !value || recursive ? NULL : print_value(p, value), *left = print_binder(p, name);
@@ -137,8 +129,7 @@ Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType
 }
 
 /* One link of a chain, without its `;`. */
-static Doc *print_link(Printer *p, const Ast *e)
-{
+static Doc *print_link(Printer *p, const Ast *e) {
     if (e->kind == AST_LET)
         return print_binding(p, "let ", &e->name, e->type, e->a);
     if (e->kind == AST_FREE_VAR)
@@ -148,18 +139,13 @@ static Doc *print_link(Printer *p, const Ast *e)
 }
 
 /* Where the text of a link ends, but for its `;`. */
-static uint32_t link_end(const Ast *e)
-{
+static uint32_t link_end(const Ast *e) {
     return e->a ? e->a->span.end : e->type ? e->type->span.end : e->name.span.end;
 }
 
-Doc *print_block(Printer *p, const Ast *e)
-{
-    return doc_group(print_open_block(p, e));
-}
+Doc *print_block(Printer *p, const Ast *e) { return doc_group(print_open_block(p, e)); }
 
-Doc *print_open_block(Printer *p, const Ast *e)
-{
+Doc *print_open_block(Printer *p, const Ast *e) {
     DocVec in = {0}, all = {0};
     Gap gap = {.first = true, .blanks = true};
     const Ast *block = e;

@@ -9,8 +9,7 @@
 
 /* ---- literals -------------------------------------------------------------------------------- */
 
-Doc *print_string(Printer *p, const char *text, size_t len, Span span)
-{
+Doc *print_string(Printer *p, const char *text, size_t len, Span span) {
     Str s = {0};
     if (!p->versioned) {
         str_add_quoted(&s, text, len);
@@ -20,14 +19,14 @@ Doc *print_string(Printer *p, const char *text, size_t len, Span span)
     size_t bad;
     Diags *diags = p->options->diags;
     if (diags && (memchr(text, '"', len) || memchr(text, 0, len) || !text_is_utf8(text, len, &bad)))
-        diag_error(diags, DIAG_R0004, span, "TVM's strings have no escapes: this one cannot be written there");
+        diag_error(diags, DIAG_R0004, span,
+                   "TVM's strings have no escapes: this one cannot be written there");
     str_printf(&s, "\"%.*s\"", (int)len, text);
     return doc_text(str_text(&s));
 }
 
 /* int32 -> i32, bfloat16 -> bf16 */
-static const char *suffix(const Symbol *dtype)
-{
+static const char *suffix(const Symbol *dtype) {
     if (!dtype)
         return "";
     const char *name = dtype->text;
@@ -36,8 +35,7 @@ static const char *suffix(const Symbol *dtype)
     return fmt_text("%s%s", letter, digits ? digits : "");
 }
 
-static Doc *print_int(const Ast *e)
-{
+static Doc *print_int(const Ast *e) {
     if (e->dtype && strcmp(e->dtype->text, "uint64") == 0)
         return doc_textf("%" PRIu64 "u64", (uint64_t)e->i);
     return doc_textf("%" PRId64 "%s", e->i, suffix(e->dtype));
@@ -45,12 +43,13 @@ static Doc *print_int(const Ast *e)
 
 /* Digits as they were written: rounding the shortest form of a weak literal at another dtype could
  * give another number. */
-static Doc *print_float(Printer *p, const Ast *e)
-{
+static Doc *print_float(Printer *p, const Ast *e) {
     Str s = {0};
     const char *type = e->dtype ? e->dtype->text : "float64";
-    int bits = strcmp(type, "float32") == 0 ? 32 : strcmp(type, "float16") == 0 ? 16
-               : strcmp(type, "bfloat16") == 0 ? 17 : 64;
+    int bits = strcmp(type, "float32") == 0    ? 32
+               : strcmp(type, "float16") == 0  ? 16
+               : strcmp(type, "bfloat16") == 0 ? 17
+                                               : 64;
     if (e->text) {
         str_printf(&s, "%s%.*s", signbit(e->f) ? "-" : "", (int)e->text_len, e->text);
         for (size_t i = 0; i < s.len; i++)
@@ -85,8 +84,7 @@ static const InfixInfo infix[] = {
     [BINOP_PIPE] = {"|>", PREC_PIPE, NULL},    [BINOP_COMPOSE] = {">>", PREC_COMPOSE, NULL},
 };
 
-static Doc *tvm_call(Printer *p, const char *op, const Ast *a, const Ast *b)
-{
+static Doc *tvm_call(Printer *p, const char *op, const Ast *a, const Ast *b) {
     DocVec items = {0};
     vec_push(&items, print_expr(p, a, PREC_SEQ + 1));
     vec_push(&items, print_expr(p, b, PREC_SEQ + 1));
@@ -94,16 +92,14 @@ static Doc *tvm_call(Printer *p, const char *op, const Ast *a, const Ast *b)
 }
 
 /* How a sign is called in TVM's text, or NULL where it is written. */
-static const char *tvm_name(const Printer *p, BinOp op)
-{
+static const char *tvm_name(const Printer *p, BinOp op) {
     if (!p->options->tvm || !infix[op].op)
         return NULL;
     return op == BINOP_CONS && map_has(&p->ctors, sym_intern("Cons")) ? NULL : infix[op].op;
 }
 
 /* a + b - c: the operands of one level, to the left, in a loop; of arithmetic as many a line as fit */
-static Doc *print_left(Printer *p, const Ast *e, int prec)
-{
+static Doc *print_left(Printer *p, const Ast *e, int prec) {
     VEC(const Ast *) links = {0};
     for (; e->kind == AST_BINARY && infix[e->op].prec == prec && !tvm_name(p, e->op); e = e->a)
         vec_push(&links, e);
@@ -119,13 +115,11 @@ static Doc *print_left(Printer *p, const Ast *e, int prec)
 }
 
 /* a :: b :: c, r := s := e: to the right, in a loop */
-static bool is_right(const Ast *e, const Ast *like)
-{
+static bool is_right(const Ast *e, const Ast *like) {
     return e->kind == like->kind && (e->kind != AST_BINARY || e->op == like->op);
 }
 
-static Doc *print_right(Printer *p, const Ast *e, const char *sign, int prec)
-{
+static Doc *print_right(Printer *p, const Ast *e, const char *sign, int prec) {
     DocVec parts = {0};
     const Ast *first = e;
     for (; is_right(e, first); e = e->b) {
@@ -138,8 +132,7 @@ static Doc *print_right(Printer *p, const Ast *e, const char *sign, int prec)
 }
 
 /* Cons(a, Cons(b, c)), ref_write(r, ref_write(s, e)): as calls, in a loop */
-static Doc *print_right_calls(Printer *p, const Ast *e, const char *op)
-{
+static Doc *print_right_calls(Printer *p, const Ast *e, const char *op) {
     DocVec parts = {0};
     const Ast *first = e;
     size_t n = 0;
@@ -157,8 +150,7 @@ static Doc *print_right_calls(Printer *p, const Ast *e, const char *op)
     return doc_group(doc_nest(2, doc_cat(parts)));
 }
 
-static Doc *print_binary(Printer *p, const Ast *e)
-{
+static Doc *print_binary(Printer *p, const Ast *e) {
     const InfixInfo *info = &infix[e->op];
     const char *name = tvm_name(p, e->op);
     if (e->op == BINOP_CONS)
@@ -172,8 +164,7 @@ static Doc *print_binary(Printer *p, const Ast *e)
 }
 
 /* The first of e's own text, parentheses aside. */
-static const Ast *leftmost(const Ast *e)
-{
+static const Ast *leftmost(const Ast *e) {
     for (;;) {
         switch (e->kind) {
         case AST_BINARY:
@@ -183,20 +174,40 @@ static const Ast *leftmost(const Ast *e)
         case AST_PROJ:
         case AST_FIELD:
         case AST_INDEX: e = e->a; continue;
-        case AST_INT: case AST_FLOAT: case AST_BOOL: case AST_STRING: case AST_NAME:
-        case AST_GRAPH_VAR: case AST_HOLE: case AST_FN: case AST_LET: case AST_GRAPH_LET:
-        case AST_FREE_VAR: case AST_SEQ: case AST_IF: case AST_MATCH: case AST_TUPLE:
-        case AST_RECORD: case AST_WITH: case AST_TENSOR: case AST_LIST: case AST_UNARY:
-        case AST_CAST: case AST_ZERO: case AST_REF: case AST_REF_READ: case AST_GRAD:
-        case AST_META: case AST_ERROR: return e;
+        case AST_INT:
+        case AST_FLOAT:
+        case AST_BOOL:
+        case AST_STRING:
+        case AST_NAME:
+        case AST_GRAPH_VAR:
+        case AST_HOLE:
+        case AST_FN:
+        case AST_LET:
+        case AST_GRAPH_LET:
+        case AST_FREE_VAR:
+        case AST_SEQ:
+        case AST_IF:
+        case AST_MATCH:
+        case AST_TUPLE:
+        case AST_RECORD:
+        case AST_WITH:
+        case AST_TENSOR:
+        case AST_LIST:
+        case AST_UNARY:
+        case AST_CAST:
+        case AST_ZERO:
+        case AST_REF:
+        case AST_REF_READ:
+        case AST_GRAD:
+        case AST_META:
+        case AST_ERROR: return e;
         }
         return e;
     }
 }
 
 /* sq e, Grad e: not before a brace, which would begin a record, nor before the operator `where` */
-static Doc *print_prefix(Printer *p, const char *word, const Ast *a)
-{
+static Doc *print_prefix(Printer *p, const char *word, const Ast *a) {
     const Ast *first = leftmost(a);
     bool where = first->kind == AST_NAME && strcmp(first->name.sym->text, "where") == 0;
     if (ast_is_chain(first) || first->kind == AST_WITH || where)
@@ -206,14 +217,14 @@ static Doc *print_prefix(Printer *p, const char *word, const Ast *a)
 
 static int prec_of(const Printer *p, const Ast *e);
 
-static Doc *print_unary(Printer *p, const Ast *e)
-{
+static Doc *print_unary(Printer *p, const Ast *e) {
     bool number = e->a->kind == AST_INT || e->a->kind == AST_FLOAT;
     switch ((UnOp)e->op) {
     case UNOP_NEG: /* `-1` is one literal */
-        return doc_cat2(doc_text("-"),
-                        print_expr(p, e->a, number && prec_of(p, e->a) == PREC_ATOM ? PREC_ATOM + 1
-                                                                                   : PREC_UNARY));
+        return doc_cat2(
+            doc_text("-"),
+            print_expr(p, e->a,
+                       number && prec_of(p, e->a) == PREC_ATOM ? PREC_ATOM + 1 : PREC_UNARY));
     case UNOP_BANG: return doc_cat2(doc_text("!"), print_expr(p, e->a, PREC_BANG));
     case UNOP_SQ: return print_prefix(p, "sq", e->a);
     }
@@ -223,8 +234,7 @@ static Doc *print_unary(Printer *p, const Ast *e)
 /* ---- calls, data ----------------------------------------------------------------------------- */
 
 /* Numbers and the like, which need no line each. */
-static bool are_small(const AstVec *args)
-{
+static bool are_small(const AstVec *args) {
     for (size_t i = 0; i < args->len; i++) {
         AstKind kind = args->data[i]->kind;
         if (kind != AST_INT && kind != AST_FLOAT && kind != AST_BOOL && kind != AST_STRING)
@@ -234,19 +244,18 @@ static bool are_small(const AstVec *args)
 }
 
 /* What a bracket may stand directly before when it takes several lines. */
-static bool can_hug(const Ast *e)
-{
+static bool can_hug(const Ast *e) {
     return e->kind == AST_FN || e->kind == AST_MATCH || e->kind == AST_RECORD || ast_is_chain(e);
 }
 
 /* Where the last of the arguments ends. */
-static uint32_t args_end(const Ast *e)
-{
-    return e->attrs.len ? vec_last(&e->attrs).span.end : e->args.len ? vec_last(&e->args)->span.end : 0;
+static uint32_t args_end(const Ast *e) {
+    return e->attrs.len  ? vec_last(&e->attrs).span.end
+           : e->args.len ? vec_last(&e->args)->span.end
+                         : 0;
 }
 
-static Doc *print_elements(Printer *p, const char *open, const Ast *e, const char *close)
-{
+static Doc *print_elements(Printer *p, const char *open, const Ast *e, const char *close) {
     Rows rows = {.fill = are_small(&e->args)};
     for (size_t i = 0; i < e->args.len; i++) {
         rows_next(p, &rows, print_begin(p, e->args.data[i]));
@@ -255,8 +264,7 @@ static Doc *print_elements(Printer *p, const char *open, const Ast *e, const cha
     return rows_end(p, &rows, open, close, args_end(e));
 }
 
-static Doc *print_args(Printer *p, const Ast *e)
-{
+static Doc *print_args(Printer *p, const Ast *e) {
     Rows rows = {.hug = e->args.len && !e->attrs.len && can_hug(vec_last(&e->args))};
     for (size_t i = 0; i < e->args.len; i++) {
         rows_next(p, &rows, print_begin(p, e->args.data[i]));
@@ -269,16 +277,15 @@ static Doc *print_args(Printer *p, const Ast *e)
     return rows_end(p, &rows, "(", ")", args_end(e));
 }
 
-static Doc *print_type_args(Printer *p, const char *open, const AstTypeVec *types, const char *close)
-{
+static Doc *print_type_args(Printer *p, const char *open, const AstTypeVec *types,
+                            const char *close) {
     DocVec items = {0};
     for (size_t i = 0; i < types->len; i++)
         vec_push(&items, print_inner_type(p, types->data[i]));
     return doc_list(open, items, ",", close, false);
 }
 
-static Doc *print_record(Printer *p, const Ast *e)
-{
+static Doc *print_record(Printer *p, const Ast *e) {
     Rows rows = {.pad = true};
     for (size_t i = 0; i < e->fields.len; i++) {
         rows_next(p, &rows, e->fields.data[i].span.begin);
@@ -288,8 +295,7 @@ static Doc *print_record(Printer *p, const Ast *e)
     return doc_cat2(doc_textf("%s ", e->name.sym->text), rows_end(p, &rows, "{", "}", args_end(e)));
 }
 
-static Doc *print_with(Printer *p, const Ast *e)
-{
+static Doc *print_with(Printer *p, const Ast *e) {
     Rows rows = {.pad = true};
     Doc *base = print_expr(p, e->a, PREC_ASSIGN);
     for (size_t i = 0; i < e->fields.len; i++) {
@@ -301,8 +307,7 @@ static Doc *print_with(Printer *p, const Ast *e)
 }
 
 /* Whether a `::` of e stands in no brackets: in an index it would be two colons. */
-static bool has_open_cons(const Ast *e)
-{
+static bool has_open_cons(const Ast *e) {
     while ((e->kind == AST_BINARY && infix[e->op].prec <= PREC_CONS) || e->kind == AST_REF_WRITE) {
         if ((e->kind == AST_BINARY && e->op == BINOP_CONS) || has_open_cons(e->b))
             return true;
@@ -311,23 +316,21 @@ static bool has_open_cons(const Ast *e)
     return false;
 }
 
-static Doc *print_index_part(Printer *p, const Ast *e)
-{
+static Doc *print_index_part(Printer *p, const Ast *e) {
     const Ast *first = leftmost(e);
     bool none = first->kind == AST_NAME && strcmp(first->name.sym->text, "None") == 0;
     return print_expr(p, e, none ? PREC_ATOM + 1 : has_open_cons(e) ? PREC_CONS + 1 : PREC_ASSIGN);
 }
 
 /* Whether `::` behind e would be read into its last name. */
-static bool ends_in_name(const Ast *e)
-{
-    while (e->kind == AST_BINARY || e->kind == AST_UNARY || e->kind == AST_CAST || e->kind == AST_GRAD)
+static bool ends_in_name(const Ast *e) {
+    while (e->kind == AST_BINARY || e->kind == AST_UNARY || e->kind == AST_CAST ||
+           e->kind == AST_GRAD)
         e = e->kind == AST_BINARY ? e->b : e->a;
     return e->kind == AST_NAME;
 }
 
-static Doc *print_slice(Printer *p, const AstIndex *x)
-{
+static Doc *print_slice(Printer *p, const AstIndex *x) {
     DocVec parts = {0};
     if (x->begin)
         vec_push(&parts, print_index_part(p, x->begin));
@@ -342,8 +345,7 @@ static Doc *print_slice(Printer *p, const AstIndex *x)
     return doc_cat(parts);
 }
 
-static Doc *print_indices(Printer *p, const Ast *e)
-{
+static Doc *print_indices(Printer *p, const Ast *e) {
     DocVec items = {0};
     for (size_t i = 0; i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
@@ -357,16 +359,14 @@ static Doc *print_indices(Printer *p, const Ast *e)
     return doc_list("[", items, ",", "]", false);
 }
 
-static bool is_postfix(const Ast *e)
-{
+static bool is_postfix(const Ast *e) {
     return e->kind == AST_CALL || e->kind == AST_INSTANTIATE || e->kind == AST_PROJ ||
            e->kind == AST_FIELD || e->kind == AST_INDEX;
 }
 
 /* A name before a dot, where the two could be read as one: `(nn).w`. Parentheses in the source say
  * that they would; without one, parentheses never hurt. */
-static bool must_close(const Printer *p, const Ast *base)
-{
+static bool must_close(const Printer *p, const Ast *base) {
     if (base->kind != AST_NAME)
         return base->kind == AST_INT || base->kind == AST_FLOAT;
     if (!base->span.source || print_is_parenthesised(base))
@@ -375,8 +375,7 @@ static bool must_close(const Printer *p, const Ast *base)
 }
 
 /* f(x).0[i].w: to the left, in a loop */
-static Doc *print_postfix(Printer *p, const Ast *e)
-{
+static Doc *print_postfix(Printer *p, const Ast *e) {
     VEC(const Ast *) links = {0};
     for (; is_postfix(e); e = e->a)
         vec_push(&links, e);
@@ -399,8 +398,7 @@ static Doc *print_postfix(Printer *p, const Ast *e)
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-static int prec_of(const Printer *p, const Ast *e)
-{
+static int prec_of(const Printer *p, const Ast *e) {
     switch (e->kind) {
     case AST_BINARY: return tvm_name(p, e->op) ? PREC_CALL : infix[e->op].prec;
     case AST_UNARY: return e->op == UNOP_BANG ? PREC_BANG : PREC_UNARY;
@@ -408,8 +406,9 @@ static int prec_of(const Printer *p, const Ast *e)
     case AST_ZERO:
     case AST_GRAD: return PREC_UNARY;
     case AST_REF_WRITE: return p->options->tvm ? PREC_CALL : PREC_ASSIGN;
-    case AST_INT: return e->i < 0 && !(e->dtype && strcmp(e->dtype->text, "uint64") == 0) ? PREC_UNARY
-                                                                                        : PREC_ATOM;
+    case AST_INT:
+        return e->i < 0 && !(e->dtype && strcmp(e->dtype->text, "uint64") == 0) ? PREC_UNARY
+                                                                                : PREC_ATOM;
     case AST_FLOAT: return signbit(e->f) && !isnan(e->f) ? PREC_UNARY : PREC_ATOM;
     case AST_FN:
     case AST_IF:
@@ -441,16 +440,14 @@ static int prec_of(const Printer *p, const Ast *e)
     return PREC_ATOM;
 }
 
-static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a)
-{
+static Doc *print_keyword_call(Printer *p, const char *word, const Ast *a) {
     Rows rows = {.hug = can_hug(a)};
     rows_next(p, &rows, print_begin(p, a));
     vec_push(&rows.in, print_expr(p, a, PREC_SEQ + 1));
     return doc_cat2(doc_text(word), rows_end(p, &rows, "(", ")", a->span.end));
 }
 
-static Doc *print_bare(Printer *p, const Ast *e)
-{
+static Doc *print_bare(Printer *p, const Ast *e) {
     switch (e->kind) {
     case AST_INT: return print_int(e);
     case AST_FLOAT: return print_float(p, e);
@@ -494,14 +491,12 @@ static Doc *print_bare(Printer *p, const Ast *e)
     BUG("no such form of expression: %d", (int)e->kind);
 }
 
-Doc *print_expr(Printer *p, const Ast *e, int prec)
-{
+Doc *print_expr(Printer *p, const Ast *e, int prec) {
     Doc *d = print_bare(p, e);
     return prec_of(p, e) < prec ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
 }
 
-void ast_print_expr(Str *out, const Ast *ast, const PrintOptions *options)
-{
+void ast_print_expr(Str *out, const Ast *ast, const PrintOptions *options) {
     Printer p = {.options = options};
     doc_print(out, print_expr(&p, ast, PREC_SEQ), options->width ? options->width : 100);
 }

@@ -26,15 +26,29 @@ typedef struct Printer {
 
 /* Precedence, loosest first, as LANGUAGE §3 lists them from the other end. */
 enum {
-    PREC_SEQ, PREC_ASSIGN, PREC_PIPE, PREC_COMPOSE, PREC_OR, PREC_AND, PREC_EQUAL, PREC_COMPARE,
-    PREC_CONS, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_POWER, PREC_BANG, PREC_CALL, PREC_ATOM,
+    PREC_SEQ,
+    PREC_ASSIGN,
+    PREC_PIPE,
+    PREC_COMPOSE,
+    PREC_OR,
+    PREC_AND,
+    PREC_EQUAL,
+    PREC_COMPARE,
+    PREC_CONS,
+    PREC_ADD,
+    PREC_MUL,
+    PREC_UNARY,
+    PREC_POWER,
+    PREC_BANG,
+    PREC_CALL,
+    PREC_ATOM,
 };
 
 Doc *print_type(Printer *p, const AstType *t);
 /* Where a `where` would be taken for another's: in lists and results, a function with one stands in
  * parentheses. */
 Doc *print_inner_type(Printer *p, const AstType *t);
-Doc *print_type_atom(Printer *p, const AstType *t); /* behind `Zero` */
+Doc *print_type_atom(Printer *p, const AstType *t);                /* behind `Zero` */
 Doc *print_type_params(Printer *p, const AstTypeParamVec *params); /* [A, n: Dim], or nothing */
 Doc *print_where(Printer *p, const AstConstraintVec *where);       /* ` where R(a), S(b)` */
 Doc *print_attr_value(Printer *p, const AstAttrValue *v);
@@ -53,9 +67,9 @@ Doc *print_fn(Printer *p, const AstFn *fn);
 Doc *print_if(Printer *p, const Ast *e);
 Doc *print_match(Printer *p, const Ast *e);
 /* let x : T = e, free_var x : T; binds x. */
-Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type, const Ast *value);
-static inline bool ast_is_chain(const Ast *e)
-{
+Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type,
+                   const Ast *value);
+static inline bool ast_is_chain(const Ast *e) {
     return e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
            e->kind == AST_SEQ;
 }
@@ -91,7 +105,7 @@ bool print_has_blank(const Printer *p, uint32_t from, uint32_t at);
 typedef struct Rows {
     DocVec in;
     size_t n;
-    bool pad; /* blanks inside when on one line */
+    bool pad;  /* blanks inside when on one line */
     bool fill; /* as many a line as fit */
     bool hug;  /* a last element of several lines begins on the line of the bracket */
 } Rows;

@@ -7,14 +7,14 @@
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static Doc *print_ctor(Printer *p, const AstCtor *c)
-{
+static Doc *print_ctor(Printer *p, const AstCtor *c) {
     Rows rows = {.pad = c->named};
     for (size_t i = 0; i < c->fields.len; i++) {
         const AstField *f = &c->fields.data[i];
         rows_next(p, &rows, f->span.begin);
         Doc *type = print_inner_type(p, f->type);
-        vec_push(&rows.in, c->named ? doc_cat3(doc_text(f->name->text), doc_text(": "), type) : type);
+        vec_push(&rows.in,
+                 c->named ? doc_cat3(doc_text(f->name->text), doc_text(": "), type) : type);
     }
     Doc *name = doc_text(c->name.sym->text);
     if (c->named)
@@ -22,8 +22,7 @@ static Doc *print_ctor(Printer *p, const AstCtor *c)
     return c->fields.len ? doc_cat2(name, rows_end(p, &rows, "(", ")", 0)) : name;
 }
 
-static Doc *print_type_item(Printer *p, const Item *item)
-{
+static Doc *print_type_item(Printer *p, const Item *item) {
     Rows rows = {.pad = true};
     for (size_t i = 0; i < item->ctors.len; i++) {
         rows_next(p, &rows, item->ctors.data[i].name.span.begin);
@@ -37,8 +36,7 @@ static Doc *print_type_item(Printer *p, const Item *item)
     return doc_cat(parts);
 }
 
-static Doc *print_rule(Printer *p, const Item *item)
-{
+static Doc *print_rule(Printer *p, const Item *item) {
     DocVec parts = {0};
     size_t mark = print_scope_mark(p);
     vec_push(&parts, doc_text(item->kind == ITEM_TANGENT ? "tangent " : "derivative "));
@@ -60,8 +58,7 @@ static Doc *print_rule(Printer *p, const Item *item)
     return doc_cat(parts);
 }
 
-static Doc *print_import(Printer *p, const Item *item)
-{
+static Doc *print_import(Printer *p, const Item *item) {
     DocVec parts = {0};
     vec_push(&parts, doc_text("import "));
     vec_push(&parts, item->path ? print_string(p, item->path, strlen(item->path), item->span)
@@ -79,15 +76,13 @@ static Doc *print_import(Printer *p, const Item *item)
 }
 
 /* def, operator: tvm gives it the @ */
-static Doc *print_head_name(const Printer *p, Name name)
-{
+static Doc *print_head_name(const Printer *p, Name name) {
     if (p->options->tvm)
         name.sigil = SIGIL_GLOBAL;
     return print_field(&name);
 }
 
-static Doc *print_operator(Printer *p, const Item *item)
-{
+static Doc *print_operator(Printer *p, const Item *item) {
     DocVec parts = {0};
     vec_push(&parts, doc_text("operator "));
     vec_push(&parts, print_head_name(p, item->name));
@@ -101,8 +96,7 @@ static Doc *print_operator(Printer *p, const Item *item)
     return doc_cat(parts);
 }
 
-static Doc *print_item(Printer *p, const Item *item, const Item *next)
-{
+static Doc *print_item(Printer *p, const Item *item, const Item *next) {
     switch (item->kind) {
     case ITEM_DEF: {
         Doc *params = print_type_params(p, &item->fn->type_params);
@@ -120,9 +114,11 @@ static Doc *print_item(Printer *p, const Item *item, const Item *next)
     case ITEM_NO_DERIVATIVE:
         return doc_cat3(doc_text("no_derivative "), print_field(&item->name), doc_text(";"));
     case ITEM_LET: /* `%x` is the item in all that follows and, in a def, everywhere */
-        return doc_cat2(print_binding(p, "let ", &item->name, item->type, item->value), doc_text(";"));
+        return doc_cat2(print_binding(p, "let ", &item->name, item->type, item->value),
+                        doc_text(";"));
     case ITEM_FREE_VAR:
-        return doc_cat2(print_binding(p, "free_var ", &item->name, item->type, NULL), doc_text(";"));
+        return doc_cat2(print_binding(p, "free_var ", &item->name, item->type, NULL),
+                        doc_text(";"));
     case ITEM_GRAPH_LET:
         return doc_cat3(doc_textf("%%%" PRId64 " = ", item->index),
                         print_expr(p, item->value, PREC_SEQ + 1), doc_text(";"));
@@ -135,8 +131,7 @@ static Doc *print_item(Printer *p, const Item *item, const Item *next)
 }
 
 /* The `///` lines of an item. */
-static void push_doc(DocVec *out, const char *doc)
-{
+static void push_doc(DocVec *out, const char *doc) {
     for (bool more = doc != NULL; more;) {
         size_t n = strcspn(doc, "\n");
         vec_push(out, doc_textf("/// %.*s", (int)n, doc));
@@ -147,8 +142,7 @@ static void push_doc(DocVec *out, const char *doc)
 }
 
 /* Where an item begins, with its documentation, whose lines are comments too: these are passed. */
-static uint32_t find_begin(Printer *p, const Item *item, size_t *after)
-{
+static uint32_t find_begin(Printer *p, const Item *item, size_t *after) {
     const Module *m = p->module;
     size_t lines = item->doc != NULL, end = p->next_comment;
     for (const char *c = item->doc; c && *c; c++)
@@ -161,8 +155,7 @@ static uint32_t find_begin(Printer *p, const Item *item, size_t *after)
 
 /* A float without a suffix is float32 for TVM. It may be another where the text names one, or where
  * something comes from elsewhere. */
-static bool may_mean_other_floats(const Printer *p)
-{
+static bool may_mean_other_floats(const Printer *p) {
     const Source *s = p->module->source;
     if (!s || p->imports)
         return true;
@@ -173,9 +166,10 @@ static bool may_mean_other_floats(const Printer *p)
     return false;
 }
 
-void ast_print_module(Str *out, const Module *m, const PrintOptions *options)
-{
-    Printer p = {.options = options, .module = m, .versioned = m->versioned || options->tvm,
+void ast_print_module(Str *out, const Module *m, const PrintOptions *options) {
+    Printer p = {.options = options,
+                 .module = m,
+                 .versioned = m->versioned || options->tvm,
                  .module_versioned = m->versioned};
     DocVec all = {0};
     Gap gap = {.first = true, .blanks = true};

@@ -8,13 +8,9 @@
 
 static const uint64_t ndarray_magic = UINT64_C(0xDD5E40F096B4A13F);
 
-static void add_bytes(Str *s, const void *p, size_t n)
-{
-    str_add_n(s, p, n);
-}
+static void add_bytes(Str *s, const void *p, size_t n) { str_add_n(s, p, n); }
 
-static void add_base64(Str *out, const unsigned char *p, size_t n)
-{
+static void add_base64(Str *out, const unsigned char *p, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < n; i += 3) {
         uint32_t v = (uint32_t)p[i] << 16;
@@ -27,8 +23,7 @@ static void add_base64(Str *out, const unsigned char *p, size_t n)
     }
 }
 
-static void add_ndarray(Str *out, const MetaConstant *c)
-{
+static void add_ndarray(Str *out, const MetaConstant *c) {
     Str raw = {0};
     uint64_t reserved = 0;
     int32_t device[2] = {1, 0}, ndim = c->ndim;
@@ -48,8 +43,7 @@ static void add_ndarray(Str *out, const MetaConstant *c)
     add_base64(out, (const unsigned char *)raw.text, raw.len);
 }
 
-void print_metadata(Str *out, const Module *m)
-{
+void print_metadata(Str *out, const Module *m) {
     size_t n = m->constants.len;
     str_add(out, "\n#[metadata]\n{\n  \"root\": 1,\n  \"nodes\": [\n    {\"type_key\": \"\"},\n"
                  "    {\"type_key\": \"Map\", \"keys\": [\"relay.Constant\"], \"data\": [2]},\n"
@@ -58,8 +52,11 @@ void print_metadata(Str *out, const Module *m)
         str_printf(out, "%s%zu", i ? ", " : "", i + 3);
     str_add(out, "]}");
     for (size_t i = 0; i < n; i++)
-        str_printf(out, ",\n    {\"type_key\": \"relay.Constant\", \"attrs\": {\"_checked_type_\": \"0\", "
-                        "\"data\": \"%zu\", \"span\": \"0\", \"virtual_device_\": \"0\"}}", i);
+        str_printf(
+            out,
+            ",\n    {\"type_key\": \"relay.Constant\", \"attrs\": {\"_checked_type_\": \"0\", "
+            "\"data\": \"%zu\", \"span\": \"0\", \"virtual_device_\": \"0\"}}",
+            i);
     str_add(out, "\n  ],\n  \"b64ndarrays\": [");
     for (size_t i = 0; i < n; i++) {
         str_add(out, i ? ",\n    \"" : "\n    \"");

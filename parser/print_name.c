@@ -8,8 +8,7 @@
 enum { SIGIL_SHIFT = 24 };
 static const uintptr_t bare_one = 1, sigil_one = (uintptr_t)1 << SIGIL_SHIFT;
 
-static const char *sigil_text(Sigil sigil)
-{
+static const char *sigil_text(Sigil sigil) {
     switch (sigil) {
     case SIGIL_NONE: return "";
     case SIGIL_LOCAL: return "%";
@@ -18,20 +17,17 @@ static const char *sigil_text(Sigil sigil)
     return "";
 }
 
-static uintptr_t find_local(const Printer *p, const Symbol *sym)
-{
+static uintptr_t find_local(const Printer *p, const Symbol *sym) {
     return (uintptr_t)map_find(&p->locals, sym);
 }
 
-static void bind(Printer *p, Name name)
-{
+static void bind(Printer *p, Name name) {
     vec_push(&p->bound, name);
     uintptr_t n = find_local(p, name.sym) + (name.sigil == SIGIL_NONE ? bare_one : sigil_one);
     map_set(&p->locals, name.sym, (void *)n);
 }
 
-void print_scope_release(Printer *p, size_t mark)
-{
+void print_scope_release(Printer *p, size_t mark) {
     while (p->bound.len > mark) {
         Name name = vec_pop(&p->bound);
         uintptr_t n = find_local(p, name.sym) - (name.sigil == SIGIL_NONE ? bare_one : sigil_one);
@@ -39,13 +35,9 @@ void print_scope_release(Printer *p, size_t mark)
     }
 }
 
-static bool is_compound(const Symbol *sym)
-{
-    return strpbrk(sym->text, "./:") != NULL;
-}
+static bool is_compound(const Symbol *sym) { return strpbrk(sym->text, "./:") != NULL; }
 
-void print_bind_items(Printer *p, const Module *m)
-{
+void print_bind_items(Printer *p, const Module *m) {
     for (size_t i = 0; i < m->items.len; i++) {
         Item *item = m->items.data[i];
         switch (item->kind) {
@@ -72,21 +64,17 @@ void print_bind_items(Printer *p, const Module *m)
     }
 }
 
-bool print_is_ctor(const Printer *p, const Symbol *sym)
-{
+bool print_is_ctor(const Printer *p, const Symbol *sym) {
     const PrintOptions *o = p->options;
-    return map_has(&p->ctors, sym) ||
-           (o->find_bare && o->find_bare(o->ctx, sym) == BARE_CTOR);
+    return map_has(&p->ctors, sym) || (o->find_bare && o->find_bare(o->ctx, sym) == BARE_CTOR);
 }
 
-static Sigil global_sigil(const Item *item)
-{
+static Sigil global_sigil(const Item *item) {
     return item->kind == ITEM_LET || item->kind == ITEM_FREE_VAR ? SIGIL_LOCAL : SIGIL_GLOBAL;
 }
 
 /* The sigil that a bare name needs in a versioned text. */
-static Sigil find_sigil(const Printer *p, const Symbol *sym)
-{
+static Sigil find_sigil(const Printer *p, const Symbol *sym) {
     const PrintOptions *o = p->options;
     uintptr_t local = find_local(p, sym);
     if (local & (sigil_one - 1))
@@ -107,30 +95,27 @@ static Sigil find_sigil(const Printer *p, const Symbol *sym)
     if (item)
         return global_sigil(item);
     bool capital = sym->text[0] >= 'A' && sym->text[0] <= 'Z';
-    return p->imports && !p->rule && !capital && !map_has(&p->params, sym) ? SIGIL_GLOBAL : SIGIL_NONE;
+    return p->imports && !p->rule && !capital && !map_has(&p->params, sym) ? SIGIL_GLOBAL
+                                                                           : SIGIL_NONE;
 }
 
-Doc *print_name(Printer *p, const Name *name)
-{
+Doc *print_name(Printer *p, const Name *name) {
     Sigil sigil = name->sigil;
     if (p->options->tvm && sigil == SIGIL_NONE && !p->module_versioned)
         sigil = find_sigil(p, name->sym);
     return doc_textf("%s%s", sigil_text(sigil), name->sym->text);
 }
 
-Doc *print_field(const Name *name)
-{
+Doc *print_field(const Name *name) {
     return doc_textf("%s%s", sigil_text(name->sigil), name->sym->text);
 }
 
-bool print_is_parenthesised(const Ast *e)
-{
+bool print_is_parenthesised(const Ast *e) {
     const Source *s = e->span.source;
     return s && e->span.begin < s->len && s->text[e->span.begin] == '(';
 }
 
-Doc *print_binder(Printer *p, const Name *name)
-{
+Doc *print_binder(Printer *p, const Name *name) {
     Sigil sigil = name->sigil;
     p->compound |= is_compound(name->sym);
     if (p->options->tvm) {

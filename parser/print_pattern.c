@@ -4,16 +4,15 @@
 
 #include "parser/print_internal.h"
 
-static Doc *print_pattern_list(Printer *p, const char *open, const AstPatternVec *args, const char *close)
-{
+static Doc *print_pattern_list(Printer *p, const char *open, const AstPatternVec *args,
+                               const char *close) {
     DocVec items = {0};
     for (size_t i = 0; i < args->len; i++)
         vec_push(&items, print_pattern(p, args->data[i]));
     return doc_list(open, items, ",", close, false);
 }
 
-static Doc *print_record_pattern(Printer *p, const AstPattern *pat)
-{
+static Doc *print_record_pattern(Printer *p, const AstPattern *pat) {
     DocVec items = {0};
     for (size_t i = 0; i < pat->fields.len; i++) {
         const AstPattern *arg = pat->args.data[i];
@@ -28,17 +27,16 @@ static Doc *print_record_pattern(Printer *p, const AstPattern *pat)
 }
 
 /* A constructor stays bare: what has a capital, and what is declared as one. */
-static Doc *print_variable(Printer *p, const Name *name)
-{
+static Doc *print_variable(Printer *p, const Name *name) {
     char c = name->sym->text[0];
     bool ctor = name->sigil == SIGIL_NONE &&
-                ((c >= 'A' && c <= 'Z') || strchr(name->sym->text, '.') || print_is_ctor(p, name->sym));
+                ((c >= 'A' && c <= 'Z') || strchr(name->sym->text, '.') ||
+                 print_is_ctor(p, name->sym));
     return ctor ? doc_text(name->sym->text) : print_binder(p, name);
 }
 
 /* p :: q :: r, to the right in a loop */
-static Doc *print_cons_pattern(Printer *p, const AstPattern *pat)
-{
+static Doc *print_cons_pattern(Printer *p, const AstPattern *pat) {
     DocVec parts = {0};
     for (; pat->kind == AST_PAT_CONS && !pat->type; pat = pat->args.data[1]) {
         const AstPattern *head = pat->args.data[0];
@@ -51,8 +49,7 @@ static Doc *print_cons_pattern(Printer *p, const AstPattern *pat)
     return doc_cat(parts);
 }
 
-static Doc *print_bare_pattern(Printer *p, const AstPattern *pat)
-{
+static Doc *print_bare_pattern(Printer *p, const AstPattern *pat) {
     switch (pat->kind) {
     case AST_PAT_WILDCARD: return doc_text("_");
     case AST_PAT_NAME: return print_variable(p, &pat->name);
@@ -72,8 +69,7 @@ static Doc *print_bare_pattern(Printer *p, const AstPattern *pat)
     BUG("no such form of pattern: %d", (int)pat->kind);
 }
 
-Doc *print_pattern(Printer *p, const AstPattern *pat)
-{
+Doc *print_pattern(Printer *p, const AstPattern *pat) {
     Doc *d = print_bare_pattern(p, pat);
     return pat->type ? doc_cat3(d, doc_text(": "), print_inner_type(p, pat->type)) : d;
 }

@@ -6,22 +6,17 @@
 
 #include "parser/print_internal.h"
 
-static Doc *print_types(Printer *p, const char *open, const AstTypeVec *types, const char *close)
-{
+static Doc *print_types(Printer *p, const char *open, const AstTypeVec *types, const char *close) {
     DocVec items = {0};
     for (size_t i = 0; i < types->len; i++)
         vec_push(&items, print_inner_type(p, types->data[i]));
     return doc_list(open, items, ",", close, false);
 }
 
-static Doc *parenthesise(Doc *d)
-{
-    return doc_cat3(doc_text("("), d, doc_text(")"));
-}
+static Doc *parenthesise(Doc *d) { return doc_cat3(doc_text("("), d, doc_text(")")); }
 
 /* In a versioned text `(T)` is a tuple, so there the `where` takes its chance. */
-Doc *print_inner_type(Printer *p, const AstType *t)
-{
+Doc *print_inner_type(Printer *p, const AstType *t) {
     const AstType *last = t;
     while (last->kind == AST_TYPE_FORALL)
         last = last->result;
@@ -29,20 +24,17 @@ Doc *print_inner_type(Printer *p, const AstType *t)
     return last->kind == AST_TYPE_FN && last->where.len && !p->versioned ? parenthesise(d) : d;
 }
 
-static bool is_sum(const AstType *t)
-{
+static bool is_sum(const AstType *t) {
     return t->kind == AST_TYPE_DIM && (t->op == DIM_ADD || t->op == DIM_SUB || t->op == DIM_MUL ||
                                        (t->op == DIM_INT && t->value < 0));
 }
 
-Doc *print_type_atom(Printer *p, const AstType *t)
-{
+Doc *print_type_atom(Printer *p, const AstType *t) {
     bool open = t->kind == AST_TYPE_FN || t->kind == AST_TYPE_FORALL || is_sum(t);
     return open && !p->versioned ? parenthesise(print_type(p, t)) : print_type(p, t);
 }
 
-Doc *print_type_params(Printer *p, const AstTypeParamVec *params)
-{
+Doc *print_type_params(Printer *p, const AstTypeParamVec *params) {
     for (size_t i = 0; i < params->len && p->options->tvm; i++)
         map_set(&p->params, params->data[i].name, (void *)params);
     if (!params->len)
@@ -56,8 +48,7 @@ Doc *print_type_params(Printer *p, const AstTypeParamVec *params)
     return doc_list("[", items, ",", "]", false);
 }
 
-Doc *print_where(Printer *p, const AstConstraintVec *where)
-{
+Doc *print_where(Printer *p, const AstConstraintVec *where) {
     DocVec items = {0};
     vec_push(&items, doc_line());
     vec_push(&items, doc_text("where "));
@@ -78,8 +69,7 @@ Doc *print_where(Printer *p, const AstConstraintVec *where)
     return doc_nest(4, doc_cat(items));
 }
 
-static const char *dim_sign(const AstType *t, int *prec)
-{
+static const char *dim_sign(const AstType *t, int *prec) {
     *prec = 3;
     if (t->kind != AST_TYPE_DIM)
         return NULL;
@@ -96,8 +86,7 @@ static const char *dim_sign(const AstType *t, int *prec)
     return NULL;
 }
 
-static Doc *print_dim_atom(Printer *p, const AstType *t)
-{
+static Doc *print_dim_atom(Printer *p, const AstType *t) {
     switch (t->op) {
     case DIM_INT: return doc_textf("%" PRId64, t->value);
     case DIM_ANY: return t->value ? doc_textf("?%" PRId64, t->value) : doc_text("?");
@@ -112,8 +101,7 @@ static Doc *print_dim_atom(Printer *p, const AstType *t)
 }
 
 /* A dim inside arithmetic: sums in products are parenthesised. Sums go to the left, in a loop. */
-static Doc *print_dim(Printer *p, const AstType *t, int prec)
-{
+static Doc *print_dim(Printer *p, const AstType *t, int prec) {
     int own, level;
     const char *sign = dim_sign(t, &own);
     if (!sign)
@@ -131,8 +119,7 @@ static Doc *print_dim(Printer *p, const AstType *t, int prec)
 }
 
 /* A shape of ordinary rank stays on one line: a signature breaks between its parameters. */
-static Doc *print_shape(Printer *p, const AstType *t)
-{
+static Doc *print_shape(Printer *p, const AstType *t) {
     if (t->kind != AST_TYPE_SHAPE)
         return print_type(p, t);
     if (t->args.len && t->args.len <= 8) {
@@ -147,8 +134,7 @@ static Doc *print_shape(Printer *p, const AstType *t)
     return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
 }
 
-static Doc *print_fn_type(Printer *p, const AstType *t)
-{
+static Doc *print_fn_type(Printer *p, const AstType *t) {
     DocVec parts = {0};
     vec_push(&parts, doc_text(t->params.len ? "fn " : "fn"));
     vec_push(&parts, print_type_params(p, &t->params));
@@ -160,8 +146,7 @@ static Doc *print_fn_type(Printer *p, const AstType *t)
     return doc_group(doc_cat(parts));
 }
 
-static Doc *print_forall(Printer *p, const AstType *t)
-{
+static Doc *print_forall(Printer *p, const AstType *t) {
     DocVec parts = {0};
     vec_push(&parts, doc_text("forall ("));
     for (size_t i = 0; i < t->params.len; i++) {
@@ -174,8 +159,7 @@ static Doc *print_forall(Printer *p, const AstType *t)
     return doc_cat(parts);
 }
 
-Doc *print_type(Printer *p, const AstType *t)
-{
+Doc *print_type(Printer *p, const AstType *t) {
     switch (t->kind) {
     case AST_TYPE_NAME:
         if (!t->args.len)
@@ -188,13 +172,16 @@ Doc *print_type(Printer *p, const AstType *t)
         bool seen = false;
         for (size_t i = 0; i < t->args.len; i++)
             seen |= t->args.data[i]->kind == AST_TYPE_DIM;
-        return seen ? print_shape(p, t) : doc_cat2(doc_text("Shape"), print_types(p, "(", &t->args, ")"));
+        return seen ? print_shape(p, t)
+                    : doc_cat2(doc_text("Shape"), print_types(p, "(", &t->args, ")"));
     }
     case AST_TYPE_DIM: return print_dim(p, t, 0);
     case AST_TYPE_FN: return print_fn_type(p, t);
     case AST_TYPE_TUPLE: return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
-    case AST_TYPE_REF: return doc_cat3(doc_text("ref("), print_inner_type(p, t->result), doc_text(")"));
-    case AST_TYPE_DERIV: return doc_cat3(doc_text("D("), print_inner_type(p, t->result), doc_text(")"));
+    case AST_TYPE_REF:
+        return doc_cat3(doc_text("ref("), print_inner_type(p, t->result), doc_text(")"));
+    case AST_TYPE_DERIV:
+        return doc_cat3(doc_text("D("), print_inner_type(p, t->result), doc_text(")"));
     case AST_TYPE_FORALL: return print_forall(p, t);
     case AST_TYPE_HOLE: return doc_text("_");
     }
@@ -203,8 +190,7 @@ Doc *print_type(Printer *p, const AstType *t)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-static Doc *print_float_attr(const AstAttrValue *v)
-{
+static Doc *print_float_attr(const AstAttrValue *v) {
     Str s = {0};
     if (v->text)
         str_printf(&s, "%s%.*s", signbit(v->f) ? "-" : "", (int)v->text_len, v->text);
@@ -218,8 +204,7 @@ static Doc *print_float_attr(const AstAttrValue *v)
     return doc_text(str_text(&s));
 }
 
-Doc *print_attr_value(Printer *p, const AstAttrValue *v)
-{
+Doc *print_attr_value(Printer *p, const AstAttrValue *v) {
     switch (v->kind) {
     case AST_ATTR_INT: return doc_textf("%" PRId64, v->i);
     case AST_ATTR_FLOAT: return print_float_attr(v);
@@ -239,13 +224,11 @@ Doc *print_attr_value(Printer *p, const AstAttrValue *v)
     BUG("no such form of attribute: %d", (int)v->kind);
 }
 
-Doc *print_attr(Printer *p, const AstAttr *a)
-{
+Doc *print_attr(Printer *p, const AstAttr *a) {
     return doc_cat3(doc_text(a->name->text), doc_text("="), print_attr_value(p, a->value));
 }
 
-void ast_print_type(Str *out, const AstType *type, const PrintOptions *options)
-{
+void ast_print_type(Str *out, const AstType *type, const PrintOptions *options) {
     Printer p = {.options = options};
     doc_print(out, print_type(&p, type), options->width ? options->width : 100);
 }

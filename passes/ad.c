@@ -17,8 +17,7 @@ typedef struct Expander {
     Map done;
 } Expander;
 
-static void find_unknown_call(void *ctx, Expr *e)
-{
+static void find_unknown_call(void *ctx, Expr *e) {
     bool *found = ctx;
     if (*found)
         return;
@@ -30,24 +29,21 @@ static void find_unknown_call(void *ctx, Expr *e)
     expr_each_child(e, find_unknown_call, found);
 }
 
-static bool is_first_order(Expr *fn)
-{
+static bool is_first_order(Expr *fn) {
     bool found = false;
     find_unknown_call(&found, fn->fn->body);
     return !found;
 }
 
 /* The function literal itself, or the one a global is bound to. */
-static Expr *literal_of(Expr *e)
-{
+static Expr *literal_of(Expr *e) {
     if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF)
         e = e->global->value;
     return e && e->kind == EXPR_FN && is_first_order(e) ? e : NULL;
 }
 
 /* The template's call of the function now calls a literal: no twin is asked for. */
-static Expr *settle_calls(void *ctx, Expr *e)
-{
+static Expr *settle_calls(void *ctx, Expr *e) {
     Expr *copy = expr_map_children(e, settle_calls, ctx);
     if (copy->kind == EXPR_CALL && copy->mode && copy->a->kind == EXPR_FN) {
         copy = expr_copy(copy);
@@ -57,8 +53,7 @@ static Expr *settle_calls(void *ctx, Expr *e)
 }
 
 /* The new function's parameters are called as those of the literal, and have the derivative's type. */
-static void name_params(Expr *made, const Expr *literal, Type *type)
-{
+static void name_params(Expr *made, const Expr *literal, Type *type) {
     if (made->kind != EXPR_FN)
         return;
     for (uint32_t i = 0; i < made->fn->nparams; i++) {
@@ -74,13 +69,9 @@ static void name_params(Expr *made, const Expr *literal, Type *type)
 
 static Expr *expand(Expander *x, Expr *e);
 
-static Expr *expand_child(void *ctx, Expr *child)
-{
-    return expand(ctx, child);
-}
+static Expr *expand_child(void *ctx, Expr *child) { return expand(ctx, child); }
 
-static Expr *expand(Expander *x, Expr *e)
-{
+static Expr *expand(Expander *x, Expr *e) {
     Expr *known = map_find(&x->done, e);
     if (known)
         return known;
@@ -104,8 +95,7 @@ static Expr *expand(Expander *x, Expr *e)
     return result;
 }
 
-Expr *pass_ad(PassCtx *ctx, Expr *e)
-{
+Expr *pass_ad(PassCtx *ctx, Expr *e) {
     Expander x = {.ctx = ctx};
     return expand(&x, e);
 }

@@ -32,10 +32,10 @@ typedef struct Block {
     const Build *b;
     VEC(Expr *) links; /* EXPR_LETs without bodies */
 } Block;
-Expr *block_let(Block *block, const char *name, Expr *value); /* the variable */
+Expr *block_let(Block *block, const char *name, Expr *value);  /* the variable */
 Expr *block_atom(Block *block, const char *name, Expr *value); /* value itself when it is a name */
 void block_do(Block *block, Expr *statement);
-void block_bind(Block *block, Expr *let_link, Expr *value);    /* a copy of an EXPR_LET's binding */
+void block_bind(Block *block, Expr *let_link, Expr *value); /* a copy of an EXPR_LET's binding */
 Expr *block_end(Block *block, Expr *value);
 
 #endif

@@ -36,14 +36,10 @@ typedef struct Custom {
     uint32_t n;
 } Custom;
 
-static Expr *param(const Custom *c, uint32_t i)
-{
-    return b_ref(&c->b, c->inner->fn->params[i]);
-}
+static Expr *param(const Custom *c, uint32_t i) { return b_ref(&c->b, c->inner->fn->params[i]); }
 
 /* first, then the parameters, or what stands for them; then last. Either may be NULL. */
-static Expr **with_params(const Custom *c, Expr *first, Expr **params, Expr *last, uint32_t *n)
-{
+static Expr **with_params(const Custom *c, Expr *first, Expr **params, Expr *last, uint32_t *n) {
     Expr **args = mem_new_n(Expr *, c->n + 2);
     *n = 0;
     if (first)
@@ -55,15 +51,13 @@ static Expr **with_params(const Custom *c, Expr *first, Expr **params, Expr *las
     return args;
 }
 
-static Expr *call(const Custom *c, Expr *f, Expr *first, Expr **params, Expr *last, unsigned drop)
-{
+static Expr *call(const Custom *c, Expr *f, Expr *first, Expr **params, Expr *last, unsigned drop) {
     uint32_t n;
     Expr **args = with_params(c, first, params, last, &n);
     return b_call(&c->b, f, args, n, drop);
 }
 
-static void set_twin(const Custom *c, AdMode mode, Var *tape, Expr *body)
-{
+static void set_twin(const Custom *c, AdMode mode, Var *tape, Expr *body) {
     const Fn *base = c->inner->fn;
     Expr *twin = expr_copy(c->inner);
     twin->fn = mem_new(Fn);
@@ -80,15 +74,13 @@ static void set_twin(const Custom *c, AdMode mode, Var *tape, Expr *body)
     c->inner->fn->twins[mode] = twin;
 }
 
-static Expr *is_active(const Custom *c, Expr *tape)
-{
+static Expr *is_active(const Custom *c, Expr *tape) {
     uint32_t n;
     Expr **args = with_params(c, tape, NULL, NULL, &n);
     return b_builtin_n(&c->b, "ad.is_active", args, n);
 }
 
-static Expr *accumulate(PassCtx *ctx, const Custom *c, Expr *tape, Expr *x, Expr *ct)
-{
+static Expr *accumulate(PassCtx *ctx, const Custom *c, Expr *tape, Expr *x, Expr *ct) {
     Expr **args = mem_new_n(Expr *, 3);
     args[0] = tape;
     args[1] = x;
@@ -96,14 +88,10 @@ static Expr *accumulate(PassCtx *ctx, const Custom *c, Expr *tape, Expr *x, Expr
     return b_call(&c->b, grad_accumulate(ctx), args, 3, 0);
 }
 
-static Expr *no_op(const Custom *c)
-{
-    return b_fn(&c->b, "start", NULL, 0, b_unit(&c->b));
-}
+static Expr *no_op(const Custom *c) { return b_fn(&c->b, "start", NULL, 0, b_unit(&c->b)); }
 
 /* Ends with `words` where a closure or a reference in x holds a dual of the tape's level. */
-static Expr *no_dual(const Custom *c, Expr *tape, const char *words, Expr *x)
-{
+static Expr *no_dual(const Custom *c, Expr *tape, const char *words, Expr *x) {
     Expr *text = expr_new(EXPR_STRING, type_string(), c->b.span);
     text->text = words;
     text->text_len = strlen(words);
@@ -116,8 +104,7 @@ typedef struct Record {
     Expr *r, *before, *ct;
 } Record;
 
-static void record_begin(Record *rec, const Custom *c, Expr *tape, Expr *v)
-{
+static void record_begin(Record *rec, const Custom *c, Expr *tape, Expr *v) {
     rec->forward.b = rec->back.b = &c->b;
     rec->r = block_let(&rec->forward, "r", b_builtin(&c->b, "ad.lift", tape, v, NULL));
     rec->before = block_let(&rec->forward, "before",
@@ -125,8 +112,7 @@ static void record_begin(Record *rec, const Custom *c, Expr *tape, Expr *v)
     rec->ct = block_let(&rec->back, "ct", b_builtin(&c->b, "ad.cotangent", tape, rec->r, NULL));
 }
 
-static Expr *record_end(Record *rec, const Custom *c, Expr *tape, const char *name)
-{
+static Expr *record_end(Record *rec, const Custom *c, Expr *tape, const char *name) {
     const Build *b = &c->b;
     Block body = {.b = b};
     block_do(&body, b_if(b, b_builtin(b, "ad.has_cotangent", tape, rec->r, NULL),
@@ -136,23 +122,24 @@ static Expr *record_end(Record *rec, const Custom *c, Expr *tape, const char *na
     return block_end(&rec->forward, rec->r);
 }
 
-/* ---- custom_grad ------------------------------------------------------------------------------ */
+/* ---- custom_grad ----------------------------------------------------------------------------- */
 
 /* p1, …, pn: the parameters as the world outside has them, and v: f of them. */
-static Expr *run_outside(const Custom *c, Block *block, Expr *tape, Expr **primals)
-{
+static Expr *run_outside(const Custom *c, Block *block, Expr *tape, Expr **primals) {
     const Build *b = &c->b;
-    block_do(block, no_dual(c, tape, "a function that `custom_grad` is given captures", c->captured));
+    block_do(block,
+             no_dual(c, tape, "a function that `custom_grad` is given captures", c->captured));
     for (uint32_t i = 0; i < c->n; i++) {
         primals[i] = block_let(block, "p", b_builtin(b, "ad.strip", tape, param(c, i), NULL));
-        block_do(block, no_dual(c, tape, "a function or reference among the arguments of "
-                                         "`custom_grad` holds", primals[i]));
+        block_do(block, no_dual(c, tape,
+                                "a function or reference among the arguments of "
+                                "`custom_grad` holds",
+                                primals[i]));
     }
     return block_let(block, "v", call(c, b_proj(b, c->captured, 0), NULL, primals, NULL, 1));
 }
 
-static void custom_reverse(PassCtx *ctx, const Custom *c)
-{
+static void custom_reverse(PassCtx *ctx, const Custom *c) {
     const Build *b = &c->b;
     Var *var = b_var(b, "tape");
     Expr *tape = b_ref(b, var), **primals = mem_new_n(Expr *, c->n + 1);
@@ -171,8 +158,7 @@ static void custom_reverse(PassCtx *ctx, const Custom *c)
     set_twin(c, AD_REVERSE, var, block_end(&block, b_if(b, is_active(c, tape), r, v)));
 }
 
-static void custom_forward(const Custom *c)
-{
+static void custom_forward(const Custom *c) {
     const Build *b = &c->b;
     Var *var = b_var(b, "level"), *ct = b_var(b, "ct");
     Expr *level = b_ref(b, var), **primals = mem_new_n(Expr *, c->n + 1);
@@ -194,8 +180,8 @@ static void custom_forward(const Custom *c)
 }
 
 /* fn (given) { inner }, inner being fn (x1, …, xn) { … } with no body yet, whose free variable is given. */
-static Expr *template_new(Custom *c, const Build *b, const char *name, const char *given, uint32_t n)
-{
+static Expr *template_new(Custom *c, const Build *b, const char *name, const char *given,
+                          uint32_t n) {
     *c = (Custom){.b = *b, .n = n};
     Var *captured = b_var(b, given), **params = mem_new_n(Var *, n + 1);
     for (uint32_t i = 0; i < n; i++)
@@ -206,8 +192,7 @@ static Expr *template_new(Custom *c, const Build *b, const char *name, const cha
 }
 
 /* fn (fs) { fn (x1, …, xn) { fs.0(x1, …, xn) } } */
-Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n)
-{
+Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n) {
     Custom c;
     Expr *e = template_new(&c, b, "custom_grad", "fs", n);
     c.inner->fn->body = call(&c, b_proj(b, c.captured, 0), NULL, NULL, NULL, 0);
@@ -216,11 +201,10 @@ Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n)
     return e;
 }
 
-/* ---- checkpoint ------------------------------------------------------------------------------- */
+/* ---- checkpoint ------------------------------------------------------------------------------ */
 
 /* f's reverse twin on an empty tape of the same level, and that tape. */
-static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Expr **fork)
-{
+static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Expr **fork) {
     const Build *b = &c->b;
     *fork = block_let(block, "E", b_builtin(b, "ad.fork", tape, no_op(c), NULL));
     Expr *seal = block_let(block, "seal", b_builtin(b, "ad.seal", NULL));
@@ -232,8 +216,7 @@ static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Ex
     return y;
 }
 
-static void checkpoint_reverse(PassCtx *ctx, const Custom *c)
-{
+static void checkpoint_reverse(PassCtx *ctx, const Custom *c) {
     const Build *b = &c->b;
     Var *var = b_var(b, "tape");
     Expr *tape = b_ref(b, var), *fork;
@@ -241,22 +224,20 @@ static void checkpoint_reverse(PassCtx *ctx, const Custom *c)
     Expr *y = run_sealed(c, &block, tape, true, &fork);
     Expr *v = block_let(&block, "v", b_builtin(b, "ad.strip", tape, y, NULL));
     Expr *active = block_let(&block, "active", b_builtin(b, "ad.is_active", tape, y, NULL));
-    block_do(&block, no_dual(c, tape, "a function or reference in the result of `checkpoint` holds",
-                             v));
+    block_do(&block,
+             no_dual(c, tape, "a function or reference in the result of `checkpoint` holds", v));
     Record rec = {0};
     record_begin(&rec, c, tape, v);
     Expr *again = run_sealed(c, &rec.back, tape, false, &fork);
     block_do(&rec.back, accumulate(ctx, c, tape, again, rec.ct));
-    Expr *chain = block_let(&rec.back, "chain",
-                            b_read(b, b_builtin(b, "ad.chain", fork, NULL)));
+    Expr *chain = block_let(&rec.back, "chain", b_read(b, b_builtin(b, "ad.chain", fork, NULL)));
     block_do(&rec.back, b_call(b, chain, NULL, 0, 0));
     Expr *r = record_end(&rec, c, tape, "checkpoint");
     set_twin(c, AD_REVERSE, var, block_end(&block, b_if(b, active, r, v)));
 }
 
 /* fn (f) { fn (x1, …, xn) { f(x1, …, xn) } } */
-Expr *checkpoint_template(PassCtx *ctx, const Build *b, uint32_t n)
-{
+Expr *checkpoint_template(PassCtx *ctx, const Build *b, uint32_t n) {
     Custom c;
     Expr *e = template_new(&c, b, "checkpoint", "f", n);
     c.inner->fn->body = call(&c, c.captured, NULL, NULL, NULL, 0);

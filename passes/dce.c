@@ -20,15 +20,13 @@ typedef struct Purity {
 
 static void check_pure(void *ctx, Expr *e);
 
-static bool is_pure(Expr *e)
-{
+static bool is_pure(Expr *e) {
     Purity p = {true};
     check_pure(&p, e);
     return p.pure;
 }
 
-static void check_pure(void *ctx, Expr *e)
-{
+static void check_pure(void *ctx, Expr *e) {
     Purity *p = ctx;
     if (!p->pure || e->kind == EXPR_FN)
         return;
@@ -45,13 +43,9 @@ static void check_pure(void *ctx, Expr *e)
 
 static Expr *walk(Cleaner *c, Expr *e);
 
-static Expr *walk_child(void *ctx, Expr *child)
-{
-    return walk(ctx, child);
-}
+static Expr *walk_child(void *ctx, Expr *child) { return walk(ctx, child); }
 
-static void mark_used(Map *used, Expr *e)
-{
+static void mark_used(Map *used, Expr *e) {
     VarVec free = {0};
     expr_free_vars(e, &free);
     for (size_t i = 0; i < free.len; i++)
@@ -59,8 +53,7 @@ static void mark_used(Map *used, Expr *e)
 }
 
 /* From the last binding back: each is kept if something after it uses it. */
-static Expr *walk_chain(Cleaner *c, Expr *e)
-{
+static Expr *walk_chain(Cleaner *c, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body)
         vec_push(&links, e);
@@ -80,8 +73,7 @@ static Expr *walk_chain(Cleaner *c, Expr *e)
     return result;
 }
 
-static Expr *walk(Cleaner *c, Expr *e)
-{
+static Expr *walk(Cleaner *c, Expr *e) {
     Expr *known = map_find(&c->done, e);
     if (known)
         return known;
@@ -90,8 +82,7 @@ static Expr *walk(Cleaner *c, Expr *e)
     return result;
 }
 
-Expr *pass_dce(PassCtx *ctx, Expr *e)
-{
+Expr *pass_dce(PassCtx *ctx, Expr *e) {
     (void)ctx;
     Cleaner c = {0};
     return walk(&c, e);

@@ -21,13 +21,9 @@
 #include "passes/grad_internal.h"
 #include "passes/subst.h"
 
-bool expr_is_unit(const Expr *e)
-{
-    return e->kind == EXPR_TUPLE && e->nargs == 0;
-}
+bool expr_is_unit(const Expr *e) { return e->kind == EXPR_TUPLE && e->nargs == 0; }
 
-static bool holds_float(Type *t, Map *seen)
-{
+static bool holds_float(Type *t, Map *seen) {
     t = type_resolve(t);
     if (map_has(seen, t))
         return false;
@@ -47,31 +43,28 @@ static bool holds_float(Type *t, Map *seen)
     }
 }
 
-bool type_may_hold_float(Type *t)
-{
+bool type_may_hold_float(Type *t) {
     Map seen = {0};
     return !t || holds_float(t, &seen);
 }
 
 /* An argument that can never be active: a literal, or an integer by its type. */
-static bool is_inactive(Expr *original, Expr *arg)
-{
+static bool is_inactive(Expr *original, Expr *arg) {
     return arg->kind == EXPR_LIT || arg->kind == EXPR_CONST || !type_may_hold_float(original->type);
 }
 
-Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n)
-{
+Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n) {
     Fn *fn = rule->fn->fn;
     if (fn->nparams != n)
-        BUG("the derivative of `%s` takes %u values, its call has %u", rule->op->name, fn->nparams, n);
+        BUG("the derivative of `%s` takes %u values, its call has %u", rule->op->name, fn->nparams,
+            n);
     Subst s = {.attrs = attrs};
     for (uint32_t i = 0; i < n; i++)
         map_set(&s.vars, fn->params[i], args[i]);
     return expr_substitute(&s, fn->body);
 }
 
-bool rule_gives_tuple(Expr *value)
-{
+bool rule_gives_tuple(Expr *value) {
     while (value->kind == EXPR_LET)
         value = value->body;
     Type *t = type_resolve(value->type);
@@ -80,8 +73,7 @@ bool rule_gives_tuple(Expr *value)
 
 /* Adds the rule's cotangents into the arguments' cells. */
 static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, const bool *inactive,
-                      uint32_t n)
-{
+                      uint32_t n) {
     Block block = {.b = b};
     Expr *value = rule_value;
     for (; value->kind == EXPR_LET; value = value->body)
@@ -104,8 +96,7 @@ static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, co
     return block_end(&block, b_unit(b));
 }
 
-bool rule_is_zero(const Rule *rule)
-{
+bool rule_is_zero(const Rule *rule) {
     Expr *value = rule->fn->fn->body;
     while (value->kind == EXPR_LET)
         value = value->body;
@@ -119,8 +110,7 @@ bool rule_is_zero(const Rule *rule)
     return true;
 }
 
-static Expr *refuse(Twin *t, const Build *b, const Op *op, Expr **args, uint32_t n)
-{
+static Expr *refuse(Twin *t, const Build *b, const Op *op, Expr **args, uint32_t n) {
     Expr *name = expr_new(EXPR_STRING, type_string(), b->span);
     name->text = op->name;
     name->text_len = strlen(op->name);
@@ -132,8 +122,7 @@ static Expr *refuse(Twin *t, const Build *b, const Op *op, Expr **args, uint32_t
     return b_builtin_n(b, "ad.refuse", check, n + 2);
 }
 
-Expr *grad_op_call(Twin *t, Expr *call, Expr **args)
-{
+Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
     Build b = {call->span};
     Block block = {.b = &b};
     uint32_t n = call->nargs;
@@ -182,9 +171,9 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args)
     Expr *rule_value = rule_expand(rule, call->attrs, primals, n + 2);
     Expr *flow = block_end(&back, backward(t, &b, rule_value, args, inactive, n));
     Block body = {.b = &b};
-    block_do(&body, b_if(&b, b_builtin(&b, "ad.has_cotangent", t->tape, r, NULL), flow, b_unit(&b)));
-    Expr *propagate =
-        b_fn(&b, op->name, NULL, 0, block_end(&body, b_call(&b, before, NULL, 0, 0)));
+    block_do(&body,
+             b_if(&b, b_builtin(&b, "ad.has_cotangent", t->tape, r, NULL), flow, b_unit(&b)));
+    Expr *propagate = b_fn(&b, op->name, NULL, 0, block_end(&body, b_call(&b, before, NULL, 0, 0)));
     block_do(&active, b_write(&b, b_builtin(&b, "ad.chain", t->tape, NULL), propagate));
 
     Expr **watched = mem_new_n(Expr *, n + 1);

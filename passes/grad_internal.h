@@ -13,9 +13,9 @@
 typedef struct Twin {
     PassCtx *ctx;
     AdMode mode;
-    Expr *tape;      /* the variable of the tape (reverse) or level (forward) */
-    unsigned drop;   /* for calls that the transformation itself emits */
-    Map done;        /* Expr -> its transform */
+    Expr *tape;    /* the variable of the tape (reverse) or level (forward) */
+    unsigned drop; /* for calls that the transformation itself emits */
+    Map done;      /* Expr -> its transform */
     bool failed;
 } Twin;
 
@@ -27,8 +27,8 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
 
 /* What is made once a session. */
 typedef struct GradState {
-    Expr *accumulate;            /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
-    Map templates[GRAD_KINDS];   /* number of parameters + 1 -> EXPR_FN */
+    Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
 } GradState;
 GradState *grad_state(PassCtx *ctx);
 /* A reference to the global function that adds a cotangent into the cells of a lifted value. */

@@ -17,20 +17,15 @@ typedef struct Inliner {
 
 static Expr *walk(Inliner *in, Expr *e);
 
-static Expr *walk_child(void *ctx, Expr *child)
-{
-    return walk(ctx, child);
-}
+static Expr *walk_child(void *ctx, Expr *child) { return walk(ctx, child); }
 
-static bool is_atom(const Expr *e)
-{
+static bool is_atom(const Expr *e) {
     return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST ||
            e->kind == EXPR_GLOBAL || e->kind == EXPR_OP;
 }
 
 /* (fn (a, b) { e })(x, y): let a = x; let b = y; e */
-static Expr *beta(Expr *call)
-{
+static Expr *beta(Expr *call) {
     Fn *fn = call->a->fn;
     Subst s = {0};
     VEC(Expr *) lets = {0};
@@ -55,8 +50,7 @@ static Expr *beta(Expr *call)
 }
 
 /* How often v stands in e, which may be made of names and tuples only; else many. */
-static uint32_t uses_in_tuple(const Expr *e, const Var *v)
-{
+static uint32_t uses_in_tuple(const Expr *e, const Var *v) {
     enum { MANY = 1000 };
     if (is_atom(e))
         return e->kind == EXPR_VAR && e->var == v;
@@ -68,8 +62,7 @@ static uint32_t uses_in_tuple(const Expr *e, const Var *v)
     return uses;
 }
 
-static Expr *walk_chain(Inliner *in, Expr *e)
-{
+static Expr *walk_chain(Inliner *in, Expr *e) {
     VEC(Expr *) links = {0};
     while (e->kind == EXPR_LET) {
         Expr *value = walk(in, e->a);
@@ -100,8 +93,7 @@ static Expr *walk_chain(Inliner *in, Expr *e)
     return result;
 }
 
-static Expr *walk(Inliner *in, Expr *e)
-{
+static Expr *walk(Inliner *in, Expr *e) {
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;
@@ -113,8 +105,7 @@ static Expr *walk(Inliner *in, Expr *e)
     return result;
 }
 
-Expr *pass_inline(PassCtx *ctx, Expr *e)
-{
+Expr *pass_inline(PassCtx *ctx, Expr *e) {
     (void)ctx;
     Inliner in = {0};
     return walk(&in, e);

@@ -14,15 +14,13 @@
 #include "passes/grad_internal.h"
 #include "passes/subst.h"
 
-static Expr *tangent_of(Twin *t, const Build *b, Expr *arg)
-{
+static Expr *tangent_of(Twin *t, const Build *b, Expr *arg) {
     return b_builtin(b, "ad.tangent", t->tape, arg, NULL);
 }
 
 /* vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 */
 static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, Expr **primals,
-                        Expr **args, uint32_t n, Expr *v)
-{
+                        Expr **args, uint32_t n, Expr *v) {
     Var *ct = b_var(b, "ct");
     Expr **all = mem_new_n(Expr *, n + 2);
     memcpy(all, primals, n * sizeof *all);
@@ -45,8 +43,7 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     return b_proj(b, b_proj(b, both, 1), 0);
 }
 
-Expr *jvp_op_call(Twin *t, Expr *call, Expr **args)
-{
+Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
     Build b = {call->span};
     Block block = {.b = &b};
     uint32_t n = call->nargs;

@@ -22,65 +22,54 @@ typedef enum Known { K_EXPR, K_TUPLE, K_BOOL, K_REF, K_FN, K_TAPE, K_DUAL } Know
 /* What is known of a value. */
 typedef struct Sym {
     Known known;
-    bool truth;           /* BOOL */
-    uint32_t n;           /* TUPLE */
+    bool truth; /* BOOL */
+    uint32_t n; /* TUPLE */
     struct Sym **items;
-    Expr *expr;           /* EXPR: a name or literal of the new function; FN: the literal */
-    struct Sym *content;  /* REF: what it holds; TAPE: the reference to the chain */
-    struct Sym *primal;   /* DUAL */
+    Expr *expr;          /* EXPR: a name or literal of the new function; FN: the literal */
+    struct Sym *content; /* REF: what it holds; TAPE: the reference to the chain */
+    struct Sym *primal;  /* DUAL */
     struct Sym *cell, *tape;
-    Map env;              /* FN: Var -> Sym, what it captured */
+    Map env; /* FN: Var -> Sym, what it captured */
 } Sym;
 
 typedef struct Partial {
     Build b;
-    Block block;    /* what is left over */
+    Block block; /* what is left over */
     uint32_t fuel;
     bool stuck;
 } Partial;
 
 static Sym *eval(Partial *p, Map *env, Expr *e);
 
-static Sym *sym_new(Known known)
-{
+static Sym *sym_new(Known known) {
     Sym *s = mem_new(Sym);
     s->known = known;
     return s;
 }
 
-static Sym *stuck(Partial *p)
-{
+static Sym *stuck(Partial *p) {
     p->stuck = true;
     return sym_new(K_TUPLE);
 }
 
-static Sym *sym_unit(void)
-{
-    return sym_new(K_TUPLE);
-}
+static Sym *sym_unit(void) { return sym_new(K_TUPLE); }
 
-static Sym *sym_bool(bool truth)
-{
+static Sym *sym_bool(bool truth) {
     Sym *s = sym_new(K_BOOL);
     s->truth = truth;
     return s;
 }
 
-static Sym *sym_expr(Expr *e)
-{
+static Sym *sym_expr(Expr *e) {
     Sym *s = sym_new(K_EXPR);
     s->expr = e;
     return s;
 }
 
-static bool is_unit(const Sym *s)
-{
-    return s->known == K_TUPLE && s->n == 0;
-}
+static bool is_unit(const Sym *s) { return s->known == K_TUPLE && s->n == 0; }
 
 /* The value as code of the new function. */
-static Expr *residual(Partial *p, const Sym *s)
-{
+static Expr *residual(Partial *p, const Sym *s) {
     switch (s->known) {
     case K_EXPR: return s->expr;
     case K_BOOL: return expr_bool(s->truth, p->b.span);
@@ -99,16 +88,14 @@ static Expr *residual(Partial *p, const Sym *s)
     return expr_unit(p->b.span);
 }
 
-static Sym *leave(Partial *p, const char *name, Expr *e)
-{
+static Sym *leave(Partial *p, const char *name, Expr *e) {
     return sym_expr(block_let(&p->block, name, e));
 }
 
 typedef enum Floats { FLOATS_NO, FLOATS_YES, FLOATS_OPEN } Floats;
 
 /* Whether code stands for one tensor of floats, or surely holds none. */
-static Floats floats_of(const Sym *s)
-{
+static Floats floats_of(const Sym *s) {
     if (s->known == K_BOOL)
         return FLOATS_NO;
     if (s->known != K_EXPR)
@@ -122,8 +109,7 @@ static Floats floats_of(const Sym *s)
     return !(set & ~DTS_FLOAT) ? FLOATS_YES : set & DTS_FLOAT ? FLOATS_OPEN : FLOATS_NO;
 }
 
-static Sym *like(Partial *p, const char *op, const Sym *s)
-{
+static Sym *like(Partial *p, const char *op, const Sym *s) {
     while (s->known == K_DUAL)
         s = s->primal;
     Expr **args = mem_new_n(Expr *, 1);
@@ -133,11 +119,10 @@ static Sym *like(Partial *p, const char *op, const Sym *s)
     return leave(p, "z", e);
 }
 
-/* ---- ad.… ------------------------------------------------------------------------------------- */
+/* ---- ad.… ------------------------------------------------------------------------------------ */
 
 /* f of each leaf of a tuple. */
-static Sym *map_leaves(Partial *p, Sym *tape, Sym *x, Sym *(*f)(Partial *p, Sym *tape, Sym *leaf))
-{
+static Sym *map_leaves(Partial *p, Sym *tape, Sym *x, Sym *(*f)(Partial *p, Sym *tape, Sym *leaf)) {
     if (x->known != K_TUPLE)
         return f(p, tape, x);
     Sym *out = sym_new(K_TUPLE);
@@ -148,8 +133,7 @@ static Sym *map_leaves(Partial *p, Sym *tape, Sym *x, Sym *(*f)(Partial *p, Sym 
     return out;
 }
 
-static Sym *lift(Partial *p, Sym *tape, Sym *leaf)
-{
+static Sym *lift(Partial *p, Sym *tape, Sym *leaf) {
     Floats floats = floats_of(leaf);
     if (leaf->known != K_DUAL && floats != FLOATS_YES)
         return floats == FLOATS_NO ? leaf : stuck(p);
@@ -161,14 +145,12 @@ static Sym *lift(Partial *p, Sym *tape, Sym *leaf)
     return s;
 }
 
-static Sym *primal(Partial *p, Sym *tape, Sym *leaf)
-{
+static Sym *primal(Partial *p, Sym *tape, Sym *leaf) {
     (void)p;
     return leaf->known == K_DUAL && leaf->tape == tape ? leaf->primal : leaf;
 }
 
-static Sym *cotangent(Partial *p, Sym *tape, Sym *leaf)
-{
+static Sym *cotangent(Partial *p, Sym *tape, Sym *leaf) {
     if (leaf->known == K_DUAL) {
         if (leaf->tape == tape && !is_unit(leaf->cell->content))
             return leaf->cell->content;
@@ -180,8 +162,7 @@ static Sym *cotangent(Partial *p, Sym *tape, Sym *leaf)
                                  : stuck(p);
 }
 
-static Sym *ones(Partial *p, Sym *tape, Sym *leaf)
-{
+static Sym *ones(Partial *p, Sym *tape, Sym *leaf) {
     (void)tape;
     Floats floats = floats_of(leaf);
     if (leaf->known == K_DUAL || floats == FLOATS_YES)
@@ -189,8 +170,7 @@ static Sym *ones(Partial *p, Sym *tape, Sym *leaf)
     return floats == FLOATS_NO ? sym_unit() : stuck(p);
 }
 
-static bool is_active(const Sym *tape, const Sym *x, bool with_cotangent)
-{
+static bool is_active(const Sym *tape, const Sym *x, bool with_cotangent) {
     if (x->known == K_DUAL && x->tape == tape)
         return !with_cotangent || !is_unit(x->cell->content);
     for (uint32_t i = 0; x->known == K_TUPLE && i < x->n; i++)
@@ -199,15 +179,13 @@ static bool is_active(const Sym *tape, const Sym *x, bool with_cotangent)
     return false;
 }
 
-static void accumulate(Partial *p, Sym *tape, Sym *x, Sym *ct)
-{
+static void accumulate(Partial *p, Sym *tape, Sym *x, Sym *ct) {
     if (is_unit(ct))
         return;
     if (x->known == K_TUPLE) {
         bool parts = ct->known == K_TUPLE && ct->n == x->n;
         for (uint32_t i = 0; i < x->n; i++) {
-            Sym *part = parts ? ct->items[i]
-                              : leave(p, "ct", b_proj(&p->b, residual(p, ct), i));
+            Sym *part = parts ? ct->items[i] : leave(p, "ct", b_proj(&p->b, residual(p, ct), i));
             accumulate(p, tape, x->items[i], part);
         }
         return;
@@ -227,15 +205,13 @@ static void accumulate(Partial *p, Sym *tape, Sym *x, Sym *ct)
     x->cell->content = leave(p, "ct", sum);
 }
 
-static Sym *leaf_type_checked(Partial *p, const Sym *y)
-{
+static Sym *leaf_type_checked(Partial *p, const Sym *y) {
     while (y->known == K_DUAL)
         y = y->primal;
     return floats_of(y) == FLOATS_YES ? sym_unit() : stuck(p);
 }
 
-static Sym *builtin(Partial *p, const char *name, Sym **args, uint32_t n)
-{
+static Sym *builtin(Partial *p, const char *name, Sym **args, uint32_t n) {
     if (!strcmp(name, "ad.tape")) {
         Sym *tape = sym_new(K_TAPE);
         tape->content = sym_new(K_REF);
@@ -270,13 +246,13 @@ static Sym *builtin(Partial *p, const char *name, Sym **args, uint32_t n)
     return stuck(p);
 }
 
-/* ---- all forms -------------------------------------------------------------------------------- */
+/* ---- all forms ------------------------------------------------------------------------------- */
 
-static Sym *eval_call(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval_call(Partial *p, Map *env, Expr *e) {
     Expr *callee = e->a;
     Sym *f = NULL;
-    bool known = callee->kind == EXPR_OP || callee->kind == EXPR_BUILTIN || callee->kind == EXPR_GLOBAL;
+    bool known = callee->kind == EXPR_OP || callee->kind == EXPR_BUILTIN ||
+                 callee->kind == EXPR_GLOBAL;
     if (!known)
         f = eval(p, env, callee);
     Sym **args = mem_new_n(Sym *, e->nargs + 1);
@@ -312,8 +288,7 @@ static Sym *eval_call(Partial *p, Map *env, Expr *e)
     return eval(p, &inner, fn->body);
 }
 
-static Sym *eval_fn(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval_fn(Partial *p, Map *env, Expr *e) {
     Sym *f = sym_new(K_FN);
     f->expr = e;
     VarVec free = {0};
@@ -327,8 +302,7 @@ static Sym *eval_fn(Partial *p, Map *env, Expr *e)
     return f;
 }
 
-static Sym *eval_proj(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval_proj(Partial *p, Map *env, Expr *e) {
     Sym *tuple = eval(p, env, e->a);
     if (p->stuck)
         return tuple;
@@ -339,8 +313,7 @@ static Sym *eval_proj(Partial *p, Map *env, Expr *e)
     return leave(p, "v", copy);
 }
 
-static Sym *eval_literal(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval_literal(Partial *p, Map *env, Expr *e) {
     if (!e->like)
         return sym_expr(e);
     Expr *copy = expr_copy(e);
@@ -348,8 +321,7 @@ static Sym *eval_literal(Partial *p, Map *env, Expr *e)
     return sym_expr(copy);
 }
 
-static Sym *eval_form(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval_form(Partial *p, Map *env, Expr *e) {
     switch (e->kind) {
     case EXPR_LIT: return eval_literal(p, env, e);
     case EXPR_CONST: return sym_expr(e);
@@ -410,8 +382,7 @@ static Sym *eval_form(Partial *p, Map *env, Expr *e)
     return stuck(p);
 }
 
-static Sym *eval(Partial *p, Map *env, Expr *e)
-{
+static Sym *eval(Partial *p, Map *env, Expr *e) {
     for (; e->kind == EXPR_LET && !p->stuck; e = e->body) {
         if (e->rec)
             return stuck(p);
@@ -425,10 +396,9 @@ static Sym *eval(Partial *p, Map *env, Expr *e)
     return eval_form(p, env, e);
 }
 
-/* ---- functions that start a derivative -------------------------------------------------------- */
+/* ---- functions that start a derivative ------------------------------------------------------- */
 
-static bool starts_derivative(const Expr *e)
-{
+static bool starts_derivative(const Expr *e) {
     if (e->kind != EXPR_FN || e->fn->body->kind != EXPR_LET)
         return false;
     const Expr *first = e->fn->body->a;
@@ -436,8 +406,7 @@ static bool starts_derivative(const Expr *e)
            !strcmp(first->a->symbol->text, "ad.tape");
 }
 
-static Expr *evaluated(Expr *fn)
-{
+static Expr *evaluated(Expr *fn) {
     Partial p = {.b = {fn->span}, .fuel = 100000};
     p.block.b = &p.b;
     Map env = {0};
@@ -459,8 +428,7 @@ typedef struct Walk {
     Map done;
 } Walk;
 
-static Expr *walk(void *ctx, Expr *e)
-{
+static Expr *walk(void *ctx, Expr *e) {
     Walk *w = ctx;
     Expr *known = map_find(&w->done, e);
     if (known)
@@ -488,8 +456,7 @@ static Expr *walk(void *ctx, Expr *e)
     return result;
 }
 
-Expr *pass_partial_eval(PassCtx *ctx, Expr *e)
-{
+Expr *pass_partial_eval(PassCtx *ctx, Expr *e) {
     (void)ctx;
     Walk w = {0};
     return walk(&w, e);

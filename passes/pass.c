@@ -13,25 +13,15 @@ static const Pass table[] = {
 #undef PASS
 };
 
-const Pass *pass_find(const char *name)
-{
+const Pass *pass_find(const char *name) {
     for (size_t i = 0; i < pass_count(); i++)
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
 }
 
-size_t pass_count(void)
-{
-    return sizeof table / sizeof *table;
-}
+size_t pass_count(void) { return sizeof table / sizeof *table; }
 
-const Pass *pass_at(size_t i)
-{
-    return &table[i];
-}
+const Pass *pass_at(size_t i) { return &table[i]; }
 
-Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e)
-{
-    return pass->run(ctx, e);
-}
+Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) { return pass->run(ctx, e); }

@@ -10,16 +10,14 @@
 
 #include "types/op.h"
 
-static Var *fresh_var(Subst *s, Var *v)
-{
+static Var *fresh_var(Subst *s, Var *v) {
     Var *copy = var_new(v->name, v->type, v->span);
     copy->scheme = v->scheme;
     map_set(&s->vars, v, expr_var(copy, v->span));
     return copy;
 }
 
-static Pattern *copy_pattern(Subst *s, Pattern *p)
-{
+static Pattern *copy_pattern(Subst *s, Pattern *p) {
     Pattern *copy = mem_new(Pattern);
     *copy = *p;
     if (p->kind == PAT_VAR)
@@ -33,8 +31,7 @@ static Pattern *copy_pattern(Subst *s, Pattern *p)
 }
 
 /* The constant an attribute stands for in an expression of a rule. */
-static Expr *attr_expr(const AttrValue *v, Span span)
-{
+static Expr *attr_expr(const AttrValue *v, Span span) {
     switch (v->kind) {
     case ATTR_NONE: return expr_unit(span);
     case ATTR_INT: return expr_int(v->i, DT_I32, span);
@@ -59,24 +56,21 @@ static Expr *attr_expr(const AttrValue *v, Span span)
     BUG("an attribute that is no constant stands in an expression of a derivative rule");
 }
 
-static bool is_attr_use(const Expr *e)
-{
+static bool is_attr_use(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN && e->nargs == 1 &&
            e->args[0]->kind == EXPR_STRING && strcmp(e->a->symbol->text, "ad.attr") == 0;
 }
 
 static Expr *copy_one(Subst *s, Expr *e);
 
-static Expr **copy_args(Subst *s, Expr **args, uint32_t n)
-{
+static Expr **copy_args(Subst *s, Expr **args, uint32_t n) {
     Expr **copy = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
         copy[i] = expr_substitute(s, args[i]);
     return copy;
 }
 
-static Expr *copy_fn(Subst *s, Expr *e)
-{
+static Expr *copy_fn(Subst *s, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->fn = mem_new(Fn);
     *copy->fn = *e->fn;
@@ -92,8 +86,7 @@ static Expr *copy_fn(Subst *s, Expr *e)
     return copy;
 }
 
-static Expr *copy_match(Subst *s, Expr *e)
-{
+static Expr *copy_match(Subst *s, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->a = expr_substitute(s, e->a);
     copy->arms = mem_new_n(Arm, e->narms ? e->narms : 1);
@@ -106,8 +99,7 @@ static Expr *copy_match(Subst *s, Expr *e)
 }
 
 /* A chain of lets, built back to front. */
-static Expr *copy_chain(Subst *s, Expr *e)
-{
+static Expr *copy_chain(Subst *s, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
         Expr *copy = expr_copy(e);
@@ -126,8 +118,7 @@ static Expr *copy_chain(Subst *s, Expr *e)
     return result;
 }
 
-static Expr *copy_one(Subst *s, Expr *e)
-{
+static Expr *copy_one(Subst *s, Expr *e) {
     if (is_attr_use(e) && s->attrs) {
         int i = op_attr_index(s->attrs->op, e->args[0]->text);
         if (i >= 0)
@@ -167,8 +158,7 @@ static Expr *copy_one(Subst *s, Expr *e)
     return copy;
 }
 
-Expr *expr_substitute(Subst *s, Expr *e)
-{
+Expr *expr_substitute(Subst *s, Expr *e) {
     Expr *known = map_find(&s->copied, e);
     if (known)
         return known;

@@ -7,9 +7,9 @@
 #include "types/core.h"
 
 typedef struct Subst {
-    Map vars;            /* Var -> Expr that stands for it */
-    Map copied;          /* Expr -> its copy: sharing survives */
-    const Attrs *attrs;  /* of the call a rule is expanded for, or NULL */
+    Map vars;           /* Var -> Expr that stands for it */
+    Map copied;         /* Expr -> its copy: sharing survives */
+    const Attrs *attrs; /* of the call a rule is expanded for, or NULL */
 } Subst;
 
 /* A copy of e: bound variables are fresh, free ones replaced as `s->vars` says. */

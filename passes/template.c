@@ -20,15 +20,13 @@
  * An enclosing derivative transforms them as it transforms everything. */
 #include "passes/grad_internal.h"
 
-GradState *grad_state(PassCtx *ctx)
-{
+GradState *grad_state(PassCtx *ctx) {
     if (!ctx->grad)
         ctx->grad = mem_new(GradState);
     return ctx->grad;
 }
 
-static Expr *call3(const Build *b, Expr *f, Expr *x, Expr *y, Expr *z)
-{
+static Expr *call3(const Build *b, Expr *f, Expr *x, Expr *y, Expr *z) {
     Expr **args = mem_new_n(Expr *, 3);
     args[0] = x;
     args[1] = y;
@@ -43,8 +41,7 @@ static Expr *call3(const Build *b, Expr *f, Expr *x, Expr *y, Expr *z)
  *     c := if ad.is_zero(old) { ct } else { old + ct } }
  *   else { items(D, x, ct, 0) }                       // of a tuple or data
  * } */
-static Global *accumulate_global(const Build *b)
-{
+static Global *accumulate_global(const Build *b) {
     Global *acc = mem_new(Global);
     acc->kind = GLOBAL_DEF;
     acc->name = sym_intern("ad.accumulate");
@@ -80,23 +77,22 @@ static Global *accumulate_global(const Build *b)
 
     /* items(D, x, ct, i): for each field from i on */
     Block step = {.b = b};
-    block_do(&step, call3(b, expr_global(acc, type_error(), b->span), rd,
-                          b_builtin(b, "ad.item", rx, ri, NULL),
-                          b_builtin(b, "ad.item", rct, ri, NULL)));
+    block_do(&step,
+             call3(b, expr_global(acc, type_error(), b->span), rd,
+                   b_builtin(b, "ad.item", rx, ri, NULL), b_builtin(b, "ad.item", rct, ri, NULL)));
     Expr **next = mem_new_n(Expr *, 4);
     next[0] = rd;
     next[1] = rx;
     next[2] = rct;
     next[3] = b_builtin(b, "ad.next", ri, NULL);
     Expr *rest = b_call(b, expr_global(items, type_error(), b->span), next, 4, 0);
-    items->value = b_fn(b, "ad.accumulate_items", params, 4,
-                        b_if(b, b_builtin(b, "ad.has_item", rx, ri, NULL), block_end(&step, rest),
-                             b_unit(b)));
+    items->value = b_fn(
+        b, "ad.accumulate_items", params, 4,
+        b_if(b, b_builtin(b, "ad.has_item", rx, ri, NULL), block_end(&step, rest), b_unit(b)));
     return acc;
 }
 
-Expr *grad_accumulate(PassCtx *ctx)
-{
+Expr *grad_accumulate(PassCtx *ctx) {
     GradState *state = grad_state(ctx);
     if (!state->accumulate) {
         Build b = {span_none()};
@@ -105,8 +101,7 @@ Expr *grad_accumulate(PassCtx *ctx)
     return state->accumulate;
 }
 
-static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool seeded)
-{
+static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool seeded) {
     Var **params = mem_new_n(Var *, n + 1);
     Var *f = b_var(b, "f");
     for (uint32_t i = 0; i < n; i++)
@@ -120,7 +115,8 @@ static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool see
     Expr **args = mem_new_n(Expr *, n + 1);
     args[0] = tape;
     for (uint32_t i = 0; i < n; i++)
-        args[i + 1] = block_let(&block, "l", b_builtin(b, "ad.lift", tape, b_ref(b, params[i]), NULL));
+        args[i + 1] = block_let(&block, "l",
+                                b_builtin(b, "ad.lift", tape, b_ref(b, params[i]), NULL));
     Expr *run = b_call(b, b_ref(b, f), args, n + 1, 0);
     run->mode = 1 + AD_REVERSE;
     Expr *y = block_let(&block, "y", run);
@@ -148,8 +144,7 @@ static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool see
     return b_fn(b, seeded ? "vjp" : "grad", &f, 1, inner);
 }
 
-static Expr *forward_template(const Build *b, uint32_t n)
-{
+static Expr *forward_template(const Build *b, uint32_t n) {
     Var **params = mem_new_n(Var *, 2 * n + 1);
     Var *f = b_var(b, "f");
     for (uint32_t i = 0; i < n; i++) {
@@ -176,8 +171,7 @@ static Expr *forward_template(const Build *b, uint32_t n)
 }
 
 /* fn (f) { fn (x1, …) { grad(f)(x1, …).1 } }; of one parameter, its derivative alone. */
-static Expr *deriv_template(const Build *b, uint32_t n)
-{
+static Expr *deriv_template(const Build *b, uint32_t n) {
     Var *f = b_var(b, "f");
     Var **params = mem_new_n(Var *, n + 1);
     Expr **args = mem_new_n(Expr *, n + 1);
@@ -193,8 +187,7 @@ static Expr *deriv_template(const Build *b, uint32_t n)
                 b_fn(b, "deriv", params, n, n == 1 ? b_proj(b, partials, 0) : partials));
 }
 
-Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n)
-{
+Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n) {
     GradState *state = grad_state(ctx);
     const void *key = (const void *)(uintptr_t)(n + 1);
     Expr *made = map_find(&state->templates[kind], key);

@@ -6,8 +6,7 @@
 
 #include "passes/grad_internal.h"
 
-static Expr **twin_args(Twin *t, Expr **args, uint32_t n)
-{
+static Expr **twin_args(Twin *t, Expr **args, uint32_t n) {
     Expr **out = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
         out[i] = twin_expr(t, args[i]);
@@ -15,8 +14,7 @@ static Expr **twin_args(Twin *t, Expr **args, uint32_t n)
 }
 
 /* The D of this transformation goes before the arguments that are there. */
-static Expr **with_tape(Twin *t, Expr **args, uint32_t n)
-{
+static Expr **with_tape(Twin *t, Expr **args, uint32_t n) {
     Expr **out = mem_new_n(Expr *, n + 1);
     out[0] = t->tape;
     for (uint32_t i = 0; i < n; i++)
@@ -24,8 +22,7 @@ static Expr **with_tape(Twin *t, Expr **args, uint32_t n)
     return out;
 }
 
-static Expr *twin_op(Twin *t, Expr *call, Expr **args)
-{
+static Expr *twin_op(Twin *t, Expr *call, Expr **args) {
     switch (t->mode) {
     case AD_REVERSE: return grad_op_call(t, call, args);
     case AD_FORWARD: return jvp_op_call(t, call, args);
@@ -34,24 +31,20 @@ static Expr *twin_op(Twin *t, Expr *call, Expr **args)
     BUG("no such mode of differentiation");
 }
 
-static Expr *twin_call(Twin *t, Expr *e)
-{
+static Expr *twin_call(Twin *t, Expr *e) {
     Expr *callee = e->a;
     Expr *copy = expr_copy(e);
     switch (callee->kind) {
     case EXPR_OP: return twin_op(t, e, twin_args(t, e->args, e->nargs));
     case EXPR_CTOR:
-    case EXPR_BUILTIN:
-        copy->args = twin_args(t, e->args, e->nargs);
-        return copy;
+    case EXPR_BUILTIN: copy->args = twin_args(t, e->args, e->nargs); return copy;
     case EXPR_GLOBAL:
         if (callee->global->kind == GLOBAL_BUILTIN) {
             copy->args = twin_args(t, e->args, e->nargs);
             return copy;
         }
         break;
-    default: /* any other callee is a function value */
-        break;
+    default: /* any other callee is a function value */ break;
     }
     copy->a = twin_expr(t, callee);
     copy->args = with_tape(t, twin_args(t, e->args, e->nargs), e->nargs);
@@ -60,8 +53,7 @@ static Expr *twin_call(Twin *t, Expr *e)
 }
 
 /* [a, b]: the operator `stack` over the tuple of its elements. */
-static Expr *twin_tensor(Twin *t, Expr *e)
-{
+static Expr *twin_tensor(Twin *t, Expr *e) {
     const Op *stack = op_get("stack");
     Expr *tuple = expr_tuple(e->args, e->nargs, e->span);
     Expr **args = mem_new_n(Expr *, 1);
@@ -71,8 +63,7 @@ static Expr *twin_tensor(Twin *t, Expr *e)
 }
 
 /* a[i] where a's type is open: the operator on tensors, a projection on tuples. */
-static Expr *twin_index(Twin *t, Expr *e)
-{
+static Expr *twin_index(Twin *t, Expr *e) {
     Build b = {e->span};
     Block block = {.b = &b};
     Expr *base = block_atom(&block, "a", twin_expr(t, e->a));
@@ -92,8 +83,7 @@ static Expr *twin_index(Twin *t, Expr *e)
     return block_end(&block, b_if(&b, is_tensor, twin_op(t, call, args), project));
 }
 
-static Expr *twin_match(Twin *t, Expr *e)
-{
+static Expr *twin_match(Twin *t, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->a = twin_expr(t, e->a);
     copy->arms = mem_new_n(Arm, e->narms ? e->narms : 1);
@@ -105,8 +95,7 @@ static Expr *twin_match(Twin *t, Expr *e)
     return copy;
 }
 
-static Expr *twin_chain(Twin *t, Expr *e)
-{
+static Expr *twin_chain(Twin *t, Expr *e) {
     Build b = {e->span};
     Block block = {.b = &b};
     for (; e->kind == EXPR_LET; e = e->body)
@@ -114,8 +103,7 @@ static Expr *twin_chain(Twin *t, Expr *e)
     return block_end(&block, twin_expr(t, e));
 }
 
-static Expr *twin_children(Twin *t, Expr *e)
-{
+static Expr *twin_children(Twin *t, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->a = e->a ? twin_expr(t, e->a) : NULL;
     copy->b = e->b ? twin_expr(t, e->b) : NULL;
@@ -124,8 +112,7 @@ static Expr *twin_children(Twin *t, Expr *e)
     return copy;
 }
 
-static Expr *twin_form(Twin *t, Expr *e)
-{
+static Expr *twin_form(Twin *t, Expr *e) {
     switch (e->kind) {
     case EXPR_LIT:
     case EXPR_CONST:
@@ -164,8 +151,7 @@ static Expr *twin_form(Twin *t, Expr *e)
     BUG("no such form of expression: %d", (int)e->kind);
 }
 
-Expr *twin_expr(Twin *t, Expr *e)
-{
+Expr *twin_expr(Twin *t, Expr *e) {
     Expr *known = map_find(&t->done, e);
     if (known)
         return known;
@@ -178,13 +164,9 @@ Expr *twin_expr(Twin *t, Expr *e)
 
 static const char mode_letter[AD_MODES] = {[AD_REVERSE] = 'r', [AD_FORWARD] = 'f'};
 
-static const char *fn_path(const Expr *fn)
-{
-    return fn->fn->path ? fn->fn->path->text : "";
-}
+static const char *fn_path(const Expr *fn) { return fn->fn->path ? fn->fn->path->text : ""; }
 
-Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode)
-{
+Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
     if (fn->fn->twins[mode])
         return fn->fn->twins[mode];
     const char *path = fn_path(fn);
@@ -211,8 +193,7 @@ Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode)
     return t.failed ? NULL : twin;
 }
 
-Expr *grad_twin_at(PassCtx *ctx, Expr *fn, const Symbol *path)
-{
+Expr *grad_twin_at(PassCtx *ctx, Expr *fn, const Symbol *path) {
     Expr *at = fn->fn->base ? fn->fn->base : fn;
     for (const char *p = path->text; at && *p; p++)
         at = grad_twin(ctx, at, *p == 'r' ? AD_REVERSE : AD_FORWARD);

@@ -47,7 +47,7 @@ typedef struct Subcommand {
     bool script; /* the first argument ends the options, the others are the script's */
 } Subcommand;
 
-/* ---- options -------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool parse_unsigned(const char *text, uint64_t *out) {
     char *end;
@@ -208,7 +208,8 @@ static bool wants_json; /* known before the options are read, for mistakes in th
 static void find_style(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--diagnostics=json") == 0 ||
-            (strcmp(argv[i], "--diagnostics") == 0 && i + 1 < argc && strcmp(argv[i + 1], "json") == 0))
+            (strcmp(argv[i], "--diagnostics") == 0 && i + 1 < argc &&
+             strcmp(argv[i + 1], "json") == 0))
             wants_json = true;
 }
 
@@ -235,7 +236,8 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
             names[k] = sym_intern(options[k].name);
         const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NOPTIONS);
         return usage_error("there is no option `--%s`",
-                           nearest ? fmt_text("%s`, did you mean `--%s", name, nearest->text) : name);
+                           nearest ? fmt_text("%s`, did you mean `--%s", name, nearest->text)
+                                   : name);
     }
     if (!option->value && value)
         return usage_error("`--%s` takes no value", name);
@@ -250,7 +252,7 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
     return 0;
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static Session *current; /* for the signal handler */
 static volatile sig_atomic_t output_broken, interrupted;
@@ -287,12 +289,9 @@ static void write_diag(void *ctx, const char *text, size_t n) {
 static bool want_color(Color color) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     switch (color) {
-    case COLOR_ALWAYS:
-        return true;
-    case COLOR_NEVER:
-        return false;
-    case COLOR_AUTO:
-        break;
+    case COLOR_ALWAYS: return true;
+    case COLOR_NEVER: return false;
+    case COLOR_AUTO: break;
     }
     return isatty(STDERR_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }
@@ -360,7 +359,8 @@ static int run_program(Cli *cli) {
     } else if (cli->texts.len) {
         for (size_t i = 0; i < cli->texts.len && status == SESSION_OK; i++) {
             const char *text = cli->texts.data[i];
-            status = session_run_text(s, i ? fmt_text("-e %zu", i + 1) : "-e", text, strlen(text), true);
+            status = session_run_text(s, i ? fmt_text("-e %zu", i + 1) : "-e", text, strlen(text),
+                                      true);
         }
     } else {
         status = session_run_file(s, path ? path : "-", cli->inputs.data, (int)cli->inputs.len);
@@ -439,7 +439,7 @@ static int run_explain(Cli *cli) {
     return finish(s, ok ? SESSION_OK : SESSION_FAILED);
 }
 
-/* ---- subcommands ---------------------------------------------------------------------------- */
+/* ---- subcommands ----------------------------------------------------------------------------- */
 
 static const Subcommand subcommands[] = {
     {"check", "FILE...", "read and type-check; silent when all is well", run_check, false},

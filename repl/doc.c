@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-/* ---- signs ------------------------------------------------------------------------------------ */
+/* ---- signs ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *sign, *name;
 } signs[] = {
-    {"!=", "not_equal"}, {"*", "multiply"},       {"**", "power"}, {"+", "add"},
-    {"-", "subtract"},   {"/", "divide"},         {"<", "less"},   {"<=", "less_equal"},
-    {"==", "equal"},     {">", "greater"},        {"@@", "matmul"}, {">=", "greater_equal"},
+    {"!=", "not_equal"}, {"*", "multiply"}, {"**", "power"},  {"+", "add"},
+    {"-", "subtract"},   {"/", "divide"},   {"<", "less"},    {"<=", "less_equal"},
+    {"==", "equal"},     {">", "greater"},  {"@@", "matmul"}, {">=", "greater_equal"},
 };
 
 const char *op_name_of_sign(const char *text) {
@@ -28,7 +28,7 @@ const char *op_find_sign(const Op *op) {
     return NULL;
 }
 
-/* ---- parts ------------------------------------------------------------------------------------ */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 void str_add_indented(Str *out, const char *text, size_t n) {
     for (size_t len = strlen(text); len && text[len - 1] == '\n'; len--)
@@ -108,7 +108,7 @@ const char *op_type_text(Env *env, const Op *op) {
     return str_text(&out);
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 enum { NAMES = 12, TEXTS = NAMES + 2 };
 
@@ -139,7 +139,8 @@ void op_print_doc(Str *out, Env *env, const Op *op, size_t width) {
         entry(out, "as a value", type);
     const char *result = op->example_result;
     bool short_result = !strchr(result, '\n') && strlen(op->example) + strlen(result) + 30 < width;
-    entry(out, "example", fmt_text("%s%s%s", op->example, short_result ? "   gives   " : "\n", result));
+    entry(out, "example",
+          fmt_text("%s%s%s", op->example, short_result ? "   gives   " : "\n", result));
     const char *rule = op_rule_text(env, op);
     entry(out, "gradient", rule ? rule : "none: `grad` refuses a value that comes through here");
     entry(out, "shape", fmt_text("its sizes follow from %s", shape_mode_words(op->shape_mode)));

@@ -17,7 +17,8 @@ typedef enum EditStatus { EDIT_LINE, EDIT_PASTE, EDIT_CANCEL, EDIT_END } EditSta
 
 /* Completions of the word that ends at text[len], each the whole word; *begin is where it starts. */
 typedef VEC(const char *) EditWords;
-typedef void (*EditComplete)(void *ctx, const char *text, size_t len, EditWords *out, size_t *begin);
+typedef void (*EditComplete)(void *ctx, const char *text, size_t len, EditWords *out,
+                             size_t *begin);
 
 Editor *editor_new(EditComplete complete, void *ctx);
 void editor_fini(Editor *e);

@@ -7,8 +7,7 @@
 
 #include "repl/inputs.h"
 
-static const char *find_input(Session *s, const Symbol *name)
-{
+static const char *find_input(Session *s, const Symbol *name) {
     size_t n = name->len;
     for (int i = 0; i < s->ninputs; i++)
         if (strncmp(s->inputs[i], name->text, n) == 0 && s->inputs[i][n] == '=')
@@ -17,8 +16,7 @@ static const char *find_input(Session *s, const Symbol *name)
 }
 
 /* Numbers in [0, 1), or zeros of a dtype that is no float. Each input has a key of its own. */
-static bool add_random(Session *s, Str *out, Type *type)
-{
+static bool add_random(Session *s, Str *out, Type *type) {
     uint32_t rank;
     Type **dims;
     DType dtype;
@@ -32,16 +30,16 @@ static bool add_random(Session *s, Str *out, Type *type)
     }
     const char *name = dtype_info[dtype].name;
     if (dtype_is_float(dtype))
-        str_printf(out, "random.uniform(random.threefry_key(%llu), 0.0, 1.0, out_shape=[%s], "
-                        "out_dtype=%s).1",
+        str_printf(out,
+                   "random.uniform(random.threefry_key(%llu), 0.0, 1.0, out_shape=[%s], "
+                   "out_dtype=%s).1",
                    (unsigned long long)(s->options.seed + s->draws++), str_text(&shape), name);
     else
         str_printf(out, "zeros(shape=[%s], dtype=%s)", str_text(&shape), name);
     return true;
 }
 
-bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, Diags *diags)
-{
+bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, Diags *diags) {
     const char *value = find_input(s, name);
     if (!value) {
         Diag *d = diag_error(diags, DIAG_R0507, span, "`%s` has no value", name->text);
@@ -58,13 +56,14 @@ bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, 
     }
     if (add_random(s, out, type_resolve(type)))
         return true;
-    diag_error(diags, DIAG_R0507, span, "`%s` is %s, of which there is no random value: only tensors "
-               "of known dtype and rank can be drawn", name->text, type_text(type));
+    diag_error(diags, DIAG_R0507, span,
+               "`%s` is %s, of which there is no random value: only tensors "
+               "of known dtype and rank can be drawn",
+               name->text, type_text(type));
     return false;
 }
 
-SessionStatus inputs_run_main(Session *s, Global *main_fn, Diags *diags)
-{
+SessionStatus inputs_run_main(Session *s, Global *main_fn, Diags *diags) {
     Fn *fn = main_fn->value->fn;
     if (fn->nparams > 0 && !s->ninputs)
         return SESSION_OK; /* a library's */
@@ -82,8 +81,7 @@ SessionStatus inputs_run_main(Session *s, Global *main_fn, Diags *diags)
     return session_run_source(s, source, 0, RUN_SHOW, INFER_FILE, false, diags);
 }
 
-static bool fill(Session *s, Global *g, Diags *diags)
-{
+static bool fill(Session *s, Global *g, Diags *diags) {
     Str text = {0}, type = {0};
     scheme_print(&type, g->scheme, NULL);
     str_printf(&text, "let _input: %s = ", str_text(&type));
@@ -106,21 +104,20 @@ typedef struct Finder {
     VEC(Global *) found;
 } Finder;
 
-static void find_free_vars(void *ctx, Expr *e)
-{
+static void find_free_vars(void *ctx, Expr *e) {
     Finder *f = ctx;
     if (map_has(&f->seen, e))
         return;
     map_set(&f->seen, e, e);
-    if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_FREE_VAR && !map_has(&f->seen, e->global)) {
+    if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_FREE_VAR &&
+        !map_has(&f->seen, e->global)) {
         map_set(&f->seen, e->global, e->global);
         vec_push(&f->found, e->global);
     }
     expr_each_child(e, find_free_vars, f);
 }
 
-bool inputs_fill(Session *s, const CoreItem *item, Diags *diags)
-{
+bool inputs_fill(Session *s, const CoreItem *item, Diags *diags) {
     Expr *e = item->expr ? item->expr : item->global ? item->global->value : NULL;
     if (!s->ninputs || !e)
         return true; /* the first use of a free variable says that it has no value */

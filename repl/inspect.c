@@ -10,10 +10,9 @@
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 
-/* ---- expressions ------------------------------------------------------------------------------ */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
-static KnownName find_known(void *ctx, const Symbol *name)
-{
+static KnownName find_known(void *ctx, const Symbol *name) {
     Session *s = ctx;
     KnownName unloaded = prelude_find_known(s, name);
     if (unloaded != KNOWN_NOTHING && !env_find_loaded(s->env, name))
@@ -26,21 +25,20 @@ static KnownName find_known(void *ctx, const Symbol *name)
     case BIND_TYPE:
     case BIND_MODULE: return KNOWN_NOTHING;
     case BIND_GLOBAL:
-        return b.global->kind == GLOBAL_LET || b.global->kind == GLOBAL_FREE_VAR ? KNOWN_VALUE : KNOWN_DEF;
+        return b.global->kind == GLOBAL_LET || b.global->kind == GLOBAL_FREE_VAR ? KNOWN_VALUE
+                                                                                 : KNOWN_DEF;
     case BIND_CTOR:
     case BIND_OP: return KNOWN_DEF;
     }
     return KNOWN_NOTHING;
 }
 
-void session_parse_scope(Session *s, ParseScope *scope)
-{
+void session_parse_scope(Session *s, ParseScope *scope) {
     *scope = (ParseScope){.find_global = find_known, .ctx = s};
 }
 
 /* One expression item of a text, read with the prompt's rules. */
-static Module *read_items(Session *s, const char *text, Diags *diags)
-{
+static Module *read_items(Session *s, const char *text, Diags *diags) {
     Source *source = source_new("input", text, strlen(text), SOURCE_PROMPT);
     ParseScope scope;
     session_parse_scope(s, &scope);
@@ -50,7 +48,8 @@ static Module *read_items(Session *s, const char *text, Diags *diags)
     case PARSE_OK: return module;
     case PARSE_INCOMPLETE:
         if (!diags->errors)
-            diag_error(diags, DIAG_R0001, (Span){source, (uint32_t)source->len, (uint32_t)source->len},
+            diag_error(diags, DIAG_R0001,
+                       (Span){source, (uint32_t)source->len, (uint32_t)source->len},
                        "the text ends in the middle of an expression");
         return NULL;
     case PARSE_FAILED: return NULL;
@@ -58,8 +57,7 @@ static Module *read_items(Session *s, const char *text, Diags *diags)
     return NULL;
 }
 
-Ast *session_read_expr(Session *s, const char *text, Diags *diags)
-{
+Ast *session_read_expr(Session *s, const char *text, Diags *diags) {
     Module *module = read_items(s, text, diags);
     if (!module)
         return NULL;
@@ -78,13 +76,11 @@ typedef struct Question {
     Str *out;
 } Question;
 
-static bool ask(void (*fn)(void *), Question *q)
-{
+static bool ask(void (*fn)(void *), Question *q) {
     return session_with_stack(q->s, fn, q) && q->ok;
 }
 
-static void type_of(void *arg)
-{
+static void type_of(void *arg) {
     Question *q = arg;
     Diags *diags = mem_new(Diags);
     Ast *e = session_read_expr(q->s, q->text, diags);
@@ -98,15 +94,13 @@ static void type_of(void *arg)
     session_print_diags(q->s, diags);
 }
 
-bool session_type_of(Session *s, const char *expr, bool raw, Str *out)
-{
+bool session_type_of(Session *s, const char *expr, bool raw, Str *out) {
     Question q = {.s = s, .text = expr, .raw = raw, .out = out};
     return ask(type_of, &q);
 }
 
 /* The core of an expression, or of the body of a global it names. */
-static Expr *core_of(Session *s, const char *text, Diags *diags)
-{
+static Expr *core_of(Session *s, const char *text, Diags *diags) {
     Module *module = read_items(s, text, diags);
     CoreItemVec items = {0};
     if (!module || !infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items))
@@ -122,8 +116,8 @@ static Expr *core_of(Session *s, const char *text, Diags *diags)
     return NULL;
 }
 
-Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags)
-{
+Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses,
+                         Diags *diags) {
     static const char *const initial[] = {"ad", "partial_eval", "inline", "dce"};
     if (!npasses) {
         passes = initial;
@@ -133,7 +127,8 @@ Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npa
     for (int i = 0; e && i < npasses; i++) {
         const Pass *pass = pass_find(passes[i]);
         if (!pass) {
-            Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", passes[i]);
+            Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`",
+                                 passes[i]);
             Str names = {0};
             for (size_t k = 0; k < pass_count(); k++)
                 str_printf(&names, "%s%s", k ? ", " : "", pass_at(k)->name);
@@ -145,8 +140,7 @@ Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npa
     return e;
 }
 
-static void ir_of(void *arg)
-{
+static void ir_of(void *arg) {
     Question *q = arg;
     Diags *diags = mem_new(Diags);
     Expr *e = core_of(q->s, q->text, diags);
@@ -160,16 +154,14 @@ static void ir_of(void *arg)
     session_print_diags(q->s, diags);
 }
 
-bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out)
-{
+bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out) {
     Question q = {.s = s, .text = expr, .passes = passes, .npasses = npasses, .out = out};
     return ask(ir_of, &q);
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-static const char *trim(const char *text)
-{
+static const char *trim(const char *text) {
     while (*text == ' ' || *text == '\t')
         text++;
     size_t n = strlen(text);
@@ -178,8 +170,7 @@ static const char *trim(const char *text)
     return mem_strndup(text, n);
 }
 
-static Binding find_name(Session *s, const char *name)
-{
+static Binding find_name(Session *s, const char *name) {
     Sigil sigil = name[0] == '@' ? SIGIL_GLOBAL : name[0] == '%' ? SIGIL_LOCAL : SIGIL_NONE;
     const Symbol *sym = sym_intern(sigil == SIGIL_NONE ? name : name + 1);
     Binding b = env_find(s->env, sym, sigil);
@@ -191,8 +182,7 @@ static Binding find_name(Session *s, const char *name)
     return b;
 }
 
-static bool no_such_name(Session *s, const char *name)
-{
+static bool no_such_name(Session *s, const char *name) {
     SymbolVec names = {0};
     env_each_name(s->env, &names);
     const Symbol *near = sym_find_nearest(sym_intern(name), names.data, names.len);
@@ -204,8 +194,7 @@ static bool no_such_name(Session *s, const char *name)
     return false;
 }
 
-static void say_where(Str *out, Span span)
-{
+static void say_where(Str *out, Span span) {
     if (!span.source)
         return;
     uint32_t line, column;
@@ -214,19 +203,18 @@ static void say_where(Str *out, Span span)
 }
 
 /* Documentation is laid out for 100 columns, or the terminal if it has less. */
-static size_t doc_width(const Session *s)
-{
+static size_t doc_width(const Session *s) {
     int width = s->options.width;
     return width > 0 && width < 100 ? (size_t)width : 100;
 }
 
-bool session_info(Session *s, const char *text, Str *out)
-{
+bool session_info(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     if (strcmp(name, "session") == 0) {
         const InterpStats *stats = interp_stats(s->interp);
         str_printf(out, "operators run by reference: %llu\noperators run as kernels: %llu\n",
-                   (unsigned long long)stats->ops_reference, (unsigned long long)stats->ops_compiled);
+                   (unsigned long long)stats->ops_reference,
+                   (unsigned long long)stats->ops_compiled);
         launch_print_stats(s->interp, out);
         str_printf(out, "calls: %llu\ncollected heap: %zu bytes\ntensors: %zu bytes\nseed: %llu\n",
                    (unsigned long long)stats->calls, mem_heap_bytes(), tensor_bytes_live(),
@@ -243,7 +231,8 @@ bool session_info(Session *s, const char *text, Str *out)
         if (b.global->broken)
             str_add(out, "it no longer checks, since something it uses was redefined\n");
         return true;
-    case BIND_CTOR: str_printf(out, "%s is a constructor of\n", b.ctor->name->text); /* fall through */
+    case BIND_CTOR:
+        str_printf(out, "%s is a constructor of\n", b.ctor->name->text); /* fall through */
     case BIND_TYPE:
         show_type_decl(out, b.kind == BIND_TYPE ? b.decl : b.ctor->decl);
         say_where(out, b.kind == BIND_TYPE ? b.decl->span : b.ctor->span);
@@ -256,8 +245,7 @@ bool session_info(Session *s, const char *text, Str *out)
     return false;
 }
 
-bool session_doc(Session *s, const char *text, Str *out)
-{
+bool session_doc(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     Binding b = find_name(s, op_name_of_sign(name));
     const char *doc = NULL;
@@ -269,16 +257,21 @@ bool session_doc(Session *s, const char *text, Str *out)
         show_binding(out, b.global->name, b.global->scheme);
         doc = b.global->doc;
         break;
-    case BIND_CTOR: show_type_decl(out, b.ctor->decl); doc = b.ctor->decl->doc; break;
-    case BIND_TYPE: show_type_decl(out, b.decl); doc = b.decl->doc; break;
+    case BIND_CTOR:
+        show_type_decl(out, b.ctor->decl);
+        doc = b.ctor->decl->doc;
+        break;
+    case BIND_TYPE:
+        show_type_decl(out, b.decl);
+        doc = b.decl->doc;
+        break;
     }
     str_printf(out, "  %s\n", doc ? doc : "(no documentation)");
     return true;
 }
 
 /* Words of a text in lines of at most `width` columns. */
-static void add_filled(Str *out, const char *text, size_t width)
-{
+static void add_filled(Str *out, const char *text, size_t width) {
     for (size_t column = 0; *text;) {
         size_t n = strcspn(text, " ");
         if (column && column + 1 + n > width) {
@@ -294,8 +287,7 @@ static void add_filled(Str *out, const char *text, size_t width)
     str_add_char(out, '\n');
 }
 
-static void add_program(Str *out, const char *heading, const char *program)
-{
+static void add_program(Str *out, const char *heading, const char *program) {
     if (!*program)
         return;
     str_printf(out, "\n%s\n\n    ", heading);
@@ -304,8 +296,7 @@ static void add_program(Str *out, const char *heading, const char *program)
 }
 
 /* `R0312`, `r0312` or `312`. */
-static DiagCode find_code(const char *text)
-{
+static DiagCode find_code(const char *text) {
     const char *digits = *text == 'R' || *text == 'r' ? text + 1 : text;
     size_t n = strlen(digits);
     if (n == 0 || n > 4 || strspn(digits, "0123456789") != n)
@@ -313,8 +304,7 @@ static DiagCode find_code(const char *text)
     return diag_find_code(fmt_text("R%04d", atoi(digits)));
 }
 
-bool session_explain(Session *s, const char *text, Str *out)
-{
+bool session_explain(Session *s, const char *text, Str *out) {
     DiagCode code = find_code(trim(text));
     if (code == DIAG_NONE) {
         Diags *diags = mem_new(Diags);
@@ -330,8 +320,7 @@ bool session_explain(Session *s, const char *text, Str *out)
     return true;
 }
 
-bool session_browse(Session *s, const char *module, Str *out)
-{
+bool session_browse(Session *s, const char *module, Str *out) {
     const char *prefix = module && *trim(module) ? fmt_text("%s.", trim(module)) : "";
     SymbolVec names = {0};
     env_each_name(s->env, &names);
@@ -347,17 +336,18 @@ bool session_browse(Session *s, const char *module, Str *out)
     return true;
 }
 
-/* ---- completion ------------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
-void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin)
-{
+void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin) {
     size_t begin = len;
-    while (begin > 0 && (strchr("_.@%", text[begin - 1]) || (text[begin - 1] >= '0' && text[begin - 1] <= '9') ||
-                         ((text[begin - 1] | 32) >= 'a' && (text[begin - 1] | 32) <= 'z')))
+    while (begin > 0 &&
+           (strchr("_.@%", text[begin - 1]) || (text[begin - 1] >= '0' && text[begin - 1] <= '9') ||
+            ((text[begin - 1] | 32) >= 'a' && (text[begin - 1] | 32) <= 'z')))
         begin--;
     *word_begin = begin;
     const char *sigil = begin < len && (text[begin] == '@' || text[begin] == '%')
-                            ? mem_strndup(text + begin, 1) : "";
+                            ? mem_strndup(text + begin, 1)
+                            : "";
     size_t skip = begin + strlen(sigil);
     SymbolVec names = {0};
     env_each_name(s->env, &names);
@@ -369,17 +359,16 @@ void session_complete(Session *s, const char *text, size_t len, TextVec *out, si
     }
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
-bool session_llvm(Session *s, const char *expr, bool assembly, Str *out)
-{
+bool session_llvm(Session *s, const char *expr, bool assembly, Str *out) {
     launch_trace_kernels(s->interp, assembly ? LAUNCH_TRACE_ASM : LAUNCH_TRACE_LLVM, out);
     SessionStatus status = session_enter(s, expr, strlen(expr), false);
     launch_trace_kernels(s->interp, LAUNCH_TRACE_NONE, NULL);
     return status == SESSION_OK;
 }
 
-/* ---- canonical text --------------------------------------------------------------------------- */
+/* ---- canonical text -------------------------------------------------------------------------- */
 
 typedef struct FormatJob {
     Session *s;
@@ -389,8 +378,7 @@ typedef struct FormatJob {
     SessionStatus status;
 } FormatJob;
 
-static BareName find_bare(void *ctx, const Symbol *name)
-{
+static BareName find_bare(void *ctx, const Symbol *name) {
     Session *s = ctx;
     Binding b = env_find(s->env, name, SIGIL_NONE);
     switch (b.kind) {
@@ -404,8 +392,7 @@ static BareName find_bare(void *ctx, const Symbol *name)
     return prelude_find_known(s, name) == KNOWN_NOTHING ? BARE_NOTHING : BARE_GLOBAL;
 }
 
-static void format_file(void *arg)
-{
+static void format_file(void *arg) {
     FormatJob *job = arg;
     Diags *diags = mem_new(Diags);
     Source *source = session_read_file(job->s, job->path, diags);
@@ -415,15 +402,15 @@ static void format_file(void *arg)
     ParseOptions options = {.scope = &scope};
     job->status = SESSION_FAILED;
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK) {
-        PrintOptions print = {.tvm = job->tvm, .find_bare = find_bare, .ctx = job->s, .diags = diags};
+        PrintOptions print = {
+            .tvm = job->tvm, .find_bare = find_bare, .ctx = job->s, .diags = diags};
         ast_print_module(job->out, module, &print);
         job->status = diags->errors ? SESSION_FAILED : SESSION_OK;
     }
     session_print_diags(job->s, diags);
 }
 
-SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out)
-{
+SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out) {
     FormatJob job = {s, path, tvm, out, SESSION_FAILED};
     return session_with_stack(s, format_file, &job) ? job.status : SESSION_FAILED;
 }

@@ -44,9 +44,9 @@ static void ir_of_file(void *arg) {
         job->ok = true;
         for (size_t i = 0; i < items.len && job->ok; i++) {
             const CoreItem *item = &items.data[i];
-            Expr *e = item->kind == CORE_EXPR                                ? item->expr
+            Expr *e = item->kind == CORE_EXPR                            ? item->expr
                       : item->kind == CORE_DEF || item->kind == CORE_LET ? item->global->value
-                                                                             : NULL;
+                                                                         : NULL;
             if (!e)
                 continue;
             e = session_run_passes(s, e, job->passes, job->npasses, diags);
@@ -60,7 +60,8 @@ static void ir_of_file(void *arg) {
     session_print_diags(s, diags);
 }
 
-bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses, Str *out) {
+bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
+                     Str *out) {
     IrJob job = {s, path, passes, npasses, out, false};
     return session_with_stack(s, ir_of_file, &job) && job.ok;
 }

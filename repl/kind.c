@@ -7,16 +7,11 @@
 
 static const char *kind_text(Kind kind) {
     switch (kind) {
-    case KIND_TYPE:
-        return "Type";
-    case KIND_SHAPE:
-        return "Shape";
-    case KIND_DTYPE:
-        return "BaseType";
-    case KIND_DIM:
-        return "Dim";
-    case KIND_EFFECT:
-        return "Effect";
+    case KIND_TYPE: return "Type";
+    case KIND_SHAPE: return "Shape";
+    case KIND_DTYPE: return "BaseType";
+    case KIND_DIM: return "Dim";
+    case KIND_EFFECT: return "Effect";
     }
     return "";
 }
@@ -70,18 +65,15 @@ static const char *written_kind(Session *s, const AstType *t, Diags *diags) {
             return NULL;
         }
         return "Type";
-    case AST_TYPE_SHAPE:
-        return "Shape";
-    case AST_TYPE_DIM:
-        return "Dim";
+    case AST_TYPE_SHAPE: return "Shape";
+    case AST_TYPE_DIM: return "Dim";
     case AST_TYPE_TENSOR:
     case AST_TYPE_FN:
     case AST_TYPE_TUPLE:
     case AST_TYPE_REF:
     case AST_TYPE_DERIV:
     case AST_TYPE_FORALL:
-    case AST_TYPE_HOLE:
-        return "Type";
+    case AST_TYPE_HOLE: return "Type";
     }
     return NULL;
 }
@@ -89,7 +81,8 @@ static const char *written_kind(Session *s, const AstType *t, Diags *diags) {
 bool session_kind(Session *s, const char *text, Str *out) {
     Diags *diags = mem_new(Diags);
     const char *kind = NULL;
-    if (strcmp(text, "Tensor") == 0 || strcmp(text, "Ref") == 0) { /* the reader wants them applied */
+    if (strcmp(text, "Tensor") == 0 ||
+        strcmp(text, "Ref") == 0) { /* the reader wants them applied */
         kind = name_kind(s, sym_intern(text));
     } else {
         Source *source = source_new("input", text, strlen(text), SOURCE_PROMPT);

@@ -16,8 +16,7 @@
 
 enum { MAX_SOURCE_BYTES = 1 << 30 };
 
-static const EmbeddedText *find_embedded(const char *name)
-{
+static const EmbeddedText *find_embedded(const char *name) {
     for (const EmbeddedText *t = embedded_texts; t->name; t++)
         if (strcmp(t->name, name) == 0)
             return t;
@@ -25,13 +24,9 @@ static const EmbeddedText *find_embedded(const char *name)
 }
 
 /* A system call that a signal cut short is done again, but after Ctrl-C. */
-static bool again(const Session *s)
-{
-    return errno == EINTR && !*interp_interrupt_flag(s->interp);
-}
+static bool again(const Session *s) { return errno == EINTR && !*interp_interrupt_flag(s->interp); }
 
-Source *session_read_file(Session *s, const char *path, Diags *diags)
-{
+Source *session_read_file(Session *s, const char *path, Diags *diags) {
     struct stat st;
     const char *why = NULL;
     bool standard = strcmp(path, "-") == 0;
@@ -73,18 +68,16 @@ Source *session_read_file(Session *s, const char *path, Diags *diags)
     return source_new(mem_strdup(path), str_text(&text), text.len, 0);
 }
 
-/* ---- imports ---------------------------------------------------------------------------------- */
+/* ---- imports --------------------------------------------------------------------------------- */
 
-static bool file_exists(const char *path)
-{
+static bool file_exists(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* The path of `file` in one of the folders it is looked for in, or NULL; *library: it is the standard
  * library's. */
-static const char *find_file(Session *s, const char *file, bool *library)
-{
+static const char *find_file(Session *s, const char *file, bool *library) {
     *library = false;
     if (file[0] == '/')
         return file_exists(file) ? file : NULL;
@@ -109,14 +102,13 @@ static const char *find_file(Session *s, const char *file, bool *library)
     return NULL;
 }
 
-static void add_module(SymbolVec *out, const char *file)
-{
+static void add_module(SymbolVec *out, const char *file) {
     size_t n = strlen(file);
-    if (n > 4 && strcmp(file + n - 4, ".rly") == 0) vec_push(out, sym_intern_n(file, n - 4));
+    if (n > 4 && strcmp(file + n - 4, ".rly") == 0)
+        vec_push(out, sym_intern_n(file, n - 4));
 }
 
-static void add_folder(SymbolVec *out, const char *folder)
-{
+static void add_folder(SymbolVec *out, const char *folder) {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));)
         add_module(out, e->d_name);
@@ -124,8 +116,7 @@ static void add_folder(SymbolVec *out, const char *folder)
         closedir(d);
 }
 
-void session_each_module(void *ctx, SymbolVec *out)
-{
+void session_each_module(void *ctx, SymbolVec *out) {
     Session *s = ctx;
     for (const EmbeddedText *t = embedded_texts; t->name; t++)
         if (strncmp(t->name, "stdlib/", 7) == 0)
@@ -143,16 +134,14 @@ void session_each_module(void *ctx, SymbolVec *out)
         add_folder(out, stdlib);
 }
 
-static Loaded *find_loaded(Session *s, const char *name)
-{
+static Loaded *find_loaded(Session *s, const char *name) {
     for (size_t i = 0; i < s->loaded.len; i++)
         if (strcmp(s->loaded.data[i]->name, name) == 0)
             return s->loaded.data[i];
     return NULL;
 }
 
-static void report_cycle(Session *s, const Item *item, const char *name, Diags *diags)
-{
+static void report_cycle(Session *s, const Item *item, const char *name, Diags *diags) {
     Str chain = {0};
     bool on = false;
     for (size_t i = 0; i < s->loaded.len; i++) {
@@ -173,14 +162,13 @@ typedef struct ModuleJob {
     bool ok;
 } ModuleJob;
 
-static void run_module(void *arg)
-{
+static void run_module(void *arg) {
     ModuleJob *job = arg;
-    job->ok = session_run_source(job->s, job->source, 0, 0, INFER_FILE, false, job->diags) == SESSION_OK;
+    job->ok = session_run_source(job->s, job->source, 0, 0, INFER_FILE, false, job->diags) ==
+              SESSION_OK;
 }
 
-void session_trial(void *ctx, bool begin)
-{
+void session_trial(void *ctx, bool begin) {
     Session *s = ctx;
     if (begin) {
         s->before_trial = s->loaded.len;
@@ -192,8 +180,7 @@ void session_trial(void *ctx, bool begin)
     }
 }
 
-bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
-{
+bool session_import(void *ctx, Env *env, const Item *item, Diags *diags) {
     Session *s = ctx;
     const char *file = item->path ? item->path : fmt_text("%s.rly", item->name.sym->text);
     bool library;
@@ -202,8 +189,10 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags)
     if (!path && !embedded) {
         Diag *d = diag_error(diags, DIAG_R0105, item->span, "there is no module `%s`",
                              item->path ? item->path : item->name.sym->text);
-        diag_add_fact(d, "looked for `%s` beside the importing file, in RELAY_PATH and in the "
-                         "standard library", file);
+        diag_add_fact(d,
+                      "looked for `%s` beside the importing file, in RELAY_PATH and in the "
+                      "standard library",
+                      file);
         return false;
     }
     const char *name = path ? path : embedded->name;

@@ -25,7 +25,7 @@ typedef struct Part {
     const Symbol *name;
     const Source *source;
     uint32_t begin, end;
-    bool loaded; /* or being loaded */
+    bool loaded;       /* or being loaded */
     struct Part *next; /* of the same name: rules of one operator */
 } Part;
 
@@ -35,7 +35,7 @@ struct Prelude {
     VEC(Part *) parts;
 };
 
-/* ---- heads ------------------------------------------------------------------------------------ */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 typedef struct Head {
     const char *word;
@@ -43,13 +43,12 @@ typedef struct Head {
 } Head;
 
 static const Head heads[] = {
-    {"def ", PART_GLOBAL},        {"derivative ", PART_RULE}, {"extern ", PART_TYPE},
-    {"let ", PART_GLOBAL},        {"no_derivative ", PART_RULE}, {"operator ", PART_GLOBAL},
-    {"tangent ", PART_RULE},      {"type ", PART_TYPE},
+    {"def ", PART_GLOBAL},   {"derivative ", PART_RULE},    {"extern ", PART_TYPE},
+    {"let ", PART_GLOBAL},   {"no_derivative ", PART_RULE}, {"operator ", PART_GLOBAL},
+    {"tangent ", PART_RULE}, {"type ", PART_TYPE},
 };
 
-static const Head *head_of(const char *line, size_t len)
-{
+static const Head *head_of(const char *line, size_t len) {
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         size_t n = strlen(heads[i].word);
         if (len > n && memcmp(line, heads[i].word, n) == 0)
@@ -58,20 +57,20 @@ static const Head *head_of(const char *line, size_t len)
     return NULL;
 }
 
-static bool is_name_char(char c)
-{
+static bool is_name_char(char c) {
     return c == '_' || c == '.' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
-static void add_part(Prelude *p, const Source *source, const Head *head, uint32_t begin, const char *line)
-{
+static void add_part(Prelude *p, const Source *source, const Head *head, uint32_t begin,
+                     const char *line) {
     const char *name = line + strlen(head->word);
     name += *name == '@' || *name == '%';
     size_t n = 0;
     while (is_name_char(name[n]))
         n++;
     Part *part = mem_new(Part);
-    *part = (Part){.kind = head->kind, .name = sym_intern_n(name, n), .source = source, .begin = begin};
+    *part = (Part){
+        .kind = head->kind, .name = sym_intern_n(name, n), .source = source, .begin = begin};
     if (p->parts.len && vec_last(&p->parts)->source == source)
         vec_last(&p->parts)->end = begin;
     part->end = (uint32_t)source->len;
@@ -84,8 +83,7 @@ static void add_part(Prelude *p, const Source *source, const Head *head, uint32_
     }
 }
 
-static void scan(Prelude *p, const Source *source)
-{
+static void scan(Prelude *p, const Source *source) {
     uint32_t doc = UINT32_MAX; /* where the `///` lines before this one begin */
     for (uint32_t i = 0; i < source->nlines; i++) {
         uint32_t at = source->line_starts[i];
@@ -102,7 +100,7 @@ static void scan(Prelude *p, const Source *source)
     }
 }
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 typedef struct LoadJob {
     Prelude *p;
@@ -110,20 +108,19 @@ typedef struct LoadJob {
     bool ok;
 } LoadJob;
 
-static void load(void *arg)
-{
+static void load(void *arg) {
     LoadJob *job = arg;
     Session *s = job->p->session;
     Source *slice = mem_new(Source);
     *slice = *job->part->source;
     slice->len = job->part->end;
     Diags *diags = mem_new(Diags);
-    job->ok = session_run_source(s, slice, job->part->begin, 0, INFER_FILE, false, diags) == SESSION_OK;
+    job->ok = session_run_source(s, slice, job->part->begin, 0, INFER_FILE, false, diags) ==
+              SESSION_OK;
     session_print_diags(s, diags); /* the prelude's own mistake, or a warning of it */
 }
 
-static bool load_part(Prelude *p, Part *part)
-{
+static bool load_part(Prelude *p, Part *part) {
     if (!part || part->loaded)
         return true;
     Session *s = p->session;
@@ -133,29 +130,27 @@ static bool load_part(Prelude *p, Part *part)
     s->check_only = false;
     struct Namespace *here = env_enter_prelude(s->env);
     part->loaded = true;
-    part->loaded = session_with_stack(s, load, &job); /* for want of memory: again when there is some */
+    part->loaded = session_with_stack(s, load,
+                                      &job); /* for want of memory: again when there is some */
     env_leave_prelude(s->env, here);
     s->check_only = check_only;
     interp_set_diags(s->interp, before);
     return job.ok;
 }
 
-void prelude_load_global(void *ctx, const Symbol *name)
-{
+void prelude_load_global(void *ctx, const Symbol *name) {
     Session *s = ctx;
     if (s->prelude)
         load_part(s->prelude, map_find(&s->prelude->globals, name));
 }
 
-void prelude_load_rules(void *ctx, const Symbol *op)
-{
+void prelude_load_rules(void *ctx, const Symbol *op) {
     Session *s = ctx;
     for (Part *part = s->prelude ? map_find(&s->prelude->rules, op) : NULL; part; part = part->next)
         load_part(s->prelude, part);
 }
 
-void prelude_each_name(void *ctx, SymbolVec *out)
-{
+void prelude_each_name(void *ctx, SymbolVec *out) {
     Session *s = ctx;
     const void *key;
     void *value;
@@ -163,24 +158,21 @@ void prelude_each_name(void *ctx, SymbolVec *out)
         vec_push(out, key);
 }
 
-KnownName prelude_find_known(Session *s, const Symbol *name)
-{
+KnownName prelude_find_known(Session *s, const Symbol *name) {
     Part *part = s->prelude ? map_find(&s->prelude->globals, name) : NULL;
     if (!part)
         return KNOWN_NOTHING;
     return part->source->text[part->begin] == 'l' ? KNOWN_VALUE : KNOWN_DEF;
 }
 
-bool prelude_load_all(Session *s)
-{
+bool prelude_load_all(Session *s) {
     bool ok = true;
     for (size_t i = 0; s->prelude && i < s->prelude->parts.len; i++)
         ok &= load_part(s->prelude, s->prelude->parts.data[i]);
     return ok;
 }
 
-bool prelude_open(Session *s)
-{
+bool prelude_open(Session *s) {
     Prelude *p = mem_new(Prelude);
     p->session = s;
     for (const EmbeddedText *t = embedded_texts; t->name; t++)

@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0.1.0"
@@ -52,7 +52,8 @@ static const char *find_pointer(Session *s, const char *line) {
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
         if (strcmp(line, pointers[i].word) == 0) {
             size_t n = strcspn(line, "(");
-            bool bound = env_find(session_env(s), sym_intern_n(line, n), SIGIL_NONE).kind != BIND_NONE;
+            bool bound = env_find(session_env(s), sym_intern_n(line, n), SIGIL_NONE).kind !=
+                         BIND_NONE;
             return bound ? NULL : pointers[i].answer;
         }
     return NULL;
@@ -108,8 +109,7 @@ static bool take(Prompt *p, const char *line, bool paste) {
         str_add(&p->entry, line);
     }
     session_set_width(p->session, terminal_width(STDOUT_FILENO), terminal_width(STDERR_FILENO));
-    SessionStatus status =
-        session_enter(p->session, str_text(&p->entry), p->entry.len, !drop);
+    SessionStatus status = session_enter(p->session, str_text(&p->entry), p->entry.len, !drop);
     if (status == SESSION_INCOMPLETE)
         return true;
     remember(p, str_text(&p->entry));
@@ -127,15 +127,9 @@ int prompt_run(Session *s) {
         Str line;
         fflush(stdout);
         switch (editor_read(p->editor, p->entry.len ? "  ...> " : "relay> ", &line)) {
-        case EDIT_LINE:
-            go_on = take(p, str_text(&line), false);
-            break;
-        case EDIT_PASTE:
-            go_on = take(p, str_text(&line), true);
-            break;
-        case EDIT_CANCEL:
-            on_cancel(p);
-            break;
+        case EDIT_LINE: go_on = take(p, str_text(&line), false); break;
+        case EDIT_PASTE: go_on = take(p, str_text(&line), true); break;
+        case EDIT_CANCEL: on_cancel(p); break;
         case EDIT_END:
             putchar('\n');
             go_on = false;

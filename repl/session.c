@@ -16,8 +16,7 @@
 
 enum { FRONT_STACK_BYTES = 1 << 30 };
 
-void session_options_init(SessionOptions *o)
-{
+void session_options_init(SessionOptions *o) {
     *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true};
 }
 
@@ -28,8 +27,7 @@ typedef struct Guarded {
     bool ok;
 } Guarded;
 
-static void run_guarded(void *arg)
-{
+static void run_guarded(void *arg) {
     Guarded *g = arg;
     Diags *diags = mem_new(Diags);
     size_t folders = g->s->folders.len;
@@ -40,8 +38,7 @@ static void run_guarded(void *arg)
     }
 }
 
-bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg)
-{
+bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg) {
     Guarded guarded = {s, fn, arg, true};
     if (s) {
         fn = run_guarded;
@@ -54,45 +51,36 @@ bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg)
     return guarded.ok;
 }
 
-/* ---- output ----------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-static void write_stdout(void *ctx, const char *text, size_t n)
-{
+static void write_stdout(void *ctx, const char *text, size_t n) {
     (void)ctx;
     fwrite(text, 1, n, stdout);
 }
 
-static void write_stderr(void *ctx, const char *text, size_t n)
-{
+static void write_stderr(void *ctx, const char *text, size_t n) {
     (void)ctx;
     fflush(stdout);
     fwrite(text, 1, n, stderr);
 }
 
-static void print_through(void *ctx, const char *text, size_t n)
-{
+static void print_through(void *ctx, const char *text, size_t n) {
     Session *s = ctx;
     s->sink.value(s->sink.ctx, text, n);
 }
 
-void session_set_sink(Session *s, const SessionSink *sink)
-{
-    s->sink = *sink;
-}
+void session_set_sink(Session *s, const SessionSink *sink) { s->sink = *sink; }
 
-void session_set_width(Session *s, int width, int diag_width)
-{
+void session_set_width(Session *s, int width, int diag_width) {
     s->options.width = width;
     s->options.diag_width = diag_width;
 }
 
-void session_write(Session *s, const Str *text)
-{
+void session_write(Session *s, const Str *text) {
     s->sink.value(s->sink.ctx, str_text(text), text->len);
 }
 
-void session_print_diags(Session *s, Diags *diags)
-{
+void session_print_diags(Session *s, Diags *diags) {
     if (!diags->list.len)
         return;
     Str out = {0};
@@ -102,19 +90,20 @@ void session_print_diags(Session *s, Diags *diags)
     *diags = (Diags){0};
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------ */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
-Session *session_new(const SessionOptions *options)
-{
+Session *session_new(const SessionOptions *options) {
     Session *s = mem_new(Session);
     mem_pin(s);
     s->options = *options;
     s->sink = (SessionSink){write_stdout, write_stderr, NULL};
-    s->hooks = (EnvHooks){.ctx = s, .import = session_import, .trial = session_trial,
-                           .each_module = session_each_module,
-                           .load_global = prelude_load_global,
-                           .load_rules = prelude_load_rules,
-                           .each_name = prelude_each_name};
+    s->hooks = (EnvHooks){.ctx = s,
+                          .import = session_import,
+                          .trial = session_trial,
+                          .each_module = session_each_module,
+                          .load_global = prelude_load_global,
+                          .load_rules = prelude_load_rules,
+                          .each_name = prelude_each_name};
     s->env = env_new(&s->hooks);
     Diags *diags = mem_new(Diags);
     InterpOptions io = {
@@ -135,31 +124,18 @@ Session *session_new(const SessionOptions *options)
     return s;
 }
 
-void session_fini(Session *s)
-{
-    mem_unpin(s);
-}
+void session_fini(Session *s) { mem_unpin(s); }
 
-Interp *session_interp(Session *s)
-{
-    return s->interp;
-}
+Interp *session_interp(Session *s) { return s->interp; }
 
-Env *session_env(Session *s)
-{
-    return s->env;
-}
+Env *session_env(Session *s) { return s->env; }
 
-void session_interrupt(Session *s)
-{
-    interp_interrupt(s->interp);
-}
+void session_interrupt(Session *s) { interp_interrupt(s->interp); }
 
-/* ---- running items ---------------------------------------------------------------------------- */
+/* ---- running items --------------------------------------------------------------------------- */
 
 /* After an item: what the prompt says of it. */
-static void announce(Session *s, const CoreItem *item)
-{
+static void announce(Session *s, const CoreItem *item) {
     Str out = {0};
     switch (item->kind) {
     case CORE_DEF:
@@ -179,13 +155,9 @@ static void announce(Session *s, const CoreItem *item)
     session_show(s, &out);
 }
 
-static bool is_unit_value(Value v)
-{
-    return v.tag == VAL_TUPLE && !v.p;
-}
+static bool is_unit_value(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
-static void bind_it(Session *s, Value v, Scheme *scheme)
-{
+static void bind_it(Session *s, Value v, Scheme *scheme) {
     if (is_unit_value(v) || !scheme)
         return;
     Global *it = mem_new(Global);
@@ -196,8 +168,7 @@ static void bind_it(Session *s, Value v, Scheme *scheme)
     env_bind_global(s->env, it);
 }
 
-static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags)
-{
+static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags) {
     Value v = value_unit();
     switch (interp_run_item(s->interp, item, &v)) {
     case EVAL_OK: break;
@@ -218,8 +189,7 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
 }
 
 /* `@main` is called last, and its value shown. */
-static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags)
-{
+static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags) {
     for (size_t i = items->len; i-- > 0;) {
         Global *g = items->data[i].global;
         if (items->data[i].kind != CORE_DEF || !g || strcmp(g->name->text, "main") != 0)
@@ -229,9 +199,8 @@ static SessionStatus run_main(Session *s, const CoreItemVec *items, Diags *diags
     return SESSION_OK;
 }
 
-SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags, InferMode mode,
-                                 bool may_continue, Diags *diags)
-{
+SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags,
+                                 InferMode mode, bool may_continue, Diags *diags) {
     ParseOptions po = {.prompt = mode == INFER_PROMPT, .begin = begin};
     ParseScope scope;
     session_parse_scope(s, &scope);
@@ -244,7 +213,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         if (may_continue)
             return SESSION_INCOMPLETE;
         if (!diags->errors)
-            diag_error(diags, DIAG_R0001, (Span){source, (uint32_t)source->len, (uint32_t)source->len},
+            diag_error(diags, DIAG_R0001,
+                       (Span){source, (uint32_t)source->len, (uint32_t)source->len},
                        "the text ends in the middle of an item");
         return SESSION_FAILED;
     case PARSE_FAILED:
@@ -252,7 +222,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         return SESSION_FAILED;
     }
     CoreItemVec items = {0};
-    bool checked = infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags, &items);
+    bool checked = infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags,
+                                &items);
     if (!checked && !(flags & RUN_PROMPT))
         return SESSION_FAILED;
     if (s->check_only)
@@ -287,7 +258,7 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
     return status;
 }
 
-/* ---- entries and files ------------------------------------------------------------------------ */
+/* ---- entries and files ----------------------------------------------------------------------- */
 
 typedef struct Job {
     Session *s;
@@ -299,8 +270,7 @@ typedef struct Job {
     SessionStatus status;
 } Job;
 
-static void run_job(void *arg)
-{
+static void run_job(void *arg) {
     Job *job = arg;
     Session *s = job->s;
     Diags *diags = mem_new(Diags);
@@ -325,57 +295,54 @@ static void run_job(void *arg)
     }
 }
 
-static SessionStatus run(Job job)
-{
+static SessionStatus run(Job job) {
     interp_resume(job.s->interp);
     return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
 
-SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue)
-{
+SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
     Source *source = source_new(fmt_text("prompt %u", s->prompts + 1), text, len, SOURCE_PROMPT);
-    SessionStatus status = run((Job){.s = s, .source = source, .flags = RUN_SHOW | RUN_PROMPT,
-                                     .mode = INFER_PROMPT, .may_continue = may_continue});
+    SessionStatus status = run((Job){.s = s,
+                                     .source = source,
+                                     .flags = RUN_SHOW | RUN_PROMPT,
+                                     .mode = INFER_PROMPT,
+                                     .may_continue = may_continue});
     if (status != SESSION_INCOMPLETE)
         s->prompts++;
     return status;
 }
 
-SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs)
-{
+SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs,
+                               int ninputs) {
     s->inputs = inputs;
     s->ninputs = ninputs;
     return run((Job){.s = s, .path = path, .flags = RUN_SHOW | RUN_MAIN, .mode = INFER_FILE});
 }
 
 SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len,
-                               bool show_last_only)
-{
+                               bool show_last_only) {
     Source *source = source_new(name, text, len, 0);
     unsigned flags = show_last_only ? RUN_SHOW_LAST : RUN_SHOW | RUN_MAIN;
     return run((Job){.s = s, .source = source, .flags = flags, .mode = INFER_FILE});
 }
 
-SessionStatus session_load(Session *s, const char *path)
-{
+SessionStatus session_load(Session *s, const char *path) {
     s->last_loaded = mem_strdup(path);
-    return run((Job){.s = s, .path = s->last_loaded, .flags = RUN_SHOW | RUN_PROMPT, .mode = INFER_FILE});
+    return run(
+        (Job){.s = s, .path = s->last_loaded, .flags = RUN_SHOW | RUN_PROMPT, .mode = INFER_FILE});
 }
 
-SessionStatus session_reload(Session *s)
-{
+SessionStatus session_reload(Session *s) {
     return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
 }
 
 /* The operator stands in a definition that is called there. */
-static bool is_inside(const ResidualInfo *check)
-{
+static bool is_inside(const ResidualInfo *check) {
     return check->inner.source && check->inner_name;
 }
 
 /* "at train.rly:3:14", or whose it is: "of the prelude", "of `loss`". */
-static const char *inside_words(const ResidualInfo *check)
-{
+static const char *inside_words(const ResidualInfo *check) {
     const char *name = check->inner.source->name, *slash = strrchr(name, '/');
     uint32_t line, column;
     span_locate(check->inner, &line, &column);
@@ -387,17 +354,19 @@ static const char *inside_words(const ResidualInfo *check)
     return fmt_text("of `%.*s`", (int)strcspn(name, "."), name);
 }
 
-static void print_check(Str *out, const ResidualInfo *check, bool json)
-{
+static void print_check(Str *out, const ResidualInfo *check, bool json) {
     if (json) {
-        diag_print_json(out, diag_new(DIAG_R0907, check->span, "checked when running: %s", check->text));
+        diag_print_json(out,
+                        diag_new(DIAG_R0907, check->span, "checked when running: %s", check->text));
         out->len -= strlen("}\n");
         str_add(out, ",\"operator\":");
         str_add(out, check->op ? "" : "null");
-        if (check->op) diag_add_json_text(out, check->op);
+        if (check->op)
+            diag_add_json_text(out, check->op);
         str_add(out, ",\"argument\":");
         str_add(out, check->arg ? "" : "null");
-        if (check->arg) diag_add_json_text(out, check->arg);
+        if (check->arg)
+            diag_add_json_text(out, check->arg);
         str_add(out, ",\"axis\":");
         str_add(out, check->axis < 0 ? "null" : fmt_text("%d", check->axis));
         str_add(out, ",\"inside\":");
@@ -424,10 +393,10 @@ static void print_check(Str *out, const ResidualInfo *check, bool json)
 }
 
 /* By place; of one place as they were found. */
-static int by_place(const void *a, const void *b)
-{
+static int by_place(const void *a, const void *b) {
     const ResidualInfo *x = *(const ResidualInfo *const *)a, *y = *(const ResidualInfo *const *)b;
-    const char *f = x->span.source ? x->span.source->name : "", *g = y->span.source ? y->span.source->name : "";
+    const char *f = x->span.source ? x->span.source->name : "",
+               *g = y->span.source ? y->span.source->name : "";
     int order = strcmp(f, g);
     if (order)
         return order;
@@ -436,8 +405,7 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void print_checks(Str *out, const ResidualVec *all, size_t from, bool json)
-{
+static void print_checks(Str *out, const ResidualVec *all, size_t from, bool json) {
     size_t n = all->len - from;
     const ResidualInfo **order = mem_new_n(const ResidualInfo *, n + 1);
     for (size_t i = 0; i < n; i++)
@@ -454,8 +422,7 @@ static void print_checks(Str *out, const ResidualVec *all, size_t from, bool jso
     }
 }
 
-SessionStatus session_check_file(Session *s, const char *path, bool residual)
-{
+SessionStatus session_check_file(Session *s, const char *path, bool residual) {
     size_t before = env_residuals(s->env)->len;
     s->check_only = true;
     env_list_checks(s->env, residual);
@@ -471,8 +438,7 @@ SessionStatus session_check_file(Session *s, const char *path, bool residual)
     return status;
 }
 
-SessionStatus session_time(Session *s, const char *expr)
-{
+SessionStatus session_time(Session *s, const char *expr) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     SessionStatus status = session_enter(s, expr, strlen(expr), false);

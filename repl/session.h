@@ -10,20 +10,20 @@
 typedef struct Session Session;
 
 typedef struct SessionOptions {
-    bool jit;            /* operators as compiled kernels; false: by their reference evaluation */
+    bool jit; /* operators as compiled kernels; false: by their reference evaluation */
     bool jit_cache;
-    bool prelude;        /* false: --no-prelude */
+    bool prelude; /* false: --no-prelude */
 
-    int threads;         /* 0: as many as cores */
+    int threads; /* 0: as many as cores */
     size_t stack_bytes, memory_bytes;
     uint64_t seed;
-    const char *stdlib;  /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
-    int argc;            /* of the script */
+    const char *stdlib; /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
+    int argc;           /* of the script */
     char **argv;
     DiagStyle diag_style;
-    bool color;          /* of diagnostics */
-    int diag_width;      /* of the terminal they go to, 0: none */
-    int width;           /* of the terminal that values go to, 0: none */
+    bool color;     /* of diagnostics */
+    int diag_width; /* of the terminal they go to, 0: none */
+    int width;      /* of the terminal that values go to, 0: none */
 } SessionOptions;
 
 void session_options_init(SessionOptions *o);
@@ -32,8 +32,8 @@ void session_fini(Session *s);
 
 typedef enum SessionStatus {
     SESSION_OK,
-    SESSION_INCOMPLETE,  /* the text may be continued */
-    SESSION_FAILED,      /* diagnostics were printed to `out` */
+    SESSION_INCOMPLETE, /* the text may be continued */
+    SESSION_FAILED,     /* diagnostics were printed to `out` */
     SESSION_INTERRUPTED,
 } SessionStatus;
 
@@ -53,18 +53,21 @@ const char *session_fold(const Session *s, const Str *text);
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
 /* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:
  * "name=file.npy" pairs for `--input`. */
-SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs, int ninputs);
-SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len, bool show_last_only);
-SessionStatus session_load(Session *s, const char *path);        /* :load */
-SessionStatus session_reload(Session *s);                        /* :reload: the last one again */
+SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs,
+                               int ninputs);
+SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len,
+                               bool show_last_only);
+SessionStatus session_load(Session *s, const char *path); /* :load */
+SessionStatus session_reload(Session *s);                 /* :reload: the last one again */
 SessionStatus session_check_file(Session *s, const char *path, bool residual);
 SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out);
 
 /* Questions, none of which evaluates (but time). False: a diagnostic was printed. */
 bool session_type_of(Session *s, const char *expr, bool raw, Str *out);
 bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out);
-bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses, Str *out);
-bool session_info(Session *s, const char *name, Str *out);       /* name, or "session" */
+bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
+                     Str *out);
+bool session_info(Session *s, const char *name, Str *out); /* name, or "session" */
 bool session_doc(Session *s, const char *name, Str *out);
 bool session_explain(Session *s, const char *code, Str *out);
 bool session_browse(Session *s, const char *module, Str *out);

@@ -8,8 +8,8 @@
 #include "repl/session.h"
 
 typedef struct Loaded {
-    const char *name;   /* module name or path */
-    bool running;       /* being loaded now: an import of it is a cycle */
+    const char *name; /* module name or path */
+    bool running;     /* being loaded now: an import of it is a cycle */
 } Loaded;
 
 struct Session {
@@ -21,15 +21,15 @@ struct Session {
     struct Prelude *prelude;
     SessionSink sink;
     VEC(Loaded *) loaded;
-    VEC(const char *) folders;   /* of the files being read, innermost last */
-    unsigned prompts;            /* entries so far */
-    const char *last_loaded;     /* for :reload */
-    bool check_only;             /* `relay check`: nothing runs */
-    size_t before_trial;         /* modules loaded when a trial began, and */
+    VEC(const char *) folders; /* of the files being read, innermost last */
+    unsigned prompts;          /* entries so far */
+    const char *last_loaded;   /* for :reload */
+    bool check_only;           /* `relay check`: nothing runs */
+    size_t before_trial;       /* modules loaded when a trial began, and */
     bool was_check_only;
-    const char *const *inputs;   /* --input name=file */
+    const char *const *inputs; /* --input name=file */
     int ninputs;
-    uint64_t draws;              /* `=random` inputs so far: each has its own key */
+    uint64_t draws; /* `=random` inputs so far: each has its own key */
 };
 
 /* Reads, checks and, unless the session only checks, runs one source. */
@@ -40,14 +40,14 @@ typedef enum RunFlags {
     RUN_PROMPT = 8,    /* tell what definitions bound; bind `it` */
 } RunFlags;
 /* begin: where reading starts (parser.h). */
-SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags, InferMode mode,
-                                 bool may_continue, Diags *diags);
+SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags,
+                                 InferMode mode, bool may_continue, Diags *diags);
 
 /* A file's text, "-" for standard input; NULL after a diagnostic or Ctrl-C. */
 Source *session_read_file(Session *s, const char *path, Diags *diags);
 
-void session_trial(void *ctx, bool begin);                  /* EnvHooks.trial */
-void session_each_module(void *ctx, SymbolVec *out);        /* EnvHooks.each_module */
+void session_trial(void *ctx, bool begin);           /* EnvHooks.trial */
+void session_each_module(void *ctx, SymbolVec *out); /* EnvHooks.each_module */
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 
 void session_print_diags(Session *s, Diags *diags);

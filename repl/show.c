@@ -4,8 +4,7 @@
 
 #include "repl/session_internal.h"
 
-void show_value(Session *s, Value v, const Scheme *scheme, Str *out)
-{
+void show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
     ValuePrintOptions options = {.width = s->options.width, .edge = 3, .max_elements = 1000};
     value_print(out, v, &options);
     if (scheme) {
@@ -15,15 +14,13 @@ void show_value(Session *s, Value v, const Scheme *scheme, Str *out)
     str_add_char(out, '\n');
 }
 
-void show_binding(Str *out, const Symbol *name, const Scheme *scheme)
-{
+void show_binding(Str *out, const Symbol *name, const Scheme *scheme) {
     str_printf(out, "%s : ", name->text);
     scheme_print(out, scheme, NULL);
     str_add_char(out, '\n');
 }
 
-static void show_ctor(Str *out, const Ctor *c, TypeNamer *namer)
-{
+static void show_ctor(Str *out, const Ctor *c, TypeNamer *namer) {
     str_add(out, c->name->text);
     if (!c->nfields)
         return;
@@ -38,8 +35,7 @@ static void show_ctor(Str *out, const Ctor *c, TypeNamer *namer)
     str_add(out, c->field_names ? " }" : ")");
 }
 
-void show_type_decl(Str *out, const TypeDecl *decl)
-{
+void show_type_decl(Str *out, const TypeDecl *decl) {
     TypeNamer namer = {0};
     str_printf(out, "type %s", decl->name->text);
     for (uint32_t i = 0; i < decl->nparams; i++) {
@@ -55,11 +51,10 @@ void show_type_decl(Str *out, const TypeDecl *decl)
     str_add_char(out, '\n');
 }
 
-/* ---- lines that a terminal can hold ------------------------------------------------------------ */
+/* ---- lines that a terminal can hold ---------------------------------------------------------- */
 
 /* Whether a line may not end after the text before p: the word there announces what follows. */
-static bool announces(const char *line, const char *p)
-{
+static bool announces(const char *line, const char *p) {
     static const char *const words[] = {"where", "->", ":", "=", "|"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t n = strlen(words[i]);
@@ -72,8 +67,7 @@ static bool announces(const char *line, const char *p)
 /* Where the line of n bytes is best broken: at a blank, far to the right, not deep in brackets, and
  * rather after a comma than within a term. NULL: it fits, or has no such blank. *open: the brackets
  * open where the line begins, then where it breaks. */
-static const char *break_of(const char *line, size_t n, size_t width, long *open)
-{
+static const char *break_of(const char *line, size_t n, size_t width, long *open) {
     const char *best = NULL;
     long depth = *open, best_score = 0;
     bool quoted = false;
@@ -107,8 +101,7 @@ static const char *break_of(const char *line, size_t n, size_t width, long *open
 
 /* The column at which a broken line goes on: under the text of an entry `name    text`, under the
  * line itself when that is indented, else a step in. */
-static size_t hanging(const char *line, size_t n)
-{
+static size_t hanging(const char *line, size_t n) {
     size_t indent = strspn(line, " ");
     for (size_t i = indent + 1; i + 1 < n && i < 16; i++) {
         if (line[i - 1] == ' ' && line[i - 2] == ' ' && line[i] != ' ')
@@ -117,8 +110,7 @@ static size_t hanging(const char *line, size_t n)
     return indent ? indent : 4;
 }
 
-static void add_folded(Str *out, const char *text, size_t width)
-{
+static void add_folded(Str *out, const char *text, size_t width) {
     while (*text) {
         size_t n = strcspn(text, "\n"), hang = hanging(text, n), room = width;
         long open = 0;
@@ -136,8 +128,7 @@ static void add_folded(Str *out, const char *text, size_t width)
     }
 }
 
-const char *session_fold(const Session *s, const Str *text)
-{
+const char *session_fold(const Session *s, const Str *text) {
     if (!s->options.width)
         return str_text(text);
     Str folded = {0};
@@ -145,8 +136,7 @@ const char *session_fold(const Session *s, const Str *text)
     return str_text(&folded);
 }
 
-void session_show(Session *s, const Str *text)
-{
+void session_show(Session *s, const Str *text) {
     const char *folded = session_fold(s, text);
     s->sink.value(s->sink.ctx, folded, strlen(folded));
 }

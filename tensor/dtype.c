@@ -83,7 +83,9 @@ static double round_to(double d, int digits, int low) {
     return ldexp(nearbyint(ldexp(d, -place)), place);
 }
 
-uint16_t f64_to_f16(double d) { return f32_to_f16(isnan(d) ? (float)d : (float)round_to(d, 11, -24)); }
+uint16_t f64_to_f16(double d) {
+    return f32_to_f16(isnan(d) ? (float)d : (float)round_to(d, 11, -24));
+}
 
 uint16_t f64_to_bf16(double d) {
     return f32_to_bf16(isnan(d) ? (float)d : (float)round_to(d, 8, -133));
@@ -119,8 +121,10 @@ int64_t elem_get_int(const void *p, DType t) {
         memcpy(&v, p, sizeof v);
         return (int64_t)v;
     }
-    case DT_F16: case DT_BF16: case DT_F32: case DT_F64:
-        return float_to_int(elem_get_float(p, t), DT_I64);
+    case DT_F16:
+    case DT_BF16:
+    case DT_F32:
+    case DT_F64: return float_to_int(elem_get_float(p, t), DT_I64);
     case DTYPE_COUNT: break;
     }
     return 0;
@@ -128,9 +132,14 @@ int64_t elem_get_int(const void *p, DType t) {
 
 double elem_get_float(const void *p, DType t) {
     switch (t) {
-    case DT_BOOL: case DT_I8: case DT_I16: case DT_I32: case DT_I64: case DT_U8: case DT_U16:
-    case DT_U32:
-        return (double)elem_get_int(p, t);
+    case DT_BOOL:
+    case DT_I8:
+    case DT_I16:
+    case DT_I32:
+    case DT_I64:
+    case DT_U8:
+    case DT_U16:
+    case DT_U32: return (double)elem_get_int(p, t);
     case DT_U64: return (double)(uint64_t)elem_get_int(p, t);
     case DT_F16: GET_HALF(f16_to_f32)
     case DT_BF16: GET_HALF(bf16_to_f32)
@@ -151,10 +160,14 @@ double elem_get_float(const void *p, DType t) {
 void elem_set_int(void *p, DType t, int64_t v) {
     switch (t) {
     case DT_BOOL: *(uint8_t *)p = v != 0; return;
-    case DT_I8: case DT_U8: PUT(uint8_t, v)
-    case DT_I16: case DT_U16: PUT(uint16_t, v)
-    case DT_I32: case DT_U32: PUT(uint32_t, v)
-    case DT_I64: case DT_U64: PUT(uint64_t, v)
+    case DT_I8:
+    case DT_U8: PUT(uint8_t, v)
+    case DT_I16:
+    case DT_U16: PUT(uint16_t, v)
+    case DT_I32:
+    case DT_U32: PUT(uint32_t, v)
+    case DT_I64:
+    case DT_U64: PUT(uint64_t, v)
     case DT_F16: PUT(uint16_t, f64_to_f16((double)v))
     case DT_BF16: PUT(uint16_t, f64_to_bf16((double)v))
     case DT_F32: PUT(float, v)
@@ -185,10 +198,14 @@ static int64_t float_to_int(double v, DType t) {
 void elem_set_float(void *p, DType t, double v) {
     switch (t) {
     case DT_BOOL: *(uint8_t *)p = v != 0; return;
-    case DT_I8: case DT_I16: case DT_I32: case DT_I64: case DT_U8: case DT_U16: case DT_U32:
-    case DT_U64:
-        elem_set_int(p, t, float_to_int(v, t));
-        return;
+    case DT_I8:
+    case DT_I16:
+    case DT_I32:
+    case DT_I64:
+    case DT_U8:
+    case DT_U16:
+    case DT_U32:
+    case DT_U64: elem_set_int(p, t, float_to_int(v, t)); return;
     case DT_F16: PUT(uint16_t, f64_to_f16(v))
     case DT_BF16: PUT(uint16_t, f64_to_bf16(v))
     case DT_F32: PUT(float, v)

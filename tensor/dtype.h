@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 /* X(enumerator, name, bytes, class, bits) in the order of promotion within a class. */
+/* clang-format off */
 #define DTYPES(X)                                                                                  \
     X(BOOL, "bool", 1, BOOL, 1)                                                                    \
     X(I8, "int8", 1, INT, 8)                                                                       \
@@ -23,6 +24,7 @@
     X(BF16, "bfloat16", 2, FLOAT, 16)                                                              \
     X(F32, "float32", 4, FLOAT, 32)                                                                \
     X(F64, "float64", 8, FLOAT, 64)
+/* clang-format on */
 
 typedef enum DType {
 #define X(e, name, bytes, cls, bits) DT_##e,
@@ -66,14 +68,14 @@ float f16_to_f32(uint16_t h);
 uint16_t f32_to_f16(float f);
 float bf16_to_f32(uint16_t h);
 uint16_t f32_to_bf16(float f);
-uint16_t f64_to_f16(double d);  /* rounded once */
+uint16_t f64_to_f16(double d); /* rounded once */
 uint16_t f64_to_bf16(double d);
 
 /* One element at p, widened: integers and bool to int64 (uint64 by its bits), floats to double. */
 int64_t elem_get_int(const void *p, DType t);
 double elem_get_float(const void *p, DType t);
-void elem_set_int(void *p, DType t, int64_t v);   /* wraps */
-void elem_set_float(void *p, DType t, double v);  /* rounds once */
+void elem_set_int(void *p, DType t, int64_t v);  /* wraps */
+void elem_set_float(void *p, DType t, double v); /* rounds once */
 
 /* LANGUAGE §3 casts of one element: float to int truncates, saturates, nan gives 0; int to int
  * wraps; to bool is != 0. */

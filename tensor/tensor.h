@@ -23,8 +23,8 @@ typedef struct Buffer {
 typedef struct Tensor {
     DType dtype;
     int rank;
-    int64_t count;   /* elements; 1 for rank 0 */
-    int64_t offset;  /* of the first element in the buffer, in elements */
+    int64_t count;  /* elements; 1 for rank 0 */
+    int64_t offset; /* of the first element in the buffer, in elements */
     Buffer *buffer;
     int64_t *strides; /* rank, in elements; may be 0 or negative */
     int64_t shape[];  /* rank */
@@ -56,7 +56,7 @@ int64_t shape_count(int rank, const int64_t *shape, DType dtype);
 /* Gives the buffer back at once; only where the caller is its one owner (temporaries). */
 void tensor_release(Tensor *t);
 
-size_t tensor_bytes_live(void); /* outside the collector, free list excluded */
+size_t tensor_bytes_live(void);                /* outside the collector, free list excluded */
 void tensor_set_limit(size_t bytes_with_heap); /* collected heap and buffers together */
 
 #endif

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 
+import mutate
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
@@ -152,4 +154,25 @@ def options(report, opts):
     result(report, "options", wrong)
 
 
-CHECKS = [layers, sizes, licences, headers, lists, codes, options]
+def edits(report, options):
+    """The edits of `make mutate` are of lines that are there."""
+    wrong = ["%s: %r stands there %d times" % (path, old, read(path).count(old))
+             for path, old, *_ in mutate.EDITS if read(path).count(old) != 1]
+    result(report, "edits", wrong)
+
+
+def layout(report, options):
+    """The sources are as `make format` leaves them; asked where the same clang-format is."""
+    try:
+        version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True).stdout
+    except OSError:
+        return
+    if " version 14." not in version:
+        return
+    files = list(sources((".c", ".h"), ROOMS + ["tests", "bench", "docs"]))
+    p = subprocess.run(["clang-format", "--dry-run", "-Werror"] + files, cwd=ROOT, capture_output=True, text=True)
+    places = re.findall(r"^(\S+?:\d+):\d+: error", p.stderr, re.M)
+    result(report, "layout", [place + ": `make format` changes this" for place in places[:20]])
+
+
+CHECKS = [layers, sizes, licences, headers, lists, codes, options, edits, layout]

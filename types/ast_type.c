@@ -7,8 +7,7 @@
 
 #include "types/infer_state.h"
 
-const char *kind_name(Kind kind)
-{
+const char *kind_name(Kind kind) {
     switch (kind) {
     case KIND_TYPE: return "Type";
     case KIND_SHAPE: return "Shape";
@@ -19,8 +18,7 @@ const char *kind_name(Kind kind)
     return "";
 }
 
-bool kind_find(const Symbol *name, Kind *out)
-{
+bool kind_find(const Symbol *name, Kind *out) {
     static const Kind kinds[] = {KIND_TYPE, KIND_SHAPE, KIND_DTYPE, KIND_DIM};
     for (int i = 0; i < 4; i++) {
         if (strcmp(kind_name(kinds[i]), name->text) == 0) {
@@ -31,8 +29,7 @@ bool kind_find(const Symbol *name, Kind *out)
     return false;
 }
 
-static const char *kind_words(Kind kind)
-{
+static const char *kind_words(Kind kind) {
     switch (kind) {
     case KIND_TYPE: return "a type";
     case KIND_SHAPE: return "a shape";
@@ -43,8 +40,7 @@ static const char *kind_words(Kind kind)
     return "";
 }
 
-static const Origin *annotation_origin(Span span)
-{
+static const Origin *annotation_origin(Span span) {
     Origin *o = mem_new(Origin);
     o->kind = ORIGIN_ANNOTATION;
     o->span = span;
@@ -52,20 +48,17 @@ static const Origin *annotation_origin(Span span)
 }
 
 /* What stands for a type that could not be read. */
-static Type *broken(Infer *I, Kind kind)
-{
+static Type *broken(Infer *I, Kind kind) {
     return kind == KIND_TYPE ? type_error() : solver_var(I->s, kind);
 }
 
-static Type *wrong_kind(Infer *I, Span span, const char *what, Kind is, Kind wanted)
-{
+static Type *wrong_kind(Infer *I, Span span, const char *what, Kind is, Kind wanted) {
     infer_error(I, DIAG_R0107, span, "%s is %s, where %s is wanted", what, kind_words(is),
                 kind_words(wanted));
     return broken(I, wanted);
 }
 
-static Type *param_type(Infer *I, TypeParam *p, Kind kind, Span span)
-{
+static Type *param_type(Infer *I, TypeParam *p, Kind kind, Span span) {
     if (!p->kind_known) {
         p->kind_known = true;
         p->kind = kind;
@@ -87,14 +80,12 @@ static Type *param_type(Infer *I, TypeParam *p, Kind kind, Span span)
     return p->type;
 }
 
-Type *type_param_rigid(Infer *I, TypeParam *p)
-{
+Type *type_param_rigid(Infer *I, TypeParam *p) {
     Type *t = p->rigid ? p->rigid : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
     return p->rigid ? t : type_resolve(t);
 }
 
-static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t)
-{
+static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
     if (t->args.len != decl->nparams) {
         infer_error(I, DIAG_R0108, t->span, "type `%s` takes %u argument%s, and %zu %s given",
                     decl->name->text, decl->nparams, decl->nparams == 1 ? "" : "s", t->args.len,
@@ -107,33 +98,34 @@ static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t)
     return type_data(decl, args, decl->nparams);
 }
 
-static Type *unknown_name(Infer *I, const AstType *t, Kind kind)
-{
+static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
     Diag *d = infer_error(I, DIAG_R0102, t->span, "there is no %s `%s`",
                           kind == KIND_DIM     ? "size"
                           : kind == KIND_SHAPE ? "shape"
                           : kind == KIND_DTYPE ? "dtype"
                                                : "type",
                           t->name->text);
-    if (!d) return broken(I, kind);
+    if (!d)
+        return broken(I, kind);
     SymbolVec near = {0};
-    for (size_t i = 0; i < I->type_trail.len; i++) vec_push(&near, I->type_trail.data[i]->name);
+    for (size_t i = 0; i < I->type_trail.len; i++)
+        vec_push(&near, I->type_trail.data[i]->name);
     const Symbol *found = sym_find_nearest(t->name, near.data, near.len);
     if (!found && (kind == KIND_TYPE || kind == KIND_DTYPE))
         found = env_suggest(I->env, t->name, true);
     if (found) {
         diag_set_label(d, "did you mean `%s`?", found->text);
     } else if (I->type_trail.len == 0 && t->name->len == 1) {
-        diag_add_fact(d, I->in_decl ? "type parameters are declared in brackets: `type T[%s] { ... }`"
-                                    : "type parameters are declared in brackets: `def f[%s](...)`",
+        diag_add_fact(d,
+                      I->in_decl ? "type parameters are declared in brackets: `type T[%s] { ... }`"
+                                 : "type parameters are declared in brackets: `def f[%s](...)`",
                       t->name->text);
     }
     return broken(I, kind);
 }
 
 /* A: a parameter, a dtype, String, a declared type */
-static Type *name_type(Infer *I, const AstType *t, Kind kind)
-{
+static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     const Symbol *name = t->name;
     TypeParam *p = type_scope_find(I, name);
     if (p) {
@@ -156,7 +148,8 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind)
             b->origin = annotation_origin(t->span);
             return type_tensor(type_shape(NULL, 0), b);
         }
-        if (kind == KIND_DTYPE) return type_dtype(dtype);
+        if (kind == KIND_DTYPE)
+            return type_dtype(dtype);
         return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_DTYPE, kind);
     }
     bool is_type = kind == KIND_TYPE;
@@ -179,24 +172,23 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind)
 
 void signature_enter(Infer *I) { I->signature++; }
 
-void signature_leave(Infer *I)
-{
-    if (--I->signature == 0) vec_clear(&I->numbered);
+void signature_leave(Infer *I) {
+    if (--I->signature == 0)
+        vec_clear(&I->numbered);
 }
 
 /* `?1`: the same unknown wherever the type has this number. */
-static Type *numbered_unknown(Infer *I, const AstType *t)
-{
+static Type *numbered_unknown(Infer *I, const AstType *t) {
     for (size_t i = 0; i < I->numbered.len; i++) {
-        if (I->numbered.data[i].number == t->value) return I->numbered.data[i].unknown;
+        if (I->numbered.data[i].number == t->value)
+            return I->numbered.data[i].unknown;
     }
     NumberedUnknown found = {t->value, type_any(annotation_origin(t->span))};
     vec_push(&I->numbered, found);
     return found.unknown;
 }
 
-static Type *dim_type(Infer *I, const AstType *t)
-{
+static Type *dim_type(Infer *I, const AstType *t) {
     switch (t->op) {
     case DIM_INT: return type_dim_int(t->value, annotation_origin(t->span));
     case DIM_ANY: return t->value ? numbered_unknown(I, t) : type_any(annotation_origin(t->span));
@@ -222,8 +214,7 @@ static Type *dim_type(Infer *I, const AstType *t)
     return a;
 }
 
-static Type *shape_type(Infer *I, const AstType *t)
-{
+static Type *shape_type(Infer *I, const AstType *t) {
     Type **dims = mem_new_n(Type *, t->args.len + 1);
     if (t->args.len > TENSOR_MAX_RANK) {
         infer_error(I, DIAG_R0301, t->span, "a tensor has at most %d axes, and this shape has %zu",
@@ -235,11 +226,11 @@ static Type *shape_type(Infer *I, const AstType *t)
     return type_shape(dims, (uint32_t)t->args.len);
 }
 
-static Type *fn_type(Infer *I, const AstType *t)
-{
+static Type *fn_type(Infer *I, const AstType *t) {
     if (t->params.len || t->where.len) {
-        infer_error(I, DIAG_R0209, t->span, "a type with parameters of its own can only stand as "
-                                            "a whole annotation");
+        infer_error(I, DIAG_R0209, t->span,
+                    "a type with parameters of its own can only stand as "
+                    "a whole annotation");
         return type_error();
     }
     Type **params = mem_new_n(Type *, t->args.len + 1);
@@ -251,15 +242,14 @@ static Type *fn_type(Infer *I, const AstType *t)
     return type_fn(params, (uint32_t)t->args.len, result, effect);
 }
 
-static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char *what, Type *type)
-{
+static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char *what, Type *type) {
     return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
 }
 
 /* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. */
-static Type *tensor_shape(Infer *I, const AstType *t)
-{
-    if (t->kind != AST_TYPE_DIM) return infer_ast_type(I, t, KIND_SHAPE);
+static Type *tensor_shape(Infer *I, const AstType *t) {
+    if (t->kind != AST_TYPE_DIM)
+        return infer_ast_type(I, t, KIND_SHAPE);
     Diag *d = infer_error(I, DIAG_R0107, t->span, "a size stands where a shape is wanted");
     if (d) {
         const char *text = t->span.source->text + t->span.begin;
@@ -269,32 +259,38 @@ static Type *tensor_shape(Infer *I, const AstType *t)
     return broken(I, KIND_SHAPE);
 }
 
-static Type *read_type(Infer *I, const AstType *t, Kind kind)
-{
+static Type *read_type(Infer *I, const AstType *t, Kind kind) {
     switch (t->kind) {
     case AST_TYPE_NAME: return name_type(I, t, kind);
     case AST_TYPE_TENSOR: {
-        if (kind != KIND_TYPE) return wrong_kind(I, t->span, "a tensor type", KIND_TYPE, kind);
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a tensor type", KIND_TYPE, kind);
         Type *shape = tensor_shape(I, t->shape);
         return type_tensor(shape, infer_ast_type(I, t->dtype, KIND_DTYPE));
     }
     case AST_TYPE_SHAPE:
-        if (kind == KIND_TYPE && t->args.len == 0) return type_unit();
-        if (kind != KIND_SHAPE) return wrong_kind(I, t->span, "this", KIND_SHAPE, kind);
+        if (kind == KIND_TYPE && t->args.len == 0)
+            return type_unit();
+        if (kind != KIND_SHAPE)
+            return wrong_kind(I, t->span, "this", KIND_SHAPE, kind);
         return shape_type(I, t);
     case AST_TYPE_DIM:
         if (kind == KIND_SHAPE) { /* (3) is (3,) */
             Type *dim = infer_ast_type(I, t, KIND_DIM);
             return type_shape(&dim, 1);
         }
-        if (kind != KIND_DIM) return wrong_kind(I, t->span, "this", KIND_DIM, kind);
+        if (kind != KIND_DIM)
+            return wrong_kind(I, t->span, "this", KIND_DIM, kind);
         return dim_type(I, t);
     case AST_TYPE_FN:
-        if (kind != KIND_TYPE) return wrong_kind(I, t->span, "a function type", KIND_TYPE, kind);
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a function type", KIND_TYPE, kind);
         return fn_type(I, t);
     case AST_TYPE_TUPLE: {
-        if (kind == KIND_SHAPE) return shape_type(I, t);
-        if (kind != KIND_TYPE) return wrong_kind(I, t->span, "a tuple type", KIND_TYPE, kind);
+        if (kind == KIND_SHAPE)
+            return shape_type(I, t);
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a tuple type", KIND_TYPE, kind);
         Type **args = mem_new_n(Type *, t->args.len + 1);
         for (size_t i = 0; i < t->args.len; i++)
             args[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
@@ -309,57 +305,60 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind)
         return written(I, t, KIND_TYPE, kind, "the type of a derivative", type_deriv(of));
     }
     case AST_TYPE_FORALL:
-        infer_error(I, DIAG_R0209, t->span, "a type with parameters of its own can only stand as "
-                                            "a whole annotation");
+        infer_error(I, DIAG_R0209, t->span,
+                    "a type with parameters of its own can only stand as "
+                    "a whole annotation");
         return broken(I, kind);
     case AST_TYPE_HOLE: return solver_var(I->s, kind);
     }
     return broken(I, kind);
 }
 
-Type *infer_ast_type(Infer *I, const AstType *t, Kind kind)
-{
+Type *infer_ast_type(Infer *I, const AstType *t, Kind kind) {
     signature_enter(I);
     Type *type = read_type(I, t, kind);
     signature_leave(I);
     return type;
 }
 
-static bool all_full(const AstTypeVec *v)
-{
+static bool all_full(const AstTypeVec *v) {
     for (size_t i = 0; i < v->len; i++) {
-        if (!ast_type_is_full(v->data[i])) return false;
+        if (!ast_type_is_full(v->data[i]))
+            return false;
     }
     return true;
 }
 
-bool ast_type_is_full(const AstType *t)
-{
-    if (!t || t->kind == AST_TYPE_HOLE) return false;
-    if (!all_full(&t->args)) return false;
-    if (t->shape && !ast_type_is_full(t->shape)) return false;
-    if (t->dtype && !ast_type_is_full(t->dtype)) return false;
+bool ast_type_is_full(const AstType *t) {
+    if (!t || t->kind == AST_TYPE_HOLE)
+        return false;
+    if (!all_full(&t->args))
+        return false;
+    if (t->shape && !ast_type_is_full(t->shape))
+        return false;
+    if (t->dtype && !ast_type_is_full(t->dtype))
+        return false;
     return !t->result || ast_type_is_full(t->result);
 }
 
-/* ---- where ------------------------------------------------------------------------------------ */
+/* ---- where ----------------------------------------------------------------------------------- */
 
 /* Of the operators that share a relation, as `sum` and `all` do, one that takes most dtypes. */
-static const Op *op_of_relation(const RelDef *def)
-{
+static const Op *op_of_relation(const RelDef *def) {
     const Op *found = NULL;
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
-        if (op->relation == def && (!found || (op->dtypes | found->dtypes) != found->dtypes)) found = op;
+        if (op->relation == def && (!found || (op->dtypes | found->dtypes) != found->dtypes))
+            found = op;
     }
     return found;
 }
 
 /* Sizes are written where one of the arguments is no mere name: `Same(2 * n, m)`. */
-static bool is_of_sizes(const AstConstraint *c)
-{
+static bool is_of_sizes(const AstConstraint *c) {
     for (size_t i = 0; i < c->args.len; i++) {
-        if (c->args.data[i]->kind == AST_TYPE_DIM) return true;
+        if (c->args.data[i]->kind == AST_TYPE_DIM)
+            return true;
     }
     return false;
 }
@@ -372,16 +371,16 @@ typedef struct Written {
     const Attrs *attrs;
     const void *data;
     const Op *op;
-    bool of_class;    /* of a declared parameter: part of the parameter */
+    bool of_class; /* of a declared parameter: part of the parameter */
 } Written;
 
-static bool read_constraint(Infer *I, const AstConstraint *c, Written *out)
-{
+static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     const RelDef *def = rel_find(c->name);
     if (!def) {
         Diag *d = infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
         const Symbol *near = rel_find_nearest(c->name);
-        if (d && near) diag_set_label(d, "did you mean `%s`?", near->text);
+        if (d && near)
+            diag_set_label(d, "did you mean `%s`?", near->text);
         return false;
     }
     const AstType *name = NULL;
@@ -399,13 +398,16 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out)
     }
     if (def->nargs >= 0 && (uint32_t)def->nargs != n) {
         infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",
-                    c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+                    c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n,
+                    n == 1 ? "is" : "are");
         return false;
     }
     *out = (Written){.def = def, .args = args, .n = n, .op = op_of_relation(def)};
     out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
-    if (name && def == &rel_field) out->data = name->name;
-    if (name && def == &rel_proj) out->data = &name->value;
+    if (name && def == &rel_field)
+        out->data = name->name;
+    if (name && def == &rel_proj)
+        out->data = &name->value;
     if (out->op && out->op->nattrs) {
         static const AstAttrVec none;
         out->attrs = infer_attrs(I, out->op, c->attrs ? c->attrs : &none, c->span);
@@ -416,13 +418,11 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out)
     return true;
 }
 
-static void assume(Infer *I, const Written *w, Span span)
-{
+static void assume(Infer *I, const Written *w, Span span) {
     solver_assume(I->s, w->def, w->args, w->n, w->attrs, (void *)w->data, span);
 }
 
-static void post(Infer *I, const Written *w, Span span)
-{
+static void post(Infer *I, const Written *w, Span span) {
     Relation *r = solver_post(I->s, w->def, w->args, w->n, w->attrs, span);
     r->data = w->data;
     r->op = w->op;
@@ -433,54 +433,57 @@ static void post(Infer *I, const Written *w, Span span)
  * variables, and its relations run: what they find holds of every instance. What is left is made rigid
  * then: a itself where nothing was found, else the parts of its tensor, which stands for a in the body
  * (param.known). The scheme has the parameter again (scheme.c). */
-void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where)
-{
+void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
     (void)I;
-    for (size_t i = 0; i < n && where->len; i++) declared[i]->open = true;
+    for (size_t i = 0; i < n && where->len; i++)
+        declared[i]->open = true;
 }
 
-static bool mentions_var(const Written *w)
-{
+static bool mentions_var(const Written *w) {
     for (uint32_t i = 0; i < w->n; i++) {
-        if (type_has_vars(w->args[i])) return true;
+        if (type_has_vars(w->args[i]))
+            return true;
     }
     return false;
 }
 
 /* What a variable of a declared parameter's type is in every instance: itself. */
-static void make_rigid(Infer *I, Type *t)
-{
+static void make_rigid(Infer *I, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
     for (size_t i = 0; i < vars.len; i++) {
         Type *v = vars.data[i];
-        if (v->kind == KIND_EFFECT) continue;
+        if (v->kind == KIND_EFFECT)
+            continue;
         Type *p = solver_rigid(I->s, v->kind, v->kind == KIND_TYPE ? v->var.hint : NULL);
-        if (v->kind == KIND_DTYPE) p->param.dtypes = v->var.dtypes;
+        if (v->kind == KIND_DTYPE)
+            p->param.dtypes = v->var.dtypes;
         solver_unify(I->s, v, p);
     }
 }
 
-static void close_param(Infer *I, TypeParam *p)
-{
+static void close_param(Infer *I, TypeParam *p) {
     p->open = false;
-    if (!p->type || p->kind != KIND_TYPE) return;
+    if (!p->type || p->kind != KIND_TYPE)
+        return;
     make_rigid(I, p->type);
     p->type = type_zonk(p->type);
-    if (p->type->tag == TY_PARAM && p->type->param.name == p->name) return;
+    if (p->type->tag == TY_PARAM && p->type->param.name == p->name)
+        return;
     p->rigid = solver_rigid(I->s, KIND_TYPE, p->name);
     p->rigid->param.known = p->type;
     Type *shape = p->type->tag == TY_TENSOR ? p->type->tensor.shape : NULL;
-    if (shape && shape->tag == TY_PARAM && !shape->param.name) shape->param.known = p->rigid;
+    if (shape && shape->tag == TY_PARAM && !shape->param.name)
+        shape->param.known = p->rigid;
 }
 
-bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where)
-{
+bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
     bool ok = true;
     size_t checks = solver_nresiduals(I->s), facts = solver_mark(I->s);
     Written *all = mem_new_n(Written, where->len + 1);
-    for (size_t i = 0; i < where->len; i++) ok &= read_constraint(I, &where->data[i], &all[i]);
+    for (size_t i = 0; i < where->len; i++)
+        ok &= read_constraint(I, &where->data[i], &all[i]);
     solver_enter(I->s);
     for (size_t i = 0; i < where->len && ok; i++) {
         const Written *w = &all[i];
@@ -496,16 +499,17 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
     }
     ok = ok && solver_learn(I->s);
     solver_leave(I->s);
-    for (size_t i = 0; i < n; i++) close_param(I, declared[i]);
+    for (size_t i = 0; i < n; i++)
+        close_param(I, declared[i]);
     solver_forget(I->s, facts); /* in the order in which they were written */
-    for (size_t i = 0; i < where->len && ok; i++) assume(I, &all[i], where->data[i].span);
+    for (size_t i = 0; i < where->len && ok; i++)
+        assume(I, &all[i], where->data[i].span);
     solver_drop_residuals(I->s, checks);
     return ok;
 }
 
 /* fn [A](T, …) -> U where R(T, …), or forall (A : K), T, at the head of an annotation. */
-Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head)
-{
+Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head) {
     *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
     size_t mark = type_scope_mark(I);
     VEC(TypeParam *) declared = {0};
@@ -539,23 +543,21 @@ Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head)
     return type;
 }
 
-void annotation_end(Infer *I, const AnnotationHead *head)
-{
+void annotation_end(Infer *I, const AnnotationHead *head) {
     solver_forget(I->s, head->facts);
     I->infer_where = head->infer_where;
     solver_set_infer_where(I->s, I->infer_where);
 }
 
 /* effect: that of calling it, or NULL: nothing is known of it. */
-static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect)
-{
+static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect) {
     AnnotationHead head;
     solver_enter(I->s);
     Type *type = annotation_begin(I, t, &head);
-    if (effect && type->tag == TY_FN) solver_unify(I->s, effect, type->fn.effect);
+    if (effect && type->tag == TY_FN)
+        solver_unify(I->s, effect, type->fn.effect);
     solver_run(I->s);
-    Scheme *scheme =
-        scheme_generalise_declared(I->s, type, head.declared, head.ndeclared, false);
+    Scheme *scheme = scheme_generalise_declared(I->s, type, head.declared, head.ndeclared, false);
     annotation_end(I, &head);
     solver_leave(I->s);
     return scheme;
@@ -563,7 +565,6 @@ static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect)
 
 Scheme *infer_ast_scheme(Infer *I, const AstType *t) { return annotation_scheme(I, t, NULL); }
 
-Scheme *annotation_announce(Infer *I, const AstType *t)
-{
+Scheme *annotation_announce(Infer *I, const AstType *t) {
     return annotation_scheme(I, t, solver_var(I->s, KIND_EFFECT));
 }

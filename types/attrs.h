@@ -10,26 +10,33 @@
 #include "tensor/dtype.h"
 
 typedef enum AttrKind {
-    ATTR_NONE,   /* None: "not given" */
-    ATTR_INT, ATTR_FLOAT, ATTR_BOOL, ATTR_STRING, ATTR_DTYPE,
-    ATTR_LIST,   /* of the others */
-    ATTR_DIM,    /* a size that is a type: a dim parameter in scope, `?` */
-    ATTR_REF,    /* in a derivative rule: the call's attribute of this name */
+    ATTR_NONE, /* None: "not given" */
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_BOOL,
+    ATTR_STRING,
+    ATTR_DTYPE,
+    ATTR_LIST, /* of the others */
+    ATTR_DIM,  /* a size that is a type: a dim parameter in scope, `?` */
+    ATTR_REF,  /* in a derivative rule: the call's attribute of this name */
 } AttrKind;
 
 typedef struct AttrValue AttrValue;
 struct AttrValue {
     AttrKind kind;
     union {
-        int64_t i;          /* INT, BOOL */
+        int64_t i; /* INT, BOOL */
         double f;
-        const char *text;   /* STRING */
+        const char *text; /* STRING */
         DType dtype;
-        struct { const AttrValue *items; uint32_t n; } list;
-        struct Type *dim;   /* DIM */
-        const Symbol *ref;  /* REF */
+        struct {
+            const AttrValue *items;
+            uint32_t n;
+        } list;
+        struct Type *dim;  /* DIM */
+        const Symbol *ref; /* REF */
     };
-    Span span;              /* INT: where it is written, or none; not compared */
+    Span span; /* INT: where it is written, or none; not compared */
 };
 
 /* Attributes of one call, in the order of the operator's table, defaults filled in. */
@@ -40,9 +47,20 @@ typedef struct Attrs {
 
 /* What an attribute takes; the reader's text is converted to exactly this or refused. */
 typedef enum AttrType {
-    AT_INT, AT_INT_OPT /* or None */, AT_FLOAT, AT_BOOL, AT_STRING, AT_DTYPE /* or None: as input */,
-    AT_INTS /* list; a lone int is a list of one */, AT_INTS_OPT, AT_DIMS /* list of ints and sizes */,
-    AT_DIMS_OPT, AT_INT_LISTS /* [[1, 1], [0, 0]] */, AT_INT_OR_INTS, AT_FLOATS, AT_DIM,
+    AT_INT,
+    AT_INT_OPT /* or None */,
+    AT_FLOAT,
+    AT_BOOL,
+    AT_STRING,
+    AT_DTYPE /* or None: as input */,
+    AT_INTS /* list; a lone int is a list of one */,
+    AT_INTS_OPT,
+    AT_DIMS /* list of ints and sizes */,
+    AT_DIMS_OPT,
+    AT_INT_LISTS /* [[1, 1], [0, 0]] */,
+    AT_INT_OR_INTS,
+    AT_FLOATS,
+    AT_DIM,
 } AttrType;
 
 typedef struct AttrSpec {
@@ -54,7 +72,7 @@ typedef struct AttrSpec {
 
 const AttrValue *attrs_find(const Attrs *attrs, const char *name); /* NULL when there is none */
 const AttrValue *attrs_get(const Attrs *attrs, const char *name);  /* BUG when there is none */
-const char *attr_type_words(AttrType t); /* "an integer or None" */
+const char *attr_type_words(AttrType t);                           /* "an integer or None" */
 int64_t attrs_int(const Attrs *attrs, const char *name);
 double attrs_float(const Attrs *attrs, const char *name);
 bool attrs_bool(const Attrs *attrs, const char *name);

@@ -11,16 +11,29 @@
 
 /* How tightly a form binds, loosest first. */
 typedef enum Prec {
-    PREC_SEQ, PREC_ASSIGN, PREC_PIPE, PREC_COMPOSE, PREC_OR, PREC_AND, PREC_EQUAL, PREC_COMPARE,
-    PREC_CONS, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_POWER, PREC_BANG, PREC_POSTFIX,
+    PREC_SEQ,
+    PREC_ASSIGN,
+    PREC_PIPE,
+    PREC_COMPOSE,
+    PREC_OR,
+    PREC_AND,
+    PREC_EQUAL,
+    PREC_COMPARE,
+    PREC_CONS,
+    PREC_ADD,
+    PREC_MUL,
+    PREC_UNARY,
+    PREC_POWER,
+    PREC_BANG,
+    PREC_POSTFIX,
 } Prec;
 
 typedef struct Printer {
     Str *out;
     CorePrintOptions options;
-    Map names;   /* Var -> const Symbol* */
-    Map taken;   /* const Symbol* -> Var in scope, or what is mentioned free */
-    Map used;    /* Var mentioned somewhere */
+    Map names; /* Var -> const Symbol* */
+    Map taken; /* const Symbol* -> Var in scope, or what is mentioned free */
+    Map used;  /* Var mentioned somewhere */
     TypeNamer namer;
     int indent;
 } Printer;
@@ -28,15 +41,14 @@ typedef struct Printer {
 static void print(Printer *p, Expr *e, Prec prec);
 static void print_block(Printer *p, Expr *e);
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 typedef struct Scan {
     Printer *p;
     Map seen;
 } Scan;
 
-static void scan(void *ctx, Expr *e)
-{
+static void scan(void *ctx, Expr *e) {
     Scan *c = ctx;
     while (!map_has(&c->seen, e)) {
         map_set(&c->seen, e, e);
@@ -55,8 +67,7 @@ static void scan(void *ctx, Expr *e)
     }
 }
 
-static const Symbol *choose_name(Printer *p, Var *v)
-{
+static const Symbol *choose_name(Printer *p, Var *v) {
     const char *base = strcmp(v->name->text, "_") == 0 ? "t" : v->name->text;
     const Symbol *name = sym_intern(base);
     for (int i = 1; map_has(&p->taken, name); i++)
@@ -64,8 +75,7 @@ static const Symbol *choose_name(Printer *p, Var *v)
     return name;
 }
 
-static void bind(Printer *p, Var *v)
-{
+static void bind(Printer *p, Var *v) {
     if (!map_has(&p->used, v) && strcmp(v->name->text, "_") == 0)
         return;
     const Symbol *name = choose_name(p, v);
@@ -73,23 +83,20 @@ static void bind(Printer *p, Var *v)
     map_set(&p->taken, name, v);
 }
 
-static void unbind(Printer *p, Var *v)
-{
+static void unbind(Printer *p, Var *v) {
     const Symbol *name = map_find(&p->names, v);
     if (name && map_find(&p->taken, name) == v)
         map_remove(&p->taken, name);
 }
 
-static bool is_plain(const char *text)
-{
+static bool is_plain(const char *text) {
     for (const char *c = text; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_')
             return false;
     return *text && !isdigit((unsigned char)*text);
 }
 
-static void print_var(Printer *p, Var *v)
-{
+static void print_var(Printer *p, Var *v) {
     const Symbol *name = map_find(&p->names, v);
     const char *text = name ? name->text : v->name->text;
     if (p->options.tvm || (!is_plain(text) && strcmp(text, "_") != 0))
@@ -97,13 +104,9 @@ static void print_var(Printer *p, Var *v)
     str_add(p->out, text);
 }
 
-static void print_type(Printer *p, Type *t)
-{
-    type_print(p->out, t, &p->namer);
-}
+static void print_type(Printer *p, Type *t) { type_print(p->out, t, &p->namer); }
 
-static void print_binding(Printer *p, Var *v)
-{
+static void print_binding(Printer *p, Var *v) {
     print_var(p, v);
     if (p->options.types && v->type) {
         str_add(p->out, ": ");
@@ -111,45 +114,39 @@ static void print_binding(Printer *p, Var *v)
     }
 }
 
-static void print_global(Printer *p, const Global *g)
-{
+static void print_global(Printer *p, const Global *g) {
     const char *text = g->name->text;
     if (g->sigil || p->options.tvm || op_find(g->name))
         str_add_char(p->out, '@');
     str_add(p->out, text);
 }
 
-static void new_line(Printer *p)
-{
+static void new_line(Printer *p) {
     str_add_char(p->out, '\n');
     for (int i = 0; i < p->indent; i++)
         str_add(p->out, "  ");
 }
 
-/* ---- literals ----------------------------------------------------------------------------- */
+/* ---- literals -------------------------------------------------------------------------------- */
 
-static const char *suffix_of(DType t)
-{
+static const char *suffix_of(DType t) {
     static const char *const suffixes[DTYPE_COUNT] = {
-        [DT_I8] = "i8",   [DT_I16] = "i16", [DT_I64] = "i64",  [DT_U8] = "u8",    [DT_U16] = "u16",
+        [DT_I8] = "i8",   [DT_I16] = "i16", [DT_I64] = "i64", [DT_U8] = "u8",     [DT_U16] = "u16",
         [DT_U32] = "u32", [DT_U64] = "u64", [DT_F16] = "f16", [DT_BF16] = "bf16", [DT_F64] = "f64",
     };
     return suffixes[t] ? suffixes[t] : "";
 }
 
-static int float_bits(DType t)
-{
+static int float_bits(DType t) {
     return t == DT_F64 ? 64 : t == DT_F16 ? 16 : t == DT_BF16 ? 17 : 32;
 }
 
-static void print_float(Printer *p, double f, DType dtype)
-{
+static void print_float(Printer *p, double f, DType dtype) {
     str_add_float(p->out, f, float_bits(dtype));
     str_add(p->out, suffix_of(dtype));
 }
 
-static void print_int(Printer *p, int64_t i, DType dtype)
-{
+static void print_int(Printer *p, int64_t i, DType dtype) {
     if (dtype == DT_BOOL)
         str_add(p->out, i ? "True" : "False");
     else if (dtype == DT_U64)
@@ -158,13 +155,11 @@ static void print_int(Printer *p, int64_t i, DType dtype)
         str_printf(p->out, "%lld%s", (long long)i, suffix_of(dtype));
 }
 
-static bool is_negative(const Expr *e)
-{
+static bool is_negative(const Expr *e) {
     return e->kind == EXPR_LIT && (e->is_float ? signbit(e->f) && !isnan(e->f) : e->i < 0);
 }
 
-static void print_lit(Printer *p, const Expr *e)
-{
+static void print_lit(Printer *p, const Expr *e) {
     DType dtype;
     bool known = e->type && type_get_dtype(e->type, &dtype);
     if (!known)
@@ -177,8 +172,7 @@ static void print_lit(Printer *p, const Expr *e)
         print_int(p, e->i, dtype);
 }
 
-static void print_element(Printer *p, const Tensor *t, int64_t i)
-{
+static void print_element(Printer *p, const Tensor *t, int64_t i) {
     const void *at = tensor_at(t, i);
     if (dtype_is_float(t->dtype))
         print_float(p, elem_get_float(at, t->dtype), t->dtype);
@@ -186,8 +180,7 @@ static void print_element(Printer *p, const Tensor *t, int64_t i)
         print_int(p, elem_get_int(at, t->dtype), t->dtype);
 }
 
-static void print_elements(Printer *p, const Tensor *t, int axis, int64_t *next)
-{
+static void print_elements(Printer *p, const Tensor *t, int axis, int64_t *next) {
     if (axis == t->rank) {
         print_element(p, t, (*next)++);
         return;
@@ -203,8 +196,7 @@ static void print_elements(Printer *p, const Tensor *t, int axis, int64_t *next)
 
 enum { MAX_SHOWN = 64 }; /* elements of a constant; a larger one shows its type */
 
-static void print_const(Printer *p, const Expr *e)
-{
+static void print_const(Printer *p, const Expr *e) {
     const Tensor *t = e->tensor;
     int64_t next = 0;
     if (t->count <= MAX_SHOWN && (t->count > 0 || t->rank == 1)) {
@@ -220,7 +212,7 @@ static void print_const(Printer *p, const Expr *e)
         str_add_char(p->out, '>');
 }
 
-/* ---- operators ---------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 typedef struct Infix {
     const char *op, *text;
@@ -242,20 +234,17 @@ static const Infix infixes[] = {
     {"not_equal", "!=", PREC_EQUAL, PREC_EQUAL, PREC_COMPARE},
 };
 
-static void open_paren(Printer *p, bool wanted)
-{
+static void open_paren(Printer *p, bool wanted) {
     if (wanted)
         str_add_char(p->out, '(');
 }
 
-static void close_paren(Printer *p, bool wanted)
-{
+static void close_paren(Printer *p, bool wanted) {
     if (wanted)
         str_add_char(p->out, ')');
 }
 
-static void print_infix(Printer *p, Expr *a, const Infix *i, Expr *b, Prec prec)
-{
+static void print_infix(Printer *p, Expr *a, const Infix *i, Expr *b, Prec prec) {
     bool parens = i->prec < prec;
     open_paren(p, parens);
     print(p, a, i->left);
@@ -264,8 +253,7 @@ static void print_infix(Printer *p, Expr *a, const Infix *i, Expr *b, Prec prec)
     close_paren(p, parens);
 }
 
-static void print_args(Printer *p, Expr *e)
-{
+static void print_args(Printer *p, Expr *e) {
     str_add_char(p->out, '(');
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (i)
@@ -281,8 +269,7 @@ static void print_args(Printer *p, Expr *e)
     str_add_char(p->out, ')');
 }
 
-static bool has_default_attrs(const Expr *e)
-{
+static bool has_default_attrs(const Expr *e) {
     Str attrs = {0};
     if (e->attrs)
         attrs_print(&attrs, e->attrs);
@@ -290,8 +277,7 @@ static bool has_default_attrs(const Expr *e)
 }
 
 /* Infix, prefix and cast forms of operators; false: as a call. */
-static bool print_op_call(Printer *p, Expr *e, Prec prec)
-{
+static bool print_op_call(Printer *p, Expr *e, Prec prec) {
     const char *name = e->a->op->name;
     DType dtype;
     if (p->options.tvm)
@@ -326,22 +312,19 @@ static bool print_op_call(Printer *p, Expr *e, Prec prec)
     return false;
 }
 
-/* ---- lists -------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-static bool is_ctor(const Expr *e, const char *name)
-{
+static bool is_ctor(const Expr *e, const char *name) {
     return e->kind == EXPR_CTOR && strcmp(e->ctor->name->text, name) == 0 &&
            strcmp(e->ctor->decl->name->text, "List") == 0;
 }
 
-static bool is_cons(const Expr *e)
-{
+static bool is_cons(const Expr *e) {
     return e->kind == EXPR_CALL && is_ctor(e->a, "Cons") && e->nargs == 2;
 }
 
 /* a :: b :: rest, or list[a, b]: a loop over the spine. */
-static void print_cons(Printer *p, Expr *e, Prec prec)
-{
+static void print_cons(Printer *p, Expr *e, Prec prec) {
     Expr *end = e;
     while (is_cons(end))
         end = end->args[1];
@@ -360,8 +343,7 @@ static void print_cons(Printer *p, Expr *e, Prec prec)
     close_paren(p, parens);
 }
 
-static void print_call(Printer *p, Expr *e, Prec prec)
-{
+static void print_call(Printer *p, Expr *e, Prec prec) {
     if (e->a->kind == EXPR_OP && print_op_call(p, e, prec))
         return;
     if (is_cons(e) && !p->options.tvm) {
@@ -384,10 +366,9 @@ static void print_call(Printer *p, Expr *e, Prec prec)
     print_args(p, e);
 }
 
-/* ---- bindings ----------------------------------------------------------------------------- */
+/* ---- bindings -------------------------------------------------------------------------------- */
 
-static void print_fn(Printer *p, Expr *e)
-{
+static void print_fn(Printer *p, Expr *e) {
     const Fn *fn = e->fn;
     str_add(p->out, "fn ");
     for (uint32_t i = 0; i < fn->ntype_params; i++) {
@@ -414,8 +395,7 @@ static void print_fn(Printer *p, Expr *e)
 }
 
 /* The bindings of a spine, one a line, then its value. */
-static void print_spine(Printer *p, Expr *e)
-{
+static void print_spine(Printer *p, Expr *e) {
     VarVec opened = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
         Var *v = e->var;
@@ -444,8 +424,7 @@ static void print_spine(Printer *p, Expr *e)
         unbind(p, opened.data[i - 1]);
 }
 
-static void print_block(Printer *p, Expr *e)
-{
+static void print_block(Printer *p, Expr *e) {
     if (e->kind != EXPR_LET) {
         str_add(p->out, "{ ");
         print(p, e, PREC_SEQ);
@@ -461,16 +440,14 @@ static void print_block(Printer *p, Expr *e)
     str_add_char(p->out, '}');
 }
 
-/* ---- choices ------------------------------------------------------------------------------ */
+/* ---- choices --------------------------------------------------------------------------------- */
 
-static bool is_bool(const Expr *e, bool value)
-{
+static bool is_bool(const Expr *e, bool value) {
     return e->kind == EXPR_LIT && !e->is_float && e->i == value && e->type &&
            type_is_scalar(e->type, DT_BOOL);
 }
 
-static void print_if(Printer *p, Expr *e, Prec prec)
-{
+static void print_if(Printer *p, Expr *e, Prec prec) {
     static const Infix and_ = {"", "&&", PREC_AND, PREC_AND, PREC_EQUAL};
     static const Infix or_ = {"", "||", PREC_OR, PREC_OR, PREC_AND};
     if (is_bool(e->c, false)) {
@@ -491,44 +468,32 @@ static void print_if(Printer *p, Expr *e, Prec prec)
     close_paren(p, prec > PREC_ASSIGN);
 }
 
-static void bind_pattern(Printer *p, const Pattern *q)
-{
+static void bind_pattern(Printer *p, const Pattern *q) {
     if (q->kind == PAT_VAR)
         bind(p, q->var);
     for (uint32_t i = 0; i < q->nargs; i++)
         bind_pattern(p, q->args[i]);
 }
 
-static void unbind_pattern(Printer *p, const Pattern *q)
-{
+static void unbind_pattern(Printer *p, const Pattern *q) {
     if (q->kind == PAT_VAR)
         unbind(p, q->var);
     for (uint32_t i = 0; i < q->nargs; i++)
         unbind_pattern(p, q->args[i]);
 }
 
-static void print_pattern(Printer *p, const Pattern *q)
-{
+static void print_pattern(Printer *p, const Pattern *q) {
     switch (q->kind) {
-    case PAT_WILDCARD:
-        str_add_char(p->out, '_');
-        return;
-    case PAT_VAR:
-        print_var(p, q->var);
-        return;
-    case PAT_LIT:
-        print_lit(p, q->lit);
-        return;
-    case PAT_STRING:
-        str_add_quoted(p->out, q->text, q->text_len);
-        return;
+    case PAT_WILDCARD: str_add_char(p->out, '_'); return;
+    case PAT_VAR: print_var(p, q->var); return;
+    case PAT_LIT: print_lit(p, q->lit); return;
+    case PAT_STRING: str_add_quoted(p->out, q->text, q->text_len); return;
     case PAT_CTOR:
         str_add(p->out, q->ctor->name->text);
         if (q->nargs == 0)
             return;
         break;
-    case PAT_TUPLE:
-        break;
+    case PAT_TUPLE: break;
     }
     str_add_char(p->out, '(');
     for (uint32_t i = 0; i < q->nargs; i++) {
@@ -539,8 +504,7 @@ static void print_pattern(Printer *p, const Pattern *q)
     str_add(p->out, q->kind == PAT_TUPLE && q->nargs == 1 ? ",)" : ")");
 }
 
-static void print_match(Printer *p, Expr *e)
-{
+static void print_match(Printer *p, Expr *e) {
     str_add(p->out, e->partial ? "match? (" : "match (");
     print(p, e->a, PREC_SEQ);
     str_add(p->out, ") {");
@@ -567,11 +531,10 @@ static void print_match(Printer *p, Expr *e)
     str_add_char(p->out, '}');
 }
 
-/* ---- indices ------------------------------------------------------------------------------ */
+/* ---- indices --------------------------------------------------------------------------------- */
 
 /* The spec's letters, with the integers in their places (core.h). */
-static void print_index(Printer *p, Expr *e)
-{
+static void print_index(Printer *p, Expr *e) {
     const char *spec = e->attrs ? attrs_text(e->attrs, "spec") : "";
     uint32_t next = 0;
     print(p, e->a, PREC_POSTFIX);
@@ -601,10 +564,9 @@ static void print_index(Printer *p, Expr *e)
     str_add_char(p->out, ']');
 }
 
-/* ---- all ---------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
-static void print_items(Printer *p, Expr *e, const char *open, const char *close)
-{
+static void print_items(Printer *p, Expr *e, const char *open, const char *close) {
     str_add(p->out, open);
     for (uint32_t i = 0; i < e->nargs; i++) {
         if (i)
@@ -614,23 +576,20 @@ static void print_items(Printer *p, Expr *e, const char *open, const char *close
     str_add(p->out, close);
 }
 
-static void print_wrapped(Printer *p, const char *before, Expr *e, const char *after)
-{
+static void print_wrapped(Printer *p, const char *before, Expr *e, const char *after) {
     str_add(p->out, before);
     print(p, e, PREC_SEQ);
     str_add(p->out, after);
 }
 
-static void print_bang(Printer *p, Expr *e, Prec prec)
-{
+static void print_bang(Printer *p, Expr *e, Prec prec) {
     open_paren(p, prec > PREC_BANG);
     str_add_char(p->out, '!');
     print(p, e->a, PREC_BANG);
     close_paren(p, prec > PREC_BANG);
 }
 
-static void print_update(Printer *p, Expr *e)
-{
+static void print_update(Printer *p, Expr *e) {
     str_add(p->out, "{ ");
     print(p, e->a, PREC_POSTFIX);
     str_add(p->out, " with ");
@@ -641,8 +600,7 @@ static void print_update(Printer *p, Expr *e)
     str_add(p->out, " }");
 }
 
-static void print(Printer *p, Expr *e, Prec prec)
-{
+static void print(Printer *p, Expr *e, Prec prec) {
     switch (e->kind) {
     case EXPR_LIT: {
         bool parens = is_negative(e) && prec > PREC_UNARY;
@@ -651,49 +609,27 @@ static void print(Printer *p, Expr *e, Prec prec)
         close_paren(p, parens);
         return;
     }
-    case EXPR_CONST:
-        print_const(p, e);
-        return;
-    case EXPR_STRING:
-        str_add_quoted(p->out, e->text, e->text_len);
-        return;
-    case EXPR_VAR:
-        print_var(p, e->var);
-        return;
-    case EXPR_GLOBAL:
-        print_global(p, e->global);
-        return;
-    case EXPR_OP:
-        str_add(p->out, e->op->name);
-        return;
-    case EXPR_CTOR:
-        str_add(p->out, e->ctor->name->text);
-        return;
-    case EXPR_BUILTIN:
-        str_add(p->out, e->symbol->text);
-        return;
-    case EXPR_CALL:
-        print_call(p, e, prec);
-        return;
+    case EXPR_CONST: print_const(p, e); return;
+    case EXPR_STRING: str_add_quoted(p->out, e->text, e->text_len); return;
+    case EXPR_VAR: print_var(p, e->var); return;
+    case EXPR_GLOBAL: print_global(p, e->global); return;
+    case EXPR_OP: str_add(p->out, e->op->name); return;
+    case EXPR_CTOR: str_add(p->out, e->ctor->name->text); return;
+    case EXPR_BUILTIN: str_add(p->out, e->symbol->text); return;
+    case EXPR_CALL: print_call(p, e, prec); return;
     case EXPR_FN:
         open_paren(p, prec > PREC_UNARY);
         print_fn(p, e);
         close_paren(p, prec > PREC_UNARY);
         return;
-    case EXPR_LET:
-        print_block(p, e);
-        return;
-    case EXPR_IF:
-        print_if(p, e, prec);
-        return;
+    case EXPR_LET: print_block(p, e); return;
+    case EXPR_IF: print_if(p, e, prec); return;
     case EXPR_MATCH:
         open_paren(p, prec > PREC_ASSIGN);
         print_match(p, e);
         close_paren(p, prec > PREC_ASSIGN);
         return;
-    case EXPR_TUPLE:
-        print_items(p, e, "(", e->nargs == 1 ? ",)" : ")");
-        return;
+    case EXPR_TUPLE: print_items(p, e, "(", e->nargs == 1 ? ",)" : ")"); return;
     case EXPR_PROJ:
         open_paren(p, e->a->kind == EXPR_LIT);
         print(p, e->a, PREC_POSTFIX);
@@ -704,16 +640,10 @@ static void print(Printer *p, Expr *e, Prec prec)
         print(p, e->a, PREC_POSTFIX);
         str_printf(p->out, ".%s", e->field->text);
         return;
-    case EXPR_UPDATE:
-        print_update(p, e);
-        return;
-    case EXPR_REF:
-        print_wrapped(p, "ref(", e->a, ")");
-        return;
+    case EXPR_UPDATE: print_update(p, e); return;
+    case EXPR_REF: print_wrapped(p, "ref(", e->a, ")"); return;
     case EXPR_READ:
-    case EXPR_BANG:
-        print_bang(p, e, prec);
-        return;
+    case EXPR_BANG: print_bang(p, e, prec); return;
     case EXPR_WRITE:
         open_paren(p, prec > PREC_ASSIGN);
         print(p, e->a, PREC_PIPE);
@@ -726,12 +656,8 @@ static void print(Printer *p, Expr *e, Prec prec)
         print_infix(p, e->a, &i, e->b, prec);
         return;
     }
-    case EXPR_TENSOR:
-        print_items(p, e, "[", "]");
-        return;
-    case EXPR_INDEX:
-        print_index(p, e);
-        return;
+    case EXPR_TENSOR: print_items(p, e, "[", "]"); return;
+    case EXPR_INDEX: print_index(p, e); return;
     case EXPR_DIM_OF:
         print_wrapped(p, "shape_of(", e->a, ")");
         str_printf(p->out, "[%d]", e->index);
@@ -742,20 +668,15 @@ static void print(Printer *p, Expr *e, Prec prec)
         print_type(p, e->zero_type);
         close_paren(p, prec > PREC_UNARY);
         return;
-    case EXPR_CHECK:
-        print(p, e->a, prec);
-        return;
+    case EXPR_CHECK: print(p, e->a, prec); return;
     case EXPR_GRAD:
         print_wrapped(p, fmt_text("%s(", grad_kind_name((GradKind)e->mode)), e->a, ")");
         return;
-    case EXPR_ERROR:
-        str_add_char(p->out, '_');
-        return;
+    case EXPR_ERROR: str_add_char(p->out, '_'); return;
     }
 }
 
-void expr_print(Str *out, Expr *e, const CorePrintOptions *options)
-{
+void expr_print(Str *out, Expr *e, const CorePrintOptions *options) {
     Printer p = {.out = out};
     if (options)
         p.options = *options;

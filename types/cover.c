@@ -5,11 +5,11 @@
 #include "types/cover_impl.h"
 
 enum {
-    FUEL = 20000000,      /* cells of matrices looked at */
+    FUEL = 20000000, /* cells of matrices looked at */
     FUEL_OF_A_SET = 200000,
     FUEL_OF_COVERS = 2000000,
-    MAX_SPLITS = 4000,    /* matrices open at once: recursion */
-    MAX_SET = 40,         /* arms among which a covering set is looked for */
+    MAX_SPLITS = 4000, /* matrices open at once: recursion */
+    MAX_SET = 40,      /* arms among which a covering set is looked for */
 };
 
 typedef struct Row {
@@ -33,27 +33,27 @@ typedef struct Checker {
     bool wants_missing;
     bool found;
     uint32_t splits;
-    uint32_t impossible;  /* > 0: in a branch of a type without values */
-    uint32_t silent;      /* > 0: in a branch whose missing values an arm of `arms` has already */
-    bool *guarded;        /* an arm: covers nothing */
+    uint32_t impossible; /* > 0: in a branch of a type without values */
+    uint32_t silent;     /* > 0: in a branch whose missing values an arm of `arms` has already */
+    bool *guarded;       /* an arm: covers nothing */
     bool *useful;
     Place *root;
-    Node **nodes;         /* hash table of them */
+    Node **nodes; /* hash table of them */
     size_t nnodes, cap_nodes;
-    Seen *seen;           /* open addressing; {0, 0} is free */
+    Seen *seen; /* open addressing; {0, 0} is free */
     size_t nseen, cap_seen;
     const TypeDecl *list; /* List, when some arm is written `list[…]` or `::` */
     const char *missing;
     const char *arms[COVER_ARMS];
     uint32_t narms;
-    bool more;            /* missing values that no pattern of arms has */
+    bool more; /* missing values that no pattern of arms has */
 } Checker;
 
 static bool has_one_ctor(const Ctor *c) { return c->decl->nctors == 1; }
 
-static bool node_is(const Node *a, PatternKind kind, const Pattern *p, Node *const *args)
-{
-    if (a->kind != kind) return false;
+static bool node_is(const Node *a, PatternKind kind, const Pattern *p, Node *const *args) {
+    if (a->kind != kind)
+        return false;
     const Pattern *q = a->pattern;
     switch (kind) {
     case PAT_LIT:
@@ -61,12 +61,15 @@ static bool node_is(const Node *a, PatternKind kind, const Pattern *p, Node *con
             return false;
         return p->lit->is_float ? memcmp(&p->lit->f, &q->lit->f, sizeof p->lit->f) == 0
                                 : p->lit->i == q->lit->i;
-    case PAT_STRING: return p->text_len == q->text_len && memcmp(p->text, q->text, p->text_len) == 0;
+    case PAT_STRING:
+        return p->text_len == q->text_len && memcmp(p->text, q->text, p->text_len) == 0;
     case PAT_CTOR:
-        if (p->ctor != q->ctor) return false;
+        if (p->ctor != q->ctor)
+            return false;
         break;
     case PAT_TUPLE:
-        if (a->nargs != p->nargs) return false;
+        if (a->nargs != p->nargs)
+            return false;
         break;
     case PAT_WILDCARD:
     case PAT_VAR: return false;
@@ -74,8 +77,7 @@ static bool node_is(const Node *a, PatternKind kind, const Pattern *p, Node *con
     return a->nargs == 0 || memcmp(a->args, args, a->nargs * sizeof *args) == 0;
 }
 
-static uint64_t node_hash(const Pattern *p, Node *const *args)
-{
+static uint64_t node_hash(const Pattern *p, Node *const *args) {
     uint64_t seed = (uint64_t)p->kind;
     switch (p->kind) {
     case PAT_LIT: return hash_bytes(&p->lit->i, sizeof p->lit->i, seed);
@@ -88,8 +90,7 @@ static uint64_t node_hash(const Pattern *p, Node *const *args)
     return hash_bytes(args, p->nargs * sizeof *args, seed);
 }
 
-static void grow_nodes(Checker *m)
-{
+static void grow_nodes(Checker *m) {
     size_t cap = m->cap_nodes ? 2 * m->cap_nodes : 64;
     Node **table = mem_new_n(Node *, cap);
     for (size_t i = 0; i < m->cap_nodes; i++) {
@@ -104,17 +105,20 @@ static void grow_nodes(Checker *m)
 }
 
 /* args: p->nargs of them, made already. */
-static Node *intern(Checker *m, const Pattern *p, Node **args)
-{
+static Node *intern(Checker *m, const Pattern *p, Node **args) {
     bool tests = p->kind == PAT_LIT || p->kind == PAT_STRING ||
                  (p->kind == PAT_CTOR && !has_one_ctor(p->ctor));
-    for (uint32_t i = 0; i < p->nargs && !tests; i++) tests = args[i] != NULL;
-    if (!tests) return NULL;
-    if (m->nnodes >= m->cap_nodes) grow_nodes(m);
+    for (uint32_t i = 0; i < p->nargs && !tests; i++)
+        tests = args[i] != NULL;
+    if (!tests)
+        return NULL;
+    if (m->nnodes >= m->cap_nodes)
+        grow_nodes(m);
     uint64_t hash = node_hash(p, args);
     Node **slot = &m->nodes[hash & (m->cap_nodes - 1)];
     for (Node *n = *slot; n; n = n->next) {
-        if (n->hash == hash && node_is(n, p->kind, p, args)) return n;
+        if (n->hash == hash && node_is(n, p->kind, p, args))
+            return n;
     }
     Node *n = mem_new(Node);
     n->kind = p->kind;
@@ -130,34 +134,39 @@ static Node *intern(Checker *m, const Pattern *p, Node **args)
 }
 
 /* Along the last argument it is a loop: list patterns are long. */
-static Node *make_node(Checker *m, const Pattern *p)
-{
+static Node *make_node(Checker *m, const Pattern *p) {
     VEC(const Pattern *) spine = {0};
     for (;;) {
         vec_push(&spine, p);
-        if ((p->kind != PAT_CTOR && p->kind != PAT_TUPLE) || p->nargs == 0) break;
+        if ((p->kind != PAT_CTOR && p->kind != PAT_TUPLE) || p->nargs == 0)
+            break;
         p = p->args[p->nargs - 1];
     }
     Node *last = NULL;
     for (size_t i = spine.len; i-- > 0;) {
         p = spine.data[i];
-        if (p->kind == PAT_WILDCARD || p->kind == PAT_VAR) continue;
+        if (p->kind == PAT_WILDCARD || p->kind == PAT_VAR)
+            continue;
         Node **args = mem_new_n(Node *, p->nargs + 1);
-        for (uint32_t k = 0; k + 1 < p->nargs; k++) args[k] = make_node(m, p->args[k]);
-        if (p->nargs) args[p->nargs - 1] = last;
-        if (p->listed) m->list = p->ctor->decl;
+        for (uint32_t k = 0; k + 1 < p->nargs; k++)
+            args[k] = make_node(m, p->args[k]);
+        if (p->nargs)
+            args[p->nargs - 1] = last;
+        if (p->listed)
+            m->list = p->ctor->decl;
         last = intern(m, p, args);
     }
     return last;
 }
 
-/* ---- the matrix ----------------------------------------------------------------------------------------- */
+/* ---- the matrix ------------------------------------------------------------------------------ */
 
 /* The first is shown; the next few are looked for to tell which arms would do. */
-static void note_missing(Checker *m)
-{
-    if (m->impossible || m->silent || !m->wants_missing) return;
-    if (!m->found) m->missing = place_text(m->root, m->list, false);
+static void note_missing(Checker *m) {
+    if (m->impossible || m->silent || !m->wants_missing)
+        return;
+    if (!m->found)
+        m->missing = place_text(m->root, m->list, false);
     m->found = true;
     if (m->narms < COVER_ARMS) {
         m->arms[m->narms] = place_text(m->root, m->list, true);
@@ -168,39 +177,44 @@ static void note_missing(Checker *m)
     }
 }
 
-static bool is_open(const Row *row, uint32_t ncols)
-{
+static bool is_open(const Row *row, uint32_t ncols) {
     for (uint32_t c = 0; c < ncols; c++) {
-        if (row->cells[c]) return false;
+        if (row->cells[c])
+            return false;
     }
     return true;
 }
 
 /* Rows from the first that takes all on, and columns without tests, left out. */
-static void reduce(Checker *m, Matrix *x)
-{
+static void reduce(Checker *m, Matrix *x) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->nrows; i++) {
         bool open = is_open(&x->rows[i], x->ncols);
         if (n == 0 && open) { /* nothing before it is left: values come to it */
             m->useful[x->rows[i].arm] = true;
-            if (m->guarded[x->rows[i].arm]) continue;
+            if (m->guarded[x->rows[i].arm])
+                continue;
         }
         x->rows[n++] = x->rows[i];
-        if (open && !m->guarded[x->rows[i].arm]) break;
+        if (open && !m->guarded[x->rows[i].arm])
+            break;
     }
     x->nrows = n;
     if (!m->wants_missing || m->impossible) {
-        while (x->nrows && m->useful[x->rows[x->nrows - 1].arm]) x->nrows--;
+        while (x->nrows && m->useful[x->rows[x->nrows - 1].arm])
+            x->nrows--;
     }
     uint32_t ncols = 0;
     for (uint32_t c = 0; c < x->ncols; c++) {
         bool tested = false;
-        for (uint32_t i = 0; i < x->nrows && !tested; i++) tested = x->rows[i].cells[c] != NULL;
-        if (!tested) continue;
+        for (uint32_t i = 0; i < x->nrows && !tested; i++)
+            tested = x->rows[i].cells[c] != NULL;
+        if (!tested)
+            continue;
         if (ncols != c) {
             x->cols[ncols] = x->cols[c];
-            for (uint32_t i = 0; i < x->nrows; i++) x->rows[i].cells[ncols] = x->rows[i].cells[c];
+            for (uint32_t i = 0; i < x->nrows; i++)
+                x->rows[i].cells[ncols] = x->rows[i].cells[c];
         }
         ncols++;
     }
@@ -208,9 +222,9 @@ static void reduce(Checker *m, Matrix *x)
 }
 
 /* Whether it was looked at before. The key is 128 bits of hash of the rows left. */
-static bool was_seen(Checker *m, const Matrix *x)
-{
-    if (x->nrows * x->ncols < 4) return false;
+static bool was_seen(Checker *m, const Matrix *x) {
+    if (x->nrows * x->ncols < 4)
+        return false;
     Seen key = {(m->impossible != 0) + 2 * (m->silent != 0), 1};
     for (uint32_t i = 0; i < x->nrows; i++) {
         key.a = hash_bytes(&x->rows[i].arm, sizeof x->rows[i].arm, key.a);
@@ -223,9 +237,11 @@ static bool was_seen(Checker *m, const Matrix *x)
         Seen *table = mem_bytes(cap * sizeof *table);
         memset(table, 0, cap * sizeof *table);
         for (size_t i = 0; i < m->cap_seen; i++) {
-            if (!m->seen[i].a && !m->seen[i].b) continue;
+            if (!m->seen[i].a && !m->seen[i].b)
+                continue;
             size_t at = m->seen[i].a & (cap - 1);
-            while (table[at].a || table[at].b) at = (at + 1) & (cap - 1);
+            while (table[at].a || table[at].b)
+                at = (at + 1) & (cap - 1);
             table[at] = m->seen[i];
         }
         m->seen = table;
@@ -233,7 +249,8 @@ static bool was_seen(Checker *m, const Matrix *x)
     }
     size_t at = key.a & (m->cap_seen - 1);
     for (; m->seen[at].a || m->seen[at].b; at = (at + 1) & (m->cap_seen - 1)) {
-        if (m->seen[at].a == key.a && m->seen[at].b == key.b) return true;
+        if (m->seen[at].a == key.a && m->seen[at].b == key.b)
+            return true;
     }
     m->seen[at] = key;
     m->nseen++;
@@ -241,13 +258,14 @@ static bool was_seen(Checker *m, const Matrix *x)
 }
 
 /* Of the columns the first row tests, the one most rows test: no row is copied that need not be. */
-static uint32_t choose_column(const Matrix *x)
-{
+static uint32_t choose_column(const Matrix *x) {
     uint32_t best = 0, most = 0;
     for (uint32_t c = 0; c < x->ncols; c++) {
-        if (!x->rows[0].cells[c]) continue;
+        if (!x->rows[0].cells[c])
+            continue;
         uint32_t tests = 0;
-        for (uint32_t i = 0; i < x->nrows; i++) tests += x->rows[i].cells[c] != NULL;
+        for (uint32_t i = 0; i < x->nrows; i++)
+            tests += x->rows[i].cells[c] != NULL;
         if (tests > most) {
             best = c;
             most = tests;
@@ -257,8 +275,7 @@ static uint32_t choose_column(const Matrix *x)
 }
 
 /* The rows of a branch: under `head` (NULL: under none of the heads). */
-static Matrix branch(const Matrix *x, uint32_t col, const RowList *list, const Node *head)
-{
+static Matrix branch(const Matrix *x, uint32_t col, const RowList *list, const Node *head) {
     uint32_t nargs = head ? head->nargs : 0, ncols = x->ncols - 1 + nargs, n = (uint32_t)list->len;
     Matrix y = {.nrows = n, .ncols = ncols};
     y.rows = mem_new_n(Row, n + 1);
@@ -267,7 +284,8 @@ static Matrix branch(const Matrix *x, uint32_t col, const RowList *list, const N
     for (uint32_t i = 0; i < n; i++, cells += ncols) {
         const Row *row = &x->rows[list->data[i]];
         y.rows[i] = (Row){row->arm, cells};
-        if (nargs && row->cells[col]) memcpy(cells, row->cells[col]->args, nargs * sizeof *cells);
+        if (nargs && row->cells[col])
+            memcpy(cells, row->cells[col]->args, nargs * sizeof *cells);
         memcpy(cells + nargs, row->cells, col * sizeof *cells);
         memcpy(cells + nargs + col, row->cells + col + 1, (x->ncols - col - 1) * sizeof *cells);
     }
@@ -276,8 +294,7 @@ static Matrix branch(const Matrix *x, uint32_t col, const RowList *list, const N
     return y;
 }
 
-static void clear_places(const Matrix *x)
-{
+static void clear_places(const Matrix *x) {
     for (uint32_t c = 0; c < x->ncols; c++) {
         x->cols[c]->head = NULL;
         x->cols[c]->absent_ctor = NULL;
@@ -293,12 +310,12 @@ typedef struct Split {
     RowList none;
 } Split;
 
-static void split_rows(const Matrix *x, uint32_t col, Split *s)
-{
+static void split_rows(const Matrix *x, uint32_t col, Split *s) {
     Map index = {0}; /* key -> position + 1 */
     for (uint32_t i = 0; i < x->nrows; i++) {
         Node *head = x->rows[i].cells[col];
-        if (!head || map_has(&index, head->key)) continue;
+        if (!head || map_has(&index, head->key))
+            continue;
         vec_push(&s->heads, ((Head){.node = head}));
         map_set(&index, head->key, (void *)(uintptr_t)s->heads.len);
     }
@@ -309,36 +326,42 @@ static void split_rows(const Matrix *x, uint32_t col, Split *s)
             continue;
         }
         vec_push(&s->none, i);
-        for (size_t h = 0; h < s->heads.len; h++) vec_push(&s->heads.data[h].rows, i);
+        for (size_t h = 0; h < s->heads.len; h++)
+            vec_push(&s->heads.data[h].rows, i);
     }
 }
 
 /* Whether the heads leave no value out. If not, the place says what they leave out. */
-static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possible)
-{
+static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possible) {
     const Node *first = s->heads.data[0].node;
     *possible = true;
     switch (first->kind) {
     case PAT_TUPLE: return true;
     case PAT_CTOR: {
         const TypeDecl *decl = first->pattern->ctor->decl;
-        if (s->heads.len == decl->nctors) return true;
+        if (s->heads.len == decl->nctors)
+            return true;
         bool *named = mem_new_n(bool, decl->nctors);
-        for (size_t i = 0; i < s->heads.len; i++) named[s->heads.data[i].node->pattern->ctor->tag] = true;
+        for (size_t i = 0; i < s->heads.len; i++)
+            named[s->heads.data[i].node->pattern->ctor->tag] = true;
         *possible = false;
         for (uint32_t c = 0; c < decl->nctors; c++) {
-            if (named[c]) continue;
+            if (named[c])
+                continue;
             bool inhabited = m->impossible || cover_ctor_is_inhabited(place->type, decl->ctors[c]);
             place->several |= *possible && inhabited;
-            if (!*possible) place->absent_ctor = decl->ctors[c];
+            if (!*possible)
+                place->absent_ctor = decl->ctors[c];
             *possible |= inhabited;
         }
         return false;
     }
     case PAT_LIT: {
         DType t;
-        if (!type_get_dtype(first->pattern->lit->type, &t)) break;
-        if (t == DT_BOOL && s->heads.len == 2) return true;
+        if (!type_get_dtype(first->pattern->lit->type, &t))
+            break;
+        if (t == DT_BOOL && s->heads.len == 2)
+            return true;
         if (t == DT_BOOL) {
             Pattern *other = mem_new(Pattern);
             other->kind = PAT_LIT;
@@ -346,7 +369,8 @@ static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possib
             place->head = other;
             return false;
         }
-        if (dtype_is_int(t) && dtype_info[t].bits <= 16 && s->heads.len == (1u << dtype_info[t].bits))
+        if (dtype_is_int(t) && dtype_info[t].bits <= 16 &&
+            s->heads.len == (1u << dtype_info[t].bits))
             return true;
         break;
     }
@@ -360,8 +384,7 @@ static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possib
 }
 
 /* The place takes the head; places for its parts come in front. False: no value is like that. */
-static bool enter_head(Matrix *y, Place *place, const Node *head)
-{
+static bool enter_head(Matrix *y, Place *place, const Node *head) {
     bool possible = true;
     place->head = head->pattern;
     place->absent_ctor = NULL;
@@ -383,15 +406,13 @@ static bool enter_head(Matrix *y, Place *place, const Node *head)
 }
 
 /* Constructors in the order of their declaration, False before True; literals as they stand. */
-static int compare_heads(const void *a, const void *b)
-{
+static int compare_heads(const void *a, const void *b) {
     uint32_t i = ((const Head *)a)->node->pattern->ctor->tag;
     uint32_t k = ((const Head *)b)->node->pattern->ctor->tag;
     return (i > k) - (i < k);
 }
 
-static void explore(Checker *m, Matrix x)
-{
+static void explore(Checker *m, Matrix x) {
     uint32_t impossible = m->impossible, silent = m->silent;
     m->splits++;
     for (;;) {
@@ -405,7 +426,8 @@ static void explore(Checker *m, Matrix x)
             note_missing(m);
             break;
         }
-        if (is_open(&x.rows[0], x.ncols)) break;
+        if (is_open(&x.rows[0], x.ncols))
+            break;
         if (was_seen(m, &x)) {
             m->more |= m->found && !m->silent; /* it may have missed some, come to by another way */
             break;
@@ -435,11 +457,13 @@ static void explore(Checker *m, Matrix x)
             explore(m, y);
             m->impossible -= !possible;
         }
-        if (m->gave_up) break;
+        if (m->gave_up)
+            break;
         /* The last branch takes the place of this matrix: long lists are a loop. */
         clear_places(&x);
         Matrix y = branch(&x, col, &s.heads.data[n - 1].rows, s.heads.data[n - 1].node);
-        if (!enter_head(&y, place, s.heads.data[n - 1].node)) m->impossible++;
+        if (!enter_head(&y, place, s.heads.data[n - 1].node))
+            m->impossible++;
         x = y;
     }
     m->impossible = impossible;
@@ -447,8 +471,8 @@ static void explore(Checker *m, Matrix x)
     m->splits--;
 }
 
-static Matrix first_matrix(Checker *m, const Arm *arms, const uint32_t *which, uint32_t n, Type *type)
-{
+static Matrix first_matrix(Checker *m, const Arm *arms, const uint32_t *which, uint32_t n,
+                           Type *type) {
     Matrix x = {.nrows = n, .ncols = 1};
     x.rows = mem_new_n(Row, n + 1);
     x.cols = mem_new_n(Place *, 1);
@@ -465,30 +489,31 @@ static Matrix first_matrix(Checker *m, const Arm *arms, const uint32_t *which, u
     return x;
 }
 
-static void checker_init(Checker *m, uint32_t n, long fuel)
-{
+static void checker_init(Checker *m, uint32_t n, long fuel) {
     *m = (Checker){.fuel = fuel};
     m->guarded = mem_new_n(bool, n + 1);
     m->useful = mem_new_n(bool, n + 1);
 }
 
-Cover cover_arms(const Arm *arms, uint32_t n, Type *type, bool partial)
-{
+Cover cover_arms(const Arm *arms, uint32_t n, Type *type, bool partial) {
     Checker m;
     checker_init(&m, n, FUEL);
     Matrix x = first_matrix(&m, arms, NULL, n, type);
     bool whole = false; /* an arm takes all that comes */
-    for (uint32_t i = 0; i < n; i++) whole |= !x.rows[i].cells[0] && !m.guarded[i];
+    for (uint32_t i = 0; i < n; i++)
+        whole |= !x.rows[i].cells[0] && !m.guarded[i];
     m.wants_missing = !partial && !whole;
     m.impossible = !cover_is_inhabited(type);
     if (n == 0 && type_resolve(type)->tag == TY_DATA) {
         const TypeDecl *decl = type_resolve(type)->decl;
         for (uint32_t c = 0; c < decl->nctors && !m.root->absent_ctor; c++) {
-            if (cover_ctor_is_inhabited(type, decl->ctors[c])) m.root->absent_ctor = decl->ctors[c];
+            if (cover_ctor_is_inhabited(type, decl->ctors[c]))
+                m.root->absent_ctor = decl->ctors[c];
         }
     }
     explore(&m, x);
-    for (uint32_t i = 0; i < n && m.gave_up; i++) m.useful[i] = true;
+    for (uint32_t i = 0; i < n && m.gave_up; i++)
+        m.useful[i] = true;
     return (Cover){
         .complete = whole || (!m.found && !m.gave_up),
         .missing = m.missing,
@@ -499,7 +524,7 @@ Cover cover_arms(const Arm *arms, uint32_t n, Type *type, bool partial)
     };
 }
 
-/* ---- which arms cover another ------------------------------------------------------------------------------ */
+/* ---- which arms cover another ---------------------------------------------------------------- */
 
 struct Covering {
     Checker m;
@@ -512,8 +537,7 @@ struct Covering {
     long fuel;
 };
 
-Covering *covering_new(const Arm *arms, uint32_t n, Type *type)
-{
+Covering *covering_new(const Arm *arms, uint32_t n, Type *type) {
     Covering *c = mem_new(Covering);
     checker_init(&c->m, 0, 0);
     c->arms = arms;
@@ -524,11 +548,11 @@ Covering *covering_new(const Arm *arms, uint32_t n, Type *type)
 }
 
 /* Whether a takes all that b takes, read off their form. */
-static bool subsumes(const Node *a, const Node *b)
-{
+static bool subsumes(const Node *a, const Node *b) {
     while (a && b && a->key == b->key && a != b && a->nargs) {
         for (uint32_t i = 0; i + 1 < a->nargs; i++) {
-            if (!subsumes(a->args[i], b->args[i])) return false;
+            if (!subsumes(a->args[i], b->args[i]))
+                return false;
         }
         b = b->args[a->nargs - 1];
         a = a->args[a->nargs - 1];
@@ -537,8 +561,7 @@ static bool subsumes(const Node *a, const Node *b)
 }
 
 /* Whether the arms of the set leave nothing for `arm`. */
-static bool set_covers(Covering *c, uint32_t *set, uint32_t n, uint32_t arm)
-{
+static bool set_covers(Covering *c, uint32_t *set, uint32_t n, uint32_t arm) {
     Checker m;
     checker_init(&m, n + 1, FUEL_OF_A_SET);
     memset(m.useful, true, n * sizeof *m.useful); /* asked about the last alone */
@@ -548,44 +571,54 @@ static bool set_covers(Covering *c, uint32_t *set, uint32_t n, uint32_t arm)
     return !m.gave_up && !m.useful[n];
 }
 
-uint32_t covering_find(Covering *c, uint32_t arm, uint32_t *out, uint32_t max)
-{
+uint32_t covering_find(Covering *c, uint32_t arm, uint32_t *out, uint32_t max) {
     for (; c->len <= arm; c->len++) {
         const Arm *a = &c->arms[c->len];
         Node *node = c->nodes[c->len] = make_node(&c->m, a->pattern);
-        if (c->len == arm) break;
-        if (a->guard || node_has_float(a->pattern)) continue;
-        if (!node && !c->whole) c->whole = c->len + 1;
-        if (node && !map_has(&c->first, node)) map_set(&c->first, node, (void *)(uintptr_t)(c->len + 1));
+        if (c->len == arm)
+            break;
+        if (a->guard || node_has_float(a->pattern))
+            continue;
+        if (!node && !c->whole)
+            c->whole = c->len + 1;
+        if (node && !map_has(&c->first, node))
+            map_set(&c->first, node, (void *)(uintptr_t)(c->len + 1));
     }
     Node *node = c->nodes[arm];
     uint32_t same = node ? (uint32_t)(uintptr_t)map_find(&c->first, node) : 0;
-    if (c->whole && (!same || c->whole < same)) same = c->whole;
+    if (c->whole && (!same || c->whole < same))
+        same = c->whole;
     if (same) {
         out[0] = same - 1;
         return 1;
     }
     uint32_t n = 0, *set = mem_new_n(uint32_t, MAX_SET + 2);
     for (uint32_t i = 0; i < arm; i++) {
-        if (c->arms[i].guard || node_has_float(c->arms[i].pattern)) continue;
-        if (--c->fuel < 0) return 0;
+        if (c->arms[i].guard || node_has_float(c->arms[i].pattern))
+            continue;
+        if (--c->fuel < 0)
+            return 0;
         if (subsumes(c->nodes[i], node)) {
             out[0] = i;
             return 1;
         }
-        if (n <= MAX_SET) set[n++] = i;
+        if (n <= MAX_SET)
+            set[n++] = i;
     }
-    if (n > MAX_SET) return 0;
+    if (n > MAX_SET)
+        return 0;
     /* Arms without which the rest still covers are taken out, the last first. */
     for (uint32_t i = n; i-- > 0;) {
         uint32_t *rest = mem_new_n(uint32_t, n + 2);
         memcpy(rest, set, i * sizeof *rest);
         memcpy(rest + i, set + i + 1, (n - i - 1) * sizeof *rest);
-        if (!set_covers(c, rest, n - 1, arm)) continue;
+        if (!set_covers(c, rest, n - 1, arm))
+            continue;
         set = rest;
         n--;
     }
-    if (n > max || c->fuel < 0) return 0;
+    if (n > max || c->fuel < 0)
+        return 0;
     memcpy(out, set, n * sizeof *out);
     return n;
 }

@@ -33,9 +33,9 @@ struct Place {
     const Pattern *head;     /* CTOR, TUPLE, LIT, STRING; NULL: anything */
     const Ctor *absent_ctor; /* or: a constructor that the column does not name, */
     bool several;            /* one of several such */
-    const Head *others;          /* or: a literal that is none of these */
+    const Head *others;      /* or: a literal that is none of these */
     uint32_t nothers;
-    Place **kids;            /* of a CTOR or TUPLE */
+    Place **kids; /* of a CTOR or TUPLE */
 };
 
 bool node_has_float(const Pattern *p);

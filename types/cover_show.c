@@ -12,7 +12,7 @@ enum {
     CUT_DEPTH = 12,
 };
 
-/* ---- types without values ---------------------------------------------------------------------------- */
+/* ---- types without values -------------------------------------------------------------------- */
 
 typedef struct Inhabited {
     int steps;
@@ -20,14 +20,15 @@ typedef struct Inhabited {
     int nopen;
 } Inhabited;
 
-static bool inhabited(Inhabited *h, Type *t)
-{
-    if (!t || --h->steps < 0) return true;
+static bool inhabited(Inhabited *h, Type *t) {
+    if (!t || --h->steps < 0)
+        return true;
     t = type_resolve(t);
     switch (t->tag) {
     case TY_TUPLE:
         for (uint32_t i = 0; i < t->nargs; i++) {
-            if (!inhabited(h, t->args[i])) return false;
+            if (!inhabited(h, t->args[i]))
+                return false;
         }
         return true;
     case TY_REF: return inhabited(h, t->elem);
@@ -47,9 +48,11 @@ static bool inhabited(Inhabited *h, Type *t)
     case TY_ALLOCATES: return true;
     }
     const TypeDecl *decl = t->decl;
-    if (decl->is_extern || h->nopen == 32) return true;
+    if (decl->is_extern || h->nopen == 32)
+        return true;
     for (int i = 0; i < h->nopen; i++) {
-        if (h->open[i] == t || (h->open[i]->decl == decl && type_equal(h->open[i], t))) return false;
+        if (h->open[i] == t || (h->open[i]->decl == decl && type_equal(h->open[i], t)))
+            return false;
     }
     h->open[h->nopen++] = t;
     bool any = false;
@@ -57,78 +60,81 @@ static bool inhabited(Inhabited *h, Type *t)
         const Ctor *ctor = decl->ctors[c];
         any = true;
         for (uint32_t f = 0; f < ctor->nfields && any; f++)
-            any = inhabited(h, type_substitute(ctor->fields[f], decl->params, t->args, decl->nparams));
+            any = inhabited(h,
+                            type_substitute(ctor->fields[f], decl->params, t->args, decl->nparams));
     }
     h->nopen--;
     return any;
 }
 
-bool cover_is_inhabited(Type *type)
-{
+bool cover_is_inhabited(Type *type) {
     Inhabited h = {.steps = MAX_TYPE_STEPS};
     return inhabited(&h, type);
 }
 
-Type *cover_field_type(Type *data, const Ctor *ctor, uint32_t field)
-{
+Type *cover_field_type(Type *data, const Ctor *ctor, uint32_t field) {
     Type *t = data ? type_resolve(data) : NULL;
-    if (!t || t->tag != TY_DATA || t->decl != ctor->decl) return NULL;
+    if (!t || t->tag != TY_DATA || t->decl != ctor->decl)
+        return NULL;
     return type_substitute(ctor->fields[field], t->decl->params, t->args, t->decl->nparams);
 }
 
-bool cover_ctor_is_inhabited(Type *data, const Ctor *ctor)
-{
+bool cover_ctor_is_inhabited(Type *data, const Ctor *ctor) {
     for (uint32_t f = 0; f < ctor->nfields; f++) {
-        if (!cover_is_inhabited(cover_field_type(data, ctor, f))) return false;
+        if (!cover_is_inhabited(cover_field_type(data, ctor, f)))
+            return false;
     }
     return true;
 }
 
-/* ---- the missing value ---------------------------------------------------------------------------------- */
+/* ---- the missing value ----------------------------------------------------------------------- */
 
-static int compare_ints(const void *a, const void *b)
-{
+static int compare_ints(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* The literal nearest to zero that is none of `others`, and that the dtype has; false if none. */
-static bool absent_int(Type *type, const Head *others, uint32_t n, int64_t *out)
-{
+static bool absent_int(Type *type, const Head *others, uint32_t n, int64_t *out) {
     DType t;
     int64_t low = INT64_MIN, high = INT64_MAX;
     if (type && type_get_dtype(type, &t) && dtype_is_int(t)) {
         int bits = dtype_info[t].bits;
         bool sign = dtype_info[t].cls == DTC_INT;
-        if (bits < 64) high = ((int64_t)1 << (bits - (sign ? 1 : 0))) - 1;
+        if (bits < 64)
+            high = ((int64_t)1 << (bits - (sign ? 1 : 0))) - 1;
         low = !sign ? 0 : bits < 64 ? -high - 1 : low;
     }
     int64_t *values = mem_new_n(int64_t, n + 1);
-    for (uint32_t i = 0; i < n; i++) values[i] = others[i].node->pattern->lit->i;
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = others[i].node->pattern->lit->i;
     qsort(values, n, sizeof *values, compare_ints);
     int64_t v = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (values[i] == v) {
-            if (v == high) break;
+            if (v == high)
+                break;
             v++;
         }
     }
     bool taken = false;
-    for (uint32_t i = 0; i < n; i++) taken |= values[i] == v;
+    for (uint32_t i = 0; i < n; i++)
+        taken |= values[i] == v;
     for (uint32_t i = n; taken && i-- > 0;) {
         if (values[i] >= 0) {
             v = -1;
             continue;
         }
-        if (values[i] == v) v--;
-        else taken = false;
+        if (values[i] == v)
+            v--;
+        else
+            taken = false;
     }
     *out = v;
     return v >= low && v <= high;
 }
 
-static void add_absent_literal(Str *out, Type *type, const Head *others, uint32_t n)
-{
+static void add_absent_literal(Str *out, Type *type, const Head *others, uint32_t n) {
     const Pattern *p = others[0].node->pattern;
     if (p->kind == PAT_STRING) {
         bool empty = false;
@@ -137,11 +143,14 @@ static void add_absent_literal(Str *out, Type *type, const Head *others, uint32_
             const Pattern *q = others[i].node->pattern;
             empty |= q->text_len == 0;
             size_t run = 0;
-            while (run < q->text_len && q->text[run] == 'a') run++;
-            if (run == q->text_len && run > longest) longest = run;
+            while (run < q->text_len && q->text[run] == 'a')
+                run++;
+            if (run == q->text_len && run > longest)
+                longest = run;
         }
         str_add(out, "\"");
-        for (size_t i = 0; empty && i <= longest; i++) str_add(out, "a");
+        for (size_t i = 0; empty && i <= longest; i++)
+            str_add(out, "a");
         str_add(out, "\"");
         return;
     }
@@ -151,7 +160,8 @@ static void add_absent_literal(Str *out, Type *type, const Head *others, uint32_
         const Expr *lit = others[i].node->pattern->lit;
         is_float |= lit->is_float || node_has_float(others[i].node->pattern);
         double f = lit->is_float ? lit->f : (double)lit->i;
-        if (f >= 0 && f < 1e6 && f > most) most = f;
+        if (f >= 0 && f < 1e6 && f > most)
+            most = f;
     }
     int64_t v;
     if (is_float) {
@@ -163,18 +173,22 @@ static void add_absent_literal(Str *out, Type *type, const Head *others, uint32_
     }
 }
 
-static void add_literal(Str *out, const Pattern *p)
-{
+static void add_literal(Str *out, const Pattern *p) {
     DType t;
     if (p->kind == PAT_STRING) {
         str_add(out, "\"");
         for (size_t i = 0; i < p->text_len; i++) {
             unsigned char c = (unsigned char)p->text[i];
-            if (c == '"' || c == '\\') str_printf(out, "\\%c", c);
-            else if (c == '\n') str_add(out, "\\n");
-            else if (c == '\t') str_add(out, "\\t");
-            else if (c < 32) str_printf(out, "\\x%02x", c);
-            else str_printf(out, "%c", c);
+            if (c == '"' || c == '\\')
+                str_printf(out, "\\%c", c);
+            else if (c == '\n')
+                str_add(out, "\\n");
+            else if (c == '\t')
+                str_add(out, "\\t");
+            else if (c < 32)
+                str_printf(out, "\\x%02x", c);
+            else
+                str_printf(out, "%c", c);
         }
         str_add(out, "\"");
     } else if (type_is_scalar(p->lit->type, DT_BOOL)) {
@@ -197,13 +211,16 @@ typedef struct Style {
 static void add_place(const Style *style, Str *out, const Place *p, int depth);
 
 /* list[a, b], or a :: b :: rest */
-static void add_list(const Style *style, Str *out, const Place *p, int depth, bool inner)
-{
+static void add_list(const Style *style, Str *out, const Place *p, int depth, bool inner) {
     VEC(const Place *) items = {0};
     bool open = false, cut = false;
     for (int left = depth;; left--) {
-        const Ctor *c = p->several && style->all ? NULL : p->absent_ctor ? p->absent_ctor : p->head ? p->head->ctor : NULL;
-        if (c && c->nfields == 0) break;
+        const Ctor *c = p->several && style->all ? NULL
+                        : p->absent_ctor         ? p->absent_ctor
+                        : p->head                ? p->head->ctor
+                                                 : NULL;
+        if (c && c->nfields == 0)
+            break;
         if (!c || left == 0) {
             open = true;
             cut = c != NULL;
@@ -219,7 +236,8 @@ static void add_list(const Style *style, Str *out, const Place *p, int depth, bo
     bool parens = open && inner && items.len;
     str_add(out, !open ? "list[" : parens ? "(" : "");
     for (size_t i = 0; i < items.len; i++) {
-        if (i && !open) str_add(out, ", ");
+        if (i && !open)
+            str_add(out, ", ");
         const Place *item = items.data[i];
         if (!item) {
             str_add(out, "_");
@@ -229,16 +247,17 @@ static void add_list(const Style *style, Str *out, const Place *p, int depth, bo
         } else {
             add_place(style, out, item, depth - 1);
         }
-        if (open) str_add(out, " :: ");
+        if (open)
+            str_add(out, " :: ");
     }
     str_add(out, cut ? style->cut : open ? "_" : "]");
-    if (parens) str_add(out, ")");
+    if (parens)
+        str_add(out, ")");
 }
 
 static bool is_any(const Place *p) { return !p->head && !p->absent_ctor && !p->others; }
 
-static void add_place(const Style *style, Str *out, const Place *p, int depth)
-{
+static void add_place(const Style *style, Str *out, const Place *p, int depth) {
     if (!p || depth <= 0) {
         str_add(out, p && depth <= 0 && !is_any(p) ? style->cut : "_");
         return;
@@ -252,7 +271,8 @@ static void add_place(const Style *style, Str *out, const Place *p, int depth)
         return;
     }
     const Ctor *ctor = p->absent_ctor;
-    if (!ctor && p->head && p->head->kind == PAT_CTOR) ctor = p->head->ctor;
+    if (!ctor && p->head && p->head->kind == PAT_CTOR)
+        ctor = p->head->ctor;
     if (!ctor && !p->head) {
         str_add(out, "_");
         return;
@@ -266,34 +286,38 @@ static void add_place(const Style *style, Str *out, const Place *p, int depth)
         return;
     }
     uint32_t n = ctor ? ctor->nfields : p->head->nargs;
-    if (ctor) str_add(out, ctor->name->text);
-    if (ctor && !n) return;
+    if (ctor)
+        str_add(out, ctor->name->text);
+    if (ctor && !n)
+        return;
     bool named = ctor && ctor->field_names;
     str_add(out, named ? " { " : "(");
     for (uint32_t i = 0; i < n; i++) {
-        if (i) str_add(out, ", ");
-        if (named) str_printf(out, "%s: ", ctor->field_names[i]->text);
+        if (i)
+            str_add(out, ", ");
+        if (named)
+            str_printf(out, "%s: ", ctor->field_names[i]->text);
         add_place(style, out, p->kids ? p->kids[i] : NULL, depth - 1);
     }
     str_add(out, named ? " }" : !ctor && n == 1 ? ",)" : ")");
 }
 
-bool node_has_float(const Pattern *p)
-{
+bool node_has_float(const Pattern *p) {
     for (;;) {
         DType t;
         if (p->kind == PAT_LIT)
             return p->lit->is_float || (type_get_dtype(p->lit->type, &t) && dtype_is_float(t));
-        if ((p->kind != PAT_CTOR && p->kind != PAT_TUPLE) || p->nargs == 0) return false;
+        if ((p->kind != PAT_CTOR && p->kind != PAT_TUPLE) || p->nargs == 0)
+            return false;
         for (uint32_t i = 0; i + 1 < p->nargs; i++) {
-            if (node_has_float(p->args[i])) return true;
+            if (node_has_float(p->args[i]))
+                return true;
         }
         p = p->args[p->nargs - 1];
     }
 }
 
-const char *place_text(const Place *root, const TypeDecl *list, bool all)
-{
+const char *place_text(const Place *root, const TypeDecl *list, bool all) {
     Str out = {0};
     Style style = {list, all, all ? "_" : "..."};
     add_place(&style, &out, root, MAX_DEPTH);

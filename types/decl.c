@@ -9,7 +9,7 @@
 
 #include "types/infer_state.h"
 
-/* ---- kinds ------------------------------------------------------------------------------------ */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 typedef struct KindSlot KindSlot;
 struct KindSlot {
@@ -25,14 +25,13 @@ typedef struct DeclKinds {
     Map scope; /* Symbol -> KindSlot: parameters of the declaration walked */
 } DeclKinds;
 
-static KindSlot *slot_root(KindSlot *s)
-{
-    while (s->link) s = s->link;
+static KindSlot *slot_root(KindSlot *s) {
+    while (s->link)
+        s = s->link;
     return s;
 }
 
-static void slot_set(DeclKinds *k, KindSlot *s, Kind kind, const AstType *at)
-{
+static void slot_set(DeclKinds *k, KindSlot *s, Kind kind, const AstType *at) {
     s = slot_root(s);
     if (!s->known) {
         s->known = true;
@@ -41,18 +40,19 @@ static void slot_set(DeclKinds *k, KindSlot *s, Kind kind, const AstType *at)
     } else if (s->kind != kind && at->name) {
         Diag *d = infer_error(k->I, DIAG_R0107, at->span, "`%s` has two kinds: %s and %s",
                               at->name->text, kind_name(s->kind), kind_name(kind));
-        if (!d) return;
+        if (!d)
+            return;
         diag_set_label(d, "%s here", kind_name(kind));
         diag_add_label(d, s->span, "%s here", kind_name(s->kind));
         diag_add_fact(d, "a parameter has one kind: Type, Shape, BaseType or Dim");
     }
 }
 
-static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at)
-{
+static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at) {
     a = slot_root(a);
     b = slot_root(b);
-    if (a == b) return;
+    if (a == b)
+        return;
     if (!a->known) {
         a->link = b;
     } else if (b->known) {
@@ -63,9 +63,9 @@ static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at
 }
 
 /* Walks a type where one of the kind is wanted; own: of the slot `want`, when not NULL. */
-static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want)
-{
-    if (!t) return;
+static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want) {
+    if (!t)
+        return;
     switch (t->kind) {
     case AST_TYPE_NAME: {
         KindSlot *s = map_find(&k->scope, t->name);
@@ -98,14 +98,16 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
     case AST_TYPE_DIM:
         if (want && !slot_root(want)->known)
             slot_set(k, want, t->kind == AST_TYPE_DIM ? KIND_DIM : KIND_SHAPE, t);
-        for (size_t i = 0; i < t->args.len; i++) walk_kinds(k, t->args.data[i], KIND_DIM, NULL);
+        for (size_t i = 0; i < t->args.len; i++)
+            walk_kinds(k, t->args.data[i], KIND_DIM, NULL);
         return;
     case AST_TYPE_FN:
     case AST_TYPE_TUPLE:
     case AST_TYPE_REF:
     case AST_TYPE_DERIV:
     case AST_TYPE_FORALL:
-        for (size_t i = 0; i < t->args.len; i++) walk_kinds(k, t->args.data[i], KIND_TYPE, NULL);
+        for (size_t i = 0; i < t->args.len; i++)
+            walk_kinds(k, t->args.data[i], KIND_TYPE, NULL);
         walk_kinds(k, t->result, KIND_TYPE, NULL);
         return;
     case AST_TYPE_HOLE: return;
@@ -113,11 +115,11 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
 }
 
 /* bad: the declarations of which something was said. */
-static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls, bool *bad)
-{
+static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls, bool *bad) {
     DeclKinds k = {.I = I};
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
+        if (!decls[i])
+            continue;
         KindSlot *slots = mem_new_n(KindSlot, decls[i]->nparams + 1);
         for (uint32_t p = 0; p < decls[i]->nparams; p++) {
             const AstTypeParam *declared = &items[i]->type_params.data[p];
@@ -127,7 +129,8 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls,
         map_set(&k.slots, decls[i], slots);
     }
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
+        if (!decls[i])
+            continue;
         infer_begin_item(I);
         KindSlot *slots = map_find(&k.slots, decls[i]);
         map_clear(&k.scope);
@@ -141,7 +144,8 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls,
         bad[i] = infer_failed(I);
     }
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
+        if (!decls[i])
+            continue;
         KindSlot *slots = map_find(&k.slots, decls[i]);
         for (uint32_t p = 0; p < decls[i]->nparams; p++) {
             KindSlot *s = slot_root(&slots[p]);
@@ -151,10 +155,9 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls,
     }
 }
 
-/* ---- fields ------------------------------------------------------------------------------------ */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-static void report_ctors_twice(Infer *I, const TypeDecl *decl)
-{
+static void report_ctors_twice(Infer *I, const TypeDecl *decl) {
     Map seen = {0}; /* Symbol -> Ctor */
     for (uint32_t i = 0; i < decl->nctors; i++) {
         Ctor *ctor = decl->ctors[i], *first = map_find(&seen, ctor->name);
@@ -164,24 +167,25 @@ static void report_ctors_twice(Infer *I, const TypeDecl *decl)
         }
         Diag *d = infer_error(I, DIAG_R0103, ctor->span, "constructor `%s` is declared twice",
                               ctor->name->text);
-        if (d) diag_add_label(d, first->span, "first here");
+        if (d)
+            diag_add_label(d, first->span, "first here");
     }
 }
 
-static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor)
-{
+static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor) {
     ctor->nfields = (uint32_t)ast->fields.len;
     ctor->fields = mem_new_n(Type *, ctor->nfields + 1);
-    if (ast->named) ctor->field_names = mem_new_n(const Symbol *, ctor->nfields + 1);
+    if (ast->named)
+        ctor->field_names = mem_new_n(const Symbol *, ctor->nfields + 1);
     for (uint32_t f = 0; f < ctor->nfields; f++) {
         const AstField *field = &ast->fields.data[f];
-        if (ast->named) ctor->field_names[f] = field->name;
+        if (ast->named)
+            ctor->field_names[f] = field->name;
         ctor->fields[f] = infer_ast_type(I, field->type, KIND_TYPE);
     }
 }
 
-static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
-{
+static void convert_decl(Infer *I, const Item *item, TypeDecl *decl) {
     size_t mark = type_scope_mark(I);
     for (uint32_t p = 0; p < decl->nparams; p++) {
         TypeParam *param = type_scope_bind_to(I, item->type_params.data[p].name, decl->params[p]);
@@ -189,17 +193,18 @@ static void convert_decl(Infer *I, const Item *item, TypeDecl *decl)
     }
     vec_clear(&I->own_dims);
     I->in_decl = true;
-    for (uint32_t c = 0; c < decl->nctors; c++) convert_ctor(I, &item->ctors.data[c], decl->ctors[c]);
+    for (uint32_t c = 0; c < decl->nctors; c++)
+        convert_ctor(I, &item->ctors.data[c], decl->ctors[c]);
     report_ctors_twice(I, decl);
     I->in_decl = false;
     decl->nexists = (uint32_t)I->own_dims.len;
     decl->exists = mem_new_n(Type *, decl->nexists + 1);
-    for (uint32_t i = 0; i < decl->nexists; i++) decl->exists[i] = I->own_dims.data[i]->type;
+    for (uint32_t i = 0; i < decl->nexists; i++)
+        decl->exists[i] = I->own_dims.data[i]->type;
     type_scope_restore(I, mark);
 }
 
-static TypeDecl *announce(Item *item)
-{
+static TypeDecl *announce(Item *item) {
     TypeDecl *decl = mem_new(TypeDecl);
     decl->name = item->name.sym;
     decl->item = item;
@@ -221,20 +226,20 @@ static TypeDecl *announce(Item *item)
     return decl;
 }
 
-static void report_twice(Infer *I, const TypeDecl *a, const TypeDecl *b)
-{
+static void report_twice(Infer *I, const TypeDecl *a, const TypeDecl *b) {
     if (a->name == b->name) {
         Diag *d = infer_error(I, DIAG_R0103, b->span, "type `%s` is declared twice", b->name->text);
-        if (d) diag_add_label(d, a->span, "first here");
+        if (d)
+            diag_add_label(d, a->span, "first here");
     }
 }
 
-static void warn_shadowed(Infer *I, const TypeDecl *decl)
-{
+static void warn_shadowed(Infer *I, const TypeDecl *decl) {
     for (uint32_t c = 0; decl && c < decl->nctors; c++) {
         bool in_prelude;
         const Ctor *old = env_find_ctor(I->env, decl->ctors[c]->name, &in_prelude);
-        if (!old || old->decl->name == decl->name) continue;
+        if (!old || old->decl->name == decl->name)
+            continue;
         Diag *d = infer_warning(I, DIAG_R0904, decl->ctors[c]->span,
                                 "constructor `%s` hides the one of type `%s`", old->name->text,
                                 old->decl->name->text);
@@ -247,8 +252,7 @@ static void warn_shadowed(Infer *I, const TypeDecl *decl)
 }
 
 /* Takes back that `decl` superseded `old` (NULL: nothing of its name). */
-static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old)
-{
+static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old) {
     for (uint32_t i = 0; i < decl->nctors; i++) {
         if (map_find(&env->here->ctors, decl->ctors[i]->name) == decl->ctors[i])
             map_remove(&env->here->ctors, decl->ctors[i]->name);
@@ -263,22 +267,22 @@ static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old)
     old->version = 0;
 }
 
-static void convert_all(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
-{
+static void convert_all(Infer *I, Item *const *items, size_t n, TypeDecl **decls) {
     bool *bad = mem_new_n(bool, n + 1);
     find_kinds(I, items, n, decls, bad);
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i] || bad[i]) continue;
+        if (!decls[i] || bad[i])
+            continue;
         infer_begin_item(I);
         convert_decl(I, items[i], decls[i]);
     }
 }
 
-static bool fields_are_superseded(const TypeDecl *decl, const Map *names)
-{
+static bool fields_are_superseded(const TypeDecl *decl, const Map *names) {
     for (uint32_t c = 0; c < decl->nctors; c++) {
         for (uint32_t f = 0; f < decl->ctors[c]->nfields; f++) {
-            if (type_is_superseded(decl->ctors[c]->fields[f], names)) return true;
+            if (type_is_superseded(decl->ctors[c]->fields[f], names))
+                return true;
         }
     }
     return false;
@@ -286,8 +290,7 @@ static bool fields_are_superseded(const TypeDecl *decl, const Map *names)
 
 /* The session's types that mention a type declared anew are declared anew too, all together. Where
  * one cannot be, all stay as they were, and mean the old type. */
-static void declare_dependents(Infer *I)
-{
+static void declare_dependents(Infer *I) {
     Env *env = I->env;
     VEC(TypeDecl *) old = {0}, now = {0};
     VEC(Item *) items = {0};
@@ -307,14 +310,16 @@ static void declare_dependents(Infer *I)
             more = true;
         }
     }
-    if (!old.len) return;
+    if (!old.len)
+        return;
     Diags *diags = I->diags, scratch = {0};
     I->diags = &scratch;
     infer_begin_item(I);
     convert_all(I, items.data, items.len, now.data);
     I->diags = diags;
     infer_begin_item(I);
-    if (!scratch.errors) return;
+    if (!scratch.errors)
+        return;
     for (size_t i = old.len; i-- > 0;) {
         unbind_type(env, now.data[i], old.data[i]);
         map_remove(&I->types_anew, old.data[i]->name);
@@ -325,46 +330,54 @@ static void declare_dependents(Infer *I)
                                         old.data[0]->name->text, scratch.list.data[0]->message));
 }
 
-bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
-{
+bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls) {
     size_t errors = I->diags->errors;
     Map types = {0}, ctors = {0};
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         decls[i] = NULL;
-        if (items[i]->kind != ITEM_TYPE && items[i]->kind != ITEM_EXTERN_TYPE) continue;
+        if (items[i]->kind != ITEM_TYPE && items[i]->kind != ITEM_EXTERN_TYPE)
+            continue;
         any = true;
         infer_begin_item(I);
         decls[i] = announce(items[i]);
         if (strcmp(decls[i]->name->text, "String") == 0)
             infer_error(I, DIAG_R0103, decls[i]->span, "`String` is a type already");
         TypeDecl *earlier = map_find(&types, decls[i]->name);
-        if (earlier) report_twice(I, earlier, decls[i]);
+        if (earlier)
+            report_twice(I, earlier, decls[i]);
         map_set(&types, decls[i]->name, decls[i]);
         for (uint32_t c = 0; c < decls[i]->nctors; c++) {
             Ctor *ctor = decls[i]->ctors[c], *first = map_find(&ctors, ctor->name);
             if (first && first->decl != decls[i]) {
                 Diag *d = infer_error(I, DIAG_R0103, ctor->span,
                                       "constructor `%s` is declared twice", ctor->name->text);
-                if (d) diag_add_label(d, first->span, "first here, of type `%s`",
-                                      first->decl->name->text);
+                if (d)
+                    diag_add_label(d, first->span, "first here, of type `%s`",
+                                   first->decl->name->text);
             }
             map_set(&ctors, ctor->name, ctor);
         }
     }
-    if (!any) return true;
-    if (I->diags->errors > errors) return false;
-    for (size_t i = 0; i < n; i++) warn_shadowed(I, decls[i]);
+    if (!any)
+        return true;
+    if (I->diags->errors > errors)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        warn_shadowed(I, decls[i]);
     /* What a mistake below takes back. */
     Namespace saved = *I->env->here;
     Map old_types = {0}, old_ctors = {0};
     const void *key;
     void *value;
-    for (size_t i = 0; map_next(&saved.types, &i, &key, &value);) map_set(&old_types, key, value);
-    for (size_t i = 0; map_next(&saved.ctors, &i, &key, &value);) map_set(&old_ctors, key, value);
+    for (size_t i = 0; map_next(&saved.types, &i, &key, &value);)
+        map_set(&old_types, key, value);
+    for (size_t i = 0; map_next(&saved.ctors, &i, &key, &value);)
+        map_set(&old_ctors, key, value);
     TypeDecl **superseded = mem_new_n(TypeDecl *, n + 1);
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i]) continue;
+        if (!decls[i])
+            continue;
         superseded[i] = map_find(&I->env->here->types, decls[i]->name);
         if (superseded[i] && I->mode == INFER_PROMPT)
             map_set(&I->types_anew, decls[i]->name, superseded[i]);
@@ -373,22 +386,23 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls)
     infer_begin_item(I);
     convert_all(I, items, n, decls);
     if (I->diags->errors == errors) {
-        if (I->types_anew.len) declare_dependents(I);
+        if (I->types_anew.len)
+            declare_dependents(I);
         return true;
     }
     for (size_t i = n; i-- > 0;) {
-        if (decls[i]) unbind_type(I->env, decls[i], superseded[i]);
+        if (decls[i])
+            unbind_type(I->env, decls[i], superseded[i]);
     }
     I->env->here->types = old_types;
     I->env->here->ctors = old_ctors;
     return false;
 }
 
-/* ---- instances ----------------------------------------------------------------------------------- */
+/* ---- instances ------------------------------------------------------------------------------- */
 
 CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening opening,
-                              Type **exists)
-{
+                              Type **exists) {
     const TypeDecl *decl = ctor->decl;
     uint32_t n = decl->nparams + decl->nexists;
     Type **from = mem_new_n(Type *, n + 1), **to = mem_new_n(Type *, n + 1);
@@ -399,9 +413,9 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
     for (uint32_t i = 0; i < decl->nexists; i++) {
         uint32_t k = decl->nparams + i;
         from[k] = decl->exists[i];
-        to[k] = exists ? exists[i]
-                       : opening == OPEN_UNKNOWN ? type_any(decl->exists[i]->origin)
-                                                 : solver_var(I->s, KIND_DIM);
+        to[k] = exists                    ? exists[i]
+                : opening == OPEN_UNKNOWN ? type_any(decl->exists[i]->origin)
+                                          : solver_var(I->s, KIND_DIM);
     }
     CtorInstance c;
     c.data = type_data((TypeDecl *)decl, to, decl->nparams);

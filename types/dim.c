@@ -14,8 +14,7 @@ typedef struct Poly {
 
 static int compare_dims(Type *a, Type *b);
 
-static int compare_atoms(const DimAtom *a, const DimAtom *b)
-{
+static int compare_atoms(const DimAtom *a, const DimAtom *b) {
     if (a == b)
         return 0;
     if (a->kind != b->kind)
@@ -30,8 +29,7 @@ static int compare_atoms(const DimAtom *a, const DimAtom *b)
 }
 
 /* Higher degree first, then by atoms. */
-static int compare_monomials(const DimMonomial *a, const DimMonomial *b)
-{
+static int compare_monomials(const DimMonomial *a, const DimMonomial *b) {
     if (a->natoms != b->natoms)
         return a->natoms > b->natoms ? -1 : 1;
     for (uint32_t i = 0; i < a->natoms; i++) {
@@ -42,15 +40,13 @@ static int compare_monomials(const DimMonomial *a, const DimMonomial *b)
     return 0;
 }
 
-static const DimAtom *new_atom(DimAtomKind kind, Type *type, Type *a, Type *b)
-{
+static const DimAtom *new_atom(DimAtomKind kind, Type *type, Type *a, Type *b) {
     DimAtom *atom = mem_new(DimAtom);
     *atom = (DimAtom){.kind = kind, .type = type, .a = a, .b = b};
     return atom;
 }
 
-static void add_term(Poly *p, DimMonomial m)
-{
+static void add_term(Poly *p, DimMonomial m) {
     for (size_t i = 0; i < p->terms.len; i++) {
         int c = compare_monomials(&p->terms.data[i], &m);
         if (c == 0) {
@@ -76,20 +72,17 @@ static void add_term(Poly *p, DimMonomial m)
     vec_push(&p->terms, m);
 }
 
-static void add_constant(Poly *p, int64_t c)
-{
+static void add_constant(Poly *p, int64_t c) {
     if (__builtin_add_overflow(p->constant, c, &p->constant))
         p->overflow = true;
 }
 
-static DimMonomial lone(const DimAtom *const *atom)
-{
+static DimMonomial lone(const DimAtom *const *atom) {
     return (DimMonomial){.coef = 1, .natoms = 1, .atoms = (const DimAtom **)atom};
 }
 
 /* p += scale * d. A TY_VAR, TY_PARAM or TY_ANY is one atom. */
-static void add_dim(Poly *p, Type *d, int64_t scale)
-{
+static void add_dim(Poly *p, Type *d, int64_t scale) {
     if (d->tag != TY_DIM) {
         const DimAtom **atoms = mem_new_n(const DimAtom *, 1);
         atoms[0] = new_atom(DIM_ATOM_TYPE, d, NULL, NULL);
@@ -111,13 +104,11 @@ static void add_dim(Poly *p, Type *d, int64_t scale)
     }
 }
 
-static uint32_t atom_flags(const DimAtom *a)
-{
+static uint32_t atom_flags(const DimAtom *a) {
     return a->kind == DIM_ATOM_TYPE ? a->type->flags : a->a->flags | a->b->flags;
 }
 
-static Type *finish(Poly *p, const Origin *origin)
-{
+static Type *finish(Poly *p, const Origin *origin) {
     if (p->overflow)
         return type_any(origin);
     if (p->terms.len == 1 && p->constant == 0 && p->terms.data[0].coef == 1 &&
@@ -137,8 +128,7 @@ static Type *finish(Poly *p, const Origin *origin)
     return t;
 }
 
-static Type *linear(Type *a, int64_t sa, Type *b, int64_t sb)
-{
+static Type *linear(Type *a, int64_t sa, Type *b, int64_t sb) {
     a = type_resolve(a);
     b = type_resolve(b);
     Poly p = {0};
@@ -147,14 +137,12 @@ static Type *linear(Type *a, int64_t sa, Type *b, int64_t sb)
     return finish(&p, a->origin ? a->origin : b->origin);
 }
 
-static bool is_int(Type *d, int64_t n)
-{
+static bool is_int(Type *d, int64_t n) {
     int64_t found;
     return type_get_int(d, &found) && found == n;
 }
 
-Type *dim_add(Type *a, Type *b)
-{
+Type *dim_add(Type *a, Type *b) {
     if (is_int(b, 0))
         return type_resolve(a);
     if (is_int(a, 0))
@@ -162,18 +150,13 @@ Type *dim_add(Type *a, Type *b)
     return linear(a, 1, b, 1);
 }
 
-Type *dim_sub(Type *a, Type *b)
-{
-    return is_int(b, 0) ? type_resolve(a) : linear(a, 1, b, -1);
-}
+Type *dim_sub(Type *a, Type *b) { return is_int(b, 0) ? type_resolve(a) : linear(a, 1, b, -1); }
 
-Type *dim_add_int(Type *a, int64_t n)
-{
+Type *dim_add_int(Type *a, int64_t n) {
     return n == 0 ? type_resolve(a) : linear(a, 1, type_dim_int(n, NULL), 1);
 }
 
-static DimMonomial multiply_monomials(Poly *p, const DimMonomial *a, const DimMonomial *b)
-{
+static DimMonomial multiply_monomials(Poly *p, const DimMonomial *a, const DimMonomial *b) {
     DimMonomial m = {.natoms = a->natoms + b->natoms};
     if (__builtin_mul_overflow(a->coef, b->coef, &m.coef))
         p->overflow = true;
@@ -186,8 +169,7 @@ static DimMonomial multiply_monomials(Poly *p, const DimMonomial *a, const DimMo
     return m;
 }
 
-Type *dim_mul(Type *a, Type *b)
-{
+Type *dim_mul(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (is_int(a, 1))
@@ -217,8 +199,7 @@ Type *dim_mul(Type *a, Type *b)
     return finish(&p, a->origin ? a->origin : b->origin);
 }
 
-static Type *of_atom(DimAtomKind kind, Type *a, Type *b)
-{
+static Type *of_atom(DimAtomKind kind, Type *a, Type *b) {
     const DimAtom **atoms = mem_new_n(const DimAtom *, 1);
     atoms[0] = new_atom(kind, NULL, a, b);
     Poly p = {0};
@@ -226,14 +207,12 @@ static Type *of_atom(DimAtomKind kind, Type *a, Type *b)
     return finish(&p, a->origin ? a->origin : b->origin);
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
+static int64_t floor_div(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 /* m without the atoms of `by`; false when one is missing. */
-static bool divide_monomial(const DimMonomial *m, const DimMonomial *by, DimMonomial *out)
-{
+static bool divide_monomial(const DimMonomial *m, const DimMonomial *by, DimMonomial *out) {
     if (by->natoms > m->natoms || m->coef % by->coef != 0)
         return false;
     *out = (DimMonomial){.coef = m->coef / by->coef};
@@ -249,8 +228,7 @@ static bool divide_monomial(const DimMonomial *m, const DimMonomial *by, DimMono
 }
 
 /* The exact quotient by one monomial, or NULL. (A size divided by is taken to be positive.) */
-static Type *divide_exactly(Type *a, Type *b)
-{
+static Type *divide_exactly(Type *a, Type *b) {
     Poly x = {0}, y = {0}, q = {0};
     add_dim(&x, a, 1);
     add_dim(&y, b, 1);
@@ -268,8 +246,7 @@ static Type *divide_exactly(Type *a, Type *b)
     return x.terms.len ? finish(&q, a->origin) : NULL;
 }
 
-Type *dim_floordiv(Type *a, Type *b)
-{
+Type *dim_floordiv(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     int64_t c;
@@ -304,13 +281,13 @@ Type *dim_floordiv(Type *a, Type *b)
         r.terms.data[0].natoms == 1 && r.terms.data[0].atoms[0]->kind == DIM_ATOM_FLOORDIV &&
         type_get_int(r.terms.data[0].atoms[0]->b, &d) && d > 0 &&
         !__builtin_mul_overflow(c, d, &product))
-        return dim_add(quotient, dim_floordiv(r.terms.data[0].atoms[0]->a,
-                                              type_dim_int(product, b->origin)));
+        return dim_add(quotient,
+                       dim_floordiv(r.terms.data[0].atoms[0]->a, type_dim_int(product, b->origin)));
     Type *rest = finish(&r, a->origin);
     return dim_add(quotient, of_atom(DIM_ATOM_FLOORDIV, rest, b));
 }
 
-/* ---- what is never negative --------------------------------------------------------------- */
+/* ---- what is never negative ------------------------------------------------------------------ */
 
 /* Note [Sizes in order]. p ≥ 0 is shown by taking the atoms out one by one:
  *
@@ -324,34 +301,28 @@ enum { ORDER_DEPTH = 8 };
 
 static bool is_never_negative(const Poly *p, int depth);
 
-static bool dim_never_negative(Type *t, int depth)
-{
+static bool dim_never_negative(Type *t, int depth) {
     Poly p = {0};
     add_dim(&p, type_resolve(t), 1);
     return is_never_negative(&p, depth);
 }
 
-static bool atom_never_negative(const DimAtom *a, int depth)
-{
+static bool atom_never_negative(const DimAtom *a, int depth) {
     int64_t n;
     switch (a->kind) {
-    case DIM_ATOM_TYPE:
-        return true;
+    case DIM_ATOM_TYPE: return true;
     case DIM_ATOM_FLOORDIV:
         return (!type_get_int(a->b, &n) || n > 0) && dim_never_negative(a->b, depth) &&
                dim_never_negative(a->a, depth);
-    case DIM_ATOM_MIN:
-        return dim_never_negative(a->a, depth) && dim_never_negative(a->b, depth);
-    case DIM_ATOM_MAX:
-        return dim_never_negative(a->a, depth) || dim_never_negative(a->b, depth);
+    case DIM_ATOM_MIN: return dim_never_negative(a->a, depth) && dim_never_negative(a->b, depth);
+    case DIM_ATOM_MAX: return dim_never_negative(a->a, depth) || dim_never_negative(a->b, depth);
     }
     BUG("an unknown kind of atom in a size");
 }
 
 /* scale * p without term `at`, plus coef * d + constant, is never negative. */
 static bool holds_with(const Poly *p, size_t at, int64_t scale, int64_t coef, Type *d,
-                       int64_t constant, int depth)
-{
+                       int64_t constant, int depth) {
     Poly q = {.overflow = p->overflow};
     int64_t c;
     if (__builtin_mul_overflow(p->constant, scale, &c))
@@ -371,8 +342,7 @@ static bool holds_with(const Poly *p, size_t at, int64_t scale, int64_t coef, Ty
 }
 
 /* The rules of the note. Those that ask for both sides lose nothing and come first (`both`). */
-static bool without_an_atom(const Poly *p, bool both, int depth)
-{
+static bool without_an_atom(const Poly *p, bool both, int depth) {
     for (size_t i = 0; i < p->terms.len; i++) {
         const DimMonomial *m = &p->terms.data[i];
         if (m->natoms != 1 || m->atoms[0]->kind == DIM_ATOM_TYPE)
@@ -397,8 +367,7 @@ static bool without_an_atom(const Poly *p, bool both, int depth)
     return false;
 }
 
-static bool is_never_negative(const Poly *p, int depth)
-{
+static bool is_never_negative(const Poly *p, int depth) {
     if (p->overflow)
         return false;
     bool plain = p->constant >= 0;
@@ -425,8 +394,7 @@ typedef struct Form {
 
 static Form form_of(Type *t, int64_t scale, int depth);
 
-static Form form_union(const Form *a, const Form *b)
-{
+static Form form_union(const Form *a, const Form *b) {
     Form f = *a;
     if (a->n == 0 || b->n == 0 || a->n + b->n > FORM_CLAUSES)
         return (Form){0};
@@ -436,8 +404,7 @@ static Form form_union(const Form *a, const Form *b)
 }
 
 /* Each clause of one with each of the other: all of both (min), or their sums. */
-static Form form_product(const Form *a, const Form *b, bool sums)
-{
+static Form form_product(const Form *a, const Form *b, bool sums) {
     Form f = {0};
     if (a->n * b->n > FORM_CLAUSES)
         return f;
@@ -459,8 +426,7 @@ static Form form_product(const Form *a, const Form *b, bool sums)
     return f;
 }
 
-static Form form_of(Type *t, int64_t scale, int depth)
-{
+static Form form_of(Type *t, int64_t scale, int depth) {
     Poly p = {0}, rest = {0};
     add_dim(&p, type_resolve(t), scale);
     rest.constant = p.constant;
@@ -486,8 +452,7 @@ static Form form_of(Type *t, int64_t scale, int depth)
     return form_product(&f, &last, true);
 }
 
-static bool sum_at_least(Type *a, Type *b)
-{
+static bool sum_at_least(Type *a, Type *b) {
     Poly p = {0};
     add_dim(&p, type_resolve(a), 1);
     add_dim(&p, type_resolve(b), -1);
@@ -495,8 +460,7 @@ static bool sum_at_least(Type *a, Type *b)
 }
 
 /* min(xs) ≥ min(ys) if each x has a y that it is at least; likewise max with the sides exchanged. */
-static bool form_at_least(const Form *a, const Form *b)
-{
+static bool form_at_least(const Form *a, const Form *b) {
     for (uint32_t k = 0; k < b->n; k++) {
         bool found = false;
         for (uint32_t i = 0; i < a->n && !found; i++) {
@@ -513,8 +477,7 @@ static bool form_at_least(const Form *a, const Form *b)
     return a->n && b->n;
 }
 
-static bool has_atoms(const Type *t, bool floordiv)
-{
+static bool has_atoms(const Type *t, bool floordiv) {
     for (uint32_t i = 0; t->tag == TY_DIM && i < t->dim->nterms; i++)
         for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
             DimAtomKind kind = t->dim->terms[i].atoms[k]->kind;
@@ -525,8 +488,7 @@ static bool has_atoms(const Type *t, bool floordiv)
 }
 
 /* Whether a - b is known never to be negative. */
-static bool is_at_least(Type *a, Type *b)
-{
+static bool is_at_least(Type *a, Type *b) {
     if (sum_at_least(a, b))
         return true;
     if (!has_atoms(a, false) && !has_atoms(b, false))
@@ -536,8 +498,7 @@ static bool is_at_least(Type *a, Type *b)
 }
 
 /* a = atom + rest for an atom of this kind; false when it has none. */
-static bool split_atom(Type *a, DimAtomKind kind, const DimAtom **atom, Type **rest)
-{
+static bool split_atom(Type *a, DimAtomKind kind, const DimAtom **atom, Type **rest) {
     if (a->tag != TY_DIM)
         return false;
     for (uint32_t i = 0; i < a->dim->nterms; i++) {
@@ -551,8 +512,7 @@ static bool split_atom(Type *a, DimAtomKind kind, const DimAtom **atom, Type **r
     return false;
 }
 
-static Type *extreme(DimAtomKind kind, Type *a, Type *b)
-{
+static Type *extreme(DimAtomKind kind, Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     bool max = kind == DIM_ATOM_MAX;
@@ -575,42 +535,29 @@ static Type *extreme(DimAtomKind kind, Type *a, Type *b)
     return compare_dims(a, b) <= 0 ? of_atom(kind, a, b) : of_atom(kind, b, a);
 }
 
-Type *dim_min(Type *a, Type *b)
-{
-    return extreme(DIM_ATOM_MIN, a, b);
-}
+Type *dim_min(Type *a, Type *b) { return extreme(DIM_ATOM_MIN, a, b); }
 
-Type *dim_max(Type *a, Type *b)
-{
-    return extreme(DIM_ATOM_MAX, a, b);
-}
+Type *dim_max(Type *a, Type *b) { return extreme(DIM_ATOM_MAX, a, b); }
 
-/* ---- normal form -------------------------------------------------------------------------- */
+/* ---- normal form ----------------------------------------------------------------------------- */
 
-static bool atom_changed(const DimAtom *a)
-{
+static bool atom_changed(const DimAtom *a) {
     if (a->kind == DIM_ATOM_TYPE)
         return a->type->tag == TY_VAR && a->type->var.link;
     return type_resolve(a->a) != a->a || type_resolve(a->b) != a->b;
 }
 
-static Type *atom_value(const DimAtom *a)
-{
+static Type *atom_value(const DimAtom *a) {
     switch (a->kind) {
-    case DIM_ATOM_TYPE:
-        return type_resolve(a->type);
-    case DIM_ATOM_FLOORDIV:
-        return dim_floordiv(a->a, a->b);
-    case DIM_ATOM_MIN:
-        return dim_min(a->a, a->b);
-    case DIM_ATOM_MAX:
-        return dim_max(a->a, a->b);
+    case DIM_ATOM_TYPE: return type_resolve(a->type);
+    case DIM_ATOM_FLOORDIV: return dim_floordiv(a->a, a->b);
+    case DIM_ATOM_MIN: return dim_min(a->a, a->b);
+    case DIM_ATOM_MAX: return dim_max(a->a, a->b);
     }
     BUG("an unknown kind of atom in a size");
 }
 
-Type *dim_normal(Type *d)
-{
+Type *dim_normal(Type *d) {
     while (d->tag == TY_DIM && d->normal)
         d = d->normal;
     if (d->tag != TY_DIM)
@@ -633,8 +580,7 @@ Type *dim_normal(Type *d)
     return sum;
 }
 
-static int compare_dims(Type *a, Type *b)
-{
+static int compare_dims(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)
@@ -654,14 +600,10 @@ static int compare_dims(Type *a, Type *b)
     return x.constant < y.constant ? -1 : x.constant > y.constant;
 }
 
-bool dim_is_size(Type *d)
-{
-    return dim_never_negative(d, ORDER_DEPTH);
-}
+bool dim_is_size(Type *d) { return dim_never_negative(d, ORDER_DEPTH); }
 
 /* A sum of multiples of c is no number that c does not divide: 2 * n is never 2 * m + 1. */
-static bool never_zero(const Type *d)
-{
+static bool never_zero(const Type *d) {
     int64_t c = 0;
     for (uint32_t i = 0; d->tag == TY_DIM && i < d->dim->nterms; i++)
         for (int64_t k = d->dim->terms[i].coef; k != 0;) {
@@ -673,8 +615,7 @@ static bool never_zero(const Type *d)
 }
 
 /* Note [Sizes in order] decides between sums with floordiv, min and max. */
-DimCompare dim_compare(Type *a, Type *b)
-{
+DimCompare dim_compare(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)

@@ -6,11 +6,16 @@
 
 #include "types/type.h"
 
-typedef enum DimAtomKind { DIM_ATOM_TYPE /* TY_VAR, TY_PARAM, TY_ANY */, DIM_ATOM_FLOORDIV, DIM_ATOM_MIN, DIM_ATOM_MAX } DimAtomKind;
+typedef enum DimAtomKind {
+    DIM_ATOM_TYPE /* TY_VAR, TY_PARAM, TY_ANY */,
+    DIM_ATOM_FLOORDIV,
+    DIM_ATOM_MIN,
+    DIM_ATOM_MAX
+} DimAtomKind;
 typedef struct DimAtom {
     DimAtomKind kind;
-    Type *type;     /* DIM_ATOM_TYPE */
-    Type *a, *b;    /* the others: two dims */
+    Type *type;  /* DIM_ATOM_TYPE */
+    Type *a, *b; /* the others: two dims */
 } DimAtom;
 
 typedef struct DimMonomial {

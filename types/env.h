@@ -24,17 +24,17 @@ typedef VEC(Global *) GlobalVec;
 struct Env {
     EnvHooks hooks;
     Namespace *prelude, *session;
-    Namespace *here;     /* the one being filled */
-    Map modules;         /* Symbol of the module -> Namespace, finished ones */
-    Map rules[3];        /* by RuleKind: Op -> Rule */
-    Map dependents;      /* Symbol -> Map *, a set of Globals: who mentions it (redefine.c) */
-    Map versions;        /* Symbol of a type -> how many of the name were superseded */
-    Map specialised;     /* Global -> copies made for explicit type arguments */
+    Namespace *here; /* the one being filled */
+    Map modules;     /* Symbol of the module -> Namespace, finished ones */
+    Map rules[3];    /* by RuleKind: Op -> Rule */
+    Map dependents;  /* Symbol -> Map *, a set of Globals: who mentions it (redefine.c) */
+    Map versions;    /* Symbol of a type -> how many of the name were superseded */
+    Map specialised; /* Global -> copies made for explicit type arguments */
     ResidualVec residuals;
     InferCounts counts;
     bool list_checks;
     bool no_mending; /* messages as they arise: no changes are tried (types/mend.h) */
-    uint32_t nitems;     /* checked at the prompt so far */
+    uint32_t nitems; /* checked at the prompt so far */
 };
 
 Global *env_find_global(const Env *env, const Symbol *name, bool *in_prelude);

@@ -26,8 +26,7 @@ typedef struct Flow {
  * each pair of nodes once. */
 enum { SMALL_TYPE = 64 };
 
-static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met)
-{
+static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met) {
     if (++p->count <= SMALL_TYPE)
         return false;
     bool known = map_find(&p->met[met], from) == to;
@@ -35,11 +34,10 @@ static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met)
     return known;
 }
 
-/* ---- unknowns opened ------------------------------------------------------------------------ */
+/* ---- unknowns opened ------------------------------------------------------------------------- */
 
 /* t with its unknowns replaced: by fresh ones, or (vars) by undetermined sizes. */
-static Type *replace_unknowns(Solver *s, Type *t, bool vars)
-{
+static Type *replace_unknowns(Solver *s, Type *t, bool vars) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     type_collect(t, TY_ANY, &seen, &from);
@@ -50,10 +48,7 @@ static Type *replace_unknowns(Solver *s, Type *t, bool vars)
     return type_substitute(t, from.data, to.data, (uint32_t)from.len);
 }
 
-Type *solver_open(Solver *s, Type *t)
-{
-    return replace_unknowns(s, t, false);
-}
+Type *solver_open(Solver *s, Type *t) { return replace_unknowns(s, t, false); }
 
 /* How often each unknown is a size of a tensor, or of one in a tuple; `barred` where it is elsewhere. */
 typedef struct Places {
@@ -61,8 +56,7 @@ typedef struct Places {
     TypeVec all;
 } Places;
 
-static void find_places(Places *p, Type *t)
-{
+static void find_places(Places *p, Type *t) {
     t = type_resolve(t);
     if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return;
@@ -90,8 +84,7 @@ static void find_places(Places *p, Type *t)
     }
 }
 
-Type *solver_open_call(Solver *s, Type *fn)
-{
+Type *solver_open_call(Solver *s, Type *fn) {
     if (!(fn->flags & TYPE_HAS_ANY))
         return fn;
     Places places = {0};
@@ -114,8 +107,7 @@ enum { COVARIANT = 0, CONTRAVARIANT = 1, INVARIANT = 2 };
 
 static const uint8_t *variance_of(TypeDecl *decl);
 
-static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int sign)
-{
+static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int sign) {
     t = type_resolve(t);
     if (!(t->flags & TYPE_HAS_PARAMS))
         return;
@@ -125,27 +117,20 @@ static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int si
             if (decl->params[i] == t && sign != COVARIANT)
                 v[i] = INVARIANT;
         return;
-    case TY_TENSOR:
-        note_variance(decl, v, seen, t->tensor.shape, sign);
-        return;
+    case TY_TENSOR: note_variance(decl, v, seen, t->tensor.shape, sign); return;
     case TY_TUPLE:
     case TY_SHAPE:
         for (uint32_t i = 0; i < t->nargs; i++)
             note_variance(decl, v, seen, t->args[i], sign);
         return;
-    case TY_DIM:
-        return; /* arithmetic over a size: each value has its own */
+    case TY_DIM: return; /* arithmetic over a size: each value has its own */
     case TY_FN:
         for (uint32_t i = 0; i < t->nargs; i++)
             note_variance(decl, v, seen, t->args[i], INVARIANT);
         note_variance(decl, v, seen, t->fn.result, sign);
         return;
-    case TY_REF:
-        note_variance(decl, v, seen, t->elem, INVARIANT);
-        return;
-    case TY_DERIV:
-        note_variance(decl, v, seen, t->elem, sign);
-        return;
+    case TY_REF: note_variance(decl, v, seen, t->elem, INVARIANT); return;
+    case TY_DERIV: note_variance(decl, v, seen, t->elem, sign); return;
     case TY_DATA: {
         const uint8_t *inner = variance_of(t->decl);
         for (uint32_t i = 0; i < t->nargs; i++)
@@ -158,15 +143,13 @@ static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int si
     case TY_DTYPE:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return;
+    case TY_ALLOCATES: return;
     }
 }
 
 /* While a declaration is being looked at, its own are taken as found so far; repeated until nothing
  * changes (an invariant use of one parameter may make another one invariant). */
-static const uint8_t *variance_of(TypeDecl *decl)
-{
+static const uint8_t *variance_of(TypeDecl *decl) {
     if (decl->variance)
         return decl->variance;
     uint8_t *v = decl->variance = mem_bytes(decl->nparams + 1);
@@ -189,7 +172,7 @@ static const uint8_t *variance_of(TypeDecl *decl)
     return v;
 }
 
-/* ---- flow --------------------------------------------------------------------------------- */
+/* ---- flow ------------------------------------------------------------------------------------ */
 
 static bool flow(const Flow *f, Type *from, Type *to, bool met);
 
@@ -197,8 +180,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met);
  * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
  * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds what it took; where arithmetic over
  * it comes first, a variable. */
-static Type *taken_by(const Flow *f, Type *unknown)
-{
+static Type *taken_by(const Flow *f, Type *unknown) {
     Type *size = map_find(&f->pairs->taken, unknown);
     if (!size) {
         size = solver_var(f->s, KIND_DIM);
@@ -208,8 +190,7 @@ static Type *taken_by(const Flow *f, Type *unknown)
 }
 
 /* max(?1 - 1, 0) with what ?1 took. */
-static Type *with_taken(const Flow *f, Type *dim)
-{
+static Type *with_taken(const Flow *f, Type *dim) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     type_collect(dim, TY_ANY, &seen, &from);
@@ -218,14 +199,10 @@ static Type *with_taken(const Flow *f, Type *dim)
     return type_resolve(type_substitute(dim, from.data, to.data, (uint32_t)from.len));
 }
 
-static bool is_linked(const Type *t)
-{
-    return t->tag == TY_VAR && t->var.link;
-}
+static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
 
 /* t flows to itself: its unknowns take their own sizes. */
-static bool flow_same(const Flow *f, Type *t, bool met)
-{
+static bool flow_same(const Flow *f, Type *t, bool met) {
     if (met || !(t->flags & TYPE_HAS_ANY))
         return true;
     TypeVec unknowns = {0};
@@ -241,8 +218,7 @@ static bool flow_same(const Flow *f, Type *t, bool met)
     return true;
 }
 
-static bool flow_dim(const Flow *f, Type *from, Type *to, bool met)
-{
+static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
     met = met || is_linked(to);
     from = type_resolve(from);
     to = type_resolve(to);
@@ -259,8 +235,7 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met)
     return unify_dims(f->s, from, to, f->checkable);
 }
 
-static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
-{
+static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     Solver *s = f->s;
     met = met || is_linked(to);
     from = type_resolve(from);
@@ -285,8 +260,7 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met)
 }
 
 /* The unknowns of what a function is to be called with are what they are. */
-static void fix_unknowns(const Flow *f, Type *fn)
-{
+static void fix_unknowns(const Flow *f, Type *fn) {
     TypeVec unknowns = {0};
     Map seen = {0};
     for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
@@ -297,8 +271,7 @@ static void fix_unknowns(const Flow *f, Type *fn)
 }
 
 /* The result of a function whose parameters took their sizes. */
-static Type *result_for(const Flow *f, Type *fn)
-{
+static Type *result_for(const Flow *f, Type *fn) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
@@ -311,11 +284,11 @@ static Type *result_for(const Flow *f, Type *fn)
         from.data[kept++] = from.data[i];
         vec_push(&to, size);
     }
-    return kept ? type_substitute(fn->fn.result, from.data, to.data, (uint32_t)kept) : fn->fn.result;
+    return kept ? type_substitute(fn->fn.result, from.data, to.data, (uint32_t)kept)
+                : fn->fn.result;
 }
 
-static bool flow_fn(const Flow *f, Type *from, Type *to)
-{
+static bool flow_fn(const Flow *f, Type *from, Type *to) {
     Solver *s = f->s;
     if (from->nargs != to->nargs)
         return solver_fail(s, MISMATCH_ARITY, from, to);
@@ -339,8 +312,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to)
     return true;
 }
 
-static bool flow_data(const Flow *f, Type *from, Type *to, bool met)
-{
+static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
     Solver *s = f->s;
     if (from->decl != to->decl)
         return solver_fail(s, MISMATCH_HEAD, from, to);
@@ -359,8 +331,7 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met)
     return true;
 }
 
-static bool flow(const Flow *f, Type *from, Type *to, bool met)
-{
+static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     Solver *s = f->s;
     if (from->kind == KIND_DIM)
         return flow_dim(f, from, to, met);
@@ -391,10 +362,8 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met)
                 return false;
             }
         return true;
-    case TY_FN:
-        return flow_fn(f, from, to);
-    case TY_DATA:
-        return flow_data(f, from, to, met);
+    case TY_FN: return flow_fn(f, from, to);
+    case TY_DATA: return flow_data(f, from, to, met);
     case TY_VAR:
     case TY_PARAM:
     case TY_REF:
@@ -406,14 +375,12 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met)
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return solver_unify(s, from, to);
+    case TY_ALLOCATES: return solver_unify(s, from, to);
     }
     return false;
 }
 
-bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what)
-{
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what) {
     if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
         return true;
     Pairs pairs = {0};
@@ -422,7 +389,7 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what)
     return flow(&f, from, to, false);
 }
 
-/* ---- join --------------------------------------------------------------------------------- */
+/* ---- join ------------------------------------------------------------------------------------ */
 
 /* The results for pairs of nodes of what is not small, as in flow. */
 typedef struct Joined {
@@ -437,8 +404,7 @@ typedef struct Joins {
 
 static Type *join(Joins *j, Type *a, Type *b, bool meet);
 
-static Type *join_dim(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type *join_dim(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
@@ -454,8 +420,7 @@ static Type *join_dim(Joins *j, Type *a, Type *b, bool meet)
     return unify_dims(s, a, b, false) ? a : NULL;
 }
 
-static Type *join_shape(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
@@ -483,8 +448,7 @@ static Type *join_shape(Joins *j, Type *a, Type *b, bool meet)
 }
 
 /* Element by element; NULL after a mismatch, with a's own array where nothing changed. */
-static Type **join_args(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type **join_args(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     Type **out = mem_new_n(Type *, a->nargs);
     for (uint32_t i = 0; i < a->nargs; i++) {
@@ -497,8 +461,7 @@ static Type **join_args(Joins *j, Type *a, Type *b, bool meet)
     return out;
 }
 
-static Type *join_data(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type *join_data(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     if (a->decl != b->decl) {
         solver_fail(s, MISMATCH_HEAD, a, b);
@@ -507,9 +470,9 @@ static Type *join_data(Joins *j, Type *a, Type *b, bool meet)
     const uint8_t *variance = variance_of(a->decl);
     Type **out = mem_new_n(Type *, a->nargs);
     for (uint32_t i = 0; i < a->nargs; i++) {
-        out[i] = variance[i] == COVARIANT                       ? join(j, a->args[i], b->args[i], meet)
+        out[i] = variance[i] == COVARIANT                  ? join(j, a->args[i], b->args[i], meet)
                  : solver_unify(s, a->args[i], b->args[i]) ? a->args[i]
-                                                                : NULL;
+                                                           : NULL;
         if (!out[i]) {
             const Symbol *name = a->decl->params[i]->param.name;
             solver_path(s, "%s", name ? name->text : "");
@@ -519,8 +482,7 @@ static Type *join_data(Joins *j, Type *a, Type *b, bool meet)
     return type_data(a->decl, out, a->nargs);
 }
 
-static Type *join_heads(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type *join_heads(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     a = type_resolve(a);
     b = type_resolve(b);
@@ -549,9 +511,7 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet)
             return NULL;
         return shape == type_resolve(a->tensor.shape) ? a : type_tensor(shape, a->tensor.dtype);
     }
-    case TY_TUPLE:
-        args = join_args(j, a, b, meet);
-        return args ? type_tuple(args, a->nargs) : NULL;
+    case TY_TUPLE: args = join_args(j, a, b, meet); return args ? type_tuple(args, a->nargs) : NULL;
     case TY_FN: {
         args = join_args(j, a, b, !meet);
         Type *result = args ? join(j, a->fn.result, b->fn.result, meet) : NULL;
@@ -562,8 +522,7 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet)
         solver_effect_include(s, b->fn.effect, effect);
         return type_fn(args, a->nargs, result, effect);
     }
-    case TY_DATA:
-        return join_data(j, a, b, meet);
+    case TY_DATA: return join_data(j, a, b, meet);
     case TY_VAR:
     case TY_PARAM:
     case TY_REF:
@@ -575,14 +534,12 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet)
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        break;
+    case TY_ALLOCATES: break;
     }
     return solver_unify(s, a, b) ? a : NULL;
 }
 
-static Type *join(Joins *j, Type *a, Type *b, bool meet)
-{
+static Type *join(Joins *j, Type *a, Type *b, bool meet) {
     if (j->count < SMALL_TYPE) {
         j->count++;
         return join_heads(j, a, b, meet);
@@ -600,8 +557,7 @@ static Type *join(Joins *j, Type *a, Type *b, bool meet)
     return result;
 }
 
-Type *type_join(Solver *s, Type *a, Type *b)
-{
+Type *type_join(Solver *s, Type *a, Type *b) {
     Joins j = {.s = s};
     return join(&j, a, b, false);
 }

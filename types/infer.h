@@ -29,11 +29,11 @@ typedef struct CoreItem {
     CoreItemKind kind;
     Item *item;
     Global *global;
-    Global *before;    /* LET: what the name meant until now, if it was another */
+    Global *before; /* LET: what the name meant until now, if it was another */
     Expr *expr;
     TypeDecl *decl;
     const Op *op;
-    Scheme *scheme;    /* EXPR: of the value, for showing */
+    Scheme *scheme; /* EXPR: of the value, for showing */
     bool shown;
 } CoreItem;
 typedef VEC(CoreItem) CoreItemVec;
@@ -44,7 +44,7 @@ typedef enum RuleKind { RULE_DERIVATIVE, RULE_TANGENT, RULE_NONE } RuleKind;
 typedef struct Rule {
     RuleKind kind;
     const Op *op;
-    Expr *fn;          /* EXPR_FN; NULL for RULE_NONE */
+    Expr *fn; /* EXPR_FN; NULL for RULE_NONE */
     Span span;
 } Rule;
 
@@ -64,7 +64,8 @@ typedef struct EnvHooks {
     /* From here on (begin) modules are imported to see whether a text would check: they are not run, and
      * forgotten at the end. May be NULL. */
     void (*trial)(void *ctx, bool begin);
-    void (*each_module)(void *ctx, SymbolVec *out); /* that an import without a path finds. May be NULL */
+    void (*each_module)(void *ctx,
+                        SymbolVec *out); /* that an import without a path finds. May be NULL */
 } EnvHooks;
 
 Env *env_new(const EnvHooks *hooks);
@@ -86,7 +87,14 @@ typedef struct InferCounts {
 InferCounts env_counts(const Env *env);
 
 /* Names, as LANGUAGE §1 resolves them. */
-typedef enum BindingKind { BIND_NONE, BIND_GLOBAL, BIND_CTOR, BIND_OP, BIND_TYPE, BIND_MODULE } BindingKind;
+typedef enum BindingKind {
+    BIND_NONE,
+    BIND_GLOBAL,
+    BIND_CTOR,
+    BIND_OP,
+    BIND_TYPE,
+    BIND_MODULE
+} BindingKind;
 typedef struct Binding {
     BindingKind kind;
     Global *global;
@@ -100,14 +108,16 @@ TypeDecl *env_find_type(Env *env, const Symbol *name);
 /* All names visible at the prompt, sorted, for completion and `:browse`. */
 void env_each_name(Env *env, SymbolVec *out);
 void env_bind_global(Env *env, Global *g);
-void env_bind_type(Env *env, TypeDecl *decl); /* with its constructors; supersedes one of its name */
+void env_bind_type(Env *env,
+                   TypeDecl *decl); /* with its constructors; supersedes one of its name */
 void env_bind_rule(Env *env, const Rule *rule);
 /* `import m;` `import m as n;` `import m (a, b);`: what a finished module offers. A module is known
  * by its name, or by the path of its import item (the session gives env_open_module an item whose
  * path is the one it began the module with). Modules nest while they are read. The Env remembers
  * what was begun: `here` is left as found when a module's check failed and env_end_module is
  * called all the same. */
-void env_begin_module(Env *env, const Symbol *module);  /* names bound from here on are module.name */
+void env_begin_module(Env *env,
+                      const Symbol *module); /* names bound from here on are module.name */
 void env_end_module(Env *env);
 bool env_open_module(Env *env, const Item *import, Diags *diags);
 
@@ -128,9 +138,9 @@ void env_restore(Env *env, const CoreItem *item, Diags *diags);
 typedef struct ResidualInfo {
     Span span;
     const char *text;
-    const char *op, *arg; /* NULL: none */
-    int axis;             /* -1: none alone */
-    Span inner;           /* where in the generalised definition that is called there */
+    const char *op, *arg;     /* NULL: none */
+    int axis;                 /* -1: none alone */
+    Span inner;               /* where in the generalised definition that is called there */
     const Symbol *inner_name; /* the definition; NULL when there is none */
 } ResidualInfo;
 typedef VEC(ResidualInfo) ResidualVec;

@@ -5,8 +5,7 @@
 
 #include "types/infer_state.h"
 
-static const char *op_name(BinOp op)
-{
+static const char *op_name(BinOp op) {
     switch (op) {
     case BINOP_ADD: return "add";
     case BINOP_SUB: return "subtract";
@@ -32,8 +31,7 @@ static const char *op_name(BinOp op)
 
 static bool is_error(const Expr *e) { return type_resolve(e->type)->tag == TY_ERROR; }
 
-static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b)
-{
+static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
     args[1] = b;
@@ -41,13 +39,14 @@ static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b)
 }
 
 /* Element-wise between tensors, structural else: decided when the types are known. */
-static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b)
-{
+static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b) {
     Type *ta = type_resolve(a->type), *tb = type_resolve(b->type);
-    if (ta->tag == TY_ERROR || tb->tag == TY_ERROR) return infer_error_expr(e->span);
+    if (ta->tag == TY_ERROR || tb->tag == TY_ERROR)
+        return infer_error_expr(e->span);
     if (ta->tag == TY_TENSOR || tb->tag == TY_TENSOR) {
         Type *other = ta->tag == TY_TENSOR ? tb : ta;
-        if (other->tag == TY_TENSOR || other->tag == TY_VAR) return arithmetic(I, e, a, b);
+        if (other->tag == TY_TENSOR || other->tag == TY_VAR)
+            return arithmetic(I, e, a, b);
     }
     Expr *q = expr_new(EXPR_EQUAL, solver_var(I->s, KIND_TYPE), e->span);
     q->a = a;
@@ -60,37 +59,37 @@ static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b)
     Expr *operands[] = {a, b};
     infer_post(I, &rel_equal, args, 3, NULL, e->op_span.source ? e->op_span : e->span, q, operands,
                2);
-    if (!solver_run(I->s)) return infer_error_expr(e->span);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
     infer_note(I, PENDING_EQUAL, q);
     return q;
 }
 
-static Expr *want_bool(Infer *I, Expr *e, const char *what)
-{
-    if (is_error(e)) return e;
+static Expr *want_bool(Infer *I, Expr *e, const char *what) {
+    if (is_error(e))
+        return e;
     solver_at(I->s, e->span, what);
     if (!solver_flow(I->s, e->type, type_scalar(DT_BOOL), e->span, what)) {
         Diag *d = infer_error(I, DIAG_R0204, e->span, "%s is one bool, found %s", what,
                               type_text(e->type));
-        if (d) diag_set_label(d, "%s", type_text(e->type));
+        if (d)
+            diag_set_label(d, "%s", type_text(e->type));
     }
     solver_run(I->s);
     return e;
 }
 
 /* a && b is if a then b else False; a || b is if a then True else b. */
-static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b)
-{
+static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b) {
     bool and = e->op == BINOP_AND;
-    const char *what = and ? "an operand of `&&`" : "an operand of `||`";
+    const char *what = and? "an operand of `&&`" : "an operand of `||`";
     a = want_bool(I, a, what);
     b = want_bool(I, b, what);
     Expr *known = expr_bool(!and, e->span);
-    return expr_if(a, and ? b : known, and ? known : b, type_scalar(DT_BOOL), e->span);
+    return expr_if(a, and? b : known, and? known : b, type_scalar(DT_BOOL), e->span);
 }
 
-static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b)
-{
+static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
     Expr **args = mem_new_n(Expr *, 2);
     if (type_is_list(a->type) || type_is_list(b->type)) {
         Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
@@ -109,8 +108,7 @@ static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b)
 }
 
 /* x |> f: x first, then f. An operator or constructor is called at once. */
-static Expr *pipe(Infer *I, Ast *e, Expr *x)
-{
+static Expr *pipe(Infer *I, Ast *e, Expr *x) {
     Name name;
     if (callee_name(I, e->b, &name)) {
         Resolved r = scope_resolve(I, &name);
@@ -119,7 +117,8 @@ static Expr *pipe(Infer *I, Ast *e, Expr *x)
         if (r.kind == NAME_OP) {
             static const AstAttrVec none;
             const Attrs *attrs = infer_attrs(I, r.op, &none, e->b->span);
-            if (!attrs && r.op->nattrs) return infer_error_expr(e->span);
+            if (!attrs && r.op->nattrs)
+                return infer_error_expr(e->span);
             return infer_op_call(I, r.op, NULL, args, 1, attrs, e->span, e->b->span);
         }
         if (r.kind == NAME_CTOR)
@@ -133,8 +132,7 @@ static Expr *pipe(Infer *I, Ast *e, Expr *x)
 }
 
 /* f >> g: fn (x) { g(f(x)) }, both evaluated once. */
-static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g)
-{
+static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g) {
     LetStack lets = {0};
     f = let_stack_add(&lets, f, "f");
     g = let_stack_add(&lets, g, "g");
@@ -151,9 +149,9 @@ static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g)
     return let_stack_wrap(&lets, expr_fn(&x, 1, body, type, e->span));
 }
 
-Expr *infer_binary(Infer *I, Ast *e, Type *want)
-{
-    if (e->op == BINOP_CONS) return infer_cons_chain(I, e, want);
+Expr *infer_binary(Infer *I, Ast *e, Type *want) {
+    if (e->op == BINOP_CONS)
+        return infer_cons_chain(I, e, want);
     if (e->op == BINOP_POW) {
         Expr *a = infer_expr(I, e->a, NULL);
         return arithmetic(I, e, a, infer_expr(I, e->b, NULL));
@@ -195,14 +193,14 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want)
     return left;
 }
 
-/* ---- prefix ------------------------------------------------------------------------------------------ */
+/* ---- prefix ---------------------------------------------------------------------------------- */
 
 /* !a: not, of a rank-0 bool; the contents, of a reference; which, when a's type is known. */
-static Expr *bang(Infer *I, Ast *e)
-{
+static Expr *bang(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
     Type *t = type_resolve(a->type);
-    if (t->tag == TY_ERROR) return infer_error_expr(e->span);
+    if (t->tag == TY_ERROR)
+        return infer_error_expr(e->span);
     if (t->tag == TY_REF) {
         Expr *r = expr_new(EXPR_READ, solver_open(I->s, t->elem), e->span);
         r->a = a;
@@ -210,7 +208,8 @@ static Expr *bang(Infer *I, Ast *e)
     }
     if (t->tag == TY_TENSOR) {
         want_bool(I, a, "the operand of `!`");
-        if (infer_failed(I)) return infer_error_expr(e->span);
+        if (infer_failed(I))
+            return infer_error_expr(e->span);
         Expr **args = mem_new_n(Expr *, 1);
         args[0] = a;
         return infer_named_op(I, "logical_not", args, 1, e->span, e->op_span);
@@ -218,7 +217,8 @@ static Expr *bang(Infer *I, Ast *e)
     if (t->tag != TY_VAR) {
         Diag *d = infer_error(I, DIAG_R0219, a->span, "`!` needs a reference or a bool, found %s",
                               type_text(t));
-        if (d) diag_set_label(d, "%s", type_text(t));
+        if (d)
+            diag_set_label(d, "%s", type_text(t));
         return infer_error_expr(e->span);
     }
     Expr *b = expr_new(EXPR_BANG, solver_var(I->s, KIND_TYPE), e->span);
@@ -227,13 +227,13 @@ static Expr *bang(Infer *I, Ast *e)
     args[0] = t;
     args[1] = b->type;
     infer_post(I, &rel_bang, args, 2, NULL, e->span, b, &a, 1);
-    if (!solver_run(I->s)) return infer_error_expr(e->span);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
     infer_note(I, PENDING_BANG, b);
     return b;
 }
 
-Expr *infer_unary(Infer *I, Ast *e, Type *want)
-{
+Expr *infer_unary(Infer *I, Ast *e, Type *want) {
     (void)want;
     switch ((UnOp)e->op) {
     case UNOP_NEG:
@@ -250,7 +250,8 @@ Expr *infer_unary(Infer *I, Ast *e, Type *want)
         Expr **args = mem_new_n(Expr *, 2);
         args[0] = x;
         args[1] = expr_copy(x);
-        if (x->kind == EXPR_LIT || x->kind == EXPR_CONST) args[1] = x;
+        if (x->kind == EXPR_LIT || x->kind == EXPR_CONST)
+            args[1] = x;
         return let_stack_wrap(&lets, infer_named_op(I, "multiply", args, 2, e->span, e->op_span));
     }
     }

@@ -5,20 +5,22 @@
 
 #include "types/infer_state.h"
 
-static bool is_tensor_type(Infer *I, const AstType *t)
-{
-    if (t->kind == AST_TYPE_TENSOR) return true;
-    if (t->kind != AST_TYPE_NAME) return false;
+static bool is_tensor_type(Infer *I, const AstType *t) {
+    if (t->kind == AST_TYPE_TENSOR)
+        return true;
+    if (t->kind != AST_TYPE_NAME)
+        return false;
     DType dtype;
-    if (dtype_find(t->name->text, t->name->len, &dtype)) return true;
+    if (dtype_find(t->name->text, t->name->len, &dtype))
+        return true;
     TypeParam *p = type_scope_find(I, t->name);
     return p && (!p->kind_known || p->kind == KIND_DTYPE);
 }
 
-Expr *infer_cast(Infer *I, Ast *e)
-{
+Expr *infer_cast(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
-    if (type_resolve(a->type)->tag == TY_ERROR) return infer_error_expr(e->span);
+    if (type_resolve(a->type)->tag == TY_ERROR)
+        return infer_error_expr(e->span);
     if (!is_tensor_type(I, e->type)) {
         infer_error(I, DIAG_R0107, e->type->span, "a cast is to a dtype or a tensor type");
         return infer_error_expr(e->span);
@@ -26,7 +28,8 @@ Expr *infer_cast(Infer *I, Ast *e)
     Type *want = NULL, *dtype;
     if (e->type->kind == AST_TYPE_TENSOR) {
         want = infer_ast_type(I, e->type, KIND_TYPE);
-        if (want->tag != TY_TENSOR) return infer_error_expr(e->span);
+        if (want->tag != TY_TENSOR)
+            return infer_error_expr(e->span);
         dtype = want->tensor.dtype;
     } else {
         dtype = infer_ast_type(I, e->type, KIND_DTYPE);
@@ -37,20 +40,22 @@ Expr *infer_cast(Infer *I, Ast *e)
     if (!solver_unify(I->s, a->type, type_tensor(shape, solver_var(I->s, KIND_DTYPE)))) {
         Diag *d = infer_error(I, DIAG_R0201, a->span, "only tensors are cast, found %s",
                               type_text(a->type));
-        if (d) diag_set_label(d, "%s", type_text(a->type));
+        if (d)
+            diag_set_label(d, "%s", type_text(a->type));
         return infer_error_expr(e->span);
     }
-    if (!solver_run(I->s)) return infer_error_expr(e->span);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
     Expr *call = expr_call_op(op_get("cast"), args, 1, NULL, type_tensor(shape, dtype), e->span);
     infer_note(I, PENDING_CAST, call);
-    if (want) return infer_flow(I, call, want, "the value cast", e->type->span);
+    if (want)
+        return infer_flow(I, call, want, "the value cast", e->type->span);
     return call;
 }
 
-Expr *infer_zero(Infer *I, Ast *e)
-{
+Expr *infer_zero(Infer *I, Ast *e) {
     Type *t = infer_ast_type(I, e->type, KIND_TYPE);
     Expr *z = expr_new(EXPR_ZERO, t, e->span);
     z->zero_type = t;

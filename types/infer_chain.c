@@ -19,15 +19,13 @@ typedef struct Link {
 
 typedef VEC(Link) LinkVec;
 
-static bool has_own_params(const AstType *t)
-{
+static bool has_own_params(const AstType *t) {
     return t->kind == AST_TYPE_FORALL || (t->kind == AST_TYPE_FN && t->params.len);
 }
 
 /* e is a function literal: recursive; the variable stands in it monomorphic. */
 static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
-                       Global *global)
-{
+                       Global *global) {
     LetValue out = {.rec = true};
     FnHead head = {0};
     fn_begin(I, e->fn, &head);
@@ -60,9 +58,8 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
 
 /* Declared polymorphic: `let f : fn [a](a) -> a = e`. What makes a reference cannot be: one reference
  * would serve all instances. A function literal may use itself at any instance. */
-static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
-                             Global *global)
-{
+static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e,
+                             Var *var, Global *global) {
     LetValue out = {0};
     size_t mark = scope_mark(I);
     if (e->kind == AST_FN && name) {
@@ -85,14 +82,19 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     if (head.ndeclared && solver_effect_allocates(I->s, effect)) {
         Diag *d = infer_error(I, DIAG_R0221, e->span,
                               "%s makes a reference, so its type cannot have parameters", what);
-        if (d) diag_add_fact(d, "one reference would serve every type; make it inside a function, "
-                                "or write a type without parameters");
+        if (d)
+            diag_add_fact(d, "one reference would serve every type; make it inside a function, "
+                             "or write a type without parameters");
     }
     infer_fall_back(I);
-    out.scheme = scheme_generalise_declared(I->s, want, head.declared, head.ndeclared, head.has_where);
-    if (!out.scheme) out.scheme = scheme_mono(type_error());
-    if (name) out.scheme->name = name->sym;
-    if (out.scheme->nrelations) vec_push(&I->schemes, out.scheme);
+    out.scheme = scheme_generalise_declared(I->s, want, head.declared, head.ndeclared,
+                                            head.has_where);
+    if (!out.scheme)
+        out.scheme = scheme_mono(type_error());
+    if (name)
+        out.scheme->name = name->sym;
+    if (out.scheme->nrelations)
+        vec_push(&I->schemes, out.scheme);
     annotation_end(I, &head);
     I->effect = outer;
     solver_effect_include(I->s, effect, outer);
@@ -103,15 +105,16 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
 
 /* A literal that ran takes its default: a let name is never weak. One inside of a function that is
  * called later takes the dtype of that function's parameter, as in `let g = deriv(fn (x) { x ** 3.0 })`. */
-static void default_literals(Infer *I, size_t from)
-{
+static void default_literals(Infer *I, size_t from) {
     Map supplied = {0}, open = {0};
     for (size_t i = from; i < I->pending.len; i++) {
         const Pending *p = &I->pending.data[i];
-        if (p->kind != PENDING_LIT && p->kind != PENDING_DIM) continue;
+        if (p->kind != PENDING_LIT && p->kind != PENDING_DIM)
+            continue;
         Type *t = type_resolve(p->expr->type);
         Type *dtype = t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : t;
-        if (dtype->tag != TY_VAR || !dtype->var.weak || map_has(&open, dtype)) continue;
+        if (dtype->tag != TY_VAR || !dtype->var.weak || map_has(&open, dtype))
+            continue;
         if (p->fn && supply_dtype(I, p, dtype)) {
             map_set(&supplied, dtype, dtype);
         } else {
@@ -123,8 +126,7 @@ static void default_literals(Infer *I, size_t from)
 }
 
 LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
-                         Global *global)
-{
+                         Global *global) {
     LetValue out = {0};
     const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
     if (infer_too_deep(I, "the values of `let`s", e->span)) {
@@ -169,41 +171,42 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     return out;
 }
 
-static void finish_let(LinkVec *links, Var *var, const LetValue *v)
-{
+static void finish_let(LinkVec *links, Var *var, const LetValue *v) {
     var->type = v->scheme->type;
-    if (v->scheme->nparams || v->scheme->nunknowns || v->scheme->nouter) var->scheme = v->scheme;
+    if (v->scheme->nparams || v->scheme->nunknowns || v->scheme->nouter)
+        var->scheme = v->scheme;
     Link link = {var, NULL, v->value, v->rec};
     vec_push(links, link);
 }
 
 static bool is_blank(const Symbol *name) { return name->len == 1 && name->text[0] == '_'; }
 
-static void let_link(Infer *I, LinkVec *links, Ast *e)
-{
+static void let_link(Infer *I, LinkVec *links, Ast *e) {
     bool blank = is_blank(e->name.sym);
     Var *var = var_new(e->name.sym, type_error(), e->name.span);
     LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->a, var, NULL);
     finish_let(links, var, &v);
-    if (blank) return;
+    if (blank)
+        return;
     Local *local = scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
-    if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_') vec_last(links).local = local;
+    if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_')
+        vec_last(links).local = local;
 }
 
-static void graph_link(Infer *I, LinkVec *links, Ast *e)
-{
+static void graph_link(Infer *I, LinkVec *links, Ast *e) {
     Name name = {.sym = sym_intern(fmt_text("%%%lld", (long long)e->i)),
-                 .sigil = SIGIL_LOCAL, .span = e->span};
+                 .sigil = SIGIL_LOCAL,
+                 .span = e->span};
     name.span.end = e->op_span.source ? e->op_span.begin : e->a->span.begin;
-    if (infer_graph_is_lazy(I, e)) return;
+    if (infer_graph_is_lazy(I, e))
+        return;
     Var *var = var_new(name.sym, type_error(), name.span);
     LetValue v = infer_let_value(I, &name, NULL, e->a, var, NULL);
     finish_let(links, var, &v);
     scope_bind(I, name.sym, true, var);
 }
 
-static void free_var_link(Infer *I, Ast *e)
-{
+static void free_var_link(Infer *I, Ast *e) {
     Global *g = mem_new(Global);
     g->kind = GLOBAL_FREE_VAR;
     g->name = e->name.sym;
@@ -213,17 +216,18 @@ static void free_var_link(Infer *I, Ast *e)
     g->scheme = scheme_mono(t);
     Var *var = var_new(e->name.sym, t, e->name.span);
     scope_bind(I, e->name.sym, g->sigil, var)->lazy = expr_global(g, t, e->name.span);
-    if (I->used) map_set(I->used, g, g);
+    if (I->used)
+        map_set(I->used, g, g);
 }
 
-Expr *infer_chain(Infer *I, Ast *e, Type *want)
-{
+Expr *infer_chain(Infer *I, Ast *e, Type *want) {
     LinkVec links = {0};
     size_t mark = scope_mark(I);
     Expr *last = NULL;
     Ast *whole = e;
     while (e && !last) {
-        if (I->graph_sites.used) infer_graph_enter_link(I, e, &links);
+        if (I->graph_sites.used)
+            infer_graph_enter_link(I, e, &links);
         if (e->kind == AST_LET) {
             let_link(I, &links, e);
         } else if (e->kind == AST_GRAPH_LET) {
@@ -240,7 +244,8 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
         }
         e = e->body;
     }
-    if (!last) last = expr_unit(whole->span);
+    if (!last)
+        last = expr_unit(whole->span);
     for (size_t i = links.len; i-- > 0;) {
         Link *l = &links.data[i];
         if (l->local && !l->local->used && !(whole->span.source->flags & SOURCE_INTERNAL)) {
@@ -258,15 +263,14 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want)
     return last;
 }
 
-void infer_chain_emit(void *links, Var *var, Expr *value)
-{
+void infer_chain_emit(void *links, Var *var, Expr *value) {
     Link link = {var, NULL, value, false};
     vec_push((LinkVec *)links, link);
 }
 
-Expr *infer_root(Infer *I, Ast *e, Type *want)
-{
-    if (!I->graph_sites.used || !map_has(&I->graph_sites, e)) return infer_expr(I, e, want);
+Expr *infer_root(Infer *I, Ast *e, Type *want) {
+    if (!I->graph_sites.used || !map_has(&I->graph_sites, e))
+        return infer_expr(I, e, want);
     if (e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
         e->kind == AST_SEQ)
         return infer_chain(I, e, want);
@@ -274,7 +278,8 @@ Expr *infer_root(Infer *I, Ast *e, Type *want)
     size_t mark = scope_mark(I);
     infer_graph_enter_link(I, e, &links);
     Expr *last = infer_expr(I, e, want);
-    for (size_t i = links.len; i-- > 0;) last = expr_let(links.data[i].var, links.data[i].value, last);
+    for (size_t i = links.len; i-- > 0;)
+        last = expr_let(links.data[i].var, links.data[i].value, last);
     scope_restore(I, mark);
     return last;
 }

@@ -6,18 +6,17 @@
 #include "types/infer_state.h"
 
 Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const Attrs *attrs,
-                     Span span, const Expr *call, Expr *const *operands, uint32_t noperands)
-{
+                     Span span, const Expr *call, Expr *const *operands, uint32_t noperands) {
     Relation *r = solver_post(I->s, def, args, n, attrs, span);
     Span *spans = mem_new_n(Span, noperands + 1);
-    for (uint32_t i = 0; i < noperands; i++) spans[i] = operands[i]->span;
+    for (uint32_t i = 0; i < noperands; i++)
+        spans[i] = operands[i]->span;
     r->arg_spans = spans;
     r->expr = call;
     return r;
 }
 
-bool expr_is_trivial(const Expr *e)
-{
+bool expr_is_trivial(const Expr *e) {
     switch (e->kind) {
     case EXPR_LIT:
     case EXPR_CONST:
@@ -52,17 +51,16 @@ bool expr_is_trivial(const Expr *e)
     return false;
 }
 
-Expr *let_stack_add(LetStack *lets, Expr *e, const char *name)
-{
-    if (expr_is_trivial(e)) return e;
+Expr *let_stack_add(LetStack *lets, Expr *e, const char *name) {
+    if (expr_is_trivial(e))
+        return e;
     Var *v = var_new(sym_intern(name), e->type, e->span);
     vec_push(&lets->vars, v);
     vec_push(&lets->values, e);
     return expr_var(v, e->span);
 }
 
-Expr *let_stack_wrap(LetStack *lets, Expr *body)
-{
+Expr *let_stack_wrap(LetStack *lets, Expr *body) {
     for (size_t i = lets->vars.len; i-- > 0;) {
         Span span = body->span;
         body = expr_let(lets->vars.data[i], lets->values.data[i], body);
@@ -71,11 +69,10 @@ Expr *let_stack_wrap(LetStack *lets, Expr *body)
     return body;
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* fn (f) { grad f }: a transformation as a value, of the type its declaration gives it. */
-static Expr *grad_value(Global *g, Type *type, Span span)
-{
+static Expr *grad_value(Global *g, Type *type, Span span) {
     Type *t = type_resolve(type);
     Var *f = var_new(sym_intern("f"), t->args[0], span);
     Expr *body = expr_new(EXPR_GRAD, t->fn.result, span);
@@ -86,15 +83,13 @@ static Expr *grad_value(Global *g, Type *type, Span span)
     return expr_fn(&f, 1, body, type, span);
 }
 
-static bool is_grad(const Global *g)
-{
+static bool is_grad(const Global *g) {
     GradKind kind;
     return g->kind == GLOBAL_BUILTIN && g->symbol && grad_kind_find(g->symbol, &kind);
 }
 
 /* f<b>(…) inside the f being checked, which has one type there: its own parameters, in order. */
-static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t n, Span span)
-{
+static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t n, Span span) {
     const AstTypeParamVec *declared = &g->item->fn->type_params;
     for (uint32_t i = 0; i < n; i++) {
         TypeParam *p = g == I->current && i < declared->len
@@ -102,37 +97,44 @@ static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t 
                            : NULL;
         if (p && !p->type && type_args[i] && p->kind_known && p->kind == type_args[i]->kind)
             p->type = solver_rigid(I->s, p->kind, p->name);
-        if (p && (!type_args[i] || (p->type && solver_unify(I->s, type_args[i], p->type)))) continue;
+        if (p && (!type_args[i] || (p->type && solver_unify(I->s, type_args[i], p->type))))
+            continue;
         Diag *d = infer_error(I, DIAG_R0108, span,
                               "inside itself `%s` has its own type parameters and no others",
                               g->name->text);
-        if (d) diag_add_fact(d, "with all parameters and the result annotated it may be used at "
-                                "other types");
+        if (d)
+            diag_add_fact(d, "with all parameters and the result annotated it may be used at "
+                             "other types");
         return false;
     }
     return true;
 }
 
-static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n)
-{
+static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n) {
     if (g->broken) {
         Diag *d = infer_error(I, DIAG_R0104, span, "`%s` no longer checks and cannot be used",
                               g->name->text);
-        if (d) diag_add_label(d, g->span, "since a definition it uses changed");
+        if (d)
+            diag_add_label(d, g->span, "since a definition it uses changed");
         return infer_error_expr(span);
     }
     if (!g->scheme && g == I->current && ast_fn_is_annotated(g->item->fn))
         infer_announce_def(I, g->item, g); /* recursive at its annotated type */
-    if (!g->scheme) return infer_error_expr(span); /* its own item had the error */
+    if (!g->scheme)
+        return infer_error_expr(span); /* its own item had the error */
     if (g->by_types && !n) {
-        Diag *d = infer_error(I, DIAG_R0214, span, "`%s` needs its type arguments: no argument "
-                              "supplies them when running", g->name->text);
-        if (d) diag_add_fact(d, "as in `%s<float32>(...)`", g->name->text);
+        Diag *d = infer_error(I, DIAG_R0214, span,
+                              "`%s` needs its type arguments: no argument "
+                              "supplies them when running",
+                              g->name->text);
+        if (d)
+            diag_add_fact(d, "as in `%s<float32>(...)`", g->name->text);
         return infer_error_expr(span);
     }
     if (n && !g->scheme->nparams && !g->value && g->item && g->item->fn &&
         g->item->fn->type_params.len) {
-        if (!own_type_args(I, g, type_args, n, span)) return infer_error_expr(span);
+        if (!own_type_args(I, g, type_args, n, span))
+            return infer_error_expr(span);
         return expr_global(infer_specialised(I, g, type_args, n, span), g->scheme->type, span);
     }
     uint32_t params = 0;
@@ -148,13 +150,14 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     Expr *use = expr_global(g, t, span);
     solver_claim(I->s, posted, use);
     solver_run(I->s);
-    if (is_grad(g)) return grad_value(g, t, span);
-    if (n) use->global = infer_specialised(I, g, type_args, n, span);
+    if (is_grad(g))
+        return grad_value(g, t, span);
+    if (n)
+        use->global = infer_specialised(I, g, type_args, n, span);
     return use;
 }
 
-static Expr *local_expr(Infer *I, Local *l, Span span)
-{
+static Expr *local_expr(Infer *I, Local *l, Span span) {
     if (l->lazy) {
         Expr *e = expr_copy(l->lazy);
         e->span = span;
@@ -169,8 +172,7 @@ static Expr *local_expr(Infer *I, Local *l, Span span)
 }
 
 /* An operator as a value, with its default attributes. */
-static Expr *op_value(Infer *I, const Op *op, Span span)
-{
+static Expr *op_value(Infer *I, const Op *op, Span span) {
     const Attrs *attrs = attrs_defaults(op);
     if (!attrs && op->nattrs) {
         static const AstAttrVec none;
@@ -179,11 +181,12 @@ static Expr *op_value(Infer *I, const Op *op, Span span)
     }
     uint32_t n = (uint32_t)op->nargs;
     Type **args = mem_new_n(Type *, n + 1);
-    for (uint32_t i = 0; i <= n; i++) args[i] = solver_var(I->s, KIND_TYPE);
+    for (uint32_t i = 0; i <= n; i++)
+        args[i] = solver_var(I->s, KIND_TYPE);
     Expr *e = expr_op(op, NULL, span);
     e->attrs = attrs;
-    e->type = type_fn(args, n, args[n], op->foreign ? type_allocates()
-                                                    : solver_var(I->s, KIND_EFFECT));
+    e->type = type_fn(args, n, args[n],
+                      op->foreign ? type_allocates() : solver_var(I->s, KIND_EFFECT));
     Relation *r = infer_post(I, op->relation, args, n + 1, attrs, span, e, NULL, 0);
     r->op = op;
     r->arg_spans = NULL;
@@ -191,10 +194,10 @@ static Expr *op_value(Infer *I, const Op *op, Span span)
     return e;
 }
 
-static Expr *ctor_value(Infer *I, const Ctor *ctor, Span span, Type **type_args, uint32_t n)
-{
+static Expr *ctor_value(Infer *I, const Ctor *ctor, Span span, Type **type_args, uint32_t n) {
     Type **args = mem_new_n(Type *, ctor->decl->nparams + 1);
-    for (uint32_t i = 0; i < n && i < ctor->decl->nparams; i++) args[i] = type_args[i];
+    for (uint32_t i = 0; i < n && i < ctor->decl->nparams; i++)
+        args[i] = type_args[i];
     CtorInstance c = ctor_instantiate(I, ctor, args, OPEN_FLEXIBLE, NULL);
     Expr *e = expr_new(EXPR_CTOR, c.data, span);
     e->ctor = (Ctor *)ctor;
@@ -204,8 +207,7 @@ static Expr *ctor_value(Infer *I, const Ctor *ctor, Span span, Type **type_args,
 }
 
 /* An attribute of the operator of a derivative rule, as a value: ad.attr("name"). */
-static Expr *attr_value(Infer *I, const Symbol *name, Span span)
-{
+static Expr *attr_value(Infer *I, const Symbol *name, Span span) {
     const AttrSpec *spec = &I->rule_op->attrs[op_attr_index(I->rule_op, name->text)];
     Type *dtype = NULL;
     switch (spec->type) {
@@ -237,8 +239,7 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span)
     return expr_call(callee, &text, 1, NULL, type, span);
 }
 
-Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want)
-{
+Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
     (void)want;
     Name name = e->name;
     if (e->kind == AST_GRAPH_VAR) {
@@ -269,7 +270,8 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want)
         if (later && later->position >= I->position && later->item->kind != ITEM_DEF) {
             Diag *d = infer_error(I, DIAG_R0104, e->span, "`%s` is bound further down",
                                   name.sym->text);
-            if (d) diag_add_label(d, later->item->span, "here");
+            if (d)
+                diag_add_label(d, later->item->span, "here");
         } else {
             scope_report_unknown(I, &name);
         }
@@ -277,37 +279,34 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want)
     return infer_error_expr(e->span);
 }
 
-static Expr *infer_instantiate_form(Infer *I, Ast *e)
-{
-    if (e->a->kind != AST_NAME) BUG("the reader let type arguments of what is no name through");
+static Expr *infer_instantiate_form(Infer *I, Ast *e) {
+    if (e->a->kind != AST_NAME)
+        BUG("the reader let type arguments of what is no name through");
     Type **types = infer_type_args(I, e);
     return infer_name(I, e->a, types, (uint32_t)e->type_args.len, NULL);
 }
 
-/* ---- if ------------------------------------------------------------------------------------------ */
+/* ---- if -------------------------------------------------------------------------------------- */
 
-static Expr *infer_condition(Infer *I, Ast *e, const char *what)
-{
+static Expr *infer_condition(Infer *I, Ast *e, const char *what) {
     Expr *c = infer_expr(I, e, type_scalar(DT_BOOL));
-    if (type_resolve(c->type)->tag == TY_ERROR) return c;
+    if (type_resolve(c->type)->tag == TY_ERROR)
+        return c;
     solver_at(I->s, c->span, what);
     if (!solver_flow(I->s, c->type, type_scalar(DT_BOOL), c->span, what)) {
         Diag *d = infer_error(I, DIAG_R0204, c->span, "%s is one bool, found %s", what,
                               type_text(c->type));
-        if (d) diag_set_label(d, "%s", type_text(c->type));
+        if (d)
+            diag_set_label(d, "%s", type_text(c->type));
     }
     solver_run(I->s);
     return c;
 }
 
 /* Whether an unknown size is expected: then arms flow into it one by one. */
-static bool wants_unknown(Type *want)
-{
-    return want && (type_resolve(want)->flags & TYPE_HAS_ANY);
-}
+static bool wants_unknown(Type *want) { return want && (type_resolve(want)->flags & TYPE_HAS_ANY); }
 
-static Expr *infer_arm(Infer *I, Join *join, Ast *e, Type *want)
-{
+static Expr *infer_arm(Infer *I, Join *join, Ast *e, Type *want) {
     if (wants_unknown(want)) {
         join->type = want;
         return infer_check(I, e, want, join->noun, span_none());
@@ -318,10 +317,12 @@ static Expr *infer_arm(Infer *I, Join *join, Ast *e, Type *want)
 }
 
 /* Γ ⊢ c : Tensor[(), bool]   Γ ⊢ t : T   Γ ⊢ e : T   ⟹   if (c) { t } else { e } : T */
-static Expr *infer_if(Infer *I, Ast *e, Type *want)
-{
+static Expr *infer_if(Infer *I, Ast *e, Type *want) {
     /* `else if` chains lean to the right */
-    typedef struct Branch { Expr *c, *t; Span span; } Branch;
+    typedef struct Branch {
+        Expr *c, *t;
+        Span span;
+    } Branch;
     VEC(Branch) branches = {0};
     Join join = {.noun = "the branches of `if`", .code = DIAG_R0205};
     Ast *rest = e;
@@ -341,8 +342,7 @@ static Expr *infer_if(Infer *I, Ast *e, Type *want)
 
 static Expr *infer_guard(Infer *I, Ast *e) { return infer_condition(I, e, "a `when` guard"); }
 
-Expr *infer_match(Infer *I, Ast *e, Type *want)
-{
+Expr *infer_match(Infer *I, Ast *e, Type *want) {
     Expr *a = infer_expr(I, e->a, NULL);
     Expr *m = expr_new(EXPR_MATCH, type_error(), e->span);
     m->a = a;
@@ -355,7 +355,8 @@ Expr *infer_match(Infer *I, Ast *e, Type *want)
         size_t mark = scope_mark(I);
         I->pattern_time = I->time;
         m->arms[i].pattern = infer_pattern(I, ast->pattern, a->type, a);
-        if (ast->guard) m->arms[i].guard = infer_guard(I, ast->guard);
+        if (ast->guard)
+            m->arms[i].guard = infer_guard(I, ast->guard);
         m->arms[i].body = infer_arm(I, &join, ast->body, want);
         scope_restore(I, mark);
     }
@@ -364,11 +365,10 @@ Expr *infer_match(Infer *I, Ast *e, Type *want)
     return m;
 }
 
-/* ---- references -------------------------------------------------------------------------------- */
+/* ---- references ------------------------------------------------------------------------------ */
 
 /* Γ ⊢ e : T   ⟹   ref(e) : ref(T), and a reference is made */
-static Expr *infer_ref(Infer *I, Ast *e, Type *want)
-{
+static Expr *infer_ref(Infer *I, Ast *e, Type *want) {
     Type *w = want ? type_resolve(want) : NULL;
     Expr *a = infer_expr(I, e->a, w && w->tag == TY_REF ? w->elem : NULL);
     Type *elem = a->type;
@@ -382,24 +382,25 @@ static Expr *infer_ref(Infer *I, Ast *e, Type *want)
     return r;
 }
 
-static Type *ref_elem(Infer *I, const Expr *r, const char *form)
-{
+static Type *ref_elem(Infer *I, const Expr *r, const char *form) {
     Type *t = type_resolve(r->type);
-    if (t->tag == TY_REF) return t->elem;
+    if (t->tag == TY_REF)
+        return t->elem;
     Type *elem = solver_var(I->s, KIND_TYPE);
-    if (t->tag == TY_ERROR) return type_error();
+    if (t->tag == TY_ERROR)
+        return type_error();
     if (!solver_unify(I->s, t, type_ref(elem))) {
         Diag *d = infer_error(I, DIAG_R0219, r->span, "%s needs a reference, found %s", form,
                               type_text(t));
-        if (d) diag_set_label(d, "%s", type_text(t));
+        if (d)
+            diag_set_label(d, "%s", type_text(t));
         return type_error();
     }
     solver_run(I->s);
     return elem;
 }
 
-static Expr *infer_ref_read(Infer *I, Ast *e)
-{
+static Expr *infer_ref_read(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
     Expr *r = expr_new(EXPR_READ, solver_open(I->s, ref_elem(I, a, "`ref_read`")), e->span);
     r->a = a;
@@ -407,8 +408,7 @@ static Expr *infer_ref_read(Infer *I, Ast *e)
 }
 
 /* Γ ⊢ r : ref(T)   Γ ⊢ e : T   ⟹   r := e : () */
-static Expr *infer_ref_write(Infer *I, Ast *e)
-{
+static Expr *infer_ref_write(Infer *I, Ast *e) {
     Expr *w = expr_new(EXPR_WRITE, type_unit(), e->span);
     w->a = infer_expr(I, e->a, NULL);
     Type *elem = ref_elem(I, w->a, "`:=`");
@@ -416,42 +416,41 @@ static Expr *infer_ref_write(Infer *I, Ast *e)
     return w;
 }
 
-static Expr *infer_grad_form(Infer *I, Ast *e)
-{
+static Expr *infer_grad_form(Infer *I, Ast *e) {
     Expr *g = expr_new(EXPR_GRAD, solver_var(I->s, KIND_TYPE), e->span);
     g->mode = GRAD_GRAD;
     g->a = infer_expr(I, e->a, NULL);
     Type **args = mem_new_n(Type *, 2);
     args[0] = g->a->type;
     args[1] = g->type;
-    if (type_resolve(args[0])->tag == TY_ERROR) return infer_error_expr(e->span);
+    if (type_resolve(args[0])->tag == TY_ERROR)
+        return infer_error_expr(e->span);
     infer_post(I, &rel_grad, args, 2, NULL, e->span, g, &g->a, 1);
     solver_run(I->s);
     return g;
 }
 
-/* ---- tuples, text, holes -------------------------------------------------------------------------- */
+/* ---- tuples, text, holes --------------------------------------------------------------------- */
 
-static Expr *infer_tuple(Infer *I, Ast *e, Type *want)
-{
+static Expr *infer_tuple(Infer *I, Ast *e, Type *want) {
     uint32_t n = (uint32_t)e->args.len;
     Type *w = want ? type_resolve(want) : NULL;
-    if (w && (w->tag != TY_TUPLE || w->nargs != n)) w = NULL;
+    if (w && (w->tag != TY_TUPLE || w->nargs != n))
+        w = NULL;
     Expr **args = mem_new_n(Expr *, n + 1);
-    for (uint32_t i = 0; i < n; i++) args[i] = infer_expr(I, e->args.data[i], w ? w->args[i] : NULL);
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = infer_expr(I, e->args.data[i], w ? w->args[i] : NULL);
     return expr_tuple(args, n, e->span);
 }
 
-static Expr *infer_string(Ast *e)
-{
+static Expr *infer_string(Ast *e) {
     Expr *s = expr_new(EXPR_STRING, type_string(), e->span);
     s->text = e->text;
     s->text_len = e->text_len;
     return s;
 }
 
-static Expr *infer_hole(Infer *I, Ast *e, Type *want)
-{
+static Expr *infer_hole(Infer *I, Ast *e, Type *want) {
     Expr *h = expr_new(EXPR_ERROR, want ? want : solver_var(I->s, KIND_TYPE), e->span);
     infer_note(I, PENDING_HOLE, h)->hole = e;
     /* What a hole binds has one type, which its uses tell. */
@@ -463,8 +462,7 @@ static Expr *infer_hole(Infer *I, Ast *e, Type *want)
  * with as much again kept for the walks that come after. */
 enum { STACK_KEPT = 384 << 20 };
 
-Expr *infer_expr(Infer *I, Ast *e, Type *want)
-{
+Expr *infer_expr(Infer *I, Ast *e, Type *want) {
     if (mem_stack_left() < STACK_KEPT) {
         infer_error(I, DIAG_R0009, e->span, "nested too deeply");
         return infer_error_expr(e->span);

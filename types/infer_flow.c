@@ -5,8 +5,7 @@
 
 #include "types/infer_state.h"
 
-DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
-{
+DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise) {
     switch (m->kind) {
     case MISMATCH_RANK: return DIAG_R0302;
     case MISMATCH_DIM: return DIAG_R0301;
@@ -22,13 +21,9 @@ DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise)
 }
 
 /* A type of any kind in words: a dtype variable or a size says what it is. */
-static bool has_words(Type *t)
-{
-    return t && type_resolve(t)->tag != TY_VAR;
-}
+static bool has_words(Type *t) { return t && type_resolve(t)->tag != TY_VAR; }
 
-static void add_ranks(Diag *d, const Mismatch *m, bool at)
-{
+static void add_ranks(Diag *d, const Mismatch *m, bool at) {
     uint32_t a, b;
     Type **dims;
     if (m->a && m->b && type_get_rank(m->a, &a, &dims) && type_get_rank(m->b, &b, &dims))
@@ -37,9 +32,9 @@ static void add_ranks(Diag *d, const Mismatch *m, bool at)
 }
 
 /* T#1 against T */
-static void add_superseded(Diag *d, Type *a, Type *b)
-{
-    if (!a || !b) return;
+static void add_superseded(Diag *d, Type *a, Type *b) {
+    if (!a || !b)
+        return;
     a = type_resolve(a);
     b = type_resolve(b);
     if (a->tag == TY_DATA && b->tag == TY_DATA && a->decl->name == b->decl->name &&
@@ -49,8 +44,7 @@ static void add_superseded(Diag *d, Type *a, Type *b)
 }
 
 /* A dtype outside of the class that is asked for. */
-static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer)
-{
+static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
     Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
     Type *declared = a && a->tag == TY_PARAM ? a : b && b->tag == TY_PARAM ? b : NULL;
     const char *class = m->dtypes == DTS_FLOAT ? "Float" : m->dtypes == DTS_INT ? "Int" : "Num";
@@ -63,8 +57,7 @@ static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer)
     }
 }
 
-void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
-{
+void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
     const Mismatch *m = solver_mismatch(I->s);
     bool at = m->path && m->path[0];
     const char *a = m->a ? type_text_with(namer, m->a) : "";
@@ -75,7 +68,7 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
             diag_add_fact(d, "%s is %s here and %s there", m->path, a, b);
         else
             diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
-                      at ? m->path : "", a, b);
+                          at ? m->path : "", a, b);
         diag_add_origin(d, m->a, a);
         diag_add_origin(d, m->b, b);
         return;
@@ -114,28 +107,27 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer)
     }
 }
 
-Expr *infer_error_expr(Span span)
-{
-    return expr_new(EXPR_ERROR, type_error(), span);
-}
+Expr *infer_error_expr(Span span) { return expr_new(EXPR_ERROR, type_error(), span); }
 
 static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
 
-static DiagCode flow_code(Infer *I, Type *from, Type *want)
-{
-    if (type_resolve(want)->tag == TY_REF && type_resolve(from)->tag != TY_REF) return DIAG_R0201;
+static DiagCode flow_code(Infer *I, Type *from, Type *want) {
+    if (type_resolve(want)->tag == TY_REF && type_resolve(from)->tag != TY_REF)
+        return DIAG_R0201;
     return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
 }
 
-Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span)
-{
-    if (is_error(e->type) || is_error(want)) return e;
-    if (e->type == want) return e;
+Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span) {
+    if (is_error(e->type) || is_error(want))
+        return e;
+    if (e->type == want)
+        return e;
     Type *from = e->type;
     size_t errors = I->diags->errors;
     solver_at(I->s, e->span, what);
     if (!solver_flow(I->s, from, want, e->span, what)) {
-        if (I->diags->errors > errors) return infer_error_expr(e->span);
+        if (I->diags->errors > errors)
+            return infer_error_expr(e->span);
         if (solver_mismatch(I->s)->kind == MISMATCH_DEPTH) {
             infer_error(I, DIAG_R0009, e->span, "%s: a type nests more than %d deep", what,
                         TYPE_MAX_DEPTH);
@@ -155,7 +147,8 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
         }
         return infer_error_expr(e->span);
     }
-    if (!solver_run(I->s)) return infer_error_expr(e->span);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
     /* Sizes may have to be compared when running: see infer_settle. */
     Pending *p = infer_note(I, PENDING_FLOW, e);
     p->from = from;
@@ -164,35 +157,33 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
     return e;
 }
 
-Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span)
-{
+Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span) {
     return infer_flow(I, infer_expr(I, e, want), want, what, want_span);
 }
 
-static bool is_scalar(Type *tensor)
-{
+static bool is_scalar(Type *tensor) {
     uint32_t rank;
     Type **dims;
     return type_get_rank(tensor, &rank, &dims) && rank == 0;
 }
 
 /* A scalar whose dtype nothing has settled yet is a number. */
-static const char *arm_text(TypeNamer *namer, Type *t)
-{
-    Type *type = type_resolve(t), *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
+static const char *arm_text(TypeNamer *namer, Type *t) {
+    Type *type = type_resolve(t),
+         *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
     if (dtype && dtype->tag == TY_VAR && dtype->var.weak && is_scalar(type))
         return dtype->var.dtypes & DT_BIT(DT_I32) ? "a number" : "a float";
     return type_text_with(namer, t);
 }
 
-bool infer_join(Infer *I, Join *join, const Expr *arm)
-{
+bool infer_join(Infer *I, Join *join, const Expr *arm) {
     if (!join->type || is_error(join->type)) { /* an erroneous arm, until there is another */
         join->type = arm->type;
         join->span = arm->span;
         return true;
     }
-    if (is_error(arm->type)) return true;
+    if (is_error(arm->type))
+        return true;
     solver_at(I->s, arm->span, join->noun);
     Type *t = type_join(I->s, join->type, arm->type);
     if (t) {
@@ -208,21 +199,22 @@ bool infer_join(Infer *I, Join *join, const Expr *arm)
         diag_set_label(d, "%s", second);
         diag_add_label(d, join->span, "%s", first);
         diag_add_mismatch(I, d, &namer);
-        diag_add_fact(d, join->code == DIAG_R0207   ? "the elements have one type"
-                         : join->code == DIAG_R0205 ? "an `if` has one type, whichever branch is taken"
-                                                    : "a `match` has one type, whichever arm is taken");
+        diag_add_fact(d, join->code == DIAG_R0207 ? "the elements have one type"
+                         : join->code == DIAG_R0205
+                             ? "an `if` has one type, whichever branch is taken"
+                             : "a `match` has one type, whichever arm is taken");
     }
     join->type = type_error();
     return false;
 }
 
-void infer_fall_back(Infer *I)
-{
+void infer_fall_back(Infer *I) {
     size_t kept = 0;
     for (size_t i = 0; i < I->fallbacks.len; i++) {
         Fallback f = I->fallbacks.data[i];
         Type *t = type_resolve(f.var);
-        if (t->tag != TY_VAR) continue;
+        if (t->tag != TY_VAR)
+            continue;
         if (t->var.level < solver_level(I->s)) {
             I->fallbacks.data[kept++] = f;
         } else {
@@ -232,11 +224,11 @@ void infer_fall_back(Infer *I)
     I->fallbacks.len = kept;
 }
 
-Scheme *infer_generalise(Infer *I, Type *t, bool mono)
-{
+Scheme *infer_generalise(Infer *I, Type *t, bool mono) {
     infer_fall_back(I);
     solver_run(I->s);
     Scheme *scheme = scheme_generalise(I->s, t, mono);
-    if (scheme && scheme->nrelations) vec_push(&I->schemes, scheme);
+    if (scheme && scheme->nrelations)
+        vec_push(&I->schemes, scheme);
     return scheme;
 }

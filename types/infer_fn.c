@@ -7,18 +7,18 @@
  */
 #include "types/infer_state.h"
 
-bool ast_fn_is_annotated(const AstFn *fn)
-{
-    if (!ast_type_is_full(fn->result)) return false;
+bool ast_fn_is_annotated(const AstFn *fn) {
+    if (!ast_type_is_full(fn->result))
+        return false;
     for (size_t i = 0; i < fn->params.len; i++) {
-        if (!ast_type_is_full(fn->params.data[i].type)) return false;
+        if (!ast_type_is_full(fn->params.data[i].type))
+            return false;
     }
     /* without a `where` the relations of declared parameters are inferred */
     return fn->type_params.len == 0 || fn->has_where || fn->where.len == 0;
 }
 
-void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
-{
+void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     head->fn = fn;
     head->type_mark = type_scope_mark(I);
     head->facts = solver_mark(I->s);
@@ -42,31 +42,29 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head)
     }
     if (fn->where.len) {
         where_assume(I, head->declared.data, head->declared.len, &fn->where);
-        for (uint32_t i = 0; i < n; i++) params[i] = type_zonk(params[i]);
+        for (uint32_t i = 0; i < n; i++)
+            params[i] = type_zonk(params[i]);
         result = type_zonk(result);
     }
     signature_leave(I);
     head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
 }
 
-static void end_signature(Infer *I, FnHead *head)
-{
+static void end_signature(Infer *I, FnHead *head) {
     solver_forget(I->s, head->facts);
     type_scope_restore(I, head->type_mark);
     I->infer_where = head->infer_where;
     solver_set_infer_where(I->s, I->infer_where);
 }
 
-static Type **declared_types(Infer *I, FnHead *head)
-{
+static Type **declared_types(Infer *I, FnHead *head) {
     Type **types = mem_new_n(Type *, head->declared.len + 1);
     for (size_t i = 0; i < head->declared.len; i++)
         types[i] = type_param_rigid(I, head->declared.data[i]);
     return types;
 }
 
-Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
-{
+Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     uint32_t n = (uint32_t)head->declared.len;
     Scheme *scheme;
     infer_fall_back(I);
@@ -77,17 +75,18 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name)
     } else {
         scheme = scheme_generalise(I->s, type, false);
     }
-    if (!scheme) scheme = scheme_mono(type_error());
+    if (!scheme)
+        scheme = scheme_mono(type_error());
     scheme->name = name;
-    if (scheme->nrelations) vec_push(&I->schemes, scheme);
+    if (scheme->nrelations)
+        vec_push(&I->schemes, scheme);
     end_signature(I, head);
     return scheme;
 }
 
 void fn_drop(Infer *I, FnHead *head) { end_signature(I, head); }
 
-Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
-{
+Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     const AstFn *fn = head->fn;
     Type *type = head->type;
     Fn *f = mem_new(Fn);
@@ -129,21 +128,22 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span)
 }
 
 /* What the context knows of the parameters, where they are not annotated. */
-static void use_hint(Infer *I, const AstFn *fn, Type *type, Type *want)
-{
+static void use_hint(Infer *I, const AstFn *fn, Type *type, Type *want) {
     want = want ? type_resolve(want) : NULL;
-    if (!want || want->tag != TY_FN || want->nargs != type->nargs) return;
+    if (!want || want->tag != TY_FN || want->nargs != type->nargs)
+        return;
     for (uint32_t i = 0; i < type->nargs; i++) {
-        if (!fn->params.data[i].type) solver_unify(I->s, type->args[i], want->args[i]);
+        if (!fn->params.data[i].type)
+            solver_unify(I->s, type->args[i], want->args[i]);
     }
 }
 
 /* A function literal that is not the right side of a let: with declared parameters it is an
  * instance of itself. */
-Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want)
-{
+Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want) {
     FnHead head = {0};
-    if (infer_too_deep(I, "functions and `let`s", e->span)) return infer_error_expr(e->span);
+    if (infer_too_deep(I, "functions and `let`s", e->span))
+        return infer_error_expr(e->span);
     if (e->fn->type_params.len == 0) {
         fn_begin(I, e->fn, &head);
         use_hint(I, e->fn, head.type, want);

@@ -25,10 +25,10 @@ struct Block {
 typedef struct Site {
     Ast *def;
     Block *home;
-    Block *around;    /* the block that holds all uses so far */
-    const Ast *link;  /* of `around`, before which the cell is made */
+    Block *around;   /* the block that holds all uses so far */
+    const Ast *link; /* of `around`, before which the cell is made */
     bool lazy;
-    struct Site *next;/* of the same link */
+    struct Site *next; /* of the same link */
 } Site;
 
 typedef struct GraphWalk {
@@ -37,17 +37,16 @@ typedef struct GraphWalk {
     VEC(Site *) all;
 } GraphWalk;
 
-static const Symbol *graph_symbol(int64_t i)
-{
+static const Symbol *graph_symbol(int64_t i) {
     return sym_intern(fmt_text("%%%lld", (long long)i));
 }
 
 static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link);
 
-static void used(GraphWalk *w, int64_t number, Block *b)
-{
+static void used(GraphWalk *w, int64_t number, Block *b) {
     Site *s = map_find(&w->sites, graph_symbol(number));
-    if (!s) return;
+    if (!s)
+        return;
     /* The innermost block around the site and this use; the link in it that holds the site. */
     Block *x = s->around, *y = b;
     const Ast *link = s->link;
@@ -59,14 +58,14 @@ static void used(GraphWalk *w, int64_t number, Block *b)
             y = y->outer;
         }
     }
-    if (x == s->around) return;
+    if (x == s->around)
+        return;
     s->around = x;
     s->link = link;
     s->lazy = true;
 }
 
-static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link)
-{
+static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link) {
     Block *b = mem_new(Block);
     b->outer = outer;
     b->link = outer_link;
@@ -78,7 +77,8 @@ static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link
             walk(w, e, b, e);
             return;
         }
-        if (e->a) walk(w, e->a, b, e);
+        if (e->a)
+            walk(w, e->a, b, e);
         if (e->kind == AST_GRAPH_LET) {
             Site *s = mem_new(Site);
             s->def = e;
@@ -91,8 +91,7 @@ static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link
     }
 }
 
-static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link)
-{
+static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
     while (e->kind == AST_BINARY && e->op != BINOP_CONS && e->op != BINOP_POW) {
         walk(w, e->b, b, link);
         e = e->a;
@@ -107,47 +106,53 @@ static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link)
         return;
     }
     if (e->kind == AST_FN) {
-        if (e->fn->body) walk(w, e->fn->body, b, link);
+        if (e->fn->body)
+            walk(w, e->fn->body, b, link);
         return;
     }
-    if (e->a) walk(w, e->a, b, link);
-    if (e->b) walk(w, e->b, b, link);
-    if (e->c) walk(w, e->c, b, link);
-    for (size_t i = 0; i < e->args.len; i++) walk(w, e->args.data[i], b, link);
+    if (e->a)
+        walk(w, e->a, b, link);
+    if (e->b)
+        walk(w, e->b, b, link);
+    if (e->c)
+        walk(w, e->c, b, link);
+    for (size_t i = 0; i < e->args.len; i++)
+        walk(w, e->args.data[i], b, link);
     for (size_t i = 0; i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
-        if (x->at) walk(w, x->at, b, link);
-        if (x->begin) walk(w, x->begin, b, link);
-        if (x->end) walk(w, x->end, b, link);
-        if (x->step) walk(w, x->step, b, link);
+        if (x->at)
+            walk(w, x->at, b, link);
+        if (x->begin)
+            walk(w, x->begin, b, link);
+        if (x->end)
+            walk(w, x->end, b, link);
+        if (x->step)
+            walk(w, x->step, b, link);
     }
     for (size_t i = 0; i < e->arms.len; i++) {
-        if (e->arms.data[i].guard) walk(w, e->arms.data[i].guard, b, link);
+        if (e->arms.data[i].guard)
+            walk(w, e->arms.data[i].guard, b, link);
         walk(w, e->arms.data[i].body, b, link);
     }
 }
 
-void infer_graph_plan(Infer *I, Ast *body)
-{
+void infer_graph_plan(Infer *I, Ast *body) {
     GraphWalk w = {.I = I};
     Block root = {0};
     walk(&w, body, &root, body);
     for (size_t i = w.all.len; i-- > 0;) { /* so that each list keeps the order of the text */
         Site *s = w.all.data[i];
-        if (!s->lazy) continue;
+        if (!s->lazy)
+            continue;
         map_set(&I->graph_lazy, s->def, s);
         s->next = map_find(&I->graph_sites, s->link);
         map_set(&I->graph_sites, s->link, s);
     }
 }
 
-bool infer_graph_is_lazy(const Infer *I, const Ast *link)
-{
-    return map_has(&I->graph_lazy, link);
-}
+bool infer_graph_is_lazy(const Infer *I, const Ast *link) { return map_has(&I->graph_lazy, link); }
 
-static Expr *error_thunk(Type *type, Span span)
-{
+static Expr *error_thunk(Type *type, Span span) {
     Expr *callee = expr_new(EXPR_BUILTIN, type_error(), span);
     callee->symbol = sym_intern("error");
     Expr *text = expr_new(EXPR_STRING, type_string(), span);
@@ -157,8 +162,7 @@ static Expr *error_thunk(Type *type, Span span)
     return expr_fn(NULL, 0, body, type, span);
 }
 
-static void emit(Infer *I, Site *s, void *links)
-{
+static void emit(Infer *I, Site *s, void *links) {
     Span span = s->def->span;
     Type *outer = I->effect;
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
@@ -184,8 +188,8 @@ static void emit(Infer *I, Site *s, void *links)
     l->lazy = expr_call(read, NULL, 0, NULL, value->type, span);
 }
 
-void infer_graph_enter_link(Infer *I, const Ast *link, void *links)
-{
+void infer_graph_enter_link(Infer *I, const Ast *link, void *links) {
     Site *s = map_find(&I->graph_sites, link);
-    for (; s; s = s->next) emit(I, s, links);
+    for (; s; s = s->next)
+        emit(I, s, links);
 }

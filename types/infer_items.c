@@ -8,23 +8,21 @@
 
 #include "types/infer_state.h"
 
-static void keep_uses(Infer *I, Global *g)
-{
+static void keep_uses(Infer *I, Global *g) {
     vec_clear(&g->uses);
     const void *key;
     void *value;
-    for (size_t i = 0; map_next(I->used, &i, &key, &value);) vec_push(&g->uses, (Global *)value);
+    for (size_t i = 0; map_next(I->used, &i, &key, &value);)
+        vec_push(&g->uses, (Global *)value);
 }
 
-static void begin(Infer *I, Global *g)
-{
+static void begin(Infer *I, Global *g) {
     infer_begin_item(I);
     I->current = g;
     I->used = mem_new(Map);
 }
 
-static void begin_alone(Infer *I, Item *item, Global *g)
-{
+static void begin_alone(Infer *I, Item *item, Global *g) {
     Item **items = mem_new_n(Item *, 1);
     Global **globals = mem_new_n(Global *, 1);
     items[0] = item;
@@ -33,22 +31,22 @@ static void begin_alone(Infer *I, Item *item, Global *g)
     I->checked = (Checked){items, g ? globals : NULL, 1};
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------ */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
-static bool relation_touches(const Relation *r, const Map *reached)
-{
+static bool relation_touches(const Relation *r, const Map *reached) {
     Map seen = {0};
     TypeVec own = {0};
-    for (uint32_t i = 0; i < r->nargs; i++) type_collect(r->args[i], TY_PARAM, &seen, &own);
+    for (uint32_t i = 0; i < r->nargs; i++)
+        type_collect(r->args[i], TY_PARAM, &seen, &own);
     for (size_t i = 0; i < own.len; i++) {
-        if (map_has(reached, own.data[i])) return true;
+        if (map_has(reached, own.data[i]))
+            return true;
     }
     return false;
 }
 
 /* What of a group's scheme the type `t` reaches. */
-static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark)
-{
+static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
     Map reached = {0};
     TypeVec params = {0};
     type_collect(t, TY_PARAM, &reached, &params);
@@ -62,14 +60,17 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark)
     for (bool more = true; more;) {
         more = false;
         for (uint32_t i = 0; i < whole->nrelations; i++) {
-            if (in[i] || !relation_touches(whole->relations[i], &reached)) continue;
+            if (in[i] || !relation_touches(whole->relations[i], &reached))
+                continue;
             in[i] = more = true;
             Relation *r = whole->relations[i];
-            for (uint32_t k = 0; k < r->nargs; k++) type_collect(r->args[k], TY_PARAM, &reached, &params);
+            for (uint32_t k = 0; k < r->nargs; k++)
+                type_collect(r->args[k], TY_PARAM, &reached, &params);
         }
     }
     for (uint32_t i = 0; i < whole->nrelations; i++) {
-        if (in[i]) s->relations[s->nrelations++] = whole->relations[i];
+        if (in[i])
+            s->relations[s->nrelations++] = whole->relations[i];
     }
     s->includes = mem_new_n(Type *, 2 * whole->nincludes + 1);
     s->nincludes = 0;
@@ -80,8 +81,10 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark)
         type_collect(sub, TY_PARAM, &seen, &own);
         type_collect(sup, TY_PARAM, &seen, &own);
         bool all = true;
-        for (size_t k = 0; k < own.len; k++) all &= map_has(&reached, own.data[k]);
-        if (!all) continue;
+        for (size_t k = 0; k < own.len; k++)
+            all &= map_has(&reached, own.data[k]);
+        if (!all)
+            continue;
         s->includes[2 * s->nincludes] = sub;
         s->includes[2 * s->nincludes + 1] = sup;
         s->nincludes++;
@@ -89,24 +92,27 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark)
     s->params = mem_new_n(Type *, whole->nparams + 1);
     s->nparams = s->ndeclared = 0;
     for (uint32_t i = 0; i < whole->nparams; i++) {
-        if (map_has(&reached, whole->params[i])) s->params[s->nparams++] = whole->params[i];
+        if (map_has(&reached, whole->params[i]))
+            s->params[s->nparams++] = whole->params[i];
     }
     s->weak = mem_new_n(Type *, whole->nweak + 1);
     s->nweak = 0;
     for (uint32_t i = 0; i < whole->nweak; i++) {
-        if (map_has(&reached, whole->weak[i])) s->weak[s->nweak++] = whole->weak[i];
+        if (map_has(&reached, whole->weak[i]))
+            s->weak[s->nweak++] = whole->weak[i];
     }
     return s;
 }
 
-static bool infer_one(Infer *I, Item *item, Global *g)
-{
+static bool infer_one(Infer *I, Item *item, Global *g) {
     begin_alone(I, item, g);
     solver_enter(I->s);
     FnHead head = {0};
     fn_begin(I, item->fn, &head);
-    if (!ast_fn_is_annotated(item->fn)) g->scheme = scheme_mono(head.type);
-    if (I->has_graph && item->fn->body) infer_graph_plan(I, item->fn->body);
+    if (!ast_fn_is_annotated(item->fn))
+        g->scheme = scheme_mono(head.type);
+    if (I->has_graph && item->fn->body)
+        infer_graph_plan(I, item->fn->body);
     Expr *value = fn_body(I, &head, g->name, item->span);
     Scheme *scheme = NULL;
     if (infer_failed(I)) {
@@ -122,10 +128,10 @@ static bool infer_one(Infer *I, Item *item, Global *g)
     return ok;
 }
 
-bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n)
-{
+bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n) {
     I->env->counts.definitions += n;
-    if (n == 1) return infer_one(I, items[0], globals[0]);
+    if (n == 1)
+        return infer_one(I, items[0], globals[0]);
     begin(I, NULL);
     I->checked = (Checked){items, globals, n};
     uint32_t mark = type_next_id();
@@ -142,7 +148,8 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
         I->current = globals[i];
-        if (I->has_graph && items[i]->fn->body) infer_graph_plan(I, items[i]->fn->body);
+        if (I->has_graph && items[i]->fn->body)
+            infer_graph_plan(I, items[i]->fn->body);
         FnHead head = {0};
         fn_begin(I, items[i]->fn, &head);
         solver_at(I->s, globals[i]->span, fmt_text("`%s`", globals[i]->name->text));
@@ -150,7 +157,8 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
             Diag *d = infer_error(I, DIAG_R0201, globals[i]->span,
                                   "`%s` is used before at another type", globals[i]->name->text);
             TypeNamer namer = {0};
-            if (d) diag_add_mismatch(I, d, &namer);
+            if (d)
+                diag_add_mismatch(I, d, &namer);
         }
         globals[i]->value = fn_body(I, &head, globals[i]->name, items[i]->span);
         for (size_t k = 0; k < head.declared.len; k++) {
@@ -173,19 +181,20 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
                                                           (uint32_t)declared.len, has_where)
                              : scheme_generalise(I->s, all, false);
     }
-    if (whole && whole->nrelations) vec_push(&I->schemes, whole);
+    if (whole && whole->nrelations)
+        vec_push(&I->schemes, whole);
     solver_leave(I->s);
     bool ok = infer_finish_item(I) && whole;
     for (uint32_t i = 0; i < n; i++) {
         globals[i]->scheme = ok ? scheme_part(whole, types[i], mark) : NULL;
-        if (ok) globals[i]->scheme->name = globals[i]->name;
+        if (ok)
+            globals[i]->scheme->name = globals[i]->name;
     }
     return ok;
 }
 
 /* The annotated type of a definition whose body is not checked yet. Its effect is not known. */
-void infer_announce_def(Infer *I, Item *item, Global *g)
-{
+void infer_announce_def(Infer *I, Item *item, Global *g) {
     Type *effect = solver_var(I->s, KIND_EFFECT);
     solver_enter(I->s);
     FnHead head = {0};
@@ -195,10 +204,9 @@ void infer_announce_def(Infer *I, Item *item, Global *g)
     solver_leave(I->s);
 }
 
-/* ---- let, expressions ------------------------------------------------------------------------------------ */
+/* ---- let, expressions ------------------------------------------------------------------------ */
 
-bool infer_let_item(Infer *I, Item *item, Global *g)
-{
+bool infer_let_item(Infer *I, Item *item, Global *g) {
     begin_alone(I, item, g);
     if (item->kind == ITEM_FREE_VAR) {
         Type *t = item->type ? infer_ast_type(I, item->type, KIND_TYPE)
@@ -206,7 +214,8 @@ bool infer_let_item(Infer *I, Item *item, Global *g)
         g->scheme = scheme_mono(t);
         return infer_finish_item(I);
     }
-    if (I->has_graph) infer_graph_plan(I, item->value);
+    if (I->has_graph)
+        infer_graph_plan(I, item->value);
     Name name = item->name;
     name.sym = g->name;
     Var *var = var_new(g->name, type_error(), g->span);
@@ -218,11 +227,11 @@ bool infer_let_item(Infer *I, Item *item, Global *g)
     return ok;
 }
 
-bool infer_expr_item(Infer *I, Item *item, CoreItem *out)
-{
+bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
     begin_alone(I, item, NULL);
     *out = (CoreItem){.kind = CORE_EXPR, .item = item, .shown = item->shown};
-    if (I->has_graph) infer_graph_plan(I, item->value);
+    if (I->has_graph)
+        infer_graph_plan(I, item->value);
     solver_enter(I->s);
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
     out->expr = infer_root(I, item->value, NULL);
@@ -234,39 +243,40 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out)
     if (!infer_failed(I))
         out->scheme = infer_generalise(I, out->expr->type, solver_effect_allocates(I->s, effect));
     solver_leave(I->s);
-    if (!item->shown && !infer_failed(I)) infer_note(I, PENDING_DISCARD, out->expr);
+    if (!item->shown && !infer_failed(I))
+        infer_note(I, PENDING_DISCARD, out->expr);
     return infer_finish_item(I);
 }
 
-/* ---- operators -------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 /* A foreign operator's relation: its closed type. */
-static RelStatus relate_foreign(Solver *s, Relation *r)
-{
+static RelStatus relate_foreign(Solver *s, Relation *r) {
     Type *t = r->op->foreign->type;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        if (!rel_unify(s, r, (int)i, t->args[i])) return REL_FAIL;
+        if (!rel_unify(s, r, (int)i, t->args[i]))
+            return REL_FAIL;
     }
     return rel_unify(s, r, -1, t->fn.result) ? REL_DONE : REL_FAIL;
 }
 
 static const RelDef rel_foreign = {.name = "Foreign", .relate = relate_foreign, .nargs = -1};
 
-static bool is_closed(Type *t)
-{
+static bool is_closed(Type *t) {
     DType dtype;
     t = type_resolve(t);
     return t->tag == TY_TENSOR && type_get_dtype(t, &dtype) && !type_has_vars(t);
 }
 
-static bool foreign_item(Infer *I, Item *item, CoreItem *out)
-{
+static bool foreign_item(Infer *I, Item *item, CoreItem *out) {
     I->in_decl = true;
     Type *t = type_resolve(infer_ast_type(I, item->type, KIND_TYPE));
     I->in_decl = false;
-    if (infer_failed(I)) return false;
+    if (infer_failed(I))
+        return false;
     bool ok = t->tag == TY_FN && is_closed(t->fn.result);
-    for (uint32_t i = 0; ok && i < t->nargs; i++) ok = is_closed(t->args[i]);
+    for (uint32_t i = 0; ok && i < t->nargs; i++)
+        ok = is_closed(t->args[i]);
     if (!ok) {
         infer_error(I, DIAG_R0118, item->type->span,
                     "a foreign operator is a function of scalars and tensors, found %s",
@@ -277,7 +287,8 @@ static bool foreign_item(Infer *I, Item *item, CoreItem *out)
     op->name = item->name.sym->text;
     op->nargs = (int)t->nargs;
     Str args = {0};
-    for (uint32_t i = 0; i < t->nargs; i++) str_printf(&args, "%sx%u", i ? ", " : "", i);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        str_printf(&args, "%sx%u", i ? ", " : "", i);
     op->args = str_text(&args);
     op->relation = &rel_foreign;
     op->dtypes = DTS_ALL;
@@ -296,16 +307,15 @@ static bool foreign_item(Infer *I, Item *item, CoreItem *out)
     return true;
 }
 
-bool builtin_reads_file(const char *symbol)
-{
+bool builtin_reads_file(const char *symbol) {
     return strcmp(symbol, "load") == 0 || strncmp(symbol, "data.", 5) == 0;
 }
 
-bool infer_operator_item(Infer *I, Item *item, CoreItem *out)
-{
+bool infer_operator_item(Infer *I, Item *item, CoreItem *out) {
     Global *g = out->global;
     begin(I, g);
-    if (!g) return foreign_item(I, item, out);
+    if (!g)
+        return foreign_item(I, item, out);
     g->scheme = infer_ast_scheme(I, item->type);
     g->symbol = item->symbol;
     Type *t = type_resolve(g->scheme->type);
@@ -318,12 +328,11 @@ bool infer_operator_item(Infer *I, Item *item, CoreItem *out)
     return infer_finish_item(I);
 }
 
-/* ---- derivative rules ---------------------------------------------------------------------------------- */
+/* ---- derivative rules ------------------------------------------------------------------------ */
 
 /* derivative op(a, b; out, ct) { … }: a function of the arguments, the result, the cotangent. Its
  * relations may stay open: they depend on the attributes of the call it is expanded for. */
-static Expr *rule_fn(Infer *I, Item *item, const Op *op)
-{
+static Expr *rule_fn(Infer *I, Item *item, const Op *op) {
     uint32_t n = (uint32_t)(item->fn->params.len + item->extra.len);
     Var **params = mem_new_n(Var *, n + 1);
     Type **types = mem_new_n(Type *, n + 1);
@@ -335,7 +344,8 @@ static Expr *rule_fn(Infer *I, Item *item, const Op *op)
         bool tuple = (i == 0 && op_arg(op, 0).tuple) || (i >= nargs && (op->tuple || op->by_attr));
         types[i] = tuple ? solver_var(I->s, KIND_TYPE) : solver_tensor_var(I->s);
         /* a cotangent is like the result, a tangent like its argument */
-        if (i > nargs) types[i] = item->kind == ITEM_DERIVATIVE ? types[nargs] : types[i - nargs - 1];
+        if (i > nargs)
+            types[i] = item->kind == ITEM_DERIVATIVE ? types[nargs] : types[i - nargs - 1];
         params[i] = var_new(name->sym, types[i], name->span);
         scope_bind(I, name->sym, name->sigil != SIGIL_NONE, params[i]);
     }
@@ -359,15 +369,15 @@ static Expr *rule_fn(Infer *I, Item *item, const Op *op)
     return fn;
 }
 
-bool infer_rule_item(Infer *I, Item *item)
-{
+bool infer_rule_item(Infer *I, Item *item) {
     begin(I, NULL);
     const Op *op = env_find_op(I->env, item->name.sym);
     if (!op) {
         Diag *d = infer_error(I, DIAG_R0116, item->name.span, "there is no operator `%s`",
                               item->name.sym->text);
         const Symbol *near = d ? env_suggest(I->env, item->name.sym, false) : NULL;
-        if (near && op_find(near)) diag_set_label(d, "did you mean `%s`?", near->text);
+        if (near && op_find(near))
+            diag_set_label(d, "did you mean `%s`?", near->text);
         return false;
     }
     Rule *rule = mem_new(Rule);
@@ -377,7 +387,8 @@ bool infer_rule_item(Infer *I, Item *item)
                  : item->kind == ITEM_TANGENT  ? RULE_TANGENT
                                                : RULE_NONE;
     vec_push(&I->rules, rule);
-    if (rule->kind == RULE_NONE) return true;
+    if (rule->kind == RULE_NONE)
+        return true;
     size_t extra = rule->kind == RULE_DERIVATIVE ? 2 : 1 + item->fn->params.len;
     if (item->fn->params.len != (size_t)op->nargs || item->extra.len != extra) {
         Diag *d = infer_error(I, DIAG_R0116, item->name.span,
@@ -392,7 +403,8 @@ bool infer_rule_item(Infer *I, Item *item)
     I->rule_op = op;
     solver_enter(I->s);
     rule->fn = rule_fn(I, item, op);
-    if (!infer_failed(I)) infer_generalise(I, rule->fn->type, false);
+    if (!infer_failed(I))
+        infer_generalise(I, rule->fn->type, false);
     solver_leave(I->s);
     return infer_finish_item(I);
 }

@@ -37,8 +37,7 @@ struct Parts {
     size_t nwanted; /* of what is to check, not yet found so */
 };
 
-Parts *parts_new(const ModuleCheck *c)
-{
+Parts *parts_new(const ModuleCheck *c) {
     Parts *p = mem_new(Parts);
     size_t n = c->module->items.len;
     p->c = c;
@@ -59,27 +58,28 @@ Parts *parts_new(const ModuleCheck *c)
         p->module.items.data[i] = c->module->items.data[i];
         p->edges[i] = c->edges[i];
         p->globals[i] = c->globals[i];
-        for (size_t k = 0; k < c->edges[i].len; k++) vec_push(&p->users[c->edges[i].data[k]], i);
+        for (size_t k = 0; k < c->edges[i].len; k++)
+            vec_push(&p->users[c->edges[i].data[k]], i);
     }
     for (uint32_t g = 0; g < c->groups.len; g++) {
         const IndexVec *group = &c->groups.data[g];
-        for (size_t i = 0; i < group->len; i++) p->group[group->data[i]] = g;
+        for (size_t i = 0; i < group->len; i++)
+            p->group[group->data[i]] = g;
     }
     return p;
 }
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-static FileName *name_of(const Parts *p, const Symbol *symbol, uint32_t position)
-{
+static FileName *name_of(const Parts *p, const Symbol *symbol, uint32_t position) {
     FileName *f = symbol ? map_find(&p->c->I->names, symbol) : NULL;
-    while (f && f->position != position) f = f->earlier;
+    while (f && f->position != position)
+        f = f->earlier;
     return f;
 }
 
 /* Takes a name out of those of its symbol, or puts it among them, the last one first. */
-static void unlink_name(Parts *p, const Symbol *symbol, FileName *f)
-{
+static void unlink_name(Parts *p, const Symbol *symbol, FileName *f) {
     Map *names = &p->c->I->names;
     FileName *first = map_find(names, symbol);
     if (first == f) {
@@ -89,12 +89,12 @@ static void unlink_name(Parts *p, const Symbol *symbol, FileName *f)
             map_remove(names, symbol);
         return;
     }
-    while (first->earlier != f) first = first->earlier;
+    while (first->earlier != f)
+        first = first->earlier;
     first->earlier = f->earlier;
 }
 
-static void link_name(Parts *p, const Symbol *symbol, FileName *f)
-{
+static void link_name(Parts *p, const Symbol *symbol, FileName *f) {
     Map *names = &p->c->I->names;
     FileName *first = map_find(names, symbol);
     if (!first || first->position < f->position) {
@@ -102,111 +102,119 @@ static void link_name(Parts *p, const Symbol *symbol, FileName *f)
         map_set(names, symbol, f);
         return;
     }
-    while (first->earlier && first->earlier->position > f->position) first = first->earlier;
+    while (first->earlier && first->earlier->position > f->position)
+        first = first->earlier;
     f->earlier = first->earlier;
     first->earlier = f;
 }
 
 /* A fresh global of the item, in its slot. */
-static void fill_slot(Parts *p, uint32_t at)
-{
+static void fill_slot(Parts *p, uint32_t at) {
     Item *item = p->module.items.data[at];
     bool edited = at == p->now->at;
     FileName *f = name_of(p, edited ? p->is : infer_item_symbol(item), at);
-    if (!f || !f->global) return;
+    if (!f || !f->global)
+        return;
     Slot slot = {f, f->item, f->global};
     vec_push(&p->slots, slot);
     f->item = item;
     f->global = p->globals[at] = infer_make_global(&p->I, item);
 }
 
-/* ---- what is concerned ---- */
+/* ---- what is concerned ----------------------------------------------------------------------- */
 
-static void reach(Parts *p, uint32_t at)
-{
-    if (p->reached[at]) return;
+static void reach(Parts *p, uint32_t at) {
+    if (p->reached[at])
+        return;
     p->reached[at] = true;
     vec_push(&p->list, at);
 }
 
-static void concern(Parts *p, uint32_t at)
-{
+static void concern(Parts *p, uint32_t at) {
     reach(p, at);
     p->concerned[at] = true;
 }
 
 /* The item's new mentions; where it has another name, those of who says the old one or the new one.
  */
-static void mention_anew(Parts *p)
-{
+static void mention_anew(Parts *p) {
     PartCheck *t = p->now;
     concern(p, t->at);
     for (size_t k = 0; p->renamed && k < p->users[t->at].len; k++)
         concern(p, p->users[t->at].data[k]);
     const IndexVec *group = &p->c->groups.data[p->group[t->at]];
-    for (size_t i = 0; i < group->len; i++) concern(p, group->data[i]);
+    for (size_t i = 0; i < group->len; i++)
+        concern(p, group->data[i]);
     for (size_t i = 0; i < p->list.len; i++) {
         uint32_t at = p->list.data[i];
-        if (at != t->at && !p->renamed) continue;
+        if (at != t->at && !p->renamed)
+            continue;
         p->edges[at] = (IndexVec){0};
         ast_item_mentions(&p->I, p->module.items.data[at], at, &p->edges[at]);
     }
     for (size_t k = 0; p->renamed && k < t->namers->len && t->bytes <= t->most_bytes; k++) {
         uint32_t at = t->namers->data[k];
         IndexVec edges = {0};
-        if (p->reached[at] || !infer_in_groups(p->module.items.data[at])) continue;
+        if (p->reached[at] || !infer_in_groups(p->module.items.data[at]))
+            continue;
         ast_item_mentions(&p->I, p->module.items.data[at], at, &edges);
         Span s = p->module.items.data[at]->span;
         t->bytes += (s.end - s.begin) / 8; /* less work than a check */
         for (size_t e = 0; e < edges.len && !p->reached[at]; e++) {
-            if (edges.data[e] != t->at) continue;
+            if (edges.data[e] != t->at)
+                continue;
             concern(p, at);
             p->edges[at] = edges;
         }
     }
     for (size_t i = 0; i < p->list.len; i++) {
         const IndexVec *users = &p->users[p->list.data[i]];
-        for (size_t k = 0; k < users->len; k++) reach(p, users->data[k]);
+        for (size_t k = 0; k < users->len; k++)
+            reach(p, users->data[k]);
     }
 }
 
 /* Groups of what is reached, in order of dependency. */
-static void reached_groups(Parts *p, GroupVec *out)
-{
+static void reached_groups(Parts *p, GroupVec *out) {
     size_t n = p->list.len;
     IndexVec *edges = mem_new_n(IndexVec, n + 1);
-    for (uint32_t i = 0; i < n; i++) p->index[p->list.data[i]] = i;
+    for (uint32_t i = 0; i < n; i++)
+        p->index[p->list.data[i]] = i;
     for (size_t i = 0; i < n; i++) {
         const IndexVec *e = &p->edges[p->list.data[i]];
         for (size_t k = 0; k < e->len; k++) {
-            if (p->reached[e->data[k]]) vec_push(&edges[i], p->index[e->data[k]]);
+            if (p->reached[e->data[k]])
+                vec_push(&edges[i], p->index[e->data[k]]);
         }
     }
     item_groups(n, edges, NULL, out);
     for (size_t g = 0; g < out->len; g++) {
         IndexVec *group = &out->data[g];
-        for (size_t i = 0; i < group->len; i++) group->data[i] = p->list.data[group->data[i]];
+        for (size_t i = 0; i < group->len; i++)
+            group->data[i] = p->list.data[group->data[i]];
     }
 }
 
-static bool is_concerned(const Parts *p, const IndexVec *group)
-{
+static bool is_concerned(const Parts *p, const IndexVec *group) {
     for (size_t i = 0; i < group->len; i++) {
         uint32_t at = group->data[i];
-        if (p->concerned[at]) return true;
+        if (p->concerned[at])
+            return true;
         for (size_t k = 0; k < p->edges[at].len; k++) {
-            if (p->news[p->edges[at].data[k]]) return true;
+            if (p->news[p->edges[at].data[k]])
+                return true;
         }
     }
     return false;
 }
 
-static bool touches_open(const Parts *p, uint32_t at)
-{
+static bool touches_open(const Parts *p, uint32_t at) {
     const bool *open = p->c->open;
-    if (open[at]) return true;
+    if (open[at])
+        return true;
     for (size_t k = 0; k < p->edges[at].len; k++) {
-        if (open[p->edges[at].data[k]]) return true;
+        if (open[p->edges[at].data[k]])
+            return true;
     }
     return false;
 }
@@ -216,54 +224,58 @@ typedef struct ErrorSearch {
     bool found;
 } ErrorSearch;
 
-static void look_for_error(void *ctx, Type *t)
-{
+static void look_for_error(void *ctx, Type *t) {
     ErrorSearch *e = ctx;
     t = t ? type_resolve(t) : NULL;
-    if (!t || e->found || map_has(&e->seen, t)) return;
+    if (!t || e->found || map_has(&e->seen, t))
+        return;
     map_set(&e->seen, t, t);
     e->found = t->tag == TY_ERROR;
     type_each_part(t, look_for_error, e);
 }
 
 /* Whether it is to who mentions it what it was. */
-static bool is_as_before(const Parts *p, uint32_t at)
-{
+static bool is_as_before(const Parts *p, uint32_t at) {
     const Global *was = p->c->globals[at], *is = p->globals[at];
-    if (!was || !is) return true;
-    if (was->by_types || is->by_types || !was->scheme || !is->scheme) return false;
+    if (!was || !is)
+        return true;
+    if (was->by_types || is->by_types || !was->scheme || !is->scheme)
+        return false;
     ErrorSearch error = {0};
     look_for_error(&error, was->scheme->type);
     return !error.found && scheme_same(is->scheme, was->scheme);
 }
 
-/* ---- checking ---- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
-static PartVerdict check_reached_group(Parts *p, const IndexVec *group)
-{
+static PartVerdict check_reached_group(Parts *p, const IndexVec *group) {
     PartCheck *t = p->now;
     for (size_t i = 0; i < group->len; i++) {
         uint32_t at = group->data[i];
         bool in_circle = group->len > 1 && p->module.items.data[at]->kind != ITEM_DEF;
-        if (in_circle || touches_open(p, at)) return PART_UNSURE;
+        if (in_circle || touches_open(p, at))
+            return PART_UNSURE;
         Span s = p->module.items.data[at]->span;
         t->bytes += s.end - s.begin;
         p->c->env->counts.tried++;
         fill_slot(p, at);
     }
     size_t errors = t->diags->errors;
-    bool good =
-        infer_component(&p->I, group, p->edges, p->globals, p->core) && t->diags->errors == errors;
+    bool good = infer_component(&p->I, group, p->edges, p->globals, p->core) &&
+                t->diags->errors == errors;
     for (size_t i = 0; i < group->len; i++) {
         uint32_t at = group->data[i];
         const Global *g = p->globals[at];
-        if (good && g && g->scheme && type_has_vars(g->scheme->type)) return PART_UNSURE;
+        if (good && g && g->scheme && type_has_vars(g->scheme->type))
+            return PART_UNSURE;
         bool failed = p->c->failed[at];
         if (at == t->at) {
             t->at_failed = !good;
-            if (!good && !t->at_may_fail) return PART_WORSE;
+            if (!good && !t->at_may_fail)
+                return PART_WORSE;
         }
-        if (!good && (!failed || (at != t->at && t->wanted[at]))) return PART_WORSE;
+        if (!good && (!failed || (at != t->at && t->wanted[at])))
+            return PART_WORSE;
         p->nwanted -= good && t->wanted[at];
         t->mended += good && failed;
         p->news[at] = good && (failed || !is_as_before(p, at));
@@ -272,51 +284,56 @@ static PartVerdict check_reached_group(Parts *p, const IndexVec *group)
 }
 
 /* A name has one definition in a file. */
-static bool is_defined_twice(const Parts *p, const FileName *f)
-{
-    if (f->item->kind != ITEM_DEF || p->c->mode == INFER_PROMPT) return false;
+static bool is_defined_twice(const Parts *p, const FileName *f) {
+    if (f->item->kind != ITEM_DEF || p->c->mode == INFER_PROMPT)
+        return false;
     for (const FileName *e = map_find(&p->c->I->names, p->is); e; e = e->earlier) {
-        if (e != f && e->item->kind == f->item->kind) return true;
+        if (e != f && e->item->kind == f->item->kind)
+            return true;
     }
     return false;
 }
 
 /* Now that nothing fails: whether what runs has what it needs. */
-static bool runs_in_order(Parts *p)
-{
+static bool runs_in_order(Parts *p) {
     GroupVec groups = {0};
     item_groups(p->n, p->edges, NULL, &groups);
     bool *failed = mem_new_n(bool, p->n + 1);
     return infer_order(&p->I, &groups, p->edges, failed);
 }
 
-static PartVerdict check_all(Parts *p)
-{
+static PartVerdict check_all(Parts *p) {
     mention_anew(p);
-    if (p->now->bytes > p->now->most_bytes) return PART_WORSE;
+    if (p->now->bytes > p->now->most_bytes)
+        return PART_WORSE;
     for (size_t i = 0; i < p->n; i++) {
-        if (p->now->wanted[i] && !p->reached[i]) return PART_WORSE;
+        if (p->now->wanted[i] && !p->reached[i])
+            return PART_WORSE;
         p->nwanted += p->now->wanted[i];
     }
     GroupVec groups = {0};
     reached_groups(p, &groups);
     p->now->bytes += 4 * p->list.len;
     for (size_t g = 0; g < groups.len; g++) {
-        if (!is_concerned(p, &groups.data[g])) continue;
-        if (p->now->bytes > p->now->most_bytes) return PART_WORSE;
+        if (!is_concerned(p, &groups.data[g]))
+            continue;
+        if (p->now->bytes > p->now->most_bytes)
+            return PART_WORSE;
         PartVerdict v = check_reached_group(p, &groups.data[g]);
-        if (v != PART_CHECKED) return v;
+        if (v != PART_CHECKED)
+            return v;
     }
-    if (p->nwanted > p->now->at_failed) return PART_WORSE;
+    if (p->nwanted > p->now->at_failed)
+        return PART_WORSE;
     size_t failed = 0;
-    for (size_t i = 0; i < p->n; i++) failed += p->c->failed[i];
+    for (size_t i = 0; i < p->n; i++)
+        failed += p->c->failed[i];
     if (failed == p->now->mended && p->c->mode != INFER_PROMPT && !runs_in_order(p))
         return PART_WORSE;
     return PART_CHECKED;
 }
 
-PartVerdict parts_check(Parts *p, PartCheck *t)
-{
+PartVerdict parts_check(Parts *p, PartCheck *t) {
     const ModuleCheck *c = p->c;
     const Item *before = c->module->items.data[t->at];
     FileName *f = name_of(p, infer_item_symbol(before), t->at);
@@ -325,7 +342,8 @@ PartVerdict parts_check(Parts *p, PartCheck *t)
     p->was = infer_item_symbol(before);
     p->is = infer_item_symbol(t->item);
     p->renamed = f && p->was != p->is;
-    if (t->item->kind != before->kind || !infer_in_groups(before)) return PART_UNSURE;
+    if (t->item->kind != before->kind || !infer_in_groups(before))
+        return PART_UNSURE;
     if (p->renamed) {
         unlink_name(p, p->was, f);
         link_name(p, p->is, f);

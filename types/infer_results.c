@@ -20,18 +20,19 @@ typedef struct Asked {
 } Asked;
 
 /* Each size of the result's type that can be told. */
-static void ask(Asked *a, Expr *at, Type *type, int depth)
-{
+static void ask(Asked *a, Expr *at, Type *type, int depth) {
     Type *t = type_resolve(type);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs && depth; i++)
         ask(a, expr_proj(at, i, t->args[i], at->span), t->args[i], depth - 1);
     uint32_t rank;
     Type **dims;
-    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims)) return;
+    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+        return;
     Pending at_call = {.kind = PENDING_FLOW, .span = a->span};
     for (uint32_t k = 0; k < rank; k++) {
         Expr *expected = supply_dim(a->I, &at_call, dims[k], a->args, a->nargs);
-        if (!expected) continue;
+        if (!expected)
+            continue;
         Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
         found->a = at;
         found->index = (int32_t)k;
@@ -41,11 +42,11 @@ static void ask(Asked *a, Expr *at, Type *type, int depth)
 }
 
 /* let result = value; <checks> result */
-static Expr *checked(Asked *a, Expr *value)
-{
+static Expr *checked(Asked *a, Expr *value) {
     Var *v = var_new(sym_intern("result"), value->type, value->span);
     ask(a, expr_var(v, value->span), value->type, 4);
-    if (!a->list.len) return value;
+    if (!a->list.len)
+        return value;
     Expr *check = expr_new(EXPR_CHECK, value->type, value->span);
     check->a = expr_var(v, value->span);
     check->checks = a->list.data;
@@ -54,8 +55,7 @@ static Expr *checked(Asked *a, Expr *value)
 }
 
 /* f to fn (x1, …, xn) { checked f(x1, …, xn) } */
-static Expr *checked_function(Asked *a, Expr *f)
-{
+static Expr *checked_function(Asked *a, Expr *f) {
     Type *t = type_resolve(f->type);
     Var **params = mem_new_n(Var *, t->nargs + 1);
     Expr **args = mem_new_n(Expr *, t->nargs + 1);
@@ -71,12 +71,12 @@ static Expr *checked_function(Asked *a, Expr *f)
     return body == call ? f : expr_fn(params, t->nargs, body, f->type, f->span);
 }
 
-void settle_results(Infer *I)
-{
+void settle_results(Infer *I) {
     for (size_t i = 0; i < solver_nresiduals(I->s); i++) {
         const Residual *r = solver_residual_at(I->s, i);
         Expr *e = r->of_result;
-        if (!e || map_has(&I->checked_results, e)) continue;
+        if (!e || map_has(&I->checked_results, e))
+            continue;
         map_set(&I->checked_results, e, e);
         Asked a = {.I = I, .span = e->span, .what = r->what};
         if (strncmp(a.what, "axis ", 5) == 0) {
@@ -85,6 +85,7 @@ void settle_results(Infer *I)
         }
         Expr *now = type_resolve(e->type)->tag == TY_FN ? checked_function(&a, e)
                                                         : checked(&a, expr_copy(e));
-        if (a.list.len) *e = *now;
+        if (a.list.len)
+            *e = *now;
     }
 }

@@ -7,8 +7,7 @@
 
 size_t scope_mark(const Infer *I) { return I->trail.len; }
 
-Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var)
-{
+Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var) {
     Local *l = mem_new(Local);
     l->name = name;
     l->var = var;
@@ -22,9 +21,9 @@ Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var)
     return l;
 }
 
-void scope_restore(Infer *I, size_t mark)
-{
-    if (I->trail.len > mark) I->time++;
+void scope_restore(Infer *I, size_t mark) {
+    if (I->trail.len > mark)
+        I->time++;
     while (I->trail.len > mark) {
         Local *l = vec_pop(&I->trail);
         l->leave = I->time;
@@ -38,8 +37,7 @@ void scope_restore(Infer *I, size_t mark)
 
 size_t type_scope_mark(const Infer *I) { return I->type_trail.len; }
 
-static TypeParam *type_scope_push(Infer *I, const Symbol *name)
-{
+static TypeParam *type_scope_push(Infer *I, const Symbol *name) {
     TypeParam *p = mem_new(TypeParam);
     p->name = name;
     p->shadowed = map_find(&I->type_params, name);
@@ -48,20 +46,19 @@ static TypeParam *type_scope_push(Infer *I, const Symbol *name)
     return p;
 }
 
-TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared)
-{
+TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared) {
     TypeParam *p = type_scope_push(I, declared->name);
     p->span = declared->span;
     if (declared->kind) {
-        if (!kind_find(declared->kind, &p->kind)) BUG("the reader let kind `%s` through", declared->kind->text);
+        if (!kind_find(declared->kind, &p->kind))
+            BUG("the reader let kind `%s` through", declared->kind->text);
         p->kind_known = true;
         p->use = declared->span;
     }
     return p;
 }
 
-TypeParam *type_scope_bind_to(Infer *I, const Symbol *name, Type *type)
-{
+TypeParam *type_scope_bind_to(Infer *I, const Symbol *name, Type *type) {
     TypeParam *p = type_scope_push(I, name);
     p->type = type;
     p->kind = type->kind;
@@ -69,8 +66,7 @@ TypeParam *type_scope_bind_to(Infer *I, const Symbol *name, Type *type)
     return p;
 }
 
-void type_scope_restore(Infer *I, size_t mark)
-{
+void type_scope_restore(Infer *I, size_t mark) {
     while (I->type_trail.len > mark) {
         TypeParam *p = vec_pop(&I->type_trail);
         if (p->shadowed) {
@@ -81,23 +77,21 @@ void type_scope_restore(Infer *I, size_t mark)
     }
 }
 
-TypeParam *type_scope_find(const Infer *I, const Symbol *name)
-{
+TypeParam *type_scope_find(const Infer *I, const Symbol *name) {
     return map_find(&I->type_params, name);
 }
 
-Ctor *scope_find_ctor(Infer *I, const Symbol *name)
-{
+Ctor *scope_find_ctor(Infer *I, const Symbol *name) {
     bool in_prelude;
     return env_find_ctor(I->env, name, &in_prelude);
 }
 
 /* The user's global: of this file (by position), else of the namespace being filled. */
-static Global *find_user_global(Infer *I, const Symbol *name, Global **prelude)
-{
+static Global *find_user_global(Infer *I, const Symbol *name, Global **prelude) {
     *prelude = NULL;
     FileName *f = file_name_at(I, name, I->position, false);
-    if (f && f->global) return f->global;
+    if (f && f->global)
+        return f->global;
     bool in_prelude;
     Global *g = env_find_global(I->env, name, &in_prelude);
     if (g && in_prelude) {
@@ -107,36 +101,39 @@ static Global *find_user_global(Infer *I, const Symbol *name, Global **prelude)
     return g;
 }
 
-static Resolved resolved_global(Infer *I, Global *g)
-{
-    if (I->used) map_set(I->used, g, g);
+static Resolved resolved_global(Infer *I, Global *g) {
+    if (I->used)
+        map_set(I->used, g, g);
     return (Resolved){.kind = NAME_GLOBAL, .global = g};
 }
 
-static Resolved resolved_local(Local *l)
-{
+static Resolved resolved_local(Local *l) {
     l->used = true;
     return (Resolved){.kind = NAME_LOCAL, .local = l};
 }
 
-Resolved scope_resolve(Infer *I, const Name *name)
-{
+Resolved scope_resolve(Infer *I, const Name *name) {
     const Symbol *sym = name->sym;
     Local *local = map_find(&I->locals, sym);
     Global *prelude;
     switch (name->sigil) {
     case SIGIL_LOCAL: {
-        if (local) return resolved_local(local);
+        if (local)
+            return resolved_local(local);
         Global *g = find_user_global(I, sym, &prelude);
-        if (g && g->kind != GLOBAL_DEF && g->kind != GLOBAL_BUILTIN) return resolved_global(I, g);
+        if (g && g->kind != GLOBAL_DEF && g->kind != GLOBAL_BUILTIN)
+            return resolved_global(I, g);
         return (Resolved){.kind = NAME_NONE};
     }
     case SIGIL_GLOBAL: {
         Global *g = find_user_global(I, sym, &prelude);
-        if (g) return resolved_global(I, g);
+        if (g)
+            return resolved_global(I, g);
         const Op *op = env_find_op(I->env, sym);
-        if (op && op->foreign) return (Resolved){.kind = NAME_OP, .op = op};
-        if (prelude) return resolved_global(I, prelude);
+        if (op && op->foreign)
+            return (Resolved){.kind = NAME_OP, .op = op};
+        if (prelude)
+            return resolved_global(I, prelude);
         return (Resolved){.kind = NAME_NONE};
     }
     case SIGIL_NONE: break;
@@ -147,29 +144,40 @@ Resolved scope_resolve(Infer *I, const Name *name)
     const Op *op = env_find_op(I->env, sym);
     TypeParam *param = type_scope_find(I, sym);
     if (versioned) { /* sizes and a rule's attributes have no sigil */
-        if (ctor) return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
-        if (op) return (Resolved){.kind = NAME_OP, .op = op};
+        if (ctor)
+            return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
+        if (op)
+            return (Resolved){.kind = NAME_OP, .op = op};
         if (param && param->kind_known && param->kind == KIND_DIM)
             return (Resolved){.kind = NAME_DIM, .param = param};
         if (I->rule_op && op_attr_index(I->rule_op, sym->text) >= 0)
             return (Resolved){.kind = NAME_ATTR};
         return (Resolved){.kind = NAME_NONE};
     }
-    if (local && !local->sigil) return resolved_local(local);
+    if (local && !local->sigil)
+        return resolved_local(local);
     if (param && !local && param->kind_known && param->kind == KIND_DIM)
         return (Resolved){.kind = NAME_DIM, .param = param};
     if (I->rule_op && op_attr_index(I->rule_op, sym->text) >= 0)
         return (Resolved){.kind = NAME_ATTR};
     Global *g = find_user_global(I, sym, &prelude);
     bool taken = ctor || op || prelude;
-    if (local && !taken) return resolved_local(local);
-    if (ctor && !ctor_in_prelude) return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
-    if (g && !g->sigil) return resolved_global(I, g);
-    if (op) return (Resolved){.kind = NAME_OP, .op = op};
-    if (ctor) return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
-    if (prelude) return resolved_global(I, prelude);
-    if (local) return resolved_local(local);
-    if (g) return resolved_global(I, g);
+    if (local && !taken)
+        return resolved_local(local);
+    if (ctor && !ctor_in_prelude)
+        return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
+    if (g && !g->sigil)
+        return resolved_global(I, g);
+    if (op)
+        return (Resolved){.kind = NAME_OP, .op = op};
+    if (ctor)
+        return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
+    if (prelude)
+        return resolved_global(I, prelude);
+    if (local)
+        return resolved_local(local);
+    if (g)
+        return resolved_global(I, g);
     if (param && param->kind_known && param->kind == KIND_DIM)
         return (Resolved){.kind = NAME_DIM, .param = param};
     return (Resolved){.kind = NAME_NONE};

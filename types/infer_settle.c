@@ -5,19 +5,16 @@
 
 #include "types/infer_state.h"
 
-/* ---- dtypes ------------------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
-static bool get_param(Type *dtype)
-{
-    return type_resolve(dtype)->tag == TY_PARAM;
-}
+static bool get_param(Type *dtype) { return type_resolve(dtype)->tag == TY_PARAM; }
 
 /* A declared parameter of the definition being checked that nothing supplies: the definition runs
  * only as a copy for explicit type arguments (infer_specialised). */
-static bool leave_to_types(Infer *I, Type *t)
-{
+static bool leave_to_types(Infer *I, Type *t) {
     t = type_resolve(t);
-    if (!I->current || !I->current->item || !I->current->item->fn || t->tag != TY_PARAM) return false;
+    if (!I->current || !I->current->item || !I->current->item->fn || t->tag != TY_PARAM)
+        return false;
     const AstTypeParamVec *declared = &I->current->item->fn->type_params;
     for (size_t i = 0; i < declared->len; i++) {
         if (declared->data[i].name == t->param.name) {
@@ -28,19 +25,19 @@ static bool leave_to_types(Infer *I, Type *t)
     return false;
 }
 
-static void no_supply(Infer *I, Type *t, Span span, const char *what)
-{
-    if (leave_to_types(I, t)) return;
+static void no_supply(Infer *I, Type *t, Span span, const char *what) {
+    if (leave_to_types(I, t))
+        return;
     Diag *d = infer_error(I, DIAG_R0214, span, "nothing supplies %s when running", what);
     if (d) {
         diag_set_label(d, "%s is %s", what, type_text(t));
-        diag_add_fact(d, "a tensor among the parameters must have it; `zeros_like(x)`, `ones_like(x)` "
-                         "and `cast_like(e, x)` take it from a value");
+        diag_add_fact(d,
+                      "a tensor among the parameters must have it; `zeros_like(x)`, `ones_like(x)` "
+                      "and `cast_like(e, x)` take it from a value");
     }
 }
 
-static const char *dtype_range(DType t)
-{
+static const char *dtype_range(DType t) {
     switch (dtype_info[t].cls) {
     case DTC_INT: {
         uint32_t bits = dtype_info[t].bits;
@@ -60,34 +57,35 @@ static const char *dtype_range(DType t)
 }
 
 /* A literal above the range of int64, which its suffix says is uint64: the reader has checked it. */
-static bool is_large_unsigned(Span span)
-{
+static bool is_large_unsigned(Span span) {
     const char *text = span.source ? span.source->text : "";
     uint32_t begin = span.begin, end = span.end; /* its parentheses aside */
-    while (span.source && begin < end && strchr("( \t\r\n", text[begin])) begin++;
-    while (span.source && begin < end && strchr(") \t\r\n", text[end - 1])) end--;
+    while (span.source && begin < end && strchr("( \t\r\n", text[begin]))
+        begin++;
+    while (span.source && begin < end && strchr(") \t\r\n", text[end - 1]))
+        end--;
     return end >= begin + 4 && text[begin] >= '0' && text[begin] <= '9' &&
            memcmp(text + end - 3, "u64", 3) == 0;
 }
 
-static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span span)
-{
+static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span span) {
     bool ok = is_float ? dtype_is_float(dtype)
                        : dtype_is_float(dtype) || dtype_holds_int(dtype, i, false) ||
                              (dtype == DT_U64 && i < 0 && is_large_unsigned(span));
-    if (ok) return true;
+    if (ok)
+        return true;
     Diag *d = infer_error(I, DIAG_R0211, span, "%s cannot represent this literal",
                           dtype_info[dtype].name);
     if (d) {
         diag_set_label(d, "%s here", dtype_info[dtype].name);
-        if (!is_float) diag_add_fact(d, "%s", dtype_range(dtype));
+        if (!is_float)
+            diag_add_fact(d, "%s", dtype_range(dtype));
     }
     return false;
 }
 
 /* cast_like(value, like), in the place of e. */
-static void become_cast_like(Expr *e, Expr *value, Expr *like)
-{
+static void become_cast_like(Expr *e, Expr *value, Expr *like) {
     const Op *op = op_get("cast_like");
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = value;
@@ -95,8 +93,7 @@ static void become_cast_like(Expr *e, Expr *value, Expr *like)
     *e = *expr_call_op(op, args, 2, attrs_defaults(op), e->type, e->span);
 }
 
-static Tensor *numbers_tensor(Infer *I, const Numbers *n, DType dtype)
-{
+static Tensor *numbers_tensor(Infer *I, const Numbers *n, DType dtype) {
     Tensor *t = tensor_new(dtype, (int)n->rank, n->shape);
     char *at = tensor_data(t);
     size_t step = dtype_size(dtype);
@@ -117,17 +114,18 @@ static Tensor *numbers_tensor(Infer *I, const Numbers *n, DType dtype)
     return t;
 }
 
-static void settle_numbers(Infer *I, Pending *p, Type *dtype)
-{
+static void settle_numbers(Infer *I, Pending *p, Type *dtype) {
     Expr *e = p->expr;
     const Numbers *n = p->numbers;
     DType t;
     if (type_get_dtype(dtype, &t)) {
         if (!(t == DT_BOOL && n->is_bool)) {
-            for (size_t i = 0; i < n->n && !infer_failed(I) && n->is_float && !dtype_is_float(t); i++)
+            for (size_t i = 0; i < n->n && !infer_failed(I) && n->is_float && !dtype_is_float(t);
+                 i++)
                 check_number(I, true, 0, t, n->spans[i]);
         }
-        if (!infer_failed(I)) e->tensor = numbers_tensor(I, n, t);
+        if (!infer_failed(I))
+            e->tensor = numbers_tensor(I, n, t);
         return;
     }
     Expr *like = supply_dtype(I, p, dtype);
@@ -137,17 +135,17 @@ static void settle_numbers(Infer *I, Pending *p, Type *dtype)
         return;
     }
     DType wide = n->is_float ? DT_F64 : DT_I64;
-    Expr *wide_const = expr_new(EXPR_CONST, type_tensor(type_resolve(e->type)->tensor.shape,
-                                                        type_dtype(wide)), e->span);
+    Expr *wide_const = expr_new(
+        EXPR_CONST, type_tensor(type_resolve(e->type)->tensor.shape, type_dtype(wide)), e->span);
     wide_const->tensor = numbers_tensor(I, n, wide);
     become_cast_like(e, wide_const, like);
 }
 
-static void settle_lit(Infer *I, Pending *p)
-{
+static void settle_lit(Infer *I, Pending *p) {
     Expr *e = p->expr;
     Type *tensor = type_resolve(e->type);
-    if (tensor->tag != TY_TENSOR) return;
+    if (tensor->tag != TY_TENSOR)
+        return;
     Type *dtype = type_resolve(tensor->tensor.dtype);
     if (dtype->tag == TY_VAR) {
         bool is_float = p->numbers ? p->numbers->is_float : e->is_float;
@@ -164,14 +162,15 @@ static void settle_lit(Infer *I, Pending *p)
         return;
     }
     e->like = supply_dtype(I, p, dtype);
-    if (!e->like) no_supply(I, dtype, e->span, "the dtype of this literal");
+    if (!e->like)
+        no_supply(I, dtype, e->span, "the dtype of this literal");
 }
 
-static const Attrs *attrs_with_dtype(const Op *op, DType t)
-{
+static const Attrs *attrs_with_dtype(const Op *op, DType t) {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     for (int i = 0; i < op->nattrs; i++)
-        if (op->attrs[i].initial) values[i] = attr_parse(op->attrs[i].initial);
+        if (op->attrs[i].initial)
+            values[i] = attr_parse(op->attrs[i].initial);
     values[op_attr_index(op, "dtype")] = (AttrValue){.kind = ATTR_DTYPE, .dtype = t};
     Attrs *attrs = mem_new(Attrs);
     attrs->op = op;
@@ -179,11 +178,11 @@ static const Attrs *attrs_with_dtype(const Op *op, DType t)
     return attrs;
 }
 
-static void settle_cast(Infer *I, Pending *p)
-{
+static void settle_cast(Infer *I, Pending *p) {
     Expr *e = p->expr;
     Type *t = type_resolve(e->type);
-    if (t->tag != TY_TENSOR) return;
+    if (t->tag != TY_TENSOR)
+        return;
     DType dtype;
     if (type_get_dtype(t, &dtype)) {
         e->attrs = attrs_with_dtype(e->a->op, dtype);
@@ -199,29 +198,30 @@ static void settle_cast(Infer *I, Pending *p)
     }
 }
 
-/* ---- Zero, sizes ----------------------------------------------------------------------------------- */
+/* ---- Zero, sizes ----------------------------------------------------------------------------- */
 
-static bool is_closed_tensor(Type *t)
-{
+static bool is_closed_tensor(Type *t) {
     uint32_t rank;
     Type **dims;
     DType dtype;
-    if (!type_get_dtype(t, &dtype) || !type_get_rank(t, &rank, &dims)) return false;
+    if (!type_get_dtype(t, &dtype) || !type_get_rank(t, &rank, &dims))
+        return false;
     for (uint32_t i = 0; i < rank; i++) {
         int64_t n;
-        if (!type_get_int(dims[i], &n)) return false;
+        if (!type_get_int(dims[i], &n))
+            return false;
     }
     return true;
 }
 
-static Expr *zero_of(Infer *I, const Pending *p, Type *type)
-{
+static Expr *zero_of(Infer *I, const Pending *p, Type *type) {
     Type *t = type_resolve(type);
     if (t->tag == TY_TUPLE) {
         Expr **args = mem_new_n(Expr *, t->nargs + 1);
         for (uint32_t i = 0; i < t->nargs; i++) {
             args[i] = zero_of(I, p, t->args[i]);
-            if (!args[i]) return NULL;
+            if (!args[i])
+                return NULL;
         }
         return expr_tuple(args, t->nargs, p->span);
     }
@@ -236,8 +236,8 @@ static Expr *zero_of(Infer *I, const Pending *p, Type *type)
             if (like) {
                 Expr **args = mem_new_n(Expr *, 1);
                 args[0] = like;
-                return expr_call_op(op_get("zeros_like"), args, 1, attrs_defaults(op_get("zeros_like")),
-                                    t, p->span);
+                return expr_call_op(op_get("zeros_like"), args, 1,
+                                    attrs_defaults(op_get("zeros_like")), t, p->span);
             }
         }
         Type *part = t->tag == TY_TENSOR && get_param(t->tensor.dtype) ? t->tensor.dtype : t;
@@ -248,7 +248,8 @@ static Expr *zero_of(Infer *I, const Pending *p, Type *type)
                 part = t->tensor.shape;
             } else {
                 for (uint32_t i = 0; i < rank; i++)
-                    if (type_resolve(dims[i])->tag == TY_PARAM) part = dims[i];
+                    if (type_resolve(dims[i])->tag == TY_PARAM)
+                        part = dims[i];
             }
         }
         no_supply(I, part, p->span, "this `Zero`");
@@ -259,8 +260,7 @@ static Expr *zero_of(Infer *I, const Pending *p, Type *type)
     return NULL;
 }
 
-static void settle_zero(Infer *I, Pending *p)
-{
+static void settle_zero(Infer *I, Pending *p) {
     Expr *z = zero_of(I, p, p->expr->zero_type);
     if (z) {
         *p->expr = *z;
@@ -269,8 +269,7 @@ static void settle_zero(Infer *I, Pending *p)
     }
 }
 
-static Expr *with_dtype(Expr *e, Type *type)
-{
+static Expr *with_dtype(Expr *e, Type *type) {
     DType t;
     if (e->kind == EXPR_DIM_OF || e->kind == EXPR_LIT) {
         e->type = type;
@@ -284,12 +283,12 @@ static Expr *with_dtype(Expr *e, Type *type)
                : e;
 }
 
-static void settle_dim(Infer *I, Pending *p)
-{
+static void settle_dim(Infer *I, Pending *p) {
     Expr *e = p->expr;
     Type *tensor = type_resolve(e->type);
     Type *dtype = tensor->tag == TY_TENSOR ? type_resolve(tensor->tensor.dtype) : tensor;
-    if (dtype->tag == TY_VAR) solver_unify(I->s, dtype, type_dtype(DT_I32));
+    if (dtype->tag == TY_VAR)
+        solver_unify(I->s, dtype, type_dtype(DT_I32));
     Expr *size = supply_dim(I, p, p->to, NULL, 0);
     if (!size) {
         no_supply(I, p->to, e->span, "this size");
@@ -315,16 +314,17 @@ typedef struct Sizes {
     VEC(Expr *) found;
 } Sizes;
 
-static AttrValue settle_attr(Sizes *s, const AttrValue *v)
-{
+static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
     AttrValue out = *v;
     if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n + 1);
-        for (uint32_t i = 0; i < v->list.n; i++) items[i] = settle_attr(s, &v->list.items[i]);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = settle_attr(s, &v->list.items[i]);
         out.list.items = items;
     } else if (v->kind == ATTR_DIM) {
         int64_t n;
-        if (type_get_int(v->dim, &n)) return (AttrValue){.kind = ATTR_INT, .i = n};
+        if (type_get_int(v->dim, &n))
+            return (AttrValue){.kind = ATTR_INT, .i = n};
         Expr *size = supply_dim(s->I, s->p, v->dim, NULL, 0);
         if (!size) {
             no_supply(s->I, v->dim, s->p->span, "a size among the attributes");
@@ -335,14 +335,15 @@ static AttrValue settle_attr(Sizes *s, const AttrValue *v)
     return out;
 }
 
-static void settle_sizes(Infer *I, Pending *p)
-{
+static void settle_sizes(Infer *I, Pending *p) {
     Expr *e = p->expr;
-    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP) return;
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP)
+        return;
     Sizes s = {.I = I, .p = p};
     const Op *op = e->a->op;
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
-    for (int i = 0; i < op->nattrs; i++) values[i] = settle_attr(&s, &e->attrs->values[i]);
+    for (int i = 0; i < op->nattrs; i++)
+        values[i] = settle_attr(&s, &e->attrs->values[i]);
     Attrs *attrs = mem_new(Attrs);
     attrs->op = op;
     attrs->values = values;
@@ -351,16 +352,14 @@ static void settle_sizes(Infer *I, Pending *p)
     e->nsizes = (uint32_t)s.found.len;
 }
 
-/* ---- what the types decide --------------------------------------------------------------------------- */
+/* ---- what the types decide ------------------------------------------------------------------- */
 
-static void become_op_call(Expr *e, const char *name, Expr **args, uint32_t n, const Attrs *attrs)
-{
+static void become_op_call(Expr *e, const char *name, Expr **args, uint32_t n, const Attrs *attrs) {
     const Op *op = op_get(name);
     *e = *expr_call_op(op, args, n, attrs ? attrs : attrs_defaults(op), e->type, e->span);
 }
 
-static void settle_index(Pending *p)
-{
+static void settle_index(Pending *p) {
     Expr *e = p->expr;
     Type *t = type_resolve(e->a->type);
     if (t->tag == TY_TUPLE && e->nargs == 1 && e->args[0]->kind == EXPR_LIT) {
@@ -373,8 +372,7 @@ static void settle_index(Pending *p)
     }
 }
 
-static void settle_bang(Pending *p)
-{
+static void settle_bang(Pending *p) {
     Expr *e = p->expr;
     Type *t = type_resolve(e->a->type);
     if (t->tag == TY_REF) {
@@ -386,8 +384,7 @@ static void settle_bang(Pending *p)
     }
 }
 
-static void settle_equal(Pending *p)
-{
+static void settle_equal(Pending *p) {
     Expr *e = p->expr;
     if (type_resolve(e->a->type)->tag != TY_TENSOR || type_resolve(e->b->type)->tag != TY_TENSOR)
         return;
@@ -397,25 +394,28 @@ static void settle_equal(Pending *p)
     become_op_call(e, e->negate ? "not_equal" : "equal", args, 2, NULL);
 }
 
-static void settle_field(Pending *p)
-{
+static void settle_field(Pending *p) {
     Expr *e = p->expr;
     Type *t = type_resolve(e->a->type);
-    if (t->tag == TY_DERIV) t = type_resolve(t->elem);
-    if (t->tag != TY_DATA) return;
+    if (t->tag == TY_DERIV)
+        t = type_resolve(t->elem);
+    if (t->tag != TY_DATA)
+        return;
     int32_t at = -1;
     for (uint32_t c = 0; c < t->decl->nctors; c++) {
         const Ctor *ctor = t->decl->ctors[c];
         for (uint32_t i = 0; ctor->field_names && i < ctor->nfields; i++) {
-            if (ctor->field_names[i] != e->field) continue;
-            if (c > 0 && at != (int32_t)i) return; /* by name, when running */
+            if (ctor->field_names[i] != e->field)
+                continue;
+            if (c > 0 && at != (int32_t)i)
+                return; /* by name, when running */
             at = (int32_t)i;
         }
     }
     e->index = at;
 }
 
-/* ---- run-time checks of sizes -------------------------------------------------------------------------- */
+/* ---- run-time checks of sizes ---------------------------------------------------------------- */
 
 typedef struct Checks {
     Infer *I;
@@ -427,33 +427,35 @@ typedef struct Checks {
 } Checks;
 
 /* The size that `?1` took where it stood first, also inside arithmetic. */
-static Type *size_taken(const Checks *c, Type *want)
-{
+static Type *size_taken(const Checks *c, Type *want) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     type_collect(want, TY_ANY, &seen, &from);
     size_t kept = 0;
     for (size_t i = 0; i < from.len; i++) {
         Type *size = map_find(&c->taken, from.data[i]);
-        if (!size) continue;
+        if (!size)
+            continue;
         from.data[kept++] = from.data[i];
         vec_push(&to, size);
     }
     return kept ? type_resolve(type_substitute(want, from.data, to.data, (uint32_t)kept)) : want;
 }
 
-static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact)
-{
+static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact) {
     bool linked = exact || to->tag == TY_VAR;
     Type *want = type_resolve(to);
     if (want->tag == TY_ANY && !linked && !map_has(&c->taken, want)) {
         map_set(&c->taken, want, from); /* `?` as written takes every size */
         return;
     }
-    if (!linked) want = size_taken(c, want);
-    if (dim_compare(from, want) != DIM_UNDECIDED) return;
+    if (!linked)
+        want = size_taken(c, want);
+    if (dim_compare(from, want) != DIM_UNDECIDED)
+        return;
     Expr *expected = supply_dim(c->I, c->p, want, c->args, c->nargs);
-    if (!expected) return;
+    if (!expected)
+        return;
     Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
     found->a = at;
     found->index = (int32_t)axis;
@@ -466,37 +468,39 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
 
 /* Where the sizes of `from` must still be compared with those of `to`. exact: `to` was found
  * through a variable, so that an unknown there is one certain size. */
-static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact, int depth)
-{
+static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact, int depth) {
     exact |= to->tag == TY_VAR;
     from = type_resolve(from);
     to = type_resolve(to);
-    if (depth == 0 || (from == to && !(to->flags & TYPE_HAS_ANY))) return;
+    if (depth == 0 || (from == to && !(to->flags & TYPE_HAS_ANY)))
+        return;
     if (from->tag == TY_TUPLE && to->tag == TY_TUPLE && from->nargs == to->nargs) {
         for (uint32_t i = 0; i < to->nargs; i++)
             collect_checks(c, expr_proj(at, i, from->args[i], at->span), from->args[i], to->args[i],
                            exact, depth - 1);
         return;
     }
-    if (from->tag != TY_TENSOR || to->tag != TY_TENSOR) return;
+    if (from->tag != TY_TENSOR || to->tag != TY_TENSOR)
+        return;
     exact |= to->tensor.shape->tag == TY_VAR;
     uint32_t n, m;
     Type **a, **b;
-    if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b) || n != m) return;
-    for (uint32_t i = 0; i < n; i++) check_dim(c, at, i, a[i], b[i], exact);
+    if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b) || n != m)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        check_dim(c, at, i, a[i], b[i], exact);
 }
 
-static bool may_need_checks(Type *from, Type *to)
-{
+static bool may_need_checks(Type *from, Type *to) {
     from = type_resolve(from);
     to = type_resolve(to);
-    return (from != to || (to->flags & TYPE_HAS_ANY)) && (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
+    return (from != to || (to->flags & TYPE_HAS_ANY)) &&
+           (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
 }
 
 /* f(e0, e1) to let a0 = e0; let a1 = e1; <checks> f(a0, a1): the sizes of one argument may have to
  * equal those of another. */
-static Expr *spread_call(Expr *call, Var ***vars)
-{
+static Expr *spread_call(Expr *call, Var ***vars) {
     uint32_t n = call->nargs;
     LetStack lets = {0};
     Expr *inner = expr_copy(call);
@@ -516,18 +520,18 @@ static Expr *spread_call(Expr *call, Var ***vars)
     return check;
 }
 
-static void add_checks(Expr *check, const Checks *c)
-{
+static void add_checks(Expr *check, const Checks *c) {
     Check *all = mem_new_n(Check, check->nchecks + c->list.len);
-    if (check->nchecks) memcpy(all, check->checks, check->nchecks * sizeof *all);
+    if (check->nchecks)
+        memcpy(all, check->checks, check->nchecks * sizeof *all);
     memcpy(all + check->nchecks, c->list.data, c->list.len * sizeof *all);
     check->checks = all;
     check->nchecks += (uint32_t)c->list.len;
 }
 
-static void settle_flow(Infer *I, Pending *p, Map *spread)
-{
-    if (!may_need_checks(p->from, p->to)) return;
+static void settle_flow(Infer *I, Pending *p, Map *spread) {
+    if (!may_need_checks(p->from, p->to))
+        return;
     Checks c = {.I = I, .p = p};
     if (p->call) {
         /* Once to see whether anything is to be checked. */
@@ -536,9 +540,11 @@ static void settle_flow(Infer *I, Pending *p, Map *spread)
         uint32_t n = check ? check->a->nargs : p->call->nargs;
         c.args = args;
         c.nargs = n;
-        if (p->arg >= n) return;
+        if (p->arg >= n)
+            return;
         collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
-        if (!c.list.len) return;
+        if (!c.list.len)
+            return;
         if (!check) {
             Var **vars;
             check = spread_call(p->call, &vars);
@@ -553,7 +559,8 @@ static void settle_flow(Infer *I, Pending *p, Map *spread)
     Expr *e = p->expr;
     Var *v = e->kind == EXPR_VAR ? e->var : var_new(sym_intern("value"), e->type, e->span);
     collect_checks(&c, expr_var(v, e->span), p->from, p->to, false, 8);
-    if (!c.list.len) return;
+    if (!c.list.len)
+        return;
     Expr *check = expr_new(EXPR_CHECK, e->type, e->span);
     check->a = expr_var(v, e->span);
     add_checks(check, &c);
@@ -565,10 +572,9 @@ static void settle_flow(Infer *I, Pending *p, Map *spread)
     }
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
-static void settle_discard(Infer *I, Pending *p)
-{
+static void settle_discard(Infer *I, Pending *p) {
     Type *t = type_resolve(p->expr->type);
     switch (t->tag) {
     case TY_TENSOR:
@@ -577,7 +583,8 @@ static void settle_discard(Infer *I, Pending *p)
     case TY_DATA:
     case TY_STRING: break;
     case TY_TUPLE:
-        if (t->nargs) break;
+        if (t->nargs)
+            break;
         return;
     case TY_VAR:
     case TY_PARAM:
@@ -597,10 +604,10 @@ static void settle_discard(Infer *I, Pending *p)
     }
 }
 
-void infer_settle(Infer *I)
-{
+void infer_settle(Infer *I) {
     Map spread = {0};
-    if (infer_answer_holes(I)) return;
+    if (infer_answer_holes(I))
+        return;
     for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
         Pending *p = &I->pending.data[i];
         switch (p->kind) {
@@ -619,5 +626,6 @@ void infer_settle(Infer *I)
         case PENDING_HOLE: break;
         }
     }
-    if (!infer_failed(I)) settle_results(I);
+    if (!infer_failed(I))
+        settle_results(I);
 }

@@ -21,7 +21,7 @@
 
 typedef struct Infer Infer;
 
-/* ---- scopes -------------------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* A function body being inferred; the parameters of enclosing ones supply dtypes and sizes. */
 typedef struct FnCtx FnCtx;
@@ -36,12 +36,12 @@ typedef struct Local Local;
 struct Local {
     const Symbol *name;
     Var *var;
-    Expr *lazy;      /* of a graph binding evaluated on demand: the expression of its cell */
-    bool sigil;      /* bound with `%` */
+    Expr *lazy; /* of a graph binding evaluated on demand: the expression of its cell */
+    bool sigil; /* bound with `%` */
     bool used;
     uint32_t enter, leave;
     Local *shadowed;
-    Map *opened;     /* TypeDecl -> Type **: unknowns its value's own dims were opened under */
+    Map *opened; /* TypeDecl -> Type **: unknowns its value's own dims were opened under */
 };
 
 /* A type parameter in scope. Its Type is made at its first use, when its kind is known. */
@@ -50,26 +50,29 @@ struct TypeParam {
     const Symbol *name;
     Kind kind;
     bool kind_known;
-    bool open;         /* a `where` that is being read may show what it is */
+    bool open; /* a `where` that is being read may show what it is */
     Type *type;
-    Type *rigid;       /* the parameter, where `type` is what the `where` shows it to be; or NULL */
-    Span span;         /* of its declaration */
-    Span use;          /* that settled its kind */
+    Type *rigid; /* the parameter, where `type` is what the `where` shows it to be; or NULL */
+    Span span;   /* of its declaration */
+    Span use;    /* that settled its kind */
     TypeParam *shadowed;
 };
 
-/* ---- notes --------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 typedef enum PendingKind {
-    PENDING_LIT,      /* expr LIT or CONST: its dtype; numbers */
-    PENDING_INDEX, PENDING_BANG, PENDING_EQUAL, PENDING_FIELD,
-    PENDING_CAST,     /* expr CALL of cast; type: the dtype */
+    PENDING_LIT, /* expr LIT or CONST: its dtype; numbers */
+    PENDING_INDEX,
+    PENDING_BANG,
+    PENDING_EQUAL,
+    PENDING_FIELD,
+    PENDING_CAST, /* expr CALL of cast; type: the dtype */
     PENDING_ZERO,
-    PENDING_DIM,      /* expr: a dim parameter as a value; type: the dim */
-    PENDING_SIZES,    /* expr CALL: attrs hold sizes */
-    PENDING_FLOW,     /* expr: value node to be checked; from, to */
-    PENDING_MATCH,    /* exhaustiveness */
-    PENDING_DISCARD,  /* a value thrown away must be () */
+    PENDING_DIM,     /* expr: a dim parameter as a value; type: the dim */
+    PENDING_SIZES,   /* expr CALL: attrs hold sizes */
+    PENDING_FLOW,    /* expr: value node to be checked; from, to */
+    PENDING_MATCH,   /* exhaustiveness */
+    PENDING_DISCARD, /* a value thrown away must be () */
     PENDING_HOLE,
 } PendingKind;
 
@@ -79,7 +82,7 @@ typedef struct Numbers {
     int64_t shape[TENSOR_MAX_RANK];
     size_t n;
     bool is_float, is_bool;
-    const int64_t *ints;   /* when no element has a dot */
+    const int64_t *ints; /* when no element has a dot */
     const double *floats;
     const Span *spans;
 } Numbers;
@@ -91,9 +94,9 @@ typedef struct Pending {
     Numbers *numbers;
     FnCtx *fn;
     uint32_t time;
-    const char *what;   /* FLOW: "argument `x` of `f`" */
-    Ast *hole;          /* HOLE */
-    Expr *call;         /* FLOW of argument `arg` of this call, or NULL */
+    const char *what; /* FLOW: "argument `x` of `f`" */
+    Ast *hole;        /* HOLE */
+    Expr *call;       /* FLOW of argument `arg` of this call, or NULL */
     uint32_t arg;
     Span span;
 } Pending;
@@ -121,15 +124,15 @@ typedef struct Changed {
     bool same_type; /* only definitions that no longer checked are checked again */
 } Changed;
 
-/* ---- the state ------------------------------------------------------------------------------ */
+/* ---- the state ------------------------------------------------------------------------------- */
 
 /* What a name of the file being checked is, before it is bound in the Env. */
 typedef struct FileName FileName;
 struct FileName {
     Item *item;
-    uint32_t position;      /* of its item */
-    Global *global;         /* def, let, free_var */
-    FileName *earlier;      /* an item of the same name before it */
+    uint32_t position; /* of its item */
+    Global *global;    /* def, let, free_var */
+    FileName *earlier; /* an item of the same name before it */
 };
 
 struct Infer {
@@ -139,9 +142,9 @@ struct Infer {
     Diags *diags;
     const Module *module;
     InferMode mode;
-    Map locals;             /* Symbol -> Local */
-    VEC(Local *) trail;     /* bound and still in scope, in order */
-    VEC(Local *) all;       /* of this item, for supplies */
+    Map locals;         /* Symbol -> Local */
+    VEC(Local *) trail; /* bound and still in scope, in order */
+    VEC(Local *) all;   /* of this item, for supplies */
     uint32_t time;
     uint32_t pattern_time;  /* when the pattern being read began: its names are newer */
     uint32_t pattern_depth; /* patterns around the one being read */
@@ -151,30 +154,31 @@ struct Infer {
     Type *effect;
     VEC(Pending) pending;
     VEC(Fallback) fallbacks;
-    VEC(const Scheme *) schemes; /* made in this item: their relations may say what supplies a dtype */
-    Map graph;              /* "%0" etc. are Locals under the symbol of their number */
-    const Op *rule_op;      /* in a derivative rule: its operator */
-    Map names;              /* Symbol -> FileName: items of this file */
-    uint32_t position;      /* of the item being checked */
+    VEC(const Scheme *)
+    schemes;           /* made in this item: their relations may say what supplies a dtype */
+    Map graph;         /* "%0" etc. are Locals under the symbol of their number */
+    const Op *rule_op; /* in a derivative rule: its operator */
+    Map names;         /* Symbol -> FileName: items of this file */
+    uint32_t position; /* of the item being checked */
     Checked checked;
-    bool trial;             /* with a name in the place of a hole: other holes may stay */
-    Global *current;        /* the global being checked, whose uses are noted */
-    Map *used;              /* its uses so far */
-    VEC(Rule *) rules;      /* checked, to be bound */
-    VEC(Changed) changed;   /* names bound anew: redefine.c */
-    Map types_anew;         /* Symbol: names of types declared again at the prompt */
+    bool trial;                     /* with a name in the place of a hole: other holes may stay */
+    Global *current;                /* the global being checked, whose uses are noted */
+    Map *used;                      /* its uses so far */
+    VEC(Rule *) rules;              /* checked, to be bound */
+    VEC(Changed) changed;           /* names bound anew: redefine.c */
+    Map types_anew;                 /* Symbol: names of types declared again at the prompt */
     VEC(const char *) failed_types; /* types that mention it and could not be */
-    size_t item_errors;     /* diags->errors when the item began */
-    size_t item_diags;      /* diags->list.len then */
-    VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
+    size_t item_errors;             /* diags->errors when the item began */
+    size_t item_diags;              /* diags->list.len then */
+    VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
     bool in_decl;
-    bool infer_where;       /* the enclosing signature has no `where` */
-    uint32_t signature;     /* types being read that are one: its `?1` are one unknown */
+    bool infer_where;              /* the enclosing signature has no `where` */
+    uint32_t signature;            /* types being read that are one: its `?1` are one unknown */
     VEC(NumberedUnknown) numbered; /* those it has so far */
-    bool builtin;           /* in an `operator … from "builtin"` item */
-    bool has_graph;         /* the source has graph bindings */
-    Map graph_sites;        /* Ast link -> sites whose cell is made before it: infer_graph.c */
-    Map graph_lazy;         /* Ast of a graph binding -> its site, when it is evaluated on demand */
+    bool builtin;                  /* in an `operator … from "builtin"` item */
+    bool has_graph;                /* the source has graph bindings */
+    Map graph_sites; /* Ast link -> sites whose cell is made before it: infer_graph.c */
+    Map graph_lazy;  /* Ast of a graph binding -> its site, when it is evaluated on demand */
 };
 
 /* Whether the item being checked has had its error: others stay unsaid. */
@@ -186,7 +190,7 @@ Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...)
 Diag *infer_warning(Infer *I, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- infer.c: state ------------------------------------------------------------------------- */
+/* ---- infer.c: state -------------------------------------------------------------------------- */
 
 void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags *diags);
 void infer_count(const Infer *I); /* what its solver did, into the Env's counts; at the end */
@@ -194,7 +198,7 @@ void infer_begin_item(Infer *I);
 /* Solves, settles; false when the item had an error. */
 bool infer_finish_item(Infer *I);
 
-/* ---- infer_scope.c ---------------------------------------------------------------------------- */
+/* ---- infer_scope.c --------------------------------------------------------------------------- */
 
 size_t scope_mark(const Infer *I);
 Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var);
@@ -206,7 +210,13 @@ void type_scope_restore(Infer *I, size_t mark);
 TypeParam *type_scope_find(const Infer *I, const Symbol *name);
 
 typedef enum NameKind {
-    NAME_NONE, NAME_LOCAL, NAME_GLOBAL, NAME_CTOR, NAME_OP, NAME_DIM, NAME_ATTR,
+    NAME_NONE,
+    NAME_LOCAL,
+    NAME_GLOBAL,
+    NAME_CTOR,
+    NAME_OP,
+    NAME_DIM,
+    NAME_ATTR,
 } NameKind;
 typedef struct Resolved {
     NameKind kind;
@@ -221,7 +231,7 @@ Resolved scope_resolve(Infer *I, const Name *name);
 Ctor *scope_find_ctor(Infer *I, const Symbol *name);
 void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
 
-/* ---- ast_type.c ------------------------------------------------------------------------------- */
+/* ---- ast_type.c ------------------------------------------------------------------------------ */
 
 /* Never NULL: the error type (or an unknown) after a diagnostic. */
 Type *infer_ast_type(Infer *I, const AstType *t, Kind kind);
@@ -247,23 +257,23 @@ typedef struct AnnotationHead {
     uint32_t ndeclared;
     bool has_where;
     size_t facts;
-    bool infer_where;   /* of the enclosing signature */
+    bool infer_where; /* of the enclosing signature */
 } AnnotationHead;
 Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head);
 void annotation_end(Infer *I, const AnnotationHead *head);
 const char *kind_name(Kind kind);
 bool kind_find(const Symbol *name, Kind *out);
 
-/* ---- decl.c ----------------------------------------------------------------------------------- */
+/* ---- decl.c ---------------------------------------------------------------------------------- */
 
 /* Declares all types of a module's items (mutually recursive as they like) in the Env. False after
  * a diagnostic. decls[i] belongs to items.data[i], NULL where that is no type. */
 bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls);
 /* Instance of a declaration: fresh variables for its parameters; own dims as `exists` says. */
 typedef struct CtorInstance {
-    Type *data;      /* the type built */
+    Type *data; /* the type built */
     Type **fields;
-    Type **exists;   /* what stands for the declaration's own dims */
+    Type **exists; /* what stands for the declaration's own dims */
 } CtorInstance;
 typedef enum Opening { OPEN_FLEXIBLE /* building */, OPEN_UNKNOWN /* taking apart */ } Opening;
 /* args: the declaration's parameters, NULL for fresh variables; exists: its own dims, NULL for new
@@ -284,10 +294,15 @@ DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise);
 void infer_fall_back(Infer *I);
 Scheme *infer_generalise(Infer *I, Type *t, bool mono);
 /* Joins the types of arms one after the other; both places are shown when they differ. */
-typedef struct Join { Type *type; Span span; const char *noun; DiagCode code; } Join;
+typedef struct Join {
+    Type *type;
+    Span span;
+    const char *noun;
+    DiagCode code;
+} Join;
 bool infer_join(Infer *I, Join *join, const Expr *arm);
 
-/* ---- infer_expr.c and friends ------------------------------------------------------------------ */
+/* ---- infer_expr.c and friends ---------------------------------------------------------------- */
 
 /* want: what is expected there, as a hint (may be NULL); the caller flows the result. */
 Expr *infer_expr(Infer *I, Ast *e, Type *want);
@@ -300,26 +315,33 @@ Type **infer_type_args(Infer *I, const Ast *e);
 Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span);
 bool expr_is_trivial(const Expr *e); /* evaluating it does nothing: may be moved */
 /* Binds e to a fresh variable unless it is trivial; *slot gets what stands for it. */
-typedef struct LetStack { VEC(Var *) vars; VEC(Expr *) values; } LetStack;
+typedef struct LetStack {
+    VEC(Var *) vars;
+    VEC(Expr *) values;
+} LetStack;
 Expr *let_stack_add(LetStack *lets, Expr *e, const char *name);
 Expr *let_stack_wrap(LetStack *lets, Expr *body);
 
-Expr *infer_chain(Infer *I, Ast *e, Type *want);            /* infer_chain.c */
+Expr *infer_chain(Infer *I, Ast *e, Type *want); /* infer_chain.c */
 /* The right side of a let (name NULL: `_`): a level of its own, generalised as far as may be. */
-typedef struct LetValue { Expr *value; Scheme *scheme; bool rec; } LetValue;
+typedef struct LetValue {
+    Expr *value;
+    Scheme *scheme;
+    bool rec;
+} LetValue;
 /* global: of an item, or NULL. */
 LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                          Global *global);
 Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const Attrs *attrs,
                      Span span, const Expr *call, Expr *const *operands, uint32_t noperands);
-Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want);  /* infer_fn.c */
+Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want); /* infer_fn.c */
 /* A function's signature: declared parameters are in scope until fn_end. */
 typedef struct FnHead {
     const AstFn *fn;
-    Type *type;         /* the arrow; its result may be a variable */
+    Type *type; /* the arrow; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
-    bool infer_where;   /* of the enclosing function */
+    bool infer_where; /* of the enclosing function */
 } FnHead;
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
@@ -327,10 +349,10 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
 void fn_drop(Infer *I, FnHead *head); /* the end without a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
-Expr *infer_call(Infer *I, Ast *e, Type *want);             /* infer_call.c */
+Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer_call.c */
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
 void infer_note_file(const Expr *call, Type *type);
-bool builtin_reads_file(const char *symbol);                /* infer_items.c */
+bool builtin_reads_file(const char *symbol); /* infer_items.c */
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);
@@ -339,21 +361,22 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
                       Type **type_args, uint32_t ntype_args, Span span);
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
 bool callee_name(Infer *I, const Ast *e, Name *out); /* also of `nn.dense` read as a field of nn */
-const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span span); /* infer_attrs.c */
-Expr *infer_binary(Infer *I, Ast *e, Type *want);           /* infer_binary.c */
+const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
+                         Span span);              /* infer_attrs.c */
+Expr *infer_binary(Infer *I, Ast *e, Type *want); /* infer_binary.c */
 Expr *infer_unary(Infer *I, Ast *e, Type *want);
-Expr *infer_literal(Infer *I, Ast *e, bool negative);       /* infer_literal.c */
-Expr *infer_int(Infer *I, int64_t n, Span span);            /* an integer literal that was left out */
+Expr *infer_literal(Infer *I, Ast *e, bool negative); /* infer_literal.c */
+Expr *infer_int(Infer *I, int64_t n, Span span);      /* an integer literal that was left out */
 Expr *infer_tensor(Infer *I, Ast *e, Type *want);
 Expr *infer_meta(Infer *I, Ast *e);
-Expr *infer_index(Infer *I, Ast *e);                        /* infer_index.c */
+Expr *infer_index(Infer *I, Ast *e); /* infer_index.c */
 Expr *infer_proj(Infer *I, Ast *e);
-Expr *infer_field(Infer *I, Ast *e);                        /* infer_record.c */
+Expr *infer_field(Infer *I, Ast *e); /* infer_record.c */
 Expr *infer_record(Infer *I, Ast *e, Type *want);
 Expr *infer_with(Infer *I, Ast *e, Type *want);
-void infer_know_records(Infer *I); /* a field name may decide which type is meant */
-Expr *infer_match(Infer *I, Ast *e, Type *want);            /* infer_pattern.c */
-Expr *infer_list(Infer *I, Ast *e, Type *want);             /* infer_data.c */
+void infer_know_records(Infer *I);               /* a field name may decide which type is meant */
+Expr *infer_match(Infer *I, Ast *e, Type *want); /* infer_pattern.c */
+Expr *infer_list(Infer *I, Ast *e, Type *want);  /* infer_data.c */
 Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);
 Expr *infer_cast(Infer *I, Ast *e);
 Expr *infer_zero(Infer *I, Ast *e);
@@ -379,11 +402,11 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it *
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just this type */
 /* An int64 expression; args: variables that hold the arguments of a call, asked first. */
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);
-void match_check(Infer *I, Expr *match);                     /* match.c */
+void match_check(Infer *I, Expr *match); /* match.c */
 /* Says of each hole of the item what is wanted there and what fits. False: it has none. */
-bool infer_answer_holes(Infer *I);                           /* hole.c */
+bool infer_answer_holes(Infer *I); /* hole.c */
 
-/* ---- infer_deps.c ------------------------------------------------------------------------------ */
+/* ---- infer_deps.c ---------------------------------------------------------------------------- */
 
 /* The items of the file an item mentions, each once. */
 typedef VEC(uint32_t) IndexVec;
@@ -393,7 +416,7 @@ typedef VEC(IndexVec) GroupVec;
 void item_groups(size_t n, const IndexVec *edges, const bool *skip_target, GroupVec *out);
 FileName *file_name_at(const Infer *I, const Symbol *name, uint32_t position, bool def_only);
 
-/* ---- infer.c: the items of a module ------------------------------------------------------------ */
+/* ---- infer.c: the items of a module ---------------------------------------------------------- */
 
 const Symbol *infer_item_symbol(const Item *item); /* what it binds */
 Global *infer_make_global(Infer *I, Item *item);
@@ -407,7 +430,7 @@ bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *
 /* A chain's links wrapped around the root of a body, where its sites ask for it. */
 Expr *infer_root(Infer *I, Ast *e, Type *want);
 
-/* ---- infer_items.c, infer_rule.c, redefine.c -------------------------------------------------- */
+/* ---- infer_items.c, infer_rule.c, redefine.c ------------------------------------------------- */
 
 bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n);
 /* A fully annotated def gets its scheme before its body is checked. */

@@ -17,31 +17,26 @@
 
 enum { MOST = 4096, AXES = TENSOR_MAX_RANK };
 
-static bool is_internal(Span s)
-{
-    return s.source && (s.source->flags & SOURCE_INTERNAL);
-}
+static bool is_internal(Span s) { return s.source && (s.source->flags & SOURCE_INTERNAL); }
 
 /* ---- kept ------------------------------------------------------------------------------------ */
 
-static Relation *copy_of(const Relation *r)
-{
+static Relation *copy_of(const Relation *r) {
     Relation *copy = mem_new(Relation);
     *copy = *r;
     copy->args = mem_new_n(Type *, r->nargs + 1);
-    for (uint32_t i = 0; i < r->nargs; i++) copy->args[i] = r->args[i];
+    for (uint32_t i = 0; i < r->nargs; i++)
+        copy->args[i] = r->args[i];
     return copy;
 }
 
-void inside_note(Solver *s, const Relation *r)
-{
+void inside_note(Solver *s, const Relation *r) {
     if (s->listing && r->op && !r->called && is_broadcast(r->def) && s->inside.len < MOST)
         vec_push(&s->inside, copy_of(r));
 }
 
 /* Some size, shape or type in it is not known yet and may be found at a call. */
-static bool is_open(const Relation *r)
-{
+static bool is_open(const Relation *r) {
     bool unknown = false, open = false;
     for (uint32_t i = 0; i < r->nargs; i++) {
         Map seen = {0};
@@ -58,9 +53,9 @@ static bool is_open(const Relation *r)
     return is_internal(r->span) ? open || unknown : open && !unknown; /* else it is listed there */
 }
 
-void inside_keep(Solver *s, Scheme *scheme)
-{
-    if (!s->listing || !s->marks.len || type_resolve(scheme->type)->tag != TY_FN) return;
+void inside_keep(Solver *s, Scheme *scheme) {
+    if (!s->listing || !s->marks.len || type_resolve(scheme->type)->tag != TY_FN)
+        return;
     Mark mark = vec_last(&s->marks);
     RelationVec kept = {0};
     size_t left = mark.inside;
@@ -77,7 +72,8 @@ void inside_keep(Solver *s, Scheme *scheme)
     for (size_t i = mark.settled; i < s->settled.len; i++) {
         Relation *r = s->settled.data[i];
         if (is_internal(r->span) && !is_broadcast(r->def)) {
-            if (is_open(r) && !(r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
+            if (is_open(r) &&
+                !(r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
                 vec_push(&kept, copy_of(r));
         } else {
             s->settled.data[left++] = r;
@@ -88,11 +84,11 @@ void inside_keep(Solver *s, Scheme *scheme)
     scheme->inside = kept.data;
 }
 
-void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by)
-{
+void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by) {
     for (uint32_t i = 0; s->listing && i < scheme->ninside && s->inside.len < MOST; i++) {
         Relation *r = copy_of(scheme->inside[i]);
-        for (uint32_t k = 0; k < r->nargs; k++) r->args[k] = type_substitute_by(by, r->args[k]);
+        for (uint32_t k = 0; k < r->nargs; k++)
+            r->args[k] = type_substitute_by(by, r->args[k]);
         if (!r->inner.source) {
             r->inner = r->span;
             r->inner_name = scheme->name;
@@ -106,41 +102,48 @@ void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by)
 /* ---- listed ---------------------------------------------------------------------------------- */
 
 /* A node that stands for a type whose shape is not known. */
-static Type *identity(Type *t)
-{
+static Type *identity(Type *t) {
     t = type_resolve(t);
     Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
     return shape->tag == TY_SHAPE ? NULL : shape;
 }
 
-static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis)
-{
-    Residual check = {.a = a, .b = b, .span = r->span, .axis = axis, .op = r->op, .by_operator = true,
+static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis) {
+    Residual check = {.a = a,
+                      .b = b,
+                      .span = r->span,
+                      .axis = axis,
+                      .op = r->op,
+                      .by_operator = true,
                       .what = fmt_text("axis %d of `%s` (equal, or 1)", axis, op_subject(r->op)),
-                      .inner = r->inner, .inner_name = r->inner_name};
+                      .inner = r->inner,
+                      .inner_name = r->inner_name};
     vec_push(&s->residuals, check);
 }
 
 /* The sizes of one axis of r's arguments: those that must be equal when running are listed. What the
  * result has there. */
-static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_t n, int axis)
-{
+static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_t n, int axis) {
     Type **set = mem_new_n(Type *, n + 1), *known = NULL;
     uint32_t nset = 0;
     int64_t v;
     for (uint32_t i = 0; i < n; i++) {
         Type *d = type_resolve(sizes[i]);
         bool is_number = type_get_int(d, &v), there = is_number && v == 1;
-        for (uint32_t k = 0; k < nset && !there; k++) there = dim_compare(set[k], d) == DIM_EQUAL;
-        if (there) continue;
-        if (is_number) known = d;
+        for (uint32_t k = 0; k < nset && !there; k++)
+            there = dim_compare(set[k], d) == DIM_EQUAL;
+        if (there)
+            continue;
+        if (is_number)
+            known = d;
         set[nset++] = d;
     }
     Type *first = known ? known : nset ? set[0] : type_dim_int(1, NULL);
     bool listed = false;
     for (uint32_t i = 0; i < nset; i++) {
         bool unknown = (set[i]->flags | first->flags) & TYPE_HAS_ANY;
-        if (set[i] == first || !unknown || dim_compare(set[i], first) == DIM_DIFFERENT) continue;
+        if (set[i] == first || !unknown || dim_compare(set[i], first) == DIM_DIFFERENT)
+            continue;
         add_check(s, r, set[i], first, axis);
         listed = true;
     }
@@ -148,33 +151,35 @@ static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_
 }
 
 /* shapes: identity -> TY_SHAPE, of results that no type has. */
-static void list_broadcast(Solver *s, const Relation *r, Map *shapes)
-{
+static void list_broadcast(Solver *s, const Relation *r, Map *shapes) {
     uint32_t n = r->nargs - 1, rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1), **sizes = mem_new_n(Type *, n + 1), *out[AXES];
     for (uint32_t i = 0; i < n; i++) {
         Type *t = type_resolve(r->args[i]), *id = identity(t);
         Type *shape = id ? map_find(shapes, id) : type_resolve(t->tensor.shape);
-        if (!shape || !type_get_rank(shape, &ranks[i], &dims[i]) || ranks[i] > AXES) return;
+        if (!shape || !type_get_rank(shape, &ranks[i], &dims[i]) || ranks[i] > AXES)
+            return;
         rank = ranks[i] > rank ? ranks[i] : rank;
     }
     for (uint32_t axis = 0; axis < rank; axis++) {
         uint32_t nsizes = 0;
         for (uint32_t i = 0; i < n; i++) {
-            if (axis + ranks[i] >= rank) sizes[nsizes++] = dims[i][axis + ranks[i] - rank];
+            if (axis + ranks[i] >= rank)
+                sizes[nsizes++] = dims[i][axis + ranks[i] - rank];
         }
         out[axis] = list_axis(s, r, sizes, nsizes, (int)axis);
     }
     Type *result = identity(r->args[n]);
-    if (result) map_set(shapes, result, type_shape(out, rank));
+    if (result)
+        map_set(shapes, result, type_shape(out, rank));
 }
 
-void inside_list(Solver *s)
-{
+void inside_list(Solver *s) {
     Map shapes = {0};
     for (size_t i = 0; i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];
-        if (!r->called) continue;
+        if (!r->called)
+            continue;
         if (is_broadcast(r->def))
             list_broadcast(s, r, &shapes);
         else

@@ -11,25 +11,22 @@
 #include "types/op.h"
 #include "types/solver_impl.h"
 
-/* ---- what is the same --------------------------------------------------------------------- */
+/* ---- what is the same ------------------------------------------------------------------------ */
 
-static bool is_rank0(Type *t)
-{
+static bool is_rank0(Type *t) {
     uint32_t rank;
     Type **dims;
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
-static bool has_input(const Relation *r, Type *t)
-{
+static bool has_input(const Relation *r, Type *t) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
         if (type_equal(r->args[i], t))
             return true;
     return false;
 }
 
-static bool inputs_inside(const Relation *small, const Relation *large)
-{
+static bool inputs_inside(const Relation *small, const Relation *large) {
     for (uint32_t i = 0; i + 1 < small->nargs; i++)
         if (!has_input(large, small->args[i]))
             return false;
@@ -37,19 +34,17 @@ static bool inputs_inside(const Relation *small, const Relation *large)
 }
 
 /* `==` gives for tensors what `<` does, and both one bool for Strings. */
-static bool is_comparison(const RelDef *def)
-{
+static bool is_comparison(const RelDef *def) {
     return def == &rel_broadcast_compare || def == &rel_equal;
 }
 
-static DTypeSet comparison_dtypes(const Relation *r)
-{
+static DTypeSet comparison_dtypes(const Relation *r) {
     return r->op && r->op->dtypes ? r->op->dtypes : DTS_ALL;
 }
 
-static bool same_inputs(const Relation *a, const Relation *b)
-{
-    if (a->nargs != b->nargs || (a->def != b->def && !(is_comparison(a->def) && is_comparison(b->def))))
+static bool same_inputs(const Relation *a, const Relation *b) {
+    if (a->nargs != b->nargs ||
+        (a->def != b->def && !(is_comparison(a->def) && is_comparison(b->def))))
         return false;
     if (is_broadcast(a->def))
         return inputs_inside(a, b);
@@ -72,8 +67,7 @@ static bool same_inputs(const Relation *a, const Relation *b)
 }
 
 /* A node that stands for a type: the variable itself, or the shape variable of Tensor[s, b]. */
-static Type *identity(Type *t)
-{
+static Type *identity(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR) {
         Type *shape = type_resolve(t->tensor.shape);
@@ -83,8 +77,7 @@ static Type *identity(Type *t)
 }
 
 /* The same for relations that same_inputs may find equal. */
-static uintptr_t hash_inputs(const Relation *r)
-{
+static uintptr_t hash_inputs(const Relation *r) {
     uintptr_t h = (uintptr_t)(is_comparison(r->def) ? &rel_broadcast_compare : r->def) >> 4;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = identity(r->args[i]);
@@ -94,13 +87,13 @@ static uintptr_t hash_inputs(const Relation *r)
             h += t->param.id * (uintptr_t)2654435761u;
     }
     if (r->data && (r->def == &rel_proj || r->def == &rel_index))
-        h += (uintptr_t)*(const int64_t *)r->data * (uintptr_t)40503u;
+        h += (uintptr_t) * (const int64_t *)r->data * (uintptr_t)40503u;
     else if (r->def == &rel_field)
         h += (uintptr_t)r->data >> 4;
     return h | 1;
 }
 
-/* ---- occurrences -------------------------------------------------------------------------- */
+/* ---- occurrences ----------------------------------------------------------------------------- */
 
 typedef struct Laws {
     Solver *s;
@@ -112,8 +105,7 @@ typedef struct Laws {
     bool unified;
 } Laws;
 
-static void note_elsewhere(Laws *l, Type *t)
-{
+static void note_elsewhere(Laws *l, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -121,8 +113,7 @@ static void note_elsewhere(Laws *l, Type *t)
         map_set(&l->elsewhere, vars.data[i], t);
 }
 
-static void find_occurrences(Laws *l)
-{
+static void find_occurrences(Laws *l) {
     l->s->counts.steps += l->relations->len;
     map_clear(&l->elsewhere);
     map_clear(&l->makers);
@@ -149,16 +140,14 @@ static void find_occurrences(Laws *l)
 }
 
 /* Whether t is only what one Broadcast gives and others take. */
-static bool is_intermediate(const Laws *l, Type *t)
-{
+static bool is_intermediate(const Laws *l, Type *t) {
     Type *id = identity(t);
     return id->tag == TY_VAR && !map_has(l->order, id) && !map_has(&l->elsewhere, id) &&
            !map_has(&l->made_twice, id);
 }
 
 /* Without the tensor t the dtype of the set is still said by another one. */
-static bool dtype_stays(const Laws *l, const Relation *r, Type *t)
-{
+static bool dtype_stays(const Laws *l, const Relation *r, Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return true;
@@ -172,29 +161,27 @@ static bool dtype_stays(const Laws *l, const Relation *r, Type *t)
     return dtype->tag == TY_VAR && !map_has(l->order, dtype) && !map_has(&l->elsewhere, dtype);
 }
 
-/* ---- one relation ------------------------------------------------------------------------- */
+/* ---- one relation ---------------------------------------------------------------------------- */
 
 typedef VEC(Span) SpanVec;
 
 /* Where argument i of r stands in the text that is root's: of the definition that root came from. */
-static Span place_of(const Relation *root, const Relation *r, uint32_t i)
-{
+static Span place_of(const Relation *root, const Relation *r, uint32_t i) {
     bool inside = root->inner.source != NULL;
     const Span *spans = inside ? r->inner_spans : r->arg_spans;
     return spans && r->inner.source == root->inner.source && r->inner_name == root->inner_name
-               ? spans[i] : span_none();
+               ? spans[i]
+               : span_none();
 }
 
-static void set_places(Relation *r, const Span *places)
-{
+static void set_places(Relation *r, const Span *places) {
     if (r->inner.source)
         r->inner_spans = places;
     else
         r->arg_spans = places;
 }
 
-static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
-{
+static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places) {
     Type *result = r->args[r->nargs - 1];
     r->args = mem_new_n(Type *, inputs->len + 1);
     for (size_t i = 0; i < inputs->len; i++)
@@ -208,12 +195,11 @@ static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places)
 typedef struct Leaves {
     TypeVec inputs;
     SpanVec places;
-    Map seen;          /* identities that are variables or parameters */
-    size_t others;     /* inputs that are not */
+    Map seen;      /* identities that are variables or parameters */
+    size_t others; /* inputs that are not */
 } Leaves;
 
-static void add_input(Leaves *v, Type *t, Span place)
-{
+static void add_input(Leaves *v, Type *t, Span place) {
     Type *id = identity(t);
     bool named = id->tag == TY_VAR || id->tag == TY_PARAM;
     if (is_rank0(t) || (named && map_has(&v->seen, id)))
@@ -229,16 +215,14 @@ static void add_input(Leaves *v, Type *t, Span place)
     vec_push(&v->places, place);
 }
 
-static bool has_dtype(Type *t, Type *dtype)
-{
+static bool has_dtype(Type *t, Type *dtype) {
     t = type_resolve(t);
     return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype) == dtype;
 }
 
 /* Whether root still says the dtype of t, an intermediate tensor, with what `maker` makes t of in
  * the place of t. */
-static bool dtype_kept(const Laws *l, const Relation *root, const Relation *maker, Type *t)
-{
+static bool dtype_kept(const Laws *l, const Relation *root, const Relation *maker, Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return true;
@@ -263,8 +247,7 @@ typedef struct Step { /* of the way through a set: input `at` of r is next */
 
 /* Intermediate arguments replaced by what they are made of, as far down as it goes: the makers are
  * noted in `inside`, for what they say follows from the root. Those that must stay go to `roots`. */
-static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots)
-{
+static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
     Leaves leaves = {0};
     VEC(Step) way = {0};
     Map seen = {0};
@@ -307,8 +290,7 @@ static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots)
 }
 
 /* Every set whose result is more than an argument of others. */
-static bool flatten_all(Laws *l)
-{
+static bool flatten_all(Laws *l) {
     Map used = {0}, inside = {0}, kept = {0};
     RelationVec roots = {0};
     bool changed = false;
@@ -340,8 +322,7 @@ static bool flatten_all(Laws *l)
 }
 
 /* An argument that is itself a broadcast absorbs what it is made of. */
-static bool absorb(Laws *l, Relation *r)
-{
+static bool absorb(Laws *l, Relation *r) {
     bool changed = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Relation *maker = map_find(&l->makers, identity(r->args[i]));
@@ -364,8 +345,7 @@ static bool absorb(Laws *l, Relation *r)
 }
 
 /* One argument of a comparison is the broadcast of the others: the result has its shape. */
-static bool absorb_comparison(Laws *l, Relation *r)
-{
+static bool absorb_comparison(Laws *l, Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = type_resolve(r->args[i]);
         Relation *maker = map_find(&l->makers, identity(t));
@@ -390,16 +370,14 @@ static bool absorb_comparison(Laws *l, Relation *r)
  * at each read: two values of one type, or one reference at two times, may differ in it. Reads
  * merged into one relation have one result, so where it turns out to hold unknown sizes these are
  * listed as run-time checks, unless it is the same field of the same variable. */
-static bool is_same_read(const Relation *a, const Relation *b)
-{
+static bool is_same_read(const Relation *a, const Relation *b) {
     const Expr *x = a->expr, *y = b->expr;
     return a->def == &rel_field && !a->shared && !b->shared && x && y && x->a && y->a &&
            x->a->kind == EXPR_VAR && y->a->kind == EXPR_VAR && x->a->var == y->a->var;
 }
 
 /* Relations with the same arguments have one result; the later one is done. */
-static void merge_equal(Laws *l)
-{
+static void merge_equal(Laws *l) {
     l->s->counts.steps += l->relations->len;
     Map first = {0};
     for (size_t i = 0; i < l->relations->len; i++) {
@@ -434,8 +412,7 @@ static void merge_equal(Laws *l)
 }
 
 /* What follows from a larger set, and whose result nothing mentions, says nothing. */
-static void drop_implied(Laws *l)
-{
+static void drop_implied(Laws *l) {
     Map used = {0};
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
@@ -462,12 +439,11 @@ static void drop_implied(Laws *l)
     }
 }
 
-/* ---- order -------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* By where the first of its variables stands in the type; those not in it come last. Of tensors of one
  * dtype one whose shape is not in the type comes first. */
-static size_t position(Map *order, Type *t)
-{
+static size_t position(Map *order, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     size_t first = SIZE_MAX;
@@ -482,8 +458,7 @@ static size_t position(Map *order, Type *t)
     return vars.len == 0 ? 0 : first == SIZE_MAX ? first : first + shape;
 }
 
-static void sort_inputs(Laws *l, Relation *r)
-{
+static void sort_inputs(Laws *l, Relation *r) {
     SpanVec places = {0};
     VEC(size_t) at = {0};
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
@@ -507,8 +482,7 @@ static void sort_inputs(Laws *l, Relation *r)
     set_places(r, places.data);
 }
 
-bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
-{
+bool laws_simplify(Solver *s, RelationVec *relations, Map *order) {
     Laws l = {.s = s, .relations = relations, .order = order};
     merge_equal(&l);
     if (l.unified)
@@ -543,8 +517,7 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order)
     return l.unified;
 }
 
-static bool broadcasts(const RelDef *def)
-{
+static bool broadcasts(const RelDef *def) {
     return is_broadcast(def) || def == &rel_broadcast_compare;
 }
 
@@ -552,14 +525,13 @@ static bool broadcasts(const RelDef *def)
 
 typedef struct Uses {
     Map seen;
-    Map dtypes;   /* shape variable -> the one dtype it stands with */
-    Map barred;   /* shape variables that stand elsewhere, or with two dtypes */
-    Map others;   /* dtype -> a tensor with it whose shape is no such variable, or a bare use */
-    Map counts;   /* dtype -> how many shape variables stand with it */
+    Map dtypes; /* shape variable -> the one dtype it stands with */
+    Map barred; /* shape variables that stand elsewhere, or with two dtypes */
+    Map others; /* dtype -> a tensor with it whose shape is no such variable, or a bare use */
+    Map counts; /* dtype -> how many shape variables stand with it */
 } Uses;
 
-static void find_uses(Uses *u, Type *t)
-{
+static void find_uses(Uses *u, Type *t) {
     t = type_resolve(t);
     if (!(t->flags & TYPE_HAS_VARS))
         return;
@@ -598,9 +570,7 @@ static void find_uses(Uses *u, Type *t)
             find_uses(u, t->fn.result);
         return;
     case TY_REF:
-    case TY_DERIV:
-        find_uses(u, t->elem);
-        return;
+    case TY_DERIV: find_uses(u, t->elem); return;
     case TY_PARAM:
     case TY_STRING:
     case TY_ERROR:
@@ -608,15 +578,13 @@ static void find_uses(Uses *u, Type *t)
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return;
+    case TY_ALLOCATES: return;
     }
 }
 
 /* The Broadcast r says of what has this shape that it is a tensor, and of which dtype: by a tensor in
  * it that stays, or because no other tensor has that dtype outside r. */
-static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
-{
+static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape) {
     Type *dtype = map_find(&u->dtypes, shape);
     bool here = false, stays = false, compare = r->def == &rel_broadcast_compare;
     uint32_t n = compare ? r->nargs - 1 : r->nargs; /* a comparison's result is of dtype bool */
@@ -648,8 +616,7 @@ static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape)
     return inside.len == (uintptr_t)map_find(&u->counts, dtype);
 }
 
-void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
-{
+void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out) {
     Uses u = {0};
     Map done = {0};
     find_uses(&u, t);

@@ -4,18 +4,16 @@
 
 #include <string.h>
 
-
 enum {
-    FUEL = 120000,      /* bytes checked again after one check's errors */
-    FUEL_ONE = 60000,   /* of that, for one of them */
-    MAX_MENDED = 5,     /* errors for which changes are tried */
+    FUEL = 120000,    /* bytes checked again after one check's errors */
+    FUEL_ONE = 60000, /* of that, for one of them */
+    MAX_MENDED = 5,   /* errors for which changes are tried */
     MAX_FIXES = 2,
 };
 
-/* ---- tokens ------------------------------------------------------------------------------------ */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
-int32_t mend_item_at(const Mender *m, uint32_t at)
-{
+int32_t mend_item_at(const Mender *m, uint32_t at) {
     const Module *module = m->c->module;
     size_t low = 0, high = module->items.len;
     while (low < high) {
@@ -36,16 +34,15 @@ static bool opens(TokenKind k) { return k == TOK_LPAREN || k == TOK_LBRACKET || 
 static bool closes(TokenKind k) { return k == TOK_RPAREN || k == TOK_RBRACKET || k == TOK_RBRACE; }
 
 /* They point at symbols only, which are never collected. */
-static void reserve_tokens(Mender *m, size_t cap)
-{
+static void reserve_tokens(Mender *m, size_t cap) {
     MendToken *data = mem_bytes(cap * sizeof *data);
-    if (m->tokens.len) memcpy(data, m->tokens.data, m->tokens.len * sizeof *data);
+    if (m->tokens.len)
+        memcpy(data, m->tokens.data, m->tokens.len * sizeof *data);
     m->tokens.data = data;
     m->tokens.cap = cap;
 }
 
-static void read_tokens(Mender *m)
-{
+static void read_tokens(Mender *m) {
     Module scratch = {.source = m->source};
     Lexer lex;
     lexer_init(&lex, m->source, &scratch);
@@ -54,10 +51,17 @@ static void read_tokens(Mender *m)
     for (uint32_t at = m->begin;;) {
         Token t;
         lexer_read(&lex, at, &t);
-        if (t.kind == TOK_EOF || t.kind == TOK_ERROR) break;
+        if (t.kind == TOK_EOF || t.kind == TOK_ERROR)
+            break;
         at = t.end;
-        MendToken n = {.kind = t.kind, .word = t.word, .begin = t.begin, .end = t.end, .sym = t.sym,
-                       .partner = -1, .same = -1, .opener = stack.len ? vec_last(&stack) : -1,
+        MendToken n = {.kind = t.kind,
+                       .word = t.word,
+                       .begin = t.begin,
+                       .end = t.end,
+                       .sym = t.sym,
+                       .partner = -1,
+                       .same = -1,
+                       .opener = stack.len ? vec_last(&stack) : -1,
                        .item = mend_item_at(m, t.begin)};
         int32_t here = (int32_t)m->tokens.len;
         if (closes(t.kind) && stack.len) {
@@ -66,10 +70,12 @@ static void read_tokens(Mender *m)
             n.partner = open;
             n.opener = m->tokens.data[open].opener;
         }
-        if (opens(t.kind)) vec_push(&stack, here);
+        if (opens(t.kind))
+            vec_push(&stack, here);
         if (t.kind == TOK_NUMBER)
             n.sym = sym_intern_n(m->source->text + t.begin, t.end - t.begin);
-        if (m->tokens.len == m->tokens.cap) reserve_tokens(m, 2 * m->tokens.cap);
+        if (m->tokens.len == m->tokens.cap)
+            reserve_tokens(m, 2 * m->tokens.cap);
         vec_push(&m->tokens, n);
         if (n.sym) {
             uintptr_t count = (uintptr_t)map_find(&m->counts, n.sym) + 1;
@@ -80,13 +86,11 @@ static void read_tokens(Mender *m)
     }
 }
 
-const char *mend_text(const Mender *m, uint32_t begin, uint32_t end)
-{
+const char *mend_text(const Mender *m, uint32_t begin, uint32_t end) {
     return mem_strndup(m->source->text + begin, end - begin);
 }
 
-size_t mend_token_at(const Mender *m, uint32_t begin)
-{
+size_t mend_token_at(const Mender *m, uint32_t begin) {
     size_t low = 0, high = m->tokens.len;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -99,27 +103,27 @@ size_t mend_token_at(const Mender *m, uint32_t begin)
     return low;
 }
 
-bool mend_is_dtype(const MendToken *t)
-{
+bool mend_is_dtype(const MendToken *t) {
     return t->kind == TOK_IDENT && word_get_class(t->word) == WORDCLASS_DTYPE;
 }
 
-bool mend_is_name(const MendToken *t)
-{
-    if (t->kind != TOK_IDENT) return t->kind == TOK_LOCAL || t->kind == TOK_GLOBAL;
+bool mend_is_name(const MendToken *t) {
+    if (t->kind != TOK_IDENT)
+        return t->kind == TOK_LOCAL || t->kind == TOK_GLOBAL;
     WordClass c = word_get_class(t->word);
     return c == WORDCLASS_NONE || c == WORDCLASS_SOFT;
 }
 
-void mend_parts(const Mender *m, size_t open, MendParts *out)
-{
+void mend_parts(const Mender *m, size_t open, MendParts *out) {
     int32_t close = m->tokens.data[open].partner;
-    if (close < 0) return;
+    if (close < 0)
+        return;
     size_t first = open + 1;
     for (size_t i = open + 1; i <= (size_t)close; i++) {
         const MendToken *t = &m->tokens.data[i];
         bool end = i == (size_t)close;
-        if (!end && !(t->kind == TOK_COMMA && t->opener == (int32_t)open)) continue;
+        if (!end && !(t->kind == TOK_COMMA && t->opener == (int32_t)open))
+            continue;
         if (i > first) {
             vec_push(out, first);
             vec_push(out, i - 1);
@@ -130,10 +134,10 @@ void mend_parts(const Mender *m, size_t open, MendParts *out)
 
 /* A name where it is bound: after `let`, `def`, `type`; a parameter; a name in a pattern; a
  * constructor or a field in a declaration. A guess by the tokens around: what is tried is checked. */
-bool mend_is_binding(const Mender *m, size_t i)
-{
+bool mend_is_binding(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
-    if (!mend_is_name(t) || t->kind == TOK_GLOBAL || i == 0 || i + 1 >= m->tokens.len) return false;
+    if (!mend_is_name(t) || t->kind == TOK_GLOBAL || i == 0 || i + 1 >= m->tokens.len)
+        return false;
     const MendToken *p = t - 1, *n = t + 1;
     if (p->kind == TOK_IDENT && (p->word == WORD_LET || p->word == WORD_DEF || p->word == WORD_AS))
         return true;
@@ -146,16 +150,18 @@ bool mend_is_binding(const Mender *m, size_t i)
                      p->kind == TOK_COMMA || p->kind == TOK_BAR))
             return n->kind != TOK_RPAREN;
     }
-    if (t->opener < 0 || m->tokens.data[t->opener].kind == TOK_LBRACKET) return false;
+    if (t->opener < 0 || m->tokens.data[t->opener].kind == TOK_LBRACKET)
+        return false;
     bool before = p->kind == TOK_LPAREN || p->kind == TOK_COMMA || p->kind == TOK_COLONCOLON ||
                   p->kind == TOK_LBRACE || p->kind == TOK_BAR;
-    return before && (n->kind == TOK_COMMA || n->kind == TOK_RPAREN || n->kind == TOK_COLON ||
-                      n->kind == TOK_COLONCOLON || n->kind == TOK_RBRACE || n->kind == TOK_FATARROW);
+    return before &&
+           (n->kind == TOK_COMMA || n->kind == TOK_RPAREN || n->kind == TOK_COLON ||
+            n->kind == TOK_COLONCOLON || n->kind == TOK_RBRACE || n->kind == TOK_FATARROW);
 }
 
-void mend_locals(const Mender *m, bool unused, SymbolVec *out)
-{
-    if (m->item < 0) return;
+void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
+    if (m->item < 0)
+        return;
     Span span = m->c->module->items.data[m->item]->span;
     Map counts = {0}, seen = {0};
     size_t first = mend_token_at(m, span.begin), last = mend_token_at(m, span.end);
@@ -167,26 +173,29 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out)
     size_t here = mend_token_at(m, m->place.begin);
     for (size_t i = last; i-- > first;) {
         const MendToken *t = &m->tokens.data[i];
-        if (i > here + 40 || !mend_is_binding(m, i) || map_has(&seen, t->sym)) continue;
+        if (i > here + 40 || !mend_is_binding(m, i) || map_has(&seen, t->sym))
+            continue;
         if (m->unknown && m->c->module->items.data[m->item]->name.span.begin == t->begin)
             continue; /* another name was meant, not its own */
-        if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z')) continue;
+        if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z'))
+            continue;
         map_set(&seen, t->sym, (void *)t->sym);
-        if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused) vec_push(out, t->sym);
+        if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused)
+            vec_push(out, t->sym);
     }
     for (size_t i = here; i-- > 0 && m->unknown;) { /* names of the file */
         const MendToken *t = &m->tokens.data[i];
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
-        if (!item || t->item == m->item || item->name.span.begin != t->begin || !t->sym) continue;
+        if (!item || t->item == m->item || item->name.span.begin != t->begin || !t->sym)
+            continue;
         if (((uintptr_t)map_find(&m->counts, t->sym) == 1) == unused && !map_has(&seen, t->sym))
             vec_push(out, t->sym);
     }
 }
 
-/* ---- what else the mistake shows in ------------------------------------------------------------------ */
+/* ---- what else the mistake shows in ---------------------------------------------------------- */
 
-static bool has_error(const Mender *m, Span item, size_t first)
-{
+static bool has_error(const Mender *m, Span item, size_t first) {
     const Diags *diags = m->c->diags;
     for (size_t i = first; i < diags->list.len; i++) {
         const Diag *d = diags->list.data[i];
@@ -200,22 +209,24 @@ static bool has_error(const Mender *m, Span item, size_t first)
 
 /* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
  * change that mends but one of them is none. */
-static void find_related(Mender *m, size_t first)
-{
+static void find_related(Mender *m, size_t first) {
     const Diags *diags = m->c->diags;
     memset(m->related, 0, m->c->module->items.len * sizeof *m->related);
     for (size_t i = first; i < diags->list.len; i++) {
         const Diag *d = diags->list.data[i];
-        if (d == m->d || d->primary.span.source != m->source) continue;
+        if (d == m->d || d->primary.span.source != m->source)
+            continue;
         bool same = strcmp(d->message, m->d->message) == 0 ||
                     (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
-        if (d->code != m->d->code && !same) continue;
+        if (d->code != m->d->code && !same)
+            continue;
         for (size_t k = 0; k < d->labels.len && !same; k++) {
             for (size_t j = 0; j < m->d->labels.len && !same; j++)
                 same = d->labels.data[k].span.begin == m->d->labels.data[j].span.begin;
         }
         int32_t item = mend_item_at(m, d->primary.span.begin);
-        if (same && item >= 0) m->related[item] = true;
+        if (same && item >= 0)
+            m->related[item] = true;
     }
     for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
         if (m->c->failed[i] && !has_error(m, m->c->module->items.data[i]->span, first))
@@ -231,33 +242,29 @@ static void find_related(Mender *m, size_t first)
     }
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
-static Span mend_span(const Mender *m, const Mend *mend)
-{
+static Span mend_span(const Mender *m, const Mend *mend) {
     return (Span){m->source, mend->begin, mend->end};
 }
 
-static uint32_t line_of(Span span)
-{
+static uint32_t line_of(Span span) {
     uint32_t line, column;
     span_locate(span, &line, &column);
     return line;
 }
 
-static const char *where_words(const Mender *m, const Mend *mend)
-{
+static const char *where_words(const Mender *m, const Mend *mend) {
     uint32_t line = line_of(mend_span(m, mend)), here = line_of(m->d->primary.span);
     return line == here ? "" : fmt_text(" in line %u", line);
 }
 
-static void add_fix(Mender *m, const Mend *mend)
-{
+static void add_fix(Mender *m, const Mend *mend) {
     const char *old = mend_text(m, mend->begin, mend->end), *say = NULL;
     switch (mend->kind) {
     case MEND_NAME:
-        say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text, old,
-                                   where_words(m, mend))
+        say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text,
+                                   old, where_words(m, mend))
                         : fmt_text("did you mean `%s`?", mend->text);
         break;
     case MEND_REPLACE:
@@ -278,24 +285,26 @@ static void add_fix(Mender *m, const Mend *mend)
     for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
         const char *help = m->d->helps.data[i];
         bool says = mend->kind == MEND_NAME && strstr(help, fmt_text("`%s`", mend->text));
-        if (strcmp(help, say) != 0 && !says && m->d->code != DIAG_R0401) m->d->helps.data[kept++] = m->d->helps.data[i];
+        if (strcmp(help, say) != 0 && !says && m->d->code != DIAG_R0401)
+            m->d->helps.data[kept++] = m->d->helps.data[i];
     }
     m->d->helps.len = kept;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
-        if (strcmp(m->d->fixes.data[i]->message, say) == 0) return;
+        if (strcmp(m->d->fixes.data[i]->message, say) == 0)
+            return;
     }
     diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
 }
 
 /* The message now points at `mend`'s place; where it arose is a second place. */
-static void move_place(Mender *m, const Mend *mend)
-{
+static void move_place(Mender *m, const Mend *mend) {
     Diag *d = m->d;
     DiagLabel old = d->primary;
     size_t kept = 0;
     for (size_t i = 0; i < d->labels.len; i++) {
         Span s = d->labels.data[i].span;
-        if (s.source == m->source && s.begin == mend->begin && s.end == mend->end) continue;
+        if (s.source == m->source && s.begin == mend->begin && s.end == mend->end)
+            continue;
         d->labels.data[kept++] = d->labels.data[i];
     }
     d->labels.len = kept;
@@ -303,7 +312,8 @@ static void move_place(Mender *m, const Mend *mend)
     if (mend->begin == mend->end) {
         d->primary.span.end++;
     }
-    if (!strncmp(old.text, "did you mean", 12)) old.text = "";
+    if (!strncmp(old.text, "did you mean", 12))
+        old.text = "";
     diag_add_label(d, old.span, "%s", old.text[0] ? old.text : "this does not agree with it");
     if (mend->kind == MEND_NAME) {
         diag_set_label(d, "was this to be `%s`?", mend->text);
@@ -315,15 +325,15 @@ static void move_place(Mender *m, const Mend *mend)
 }
 
 /* Other errors that the change also mends are consequences of the same mistake. */
-static void drop_consequences(Mender *m, size_t first)
-{
+static void drop_consequences(Mender *m, size_t first) {
     Diags *diags = m->c->diags;
     size_t kept = first;
     for (size_t i = first; i < diags->list.len; i++) {
         Diag *d = diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
         if (error && d != m->d) {
-            if (kept < 6 + first) diag_add_label(m->d, d->primary.span, "nor does this");
+            if (kept < 6 + first)
+                diag_add_label(m->d, d->primary.span, "nor does this");
             diags->errors--;
             continue;
         }
@@ -332,34 +342,40 @@ static void drop_consequences(Mender *m, size_t first)
     diags->list.len = kept;
 }
 
-static bool is_near(const Mender *m, const Mend *mend)
-{
+static bool is_near(const Mender *m, const Mend *mend) {
     (void)m;
     return !mend->far;
 }
 
-static void choose(Mender *m, size_t first)
-{
-    if (!m->found.len) return;
+static void choose(Mender *m, size_t first) {
+    if (!m->found.len)
+        return;
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < m->found.len; i++) {
-        if (m->found.data[i].remaining < least) least = m->found.data[i].remaining;
+        if (m->found.data[i].remaining < least)
+            least = m->found.data[i].remaining;
     }
     bool near = false;
     const Mend *best = NULL;
     for (size_t i = 0; i < m->found.len; i++) {
         const Mend *mend = &m->found.data[i];
-        if (mend->remaining != least) continue;
-        if (!best || (is_near(m, mend) && !near)) best = mend;
+        if (mend->remaining != least)
+            continue;
+        if (!best || (is_near(m, mend) && !near))
+            best = mend;
         near |= is_near(m, mend);
     }
-    if (!near) move_place(m, best);
-    if (!near && !least && m->nfailed > 1) drop_consequences(m, first);
+    if (!near)
+        move_place(m, best);
+    if (!near && !least && m->nfailed > 1)
+        drop_consequences(m, first);
     uint32_t added = 0;
     for (size_t i = 0; i < m->found.len && added < MAX_FIXES; i++) {
         const Mend *mend = &m->found.data[i];
-        if (mend->remaining != least || is_near(m, mend) != near) continue;
-        if (!near && mend != best) continue;
+        if (mend->remaining != least || is_near(m, mend) != near)
+            continue;
+        if (!near && mend != best)
+            continue;
         size_t fixes = m->d->fixes.len;
         add_fix(m, mend);
         added += m->d->fixes.len > fixes;
@@ -367,20 +383,22 @@ static void choose(Mender *m, size_t first)
 }
 
 /* A name that was offered by its spelling alone, and does not check. */
-static void drop_untried(Mender *m)
-{
+static void drop_untried(Mender *m) {
     static const char question[] = "did you mean ";
     size_t kept = 0;
     for (size_t i = 0; i < m->d->facts.len; i++) {
         const char *fact = m->d->facts.data[i];
-        if (strncmp(fact, question, sizeof question - 1) != 0) m->d->facts.data[kept++] = fact;
+        if (strncmp(fact, question, sizeof question - 1) != 0)
+            m->d->facts.data[kept++] = fact;
     }
     m->d->facts.len = kept;
     for (size_t i = kept = 0; i < m->d->helps.len; i++) {
-        if (!strstr(m->d->helps.data[i], "` checks")) m->d->helps.data[kept++] = m->d->helps.data[i];
+        if (!strstr(m->d->helps.data[i], "` checks"))
+            m->d->helps.data[kept++] = m->d->helps.data[i];
     }
     m->d->helps.len = kept;
-    if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0) return;
+    if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0)
+        return;
     for (size_t i = 0; i < m->d->fixes.len; i++) {
         if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
             const char *asks = m->d->fixes.data[i]->message;
@@ -397,26 +415,27 @@ static void drop_untried(Mender *m)
     m->d->labels.len = kept;
 }
 
-/* ---- all of a module's errors ------------------------------------------------------------------------ */
+/* ---- all of a module's errors ---------------------------------------------------------------- */
 
 /* Codes that say a name is not there. */
-static bool says_unknown(DiagCode code)
-{
-    static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106, DIAG_R0108,
-                                     DIAG_R0109, DIAG_R0113, DIAG_R0114, DIAG_R0116, DIAG_R0212,
-                                     DIAG_R0213};
+static bool says_unknown(DiagCode code) {
+    static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106,
+                                     DIAG_R0108, DIAG_R0109, DIAG_R0113, DIAG_R0114,
+                                     DIAG_R0116, DIAG_R0212, DIAG_R0213};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code) return true;
+        if (codes[i] == code)
+            return true;
     return false;
 }
 
-static const Symbol *missing_name(const Mender *m)
-{
-    if (!says_unknown(m->d->code)) return NULL;
+static const Symbol *missing_name(const Mender *m) {
+    if (!says_unknown(m->d->code))
+        return NULL;
     size_t i = mend_token_at(m, m->place.begin);
     for (; i < m->tokens.len && m->tokens.data[i].begin < m->place.end; i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_name(t) && !mend_is_dtype(t)) continue;
+        if (!mend_is_name(t) && !mend_is_dtype(t))
+            continue;
         static const char *const forms[] = {"`%s`", "`%%s`", "`@%s`", "`%s.", ".%s`"};
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
             Str form = {0};
@@ -425,15 +444,15 @@ static const Symbol *missing_name(const Mender *m)
             str_add(&form, t->sym->text);
             str_add(&form, gap + 2);
             const char *found = strstr(m->d->message, str_text(&form));
-            if (found) return t->sym;
+            if (found)
+                return t->sym;
         }
     }
     return NULL;
 }
 
 /* A fix that was made where the mistake was found: whether it checks. Else it is words, or nothing. */
-static void verify(Mender *m, Diag *d, size_t first)
-{
+static void verify(Mender *m, Diag *d, size_t first) {
     m->d = d;
     m->place = d->primary.span;
     m->item = mend_item_at(m, m->place.begin);
@@ -454,8 +473,7 @@ static void verify(Mender *m, Diag *d, size_t first)
     m->alone = false;
 }
 
-static void mend_one(Mender *m, Diag *d, size_t first)
-{
+static void mend_one(Mender *m, Diag *d, size_t first) {
     m->d = d;
     m->place = d->primary.span;
     m->item = mend_item_at(m, m->place.begin);
@@ -464,24 +482,29 @@ static void mend_one(Mender *m, Diag *d, size_t first)
     vec_clear(&m->found);
     const Source *s = m->source;
     m->line_end = m->place.begin;
-    while (m->line_end < s->len && s->text[m->line_end] != '\n') m->line_end++;
+    while (m->line_end < s->len && s->text[m->line_end] != '\n')
+        m->line_end++;
     m->unknown = missing_name(m);
     find_related(m, first);
-    void (*const steps[])(Mender *) = {mend_habits, mend_near, mend_outliers, mend_wrap, mend_far, mend_guess};
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++) steps[i](m);
+    void (*const steps[])(Mender *) = {mend_habits, mend_near, mend_outliers,
+                                       mend_wrap,   mend_far,  mend_guess};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++)
+        steps[i](m);
     choose(m, first);
     drop_untried(m);
 }
 
-static bool begin(Mender *out, ModuleCheck *c)
-{
+static bool begin(Mender *out, ModuleCheck *c) {
     const Source *source = c->module->source;
-    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL)) return false;
-    if (c->env->no_mending) return false;
+    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL))
+        return false;
+    if (c->env->no_mending)
+        return false;
     Mender m = {.c = c, .source = source, .base = *c->env->here};
     if (!c->module->versioned) {
         m.begin = c->module->items.data[0]->span.begin;
-        while (m.begin > 0 && source->text[m.begin - 1] != '\n') m.begin--;
+        while (m.begin > 0 && source->text[m.begin - 1] != '\n')
+            m.begin--;
     }
     if (c->declares) {
         m.base.types = c->types;
@@ -489,42 +512,48 @@ static bool begin(Mender *out, ModuleCheck *c)
         m.base.ops = c->ops;
     }
     map_add(&m.versions, &c->env->versions);
-    for (size_t i = 0; i < c->module->items.len; i++) m.nfailed += c->failed[i];
+    for (size_t i = 0; i < c->module->items.len; i++)
+        m.nfailed += c->failed[i];
     m.related = mem_new_n(bool, c->module->items.len + 1);
     m.wanted = mem_new_n(bool, c->module->items.len + 1);
     m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
-    if (c->parts) m.parts = parts_new(c);
+    if (c->parts)
+        m.parts = parts_new(c);
     *out = m;
     return true;
 }
 
-void mend_verify(ModuleCheck *c, size_t first)
-{
+void mend_verify(ModuleCheck *c, size_t first) {
     Mender m;
     bool any = false;
     for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
-        if (!d->fixes.len || d->code == DIAG_R0110) continue; /* what fits a hole was tried */
-        if (!any && !begin(&m, c)) return;
-        if (!any) m.fuel = FUEL_ONE;
+        if (!d->fixes.len || d->code == DIAG_R0110)
+            continue; /* what fits a hole was tried */
+        if (!any && !begin(&m, c))
+            return;
+        if (!any)
+            m.fuel = FUEL_ONE;
         any = true;
         verify(&m, d, first);
     }
 }
 
-void mend_module(ModuleCheck *c, size_t first)
-{
+void mend_module(ModuleCheck *c, size_t first) {
     const Source *source = c->module->source;
     Mender m;
-    if (!begin(&m, c)) return;
+    if (!begin(&m, c))
+        return;
     read_tokens(&m);
     long fuel = FUEL;
     uint32_t mended = 0;
     for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
-        if (!error || d->primary.span.source != source || d->code == DIAG_R0110) continue;
-        if (d->fixes.len) continue; /* whoever found the mistake knew what mends it */
+        if (!error || d->primary.span.source != source || d->code == DIAG_R0110)
+            continue;
+        if (d->fixes.len)
+            continue; /* whoever found the mistake knew what mends it */
         if (mended == MAX_MENDED || fuel <= 0) {
             m.d = d;
             drop_untried(&m);

@@ -25,11 +25,11 @@
 
 /* What is particular to the check of an edited text. */
 typedef struct TrialCheck {
-    bool *wanted;         /* by item: what is checked; what these need is added */
-    const bool *edited;   /* by item: what differs from the first text */
-    const bool *may_fail; /* by item: what failed before */
+    bool *wanted;          /* by item: what is checked; what these need is added */
+    const bool *edited;    /* by item: what differs from the first text */
+    const bool *may_fail;  /* by item: what failed before */
     const IndexVec *edges; /* what mentioned what, before */
-    bool imports;         /* of a text that was not read before */
+    bool imports;          /* of a text that was not read before */
 } TrialCheck;
 
 /* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. */
@@ -39,18 +39,18 @@ typedef struct ModuleCheck {
     InferMode mode;
     Diags *diags;
     CoreItemVec *out;
-    size_t first;         /* of its diagnostics in the list */
+    size_t first; /* of its diagnostics in the list */
     bool ok;
     Map types, ctors, ops; /* out: before the module's declarations were bound */
     bool declares;
-    TrialCheck *trial;    /* NULL: the check itself */
-    bool *failed;         /* out, by item */
-    IndexVec *edges;      /* out: what mentions what, or NULL */
-    bool by_item;         /* out: declarations were fine, items were checked one by one */
-    bool *open;           /* out, by item: its type is not settled by it alone */
-    bool parts;           /* out: one item may be checked alone; what follows is set then */
+    TrialCheck *trial; /* NULL: the check itself */
+    bool *failed;      /* out, by item */
+    IndexVec *edges;   /* out: what mentions what, or NULL */
+    bool by_item;      /* out: declarations were fine, items were checked one by one */
+    bool *open;        /* out, by item: its type is not settled by it alone */
+    bool parts;        /* out: one item may be checked alone; what follows is set then */
     Infer *I;
-    Global **globals;     /* by item */
+    Global **globals; /* by item */
     GroupVec groups;
 } ModuleCheck;
 
@@ -67,23 +67,24 @@ typedef struct Parts Parts;
 Parts *parts_new(const ModuleCheck *c);
 
 typedef enum PartVerdict {
-    PART_WORSE,   /* an item fails that was fine, or it is too much to check */
+    PART_WORSE, /* an item fails that was fine, or it is too much to check */
     PART_CHECKED,
-    PART_UNSURE,  /* it takes the whole module to know */
+    PART_UNSURE, /* it takes the whole module to know */
 } PartVerdict;
 
 typedef struct PartCheck {
     uint32_t at;
-    Item *item;            /* as edited */
-    const IndexVec *namers; /* where it binds another name than before: items that say the new one */
-    const bool *wanted;    /* by item: what had failed and is to check now */
+    Item *item; /* as edited */
+    const IndexVec
+        *namers;        /* where it binds another name than before: items that say the new one */
+    const bool *wanted; /* by item: what had failed and is to check now */
     bool at_may_fail;
     size_t most_bytes;
     Diags *diags;
-    CoreItem core;         /* out: of the item */
-    bool at_failed;        /* out */
-    size_t mended;         /* out: items that had failed and check */
-    size_t bytes;          /* out: of text checked again */
+    CoreItem core;  /* out: of the item */
+    bool at_failed; /* out */
+    size_t mended;  /* out: items that had failed and check */
+    size_t bytes;   /* out: of text checked again */
 } PartCheck;
 PartVerdict parts_check(Parts *parts, PartCheck *check);
 
@@ -93,35 +94,36 @@ void mend_verify(ModuleCheck *c, size_t first);
 /* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
 void mend_module(ModuleCheck *c, size_t first);
 
-/* ---- for the files that propose changes ---------------------------------------------------------- */
+/* ---- for the files that propose changes ------------------------------------------------------ */
 
 typedef struct MendToken {
     TokenKind kind : 16;
     Word word : 16;
     uint32_t begin, end;
     const Symbol *sym;
-    int32_t partner;      /* of a bracket, else -1 */
-    int32_t opener;       /* the bracket around it, or -1 */
-    int32_t item;         /* or -1 */
-    int32_t same;         /* the one before that says the same, or -1 */
+    int32_t partner; /* of a bracket, else -1 */
+    int32_t opener;  /* the bracket around it, or -1 */
+    int32_t item;    /* or -1 */
+    int32_t same;    /* the one before that says the same, or -1 */
 } MendToken;
 
 typedef enum MendKind {
-    MEND_NAME,            /* another name: `did you mean` */
-    MEND_REPLACE,         /* another token, or an expression around one */
-    MEND_REMOVE, MEND_INSERT,
-    MEND_BLAME,           /* shows where the mistake is, but is no suggestion: the value is a guess */
+    MEND_NAME,    /* another name: `did you mean` */
+    MEND_REPLACE, /* another token, or an expression around one */
+    MEND_REMOVE,
+    MEND_INSERT,
+    MEND_BLAME, /* shows where the mistake is, but is no suggestion: the value is a guess */
 } MendKind;
 
 typedef struct Mend {
     MendKind kind;
-    uint32_t begin, end;  /* of the old text */
+    uint32_t begin, end; /* of the old text */
     const char *text;
     bool far;
-    bool alone;           /* it mends one of several mistakes that are alike, and more is not asked of it */
-    size_t remaining;     /* items that still fail */
-    const char *snippet;  /* the expression around it as changed, or NULL */
-    const char *type;     /* its type, or NULL */
+    bool alone; /* it mends one of several mistakes that are alike, and more is not asked of it */
+    size_t remaining;    /* items that still fail */
+    const char *snippet; /* the expression around it as changed, or NULL */
+    const char *type;    /* its type, or NULL */
 } Mend;
 
 /* The dtypes and sizes a message speaks of. */
@@ -134,42 +136,44 @@ typedef struct MendValues {
 typedef struct Mender {
     ModuleCheck *c;
     const Source *source;
-    uint32_t begin;       /* of the module in its source */
+    uint32_t begin; /* of the module in its source */
     VEC(MendToken) tokens;
-    Map counts;           /* Symbol -> how often the source says it */
-    Map last;             /* Symbol -> the last token that says it, + 1 */
-    Parts *parts;         /* NULL: a change takes the check of the whole module */
-    Namespace base;       /* what the module's declarations are bound over */
+    Map counts;     /* Symbol -> how often the source says it */
+    Map last;       /* Symbol -> the last token that says it, + 1 */
+    Parts *parts;   /* NULL: a change takes the check of the whole module */
+    Namespace base; /* what the module's declarations are bound over */
     Map versions;
-    size_t nfailed;       /* items that fail */
-    size_t goal;          /* how many of them may go on failing: their mistakes are others */
+    size_t nfailed; /* items that fail */
+    size_t goal;    /* how many of them may go on failing: their mistakes are others */
     long fuel;
     /* of the error being mended */
     Diag *d;
-    int32_t item;         /* its item, or -1 */
-    Span place;           /* where it arose */
-    uint32_t line_end;    /* of the line its place begins on */
-    bool far;             /* what is tried now is elsewhere */
-    bool by_spelling;     /* what is tried now is a name spelt alike */
-    bool *related;        /* by item: its error may come of the same mistake */
-    bool *wanted;         /* by item: that failed, and is to check after a change */
-    bool *wanted_alone;   /* the same where only the error's own item is */
-    bool alone;           /* what is tried now mends one of several mistakes that are alike */
-    Map tried;            /* Symbol of the change -> itself */
+    int32_t item;       /* its item, or -1 */
+    Span place;         /* where it arose */
+    uint32_t line_end;  /* of the line its place begins on */
+    bool far;           /* what is tried now is elsewhere */
+    bool by_spelling;   /* what is tried now is a name spelt alike */
+    bool *related;      /* by item: its error may come of the same mistake */
+    bool *wanted;       /* by item: that failed, and is to check after a change */
+    bool *wanted_alone; /* the same where only the error's own item is */
+    bool alone;         /* what is tried now mends one of several mistakes that are alike */
+    Map tried;          /* Symbol of the change -> itself */
     VEC(Mend) found;
-    SymbolVec pool;       /* every name it might have been */
+    SymbolVec pool;        /* every name it might have been */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
 
 /* mend_trial.c: tries [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
-bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text); /* the same, not kept */
+bool mend_checks(Mender *m, uint32_t begin, uint32_t end,
+                 const char *text); /* the same, not kept */
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
 /* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
 int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
-bool mend_is_done(const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
+bool mend_is_done(
+    const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 /* Tokens [first, last) within a range of the text. */
 size_t mend_token_at(const Mender *m, uint32_t begin);
@@ -183,19 +187,20 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its fi
 void mend_locals(const Mender *m, bool unused, SymbolVec *out);
 bool mend_is_binding(const Mender *m, size_t token);
 
-const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as the token has it */
+const char *mend_with_sigil(const Mender *m, size_t token,
+                            const Symbol *name); /* as the token has it */
 void mend_values(const Mender *m, MendValues *v);
-void mend_elements(Mender *m, size_t open);  /* a tensor literal, one element more or fewer */
+void mend_elements(Mender *m, size_t open); /* a tensor literal, one element more or fewer */
 void mend_literal(Mender *m, size_t token); /* the other kind of number; without its suffix */
 
 void mend_gather_names(Mender *m);
-void mend_fields(Mender *m);   /* other fields in the place of those there */
-void mend_slips(Mender *m);    /* mend_far.c: a name bound once, nearly the one that is missing */
+void mend_fields(Mender *m); /* other fields in the place of those there */
+void mend_slips(Mender *m);  /* mend_far.c: a name bound once, nearly the one that is missing */
 
-void mend_habits(Mender *m); /* mend_habits.c: what is called otherwise elsewhere */
-void mend_near(Mender *m);   /* mend_near.c: what the message itself is about */
-void mend_wrap(Mender *m);   /* casts, transpose, … around what the message points at */
-void mend_guess(Mender *m);  /* other names that fit */
+void mend_habits(Mender *m);   /* mend_habits.c: what is called otherwise elsewhere */
+void mend_near(Mender *m);     /* mend_near.c: what the message itself is about */
+void mend_wrap(Mender *m);     /* casts, transpose, … around what the message points at */
+void mend_guess(Mender *m);    /* other names that fit */
 void mend_outliers(Mender *m); /* mend_far.c: one dtype or size that disagrees with the others */
 void mend_far(Mender *m);
 

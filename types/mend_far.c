@@ -10,17 +10,17 @@
 
 enum { MAX_BINDINGS = 40, MAX_FAR = 60 };
 
-/* ---- what the message speaks of ----------------------------------------------------------------- */
+/* ---- what the message speaks of -------------------------------------------------------------- */
 
-static void add_value(const Symbol **values, size_t *n, const Symbol *s)
-{
+static void add_value(const Symbol **values, size_t *n, const Symbol *s) {
     for (size_t i = 0; i < *n; i++)
-        if (values[i] == s) return;
-    if (*n < MEND_MAX_VALUES) values[(*n)++] = s;
+        if (values[i] == s)
+            return;
+    if (*n < MEND_MAX_VALUES)
+        values[(*n)++] = s;
 }
 
-static void add_values(MendValues *v, const char *text)
-{
+static void add_values(MendValues *v, const char *text) {
     while (*text) {
         size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
         if (!n) {
@@ -37,23 +37,25 @@ static void add_values(MendValues *v, const char *text)
     }
 }
 
-void mend_values(const Mender *m, MendValues *v)
-{
+void mend_values(const Mender *m, MendValues *v) {
     add_values(v, m->d->message);
     add_values(v, m->d->primary.text);
-    for (size_t i = 0; i < m->d->labels.len; i++) add_values(v, m->d->labels.data[i].text);
-    for (size_t i = 0; i < m->d->facts.len; i++) add_values(v, m->d->facts.data[i]);
+    for (size_t i = 0; i < m->d->labels.len; i++)
+        add_values(v, m->d->labels.data[i].text);
+    for (size_t i = 0; i < m->d->facts.len; i++)
+        add_values(v, m->d->facts.data[i]);
 }
 
-/* ---- bindings of another name ---------------------------------------------------------------------- */
+/* ---- bindings of another name ---------------------------------------------------------------- */
 
 /* Not when a definition of the name stands elsewhere: then its use is the mistake. */
-static bool mend_may_rename(const Mender *m)
-{
-    if (!m->unknown || m->d->code == DIAG_R0105 || m->d->code == DIAG_R0109) return false;
+static bool mend_may_rename(const Mender *m) {
+    if (!m->unknown || m->d->code == DIAG_R0105 || m->d->code == DIAG_R0109)
+        return false;
     for (size_t i = 0; i < m->c->module->items.len; i++) {
         const Item *item = m->c->module->items.data[i];
-        if (item->kind != ITEM_TYPE && item->name.sym == m->unknown) return false;
+        if (item->kind != ITEM_TYPE && item->name.sym == m->unknown)
+            return false;
     }
     for (size_t i = 0; i < m->tokens.len && m->d->code == DIAG_R0101; i++) { /* a type parameter */
         const MendToken *t = &m->tokens.data[i];
@@ -69,51 +71,53 @@ typedef struct Ranked {
     unsigned rank;
 } Ranked;
 
-static int by_rank(const void *x, const void *y)
-{
+static int by_rank(const void *x, const void *y) {
     const Ranked *a = x, *b = y;
-    if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
     return a->token > b->token ? -1 : 1; /* the nearest above */
 }
 
-static bool is_near_name(const Symbol *a, const Symbol *b)
-{
+static bool is_near_name(const Symbol *a, const Symbol *b) {
     return sym_find_nearest(a, &b, 1) != NULL;
 }
 
 /* How much a name's letters are like those of the rest of the program and of the library: how many
  * other names have the triples of its letters (with its ends), on the average, logarithmically. Of
  * two spellings of one name the more usual one is likely to be what was meant. */
-static unsigned usual_spelling(const Mender *m, const Symbol *name, const Symbol *other)
-{
+static unsigned usual_spelling(const Mender *m, const Symbol *name, const Symbol *other) {
     unsigned bits = 0, all = 0;
     const char *text = fmt_text("^%s$", name->text);
     for (const char *p = text; p[0] && p[1] && p[2]; p++) {
         unsigned n = 0;
         for (size_t i = 0; i < m->pool.len; i++) {
             const Symbol *s = m->pool.data[i];
-            if (s == name || s == other) continue;
+            if (s == name || s == other)
+                continue;
             char whole[68];
             snprintf(whole, sizeof whole, "^%.64s$", s->text);
             n += strstr(whole, (char[]){p[0], p[1], p[2], 0}) != NULL;
         }
         all++;
-        for (n = 4 * n + 1; n > 1; n /= 2) bits++;
+        for (n = 4 * n + 1; n > 1; n /= 2)
+            bits++;
     }
     return all ? 100 * bits / all : 0;
 }
 
 /* The name it says is missing and one that is bound and never mentioned are spelt alike, and the missing
  * one is written more often or has the more usual spelling: the slip is where the other is bound. */
-void mend_slips(Mender *m)
-{
-    if (!mend_may_rename(m)) return;
+void mend_slips(Mender *m) {
+    if (!mend_may_rename(m))
+        return;
     bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
     m->far = true;
     for (size_t i = 0; i < m->tokens.len && !mend_is_done(m); i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_binding(m, i) || (uintptr_t)map_find(&m->counts, t->sym) != 1) continue;
-        if (!is_near_name(m->unknown, t->sym)) continue;
+        if (!mend_is_binding(m, i) || (uintptr_t)map_find(&m->counts, t->sym) != 1)
+            continue;
+        if (!is_near_name(m->unknown, t->sym))
+            continue;
         if (often || usual_spelling(m, m->unknown, t->sym) > usual_spelling(m, t->sym, m->unknown))
             mend_try_token(m, MEND_NAME, i, mend_with_sigil(m, i, m->unknown));
     }
@@ -121,76 +125,80 @@ void mend_slips(Mender *m)
 }
 
 /* Names bound once and mentioned nowhere come first, those spelt alike before others. */
-static void rename_bindings(Mender *m)
-{
-    if (!mend_may_rename(m)) return;
+static void rename_bindings(Mender *m) {
+    if (!mend_may_rename(m))
+        return;
     size_t here = mend_token_at(m, m->place.begin);
     bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
     bool field = m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213;
     VEC(Ranked) found = {0};
     for (size_t i = 0; i < m->tokens.len; i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (i == here || !mend_is_binding(m, i) || t->sym == m->unknown) continue;
+        if (i == here || !mend_is_binding(m, i) || t->sym == m->unknown)
+            continue;
         bool own = t->item == m->item && i < here;
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
         bool global = item && (item->kind == ITEM_TYPE || item->name.span.begin == t->begin);
-        if (!own && !global) continue;
-        if (field && (!item || item->kind != ITEM_TYPE)) continue;
+        if (!own && !global)
+            continue;
+        if (field && (!item || item->kind != ITEM_TYPE))
+            continue;
         bool once = (uintptr_t)map_find(&m->counts, t->sym) == 1;
         bool near = is_near_name(m->unknown, t->sym);
-        if (!near && !often) continue;       /* one use against one binding */
-        if (!near && m->found.len) continue; /* a name spelt alike mends this one */
+        if (!near && !often)
+            continue; /* one use against one binding */
+        if (!near && m->found.len)
+            continue; /* a name spelt alike mends this one */
         vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (once ? 0u : 1u)}));
     }
-    if (found.len) qsort(found.data, found.len, sizeof *found.data, by_rank);
+    if (found.len)
+        qsort(found.data, found.len, sizeof *found.data, by_rank);
     for (size_t i = 0; i < found.len && i < MAX_BINDINGS && !mend_is_done(m); i++) {
         size_t token = found.data[i].token;
         mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, m->unknown));
     }
 }
 
-/* ---- dtypes, sizes, literals -------------------------------------------------------------------------- */
+/* ---- dtypes, sizes, literals ----------------------------------------------------------------- */
 
-static bool in_values(const Symbol *const *values, size_t n, const Symbol *s)
-{
+static bool in_values(const Symbol *const *values, size_t n, const Symbol *s) {
     for (size_t i = 0; i < n; i++)
-        if (values[i] == s) return true;
+        if (values[i] == s)
+            return true;
     return false;
 }
 
-static size_t count(const Mender *m, const Symbol *s)
-{
-    return (uintptr_t)map_find(&m->counts, s);
-}
+static size_t count(const Mender *m, const Symbol *s) { return (uintptr_t)map_find(&m->counts, s); }
 
 /* Whether the program says `instead` so much more often that `s` stands out. */
-static bool stands_out(const Mender *m, const Symbol *s, const Symbol *instead)
-{
+static bool stands_out(const Mender *m, const Symbol *s, const Symbol *instead) {
     return count(m, instead) >= 3 * count(m, s);
 }
 
-static void try_values(Mender *m, size_t token, const Symbol *const *values, size_t n, bool outliers)
-{
+static void try_values(Mender *m, size_t token, const Symbol *const *values, size_t n,
+                       bool outliers) {
     const MendToken *t = &m->tokens.data[token];
     for (size_t k = 0; k < n && !mend_is_done(m); k++) {
-        if (values[k] == t->sym || (outliers && !stands_out(m, t->sym, values[k]))) continue;
+        if (values[k] == t->sym || (outliers && !stands_out(m, t->sym, values[k])))
+            continue;
         mend_try_token(m, MEND_REPLACE, token, values[k]->text);
     }
 }
 
 /* From the place upwards, then downwards. */
 static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes, bool sizes,
-                     bool literals)
-{
+                     bool literals) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
         bool near = t->begin >= m->place.begin && t->end <= m->place.end && t->begin <= m->line_end;
-        if (near || t->item < 0) continue;
+        if (near || t->item < 0)
+            continue;
         if (dtypes && mend_is_dtype(t)) {
             tried++;
-            if (in_values(v->dtypes, v->ndtypes, t->sym)) try_values(m, i, v->dtypes, v->ndtypes, outliers);
+            if (in_values(v->dtypes, v->ndtypes, t->sym))
+                try_values(m, i, v->dtypes, v->ndtypes, outliers);
         } else if (t->kind == TOK_NUMBER) {
             if (sizes && in_values(v->sizes, v->nsizes, t->sym)) {
                 tried++;
@@ -206,38 +214,42 @@ static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes,
 }
 
 /* A declaration whose fields several patterns or uses count otherwise. */
-static void fields_of_declaration(Mender *m)
-{
-    if (m->d->code != DIAG_R0208 && m->d->code != DIAG_R0203) return;
+static void fields_of_declaration(Mender *m) {
+    if (m->d->code != DIAG_R0208 && m->d->code != DIAG_R0203)
+        return;
     for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
         DiagLabel label = m->d->labels.data[i];
-        if (label.span.source != m->source || !strstr(label.text, "here")) continue;
+        if (label.span.source != m->source || !strstr(label.text, "here"))
+            continue;
         size_t open = mend_token_at(m, label.span.end);
         MendParts parts = {0};
         if (open < m->tokens.len && m->tokens.data[open].kind == TOK_LPAREN)
             mend_parts(m, open, &parts);
-        for (size_t k = 0; k + 1 < parts.len && !mend_is_done(m); k += 2) mend_remove_part(m, &parts, k);
+        for (size_t k = 0; k + 1 < parts.len && !mend_is_done(m); k += 2)
+            mend_remove_part(m, &parts, k);
         for (size_t k = 0; k + 1 < parts.len && !mend_is_done(m); k += 2) {
             uint32_t begin = m->tokens.data[parts.data[k]].begin;
             uint32_t end = m->tokens.data[parts.data[k + 1]].end;
             mend_try(m, MEND_BLAME, begin, begin, fmt_text("%s, ", mend_text(m, begin, end)));
         }
-        if (!parts.len) mend_try(m, MEND_BLAME, label.span.end, label.span.end, "(int32)");
+        if (!parts.len)
+            mend_try(m, MEND_BLAME, label.span.end, label.span.end, "(int32)");
     }
 }
 
 /* A tensor written out, with an element too many or too few. */
-void mend_elements(Mender *m, size_t open)
-{
+void mend_elements(Mender *m, size_t open) {
     const MendToken *t = &m->tokens.data[open];
     TokenKind first = open + 1 < m->tokens.len ? t[1].kind : TOK_EOF;
     bool literal = first == TOK_NUMBER || first == TOK_MINUS || first == TOK_LBRACKET;
     bool indexed = open && t[-1].end == t->begin &&
                    (mend_is_name(t - 1) || t[-1].kind == TOK_RPAREN || t[-1].kind == TOK_RBRACKET);
-    if (!literal || indexed) return;
+    if (!literal || indexed)
+        return;
     MendParts parts = {0};
     mend_parts(m, open, &parts);
-    if (parts.len < 2) return;
+    if (parts.len < 2)
+        return;
     size_t last = parts.len - 2;
     uint32_t begin = m->tokens.data[parts.data[last]].begin;
     uint32_t end = m->tokens.data[parts.data[last + 1]].end;
@@ -247,21 +259,21 @@ void mend_elements(Mender *m, size_t open)
 }
 
 /* A comparison where a number is wanted. */
-static void comparisons(Mender *m, size_t i)
-{
+static void comparisons(Mender *m, size_t i) {
     static const TokenKind kinds[] = {TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_EQEQ, TOK_NE};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        if (m->tokens.data[i].kind == kinds[k]) mend_try_token(m, MEND_BLAME, i, "+");
+        if (m->tokens.data[i].kind == kinds[k])
+            mend_try_token(m, MEND_BLAME, i, "+");
 }
 
-static void guess_elsewhere(Mender *m, const MendValues *v)
-{
+static void guess_elsewhere(Mender *m, const MendValues *v) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
     bool bools = in_values(v->dtypes, v->ndtypes, sym_intern("bool"));
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
-        if (t->item < 0 || (t->begin >= m->place.begin && t->end <= m->place.end)) continue;
+        if (t->item < 0 || (t->begin >= m->place.begin && t->end <= m->place.end))
+            continue;
         if (t->kind == TOK_LBRACKET && v->nsizes) {
             tried++;
             mend_elements(m, i);
@@ -271,24 +283,22 @@ static void guess_elsewhere(Mender *m, const MendValues *v)
     }
 }
 
-static bool about_dtypes(const Mender *m)
-{
+static bool about_dtypes(const Mender *m) {
     static const DiagCode codes[] = {DIAG_R0201, DIAG_R0204, DIAG_R0205, DIAG_R0206, DIAG_R0207,
                                      DIAG_R0208, DIAG_R0212, DIAG_R0310, DIAG_R0311, DIAG_R0402};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == m->d->code) return true;
+        if (codes[i] == m->d->code)
+            return true;
     return false;
 }
 
-static bool about_sizes(const Mender *m)
-{
+static bool about_sizes(const Mender *m) {
     const char *name = diag_get_info(m->d->code)->name;
     return (strncmp(name, "R03", 3) == 0 && m->d->code != DIAG_R0310 && m->d->code != DIAG_R0311) ||
            m->d->code == DIAG_R0201 || m->d->code == DIAG_R0208;
 }
 
-void mend_outliers(Mender *m)
-{
+void mend_outliers(Mender *m) {
     m->far = true;
     MendValues v = {0};
     mend_values(m, &v);
@@ -296,53 +306,58 @@ void mend_outliers(Mender *m)
         rename_bindings(m);
     } else {
         bool dtypes = about_dtypes(m);
-        if (dtypes || about_sizes(m)) each_far(m, &v, true, dtypes, about_sizes(m), dtypes);
+        if (dtypes || about_sizes(m))
+            each_far(m, &v, true, dtypes, about_sizes(m), dtypes);
     }
     m->far = false;
 }
 
 /* Where a definition needs what its use does not give: the slip may be there. */
-static void at_inner_places(Mender *m)
-{
+static void at_inner_places(Mender *m) {
     Span place = m->place;
     uint32_t line_end = m->line_end;
     for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
         DiagLabel label = m->d->labels.data[i];
-        if (label.span.source != m->source || strncmp(label.text, "needed here", 11) != 0) continue;
+        if (label.span.source != m->source || strncmp(label.text, "needed here", 11) != 0)
+            continue;
         m->place = label.span;
         m->line_end = label.span.end;
         mend_near(m);
-        if (!mend_is_done(m)) mend_fields(m);
+        if (!mend_is_done(m))
+            mend_fields(m);
     }
     m->place = place;
     m->line_end = line_end;
 }
 
 /* The value that is matched or used, instead of one that nothing mentions. */
-static void forgotten_values(Mender *m)
-{
+static void forgotten_values(Mender *m) {
     SymbolVec names = {0};
     mend_locals(m, true, &names);
     size_t here = mend_token_at(m, m->place.begin);
     for (size_t k = 1; k <= 12 && k <= here && names.len && !mend_is_done(m); k++) {
         const MendToken *t = &m->tokens.data[here - k];
-        if (t->item != m->item || !mend_is_name(t) || mend_is_binding(m, here - k)) continue;
+        if (t->item != m->item || !mend_is_name(t) || mend_is_binding(m, here - k))
+            continue;
         for (size_t i = 0; i < names.len && i < 3 && !mend_is_done(m); i++)
             mend_try_token(m, MEND_NAME, here - k, mend_with_sigil(m, here - k, names.data[i]));
     }
 }
 
-void mend_far(Mender *m)
-{
-    if (m->unknown) return;
+void mend_far(Mender *m) {
+    if (m->unknown)
+        return;
     m->far = true;
     at_inner_places(m);
-    if (!mend_is_done(m)) forgotten_values(m);
+    if (!mend_is_done(m))
+        forgotten_values(m);
     MendValues v = {0};
     mend_values(m, &v);
     bool dtypes = about_dtypes(m);
-    if (dtypes || about_sizes(m)) each_far(m, &v, false, dtypes, about_sizes(m), dtypes);
+    if (dtypes || about_sizes(m))
+        each_far(m, &v, false, dtypes, about_sizes(m), dtypes);
     fields_of_declaration(m);
-    if (!mend_is_done(m) && (dtypes || about_sizes(m))) guess_elsewhere(m, &v);
+    if (!mend_is_done(m) && (dtypes || about_sizes(m)))
+        guess_elsewhere(m, &v);
     m->far = false;
 }

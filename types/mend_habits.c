@@ -113,19 +113,16 @@ static const struct {
 };
 enum { NAMES = sizeof names / sizeof *names };
 
-static const MendToken *token(const Mender *m, size_t i)
-{
+static const MendToken *token(const Mender *m, size_t i) {
     return i < m->tokens.len ? &m->tokens.data[i] : NULL;
 }
 
-static bool has_kind(const Mender *m, size_t i, TokenKind kind)
-{
+static bool has_kind(const Mender *m, size_t i, TokenKind kind) {
     return i < m->tokens.len && token(m, i)->kind == kind;
 }
 
 /* The operators and definitions whose last part is the name: `nn.relu` of `relu`. */
-static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol *name)
-{
+static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol *name) {
     SymbolVec known = {0};
     env_each_name(m->c->env, &known);
     for (size_t i = 0; i < known.len && !mend_is_done(m); i++) {
@@ -135,18 +132,17 @@ static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol 
     }
 }
 
-static bool is_bound(const Mender *m, size_t i)
-{
+static bool is_bound(const Mender *m, size_t i) {
     const Symbol *name = token(m, i)->sym;
     for (int32_t k = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; k >= 0;
          k = token(m, (size_t)k)->same) {
-        if (mend_is_binding(m, (size_t)k)) return true;
+        if (mend_is_binding(m, (size_t)k))
+            return true;
     }
     return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
 }
 
-static void try_names(Mender *m, size_t i)
-{
+static void try_names(Mender *m, size_t i) {
     const MendToken *t = token(m, i);
     for (size_t k = 0; k < NAMES && !mend_is_done(m); k++) {
         if (strcmp(names[k].habit, t->sym->text) == 0 && t->kind == TOK_IDENT)
@@ -156,21 +152,23 @@ static void try_names(Mender *m, size_t i)
                             fmt_text("%%%s", t->sym->text)};
     for (size_t k = 0; k < 3 && !mend_is_done(m) && is_bound(m, i); k++)
         mend_try_token(m, MEND_NAME, i, others[k]);
-    if (t->kind == TOK_IDENT && !mend_is_done(m)) try_qualified(m, t->begin, t->end, t->sym);
+    if (t->kind == TOK_IDENT && !mend_is_done(m))
+        try_qualified(m, t->begin, t->end, t->sym);
 }
 
 /* int(e): a cast */
-static void try_cast(Mender *m, size_t i)
-{
+static void try_cast(Mender *m, size_t i) {
     static const char *const casts[][2] = {{"int", "int32"},
                                            {"float", "float32"},
                                            {"bool", "bool"},
                                            {"double", "float64"},
                                            {"long", "int64"}};
-    if (!has_kind(m, i + 1, TOK_LPAREN) || token(m, i + 1)->partner < 0) return;
+    if (!has_kind(m, i + 1, TOK_LPAREN) || token(m, i + 1)->partner < 0)
+        return;
     const MendToken *t = token(m, i), *close = token(m, (size_t)token(m, i + 1)->partner);
     for (size_t k = 0; k < sizeof casts / sizeof *casts; k++) {
-        if (strcmp(casts[k][0], t->sym->text) != 0) continue;
+        if (strcmp(casts[k][0], t->sym->text) != 0)
+            continue;
         bool one = token(m, i + 1)->partner == (int32_t)i + 3;
         const char *inside = mend_text(m, token(m, i + 1)->end, close->begin);
         mend_try(m, MEND_REPLACE, t->begin, close->end,
@@ -179,8 +177,7 @@ static void try_cast(Mender *m, size_t i)
 }
 
 /* What stands for a member: itself, or what it is called here. */
-static void try_member(Mender *m, uint32_t begin, size_t member, const char *value)
-{
+static void try_member(Mender *m, uint32_t begin, size_t member, const char *value) {
     const MendToken *t = token(m, member);
     bool call = has_kind(m, member + 1, TOK_LPAREN) && token(m, member + 1)->partner >= 0;
     uint32_t end = t->end;
@@ -192,45 +189,49 @@ static void try_member(Mender *m, uint32_t begin, size_t member, const char *val
         more = inside[0] ? fmt_text(", %s", inside) : "";
     }
     for (size_t k = 0; k <= NAMES && !mend_is_done(m); k++) {
-        if (k && strcmp(names[k - 1].habit, t->sym->text) != 0) continue;
+        if (k && strcmp(names[k - 1].habit, t->sym->text) != 0)
+            continue;
         const char *f = k ? names[k - 1].here : t->sym->text;
         mend_try(m, MEND_REPLACE, begin, end, value ? fmt_text("%s(%s%s)", f, value, more) : f);
     }
-    if (!value && !mend_is_done(m)) try_qualified(m, begin, end, t->sym);
+    if (!value && !mend_is_done(m))
+        try_qualified(m, begin, end, t->sym);
 }
 
-static bool is_library(const Symbol *name)
-{
+static bool is_library(const Symbol *name) {
     static const char *const libraries[] = {"np",  "numpy", "torch", "tf",    "math", "Math",
                                             "jnp", "jax",   "tvm",   "relay", "F",    "K",
                                             "nn",  "std",   "scipy", "random"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (strcmp(libraries[i], name->text) == 0) return true;
+        if (strcmp(libraries[i], name->text) == 0)
+            return true;
     return false;
 }
 
 /* `a.b`: b of the value a, or b alone where a names another library. */
-static void try_members(Mender *m, size_t first, size_t last)
-{
+static void try_members(Mender *m, size_t first, size_t last) {
     for (size_t i = first; i + 2 < m->tokens.len && i < last && !mend_is_done(m); i++) {
-        if (!mend_is_name(token(m, i)) || !has_kind(m, i + 1, TOK_DOT)) continue;
+        if (!mend_is_name(token(m, i)) || !has_kind(m, i + 1, TOK_DOT))
+            continue;
         size_t member = i + 2;
-        if (!mend_is_name(token(m, member))) continue;
+        if (!mend_is_name(token(m, member)))
+            continue;
         while (has_kind(m, member + 1, TOK_DOT) && member + 2 < m->tokens.len && m->unknown &&
                mend_is_name(token(m, member + 2)))
             member += 2; /* np.linalg.norm */
         uint32_t begin = token(m, i)->begin;
         bool value = is_bound(m, i);
-        if (!value && !is_library(token(m, i)->sym)) continue;
+        if (!value && !is_library(token(m, i)->sym))
+            continue;
         try_member(m, begin, member, value ? mend_text(m, begin, token(m, member - 2)->end) : NULL);
     }
 }
 
 /* f(…).sum(): the value is all before the dot */
-static void try_member_of_value(Mender *m, size_t first, size_t last)
-{
+static void try_member_of_value(Mender *m, size_t first, size_t last) {
     for (size_t i = last; i-- > first + 1 && !mend_is_done(m);) {
-        if (!has_kind(m, i - 1, TOK_DOT) || !mend_is_name(token(m, i))) continue;
+        if (!has_kind(m, i - 1, TOK_DOT) || !mend_is_name(token(m, i)))
+            continue;
         uint32_t begin = m->place.begin, end = token(m, i - 1)->begin;
         bool round = has_kind(m, first, TOK_LPAREN) && token(m, first)->partner == (int32_t)i - 2;
         try_member(m, begin, i,
@@ -239,20 +240,22 @@ static void try_member_of_value(Mender *m, size_t first, size_t last)
     }
 }
 
-/* ---- lists and types ---- */
+/* ---- lists and types ------------------------------------------------------------------------- */
 
 /* A tensor written out where a list is wanted, there or where the name is bound. */
-static void try_lists(Mender *m, size_t first, size_t last)
-{
-    if (!strstr(m->d->message, "expected List[") || !strstr(m->d->message, "found Tensor[")) return;
+static void try_lists(Mender *m, size_t first, size_t last) {
+    if (!strstr(m->d->message, "expected List[") || !strstr(m->d->message, "found Tensor["))
+        return;
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         if (has_kind(m, i, TOK_LBRACKET))
             mend_try(m, MEND_INSERT, token(m, i)->begin, token(m, i)->begin, "list");
-        if (!mend_is_name(token(m, i))) continue;
+        if (!mend_is_name(token(m, i)))
+            continue;
         int32_t bound = token(m, i)->same;
         for (; bound >= 0; bound = token(m, (size_t)bound)->same) {
             size_t at = (size_t)bound + 2;
-            if (!mend_is_binding(m, (size_t)bound) || !has_kind(m, at - 1, TOK_EQUAL)) continue;
+            if (!mend_is_binding(m, (size_t)bound) || !has_kind(m, at - 1, TOK_EQUAL))
+                continue;
             if (has_kind(m, at, TOK_LBRACKET))
                 mend_try(m, MEND_INSERT, token(m, at)->begin, token(m, at)->begin, "list");
             break;
@@ -261,14 +264,16 @@ static void try_lists(Mender *m, size_t first, size_t last)
 }
 
 /* Tensor[2, 3] for Tensor[(2, 3), float32] */
-static void try_tensor_type(Mender *m, size_t first)
-{
+static void try_tensor_type(Mender *m, size_t first) {
     size_t open = first;
-    while (open > 0 && first - open < 12 && !has_kind(m, open, TOK_LBRACKET)) open--;
-    if (!open || token(m, open - 1)->word != WORD_TENSOR || token(m, open)->partner < 0) return;
+    while (open > 0 && first - open < 12 && !has_kind(m, open, TOK_LBRACKET))
+        open--;
+    if (!open || token(m, open - 1)->word != WORD_TENSOR || token(m, open)->partner < 0)
+        return;
     MendParts parts = {0};
     mend_parts(m, open, &parts);
-    if (parts.len < 2) return;
+    if (parts.len < 2)
+        return;
     const MendToken *last = token(m, vec_last(&parts));
     bool dtype = mend_is_dtype(last) && parts.len > 2;
     size_t dims = parts.len - 2 * dtype;
@@ -280,25 +285,27 @@ static void try_tensor_type(Mender *m, size_t first)
 }
 
 /* A derivative is taken by floats: grad(f)(k) for an integer k. */
-static void try_floats(Mender *m, size_t first, size_t last)
-{
+static void try_floats(Mender *m, size_t first, size_t last) {
     const char *text = mend_text(m, m->place.begin, m->place.end);
     bool atom =
         !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
-    if (last == first + 1 && has_kind(m, first, TOK_NUMBER)) mend_literal(m, first);
-    if (mend_is_done(m)) return;
+    if (last == first + 1 && has_kind(m, first, TOK_NUMBER))
+        mend_literal(m, first);
+    if (mend_is_done(m))
+        return;
     if (mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text(atom ? "(float32) %s" : "(float32) (%s)", text)))
         return;
     for (size_t i = first; i < last && !mend_is_done(m); i++)
-        if (mend_is_dtype(token(m, i))) mend_try_token(m, MEND_REPLACE, i, "float32");
+        if (mend_is_dtype(token(m, i)))
+            mend_try_token(m, MEND_REPLACE, i, "float32");
     for (size_t i = first; i < last && !mend_is_done(m); i++)
-        if (has_kind(m, i, TOK_NUMBER)) mend_literal(m, i);
+        if (has_kind(m, i, TOK_NUMBER))
+            mend_literal(m, i);
 }
 
 /* y := e where there is no `y` */
-static void try_binding(Mender *m, size_t i)
-{
+static void try_binding(Mender *m, size_t i) {
     bool begins = i == 0 || token(m, i)->item < 0 || token(m, i - 1)->item != token(m, i)->item ||
                   has_kind(m, i - 1, TOK_SEMI) || has_kind(m, i - 1, TOK_LBRACE);
     if (begins && has_kind(m, i + 1, TOK_ASSIGN))
@@ -306,19 +313,18 @@ static void try_binding(Mender *m, size_t i)
                  fmt_text("let %s =", token(m, i)->sym->text));
 }
 
-/* ---- imports ---- */
+/* ---- imports --------------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b)
-{
+static int by_text(const void *a, const void *b) {
     const Symbol *const *x = a, *const *y = b;
     return strcmp((*x)->text, (*y)->text);
 }
 
 /* import nm;     import "nm.rly";     import nn.Linear;     import nn (Linera); */
-static void try_imports(Mender *m)
-{
+static void try_imports(Mender *m) {
     const Item *item = m->item >= 0 ? m->c->module->items.data[m->item] : NULL;
-    if (!item || item->kind != ITEM_IMPORT || m->d->code != DIAG_R0105) return;
+    if (!item || item->kind != ITEM_IMPORT || m->d->code != DIAG_R0105)
+        return;
     static const char asks[] = "did you mean `";
     if (strncmp(m->d->primary.text, asks, sizeof asks - 1) == 0) { /* a name of the module */
         const char *name = m->d->primary.text + sizeof asks - 1;
@@ -327,7 +333,8 @@ static void try_imports(Mender *m)
     }
     const EnvHooks *hooks = &m->c->env->hooks;
     SymbolVec modules = {0};
-    if (hooks->each_module) hooks->each_module(hooks->ctx, &modules);
+    if (hooks->each_module)
+        hooks->each_module(hooks->ctx, &modules);
     if (modules.len)
         qsort(modules.data, modules.len, sizeof *modules.data, by_text); /* folders have no order */
     size_t first = mend_token_at(m, item->span.begin) + 1;
@@ -338,7 +345,8 @@ static void try_imports(Mender *m)
     if (dot && !item->path && !item->has_names && !item->as)
         mend_try(m, MEND_REPLACE, begin, end,
                  fmt_text("%s (%s)", mem_strndup(written, (size_t)(dot - written)), dot + 1));
-    if (dot && item->path && strcmp(dot, ".rly") != 0) dot = NULL;
+    if (dot && item->path && strcmp(dot, ".rly") != 0)
+        dot = NULL;
     const char *stem = item->path && dot ? mem_strndup(written, (size_t)(dot - written)) : written;
     const Symbol *near = sym_find_nearest(sym_intern(stem), modules.data, modules.len);
     if (near && !mend_is_done(m))
@@ -346,11 +354,11 @@ static void try_imports(Mender *m)
                  item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
 }
 
-void mend_habits(Mender *m)
-{
+void mend_habits(Mender *m) {
     size_t first = mend_token_at(m, m->place.begin);
     size_t last = mend_token_at(m, m->place.end < m->line_end ? m->place.end : m->line_end);
-    if (last == first && first < m->tokens.len) last++;
+    if (last == first && first < m->tokens.len)
+        last++;
     try_imports(m);
     if (m->unknown) {
         mend_gather_names(m);
@@ -359,15 +367,23 @@ void mend_habits(Mender *m)
     m->by_spelling = m->unknown != NULL;
     m->alone = true; /* each place has its own */
     for (size_t i = first; i < last && m->unknown && !mend_is_done(m); i++) {
-        if (token(m, i)->sym != m->unknown) continue;
+        if (token(m, i)->sym != m->unknown)
+            continue;
         try_names(m, i);
-        if (!mend_is_done(m)) try_cast(m, i);
-        if (!mend_is_done(m)) try_binding(m, i);
+        if (!mend_is_done(m))
+            try_cast(m, i);
+        if (!mend_is_done(m))
+            try_binding(m, i);
     }
-    if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m)) try_members(m, first, last);
-    if (m->d->code == DIAG_R0212 && !mend_is_done(m)) try_member_of_value(m, first, last);
-    if (m->d->code == DIAG_R0401) try_floats(m, first, last);
-    if (m->d->code == DIAG_R0107 && !mend_is_done(m)) try_tensor_type(m, first);
+    if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m))
+        try_members(m, first, last);
+    if (m->d->code == DIAG_R0212 && !mend_is_done(m))
+        try_member_of_value(m, first, last);
+    if (m->d->code == DIAG_R0401)
+        try_floats(m, first, last);
+    if (m->d->code == DIAG_R0107 && !mend_is_done(m))
+        try_tensor_type(m, first);
     m->by_spelling = m->alone = false;
-    if (!mend_is_done(m)) try_lists(m, first, last);
+    if (!mend_is_done(m))
+        try_lists(m, first, last);
 }

@@ -7,17 +7,16 @@
 #include "types/mend.h"
 
 enum {
-    MAX_NAMES = 8,   /* names of a place that are tried */
-    MAX_NEAR = 3,    /* spellings of each */
+    MAX_NAMES = 8, /* names of a place that are tried */
+    MAX_NEAR = 3,  /* spellings of each */
     MAX_FIELDS = 8,
     MAX_GUESSES = 12,
 };
 
-/* ---- names by spelling ------------------------------------------------------------------------- */
+/* ---- names by spelling ----------------------------------------------------------------------- */
 
 /* `nn.dense` also by its parts, which are tokens of their own. */
-static void add_parts(SymbolVec *out, Map *seen, const Symbol *name)
-{
+static void add_parts(SymbolVec *out, Map *seen, const Symbol *name) {
     const char *text = name->text;
     for (;;) {
         size_t n = strcspn(text, ".");
@@ -26,136 +25,156 @@ static void add_parts(SymbolVec *out, Map *seen, const Symbol *name)
             map_set(seen, part, (void *)part);
             vec_push(out, part);
         }
-        if (!text[n]) return;
+        if (!text[n])
+            return;
         text += n + 1;
     }
 }
 
-void mend_gather_names(Mender *m)
-{
-    if (m->pool.len) return;
+void mend_gather_names(Mender *m) {
+    if (m->pool.len)
+        return;
     Map seen = {0};
     const void *key;
     void *value;
     for (size_t i = 0; map_next(&m->counts, &i, &key, &value);) {
         const Symbol *s = key;
-        if (s->text[0] < '0' || s->text[0] > '9') add_parts(&m->pool, &seen, s);
+        if (s->text[0] < '0' || s->text[0] > '9')
+            add_parts(&m->pool, &seen, s);
     }
     SymbolVec names = {0};
     env_each_name(m->c->env, &names);
-    for (size_t i = 0; i < names.len; i++) add_parts(&m->pool, &seen, names.data[i]);
+    for (size_t i = 0; i < names.len; i++)
+        add_parts(&m->pool, &seen, names.data[i]);
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
-        for (int k = 0; k < op->nattrs; k++) add_parts(&m->pool, &seen, sym_intern(op->attrs[k].name));
+        for (int k = 0; k < op->nattrs; k++)
+            add_parts(&m->pool, &seen, sym_intern(op->attrs[k].name));
     }
     for (int t = 0; t < DTYPE_COUNT; t++)
         add_parts(&m->pool, &seen, sym_intern(dtype_info[t].name));
     const char *types[] = {"String", "Tensor"};
-    for (size_t i = 0; i < 2; i++) add_parts(&m->pool, &seen, sym_intern(types[i]));
+    for (size_t i = 0; i < 2; i++)
+        add_parts(&m->pool, &seen, sym_intern(types[i]));
     const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown) : NULL;
-    if (relation) add_parts(&m->pool, &seen, relation);
+    if (relation)
+        add_parts(&m->pool, &seen, relation);
 }
 
-const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name)
-{
+const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name) {
     const MendToken *t = &m->tokens.data[token];
-    if (t->kind == TOK_LOCAL) return fmt_text("%%%s", name->text);
-    if (t->kind == TOK_GLOBAL) return fmt_text("@%s", name->text);
+    if (t->kind == TOK_LOCAL)
+        return fmt_text("%%%s", name->text);
+    if (t->kind == TOK_GLOBAL)
+        return fmt_text("@%s", name->text);
     return name->text;
 }
 
 /* A constructor is no variable, and begins with a capital. */
-static bool may_be_meant(const Mender *m, const Symbol *name)
-{
-    if (m->d->code != DIAG_R0113 || !m->unknown) return true;
+static bool may_be_meant(const Mender *m, const Symbol *name) {
+    if (m->d->code != DIAG_R0113 || !m->unknown)
+        return true;
     return (m->unknown->text[0] >= 'A' && m->unknown->text[0] <= 'Z') ==
            (name->text[0] >= 'A' && name->text[0] <= 'Z');
 }
 
-static void try_spellings(Mender *m, size_t token)
-{
+static void try_spellings(Mender *m, size_t token) {
     mend_gather_names(m);
     const Symbol *written = m->tokens.data[token].sym;
-    if (!m->unknown && written->len < 3) return;
+    if (!m->unknown && written->len < 3)
+        return;
     m->by_spelling = !m->far;
     SymbolVec left = {0};
     for (size_t i = 0; i < m->pool.len; i++) {
-        if (may_be_meant(m, m->pool.data[i])) vec_push(&left, m->pool.data[i]);
+        if (may_be_meant(m, m->pool.data[i]))
+            vec_push(&left, m->pool.data[i]);
     }
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
         const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
-        if (!near) break;
+        if (!near)
+            break;
         /* not a binding of the text without uses, which may be what is misspelt */
         m->alone = m->by_spelling && (uintptr_t)map_find(&m->counts, near) != 1;
         bool done = mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near));
         m->alone = false;
-        if (done) break;
+        if (done)
+            break;
         for (size_t i = 0; i < left.len; i++) {
-            if (left.data[i] == near) left.data[i] = left.data[--left.len];
+            if (left.data[i] == near)
+                left.data[i] = left.data[--left.len];
         }
     }
     m->by_spelling = false;
 }
 
 /* A name that is unknown, and one bound with or without its sigil. */
-static void near_names(Mender *m, size_t first, size_t last)
-{
+static void near_names(Mender *m, size_t first, size_t last) {
     uint32_t n = 0;
     for (size_t i = first; i < last && n < MAX_NAMES; i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_name(t) && !mend_is_dtype(t)) continue;
-        if (m->unknown && t->sym != m->unknown) continue;
+        if (!mend_is_name(t) && !mend_is_dtype(t))
+            continue;
+        if (m->unknown && t->sym != m->unknown)
+            continue;
         n++;
         try_spellings(m, i);
-        if (m->unknown && t->kind == TOK_GLOBAL) mend_try_token(m, MEND_NAME, i, t->sym->text);
-        if (mend_is_done(m)) return;
+        if (m->unknown && t->kind == TOK_GLOBAL)
+            mend_try_token(m, MEND_NAME, i, t->sym->text);
+        if (mend_is_done(m))
+            return;
     }
 }
 
-/* ---- fields -------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-static bool is_field(const Mender *m, size_t i)
-{
+static bool is_field(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
-    if (!mend_is_name(t) || i == 0 || i + 1 >= m->tokens.len) return false;
-    if (t[-1].kind == TOK_DOT) return true;
+    if (!mend_is_name(t) || i == 0 || i + 1 >= m->tokens.len)
+        return false;
+    if (t[-1].kind == TOK_DOT)
+        return true;
     return t->opener >= 0 && m->tokens.data[t->opener].kind == TOK_LBRACE &&
            (t[1].kind == TOK_COLON || t[1].kind == TOK_EQUAL) &&
            (t[-1].kind == TOK_LBRACE || t[-1].kind == TOK_COMMA || t[-1].word == WORD_WITH);
 }
 
-static void near_fields(Mender *m, size_t first, size_t last)
-{
+static void near_fields(Mender *m, size_t first, size_t last) {
     for (size_t i = first; i < last; i++) {
-        if (!is_field(m, i)) continue;
-        if (m->unknown && m->tokens.data[i].sym != m->unknown) continue;
+        if (!is_field(m, i))
+            continue;
+        if (m->unknown && m->tokens.data[i].sym != m->unknown)
+            continue;
         Map seen = {0};
         uint32_t n = 0;
         for (size_t k = 0; k < m->tokens.len && n < MAX_FIELDS; k++) {
             const MendToken *t = &m->tokens.data[k];
-            if (t->item < 0 || m->c->module->items.data[t->item]->kind != ITEM_TYPE) continue;
-            if (!is_field(m, k) || map_has(&seen, t->sym)) continue;
+            if (t->item < 0 || m->c->module->items.data[t->item]->kind != ITEM_TYPE)
+                continue;
+            if (!is_field(m, k) || map_has(&seen, t->sym))
+                continue;
             map_set(&seen, t->sym, (void *)t->sym);
             n++;
-            if (mend_try_token(m, MEND_NAME, i, t->sym->text)) return;
+            if (mend_try_token(m, MEND_NAME, i, t->sym->text))
+                return;
         }
     }
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
-static bool is_call(const Mender *m, size_t open)
-{
-    if (!open || m->tokens.data[open].partner < 0) return false;
+static bool is_call(const Mender *m, size_t open) {
+    if (!open || m->tokens.data[open].partner < 0)
+        return false;
     const MendToken *t = &m->tokens.data[open], *p = t - 1;
-    if (t->kind != TOK_LPAREN && t->kind != TOK_LBRACKET) return false;
-    if (p->end != t->begin) return false;
+    if (t->kind != TOK_LPAREN && t->kind != TOK_LBRACKET)
+        return false;
+    if (p->end != t->begin)
+        return false;
     return mend_is_name(p) || p->kind == TOK_RPAREN || p->kind == TOK_GT || p->kind == TOK_RBRACKET;
 }
 
 /* A part goes with the comma after it, the last with the one before. */
-bool mend_remove_part(Mender *m, const MendParts *parts, size_t k)
-{
+bool mend_remove_part(Mender *m, const MendParts *parts, size_t k) {
     uint32_t begin = m->tokens.data[parts->data[k]].begin;
     uint32_t end = m->tokens.data[parts->data[k + 1]].end;
     if (k + 2 < parts->len) {
@@ -167,8 +186,7 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k)
 }
 
 /* One that is written twice goes first. */
-static void remove_arguments(Mender *m, size_t open)
-{
+static void remove_arguments(Mender *m, size_t open) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
     for (int pass = 0; pass < 2; pass++) {
@@ -182,14 +200,15 @@ static void remove_arguments(Mender *m, size_t open)
                 twice = e - b == end - begin &&
                         strncmp(m->source->text + b, m->source->text + begin, e - b) == 0;
             }
-            if (twice != (pass == 0)) continue;
-            if (mend_remove_part(m, &parts, k)) return;
+            if (twice != (pass == 0))
+                continue;
+            if (mend_remove_part(m, &parts, k))
+                return;
         }
     }
 }
 
-static void insert_argument(Mender *m, size_t open, const char *text)
-{
+static void insert_argument(Mender *m, size_t open, const char *text) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
     for (size_t k = 0; k <= parts.len && !mend_is_done(m); k += 2) {
@@ -204,117 +223,138 @@ static void insert_argument(Mender *m, size_t open, const char *text)
 }
 
 /* The operator that the name before the bracket is. */
-static const Op *called_op(const Mender *m, size_t open)
-{
+static const Op *called_op(const Mender *m, size_t open) {
     size_t first = open;
-    while (first > 1 && m->tokens.data[first - 2].kind == TOK_DOT) first -= 2;
-    if (!first) return NULL;
+    while (first > 1 && m->tokens.data[first - 2].kind == TOK_DOT)
+        first -= 2;
+    if (!first)
+        return NULL;
     uint32_t begin = m->tokens.data[first - 1].begin;
     return op_find(sym_intern(mend_text(m, begin, m->tokens.data[open].begin)));
 }
 
 /* `zeros([2, 3])` for `zeros(shape=[2, 3])`, `ones(2, 3)`, `sum(x, 0)` for `sum(x, axis=0)`;
  * `concatenate(a, b)` for `concatenate((a, b))`. */
-static void name_attributes(Mender *m, size_t open)
-{
+static void name_attributes(Mender *m, size_t open) {
     const Op *op = called_op(m, open);
     MendParts parts = {0};
-    if (!op) return;
+    if (!op)
+        return;
     mend_parts(m, open, &parts);
     size_t n = 0;
-    while (2 * n < parts.len && m->tokens.data[parts.data[2 * n] + 1].kind != TOK_EQUAL) n++;
-    if (n <= (size_t)op->nargs) return;
+    while (2 * n < parts.len && m->tokens.data[parts.data[2 * n] + 1].kind != TOK_EQUAL)
+        n++;
+    if (n <= (size_t)op->nargs)
+        return;
     size_t extra = (size_t)op->nargs;
     bool tuple = op->nargs == 1 && op_arg(op, 0).tuple;
     uint32_t begin = m->tokens.data[parts.data[tuple ? 0 : 2 * extra]].begin;
     uint32_t end = m->tokens.data[parts.data[2 * n - 1]].end;
     const char *text = mend_text(m, begin, end);
-    if (tuple && mend_try(m, MEND_REPLACE, begin, end, fmt_text("(%s)", text))) return;
+    if (tuple && mend_try(m, MEND_REPLACE, begin, end, fmt_text("(%s)", text)))
+        return;
     for (int optional = 0; optional < 2; optional++) {
         for (int i = 0; i < op->nattrs && !tuple && !mend_is_done(m); i++) {
             const AttrSpec *a = &op->attrs[i];
-            if ((a->initial != NULL) != optional) continue;
+            if ((a->initial != NULL) != optional)
+                continue;
             bool list = n - extra > 1;
-            mend_try(m, MEND_REPLACE, begin, end, fmt_text(list ? "%s=[%s]" : "%s=%s", a->name, text));
+            mend_try(m, MEND_REPLACE, begin, end,
+                     fmt_text(list ? "%s=[%s]" : "%s=%s", a->name, text));
         }
     }
 }
 
 /* `map(l, f)` for `map(f, l)`: two arguments of one call. */
-static void exchange_arguments(Mender *m, size_t first)
-{
+static void exchange_arguments(Mender *m, size_t first) {
     int32_t open = m->tokens.data[first].opener;
-    while (open >= 0 && !is_call(m, (size_t)open)) open = m->tokens.data[open].opener;
-    if (open < 0) return;
+    while (open >= 0 && !is_call(m, (size_t)open))
+        open = m->tokens.data[open].opener;
+    if (open < 0)
+        return;
     MendParts parts = {0};
     mend_parts(m, (size_t)open, &parts);
-    if (parts.len > 8) return;
+    if (parts.len > 8)
+        return;
     for (size_t i = 0; i + 3 < parts.len; i += 2) {
         for (size_t k = i + 2; k + 1 < parts.len && !mend_is_done(m); k += 2) {
-            uint32_t a = m->tokens.data[parts.data[i]].begin, b = m->tokens.data[parts.data[i + 1]].end;
-            uint32_t c = m->tokens.data[parts.data[k]].begin, d = m->tokens.data[parts.data[k + 1]].end;
-            mend_try(m, MEND_REPLACE, a, d, fmt_text("%s%s%s", mend_text(m, c, d), mend_text(m, b, c),
-                                                     mend_text(m, a, b)));
+            uint32_t a = m->tokens.data[parts.data[i]].begin,
+                     b = m->tokens.data[parts.data[i + 1]].end;
+            uint32_t c = m->tokens.data[parts.data[k]].begin,
+                     d = m->tokens.data[parts.data[k + 1]].end;
+            mend_try(
+                m, MEND_REPLACE, a, d,
+                fmt_text("%s%s%s", mend_text(m, c, d), mend_text(m, b, c), mend_text(m, a, b)));
         }
     }
 }
 
 /* `grad(f, x)` for `grad(f)(x)`: what the call gives takes the others. */
-static void curry(Mender *m, size_t open)
-{
+static void curry(Mender *m, size_t open) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
-    if (parts.len < 4) return;
-    mend_try(m, MEND_REPLACE, m->tokens.data[parts.data[1]].end, m->tokens.data[parts.data[2]].begin, ")(");
+    if (parts.len < 4)
+        return;
+    mend_try(m, MEND_REPLACE, m->tokens.data[parts.data[1]].end,
+             m->tokens.data[parts.data[2]].begin, ")(");
 }
 
-static void near_arguments(Mender *m, size_t first, size_t last)
-{
+static void near_arguments(Mender *m, size_t first, size_t last) {
     bool pattern = m->d->code == DIAG_R0208, attribute = m->d->code == DIAG_R0112;
-    if (m->d->code == DIAG_R0201) exchange_arguments(m, first);
-    if (!pattern && !attribute && m->d->code != DIAG_R0203 && m->d->code != DIAG_R0108) return;
+    if (m->d->code == DIAG_R0201)
+        exchange_arguments(m, first);
+    if (!pattern && !attribute && m->d->code != DIAG_R0203 && m->d->code != DIAG_R0108)
+        return;
     uint32_t calls = 0;
     for (size_t i = first; i < last && calls < 2 && !mend_is_done(m); i++) {
-        if (!is_call(m, i)) continue;
+        if (!is_call(m, i))
+            continue;
         calls++;
-        if (!pattern) name_attributes(m, i);
-        if (attribute || mend_is_done(m)) continue;
-        if (m->d->code == DIAG_R0203) curry(m, i);
-        if (mend_is_done(m)) continue;
+        if (!pattern)
+            name_attributes(m, i);
+        if (attribute || mend_is_done(m))
+            continue;
+        if (m->d->code == DIAG_R0203)
+            curry(m, i);
+        if (mend_is_done(m))
+            continue;
         remove_arguments(m, i);
-        if (pattern && !mend_is_done(m)) insert_argument(m, i, "_");
+        if (pattern && !mend_is_done(m))
+            insert_argument(m, i, "_");
     }
 }
 
 /* An argument that was forgotten, among what nothing uses. */
-static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unused)
-{
-    if (m->d->code != DIAG_R0203) return;
+static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unused) {
+    if (m->d->code != DIAG_R0203)
+        return;
     SymbolVec names = {0};
     mend_locals(m, unused, &names);
     for (size_t i = first; i < last; i++) {
-        if (!is_call(m, i)) continue;
+        if (!is_call(m, i))
+            continue;
         for (size_t k = 0; k < names.len && k < 6 && !mend_is_done(m); k++)
             insert_argument(m, i, names.data[k]->text);
         return;
     }
 }
 
-/* ---- literals ------------------------------------------------------------------------------------ */
+/* ---- literals -------------------------------------------------------------------------------- */
 
-void mend_literal(Mender *m, size_t token)
-{
+void mend_literal(Mender *m, size_t token) {
     const MendToken *t = &m->tokens.data[token];
     const char *text = t->sym->text;
     size_t digits = strspn(text, "0123456789.");
     bool has_dot = memchr(text, '.', digits) != NULL;
     if (token && t[-1].kind == TOK_DOT && t[-1].end == t->begin) { /* a projection */
-        for (int i = 0; i < 4; i++) mend_try_token(m, MEND_REPLACE, token, fmt_text("%d", i));
+        for (int i = 0; i < 4; i++)
+            mend_try_token(m, MEND_REPLACE, token, fmt_text("%d", i));
         return;
     }
     if (text[digits] && text[digits] != 'e' && text[digits] != 'x') /* without its suffix */
         mend_try_token(m, MEND_REPLACE, token, mem_strndup(text, digits));
-    if (text[digits]) return;
+    if (text[digits])
+        return;
     if (!has_dot) {
         mend_try_token(m, MEND_REPLACE, token, fmt_text("%s.0", text));
     } else if (strcmp(text + strcspn(text, "."), ".0") == 0) {
@@ -322,29 +362,31 @@ void mend_literal(Mender *m, size_t token)
     }
 }
 
-static void near_literals(Mender *m, size_t first, size_t last)
-{
+static void near_literals(Mender *m, size_t first, size_t last) {
     MendValues v = {0};
     mend_values(m, &v);
     uint32_t n = 0;
     for (size_t i = first; i < last && n < MAX_NAMES && !mend_is_done(m); i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (t->kind == TOK_LBRACKET && i == first) mend_elements(m, i);
-        if (t->kind != TOK_NUMBER) continue;
+        if (t->kind == TOK_LBRACKET && i == first)
+            mend_elements(m, i);
+        if (t->kind != TOK_NUMBER)
+            continue;
         n++;
         for (size_t k = 0; k < v.nsizes && !mend_is_done(m); k++) {
             bool size = false;
-            for (size_t j = 0; j < v.nsizes; j++) size |= v.sizes[j] == t->sym;
-            if (size && !m->far) mend_try_token(m, MEND_REPLACE, i, v.sizes[k]->text);
+            for (size_t j = 0; j < v.nsizes; j++)
+                size |= v.sizes[j] == t->sym;
+            if (size && !m->far)
+                mend_try_token(m, MEND_REPLACE, i, v.sizes[k]->text);
         }
         mend_literal(m, i);
     }
 }
 
-/* ---- operators that are taken for one another --------------------------------------------------------- */
+/* ---- operators that are taken for one another ------------------------------------------------ */
 
-static void near_operators(Mender *m, size_t first, size_t last)
-{
+static void near_operators(Mender *m, size_t first, size_t last) {
     static const struct {
         TokenKind kind;
         const char *meant;
@@ -357,73 +399,79 @@ static void near_operators(Mender *m, size_t first, size_t last)
     }
 }
 
-/* ---- other names that fit ---------------------------------------------------------------------------------- */
+/* ---- other names that fit -------------------------------------------------------------------- */
 
-static void guess_names(Mender *m, size_t token, const SymbolVec *names)
-{
+static void guess_names(Mender *m, size_t token, const SymbolVec *names) {
     for (size_t i = 0; i < names->len && i < MAX_GUESSES && !mend_is_done(m); i++)
-        if (may_be_meant(m, names->data[i])) mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, names->data[i]));
+        if (may_be_meant(m, names->data[i]))
+            mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, names->data[i]));
 }
 
-static void guess(Mender *m, size_t first, size_t last, bool unused)
-{
+static void guess(Mender *m, size_t first, size_t last, bool unused) {
     SymbolVec names = {0};
     mend_locals(m, unused, &names);
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_name(t) || (m->unknown && t->sym != m->unknown)) continue;
-        if (i + 1 < m->tokens.len && t[1].kind == TOK_EQUAL) continue;
+        if (!mend_is_name(t) || (m->unknown && t->sym != m->unknown))
+            continue;
+        if (i + 1 < m->tokens.len && t[1].kind == TOK_EQUAL)
+            continue;
         guess_names(m, i, &names);
     }
 }
 
 /* The tokens of the place, as far as its first line goes; at least one. */
-static void place_tokens(const Mender *m, size_t *first, size_t *last)
-{
+static void place_tokens(const Mender *m, size_t *first, size_t *last) {
     *first = mend_token_at(m, m->place.begin);
     uint32_t end = m->place.end < m->line_end ? m->place.end : m->line_end;
     *last = mend_token_at(m, end);
-    if (*last == *first && *first < m->tokens.len) (*last)++;
+    if (*last == *first && *first < m->tokens.len)
+        (*last)++;
 }
 
-void mend_near(Mender *m)
-{
+void mend_near(Mender *m) {
     size_t first, last;
     place_tokens(m, &first, &last);
-    if (m->unknown) mend_gather_names(m);
+    if (m->unknown)
+        mend_gather_names(m);
     near_names(m, first, last);
-    if (mend_is_done(m)) return;
-    if (m->unknown && (uintptr_t)map_find(&m->counts, m->unknown) == 1) guess(m, first, last, true);
-    if (mend_is_done(m)) return;
-    if (m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213) near_fields(m, first, last);
+    if (mend_is_done(m))
+        return;
+    if (m->unknown && (uintptr_t)map_find(&m->counts, m->unknown) == 1)
+        guess(m, first, last, true);
+    if (mend_is_done(m))
+        return;
+    if (m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213)
+        near_fields(m, first, last);
     near_arguments(m, first, last);
-    if (m->unknown) return;
+    if (m->unknown)
+        return;
     near_literals(m, first, last);
     near_operators(m, first, last);
     forgotten_arguments(m, first, last, true);
 }
 
-/* ---- around an operand --------------------------------------------------------------------------------- */
+/* ---- around an operand ----------------------------------------------------------------------- */
 
-static bool is_atom(const char *text)
-{
+static bool is_atom(const char *text) {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
-    if (!text[n]) return true;
+    if (!text[n])
+        return true;
     return (text[n] == '(' && text[strlen(text) - 1] == ')') || (text[0] == '[');
 }
 
-static void cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype)
-{
+static void cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
     const char *text = mend_text(m, begin, end);
     mend_try(m, MEND_REPLACE, begin, end,
              is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
 }
 
-static void around(Mender *m, Span span)
-{
-    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > 200) return;
+static void around(Mender *m, Span span) {
+    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > 200)
+        return;
     const char *text = mend_text(m, span.begin, span.end);
-    if (strchr(text, '\n')) return;
+    if (strchr(text, '\n'))
+        return;
     static const char *const wraps[] = {"transpose(%s)", "expand_dims(%s, axis=0)",
                                         "expand_dims(%s, axis=1)", "expand_dims(%s, axis=-1)",
                                         "squeeze(%s)"};
@@ -439,7 +487,8 @@ static void around(Mender *m, Span span)
     size_t close = strlen(text);
     if (close && text[close - 1] == ')') {
         bool attrs = strstr(text, "axis=") != NULL;
-        if (attrs) mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
+        if (attrs)
+            mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
     }
     for (size_t i = 0; i < sizeof wraps / sizeof *wraps && !mend_is_done(m); i++) {
         Str s = {0};
@@ -452,50 +501,56 @@ static void around(Mender *m, Span span)
 }
 
 /* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
-static void inside(Mender *m, const DiagLabel *label)
-{
+static void inside(Mender *m, const DiagLabel *label) {
     Span s = label->span;
     bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
     const char *begin = m->source->text + s.begin;
     bool written = tuple && *begin == '('; /* it would not be taken apart again */
-    if ((!tuple && !ref) || written || s.end - s.begin > 200) return;
+    if ((!tuple && !ref) || written || s.end - s.begin > 200)
+        return;
     const char *text = mem_strndup(begin, s.end - s.begin);
-    if (!is_atom(text)) text = fmt_text("(%s)", text);
+    if (!is_atom(text))
+        text = fmt_text("(%s)", text);
     static const char *const parts[] = {".1.0", ".0", ".1"}; /* grad(f)(x).1.0 is the derivative */
-    if (ref) mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
+    if (ref)
+        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
     for (size_t i = 0; tuple && i < sizeof parts / sizeof *parts && !mend_is_done(m); i++)
         mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
 }
 
 /* Begins on the line of the message's place. */
-static bool is_on_line(const Mender *m, Span s)
-{
+static bool is_on_line(const Mender *m, Span s) {
     uint32_t line = m->place.begin;
-    while (line > 0 && m->source->text[line - 1] != '\n') line--;
+    while (line > 0 && m->source->text[line - 1] != '\n')
+        line--;
     return s.begin >= line;
 }
 
-void mend_wrap(Mender *m)
-{
+void mend_wrap(Mender *m) {
     DiagCode c = m->d->code;
     const char *family = diag_get_info(c)->name;
-    if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0)) return;
-    if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202) return;
+    if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0))
+        return;
+    if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
+        return;
     size_t n = m->d->labels.len;
-    for (size_t i = n; i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
+    for (size_t i = n;
+         i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
         Span s = m->d->labels.data[i].span;
-        if (c == DIAG_R0201 && s.source == m->source) inside(m, &m->d->labels.data[i]);
+        if (c == DIAG_R0201 && s.source == m->source)
+            inside(m, &m->d->labels.data[i]);
         bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
-        if (here && is_on_line(m, s)) around(m, s);
+        if (here && is_on_line(m, s))
+            around(m, s);
     }
-    if (!mend_is_done(m)) around(m, m->place);
+    if (!mend_is_done(m))
+        around(m, m->place);
 }
 
-
-void mend_guess(Mender *m)
-{
+void mend_guess(Mender *m) {
     bool def = m->item >= 0 && m->c->module->items.data[m->item]->kind == ITEM_DEF;
-    if (m->d->code == DIAG_R0103 && def) return; /* a name too many: none is missing */
+    if (m->d->code == DIAG_R0103 && def)
+        return; /* a name too many: none is missing */
     size_t first, last;
     place_tokens(m, &first, &last);
     guess(m, first, last, true);
@@ -503,8 +558,7 @@ void mend_guess(Mender *m)
     guess(m, first, last, false);
 }
 
-void mend_fields(Mender *m)
-{
+void mend_fields(Mender *m) {
     size_t first, last;
     place_tokens(m, &first, &last);
     near_fields(m, first, last);

@@ -42,30 +42,32 @@ typedef struct Search {
     const Source *found;
 } Search;
 
-/* ---- windows ---- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
-static bool item_begins(const char *line)
-{
+static bool item_begins(const char *line) {
     static const char *const words[] = {"def ",        "let ",     "type ",
                                         "import ",     "extern ",  "operator ",
                                         "derivative ", "tangent ", "no_derivative "};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strncmp(line, words[i], strlen(words[i])) == 0) return true;
+        if (strncmp(line, words[i], strlen(words[i])) == 0)
+            return true;
     }
     return false;
 }
 
-static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint32_t *end)
-{
+static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint32_t *end) {
     *begin = first;
     *end = d->len;
-    if (d->len - first <= SMALL_TEXT) return;
+    if (d->len - first <= SMALL_TEXT)
+        return;
     uint32_t at = d->stops < d->len ? d->stops : d->len;
     uint32_t b = at;
-    while (b > first && !((b == 0 || d->text[b - 1] == '\n') && item_begins(d->text + b))) b--;
+    while (b > first && !((b == 0 || d->text[b - 1] == '\n') && item_begins(d->text + b)))
+        b--;
     int items = 0;
     for (at++; at < d->len; at++) {
-        if (d->text[at - 1] == '\n' && item_begins(d->text + at) && ++items > WINDOW_ITEMS) break;
+        if (d->text[at - 1] == '\n' && item_begins(d->text + at) && ++items > WINDOW_ITEMS)
+            break;
     }
     if (at < d->len && at - b < SMALL_TEXT) {
         *begin = b;
@@ -73,12 +75,11 @@ static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint3
     }
 }
 
-/* ---- reading and checking ---- */
+/* ---- reading and checking -------------------------------------------------------------------- */
 
 /* Where reading a part of the text stops, UINT32_MAX when it does not. */
 static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t end,
-                          const char **message, Module **module, const Source **source)
-{
+                          const char **message, Module **module, const Source **source) {
     s->fuel -= end - begin + 50;
     bool whole = end == d->len && begin == s->options->begin;
     uint32_t from = whole ? 0 : begin;
@@ -90,7 +91,8 @@ static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t en
     *source = part;
     for (size_t i = 0; i < diags.list.len; i++) {
         const Diag *e = diags.list.data[i];
-        if (diag_get_info(e->code)->severity != SEVERITY_ERROR) continue;
+        if (diag_get_info(e->code)->severity != SEVERITY_ERROR)
+            continue;
         *message = e->message;
         return from + e->primary.span.begin;
     }
@@ -100,8 +102,7 @@ static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t en
 
 /* The same of the whole text, which is read only where the part around the mistake reads. */
 static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **module,
-                           const Source **source)
-{
+                           const Source **source) {
     uint32_t begin, end, first = (uint32_t)s->options->begin;
     Draft around = *d;
     around.stops = from->stops;
@@ -112,43 +113,45 @@ static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **modu
     return d->stops;
 }
 
-static bool checks(Search *s, const Draft *d, const Module *module, const Source *source)
-{
+static bool checks(Search *s, const Draft *d, const Module *module, const Source *source) {
     long cost = (long)CHECK_COST * d->len;
-    if (s->fuel < cost && s->checked_once) return false;
+    if (s->fuel < cost && s->checked_once)
+        return false;
     s->checked_once = true;
     s->fuel -= cost;
     CoreItemVec items = {0};
     Diags diags = {0};
-    if (!module_checks_apart(s->env, module, s->mode, &diags, &items)) return false;
+    if (!module_checks_apart(s->env, module, s->mode, &diags, &items))
+        return false;
     size_t warnings = diags.warnings;
-    if (warnings && s->best.edits.len) return false;
+    if (warnings && s->best.edits.len)
+        return false;
     s->best = *d;
     s->items = items;
     s->found = source;
     return !warnings;
 }
 
-/* ---- changes of changed texts ---- */
+/* ---- changes of changed texts ---------------------------------------------------------------- */
 
 /* A place of the draft in the text as written; false: inside what a change put there. after: where
  * text was left out, behind it. */
-static bool to_written(const Draft *d, uint32_t at, bool after, uint32_t *out)
-{
+static bool to_written(const Draft *d, uint32_t at, bool after, uint32_t *out) {
     int64_t shift = 0;
     for (size_t i = 0; i < d->edits.len; i++) {
         const SlipEdit *e = &d->edits.data[i];
         int64_t begin = (int64_t)e->begin + shift, n = (int64_t)strlen(e->text);
-        if (at < begin || (at == begin && !(after && !n))) break;
-        if (at < begin + n) return false;
+        if (at < begin || (at == begin && !(after && !n)))
+            break;
+        if (at < begin + n)
+            return false;
         shift += n - (int64_t)(e->end - e->begin);
     }
     *out = (uint32_t)(at - shift);
     return true;
 }
 
-static bool add_edit(Draft *d, SlipEdit e)
-{
+static bool add_edit(Draft *d, SlipEdit e) {
     size_t i = d->edits.len;
     SlipEdit none = {0};
     vec_push(&d->edits, none);
@@ -157,13 +160,13 @@ static bool add_edit(Draft *d, SlipEdit e)
         i--;
     }
     d->edits.data[i] = e;
-    if (i > 0 && d->edits.data[i - 1].end > e.begin) return false;
+    if (i > 0 && d->edits.data[i - 1].end > e.begin)
+        return false;
     return i + 1 == d->edits.len || e.end <= d->edits.data[i + 1].begin;
 }
 
 /* The text as written with a draft's edits. */
-static void write_draft(const Search *s, Draft *d)
-{
+static void write_draft(const Search *s, Draft *d) {
     Str text = {0};
     uint32_t at = 0;
     for (size_t i = 0; i < d->edits.len; i++) {
@@ -178,27 +181,27 @@ static void write_draft(const Search *s, Draft *d)
 }
 
 static bool change(const Search *s, const Draft *from, const SlipEdits *edits, uint32_t offset,
-                   Draft *out)
-{
+                   Draft *out) {
     *out = (Draft){0};
-    for (size_t i = 0; i < from->edits.len; i++) vec_push(&out->edits, from->edits.data[i]);
+    for (size_t i = 0; i < from->edits.len; i++)
+        vec_push(&out->edits, from->edits.data[i]);
     for (size_t i = 0; i < edits->len; i++) {
         SlipEdit e = edits->data[i];
         uint32_t begin = e.begin + offset, end = e.end + offset;
         if (!to_written(from, begin, end > begin, &e.begin) ||
             !to_written(from, end, false, &e.end))
             return false;
-        if (e.begin < s->options->begin || !add_edit(out, e)) return false;
+        if (e.begin < s->options->begin || !add_edit(out, e))
+            return false;
     }
     write_draft(s, out);
     return true;
 }
 
-/* ---- the search ---- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
 /* The tokens of a window, as far as the lexer knows them. */
-static void read_tokens(SlipText *t, const Source *source, bool versioned)
-{
+static void read_tokens(SlipText *t, const Source *source, bool versioned) {
     Module scratch = {.source = source};
     Lexer lex;
     lexer_init(&lex, source, &scratch);
@@ -207,7 +210,8 @@ static void read_tokens(SlipText *t, const Source *source, bool versioned)
     for (uint32_t at = 0;;) {
         Token k;
         lexer_read(&lex, at, &k);
-        if (k.kind == TOK_EOF) return;
+        if (k.kind == TOK_EOF)
+            return;
         at = k.end > at ? k.end : at + 1;
         SlipToken n = {.kind = k.kind,
                        .word = k.word,
@@ -232,123 +236,137 @@ static void read_tokens(SlipText *t, const Source *source, bool versioned)
     }
 }
 
-static void propose(Search *s, const Draft *d, SlipChanges *out, uint32_t *offset)
-{
+static void propose(Search *s, const Draft *d, SlipChanges *out, uint32_t *offset) {
     uint32_t begin, end;
     window_around(d, (uint32_t)s->options->begin, &begin, &end);
     Source *part = source_new("", d->text + begin, end - begin, 0);
     SlipText t = {.text = part->text, .len = end - begin, .message = d->message};
     read_tokens(&t, part, false);
     uint32_t at = d->stops - begin;
-    while (t.at < t.tokens.len && t.tokens.data[t.at].end <= at) t.at++;
+    while (t.at < t.tokens.len && t.tokens.data[t.at].end <= at)
+        t.at++;
     slips_propose(&t, out);
     *offset = begin;
 }
 
 /* Whether b stops further on than a does, by the text as written. */
-static bool is_further(const Draft *a, const Draft *b)
-{
+static bool is_further(const Draft *a, const Draft *b) {
     uint32_t x, y;
-    if (!to_written(a, a->stops, true, &x)) return false;
+    if (!to_written(a, a->stops, true, &x))
+        return false;
     return to_written(b, b->stops, true, &y) && y > x;
 }
 
-static bool is_new(Search *s, const Draft *d)
-{
+static bool is_new(Search *s, const Draft *d) {
     Str key = {0};
     for (size_t i = 0; i < d->edits.len; i++)
         str_printf(&key, "%u %u %s\n", d->edits.data[i].begin, d->edits.data[i].end,
                    d->edits.data[i].text);
     const Symbol *symbol = sym_intern(str_text(&key));
-    if (map_has(&s->seen, symbol)) return false;
+    if (map_has(&s->seen, symbol))
+        return false;
     map_set(&s->seen, symbol, (void *)symbol);
     return true;
 }
 
-static bool search(Search *s, const Draft *from, int depth)
-{
+static bool search(Search *s, const Draft *from, int depth) {
     SlipChanges changes = {0};
     uint32_t offset;
     propose(s, from, &changes, &offset);
     VEC(Draft) further = {0};
     for (size_t i = 0; i < changes.len && s->fuel > 0; i++) {
         Draft d;
-        if (!change(s, from, &changes.data[i], offset, &d) || !is_new(s, &d)) continue;
+        if (!change(s, from, &changes.data[i], offset, &d) || !is_new(s, &d))
+            continue;
         Module *module;
         const Source *source;
         if (read_draft(s, &d, from, &module, &source) != UINT32_MAX) {
-            if (is_further(from, &d)) vec_push(&further, d);
+            if (is_further(from, &d))
+                vec_push(&further, d);
             continue;
         }
-        if (checks(s, &d, module, source)) return true;
+        if (checks(s, &d, module, source))
+            return true;
     }
-    if (s->best.edits.len) return true;
-    if (depth == MAX_DEPTH) return false;
+    if (s->best.edits.len)
+        return true;
+    if (depth == MAX_DEPTH)
+        return false;
     for (int k = 0; k < MAX_WIDTH && s->fuel > 0; k++) { /* the furthest, the first of those */
         size_t best = 0;
         for (size_t i = 1; i < further.len; i++) {
-            if (is_further(&further.data[best], &further.data[i])) best = i;
+            if (is_further(&further.data[best], &further.data[i]))
+                best = i;
         }
-        if (best >= further.len) return false;
+        if (best >= further.len)
+            return false;
         Draft d = further.data[best];
-        for (size_t i = best + 1; i < further.len; i++) further.data[i - 1] = further.data[i];
+        for (size_t i = best + 1; i < further.len; i++)
+            further.data[i - 1] = further.data[i];
         further.len--;
-        if (search(s, &d, depth + 1)) return true;
+        if (search(s, &d, depth + 1))
+            return true;
     }
     return false;
 }
 
-/* ---- saying so ---- */
+/* ---- saying so ------------------------------------------------------------------------------- */
 
-static const char *written(const Search *s, const SlipEdit *e)
-{
+static const char *written(const Search *s, const SlipEdit *e) {
     return mem_strndup(s->source->text + e->begin, e->end - e->begin);
 }
 
 static bool is_one_line(const char *text) { return !strchr(text, '\n'); }
 
-static const char *trimmed(const char *text)
-{
-    while (*text == ' ' || *text == '\n') text++;
+static const char *trimmed(const char *text) {
+    while (*text == ' ' || *text == '\n')
+        text++;
     size_t n = strlen(text);
-    while (n && (text[n - 1] == ' ' || text[n - 1] == '\n')) n--;
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\n'))
+        n--;
     return mem_strndup(text, n);
 }
 
-static const char *edit_words(const Search *s, const SlipEdit *e)
-{
+static const char *edit_words(const Search *s, const SlipEdit *e) {
     const char *old = written(s, e), *now = trimmed(e->text);
-    if (e->end > e->begin && e->text[0]) return fmt_text("with `%s` in place of `%s`", now, old);
+    if (e->end > e->begin && e->text[0])
+        return fmt_text("with `%s` in place of `%s`", now, old);
     if (e->text[0]) {
         uint32_t end = e->begin, begin;
-        while (end > 0 && strchr(" \n\t", s->source->text[end - 1])) end--;
-        for (begin = end; begin > 0 && !strchr(" \n\t([{,;", s->source->text[begin - 1]);) begin--;
-        if (begin == end && begin > 0) begin--;
+        while (end > 0 && strchr(" \n\t", s->source->text[end - 1]))
+            end--;
+        for (begin = end; begin > 0 && !strchr(" \n\t([{,;", s->source->text[begin - 1]);)
+            begin--;
+        if (begin == end && begin > 0)
+            begin--;
         const char *after = mem_strndup(s->source->text + begin, end - begin);
-        if (end == begin || end - begin > 40) return fmt_text("with `%s`", now);
+        if (end == begin || end - begin > 40)
+            return fmt_text("with `%s`", now);
         return fmt_text("with `%s` after `%s`", now, after);
     }
     return fmt_text("without `%s`", trimmed(old));
 }
 
 /* The changed part of the text, where it is a part of one line. */
-static const char *changed_line(const Search *s)
-{
+static const char *changed_line(const Search *s) {
     enum { LONGEST = 70 };
     const SlipEdits *edits = &s->best.edits;
     uint32_t begin = edits->data[0].begin, end = vec_last(edits).end;
-    while (begin > 0 && s->source->text[begin - 1] != '\n') begin--;
-    while (end < s->source->len && s->source->text[end] != '\n') end++;
+    while (begin > 0 && s->source->text[begin - 1] != '\n')
+        begin--;
+    while (end < s->source->len && s->source->text[end] != '\n')
+        end++;
     size_t tail = s->source->len - end;
     const char *text = mem_strndup(s->best.text + begin, s->best.len - tail - begin);
-    while (*text == ' ') text++;
+    while (*text == ' ')
+        text++;
     size_t n = strlen(text);
-    while (n && text[n - 1] == ' ') n--;
+    while (n && text[n - 1] == ' ')
+        n--;
     return n && n <= LONGEST && is_one_line(text) ? mem_strndup(text, n) : NULL;
 }
 
-static const char *say(Search *s, const char **type)
-{
+static const char *say(Search *s, const char **type) {
     const SlipEdits *edits = &s->best.edits;
     const SlipEdit *first = &edits->data[0];
     bool same = true;
@@ -374,16 +392,17 @@ static const char *say(Search *s, const char **type)
     size_t n = edits->len > MAX_SAID + 1 ? MAX_SAID : edits->len;
     for (size_t i = 0; i < n; i++) {
         const char *words = edit_words(s, &edits->data[i]);
-        if (!is_one_line(words)) return fmt_text("with %zu changes this checks", edits->len);
+        if (!is_one_line(words))
+            return fmt_text("with %zu changes this checks", edits->len);
         str_printf(&text, "%s%s", i == 0 ? "" : i + 1 == edits->len ? " and " : ", ", words);
     }
-    if (n < edits->len) str_printf(&text, " and %zu more changes", edits->len - n);
+    if (n < edits->len)
+        str_printf(&text, " and %zu more changes", edits->len - n);
     return fmt_text("%s this checks", str_text(&text));
 }
 
 /* The reader's other errors in items that one change mends come of the same mistake. */
-static void drop_consequences(Diags *diags, size_t kept)
-{
+static void drop_consequences(Diags *diags, size_t kept) {
     size_t n = kept + 1;
     for (size_t i = n; i < diags->list.len; i++) {
         Diag *d = diags->list.data[i];
@@ -396,22 +415,26 @@ static void drop_consequences(Diags *diags, size_t kept)
 }
 
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
-                  Diags *diags, size_t first)
-{
-    if (env->no_mending || (source->flags & SOURCE_INTERNAL)) return;
+                  Diags *diags, size_t first) {
+    if (env->no_mending || (source->flags & SOURCE_INTERNAL))
+        return;
     while (first < diags->list.len &&
            diag_get_info(diags->list.data[first]->code)->severity != SEVERITY_ERROR)
         first++;
-    if (first == diags->list.len) return;
+    if (first == diags->list.len)
+        return;
     Diag *d = diags->list.data[first];
-    if (d->primary.span.source != source || d->fixes.len) return;
-    if (d->code == DIAG_R0019) return; /* no change of words makes a function of a statement */
+    if (d->primary.span.source != source || d->fixes.len)
+        return;
+    if (d->code == DIAG_R0019)
+        return; /* no change of words makes a function of a statement */
     Search s = {.env = env, .source = source, .options = options, .mode = mode, .fuel = FUEL};
     Draft as_written = {.text = source->text,
                         .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin,
                         .message = d->message};
-    if (!search(&s, &as_written, 1)) return;
+    if (!search(&s, &as_written, 1))
+        return;
     const char *type = NULL, *text = say(&s, &type);
     const SlipEdits *edits = &s.best.edits;
     Span place = {source, edits->data[0].begin, edits->data[0].end};
@@ -421,5 +444,6 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
         vec_push(&fix->edits, ((DiagEdit){{source, e->begin, e->end}, e->text}));
     }
     d->helps.len = 0; /* what was said unasked */
-    if (edits->len == 1) drop_consequences(diags, first);
+    if (edits->len == 1)
+        drop_consequences(diags, first);
 }

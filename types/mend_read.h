@@ -17,15 +17,15 @@
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
                   Diags *diags, size_t first);
 
-/* ---- mend_slips.c: what might have been meant ------------------------------------------------------ */
+/* ---- mend_slips.c: what might have been meant ------------------------------------------------ */
 
 typedef struct SlipToken {
     TokenKind kind;
     Word word;
     uint32_t begin, end;
-    int32_t partner;    /* of a bracket, else -1 */
-    uint32_t depth;     /* of brackets around it */
-    bool line;          /* the first of its line */
+    int32_t partner; /* of a bracket, else -1 */
+    uint32_t depth;  /* of brackets around it */
+    bool line;       /* the first of its line */
 } SlipToken;
 
 typedef struct SlipEdit {
@@ -35,10 +35,10 @@ typedef struct SlipEdit {
 typedef VEC(SlipEdit) SlipEdits;
 
 typedef struct SlipText {
-    const char *text;   /* from its begin to its end: a part of the program */
+    const char *text; /* from its begin to its end: a part of the program */
     uint32_t len;
     VEC(SlipToken) tokens;
-    size_t at;          /* the token the reader stopped at; tokens.len: the end */
+    size_t at; /* the token the reader stopped at; tokens.len: the end */
     const char *message;
 } SlipText;
 

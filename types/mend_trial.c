@@ -12,26 +12,22 @@
 
 enum { MAX_SNIPPET = 70 };
 
-static KnownName find_known(void *ctx, const Symbol *name)
-{
+static KnownName find_known(void *ctx, const Symbol *name) {
     Env *env = ctx;
     switch (env_find(env, name, SIGIL_NONE).kind) {
     case BIND_GLOBAL:
         return env_find(env, name, SIGIL_NONE).global->kind == GLOBAL_DEF ? KNOWN_DEF : KNOWN_VALUE;
     case BIND_CTOR:
-    case BIND_OP:
-        return KNOWN_DEF;
+    case BIND_OP: return KNOWN_DEF;
     case BIND_NONE:
     case BIND_TYPE:
-    case BIND_MODULE:
-        break;
+    case BIND_MODULE: break;
     }
     return KNOWN_NOTHING;
 }
 
 /* What the trial binds, it binds in copies. */
-static void run_apart(Mender *m, ModuleCheck *trial)
-{
+static void run_apart(Mender *m, ModuleCheck *trial) {
     Env *env = m->c->env;
     Namespace *here = env->here, saved = *here;
     Map versions = env->versions, types = {0}, ctors = {0}, ops = {0}, own = {0};
@@ -63,11 +59,11 @@ typedef struct Covering {
 } Covering;
 
 /* The smallest expression that holds a changed place and something around it. */
-static void find_covering(void *ctx, Expr *e)
-{
+static void find_covering(void *ctx, Expr *e) {
     Covering *c = ctx;
     for (; e; e = e->body) {
-        if (map_has(&c->seen, e)) return;
+        if (map_has(&c->seen, e))
+            return;
         map_set(&c->seen, e, e);
         Span s = e->span;
         bool inside = c->end > c->begin || (s.begin < c->begin && s.end > c->end);
@@ -77,33 +73,39 @@ static void find_covering(void *ctx, Expr *e)
         if (covers && e->kind != EXPR_LET && e->kind != EXPR_FN &&
             (!c->best || s.end - s.begin < c->best->span.end - c->best->span.begin))
             c->best = e;
-        if (e->kind != EXPR_LET) break;
+        if (e->kind != EXPR_LET)
+            break;
         find_covering(ctx, e->a);
     }
-    if (e) expr_each_child(e, find_covering, ctx);
+    if (e)
+        expr_each_child(e, find_covering, ctx);
 }
 
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
-                   uint32_t to)
-{
+                   uint32_t to) {
     Covering c = {.begin = from, .end = to, .limit = MAX_SNIPPET};
     bool call = mend->kind == MEND_REPLACE && strchr(mend->text, '(');
     for (size_t k = 0; k < 2 * items->len && !c.best; k++) {
         size_t i = k % items->len;
         if (k == items->len) {
-            if (!call) return;
+            if (!call)
+                return;
             c = (Covering){.begin = from, .end = to, .limit = MAX_SNIPPET, .itself = true};
         }
         const CoreItem *item = &items->data[i];
         Span s = item->item->span;
-        if (from < s.begin || to > s.end) continue;
+        if (from < s.begin || to > s.end)
+            continue;
         Expr *e = item->expr ? item->expr : item->global ? item->global->value : NULL;
-        if (e) find_covering(&c, e);
+        if (e)
+            find_covering(&c, e);
     }
-    if (!c.best) return;
+    if (!c.best)
+        return;
     Span s = c.best->span;
     const char *text = mem_strndup(source->text + s.begin, s.end - s.begin);
-    if (strchr(text, '\n')) return;
+    if (strchr(text, '\n'))
+        return;
     mend->snippet = text;
     Type *t = type_resolve(c.best->type);
     if (!(t->flags & TYPE_HAS_PARAMS) && !type_has_vars(t) && t->tag != TY_FN &&
@@ -114,35 +116,38 @@ void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, u
 /* Two misspelt names in one item: mending the first leaves the second. What was
  * read begins at `offset` of the text. */
 static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags,
-                              const Source *read, uint32_t offset)
-{
+                              const Source *read, uint32_t offset) {
     int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
     for (size_t i = 0; i < diags->list.len; i++) {
         const Diag *d = diags->list.data[i];
-        if (diag_get_info(d->code)->severity != SEVERITY_ERROR) continue;
+        if (diag_get_info(d->code)->severity != SEVERITY_ERROR)
+            continue;
         int64_t begin = d->primary.span.begin;
         if (d->primary.span.source == read) {
             begin += offset;
-            if (begin > mend->begin) begin -= shift;
+            if (begin > mend->begin)
+                begin -= shift;
         }
         bool again = strcmp(d->message, m->d->message) == 0 && !m->alone;
-        if (d->code != m->d->code || again || begin == m->place.begin) return false;
+        if (d->code != m->d->code || again || begin == m->place.begin)
+            return false;
     }
     return true;
 }
 
-/* ---- a change inside one item ---- */
+/* ---- a change inside one item ---------------------------------------------------------------- */
 
 /* The item that holds the change, edited, with some of what follows; NULL when no item holds it. */
-static Source *edited_item(const Mender *m, const Mend *mend, int32_t at)
-{
+static Source *edited_item(const Mender *m, const Mend *mend, int32_t at) {
     const Module *module = m->c->module;
     Span s = module->items.data[at]->span;
-    if (mend->begin < s.begin || mend->end > s.end) return NULL;
+    if (mend->begin < s.begin || mend->end > s.end)
+        return NULL;
     enum { LOOK_AHEAD = 1000 }; /* more than the reader wants of what comes next */
-    size_t end =
-        (size_t)at + 1 < module->items.len ? module->items.data[at + 1]->span.end : m->source->len;
-    if (end > s.end + (size_t)LOOK_AHEAD) end = s.end + LOOK_AHEAD;
+    size_t end = (size_t)at + 1 < module->items.len ? module->items.data[at + 1]->span.end
+                                                    : m->source->len;
+    if (end > s.end + (size_t)LOOK_AHEAD)
+        end = s.end + LOOK_AHEAD;
     Str text = {0};
     str_add_n(&text, m->source->text + s.begin, mend->begin - s.begin);
     str_add(&text, mend->text);
@@ -150,8 +155,7 @@ static Source *edited_item(const Mender *m, const Mend *mend, int32_t at)
     return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
 }
 
-static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec *out)
-{
+static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec *out) {
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; i >= 0;
          i = m->tokens.data[i].same) {
         const MendToken *t = &m->tokens.data[i];
@@ -159,31 +163,34 @@ static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec
         /* how it is read depends on what it is */
         if (!plain || (t->end == t[1].begin && (next == TOK_LBRACKET || next == TOK_DOT)))
             return false;
-        if (t->item >= 0) vec_push(out, (uint32_t)t->item);
+        if (t->item >= 0)
+            vec_push(out, (uint32_t)t->item);
     }
     return true;
 }
 
 /* A name that the item binds now, and did not: the items that may mean it. False: it takes the
  * whole text to know. */
-static bool find_namers(const Mender *m, const Item *before, const Item *now, IndexVec *out)
-{
+static bool find_namers(const Mender *m, const Item *before, const Item *now, IndexVec *out) {
     const Symbol *was = infer_item_symbol(before), *is = infer_item_symbol(now);
-    if (was == is) return true;
-    if (!was || !is) return false;
+    if (was == is)
+        return true;
+    if (!was || !is)
+        return false;
     bool plain = before->name.sigil == SIGIL_NONE && now->name.sigil == SIGIL_NONE &&
                  !m->c->module->versioned && !strchr(was->text, '.') && !strchr(is->text, '.');
     IndexVec old = {0};
     return add_namers(m, was, plain, &old) && add_namers(m, is, plain, out);
 }
 
-static PartVerdict run_part(Mender *m, Mend *mend)
-{
+static PartVerdict run_part(Mender *m, Mend *mend) {
     int32_t at = mend_item_at(m, mend->begin);
-    if (!m->parts || at < 0) return PART_UNSURE;
+    if (!m->parts || at < 0)
+        return PART_UNSURE;
     const Item *before = m->c->module->items.data[at];
     const Source *source = edited_item(m, mend, at);
-    if (!source || !infer_in_groups(before)) return PART_UNSURE;
+    if (!source || !infer_in_groups(before))
+        return PART_UNSURE;
     Span old = before->span;
     int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
     m->fuel -= old.end - old.begin + 100;
@@ -194,7 +201,8 @@ static PartVerdict run_part(Mender *m, Mend *mend)
     if (!item || item->span.begin || item->span.end != old.end - old.begin + shift)
         return PART_WORSE;
     IndexVec namers = {0};
-    if (!find_namers(m, before, item, &namers)) return PART_UNSURE;
+    if (!find_namers(m, before, item, &namers))
+        return PART_UNSURE;
     bool may_fail = at == m->item && m->by_spelling && m->unknown;
     PartCheck check = {.at = (uint32_t)at,
                        .item = item,
@@ -205,10 +213,12 @@ static PartVerdict run_part(Mender *m, Mend *mend)
                        .diags = &diags};
     PartVerdict v = parts_check(m->parts, &check);
     m->fuel -= (long)check.bytes;
-    if (v != PART_CHECKED) return v;
+    if (v != PART_CHECKED)
+        return v;
     mend->remaining = m->nfailed - check.mended;
     if (check.at_failed) {
-        if (!only_another_name(m, mend, &diags, source, old.begin)) return PART_WORSE;
+        if (!only_another_name(m, mend, &diags, source, old.begin))
+            return PART_WORSE;
     } else if (!check.mended && m->nfailed) {
         return PART_WORSE;
     }
@@ -219,10 +229,9 @@ static PartVerdict run_part(Mender *m, Mend *mend)
     return PART_CHECKED;
 }
 
-/* ---- a change anywhere ---- */
+/* ---- a change anywhere ----------------------------------------------------------------------- */
 
-static Source *edited_text(const Mender *m, const Mend *mend)
-{
+static Source *edited_text(const Mender *m, const Mend *mend) {
     Str text = {0};
     str_add_n(&text, m->source->text, mend->begin);
     str_add(&text, mend->text);
@@ -232,13 +241,13 @@ static Source *edited_text(const Mender *m, const Mend *mend)
 
 /* whole: all items are checked, else those that the change and the failures can concern; what two
  * items say of one reference's type they say to each other, so the last word has the whole. */
-static bool run_whole(Mender *m, Mend *mend, bool whole)
-{
+static bool run_whole(Mender *m, Mend *mend, bool whole) {
     const Module *before = m->c->module;
     size_t n = before->items.len;
     long cost = (long)(m->source->len - m->begin);
     m->fuel -= cost / 8 + 100;
-    if (m->fuel < cost) return false;
+    if (m->fuel < cost)
+        return false;
     Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
     ParseOptions options = {
@@ -255,7 +264,8 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
         wanted[i] = m->c->failed[i];
         all |= before->items.data[i]->kind == ITEM_TYPE && edited[i];
     }
-    for (size_t i = 0; i < n && all; i++) wanted[i] = true;
+    for (size_t i = 0; i < n && all; i++)
+        wanted[i] = true;
     mend->remaining = 0;
     TrialCheck check = {
         .wanted = wanted, .edited = edited, .may_fail = m->c->failed, .edges = m->c->edges};
@@ -269,13 +279,16 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     run_apart(m, &trial);
     for (size_t i = 0; i < n; i++) {
         Span s = module->items.data[i]->span;
-        if (wanted[i]) m->fuel -= s.end - s.begin;
+        if (wanted[i])
+            m->fuel -= s.end - s.begin;
         m->c->env->counts.tried += wanted[i];
         mend->remaining += trial.failed[i];
     }
-    if (!trial.by_item && diags.errors) return false;
+    if (!trial.by_item && diags.errors)
+        return false;
     for (size_t i = 0; i < n; i++) {
-        if (trial.failed[i] && (!m->c->failed[i] || (m->related[i] && !m->alone))) return false;
+        if (trial.failed[i] && (!m->c->failed[i] || (m->related[i] && !m->alone)))
+            return false;
     }
     if (m->item >= 0 && trial.failed[m->item]) {
         /* Another mistake in the same item: a misspelt name that is now known is mended still. */
@@ -284,17 +297,18 @@ static bool run_whole(Mender *m, Mend *mend, bool whole)
     } else if (mend->remaining >= m->nfailed && m->nfailed) {
         return false;
     }
-    if (diags.errors && !mend->remaining) return false;
+    if (diags.errors && !mend->remaining)
+        return false;
     mend_describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
     return true;
 }
 
-/* ---- an import ---- */
+/* ---- an import ------------------------------------------------------------------------------- */
 
-static bool run_import(Mender *m, Mend *mend)
-{
+static bool run_import(Mender *m, Mend *mend) {
     long cost = (long)(m->source->len - m->begin);
-    if (m->fuel < cost) return false;
+    if (m->fuel < cost)
+        return false;
     m->fuel -= cost + cost / 8;
     const Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
@@ -303,59 +317,63 @@ static bool run_import(Mender *m, Mend *mend)
     Diags diags = {0};
     Module *module = NULL;
     CoreItemVec items = {0};
-    if (parse_module(source, &options, &diags, &module) != PARSE_OK) return false;
+    if (parse_module(source, &options, &diags, &module) != PARSE_OK)
+        return false;
     module_checks_apart(m->c->env, module, m->c->mode, &diags, &items);
     for (size_t i = 0; i < diags.list.len;
          i++) { /* other mistakes may stay, but for names that are missing */
         const DiagInfo *info = diag_get_info(diags.list.data[i]->code);
         bool other = strncmp(info->name, "R02", 3) == 0 || strncmp(info->name, "R03", 3) == 0;
-        if (info->severity == SEVERITY_ERROR && !other) return false;
+        if (info->severity == SEVERITY_ERROR && !other)
+            return false;
     }
     mend->remaining = 0;
     return true;
 }
 
-bool mend_is_done(const Mender *m)
-{
-    if (m->fuel <= 0) return true;
+bool mend_is_done(const Mender *m) {
+    if (m->fuel <= 0)
+        return true;
     for (size_t i = 0; i < m->found.len; i++) {
-        if (m->found.data[i].remaining <= m->goal || m->found.data[i].alone) return true;
+        if (m->found.data[i].remaining <= m->goal || m->found.data[i].alone)
+            return true;
     }
     return false;
 }
 
-static bool run_trial(Mender *m, Mend *mend)
-{
+static bool run_trial(Mender *m, Mend *mend) {
     int32_t at = mend_item_at(m, mend->begin);
-    if (at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT) return run_import(m, mend);
+    if (at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT)
+        return run_import(m, mend);
     PartVerdict v = run_part(m, mend);
-    if (v == PART_UNSURE) return run_whole(m, mend, false) && run_whole(m, mend, true);
+    if (v == PART_UNSURE)
+        return run_whole(m, mend, false) && run_whole(m, mend, true);
     return v == PART_CHECKED;
 }
 
-bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text)
-{
+bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text) {
     Mend mend = {.kind = MEND_REPLACE, .begin = begin, .end = end, .text = text};
     return m->fuel > 0 && run_trial(m, &mend);
 }
 
-bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text)
-{
-    if (m->fuel <= 0) return false;
+bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text) {
+    if (m->fuel <= 0)
+        return false;
     if (strlen(text) == end - begin && strncmp(m->source->text + begin, text, end - begin) == 0)
         return false;
     const Symbol *key = sym_intern(fmt_text("%u %u %s", begin, end, text));
-    if (map_has(&m->tried, key)) return false;
+    if (map_has(&m->tried, key))
+        return false;
     map_set(&m->tried, key, (void *)key);
     Mend mend = {
         .kind = kind, .begin = begin, .end = end, .text = text, .far = m->far, .alone = m->alone};
-    if (!run_trial(m, &mend)) return false;
+    if (!run_trial(m, &mend))
+        return false;
     vec_push(&m->found, mend);
     return mend.remaining <= m->goal || mend.alone;
 }
 
-bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text)
-{
+bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text) {
     const MendToken *t = &m->tokens.data[token];
     return mend_try(m, kind, t->begin, t->end, text);
 }

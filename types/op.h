@@ -19,13 +19,15 @@ typedef struct OpCall {
     const Attrs *attrs;
     uint32_t nin;
     Tensor *const *in;
-    Diags *diags;      /* where a run-time shape error goes */
+    Diags *diags; /* where a run-time shape error goes */
     Span span;
     const volatile int *interrupt; /* polled by long evaluations, which then may end; NULL: never */
-    bool places;       /* the caller shows the types of the arguments where they stand */
+    bool places; /* the caller shows the types of the arguments where they stand */
 } OpCall;
 
-static inline bool op_interrupted(const OpCall *call) { return call->interrupt && *call->interrupt; }
+static inline bool op_interrupted(const OpCall *call) {
+    return call->interrupt && *call->interrupt;
+}
 enum { OP_POLL = 1 << 16 }; /* elements between looks at it */
 
 enum { OP_MAX_OUTPUTS = 64 };
@@ -45,30 +47,35 @@ typedef enum ShapeMode {
 const char *shape_mode_words(ShapeMode mode); /* "the sizes of the arguments" */
 
 typedef enum OpPattern {
-    OP_ELEMWISE, OP_BROADCAST, OP_INJECTIVE, OP_REDUCE, OP_PRODUCT /* out-elementwise-fusable */,
-    OP_TUPLE, OP_OPAQUE,
+    OP_ELEMWISE,
+    OP_BROADCAST,
+    OP_INJECTIVE,
+    OP_REDUCE,
+    OP_PRODUCT /* out-elementwise-fusable */,
+    OP_TUPLE,
+    OP_OPAQUE,
 } OpPattern;
 
 /* Of an `operator` item: inference makes the Op (relation, arguments, foreign), the evaluator sets
  * shape and eval and fills handle when the item runs. */
 typedef struct Foreign {
     const char *library, *symbol;
-    Type *type;        /* closed: a function of scalars and tensors */
+    Type *type; /* closed: a function of scalars and tensors */
     Span span;
-    void *handle;      /* the evaluator's */
+    void *handle; /* the evaluator's */
 } Foreign;
 
 struct Op {
-    const char *name;             /* "nn.dense" */
-    const char *args;             /* "data, weight"; read by op_arg */
+    const char *name; /* "nn.dense" */
+    const char *args; /* "data, weight"; read by op_arg */
     int nargs;
-    const AttrSpec *attrs;        /* nattrs of them */
+    const AttrSpec *attrs; /* nattrs of them */
     int nattrs;
     /* What its string attributes may be: "mode: clip wrap; layout: *NCHW -". `*` before letters stands
      * for any order of them, `-` for the empty text. One that is not named is free text. */
     const char *choices;
-    const RelDef *relation;       /* over argument types, then the result type */
-    DTypeSet dtypes;              /* of the first argument, for documentation and tests */
+    const RelDef *relation; /* over argument types, then the result type */
+    DTypeSet dtypes;        /* of the first argument, for documentation and tests */
     ShapeMode shape_mode;
     OpPattern pattern;
 
@@ -77,7 +84,7 @@ struct Op {
      * says whether the result is a tuple even so. */
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
-    bool by_attr;                 /* a tensor or a tuple, as an attribute says */
+    bool by_attr; /* a tensor or a tuple, as an attribute says */
 
     /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
      * those in actual[] to the sizes of the results, which are the leading part of that. */
@@ -97,27 +104,26 @@ struct Op {
     const char *sizes;
     void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);
 
-    const char *doc;              /* two lines: meaning, shapes */
-    const char *example;          /* "nn.relu([-1.0, 2.0])" */
-    const char *example_result;   /* "[0.0, 2.0] : Tensor[(2,), float32]" */
+    const char *doc;            /* two lines: meaning, shapes */
+    const char *example;        /* "nn.relu([-1.0, 2.0])" */
+    const char *example_result; /* "[0.0, 2.0] : Tensor[(2,), float32]" */
     const char *see_also;
 
     /* A foreign operator (LANGUAGE §2): made at run time by an `operator` item. */
     struct Foreign *foreign;
 };
 
-const Op *op_find(const Symbol *name);  /* of the table in ops/; NULL when there is none */
-const Op *op_get(const char *name);     /* BUG when there is none */
+const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
+const Op *op_get(const char *name);    /* BUG when there is none */
 size_t op_count(void);
-const Op *op_at(size_t i);              /* sorted by name */
-const char *op_subject(const Op *op);   /* as programs have it: "nn.dense", "+" */
+const Op *op_at(size_t i);            /* sorted by name */
+const char *op_subject(const Op *op); /* as programs have it: "nn.dense", "+" */
 /* A fact that lays out what op.sizes says of the arguments and what they are, where they do not fit.
  * The sizes that clash go into *clash, else NULL does. (types/rel_layout.c) */
 void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
                   SizeClash *clash);
 /* Whether a diagnostic of this code is about sizes that do not fit. */
-static inline bool diag_is_of_sizes(DiagCode code)
-{
+static inline bool diag_is_of_sizes(DiagCode code) {
     return code == DIAG_R0303 || code == DIAG_R0312 || code == DIAG_R0313 || code == DIAG_R0314;
 }
 int op_attr_index(const Op *op, const char *name); /* -1 when there is none */
@@ -129,6 +135,6 @@ typedef struct OpArg {
     bool tuple, optional;
     int64_t n;
 } OpArg;
-OpArg op_arg(const Op *op, int i);      /* its name is NULL where `args` has no such argument */
+OpArg op_arg(const Op *op, int i); /* its name is NULL where `args` has no such argument */
 
 #endif

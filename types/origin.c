@@ -6,28 +6,25 @@
 #include "base/mem.h"
 #include "types/type.h"
 
-static bool is_shown(Span span)
-{
-    return span.source && !(span.source->flags & SOURCE_INTERNAL);
-}
+static bool is_shown(Span span) { return span.source && !(span.source->flags & SOURCE_INTERNAL); }
 
-static bool covers(Span outer, Span inner)
-{
+static bool covers(Span outer, Span inner) {
     return outer.source == inner.source && outer.begin <= inner.begin && inner.end <= outer.end;
 }
 
-/* ---- sizes that enter a call ------------------------------------------------------------------- */
+/* ---- sizes that enter a call ----------------------------------------------------------------- */
 
-static Type *enter_tensor(Type *t, Span span, Span call)
-{
+static Type *enter_tensor(Type *t, Span span, Span call) {
     uint32_t rank;
     Type **dims;
     int64_t n;
-    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims)) return t;
+    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+        return t;
     Type **entered = NULL;
     for (uint32_t i = 0; i < rank; i++) {
         Type *d = type_resolve(dims[i]);
-        if (!type_get_int(d, &n)) continue;
+        if (!type_get_int(d, &n))
+            continue;
         if (!entered) {
             entered = mem_new_n(Type *, rank);
             memcpy(entered, dims, rank * sizeof *entered);
@@ -39,19 +36,20 @@ static Type *enter_tensor(Type *t, Span span, Span call)
     return entered ? type_tensor(type_shape(entered, rank), t->tensor.dtype) : t;
 }
 
-Type *origin_enter(Type *argument, Span span, Span call)
-{
+Type *origin_enter(Type *argument, Span span, Span call) {
     enum { MOST = 16 };
     Type *t = type_resolve(argument);
-    if (!is_shown(span)) return argument;
-    if (t->tag != TY_TUPLE || t->nargs > MOST) return enter_tensor(t, span, call);
+    if (!is_shown(span))
+        return argument;
+    if (t->tag != TY_TUPLE || t->nargs > MOST)
+        return enter_tensor(t, span, call);
     Type **parts = mem_new_n(Type *, t->nargs + 1);
-    for (uint32_t i = 0; i < t->nargs; i++) parts[i] = enter_tensor(type_resolve(t->args[i]), span, call);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = enter_tensor(type_resolve(t->args[i]), span, call);
     return type_tuple(parts, t->nargs);
 }
 
-void origin_read(Type *type, Span span, const char *path)
-{
+void origin_read(Type *type, Span span, const char *path) {
     Origin *o = mem_new(Origin);
     Map seen = {0};
     TypeVec unknowns = {0};
@@ -59,25 +57,25 @@ void origin_read(Type *type, Span span, const char *path)
     type_collect(type, TY_ANY, &seen, &unknowns);
     for (size_t i = 0; i < unknowns.len; i++) {
         const Origin *old = unknowns.data[i]->origin;
-        if (!old || old->kind == ORIGIN_ANNOTATION) unknowns.data[i]->origin = o;
+        if (!old || old->kind == ORIGIN_ANNOTATION)
+            unknowns.data[i]->origin = o;
     }
 }
 
-const Origin *origin_at_call(const Origin *origin, Span call)
-{
-    if (!origin || origin->kind != ORIGIN_FILE || !is_shown(call)) return origin;
+const Origin *origin_at_call(const Origin *origin, Span call) {
+    if (!origin || origin->kind != ORIGIN_FILE || !is_shown(call))
+        return origin;
     Origin *o = mem_new(Origin);
     *o = *origin;
     o->span = call;
     return o;
 }
 
-/* ---- in words ------------------------------------------------------------------------------------ */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 /* What happens in a call, and by which argument a size entered it, is told only where d is about that
  * call: elsewhere that the size comes from the call, or where the argument had it from. */
-static const Origin *known_to(const Diag *d, const Origin *o)
-{
+static const Origin *known_to(const Diag *d, const Origin *o) {
     while (o && o->call.source && !(d && covers(o->call, d->primary.span))) {
         if (o->kind == ORIGIN_OPERATOR) {
             Origin *called = mem_new(Origin);
@@ -90,15 +88,15 @@ static const Origin *known_to(const Diag *d, const Origin *o)
 }
 
 /* "`zeros`", "this literal". */
-static const char *maker_words(const Origin *o, bool here)
-{
+static const char *maker_words(const Origin *o, bool here) {
     switch (o->kind) {
     case ORIGIN_LITERAL: return here ? "this literal" : "a literal";
     case ORIGIN_ARGUMENT:
         return o->of ? fmt_text("the argument %s of %s", o->what, o->of) : "this argument";
     case ORIGIN_ANNOTATION: return here ? "this annotation" : "an annotation";
     case ORIGIN_OPERATOR:
-        if (!o->what || !o->what[0]) return here ? "this operator" : "an operator";
+        if (!o->what || !o->what[0])
+            return here ? "this operator" : "an operator";
         return o->what[0] == '`' ? o->what : fmt_text("`%s`", o->what);
     case ORIGIN_FILE: return o->what ? fmt_text("the file %s", o->what) : "a file";
     }
@@ -106,58 +104,64 @@ static const char *maker_words(const Origin *o, bool here)
 }
 
 /* Whether d marks the place already. (A whole call does not mark one of its arguments.) */
-static bool marks(Span mark, const Origin *o)
-{
+static bool marks(Span mark, const Origin *o) {
     return covers(mark, o->span) && (o->kind != ORIGIN_ARGUMENT || o->of || !covers(mark, o->call));
 }
 
-static bool is_marked(const Diag *d, const Origin *o)
-{
-    if (marks(d->primary.span, o)) return true;
+static bool is_marked(const Diag *d, const Origin *o) {
+    if (marks(d->primary.span, o))
+        return true;
     for (size_t i = 0; i < d->labels.len; i++) {
-        if (marks(d->labels.data[i].span, o)) return true;
+        if (marks(d->labels.data[i].span, o))
+            return true;
     }
     return false;
 }
 
-static bool shows_source(const Diag *d, const Source *source)
-{
-    if (d->primary.span.source == source) return true;
+static bool shows_source(const Diag *d, const Source *source) {
+    if (d->primary.span.source == source)
+        return true;
     for (size_t i = 0; i < d->labels.len; i++) {
-        if (d->labels.data[i].span.source == source) return true;
+        if (d->labels.data[i].span.source == source)
+            return true;
     }
     return false;
 }
 
 /* One fact of all sizes that came from there. */
-static void add_comes_fact(Diag *d, const char *text, const char *where)
-{
-    const char *one = fmt_text(" comes from %s", where), *several = fmt_text(" come from %s", where);
+static void add_comes_fact(Diag *d, const char *text, const char *where) {
+    const char *one = fmt_text(" comes from %s", where),
+               *several = fmt_text(" come from %s", where);
     for (size_t i = 0; i < d->facts.len; i++) {
         const char *fact = d->facts.data[i], *end = strstr(fact, one);
-        if (!end) end = strstr(fact, several);
-        if (!end || (strcmp(end, one) != 0 && strcmp(end, several) != 0)) continue;
+        if (!end)
+            end = strstr(fact, several);
+        if (!end || (strcmp(end, one) != 0 && strcmp(end, several) != 0))
+            continue;
         const char *sizes = mem_strndup(fact, (size_t)(end - fact));
-        if (strcmp(sizes, text) != 0) d->facts.data[i] = fmt_text("%s and %s%s", sizes, text, several);
+        if (strcmp(sizes, text) != 0)
+            d->facts.data[i] = fmt_text("%s and %s%s", sizes, text, several);
         return;
     }
     diag_add_fact(d, "%s%s", text, one);
 }
 
-void diag_add_origin(Diag *d, const Type *size, const char *text)
-{
+void diag_add_origin(Diag *d, const Type *size, const char *text) {
     const Origin *o = known_to(d, size ? size->origin : NULL);
-    if (!o || size->tag == TY_VAR) return;
+    if (!o || size->tag == TY_VAR)
+        return;
     const char *read = o->kind == ORIGIN_FILE ? ", read" : "";
     if (!is_shown(o->span)) {
-        if (o->what && o->kind == ORIGIN_FILE) add_comes_fact(d, text, maker_words(o, false));
+        if (o->what && o->kind == ORIGIN_FILE)
+            add_comes_fact(d, text, maker_words(o, false));
     } else if (is_marked(d, o)) {
         return;
     } else if ((o->span.source->flags & SOURCE_PROMPT) && !shows_source(d, o->span.source)) {
         const char *at = fmt_text(" at %s", o->span.source->name);
         for (size_t i = 0; i < d->labels.len; i++) { /* said beside the operand */
             const char *label = d->labels.data[i].text;
-            if (strstr(label, at) && (!*read || strstr(label, o->what ? o->what : "a file"))) return;
+            if (strstr(label, at) && (!*read || strstr(label, o->what ? o->what : "a file")))
+                return;
         }
         add_comes_fact(d, text, fmt_text("%s%s%s", maker_words(o, false), read, at));
     } else {
@@ -166,21 +170,23 @@ void diag_add_origin(Diag *d, const Type *size, const char *text)
     }
 }
 
-const char *origin_words(Type *tensor, const Source *here)
-{
+const char *origin_words(Type *tensor, const Source *here) {
     uint32_t rank;
     Type **dims;
-    if (!type_get_rank(tensor, &rank, &dims)) return NULL;
+    if (!type_get_rank(tensor, &rank, &dims))
+        return NULL;
     const Origin *found = NULL;
     for (uint32_t i = 0; i < rank; i++) {
         const Origin *o = known_to(NULL, type_resolve(dims[i])->origin);
         if (!o || !is_shown(o->span) || o->span.source == here ||
             !(o->span.source->flags & SOURCE_PROMPT))
             continue;
-        if (found && found->span.source != o->span.source) return NULL; /* of several */
+        if (found && found->span.source != o->span.source)
+            return NULL; /* of several */
         found = found ? found : o;
     }
-    if (!found) return NULL;
+    if (!found)
+        return NULL;
     const char *at = found->span.source->name;
     switch (found->kind) {
     case ORIGIN_LITERAL: return fmt_text("written at %s", at);

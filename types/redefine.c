@@ -11,27 +11,25 @@
 
 #include "types/infer_state.h"
 
-static const char *scheme_text(const Scheme *s)
-{
+static const char *scheme_text(const Scheme *s) {
     Str out = {0};
     TypeNamer namer = {0};
     scheme_print(&out, s, &namer);
     return str_text(&out);
 }
 
-bool scheme_same(const Scheme *a, const Scheme *b)
-{
+bool scheme_same(const Scheme *a, const Scheme *b) {
     enum { LONGEST = 1000 }; /* of what is long, a part is left out */
     const char *x = scheme_text(a), *y = scheme_text(b);
     return a == b || (strlen(x) < LONGEST && strcmp(x, y) == 0);
 }
 
-bool scheme_same_or_more_general(const Scheme *now, const Scheme *old)
-{
+bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
     if (scheme_same(now, old)) {
         return !type_has_vars(now->type) || now->type == old->type;
     }
-    if (type_has_vars(old->type) || old->nrelations) return false;
+    if (type_has_vars(old->type) || old->nrelations)
+        return false;
     Diags scratch = {0};
     Solver *s = solver_new(&scratch);
     solver_enter(s);
@@ -46,29 +44,31 @@ typedef struct Relink {
     Global *to;
 } Relink;
 
-static void relink(void *ctx, Expr *e)
-{
+static void relink(void *ctx, Expr *e) {
     Relink *r = ctx;
     while (e) {
-        if (map_has(&r->seen, e)) return;
+        if (map_has(&r->seen, e))
+            return;
         map_set(&r->seen, e, e);
-        if (e->kind == EXPR_GLOBAL && e->global == r->from) e->global = r->to;
-        if (e->kind != EXPR_LET) break;
+        if (e->kind == EXPR_GLOBAL && e->global == r->from)
+            e->global = r->to;
+        if (e->kind != EXPR_LET)
+            break;
         relink(ctx, e->a); /* chains in a loop */
         e = e->body;
     }
-    if (e) expr_each_child(e, relink, ctx);
+    if (e)
+        expr_each_child(e, relink, ctx);
 }
 
-static void relink_value(Expr *value, const Global *from, Global *to)
-{
+static void relink_value(Expr *value, const Global *from, Global *to) {
     Relink r = {.from = from, .to = to};
-    if (value) relink(&r, value);
+    if (value)
+        relink(&r, value);
 }
 
 /* Puts what `now` is into the slot `old`. */
-static void replace(Global *old, Global *now)
-{
+static void replace(Global *old, Global *now) {
     relink_value(now->value, now, old);
     old->kind = now->kind;
     old->value = now->value;
@@ -84,24 +84,25 @@ static void replace(Global *old, Global *now)
     old->uses.len = now->uses.len;
     old->uses.cap = now->uses.cap;
     for (size_t i = 0; i < old->uses.len; i++) {
-        if (old->uses.data[i] == now) old->uses.data[i] = old;
+        if (old->uses.data[i] == now)
+            old->uses.data[i] = old;
     }
 }
 
 /* The definitions that mention a name, by name. */
-static void note_uses(Env *env, Global *g)
-{
-    if (g->kind != GLOBAL_DEF) return;
+static void note_uses(Env *env, Global *g) {
+    if (g->kind != GLOBAL_DEF)
+        return;
     for (size_t i = 0; i < g->uses.len; i++) {
         const Symbol *name = g->uses.data[i]->name;
         Map *users = map_find(&env->dependents, name);
-        if (!users) map_set(&env->dependents, name, users = mem_new(Map));
+        if (!users)
+            map_set(&env->dependents, name, users = mem_new(Map));
         map_set(users, g, g);
     }
 }
 
-Global *env_slot(Infer *I, Global *g)
-{
+Global *env_slot(Infer *I, Global *g) {
     Env *env = I->env;
     Global *old = map_find(&env->here->globals, g->name);
     bool prompt = I->mode == INFER_PROMPT;
@@ -112,7 +113,8 @@ Global *env_slot(Infer *I, Global *g)
         for (size_t i = 0; i < I->module->items.len; i++) {
             FileName *f = map_find(&I->names, I->module->items.data[i]->name.sym);
             for (; f; f = f->earlier) {
-                if (f->global && f->global != old) relink_value(f->global->value, g, old);
+                if (f->global && f->global != old)
+                    relink_value(f->global->value, g, old);
             }
         }
         note_uses(env, old);
@@ -124,7 +126,8 @@ Global *env_slot(Infer *I, Global *g)
     if (prompt) {
         note_uses(env, g);
         Changed c = {g->name, false};
-        if (old && old != g) vec_push(&I->changed, c);
+        if (old && old != g)
+            vec_push(&I->changed, c);
     }
     return g;
 }
@@ -135,8 +138,7 @@ Global *env_slot(Infer *I, Global *g)
  * dependency, and checked again where a name they mention has another type now: so each is checked
  * once, against names that are settled, and those that nothing reaches are not looked at. */
 
-static bool is_current(const Env *env, const Global *g)
-{
+static bool is_current(const Env *env, const Global *g) {
     return map_find(&env->here->globals, g->name) == g;
 }
 
@@ -152,8 +154,7 @@ typedef struct Recheck {
 } Recheck;
 
 /* All that mention one of the names, somehow, but what this source defines: it has just been checked. */
-static void reach(Recheck *r, SymbolVec *names, const Map *own)
-{
+static void reach(Recheck *r, SymbolVec *names, const Map *own) {
     Env *env = r->I->env;
     for (size_t n = 0; n < names->len; n++) {
         const Map *users = map_find(&env->dependents, names->data[n]);
@@ -171,38 +172,37 @@ static void reach(Recheck *r, SymbolVec *names, const Map *own)
 }
 
 /* Groups of mutual recursion, in order of dependency. */
-static void reached_groups(const Recheck *r, GroupVec *out)
-{
+static void reached_groups(const Recheck *r, GroupVec *out) {
     IndexVec *edges = mem_new_n(IndexVec, r->reached.len);
     for (size_t i = 0; i < r->reached.len; i++) {
         const Global *g = r->reached.data[i];
         for (size_t k = 0; k < g->uses.len; k++) {
             const Global *used = map_find(&r->I->env->here->globals, g->uses.data[k]->name);
             size_t at = used ? (size_t)map_find(&r->index, used) : 0;
-            if (at) vec_push(&edges[i], (uint32_t)at - 1);
+            if (at)
+                vec_push(&edges[i], (uint32_t)at - 1);
         }
     }
     item_groups(r->reached.len, edges, NULL, out);
 }
 
-static bool is_concerned(const Recheck *r, const Global *g)
-{
-    if (map_has(&r->by_type, g)) return true;
+static bool is_concerned(const Recheck *r, const Global *g) {
+    if (map_has(&r->by_type, g))
+        return true;
     for (size_t i = 0; i < g->uses.len; i++) {
         News news = (News)(uintptr_t)map_find(&r->news, g->uses.data[i]->name);
-        if (news == NEWS_TYPE || (news == NEWS_MENDED && g->broken)) return true;
+        if (news == NEWS_TYPE || (news == NEWS_MENDED && g->broken))
+            return true;
     }
     return false;
 }
 
-static void note_news(Recheck *r, const Symbol *name, News news)
-{
+static void note_news(Recheck *r, const Symbol *name, News news) {
     if ((News)(uintptr_t)map_find(&r->news, name) != NEWS_TYPE)
         map_set(&r->news, name, (void *)(uintptr_t)news);
 }
 
-static Global *fresh_slot(const Global *old)
-{
+static Global *fresh_slot(const Global *old) {
     Global *g = mem_new(Global);
     *g = *old;
     g->scheme = NULL;
@@ -215,12 +215,12 @@ static Global *fresh_slot(const Global *old)
 }
 
 /* Puts a group that checked into its slots, or into new ones where the type is another. */
-static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint32_t n)
-{
+static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint32_t n) {
     Env *env = r->I->env;
     for (uint32_t i = 0; i < n; i++) {
         if (scheme_same_or_more_general(now[i]->scheme, old[i]->scheme)) {
-            for (uint32_t k = 0; k < n; k++) relink_value(now[k]->value, now[i], old[i]);
+            for (uint32_t k = 0; k < n; k++)
+                relink_value(now[k]->value, now[i], old[i]);
             replace(old[i], now[i]);
             note_uses(env, old[i]);
             note_news(r, old[i]->name, NEWS_MENDED);
@@ -233,8 +233,7 @@ static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint3
 }
 
 /* Definitions that are mutually recursive, against the names as they are now. */
-static void check_again(Recheck *r, Global **old, uint32_t n)
-{
+static void check_again(Recheck *r, Global **old, uint32_t n) {
     Infer *I = r->I;
     Diags diags = {0};
     Module module = {.source = old[0]->span.source, .versioned = I->module->versioned};
@@ -268,8 +267,7 @@ static void check_again(Recheck *r, Global **old, uint32_t n)
     }
 }
 
-static void check_reached(Recheck *r)
-{
+static void check_reached(Recheck *r) {
     GroupVec groups = {0};
     reached_groups(r, &groups);
     for (size_t i = 0; i < groups.len; i++) {
@@ -281,11 +279,12 @@ static void check_reached(Recheck *r)
             vec_push(&old, g);
             concerned |= is_concerned(r, g);
         }
-        if (concerned) check_again(r, old.data, (uint32_t)old.len);
+        if (concerned)
+            check_again(r, old.data, (uint32_t)old.len);
     }
 }
 
-/* ---- types declared anew --------------------------------------------------------------------------------- */
+/* ---- types declared anew --------------------------------------------------------------------- */
 
 typedef struct Mentions {
     const Map *names; /* of the types declared anew */
@@ -293,44 +292,45 @@ typedef struct Mentions {
     bool found;
 } Mentions;
 
-static bool is_superseded(const Mentions *m, const TypeDecl *decl)
-{
+static bool is_superseded(const Mentions *m, const TypeDecl *decl) {
     return decl->superseded && map_has(m->names, decl->name);
 }
 
-static void look_at_type(void *ctx, Type *t)
-{
+static void look_at_type(void *ctx, Type *t) {
     Mentions *m = ctx;
     t = t ? type_resolve(t) : NULL;
-    if (!t || m->found || map_has(&m->seen, t)) return;
+    if (!t || m->found || map_has(&m->seen, t))
+        return;
     map_set(&m->seen, t, t);
-    if (t->tag == TY_DATA) m->found = is_superseded(m, t->decl);
+    if (t->tag == TY_DATA)
+        m->found = is_superseded(m, t->decl);
     type_each_part(t, look_at_type, m);
 }
 
-bool type_is_superseded(Type *t, const Map *names)
-{
+bool type_is_superseded(Type *t, const Map *names) {
     Mentions m = {.names = names};
     look_at_type(&m, t);
     return m.found;
 }
 
-static void look_at_pattern(Mentions *m, const Pattern *p)
-{
+static void look_at_pattern(Mentions *m, const Pattern *p) {
     look_at_type(m, p->type);
-    if (p->kind == PAT_CTOR) m->found |= is_superseded(m, p->ctor->decl);
-    for (uint32_t i = 0; i < p->nargs; i++) look_at_pattern(m, p->args[i]);
+    if (p->kind == PAT_CTOR)
+        m->found |= is_superseded(m, p->ctor->decl);
+    for (uint32_t i = 0; i < p->nargs; i++)
+        look_at_pattern(m, p->args[i]);
 }
 
-static void look_at_expr(void *ctx, Expr *e)
-{
+static void look_at_expr(void *ctx, Expr *e) {
     Mentions *m = ctx;
     for (; e && !m->found && !map_has(&m->seen, e); e = e->body) {
         map_set(&m->seen, e, e);
         look_at_type(m, e->type);
-        if (e->kind == EXPR_CTOR) m->found |= is_superseded(m, e->ctor->decl);
+        if (e->kind == EXPR_CTOR)
+            m->found |= is_superseded(m, e->ctor->decl);
         if (e->kind == EXPR_FN) {
-            for (uint32_t i = 0; i < e->fn->nparams; i++) look_at_type(m, e->fn->params[i]->type);
+            for (uint32_t i = 0; i < e->fn->nparams; i++)
+                look_at_type(m, e->fn->params[i]->type);
         }
         for (uint32_t i = 0; e->kind == EXPR_MATCH && i < e->narms; i++)
             look_at_pattern(m, e->arms[i].pattern);
@@ -343,24 +343,26 @@ static void look_at_expr(void *ctx, Expr *e)
     }
 }
 
-static bool mentions_superseded(const Global *g, const Map *names)
-{
+static bool mentions_superseded(const Global *g, const Map *names) {
     Mentions m = {.names = names};
-    if (g->scheme) look_at_type(&m, g->scheme->type);
-    if (g->value) look_at_expr(&m, g->value);
+    if (g->scheme)
+        look_at_type(&m, g->scheme->type);
+    if (g->value)
+        look_at_expr(&m, g->value);
     return m.found;
 }
 
 /* Definitions that mention the old type in their types or code: among those to be looked at. */
-static void reach_by_types(Recheck *r, SymbolVec *names, const Map *own)
-{
+static void reach_by_types(Recheck *r, SymbolVec *names, const Map *own) {
     const void *key;
     void *value;
     const Map *globals = &r->I->env->here->globals;
     for (size_t i = 0; map_next(globals, &i, &key, &value);) {
         Global *g = value;
-        if (g->kind != GLOBAL_DEF || !g->item || map_has(own, g)) continue;
-        if (!mentions_superseded(g, &r->I->types_anew)) continue;
+        if (g->kind != GLOBAL_DEF || !g->item || map_has(own, g))
+            continue;
+        if (!mentions_superseded(g, &r->I->types_anew))
+            continue;
         map_set(&r->by_type, g, g);
         vec_push(&r->reached, g);
         map_set(&r->index, g, (void *)r->reached.len);
@@ -368,14 +370,14 @@ static void reach_by_types(Recheck *r, SymbolVec *names, const Map *own)
     }
 }
 
-void env_recheck(Infer *I)
-{
+void env_recheck(Infer *I) {
     Recheck r = {.I = I};
     Map own = {0};
     for (size_t i = 0; i < I->module->items.len; i++) {
         FileName *f = map_find(&I->names, I->module->items.data[i]->name.sym);
         for (; f; f = f->earlier) {
-            if (f->global) map_set(&own, f->global, f->global);
+            if (f->global)
+                map_set(&own, f->global, f->global);
         }
     }
     SymbolVec names = {0};
@@ -384,22 +386,27 @@ void env_recheck(Infer *I)
         note_news(&r, c->name, c->same_type ? NEWS_MENDED : NEWS_TYPE);
         vec_push(&names, c->name);
     }
-    if (I->types_anew.len) reach_by_types(&r, &names, &own);
+    if (I->types_anew.len)
+        reach_by_types(&r, &names, &own);
     reach(&r, &names, &own);
-    if (r.reached.len) check_reached(&r);
-    for (size_t i = 0; i < I->failed_types.len; i++) vec_push(&r.failed, I->failed_types.data[i]);
-    if (!r.failed.len) return;
+    if (r.reached.len)
+        check_reached(&r);
+    for (size_t i = 0; i < I->failed_types.len; i++)
+        vec_push(&r.failed, I->failed_types.data[i]);
+    if (!r.failed.len)
+        return;
     Diag *d = diag_new(DIAG_R0906, I->module->items.data[0]->span,
                        "%zu definition%s no longer check%s", r.failed.len,
                        r.failed.len == 1 ? "" : "s", r.failed.len == 1 ? "s" : "");
-    for (size_t i = 0; i < r.failed.len; i++) diag_add_fact(d, "%s", r.failed.data[i]);
+    for (size_t i = 0; i < r.failed.len; i++)
+        diag_add_fact(d, "%s", r.failed.data[i]);
     diag_add_fact(d, "they refuse to run until they check again");
     diag_report(I->diags, d);
 }
 
-void env_restore(Env *env, const CoreItem *item, Diags *diags)
-{
-    if (!item->before || !is_current(env, item->global)) return;
+void env_restore(Env *env, const CoreItem *item, Diags *diags) {
+    if (!item->before || !is_current(env, item->global))
+        return;
     env_bind_global(env, item->before);
     Module module = {.source = item->item->span.source};
     vec_push(&module.items, item->item);
@@ -410,7 +417,7 @@ void env_restore(Env *env, const CoreItem *item, Diags *diags)
     env_recheck(&I);
 }
 
-/* ---- copies for explicit type arguments ------------------------------------------------------------------ */
+/* ---- copies for explicit type arguments ------------------------------------------------------ */
 
 typedef struct Copy Copy;
 struct Copy {
@@ -419,9 +426,9 @@ struct Copy {
     Copy *next;
 };
 
-Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span)
-{
-    if (!g->by_types || !g->item || !g->item->fn) return g;
+Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span) {
+    if (!g->by_types || !g->item || !g->item->fn)
+        return g;
     const AstTypeParamVec *declared = &g->item->fn->type_params;
     Str key = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -443,7 +450,8 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
         return g;
     }
     for (Copy *c = map_find(&I->env->specialised, g); c; c = c->next) {
-        if (strcmp(c->types, str_text(&key)) == 0) return c->global;
+        if (strcmp(c->types, str_text(&key)) == 0)
+            return c->global;
     }
     Copy *c = mem_new(Copy);
     c->types = str_text(&key);
@@ -474,7 +482,8 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     J.used = mem_new(Map);
     J.current = copy;
     for (uint32_t i = 0; i < n; i++) {
-        if (type_args[i]) type_scope_bind_to(&J, declared->data[i].name, type_args[i]);
+        if (type_args[i])
+            type_scope_bind_to(&J, declared->data[i].name, type_args[i]);
     }
     AstFn plain = *g->item->fn;
     plain.type_params.len = 0;
@@ -482,7 +491,8 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     solver_enter(J.s);
     FnHead head = {0};
     fn_begin(&J, &plain, &head);
-    if (J.has_graph && plain.body) infer_graph_plan(&J, plain.body);
+    if (J.has_graph && plain.body)
+        infer_graph_plan(&J, plain.body);
     copy->scheme = g->scheme;
     copy->value = fn_body(&J, &head, g->name, g->item->span);
     if (infer_failed(&J)) {

@@ -6,15 +6,13 @@
 #include "types/solver_impl.h"
 
 /* Waits, and by declared facts only: a variable, a declared parameter, D of one. */
-static bool is_open(Type *t)
-{
+static bool is_open(Type *t) {
     return t->tag == TY_VAR || t->tag == TY_PARAM ||
            (t->tag == TY_DERIV && type_resolve(t->elem)->tag != TY_DATA);
 }
 
 /* What is read when it holds unknown sizes: Note [One read, one size] in laws.c. */
-static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what)
-{
+static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what) {
     if (!r->shared)
         return;
     TypeVec sizes = {0};
@@ -24,10 +22,9 @@ static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *
         solver_add_residual(s, sizes.data[i], type_any(NULL), r->span, what);
 }
 
-/* ---- Field -------------------------------------------------------------------------------- */
+/* ---- Field ----------------------------------------------------------------------------------- */
 
-static int field_index(const Ctor *c, const Symbol *name)
-{
+static int field_index(const Ctor *c, const Symbol *name) {
     for (uint32_t i = 0; c->field_names && i < c->nfields; i++)
         if (c->field_names[i] == name)
             return (int)i;
@@ -35,8 +32,7 @@ static int field_index(const Ctor *c, const Symbol *name)
 }
 
 /* The field's type in a value of type data: its own dims are unknowns there. */
-static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i)
-{
+static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
     TypeDecl *decl = data->decl;
     Type *t = type_substitute(c->fields[i], decl->params, data->args, decl->nparams);
     if (decl->nexists) {
@@ -49,17 +45,17 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i)
 }
 
 /* ctor: a constructor that has not got it. */
-static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor)
-{
+static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
         rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
         return REL_FAIL;
     }
     for (uint32_t c = 0; c < t->decl->nctors; c++) {
-        if (field_index(t->decl->ctors[c], name) < 0) continue;
-        Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`", t->decl->name->text,
-                            name->text);
+        if (field_index(t->decl->ctors[c], name) < 0)
+            continue;
+        Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`",
+                            t->decl->name->text, name->text);
         diag_add_fact(d, "`%s` has it, `%s` has not: `match` tells them apart",
                       t->decl->ctors[c]->name->text, ctor->name->text);
         return REL_FAIL;
@@ -68,8 +64,9 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor)
     for (uint32_t c = 0; c < t->decl->nctors; c++)
         for (uint32_t i = 0; t->decl->ctors[c]->field_names && i < t->decl->ctors[c]->nfields; i++)
             vec_push(&names, t->decl->ctors[c]->field_names[i]);
-    Diag *d = rel_error(s, r, DIAG_R0212, names.len ? "`%s` has no field `%s`"
-                                                    : "`%s` has no named fields, so no `%s`",
+    Diag *d = rel_error(s, r, DIAG_R0212,
+                        names.len ? "`%s` has no field `%s`"
+                                  : "`%s` has no named fields, so no `%s`",
                         t->decl->name->text, name->text);
     const Symbol *near = sym_find_nearest(name, names.data, names.len);
     if (near) {
@@ -83,8 +80,7 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor)
     return REL_FAIL;
 }
 
-static RelStatus relate_field(Solver *s, Relation *r)
-{
+static RelStatus relate_field(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
     if (is_open(t))
         return REL_WAIT;
@@ -99,10 +95,12 @@ static RelStatus relate_field(Solver *s, Relation *r)
         if (i < 0)
             return no_field(s, r, data, ctor);
         Type *field = field_type(s, data, ctor, (uint32_t)i);
-        list_unknowns(s, r, field, fmt_text("field `%s` of two values", ctor->field_names[i]->text));
+        list_unknowns(s, r, field,
+                      fmt_text("field `%s` of two values", ctor->field_names[i]->text));
         Type *before = joined;
         joined = joined ? type_join(s, joined, field) : field;
-        if (joined) continue;
+        if (joined)
+            continue;
         TypeNamer names = {0};
         Str here = {0}, there = {0};
         type_print(&there, before, &names);
@@ -116,10 +114,9 @@ static RelStatus relate_field(Solver *s, Relation *r)
     return rel_unify(s, r, -1, deriv ? type_deriv(joined) : joined) ? REL_DONE : REL_FAIL;
 }
 
-/* ---- Proj, Index -------------------------------------------------------------------------- */
+/* ---- Proj, Index ----------------------------------------------------------------------------- */
 
-static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i)
-{
+static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i) {
     if (t->tag != TY_TUPLE) {
         rel_error(s, r, DIAG_R0216, "only a tuple has an element .%lld, this is %s", (long long)i,
                   type_text(t));
@@ -127,20 +124,19 @@ static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i)
     }
     if (i < 0 || i >= t->nargs) {
         Diag *d = rel_error(s, r, DIAG_R0216, "this tuple has no element %lld", (long long)i);
-        diag_add_fact(d, t->nargs == 1 ? "it has one, .0" : "its %u elements count from 0", t->nargs);
+        diag_add_fact(d, t->nargs == 1 ? "it has one, .0" : "its %u elements count from 0",
+                      t->nargs);
         return REL_FAIL;
     }
     return rel_unify(s, r, -1, t->args[i]) ? REL_DONE : REL_FAIL;
 }
 
-static RelStatus relate_proj(Solver *s, Relation *r)
-{
+static RelStatus relate_proj(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
     return is_open(t) ? REL_WAIT : project(s, r, t, *(const int64_t *)r->data);
 }
 
-static RelStatus relate_index(Solver *s, Relation *r)
-{
+static RelStatus relate_index(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
     const int64_t *constant = r->data;
     if (t->tag == TY_VAR && !(constant && r->nargs == 3)) {
@@ -156,10 +152,10 @@ static RelStatus relate_index(Solver *s, Relation *r)
     }
     if (t->tag == TY_TUPLE && constant)
         return project(s, r, t, *constant);
-    Diag *d = rel_error(s, r, DIAG_R0216, t->tag == TY_TUPLE
-                                              ? "a tuple is projected by a constant: its elements may "
-                                                "have different types"
-                                              : "only tensors and tuples are indexed, this is %s",
+    Diag *d = rel_error(s, r, DIAG_R0216,
+                        t->tag == TY_TUPLE ? "a tuple is projected by a constant: its elements may "
+                                             "have different types"
+                                           : "only tensors and tuples are indexed, this is %s",
                         type_text(t));
     if (type_is_list(t))
         diag_add_help(d, "element i of a list l is `nth(l, i)`");
@@ -168,11 +164,10 @@ static RelStatus relate_index(Solver *s, Relation *r)
     return REL_FAIL;
 }
 
-/* ---- Bang --------------------------------------------------------------------------------- */
+/* ---- Bang ------------------------------------------------------------------------------------ */
 
 /* `!a` that cannot be a bool. */
-static bool is_not_bool(Type *t)
-{
+static bool is_not_bool(Type *t) {
     DTypeSet set;
     uint32_t rank;
     Type **dims;
@@ -184,8 +179,7 @@ static bool is_not_bool(Type *t)
     case TY_FN:
     case TY_REF:
     case TY_DATA:
-    case TY_STRING:
-        return true;
+    case TY_STRING: return true;
     case TY_VAR:
     case TY_PARAM:
     case TY_DERIV:
@@ -195,14 +189,12 @@ static bool is_not_bool(Type *t)
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return false;
+    case TY_ALLOCATES: return false;
     }
     return false;
 }
 
-static RelStatus relate_bang(Solver *s, Relation *r)
-{
+static RelStatus relate_bang(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]), *c = type_resolve(r->args[1]);
     if (t->tag == TY_VAR && is_not_bool(c)) {
         solver_unify(s, t, type_ref(c));
@@ -216,18 +208,16 @@ static RelStatus relate_bang(Solver *s, Relation *r)
         return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
     }
     if (t->tag == TY_TENSOR && !is_not_bool(t))
-        return solver_unify(s, t, type_scalar(DT_BOOL)) &&
-                       rel_unify(s, r, -1, type_scalar(DT_BOOL))
+        return solver_unify(s, t, type_scalar(DT_BOOL)) && rel_unify(s, r, -1, type_scalar(DT_BOOL))
                    ? REL_DONE
                    : REL_FAIL;
     rel_error(s, r, DIAG_R0219, "`!` takes a reference or a bool, this is %s", type_text(t));
     return REL_FAIL;
 }
 
-/* ---- Eq ----------------------------------------------------------------------------------- */
+/* ---- Eq -------------------------------------------------------------------------------------- */
 
-static RelStatus relate_equal(Solver *s, Relation *r)
-{
+static RelStatus relate_equal(Solver *s, Relation *r) {
     Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
     Type *known = is_open(a) ? b : a;
     if (is_open(known)) {

@@ -11,13 +11,9 @@
 #include "types/op.h"
 #include "types/solver_impl.h"
 
-bool is_broadcast(const RelDef *def)
-{
-    return def == &rel_broadcast;
-}
+bool is_broadcast(const RelDef *def) { return def == &rel_broadcast; }
 
-DTypeSet broadcast_dtypes(const Relation *r)
-{
+DTypeSet broadcast_dtypes(const Relation *r) {
     if (r->data)
         return (DTypeSet)(uintptr_t)r->data;
     return r->op && r->op->dtypes ? r->op->dtypes : DTS_ALL;
@@ -26,52 +22,50 @@ DTypeSet broadcast_dtypes(const Relation *r)
 typedef struct Bcast {
     Solver *s;
     Relation *r;
-    Type **in;     /* all inputs, resolved */
+    Type **in; /* all inputs, resolved */
     uint32_t n;
-    Type **left;   /* distinct ones without the units */
+    Type **left; /* distinct ones without the units */
     uint32_t nleft;
     Type *result;
-    bool compare;  /* its dtype is bool, whatever the inputs' */
-    Type *dtype;   /* of those known to be tensors, or NULL */
+    bool compare; /* its dtype is bool, whatever the inputs' */
+    Type *dtype;  /* of those known to be tensors, or NULL */
 } Bcast;
 
-/* ---- dtypes ------------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
-static bool dtype_error(Bcast *b, Type *x, Type *y)
-{
+static bool dtype_error(Bcast *b, Type *x, Type *y) {
     const char *name = relation_subject(b->r);
     const Mismatch *m = solver_mismatch(b->s);
     DType dx, dy;
     if (type_get_dtype(x, &dx) && type_get_dtype(y, &dy)) {
-        Diag *d = rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype, not %s and %s",
-                            name, dtype_info[dx].name, dtype_info[dy].name);
+        Diag *d = rel_error(b->s, b->r, DIAG_R0311,
+                            "`%s` takes arguments of one dtype, not %s and %s", name,
+                            dtype_info[dx].name, dtype_info[dy].name);
         diag_add_fact(d, "nothing is converted silently: write `(%s) ...` to convert",
                       dtype_info[dtype_is_float(dy) && !dtype_is_float(dx) ? dy : dx].name);
         return false;
     }
     DTypeSet set = m->dtypes ? m->dtypes : DTS_NUM;
     Type *known = type_get_dtype(x, &dx) ? x : y;
-    rel_error(b->s, b->r, DIAG_R0311, "`%s` takes arguments of one dtype: one is %s, the other must be %s",
-              name, type_text(known), dtype_class_name(set));
+    rel_error(b->s, b->r, DIAG_R0311,
+              "`%s` takes arguments of one dtype: one is %s, the other must be %s", name,
+              type_text(known), dtype_class_name(set));
     return false;
 }
 
-static bool class_error(Bcast *b, DTypeSet set)
-{
+static bool class_error(Bcast *b, DTypeSet set) {
     const char *name = relation_subject(b->r);
     Type *t = type_resolve(b->dtype);
     if (t->tag == TY_PARAM && (type_dtype_set(t) & set))
-        rel_error(b->s, b->r, DIAG_R0304, "`%s` is not known to be %s, which `%s` needs", type_text(t),
-                  dtype_class_name(set), name);
+        rel_error(b->s, b->r, DIAG_R0304, "`%s` is not known to be %s, which `%s` needs",
+                  type_text(t), dtype_class_name(set), name);
     else
-        rel_error(b->s, b->r, DIAG_R0310, "`%s` takes %s, not %s", name,
-                  dtype_class_words(set),
+        rel_error(b->s, b->r, DIAG_R0310, "`%s` takes %s, not %s", name, dtype_class_words(set),
                   t->tag == TY_DTYPE ? type_text(t) : dtype_class_name(type_dtype_set(t)));
     return false;
 }
 
-static bool unify_dtypes(Bcast *b)
-{
+static bool unify_dtypes(Bcast *b) {
     for (uint32_t i = 0; i < b->n + !b->compare; i++) {
         Type *t = i < b->n ? b->in[i] : b->result;
         if (t->tag == TY_TENSOR) {
@@ -93,8 +87,7 @@ static bool unify_dtypes(Bcast *b)
            class_error(b, set);
 }
 
-bool broadcast_restrict(Solver *s, Relation *r)
-{
+bool broadcast_restrict(Solver *s, Relation *r) {
     Bcast b = {.s = s, .r = r};
     for (uint32_t i = 0; i < r->nargs && !b.dtype; i++) {
         Type *t = type_resolve(r->args[i]);
@@ -104,25 +97,22 @@ bool broadcast_restrict(Solver *s, Relation *r)
     return !b.dtype || set == DTS_ALL || solver_restrict(s, b.dtype, set) || class_error(&b, set);
 }
 
-/* ---- the set ------------------------------------------------------------------------------ */
+/* ---- the set --------------------------------------------------------------------------------- */
 
-static bool is_rank0(Type *t)
-{
+static bool is_rank0(Type *t) {
     uint32_t rank;
     Type **dims;
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
 /* For tensors of one dtype the shapes decide. */
-static bool same_input(Type *a, Type *b)
-{
+static bool same_input(Type *a, Type *b) {
     if (a->tag == TY_TENSOR && b->tag == TY_TENSOR)
         return type_equal(a->tensor.shape, b->tensor.shape);
     return type_equal(a, b);
 }
 
-static void reduce_set(Bcast *b)
-{
+static void reduce_set(Bcast *b) {
     b->left = mem_new_n(Type *, b->n + 1);
     for (uint32_t i = 0; i < b->n; i++) {
         if (is_rank0(b->in[i]))
@@ -135,8 +125,7 @@ static void reduce_set(Bcast *b)
     }
 }
 
-static bool drop_left(Bcast *b, Type *t)
-{
+static bool drop_left(Bcast *b, Type *t) {
     for (uint32_t i = 0; i < b->nleft; i++)
         if (same_input(b->left[i], t)) {
             for (uint32_t k = i + 1; k < b->nleft; k++)
@@ -147,8 +136,7 @@ static bool drop_left(Bcast *b, Type *t)
     return false;
 }
 
-static bool has_left(const Bcast *b, Type *t)
-{
+static bool has_left(const Bcast *b, Type *t) {
     for (uint32_t i = 0; i < b->nleft; i++)
         if (same_input(b->left[i], t))
             return true;
@@ -156,8 +144,7 @@ static bool has_left(const Bcast *b, Type *t)
 }
 
 /* A declared Broadcast(x, …, z): x … together are z, and z absorbs each of them. */
-static void use_facts(Bcast *b)
-{
+static void use_facts(Bcast *b) {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < b->s->facts.len; i++) {
@@ -184,7 +171,7 @@ static void use_facts(Bcast *b)
     }
 }
 
-/* ---- shapes ------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 typedef struct Ranked {
     Type **dims;
@@ -192,15 +179,14 @@ typedef struct Ranked {
 } Ranked;
 
 /* Of two operands, the second stands before the first: the laws order them by the type. */
-static bool is_swapped(const Relation *r)
-{
+static bool is_swapped(const Relation *r) {
     const Span *at = r->arg_spans ? r->arg_spans : r->inner_spans;
-    return r->nargs == 3 && at && at[0].source && at[0].source == at[1].source && at[1].begin < at[0].begin;
+    return r->nargs == 3 && at && at[0].source && at[0].source == at[1].source &&
+           at[1].begin < at[0].begin;
 }
 
 static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axis, uint32_t i,
-                         uint32_t k)
-{
+                         uint32_t k) {
     Diag *d = rel_error(b->s, b->r, DIAG_R0312, "these shapes do not broadcast");
     if (is_swapped(b->r) && i < k) {
         uint32_t first = i;
@@ -216,10 +202,13 @@ static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axi
     type_print(&left, x, &names);
     type_print(&right, y, &names);
     if (b->n == 2)
-        diag_add_fact(d, "axis %d is %s on the left and %s on the right; broadcasting needs equal "
-                         "sizes or 1", shown, str_text(&left), str_text(&right));
+        diag_add_fact(d,
+                      "axis %d is %s on the left and %s on the right; broadcasting needs equal "
+                      "sizes or 1",
+                      shown, str_text(&left), str_text(&right));
     else
-        diag_add_fact(d, "axis %d is %s in one and %s in another; broadcasting needs equal sizes or 1",
+        diag_add_fact(d,
+                      "axis %d is %s in one and %s in another; broadcasting needs equal sizes or 1",
                       shown, str_text(&left), str_text(&right));
     rel_add_aligned(d, b->r, b->n, b->in, (int)axis - (int)rank, &names);
     if (!b->r->arg_spans && !b->r->inner_spans) {
@@ -232,18 +221,14 @@ static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axi
     rel_add_clash(b->s, d, (SizeClash){.diag = d, .a = x, .b = y, .or_one = true}, &names);
 }
 
-static bool is_size(Type *d, int64_t *n)
-{
-    return type_get_int(d, n);
-}
+static bool is_size(Type *d, int64_t *n) { return type_get_int(d, n); }
 
 typedef enum AxisState { AXIS_DONE, AXIS_WAIT, AXIS_FAIL } AxisState;
 
 /* One axis: c, the result's size, may be NULL when the result has no dims yet; *out is what it is,
  * NULL while not determined. */
 static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32_t rank,
-                                uint32_t axis, Type *c, Type **out)
-{
+                                uint32_t axis, Type *c, Type **out) {
     Type **set = mem_new_n(Type *, nin);
     uint32_t *from = mem_bytes((nin + 1) * sizeof *from);
     uint32_t n = 0, nany = 0, nvars = 0, literal = UINT32_MAX;
@@ -308,21 +293,18 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
     return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
 }
 
-static const char *source_text(Span s)
-{
+static const char *source_text(Span s) {
     return mem_strndup(s.source->text + s.begin, s.end - s.begin);
 }
 
-static const char *sizes_text(Type *const *dims, uint32_t n)
-{
+static const char *sizes_text(Type *const *dims, uint32_t n) {
     Str s = {0};
     for (uint32_t i = 0; i < n; i++)
         str_printf(&s, "%s%s", i ? ", " : "", type_text(dims[i]));
     return str_text(&s);
 }
 
-static int64_t count_of(const Ranked *t)
-{
+static int64_t count_of(const Ranked *t) {
     int64_t n = 1, size;
     for (uint32_t i = 0; i < t->rank; i++)
         n *= is_size(t->dims[i], &size) ? size : 0;
@@ -330,8 +312,7 @@ static int64_t count_of(const Ranked *t)
 }
 
 /* Two operands of as many elements: one in the shape of the other. And how to say that it is meant. */
-static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, uint32_t rank)
-{
+static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, uint32_t rank) {
     enum { LONGEST = 60 };
     const Span *at = b->r->arg_spans;
     if (!at || b->n != 2 || b->nleft != 2 || !at[0].source || at[0].source != at[1].source ||
@@ -355,17 +336,16 @@ static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, ui
 }
 
 /* An axis that expand_dims made. */
-static bool is_new_axis(const Type *d)
-{
+static bool is_new_axis(const Type *d) {
     const Origin *o = d->origin;
-    while (o && o->kind == ORIGIN_ARGUMENT && o->from) o = o->from;
+    while (o && o->kind == ORIGIN_ARGUMENT && o->from)
+        o = o->from;
     return o && o->kind == ORIGIN_OPERATOR && o->what && strcmp(o->what, "`expand_dims`") == 0;
 }
 
 /* Result and every operand that is not a scalar differ: R0901. Where all axes that grow were made for
  * it, as in `expand_dims(p, axis=1) - expand_dims(q, axis=0)`, it is meant. */
-static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank)
-{
+static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank) {
     const Source *source = b->r->span.source;
     if (nin < 2 || !source || (source->flags & SOURCE_INTERNAL))
         return;
@@ -408,8 +388,7 @@ static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, ui
     diag_report(b->s->diags, d);
 }
 
-static Type *dtype_or_var(Bcast *b)
-{
+static Type *dtype_or_var(Bcast *b) {
     if (!b->dtype) {
         b->dtype = solver_var(b->s, KIND_DTYPE);
         solver_restrict(b->s, b->dtype, broadcast_dtypes(b->r));
@@ -417,8 +396,7 @@ static Type *dtype_or_var(Bcast *b)
     return b->dtype;
 }
 
-static bool make_tensor(Bcast *b, Type *var, Type *shape)
-{
+static bool make_tensor(Bcast *b, Type *var, Type *shape) {
     if (solver_unify(b->s, var, type_tensor(shape, dtype_or_var(b))))
         return true;
     rel_error(b->s, b->r, DIAG_R0313, "`%s` needs %s here, not %s", relation_subject(b->r),
@@ -426,15 +404,13 @@ static bool make_tensor(Bcast *b, Type *var, Type *shape)
     return false;
 }
 
-static RelStatus set_result(Bcast *b, Type *shape)
-{
+static RelStatus set_result(Bcast *b, Type *shape) {
     Type *dtype = b->compare ? type_dtype(DT_BOOL) : dtype_or_var(b);
     return rel_unify(b->s, b->r, -1, type_tensor(shape, dtype)) ? REL_DONE : REL_FAIL;
 }
 
 /* All inputs left have known ranks. */
-static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin)
-{
+static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin) {
     uint32_t rank = 0, crank;
     Type **cdims = NULL;
     for (uint32_t i = 0; i < nin; i++)
@@ -461,14 +437,12 @@ static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin)
     return wait ? REL_WAIT : REL_DONE;
 }
 
-static bool rank_of(Type *t, Ranked *out)
-{
+static bool rank_of(Type *t, Ranked *out) {
     return t->tag == TY_TENSOR && type_get_rank(t, &out->rank, &out->dims);
 }
 
 /* What follows from a result of known rank for inputs that are not: false after a report. */
-static bool use_result(Bcast *b, bool *progress)
-{
+static bool use_result(Bcast *b, bool *progress) {
     uint32_t crank, rank = 0, open = UINT32_MAX, nopen = 0;
     Type **cdims;
     if (!type_get_rank(b->result, &crank, &cdims))
@@ -502,8 +476,7 @@ static bool use_result(Bcast *b, bool *progress)
 }
 
 /* One tensor tells the dtype of all: others may need it before their shapes are known. */
-static bool spread_dtype(Bcast *b)
-{
+static bool spread_dtype(Bcast *b) {
     for (uint32_t i = 0; b->dtype && i < b->n + !b->compare; i++) {
         Type **slot = i < b->n ? &b->in[i] : &b->result;
         if ((*slot)->tag != TY_VAR)
@@ -517,8 +490,7 @@ static bool spread_dtype(Bcast *b)
     return true;
 }
 
-static RelStatus broadcast_once(Bcast *b, bool *progress)
-{
+static RelStatus broadcast_once(Bcast *b, bool *progress) {
     if (!unify_dtypes(b) || !spread_dtype(b))
         return REL_FAIL;
     reduce_set(b);
@@ -552,8 +524,7 @@ static RelStatus broadcast_once(Bcast *b, bool *progress)
     return use_result(b, progress) ? REL_WAIT : REL_FAIL;
 }
 
-static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare)
-{
+static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare) {
     for (;;) {
         Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n + 1), .compare = compare};
         for (uint32_t i = 0; i < n; i++)
@@ -566,20 +537,17 @@ static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool 
     }
 }
 
-RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result)
-{
+RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result) {
     if (type_resolve(result) != type_resolve(r->args[r->nargs - 1]))
         BUG("the broadcast of `%s` is not its result", relation_subject(r));
     return relate(s, r, inputs, n, false);
 }
 
-static RelStatus relate_broadcast(Solver *s, Relation *r)
-{
+static RelStatus relate_broadcast(Solver *s, Relation *r) {
     return relate(s, r, r->args, r->nargs - 1, false);
 }
 
-static RelStatus compare_strings(Solver *s, Relation *r)
-{
+static RelStatus compare_strings(Solver *s, Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
         if (!rel_unify(s, r, (int)i, type_string()))
             return REL_FAIL;
@@ -587,8 +555,7 @@ static RelStatus compare_strings(Solver *s, Relation *r)
 }
 
 /* c is Tensor[shape, bool]; the shape is that of the arguments' broadcast. */
-RelStatus relate_compare(Solver *s, Relation *r)
-{
+RelStatus relate_compare(Solver *s, Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) /* Strings compare by bytes, to one bool */
         if (type_resolve(r->args[i])->tag == TY_STRING)
             return compare_strings(s, r);

@@ -3,8 +3,7 @@
  * itself, so these relations are done as soon as they have run. */
 #include "types/solver_impl.h"
 
-static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set)
-{
+static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set) {
     if (solver_restrict(s, r->args[0], set))
         return REL_DONE;
     Type *t = type_resolve(r->args[0]);
@@ -13,41 +12,31 @@ static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set)
     return REL_FAIL;
 }
 
-static RelStatus relate_num(Solver *s, Relation *r)
-{
-    return relate_class(s, r, DTS_NUM);
-}
+static RelStatus relate_num(Solver *s, Relation *r) { return relate_class(s, r, DTS_NUM); }
 
-static RelStatus relate_float(Solver *s, Relation *r)
-{
-    return relate_class(s, r, DTS_FLOAT);
-}
+static RelStatus relate_float(Solver *s, Relation *r) { return relate_class(s, r, DTS_FLOAT); }
 
-static RelStatus relate_int(Solver *s, Relation *r)
-{
-    return relate_class(s, r, DTS_INT);
-}
+static RelStatus relate_int(Solver *s, Relation *r) { return relate_class(s, r, DTS_INT); }
 
 const RelDef rel_num = {.name = "Num", .relate = relate_num, .nargs = 1, .implicit = true};
 const RelDef rel_float = {.name = "Float", .relate = relate_float, .nargs = 1};
 const RelDef rel_int = {.name = "Int", .relate = relate_int, .nargs = 1};
 
-/* ---- Same(a, b) --------------------------------------------------------------------------- */
+/* ---- Same(a, b) ------------------------------------------------------------------------------ */
 
-static bool is_open_deriv(Type *t)
-{
+static bool is_open_deriv(Type *t) {
     if (t->tag != TY_DERIV)
         return false;
     Type *elem = type_resolve(t->elem);
     return elem->tag == TY_VAR || type_has_vars(elem);
 }
 
-static RelStatus relate_same(Solver *s, Relation *r)
-{
+static RelStatus relate_same(Solver *s, Relation *r) {
     Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
     if (type_equal(a, b))
         return REL_DONE;
-    if (a->kind == KIND_DIM && dims_wait(a, b)) /* unifying would only post the same equation again */
+    if (a->kind == KIND_DIM &&
+        dims_wait(a, b)) /* unifying would only post the same equation again */
         return REL_WAIT;
     if (a->kind == KIND_TYPE && (is_open_deriv(a) || is_open_deriv(b)) && a->tag != TY_VAR &&
         b->tag != TY_VAR && a->tag == b->tag)

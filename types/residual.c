@@ -14,27 +14,24 @@
 
 /* ---- found by unification -------------------------------------------------------------------- */
 
-size_t solver_nresiduals(const Solver *s)
-{
-    return s->residuals.len;
-}
+size_t solver_nresiduals(const Solver *s) { return s->residuals.len; }
 
-const Residual *solver_residual_at(const Solver *s, size_t i)
-{
-    return &s->residuals.data[i];
-}
+const Residual *solver_residual_at(const Solver *s, size_t i) { return &s->residuals.data[i]; }
 
-void solver_drop_residuals(Solver *s, size_t keep)
-{
+void solver_drop_residuals(Solver *s, size_t keep) {
     if (keep < s->residuals.len)
         s->residuals.len = keep;
 }
 
-void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what)
-{
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what) {
     const Relation *r = s->running;
-    Residual check = {.a = a, .b = b, .span = span, .what = what ? what : "a size", .axis = s->axis,
-                      .by_operator = r, .op = r ? r->op : NULL};
+    Residual check = {.a = a,
+                      .b = b,
+                      .span = span,
+                      .what = what ? what : "a size",
+                      .axis = s->axis,
+                      .by_operator = r,
+                      .op = r ? r->op : NULL};
     if (r && s->arg >= 0)
         check.arg = relation_argument(r, s->arg);
     if (r && s->arg == -1)
@@ -47,13 +44,11 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
     vec_push(&s->residuals, check);
 }
 
-const char *relation_argument(const Relation *r, int arg)
-{
+const char *relation_argument(const Relation *r, int arg) {
     return r->op ? op_arg(r->op, arg).name : NULL;
 }
 
-const char *residual_text(const Residual *r, TypeNamer *namer)
-{
+const char *residual_text(const Residual *r, TypeNamer *namer) {
     if (r->text)
         return r->text;
     Str a = {0}, b = {0};
@@ -72,7 +67,7 @@ enum { TRIALS = 400, MAX_ARGS = 32, MAX_VALUES = 64 };
 typedef struct Trial {
     Solver *s;
     Relation *r;
-    TypeVec unknowns;          /* TY_VAR, TY_PARAM, TY_ANY of KIND_DIM or KIND_SHAPE */
+    TypeVec unknowns;           /* TY_VAR, TY_PARAM, TY_ANY of KIND_DIM or KIND_SHAPE */
     int64_t values[MAX_VALUES]; /* that are tried */
     int nvalues;
     uint32_t number, seed;
@@ -80,8 +75,7 @@ typedef struct Trial {
     uint32_t nin;
 } Trial;
 
-static void note_value(Trial *t, int64_t v)
-{
+static void note_value(Trial *t, int64_t v) {
     if (v < 0 || v > 1 << 16 || t->nvalues == MAX_VALUES)
         return;
     for (int i = 0; i < t->nvalues; i++)
@@ -90,16 +84,14 @@ static void note_value(Trial *t, int64_t v)
     t->values[t->nvalues++] = v;
 }
 
-static void note_unknown(Trial *t, Type *u)
-{
+static void note_unknown(Trial *t, Type *u) {
     for (size_t i = 0; i < t->unknowns.len; i++)
         if (t->unknowns.data[i] == u)
             return;
     vec_push(&t->unknowns, u);
 }
 
-static void note_dim(Trial *t, Type *d)
-{
+static void note_dim(Trial *t, Type *d) {
     d = type_resolve(d);
     int64_t n;
     if (type_get_int(d, &n)) {
@@ -121,16 +113,14 @@ static void note_dim(Trial *t, Type *d)
     }
 }
 
-static void note_attr(Trial *t, const AttrValue *v)
-{
+static void note_attr(Trial *t, const AttrValue *v) {
     if (v->kind == ATTR_INT)
         note_value(t, v->i);
     for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
         note_attr(t, &v->list.items[i]);
 }
 
-static bool note_type(Trial *t, Type *type)
-{
+static bool note_type(Trial *t, Type *type) {
     type = type_resolve(type);
     for (uint32_t i = 0; type->tag == TY_TUPLE && i < type->nargs; i++)
         if (!note_type(t, type->args[i]))
@@ -150,15 +140,13 @@ static bool note_type(Trial *t, Type *type)
     return true;
 }
 
-static uint32_t random_below(Trial *t, uint32_t n)
-{
+static uint32_t random_below(Trial *t, uint32_t n) {
     t->seed = t->seed * 1664525u + 1013904223u;
     return (t->seed >> 16) % n;
 }
 
 /* In the first trials all unknowns have one size. */
-static int64_t value_of(Trial *t, Type *unknown)
-{
+static int64_t value_of(Trial *t, Type *unknown) {
     if (t->number < (uint32_t)t->nvalues)
         return t->values[t->number];
     size_t at = 0;
@@ -170,14 +158,14 @@ static int64_t value_of(Trial *t, Type *unknown)
 
 static bool dim_value(Trial *t, Type *d, int64_t *out);
 
-static bool atom_value(Trial *t, const DimAtom *a, int64_t *out)
-{
+static bool atom_value(Trial *t, const DimAtom *a, int64_t *out) {
     int64_t x, y;
     if (a->kind == DIM_ATOM_TYPE) {
         *out = value_of(t, type_resolve(a->type));
         return true;
     }
-    if (!dim_value(t, a->a, &x) || !dim_value(t, a->b, &y) || (a->kind == DIM_ATOM_FLOORDIV && y <= 0))
+    if (!dim_value(t, a->a, &x) || !dim_value(t, a->b, &y) ||
+        (a->kind == DIM_ATOM_FLOORDIV && y <= 0))
         return false;
     *out = a->kind == DIM_ATOM_MIN   ? (x < y ? x : y)
            : a->kind == DIM_ATOM_MAX ? (x > y ? x : y)
@@ -185,8 +173,7 @@ static bool atom_value(Trial *t, const DimAtom *a, int64_t *out)
     return true;
 }
 
-static bool dim_value(Trial *t, Type *d, int64_t *out)
-{
+static bool dim_value(Trial *t, Type *d, int64_t *out) {
     d = type_resolve(d);
     if (type_get_int(d, out))
         return true;
@@ -208,10 +195,10 @@ static bool dim_value(Trial *t, Type *d, int64_t *out)
 }
 
 /* A dtype that is not known is one of its class. */
-static DType some_dtype(Type *dtype, DTypeSet taken)
-{
+static DType some_dtype(Type *dtype, DTypeSet taken) {
     static const DType order[] = {DT_F32, DT_I32, DT_BOOL, DT_F64, DT_I64, DT_U8, DT_U64};
-    DTypeSet set = type_dtype_set(dtype) & taken ? type_dtype_set(dtype) & taken : type_dtype_set(dtype);
+    DTypeSet set = type_dtype_set(dtype) & taken ? type_dtype_set(dtype) & taken
+                                                 : type_dtype_set(dtype);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (set & DT_BIT(order[i]))
             return order[i];
@@ -222,8 +209,7 @@ static DType some_dtype(Type *dtype, DTypeSet taken)
 }
 
 /* Shape functions that read values get some: small ones, of both signs. */
-static void fill(Trial *t, Tensor *x)
-{
+static void fill(Trial *t, Tensor *x) {
     for (int64_t i = 0; i < x->count; i++) {
         int64_t v = (int64_t)random_below(t, 7) - 3;
         if (dtype_is_float(x->dtype))
@@ -233,8 +219,7 @@ static void fill(Trial *t, Tensor *x)
     }
 }
 
-static bool add_tensor(Trial *t, Type *type)
-{
+static bool add_tensor(Trial *t, Type *type) {
     uint32_t rank;
     Type **dims, *shape = type_resolve(type->tensor.shape);
     int64_t sizes[TENSOR_MAX_RANK];
@@ -270,8 +255,7 @@ static bool add_tensor(Trial *t, Type *type)
     return true;
 }
 
-static bool add_tensors(Trial *t, Type *type)
-{
+static bool add_tensors(Trial *t, Type *type) {
     type = type_resolve(type);
     if (type->tag == TY_TENSOR)
         return add_tensor(t, type);
@@ -282,21 +266,23 @@ static bool add_tensors(Trial *t, Type *type)
 }
 
 /* What the shape function says against these sizes, or NULL. */
-static const Diag *refused(Trial *t)
-{
+static const Diag *refused(Trial *t) {
     Diags diags = {0};
     OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
     t->nin = 0;
     for (uint32_t i = 0; i + 1 < t->r->nargs; i++)
         if (!add_tensors(t, t->r->args[i]))
             return NULL;
-    OpCall call = {.op = t->r->op, .attrs = t->r->attrs, .nin = t->nin, .in = t->in, .diags = &diags,
+    OpCall call = {.op = t->r->op,
+                   .attrs = t->r->attrs,
+                   .nin = t->nin,
+                   .in = t->in,
+                   .diags = &diags,
                    .span = t->r->span};
     return call.op->shape(&call, out) >= 0 || !diags.list.len ? NULL : diags.list.data[0];
 }
 
-static const char *refusal(Trial *t)
-{
+static const char *refusal(Trial *t) {
     const Diag *d = refused(t);
     if (!d)
         return NULL;
@@ -305,8 +291,7 @@ static const char *refusal(Trial *t)
     return of_sizes ? d->message : NULL; /* not of dtypes, memory, values */
 }
 
-static bool is_ranked(Type *type)
-{
+static bool is_ranked(Type *type) {
     uint32_t rank;
     Type **dims;
     type = type_resolve(type);
@@ -316,8 +301,7 @@ static bool is_ranked(Type *type)
     return type->tag == TY_TUPLE || (type->tag == TY_TENSOR && type_get_rank(type, &rank, &dims));
 }
 
-bool solver_probe(Solver *s, Relation *r)
-{
+bool solver_probe(Solver *s, Relation *r) {
     const Op *op = r->op;
     if (r->probed || !op || !op->shape || op->foreign || r->def != op->relation ||
         op->pattern == OP_ELEMWISE || is_broadcast(r->def) || (!r->attrs && op->nattrs) ||
@@ -336,8 +320,7 @@ bool solver_probe(Solver *s, Relation *r)
 }
 
 /* "axis 0 of argument `data`", for each size that is not known. */
-static void print_places(Str *out, Residual *check, Relation *r, TypeNamer *namer)
-{
+static void print_places(Str *out, Residual *check, Relation *r, TypeNamer *namer) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         uint32_t rank;
         Type **dims, *type = type_resolve(r->args[i]);
@@ -363,8 +346,7 @@ static void print_places(Str *out, Residual *check, Relation *r, TypeNamer *name
     }
 }
 
-static bool has_own_check(Solver *s, const Relation *r)
-{
+static bool has_own_check(Solver *s, const Relation *r) {
     for (size_t i = 0; i < s->residuals.len; i++) {
         const Residual *c = &s->residuals.data[i];
         if (c->op == r->op && c->span.source == r->span.source && c->span.begin == r->span.begin)
@@ -373,8 +355,7 @@ static bool has_own_check(Solver *s, const Relation *r)
     return false;
 }
 
-void residual_try_sizes(Solver *s, Relation *r)
-{
+void residual_try_sizes(Solver *s, Relation *r) {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
     Trial t = {.s = s, .r = r, .seed = 1};
     bool by_integers = strcmp(r->op->name, "index") == 0 || strcmp(r->op->name, "arange") == 0;
@@ -397,8 +378,12 @@ void residual_try_sizes(Solver *s, Relation *r)
     const char *subject = relation_subject(r), *prefix = fmt_text("`%s`: ", r->op->name);
     if (strncmp(said, prefix, strlen(prefix)) == 0)
         said += strlen(prefix);
-    Residual check = {.span = r->span, .axis = -1, .by_operator = true, .op = r->op,
-                      .inner = r->inner, .inner_name = r->inner_name};
+    Residual check = {.span = r->span,
+                      .axis = -1,
+                      .by_operator = true,
+                      .op = r->op,
+                      .inner = r->inner,
+                      .inner_name = r->inner_name};
     TypeNamer namer = {0};
     Str places = {0};
     print_places(&places, &check, r, &namer);
@@ -407,13 +392,9 @@ void residual_try_sizes(Solver *s, Relation *r)
     vec_push(&s->residuals, check);
 }
 
-void solver_list_operators(Solver *s, bool on)
-{
-    s->listing = on;
-}
+void solver_list_operators(Solver *s, bool on) { s->listing = on; }
 
-void solver_try_operators(Solver *s)
-{
+void solver_try_operators(Solver *s) {
     for (size_t i = 0; i < s->settled.len; i++)
         residual_try_sizes(s, s->settled.data[i]);
     inside_list(s);

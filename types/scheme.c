@@ -11,19 +11,17 @@
 #include "types/op.h"
 #include "types/solver_impl.h"
 
-Scheme *scheme_mono(Type *t)
-{
+Scheme *scheme_mono(Type *t) {
     Scheme *scheme = mem_new(Scheme);
     scheme->type = t;
     return scheme;
 }
 
-/* ---- weak literals ------------------------------------------------------------------------ */
+/* ---- weak literals --------------------------------------------------------------------------- */
 
 /* The parts of a parameter that are there whatever its value: tensors, elements of tuples, what is
  * not known yet. A list may be empty, a function is not called: these supply no dtype. */
-static void collect_supplies(Type *t, Map *tied, TypeVec *out)
-{
+static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR || t->tag == TY_VAR)
         type_collect(t, TY_VAR, tied, out);
@@ -33,8 +31,7 @@ static void collect_supplies(Type *t, Map *tied, TypeVec *out)
 
 /* The variables that the parameters of a function type supply, directly or by what relations say
  * of their parts. */
-static void find_tied(Type *t, Map *tied)
-{
+static void find_tied(Type *t, Map *tied) {
     t = type_resolve(t);
     if (t->tag != TY_FN)
         return;
@@ -57,8 +54,7 @@ static void find_tied(Type *t, Map *tied)
     }
 }
 
-static void default_untied(Solver *s, Type *t)
-{
+static void default_untied(Solver *s, Type *t) {
     Map tied = {0};
     bool any = false;
     size_t begin = s->marks.len ? vec_last(&s->marks).weak : 0;
@@ -87,10 +83,9 @@ static void default_untied(Solver *s, Type *t)
         vec_push(&s->weak, kept.data[i]);
 }
 
-/* ---- which relations ---------------------------------------------------------------------- */
+/* ---- which relations ------------------------------------------------------------------------- */
 
-static bool is_deep(Solver *s, Type *t)
-{
+static bool is_deep(Solver *s, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -100,8 +95,7 @@ static bool is_deep(Solver *s, Type *t)
     return false;
 }
 
-static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n)
-{
+static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n) {
     for (uint32_t i = 0; i < r->nargs; i++)
         if (n && type_mentions(r->args[i], params, n))
             return true;
@@ -109,8 +103,7 @@ static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n
 }
 
 /* The relations to generalise; those that belong further out are sent there. */
-static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out)
-{
+static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out) {
     size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
     RelationVec open = {0};
     for (size_t i = begin; i < s->waiting.len; i++)
@@ -142,18 +135,17 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
     *out = open;
 }
 
-/* ---- effects ------------------------------------------------------------------------------ */
+/* ---- effects --------------------------------------------------------------------------------- */
 
 typedef struct Effects {
     Solver *s;
-    Map params;      /* effect variables of the type */
+    Map params; /* effect variables of the type */
     Map seen;
     bool allocates;
-    TypeVec lower;   /* of the variable at hand: parameters and outer effects it includes */
+    TypeVec lower; /* of the variable at hand: parameters and outer effects it includes */
 } Effects;
 
-static void find_lower(Effects *e, Type *t, bool top)
-{
+static void find_lower(Effects *e, Type *t, bool top) {
     t = type_resolve(t);
     if (t->tag == TY_ALLOCATES)
         e->allocates = true;
@@ -171,8 +163,7 @@ static void find_lower(Effects *e, Type *t, bool top)
 }
 
 /* Effects that certainly allocate do; of the others what they include is kept, before linking. */
-static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes)
-{
+static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes) {
     Effects e = {.s = s};
     for (size_t i = 0; i < vars->len; i++)
         map_set(&e.params, vars->data[i], vars->data[i]);
@@ -195,7 +186,7 @@ static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes)
         solver_link(s, allocating.data[i], type_allocates());
 }
 
-/* ---- generalise --------------------------------------------------------------------------- */
+/* ---- generalise ------------------------------------------------------------------------------ */
 
 typedef struct Build {
     Solver *s;
@@ -203,15 +194,14 @@ typedef struct Build {
     Type **declared;
     uint32_t ndeclared;
     RelationVec relations; /* to be generalised */
-    uint32_t nown;         /* of declared: what the user declared; then what stands for it in the body */
-    Map folded;            /* shape of a declared tensor -> its parameter */
-    TypeVec vars;          /* the same, in order of appearance; effects apart */
+    uint32_t nown; /* of declared: what the user declared; then what stands for it in the body */
+    Map folded;    /* shape of a declared tensor -> its parameter */
+    TypeVec vars;  /* the same, in order of appearance; effects apart */
     TypeVec effects;
-    Map order;             /* variables of the type -> 1 + position */
+    Map order; /* variables of the type -> 1 + position */
 } Build;
 
-static void add_vars(Build *b, Type *t, Map *seen)
-{
+static void add_vars(Build *b, Type *t, Map *seen) {
     TypeVec found = {0};
     type_collect(t, TY_VAR, seen, &found);
     for (size_t i = 0; i < found.len; i++) {
@@ -225,8 +215,7 @@ static void add_vars(Build *b, Type *t, Map *seen)
     }
 }
 
-static void number_vars(Build *b)
-{
+static void number_vars(Build *b) {
     map_clear(&b->order);
     TypeVec found = {0};
     Map seen = {0};
@@ -236,8 +225,7 @@ static void number_vars(Build *b)
 }
 
 /* Outer variables are not to be taken for intermediate ones. */
-static void protect_outer(Build *b)
-{
+static void protect_outer(Build *b) {
     for (size_t i = 0; i < b->relations.len; i++)
         for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
             TypeVec found = {0};
@@ -259,24 +247,21 @@ typedef struct Read {
 } Read;
 
 /* The variable that stands for the record of a Field: also in D(a). */
-static Type *record_var(const Relation *r)
-{
+static Type *record_var(const Relation *r) {
     Type *t = type_resolve(r->args[0]);
     if (t->tag == TY_DERIV)
         t = type_resolve(t->elem);
     return t->tag == TY_VAR ? t : NULL;
 }
 
-static Type *instance_of_decl(Solver *s, TypeDecl *decl)
-{
+static Type *instance_of_decl(Solver *s, TypeDecl *decl) {
     Type **args = mem_new_n(Type *, decl->nparams + 1);
     for (uint32_t i = 0; i < decl->nparams; i++)
         args[i] = solver_var(s, decl->params[i]->kind);
     return type_data(decl, args, decl->nparams);
 }
 
-static bool decide_records(Build *b)
-{
+static bool decide_records(Build *b) {
     Solver *s = b->s;
     VEC(Read) reads = {0};
     Map index = {0}; /* variable -> 1 + position in reads */
@@ -307,8 +292,7 @@ static bool decide_records(Build *b)
 
 /* `==` of what the type does not mention, as of the elements of an empty list that is never another:
  * no value gets there. */
-static void drop_unreachable(Build *b)
-{
+static void drop_unreachable(Build *b) {
     Map reached = {0}, again = {0};
     TypeVec vars = {0};
     type_collect(b->t, TY_VAR, &reached, &vars);
@@ -334,8 +318,7 @@ static void drop_unreachable(Build *b)
     }
 }
 
-static void solve_all(Build *b)
-{
+static void solve_all(Build *b) {
     Solver *s = b->s;
     for (bool again = true; again;) {
         solver_run(s);
@@ -348,8 +331,7 @@ static void solve_all(Build *b)
     drop_unreachable(b);
 }
 
-bool solver_learn(Solver *s)
-{
+bool solver_learn(Solver *s) {
     bool ok = true;
     for (bool again = true; again && ok;) {
         ok = solver_run(s);
@@ -374,8 +356,7 @@ bool solver_learn(Solver *s)
 }
 
 /* What was known to be a tensor only because it broadcasts, as a variable of its own. */
-static void abstract_tensors(Build *b)
-{
+static void abstract_tensors(Build *b) {
     if (b->relations.len == 0)
         return;
     Abstraction a = {0};
@@ -393,8 +374,7 @@ static void abstract_tensors(Build *b)
         }
 }
 
-static Type *to_param(TypeVec *weak, Type *v)
-{
+static Type *to_param(TypeVec *weak, Type *v) {
     Type *p = type_param(v->var.hint, v->kind);
     p->param.dtypes = v->var.dtypes;
     if (v->var.weak)
@@ -403,8 +383,7 @@ static Type *to_param(TypeVec *weak, Type *v)
     return p;
 }
 
-static Type **vec_copy(const TypeVec *v)
-{
+static Type **vec_copy(const TypeVec *v) {
     Type **out = v->len ? mem_new_n(Type *, v->len) : NULL;
     for (size_t i = 0; i < v->len; i++)
         out[i] = v->data[i];
@@ -413,8 +392,7 @@ static Type **vec_copy(const TypeVec *v)
 
 static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by);
 
-static Relation *copy_relation(const Relation *r, Substitution *by)
-{
+static Relation *copy_relation(const Relation *r, Substitution *by) {
     Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
     for (uint32_t i = 0; i < r->nargs; i++)
         copy->args[i] = type_substitute_by(by, r->args[i]);
@@ -429,8 +407,7 @@ static Relation *copy_relation(const Relation *r, Substitution *by)
     return copy;
 }
 
-void scheme_note_unknowns(Scheme *scheme, uint32_t mark)
-{
+void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
     if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
         return;
     TypeVec all = {0}, own = {0}, outer = {0};
@@ -447,11 +424,10 @@ void scheme_note_unknowns(Scheme *scheme, uint32_t mark)
     scheme->outer = vec_copy(&outer);
 }
 
-/* ---- declared tensors: Note [Declared tensors] in ast_type.c ------------------------------- */
+/* ---- declared tensors: Note [Declared tensors] in ast_type.c --------------------------------- */
 
 /* The parameters as declared, then those inside of what they are known to be. */
-static void add_inner(Build *b, Type **declared, uint32_t n)
-{
+static void add_inner(Build *b, Type **declared, uint32_t n) {
     TypeVec all = {0};
     Map seen = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -473,13 +449,11 @@ static void add_inner(Build *b, Type **declared, uint32_t n)
 }
 
 /* Each declared tensor as its parameter. */
-static Type *folded(Build *b, Type *t)
-{
+static Type *folded(Build *b, Type *t) {
     return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
 }
 
-static Relation *folded_relation(Build *b, Relation *r)
-{
+static Relation *folded_relation(Build *b, Relation *r) {
     for (uint32_t i = 0; i < r->nargs && b->folded.len; i++) {
         Type *t = type_resolve(r->args[i]);
         DTypeSet class = t->tag == TY_TENSOR ? type_dtype_set(t->tensor.dtype) : DTS_ALL;
@@ -491,10 +465,10 @@ static Relation *folded_relation(Build *b, Relation *r)
 }
 
 /* Whether a Broadcast of a scheme says which dtypes p has. */
-static bool says_dtypes(const RelationVec *relations, const Type *p)
-{
+static bool says_dtypes(const RelationVec *relations, const Type *p) {
     for (size_t i = 0; i < relations->len; i++)
-        for (uint32_t k = 0; is_broadcast(relations->data[i]->def) && k < relations->data[i]->nargs; k++)
+        for (uint32_t k = 0; is_broadcast(relations->data[i]->def) && k < relations->data[i]->nargs;
+             k++)
             if (type_resolve(relations->data[i]->args[k]) == p)
                 return true;
     return false;
@@ -502,8 +476,7 @@ static bool says_dtypes(const RelationVec *relations, const Type *p)
 
 /* Where a part of what a parameter is known to be stands alone in the scheme, or the parameter would
  * take dtypes that the body does not, the scheme says what the parameter is: Same(a, Tensor[s, b]). */
-static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params)
-{
+static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params) {
     if (b->ndeclared == b->nown)
         return;
     Map mentioned = {0};
@@ -541,8 +514,7 @@ static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params
         }
 }
 
-static Scheme *build(Build *b)
-{
+static Scheme *build(Build *b) {
     Solver *s = b->s;
     Scheme *scheme = mem_new(Scheme);
     TypeVec params = {0}, weak = {0}, includes = {0};
@@ -596,8 +568,7 @@ static Scheme *build(Build *b)
     return scheme;
 }
 
-Scheme *scheme_generalise(Solver *s, Type *t, bool mono)
-{
+Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
     if (!mono) {
         Build b = {.s = s, .t = t};
         solver_run(s);
@@ -622,10 +593,9 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono)
     return scheme_mono(t);
 }
 
-/* ---- declared ----------------------------------------------------------------------------- */
+/* ---- declared -------------------------------------------------------------------------------- */
 
-static void report_missing(Solver *s, Relation *r)
-{
+static void report_missing(Solver *s, Relation *r) {
     TypeNamer names = {0};
     Str text = {0};
     relation_print(&text, r, &names);
@@ -636,8 +606,7 @@ static void report_missing(Solver *s, Relation *r)
 
 /* What the type does not mention and nothing determines, as the elements of an empty list, is what a
  * declared relation says it is. */
-static bool adopt_fact(Build *b, const Relation *r)
-{
+static bool adopt_fact(Build *b, const Relation *r) {
     for (size_t i = 0; i < b->s->facts.len; i++) {
         const Fact *f = &b->s->facts.data[i];
         bool ok = f->def == r->def && f->nargs == r->nargs;
@@ -655,8 +624,7 @@ static bool adopt_fact(Build *b, const Relation *r)
 }
 
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
-                                   bool has_where)
-{
+                                   bool has_where) {
     Build b = {.s = s, .t = t};
     add_inner(&b, declared, ndeclared);
     declared = b.declared;
@@ -683,19 +651,17 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
     return build(&b);
 }
 
-/* ---- instantiate -------------------------------------------------------------------------- */
+/* ---- instantiate ----------------------------------------------------------------------------- */
 
 /* The very size u, whatever flows to it: to sub-shaping a `?` by itself would take any. */
-static Type *as_found(Solver *s, Type *u)
-{
+static Type *as_found(Solver *s, Type *u) {
     Type *v = solver_var(s, KIND_DIM);
     v->var.link = u;
     return v;
 }
 
 /* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. */
-static bool value_has_dims(const AttrValue *v)
-{
+static bool value_has_dims(const AttrValue *v) {
     if (v->kind == ATTR_DIM)
         return true;
     for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
@@ -704,8 +670,7 @@ static bool value_has_dims(const AttrValue *v)
     return false;
 }
 
-static AttrValue value_zonk(const AttrValue *v, Substitution *by)
-{
+static AttrValue value_zonk(const AttrValue *v, Substitution *by) {
     AttrValue out = *v;
     int64_t size;
     if (v->kind == ATTR_DIM) {
@@ -723,8 +688,7 @@ static AttrValue value_zonk(const AttrValue *v, Substitution *by)
     return out;
 }
 
-static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by)
-{
+static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by) {
     bool any = false;
     for (int i = 0; attrs && i < attrs->op->nattrs && !any; i++)
         any = value_has_dims(&attrs->values[i]);
@@ -739,8 +703,7 @@ static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by)
     return out;
 }
 
-static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i)
-{
+static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     Type *p = scheme->params[i];
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
@@ -749,8 +712,7 @@ static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i)
 }
 
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
-                         uint32_t ntype_args, Type ***out_args)
-{
+                         uint32_t ntype_args, Type ***out_args) {
     uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
     if (out_args)
         *out_args = NULL;

@@ -11,27 +11,23 @@
 #include "types/solver_impl.h"
 
 /* An operand of which nothing is known but that it is a tensor. */
-static bool is_open_tensor(Type *t)
-{
+static bool is_open_tensor(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_VAR)
         return true;
     return t->tag == TY_TENSOR && type_resolve(t->tensor.shape)->tag == TY_VAR;
 }
 
-static bool is_product(const Relation *r)
-{
+static bool is_product(const Relation *r) {
     return strcmp(r->def->name, "MatMul") == 0 && r->nargs == 3;
 }
 
-static Type *matrix(Type *rows, Type *columns, Type *dtype)
-{
+static Type *matrix(Type *rows, Type *columns, Type *dtype) {
     Type *dims[] = {rows, columns};
     return type_tensor(type_shape(dims, 2), dtype);
 }
 
-static bool assume_matrices(Solver *s, Relation *r)
-{
+static bool assume_matrices(Solver *s, Relation *r) {
     Type *n = solver_var_named(s, KIND_DIM, sym_intern("n"));
     Type *k = solver_var_named(s, KIND_DIM, sym_intern("k"));
     Type *m = solver_var_named(s, KIND_DIM, sym_intern("m"));
@@ -40,8 +36,7 @@ static bool assume_matrices(Solver *s, Relation *r)
            solver_unify(s, r->args[1], matrix(k, m, dtype));
 }
 
-const Scheme *scheme_usual(const Scheme *scheme)
-{
+const Scheme *scheme_usual(const Scheme *scheme) {
     bool any = false;
     for (uint32_t i = 0; i < scheme->nrelations && scheme->ndeclared == 0; i++)
         any = any || is_product(scheme->relations[i]);

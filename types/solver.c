@@ -9,8 +9,7 @@
 #include "base/mem.h"
 #include "types/op.h"
 
-Solver *solver_new(Diags *diags)
-{
+Solver *solver_new(Diags *diags) {
     Solver *s = mem_new(Solver);
     s->diags = diags;
     s->mismatch.path = "";
@@ -19,36 +18,26 @@ Solver *solver_new(Diags *diags)
     return s;
 }
 
-void solver_set_records(Solver *s, FindRecord find, void *ctx)
-{
+void solver_set_records(Solver *s, FindRecord find, void *ctx) {
     s->find_record = find;
     s->find_record_ctx = ctx;
 }
 
-Diags *solver_diags(Solver *s)
-{
-    return s->diags;
-}
+Diags *solver_diags(Solver *s) { return s->diags; }
 
-/* ---- variables and levels ----------------------------------------------------------------- */
+/* ---- variables and levels -------------------------------------------------------------------- */
 
-Type *solver_var(Solver *s, Kind kind)
-{
-    return type_var(kind, s->level, NULL);
-}
+Type *solver_var(Solver *s, Kind kind) { return type_var(kind, s->level, NULL); }
 
-Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint)
-{
+Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint) {
     return type_var(kind, s->level, hint);
 }
 
-Type *solver_tensor_var(Solver *s)
-{
+Type *solver_tensor_var(Solver *s) {
     return type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE));
 }
 
-Type *solver_weak_dtype(Solver *s, bool is_float, Span span)
-{
+Type *solver_weak_dtype(Solver *s, bool is_float, Span span) {
     (void)span;
     Type *t = solver_var(s, KIND_DTYPE);
     t->var.weak = true;
@@ -57,42 +46,37 @@ Type *solver_weak_dtype(Solver *s, bool is_float, Span span)
     return t;
 }
 
-Type *solver_rigid(Solver *s, Kind kind, const Symbol *name)
-{
+Type *solver_rigid(Solver *s, Kind kind, const Symbol *name) {
     Type *t = type_param(name, kind);
     t->param.level = s->level;
     return t;
 }
 
-int solver_level(const Solver *s)
-{
-    return s->level;
-}
+int solver_level(const Solver *s) { return s->level; }
 
-void solver_enter(Solver *s)
-{
+void solver_enter(Solver *s) {
     s->level++;
-    Mark m = {.id = type_next_id(), .waiting = s->waiting.len, .weak = s->weak.len,
-              .inside = s->inside.len, .settled = s->settled.len};
+    Mark m = {.id = type_next_id(),
+              .waiting = s->waiting.len,
+              .weak = s->weak.len,
+              .inside = s->inside.len,
+              .settled = s->settled.len};
     vec_push(&s->marks, m);
 }
 
-void solver_leave(Solver *s)
-{
+void solver_leave(Solver *s) {
     if (s->level == 0)
         BUG("solver_leave without solver_enter");
     s->level--;
     (void)vec_pop(&s->marks);
 }
 
-void solver_default_weak(Solver *s)
-{
+void solver_default_weak(Solver *s) {
     static const Map none;
     solver_default_weak_but(s, &none);
 }
 
-void solver_default_weak_but(Solver *s, const Map *but)
-{
+void solver_default_weak_but(Solver *s, const Map *but) {
     size_t kept = s->marks.len ? vec_last(&s->marks).weak : 0;
     for (size_t i = kept; i < s->weak.len; i++) {
         Type *t = type_resolve(s->weak.data[i]);
@@ -105,16 +89,16 @@ void solver_default_weak_but(Solver *s, const Map *but)
         DTypeSet set = t->var.dtypes;
         DType to = !(set & ~DTS_FLOAT) ? DT_F32 : DT_I32;
         if (!(set & DT_BIT(to)))
-            for (to = 0; !(set & DT_BIT(to)); to++) {}
+            for (to = 0; !(set & DT_BIT(to)); to++) {
+            }
         solver_link(s, t, type_dtype(to));
     }
     s->weak.len = kept;
 }
 
-/* ---- the graph ---------------------------------------------------------------------------- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
-static void watch_var(Relation *r, Type *var)
-{
+static void watch_var(Relation *r, Type *var) {
     for (uint32_t i = 0; i < r->nwatched; i++)
         if (r->watched[i] == var)
             return;
@@ -131,8 +115,7 @@ static void watch_var(Relation *r, Type *var)
     v->watchers[v->nwatchers++] = r;
 }
 
-void solver_watch(Solver *s, Relation *r, Type *t)
-{
+void solver_watch(Solver *s, Relation *r, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -142,8 +125,7 @@ void solver_watch(Solver *s, Relation *r, Type *t)
             watch_var(r, vars.data[i]);
 }
 
-static void watch_args(Solver *s, Relation *r)
-{
+static void watch_args(Solver *s, Relation *r) {
     uint32_t kept = 0; /* forget variables that were found */
     for (uint32_t i = 0; i < r->nwatched; i++)
         if (!r->watched[i]->var.link)
@@ -153,8 +135,7 @@ static void watch_args(Solver *s, Relation *r)
         solver_watch(s, r, r->args[i]);
 }
 
-void solver_queue(Solver *s, Relation *r)
-{
+void solver_queue(Solver *s, Relation *r) {
     if (r->queued || r->status != REL_WAIT)
         return;
     r->queued = true;
@@ -163,8 +144,7 @@ void solver_queue(Solver *s, Relation *r)
 
 /* A variable learned something. A link drops its watchers: they watch what it became when they
  * have run. */
-void solver_wake(Solver *s, TypeVar *v)
-{
+void solver_wake(Solver *s, TypeVar *v) {
     s->counts.steps += v->nwatchers;
     for (uint32_t i = 0; i < v->nwatchers; i++)
         solver_queue(s, v->watchers[i]);
@@ -174,8 +154,8 @@ void solver_wake(Solver *s, TypeVar *v)
     }
 }
 
-Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs, Span span)
-{
+Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                       Span span) {
     Relation *r = mem_new(Relation);
     r->def = def;
     r->nargs = nargs;
@@ -189,16 +169,14 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
     return r;
 }
 
-void solver_add(Solver *s, Relation *r)
-{
+void solver_add(Solver *s, Relation *r) {
     s->counts.posted++;
     vec_push(&s->waiting, r);
     solver_queue(s, r);
 }
 
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                      Span span)
-{
+                      Span span) {
     Relation *r = relation_new(def, args, nargs, attrs, span);
     r->level = s->level;
     solver_add(s, r);
@@ -206,35 +184,30 @@ Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
 }
 
 static Relation *post_with(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
-                           const void *data, Span span)
-{
+                           const void *data, Span span) {
     Relation *r = solver_post(s, def, args, nargs, NULL, span);
     r->data = data;
     return r;
 }
 
-Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span)
-{
+Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span) {
     Type *args[] = {record, result};
     return post_with(s, &rel_field, args, 2, field, span);
 }
 
-static const int64_t *keep_int(int64_t n)
-{
+static const int64_t *keep_int(int64_t n) {
     int64_t *p = mem_bytes(sizeof *p);
     *p = n;
     return p;
 }
 
-Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span)
-{
+Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span) {
     Type *args[] = {tuple, result};
     return post_with(s, &rel_proj, args, 2, keep_int(index), span);
 }
 
 Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
-                            const int64_t *index, Span span)
-{
+                            const int64_t *index, Span span) {
     Relation *r = solver_post(s, &rel_index, args, nargs, attrs, span);
     r->data = index ? keep_int(*index) : NULL;
     return r;
@@ -242,30 +215,26 @@ Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs 
 
 /* One mistake gives one message: a relation over what was already reported says nothing, and the
  * result of one that failed is the error type. */
-static bool has_error(Relation *r)
-{
+static bool has_error(Relation *r) {
     for (uint32_t i = 0; i < r->nargs; i++)
         if (type_resolve(r->args[i])->tag == TY_ERROR)
             return true;
     return false;
 }
 
-static void give_up(Solver *s, Relation *r)
-{
+static void give_up(Solver *s, Relation *r) {
     Type *result = type_resolve(r->args[r->nargs - 1]);
     if (result->kind == KIND_TYPE)
         solver_unify(s, result, type_error());
 }
 
 /* Whether it follows from a declared fact, whose result is its own then. */
-static bool has_fact(Solver *s, Relation *r)
-{
+static bool has_fact(Solver *s, Relation *r) {
     const Fact *f = s->facts.len ? solver_find_fact(s, r) : NULL;
     return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
 }
 
-static RelStatus run_one(Solver *s, Relation *r)
-{
+static RelStatus run_one(Solver *s, Relation *r) {
     Span span = s->span;
     const char *what = s->what;
     s->span = r->span;
@@ -279,7 +248,7 @@ static RelStatus run_one(Solver *s, Relation *r)
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same;
-    RelStatus status = !by_fact || !has_fact(s, r)                              ? r->def->relate(s, r)
+    RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
                                                                            : REL_DONE;
     if (status == REL_WAIT && has_fact(s, r))
@@ -296,8 +265,7 @@ static RelStatus run_one(Solver *s, Relation *r)
     return status;
 }
 
-static void compact(Solver *s)
-{
+static void compact(Solver *s) {
     size_t kept = 0, mark = 0;
     s->counts.steps += s->waiting.len;
     for (size_t i = 0; i < s->waiting.len; i++) {
@@ -311,19 +279,14 @@ static void compact(Solver *s)
     s->waiting.len = kept;
 }
 
-size_t solver_nposted(const Solver *s)
-{
-    return s->waiting.len;
-}
+size_t solver_nposted(const Solver *s) { return s->waiting.len; }
 
-void solver_claim(Solver *s, size_t from, struct Expr *use)
-{
+void solver_claim(Solver *s, size_t from, struct Expr *use) {
     for (size_t i = from; i < s->waiting.len; i++)
         s->waiting.data[i]->instance = use;
 }
 
-bool solver_run(Solver *s)
-{
+bool solver_run(Solver *s) {
     bool ok = true;
     size_t done = 0;
     while (s->qhead < s->queue.len) {
@@ -357,39 +320,25 @@ bool solver_run(Solver *s)
     return ok;
 }
 
-SolverCounts solver_counts(const Solver *s)
-{
-    return s->counts;
-}
+SolverCounts solver_counts(const Solver *s) { return s->counts; }
 
-size_t solver_nwaiting(const Solver *s)
-{
+size_t solver_nwaiting(const Solver *s) {
     size_t n = 0;
     for (size_t i = 0; i < s->waiting.len; i++)
         n += s->waiting.data[i]->status == REL_WAIT;
     return n;
 }
 
-/* ---- facts -------------------------------------------------------------------------------- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
-void solver_set_infer_where(Solver *s, bool on)
-{
-    s->infer_where = on;
-}
+void solver_set_infer_where(Solver *s, bool on) { s->infer_where = on; }
 
-size_t solver_mark(const Solver *s)
-{
-    return s->facts.len;
-}
+size_t solver_mark(const Solver *s) { return s->facts.len; }
 
-void solver_forget(Solver *s, size_t mark)
-{
-    s->facts.len = mark;
-}
+void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
 
 void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                   void *data, Span span)
-{
+                   void *data, Span span) {
     (void)span;
     DTypeSet set = def == &rel_num     ? DTS_NUM
                    : def == &rel_float ? DTS_FLOAT
@@ -411,23 +360,20 @@ void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, co
     vec_push(&s->facts, f);
 }
 
-static bool same_data(const RelDef *def, const void *a, const void *b)
-{
+static bool same_data(const RelDef *def, const void *a, const void *b) {
     if (a == b || (def != &rel_proj && def != &rel_index))
         return a == b || def == &rel_same;
     return a && b && *(const int64_t *)a == *(const int64_t *)b;
 }
 
-static bool is_scalar_shape(Type *t)
-{
+static bool is_scalar_shape(Type *t) {
     uint32_t rank;
     Type **dims;
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
 /* As the fact says, t: where it says `?`, any unknown size. */
-static bool fits_fact(Type *fact, Type *t)
-{
+static bool fits_fact(Type *fact, Type *t) {
     fact = type_resolve(fact);
     t = type_resolve(t);
     uint32_t n, m;
@@ -436,7 +382,8 @@ static bool fits_fact(Type *fact, Type *t)
         !type_get_rank(fact, &n, &a) || !type_get_rank(t, &m, &b))
         return type_equal(fact, t);
     for (uint32_t i = 0; n == m && i < n; i++) {
-        bool unknown = type_resolve(a[i])->tag == TY_ANY && (type_resolve(b[i])->flags & TYPE_HAS_ANY);
+        bool unknown = type_resolve(a[i])->tag == TY_ANY &&
+                       (type_resolve(b[i])->flags & TYPE_HAS_ANY);
         if (!unknown && !type_equal(a[i], b[i]))
             return false;
     }
@@ -444,8 +391,7 @@ static bool fits_fact(Type *fact, Type *t)
 }
 
 /* Each input of a that is no scalar among those of b; the last of both is the result. */
-static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb)
-{
+static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb) {
     for (uint32_t i = 0; i + 1 < na; i++) {
         bool there = is_scalar_shape(a[i]);
         for (uint32_t k = 0; k + 1 < nb && !there; k++)
@@ -457,21 +403,21 @@ static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb)
 }
 
 /* `==` of tensors is a comparison like others. */
-static bool same_def(const RelDef *a, const RelDef *b)
-{
+static bool same_def(const RelDef *a, const RelDef *b) {
     return a == b || (a == &rel_broadcast_compare && b == &rel_equal) ||
            (a == &rel_equal && b == &rel_broadcast_compare);
 }
 
-const Fact *solver_find_fact(Solver *s, const Relation *r)
-{
+const Fact *solver_find_fact(Solver *s, const Relation *r) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Fact *f = &s->facts.data[i];
         s->counts.steps++;
-        if (is_broadcast(r->def) && f->def == r->def && is_subset(f->args, f->nargs, r->args, r->nargs) &&
+        if (is_broadcast(r->def) && f->def == r->def &&
+            is_subset(f->args, f->nargs, r->args, r->nargs) &&
             is_subset(r->args, r->nargs, f->args, f->nargs))
             return f;
-        if (!same_def(f->def, r->def) || f->nargs != r->nargs || !same_data(f->def, f->data, r->data))
+        if (!same_def(f->def, r->def) || f->nargs != r->nargs ||
+            !same_data(f->def, f->data, r->data))
             continue;
         if (!attrs_equal_values(f->attrs, r->attrs))
             continue;
@@ -484,14 +430,13 @@ const Fact *solver_find_fact(Solver *s, const Relation *r)
     return NULL;
 }
 
-/* ---- for relations ------------------------------------------------------------------------ */
+/* ---- for relations --------------------------------------------------------------------------- */
 
-const char *op_subject(const Op *op)
-{
+const char *op_subject(const Op *op) {
     static const char *const infix[][2] = {
-        {"add", "+"},           {"subtract", "-"},   {"multiply", "*"}, {"divide", "/"},
-        {"power", "**"},        {"matmul", "@@"},    {"equal", "=="},   {"not_equal", "!="},
-        {"less", "<"},          {"less_equal", "<="}, {"greater", ">"}, {"greater_equal", ">="},
+        {"add", "+"},    {"subtract", "-"},    {"multiply", "*"}, {"divide", "/"},
+        {"power", "**"}, {"matmul", "@@"},     {"equal", "=="},   {"not_equal", "!="},
+        {"less", "<"},   {"less_equal", "<="}, {"greater", ">"},  {"greater_equal", ">="},
     };
     for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
         if (strcmp(op->name, infix[i][0]) == 0)
@@ -499,25 +444,21 @@ const char *op_subject(const Op *op)
     return op->name;
 }
 
-const char *relation_subject(const Relation *r)
-{
-    return r->op ? op_subject(r->op) : r->def->name;
-}
+const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
 
 /* Its type, and which earlier entry at the prompt made it. */
-const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names)
-{
+const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
     const char *made = origin_words(r->args[i], r->span.source);
     Type *t = type_resolve(r->args[i]);
     if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* of `x[i]` */
         t = t->args[0];
-    bool equation = is_broadcast(r->def) && r->op && r->op->relation != r->def; /* of its shapes alone */
+    bool equation = is_broadcast(r->def) && r->op &&
+                    r->op->relation != r->def; /* of its shapes alone */
     const char *type = type_text_with(names, equation && t->tag == TY_TENSOR ? t->tensor.shape : t);
     return made ? fmt_text("%s, %s", type, made) : type;
 }
 
-Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
-{
+Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     Str text = {0};
@@ -530,8 +471,7 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     return d;
 }
 
-void rel_add_places(Diag *d, const Relation *r)
-{
+void rel_add_places(Diag *d, const Relation *r) {
     TypeNamer names = {0};
     for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
         if (r->arg_spans[i].source)
@@ -544,8 +484,7 @@ void rel_add_places(Diag *d, const Relation *r)
         diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
-const char *relation_place(const Relation *r, int arg)
-{
+const char *relation_place(const Relation *r, int arg) {
     if (arg < 0)
         return fmt_text("the result of `%s`", relation_subject(r));
     if (!r->op)
@@ -556,10 +495,12 @@ const char *relation_place(const Relation *r, int arg)
     return fmt_text("argument `%s` of `%s`", name, relation_subject(r));
 }
 
-const char *dtype_class_words(DTypeSet set)
-{
+const char *dtype_class_words(DTypeSet set) {
     if (set == DTS_FLOAT || set == DTS_INT || set == DTS_NUM || set == DTS_BOOL)
-        return set == DTS_FLOAT ? "floats" : set == DTS_INT ? "integers" : set == DTS_NUM ? "numbers" : "bools";
+        return set == DTS_FLOAT ? "floats"
+               : set == DTS_INT ? "integers"
+               : set == DTS_NUM ? "numbers"
+                                : "bools";
     Str s = {0};
     for (int t = 0; t < DTYPE_COUNT; t++)
         if (set & DT_BIT(t))
@@ -567,27 +508,26 @@ const char *dtype_class_words(DTypeSet set)
     return str_text(&s);
 }
 
-const char *dtype_class_name(DTypeSet set)
-{
-    return !(set & ~DTS_FLOAT) ? "a float" : !(set & ~DTS_INT) ? "an integer"
-           : !(set & ~DTS_NUM)                                 ? "a number"
-           : set == DTS_BOOL                                   ? "bool"
-                                                               : dtype_class_words(set);
+const char *dtype_class_name(DTypeSet set) {
+    return !(set & ~DTS_FLOAT) ? "a float"
+           : !(set & ~DTS_INT) ? "an integer"
+           : !(set & ~DTS_NUM) ? "a number"
+           : set == DTS_BOOL   ? "bool"
+                               : dtype_class_words(set);
 }
 
-static bool is_open_dtype(Type *tensor)
-{
+static bool is_open_dtype(Type *tensor) {
     Type *t = type_resolve(tensor);
     return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_VAR;
 }
 
-static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
-{
+static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
     const Mismatch *m = &s->mismatch;
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
     const char *place = relation_place(r, arg);
     if (m->kind == MISMATCH_DEPTH) {
-        rel_error(s, r, DIAG_R0009, "the type of %s nests more than %d deep", place, TYPE_MAX_DEPTH);
+        rel_error(s, r, DIAG_R0009, "the type of %s nests more than %d deep", place,
+                  TYPE_MAX_DEPTH);
         return;
     }
     TypeNamer names = {0};
@@ -618,8 +558,8 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
             d = rel_error(s, r, DIAG_R0314, "axis %d of %s must be %s, it is %s", m->axis, place,
                           str_text(&b), str_text(&a));
         else
-            d = rel_error(s, r, DIAG_R0314, "a size of %s must be %s, it is %s", place, str_text(&b),
-                          str_text(&a));
+            d = rel_error(s, r, DIAG_R0314, "a size of %s must be %s, it is %s", place,
+                          str_text(&b), str_text(&a));
         break;
     case MISMATCH_OCCURS:
         d = rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", place,
@@ -629,11 +569,13 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
         return;
     case MISMATCH_RIGID:
         if (type_resolve(m->b)->tag == TY_PARAM)
-            rel_error(s, r, DIAG_R0218, "%s is %s, and must be `%s`, which the signature leaves open",
-                      place, str_text(&a), str_text(&b));
+            rel_error(s, r, DIAG_R0218,
+                      "%s is %s, and must be `%s`, which the signature leaves open", place,
+                      str_text(&a), str_text(&b));
         else
-            rel_error(s, r, DIAG_R0218, "%s is `%s`, which the signature leaves open, and must be %s",
-                      place, str_text(&a), str_text(&b));
+            rel_error(s, r, DIAG_R0218,
+                      "%s is `%s`, which the signature leaves open, and must be %s", place,
+                      str_text(&a), str_text(&b));
         return;
     case MISMATCH_HEAD:
     case MISMATCH_ARITY:
@@ -649,8 +591,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with)
     diag_add_fact(d, "expected %s, found %s", asked, found);
 }
 
-bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
-{
+bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
     s->what = relation_place(r, arg);
     s->arg = arg;
@@ -662,8 +603,7 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with)
     return ok;
 }
 
-bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
-{
+bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis) {
     const char *what = fmt_text("axis %d of %s", axis, relation_place(r, arg));
     s->what = what;
     s->arg = arg;
@@ -677,8 +617,8 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
     type_print(&left, a, &names);
     type_print(&right, b, &names);
     if (s->mismatch.kind == MISMATCH_RIGID)
-        rel_error(s, r, DIAG_R0303, "%s is %s, which is not known to equal %s", what, str_text(&left),
-                  str_text(&right));
+        rel_error(s, r, DIAG_R0303, "%s is %s, which is not known to equal %s", what,
+                  str_text(&left), str_text(&right));
     else if (s->mismatch.kind == MISMATCH_OCCURS)
         diag_add_fact(rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", what,
                                 str_text(&left), str_text(&right)),
@@ -692,29 +632,24 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis)
 /* ---- names that a `where` may use ------------------------------------------------------------ */
 
 static const RelDef *const generic[] = {
-    &rel_num,   &rel_float, &rel_int,   &rel_broadcast, &rel_broadcast_compare,
-    &rel_field, &rel_proj,  &rel_index, &rel_bang,      &rel_equal,
-    &rel_same,  &rel_grad,  &rel_deriv, &rel_vjp,       &rel_jvp,
-    &rel_custom_grad,       &rel_checkpoint,
+    &rel_num,         &rel_float,      &rel_int,   &rel_broadcast, &rel_broadcast_compare,
+    &rel_field,       &rel_proj,       &rel_index, &rel_bang,      &rel_equal,
+    &rel_same,        &rel_grad,       &rel_deriv, &rel_vjp,       &rel_jvp,
+    &rel_custom_grad, &rel_checkpoint,
 };
 
 static Map registered; /* const Symbol* -> const RelDef*: constants, the same in every session */
 
-void rel_register(const RelDef *def)
-{
-    map_set(&registered, sym_intern(def->name), (void *)def);
-}
+void rel_register(const RelDef *def) { map_set(&registered, sym_intern(def->name), (void *)def); }
 
-const RelDef *rel_find(const Symbol *name)
-{
+const RelDef *rel_find(const Symbol *name) {
     for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
         if (sym_intern(generic[i]->name) == name)
             return generic[i];
     return map_find(&registered, name);
 }
 
-const Symbol *rel_find_nearest(const Symbol *name)
-{
+const Symbol *rel_find_nearest(const Symbol *name) {
     VEC(const Symbol *) names = {0};
     for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
         vec_push(&names, sym_intern(generic[i]->name));

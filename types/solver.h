@@ -14,9 +14,9 @@
 typedef struct Solver Solver;
 
 typedef enum RelStatus {
-    REL_WAIT,  /* not enough known (whatever it could determine has been unified); run me again */
-    REL_DONE,  /* determined; nothing more can come of it */
-    REL_FAIL,  /* cannot hold; a diagnostic was reported */
+    REL_WAIT, /* not enough known (whatever it could determine has been unified); run me again */
+    REL_DONE, /* determined; nothing more can come of it */
+    REL_FAIL, /* cannot hold; a diagnostic was reported */
 } RelStatus;
 
 typedef struct RelDef {
@@ -24,29 +24,29 @@ typedef struct RelDef {
     RelStatus (*relate)(Solver *s, Relation *r);
     /* How many arguments; -1 when it varies. The last is the result. */
     int nargs;
-    bool implicit;    /* left out when a scheme is printed: Num */
+    bool implicit; /* left out when a scheme is printed: Num */
 } RelDef;
 
 struct Relation {
     const RelDef *def;
     uint32_t nargs;
     Type **args;
-    const Attrs *attrs;       /* NULL when it has none */
-    const struct Op *op;      /* the operator it checks, or NULL */
-    Span span;                /* the call */
-    const Span *arg_spans;    /* nargs - 1 of them, or NULL */
-    const struct Expr *expr;  /* the call in the core, or NULL */
-    struct Expr *instance;    /* of an instantiated scheme's: the use of the definition, or NULL */
+    const Attrs *attrs;      /* NULL when it has none */
+    const struct Op *op;     /* the operator it checks, or NULL */
+    Span span;               /* the call */
+    const Span *arg_spans;   /* nargs - 1 of them, or NULL */
+    const struct Expr *expr; /* the call in the core, or NULL */
+    struct Expr *instance;   /* of an instantiated scheme's: the use of the definition, or NULL */
     int level;
     RelStatus status;
     bool queued;
-    bool called;              /* made by a scheme whose operators are listed by themselves (inside.c) */
-    bool probed;              /* solver_probe has seen its ranks */
-    bool shared;              /* Field, Bang: stands for several reads (Note [One read, one size]) */
-    uint32_t runs;            /* for tests: work is linear */
-    const void *data;         /* never changed; kept when a scheme is instantiated: the Symbol of
+    bool called;      /* made by a scheme whose operators are listed by themselves (inside.c) */
+    bool probed;      /* solver_probe has seen its ranks */
+    bool shared;      /* Field, Bang: stands for several reads (Note [One read, one size]) */
+    uint32_t runs;    /* for tests: work is linear */
+    const void *data; /* never changed; kept when a scheme is instantiated: the Symbol of
                                  Field, the index of Proj and Index */
-    Span inner;               /* of an instantiated scheme's: where in the definition it arose */
+    Span inner;       /* of an instantiated scheme's: where in the definition it arose */
     const Span *inner_spans;  /* arg_spans there, or NULL */
     const Symbol *inner_name; /* the definition, or NULL */
     Type **watched;           /* the solver's: variables that have it as a watcher */
@@ -56,19 +56,19 @@ struct Relation {
 /* How two sizes not known equal are treated by unification: LANGUAGE §4 "Any" and DESIGN-AD A.2.
  * A residual check is added to the solver's list and becomes a run-time check. */
 typedef struct Residual {
-    Type *a, *b;       /* dims or shapes that must be equal when running */
+    Type *a, *b; /* dims or shapes that must be equal when running */
     Span span;
-    const char *what;  /* "axis 1 of argument `weight` of nn.dense" */
-    const char *text;  /* what is asked, where it is not that a equals b: then a, b, what are NULL */
-    const struct Op *op; /* whose relation asks, or NULL */
-    const char *arg;   /* of its arguments, by name; NULL when it is none */
-    int axis;          /* -1: none alone */
+    const char *what; /* "axis 1 of argument `weight` of nn.dense" */
+    const char *text; /* what is asked, where it is not that a equals b: then a, b, what are NULL */
+    const struct Op *op;    /* whose relation asks, or NULL */
+    const char *arg;        /* of its arguments, by name; NULL when it is none */
+    int axis;               /* -1: none alone */
     struct Expr *of_result; /* the size asked of the result of this call or function is what a or b
                           must be: nobody else compares it (infer_settle.c); else NULL */
-    Span inner;        /* of a relation of a generalised definition: where in it; span is the call */
+    Span inner; /* of a relation of a generalised definition: where in it; span is the call */
     const Symbol *inner_name; /* the definition, or NULL */
-    bool unlisted;     /* said otherwise, operator by operator */
-    bool by_operator;  /* the operator sees to it when it runs: listed, nothing to insert; where it
+    bool unlisted;            /* said otherwise, operator by operator */
+    bool by_operator; /* the operator sees to it when it runs: listed, nothing to insert; where it
                           broadcasts, a size of 1 passes too */
 } Residual;
 
@@ -81,17 +81,17 @@ typedef TypeDecl *(*FindRecord)(void *ctx, const Symbol *const *fields, uint32_t
 void solver_set_records(Solver *s, FindRecord find, void *ctx);
 Diags *solver_diags(Solver *s);
 
-/* ---- variables and levels ----------------------------------------------------------------- */
+/* ---- variables and levels -------------------------------------------------------------------- */
 
-Type *solver_var(Solver *s, Kind kind);                 /* at the current level */
+Type *solver_var(Solver *s, Kind kind); /* at the current level */
 Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint);
-Type *solver_tensor_var(Solver *s);                     /* Tensor[s, b] of fresh s and b */
+Type *solver_tensor_var(Solver *s);                           /* Tensor[s, b] of fresh s and b */
 Type *solver_rigid(Solver *s, Kind kind, const Symbol *name); /* a declared parameter */
 int solver_level(const Solver *s);
-void solver_enter(Solver *s);                           /* into the right side of a let */
+void solver_enter(Solver *s); /* into the right side of a let */
 void solver_leave(Solver *s);
 
-/* ---- unification -------------------------------------------------------------------------- */
+/* ---- unification ----------------------------------------------------------------------------- */
 
 /* Makes a and b equal. False after a mismatch, of which solver_mismatch tells; nothing is reported:
  * the caller knows the words. Partial links stay. */
@@ -131,19 +131,23 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup);
 bool solver_effect_allocates(Solver *s, Type *effect);
 
 typedef enum MismatchKind {
-    MISMATCH_HEAD,    /* different kinds of types: a function and a tensor */
-    MISMATCH_DTYPE, MISMATCH_RANK, MISMATCH_DIM /* axis */, MISMATCH_ARITY, MISMATCH_OCCURS,
-    MISMATCH_RIGID,   /* a declared parameter against something else */
+    MISMATCH_HEAD, /* different kinds of types: a function and a tensor */
+    MISMATCH_DTYPE,
+    MISMATCH_RANK,
+    MISMATCH_DIM /* axis */,
+    MISMATCH_ARITY,
+    MISMATCH_OCCURS,
+    MISMATCH_RIGID, /* a declared parameter against something else */
     MISMATCH_KIND,
-    MISMATCH_DEPTH,   /* no difference: the type nests more than TYPE_MAX_DEPTH deep */
+    MISMATCH_DEPTH, /* no difference: the type nests more than TYPE_MAX_DEPTH deep */
 } MismatchKind;
 enum { TYPE_MAX_DEPTH = 1000 };
 typedef struct Mismatch {
     MismatchKind kind;
-    Type *a, *b;         /* the innermost pair that differs */
-    int axis;            /* MISMATCH_DIM */
-    const char *path;    /* "0.w", "parameter 2", or "" */
-    DTypeSet dtypes;     /* MISMATCH_DTYPE: the class the other was restricted to, or 0 */
+    Type *a, *b;      /* the innermost pair that differs */
+    int axis;         /* MISMATCH_DIM */
+    const char *path; /* "0.w", "parameter 2", or "" */
+    DTypeSet dtypes;  /* MISMATCH_DTYPE: the class the other was restricted to, or 0 */
 } Mismatch;
 const Mismatch *solver_mismatch(const Solver *s);
 
@@ -151,11 +155,11 @@ const Mismatch *solver_mismatch(const Solver *s);
 typedef struct SizeClash {
     const Diag *diag;
     Type *a, *b;
-    bool or_one;         /* a size of 1 would do too */
+    bool or_one; /* a size of 1 would do too */
 } SizeClash;
 const SizeClash *solver_clash(const Solver *s); /* the last that was reported */
 
-/* ---- relations ---------------------------------------------------------------------------- */
+/* ---- relations ------------------------------------------------------------------------------- */
 
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span);
@@ -204,7 +208,7 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with);
 /* Equal dims, or a report that names operator, argument and axis. Undecided: a residual check. */
 bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis);
 
-/* ---- what inference and the relations agree on --------------------------------------------- */
+/* ---- what inference and the relations agree on ----------------------------------------------- */
 
 /* The dtype of an unsuffixed literal: a KIND_DTYPE variable at the current level with Float (float
  * text) or Num posted on it, marked weak: solver_default_weak settles it where nothing else did. */
@@ -242,7 +246,7 @@ void solver_forget(Solver *s, size_t mark);
  * say no more. False when they cannot hold (reported). */
 bool solver_learn(Solver *s);
 
-/* ---- schemes ------------------------------------------------------------------------------ */
+/* ---- schemes --------------------------------------------------------------------------------- */
 
 /* forall params. type where relations. params are TY_PARAMs. */
 typedef struct Scheme {
@@ -253,17 +257,17 @@ typedef struct Scheme {
     Relation **relations; /* over the params; never run themselves */
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
-    uint32_t nouter;      /* those of values further out: each is one size, whoever calls */
+    uint32_t nouter; /* those of values further out: each is one size, whoever calls */
     Type **outer;
     uint32_t nweak;
-    Type **weak;          /* dtype params that came of weak literals (their instances are not weak:
+    Type **weak;        /* dtype params that came of weak literals (their instances are not weak:
                              an argument settles them) */
-    uint32_t ndeclared;   /* the first params, as the user declared them, in that order */
+    uint32_t ndeclared; /* the first params, as the user declared them, in that order */
     uint32_t nincludes;
-    Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
-    const Symbol *name;   /* of the definition, for messages; may be NULL */
-    uint32_t ninside;     /* where checks are listed: operators inside that may leave some to its */
-    Relation **inside;    /* calls, over the params; never run */
+    Type **includes;    /* effects: includes[2i] ≤ includes[2i + 1] */
+    const Symbol *name; /* of the definition, for messages; may be NULL */
+    uint32_t ninside;   /* where checks are listed: operators inside that may leave some to its */
+    Relation **inside;  /* calls, over the params; never run */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
@@ -305,11 +309,12 @@ extern const RelDef rel_custom_grad, rel_checkpoint;       /* (f, d): d its cota
  * (of which some may not be tensors yet). */
 RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
-const char *dtype_class_name(DTypeSet set);      /* "a float" */
-const char *dtype_class_words(DTypeSet set);     /* "floats", "integers", "one of int8, uint8" */
-const char *relation_subject(const Relation *r); /* as the program says it: "nn.dense", "+" */
+const char *dtype_class_name(DTypeSet set);         /* "a float" */
+const char *dtype_class_words(DTypeSet set);        /* "floats", "integers", "one of int8, uint8" */
+const char *relation_subject(const Relation *r);    /* as the program says it: "nn.dense", "+" */
 const Symbol *rel_find_nearest(const Symbol *name); /* a name much like it, or NULL */
-const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
+const RelDef *
+rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
 void rel_register(const RelDef *def);
 
 #endif

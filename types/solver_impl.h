@@ -24,49 +24,52 @@ typedef struct Fact {
 typedef struct Mark {
     uint32_t id;
     size_t waiting;
-    size_t weak;    /* s->weak.len: what is before it belongs to outer levels */
+    size_t weak; /* s->weak.len: what is before it belongs to outer levels */
     size_t inside, settled;
 } Mark;
 
 struct Solver {
     Diags *diags;
     int level;
-    VEC(Mark) marks;       /* one a solver_enter */
-    RelationVec queue;     /* first in, first out, from qhead */
+    VEC(Mark) marks;   /* one a solver_enter */
+    RelationVec queue; /* first in, first out, from qhead */
     size_t qhead;
-    RelationVec waiting;   /* posted and not done, in order; done ones are dropped now and then */
-    VEC(Type *) weak;      /* dtype variables of weak literals */
+    RelationVec waiting; /* posted and not done, in order; done ones are dropped now and then */
+    VEC(Type *) weak;    /* dtype variables of weak literals */
     VEC(Residual) residuals;
     VEC(Fact) facts;
     bool infer_where;
     FindRecord find_record;
     void *find_record_ctx;
     SolverCounts counts;
-    uint32_t first_id;     /* of a relation's first run: older variables it found something of are */
-    bool learned;          /* noted, since it watches nothing yet */
+    uint32_t first_id; /* of a relation's first run: older variables it found something of are */
+    bool learned;      /* noted, since it watches nothing yet */
     Mismatch mismatch;
     SizeClash clash;
-    Span span;             /* for residual checks and equations that unification makes */
+    Span span; /* for residual checks and equations that unification makes */
     const char *what;
-    const Relation *running; /* the relation that runs, or NULL: residual checks are its operator's */
-    int arg, axis;         /* of which argument (-1: the result, or NO_ARGUMENT) and axis (or -1) */
-    bool listing;          /* operators whose relation is done are kept: solver_try_operators */
+    const Relation
+        *running;  /* the relation that runs, or NULL: residual checks are its operator's */
+    int arg, axis; /* of which argument (-1: the result, or NO_ARGUMENT) and axis (or -1) */
+    bool listing;  /* operators whose relation is done are kept: solver_try_operators */
     RelationVec settled;
-    RelationVec inside;    /* while listing: inside.c */
-    bool gradual;          /* sizes not known equal, one of them `?`: a residual check */
+    RelationVec inside; /* while listing: inside.c */
+    bool gradual;       /* sizes not known equal, one of them `?`: a residual check */
 };
 
 enum { NO_ARGUMENT = -2 };
 
 /* unify.c */
-void solver_link(Solver *s, Type *var, Type *to); /* no checks; wakes watchers */
+void solver_link(Solver *s, Type *var, Type *to);                 /* no checks; wakes watchers */
 bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b); /* records; returns false */
 void solver_path(Solver *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3))); /* puts a step before the mismatch's path; no-op when ok */
+    __attribute__((format(printf, 2,
+                          3))); /* puts a step before the mismatch's path; no-op when ok */
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
-bool dims_wait(Type *a, Type *b); /* unify_dims could only post the equation */
+bool dims_wait(Type *a, Type *b);                /* unify_dims could only post the equation */
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
-void solver_lower(Solver *s, Type *t, int level); /* its variables belong to `level` or further out */
+void solver_lower(Solver *s, Type *t,
+                  int level);                  /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
 /* residual.c */
@@ -76,10 +79,10 @@ const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL 
 bool solver_probe(Solver *s, Relation *r);
 
 /* inside.c: the checks inside of definitions, for the list of a program that calls them */
-void inside_note(Solver *s, const Relation *r);   /* that runs for the first time */
-void inside_keep(Solver *s, Scheme *scheme);      /* of the definition that was generalised */
+void inside_note(Solver *s, const Relation *r); /* that runs for the first time */
+void inside_keep(Solver *s, Scheme *scheme);    /* of the definition that was generalised */
 void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by);
-void inside_list(Solver *s);                      /* all is known that will be */
+void inside_list(Solver *s); /* all is known that will be */
 
 /* residual.c: lists the operator where its shape function refuses some of the sizes that are possible */
 void residual_try_sizes(Solver *s, Relation *r);
@@ -89,14 +92,16 @@ const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, Type
 
 /* solver.c */
 void solver_wake(Solver *s, TypeVar *v);
-Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs, Span span);
+Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                       Span span);
 void solver_queue(Solver *s, Relation *r);
 void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
 /* The fact with these inputs, or NULL: its result is the relation's. */
 const Fact *solver_find_fact(Solver *s, const Relation *r);
 
-void relation_print(Str *out, const Relation *r, TypeNamer *namer); /* type_print.c: as in `where` */
-const char *relation_place(const Relation *r, int arg);     /* "argument `weight` of `nn.dense`" */
+void relation_print(Str *out, const Relation *r,
+                    TypeNamer *namer);                  /* type_print.c: as in `where` */
+const char *relation_place(const Relation *r, int arg); /* "argument `weight` of `nn.dense`" */
 
 /* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
  * simplifies Broadcast sets in place, unifies results that must be the same; true when something

@@ -27,28 +27,24 @@ static Type constant_dtypes[DTYPE_COUNT] = {DTYPES(X)};
 static Type constant_scalars[DTYPE_COUNT] = {DTYPES(X)};
 #undef X
 
-uint32_t type_next_id(void)
-{
+uint32_t type_next_id(void) {
     static uint32_t next;
     return ++next;
 }
 
-static Type *new_type(TypeTag tag, Kind kind)
-{
+static Type *new_type(TypeTag tag, Kind kind) {
     Type *t = mem_new(Type);
     t->tag = tag;
     t->kind = kind;
     return t;
 }
 
-static void check_kind(const Type *t, Kind kind)
-{
+static void check_kind(const Type *t, Kind kind) {
     if (t->kind != kind)
         BUG("a type of kind %d stands where kind %d belongs", (int)t->kind, (int)kind);
 }
 
-static void set_args(Type *t, Type **args, uint32_t n)
-{
+static void set_args(Type *t, Type **args, uint32_t n) {
     if (n == 0)
         return;
     t->nargs = n;
@@ -59,8 +55,7 @@ static void set_args(Type *t, Type **args, uint32_t n)
     }
 }
 
-Type *type_var(Kind kind, int level, const Symbol *hint)
-{
+Type *type_var(Kind kind, int level, const Symbol *hint) {
     Type *t = new_type(TY_VAR, kind);
     t->flags = TYPE_HAS_VARS;
     t->var.id = type_next_id();
@@ -70,8 +65,7 @@ Type *type_var(Kind kind, int level, const Symbol *hint)
     return t;
 }
 
-Type *type_param(const Symbol *name, Kind kind)
-{
+Type *type_param(const Symbol *name, Kind kind) {
     Type *t = new_type(TY_PARAM, kind);
     t->flags = TYPE_HAS_PARAMS;
     t->param.name = name;
@@ -80,8 +74,7 @@ Type *type_param(const Symbol *name, Kind kind)
     return t;
 }
 
-Type *type_dim_made(Type *dim, const Origin *origin)
-{
+Type *type_dim_made(Type *dim, const Origin *origin) {
     if (dim->tag != TY_DIM)
         return dim;
     Type *t = new_type(TY_DIM, KIND_DIM);
@@ -92,8 +85,7 @@ Type *type_dim_made(Type *dim, const Origin *origin)
     return t;
 }
 
-Type *type_any(const Origin *origin)
-{
+Type *type_any(const Origin *origin) {
     Type *t = new_type(TY_ANY, KIND_DIM);
     t->flags = TYPE_HAS_ANY;
     t->param.id = type_next_id();
@@ -101,8 +93,7 @@ Type *type_any(const Origin *origin)
     return t;
 }
 
-Type *type_tensor(Type *shape, Type *dtype)
-{
+Type *type_tensor(Type *shape, Type *dtype) {
     check_kind(shape, KIND_SHAPE);
     check_kind(dtype, KIND_DTYPE);
     Type *t = new_type(TY_TENSOR, KIND_TYPE);
@@ -112,18 +103,11 @@ Type *type_tensor(Type *shape, Type *dtype)
     return t;
 }
 
-Type *type_scalar(DType dtype)
-{
-    return &constant_scalars[dtype];
-}
+Type *type_scalar(DType dtype) { return &constant_scalars[dtype]; }
 
-Type *type_dtype(DType dtype)
-{
-    return &constant_dtypes[dtype];
-}
+Type *type_dtype(DType dtype) { return &constant_dtypes[dtype]; }
 
-Type *type_tuple(Type **args, uint32_t n)
-{
+Type *type_tuple(Type **args, uint32_t n) {
     if (n == 0)
         return &constant_unit;
     Type *t = new_type(TY_TUPLE, KIND_TYPE);
@@ -131,13 +115,9 @@ Type *type_tuple(Type **args, uint32_t n)
     return t;
 }
 
-Type *type_unit(void)
-{
-    return &constant_unit;
-}
+Type *type_unit(void) { return &constant_unit; }
 
-Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect)
-{
+Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect) {
     check_kind(result, KIND_TYPE);
     check_kind(effect, KIND_EFFECT);
     Type *t = new_type(TY_FN, KIND_TYPE);
@@ -148,34 +128,25 @@ Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect)
     return t;
 }
 
-Type *type_ref(Type *elem)
-{
+Type *type_ref(Type *elem) {
     Type *t = new_type(TY_REF, KIND_TYPE);
     t->elem = elem;
     t->flags = elem->flags;
     return t;
 }
 
-Type *type_data(TypeDecl *decl, Type **args, uint32_t n)
-{
+Type *type_data(TypeDecl *decl, Type **args, uint32_t n) {
     Type *t = new_type(TY_DATA, KIND_TYPE);
     t->decl = decl;
     set_args(t, args, n);
     return t;
 }
 
-Type *type_string(void)
-{
-    return &constant_string;
-}
+Type *type_string(void) { return &constant_string; }
 
-Type *type_error(void)
-{
-    return &constant_error;
-}
+Type *type_error(void) { return &constant_error; }
 
-Type *type_shape(Type **dims, uint32_t rank)
-{
+Type *type_shape(Type **dims, uint32_t rank) {
     if (rank == 0)
         return &constant_rank0;
     Type *t = new_type(TY_SHAPE, KIND_SHAPE);
@@ -185,8 +156,7 @@ Type *type_shape(Type **dims, uint32_t rank)
     return t;
 }
 
-Type *type_dim_int(int64_t n, const Origin *origin)
-{
+Type *type_dim_int(int64_t n, const Origin *origin) {
     Type *t = new_type(TY_DIM, KIND_DIM);
     Dim *d = mem_new(Dim);
     d->constant = n;
@@ -195,20 +165,13 @@ Type *type_dim_int(int64_t n, const Origin *origin)
     return t;
 }
 
-Type *type_pure(void)
-{
-    return &constant_pure;
-}
+Type *type_pure(void) { return &constant_pure; }
 
-Type *type_allocates(void)
-{
-    return &constant_allocates;
-}
+Type *type_allocates(void) { return &constant_allocates; }
 
-/* ---- D(T) --------------------------------------------------------------------------------- */
+/* ---- D(T) ------------------------------------------------------------------------------------ */
 
-DTypeSet type_dtype_set(Type *dtype)
-{
+DTypeSet type_dtype_set(Type *dtype) {
     dtype = type_resolve(dtype);
     if (dtype->tag == TY_DTYPE)
         return DT_BIT(dtype->dtype_value);
@@ -225,8 +188,7 @@ typedef struct Leaves {
     Map seen;                     /* TypeDecl* entered, their parameters, Type* done */
 } Leaves;
 
-static void add_dtype_leaf(Leaves *l, Type *dtype)
-{
+static void add_dtype_leaf(Leaves *l, Type *dtype) {
     dtype = type_resolve(dtype);
     if (map_has(&l->seen, dtype))
         return;
@@ -241,8 +203,7 @@ static void add_dtype_leaf(Leaves *l, Type *dtype)
 
 static void find_leaves(Leaves *l, Type *t);
 
-static void enter_data(Leaves *l, Type *t)
-{
+static void enter_data(Leaves *l, Type *t) {
     TypeDecl *decl = t->decl;
     for (uint32_t i = 0; i < t->nargs; i++) {
         if (t->args[i]->kind == KIND_TYPE)
@@ -262,13 +223,10 @@ static void enter_data(Leaves *l, Type *t)
             find_leaves(l, decl->ctors[c]->fields[f]);
 }
 
-static void find_leaves(Leaves *l, Type *t)
-{
+static void find_leaves(Leaves *l, Type *t) {
     t = type_resolve(t);
     switch (t->tag) {
-    case TY_TENSOR:
-        add_dtype_leaf(l, t->tensor.dtype);
-        return;
+    case TY_TENSOR: add_dtype_leaf(l, t->tensor.dtype); return;
     case TY_TUPLE:
         if (t->nargs == 0)
             return; /* () is its own derivative */
@@ -292,44 +250,36 @@ static void find_leaves(Leaves *l, Type *t)
         if (!map_has(&l->seen, t))
             l->unknown = true;
         return;
-    case TY_ERROR:
-        l->unknown = true;
-        return;
+    case TY_ERROR: l->unknown = true; return;
     case TY_FN:
     case TY_REF:
         l->code = true;
         l->others = true;
         return;
-    case TY_STRING:
-        l->others = true;
-        return;
+    case TY_STRING: l->others = true; return;
     case TY_SHAPE:
     case TY_DTYPE:
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return;
+    case TY_ALLOCATES: return;
     }
 }
 
-Holds type_holds_float(Type *t)
-{
+Holds type_holds_float(Type *t) {
     Leaves l = {0};
     find_leaves(&l, t);
     return l.floats ? HOLDS_YES : l.unknown ? HOLDS_UNKNOWN : HOLDS_NO;
 }
 
-bool type_holds_code(Type *t)
-{
+bool type_holds_code(Type *t) {
     Leaves l = {0};
     find_leaves(&l, t);
     return l.code;
 }
 
 /* D of a resolved type, or NULL while it is not determined (or has no simpler form). */
-static Type *reduce_deriv(Type *t)
-{
+static Type *reduce_deriv(Type *t) {
     switch (t->tag) {
     case TY_TENSOR: {
         DTypeSet set = type_dtype_set(t->tensor.dtype);
@@ -354,28 +304,23 @@ static Type *reduce_deriv(Type *t)
         return l.others || l.unknown ? NULL : t;
     }
     case TY_DERIV: /* D(D(T)) = D(T) */
-    case TY_ERROR:
-        return t;
+    case TY_ERROR: return t;
     case TY_FN:
     case TY_REF:
-    case TY_STRING:
-        return type_unit();
+    case TY_STRING: return type_unit();
     case TY_VAR:
-    case TY_PARAM:
-        return NULL;
+    case TY_PARAM: return NULL;
     case TY_SHAPE:
     case TY_DTYPE:
     case TY_DIM:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        break;
+    case TY_ALLOCATES: break;
     }
     BUG("the derivative of a type that is not of kind Type");
 }
 
-Type *type_deriv(Type *elem)
-{
+Type *type_deriv(Type *elem) {
     Type *known = type_resolve(elem);
     Type *reduced = reduce_deriv(known);
     if (reduced)
@@ -386,10 +331,9 @@ Type *type_deriv(Type *elem)
     return t;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-Type *type_resolve(Type *t)
-{
+Type *type_resolve(Type *t) {
     for (;;) {
         switch (t->tag) {
         case TY_VAR: {
@@ -422,8 +366,7 @@ Type *type_resolve(Type *t)
                 }
             }
             return t;
-        case TY_DIM:
-            return t->flags & TYPE_HAS_VARS ? dim_normal(t) : t;
+        case TY_DIM: return t->flags & TYPE_HAS_VARS ? dim_normal(t) : t;
         case TY_PARAM:
         case TY_TENSOR:
         case TY_TUPLE:
@@ -436,14 +379,12 @@ Type *type_resolve(Type *t)
         case TY_DTYPE:
         case TY_ANY:
         case TY_PURE:
-        case TY_ALLOCATES:
-            return t;
+        case TY_ALLOCATES: return t;
         }
     }
 }
 
-bool type_is_scalar(Type *t, DType dtype)
-{
+bool type_is_scalar(Type *t, DType dtype) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return false;
@@ -453,20 +394,17 @@ bool type_is_scalar(Type *t, DType dtype)
            found == dtype;
 }
 
-bool type_is_list(Type *t)
-{
+bool type_is_list(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_DATA && strcmp(t->decl->name->text, "List") == 0;
 }
 
-bool type_is_unit(Type *t)
-{
+bool type_is_unit(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_TUPLE && t->nargs == 0;
 }
 
-bool type_get_dtype(Type *t, DType *out)
-{
+bool type_get_dtype(Type *t, DType *out) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR)
         t = type_resolve(t->tensor.dtype);
@@ -476,8 +414,7 @@ bool type_get_dtype(Type *t, DType *out)
     return true;
 }
 
-bool type_get_int(Type *dim, int64_t *out)
-{
+bool type_get_int(Type *dim, int64_t *out) {
     dim = type_resolve(dim);
     if (dim->tag != TY_DIM || dim->dim->nterms != 0)
         return false;
@@ -485,8 +422,7 @@ bool type_get_int(Type *dim, int64_t *out)
     return true;
 }
 
-bool type_get_rank(Type *t, uint32_t *rank, Type ***dims)
-{
+bool type_get_rank(Type *t, uint32_t *rank, Type ***dims) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR)
         t = type_resolve(t->tensor.shape);

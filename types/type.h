@@ -16,26 +16,26 @@
 typedef enum Kind { KIND_TYPE, KIND_SHAPE, KIND_DTYPE /* BaseType */, KIND_DIM, KIND_EFFECT } Kind;
 
 typedef enum TypeTag {
-    TY_VAR,     /* to be inferred; any kind */
-    TY_PARAM,   /* rigid: a declared or generalised parameter; any kind */
+    TY_VAR,   /* to be inferred; any kind */
+    TY_PARAM, /* rigid: a declared or generalised parameter; any kind */
     /* KIND_TYPE */
-    TY_TENSOR,  /* shape, dtype */
-    TY_TUPLE,   /* args */
-    TY_FN,      /* args = parameters, result, effect */
-    TY_REF,     /* elem */
-    TY_DATA,    /* decl, args of the kinds of decl's parameters */
+    TY_TENSOR, /* shape, dtype */
+    TY_TUPLE,  /* args */
+    TY_FN,     /* args = parameters, result, effect */
+    TY_REF,    /* elem */
+    TY_DATA,   /* decl, args of the kinds of decl's parameters */
     TY_STRING,
-    TY_DERIV,   /* D(elem) while elem's head is not known; reduced as soon as it is */
-    TY_ERROR,   /* of an expression already reported; unifies with anything */
+    TY_DERIV, /* D(elem) while elem's head is not known; reduced as soon as it is */
+    TY_ERROR, /* of an expression already reported; unifies with anything */
     /* KIND_SHAPE */
-    TY_SHAPE,   /* args = dims: a shape of known rank */
+    TY_SHAPE, /* args = dims: a shape of known rank */
     /* KIND_DTYPE */
-    TY_DTYPE,   /* dtype_value */
+    TY_DTYPE, /* dtype_value */
     /* KIND_DIM: a polynomial in normal form over atoms (see dim.h), or an unknown */
-    TY_DIM,     /* dim */
-    TY_ANY,     /* an unknown size, written `?`: equal only to itself (id) */
+    TY_DIM, /* dim */
+    TY_ANY, /* an unknown size, written `?`: equal only to itself (id) */
     /* KIND_EFFECT */
-    TY_PURE,    /* makes no reference when called */
+    TY_PURE, /* makes no reference when called */
     TY_ALLOCATES,
 } TypeTag;
 
@@ -46,11 +46,17 @@ typedef struct Origin Origin;
 typedef struct Relation Relation;
 
 /* Where a size (or any part of a type) came from, for diagnostics: "784 from this literal". */
-typedef enum OriginKind { ORIGIN_LITERAL, ORIGIN_ARGUMENT, ORIGIN_ANNOTATION, ORIGIN_OPERATOR, ORIGIN_FILE } OriginKind;
+typedef enum OriginKind {
+    ORIGIN_LITERAL,
+    ORIGIN_ARGUMENT,
+    ORIGIN_ANNOTATION,
+    ORIGIN_OPERATOR,
+    ORIGIN_FILE
+} OriginKind;
 struct Origin {
     OriginKind kind;
     Span span;
-    const char *what;    /* "`zeros`", "`shape`", "`digits.csv`"; may be NULL */
+    const char *what; /* "`zeros`", "`shape`", "`digits.csv`"; may be NULL */
     /* ARGUMENT: of "`zeros`", of whose attribute `what` it is an element. Or NULL: it entered a call by
      * the argument at span, and that had it from there (or NULL).
      * OPERATOR: of "`layer`", a definition called, in which the operator stands; or NULL. */
@@ -60,12 +66,12 @@ struct Origin {
 };
 
 typedef struct TypeVar {
-    Type *link;           /* what it was found to be, or NULL */
+    Type *link; /* what it was found to be, or NULL */
     uint32_t id;
-    int level;            /* of the `let` nesting that made it */
-    const Symbol *hint;   /* a name to print it by, or NULL */
-    DTypeSet dtypes;      /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
-    bool weak;            /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
+    int level;          /* of the `let` nesting that made it */
+    const Symbol *hint; /* a name to print it by, or NULL */
+    DTypeSet dtypes;    /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
+    bool weak;          /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
     union {
         Relation **watchers; /* relations to run again when this variable learns something */
         Type **subs;         /* KIND_EFFECT: effects it includes */
@@ -77,25 +83,34 @@ struct Type {
     TypeTag tag;
     Kind kind;
     uint32_t nargs;
-    uint32_t flags;       /* TYPE_HAS_…: what may occur inside; set by the constructors */
+    uint32_t flags; /* TYPE_HAS_…: what may occur inside; set by the constructors */
     Type **args;
     const Origin *origin; /* of a dim or dtype; may be NULL */
     union {
-        TypeVar var;                                   /* VAR */
+        TypeVar var; /* VAR */
         struct {
             const Symbol *name; /* may be NULL */
             uint32_t id;
-            int level;          /* PARAM: of solver_rigid; a variable made further out may not be it */
-            DTypeSet dtypes;    /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
-            Type *known;        /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
+            int level;       /* PARAM: of solver_rigid; a variable made further out may not be it */
+            DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
+            Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
                                    stands for it; of a shape: the parameter whose tensor has it */
-        } param;                                       /* PARAM, ANY */
-        struct { Type *shape, *dtype; } tensor;
-        struct { Type *result, *effect; } fn;
-        struct { Type *elem, *reduced; };              /* REF, DERIV; reduced: for type_resolve */
-        TypeDecl *decl;                                /* DATA */
+        } param;         /* PARAM, ANY */
+        struct {
+            Type *shape, *dtype;
+        } tensor;
+        struct {
+            Type *result, *effect;
+        } fn;
+        struct {
+            Type *elem, *reduced;
+        };              /* REF, DERIV; reduced: for type_resolve */
+        TypeDecl *decl; /* DATA */
         DType dtype_value;
-        struct { const Dim *dim; Type *normal; };      /* DIM; normal: for type_resolve */
+        struct {
+            const Dim *dim;
+            Type *normal;
+        }; /* DIM; normal: for type_resolve */
     };
 };
 
@@ -105,7 +120,7 @@ enum {
     TYPE_HAS_ANY = 4,    /* a TY_ANY */
 };
 
-/* ---- construction ------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 Type *type_tensor(Type *shape, Type *dtype);
 Type *type_scalar(DType dtype);            /* Tensor[(), dtype] */
@@ -115,19 +130,19 @@ Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect);
 Type *type_ref(Type *elem);
 Type *type_data(TypeDecl *decl, Type **args, uint32_t n);
 Type *type_string(void);
-Type *type_deriv(Type *elem);              /* reduces at once where elem's head is known */
+Type *type_deriv(Type *elem); /* reduces at once where elem's head is known */
 Type *type_error(void);
 Type *type_shape(Type **dims, uint32_t rank);
 Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
-Type *type_any(const Origin *origin);      /* a fresh unknown */
+Type *type_any(const Origin *origin);                 /* a fresh unknown */
 Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
 Type *type_pure(void);
 Type *type_allocates(void);
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Through links (with path compression); a D(T) whose T became known is reduced, a dim whose
  * variables were found is in normal form again. The parts of the result are not resolved. */
@@ -136,8 +151,8 @@ bool type_is_scalar(Type *t, DType dtype);
 bool type_is_unit(Type *t);
 bool type_is_list(Type *t); /* of a type called List, for what messages say */
 /* The dtype when it is known. */
-bool type_get_dtype(Type *t, DType *out);              /* of a TY_TENSOR or of a KIND_DTYPE type */
-bool type_get_int(Type *dim, int64_t *out);            /* a dim that is a known number */
+bool type_get_dtype(Type *t, DType *out);   /* of a TY_TENSOR or of a KIND_DTYPE type */
+bool type_get_int(Type *dim, int64_t *out); /* a dim that is a known number */
 bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
 typedef VEC(Type *) TypeVec;
 
@@ -147,7 +162,7 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
 /* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
  * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
 void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
-bool type_has_vars(Type *t);  /* an undetermined TY_VAR is in it */
+bool type_has_vars(Type *t);       /* an undetermined TY_VAR is in it */
 bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */
 /* What a dtype may still be: one bit when it is known. */
 DTypeSet type_dtype_set(Type *dtype);
@@ -175,18 +190,18 @@ Type *type_share(Type *t);
 Type *type_zonk(Type *t);
 uint32_t type_next_id(void); /* ids of variables, parameters and unknowns: unique in the process */
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 /* As LANGUAGE §6: variables as a, b, c … in order of appearance (s a shape, b a dtype, n, m dims).
  * One TypeNamer over several prints keeps names consistent between them. */
 typedef struct TypeNamer {
-    Map names;       /* Type* -> const Symbol* */
-    Map unknowns;    /* counts of TY_ANY, for `?1` */
-    Map taken;       /* const Symbol* given out already */
+    Map names;         /* Type* -> const Symbol* */
+    Map unknowns;      /* counts of TY_ANY, for `?1` */
+    Map taken;         /* const Symbol* given out already */
     bool show_effects; /* :type! */
 } TypeNamer;
 void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
-const char *type_text(Type *t);                        /* collected; cut after 2,000 characters */
+const char *type_text(Type *t);                       /* collected; cut after 2,000 characters */
 const char *type_text_with(TypeNamer *namer, Type *t);
 /* Declared parameters in t keep their names, whatever else is printed first. */
 void type_namer_reserve(TypeNamer *namer, Type *t);
@@ -203,33 +218,33 @@ void diag_add_origin(Diag *d, const Type *size, const char *text);
 /* "made at prompt 1 by `zeros`", of a tensor whose sizes an earlier entry than `here` made, or NULL. */
 const char *origin_words(Type *tensor, const Source *here);
 
-/* ---- declarations ------------------------------------------------------------------------- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 typedef struct Ctor {
     const Symbol *name;
     TypeDecl *decl;
-    uint32_t tag;              /* position in decl */
+    uint32_t tag; /* position in decl */
     uint32_t nfields;
-    Type **fields;             /* over decl->params */
+    Type **fields;              /* over decl->params */
     const Symbol **field_names; /* or NULL */
     Span span;
 } Ctor;
 
 struct TypeDecl {
     const Symbol *name;
-    uint32_t version;          /* 0, or n: printed T#n once redefined at the prompt */
+    uint32_t version; /* 0, or n: printed T#n once redefined at the prompt */
     uint32_t nparams;
-    Type **params;             /* TY_PARAMs with their kinds */
-    Type **exists;             /* dims each value has for itself (LANGUAGE §2): TY_PARAMs */
+    Type **params; /* TY_PARAMs with their kinds */
+    Type **exists; /* dims each value has for itself (LANGUAGE §2): TY_PARAMs */
     uint32_t nexists;
     uint32_t nctors;
     Ctor **ctors;
     bool is_extern;
     bool superseded;
-    uint8_t *variance;         /* one a parameter, found by solver_flow on first use, or NULL */
+    uint8_t *variance; /* one a parameter, found by solver_flow on first use, or NULL */
     Span span;
     const char *doc;
-    struct Item *item;         /* its syntax, to be declared again at the prompt; or NULL */
+    struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */
 };
 
 #endif

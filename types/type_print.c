@@ -10,7 +10,7 @@
 
 enum { PRINT_LIMIT = 2000 };
 
-/* ---- names -------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* By kind: the letters tried in turn, then the first with a number. */
 static const char *const letters[] = {
@@ -21,8 +21,7 @@ static const char *const letters[] = {
     [KIND_EFFECT] = "e",
 };
 
-static const Symbol *candidate(Kind kind, uint32_t i)
-{
+static const Symbol *candidate(Kind kind, uint32_t i) {
     if (kind == KIND_TYPE && i > 0) {
         if (i == 1)
             return sym_intern("b");
@@ -35,15 +34,13 @@ static const Symbol *candidate(Kind kind, uint32_t i)
     return sym_intern(fmt_text("%c%zu", from[0], (size_t)i - n + 1));
 }
 
-static const Symbol *take_name(TypeNamer *namer, Type *t, const Symbol *name)
-{
+static const Symbol *take_name(TypeNamer *namer, Type *t, const Symbol *name) {
     map_set(&namer->names, t, (void *)name);
     map_set(&namer->taken, name, t);
     return name;
 }
 
-static const Symbol *name_of(TypeNamer *namer, Type *t)
-{
+static const Symbol *name_of(TypeNamer *namer, Type *t) {
     const Symbol *name = map_find(&namer->names, t);
     if (name)
         return name;
@@ -64,8 +61,7 @@ typedef struct UnknownCount {
     Map visits; /* Type* -> how often entered: twice is enough to see what occurs twice */
 } UnknownCount;
 
-static void count_unknowns(void *count, Type *t)
-{
+static void count_unknowns(void *count, Type *t) {
     UnknownCount *c = count;
     t = type_resolve(t);
     if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
@@ -87,8 +83,7 @@ static void count_unknowns(void *count, Type *t)
     type_each_part(t, count_unknowns, c);
 }
 
-static void print_unknown(Str *out, Type *t, TypeNamer *namer)
-{
+static void print_unknown(Str *out, Type *t, TypeNamer *namer) {
     uintptr_t seen = (uintptr_t)map_find(&namer->unknowns, t);
     str_add_char(out, '?');
     if (seen < 2)
@@ -105,12 +100,11 @@ static void print_unknown(Str *out, Type *t, TypeNamer *namer)
     str_printf(out, "%zu", (size_t)(seen - 2));
 }
 
-/* ---- sizes -------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 static void print_type(Str *out, Type *t, TypeNamer *namer);
 
-static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer)
-{
+static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer) {
     if (a->kind == DIM_ATOM_TYPE) {
         print_type(out, a->type, namer);
         return;
@@ -125,8 +119,7 @@ static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer)
 }
 
 /* Positive terms first, so that a size does not begin with a minus where it can be helped. */
-void dim_print(Str *out, Type *t, TypeNamer *namer)
-{
+void dim_print(Str *out, Type *t, TypeNamer *namer) {
     const Dim *d = t->dim;
     bool any = false;
     if (d->nterms && d->constant > 0 && d->terms[0].coef < 0) {
@@ -163,12 +156,11 @@ void dim_print(Str *out, Type *t, TypeNamer *namer)
                                                         : (uint64_t)d->constant));
 }
 
-/* ---- types -------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* open a, b, c close; a tuple of one has a comma after it. */
 static void print_list(Str *out, char open, Type **args, uint32_t n, bool comma, char close,
-                       TypeNamer *namer)
-{
+                       TypeNamer *namer) {
     str_add_char(out, open);
     for (uint32_t i = 0; i < n && out->len <= PRINT_LIMIT; i++) {
         if (i)
@@ -180,8 +172,7 @@ static void print_list(Str *out, char open, Type **args, uint32_t n, bool comma,
     str_add_char(out, close);
 }
 
-static void print_effect(Str *out, Type *effect, TypeNamer *namer)
-{
+static void print_effect(Str *out, Type *effect, TypeNamer *namer) {
     effect = type_resolve(effect);
     if (effect->tag == TY_ALLOCATES)
         str_add(out, " makes references");
@@ -189,8 +180,7 @@ static void print_effect(Str *out, Type *effect, TypeNamer *namer)
         str_printf(out, " effect %s", name_of(namer, effect)->text);
 }
 
-static void print_fn(Str *out, Type *t, TypeNamer *namer)
-{
+static void print_fn(Str *out, Type *t, TypeNamer *namer) {
     print_list(out, '(', t->args, t->nargs, false, ')', namer);
     str_add(out, " -> ");
     print_type(out, t->fn.result, namer);
@@ -199,15 +189,13 @@ static void print_fn(Str *out, Type *t, TypeNamer *namer)
 }
 
 /* The dtype of a weak literal, shown in diagnostics as what it would become; else NULL. */
-static const char *weak_text(const Type *t)
-{
+static const char *weak_text(const Type *t) {
     if (t->tag != TY_VAR || !t->var.weak)
         return NULL;
     return dtype_info[t->var.dtypes & DT_BIT(DT_I32) ? DT_I32 : DT_F32].name;
 }
 
-static void print_type(Str *out, Type *t, TypeNamer *namer)
-{
+static void print_type(Str *out, Type *t, TypeNamer *namer) {
     if (out->len > PRINT_LIMIT)
         return;
     t = type_resolve(t);
@@ -239,9 +227,7 @@ static void print_type(Str *out, Type *t, TypeNamer *namer)
         return;
     }
     case TY_TUPLE:
-    case TY_SHAPE:
-        print_list(out, '(', t->args, t->nargs, true, ')', namer);
-        return;
+    case TY_SHAPE: print_list(out, '(', t->args, t->nargs, true, ')', namer); return;
     case TY_FN:
         str_add(out, "fn");
         print_fn(out, t, namer);
@@ -263,32 +249,17 @@ static void print_type(Str *out, Type *t, TypeNamer *namer)
         if (t->nargs)
             print_list(out, '[', t->args, t->nargs, false, ']', namer);
         return;
-    case TY_STRING:
-        str_add(out, "String");
-        return;
-    case TY_ERROR:
-        str_add(out, "_");
-        return;
-    case TY_DTYPE:
-        str_add(out, dtype_info[t->dtype_value].name);
-        return;
-    case TY_DIM:
-        dim_print(out, t, namer);
-        return;
-    case TY_ANY:
-        print_unknown(out, t, namer);
-        return;
-    case TY_PURE:
-        str_add(out, "pure");
-        return;
-    case TY_ALLOCATES:
-        str_add(out, "allocates");
-        return;
+    case TY_STRING: str_add(out, "String"); return;
+    case TY_ERROR: str_add(out, "_"); return;
+    case TY_DTYPE: str_add(out, dtype_info[t->dtype_value].name); return;
+    case TY_DIM: dim_print(out, t, namer); return;
+    case TY_ANY: print_unknown(out, t, namer); return;
+    case TY_PURE: str_add(out, "pure"); return;
+    case TY_ALLOCATES: str_add(out, "allocates"); return;
     }
 }
 
-static void cut(Str *out, size_t start)
-{
+static void cut(Str *out, size_t start) {
     if (out->len <= start + PRINT_LIMIT)
         return;
     out->len = start + PRINT_LIMIT;
@@ -296,14 +267,12 @@ static void cut(Str *out, size_t start)
 }
 
 /* Appended in a Str of its own, so that the limit counts this type alone. */
-static void append(Str *out, Str *part)
-{
+static void append(Str *out, Str *part) {
     cut(part, 0);
     str_add_n(out, str_text(part), part->len);
 }
 
-void type_print(Str *out, Type *t, TypeNamer *namer)
-{
+void type_print(Str *out, Type *t, TypeNamer *namer) {
     TypeNamer fresh = {0};
     UnknownCount count = {0};
     Str part = {0};
@@ -315,15 +284,13 @@ void type_print(Str *out, Type *t, TypeNamer *namer)
     append(out, &part);
 }
 
-const char *type_text(Type *t)
-{
+const char *type_text(Type *t) {
     Str out = {0};
     type_print(&out, t, NULL);
     return str_text(&out);
 }
 
-void type_namer_reserve(TypeNamer *namer, Type *t)
-{
+void type_namer_reserve(TypeNamer *namer, Type *t) {
     Map seen = {0};
     TypeVec params = {0};
     type_collect(t, TY_PARAM, &seen, &params);
@@ -331,17 +298,15 @@ void type_namer_reserve(TypeNamer *namer, Type *t)
         (void)name_of(namer, params.data[i]);
 }
 
-const char *type_text_with(TypeNamer *namer, Type *t)
-{
+const char *type_text_with(TypeNamer *namer, Type *t) {
     Str s = {0};
     type_print(&s, t, namer);
     return str_text(&s);
 }
 
-/* ---- schemes ------------------------------------------------------------------------------ */
+/* ---- schemes --------------------------------------------------------------------------------- */
 
-void relation_print(Str *out, const Relation *r, TypeNamer *namer)
-{
+void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
     str_add(out, r->def->name);
     str_add_char(out, '(');
     uint32_t n = r->nargs;
@@ -369,8 +334,7 @@ void relation_print(Str *out, const Relation *r, TypeNamer *namer)
 
 /* Where the one relation is a Broadcast and the type variables appear in the type in the order in
  * which they stand there, its positions name them: (Tensor[(n, m), t], b, c). */
-static void name_by_position(const Scheme *scheme, TypeNamer *namer)
-{
+static void name_by_position(const Scheme *scheme, TypeNamer *namer) {
     const Relation *only = NULL;
     for (uint32_t i = 0; i < scheme->nrelations; i++) {
         if (scheme->relations[i]->def->implicit)
@@ -401,8 +365,7 @@ static void name_by_position(const Scheme *scheme, TypeNamer *namer)
 }
 
 /* Dims, shapes, dtypes, types; declared parameters as they were declared. */
-static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer)
-{
+static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) {
     static const Kind order[] = {KIND_DIM, KIND_SHAPE, KIND_DTYPE, KIND_TYPE, KIND_EFFECT};
     bool any = false;
     for (uint32_t i = 0; i < scheme->ndeclared; i++) {
@@ -425,8 +388,7 @@ static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer)
         str_add_char(out, ']');
 }
 
-static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer)
-{
+static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer) {
     const char *sep = " where ";
     for (uint32_t i = 0; i < scheme->nrelations && out->len <= PRINT_LIMIT; i++) {
         if (scheme->relations[i]->def->implicit)
@@ -449,8 +411,7 @@ static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer)
     }
 }
 
-void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer)
-{
+void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
     TypeNamer fresh = {0};
     UnknownCount count = {0};
     if (!namer)

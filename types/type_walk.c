@@ -16,23 +16,17 @@ static Type *walk(Walk *w, Type *t);
 
 static Type *walk_dim(Walk *w, Type *t);
 
-static Type *walk_atom(Walk *w, const DimAtom *a)
-{
+static Type *walk_atom(Walk *w, const DimAtom *a) {
     switch (a->kind) {
-    case DIM_ATOM_TYPE:
-        return walk(w, a->type);
-    case DIM_ATOM_FLOORDIV:
-        return dim_floordiv(walk(w, a->a), walk(w, a->b));
-    case DIM_ATOM_MIN:
-        return dim_min(walk(w, a->a), walk(w, a->b));
-    case DIM_ATOM_MAX:
-        return dim_max(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_TYPE: return walk(w, a->type);
+    case DIM_ATOM_FLOORDIV: return dim_floordiv(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_MIN: return dim_min(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_MAX: return dim_max(walk(w, a->a), walk(w, a->b));
     }
     BUG("an unknown kind of atom in a size");
 }
 
-static Type *walk_dim(Walk *w, Type *t)
-{
+static Type *walk_dim(Walk *w, Type *t) {
     Type *sum = type_dim_int(t->dim->constant, t->origin);
     for (uint32_t i = 0; i < t->dim->nterms; i++) {
         const DimMonomial *m = &t->dim->terms[i];
@@ -45,8 +39,7 @@ static Type *walk_dim(Walk *w, Type *t)
 }
 
 /* The arguments walked; NULL when none changed. */
-static Type **walk_args(Walk *w, Type *t)
-{
+static Type **walk_args(Walk *w, Type *t) {
     Type **out = NULL;
     for (uint32_t i = 0; i < t->nargs; i++) {
         Type *arg = walk(w, t->args[i]);
@@ -68,28 +61,21 @@ struct Bucket {
     Bucket *next;
 };
 
-static bool is_alike(const Type *a, const Type *b)
-{
+static bool is_alike(const Type *a, const Type *b) {
     if (a->tag != b->tag || a->nargs != b->nargs)
         return false;
     for (uint32_t i = 0; i < a->nargs; i++)
         if (a->args[i] != b->args[i])
             return false;
     switch (a->tag) {
-    case TY_TENSOR:
-        return a->tensor.shape == b->tensor.shape && a->tensor.dtype == b->tensor.dtype;
-    case TY_FN:
-        return a->fn.result == b->fn.result && a->fn.effect == b->fn.effect;
+    case TY_TENSOR: return a->tensor.shape == b->tensor.shape && a->tensor.dtype == b->tensor.dtype;
+    case TY_FN: return a->fn.result == b->fn.result && a->fn.effect == b->fn.effect;
     case TY_REF:
-    case TY_DERIV:
-        return a->elem == b->elem;
-    case TY_DATA:
-        return a->decl == b->decl;
+    case TY_DERIV: return a->elem == b->elem;
+    case TY_DATA: return a->decl == b->decl;
     case TY_TUPLE:
-    case TY_SHAPE:
-        return true;
-    case TY_DIM:
-        return dim_compare((Type *)a, (Type *)b) == DIM_EQUAL;
+    case TY_SHAPE: return true;
+    case TY_DIM: return dim_compare((Type *)a, (Type *)b) == DIM_EQUAL;
     case TY_VAR:
     case TY_PARAM:
     case TY_STRING:
@@ -97,19 +83,16 @@ static bool is_alike(const Type *a, const Type *b)
     case TY_DTYPE:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return a == b;
+    case TY_ALLOCATES: return a == b;
     }
     return false;
 }
 
-static uintptr_t mix(uintptr_t h, uintptr_t x)
-{
+static uintptr_t mix(uintptr_t h, uintptr_t x) {
     return (h ^ x >> 4) * (uintptr_t)0x9E3779B97F4A7C15u + (h >> 29);
 }
 
-static Type *share(Map *shared, Type *t)
-{
+static Type *share(Map *shared, Type *t) {
     if (t->tag == TY_VAR || t->tag == TY_PARAM)
         return t; /* alike is the same */
     uintptr_t h = mix(t->tag, t->nargs);
@@ -132,8 +115,7 @@ static Type *share(Map *shared, Type *t)
     return t;
 }
 
-static Type *walk(Walk *w, Type *t)
-{
+static Type *walk(Walk *w, Type *t) {
     t = type_resolve(t);
     if (!(t->flags & w->mask))
         return t;
@@ -146,7 +128,8 @@ static Type *walk(Walk *w, Type *t)
     case TY_TENSOR: {
         Type *shape = walk(w, t->tensor.shape), *dtype = walk(w, t->tensor.dtype);
         Type *whole = w->tensors ? map_find(w->tensors, shape) : NULL;
-        if (whole && (whole->tag != TY_PARAM || type_resolve(whole->param.known->tensor.dtype) == dtype))
+        if (whole &&
+            (whole->tag != TY_PARAM || type_resolve(whole->param.known->tensor.dtype) == dtype))
             out = whole;
         else if (shape != t->tensor.shape || dtype != t->tensor.dtype)
             out = type_tensor(shape, dtype);
@@ -183,9 +166,7 @@ static Type *walk(Walk *w, Type *t)
             out = type_deriv(elem);
         break;
     }
-    case TY_DIM:
-        out = walk_dim(w, t);
-        break;
+    case TY_DIM: out = walk_dim(w, t); break;
     case TY_VAR:
     case TY_PARAM:
     case TY_ANY:
@@ -193,8 +174,7 @@ static Type *walk(Walk *w, Type *t)
     case TY_ERROR:
     case TY_DTYPE:
     case TY_PURE:
-    case TY_ALLOCATES:
-        break;
+    case TY_ALLOCATES: break;
     }
     if (w->shared)
         out = share(w->shared, out);
@@ -204,8 +184,7 @@ static Type *walk(Walk *w, Type *t)
     return out;
 }
 
-Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n)
-{
+Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n) {
     Substitution by = {.mask = TYPE_HAS_VARS};
     for (uint32_t i = 0; i < n; i++) {
         map_set(&by.done, from[i], to[i]);
@@ -214,8 +193,7 @@ Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n)
     return by;
 }
 
-Type *type_substitute_by(Substitution *by, Type *t)
-{
+Type *type_substitute_by(Substitution *by, Type *t) {
     if (!(t->flags & by->mask))
         return t;
     Walk w = {.mask = by->mask, .done = by->done};
@@ -224,37 +202,32 @@ Type *type_substitute_by(Substitution *by, Type *t)
     return out;
 }
 
-Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n)
-{
+Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n) {
     if (n == 0 || !(t->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return t;
     Substitution by = substitution_new(from, to, n);
     return type_substitute_by(&by, t);
 }
 
-Type *type_zonk(Type *t)
-{
+Type *type_zonk(Type *t) {
     Walk w = {.mask = TYPE_HAS_VARS};
     return walk(&w, t);
 }
 
-Type *type_share(Type *t)
-{
+Type *type_share(Type *t) {
     Map shared = {0};
     Walk w = {.mask = UINT32_MAX, .shared = &shared};
     return walk(&w, t);
 }
 
-Type *type_replace_tensors(Type *t, const Map *of)
-{
+Type *type_replace_tensors(Type *t, const Map *of) {
     Walk w = {.mask = TYPE_HAS_VARS | TYPE_HAS_PARAMS, .tensors = of};
     return walk(&w, t);
 }
 
-/* ---- questions ---------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
-void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *ctx)
-{
+void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *ctx) {
     for (uint32_t i = 0; i < t->nargs; i++)
         visit(ctx, t->args[i]);
     switch (t->tag) {
@@ -267,9 +240,7 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
         visit(ctx, t->fn.effect);
         return;
     case TY_REF:
-    case TY_DERIV:
-        visit(ctx, t->elem);
-        return;
+    case TY_DERIV: visit(ctx, t->elem); return;
     case TY_DIM:
         for (uint32_t i = 0; i < t->dim->nterms; i++)
             for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++) {
@@ -292,8 +263,7 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
     case TY_DTYPE:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return;
+    case TY_ALLOCATES: return;
     }
 }
 
@@ -304,8 +274,7 @@ typedef struct Search {
     bool found;
 } Search;
 
-static void find(void *search, Type *t)
-{
+static void find(void *search, Type *t) {
     Search *q = search;
     t = type_resolve(t);
     if (q->found || !(t->flags & (q->params ? TYPE_HAS_VARS | TYPE_HAS_PARAMS : TYPE_HAS_VARS)))
@@ -330,8 +299,7 @@ typedef struct Collect {
     TypeVec *out;
 } Collect;
 
-static void collect(void *collector, Type *t)
-{
+static void collect(void *collector, Type *t) {
     Collect *c = collector;
     t = type_resolve(t);
     if (!(t->flags & c->mask) || map_has(c->seen, t))
@@ -343,8 +311,7 @@ static void collect(void *collector, Type *t)
         type_each_part(t, collect, c);
 }
 
-void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out)
-{
+void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out) {
     Collect c = {.tag = tag, .mask = TYPE_HAS_VARS, .seen = seen, .out = out};
     if (tag == TY_PARAM)
         c.mask |= TYPE_HAS_PARAMS;
@@ -353,15 +320,13 @@ void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out)
     collect(&c, t);
 }
 
-bool type_has_vars(Type *t)
-{
+bool type_has_vars(Type *t) {
     Search q = {0};
     find(&q, t);
     return q.found;
 }
 
-bool type_mentions(Type *t, Type *const *params, uint32_t n)
-{
+bool type_mentions(Type *t, Type *const *params, uint32_t n) {
     Search q = {.params = params, .n = n};
     if (n > 0)
         find(&q, t);
@@ -369,8 +334,7 @@ bool type_mentions(Type *t, Type *const *params, uint32_t n)
 }
 
 /* The pairs found equal are remembered, a's node with b's: each pair once. */
-static bool equal(Map *same, Type *a, Type *b)
-{
+static bool equal(Map *same, Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)
@@ -387,31 +351,21 @@ static bool equal(Map *same, Type *a, Type *b)
         yes = equal(same, a->tensor.shape, b->tensor.shape) &&
               equal(same, a->tensor.dtype, b->tensor.dtype);
         break;
-    case TY_FN:
-        yes = equal(same, a->fn.result, b->fn.result);
-        break;
+    case TY_FN: yes = equal(same, a->fn.result, b->fn.result); break;
     case TY_REF:
-    case TY_DERIV:
-        yes = equal(same, a->elem, b->elem);
-        break;
-    case TY_DATA:
-        yes = a->decl == b->decl;
-        break;
-    case TY_DTYPE:
-        return a->dtype_value == b->dtype_value;
+    case TY_DERIV: yes = equal(same, a->elem, b->elem); break;
+    case TY_DATA: yes = a->decl == b->decl; break;
+    case TY_DTYPE: return a->dtype_value == b->dtype_value;
     case TY_TUPLE:
     case TY_SHAPE:
     case TY_STRING:
     case TY_ERROR:
     case TY_PURE:
-    case TY_ALLOCATES:
-        yes = true;
-        break;
+    case TY_ALLOCATES: yes = true; break;
     case TY_VAR:
     case TY_PARAM:
     case TY_DIM:
-    case TY_ANY:
-        return false;
+    case TY_ANY: return false;
     }
     for (uint32_t i = 0; yes && i < a->nargs; i++)
         yes = equal(same, a->args[i], b->args[i]);
@@ -420,8 +374,7 @@ static bool equal(Map *same, Type *a, Type *b)
     return yes;
 }
 
-bool type_equal(Type *a, Type *b)
-{
+bool type_equal(Type *a, Type *b) {
     Map same = {0};
     return equal(&same, a, b);
 }

@@ -11,16 +11,14 @@
 
 static bool unify(Solver *s, Map *same, Type *a, Type *b);
 
-/* ---- mismatches --------------------------------------------------------------------------- */
+/* ---- mismatches ------------------------------------------------------------------------------ */
 
-bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b)
-{
+bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b) {
     s->mismatch = (Mismatch){.kind = kind, .a = a, .b = b, .axis = -1, .path = ""};
     return false;
 }
 
-void solver_path(Solver *s, const char *fmt, ...)
-{
+void solver_path(Solver *s, const char *fmt, ...) {
     Str step = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -30,26 +28,18 @@ void solver_path(Solver *s, const char *fmt, ...)
     s->mismatch.path = *rest ? fmt_text("%s.%s", str_text(&step), rest) : str_text(&step);
 }
 
-const Mismatch *solver_mismatch(const Solver *s)
-{
-    return &s->mismatch;
-}
+const Mismatch *solver_mismatch(const Solver *s) { return &s->mismatch; }
 
-const SizeClash *solver_clash(const Solver *s)
-{
-    return &s->clash;
-}
+const SizeClash *solver_clash(const Solver *s) { return &s->clash; }
 
-void solver_at(Solver *s, Span span, const char *what)
-{
+void solver_at(Solver *s, Span span, const char *what) {
     s->span = span;
     s->what = what;
 }
 
-/* ---- variables ---------------------------------------------------------------------------- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
-void solver_link(Solver *s, Type *var, Type *to)
-{
+void solver_link(Solver *s, Type *var, Type *to) {
     if (var->kind == KIND_EFFECT) {
         var->var.link = to;
         return;
@@ -61,10 +51,10 @@ void solver_link(Solver *s, Type *var, Type *to)
 }
 
 typedef struct Lower {
-    Type *var;     /* that is about to be linked: must not occur */
+    Type *var; /* that is about to be linked: must not occur */
     int level;
     bool occurs;
-    Type *rigid;   /* a declared parameter from further in, or NULL */
+    Type *rigid; /* a declared parameter from further in, or NULL */
     Map seen;
     uint32_t count, depth;
     uint64_t steps;
@@ -73,8 +63,7 @@ typedef struct Lower {
 
 static void lower_parts(Lower *l, Type *t);
 
-static void lower_levels(void *lower, Type *t)
-{
+static void lower_levels(void *lower, Type *t) {
     Lower *l = lower;
     if (l->depth++ < TYPE_MAX_DEPTH)
         lower_parts(l, type_resolve(t));
@@ -83,8 +72,7 @@ static void lower_levels(void *lower, Type *t)
     l->depth--;
 }
 
-static void lower_parts(Lower *l, Type *t)
-{
+static void lower_parts(Lower *l, Type *t) {
     l->steps++;
     if (!(t->flags & (TYPE_HAS_VARS | TYPE_HAS_PARAMS)))
         return;
@@ -105,9 +93,7 @@ static void lower_parts(Lower *l, Type *t)
     case TY_TENSOR:
     case TY_DIM:
     case TY_REF:
-    case TY_DERIV:
-        type_each_part(t, lower_levels, l);
-        return;
+    case TY_DERIV: type_each_part(t, lower_levels, l); return;
     case TY_TUPLE:
     case TY_FN:
     case TY_DATA:
@@ -125,21 +111,18 @@ static void lower_parts(Lower *l, Type *t)
     case TY_DTYPE:
     case TY_ANY:
     case TY_PURE:
-    case TY_ALLOCATES:
-        return;
+    case TY_ALLOCATES: return;
     }
 }
 
-void solver_lower(Solver *s, Type *t, int level)
-{
+void solver_lower(Solver *s, Type *t, int level) {
     Lower l = {.level = level};
     lower_levels(&l, t);
     s->counts.steps += l.steps;
 }
 
 /* The class of a dtype variable meets what it is linked to. */
-static bool meet_dtypes(Solver *s, Type *var, Type *to)
-{
+static bool meet_dtypes(Solver *s, Type *var, Type *to) {
     DTypeSet both = var->var.dtypes & type_dtype_set(to);
     if (both == 0) {
         solver_fail(s, MISMATCH_DTYPE, var, to);
@@ -159,8 +142,7 @@ static bool meet_dtypes(Solver *s, Type *var, Type *to)
     return to->tag != TY_PARAM || solver_restrict(s, to, var->var.dtypes);
 }
 
-static bool wait_for_equal(Solver *s, Type *a, Type *b)
-{
+static bool wait_for_equal(Solver *s, Type *a, Type *b) {
     Type *args[] = {a, b};
     Relation *r = solver_post(s, &rel_same, args, 2, NULL, s->span);
     r->data = s->what;
@@ -168,8 +150,7 @@ static bool wait_for_equal(Solver *s, Type *a, Type *b)
 }
 
 /* var := to, both resolved and different. */
-bool bind_var(Solver *s, Type *var, Type *to)
-{
+bool bind_var(Solver *s, Type *var, Type *to) {
     if (to->kind != var->kind)
         return solver_fail(s, MISMATCH_KIND, var, to);
     if (to->tag == TY_VAR) {
@@ -206,10 +187,10 @@ bool bind_var(Solver *s, Type *var, Type *to)
     return true;
 }
 
-/* ---- sizes -------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 typedef struct Solve {
-    Type *best;          /* the variable to solve for, or NULL */
+    Type *best; /* the variable to solve for, or NULL */
     int64_t coef;
     bool vars, unknowns; /* some undetermined variable, some `?` in the equation */
     Type *scaled;        /* the only variable, if it stands alone with another coefficient, */
@@ -219,8 +200,7 @@ typedef struct Solve {
 
 static void note_inside(Solve *v, Type *t);
 
-static void note_atom(Solve *v, const DimAtom *a)
-{
+static void note_atom(Solve *v, const DimAtom *a) {
     if (a->kind == DIM_ATOM_TYPE) {
         note_inside(v, a->type);
     } else {
@@ -229,8 +209,7 @@ static void note_atom(Solve *v, const DimAtom *a)
     }
 }
 
-static void note_inside(Solve *v, Type *t)
-{
+static void note_inside(Solve *v, Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_VAR) {
         v->vars = true;
@@ -244,14 +223,12 @@ static void note_inside(Solve *v, Type *t)
     }
 }
 
-static bool is_lone(const DimMonomial *m, TypeTag tag)
-{
+static bool is_lone(const DimMonomial *m, TypeTag tag) {
     return m->natoms == 1 && m->atoms[0]->kind == DIM_ATOM_TYPE && m->atoms[0]->type->tag == tag;
 }
 
 /* Looks for the variable of the deepest level that is linear with coefficient ±1 in difference = 0. */
-static Solve look_at_equation(const Dim *d)
-{
+static Solve look_at_equation(const Dim *d) {
     Solve v = {0};
     uint32_t nlone = 0;
     for (uint32_t i = 0; i < d->nterms; i++)
@@ -274,12 +251,12 @@ static Solve look_at_equation(const Dim *d)
             v.coef = m->coef;
         }
     }
-    if (nlone != 1 || v.inside.len) v.scaled = NULL;
+    if (nlone != 1 || v.inside.len)
+        v.scaled = NULL;
     return v;
 }
 
-static bool contains_var(Type *t, Type *var)
-{
+static bool contains_var(Type *t, Type *var) {
     Solve v = {0};
     note_inside(&v, t);
     return map_has(&v.inside, var);
@@ -287,8 +264,7 @@ static bool contains_var(Type *t, Type *var)
 
 /* A difference that may be 0, divided by what divides all of its coefficients (and then its constant:
  * dim_compare has seen to it). */
-static Type *divided(Type *difference)
-{
+static Type *divided(Type *difference) {
     int64_t g = 0;
     for (uint32_t i = 0; difference->tag == TY_DIM && i < difference->dim->nterms; i++) {
         int64_t c = difference->dim->terms[i].coef;
@@ -304,8 +280,7 @@ static Type *divided(Type *difference)
 
 /* max(side, k) = c for numbers c > k means side = c, and no c < k is such a max; likewise min. *is is
  * NULL where it cannot be. False: neither. */
-static bool solve_extreme(const Dim *d, Type **side, Type **is)
-{
+static bool solve_extreme(const Dim *d, Type **side, Type **is) {
     const DimMonomial *m = d->terms;
     if (d->nterms != 1 || m->natoms != 1 || (m->coef != 1 && m->coef != -1) ||
         (m->atoms[0]->kind != DIM_ATOM_MAX && m->atoms[0]->kind != DIM_ATOM_MIN))
@@ -320,8 +295,7 @@ static bool solve_extreme(const Dim *d, Type **side, Type **is)
     return true;
 }
 
-bool dims_wait(Type *a, Type *b)
-{
+bool dims_wait(Type *a, Type *b) {
     if (dim_compare(a, b) != DIM_UNDECIDED)
         return false;
     Type *d = divided(dim_sub(type_resolve(a), type_resolve(b))), *side, *is;
@@ -331,8 +305,7 @@ bool dims_wait(Type *a, Type *b)
     return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
-bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
-{
+bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)
@@ -350,12 +323,9 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
     if (type_get_int(difference, &n))
         return n == 0 || solver_fail(s, MISMATCH_DIM, a, b);
     switch (dim_compare(a, b)) { /* of floordiv, min and max; others are not decided here */
-    case DIM_EQUAL:
-        return true;
-    case DIM_DIFFERENT:
-        return solver_fail(s, MISMATCH_DIM, a, b);
-    case DIM_UNDECIDED:
-        break;
+    case DIM_EQUAL: return true;
+    case DIM_DIFFERENT: return solver_fail(s, MISMATCH_DIM, a, b);
+    case DIM_UNDECIDED: break;
     }
     difference = divided(difference);
     if (difference->tag == TY_VAR)
@@ -378,7 +348,8 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
             Type *rest = dim_sub(difference, dim_mul(type_dim_int(v.scale, NULL), v.scaled));
             Type *negated = v.scale > 0 ? dim_sub(type_dim_int(0, NULL), rest) : rest;
             int64_t by = v.scale > 0 ? v.scale : -v.scale;
-            if (!bind_var(s, v.scaled, dim_floordiv(negated, type_dim_int(by, NULL)))) return false;
+            if (!bind_var(s, v.scaled, dim_floordiv(negated, type_dim_int(by, NULL))))
+                return false;
             solver_add_residual(s, a, b, s->span, s->what);
             return true;
         }
@@ -396,17 +367,15 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual)
     return solver_fail(s, rigid ? MISMATCH_RIGID : MISMATCH_DIM, a, b);
 }
 
-/* ---- types -------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
-static const char *field_name(const Type *data, uint32_t i)
-{
+static const char *field_name(const Type *data, uint32_t i) {
     return i < data->decl->nparams && data->decl->params[i]->param.name
                ? data->decl->params[i]->param.name->text
                : "";
 }
 
-static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b)
-{
+static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b) {
     if (a->nargs != b->nargs)
         return solver_fail(s, MISMATCH_RANK, a, b);
     for (uint32_t i = 0; i < a->nargs; i++) {
@@ -422,8 +391,7 @@ static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b)
 
 /* D(a) is a tensor of floats only where a is that tensor. Otherwise D is never inverted: until one
  * of the two is known the equation waits. */
-static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b)
-{
+static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
     if (type_equal(a, b))
         return true;
     Type *tensor = a->tag == TY_TENSOR ? a : b->tag == TY_TENSOR ? b : NULL;
@@ -431,7 +399,8 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b)
         return unify(s, same, tensor == a ? b->elem : a->elem, tensor) &&
                solver_restrict(s, tensor->tensor.dtype, DTS_FLOAT);
     /* What is closed is no longer reduced: then only another D can be equal to it. */
-    bool open = (a->tag == TY_DERIV && type_has_vars(a)) || (b->tag == TY_DERIV && type_has_vars(b));
+    bool open = (a->tag == TY_DERIV && type_has_vars(a)) ||
+                (b->tag == TY_DERIV && type_has_vars(b));
     if (a->tag == TY_DERIV && b->tag == TY_DERIV && type_resolve(a->elem)->tag == TY_DATA &&
         type_resolve(b->elem)->tag == TY_DATA)
         return unify(s, same, a->elem, b->elem);
@@ -440,8 +409,7 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b)
 
 /* An arrow's effect is an upper bound, so what is less than it keeps its own: only what a variable
  * must at least be is carried over. */
-static void unify_effects(Solver *s, Type *a, Type *b)
-{
+static void unify_effects(Solver *s, Type *a, Type *b) {
     if (a->tag != TY_VAR && b->tag == TY_VAR) {
         unify_effects(s, b, a);
     } else if (a->tag == TY_VAR && b->tag == TY_VAR) {
@@ -461,8 +429,7 @@ static void unify_effects(Solver *s, Type *a, Type *b)
     }
 }
 
-static bool unify_heads(Solver *s, Map *same, Type *a, Type *b)
-{
+static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
     switch (a->tag) {
     case TY_TENSOR: {
         if (!unify(s, same, a->tensor.shape, b->tensor.shape))
@@ -492,8 +459,7 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b)
         }
         unify_effects(s, type_resolve(a->fn.effect), type_resolve(b->fn.effect));
         return true;
-    case TY_REF:
-        return unify(s, same, a->elem, b->elem);
+    case TY_REF: return unify(s, same, a->elem, b->elem);
     case TY_DATA:
         if (a->decl != b->decl)
             return solver_fail(s, MISMATCH_HEAD, a, b);
@@ -503,28 +469,23 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b)
                 return false;
             }
         return true;
-    case TY_DTYPE:
-        return a->dtype_value == b->dtype_value || solver_fail(s, MISMATCH_DTYPE, a, b);
-    case TY_SHAPE:
-        return unify_shapes(s, same, a, b);
+    case TY_DTYPE: return a->dtype_value == b->dtype_value || solver_fail(s, MISMATCH_DTYPE, a, b);
+    case TY_SHAPE: return unify_shapes(s, same, a, b);
     case TY_STRING:
     case TY_PURE:
     case TY_ALLOCATES:
-    case TY_ERROR:
-        return true;
+    case TY_ERROR: return true;
     case TY_PARAM:
     case TY_VAR:
     case TY_DERIV:
     case TY_DIM:
-    case TY_ANY:
-        break;
+    case TY_ANY: break;
     }
     return solver_fail(s, MISMATCH_HEAD, a, b);
 }
 
 /* What is in an expression already reported must not be reported again. */
-static void absorb_error(Solver *s, Type *t)
-{
+static void absorb_error(Solver *s, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -533,8 +494,7 @@ static void absorb_error(Solver *s, Type *t)
             solver_link(s, vars.data[i], type_error());
 }
 
-static bool unify(Solver *s, Map *same, Type *a, Type *b)
-{
+static bool unify(Solver *s, Map *same, Type *a, Type *b) {
     s->counts.steps++;
     a = type_resolve(a);
     b = type_resolve(b);
@@ -571,8 +531,7 @@ static bool unify(Solver *s, Map *same, Type *a, Type *b)
     return unify_heads(s, same, a, b);
 }
 
-static bool unify_mode(Solver *s, Type *a, Type *b, bool gradual)
-{
+static bool unify_mode(Solver *s, Type *a, Type *b, bool gradual) {
     Map same = {0};
     bool before = s->gradual;
     s->gradual = gradual;
@@ -581,20 +540,13 @@ static bool unify_mode(Solver *s, Type *a, Type *b, bool gradual)
     return ok;
 }
 
-bool solver_unify(Solver *s, Type *a, Type *b)
-{
-    return unify_mode(s, a, b, false);
-}
+bool solver_unify(Solver *s, Type *a, Type *b) { return unify_mode(s, a, b, false); }
 
-bool unify_gradual(Solver *s, Type *a, Type *b)
-{
-    return unify_mode(s, a, b, true);
-}
+bool unify_gradual(Solver *s, Type *a, Type *b) { return unify_mode(s, a, b, true); }
 
-/* ---- classes of dtypes -------------------------------------------------------------------- */
+/* ---- classes of dtypes ----------------------------------------------------------------------- */
 
-bool solver_restrict(Solver *s, Type *dtype, DTypeSet set)
-{
+bool solver_restrict(Solver *s, Type *dtype, DTypeSet set) {
     dtype = type_resolve(dtype);
     DTypeSet had = type_dtype_set(dtype), both = had & set;
     if (both == had)
@@ -616,10 +568,9 @@ bool solver_restrict(Solver *s, Type *dtype, DTypeSet set)
     return true;
 }
 
-/* ---- effects ------------------------------------------------------------------------------ */
+/* ---- effects --------------------------------------------------------------------------------- */
 
-void solver_effect_include(Solver *s, Type *sub, Type *sup)
-{
+void solver_effect_include(Solver *s, Type *sub, Type *sup) {
     (void)s;
     sub = type_resolve(sub);
     sup = type_resolve(sup);
@@ -641,8 +592,7 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup)
     v->subs[v->nwatchers++] = sub;
 }
 
-static bool allocates(Solver *s, Map *seen, Type *e)
-{
+static bool allocates(Solver *s, Map *seen, Type *e) {
     e = type_resolve(e);
     if (e->tag == TY_PURE)
         return false;
@@ -657,8 +607,7 @@ static bool allocates(Solver *s, Map *seen, Type *e)
     return false;
 }
 
-bool solver_effect_allocates(Solver *s, Type *effect)
-{
+bool solver_effect_allocates(Solver *s, Type *effect) {
     Map seen = {0};
     return allocates(s, &seen, effect);
 }

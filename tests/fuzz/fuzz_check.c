@@ -28,27 +28,23 @@ typedef struct Input {
 
 static Session *session;
 
-static void require(bool holds)
-{
+static void require(bool holds) {
     if (!holds)
         abort();
 }
 
-static void drop(void *ctx, const char *text, size_t n)
-{
+static void drop(void *ctx, const char *text, size_t n) {
     if (ctx) /* while setting up: what is wrong with the prelude */
         fwrite(text, 1, n, stderr);
 }
 
 /* Only modules that are there already: no file is read. */
-static bool import(void *ctx, Env *env, const Item *item, Diags *diags)
-{
+static bool import(void *ctx, Env *env, const Item *item, Diags *diags) {
     (void)ctx;
     return env_open_module(env, item, diags);
 }
 
-static Map copy_of(const Map *map)
-{
+static Map copy_of(const Map *map) {
     Map copy = {0};
     const void *key;
     void *value;
@@ -57,8 +53,7 @@ static Map copy_of(const Map *map)
     return copy;
 }
 
-static void set_up(void *arg)
-{
+static void set_up(void *arg) {
     (void)arg;
     SessionOptions options;
     session_options_init(&options);
@@ -81,8 +76,7 @@ static void set_up(void *arg)
     env->residuals = (ResidualVec){0};
 }
 
-static void print_item(const CoreItem *item)
-{
+static void print_item(const CoreItem *item) {
     Str out = {0};
     if (item->scheme)
         scheme_print(&out, item->scheme, NULL);
@@ -96,15 +90,15 @@ static void print_item(const CoreItem *item)
         show_type_decl(&out, item->decl);
 }
 
-static void check_input(void *arg)
-{
+static void check_input(void *arg) {
     const Input *in = arg;
     bool prompt = in->size && (in->data[0] & 1);
     ParseScope scope;
     session_parse_scope(session, &scope);
     ParseOptions options = {.prompt = prompt, .scope = &scope};
     const char *text = (const char *)in->data + (in->size > 0);
-    Source *source = source_new("fuzz", text, in->size - (in->size > 0), prompt ? SOURCE_PROMPT : 0);
+    Source *source = source_new("fuzz", text, in->size - (in->size > 0),
+                                prompt ? SOURCE_PROMPT : 0);
     Diags diags = {0};
     Module *module = NULL;
     ParseStatus read = parse_module(source, &options, &diags, &module);
@@ -136,8 +130,7 @@ static void check_input(void *arg)
     *env = saved;
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
     mem_init();
@@ -145,8 +138,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Input in = {data, size};
     if (mem_stack_left() > STACK_BYTES / 2) /* run.sh gives the process such a stack */
         check_input(&in);

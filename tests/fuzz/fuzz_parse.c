@@ -23,7 +23,8 @@ static void require(bool holds) {
 }
 
 static void check_span(const Source *source, Span span) {
-    require(!span.source || (span.source == source && span.begin <= span.end && span.end <= source->len));
+    require(!span.source ||
+            (span.source == source && span.begin <= span.end && span.end <= source->len));
 }
 
 /* A session in which every third name is a value, every third a definition. */

@@ -22,8 +22,9 @@ int gen_pick(Gen *g, int n) { return (int)(next(g) % (uint64_t)n); }
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const locals[] = {"x", "y", "acc", "_unused", "x1", "Long_Name_0", "data"};
-static const char *const softs[] = {"sq", "Grad", "Ref", "Zero", "list", "ref", "read", "ref_read",
-                                    "ref_write", "meta", "as", "from", "free_var", "min", "forall"};
+static const char *const softs[] = {"sq",  "Grad", "Ref",      "Zero",      "list",
+                                    "ref", "read", "ref_read", "ref_write", "meta",
+                                    "as",  "from", "free_var", "min",       "forall"};
 static const char *const compounds[] = {"a.b", "onnx::Conv_1", "base/x", "m.24.w", "a.b/c"};
 static const char *const globals[] = {"f", "main", "helper", "nn.dense", "add", "where"};
 static const char *const ctors[] = {"Cons", "Nil", "Some", "Leaf", "m.Node"};
@@ -109,7 +110,9 @@ static AstType *gen_dim(Gen *g, int depth) {
             t->value = 1 + gen_pick(g, 12);
         }
         if (t->op == DIM_INT)
-            t->value = gen_chance(g, 10) ? -(int64_t)gen_pick(g, 9) : gen_chance(g, 5) ? INT64_MAX : gen_pick(g, 100);
+            t->value = gen_chance(g, 10)  ? -(int64_t)gen_pick(g, 9)
+                       : gen_chance(g, 5) ? INT64_MAX
+                                          : gen_pick(g, 100);
         return t;
     }
     AstType *t = dim_node(PICK(g, ops));
@@ -165,7 +168,9 @@ AstType *gen_type(Gen *g) {
     case 3:
     case 4:
         t = type_node(AST_TYPE_TENSOR);
-        t->shape = gen_chance(g, 70) ? gen_shape(g) : gen_chance(g, 20) ? type_node(AST_TYPE_HOLE) : type_name("s");
+        t->shape = gen_chance(g, 70)   ? gen_shape(g)
+                   : gen_chance(g, 20) ? type_node(AST_TYPE_HOLE)
+                                       : type_name("s");
         t->dtype = gen_chance(g, 10) ? type_node(AST_TYPE_HOLE) : type_name(PICK(g, gen_dtypes));
         break;
     case 5:
@@ -199,7 +204,8 @@ AstType *gen_type(Gen *g) {
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 static const char *gen_text(Gen *g, size_t *len) {
-    static const char *const plain[] = {"text", "", "a, b // c", "/* no */", "x := 1; }", "äöü", "100%", "\\n"};
+    static const char *const plain[] = {"text",      "",    "a, b // c", "/* no */",
+                                        "x := 1; }", "äöü", "100%",      "\\n"};
     static const char *const odd[] = {"say \"so\"", "a\nb", "tab\t.", "\x01\x7f", "\xff.", "nul"};
     const char *text = g->versioned || gen_chance(g, 60) ? PICK(g, plain) : PICK(g, odd);
     *len = strlen(text);
@@ -234,10 +240,14 @@ static AstAttrValue *gen_attr_value(Gen *g, int depth) {
         v->kind = AST_ATTR_INT;
     drawn_attr[v->kind]++;
     switch (v->kind) {
-    case AST_ATTR_INT: v->i = gen_chance(g, 30) ? -(int64_t)gen_pick(g, 9) : gen_pick(g, 1000); break;
+    case AST_ATTR_INT:
+        v->i = gen_chance(g, 30) ? -(int64_t)gen_pick(g, 9) : gen_pick(g, 1000);
+        break;
     case AST_ATTR_FLOAT:
-        v->f = gen_chance(g, 20) ? INFINITY : gen_chance(g, 20) ? -INFINITY : gen_chance(g, 20) ? NAN
-               : (gen_pick(g, 2000) - 1000) / 64.0;
+        v->f = gen_chance(g, 20)   ? INFINITY
+               : gen_chance(g, 20) ? -INFINITY
+               : gen_chance(g, 20) ? NAN
+                                   : (gen_pick(g, 2000) - 1000) / 64.0;
         break;
     case AST_ATTR_BOOL: v->i = gen_pick(g, 2); break;
     case AST_ATTR_STRING: v->text = gen_text(g, &v->text_len); break;
@@ -335,7 +345,9 @@ static Ast *gen_float(Gen *g) {
     }
     e->f = PICK(g, values);
     if (!type || type == 12)
-        e->f = gen_chance(g, 20) ? 1e300 / (1 + gen_pick(g, 99)) : gen_chance(g, 20) ? 0.1 * gen_pick(g, 99) : e->f;
+        e->f = gen_chance(g, 20)   ? 1e300 / (1 + gen_pick(g, 99))
+               : gen_chance(g, 20) ? 0.1 * gen_pick(g, 99)
+                                   : e->f;
     if (gen_chance(g, 8)) {
         thing(THING_NAN);
         e->f = NAN;
@@ -347,7 +359,9 @@ static Ast *gen_float(Gen *g) {
     }
     if (gen_chance(g, 25)) {
         e->f = -e->f;
-        thing(isinf(e->f) ? THING_MINUS_INF : e->f == 0 ? THING_NEGATIVE_ZERO : THING_NEGATIVE_FLOAT);
+        thing(isinf(e->f) ? THING_MINUS_INF
+              : e->f == 0 ? THING_NEGATIVE_ZERO
+                          : THING_NEGATIVE_FLOAT);
     }
     return e;
 }
@@ -430,7 +444,8 @@ static AstPattern *gen_pattern(Gen *g, int depth, NameVec *bound) {
         int first = gen_pick(g, 5);
         pat->name = gen_name_of(PICK(g, ctors), SIGIL_NONE);
         for (int n = gen_pick(g, 3), i = 0; i < n; i++) {
-            vec_push(&pat->fields, gen_name_of(fields[i == 0 ? first % 3 : (first + i) % 3], SIGIL_NONE));
+            vec_push(&pat->fields,
+                     gen_name_of(fields[i == 0 ? first % 3 : (first + i) % 3], SIGIL_NONE));
             vec_push(&pat->args, gen_pattern(g, depth - 1, bound));
         }
         break;
@@ -453,7 +468,6 @@ static AstPattern *gen_pattern(Gen *g, int depth, NameVec *bound) {
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-
 static Ast *gen_name(Gen *g) {
     Ast *e = node(AST_NAME);
     if (g->scope.len && gen_chance(g, 70)) {
@@ -462,7 +476,8 @@ static Ast *gen_name(Gen *g) {
         return e;
     }
     const char *text = gen_chance(g, 30) ? PICK(g, ctors) : PICK(g, globals);
-    Sigil sigil = strcmp(text, "where") == 0 || text[0] < 'a' || gen_chance(g, 60) ? SIGIL_NONE : SIGIL_GLOBAL;
+    Sigil sigil = strcmp(text, "where") == 0 || text[0] < 'a' || gen_chance(g, 60) ? SIGIL_NONE
+                                                                                   : SIGIL_GLOBAL;
     if (strchr(text, '.'))
         thing(THING_DOTTED_NAME);
     /* a name that something is bound as would be cut at its dot */
@@ -614,7 +629,8 @@ static Ast *gen_leaf(Gen *g) {
 /* What has syntax of its own, unless its word is bound. */
 static bool is_hidden(const Gen *g, AstKind kind) {
     return (kind == AST_LIST && shadows(g, "list")) || (kind == AST_ZERO && shadows(g, "Zero")) ||
-           (kind == AST_REF && shadows(g, "ref")) || (kind == AST_REF_READ && shadows(g, "ref_read")) ||
+           (kind == AST_REF && shadows(g, "ref")) ||
+           (kind == AST_REF_READ && shadows(g, "ref_read")) ||
            (kind == AST_GRAD && shadows(g, "Grad"));
 }
 
@@ -629,10 +645,11 @@ static AstType *gen_cast_type(Gen *g) {
 
 static Ast *gen_branch(Gen *g) {
     static const AstKind all[] = {
-        AST_CALL, AST_CALL, AST_CALL, AST_INSTANTIATE, AST_FN, AST_LET, AST_LET, AST_IF, AST_MATCH,
-        AST_TUPLE, AST_PROJ, AST_FIELD, AST_RECORD, AST_WITH, AST_TENSOR, AST_LIST, AST_INDEX,
-        AST_UNARY, AST_UNARY, AST_BINARY, AST_BINARY, AST_BINARY, AST_BINARY, AST_CAST, AST_ZERO,
-        AST_REF, AST_REF_READ, AST_REF_WRITE, AST_GRAD};
+        AST_CALL,   AST_CALL,   AST_CALL,     AST_INSTANTIATE, AST_FN,     AST_LET,
+        AST_LET,    AST_IF,     AST_MATCH,    AST_TUPLE,       AST_PROJ,   AST_FIELD,
+        AST_RECORD, AST_WITH,   AST_TENSOR,   AST_LIST,        AST_INDEX,  AST_UNARY,
+        AST_UNARY,  AST_BINARY, AST_BINARY,   AST_BINARY,      AST_BINARY, AST_CAST,
+        AST_ZERO,   AST_REF,    AST_REF_READ, AST_REF_WRITE,   AST_GRAD};
     AstKind kind = PICK(g, all);
     if (is_hidden(g, kind))
         return gen_leaf(g);
@@ -697,7 +714,8 @@ static Ast *gen_branch(Gen *g) {
     case AST_INDEX:
         do
             e->a = gen_expr(g);
-        while (e->a->kind == AST_NAME || e->a->kind == AST_INSTANTIATE); /* brackets may hold types */
+        while (e->a->kind == AST_NAME ||
+               e->a->kind == AST_INSTANTIATE); /* brackets may hold types */
         for (int n = 1 + gen_pick(g, 3); n > 0; n--) {
             AstIndex x = gen_index(g);
             vec_push(&e->indices, x);
@@ -728,9 +746,20 @@ static Ast *gen_branch(Gen *g) {
         e->a = gen_expr(g);
         e->b = gen_expr(g);
         break;
-    case AST_INT: case AST_FLOAT: case AST_BOOL: case AST_STRING: case AST_NAME: case AST_GRAPH_VAR:
-    case AST_HOLE: case AST_LET: case AST_GRAPH_LET: case AST_FREE_VAR: case AST_SEQ: case AST_MATCH:
-    case AST_META: case AST_ERROR: break;
+    case AST_INT:
+    case AST_FLOAT:
+    case AST_BOOL:
+    case AST_STRING:
+    case AST_NAME:
+    case AST_GRAPH_VAR:
+    case AST_HOLE:
+    case AST_LET:
+    case AST_GRAPH_LET:
+    case AST_FREE_VAR:
+    case AST_SEQ:
+    case AST_MATCH:
+    case AST_META:
+    case AST_ERROR: break;
     }
     drawn_ast[kind]++;
     return e;

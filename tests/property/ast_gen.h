@@ -8,9 +8,9 @@
 
 typedef struct Gen {
     uint64_t state;
-    int depth;      /* how much deeper an expression may go */
+    int depth; /* how much deeper an expression may go */
     bool versioned;
-    bool soft;      /* soft words are bound, and their syntax is not drawn */
+    bool soft;       /* soft words are bound, and their syntax is not drawn */
     VEC(Name) scope; /* bare and sigil locals */
 } Gen;
 

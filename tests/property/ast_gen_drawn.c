@@ -3,8 +3,9 @@
 #include "base/str.h"
 #include "tests/property/ast_gen_impl.h"
 
-const char *const gen_dtypes[13] = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
-                                     "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
+const char *const gen_dtypes[13] = {"bool",     "int8",    "int16",  "int32",  "int64",
+                                    "uint8",    "uint16",  "uint32", "uint64", "float16",
+                                    "bfloat16", "float32", "float64"};
 
 static const char *const thing_names[] = {
 #define X(name) #name,
@@ -17,7 +18,8 @@ int drawn_ast[N_AST], drawn_type[N_TYPE], drawn_pattern[N_PATTERN], drawn_attr[N
     drawn_index[N_INDEX], drawn_binop[N_BINOP], drawn_unop[N_UNOP], drawn_dim[N_DIM],
     drawn_sigil[N_SIGIL], drawn_suffix[13];
 
-static void list_missing(Str *s, const char *what, const int *drawn, int n, const char *const *names) {
+static void list_missing(Str *s, const char *what, const int *drawn, int n,
+                         const char *const *names) {
     for (int i = 0; i < n; i++)
         if (!drawn[i])
             str_printf(s, "%s %s\n", what, names[i]);

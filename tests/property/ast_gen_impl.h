@@ -6,12 +6,20 @@
 #include "tests/property/ast_gen.h"
 
 enum {
-    N_AST = AST_ERROR, N_TYPE = AST_TYPE_HOLE + 1, N_PATTERN = AST_PAT_LIST + 1,
-    N_ATTR = AST_ATTR_DIM + 1, N_INDEX = INDEX_NEW_AXIS + 1, N_BINOP = BINOP_COMPOSE + 1,
-    N_UNOP = UNOP_SQ + 1, N_DIM = DIM_MAX + 1, N_ITEM = ITEM_ERROR, N_SIGIL = SIGIL_GLOBAL + 1,
+    N_AST = AST_ERROR,
+    N_TYPE = AST_TYPE_HOLE + 1,
+    N_PATTERN = AST_PAT_LIST + 1,
+    N_ATTR = AST_ATTR_DIM + 1,
+    N_INDEX = INDEX_NEW_AXIS + 1,
+    N_BINOP = BINOP_COMPOSE + 1,
+    N_UNOP = UNOP_SQ + 1,
+    N_DIM = DIM_MAX + 1,
+    N_ITEM = ITEM_ERROR,
+    N_SIGIL = SIGIL_GLOBAL + 1,
 };
 
 /* Single things, by name. */
+/* clang-format off */
 #define THINGS(X)                                                                                  \
     X(WEAK_INT) X(WEAK_FLOAT) X(NEGATIVE_INT) X(NEGATIVE_FLOAT) X(NEGATIVE_ZERO) X(INF) X(MINUS_INF) \
     X(NAN) X(SMALLEST_INT) X(LARGEST_UINT) X(ESCAPES) X(NOT_UTF8) X(EMPTY_STRING) X(MATCH_PARTIAL) \
@@ -19,11 +27,12 @@ enum {
     X(FN_WHERE) X(WHERE_ATTRS) X(TYPE_WHERE) X(CALL_TYPES) X(CALL_ATTRS) X(KIND) X(DOC) X(EMPTY_TYPE) \
     X(NAMED_CTOR) X(IMPORT_PATH) X(IMPORT_AS) X(IMPORT_NAMES) X(SHOWN) X(NOT_SHOWN) X(CONSTANT)    \
     X(VERSIONED) X(SOFT_NAME) X(DOTTED_NAME) X(COMPOUND_NAME) X(NUMBERED_UNKNOWN) X(TUPLE_0) X(TUPLE_1) X(CHAIN_VALUE)
+/* clang-format on */
 enum {
 #define X(name) THING_##name,
     THINGS(X)
 #undef X
-    N_THING
+        N_THING
 };
 
 /* How often each was drawn. */

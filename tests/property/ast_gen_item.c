@@ -72,7 +72,8 @@ static Item *gen_item(Gen *g) {
     }
     switch (item->kind) {
     case ITEM_DEF:
-        item->name = gen_name_of(gen_chance(g, 20) ? "lib.fn_1" : "f", gen_chance(g, 60) ? SIGIL_GLOBAL : SIGIL_NONE);
+        item->name = gen_name_of(gen_chance(g, 20) ? "lib.fn_1" : "f",
+                                 gen_chance(g, 60) ? SIGIL_GLOBAL : SIGIL_NONE);
         item->fn = gen_fn(g);
         break;
     case ITEM_TYPE:

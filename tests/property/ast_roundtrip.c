@@ -54,8 +54,8 @@ static bool round_trip(const Module *m, const char *what, Str *text) {
     }
     ast_print_module(&again, back, &plain);
     if (strcmp(str_text(text), str_text(&again)) != 0) {
-        check_fail(__FILE__, __LINE__, "%s prints differently again:\n%s\n---\n%s", what, str_text(text),
-                   str_text(&again));
+        check_fail(__FILE__, __LINE__, "%s prints differently again:\n%s\n---\n%s", what,
+                   str_text(text), str_text(&again));
         return false;
     }
     return true;
@@ -100,7 +100,8 @@ static int strew(Str *out, const char *text, uint64_t seed) {
                 str_add_char(out, line[++i]);
             else if (line[i] == '"' && !doc)
                 quoted = !quoted;
-            else if (line[i] == ' ' && i && strchr(",({=", line[i - 1]) && !quoted && !doc && chance < 2)
+            else if (line[i] == ' ' && i && strchr(",({=", line[i - 1]) && !quoted && !doc &&
+                     chance < 2)
                 str_printf(out, "/* <%d> */ ", ++n);
         }
         if (chance == 3 && !quoted && !doc)
@@ -120,8 +121,8 @@ static bool keeps_comments(const Module *m, uint64_t seed) {
     int n = strew(&strewn, str_text(&text), seed);
     Module *with = read_text(str_text(&strewn), strewn.len, &diags);
     if (!with) {
-        check_fail(__FILE__, __LINE__, "module %d with comments: %s\n%s", (int)seed, first_message(diags),
-                   str_text(&strewn));
+        check_fail(__FILE__, __LINE__, "module %d with comments: %s\n%s", (int)seed,
+                   first_message(diags), str_text(&strewn));
         return false;
     }
     ast_print_module(&printed, with, &plain);
@@ -132,8 +133,8 @@ static bool keeps_comments(const Module *m, uint64_t seed) {
     if (back)
         ast_print_module(&again, back, &plain);
     if (!kept || !ast_module_equal(m, back) || strcmp(str_text(&printed), str_text(&again)) != 0) {
-        check_fail(__FILE__, __LINE__, "module %d: comments of\n%s\nbecome\n%s\nand then\n%s", (int)seed,
-                   str_text(&strewn), str_text(&printed), str_text(&again));
+        check_fail(__FILE__, __LINE__, "module %d: comments of\n%s\nbecome\n%s\nand then\n%s",
+                   (int)seed, str_text(&strewn), str_text(&printed), str_text(&again));
         return false;
     }
     return true;

@@ -19,8 +19,7 @@ static int check_failures, check_failed_tests;
 #define TEST(name) static void test_##name(void)
 #define RUN(name) check_run(#name, test_##name)
 
-#define CHECK(condition)                                                                           \
-    ((condition) ? (void)0 : check_fail(__FILE__, __LINE__, "%s", #condition))
+#define CHECK(condition) ((condition) ? (void)0 : check_fail(__FILE__, __LINE__, "%s", #condition))
 #define CHECK_TEXT(found, expected) check_text(__FILE__, __LINE__, found, expected)
 #define CHECK_INT(found, expected)                                                                 \
     check_int(__FILE__, __LINE__, #found, (long long)(found), (long long)(expected))

@@ -8,8 +8,7 @@ static Env *env;
 static Diags diags;
 static CoreItemVec items;
 
-static Module *read(const char *text, bool prompt)
-{
+static Module *read(const char *text, bool prompt) {
     Module *module = NULL;
     ParseOptions options = {.prompt = prompt};
     diags = (Diags){0};
@@ -18,28 +17,25 @@ static Module *read(const char *text, bool prompt)
     return module;
 }
 
-static bool check(const char *text)
-{
+static bool check(const char *text) {
     Module *module = read(text, false);
     return diags.errors == 0 && infer_module(env, module, INFER_FILE, &diags, &items);
 }
 
-static bool at_prompt(const char *text)
-{
+static bool at_prompt(const char *text) {
     Module *module = read(text, true);
     return diags.errors == 0 && infer_module(env, module, INFER_PROMPT, &diags, &items);
 }
 
-static const char *type_of(const char *name)
-{
+static const char *type_of(const char *name) {
     Str s = {0};
     Binding b = env_find(env, sym_intern(name), SIGIL_NONE);
-    if (b.kind == BIND_GLOBAL && b.global->scheme) scheme_print(&s, b.global->scheme, NULL);
+    if (b.kind == BIND_GLOBAL && b.global->scheme)
+        scheme_print(&s, b.global->scheme, NULL);
     return str_text(&s);
 }
 
-TEST(definitions_are_generalised_over_relations)
-{
+TEST(definitions_are_generalised_over_relations) {
     env = env_new(NULL);
     CHECK(check("def f(x, y) { x + y }  def h(x) { x * 2 }  def id(x) { x }"));
     CHECK_TEXT(type_of("f"), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
@@ -47,8 +43,7 @@ TEST(definitions_are_generalised_over_relations)
     CHECK_TEXT(type_of("id"), "fn [a](a) -> a");
 }
 
-TEST(groups_are_checked_in_order_of_dependency)
-{
+TEST(groups_are_checked_in_order_of_dependency) {
     env = env_new(NULL);
     CHECK(check("def a(x) { b(b(x)) }  def b(x) { x }\n"
                 "def even(n) { if (n == 0) { True } else { odd(n - 1) } }\n"
@@ -58,8 +53,7 @@ TEST(groups_are_checked_in_order_of_dependency)
     CHECK(items.data[0].kind == CORE_DEF && items.data[0].global->name == sym_intern("a"));
 }
 
-TEST(nothing_is_bound_after_a_mistake)
-{
+TEST(nothing_is_bound_after_a_mistake) {
     env = env_new(NULL);
     CHECK(!check("type T { A }  def f(x) { x }  def g() { f(1) + \"a\" }"));
     CHECK_INT(diags.errors, 1);
@@ -68,15 +62,13 @@ TEST(nothing_is_bound_after_a_mistake)
     CHECK(env_find_type(env, sym_intern("T")) == NULL);
 }
 
-TEST(one_mistake_an_item)
-{
+TEST(one_mistake_an_item) {
     env = env_new(NULL);
     CHECK(!check("def f() { (nosuch, other, 1 + \"a\") }  def g() { f() }"));
     CHECK_INT(diags.errors, 1);
 }
 
-TEST(a_redefinition_keeps_its_slot_at_the_same_type)
-{
+TEST(a_redefinition_keeps_its_slot_at_the_same_type) {
     env = env_new(NULL);
     CHECK(at_prompt("def f(x: int32) { x }"));
     Global *f = env_find(env, sym_intern("f"), SIGIL_NONE).global;
@@ -90,8 +82,7 @@ TEST(a_redefinition_keeps_its_slot_at_the_same_type)
     CHECK_TEXT(type_of("g"), "fn(float32) -> float32");
 }
 
-TEST(modules_qualify_their_names)
-{
+TEST(modules_qualify_their_names) {
     env = env_new(NULL);
     env_begin_module(env, sym_intern("m"));
     CHECK(check("def f(x) { _g(x) }  def _g(x) { x }"));
@@ -103,8 +94,7 @@ TEST(modules_qualify_their_names)
     CHECK(env_find(env, sym_intern("f"), SIGIL_NONE).kind == BIND_NONE);
 }
 
-TEST(residual_checks_are_listed)
-{
+TEST(residual_checks_are_listed) {
     env = env_new(NULL);
     CHECK(check("def h(y: Tensor[(?,), float32]) -> Tensor[(3,), float32] { y }"));
     CHECK_INT(env_residuals(env)->len, 1);
@@ -114,17 +104,16 @@ TEST(residual_checks_are_listed)
 }
 
 /* A program of n parts, `fmt` between `begin` and `end`. */
-static const char *repeat(const char *begin, const char *part, const char *end, int n)
-{
+static const char *repeat(const char *begin, const char *part, const char *end, int n) {
     Str s = {0};
     str_add(&s, begin);
-    for (int i = 0; i < n; i++) str_add(&s, part);
+    for (int i = 0; i < n; i++)
+        str_add(&s, part);
     str_add(&s, end);
     return str_text(&s);
 }
 
-TEST(long_chains_need_no_stack)
-{
+TEST(long_chains_need_no_stack) {
     env = env_new(NULL);
     CHECK(check(repeat("def f(x) { ", "let x = x + 1; ", "x }", 20000)));
     CHECK_TEXT(type_of("f"), "fn [s, b](Tensor[s, b]) -> Tensor[s, b]");
@@ -133,8 +122,7 @@ TEST(long_chains_need_no_stack)
     CHECK_TEXT(type_of("h"), "fn [b](Tensor[(), b]) -> int32");
 }
 
-int main(void)
-{
+int main(void) {
     mem_init();
     RUN(definitions_are_generalised_over_relations);
     RUN(groups_are_checked_in_order_of_dependency);

@@ -8,8 +8,7 @@
 static Env *env;
 static Diags diags;
 
-static bool check(const char *text, InferMode mode)
-{
+static bool check(const char *text, InferMode mode) {
     Module *module = NULL;
     ParseOptions options = {.prompt = mode == INFER_PROMPT};
     CoreItemVec items = {0};
@@ -18,8 +17,7 @@ static bool check(const char *text, InferMode mode)
     return diags.errors == 0 && infer_module(env, module, mode, &diags, &items);
 }
 
-static const char *type_of(const char *name)
-{
+static const char *type_of(const char *name) {
     Str s = {0};
     Binding b = env_find(env, sym_intern(name), SIGIL_NONE);
     if (b.kind == BIND_GLOBAL && b.global->scheme)
@@ -30,8 +28,7 @@ static const char *type_of(const char *name)
 /* A program of size n. */
 typedef void Write(Str *out, int n);
 
-static InferCounts work(Write *program, int n)
-{
+static InferCounts work(Write *program, int n) {
     Str text = {0};
     program(&text, n);
     env = env_new(NULL);
@@ -40,8 +37,7 @@ static InferCounts work(Write *program, int n)
 }
 
 /* The work of 8 n is less than 9 times that of n, and less than `most` a unit. */
-static void check_linear(const char *name, Write *program, int n, uint64_t most)
-{
+static void check_linear(const char *name, Write *program, int n, uint64_t most) {
     InferCounts small = work(program, n), large = work(program, 8 * n);
     bool runs = large.runs <= 9 * small.runs + 100, steps = large.steps <= 9 * small.steps + 1000;
     if (!runs || !steps || large.runs > most * 8 * (uint64_t)n)
@@ -52,8 +48,7 @@ static void check_linear(const char *name, Write *program, int n, uint64_t most)
     CHECK(large.runs <= most * 8 * (uint64_t)n);
 }
 
-static void repeat(Str *out, const char *begin, const char *part, const char *end, int n)
-{
+static void repeat(Str *out, const char *begin, const char *part, const char *end, int n) {
     str_add(out, begin);
     for (int i = 0; i < n; i++)
         str_add(out, part);
@@ -63,19 +58,16 @@ static void repeat(Str *out, const char *begin, const char *part, const char *en
 static void one_operand(Str *out, int n) { repeat(out, "def f(x) { x", " + x", " }", n); }
 static void literals(Str *out, int n) { repeat(out, "def f(x) { x", " * 2.0 + 1", " }", n); }
 static void two_operands(Str *out, int n) { repeat(out, "def f(x, y) { x", " + y * x", " }", n); }
-static void known(Str *out, int n)
-{
+static void known(Str *out, int n) {
     repeat(out, "def f(x: Tensor[(3,), float32], y) { x", " + y", " }", n);
 }
 static void products(Str *out, int n) { repeat(out, "def f(x, w) { x", " @@ w", " }", n); }
 static void fields(Str *out, int n) { repeat(out, "def f(p) { p.w", " + p.b * p.w", " }", n); }
 static void lets(Str *out, int n) { repeat(out, "def f(x) { ", "let x = x + 1; ", "x }", n); }
-static void lets_of_two(Str *out, int n)
-{
+static void lets_of_two(Str *out, int n) {
     repeat(out, "def f(x, y) { ", "let x = x + y; ", "x }", n);
 }
-static void closures(Str *out, int n)
-{
+static void closures(Str *out, int n) {
     repeat(out, "def f(x) { ", "let g = fn (y) { y + x }; let x = g(x); ", "x }", n);
 }
 static void parameters(Str *out, int n) /* n variables in one set */
@@ -95,13 +87,11 @@ static void sums(Str *out, int n) /* n sets */
         str_printf(out, ", x(%d) + y(%d)", i, i);
     str_add(out, ") }");
 }
-static void calls(Str *out, int n)
-{
+static void calls(Str *out, int n) {
     repeat(out, "def g(a, b) { a + b }  def f(x, y) { x", " |> fn (z) { g(z, y) }", " }", n);
 }
 
-static void module(Str *out, int n)
-{
+static void module(Str *out, int n) {
     for (int i = 0; i < n; i++) {
         if (i % 4 == 0)
             str_printf(out, "def f%d(x, y) { x * y + x }\n", i);
@@ -117,8 +107,7 @@ static void module_of_callers(Str *out, int n) /* one definition that all use */
     for (int i = 0; i < n; i++)
         str_printf(out, "def g%d(x, y) { f(x, f(y, x)) }\n", i);
 }
-static void module_in_a_row(Str *out, int n)
-{
+static void module_in_a_row(Str *out, int n) {
     str_add(out, "def f0(x, y) { x + y }\n");
     for (int i = 1; i < n; i++)
         str_printf(out, "def f%d(x, y) { f%d(f%d(x, y), y) }\n", i, i - 1, i - 1);
@@ -129,8 +118,7 @@ static void module_recursive(Str *out, int n) /* one group of definitions that c
         str_printf(out, "def f%d(x) { if (x == 0) { x } else { f%d(x - 1) } }\n", i, (i + 1) % n);
 }
 
-TEST(chains_are_linear)
-{
+TEST(chains_are_linear) {
     check_linear("x + x", one_operand, 1250, 3);
     check_linear("x * 2.0 + 1", literals, 625, 6);
     check_linear("x + y * x", two_operands, 625, 6);
@@ -145,16 +133,14 @@ TEST(chains_are_linear)
     check_linear("sums", sums, 200, 6);
 }
 
-TEST(modules_are_linear)
-{
+TEST(modules_are_linear) {
     check_linear("module", module, 250, 8);
     check_linear("callers of one", module_of_callers, 250, 8);
     check_linear("each the one before, twice", module_in_a_row, 250, 8);
     check_linear("one recursive group", module_recursive, 50, 10);
 }
 
-TEST(a_definition_is_inferred_once)
-{
+TEST(a_definition_is_inferred_once) {
     InferCounts c = work(module, 2000);
     CHECK_INT(c.definitions, 2000);
     CHECK_INT(c.again, 0);
@@ -165,15 +151,13 @@ TEST(a_definition_is_inferred_once)
 }
 
 /* The definitions checked again after one edit. */
-static uint64_t edit(const char *text)
-{
+static uint64_t edit(const char *text) {
     uint64_t before = env_counts(env).again;
     CHECK(check(text, INFER_PROMPT));
     return env_counts(env).again - before;
 }
 
-TEST(an_edit_checks_what_depends_on_it)
-{
+TEST(an_edit_checks_what_depends_on_it) {
     env = env_new(NULL);
     Str text = {0};
     for (int i = 0; i < 1000; i++) {
@@ -186,20 +170,19 @@ TEST(an_edit_checks_what_depends_on_it)
     CHECK(check("def h(x) { (g(x), g(x)) }", INFER_PROMPT));
     CHECK(check("def k(x) { a7(x) }", INFER_PROMPT));
     uint64_t runs = env_counts(env).runs;
-    CHECK_INT(edit("def f(x: int32) { x + 1 }"), 0);   /* the same type: new code in the slot */
-    CHECK_INT(edit("def f(x: float32) { x }"), 2);     /* g and h */
+    CHECK_INT(edit("def f(x: int32) { x + 1 }"), 0); /* the same type: new code in the slot */
+    CHECK_INT(edit("def f(x: float32) { x }"), 2);   /* g and h */
     CHECK_TEXT(type_of("h"), "fn(float32) -> (float32, float32)");
-    CHECK_INT(edit("def g(x: float32) { f(x) }"), 0);  /* as it was */
+    CHECK_INT(edit("def g(x: float32) { f(x) }"), 0);      /* as it was */
     CHECK_INT(edit("def g(x: float32) { (f(x), 1) }"), 1); /* h */
-    CHECK_INT(edit("def a3(x: int32) { x }"), 0);      /* nobody uses it */
-    CHECK_INT(edit("def a7(x: int32) { x }"), 1);      /* k */
+    CHECK_INT(edit("def a3(x: int32) { x }"), 0);          /* nobody uses it */
+    CHECK_INT(edit("def a7(x: int32) { x }"), 1);          /* k */
     CHECK(env_counts(env).runs - runs < 20);
     CHECK_INT(env_counts(env).definitions - env_counts(env).again, 1000 + 4 + 6);
 }
 
 /* n definitions, each of which applies the one before; the names in `wrong` of them are misspelt. */
-static uint64_t tried(int n, int wrong, bool annotated, size_t *fixes)
-{
+static uint64_t tried(int n, int wrong, bool annotated, size_t *fixes) {
     Str text = {0};
     const char *type = annotated ? ": float32" : "";
     str_printf(&text, "def scale(x%s) { x * 2.0 }\ndef step0(x) { scale(x) }\n", type);
@@ -218,8 +201,7 @@ static uint64_t tried(int n, int wrong, bool annotated, size_t *fixes)
 
 /* However long the file is. What depends on the mended item is looked at where its type changed: here to the
  * end of the file, unless that is far. */
-TEST(a_suggestion_costs_its_item)
-{
+TEST(a_suggestion_costs_its_item) {
     size_t fixes;
     CHECK_INT(tried(200, 1, true, &fixes), 2); /* it, and the one that could not know its type */
     CHECK_INT(fixes, 1);
@@ -235,8 +217,7 @@ TEST(a_suggestion_costs_its_item)
 }
 
 /* Types are DAGs: printed they would be 2^30 long. */
-TEST(pairs_of_pairs_are_small)
-{
+TEST(pairs_of_pairs_are_small) {
     Str text = {0};
     str_add(&text, "def f0(x) { (x, x) }\n");
     for (int i = 1; i <= 30; i++)
@@ -256,8 +237,7 @@ TEST(pairs_of_pairs_are_small)
     CHECK(strlen(type_of("same")) > 2000 && strlen(type_of("same")) < 2200);
 }
 
-int main(void)
-{
+int main(void) {
     mem_init();
     RUN(chains_are_linear);
     RUN(modules_are_linear);

@@ -34,21 +34,11 @@ static void dump_types(Str *s, const AstTypeVec *types) {
 
 static void dump_value(Str *s, const AstAttrValue *v) {
     switch (v->kind) {
-    case AST_ATTR_INT:
-        str_printf(s, "%lld", (long long)v->i);
-        break;
-    case AST_ATTR_FLOAT:
-        str_add_float(s, v->f, 64);
-        break;
-    case AST_ATTR_BOOL:
-        str_add(s, v->i ? "True" : "False");
-        break;
-    case AST_ATTR_STRING:
-        str_add_quoted(s, v->text, v->text_len);
-        break;
-    case AST_ATTR_NONE:
-        str_add(s, "None");
-        break;
+    case AST_ATTR_INT: str_printf(s, "%lld", (long long)v->i); break;
+    case AST_ATTR_FLOAT: str_add_float(s, v->f, 64); break;
+    case AST_ATTR_BOOL: str_add(s, v->i ? "True" : "False"); break;
+    case AST_ATTR_STRING: str_add_quoted(s, v->text, v->text_len); break;
+    case AST_ATTR_NONE: str_add(s, "None"); break;
     case AST_ATTR_LIST:
         str_add_char(s, '[');
         for (size_t i = 0; i < v->items.len; i++) {
@@ -57,15 +47,9 @@ static void dump_value(Str *s, const AstAttrValue *v) {
         }
         str_add_char(s, ']');
         break;
-    case AST_ATTR_NAME:
-        str_add(s, v->name->text);
-        break;
-    case AST_ATTR_META:
-        str_printf(s, "meta[%s][%lld]", v->text, (long long)v->i);
-        break;
-    case AST_ATTR_DIM:
-        dump_type(s, v->dim);
-        break;
+    case AST_ATTR_NAME: str_add(s, v->name->text); break;
+    case AST_ATTR_META: str_printf(s, "meta[%s][%lld]", v->text, (long long)v->i); break;
+    case AST_ATTR_DIM: dump_type(s, v->dim); break;
     }
 }
 
@@ -151,9 +135,7 @@ static void dump_type(Str *s, const AstType *t) {
         dump_type(s, t->result);
         str_add_char(s, ')');
         break;
-    case AST_TYPE_HOLE:
-        str_add_char(s, '_');
-        break;
+    case AST_TYPE_HOLE: str_add_char(s, '_'); break;
     }
 }
 
@@ -161,17 +143,18 @@ static void dump_pattern(Str *s, const AstPattern *p) {
     static const char *const names[] = {"_",    "",       "",      "",      "",     "",
                                         "ctor", "record", "tuple", "paren", "cons", "list"};
     switch (p->kind) {
-    case AST_PAT_WILDCARD:
-        str_add_char(s, '_');
-        break;
-    case AST_PAT_NAME:
-        dump_name(s, p->name);
-        break;
-    case AST_PAT_INT: case AST_PAT_FLOAT: case AST_PAT_BOOL: case AST_PAT_STRING:
-        dump_expr(s, p->literal);
-        break;
-    case AST_PAT_CTOR: case AST_PAT_RECORD: case AST_PAT_TUPLE: case AST_PAT_PAREN:
-    case AST_PAT_CONS: case AST_PAT_LIST:
+    case AST_PAT_WILDCARD: str_add_char(s, '_'); break;
+    case AST_PAT_NAME: dump_name(s, p->name); break;
+    case AST_PAT_INT:
+    case AST_PAT_FLOAT:
+    case AST_PAT_BOOL:
+    case AST_PAT_STRING: dump_expr(s, p->literal); break;
+    case AST_PAT_CTOR:
+    case AST_PAT_RECORD:
+    case AST_PAT_TUPLE:
+    case AST_PAT_PAREN:
+    case AST_PAT_CONS:
+    case AST_PAT_LIST:
         str_printf(s, "(%s", names[p->kind]);
         if (p->name.sym) {
             str_add_char(s, ' ');
@@ -241,9 +224,7 @@ static void dump_body(Str *s, const Ast *e) {
 static void dump_index(Str *s, const AstIndex *i) {
     const Ast *parts[] = {i->begin, i->end, i->step};
     switch (i->kind) {
-    case INDEX_AT:
-        dump_expr(s, i->at);
-        break;
+    case INDEX_AT: dump_expr(s, i->at); break;
     case INDEX_SLICE:
         for (int k = 0; k < 3; k++) {
             str_add(s, k ? ":" : "");
@@ -251,12 +232,8 @@ static void dump_index(Str *s, const AstIndex *i) {
                 dump_expr(s, parts[k]);
         }
         break;
-    case INDEX_ELLIPSIS:
-        str_add(s, "...");
-        break;
-    case INDEX_NEW_AXIS:
-        str_add(s, "None");
-        break;
+    case INDEX_ELLIPSIS: str_add(s, "..."); break;
+    case INDEX_NEW_AXIS: str_add(s, "None"); break;
     }
 }
 
@@ -272,31 +249,17 @@ static void dump_form(Str *s, const char *head, const Ast *a, const Ast *b, cons
 }
 
 static void dump_expr(Str *s, const Ast *e) {
-    static const char *const binops[] = {"+", "-",  "*",  "/",  "**", "@@", "==", "!=", "<",
+    static const char *const binops[] = {"+",  "-", "*",  "/",  "**", "@@", "==", "!=", "<",
                                          "<=", ">", ">=", "&&", "||", "++", "::", "|>", ">>"};
     static const char *const unops[] = {"neg", "!", "sq"};
     switch (e->kind) {
-    case AST_INT:
-        str_printf(s, "%lld", (long long)e->i);
-        break;
-    case AST_FLOAT:
-        str_add_float(s, e->f, 64);
-        break;
-    case AST_BOOL:
-        str_add(s, e->i ? "True" : "False");
-        break;
-    case AST_STRING:
-        str_add_quoted(s, e->text, e->text_len);
-        break;
-    case AST_NAME:
-        dump_name(s, e->name);
-        break;
-    case AST_GRAPH_VAR:
-        str_printf(s, "%%%lld", (long long)e->i);
-        break;
-    case AST_HOLE:
-        str_add_char(s, '_');
-        break;
+    case AST_INT: str_printf(s, "%lld", (long long)e->i); break;
+    case AST_FLOAT: str_add_float(s, e->f, 64); break;
+    case AST_BOOL: str_add(s, e->i ? "True" : "False"); break;
+    case AST_STRING: str_add_quoted(s, e->text, e->text_len); break;
+    case AST_NAME: dump_name(s, e->name); break;
+    case AST_GRAPH_VAR: str_printf(s, "%%%lld", (long long)e->i); break;
+    case AST_HOLE: str_add_char(s, '_'); break;
     case AST_CALL:
         dump_form(s, "call", e->a, NULL, NULL);
         if (e->type_args.len) {
@@ -318,7 +281,8 @@ static void dump_expr(Str *s, const Ast *e) {
         dump_fn(s, e->fn);
         str_add_char(s, ')');
         break;
-    case AST_LET: case AST_FREE_VAR:
+    case AST_LET:
+    case AST_FREE_VAR:
         str_add(s, e->kind == AST_LET ? "(let " : "(free_var ");
         dump_name(s, e->name);
         if (e->type) {
@@ -359,7 +323,9 @@ static void dump_expr(Str *s, const Ast *e) {
         }
         str_add_char(s, ')');
         break;
-    case AST_TUPLE: case AST_TENSOR: case AST_LIST:
+    case AST_TUPLE:
+    case AST_TENSOR:
+    case AST_LIST:
         str_add(s, e->kind == AST_TUPLE ? "(tuple" : e->kind == AST_LIST ? "(list" : "(tensor");
         dump_list(s, &e->args);
         str_add_char(s, ')');
@@ -399,7 +365,8 @@ static void dump_expr(Str *s, const Ast *e) {
         dump_form(s, binops[e->op], e->a, e->b, NULL);
         str_add_char(s, ')');
         break;
-    case AST_CAST: case AST_ZERO:
+    case AST_CAST:
+    case AST_ZERO:
         str_add(s, e->kind == AST_CAST ? "(cast " : "(Zero ");
         dump_type(s, e->type);
         if (e->a) {
@@ -408,7 +375,10 @@ static void dump_expr(Str *s, const Ast *e) {
         }
         str_add_char(s, ')');
         break;
-    case AST_REF: case AST_REF_READ: case AST_REF_WRITE: case AST_GRAD:
+    case AST_REF:
+    case AST_REF_READ:
+    case AST_REF_WRITE:
+    case AST_GRAD:
         dump_form(s,
                   e->kind == AST_REF        ? "ref"
                   : e->kind == AST_REF_READ ? "read"
@@ -417,21 +387,17 @@ static void dump_expr(Str *s, const Ast *e) {
                   e->a, e->b, NULL);
         str_add_char(s, ')');
         break;
-    case AST_META:
-        str_printf(s, "meta[%s][%lld]", e->text, (long long)e->i);
-        break;
-    case AST_ERROR:
-        str_add(s, "ERROR");
-        break;
+    case AST_META: str_printf(s, "meta[%s][%lld]", e->text, (long long)e->i); break;
+    case AST_ERROR: str_add(s, "ERROR"); break;
     }
     if (e->dtype)
         str_printf(s, ":%s", e->dtype->text);
 }
 
 static void dump_item(Str *s, const Item *item) {
-    static const char *const kinds[] = {"def",     "type", "extern", "operator", "derivative",
-                                        "tangent", "no_derivative", "let", "graph", "free_var",
-                                        "import",  "expr", "error"};
+    static const char *const kinds[] = {
+        "def", "type",  "extern",   "operator", "derivative", "tangent", "no_derivative",
+        "let", "graph", "free_var", "import",   "expr",       "error"};
     if (item->kind == ITEM_EXPR) {
         dump_expr(s, item->value);
         str_add(s, item->shown ? "" : ";");
@@ -482,7 +448,7 @@ static void dump_item(Str *s, const Item *item) {
     str_add_char(s, ')');
 }
 
-/* ---- reading a text, on a large stack as every caller of the reader does ------------------ */
+/* ---- reading a text, on a large stack as every caller of the reader does --------------------- */
 
 typedef struct Reading {
     const char *text;

@@ -33,10 +33,12 @@ TEST(minus) {
 
 TEST(numbers) {
     READS("1; 1i; 1i8; 255u8; 3f; 1.5; 1.5f64; 1e-3; 2e5bf16",
-          "1;\n1:int32;\n1:int8;\n255:uint8;\n3.0:float32;\n1.5;\n1.5:float64;\n0.001;\n199680.0:bfloat16");
+          "1;\n1:int32;\n1:int8;\n255:uint8;\n3.0:float32;\n1.5;\n1.5:float64;\n0.001;\n199680.0:"
+          "bfloat16");
     READS("inf; nanf; -inff64; nan", "inf;\nnan:float32;\n-inf:float64;\nnan");
     READS("fn (inf) { inf }", "(fn [] (inf) inf)");
-    READS("9223372036854775807; -9223372036854775808", "9223372036854775807;\n-9223372036854775808");
+    READS("9223372036854775807; -9223372036854775808",
+          "9223372036854775807;\n-9223372036854775808");
     READS("18446744073709551615u64", "-1:uint64");
     READS("9223372036854775808", "-9223372036854775808 R0006");
     READS("256u8; -1u8; -0u8", "256:uint8;\n-1:uint8;\n0:uint8 R0006 R0006");
@@ -69,12 +71,12 @@ TEST(names_with_sigils) {
     READS("let %a.b/c = 1; %a.b/c.0", "(let %a.b/c 1)\n(proj %a.b/c 0)");
     READS("fn (%onnx::Conv_1, %x) { %onnx::Conv_1 + %x/x }",
           "(fn [] (%onnx::Conv_1 %x) (+ %onnx::Conv_1 (/ %x x)))");
-    READS("def @f.g(%x) { @f.g.0 + %x.y.0 }", "(def @f.g [] (%x) (+ (proj @f.g 0) (proj (field %x y) 0)))");
+    READS("def @f.g(%x) { @f.g.0 + %x.y.0 }",
+          "(def @f.g [] (%x) (+ (proj @f.g 0) (proj (field %x y) 0)))");
     READS("@later.w; def @later() { 1 }", "(field @later w);\n(def @later [] () 1)");
     READS("%0 = 1; %0.1", "(graph 0 1)\n(proj %0 1)");
     READS("let %let = 1; %let", "(let %let 1)\n%let");
-    READS("{ let %a.b = 1; fn (%a) { %a.b }; %a.b }",
-          "(let %a.b 1 (seq (fn [] (%a) %a.b) %a.b))");
+    READS("{ let %a.b = 1; fn (%a) { %a.b }; %a.b }", "(let %a.b 1 (seq (fn [] (%a) %a.b) %a.b))");
 }
 
 TEST(bare_names) {
@@ -83,7 +85,8 @@ TEST(bare_names) {
     READS("fn (nn) { nn.dense }", "(fn [] (nn) (field nn dense))");
     READS("import nn; nn.linear.w", "(import nn)\n(field nn.linear w)");
     READS("def list.sum(x) { x } list.sum.w", "(def list.sum [] (x) x)\n(field list.sum w)");
-    READS("#[version = \"0.0.5\"]\nfn (%nn) { nn.dense(%nn) }", "(fn [] (%nn) (call nn.dense %nn))");
+    READS("#[version = \"0.0.5\"]\nfn (%nn) { nn.dense(%nn) }",
+          "(fn [] (%nn) (call nn.dense %nn))");
 }
 
 TEST(soft_words) {
@@ -143,7 +146,8 @@ TEST(indices) {
 }
 
 TEST(calls) {
-    READS("nn.conv2d(%x, strides=[2, 2], dtype=float32, b=None, n=n*2, q=-1, e=1.5f, s=\"x\", t=meta[A][1])",
+    READS("nn.conv2d(%x, strides=[2, 2], dtype=float32, b=None, n=n*2, q=-1, e=1.5f, s=\"x\", "
+          "t=meta[A][1])",
           "(call nn.conv2d %x strides=[2 2] dtype=float32 b=None n=(* n 2) q=-1 e=1.5 s=\"x\" "
           "t=meta[A][1])");
     READS("f(a)(b)(c=1)", "(call (call (call f a) b) c=1)");
@@ -160,7 +164,8 @@ TEST(functions) {
     READS("fn [A, n: Dim](%x: A, y) -> A where R(A), S(n, k=1) { x }",
           "(fn [A n:Dim] (%x:A y) -> A (where R A) (where S n k=1) x)");
     READS("fn <A>(x) { x }", "(fn [A] (x) x)");
-    READS("fn (%x: int32, Primitive=1, hash=\"z\") { x }", "(fn [] (%x:int32 Primitive=1 hash=\"z\") x)");
+    READS("fn (%x: int32, Primitive=1, hash=\"z\") { x }",
+          "(fn [] (%x:int32 Primitive=1 hash=\"z\") x)");
     READS("fn (x, x) { x }", "(fn [] (x x) x) R0014");
     READS("fn (_, _) { 1 }", "(fn [] (_ _) 1)");
     READS("let f = fn (x) { f.0 }; f", "(let f (fn [] (x) (proj f 0)))\nf");
@@ -190,8 +195,10 @@ TEST(conditions) {
 }
 
 TEST(matches) {
-    READS("match (e) { Cons(x, _) => a, Nil => b, }", "(match e [(ctor Cons x _) => a] [Nil => b])");
-    READS("match e { | Cons(x, _) -> a | Nil -> b }", "(match e [(ctor Cons x _) => a] [Nil => b])");
+    READS("match (e) { Cons(x, _) => a, Nil => b, }",
+          "(match e [(ctor Cons x _) => a] [Nil => b])");
+    READS("match e { | Cons(x, _) -> a | Nil -> b }",
+          "(match e [(ctor Cons x _) => a] [Nil => b])");
     READS("match e | Cons(x, _) -> a | Nil -> b", "(match e [(ctor Cons x _) => a] [Nil => b])");
     READS("match? %x { Some(y) when y > 1 => y }", "(match? %x [(ctor Some y) when (> y 1) => y])");
     READS("match x { A => a; b, B => c }", "(match x [A => (seq a b)] [B => c])");

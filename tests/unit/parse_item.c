@@ -6,14 +6,17 @@
 TEST(items) {
     READS("type L[A] { Cons(A, L[A]) | Nil }", "(type L[A] (Cons A (L A)) (Nil))");
     READS("type V {} type W { | A | B, }", "(type V)\n(type W (A) (B))");
-    READS("type Layer[n, m: Dim] { Layer { w: Tensor[(n, m), float32], b: Tensor[(m,), float32] } }",
-          "(type Layer[n m:Dim] (Layer w:(Tensor (shape n m) float32) b:(Tensor (shape m) float32)))");
+    READS(
+        "type Layer[n, m: Dim] { Layer { w: Tensor[(n, m), float32], b: Tensor[(m,), float32] } }",
+        "(type Layer[n m:Dim] (Layer w:(Tensor (shape n m) float32) b:(Tensor (shape m) "
+        "float32)))");
     READS("extern type Storage", "(extern Storage)");
     READS("operator @cbrt : fn(float64) -> float64 = \"cbrt\" from \"libm.so.6\"",
           "(operator @cbrt:(fn [] float64 -> float64) \"cbrt\" \"libm.so.6\")");
     READS("derivative nn.dense(data, weight; out, ct) { (ct @@ weight, ct) }",
           "(derivative nn.dense [] (data weight) (tuple (@@ ct weight) ct) +out +ct)");
-    READS("derivative where(c, x, y; out, ct) { () }", "(derivative where [] (c x y) (tuple) +out +ct)");
+    READS("derivative where(c, x, y; out, ct) { () }",
+          "(derivative where [] (c x y) (tuple) +out +ct)");
     READS("tangent exp(x; out, dx) { out * dx }", "(tangent exp [] (x) (* out dx) +out +dx)");
     READS("no_derivative argsort;", "(no_derivative argsort)");
     READS("import \"file.rly\"; import nn; import nn as m; import nn (linear, sgd);",
@@ -24,17 +27,20 @@ TEST(items) {
 }
 
 TEST(types) {
-    READS("let x : Tensor(FloatType(32), Shape(2, 3)) = 1;", "(let x:(Tensor (shape 2 3) float32) 1)");
+    READS("let x : Tensor(FloatType(32), Shape(2, 3)) = 1;",
+          "(let x:(Tensor (shape 2 3) float32) 1)");
     READS("let x : forall (A : Type), A -> A = z;", "(let x:(forall [A:Type] (fn [] A -> A)) z)");
     READS("let x : (Ref[A], ref(T), RefType(T), IntType(8), UIntType(64), BoolType, _) = 1;",
           "(let x:(tuple (ref A) (ref T) (ref T) int8 uint64 bool _) 1)");
     READS("let x : (Tensor[_, b], Tensor[(3), _], Tensor[(), bool]) = 1;",
           "(let x:(tuple (Tensor _ b) (Tensor (shape 3) _) (Tensor (shape) bool)) 1)");
-    READS("let x : (L[?], L[(2, n)], L[(n, m)], L[2 * n + 1 - m, floordiv(n, 2), min(a, -1)]) = 1;",
-          "(let x:(tuple (L ?) (L (shape 2 n)) (L (tuple n m)) (L (- (+ (* 2 n) 1) m) (floordiv n 2) "
-          "(min a -1))) 1)");
+    READS(
+        "let x : (L[?], L[(2, n)], L[(n, m)], L[2 * n + 1 - m, floordiv(n, 2), min(a, -1)]) = 1;",
+        "(let x:(tuple (L ?) (L (shape 2 n)) (L (tuple n m)) (L (- (+ (* 2 n) 1) m) (floordiv n 2) "
+        "(min a -1))) 1)");
     READS("let x : (fn(A) -> B, T -> U -> V, (T, U) -> V, ((T, U)) -> V, () -> T) = 1;",
-          "(let x:(tuple (fn [] A -> B) (fn [] T -> (fn [] U -> V)) (fn [] T U -> V) (fn [] (tuple T U) "
+          "(let x:(tuple (fn [] A -> B) (fn [] T -> (fn [] U -> V)) (fn [] T U -> V) (fn [] (tuple "
+          "T U) "
           "-> V) (fn [] -> T)) 1)");
     READS("let x : fn [A](A) -> fn(A) -> A where R(A) = 1;",
           "(let x:(fn [A] A -> (fn [] A -> A) (where R A)) 1)");
@@ -59,9 +65,11 @@ TEST(tvm) {
           "}\n"
           "extern type Handle[A]\n",
           "(type Either[A B] (Left A) (Right B))\n"
-          "(def @main [] (%x:(Tensor (shape ? ?) int8) hash=\"a\\\\b\" relay.reshape_only=1) -> (fn [] "
+          "(def @main [] (%x:(Tensor (shape ? ?) int8) hash=\"a\\\\b\" relay.reshape_only=1) -> "
+          "(fn [] "
           "int32 -> int32) (%0 = (call nn.conv2d %x %x padding=[0 0] channels=None out_dtype=\"\") "
-          "(%1 = (proj %0 0) (let %y:(tuple int32) (tuple 1) (seq (:= %r (+ (read %c) 1)) (if (< %n 3) "
+          "(%1 = (proj %0 0) (let %y:(tuple int32) (tuple 1) (seq (:= %r (+ (read %c) 1)) (if (< "
+          "%n 3) "
           "(call %f 1) (call (fn [] (%z) %z) 0)))))))\n"
           "(extern Handle[A])");
     READS("v0.0.4\ndef @f(%a {virtual_device=meta[VirtualDevice][0]}: int32) { f(%a, meta[K][1]) }",
@@ -70,10 +78,13 @@ TEST(tvm) {
 
 static const char metadata[] =
     "#[version = \"0.0.5\"]\nmeta[relay.Constant][0]\n\n#[metadata]\n"
-    "{\"root\": 1, \"nodes\": [{\"type_key\": \"\"}, {\"type_key\": \"Map\", \"keys\": [\"relay.Constant\"], "
-    "\"data\": [2]}, {\"type_key\": \"Array\", \"data\": [3]}, {\"type_key\": \"relay.Constant\", \"attrs\": "
+    "{\"root\": 1, \"nodes\": [{\"type_key\": \"\"}, {\"type_key\": \"Map\", \"keys\": "
+    "[\"relay.Constant\"], "
+    "\"data\": [2]}, {\"type_key\": \"Array\", \"data\": [3]}, {\"type_key\": \"relay.Constant\", "
+    "\"attrs\": "
     "{\"_checked_type_\": \"0\", \"data\": \"0\", \"span\": \"0\"}}], \"b64ndarrays\": "
-    "[\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAgAAAAIgAQACAAAAAAAAAAMAAAAAAAAAGAAAAAAAAAAAAIA/AAAAQAAAQEAAAIBAAAC"
+    "[\"P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAgAAAAIgAQACAAAAAAAAAAMAAAAAAAAAGAAAAAAAAAAAAIA/"
+    "AAAAQAAAQEAAAIBAAAC"
     "gQAAAwEA=\"], \"attrs\": {\"tvm_version\": \"0.8.0\"}}\n";
 
 TEST(constants) {
@@ -155,7 +166,8 @@ TEST(prompt) {
 TEST(recovery) {
     READS("let x = ) 1;\nlet y = 2;", "(error x ERROR)\n(let y 2) R0001");
     READS("def f(x { x }\ndef g(y) { y }", "(error f [] (x) ERROR)\n(def g [] (y) y) R0001");
-    READS("def f() { g(1 2); let x = ; x }\n3", "(def f [] () (seq ERROR (let x ERROR x)))\n3 R0001 R0001");
+    READS("def f() { g(1 2); let x = ; x }\n3",
+          "(def f [] () (seq ERROR (let x ERROR x)))\n3 R0001 R0001");
     READS("def f() { 1 +\ndef g() { 2 }", "(error f [] () (seq ERROR end))\n(def g [] () 2) R0001");
     READS("}\n1", "(error  ERROR)\n1 R0001");
     READS("1 $ 2;\n3", "(error  1)\n3 R0015");
@@ -164,7 +176,8 @@ TEST(recovery) {
 }
 
 TEST(comments) {
-    Reading r = {.text = "/// one\n/// two\ndef f() { 1 } // three\n/* four /* nested */ */\n\n/// not\n\nf()\n"};
+    Reading r = {.text = "/// one\n/// two\ndef f() { 1 } // three\n/* four /* nested */ */\n\n/// "
+                         "not\n\nf()\n"};
     reading_start(&r);
     CHECK_INT(r.status, PARSE_OK);
     CHECK_INT(r.module->comments.len, 5);

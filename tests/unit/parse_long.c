@@ -56,9 +56,11 @@ static void check_depth(const char *before, const char *open, const char *middle
     str_add(&s, after);
     Reading r = read_repeated(before, open, LEVELS, str_text(&s));
     if (r.status != PARSE_OK)
-        check_fail(__FILE__, __LINE__, "`%s%s…`: %d diagnostics", before, open, (int)r.diags.list.len);
+        check_fail(__FILE__, __LINE__, "`%s%s…`: %d diagnostics", before, open,
+                   (int)r.diags.list.len);
     r = read_repeated(before, open, 3 * LEVELS, "");
-    if (r.status != PARSE_FAILED || r.diags.list.len != 1 || r.diags.list.data[0]->code != DIAG_R0009)
+    if (r.status != PARSE_FAILED || r.diags.list.len != 1 ||
+        r.diags.list.data[0]->code != DIAG_R0009)
         check_fail(__FILE__, __LINE__, "`%s%s…` too deep: %d diagnostics", before, open,
                    (int)r.diags.list.len);
 }

@@ -20,11 +20,22 @@ TEST(floats) {
         double value;
         const char *text;
     } doubles[] = {
-        {0.1, "0.1"},        {1, "1.0"},         {1e16, "1e+16"},     {1e-5, "1e-05"},
-        {0.0001, "0.0001"},  {1e15, "1000000000000000.0"},            {123456.5, "123456.5"},
-        {-0.0, "-0.0"},      {5e-324, "5e-324"}, {1.5e300, "1.5e+300"}, {1e22, "1e+22"},
-        {0x1p-44, "5.684341886080802e-14"},      {0.30000000000000004, "0.30000000000000004"},
-        {INFINITY, "inf"},   {-INFINITY, "-inf"}, {NAN, "nan"},
+        {0.1, "0.1"},
+        {1, "1.0"},
+        {1e16, "1e+16"},
+        {1e-5, "1e-05"},
+        {0.0001, "0.0001"},
+        {1e15, "1000000000000000.0"},
+        {123456.5, "123456.5"},
+        {-0.0, "-0.0"},
+        {5e-324, "5e-324"},
+        {1.5e300, "1.5e+300"},
+        {1e22, "1e+22"},
+        {0x1p-44, "5.684341886080802e-14"},
+        {0.30000000000000004, "0.30000000000000004"},
+        {INFINITY, "inf"},
+        {-INFINITY, "-inf"},
+        {NAN, "nan"},
         {1.7976931348623157e308, "1.7976931348623157e+308"},
     };
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
@@ -59,7 +70,10 @@ TEST(text) {
     Str s = {0};
     str_add_quoted(&s, "a\"\n\x01\xff\xc3\xa9", 7);
     CHECK_TEXT(str_text(&s), "\"a\\\"\\n\\x01\\xff\xc3\xa9\"");
-    CHECK_INT(text_width("\xe6\x97\xa5" "e\xcc\x81", 6), 3); /* a wide one; a combined one */
+    CHECK_INT(text_width("\xe6\x97\xa5"
+                         "e\xcc\x81",
+                         6),
+              3); /* a wide one; a combined one */
     CHECK(text_is_utf8("\xc3\xa9", 2, NULL));
     size_t at = 9;
     CHECK(!text_is_utf8("ab\xed\xa0\x80", 5, &at) && at == 2); /* a surrogate */

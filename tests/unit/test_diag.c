@@ -114,7 +114,8 @@ static const char *at_width(const Diag *d, int width) {
 }
 
 TEST(narrow) {
-    Source *s = source("train.rly", "let loss = mean((prediction - truth) ** 2) + decay * sum(weights ** 2);\n");
+    Source *s = source("train.rly",
+                       "let loss = mean((prediction - truth) ** 2) + decay * sum(weights ** 2);\n");
     Diag *d = diag_new(DIAG_R0001, at(s, "truth", 0),
                        "what cannot be said in few words is said in many of them");
     diag_set_label(d, "Tensor[(3,), float32], of the file");
@@ -139,14 +140,15 @@ TEST(narrow) {
     d = diag_new(DIAG_R0001, at(s, "weights", 0), "m");
     diag_set_label(d, "Tensor[(3,), float32], made by `zeros`");
     diag_add_label(d, at(s, "mean", 0), "float32");
-    CHECK_TEXT(at_width(d, 72), "error[R0001]: m\n"
-                                "  --> train.rly:1:58\n"
-                                "   |\n"
-                                " 1 | ...= mean((prediction - truth) ** 2) + decay * sum(weights ** 2);\n"
-                                "   |      ----                                          ^^^^^^^\n"
-                                "   |      |\n"
-                                "   |      float32\n"
-                                "   = `weights`: Tensor[(3,), float32], made by `zeros`\n");
+    CHECK_TEXT(at_width(d, 72),
+               "error[R0001]: m\n"
+               "  --> train.rly:1:58\n"
+               "   |\n"
+               " 1 | ...= mean((prediction - truth) ** 2) + decay * sum(weights ** 2);\n"
+               "   |      ----                                          ^^^^^^^\n"
+               "   |      |\n"
+               "   |      float32\n"
+               "   = `weights`: Tensor[(3,), float32], made by `zeros`\n");
     for (int width = 40; width < 120; width++)
         at_width(d, width);
 }
@@ -200,8 +202,8 @@ TEST(no_terminal_is_driven) {
 TEST(fixes) {
     Source *s = source("a", "x @@ y");
     Diag *d = diag_new(DIAG_R0001, at(s, "@@", 0), "m");
-    DiagFix *fix = diag_add_fix(d, at(s, "y", 0), "transpose(y)", "Tensor[(2, 3), float32]", "`%s` checks",
-                                "x @@ transpose(y)");
+    DiagFix *fix = diag_add_fix(d, at(s, "y", 0), "transpose(y)", "Tensor[(2, 3), float32]",
+                                "`%s` checks", "x @@ transpose(y)");
     vec_push(&fix->edits, ((DiagEdit){at(s, "x", 0), "z"}));
     CHECK(strstr(full(d), "\n   = help: `x @@ transpose(y)` checks\n"));
     Str out = {0};
@@ -209,12 +211,14 @@ TEST(fixes) {
     CHECK_TEXT(str_text(&out), "a:1:3: error[R0001]: m; `x @@ transpose(y)` checks\n");
     out = (Str){0};
     diag_print(&out, d, &(DiagLook){.style = DIAG_STYLE_JSON});
-    CHECK_TEXT(strstr(str_text(&out), "\"suggestions\""),
-               "\"suggestions\":[{\"message\":\"`x @@ transpose(y)` checks\","
-               "\"type\":\"Tensor[(2, 3), float32]\",\"edits\":[{\"file\":\"a\",\"line\":1,\"column\":6,"
-               "\"end_line\":1,\"end_column\":7,\"begin\":5,\"end\":6,\"text\":\"transpose(y)\"},"
-               "{\"file\":\"a\",\"line\":1,\"column\":1,\"end_line\":1,\"end_column\":2,\"begin\":0,\"end\":1,"
-               "\"text\":\"z\"}]}]}\n");
+    CHECK_TEXT(
+        strstr(str_text(&out), "\"suggestions\""),
+        "\"suggestions\":[{\"message\":\"`x @@ transpose(y)` checks\","
+        "\"type\":\"Tensor[(2, 3), float32]\",\"edits\":[{\"file\":\"a\",\"line\":1,\"column\":6,"
+        "\"end_line\":1,\"end_column\":7,\"begin\":5,\"end\":6,\"text\":\"transpose(y)\"},"
+        "{\"file\":\"a\",\"line\":1,\"column\":1,\"end_line\":1,\"end_column\":2,\"begin\":0,"
+        "\"end\":1,"
+        "\"text\":\"z\"}]}]}\n");
 }
 
 TEST(other_styles) {

@@ -71,8 +71,8 @@ static Global *fib(void) {
     Var *n = var("n");
     Expr *rec1 = call(global(g), 1, op2("subtract", ref(n), num(1)), NULL, NULL);
     Expr *rec2 = call(global(g), 1, op2("subtract", ref(n), num(2)), NULL, NULL);
-    g->value =
-        fn(1, n, NULL, NULL, if_(op2("less", ref(n), num(2)), ref(n), op2("add", rec1, rec2)));
+    g->value = fn(1, n, NULL, NULL,
+                  if_(op2("less", ref(n), num(2)), ref(n), op2("add", rec1, rec2)));
     return g;
 }
 
@@ -90,8 +90,8 @@ TEST(calls) {
 /* let count = fn (n, acc) { if (n == 0) { acc } else { count(n - 1, acc + 1) } }; count(…, 0) */
 TEST(tail_calls) {
     Var *count = var("count"), *n = var("n"), *acc = var("acc");
-    Expr *again =
-        call(ref(count), 2, op2("subtract", ref(n), num(1)), op2("add", ref(acc), num(1)), NULL);
+    Expr *again = call(ref(count), 2, op2("subtract", ref(n), num(1)), op2("add", ref(acc), num(1)),
+                       NULL);
     Expr *eq = expr_new(EXPR_EQUAL, NULL, span_none());
     eq->a = ref(n);
     eq->b = num(0);
@@ -107,8 +107,8 @@ TEST(recursion) {
     Global *g = def("deep");
     Var *n = var("n");
     Expr *again = call(global(g), 1, op2("subtract", ref(n), num(1)), NULL, NULL);
-    g->value =
-        fn(1, n, NULL, NULL, if_(op2("less", ref(n), num(1)), num(0), op2("add", num(1), again)));
+    g->value = fn(1, n, NULL, NULL,
+                  if_(op2("less", ref(n), num(1)), num(0), op2("add", num(1), again)));
     CHECK_TEXT(show(call(global(g), 1, num(1000000), NULL, NULL)), "1000000");
     const char *found = show(call(global(g), 1, num(2000000000), NULL, NULL));
     CHECK_TEXT(found, fmt_text("the recursion is too deep: its stack takes %zu MB",

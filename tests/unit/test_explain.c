@@ -47,8 +47,8 @@ static void make_files(char *folder) {
 }
 
 static void remove_files(const char *folder) {
-    static const char *const names[] = {"broken.npy", "whole.npy", "bytes.npy", "words.csv",
-                                        "numbers.csv", "f.npy", "cycle.rly", "example.rly"};
+    static const char *const names[] = {"broken.npy",  "whole.npy", "bytes.npy", "words.csv",
+                                        "numbers.csv", "f.npy",     "cycle.rly", "example.rly"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         remove(names[i]);
     if (chdir("/") != 0 || rmdir(folder) != 0)
@@ -89,7 +89,7 @@ static const char *run(const char *text) {
     options.jit = false;
     options.diag_style = DIAG_STYLE_SHORT;
     options.memory_bytes = 64 << 20; /* the program that uses all of it comes to an end */
-    if (code == DIAG_R0907) /* only its list has it, which is an answer */
+    if (code == DIAG_R0907)          /* only its list has it, which is an answer */
         options.diag_style = DIAG_STYLE_JSON;
     Session *s = session_new(&options);
     Str said = {0};
@@ -121,7 +121,8 @@ TEST(example) {
         const char *said = run(info->bad);
         if (count(said, "[R") + count(said, "\"code\":\"R") != 1 ||
             count(said, fmt_text("[%s]", info->name)) +
-            count(said, fmt_text("\"code\":\"%s\"", info->name)) != 1)
+                    count(said, fmt_text("\"code\":\"%s\"", info->name)) !=
+                1)
             check_fail(__FILE__, __LINE__, "the bad program says\n%s", said);
     } else if (code != DIAG_R0018) { /* of the command line */
         check_fail(__FILE__, __LINE__, "there is no bad program");

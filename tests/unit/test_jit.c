@@ -176,14 +176,10 @@ static Sc expression(Launch *l, ScalarBuilder *b, DType t, int depth, int naxes,
         static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_DIV, SC_MIN, SC_MAX, SC_REM};
         switch (below(9)) {
         case 0:
-        case 1:
-            return sc_op1(b, unary[below(7)], x);
-        case 2:
-            return sc_fma(b, x, expression(l, b, t, depth - 2, naxes, body), x);
-        case 3:
-            return below(2) ? sc_tanh(b, x) : sc_exp(b, x);
-        case 4:
-            return below(2) ? sc_call1(b, MATH_ATAN, x) : sc_sin(b, x);
+        case 1: return sc_op1(b, unary[below(7)], x);
+        case 2: return sc_fma(b, x, expression(l, b, t, depth - 2, naxes, body), x);
+        case 3: return below(2) ? sc_tanh(b, x) : sc_exp(b, x);
+        case 4: return below(2) ? sc_call1(b, MATH_ATAN, x) : sc_sin(b, x);
         case 5: {
             DType u = t == DT_F32 ? DT_I32 : DT_I64;
             return sc_bits(b, sc_op2(b, SC_XOR, sc_bits(b, x, u), sc_int(b, u, 1)), t);
@@ -194,8 +190,7 @@ static Sc expression(Launch *l, ScalarBuilder *b, DType t, int depth, int naxes,
     static const ScalarOp binary[] = {SC_ADD, SC_SUB, SC_MUL, SC_AND,
                                       SC_OR,  SC_XOR, SC_MIN, SC_MAX};
     switch (below(6)) {
-    case 0:
-        return sc_op1(b, below(2) ? SC_NEG : below(2) ? SC_ABS : SC_NOT, x);
+    case 0: return sc_op1(b, below(2) ? SC_NEG : below(2) ? SC_ABS : SC_NOT, x);
     case 1: {
         Sc y = expression(l, b, t, depth - 2, naxes, body), one = sc_int(b, t, 1);
         Sc zero = sc_op2(b, SC_EQ, y, sc_int(b, t, 0));

@@ -43,7 +43,8 @@ TEST(fields) {
             if (!op->attrs[k].doc || !*op->attrs[k].doc)
                 FAIL("%s: attribute %s is not documented", op->name, op->attrs[k].name);
             CHECK_INT(op_attr_index(op, op->attrs[k].name), k);
-            bool free_text = !strcmp(op->attrs[k].name, "equation") || !strcmp(op->attrs[k].name, "spec");
+            bool free_text = !strcmp(op->attrs[k].name, "equation") ||
+                             !strcmp(op->attrs[k].name, "spec");
             if (op->attrs[k].type == AT_STRING && !free_text &&
                 !(op->choices && strstr(op->choices, fmt_text("%s: ", op->attrs[k].name))))
                 FAIL("%s: attribute %s may be any text", op->name, op->attrs[k].name);
@@ -278,16 +279,22 @@ TEST(mistakes_are_reported) {
         const char *name, *code;
         DType x, y;
         int64_t n, m;
-    } cases[] = {{"add", "R0312", DT_F32, DT_F32, 2, 3}, {"add", "R0311", DT_F32, DT_F64, 2, 2},
-                 {"sqrt", "R0310", DT_I32, DT_I32, 2, 2}, {"divide", "R0601", DT_I8, DT_I8, 2, 2},
+    } cases[] = {{"add", "R0312", DT_F32, DT_F32, 2, 3},
+                 {"add", "R0311", DT_F32, DT_F64, 2, 2},
+                 {"sqrt", "R0310", DT_I32, DT_I32, 2, 2},
+                 {"divide", "R0601", DT_I8, DT_I8, 2, 2},
                  {"max", "R0318", DT_F32, DT_F32, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Diags d = {0};
         const Op *op = op_get(cases[i].name);
         Tensor *in[] = {tensor_new_zero(cases[i].x, 1, &cases[i].n),
-                        tensor_new_zero(cases[i].y, 1, &cases[i].m)}, *out[OP_MAX_OUTPUTS];
-        OpCall call = {.op = op, .attrs = attrs_defaults(op), .nin = (uint32_t)op->nargs,
-                       .in = in, .diags = &d};
+                        tensor_new_zero(cases[i].y, 1, &cases[i].m)},
+               *out[OP_MAX_OUTPUTS];
+        OpCall call = {.op = op,
+                       .attrs = attrs_defaults(op),
+                       .nin = (uint32_t)op->nargs,
+                       .in = in,
+                       .diags = &d};
         CHECK_INT(op_run(&call, out, NULL, NULL), OP_FAILED);
         CHECK_INT(d.errors, 1);
         if (d.errors)

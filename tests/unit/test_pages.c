@@ -39,13 +39,13 @@ TEST(page) {
         unavailable = strncmp(why, "no kernels", 10) == 0;
         if (!unavailable)
             check_fail(__FILE__, __LINE__, "%s", why);
-    }
-    else {
+    } else {
         const char *line = str_text(&text);
         int number = compare(old, line, &line);
         if (number)
-            check_fail(__FILE__, __LINE__, "line %d of docs/%s.md should be\n%s\n`make docs` mends it",
-                       number, page->name, line);
+            check_fail(__FILE__, __LINE__,
+                       "line %d of docs/%s.md should be\n%s\n`make docs` mends it", number,
+                       page->name, line);
     }
 }
 

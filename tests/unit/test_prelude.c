@@ -4,21 +4,16 @@
 #include "repl/prelude.h"
 #include "tests/unit/check.h"
 
-static Session *open_session(void)
-{
+static Session *open_session(void) {
     SessionOptions options;
     session_options_init(&options);
     options.jit = false;
     return session_new(&options);
 }
 
-TEST(every_item_checks)
-{
-    CHECK(prelude_load_all(open_session()));
-}
+TEST(every_item_checks) { CHECK(prelude_load_all(open_session())); }
 
-TEST(alone_or_among_the_others)
-{
+TEST(alone_or_among_the_others) {
     Session *all = open_session(), *some = open_session();
     CHECK(prelude_load_all(all));
     SymbolVec names = {0};
@@ -34,8 +29,7 @@ TEST(alone_or_among_the_others)
     }
 }
 
-int main(void)
-{
+int main(void) {
     mem_init();
     RUN(every_item_checks);
     RUN(alone_or_among_the_others);

@@ -69,7 +69,9 @@ static const struct {
     {NULL, "data_layout", "\"NCHW\";\"NHWC\""},
     {NULL, "kernel_layout", "\"OIHW\";\"HWIO\""},
     {NULL, "layout", "\"NCHW\";\"NHWC\""},
-    {NULL, "newshape", "[-1];[0, -1];[2, -1];[-2];[-3, -2];[-4, 1, -1, -2];[3, 2];[-4, -1, 2];[0];[-1, 0, 3];[2, -2];[-1, -1]"},
+    {NULL, "newshape",
+     "[-1];[0, -1];[2, -1];[-2];[-3, -2];[-4, 1, -1, -2];[3, 2];[-4, -1, 2];[0];[-1, 0, 3];[2, "
+     "-2];[-1, -1]"},
     {NULL, "allowzero", "False;True"},
     {NULL, "lhs_begin", "0;1"},
     {NULL, "lhs_end", "None;1;-1"},
@@ -79,7 +81,8 @@ static const struct {
     {NULL, "indices_or_sections", "1;2;3;[1];[1, 2];[0, 3];[]"},
     {NULL, "reps", "[2];[1, 2];[3, 1, 1, 1, 2];[0];[]"},
     {NULL, "repeats", "0;1;3"},
-    {NULL, "pad_width", "[[1, 0]];[[0, 0], [1, 2]];[[1, 1], [0, 0], [0, 1], [0, 0]];[[1, 1], [2, 0], [0, 1]]"},
+    {NULL, "pad_width",
+     "[[1, 0]];[[0, 0], [1, 2]];[[1, 1], [0, 0], [0, 1], [0, 0]];[[1, 1], [2, 0], [0, 1]]"},
     {"nn.pad", "pad_mode", "\"constant\";\"edge\";\"reflect\""},
     {"nn.pad_sum", "pad_mode", "\"edge\";\"reflect\";\"constant\""},
     {"nn.mirror_pad", "mode", "\"SYMMETRIC\";\"REFLECT\""},
@@ -103,7 +106,8 @@ static const struct {
     {"broadcast_to", "shape", "[];[2, 3];[1, 2, 2];[3]"},
     {NULL, "shape", "[];[3];[2, 0];[1, 2, 3, 1]"},
     {NULL, "out_shape", "[];[3];[2, 0]"},
-    {"einsum", "equation", "\"ij,jk->ik\";\"ii->i\";\"i,i->\";\"ij->ji\";\"...i,...i->...\";\"ij\""},
+    {"einsum", "equation",
+     "\"ij,jk->ik\";\"ii->i\";\"i,i->\";\"ij->ji\";\"...i,...i->...\";\"ij\""},
     {"einsum_pairs", "equation", "\"ij,jk->ik\";\"i,i->\""},
     {NULL, "equation", "\"ij,jk->ik\";\"i,i->\";\"ij->ji\""},
 };
@@ -153,7 +157,8 @@ static const Attrs *make_attrs(const Op *op) {
         bool plain = op->attrs[i].initial && below(3) != 0 && op->nattrs > 3;
         if (!texts)
             return NULL;
-        for (int tries = 0; !choose(&op->attrs[i], plain ? op->attrs[i].initial : texts, below(64), &values[i]);)
+        for (int tries = 0;
+             !choose(&op->attrs[i], plain ? op->attrs[i].initial : texts, below(64), &values[i]);)
             if (++tries == 50)
                 return NULL;
     }
@@ -229,9 +234,9 @@ static Shape shape_after(const Shape *s, uint32_t way) {
 typedef struct Call {
     const Op *op;
     const Attrs *attrs;
-    int ntypes;         /* arguments; the tensors of a tuple argument stand in a row */
-    uint32_t tuples;    /* the arguments that are tuples, one bit each */
-    int ntuple;         /* how many tensors each holds */
+    int ntypes;      /* arguments; the tensors of a tuple argument stand in a row */
+    uint32_t tuples; /* the arguments that are tuples, one bit each */
+    int ntuple;      /* how many tensors each holds */
     int nin;
     Shape shapes[MAX_IN];
     DType dtypes[MAX_IN];
@@ -267,7 +272,8 @@ static Type **make_types(const Call *c, Solver *s, Type *(*dims)[5]) {
             Type **own = mem_new_n(Type *, c->shapes[at].rank + 1);
             for (int a = 0; a < c->shapes[at].rank; a++)
                 own[a] = dims[at][a];
-            parts[k] = type_tensor(type_shape(own, (uint32_t)c->shapes[at].rank), type_dtype(c->dtypes[at]));
+            parts[k] = type_tensor(type_shape(own, (uint32_t)c->shapes[at].rank),
+                                   type_dtype(c->dtypes[at]));
         }
         if (tuple) {
             Type **held = mem_new_n(Type *, n + 1);
@@ -294,7 +300,8 @@ static Related relate(const Call *c, Type *(*dims)[5]) {
     x.s = solver_new(diags);
     solver_list_operators(x.s, true);
     x.types = make_types(c, x.s, dims);
-    Relation *r = solver_post(x.s, c->op->relation, x.types, (uint32_t)c->ntypes + 1, c->attrs, span_none());
+    Relation *r = solver_post(x.s, c->op->relation, x.types, (uint32_t)c->ntypes + 1, c->attrs,
+                              span_none());
     r->op = c->op;
     x.ok = solver_run(x.s);
     x.done = r->status == REL_DONE && solver_nwaiting(x.s) == 0;
@@ -403,7 +410,8 @@ static void replaced(const Call *c, const OutSpec *out, int n, const Diags *refu
     const char *text = call_text(c, x.types);
     bool sure = x.ok && x.done;
     if (n >= 0 && !declared && !x.ok && !rank_of_sizes(c))
-        FAIL("%s: accepted with sizes known, refused with `?`: %s", text, x.diags.list.data[0]->message);
+        FAIL("%s: accepted with sizes known, refused with `?`: %s", text,
+             x.diags.list.data[0]->message);
     if (n >= 0 && !declared && x.ok && !x.done && !rank_of_sizes(c))
         FAIL("%s: the relation waits", text);
     if (n >= 0 && sure && !result_is(c, x.types[c->ntypes], out, n, &known))
@@ -446,7 +454,11 @@ static bool some_sizes_fit(const Call *c) {
         OutSpec out[OP_MAX_OUTPUTS];
         for (int i = 0; i < c->nin; i++)
             other.in[i] = make_tensor(&other, i);
-        OpCall call = {.op = c->op, .attrs = c->attrs, .nin = (uint32_t)c->nin, .in = other.in, .diags = &refused};
+        OpCall call = {.op = c->op,
+                       .attrs = c->attrs,
+                       .nin = (uint32_t)c->nin,
+                       .in = other.in,
+                       .diags = &refused};
         if (c->op->shape(&call, out) >= 0 || of_values(&refused))
             return true;
     }
@@ -456,9 +468,11 @@ static bool some_sizes_fit(const Call *c) {
 /* Called by derivative rules, with what the operator took: only their ranks are looked at. */
 static bool is_backward(const Op *op) {
     static const char *const names[] = {
-        "einsum_cross", "einsum_grad", "einsum_pairs", "expand_like", "gather_nd_add", "index_add", "matmul_lhs",
-        "matmul_rhs", "meshgrid_sum", "nn.avg_pool2d_grad", "nn.max_pool2d_grad", "nn.mirror_pad_sum", "nn.pad_sum", "repeat_sum", "strided_slice_add",
-        "take_add", "tile_sum", "unflatten_axes",
+        "einsum_cross",  "einsum_grad",        "einsum_pairs",       "expand_like",
+        "gather_nd_add", "index_add",          "matmul_lhs",         "matmul_rhs",
+        "meshgrid_sum",  "nn.avg_pool2d_grad", "nn.max_pool2d_grad", "nn.mirror_pad_sum",
+        "nn.pad_sum",    "repeat_sum",         "strided_slice_add",  "take_add",
+        "tile_sum",      "unflatten_axes",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(op->name, names[i]) == 0)
@@ -480,10 +494,11 @@ static void certain(const Call *c, const Diags *refused) {
     if (ranks && c->op->shape_mode != SHAPE_OF_DATA && axes_of(c) <= 4 && some_sizes_fit(c))
         FAIL("%s: R%04d is not of ranks and axes alone: %s", call_text(c, x.types), (int)code,
              refused->list.data[0]->message);
-    bool by_count = strcmp(c->op->name, "scatter_nd") == 0; /* of coordinates, a size: so its ranks fit */
+    bool by_count = strcmp(c->op->name, "scatter_nd") ==
+                    0; /* of coordinates, a size: so its ranks fit */
     if (x.ok && !by_count && !is_backward(c->op) && !some_sizes_fit(c))
-        FAIL("%s: refused at all sizes (R%04d %s), accepted with `?`", call_text(c, x.types), (int)refused->list.data[0]->code,
-             refused->list.data[0]->message);
+        FAIL("%s: refused at all sizes (R%04d %s), accepted with `?`", call_text(c, x.types),
+             (int)refused->list.data[0]->code, refused->list.data[0]->message);
 }
 
 /* Zeros; where the values decide the shape, small ones. */
@@ -505,7 +520,8 @@ static bool check_call(Call *c) {
     OutSpec out[OP_MAX_OUTPUTS];
     for (int i = 0; i < c->nin; i++)
         c->in[i] = make_tensor(c, i);
-    OpCall call = {.op = c->op, .attrs = c->attrs, .nin = (uint32_t)c->nin, .in = c->in, .diags = &refused};
+    OpCall call = {
+        .op = c->op, .attrs = c->attrs, .nin = (uint32_t)c->nin, .in = c->in, .diags = &refused};
     int n = c->op->shape(&call, out);
     if (n < 0 && of_dtypes(&refused))
         return false;
@@ -517,9 +533,11 @@ static bool check_call(Call *c) {
     const char *text = call_text(c, x.types);
     bool by_values = c->op->shape_mode == SHAPE_OF_DATA;
     if (x.ok && n < 0 && !by_values)
-        FAIL("%s: the relation holds, the shape function says %s", text, refused.list.data[0]->message);
+        FAIL("%s: the relation holds, the shape function says %s", text,
+             refused.list.data[0]->message);
     if (!x.ok && n >= 0)
-        FAIL("%s: the shape function takes it, the relation says %s", text, x.diags.list.data[0]->message);
+        FAIL("%s: the shape function takes it, the relation says %s", text,
+             x.diags.list.data[0]->message);
     if (x.ok && n >= 0 && !x.done && !rank_of_sizes(c))
         FAIL("%s: the relation still waits", text);
     if (n >= 0 && c->op->shape_mode != SHAPE_BOUND && x.done &&
@@ -593,7 +611,8 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     if (!c->attrs)
         return false;
     c->ntypes = op->nargs;
-    bool integers = strncmp(op->name, "index", 5) == 0, random = strncmp(op->name, "random.", 7) == 0;
+    bool integers = strncmp(op->name, "index", 5) == 0,
+         random = strncmp(op->name, "random.", 7) == 0;
     c->ntuple = integers ? integers_of(c->attrs) : 1 + (int)below(3);
     for (int i = 0; i < c->ntypes; i++)
         c->nin += c->tuples >> i & 1 ? c->ntuple : 1;
@@ -605,8 +624,8 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     for (int i = 0; i < c->nin; i++) {
         bool index = integers && i >= c->nin - c->ntuple;
         Shape *s = &c->shapes[i];
-        *s = i == 0 ? shapes[number * 89 % (uint32_t)nshapes]
-             : one_shape ? c->shapes[0]
+        *s = i == 0                 ? shapes[number * 89 % (uint32_t)nshapes]
+             : one_shape            ? c->shapes[0]
              : together || below(2) ? shape_after(&c->shapes[0], together ? way : below(9 * 16))
                                     : shapes[below((uint32_t)nshapes)];
         for (int k = 0; k < s->rank && narrow; k++)
@@ -618,8 +637,10 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
         if (i >= 1 + (strcmp(op->name, "strided_set") == 0) && strstr(op->name, "strided_s") &&
             op->shape_mode == SHAPE_OF_DATA && below(2))
             *s = (Shape){1, {1}};
-        c->dtypes[i] = i == 0 ? first_dtype(op) : index ? DT_I32
-                       : c->tuples ? c->dtypes[0] : later_dtype(op, c->dtypes[0], ways >> (2 * (i - 1)));
+        c->dtypes[i] = i == 0      ? first_dtype(op)
+                       : index     ? DT_I32
+                       : c->tuples ? c->dtypes[0]
+                                   : later_dtype(op, c->dtypes[0], ways >> (2 * (i - 1)));
     }
     if (strcmp(op->name, "where") == 0)
         c->dtypes[0] = DT_BOOL;
@@ -639,7 +660,8 @@ TEST(every_operator) {
         uint32_t ways = 0;
         accepted = calls = 0;
         check_failures = 0; /* the first of each operator is shown */
-        for (uint32_t k = 0; (k < most || (accepted < 5 && k < 40 * most)) && !check_failures; k++) {
+        for (uint32_t k = 0; (k < most || (accepted < 5 && k < 40 * most)) && !check_failures;
+             k++) {
             Call c;
             if (!make_call(&c, op, k, ways))
                 continue;

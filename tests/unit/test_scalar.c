@@ -32,10 +32,36 @@ static uint64_t random64(void) {
     return seed ^= seed << 17;
 }
 
-static const double special[] = {
-    0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 0x1p-149, -0x1p-149, 0x1p-126, 0x1p-1074,
-    0x1p-1022, 88.7228, 89.0, -87.3, -103.9, -104.0, 709.78, 710.0, -745.1, -746.0, 0.625, -0.625,
-    3.141592653589793, 1.5707963267948966, 0x1p30, -0x1p31, 1e22, 0.5, 2.0};
+static const double special[] = {0.0,
+                                 -0.0,
+                                 1.0,
+                                 -1.0,
+                                 INFINITY,
+                                 -INFINITY,
+                                 NAN,
+                                 0x1p-149,
+                                 -0x1p-149,
+                                 0x1p-126,
+                                 0x1p-1074,
+                                 0x1p-1022,
+                                 88.7228,
+                                 89.0,
+                                 -87.3,
+                                 -103.9,
+                                 -104.0,
+                                 709.78,
+                                 710.0,
+                                 -745.1,
+                                 -746.0,
+                                 0.625,
+                                 -0.625,
+                                 3.141592653589793,
+                                 1.5707963267948966,
+                                 0x1p30,
+                                 -0x1p31,
+                                 1e22,
+                                 0.5,
+                                 2.0};
 
 static double sample(DType t, int64_t i) {
     uint64_t r = random64();
@@ -58,7 +84,7 @@ static double ulps(double got, long double exact, int digits, int least) {
     double rounded = digits == 24 ? (double)(float)exact : (double)exact;
     if (!isfinite(rounded) || !isfinite(got))
         return got == rounded || (isinf(got) && fabsl(exact) > 0.99999L * fabs(rounded)) ? 0
-                                                                                        : INFINITY;
+                                                                                         : INFINITY;
     int e;
     frexpl(fabsl(exact), &e);
     int place = e - digits < least ? least : e - digits;

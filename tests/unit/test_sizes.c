@@ -11,8 +11,7 @@
 static Type *n, *m; /* two declared sizes */
 
 /* The formula at n = a, m = b. */
-static int64_t value_at(Type *t, int64_t a, int64_t b)
-{
+static int64_t value_at(Type *t, int64_t a, int64_t b) {
     Type *from[] = {n, m}, *to[] = {type_dim_int(a, NULL), type_dim_int(b, NULL)};
     int64_t v = -1;
     Type *found = type_resolve(type_substitute(t, from, to, 2));
@@ -23,15 +22,14 @@ static int64_t value_at(Type *t, int64_t a, int64_t b)
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-TEST(slices_of_symbolic_axes)
-{
+TEST(slices_of_symbolic_axes) {
     static const int64_t steps[] = {1, 2, 3, 7, -1, -2, -3, -7};
     Relation r = {0};
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
         for (int64_t b = -7; b <= 7; b++)
             for (int64_t e = -7; e <= 7; e++) {
-                SliceRange g = {.has_begin = b != 7, .has_end = e != 7, .begin = b, .end = e,
-                                .step = steps[s]};
+                SliceRange g = {
+                    .has_begin = b != 7, .has_end = e != 7, .begin = b, .end = e, .step = steps[s]};
                 Type *size = rel_slice_size(&r, n, g.has_begin ? type_dim_int(b, NULL) : NULL,
                                             g.has_end ? type_dim_int(e, NULL) : NULL, steps[s]);
                 for (int64_t d = 0; d <= 9; d++) {
@@ -45,16 +43,15 @@ TEST(slices_of_symbolic_axes)
             }
 }
 
-TEST(slices_up_to_a_declared_size)
-{
+TEST(slices_up_to_a_declared_size) {
     Relation r = {0};
     for (int which = 1; which < 4; which++) {
         Type *end = which & 2 ? dim_add_int(m, 1) : NULL, *begin = which & 1 ? m : NULL;
         Type *size = rel_slice_size(&r, n, begin, end, 1);
         for (int64_t d = 0; d < 6; d++)
             for (int64_t k = 0; k < 6; k++) {
-                SliceRange g = {.has_begin = begin, .has_end = end, .begin = k, .end = k + 1,
-                                .step = 1};
+                SliceRange g = {
+                    .has_begin = begin, .has_end = end, .begin = k, .end = k + 1, .step = 1};
                 int64_t first, count;
                 slice_resolve(&g, d, &first, &count);
                 CHECK_INT(value_at(size, d, k), count);
@@ -65,35 +62,27 @@ TEST(slices_up_to_a_declared_size)
 /* ---- order ----------------------------------------------------------------------------------- */
 
 static uint32_t seed = 11;
-static uint32_t below(uint32_t k)
-{
+static uint32_t below(uint32_t k) {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 16) % k;
 }
 
-static Type *random_size(int depth)
-{
+static Type *random_size(int depth) {
     if (depth == 0)
         return below(3) == 0 ? type_dim_int((int64_t)below(4), NULL) : below(2) ? n : m;
     Type *a = random_size(depth - 1), *b = random_size(depth - 1);
     switch (below(6)) {
-    case 0:
-        return dim_add(a, b);
-    case 1:
-        return dim_sub(a, b);
-    case 2:
-        return dim_min(a, b);
-    case 3:
-        return dim_max(a, b);
-    case 4:
-        return dim_floordiv(a, type_dim_int(1 + (int64_t)below(3), NULL));
+    case 0: return dim_add(a, b);
+    case 1: return dim_sub(a, b);
+    case 2: return dim_min(a, b);
+    case 3: return dim_max(a, b);
+    case 4: return dim_floordiv(a, type_dim_int(1 + (int64_t)below(3), NULL));
     }
     return dim_add_int(a, (int64_t)below(5) - 2);
 }
 
 /* What is found is true at every size. */
-TEST(order_is_sound)
-{
+TEST(order_is_sound) {
     int found[3] = {0};
     for (int i = 0; i < 4000; i++) {
         Type *a = random_size(1 + (int)below(3)), *b = random_size(1 + (int)below(3));
@@ -116,8 +105,7 @@ TEST(order_is_sound)
 }
 
 /* Normal forms: what a formula is built of is not lost. */
-TEST(formulas_keep_their_value)
-{
+TEST(formulas_keep_their_value) {
     for (int64_t x = 0; x < 6; x++)
         for (int64_t y = 0; y < 6; y++)
             for (int64_t c = 1; c < 4; c++) {
@@ -125,15 +113,15 @@ TEST(formulas_keep_their_value)
                 int64_t v = x + y - 2, floor = v / c - (v % c != 0 && v < 0);
                 CHECK_INT(value_at(dim_floordiv(sum, k), x, y), floor);
                 CHECK_INT(value_at(dim_min(sum, k), x, y), v < c ? v : c);
-                CHECK_INT(value_at(dim_max(dim_max(sum, k), n), x, y),
-                          v > c ? (v > x ? v : x) : c > x ? c : x);
+                CHECK_INT(value_at(dim_max(dim_max(sum, k), n), x, y), v > c   ? (v > x ? v : x)
+                                                                       : c > x ? c
+                                                                               : x);
                 CHECK_INT(value_at(dim_max(dim_add_int(dim_max(sum, k), -1), n), x, y),
                           (v > c ? v : c) - 1 > x ? (v > c ? v : c) - 1 : x);
             }
 }
 
-TEST(equal_formulas_are_found_equal)
-{
+TEST(equal_formulas_are_found_equal) {
     Type *zero = type_dim_int(0, NULL), *one = type_dim_int(1, NULL), *four = type_dim_int(4, NULL);
     struct {
         Type *a, *b;
@@ -155,8 +143,7 @@ TEST(equal_formulas_are_found_equal)
     CHECK(dim_compare(dim_floordiv(n, four), n) == DIM_UNDECIDED);
 }
 
-int main(void)
-{
+int main(void) {
     mem_init();
     n = type_param(sym_intern("n"), KIND_DIM);
     m = type_param(sym_intern("m"), KIND_DIM);

@@ -4,78 +4,57 @@
 #include "types/op.h"
 #include "types/solver.h"
 
-static const Op op_add = {.name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM,
-                          .relation = &rel_broadcast};
-static const Op op_less = {.name = "less", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_ALL,
+static const Op op_add = {
+    .name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM, .relation = &rel_broadcast};
+static const Op op_less = {.name = "less",
+                           .args = "lhs, rhs",
+                           .nargs = 2,
+                           .dtypes = DTS_ALL,
                            .relation = &rel_broadcast_compare};
 
 static Diags diags;
 static Solver *s;
 
-static void begin(void)
-{
+static void begin(void) {
     diags = (Diags){0};
     s = solver_new(&diags);
     solver_enter(s);
 }
 
-static Type *var(Kind kind)
-{
-    return solver_var(s, kind);
-}
+static Type *var(Kind kind) { return solver_var(s, kind); }
 
-static Type *dim(int64_t n)
-{
-    return type_dim_int(n, NULL);
-}
+static Type *dim(int64_t n) { return type_dim_int(n, NULL); }
 
-static Type *tensor2(Type *a, Type *b, Type *dtype)
-{
+static Type *tensor2(Type *a, Type *b, Type *dtype) {
     Type *dims[] = {a, b};
     return type_tensor(type_shape(dims, 2), dtype);
 }
 
-static Type *tensor1(Type *a, Type *dtype)
-{
-    return type_tensor(type_shape(&a, 1), dtype);
-}
+static Type *tensor1(Type *a, Type *dtype) { return type_tensor(type_shape(&a, 1), dtype); }
 
-static Type *f32(void)
-{
-    return type_dtype(DT_F32);
-}
+static Type *f32(void) { return type_dtype(DT_F32); }
 
-static Type *apply(const Op *op, Type *a, Type *b)
-{
+static Type *apply(const Op *op, Type *a, Type *b) {
     Type *args[] = {a, b, var(KIND_TYPE)};
     Relation *r = solver_post(s, op->relation, args, 3, NULL, span_none());
     r->op = op;
     return args[2];
 }
 
-static Type *add(Type *a, Type *b)
-{
-    return apply(&op_add, a, b);
-}
+static Type *add(Type *a, Type *b) { return apply(&op_add, a, b); }
 
-static Type *literal(bool is_float)
-{
+static Type *literal(bool is_float) {
     return type_tensor(type_shape(NULL, 0), solver_weak_dtype(s, is_float, span_none()));
 }
 
-static Type *fn2(Type *a, Type *b, Type *result)
-{
+static Type *fn2(Type *a, Type *b, Type *result) {
     Type *params[] = {a, b};
     return type_fn(params, 2, result, var(KIND_EFFECT));
 }
 
-static Type *fn1(Type *a, Type *result)
-{
-    return type_fn(&a, 1, result, var(KIND_EFFECT));
-}
+static Type *fn1(Type *a, Type *result) { return type_fn(&a, 1, result, var(KIND_EFFECT)); }
 
-static const char *scheme_text(const Scheme *scheme)
-{
+static const char *scheme_text(const Scheme *scheme) {
     Str out = {0};
     if (!scheme)
         return "NULL";
@@ -83,18 +62,11 @@ static const char *scheme_text(const Scheme *scheme)
     return str_text(&out);
 }
 
-static const char *general(Type *t)
-{
-    return scheme_text(scheme_generalise(s, t, false));
-}
+static const char *general(Type *t) { return scheme_text(scheme_generalise(s, t, false)); }
 
-static const char *message(void)
-{
-    return diags.list.len ? diags.list.data[0]->message : "";
-}
+static const char *message(void) { return diags.list.len ? diags.list.data[0]->message : ""; }
 
-static RelStatus relate_matmul(Solver *solver, Relation *r)
-{
+static RelStatus relate_matmul(Solver *solver, Relation *r) {
     Type *n = solver_var_named(solver, KIND_DIM, sym_intern("n"));
     Type *k = solver_var_named(solver, KIND_DIM, sym_intern("k"));
     Type *m = solver_var_named(solver, KIND_DIM, sym_intern("m"));
@@ -107,24 +79,21 @@ static RelStatus relate_matmul(Solver *solver, Relation *r)
 static const RelDef rel_matmul = {.name = "Matmul", .relate = relate_matmul, .nargs = 3};
 static const Op op_matmul = {.name = "matmul", .args = "a, b", .nargs = 2, .relation = &rel_matmul};
 
-static RelStatus relate_relu(Solver *solver, Relation *r)
-{
+static RelStatus relate_relu(Solver *solver, Relation *r) {
     Type *t = solver_tensor_var(solver);
     return rel_unify(solver, r, 0, t) && rel_unify(solver, r, -1, t) ? REL_DONE : REL_FAIL;
 }
 static const RelDef rel_relu = {.name = "Identity", .relate = relate_relu, .nargs = 2};
 
-static Type *relu(Type *a)
-{
+static Type *relu(Type *a) {
     Type *args[] = {a, var(KIND_TYPE)};
     solver_post(s, &rel_relu, args, 2, NULL, span_none());
     return args[1];
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
-TEST(prints_types)
-{
+TEST(prints_types) {
     begin();
     Type *parts[] = {type_scalar(DT_F32), tensor1(dim(3), f32())};
     CHECK_TEXT(type_text(type_tuple(parts, 2)), "(float32, Tensor[(3,), float32])");
@@ -137,8 +106,7 @@ TEST(prints_types)
     CHECK_TEXT(type_text(tensor2(any, any, f32())), "Tensor[(?1, ?1), float32]");
 }
 
-TEST(long_types_are_cut)
-{
+TEST(long_types_are_cut) {
     begin();
     Type *t = type_scalar(DT_F32);
     for (int i = 0; i < 60; i++) {
@@ -149,17 +117,15 @@ TEST(long_types_are_cut)
     CHECK(n >= 2000 && n < 2100);
 }
 
-/* ---- sizes -------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
-TEST(dims_are_polynomials)
-{
+TEST(dims_are_polynomials) {
     begin();
     Type *n = type_param(sym_intern("n"), KIND_DIM), *m = type_param(sym_intern("m"), KIND_DIM);
     Type *sum = dim_add(n, m);
     CHECK_TEXT(type_text(sum), "n + m");
-    CHECK(dim_compare(dim_mul(sum, sum),
-                      dim_add(dim_add(dim_mul(n, n), dim_mul(m, m)),
-                              dim_mul(dim(2), dim_mul(m, n)))) == DIM_EQUAL);
+    CHECK(dim_compare(dim_mul(sum, sum), dim_add(dim_add(dim_mul(n, n), dim_mul(m, m)),
+                                                 dim_mul(dim(2), dim_mul(m, n)))) == DIM_EQUAL);
     CHECK(dim_compare(dim_add_int(n, 1), n) == DIM_DIFFERENT);
     CHECK(dim_compare(n, m) == DIM_UNDECIDED);
     CHECK(dim_sub(sum, m) == n);
@@ -173,8 +139,7 @@ TEST(dims_are_polynomials)
     CHECK_TEXT(type_text(dim_mul(dim(INT64_MAX), dim(2))), "?");
 }
 
-TEST(dims_are_solved)
-{
+TEST(dims_are_solved) {
     begin();
     Type *n = var(KIND_DIM), *m = var(KIND_DIM);
     int64_t v;
@@ -199,10 +164,9 @@ TEST(dims_are_solved)
     CHECK(!solver_unify(s, dim_add_int(k, 3), dim(1))); /* no negative size */
 }
 
-/* ---- unification -------------------------------------------------------------------------- */
+/* ---- unification ----------------------------------------------------------------------------- */
 
-TEST(mismatches_have_paths)
-{
+TEST(mismatches_have_paths) {
     begin();
     Type *a[] = {type_scalar(DT_F32), tensor2(dim(2), dim(3), f32())};
     Type *b[] = {type_scalar(DT_F32), tensor2(dim(2), dim(4), f32())};
@@ -217,8 +181,7 @@ TEST(mismatches_have_paths)
     CHECK_INT(solver_mismatch(s)->kind, MISMATCH_OCCURS);
 }
 
-TEST(unknown_sizes_flow)
-{
+TEST(unknown_sizes_flow) {
     begin();
     Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
     CHECK(solver_flow(s, known, any, span_none(), "x"));
@@ -238,8 +201,7 @@ TEST(unknown_sizes_flow)
     CHECK(solver_unify(s, type_tensor(shape, f32()), known));
 }
 
-TEST(arms_join)
-{
+TEST(arms_join) {
     begin();
     Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
     CHECK_TEXT(type_text(type_join(s, known, any)), "Tensor[(?,), float32]");
@@ -250,8 +212,7 @@ TEST(arms_join)
     CHECK_TEXT(type_text(v), "Tensor[(n,), float32]");
 }
 
-static TypeDecl *declare(const char *name, Type *param)
-{
+static TypeDecl *declare(const char *name, Type *param) {
     TypeDecl *d = mem_new(TypeDecl);
     d->name = sym_intern(name);
     if (param) {
@@ -263,8 +224,7 @@ static TypeDecl *declare(const char *name, Type *param)
 }
 
 static void add_ctor(TypeDecl *d, const char *name, Type **fields, const char *const *names,
-                     uint32_t n)
-{
+                     uint32_t n) {
     Ctor *c = mem_new(Ctor);
     c->name = sym_intern(name);
     c->decl = d;
@@ -284,8 +244,7 @@ static void add_ctor(TypeDecl *d, const char *name, Type **fields, const char *c
     d->ctors = ctors;
 }
 
-static TypeDecl *declare_list(void)
-{
+static TypeDecl *declare_list(void) {
     Type *a = type_param(sym_intern("a"), KIND_TYPE);
     TypeDecl *d = declare("List", a);
     Type *fields[] = {a, type_data(d, &a, 1)};
@@ -294,8 +253,7 @@ static TypeDecl *declare_list(void)
     return d;
 }
 
-TEST(sizes_flow_into_immutable_data_only)
-{
+TEST(sizes_flow_into_immutable_data_only) {
     begin();
     Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
     TypeDecl *list = declare_list();
@@ -310,8 +268,7 @@ TEST(sizes_flow_into_immutable_data_only)
                "List[Tensor[(?,), float32]]");
 }
 
-TEST(effects_decide_what_generalises)
-{
+TEST(effects_decide_what_generalises) {
     begin();
     Type *outer = var(KIND_EFFECT);
     solver_enter(s);
@@ -339,31 +296,27 @@ TEST(effects_decide_what_generalises)
     CHECK(solver_effect_allocates(s, t->fn.effect));
 }
 
-/* ---- schemes ------------------------------------------------------------------------------ */
+/* ---- schemes --------------------------------------------------------------------------------- */
 
-TEST(identity_is_polymorphic)
-{
+TEST(identity_is_polymorphic) {
     begin();
     Type *a = var(KIND_TYPE);
     CHECK_TEXT(general(fn1(a, a)), "fn [a](a) -> a");
 }
 
-TEST(addition_keeps_its_relation)
-{
+TEST(addition_keeps_its_relation) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE);
     CHECK_TEXT(general(fn2(x, y, add(x, y))), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
 }
 
-TEST(doubling_is_absorbed)
-{
+TEST(doubling_is_absorbed) {
     begin();
     Type *x = var(KIND_TYPE);
     CHECK_TEXT(general(fn1(x, add(x, x))), "fn [s, b](Tensor[s, b]) -> Tensor[s, b]");
 }
 
-TEST(a_literal_is_the_unit)
-{
+TEST(a_literal_is_the_unit) {
     begin();
     Type *x = var(KIND_TYPE);
     CHECK_TEXT(general(fn1(x, add(x, literal(false)))), "fn [s, b](Tensor[s, b]) -> Tensor[s, b]");
@@ -373,8 +326,7 @@ TEST(a_literal_is_the_unit)
                "fn [s, b](Tensor[s, b]) -> Tensor[s, b] where Float(b)");
 }
 
-TEST(sets_are_associative)
-{
+TEST(sets_are_associative) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE);
     CHECK_TEXT(general(fn2(x, y, add(x, add(y, x)))),
@@ -389,8 +341,7 @@ TEST(sets_are_associative)
     CHECK_TEXT(general(t), "fn [a, b, c, d](a, b, c) -> d where Broadcast(a, b, c, d)");
 }
 
-TEST(a_result_absorbs_its_arguments)
-{
+TEST(a_result_absorbs_its_arguments) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE), *t = add(x, y);
     Type *pair[] = {t, add(t, x)};
@@ -398,8 +349,7 @@ TEST(a_result_absorbs_its_arguments)
                "fn [a, b, c](a, b) -> (c, c) where Broadcast(a, b, c)");
 }
 
-TEST(layer_prints_as_a_person_would)
-{
+TEST(layer_prints_as_a_person_would) {
     begin();
     Type *p[] = {var(KIND_TYPE), var(KIND_TYPE), var(KIND_TYPE)};
     Type *product = apply(&op_matmul, p[0], p[1]);
@@ -408,8 +358,7 @@ TEST(layer_prints_as_a_person_would)
                            "where Broadcast(Tensor[(n, m), t], b, c)");
 }
 
-TEST(instances_are_solved)
-{
+TEST(instances_are_solved) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE);
     Scheme *f = scheme_generalise(s, fn2(x, y, add(x, y)), false);
@@ -425,11 +374,10 @@ TEST(instances_are_solved)
     CHECK_TEXT(message(), "these shapes do not broadcast");
 }
 
-TEST(broadcast_solves_backwards)
-{
+TEST(broadcast_solves_backwards) {
     begin();
-    Type *n = var(KIND_DIM), *args[] = {tensor1(n, f32()), tensor1(dim(1), f32()),
-                                        tensor1(dim(5), f32())};
+    Type *n = var(KIND_DIM),
+         *args[] = {tensor1(n, f32()), tensor1(dim(1), f32()), tensor1(dim(5), f32())};
     solver_post(s, &rel_broadcast, args, 3, NULL, span_none());
     CHECK(solver_run(s));
     CHECK_TEXT(type_text(n), "5");
@@ -441,8 +389,7 @@ TEST(broadcast_solves_backwards)
     CHECK_TEXT(type_text(y), "float32");
 }
 
-TEST(broadcast_of_unknowns)
-{
+TEST(broadcast_of_unknowns) {
     begin();
     Type *any = type_any(NULL);
     Type *r = add(tensor1(any, f32()), tensor1(dim(1), f32()));
@@ -457,8 +404,7 @@ TEST(broadcast_of_unknowns)
     CHECK_INT(solver_nresiduals(s), 2);
 }
 
-TEST(dtypes_must_be_one)
-{
+TEST(dtypes_must_be_one) {
     begin();
     add(type_scalar(DT_F32), type_scalar(DT_I32));
     CHECK(!solver_run(s));
@@ -472,8 +418,7 @@ TEST(dtypes_must_be_one)
     CHECK_TEXT(message(), "`+` takes numbers, not bool");
 }
 
-TEST(weak_literals_default)
-{
+TEST(weak_literals_default) {
     begin();
     Type *t = add(literal(false), literal(false));
     CHECK_TEXT(general(t), "int32");
@@ -486,8 +431,7 @@ TEST(weak_literals_default)
     CHECK_TEXT(general(fn1(x, literal(true))), "fn [a](a) -> float32");
 }
 
-TEST(declared_facts_entail)
-{
+TEST(declared_facts_entail) {
     begin();
     Type *p[] = {solver_rigid(s, KIND_TYPE, sym_intern("a")),
                  solver_rigid(s, KIND_TYPE, sym_intern("b")),
@@ -509,8 +453,7 @@ TEST(declared_facts_entail)
     CHECK_INT(diags.list.data[0]->code, DIAG_R0304);
 }
 
-TEST(rigid_parameters_do_not_escape)
-{
+TEST(rigid_parameters_do_not_escape) {
     begin();
     Type *outer = var(KIND_TYPE);
     solver_enter(s);
@@ -519,8 +462,7 @@ TEST(rigid_parameters_do_not_escape)
     CHECK_INT(solver_mismatch(s)->kind, MISMATCH_RIGID);
 }
 
-TEST(outer_relations_stay_outside)
-{
+TEST(outer_relations_stay_outside) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE);
     solver_enter(s);
@@ -536,8 +478,7 @@ TEST(outer_relations_stay_outside)
     CHECK_TEXT(general(fn2(x, y, mono->type)), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
 }
 
-TEST(applying_twice_thirty_times_is_linear)
-{
+TEST(applying_twice_thirty_times_is_linear) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE);
     Scheme *f = scheme_generalise(s, fn2(x, y, add(x, y)), false);
@@ -566,8 +507,7 @@ TEST(applying_twice_thirty_times_is_linear)
     CHECK(strlen(scheme_text(f)) < 2200);
 }
 
-TEST(long_chains_run_linearly)
-{
+TEST(long_chains_run_linearly) {
     begin();
     Type *x = var(KIND_TYPE), *y = var(KIND_TYPE), *t = x;
     for (int i = 0; i < 10000; i++) {
@@ -586,17 +526,15 @@ TEST(long_chains_run_linearly)
     CHECK(solver_counts(s).runs < 40000);
 }
 
-/* ---- derivatives -------------------------------------------------------------------------- */
+/* ---- derivatives ----------------------------------------------------------------------------- */
 
-static Type *derivative(const RelDef *def, Type *f)
-{
+static Type *derivative(const RelDef *def, Type *f) {
     Type *args[] = {f, var(KIND_TYPE)};
     solver_post(s, def, args, 2, NULL, span_none());
     return args[1];
 }
 
-TEST(gradients_have_types)
-{
+TEST(gradients_have_types) {
     begin();
     Type *f = fn2(type_scalar(DT_F32), type_scalar(DT_I32), type_scalar(DT_F32));
     Type *g = derivative(&rel_grad, f), *d = derivative(&rel_deriv, f);
@@ -614,8 +552,7 @@ TEST(gradients_have_types)
                                        "fn(a) -> (Tensor[s, b], (D(a),)) where Float(b)");
 }
 
-TEST(derivatives_of_data)
-{
+TEST(derivatives_of_data) {
     begin();
     TypeDecl *list = declare_list();
     Type *floats = type_scalar(DT_F32), *ints = type_scalar(DT_I32), *a = var(KIND_TYPE);
@@ -638,10 +575,9 @@ TEST(derivatives_of_data)
     CHECK(!solver_run(s));
 }
 
-/* ---- access ------------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
-TEST(fields_wait_for_the_type)
-{
+TEST(fields_wait_for_the_type) {
     begin();
     TypeDecl *line = declare("Line", NULL);
     Type *fields[] = {type_scalar(DT_F32), type_scalar(DT_I32)};
@@ -665,8 +601,7 @@ TEST(fields_wait_for_the_type)
     CHECK_INT(diags.list.data[0]->code, DIAG_R0212);
 }
 
-TEST(projection_and_bang)
-{
+TEST(projection_and_bang) {
     begin();
     Type *t = var(KIND_TYPE), *x = var(KIND_TYPE), *r = var(KIND_TYPE), *y = var(KIND_TYPE);
     solver_post_proj(s, t, 1, x, span_none());
@@ -685,8 +620,7 @@ TEST(projection_and_bang)
     CHECK_INT(diags.list.data[0]->code, DIAG_R0216);
 }
 
-TEST(equality_by_the_type)
-{
+TEST(equality_by_the_type) {
     begin();
     Type *args[] = {type_string(), var(KIND_TYPE), var(KIND_TYPE)};
     solver_post(s, &rel_equal, args, 3, NULL, span_none());
@@ -699,8 +633,7 @@ TEST(equality_by_the_type)
     CHECK_TEXT(type_text(tensors[2]), "Tensor[(3,), bool]");
 }
 
-TEST(outer_broadcasts_are_warned_of)
-{
+TEST(outer_broadcasts_are_warned_of) {
     begin();
     const Source *source = source_new("t", "a - b", 5, 0);
     Type *args[] = {tensor2(dim(3), dim(1), f32()), tensor1(dim(3), f32()), var(KIND_TYPE)};
@@ -715,8 +648,7 @@ TEST(outer_broadcasts_are_warned_of)
     CHECK_INT(diags.warnings, 0);
 }
 
-TEST(gradients_are_refused)
-{
+TEST(gradients_are_refused) {
     begin();
     derivative(&rel_grad, fn1(type_scalar(DT_I32), type_scalar(DT_F32)));
     CHECK(!solver_run(s));
@@ -728,8 +660,7 @@ TEST(gradients_are_refused)
     CHECK_INT(diags.list.data[0]->code, DIAG_R0402);
 }
 
-int main(void)
-{
+int main(void) {
     RUN(prints_types);
     RUN(long_types_are_cut);
     RUN(dims_are_polynomials);

@@ -9,15 +9,14 @@
 #include "types/op.h"
 #include "types/solver.h"
 
-static const Op op_add = {.name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM,
-                          .relation = &rel_broadcast};
-static const Op op_copy = {.name = "copy", .args = "data", .nargs = 1, .dtypes = DTS_ALL,
-                           .relation = &rel_identity};
+static const Op op_add = {
+    .name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM, .relation = &rel_broadcast};
+static const Op op_copy = {
+    .name = "copy", .args = "data", .nargs = 1, .dtypes = DTS_ALL, .relation = &rel_identity};
 
 static Solver *s;
 
-static void begin(void)
-{
+static void begin(void) {
     Diags *diags = mem_new(Diags);
     s = solver_new(diags);
     solver_enter(s);
@@ -25,49 +24,47 @@ static void begin(void)
 
 static Type *var(void) { return solver_var(s, KIND_TYPE); }
 
-static Type *tensor(uint32_t rank, const int64_t *sizes)
-{
+static Type *tensor(uint32_t rank, const int64_t *sizes) {
     Type **dims = mem_new_n(Type *, rank + 1);
-    for (uint32_t i = 0; i < rank; i++) dims[i] = type_dim_int(sizes[i], NULL);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = type_dim_int(sizes[i], NULL);
     return type_tensor(type_shape(dims, rank), type_dtype(DT_F32));
 }
 #define TENSOR(...)                                                                                \
     tensor(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
 
-static Type *tuple(uint32_t n, Type *const *items)
-{
+static Type *tuple(uint32_t n, Type *const *items) {
     Type **args = mem_new_n(Type *, n + 1);
-    for (uint32_t i = 0; i < n; i++) args[i] = items[i];
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = items[i];
     return type_tuple(args, n);
 }
 #define TUPLE(...) tuple(sizeof((Type *[]){__VA_ARGS__}) / sizeof(Type *), (Type *[]){__VA_ARGS__})
 
-static Type *fn(uint32_t n, Type *const *params, Type *result)
-{
+static Type *fn(uint32_t n, Type *const *params, Type *result) {
     Type **args = mem_new_n(Type *, n + 1);
-    for (uint32_t i = 0; i < n; i++) args[i] = params[i];
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = params[i];
     return type_fn(args, n, result, solver_var(s, KIND_EFFECT));
 }
 #define FN(result, ...)                                                                            \
     fn(sizeof((Type *[]){__VA_ARGS__}) / sizeof(Type *), (Type *[]){__VA_ARGS__}, result)
 
-static void relate(const Op *op, Type **args, uint32_t n)
-{
+static void relate(const Op *op, Type **args, uint32_t n) {
     Type **own = mem_new_n(Type *, n);
-    for (uint32_t i = 0; i < n; i++) own[i] = args[i];
+    for (uint32_t i = 0; i < n; i++)
+        own[i] = args[i];
     Relation *r = solver_post(s, op->relation, own, n, NULL, span_none());
     r->op = op;
 }
 
-static Type *add(Type *a, Type *b)
-{
+static Type *add(Type *a, Type *b) {
     Type *args[] = {a, b, var()};
     relate(&op_add, args, 3);
     return args[2];
 }
 
-static void identity(Type *a, Type *b)
-{
+static void identity(Type *a, Type *b) {
     Type *args[] = {a, b};
     relate(&op_copy, args, 2);
 }
@@ -75,28 +72,26 @@ static void identity(Type *a, Type *b)
 static const char *text(Type *t) { return type_text(type_zonk(t)); }
 
 /* A data type of n parameters, without constructors. */
-static TypeDecl *declare(const char *name, uint32_t n)
-{
+static TypeDecl *declare(const char *name, uint32_t n) {
     TypeDecl *d = mem_new(TypeDecl);
     d->name = sym_intern(name);
     d->nparams = n;
     d->params = mem_new_n(Type *, n + 1);
-    for (uint32_t i = 0; i < n; i++) d->params[i] = type_param(sym_intern("p"), KIND_TYPE);
+    for (uint32_t i = 0; i < n; i++)
+        d->params[i] = type_param(sym_intern("p"), KIND_TYPE);
     return d;
 }
 
-static Type *data(TypeDecl *d, Type *a, Type *b)
-{
+static Type *data(TypeDecl *d, Type *a, Type *b) {
     Type **args = mem_new_n(Type *, 2);
     args[0] = a;
     args[1] = b;
     return type_data(d, args, d->nparams);
 }
 
-/* ---- relations ------------------------------------------------------------------------------------ */
+/* ---- relations ------------------------------------------------------------------------------- */
 
-TEST(bcast)
-{
+TEST(bcast) {
     begin();
     Type *sum = add(TENSOR(10, 20), TENSOR(10, 1)), *same = var();
     identity(sum, same);
@@ -106,8 +101,7 @@ TEST(bcast)
     CHECK_TEXT(text(more), "Tensor[(10, 10, 20), float32]");
 }
 
-TEST(backward_solving)
-{
+TEST(backward_solving) {
     begin();
     Type *open = var();
     Type *sum = add(TENSOR(10, 20), open);
@@ -116,18 +110,17 @@ TEST(backward_solving)
     CHECK_TEXT(text(sum), "Tensor[(10, 10, 20), float32]");
 }
 
-TEST(recursive_backward_solving)
-{
+TEST(recursive_backward_solving) {
     begin();
     Type *a = var(), *b = var(), *c = var();
     Type *open = TUPLE(TUPLE(a, b), c);
     CHECK(solver_unify(s, TUPLE(TUPLE(TENSOR(10, 20), TENSOR(10, 1, 1)), TENSOR(10)), open));
-    CHECK_TEXT(text(open),
-               "((Tensor[(10, 20), float32], Tensor[(10, 1, 1), float32]), Tensor[(10,), float32])");
+    CHECK_TEXT(
+        text(open),
+        "((Tensor[(10, 20), float32], Tensor[(10, 1, 1), float32]), Tensor[(10,), float32])");
 }
 
-TEST(backward_solving_after_child_update)
-{
+TEST(backward_solving_after_child_update) {
     begin();
     Type *a = var(), *b = var(), *c = var(), *x = var(), *y = var();
     CHECK(solver_unify(s, x, TUPLE(a, b)) && solver_unify(s, y, TUPLE(a, c)));
@@ -142,25 +135,22 @@ TEST(backward_solving_after_child_update)
     CHECK(type_equal(x, y));
 }
 
-/* ---- unification ----------------------------------------------------------------------------------- */
+/* ---- unification ----------------------------------------------------------------------------- */
 
-TEST(unify_tuple)
-{
+TEST(unify_tuple) {
     begin();
     Type *open = TUPLE(var(), var());
     CHECK(solver_unify(s, open, TUPLE(TENSOR(10, 20), TENSOR(10, 20))));
     CHECK_TEXT(text(open), "(Tensor[(10, 20), float32], Tensor[(10, 20), float32])");
 }
 
-TEST(unify_global_type_var)
-{
+TEST(unify_global_type_var) {
     begin();
     TypeDecl *d = declare("gtv", 0);
     CHECK(solver_unify(s, data(d, NULL, NULL), data(d, NULL, NULL)));
 }
 
-TEST(unify_typecall)
-{
+TEST(unify_typecall) {
     begin();
     TypeDecl *d = declare("gtv", 2);
     Type *open = data(d, var(), var());
@@ -168,16 +158,14 @@ TEST(unify_typecall)
     CHECK_TEXT(text(open), "gtv[Tensor[(10, 20), float32], Tensor[(10, 20), float32]]");
 }
 
-TEST(unify_functype)
-{
+TEST(unify_functype) {
     begin();
     Type *open = FN(var(), var(), var());
     CHECK(solver_unify(s, open, FN(type_unit(), TENSOR(10, 20), TENSOR(10))));
     CHECK_TEXT(text(open), "fn(Tensor[(10, 20), float32], Tensor[(10,), float32]) -> ()");
 }
 
-TEST(recursive_unify)
-{
+TEST(recursive_unify) {
     begin();
     Type *a = var(), *b = var(), *c = var();
     Type *open = FN(c, TUPLE(TUPLE(a, b), b), c);
@@ -188,8 +176,7 @@ TEST(recursive_unify)
                            "Tensor[(10,), float32]");
 }
 
-TEST(unify_vars_under_tuples)
-{
+TEST(unify_vars_under_tuples) {
     begin();
     Type *a = var(), *b = var();
     Type *twice = TUPLE(a, a);
@@ -199,8 +186,7 @@ TEST(unify_vars_under_tuples)
     CHECK(type_resolve(a) == type_resolve(b));
 }
 
-TEST(binding_over_typevars)
-{
+TEST(binding_over_typevars) {
     begin();
     Type *a = solver_rigid(s, KIND_TYPE, sym_intern("a"));
     Type *b = solver_rigid(s, KIND_TYPE, sym_intern("b"));
@@ -209,7 +195,7 @@ TEST(binding_over_typevars)
     CHECK_TEXT(text(open), "fn(a) -> b");
 }
 
-/* ---- quantified functions: instances ------------------------------------------------------------------ */
+/* ---- quantified functions: instances --------------------------------------------------------- */
 
 /* An instance of `fn [a, b, c](…) -> …` over fresh variables. */
 typedef struct Vars {
@@ -218,8 +204,7 @@ typedef struct Vars {
 
 static Vars instance(void) { return (Vars){var(), var(), var()}; }
 
-TEST(unify_quantified_funcs)
-{
+TEST(unify_quantified_funcs) {
     begin();
     Vars v = instance(), w = instance();
     Type *f = FN(v.c, v.a, v.b), *g = FN(w.a, w.a, w.a);
@@ -233,8 +218,7 @@ TEST(unify_quantified_funcs)
     CHECK_TEXT(text(g), "fn(a) -> a");
 }
 
-TEST(unify_quantified_func_and_concrete)
-{
+TEST(unify_quantified_func_and_concrete) {
     begin();
     Vars v = instance(), w = instance();
     Type *f = FN(v.b, v.a);
@@ -242,8 +226,7 @@ TEST(unify_quantified_func_and_concrete)
     CHECK_TEXT(text(f), "fn(a) -> ()");
 }
 
-TEST(unify_quantified_funcs_nesting)
-{
+TEST(unify_quantified_funcs_nesting) {
     begin();
     Vars v = instance(), w = instance();
     Type *f = FN(TUPLE(v.a, v.b, v.c), v.a, TUPLE(v.b, v.c));
@@ -252,8 +235,7 @@ TEST(unify_quantified_funcs_nesting)
 }
 
 /* Commented out there: it crashed. */
-TEST(unify_quantified_funcs_var_order)
-{
+TEST(unify_quantified_funcs_var_order) {
     begin();
     Vars v = instance(), w = instance();
     Type *f = FN(TUPLE(v.a, v.b, v.c), v.a, TUPLE(v.b, v.c));
@@ -261,10 +243,9 @@ TEST(unify_quantified_funcs_var_order)
     CHECK_TEXT(text(f), "fn(a, (a, b)) -> (a, a, b)");
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
-TEST(incompatible_tuple_unification)
-{
+TEST(incompatible_tuple_unification) {
     begin();
     Type *a = var(), *b = var();
     CHECK(!solver_unify(s, TUPLE(TUPLE(a, a), b),
@@ -273,28 +254,26 @@ TEST(incompatible_tuple_unification)
     CHECK_TEXT(solver_mismatch(s)->path, "0.1");
 }
 
-TEST(bad_recursive_unification)
-{
+TEST(bad_recursive_unification) {
     begin();
     Type *a = var();
     CHECK(!solver_unify(s, a, TUPLE(a, a)));
     CHECK_INT(solver_mismatch(s)->kind, MISMATCH_OCCURS);
 }
 
-TEST(unify_invalid_global_typevars)
-{
+TEST(unify_invalid_global_typevars) {
     begin();
-    CHECK(!solver_unify(s, data(declare("gtv1", 0), NULL, NULL), data(declare("gtv2", 0), NULL, NULL)));
+    CHECK(!solver_unify(s, data(declare("gtv1", 0), NULL, NULL),
+                        data(declare("gtv2", 0), NULL, NULL)));
 }
 
-TEST(incompatible_typecall_var_unification)
-{
+TEST(incompatible_typecall_var_unification) {
     begin();
-    CHECK(!solver_unify(s, data(declare("gtv1", 1), var(), NULL), data(declare("gtv2", 1), var(), NULL)));
+    CHECK(!solver_unify(s, data(declare("gtv1", 1), var(), NULL),
+                        data(declare("gtv2", 1), var(), NULL)));
 }
 
-TEST(incompatible_typecall_args_unification)
-{
+TEST(incompatible_typecall_args_unification) {
     begin();
     TypeDecl *d = declare("gtv1", 2);
     Type *a = var(), *b = var();
@@ -305,8 +284,7 @@ TEST(incompatible_typecall_args_unification)
 
 /* There a quantified result does not meet a tuple of another parameter; an instance of ours may, as
  * both are free, but declared parameters are rigid and do not. */
-TEST(incompatible_quantified_func_unification)
-{
+TEST(incompatible_quantified_func_unification) {
     begin();
     Type *a = solver_rigid(s, KIND_TYPE, sym_intern("a"));
     Type *b = solver_rigid(s, KIND_TYPE, sym_intern("b"));
@@ -315,8 +293,7 @@ TEST(incompatible_quantified_func_unification)
     CHECK_INT(solver_mismatch(s)->kind, MISMATCH_RIGID);
 }
 
-int main(void)
-{
+int main(void) {
     RUN(bcast);
     RUN(backward_solving);
     RUN(recursive_backward_solving);
