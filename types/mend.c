@@ -186,7 +186,8 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
     for (size_t i = here; i-- > 0 && m->unknown;) { /* names of the file */
         const MendToken *t = &m->tokens.data[i];
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
-        if (!item || t->item == m->item || item->name.span.begin != t->begin || !t->sym)
+        if (!item || t->item == m->item || m->c->failed[t->item] ||
+            item->name.span.begin != t->begin || !t->sym)
             continue;
         if (((uintptr_t)map_find(&m->counts, t->sym) == 1) == unused && !map_has(&seen, t->sym))
             vec_push(out, t->sym);
