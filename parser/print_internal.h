@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "parser/doc.h"
+#include "parser/precedence.h"
 #include "parser/print.h"
 
 typedef struct Printer {
@@ -23,26 +24,6 @@ typedef struct Printer {
     Map params;            /* tvm: type parameters met so far, which are bare as sizes */
     bool module_versioned; /* bare names are operators and constructors already */
 } Printer;
-
-/* Precedence, loosest first, as LANGUAGE §3 lists them from the other end. */
-enum {
-    PREC_SEQ,
-    PREC_ASSIGN,
-    PREC_PIPE,
-    PREC_COMPOSE,
-    PREC_OR,
-    PREC_AND,
-    PREC_EQUAL,
-    PREC_COMPARE,
-    PREC_CONS,
-    PREC_ADD,
-    PREC_MUL,
-    PREC_UNARY,
-    PREC_POWER,
-    PREC_BANG,
-    PREC_CALL,
-    PREC_ATOM,
-};
 
 Doc *print_type(Printer *p, const AstType *t);
 /* Where a `where` would be taken for another's: in lists and results, a function with one stands in

@@ -6,27 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "parser/precedence.h"
 #include "types/core.h"
 #include "types/op.h"
-
-/* How tightly a form binds, loosest first. */
-typedef enum Prec {
-    PREC_SEQ,
-    PREC_ASSIGN,
-    PREC_PIPE,
-    PREC_COMPOSE,
-    PREC_OR,
-    PREC_AND,
-    PREC_EQUAL,
-    PREC_COMPARE,
-    PREC_CONS,
-    PREC_ADD,
-    PREC_MUL,
-    PREC_UNARY,
-    PREC_POWER,
-    PREC_BANG,
-    PREC_POSTFIX,
-} Prec;
 
 typedef struct Printer {
     Str *out;
@@ -361,7 +343,7 @@ static void print_call(Printer *p, Expr *e, Prec prec) {
         print(p, e->a, PREC_ASSIGN);
         str_add_char(p->out, ')');
     } else {
-        print(p, e->a, PREC_POSTFIX);
+        print(p, e->a, PREC_CALL);
     }
     print_args(p, e);
 }
@@ -537,7 +519,7 @@ static void print_match(Printer *p, Expr *e) {
 static void print_index(Printer *p, Expr *e) {
     const char *spec = e->attrs ? attrs_text(e->attrs, "spec") : "";
     uint32_t next = 0;
-    print(p, e->a, PREC_POSTFIX);
+    print(p, e->a, PREC_CALL);
     str_add_char(p->out, '[');
     for (const char *c = spec; *c; c++) {
         if (c != spec)
@@ -591,7 +573,7 @@ static void print_bang(Printer *p, Expr *e, Prec prec) {
 
 static void print_update(Printer *p, Expr *e) {
     str_add(p->out, "{ ");
-    print(p, e->a, PREC_POSTFIX);
+    print(p, e->a, PREC_CALL);
     str_add(p->out, " with ");
     for (uint32_t i = 0; i < e->nargs; i++) {
         str_printf(p->out, "%s%s = ", i ? ", " : "", e->field_names[i]->text);
@@ -632,12 +614,12 @@ static void print(Printer *p, Expr *e, Prec prec) {
     case EXPR_TUPLE: print_items(p, e, "(", e->nargs == 1 ? ",)" : ")"); return;
     case EXPR_PROJ:
         open_paren(p, e->a->kind == EXPR_LIT);
-        print(p, e->a, PREC_POSTFIX);
+        print(p, e->a, PREC_CALL);
         close_paren(p, e->a->kind == EXPR_LIT);
         str_printf(p->out, ".%d", e->index);
         return;
     case EXPR_FIELD:
-        print(p, e->a, PREC_POSTFIX);
+        print(p, e->a, PREC_CALL);
         str_printf(p->out, ".%s", e->field->text);
         return;
     case EXPR_UPDATE: print_update(p, e); return;

@@ -35,21 +35,21 @@ static void find_tied(Type *t, Map *tied) {
     t = type_resolve(t);
     if (t->tag != TY_FN)
         return;
-    TypeVec todo = {0};
+    TypeVec found = {0};
     Map relations = {0};
     for (uint32_t i = 0; i < t->nargs; i++)
-        collect_supplies(t->args[i], tied, &todo);
-    for (size_t i = 0; i < todo.len; i++) {
-        if (todo.data[i]->kind == KIND_EFFECT)
+        collect_supplies(t->args[i], tied, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        if (found.data[i]->kind == KIND_EFFECT)
             continue;
-        const TypeVar *v = &todo.data[i]->var;
+        const TypeVar *v = &found.data[i]->var;
         for (uint32_t k = 0; k < v->nwatchers; k++) {
             Relation *r = v->watchers[k];
             if (r->status != REL_WAIT || map_has(&relations, r))
                 continue;
             map_set(&relations, r, r);
             for (uint32_t a = 0; a < r->nargs; a++)
-                collect_supplies(r->args[a], tied, &todo);
+                collect_supplies(r->args[a], tied, &found);
         }
     }
 }
