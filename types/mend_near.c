@@ -267,6 +267,8 @@ static void name_attributes(Mender *m, size_t open) {
 
 /* `map(l, f)` for `map(f, l)`: two arguments of one call. */
 static void exchange_arguments(Mender *m, size_t first) {
+    if (first == m->tokens.len) /* behind the last token */
+        return;
     int32_t open = m->tokens.data[first].opener;
     while (open >= 0 && !is_call(m, (size_t)open))
         open = m->tokens.data[open].opener;
