@@ -374,6 +374,13 @@ typedef struct Written {
     bool of_class; /* of a declared parameter: part of the parameter */
 } Written;
 
+/* What Field and Proj read, which is no type: a name, a number. */
+static bool is_read_name(const AstType *t, const RelDef *def) {
+    if (def == &rel_proj)
+        return t->kind == AST_TYPE_DIM && t->op == DIM_INT;
+    return t->kind == AST_TYPE_NAME && !t->args.len;
+}
+
 static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     const RelDef *def = rel_find(c->name);
     if (!def) {
@@ -400,6 +407,12 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",
                     c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n,
                     n == 1 ? "is" : "are");
+        return false;
+    }
+    if (named && !is_read_name(name, def)) {
+        infer_error(I, DIAG_R0106, name->span, "`%s` has %s here, as in `%s`", c->name->text,
+                    def == &rel_proj ? "a number" : "the name of a field",
+                    def == &rel_proj ? "Proj(a, 0, b)" : "Field(a, name, b)");
         return false;
     }
     *out = (Written){.def = def, .args = args, .n = n, .op = op_of_relation(def)};
