@@ -326,7 +326,7 @@ static void move_place(Mender *m, const Mend *mend) {
 }
 
 /* Other errors that the change also mends are consequences of the same mistake. */
-static void drop_consequences(Mender *m, size_t first) {
+static void drop_consequences(Mender *m, size_t first, const char *label) {
     Diags *diags = m->c->diags;
     size_t kept = first;
     for (size_t i = first; i < diags->list.len; i++) {
@@ -334,13 +334,53 @@ static void drop_consequences(Mender *m, size_t first) {
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
         if (error && d != m->d) {
             if (kept < 6 + first)
-                diag_add_label(m->d, d->primary.span, "nor does this");
+                diag_add_label(m->d, d->primary.span, "%s", label);
             diags->errors--;
             continue;
         }
         diags->list.data[kept++] = d;
     }
     diags->list.len = kept;
+}
+
+static bool is_labelled(const Mender *m, Span span) {
+    for (size_t i = 0; i < m->d->labels.len; i++) {
+        Span s = m->d->labels.data[i].span;
+        if (s.source == span.source && s.begin < span.end && span.begin < s.end)
+            return true;
+    }
+    return false;
+}
+
+/* A size or a dtype itself; of a number only its dtype matters. */
+static const char *side_words(const Mender *m, const Mend *mend) {
+    const char *text = mend_text(m, mend->begin, mend->end);
+    bool size = strspn(text, "0123456789") == strlen(text) &&
+                strspn(mend->text, "0123456789") == strlen(mend->text);
+    DType dtype;
+    return size || dtype_find(text, strlen(text), &dtype) ? text : "one side";
+}
+
+/* Either of two changes mends: nobody is to blame. */
+static void show_both(Mender *m, const Mend *one, const Mend *other) {
+    if (one->kind != MEND_REPLACE || other->kind != MEND_REPLACE)
+        return;
+    const Mend *sides[] = {one, other};
+    if (other->begin < one->begin) {
+        sides[0] = other;
+        sides[1] = one;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        Mend mend = *sides[i];
+        if (mend.far || mend.spanning) {
+            mend.snippet = mend.spanning;
+            mend.type = mend.spanning_type;
+        }
+        add_fix(m, &mend);
+        Span span = mend_span(m, &mend);
+        if (line_of(span) != line_of(m->d->primary.span) && !is_labelled(m, span))
+            diag_add_label(m->d, span, "%s comes from here", side_words(m, &mend));
+    }
 }
 
 static bool is_near(const Mender *m, const Mend *mend) {
@@ -366,10 +406,17 @@ static void choose(Mender *m, size_t first) {
             best = mend;
         near |= is_near(m, mend);
     }
+    Mend other;
+    if (mend_other_side(m, best, &other) && (!near || other.kind == MEND_REPLACE)) {
+        if (!near && !least && m->nfailed > 1)
+            drop_consequences(m, first, "here too");
+        show_both(m, best, &other);
+        return;
+    }
     if (!near)
         move_place(m, best);
     if (!near && !least && m->nfailed > 1)
-        drop_consequences(m, first);
+        drop_consequences(m, first, "nor does this");
     uint32_t added = 0;
     for (size_t i = 0; i < m->found.len && added < MAX_FIXES; i++) {
         const Mend *mend = &m->found.data[i];

@@ -10,7 +10,8 @@
  * Blame: a message stays where it arose as long as a change there mends the program. When none does
  * and a change of one other token does (a declaration that several uses contradict, a binding that
  * nothing mentions under its name), the message points there, and where it arose becomes a
- * secondary place.
+ * secondary place. But of two sizes or dtypes that clash none is to blame by itself: where a change on
+ * the other side mends as much, the message stays, and both changes are suggested.
  *
  * A change costs the item it is made in, and what depends on that where its type changes: the rest of the
  * text is neither read nor checked again (mend_trial.c, infer_part.c). The work is bounded by fuel,
@@ -121,10 +122,12 @@ typedef struct Mend {
     const char *text;
     bool far;
     bool alone; /* it mends one of several mistakes that are alike, and more is not asked of it */
-    size_t remaining;    /* items that still fail */
-    const char *snippet; /* the expression around it as changed, or NULL */
-    const char *type;    /* its type, or NULL */
+    size_t remaining;                     /* items that still fail */
+    const char *snippet;                  /* the expression around it as changed, or NULL */
+    const char *type;                     /* its type, or NULL */
+    const char *spanning, *spanning_type; /* of one that holds the other side too */
 } Mend;
+typedef VEC(Mend) MendVec;
 
 /* The dtypes and sizes a message speaks of. */
 enum { MEND_MAX_VALUES = 6 };
@@ -133,6 +136,7 @@ typedef struct MendValues {
     size_t ndtypes, nsizes;
 } MendValues;
 
+/* The work on one module's errors. */
 typedef struct Mender {
     ModuleCheck *c;
     const Source *source;
@@ -152,13 +156,14 @@ typedef struct Mender {
     Span place;         /* where it arose */
     uint32_t line_end;  /* of the line its place begins on */
     bool far;           /* what is tried now is elsewhere */
+    const Mend *side;   /* what is tried now is elsewhere than this, or NULL */
     bool by_spelling;   /* what is tried now is a name spelt alike */
     bool *related;      /* by item: its error may come of the same mistake */
     bool *wanted;       /* by item: that failed, and is to check after a change */
     bool *wanted_alone; /* the same where only the error's own item is */
     bool alone;         /* what is tried now mends one of several mistakes that are alike */
     Map tried;          /* Symbol of the change -> itself */
-    VEC(Mend) found;
+    MendVec found;
     SymbolVec pool;        /* every name it might have been */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
@@ -203,5 +208,7 @@ void mend_wrap(Mender *m);     /* casts, transpose, … around what the message 
 void mend_guess(Mender *m);    /* other names that fit */
 void mend_outliers(Mender *m); /* mend_far.c: one dtype or size that disagrees with the others */
 void mend_far(Mender *m);
+/* Whether a change elsewhere than `mend` mends as much: what clashes has two sides. */
+bool mend_other_side(Mender *m, const Mend *mend, Mend *out);
 
 #endif

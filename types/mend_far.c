@@ -8,7 +8,11 @@
 
 #include "types/mend.h"
 
-enum { MAX_BINDINGS = 40, MAX_FAR = 60 };
+enum {
+    MAX_BINDINGS = 40,
+    MAX_FAR = 60,
+    FUEL_SIDE = 15000, /* for the other side, where the search for the first has used up the fuel */
+};
 
 /* ---- what the message speaks of -------------------------------------------------------------- */
 
@@ -292,10 +296,16 @@ static bool about_dtypes(const Mender *m) {
     return false;
 }
 
+/* Branches, arms, elements: no type is asked for. */
+static bool is_between_equals(const Mender *m) {
+    DiagCode c = m->d->code;
+    return c == DIAG_R0205 || c == DIAG_R0206 || c == DIAG_R0207;
+}
+
 static bool about_sizes(const Mender *m) {
     const char *name = diag_get_info(m->d->code)->name;
     return (strncmp(name, "R03", 3) == 0 && m->d->code != DIAG_R0310 && m->d->code != DIAG_R0311) ||
-           m->d->code == DIAG_R0201 || m->d->code == DIAG_R0208;
+           m->d->code == DIAG_R0201 || m->d->code == DIAG_R0208 || is_between_equals(m);
 }
 
 void mend_outliers(Mender *m) {
@@ -360,4 +370,45 @@ void mend_far(Mender *m) {
     if (!mend_is_done(m) && (dtypes || about_sizes(m)))
         guess_elsewhere(m, &v);
     m->far = false;
+}
+
+/* ---- the other side -------------------------------------------------------------------------- */
+
+/* A change at the message's place is one side where no type was asked for. */
+static bool may_be_side(const Mender *m, const Mend *mend) {
+    if (m->unknown || mend->kind == MEND_NAME)
+        return false;
+    if (mend->far)
+        return true;
+    const MendToken *t = &m->tokens.data[mend_token_at(m, mend->begin)];
+    return is_between_equals(m) && t->begin == mend->begin && t->end == mend->end &&
+           (t->kind == TOK_NUMBER || mend_is_dtype(t));
+}
+
+bool mend_other_side(Mender *m, const Mend *mend, Mend *out) {
+    if (!may_be_side(m, mend))
+        return false;
+    long extra = m->fuel < FUEL_SIDE ? FUEL_SIDE - m->fuel : 0;
+    MendVec found = m->found;
+    m->found = (MendVec){0};
+    m->fuel += extra;
+    m->side = mend;
+    m->far = true;
+    MendValues v = {0};
+    mend_values(m, &v);
+    bool dtypes = about_dtypes(m), sizes = about_sizes(m);
+    if (dtypes || sizes) {
+        each_far(m, &v, false, dtypes, sizes, dtypes);
+        guess_elsewhere(m, &v);
+    }
+    bool is = false;
+    for (size_t i = 0; i < m->found.len && !is; i++) {
+        *out = m->found.data[i];
+        is = out->remaining <= mend->remaining;
+    }
+    m->found = found;
+    m->fuel -= extra;
+    m->side = NULL;
+    m->far = false;
+    return is;
 }

@@ -353,14 +353,15 @@ void mend_literal(Mender *m, size_t token) {
             mend_try_token(m, MEND_REPLACE, token, fmt_text("%d", i));
         return;
     }
-    if (text[digits] && text[digits] != 'e' && text[digits] != 'x') /* without its suffix */
-        mend_try_token(m, MEND_REPLACE, token, mem_strndup(text, digits));
-    if (text[digits])
+    if (text[digits] == 'e' || text[digits] == 'x')
+        return;
+    const char *number = mem_strndup(text, digits); /* without its suffix */
+    if (text[digits] && mend_try_token(m, MEND_REPLACE, token, number))
         return;
     if (!has_dot) {
-        mend_try_token(m, MEND_REPLACE, token, fmt_text("%s.0", text));
-    } else if (strcmp(text + strcspn(text, "."), ".0") == 0) {
-        mend_try_token(m, MEND_REPLACE, token, mem_strndup(text, strcspn(text, ".")));
+        mend_try_token(m, MEND_REPLACE, token, fmt_text("%s.0", number));
+    } else if (strcmp(number + strcspn(number, "."), ".0") == 0) {
+        mend_try_token(m, MEND_REPLACE, token, mem_strndup(number, strcspn(number, ".")));
     }
 }
 
@@ -502,6 +503,44 @@ static void around(Mender *m, Span span) {
     }
 }
 
+/* Begins on the line of the message's place. */
+static bool is_on_line(const Mender *m, Span s) {
+    uint32_t line = m->place.begin;
+    while (line > 0 && m->source->text[line - 1] != '\n')
+        line--;
+    return s.begin >= line;
+}
+
+/* Whether a number loses more than digits when it is converted. */
+static bool cast_loses(const Symbol *from, const Symbol *to) {
+    DType a, b;
+    if (!dtype_find(from->text, strlen(from->text), &a) ||
+        !dtype_find(to->text, strlen(to->text), &b))
+        return false;
+    return dtype_is_float(a) && !dtype_is_float(b);
+}
+
+/* Two operands of different dtypes: either may be the one to convert. */
+static void cast_either(Mender *m) {
+    MendValues v = {0};
+    mend_values(m, &v);
+    const DiagLabel *side[2] = {NULL, NULL};
+    for (size_t i = 0; i < m->d->labels.len; i++) {
+        const DiagLabel *l = &m->d->labels.data[i];
+        bool near = l->span.source == m->source && l->span.begin < l->span.end &&
+                    l->span.end <= m->line_end && is_on_line(m, l->span);
+        for (size_t k = 0; k < v.ndtypes && k < 2 && near; k++) {
+            if (strstr(l->text, v.dtypes[k]->text))
+                side[k] = l;
+        }
+    }
+    for (size_t k = 2; k-- > 0;) { /* the operand on the right is the more likely one */
+        if (v.ndtypes != 2 || !side[0] || !side[1] || cast_loses(v.dtypes[k], v.dtypes[1 - k]))
+            continue;
+        cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
+    }
+}
+
 /* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
 static void inside(Mender *m, const DiagLabel *label) {
     Span s = label->span;
@@ -520,14 +559,6 @@ static void inside(Mender *m, const DiagLabel *label) {
         mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
 }
 
-/* Begins on the line of the message's place. */
-static bool is_on_line(const Mender *m, Span s) {
-    uint32_t line = m->place.begin;
-    while (line > 0 && m->source->text[line - 1] != '\n')
-        line--;
-    return s.begin >= line;
-}
-
 void mend_wrap(Mender *m) {
     DiagCode c = m->d->code;
     const char *family = diag_get_info(c)->name;
@@ -535,6 +566,8 @@ void mend_wrap(Mender *m) {
         return;
     if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
         return;
+    if (c == DIAG_R0311)
+        cast_either(m);
     size_t n = m->d->labels.len;
     for (size_t i = n;
          i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */

@@ -113,6 +113,27 @@ void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, u
         mend->type = type_text(t);
 }
 
+/* source: what was read of the edited text, from `offset` on. */
+static void describe(const Mender *m, const CoreItemVec *items, const Source *source,
+                     uint32_t offset, Mend *mend) {
+    uint32_t from = mend->begin - offset, to = from + (uint32_t)strlen(mend->text);
+    mend_describe(items, source, mend, from, to);
+    Span place = m->far || !m->d->labels.len ? m->place : m->d->labels.data[0].span;
+    bool after = place.begin >= mend->end;
+    if (place.source != m->source || place.begin < offset || (!after && place.end > mend->begin))
+        return;
+    uint32_t shift = after ? to - from - (mend->end - mend->begin) : 0;
+    uint32_t begin = place.begin - offset + shift, end = place.end - offset + shift;
+    from = begin < from ? begin : from;
+    to = end > to ? end : to;
+    if (to > source->len || memchr(source->text + from, '\n', to - from))
+        return;
+    Mend spanning = {.kind = mend->kind, .text = mend->text};
+    mend_describe(items, source, &spanning, from, to);
+    mend->spanning = spanning.snippet;
+    mend->spanning_type = spanning.type;
+}
+
 /* Two misspelt names in one item: mending the first leaves the second. What was
  * read begins at `offset` of the text. */
 static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags,
@@ -224,8 +245,7 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     }
     CoreItemVec items = {0};
     vec_push(&items, check.core);
-    uint32_t begin = mend->begin - old.begin;
-    mend_describe(&items, source, mend, begin, begin + (uint32_t)strlen(mend->text));
+    describe(m, &items, source, old.begin, mend);
     return PART_CHECKED;
 }
 
@@ -299,7 +319,7 @@ static bool run_whole(Mender *m, Mend *mend, bool whole) {
     }
     if (diags.errors && !mend->remaining)
         return false;
-    mend_describe(&items, source, mend, mend->begin, mend->begin + (uint32_t)strlen(mend->text));
+    describe(m, &items, source, 0, mend);
     return true;
 }
 
@@ -357,7 +377,7 @@ bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text) {
 }
 
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text) {
-    if (m->fuel <= 0)
+    if (m->fuel <= 0 || (m->side && begin < m->side->end && end > m->side->begin))
         return false;
     if (strlen(text) == end - begin && strncmp(m->source->text + begin, text, end - begin) == 0)
         return false;
