@@ -189,20 +189,27 @@ static int shape_conv2d(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, dtype, 4, dims) ? 1 : -1;
 }
 
-/* Channels and kernel size given, the data determines the weight. */
+/* What of channels and kernel size is given, and the data, tell the weight's sizes. */
 static bool solve_weight(Solver *s, Relation *r, const Conv *v, Type **data, Type *dtype) {
     int64_t size[2];
     int n = attr_int_list(r->attrs, "kernel_size", size, 2);
     const AttrValue *channels = attrs_get(r->attrs, "channels");
-    if (n < 1 || channels->kind != ATTR_INT)
+    bool outer = channels->kind == ATTR_INT;
+    if (n < 1 && !outer)
         return true;
     Type *dims[4];
-    dims[v->kernel[O_]] = rel_int_dim(r, channels->i);
-    dims[v->kernel[I_]] = v->groups == 1
-                              ? data[v->data[C_]]
-                              : dim_floordiv(data[v->data[C_]], rel_int_dim(r, v->groups));
-    dims[v->kernel[H_]] = rel_int_dim(r, size[0]);
-    dims[v->kernel[W_]] = rel_int_dim(r, size[n - 1]);
+    for (int i = 0; i < 4; i++)
+        dims[i] = solver_var(s, KIND_DIM);
+    if (outer)
+        dims[v->kernel[O_]] = rel_int_dim(r, channels->i);
+    if (n >= 1 && outer)
+        dims[v->kernel[I_]] = v->groups == 1
+                                  ? data[v->data[C_]]
+                                  : dim_floordiv(data[v->data[C_]], rel_int_dim(r, v->groups));
+    if (n >= 1) {
+        dims[v->kernel[H_]] = rel_int_dim(r, size[0]);
+        dims[v->kernel[W_]] = rel_int_dim(r, size[n - 1]);
+    }
     return rel_unify(s, r, 1, type_tensor(type_shape(dims, 4), dtype));
 }
 
@@ -349,8 +356,9 @@ static RelStatus relate_third(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_NUM}, &status))
         return status;
     Type *dtype = rel_dtype_in(r->args[0]);
-    for (int i = 1; i < 3; i++)
-        if (!rel_unify(s, r, i, type_tensor(rel_shape_in(r->args[i]), dtype)))
+    for (int i = 0; i < 3; i++)
+        if (!rel_make_rank(s, r, i, 4) ||
+            !rel_unify(s, r, i, type_tensor(rel_shape_in(r->args[i]), dtype)))
             return REL_FAIL;
     return rel_result_type(s, r, r->args[2]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
@@ -510,8 +518,9 @@ static RelStatus relate_backward_weight(Solver *s, Relation *r) {
     }
     if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
         return REL_FAIL;
-    if (!rel_rank_in(r->args[0], &ng, &g) || !rel_rank_in(r->args[1], &nx, &x))
-        return rel_wait(s, r, rel_attr_dtype(r, "out_dtype", dtype));
+    if (!rel_make_rank(s, r, 0, 4) || !rel_make_rank(s, r, 1, 4) ||
+        !rel_rank_in(r->args[0], &ng, &g) || !rel_rank_in(r->args[1], &nx, &x))
+        return REL_FAIL;
     if (ng != 4 || nx != 4) {
         rel_error(s, r, DIAG_R0313, "`%s`: grad and data have 4 axes each", r->op->name);
         return REL_FAIL;

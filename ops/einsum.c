@@ -236,6 +236,41 @@ static int shape_einsum(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, call->in[0]->dtype, rank, dims) ? 1 : -1;
 }
 
+/* A term without an ellipsis names each axis of its tensor. */
+static void ranks_by_letters(Solver *s, Relation *r, uint32_t n, Type **parts) {
+    const char *p = attrs_text(r->attrs, "equation");
+    for (uint32_t i = 0; i < n; i++) {
+        bool ellipsis;
+        int letters = term_letters(p, &ellipsis);
+        p += strcspn(p, ",-");
+        p += *p == ',';
+        if (ellipsis || letters > TENSOR_MAX_RANK || rel_shape_in(parts[i])->tag != TY_VAR)
+            continue;
+        Type **fresh = mem_new_n(Type *, letters + 1);
+        for (int k = 0; k < letters; k++)
+            fresh[k] = solver_var(s, KIND_DIM);
+        solver_unify(s, rel_shape_in(parts[i]), type_shape(fresh, (uint32_t)letters));
+    }
+}
+
+/* The size of a letter that stands for axes of sizes a and b, which are equal, or one is 1. *open: it
+ * may still turn out to be. NULL after a report. */
+static Type *letter_size(Solver *s, Relation *r, Type *a, Type *b, int axis, bool *open) {
+    int64_t n;
+    if (rel_is_one(a))
+        return b;
+    if (rel_is_one(b) || dim_compare(a, b) == DIM_EQUAL)
+        return a;
+    Type *unknown = rel_unknown_broadcast(s, r, a, b, axis);
+    if (unknown)
+        return unknown;
+    if (rel_dim_open(a) || rel_dim_open(b)) {
+        *open = true;
+        return type_get_int(a, &n) ? a : type_get_int(b, &n) ? b : solver_var(s, KIND_DIM);
+    }
+    return rel_unify_dim(s, r, a, b, 0, axis) ? a : NULL;
+}
+
 RelStatus relate_einsum(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
@@ -244,7 +279,14 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
     int ranks[EINSUM_MAX_INPUTS];
     Type **parts, **dims, *sizes[EINSUM_LABELS] = {0};
     Einsum e;
+    bool open = false;
     rel_parts(r, 0, &n, &parts);
+    for (uint32_t i = 1; i < n; i++)
+        if (!solver_unify(s, rel_dtype_in(parts[i]), rel_dtype_in(parts[0]))) {
+            rel_error(s, r, DIAG_R0311, "`einsum`: the tensors have different dtypes");
+            return REL_FAIL;
+        }
+    ranks_by_letters(s, r, n, parts);
     for (uint32_t i = 0; i < n && i < EINSUM_MAX_INPUTS; i++) {
         if (!rel_rank_in(parts[i], &rank, &dims))
             return rel_wait(s, r, rel_dtype_in(parts[0]));
@@ -257,22 +299,11 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
         return REL_FAIL;
     }
     for (int i = 0; i < e.ninputs; i++) {
-        if (!solver_unify(s, rel_dtype_in(parts[i]), rel_dtype_in(parts[0]))) {
-            rel_error(s, r, DIAG_R0311, "`einsum`: the tensors have different dtypes");
-            return REL_FAIL;
-        }
         rel_rank_in(parts[i], &rank, &dims);
         for (int j = 0; j < e.naxes[i]; j++) {
             Type **size = &sizes[e.labels[i][j]];
-            Type *unknown = !*size || rel_is_one(*size) || rel_is_one(dims[j]) ||
-                                    dim_compare(*size, dims[j]) == DIM_EQUAL
-                                ? NULL
-                                : rel_unknown_broadcast(s, r, *size, dims[j], j);
-            if (unknown)
-                *size = unknown;
-            else if (!*size || rel_is_one(*size))
-                *size = dims[j];
-            else if (!rel_is_one(dims[j]) && !rel_unify_dim(s, r, *size, dims[j], 0, j))
+            *size = *size ? letter_size(s, r, *size, dims[j], j, &open) : dims[j];
+            if (!*size)
                 return REL_FAIL;
         }
     }
@@ -281,7 +312,7 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
     for (int i = 0; i < nout; i++)
         out[i] = sizes[e.labels[e.ninputs][i]];
     status = rel_result(s, r, out, (uint32_t)nout, rel_dtype_in(parts[0]));
-    return status == REL_FAIL ? status : rel_settled(r);
+    return status == REL_FAIL ? status : open ? REL_WAIT : rel_settled(r);
 }
 
 static bool eval_einsum(const OpCall *call, Tensor *const *out) {

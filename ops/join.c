@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 /* ---- slices of the whole --------------------------------------------------------------------- */
 
@@ -74,11 +74,17 @@ static int shape_concatenate(const OpCall *call, OutSpec *out) {
 }
 
 /* All parts have one dtype; those of known rank lend it to the others. False after a report;
- * *rank is NO_RANK while none is known. */
+ * *rank is NO_RANK while one is not known. */
 static const uint32_t NO_RANK = UINT32_MAX;
 
-static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **parts, uint32_t *rank) {
-    *rank = NO_RANK;
+/* The result has `more` axes than each of them. */
+static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **parts, uint32_t more,
+                        uint32_t *rank) {
+    Type **of_result;
+    if (!rel_rank_in(rel_result_arg(r), rank, &of_result) || *rank < 1)
+        *rank = NO_RANK;
+    else
+        *rank -= more;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k;
         Type **dims;
@@ -91,21 +97,23 @@ static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **part
             return false;
         }
     }
-    for (uint32_t i = 0; i < n && *rank != NO_RANK; i++) {
+    uint32_t all = *rank;
+    for (uint32_t i = 0; i < n && all != NO_RANK; i++) {
         uint32_t k;
         Type **dims;
         if (rel_rank_in(parts[i], &k, &dims)) {
-            if (k == *rank)
+            if (k == all)
                 continue;
-            rel_error(s, r, DIAG_R0313, "`%s`: the tensors have %u and %u axes", r->op->name, *rank,
+            rel_error(s, r, DIAG_R0313, "`%s`: the tensors have %u and %u axes", r->op->name, all,
                       k);
             return false;
         }
-        Type **fresh = mem_new_n(Type *, *rank + 1);
-        for (uint32_t j = 0; j < *rank; j++)
+        Type **fresh = mem_new_n(Type *, all + 1);
+        for (uint32_t j = 0; j < all; j++)
             fresh[j] = solver_var(s, KIND_DIM);
-        if (!solver_unify(s, rel_shape_in(parts[i]), type_shape(fresh, *rank)))
-            return false;
+        if (rel_shape_in(parts[i])->tag != TY_VAR ||
+            !solver_unify(s, rel_shape_in(parts[i]), type_shape(fresh, all)))
+            *rank = NO_RANK;
     }
     return true;
 }
@@ -121,7 +129,7 @@ static RelStatus relate_concatenate(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0316, "`concatenate`: the tuple is empty");
         return REL_FAIL;
     }
-    if (!unify_parts(s, r, 0, n, parts, &rank))
+    if (!unify_parts(s, r, 0, n, parts, 0, &rank))
         return REL_FAIL;
     if (rank == NO_RANK)
         return rel_wait(s, r, rel_dtype_in(parts[0]));
@@ -163,7 +171,12 @@ static void write_parts(Str *out, uint32_t nin, int rank, int axis) {
     }
 }
 
-static int first_rank(uint32_t nin, const int *ranks) { return nin && ranks[0] > 0 ? ranks[0] : 0; }
+static int first_rank(uint32_t nin, const int *ranks) {
+    for (uint32_t i = 0; i < nin; i++)
+        if (ranks[i] > 0)
+            return ranks[i];
+    return 0;
+}
 
 static void write_concatenate_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
     int rank = first_rank(nin, ranks), axis = (int)attrs_int(attrs, "axis");
@@ -225,9 +238,9 @@ static RelStatus relate_stack(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0316, "`stack`: the tuple is empty");
         return REL_FAIL;
     }
-    if (!unify_parts(s, r, 0, n, parts, &rank))
+    if (!unify_parts(s, r, 0, n, parts, 1, &rank))
         return REL_FAIL;
-    if (!rel_rank_in(parts[0], &rank, &dims))
+    if (rank == NO_RANK || !rel_rank_in(parts[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(parts[0]));
     if (!rel_one_axis(s, r, "axis", rank + 1, &axis))
         return REL_FAIL;
@@ -328,12 +341,59 @@ static int shape_split(const OpCall *call, OutSpec *out) {
     return n;
 }
 
+/* The pieces are tensors of data's dtype and rank, equal sections of one shape: they tell data's
+ * rank. */
+static bool unify_pieces(Solver *s, Relation *r) {
+    const AttrValue *v = attrs_get(r->attrs, "indices_or_sections");
+    int64_t cuts[OP_MAX_OUTPUTS];
+    uint32_t rank, had;
+    const char *problem;
+    Type **dims, *shape = solver_var(s, KIND_SHAPE);
+    if (rel_rank_in(r->args[0], &rank, &dims))
+        return true;
+    int n = split_cuts(r->attrs, v->kind == ATTR_INT ? 0 : INT64_MAX, cuts, &problem);
+    if (n < 0) { /* whatever the size is */
+        rel_error(s, r, DIAG_R0316, "`split`: indices_or_sections %s", problem);
+        return false;
+    }
+    Type **pieces = mem_new_n(Type *, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (i && v->kind != ATTR_INT)
+            shape = solver_var(s, KIND_SHAPE);
+        pieces[i] = type_tensor(shape, rel_dtype_in(r->args[0]));
+    }
+    if (rel_result_type(s, r, type_tuple(pieces, (uint32_t)n)) == REL_FAIL)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (rel_rank_in(pieces[i], &had, &dims))
+            return rel_give_rank(s, r, 0, had);
+    return true;
+}
+
+/* n equal sections of a size that is known make one of data's. */
+static bool join_sections(Solver *s, Relation *r, uint32_t n, uint32_t axis, Type *size) {
+    uint32_t npieces, rank;
+    Type **pieces, **dims;
+    if (type_resolve(size)->tag != TY_VAR || !rel_parts(r, (int)r->nargs - 1, &npieces, &pieces))
+        return true;
+    for (uint32_t i = 0; i < npieces; i++) {
+        if (!rel_rank_in(pieces[i], &rank, &dims) || axis >= rank)
+            continue;
+        Type *d = type_resolve(dims[axis]);
+        if (!(d->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+            return rel_unify_dim(s, r, size, dim_mul(d, rel_int_dim(r, n)), 0, (int)axis);
+    }
+    return true;
+}
+
 static RelStatus relate_split(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
         return status;
     uint32_t rank, axis, n;
     Type **dims;
+    if (!unify_pieces(s, r))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
     if (!rel_one_axis(s, r, "axis", rank, &axis))
@@ -355,10 +415,16 @@ static RelStatus relate_split(Solver *s, Relation *r) {
         n = (uint32_t)k;
     }
     Type **pieces = mem_new_n(Type *, n + 1);
+    Type *section = NULL;
+    if (v->kind == ATTR_INT) {
+        if (!join_sections(s, r, n, axis, dims[axis]))
+            return REL_FAIL;
+        section = rel_quotient(s, dims[axis], rel_int_dim(r, n));
+    }
     for (uint32_t i = 0; i < n; i++) {
         Type **out = rel_copy_dims(rank, dims, 0);
         if (v->kind == ATTR_INT)
-            out[axis] = dim_floordiv(dims[axis], rel_int_dim(r, n));
+            out[axis] = section;
         else if (i + 1 < n)
             out[axis] = rel_int_dim(r, cuts[i] - (i ? cuts[i - 1] : 0));
         else

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 /* ---- transpose ------------------------------------------------------------------------------- */
 
@@ -241,8 +241,15 @@ static RelStatus relate_flatten_axes(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axes, n = 0, m = 0;
     Type **dims;
+    int64_t list[TENSOR_MAX_RANK];
+    int named = attr_int_list(r->attrs, "axis", list, TENSOR_MAX_RANK);
+    if (named >= 0 && !exclude_of(r->attrs) && !rel_rank_of_result(s, r, 0, named - 1))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+        return named >= 0 && !exclude_of(r->attrs)
+                   ? rel_wait(s, r, rel_dtype_in(r->args[0]))
+                   : rel_wait_rank(s, r, named < 0 ? 1 : (uint32_t)named + 1,
+                                   rel_dtype_in(r->args[0]));
     if (!rel_axis_set(s, r, "axis", exclude_of(r->attrs), rank, &axes))
         return REL_FAIL;
     Type **out = mem_new_n(Type *, rank + 2), **merged = mem_new_n(Type *, rank + 1);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 enum { MAT_LHS, MAT_RHS, MAT_OUT };
 
@@ -178,6 +178,13 @@ static int shape_matmul(const OpCall *call, OutSpec *out) {
  * may still turn out to be 1. NULL after a report. */
 static Type *batch_dim(Solver *s, Relation *r, Type *a, Type *b, int axis, bool *open) {
     int64_t n;
+    uint32_t rank;
+    Type **dims;
+    bool one = rel_rank_in(rel_result_arg(r), &rank, &dims) && axis < (int)rank &&
+               rel_is_one(type_resolve(dims[axis]));
+    for (int i = 0; one && i < 2; i++) /* then both are 1 */
+        if ((i ? b : a) && !rel_unify_dim(s, r, i ? b : a, dims[axis], i, axis))
+            return NULL;
     if (!a || rel_is_one(a))
         return b ? b : a;
     if (!b || rel_is_one(b) || dim_compare(a, b) == DIM_EQUAL)
@@ -207,15 +214,34 @@ static void explain_product(Solver *s, Relation *r) {
                           relation_subject(r), type_text(a[ia]), type_text(b[ib]));
 }
 
-/* A vector takes one axis of the other operand away; beside a matrix it has as many as the result, or
- * is a vector itself. */
+/* How many axes the product of tensors with a and b has; -1: there is none. */
+static int product_rank(int a, int b) {
+    int la = a < 2 ? 0 : a - 2, lb = b < 2 ? 0 : b - 2;
+    return a < 1 || b < 1 ? -1 : (la > lb ? la : lb) + (a > 1) + (b > 1);
+}
+
+typedef struct ProductRank {
+    int other, result; /* other -1: not known */
+} ProductRank;
+
+static bool is_rank_of_factor(void *ctx, int rank) {
+    const ProductRank *p = ctx;
+    if (p->other >= 0)
+        return product_rank(rank, p->other) == p->result;
+    for (int other = 1; other <= TENSOR_MAX_RANK; other++)
+        if (product_rank(rank, other) == p->result)
+            return true;
+    return false;
+}
+
+/* The number of axes of one operand, where only one gives the result's beside the other. */
 static bool rank_from_other(Solver *s, Relation *r, int arg) {
     uint32_t n, rank;
     Type **dims;
-    if (!rel_rank_in(r->args[1 - arg], &n, &dims) || n == 0 || n > 2 ||
-        !rel_rank_in(rel_result_arg(r), &rank, &dims))
+    if (!rel_rank_in(rel_result_arg(r), &rank, &dims))
         return true;
-    return rel_rank_of_result(s, r, arg, n == 1 || rank == 0 ? 1 : 0);
+    ProductRank p = {rel_rank_in(r->args[1 - arg], &n, &dims) ? (int)n : -1, (int)rank};
+    return rel_only_rank(s, r, arg, is_rank_of_factor, &p);
 }
 
 static RelStatus relate_matmul(Solver *s, Relation *r) {
@@ -441,7 +467,7 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
               : units->kind == ATTR_DIM
                   ? units->dim
                   : type_dim_int(units->i, rel_attr_origin(r, "units", units));
-    if (!t.ta && !rel_rank_of_result(s, r, 0, 0))
+    if (t.ta ? !rel_give_rank(s, r, 0, 2) : !rel_rank_of_result(s, r, 0, 0))
         return REL_FAIL;
     bool ranked = rel_rank_in(r->args[0], &na, &a);
     if (ranked && (na == 0 || (t.ta && na != 2))) {
@@ -557,8 +583,10 @@ static RelStatus relate_dense_weight(Solver *s, Relation *r) {
     Type **g, **x, *dtype = rel_dtype_in(r->args[0]);
     if (!rel_unify(s, r, 1, type_tensor(rel_shape_in(r->args[1]), dtype)))
         return REL_FAIL;
+    if (!rel_same_rank(s, r, 0, 1))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &ng, &g) || !rel_rank_in(r->args[1], &nx, &x))
-        return rel_wait(s, r, dtype);
+        return rel_wait_rank(s, r, 2, dtype);
     if (ng != nx || ng == 0) {
         rel_error(s, r, DIAG_R0313, "`%s`: %u and %u axes", r->op->name, ng, nx);
         return REL_FAIL;

@@ -107,13 +107,14 @@ static RelStatus relate_with_vectors(Solver *s, Relation *r) {
     bool ranked = rel_rank_in(r->args[0], &rank, &dims);
     if (ranked && !rel_one_axis(s, r, "axis", rank, &axis))
         return REL_FAIL;
+    Type *n = ranked ? dims[axis] : solver_var(s, KIND_DIM);
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
-        Type *n = ranked ? dims[axis] : solver_var(s, KIND_DIM), **own;
+        Type **own;
         uint32_t nown;
         if (rel_rank_in(r->args[i], &nown, &own) && nown == 1) {
             if (!rel_unify(s, r, (int)i, type_tensor(rel_shape_in(r->args[i]), dtype)))
                 return REL_FAIL;
-            if (ranked && !rel_unify_dim(s, r, n, own[0], (int)i, 0))
+            if (!rel_unify_dim(s, r, n, own[0], (int)i, 0))
                 return REL_FAIL;
         } else if (!rel_unify(s, r, (int)i, type_tensor(type_shape(&n, 1), dtype))) {
             return REL_FAIL;

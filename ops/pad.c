@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 typedef enum PadMode {
     PAD_CONSTANT,
@@ -265,7 +265,9 @@ static RelStatus relate_pad_sum(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_ALL}, &status))
         return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
-    return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
+    if (rel_result_type(s, r, t) == REL_FAIL || !rel_same_rank(s, r, 0, 1))
+        return REL_FAIL;
+    return REL_DONE;
 }
 
 static bool lower_pad_sum(const OpCall *call, Tensor *const *out, Plan *plan) {

@@ -235,7 +235,7 @@ static RelStatus relate_pool_grad(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
     Type *g = type_tensor(rel_shape_in(r->args[0]), rel_dtype_in(r->args[1]));
-    if (!rel_unify(s, r, 0, g))
+    if (!rel_unify(s, r, 0, g) || !rel_make_rank(s, r, 0, 4) || !rel_make_rank(s, r, 1, 4))
         return REL_FAIL;
     return rel_result_type(s, r, r->args[1]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }

@@ -4,6 +4,7 @@
 #include "ops/relations.h"
 
 #include "base/mem.h"
+#include "ops/solve.h"
 #include "types/core.h"
 
 #include <string.h>
@@ -39,8 +40,13 @@ bool rel_tensor(Solver *s, Relation *r, int arg, DTypeSet set, Type **shape, Typ
     }
     *shape = t->tensor.shape;
     *dtype = t->tensor.dtype;
-    if (set == DTS_ALL || solver_restrict(s, *dtype, set))
+    if (set == DTS_ALL)
         return true;
+    if (solver_restrict(s, *dtype, set)) {
+        int only = __builtin_ctzll(set); /* a set of one is that dtype */
+        return set != DT_BIT(only) || type_resolve(*dtype)->tag != TY_VAR ||
+               solver_unify(s, *dtype, type_dtype((DType)only));
+    }
     if (type_resolve(*dtype)->tag == TY_PARAM)
         rel_error(s, r, DIAG_R0304, "`%s` is not known to be %s, which `%s` needs of %s",
                   type_text(*dtype), dtype_class_name(set), op_name(r), arg_name(r, arg));
@@ -352,17 +358,47 @@ static bool rank_too_large(Solver *s, Relation *r, uint32_t rank) {
     return true;
 }
 
+/* The rank of data is not known, nor found by the result: that of the result may be. */
+static RelStatus reduce_unranked(Solver *s, Relation *r, Type *dtype, bool counts) {
+    const int64_t *axes;
+    uint32_t n = 0;
+    bool none = attrs_is_none(r->attrs, "axis");
+    if (counts) /* the dtype depends on sizes */
+        dtype = rel_dtype_in(rel_result_arg(r));
+    if (attrs_bool(r->attrs, "keepdims"))
+        return REL_WAIT;
+    if (none && !counts)
+        return rel_result(s, r, NULL, 0, dtype);
+    if (none)
+        return rel_wait_rank(s, r, 0, dtype);
+    if (attrs_bool(r->attrs, "exclude") && attrs_ints(r->attrs, "axis", &axes, &n) &&
+        n <= TENSOR_MAX_RANK)
+        return rel_wait_rank(s, r, n, dtype);
+    return REL_WAIT;
+}
+
+/* The result has as many axes as data with keepdims, else fewer by those that are named. */
+static bool rank_of_reduced(Solver *s, Relation *r) {
+    const int64_t *axes;
+    uint32_t n;
+    if (attrs_bool(r->attrs, "keepdims"))
+        return rel_rank_of_result(s, r, 0, 0);
+    if (attrs_is_none(r->attrs, "axis") || attrs_bool(r->attrs, "exclude") ||
+        !attrs_ints(r->attrs, "axis", &axes, &n))
+        return true;
+    return rel_rank_of_result(s, r, 0, (int)n);
+}
+
 static RelStatus reduce_to(Solver *s, Relation *r, Type *dtype, bool counts) {
     uint32_t rank, set;
     Type **dims, *out[TENSOR_MAX_RANK];
     if (rel_attrs_open(r))
         return REL_WAIT;
     bool keepdims = attrs_bool(r->attrs, "keepdims");
-    if (!rel_dims(r, 0, &rank, &dims)) {
-        if (!counts && attrs_is_none(r->attrs, "axis") && !keepdims)
-            return rel_result(s, r, NULL, 0, dtype);
-        return REL_WAIT;
-    }
+    if (!rank_of_reduced(s, r))
+        return REL_FAIL;
+    if (!rel_dims(r, 0, &rank, &dims))
+        return reduce_unranked(s, r, dtype, counts);
     if (rank_too_large(s, r, rank) ||
         !rel_axes(s, r, "axis", attrs_bool(r->attrs, "exclude"), rank, &set) ||
         reduces_nothing(s, r, dims, rank, set))
@@ -395,7 +431,9 @@ static RelStatus relate_variance(Solver *s, Relation *r) {
     uint32_t rank, set;
     if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
         !rel_tensor(s, r, 1, DTS_ALL, &mean_shape, &mean_dtype) ||
-        !rel_unify(s, r, 1, type_tensor(mean_shape, dtype)))
+        !rel_unify(s, r, 1, type_tensor(mean_shape, dtype)) || !rel_same_rank(s, r, 0, 1))
+        return REL_FAIL;
+    if (!rel_attrs_open(r) && !rank_of_reduced(s, r))
         return REL_FAIL;
     if (!rel_attrs_open(r) && rel_dims(r, 0, &rank, &dims)) {
         if (rank_too_large(s, r, rank) ||
@@ -580,10 +618,17 @@ static RelStatus relate_shape_of(Solver *s, Relation *r) {
     uint32_t rank;
     if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype))
         return REL_FAIL;
-    if (rel_attrs_open(r) || !rel_dims(r, 0, &rank, &dims))
+    if (rel_attrs_open(r))
         return REL_WAIT;
+    int64_t n;
+    dtype = rel_attr_dtype(r, "dtype", type_dtype(DT_I32));
+    if (rel_dims(r, 1, &rank, &dims) && rank == 1 && type_get_int(dims[0], &n) &&
+        !rel_give_rank(s, r, 0, n))
+        return REL_FAIL;
+    if (!rel_dims(r, 0, &rank, &dims))
+        return rel_wait_rank(s, r, 1, dtype);
     Type *out[] = {type_dim_int(rank, rel_origin(r))};
-    return rel_result(s, r, out, 1, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)));
+    return rel_result(s, r, out, 1, dtype);
 }
 
 static RelStatus relate_size(Solver *s, Relation *r) {

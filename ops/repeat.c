@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 /* ---- tile ------------------------------------------------------------------------------------ */
 
@@ -48,6 +48,20 @@ static int shape_tile(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, x->dtype, t.rank, dims) ? 1 : -1;
 }
 
+/* Data has as many axes as the result where that has more than are repeated; or as many, of which
+ * the first is not all repetitions of nothing. */
+static bool rank_of_tiled(Solver *s, Relation *r) {
+    int64_t reps[TENSOR_MAX_RANK], d;
+    int n = attr_int_list(r->attrs, "reps", reps, TENSOR_MAX_RANK);
+    uint32_t rank;
+    Type **dims;
+    if (n < 0 || !rel_rank_in(rel_result_arg(r), &rank, &dims))
+        return true;
+    bool all = (int)rank > n || rank == 0 ||
+               ((int)rank == n && type_get_int(type_resolve(dims[0]), &d) && d != reps[0]);
+    return !all || rel_rank_of_result(s, r, 0, 0);
+}
+
 static RelStatus relate_tile(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
@@ -55,6 +69,8 @@ static RelStatus relate_tile(Solver *s, Relation *r) {
     uint32_t rank;
     Type **dims;
     Tiling t;
+    if (!rank_of_tiled(s, r))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     const char *problem = tiling(r->attrs, (int)rank, &t);
@@ -239,12 +255,14 @@ static RelStatus relate_repeat(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axis;
     Type **dims, **out;
-    if (!attrs_is_none(r->attrs, "axis") && !rel_rank_of_result(s, r, 0, 0))
+    bool flat = attrs_is_none(r->attrs, "axis");
+    if (!flat && !rel_rank_of_result(s, r, 0, 0))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+        return flat ? rel_wait_rank(s, r, 1, rel_dtype_in(r->args[0]))
+                    : rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type *n = rel_int_dim(r, attrs_int(r->attrs, "repeats"));
-    if (attrs_is_none(r->attrs, "axis")) {
+    if (flat) {
         Type *all = dim_mul(rel_product(r, rank, dims), n);
         status = rel_result(s, r, &all, 1, rel_dtype_in(r->args[0]));
     } else {
@@ -393,15 +411,43 @@ static RelStatus relate_meshgrid(Solver *s, Relation *r) {
     uint32_t n, rank;
     Type **parts, **dims;
     rel_parts(r, 0, &n, &parts);
+    if (n == 0 || n > TENSOR_MAX_RANK) {
+        rel_error(s, r, DIAG_R0316, "`meshgrid` takes 1 to %d tensors", TENSOR_MAX_RANK);
+        return REL_FAIL;
+    }
     Type **grid = mem_new_n(Type *, n + 1), **out = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        if (!rel_rank_in(parts[i], &rank, &dims))
-            return REL_WAIT;
-        grid[grid_axis(r->attrs, (int)i, (int)n)] = rank ? dims[0] : rel_int_dim(r, 1);
+        bool ranked = rel_rank_in(parts[i], &rank, &dims);
+        if (ranked && rank > 1) {
+            rel_error(s, r, DIAG_R0313,
+                      "`meshgrid`: a tensor has %u axes; a grid is made of "
+                      "vectors and scalars",
+                      rank);
+            return REL_FAIL;
+        }
+        if (!solver_unify(s, rel_dtype_in(parts[i]), rel_dtype_in(parts[0]))) {
+            rel_error(s, r, DIAG_R0311, "`meshgrid`: the tensors are of %s and %s",
+                      type_text(rel_dtype_in(parts[0])), type_text(rel_dtype_in(parts[i])));
+            return REL_FAIL;
+        }
+        grid[grid_axis(r->attrs, (int)i, (int)n)] = !ranked ? solver_var(s, KIND_DIM)
+                                                    : rank  ? dims[0]
+                                                            : rel_int_dim(r, 1);
     }
     for (uint32_t i = 0; i < n; i++)
         out[i] = type_tensor(type_shape(grid, n), rel_dtype_in(parts[i]));
-    return rel_result_type(s, r, type_tuple(out, n)) == REL_FAIL ? REL_FAIL : rel_settled(r);
+    if (rel_result_type(s, r, type_tuple(out, n)) == REL_FAIL)
+        return REL_FAIL;
+    bool open = false;
+    for (uint32_t i = 0; i < n; i++) { /* of 1 element: a vector or a scalar */
+        int64_t d;
+        Type *size = type_resolve(grid[grid_axis(r->attrs, (int)i, (int)n)]);
+        if (rel_rank_in(parts[i], &rank, &dims))
+            continue;
+        open |= !type_get_int(size, &d) || d == 1 || rel_shape_in(parts[i])->tag != TY_VAR ||
+                !solver_unify(s, rel_shape_in(parts[i]), type_shape(&size, 1));
+    }
+    return open ? REL_WAIT : rel_settled(r);
 }
 
 static bool lower_meshgrid(const OpCall *call, Tensor *const *out, Plan *plan) {

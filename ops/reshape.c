@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_relayout(plan, out[0], call->in[0]);
@@ -219,7 +219,7 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
 }
 
 /* total / known, where equal factors on both sides cancel. */
-static Type *infer_dim(Relation *r, uint32_t nsource, Type **source, uint32_t nknown,
+static Type *infer_dim(Solver *s, Relation *r, uint32_t nsource, Type **source, uint32_t nknown,
                        Type **known) {
     Type **left = rel_copy_dims(nsource, source, 0);
     uint32_t nleft = nsource, nrest = 0;
@@ -234,7 +234,7 @@ static Type *infer_dim(Relation *r, uint32_t nsource, Type **source, uint32_t nk
             rest[nrest++] = known[i];
     }
     Type *total = rel_product(r, nleft, left);
-    return nrest ? dim_floordiv(total, rel_product(r, nrest, rest)) : total;
+    return nrest ? rel_quotient(s, total, rel_product(r, nrest, rest)) : total;
 }
 
 static void reverse_dims(Type **dims, uint32_t n) {
@@ -243,6 +243,26 @@ static void reverse_dims(Type **dims, uint32_t n) {
         dims[i] = dims[n - 1 - i];
         dims[n - 1 - i] = t;
     }
+}
+
+typedef struct RankOfReshaped {
+    const int64_t *spec;
+    int n, result;
+    bool allowzero;
+} RankOfReshaped;
+
+static bool is_rank_of_reshaped(void *ctx, int rank) {
+    const RankOfReshaped *c = ctx;
+    ReshapePlan p;
+    return reshape_plan(&p, rank, c->spec, c->n, c->allowzero) && p.rank == c->result;
+}
+
+/* As many elements as the result. */
+static bool filled(Solver *s, Relation *r, uint32_t rank, Type **dims) {
+    uint32_t n;
+    Type **of_result;
+    return !rel_rank_in(rel_result_arg(r), &n, &of_result) ||
+           rel_fill(s, r, 0, rank, dims, n, of_result);
 }
 
 /* newshape may hold sizes that are types. */
@@ -256,7 +276,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     int64_t spec[TENSOR_MAX_RANK + 8];
     Type *sizes[TENSOR_MAX_RANK + 8] = {0};
     int n = 0;
-    bool special = false;
+    bool special = false, allowzero = attrs_bool(r->attrs, "allowzero");
     for (uint32_t i = 0; i < v->list.n && n < TENSOR_MAX_RANK + 8; i++, n++) {
         spec[n] = 1;
         if (v->list.items[i].kind == ATTR_INT)
@@ -264,21 +284,28 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
         else
             sizes[n] = v->list.items[i].dim;
         special |= spec[n] < -1;
-        special |= spec[n] == 0 && !attrs_bool(r->attrs, "allowzero");
+        special |= spec[n] == 0 && !allowzero;
     }
-    uint32_t rank = 0;
-    Type **source = NULL, *dtype = rel_dtype_in(r->args[0]);
-    bool reverse = is_reverse(r->op), ranked = rel_rank_in(r->args[0], &rank, &source);
-    if (!ranked && special)
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    source = rel_copy_dims(rank, source, 0);
+    uint32_t rank = 0, nout;
+    Type **source = NULL, **outs, *dtype = rel_dtype_in(r->args[0]);
+    bool reverse = is_reverse(r->op);
     if (reverse) {
         reverse_ints(spec, n);
         reverse_dims(sizes, (uint32_t)n);
-        reverse_dims(source, rank);
     }
+    if (rel_rank_in(rel_result_arg(r), &nout, &outs)) {
+        RankOfReshaped c = {spec, n, (int)nout, allowzero};
+        if (!rel_only_rank(s, r, 0, is_rank_of_reshaped, &c))
+            return REL_FAIL;
+    }
+    bool ranked = rel_rank_in(r->args[0], &rank, &source);
+    if (!ranked && special)
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    source = rel_copy_dims(rank, source, 0);
+    if (reverse)
+        reverse_dims(source, rank);
     ReshapePlan p;
-    if (!reshape_plan(&p, (int)rank, spec, n, attrs_bool(r->attrs, "allowzero"))) {
+    if (!reshape_plan(&p, (int)rank, spec, n, allowzero)) {
         rel_error(s, r, DIAG_R0316, "`%s`: newshape %s", r->op->name, p.problem);
         return REL_FAIL;
     }
@@ -298,7 +325,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
         int first = p.splits[i].first;
         for (int j = 0; j < 2; j++)
             if (!dims[first + j])
-                dims[first + j] = dim_floordiv(source[p.splits[i].source], dims[first + 1 - j]);
+                dims[first + j] = rel_quotient(s, source[p.splits[i].source], dims[first + 1 - j]);
     }
     if (p.infer >= 0) {
         Type **known = mem_new_n(Type *, p.rank + 1);
@@ -312,7 +339,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
             none |= p.dims[i].n == 0 && type_get_int(type_resolve(dims[i]), &d) && d == 0;
         }
         dims[p.infer] = none     ? rel_int_dim(r, 0)
-                        : ranked ? infer_dim(r, rank, source, nknown, known)
+                        : ranked ? infer_dim(s, r, rank, source, nknown, known)
                                  : solver_var(s, KIND_DIM);
     } else if (ranked && dim_compare(rel_product(r, rank, source),
                                      rel_product(r, (uint32_t)p.rank, dims)) == DIM_DIFFERENT) {
@@ -325,7 +352,9 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     if (reverse)
         reverse_dims(dims, (uint32_t)p.rank);
     status = rel_result(s, r, dims, (uint32_t)p.rank, dtype);
-    return status == REL_FAIL ? status : rel_settled(r);
+    if (status == REL_FAIL || (ranked && !filled(s, r, rank, source)))
+        return REL_FAIL;
+    return rel_settled(r);
 }
 
 static const RelDef rel_reshape = {"Reshape", relate_reshape, 2, false};
@@ -412,6 +441,30 @@ static int shape_reshape_like(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, x->dtype, rank, dims) ? 1 : -1;
 }
 
+typedef struct RankOfLike {
+    const Attrs *attrs;
+    int data, like, result; /* the one that is sought is -1 */
+} RankOfLike;
+
+static bool is_rank_of_like(void *ctx, int rank) {
+    const RankOfLike *c = ctx;
+    int lb, le, rb, re, nx = c->data < 0 ? rank : c->data, ny = c->like < 0 ? rank : c->like;
+    return like_range(c->attrs, "lhs_begin", "lhs_end", nx, &lb, &le) &&
+           like_range(c->attrs, "rhs_begin", "rhs_end", ny, &rb, &re) &&
+           lb + (re - rb) + (nx - le) == c->result;
+}
+
+/* Two of the three ranks may tell the third. */
+static bool like_ranks(Solver *s, Relation *r) {
+    uint32_t nx, ny, nr;
+    Type **dims;
+    bool has_x = rel_rank_in(r->args[0], &nx, &dims), has_y = rel_rank_in(r->args[1], &ny, &dims);
+    if (has_x == has_y || !rel_rank_in(rel_result_arg(r), &nr, &dims))
+        return true;
+    RankOfLike c = {r->attrs, has_x ? (int)nx : -1, has_y ? (int)ny : -1, (int)nr};
+    return rel_only_rank(s, r, has_x ? 1 : 0, is_rank_of_like, &c);
+}
+
 static RelStatus relate_reshape_like(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
@@ -424,8 +477,12 @@ static RelStatus relate_reshape_like(Solver *s, Relation *r) {
     if (whole) {
         status = rel_result_type(s, r,
                                  type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])));
-        return status == REL_FAIL ? status : REL_DONE;
+        if (status == REL_FAIL || (rel_rank_in(r->args[0], &nx, &x) && !filled(s, r, nx, x)))
+            return REL_FAIL;
+        return rel_settled(r);
     }
+    if (!like_ranks(s, r))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ny, &y))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     if (!like_range(r->attrs, "lhs_begin", "lhs_end", (int)nx, &lb, &le) ||
@@ -440,7 +497,10 @@ static RelStatus relate_reshape_like(Solver *s, Relation *r) {
         dims[n++] = y[i];
     for (uint32_t i = (uint32_t)le; i < nx; i++)
         dims[n++] = x[i];
-    return rel_result(s, r, dims, n, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
+    if (rel_result(s, r, dims, n, rel_dtype_in(r->args[0])) == REL_FAIL ||
+        !rel_fill(s, r, 0, nx, x, n, dims) || !rel_fill(s, r, 1, n, dims, nx, x))
+        return REL_FAIL;
+    return rel_settled(r);
 }
 
 static const RelDef rel_reshape_like = {"ReshapeLike", relate_reshape_like, 3, false};
@@ -633,7 +693,7 @@ static RelStatus relate_batch_flatten(Solver *s, Relation *r) {
     uint32_t rank;
     Type **dims, *out[2];
     if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+        return rel_wait_rank(s, r, 2, rel_dtype_in(r->args[0]));
     if (rank == 0)
         BUG("the shape of a scalar is known, and its refusal");
     out[0] = dims[0];

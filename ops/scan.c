@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 static int shape_scan(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
@@ -29,7 +29,7 @@ static RelStatus relate_scan(Solver *s, Relation *r) {
     Type **dims, *dtype = rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[0]));
     if (attrs_is_none(r->attrs, "axis")) {
         if (!rel_rank_in(r->args[0], &rank, &dims))
-            return rel_wait(s, r, dtype);
+            return rel_wait_rank(s, r, 1, dtype);
         Type *n = rel_product(r, rank, dims);
         return rel_result(s, r, &n, 1, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
     }

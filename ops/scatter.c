@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "ops/gather.h"
+#include "ops/solve.h"
 
 static Combine combine_named(const char *name) {
     static const struct {
@@ -30,6 +31,38 @@ static bool check_combine(const OpCall *call, const char *attr) {
     return true;
 }
 
+/* As many updates as indices, which have as many axes as data. */
+static bool scattered_elements(Solver *s, Relation *r) {
+    uint32_t ni, nu;
+    Type **i, **u;
+    if (!rel_same_rank(s, r, 0, 1) || !rel_same_rank(s, r, 1, 2) || !rel_same_rank(s, r, 0, 1))
+        return false;
+    if (!rel_rank_in(r->args[1], &ni, &i) || !rel_rank_in(r->args[2], &nu, &u) || ni != nu)
+        return true;
+    for (uint32_t k = 0; k < ni; k++)
+        if (!rel_unify_dim(s, r, u[k], i[k], 2, (int)k))
+            return false;
+    return true;
+}
+
+/* With m coordinates: data (…m, z…) and indices (m, y…) are updated by (y…, z…). */
+static bool scattered_nd(Solver *s, Relation *r) {
+    uint32_t nx, ni, nu;
+    Type **x, **i, **u;
+    int64_t m;
+    if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i) || ni == 0 ||
+        !type_get_int(type_resolve(i[0]), &m) || m > nx)
+        return true;
+    if (!rel_give_rank(s, r, 2, (int64_t)ni - 1 + nx - m))
+        return false;
+    if (!rel_rank_in(r->args[2], &nu, &u) || nu != ni - 1 + nx - m)
+        return true;
+    for (uint32_t k = 0; k < nu; k++)
+        if (!rel_unify_dim(s, r, u[k], k + 1 < ni ? i[k + 1] : x[k + 1 - ni + m], 2, (int)k))
+            return false;
+    return true;
+}
+
 /* The result has data's type; updates share its dtype. */
 static RelStatus relate_scatter(Solver *s, Relation *r) {
     RelStatus status;
@@ -39,6 +72,9 @@ static RelStatus relate_scatter(Solver *s, Relation *r) {
     if (!rel_unify(s, r, 2, u))
         return REL_FAIL;
     if (rel_result_type(s, r, r->args[0]) == REL_FAIL)
+        return REL_FAIL;
+    bool elements = !strcmp(r->op->name, "scatter_elements");
+    if (elements ? !scattered_elements(s, r) : !scattered_nd(s, r))
         return REL_FAIL;
     return rel_settled(r);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/solve.h"
 
 void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *count) {
     int64_t low = r->step > 0 ? 0 : -1, high = r->step > 0 ? size : size - 1;
@@ -197,6 +197,8 @@ static RelStatus relate_strided_slice(Solver *s, Relation *r) {
     uint32_t rank, named;
     Type **dims;
     SliceRange ranges[TENSOR_MAX_RANK];
+    if (!rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     const char *problem = slice_ranges(r->attrs, (int)rank, ranges, &named);
@@ -286,7 +288,9 @@ static RelStatus relate_second_shape(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
         return status;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
-    return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_DONE;
+    if (rel_result_type(s, r, t) == REL_FAIL || !rel_same_rank(s, r, 0, 1))
+        return REL_FAIL;
+    return REL_DONE;
 }
 
 static bool lower_strided_slice_add(const OpCall *call, Tensor *const *out, Plan *plan) {
@@ -359,12 +363,19 @@ static int shape_dyn_strided_slice(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, call->in[0]->dtype, v.rank, v.shape) ? 1 : -1;
 }
 
+static bool bounds_are_vectors(Solver *s, Relation *r, int first) {
+    return rel_give_rank(s, r, first, 1) && rel_give_rank(s, r, first + 1, 1) &&
+           rel_give_rank(s, r, first + 2, 1);
+}
+
 static RelStatus relate_dyn_strided_slice(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT, DTS_INT, DTS_INT}, &status))
         return status;
     uint32_t rank;
     Type **dims;
+    if (!bounds_are_vectors(s, r, 1) || !rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     Type **out = mem_new_n(Type *, rank + 1);
@@ -421,7 +432,8 @@ static RelStatus relate_strided_set(Solver *s, Relation *r) {
     if (rel_known(s, r, sets, &status))
         return status;
     Type *v = type_tensor(solver_var(s, KIND_SHAPE), rel_dtype_in(r->args[0]));
-    if (!rel_unify(s, r, 1, v))
+    if (!rel_unify(s, r, 1, v) || !bounds_are_vectors(s, r, 2) ||
+        rel_result_type(s, r, r->args[0]) == REL_FAIL || !rel_same_rank(s, r, 0, 1))
         return REL_FAIL;
     return rel_result_type(s, r, r->args[0]) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
@@ -498,16 +510,23 @@ static RelStatus relate_slice_like(Solver *s, Relation *r) {
     uint32_t rank, nlike, axes;
     Type **dims, **like;
     int64_t list[TENSOR_MAX_RANK];
-    if (!rel_rank_in(r->args[0], &rank, &dims) || !rel_rank_in(r->args[1], &nlike, &like))
+    if (!rel_rank_of_result(s, r, 0, 0))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     axes = (uint32_t)((1ull << rank) - 1);
     if (!is_pad(r->op) && attr_int_list(r->attrs, "axes", list, TENSOR_MAX_RANK) > 0 &&
         !rel_axis_set(s, r, "axes", false, rank, &axes))
         return REL_FAIL;
     Type **out = rel_copy_dims(rank, dims, 0);
+    bool ranked = rel_rank_in(r->args[1], &nlike, &like);
     for (uint32_t i = 0; i < rank; i++) {
         if (!(axes >> i & 1))
             continue;
+        if (!ranked) {
+            out[i] = solver_var(s, KIND_DIM);
+            continue;
+        }
         if (i >= nlike) {
             rel_error(s, r, DIAG_R0313, "`%s`: `shape_like` has no axis %u", r->op->name, i);
             return REL_FAIL;
@@ -516,7 +535,7 @@ static RelStatus relate_slice_like(Solver *s, Relation *r) {
     }
     if (rel_result(s, r, out, rank, rel_dtype_in(r->args[0])) == REL_FAIL)
         return REL_FAIL;
-    return REL_DONE;
+    return ranked || axes == 0 ? REL_DONE : REL_WAIT;
 }
 
 static bool lower_slice_like(const OpCall *call, Tensor *const *out, Plan *plan) {

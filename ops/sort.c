@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/solve.h"
 #include "ops/sort.h"
-#include "ops/structured.h"
 
 /* ---- one lane -------------------------------------------------------------------------------- */
 
@@ -354,6 +354,25 @@ static int shape_topk(const OpCall *call, OutSpec *out) {
     return n;
 }
 
+/* The type of the result: values and places of one shape. */
+static Type *topk_type(Relation *r, TopK what, Type *shape) {
+    Type *both[2] = {type_tensor(shape, rel_dtype_in(r->args[0])),
+                     type_tensor(shape, rel_attr_dtype(r, "dtype", type_dtype(DT_I32)))};
+    return what == TOPK_BOTH ? type_tuple(both, 2) : both[what == TOPK_INDICES];
+}
+
+/* They have as many axes as data. */
+static bool topk_rank(Solver *s, Relation *r, TopK what, int64_t k) {
+    uint32_t rank;
+    Type **dims, *shape = solver_var(s, KIND_SHAPE);
+    if (rel_rank_in(r->args[0], &rank, &dims))
+        return true;
+    if (k < 1)
+        shape = rel_shape_in(r->args[0]);
+    return rel_result_type(s, r, topk_type(r, what, shape)) != REL_FAIL &&
+           (!type_get_rank(type_resolve(shape), &rank, &dims) || rel_give_rank(s, r, 0, rank));
+}
+
 static RelStatus relate_topk(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
@@ -363,6 +382,8 @@ static RelStatus relate_topk(Solver *s, Relation *r) {
     uint32_t rank, axis;
     Type **dims;
     topk_read(r->attrs, &what, &k);
+    if (!topk_rank(s, r, what, k))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
     if (!rel_one_axis(s, r, "axis", rank, &axis))
@@ -370,10 +391,7 @@ static RelStatus relate_topk(Solver *s, Relation *r) {
     Type **out = rel_copy_dims(rank, dims, 0);
     if (k >= 1)
         out[axis] = rel_int_dim(r, k);
-    Type *both[2] = {
-        type_tensor(type_shape(out, rank), rel_dtype_in(r->args[0])),
-        type_tensor(type_shape(out, rank), rel_attr_dtype(r, "dtype", type_dtype(DT_I32)))};
-    Type *t = what == TOPK_BOTH ? type_tuple(both, 2) : both[what == TOPK_INDICES];
+    Type *t = topk_type(r, what, type_shape(out, rank));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : rel_settled(r);
 }
 

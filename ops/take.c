@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "ops/gather.h"
+#include "ops/solve.h"
 
 Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     Sc zero = sc_i64(b, 0);
@@ -101,6 +102,24 @@ static int shape_take(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, call->in[0]->dtype, t.rank, t.shape) ? 1 : -1;
 }
 
+/* The axes of the indices, but those shared, replace one of data: two of the three ranks tell the
+ * third. */
+static bool take_ranks(Solver *s, Relation *r, bool flat) {
+    uint32_t rank, nx, ni;
+    Type **dims;
+    int64_t batch = attrs_int(r->attrs, "batch_dims");
+    if (flat)
+        return batch >= 0 || rel_give_rank(s, r, 1, -batch);
+    if (!rel_rank_in(rel_result_arg(r), &rank, &dims))
+        return true;
+    bool has_x = rel_rank_in(r->args[0], &nx, &dims), has_i = rel_rank_in(r->args[1], &ni, &dims);
+    if (!has_x && batch < 0) /* counted from the indices' last axis */
+        return rel_give_rank(s, r, 0, (int64_t)rank + 1 + batch);
+    if (!has_x && has_i)
+        return rel_give_rank(s, r, 0, (int64_t)rank + 1 - ni + batch);
+    return !has_x || has_i || batch < 0 || rel_give_rank(s, r, 1, (int64_t)rank + 1 - nx + batch);
+}
+
 static RelStatus relate_take(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT}, &status))
@@ -109,8 +128,12 @@ static RelStatus relate_take(Solver *s, Relation *r) {
     Type **x = NULL, **i, *dtype = rel_dtype_in(r->args[0]);
     bool flat = attrs_is_none(r->attrs, "axis");
     Take t;
+    if (!take_ranks(s, r, flat))
+        return REL_FAIL;
     const char *problem = flat && rel_rank_in(r->args[1], &ni, &i)
                               ? take_axes(r->attrs, 0, (int)ni, &t)
+                          : flat && attrs_int(r->attrs, "batch_dims") > 0
+                              ? "batch_dims needs an axis"
                               : NULL;
     if (flat && !problem)
         return rel_result_type(s, r, type_tensor(rel_shape_in(r->args[1]), dtype)) == REL_FAIL
@@ -316,7 +339,7 @@ static RelStatus relate_gather(Solver *s, Relation *r) {
     uint32_t nx, ni, axis;
     Type **x, **i;
     Type *t = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0]));
-    if (rel_result_type(s, r, t) == REL_FAIL)
+    if (rel_result_type(s, r, t) == REL_FAIL || !rel_same_rank(s, r, 0, 1))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
         return REL_WAIT;
@@ -425,7 +448,8 @@ static RelStatus relate_one_hot(Solver *s, Relation *r) {
     uint32_t rank;
     Type **dims;
     Type *scalar = type_tensor(type_shape(NULL, 0), rel_dtype_in(r->args[1]));
-    if (!rel_unify(s, r, 1, scalar) || !rel_unify(s, r, 2, scalar))
+    if (!rel_unify(s, r, 1, scalar) || !rel_unify(s, r, 2, scalar) ||
+        !rel_rank_of_result(s, r, 0, -1))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_attr_dtype(r, "dtype", rel_dtype_in(r->args[1])));

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/solve.h"
 #include "ops/sort.h"
-#include "ops/structured.h"
 
 /* ---- argwhere -------------------------------------------------------------------------------- */
 
@@ -30,8 +30,12 @@ static RelStatus relate_argwhere(Solver *s, Relation *r) {
         return status;
     uint32_t rank;
     Type **dims;
+    int64_t n;
+    if (rel_rank_in(rel_result_arg(r), &rank, &dims) && rank == 2 &&
+        type_get_int(type_resolve(dims[1]), &n) && !rel_give_rank(s, r, 0, n))
+        return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
-        return rel_wait(s, r, type_dtype(DT_I32));
+        return rel_wait_rank(s, r, 2, type_dtype(DT_I32));
     Type *out[2] = {rel_unknown_dim(r), rel_int_dim(r, rank)};
     return rel_result(s, r, out, 2, type_dtype(DT_I32)) == REL_FAIL ? REL_FAIL : REL_DONE;
 }

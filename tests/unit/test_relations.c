@@ -10,7 +10,10 @@
  *  - with equal sizes replaced by a declared n the formula of the result has the right value there;
  *  - what is accepted with `?` or n and refused when running is among the residual checks;
  *  - what is refused whatever the sizes are (their number, the dtypes and the attributes being these) is
- *    refused with every size unknown. */
+ *    refused with every size unknown;
+ *  - where the type of an argument is not known yet, but that of the result may be, what was accepted is
+ *    not refused; and it still is accepted, at the same type, once the argument turns out to be what it
+ *    was: nothing else was found of it. */
 #include "base/diag.h"
 #include "ops/plan.h"
 #include "tests/unit/check.h"
@@ -512,6 +515,101 @@ static Tensor *make_tensor(const Call *c, int i) {
     return t;
 }
 
+/* ---- in the other directions ----------------------------------------------------------------- */
+
+static Type *output_type(const OutSpec *out) {
+    Type **dims = mem_new_n(Type *, out->rank + 1);
+    for (int i = 0; i < out->rank; i++)
+        dims[i] = type_dim_int(out->shape[i], NULL);
+    return type_tensor(type_shape(dims, (uint32_t)out->rank), type_dtype(out->dtype));
+}
+
+static Type *outputs_type(const Call *c, const OutSpec *out, int n) {
+    if (!c->op->tuple && n == 1)
+        return output_type(out);
+    Type **parts = mem_new_n(Type *, n + 1);
+    for (int i = 0; i < n; i++)
+        parts[i] = output_type(&out[i]);
+    return type_tuple(parts, (uint32_t)n);
+}
+
+typedef enum Open { OPEN_DTYPE = 1, OPEN_SIZES = 2, OPEN_SHAPE = 4, OPEN_ALL = 8 } Open;
+
+/* Of the type of a tensor some of it is not known. */
+static Type *opened(Solver *s, Type *t, uint32_t how) {
+    uint32_t rank;
+    Type **dims, *shape = t->tensor.shape;
+    if (how & OPEN_SHAPE) {
+        shape = solver_var(s, KIND_SHAPE);
+    } else if (how & OPEN_SIZES && type_get_rank(t, &rank, &dims)) {
+        Type **fresh = mem_new_n(Type *, rank + 1);
+        for (uint32_t i = 0; i < rank; i++)
+            fresh[i] = how & OPEN_ALL || below(2) ? solver_var(s, KIND_DIM) : dims[i];
+        shape = type_shape(fresh, rank);
+    }
+    return type_tensor(shape, how & OPEN_DTYPE ? solver_var(s, KIND_DTYPE) : t->tensor.dtype);
+}
+
+static Type *open_argument(Solver *s, Type *t, uint32_t how, uint32_t mask, int *at) {
+    t = type_resolve(t);
+    if (t->tag != TY_TUPLE)
+        return mask >> (*at)++ & 1 ? opened(s, t, how) : t;
+    Type **parts = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = open_argument(s, t->args[i], how, mask, at);
+    return type_tuple(parts, t->nargs);
+}
+
+/* A call that is accepted; the arguments of the mask are not known at first. */
+static void backward(const Call *c, const OutSpec *out, int n, uint32_t how, uint32_t mask,
+                     bool result) {
+    Type *dims[MAX_IN][5];
+    Diags *diags = mem_new(Diags);
+    Solver *s = solver_new(diags);
+    known_dims(c, dims);
+    Type **real = make_types(c, s, dims), **types = mem_new_n(Type *, c->ntypes + 1);
+    int at = 0;
+    for (int i = 0; i < c->ntypes; i++)
+        types[i] = open_argument(s, real[i], how, mask, &at);
+    types[c->ntypes] = result ? outputs_type(c, out, n) : solver_var(s, KIND_TYPE);
+    const char *text = call_text(c, types);
+    Relation *r = solver_post(s, c->op->relation, types, (uint32_t)c->ntypes + 1, c->attrs,
+                              span_none());
+    r->op = c->op;
+    const char *want = outputs_text(out, n);
+    if (!solver_run(s)) {
+        FAIL("%s to %s%s: refused: %s", text, result ? "" : "open, for ", want,
+             diags->list.data[0]->message);
+        return;
+    }
+    for (int i = 0; i < c->ntypes; i++)
+        if (!solver_unify(s, types[i], real[i]))
+            FAIL("%s to %s%s: argument %d was found to be %s, and is %s", text,
+                 result ? "" : "open, for ", want, i + 1, type_text(types[i]), type_text(real[i]));
+    Known nothing = {0};
+    if (check_failures == 0 && !solver_run(s))
+        FAIL("%s to %s%s: refused when the arguments are known: %s", text,
+             result ? "" : "open, for ", want, diags->list.data[0]->message);
+    if (check_failures || c->op->shape_mode != SHAPE_OF_SHAPES || rank_of_sizes(c))
+        return;
+    if (r->status != REL_DONE || solver_nwaiting(s))
+        FAIL("%s to %s%s: still waits when the arguments are known", text,
+             result ? "" : "open, for ", want);
+    else if (!result_is(c, types[c->ntypes], out, n, &nothing))
+        FAIL("%s, when the arguments are known: %s, not %s", text, type_text(types[c->ntypes]),
+             want);
+}
+
+static void backwards(const Call *c, const OutSpec *out, int n) {
+    static const uint32_t hows[] = {OPEN_SHAPE, OPEN_SHAPE | OPEN_DTYPE, OPEN_SIZES | OPEN_ALL,
+                                    OPEN_SIZES, OPEN_SIZES | OPEN_DTYPE, OPEN_DTYPE};
+    if (c->nin == 0)
+        return;
+    uint32_t how = hows[below(6)];
+    backward(c, out, n, how, 1u << below((uint32_t)c->nin), true);
+    backward(c, out, n, hows[below(6)], below(4) ? 1 + below(1u << c->nin) : UINT32_MAX, below(2));
+}
+
 static int accepted, calls;
 
 /* False: the dtypes are not what the operator takes. */
@@ -575,6 +673,8 @@ static bool check_call(Call *c) {
     replaced(c, out, n, &refused, false, 0, 1u << below(12));
     replaced(c, out, n, &refused, false, 0, below(1u << 16));
     replaced(c, out, n, &refused, true, below(4), 0);
+    if (n >= 0)
+        backwards(c, out, n);
     return true;
 }
 
