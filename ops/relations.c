@@ -430,6 +430,7 @@ static RelStatus relate_variance(Solver *s, Relation *r) {
     Type *shape, *dtype, *mean_shape, *mean_dtype, **dims, *out[TENSOR_MAX_RANK];
     uint32_t rank, set;
     if (!rel_tensor(s, r, 0, first_set(r), &shape, &dtype) ||
+        !rel_unify(s, r, -1, type_tensor(solver_var(s, KIND_SHAPE), dtype)) ||
         !rel_tensor(s, r, 1, DTS_ALL, &mean_shape, &mean_dtype) ||
         !rel_unify(s, r, 1, type_tensor(mean_shape, dtype)) || !rel_same_rank(s, r, 0, 1))
         return REL_FAIL;

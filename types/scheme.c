@@ -29,6 +29,26 @@ static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
         collect_supplies(t->args[i], tied, out);
 }
 
+/* The relation of an operator over tensors has made equal the dtypes that must be, before it knows
+ * their shapes: what it says of others (indices, an off value) supplies none. */
+static bool ties_dtypes(const Relation *r) {
+    bool ties = !r->op || r->op->relation != r->def || (r->attrs && attrs_have_refs(r->attrs));
+    for (uint32_t i = 0; i + 1 < r->nargs && !ties; i++)
+        ties = type_resolve(r->args[i])->tag == TY_VAR;
+    return ties;
+}
+
+static void collect_shapes(Type *t, Map *tied, TypeVec *out) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR)
+        t = type_resolve(t->tensor.shape);
+    if (t->tag == TY_TUPLE)
+        for (uint32_t i = 0; i < t->nargs; i++)
+            collect_shapes(t->args[i], tied, out);
+    else
+        type_collect(t, TY_VAR, tied, out);
+}
+
 /* The variables that the parameters of a function type supply, directly or by what relations say
  * of their parts. */
 static void find_tied(Type *t, Map *tied) {
@@ -48,8 +68,12 @@ static void find_tied(Type *t, Map *tied) {
             if (r->status != REL_WAIT || map_has(&relations, r))
                 continue;
             map_set(&relations, r, r);
+            bool dtypes = ties_dtypes(r);
             for (uint32_t a = 0; a < r->nargs; a++)
-                collect_supplies(r->args[a], tied, &found);
+                if (dtypes)
+                    collect_supplies(r->args[a], tied, &found);
+                else
+                    collect_shapes(r->args[a], tied, &found);
         }
     }
 }
