@@ -9,6 +9,7 @@
 #include "repl/doc.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
+#include "types/mend_read.h"
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
@@ -37,13 +38,14 @@ void session_parse_scope(Session *s, ParseScope *scope) {
     *scope = (ParseScope){.find_global = find_known, .ctx = s};
 }
 
-/* One expression item of a text, read with the prompt's rules. */
-static Module *read_items(Session *s, const char *text, Diags *diags) {
+/* The items of a text (expression: it is to be one), read with the prompt's rules. */
+static Module *read_items(Session *s, const char *text, bool expression, Diags *diags) {
     Source *source = source_new("input", text, strlen(text), SOURCE_PROMPT);
     ParseScope scope;
     session_parse_scope(s, &scope);
     ParseOptions options = {.prompt = true, .scope = &scope};
     Module *module = NULL;
+    size_t first = diags->list.len;
     switch (parse_module(source, &options, diags, &module)) {
     case PARSE_OK: return module;
     case PARSE_INCOMPLETE:
@@ -52,19 +54,26 @@ static Module *read_items(Session *s, const char *text, Diags *diags) {
                        (Span){source, (uint32_t)source->len, (uint32_t)source->len},
                        "the text ends in the middle of an expression");
         return NULL;
-    case PARSE_FAILED: return NULL;
+    case PARSE_FAILED:
+        mend_reading(s->env, source, &options, INFER_PROMPT, expression, diags, first);
+        return NULL;
     }
     return NULL;
 }
 
-Ast *session_read_expr(Session *s, const char *text, Diags *diags) {
-    Module *module = read_items(s, text, diags);
-    if (!module)
+/* The scheme of a module that is one expression. What fails is checked once more, as the entry it
+ * would be: that tries changes. */
+static Scheme *scheme_of(Session *s, const Module *module, Diags *diags) {
+    if (module->items.len != 1 || module->items.data[0]->kind != ITEM_EXPR) {
+        diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
         return NULL;
-    if (module->items.len == 1 && module->items.data[0]->kind == ITEM_EXPR)
-        return module->items.data[0]->value;
-    diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
-    return NULL;
+    }
+    Diags entered = {0};
+    CoreItemVec items = {0};
+    Scheme *scheme = infer_type_of(s->env, module->items.data[0]->value, diags);
+    if (!scheme && !infer_module(s->env, module, INFER_PROMPT, &entered, &items) && entered.errors)
+        *diags = entered;
+    return scheme;
 }
 
 typedef struct Question {
@@ -83,8 +92,8 @@ static bool ask(void (*fn)(void *), Question *q) {
 static void type_of(void *arg) {
     Question *q = arg;
     Diags *diags = mem_new(Diags);
-    Ast *e = session_read_expr(q->s, q->text, diags);
-    Scheme *scheme = e ? infer_type_of(q->s->env, e, diags) : NULL;
+    const Module *module = read_items(q->s, q->text, true, diags);
+    Scheme *scheme = module ? scheme_of(q->s, module, diags) : NULL;
     if (scheme) {
         TypeNamer namer = {.show_effects = q->raw};
         scheme_print(q->out, scheme, &namer);
@@ -101,7 +110,7 @@ bool session_type_of(Session *s, const char *expr, bool raw, Str *out) {
 
 /* The core of an expression, or of the body of a global it names. */
 static Expr *core_of(Session *s, const char *text, Diags *diags) {
-    Module *module = read_items(s, text, diags);
+    Module *module = read_items(s, text, false, diags);
     CoreItemVec items = {0};
     if (!module || !infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items))
         return NULL;

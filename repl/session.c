@@ -218,7 +218,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
                        "the text ends in the middle of an item");
         return SESSION_FAILED;
     case PARSE_FAILED:
-        mend_reading(s->env, source, &po, s->check_only ? INFER_CHECK_ONLY : mode, diags, before);
+        mend_reading(s->env, source, &po, s->check_only ? INFER_CHECK_ONLY : mode, false, diags,
+                     before);
         return SESSION_FAILED;
     }
     CoreItemVec items = {0};

@@ -68,9 +68,6 @@ void session_parse_scope(Session *s, ParseScope *scope);
  * without a session nothing catches that. */
 bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg);
 
-/* An expression read from text; NULL after a printed diagnostic. */
-Ast *session_read_expr(Session *s, const char *text, Diags *diags);
-
 /* The passes by name, in order; none: those that `:ir` shows by default. NULL after a diagnostic. */
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags);
 

@@ -361,6 +361,16 @@ static const char *side_words(const Mender *m, const Mend *mend) {
     return size || dtype_find(text, strlen(text), &dtype) ? text : "one side";
 }
 
+/* To be described by an expression that holds both sides. only: by no smaller one. */
+static Mend with_both(const Mend *mend, bool only) {
+    Mend out = *mend;
+    if (mend->spanning || only) {
+        out.snippet = mend->spanning;
+        out.type = mend->spanning_type;
+    }
+    return out;
+}
+
 /* Either of two changes mends: nobody is to blame. */
 static void show_both(Mender *m, const Mend *one, const Mend *other) {
     if (one->kind != MEND_REPLACE || other->kind != MEND_REPLACE)
@@ -371,16 +381,18 @@ static void show_both(Mender *m, const Mend *one, const Mend *other) {
         sides[1] = one;
     }
     for (size_t i = 0; i < 2; i++) {
-        Mend mend = *sides[i];
-        if (mend.far || mend.spanning) {
-            mend.snippet = mend.spanning;
-            mend.type = mend.spanning_type;
-        }
+        Mend mend = with_both(sides[i], sides[i]->far);
         add_fix(m, &mend);
         Span span = mend_span(m, &mend);
         if (line_of(span) != line_of(m->d->primary.span) && !is_labelled(m, span))
             diag_add_label(m->d, span, "%s comes from here", side_words(m, &mend));
     }
+}
+
+/* Within a line both sides show where they stand. */
+static bool points_elsewhere(const Mender *m, const Mend *mend) {
+    return mend->far &&
+           (mend->kind == MEND_NAME || line_of(mend_span(m, mend)) != line_of(m->d->primary.span));
 }
 
 static bool is_near(const Mender *m, const Mend *mend) {
@@ -413,10 +425,11 @@ static void choose(Mender *m, size_t first) {
         show_both(m, best, &other);
         return;
     }
-    if (!near)
+    bool moves = !near && points_elsewhere(m, best);
+    if (moves)
         move_place(m, best);
     if (!near && !least && m->nfailed > 1)
-        drop_consequences(m, first, "nor does this");
+        drop_consequences(m, first, moves ? "nor does this" : "here too");
     uint32_t added = 0;
     for (size_t i = 0; i < m->found.len && added < MAX_FIXES; i++) {
         const Mend *mend = &m->found.data[i];
@@ -425,7 +438,8 @@ static void choose(Mender *m, size_t first) {
         if (!near && mend != best)
             continue;
         size_t fixes = m->d->fixes.len;
-        add_fix(m, mend);
+        Mend both = with_both(mend, false);
+        add_fix(m, near || moves ? mend : &both);
         added += m->d->fixes.len > fixes;
     }
 }

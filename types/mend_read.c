@@ -34,6 +34,7 @@ typedef struct Search {
     const Source *source;
     const ParseOptions *options;
     InferMode mode;
+    bool expression;
     long fuel;
     bool checked_once;
     Map seen;          /* Symbol of a draft's edits */
@@ -114,6 +115,8 @@ static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **modu
 }
 
 static bool checks(Search *s, const Draft *d, const Module *module, const Source *source) {
+    if (s->expression && (module->items.len != 1 || module->items.data[0]->kind != ITEM_EXPR))
+        return false;
     long cost = (long)CHECK_COST * d->len;
     if (s->fuel < cost && s->checked_once)
         return false;
@@ -415,7 +418,7 @@ static void drop_consequences(Diags *diags, size_t kept) {
 }
 
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
-                  Diags *diags, size_t first) {
+                  bool expression, Diags *diags, size_t first) {
     if (env->no_mending || (source->flags & SOURCE_INTERNAL))
         return;
     while (first < diags->list.len &&
@@ -428,7 +431,12 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
         return;
     if (d->code == DIAG_R0019)
         return; /* no change of words makes a function of a statement */
-    Search s = {.env = env, .source = source, .options = options, .mode = mode, .fuel = FUEL};
+    Search s = {.env = env,
+                .source = source,
+                .options = options,
+                .mode = mode,
+                .expression = expression,
+                .fuel = FUEL};
     Draft as_written = {.text = source->text,
                         .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin,

@@ -13,9 +13,10 @@
 #include "parser/parser.h"
 #include "types/env.h"
 
-/* For the first of the reader's errors in diags->list from `first` on. options: as it was read. */
+/* For the first of the reader's errors in diags->list from `first` on. options: as it was read.
+ * expression: the text is to be one. */
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
-                  Diags *diags, size_t first);
+                  bool expression, Diags *diags, size_t first);
 
 /* ---- mend_slips.c: what might have been meant ------------------------------------------------ */
 

@@ -118,7 +118,7 @@ static void check_input(void *arg) {
         bool ok = infer_module(env, module, mode, &diags, &items);
         require(ok == (diags.errors == 0));
     } else {
-        mend_reading(env, source, &options, mode, &diags, 0);
+        mend_reading(env, source, &options, mode, false, &diags, 0);
         require(diags.errors > 0);
     }
     for (size_t i = 0; i < items.len; i++)
