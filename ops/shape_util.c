@@ -136,7 +136,9 @@ bool shape_broadcast_into(const OpCall *call, int arg, OutSpec *out) {
         int64_t a = i < out->rank ? out->shape[out->rank - 1 - i] : 1;
         int64_t b = i < t->rank ? t->shape[t->rank - 1 - i] : 1;
         if (a != b && a != 1 && b != 1) {
-            Diag *d = shape_error(call, DIAG_R0312, "these shapes do not broadcast");
+            Diag *d = shape_mistake(call, DIAG_R0312, "these shapes do not broadcast");
+            if (!call->places)
+                diag_add_fact(d, "the operator is `%s`", op_subject(call->op));
             int *all = mem_bytes((call->nin + 1) * sizeof *all);
             for (uint32_t k = 0; k < call->nin; k++)
                 all[k] = (int)k;
