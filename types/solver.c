@@ -247,7 +247,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->counts.runs++;
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
-    bool by_fact = is_broadcast(r->def) || r->def == &rel_same;
+    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = residual_is_early(r);
     RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
                                                                            : REL_DONE;
@@ -259,6 +259,8 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->what = what;
     s->running = NULL;
     s->axis = -1;
+    if (status == REL_DONE && early)
+        vec_push(&s->early, r);
     if (status == REL_DONE && s->listing && r->op &&
         (r->def == r->op->relation || r->def == &rel_index))
         vec_push(&s->settled, r);

@@ -222,6 +222,9 @@ const char *residual_text(const Residual *r, TypeNamer *namer); /* "axis 0 of â€
  * all is known that will be) those whose shape function refuses some of the sizes that are possible
  * are added to the residual checks. */
 void solver_list_operators(Solver *s, bool on);
+/* Operators whose relation was done before all sizes were known, and are by now, are held against
+ * their shape functions. False after a report. */
+bool solver_check_early(Solver *s);
 void solver_try_operators(Solver *s);
 
 /* solver_post only queues (solver_run runs), so the caller may still set r->op, r->expr,

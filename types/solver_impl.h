@@ -54,6 +54,7 @@ struct Solver {
     bool listing;  /* operators whose relation is done are kept: solver_try_operators */
     RelationVec settled;
     RelationVec inside; /* while listing: inside.c */
+    RelationVec early;  /* solver_check_early */
     bool gradual;       /* sizes not known equal, one of them `?`: a residual check */
 };
 
@@ -73,6 +74,7 @@ void solver_lower(Solver *s, Type *t,
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
 /* residual.c */
+bool residual_is_early(const Relation *r); /* its shape function could not be asked yet */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* An operator's arguments are of known rank: what its shape function says of ranks and axes (R0313,
  * R0315) holds whatever the sizes are. False after a report. */

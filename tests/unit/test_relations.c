@@ -560,54 +560,98 @@ static Type *open_argument(Solver *s, Type *t, uint32_t how, uint32_t mask, int 
     return type_tuple(parts, t->nargs);
 }
 
-/* A call that is accepted; the arguments of the mask are not known at first. */
-static void backward(const Call *c, const OutSpec *out, int n, uint32_t how, uint32_t mask,
-                     bool result) {
+/* A call whose arguments of the mask are not known at first. */
+typedef struct Late {
+    Solver *s;
+    Diags *diags;
+    Relation *r;
+    Type **real, **types;
+    const char *text;
+} Late;
+
+static Late post_late(const Call *c, uint32_t how, uint32_t mask) {
     Type *dims[MAX_IN][5];
-    Diags *diags = mem_new(Diags);
-    Solver *s = solver_new(diags);
-    known_dims(c, dims);
-    Type **real = make_types(c, s, dims), **types = mem_new_n(Type *, c->ntypes + 1);
+    Late x = {.diags = mem_new(Diags), .types = mem_new_n(Type *, c->ntypes + 1)};
     int at = 0;
+    x.s = solver_new(x.diags);
+    solver_list_operators(x.s, true);
+    known_dims(c, dims);
+    x.real = make_types(c, x.s, dims);
     for (int i = 0; i < c->ntypes; i++)
-        types[i] = open_argument(s, real[i], how, mask, &at);
-    types[c->ntypes] = result ? outputs_type(c, out, n) : solver_var(s, KIND_TYPE);
-    const char *text = call_text(c, types);
-    Relation *r = solver_post(s, c->op->relation, types, (uint32_t)c->ntypes + 1, c->attrs,
-                              span_none());
-    r->op = c->op;
-    const char *want = outputs_text(out, n);
-    if (!solver_run(s)) {
-        FAIL("%s to %s%s: refused: %s", text, result ? "" : "open, for ", want,
-             diags->list.data[0]->message);
-        return;
-    }
-    for (int i = 0; i < c->ntypes; i++)
-        if (!solver_unify(s, types[i], real[i]))
-            FAIL("%s to %s%s: argument %d was found to be %s, and is %s", text,
-                 result ? "" : "open, for ", want, i + 1, type_text(types[i]), type_text(real[i]));
-    Known nothing = {0};
-    if (check_failures == 0 && !solver_run(s))
-        FAIL("%s to %s%s: refused when the arguments are known: %s", text,
-             result ? "" : "open, for ", want, diags->list.data[0]->message);
-    if (check_failures || c->op->shape_mode != SHAPE_OF_SHAPES || rank_of_sizes(c))
-        return;
-    if (r->status != REL_DONE || solver_nwaiting(s))
-        FAIL("%s to %s%s: still waits when the arguments are known", text,
-             result ? "" : "open, for ", want);
-    else if (!result_is(c, types[c->ntypes], out, n, &nothing))
-        FAIL("%s, when the arguments are known: %s, not %s", text, type_text(types[c->ntypes]),
-             want);
+        x.types[i] = open_argument(x.s, x.real[i], how, mask, &at);
+    x.types[c->ntypes] = x.real[c->ntypes];
+    x.text = call_text(c, x.types);
+    x.r = solver_post(x.s, c->op->relation, x.types, (uint32_t)c->ntypes + 1, c->attrs,
+                      span_none());
+    x.r->op = c->op;
+    return x;
 }
 
-static void backwards(const Call *c, const OutSpec *out, int n) {
+/* They turn out to be what they are: the first that cannot be, or -1. */
+static int reveal(const Call *c, const Late *x) {
+    for (int i = 0; i < c->ntypes; i++)
+        if (!solver_unify(x->s, x->types[i], x->real[i]))
+            return i;
+    return -1;
+}
+
+/* The call is accepted. Of its result nothing is known at first, or some, or all. */
+static void backward(const Call *c, const OutSpec *out, int n, uint32_t how, uint32_t mask,
+                     uint32_t known) {
+    Late x = post_late(c, how, mask);
+    Type *result = x.types[c->ntypes];
+    int at = 0;
+    if (known && !solver_unify(x.s, result,
+                               open_argument(x.s, outputs_type(c, out, n), OPEN_SIZES,
+                                             known == 1 ? UINT32_MAX : 0, &at)))
+        FAIL("%s: the result of another type", x.text);
+    const char *text = fmt_text("%s -> %s", x.text, type_text(result)),
+               *want = outputs_text(out, n);
+    if (!solver_run(x.s)) {
+        FAIL("%s, for %s: refused: %s", text, want, x.diags->list.data[0]->message);
+        return;
+    }
+    int wrong = reveal(c, &x);
+    if (wrong >= 0)
+        FAIL("%s, for %s: argument %d was found to be %s, and is %s", text, want, wrong + 1,
+             type_text(x.types[wrong]), type_text(x.real[wrong]));
+    else if (!solver_run(x.s))
+        FAIL("%s, for %s: refused when the arguments are known: %s", text, want,
+             x.diags->list.data[0]->message);
+    if (check_failures || c->op->shape_mode != SHAPE_OF_SHAPES || rank_of_sizes(c))
+        return;
+    Known nothing = {0};
+    if (x.r->status != REL_DONE || solver_nwaiting(x.s))
+        FAIL("%s, for %s: still waits when the arguments are known", text, want);
+    else if (!result_is(c, result, out, n, &nothing))
+        FAIL("%s, when the arguments are known: %s, not %s", text, type_text(result), want);
+}
+
+/* The call is refused: so it is when the arguments are known, or it is listed. */
+static void refused_late(const Call *c, uint32_t how, uint32_t mask, const Diags *refused) {
+    Late x = post_late(c, how, mask);
+    if (c->op->shape_mode != SHAPE_OF_SHAPES || !solver_run(x.s) || reveal(c, &x) >= 0 ||
+        !solver_run(x.s) || x.r->status != REL_DONE || !solver_check_early(x.s))
+        return;
+    solver_try_operators(x.s);
+    if (solver_nresiduals(x.s) == 0)
+        FAIL("%s: neither refused when the arguments are known, nor listed: %s", x.text,
+             refused->list.data[0]->message);
+}
+
+static void backwards(const Call *c, const OutSpec *out, int n, const Diags *refused) {
     static const uint32_t hows[] = {OPEN_SHAPE, OPEN_SHAPE | OPEN_DTYPE, OPEN_SIZES | OPEN_ALL,
                                     OPEN_SIZES, OPEN_SIZES | OPEN_DTYPE, OPEN_DTYPE};
     if (c->nin == 0)
         return;
-    uint32_t how = hows[below(6)];
-    backward(c, out, n, how, 1u << below((uint32_t)c->nin), true);
-    backward(c, out, n, hows[below(6)], below(4) ? 1 + below(1u << c->nin) : UINT32_MAX, below(2));
+    uint32_t how = hows[below(6)], other = hows[below(6)];
+    uint32_t mask = below(4) ? 1 + below((1u << c->nin) - 1) : UINT32_MAX;
+    if (n < 0) {
+        refused_late(c, how, mask, refused);
+        return;
+    }
+    backward(c, out, n, how, 1u << below((uint32_t)c->nin), 2);
+    backward(c, out, n, other, mask, below(3));
 }
 
 static int accepted, calls;
@@ -673,8 +717,7 @@ static bool check_call(Call *c) {
     replaced(c, out, n, &refused, false, 0, 1u << below(12));
     replaced(c, out, n, &refused, false, 0, below(1u << 16));
     replaced(c, out, n, &refused, true, below(4), 0);
-    if (n >= 0)
-        backwards(c, out, n);
+    backwards(c, out, n, &refused);
     return true;
 }
 
