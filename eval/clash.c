@@ -4,6 +4,7 @@
  *
  *     x @@ w      x : Tensor[(?, ?), float32], read from `x.npy`, is Tensor[(100, 64), float32] */
 #include "eval/machine.h"
+#include "ops/shape_util.h"
 #include "types/op.h"
 
 #include <string.h>
@@ -108,4 +109,32 @@ void clash_explain_size(Diag *d, const Expr *size, int64_t n) {
     const Origin *o = origin_of(dims[size->index]);
     if (o)
         diag_add_origin(d, type_dim_int(n, o), fmt_text("%lld", (long long)n));
+}
+
+static const int64_t *sizes_of(Value v, int *rank) {
+    v = value_primal(v);
+    const Tensor *t = v.tag == VAL_TENSOR ? v.p : NULL;
+    *rank = t ? t->rank : 0;
+    return t ? t->shape : NULL;
+}
+
+static const char *axes_text(int64_t n) {
+    return fmt_text("%lld %s", (long long)n, n == 1 ? "axis" : "axes");
+}
+
+bool clash_check_shape(Interp *in, const Check *check, Value found, Value expected) {
+    int rank, wanted;
+    const int64_t *have = sizes_of(found, &rank), *want = sizes_of(expected, &wanted);
+    Diag *d = NULL;
+    if (check->kind == CHECK_RANK && rank != expected.i) {
+        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has %s, not %lld", check->what,
+                            axes_text(rank), (long long)expected.i);
+    } else if (check->kind == CHECK_SHAPE &&
+               (rank != wanted || (rank && memcmp(have, want, (size_t)rank * sizeof *have) != 0))) {
+        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has shape %s, not %s", check->what,
+                            shape_text(rank, have), shape_text(wanted, want));
+    }
+    if (d)
+        diag_add_fact(d, "its rank was not known before running");
+    return !d;
 }

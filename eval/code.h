@@ -54,6 +54,7 @@
         X(INDEX)                                  /* a <- b[slots from c], by the origin */        \
         X(DIM_OF) /* a <- size of axis c of b, in the dtype of the origin's type */                \
         X(CHECK)  /* found b, expected c, check number a of the origin */                          \
+        X(CHECK_SHAPE) /* the same of a rank or a shape */                                         \
         X(TEST_DATA) X(TEST_NULLARY) /* to a unless b is of constructor c (constant operand) */    \
         X(TEST_VALUE)                /* to a unless b equals the literal c */                      \
         X(GET_FIELD) X(GET_ITEM)     /* a <- field, item number c of b */                          \

@@ -139,5 +139,7 @@ void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value
                    size_t since); /* args: NULL where none is a tuple */
 /* Where a size that is compared (EXPR_CHECK) came from, if that is known. */
 void clash_explain_size(Diag *d, const Expr *size, int64_t n);
+/* CHECK_RANK and CHECK_SHAPE: false after a report. */
+bool clash_check_shape(Interp *in, const Check *check, Value found, Value expected);
 
 #endif

@@ -465,7 +465,8 @@ static void resolve_checks(Resolver *r, Expr *e) {
     for (uint32_t i = 0; i < e->nchecks; i++) {
         int32_t found = resolve_operand(r, e->checks[i].found);
         int32_t expected = resolve_operand(r, e->checks[i].expected);
-        emit(r, e, CODE_CHECK, 0, (int32_t)i, found, expected);
+        bool size = e->checks[i].kind == CHECK_SIZE;
+        emit(r, e, size ? CODE_CHECK : CODE_CHECK_SHAPE, 0, (int32_t)i, found, expected);
         r->top = mark;
     }
 }

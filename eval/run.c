@@ -642,6 +642,10 @@ do_CHECK : {
     NEXT();
 }
 
+do_CHECK_SHAPE:
+    TRY(clash_check_shape(in, &ORIGIN()->checks[pc->a], *R(pc->b), *R(pc->c)));
+    NEXT();
+
 do_TEST_DATA : {
     const Value *v = R(pc->b);
     if (v->aux && ((const Data *)v->p)->ctor == R(pc->c)->p)

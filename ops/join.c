@@ -108,6 +108,10 @@ static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **part
                       k);
             return false;
         }
+        if (rel_has_unknown_rank(parts[i])) {
+            rel_lend_rank(s, r, arg, i, all);
+            continue;
+        }
         Type **fresh = mem_new_n(Type *, all + 1);
         for (uint32_t j = 0; j < all; j++)
             fresh[j] = solver_var(s, KIND_DIM);
@@ -131,6 +135,7 @@ static RelStatus relate_concatenate(Solver *s, Relation *r) {
     }
     if (!unify_parts(s, r, 0, n, parts, 0, &rank))
         return REL_FAIL;
+    rel_parts(r, 0, &n, &parts);
     if (rank == NO_RANK)
         return rel_wait(s, r, rel_dtype_in(parts[0]));
     if (!rel_one_axis(s, r, "axis", rank, &axis))
@@ -240,6 +245,7 @@ static RelStatus relate_stack(Solver *s, Relation *r) {
     }
     if (!unify_parts(s, r, 0, n, parts, 1, &rank))
         return REL_FAIL;
+    rel_parts(r, 0, &n, &parts);
     if (rank == NO_RANK || !rel_rank_in(parts[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(parts[0]));
     if (!rel_one_axis(s, r, "axis", rank + 1, &axis))

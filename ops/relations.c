@@ -137,6 +137,10 @@ RelStatus rel_result(Solver *s, Relation *r, Type **dims, uint32_t rank, Type *d
     return rel_result_type(s, r, type_tensor(type_shape(made_here(r, dims, rank), rank), dtype));
 }
 
+RelStatus rel_unknown_rank(Solver *s, Relation *r, Type *dtype) {
+    return rel_result_type(s, r, type_tensor(type_any(KIND_SHAPE, rel_origin(r)), dtype));
+}
+
 bool rel_attrs_open(const Relation *r) { return r->attrs && attrs_have_refs(r->attrs); }
 
 bool rel_axis(Solver *s, Relation *r, const char *attr, int64_t axis, uint32_t rank,
@@ -365,16 +369,19 @@ static RelStatus reduce_unranked(Solver *s, Relation *r, Type *dtype, bool count
     bool none = attrs_is_none(r->attrs, "axis");
     if (counts) /* the dtype depends on sizes */
         dtype = rel_dtype_in(rel_result_arg(r));
+    bool unknown = rel_has_unknown_rank(r->args[0]);
+    if (counts && unknown)
+        dtype = type_dtype(DT_I32);
     if (attrs_bool(r->attrs, "keepdims"))
-        return REL_WAIT;
-    if (none && !counts)
+        return unknown ? rel_unknown_rank(s, r, dtype) : REL_WAIT;
+    if (none && (!counts || unknown))
         return rel_result(s, r, NULL, 0, dtype);
     if (none)
         return rel_wait_rank(s, r, 0, dtype);
     if (attrs_bool(r->attrs, "exclude") && attrs_ints(r->attrs, "axis", &axes, &n) &&
         n <= TENSOR_MAX_RANK)
         return rel_wait_rank(s, r, n, dtype);
-    return REL_WAIT;
+    return unknown ? rel_unknown_rank(s, r, dtype) : REL_WAIT;
 }
 
 /* The result has as many axes as data with keepdims, else fewer by those that are named. */
@@ -506,7 +513,7 @@ static Type *arange_size(Relation *r, Type *dtype) {
     int64_t step, count = -1;
     DTypeSet set = type_dtype_set(dtype), exact = DT_BIT(DT_I32) | DT_BIT(DT_I64) | DT_BIT(DT_U32) |
                                                   DT_BIT(DT_U64) | DT_BIT(DT_F64);
-    Type *unknown = type_any(rel_origin(r));
+    Type *unknown = type_any(KIND_DIM, rel_origin(r));
     bool literals = args && r->op;
     for (int i = 0; literals && i < 3; i++)
         literals = args[i]->kind == EXPR_LIT;
@@ -599,17 +606,17 @@ static RelStatus relate_collapse_to(Solver *s, Relation *r) {
         !rel_tensor(s, r, 1, DTS_INT, &sizes_shape, &sizes_dtype))
         return REL_FAIL;
     if (!rel_dims(r, 1, &rank, &dims))
-        return REL_WAIT;
+        return type_resolve(sizes_shape)->tag == TY_ANY ? rel_unknown_rank(s, r, dtype) : REL_WAIT;
     if (rank != 1) {
         rel_error(s, r, DIAG_R0313, "`%s`: `shape` has %u axes, not 1", op_name(r), rank);
         return REL_FAIL;
     }
     if (!type_get_int(dims[0], &n))
-        return REL_WAIT;
+        return type_has_vars(dims[0]) ? REL_WAIT : rel_unknown_rank(s, r, dtype);
     if (n > TENSOR_MAX_RANK)
         return rank_too_large(s, r, (uint32_t)n) ? REL_FAIL : REL_WAIT;
     for (int64_t i = 0; i < n; i++)
-        out[i] = type_any(rel_origin(r));
+        out[i] = type_any(KIND_DIM, rel_origin(r));
     return rel_result(s, r, out, (uint32_t)n, dtype);
 }
 

@@ -39,6 +39,8 @@ bool rel_dims(Relation *r, int arg, uint32_t *rank, Type ***dims);
 /* The result is Tensor[dims, dtype]; `done` when the unification succeeds. */
 RelStatus rel_result(Solver *s, Relation *r, Type **dims, uint32_t rank, Type *dtype);
 RelStatus rel_result_type(Solver *s, Relation *r, Type *type);
+/* The result's rank depends on a size that is not known: its shape is `?`. */
+RelStatus rel_unknown_rank(Solver *s, Relation *r, Type *dtype);
 /* Result (index nargs - 1) equals `with`, or REL_FAIL. */
 Type *rel_result_arg(const Relation *r);
 

@@ -636,15 +636,8 @@ static RelStatus relate_squeeze(Solver *s, Relation *r) {
                     out[n++] = dims[i];
                 continue;
             }
-            if (rel_dim_open(dims[i]))
-                return rel_wait(s, r, rel_dtype_in(r->args[0]));
-            Diag *e = rel_error(s, r, DIAG_R0316,
-                                "`squeeze` without an axis needs every size known: "
-                                "axis %u of %s is not",
-                                i, type_text(r->args[0]));
-            if (e)
-                diag_add_help(e, "name the axes that have size 1: `axis=[...]`");
-            return REL_FAIL;
+            return rel_dim_open(dims[i]) ? rel_wait(s, r, rel_dtype_in(r->args[0]))
+                                         : rel_unknown_rank(s, r, rel_dtype_in(r->args[0]));
         }
         if (!(axes >> i & 1))
             out[n++] = dims[i];

@@ -256,6 +256,13 @@ static int shape_gather_nd(const OpCall *call, OutSpec *out) {
     if (!shape_check_dtype(call, 1, DTS_INT) || !nd_plan(call, call->in[0], call->in[1], &nd) ||
         !nd_fits(call, &nd))
         return -1;
+    const Tensor *i = call->in[1];
+    if (!attrs_is_none(call->attrs, "index_rank") && i->rank &&
+        i->shape[0] != attrs_int(call->attrs, "index_rank")) {
+        shape_error(call, DIAG_R0314, "axis 0 of `indices` is %lld, index_rank=%lld",
+                    (long long)i->shape[0], (long long)attrs_int(call->attrs, "index_rank"));
+        return -1;
+    }
     return shape_set(call, out, call->in[0]->dtype, nd.rank, nd.shape) ? 1 : -1;
 }
 
@@ -269,17 +276,21 @@ static RelStatus relate_gather_nd(Solver *s, Relation *r) {
     Nd nd;
     if (!rel_rank_in(r->args[0], &nx, &x) || !rel_rank_in(r->args[1], &ni, &i))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    if (ni && !type_get_int(type_resolve(i[0]), &m)) {
-        if (rel_dim_open(i[0]))
-            return rel_wait(s, r, rel_dtype_in(r->args[0]));
-        rel_error(s, r, DIAG_R0316, "`gather_nd`: the first size of `indices` must be known");
+    bool told = ni && !attrs_is_none(r->attrs, "index_rank");
+    m = told ? attrs_int(r->attrs, "index_rank") : 0;
+    if (told && !rel_unify_dim(s, r, i[0], rel_int_dim(r, m), 1, 0))
         return REL_FAIL;
-    }
-    const char *problem = nd_ranks(r->attrs, (int)nx, (int)ni, ni ? m : 0, &nd);
+    bool known = !ni || told || type_get_int(type_resolve(i[0]), &m);
+    const char *problem = nd_ranks(r->attrs, (int)nx, (int)ni, m, &nd);
+    for (m = 0; !known && problem && m <= nx; m++) /* whether any number of coordinates fits */
+        problem = nd_ranks(r->attrs, (int)nx, (int)ni, m, &nd);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`gather_nd`: %s", problem);
         return REL_FAIL;
     }
+    if (!known)
+        return rel_dim_open(i[0]) ? rel_wait(s, r, rel_dtype_in(r->args[0]))
+                                  : rel_unknown_rank(s, r, rel_dtype_in(r->args[0]));
     Type **out = mem_new_n(Type *, nx + ni + 1);
     for (uint32_t k = 1; k < ni; k++) {
         if ((int)k <= nd.batch && !rel_unify_dim(s, r, i[k], x[k - 1], 1, (int)k))
@@ -311,7 +322,8 @@ static bool lower_gather_nd(const OpCall *call, Tensor *const *out, Plan *plan) 
 static const RelDef rel_gather_nd = {"GatherND", relate_gather_nd, 3, false};
 static const AttrSpec gather_nd_attrs[] = {
     {"batch_dims", AT_INT, "0", "leading axes that data and indices share"},
-    {"index_rank", AT_INT_OPT, "None", "the number of coordinates, where it is not known"},
+    {"index_rank", AT_INT_OPT, "None",
+     "the number of coordinates: the first size of indices, where that is not known"},
 };
 const Op op_gather_nd = {
     .name = "gather_nd",

@@ -29,7 +29,8 @@ bool rel_fill(Solver *s, Relation *r, int arg, uint32_t n, Type *const *dims, ui
  * out to be may tell a, which the floor of the quotient would not. */
 Type *rel_quotient(Solver *s, Type *a, Type *b);
 
-/* REL_WAIT, with the result a tensor of this rank and dtype already. */
+/* REL_WAIT, with the result a tensor of this rank and dtype already; done where an argument's rank is
+ * unknown, and so are the sizes. */
 RelStatus rel_wait_rank(Solver *s, Relation *r, uint32_t rank, Type *dtype);
 
 #endif

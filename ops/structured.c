@@ -34,7 +34,7 @@ bool rel_parts(Relation *r, int arg, uint32_t *n, Type ***parts) {
 }
 
 Type *rel_int_dim(Relation *r, int64_t n) { return type_dim_int(n, rel_origin(r)); }
-Type *rel_unknown_dim(Relation *r) { return type_any(rel_origin(r)); }
+Type *rel_unknown_dim(Relation *r) { return type_any(KIND_DIM, rel_origin(r)); }
 
 /* A size of the result that an attribute lists: that of an AT_DIMS with as many elements. */
 static Type *listed_dim(Relation *r, int rank, int axis, int64_t n) {
@@ -80,11 +80,37 @@ Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra) {
     return out;
 }
 
+bool rel_has_unknown_rank(Type *t) {
+    Type *shape = rel_shape_in(t);
+    return shape && type_resolve(shape)->tag == TY_ANY;
+}
+
+/* A tensor of unknown rank as one of this rank: the operator sees to it when it runs. */
+static Type *lent_rank(Solver *s, Relation *r, Type *t, uint32_t rank) {
+    Type **dims = mem_new_n(Type *, rank + 1);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = rel_unknown_dim(r);
+    Type *shape = type_shape(dims, rank);
+    solver_add_residual(s, rel_shape_in(t), shape, r->span, NULL);
+    return type_tensor(shape, rel_dtype_in(t));
+}
+
+void rel_lend_rank(Solver *s, Relation *r, int arg, uint32_t part, uint32_t rank) {
+    Type *t = type_resolve(r->args[arg]), **parts = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = i == part ? lent_rank(s, r, t->args[i], rank) : t->args[i];
+    r->args[arg] = type_tuple(parts, t->nargs);
+}
+
 bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
     uint32_t known;
     Type **dims;
     if (rel_rank_in(r->args[arg], &known, &dims))
         return true;
+    if (rel_has_unknown_rank(r->args[arg])) {
+        r->args[arg] = lent_rank(s, r, r->args[arg], rank);
+        return true;
+    }
     dims = mem_new_n(Type *, rank + 1);
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = solver_var(s, KIND_DIM);

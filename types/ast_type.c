@@ -177,21 +177,25 @@ void signature_leave(Infer *I) {
         vec_clear(&I->numbered);
 }
 
-/* `?1`: the same unknown wherever the type has this number. */
-static Type *numbered_unknown(Infer *I, const AstType *t) {
-    for (size_t i = 0; i < I->numbered.len; i++) {
+/* `?`, or `?1`: the same unknown wherever the type has this number. */
+static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
+    for (size_t i = 0; t->value && i < I->numbered.len; i++) {
+        Type *found = I->numbered.data[i].unknown;
         if (I->numbered.data[i].number == t->value)
-            return I->numbered.data[i].unknown;
+            return found->kind == kind ? found
+                                       : wrong_kind(I, t->span, fmt_text("`?%d`", (int)t->value),
+                                                    found->kind, kind);
     }
-    NumberedUnknown found = {t->value, type_any(annotation_origin(t->span))};
-    vec_push(&I->numbered, found);
-    return found.unknown;
+    NumberedUnknown made = {t->value, type_any(kind, annotation_origin(t->span))};
+    if (t->value)
+        vec_push(&I->numbered, made);
+    return made.unknown;
 }
 
 static Type *dim_type(Infer *I, const AstType *t) {
     switch (t->op) {
     case DIM_INT: return type_dim_int(t->value, annotation_origin(t->span));
-    case DIM_ANY: return t->value ? numbered_unknown(I, t) : type_any(annotation_origin(t->span));
+    case DIM_ANY: return unknown_type(I, t, KIND_DIM);
     case DIM_ADD:
     case DIM_SUB:
     case DIM_MUL:
@@ -246,9 +250,9 @@ static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char 
     return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
 }
 
-/* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. */
+/* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. `?` is a shape too. */
 static Type *tensor_shape(Infer *I, const AstType *t) {
-    if (t->kind != AST_TYPE_DIM)
+    if (t->kind != AST_TYPE_DIM || t->op == DIM_ANY)
         return infer_ast_type(I, t, KIND_SHAPE);
     Diag *d = infer_error(I, DIAG_R0107, t->span, "a size stands where a shape is wanted");
     if (d) {
@@ -275,6 +279,8 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
             return wrong_kind(I, t->span, "this", KIND_SHAPE, kind);
         return shape_type(I, t);
     case AST_TYPE_DIM:
+        if (kind == KIND_SHAPE && t->op == DIM_ANY)
+            return unknown_type(I, t, KIND_SHAPE);
         if (kind == KIND_SHAPE) { /* (3) is (3,) */
             Type *dim = infer_ast_type(I, t, KIND_DIM);
             return type_shape(&dim, 1);

@@ -148,11 +148,17 @@ typedef struct Arm {
     Expr *body;
 } Arm;
 
-/* One run-time check: the size of `axis` of the tensor at `path` inside the value equals
- * `expected` (an integer expression), or the two are refused with `what` and `span`. */
+typedef enum CheckKind {
+    CHECK_SIZE,  /* two integers are equal (EXPR_DIM_OF, EXPR_LIT) */
+    CHECK_RANK,  /* the tensor `found` has `expected` axes */
+    CHECK_SHAPE, /* two tensors have the same sizes */
+} CheckKind;
+
+/* One run-time check, over variables in scope: `found` is as `expected`, or the two are refused with
+ * `what` and `span`. */
 typedef struct Check {
-    Expr *found,
-        *expected; /* integer expressions over variables in scope (EXPR_DIM_OF, EXPR_LIT) */
+    CheckKind kind;
+    Expr *found, *expected;
     const char *what;
     Span span;
 } Check;

@@ -414,7 +414,7 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
         uint32_t k = decl->nparams + i;
         from[k] = decl->exists[i];
         to[k] = exists                    ? exists[i]
-                : opening == OPEN_UNKNOWN ? type_any(decl->exists[i]->origin)
+                : opening == OPEN_UNKNOWN ? type_any(KIND_DIM, decl->exists[i]->origin)
                                           : solver_var(I->s, KIND_DIM);
     }
     CtorInstance c;

@@ -110,7 +110,7 @@ static uint32_t atom_flags(const DimAtom *a) {
 
 static Type *finish(Poly *p, const Origin *origin) {
     if (p->overflow)
-        return type_any(origin);
+        return type_any(KIND_DIM, origin);
     if (p->terms.len == 1 && p->constant == 0 && p->terms.data[0].coef == 1 &&
         p->terms.data[0].natoms == 1 && p->terms.data[0].atoms[0]->kind == DIM_ATOM_TYPE)
         return p->terms.data[0].atoms[0]->type;
@@ -257,7 +257,7 @@ Type *dim_floordiv(Type *a, Type *b) {
     if (c == 1)
         return a;
     if (c <= 0)
-        return c == 0 ? type_any(a->origin) : of_atom(DIM_ATOM_FLOORDIV, a, b);
+        return c == 0 ? type_any(KIND_DIM, a->origin) : of_atom(DIM_ATOM_FLOORDIV, a, b);
     /* floordiv(c * q + r, c) = q + floordiv(r, c) */
     Poly x = {0}, q = {0}, r = {0};
     add_dim(&x, a, 1);

@@ -44,13 +44,15 @@ static Type *replace_unknowns(Solver *s, Type *t, bool vars) {
     if (from.len == 0)
         return t;
     for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, vars ? solver_var(s, KIND_DIM) : type_any(from.data[i]->origin));
+        vec_push(&to, vars ? solver_var(s, from.data[i]->kind)
+                           : type_any(from.data[i]->kind, from.data[i]->origin));
     return type_substitute(t, from.data, to.data, (uint32_t)from.len);
 }
 
 Type *solver_open(Solver *s, Type *t) { return replace_unknowns(s, t, false); }
 
-/* How often each unknown is a size of a tensor, or of one in a tuple; `barred` where it is elsewhere. */
+/* How often each unknown is a size or the shape of a tensor, or of one in a tuple; `barred` where it is
+ * elsewhere. */
 typedef struct Places {
     Map count, barred;
     TypeVec all;
@@ -67,12 +69,13 @@ static void find_places(Places *p, Type *t) {
             find_places(p, t->args[i]);
     TypeVec found = {0};
     Map seen = {0};
-    bool tensor = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
-    for (uint32_t i = 0; tensor && i < rank; i++) {
+    bool tensor = t->tag == TY_TENSOR;
+    bool ranked = tensor && type_get_rank(t, &rank, &dims);
+    for (uint32_t i = 0; ranked && i < rank; i++) {
         Map in_size = {0};
         type_collect(dims[i], TY_ANY, &in_size, &found);
     }
-    if (!tensor && t->tag != TY_TUPLE)
+    if (!ranked && t->tag != TY_TUPLE)
         type_collect(t, TY_ANY, &seen, &found);
     for (size_t i = 0; i < found.len; i++) {
         uintptr_t n = (uintptr_t)map_find(&p->count, found.data[i]);
@@ -96,7 +99,7 @@ Type *solver_open_call(Solver *s, Type *fn) {
         if ((uintptr_t)map_find(&places.count, u) < 2 || map_has(&places.barred, u))
             continue;
         vec_push(&from, u);
-        vec_push(&to, solver_var(s, KIND_DIM));
+        vec_push(&to, solver_var(s, u->kind));
     }
     return from.len ? type_substitute(fn, from.data, to.data, (uint32_t)from.len) : fn;
 }
@@ -212,10 +215,56 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
         Type *u = unknowns.data[i], *size = map_find(&f->pairs->taken, u);
         if (!size)
             map_set(&f->pairs->taken, u, u);
-        else if (!unify_dims(f->s, u, size, f->checkable))
+        else if (!unify_sizes(f->s, u, size, f->checkable))
             return false;
     }
     return true;
+}
+
+/* Note [Open values]. What enters a function, its size still open, cannot have an unknown size that comes
+ * to be in the function: it keeps its own, and the two are compared when running.
+ *
+ *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
+ *
+ * Ids count up; the age of a variable is the id of the oldest one that it is a part of. */
+static bool is_from_outside(const Flow *f, const Type *var, Type *t) {
+    TypeVec found = {0};
+    Map seen = {0};
+    if (f->s->bodies.len)
+        type_collect(t, TY_ANY, &seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        size_t k = f->s->bodies.len; /* the function that it comes to be in */
+        while (k > 0 && f->s->bodies.data[k - 1] > found.data[i]->param.id)
+            k--;
+        if (k > 0 && var->var.age < f->s->bodies.data[k - 1])
+            return true;
+    }
+    return false;
+}
+
+/* One of the two is open and the other comes to be later: they stay two, and are compared. */
+static bool are_compared(const Flow *f, Type *a, Type *b) {
+    Type *open = a->tag == TY_VAR ? a : b, *other = open == a ? b : a;
+    if (!f->checkable || open->tag != TY_VAR || other->tag == TY_VAR ||
+        !is_from_outside(f, open, other))
+        return false;
+    solver_add_residual(f->s, a, b, f->s->span, f->s->what);
+    return true;
+}
+
+/* An open type or shape as one of such a form, whose sizes are open. */
+static Type *open_parts(Solver *s, Type *var, Type *form) {
+    Type *to;
+    if (form->tag == TY_TENSOR) {
+        to = type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE));
+    } else {
+        Type **dims = mem_new_n(Type *, form->nargs + 1);
+        for (uint32_t i = 0; i < form->nargs; i++)
+            dims[i] = solver_var(s, KIND_DIM);
+        to = type_shape(dims, form->nargs);
+    }
+    solver_unify(s, var, to);
+    return type_resolve(var);
 }
 
 static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
@@ -232,7 +281,7 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
     }
     if (!met && (to->flags & TYPE_HAS_ANY) && !type_equal(from, to))
         to = with_taken(f, to);
-    return unify_dims(f->s, from, to, f->checkable);
+    return are_compared(f, from, to) || unify_dims(f->s, from, to, f->checkable);
 }
 
 static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
@@ -242,10 +291,24 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     to = type_resolve(to);
     if (from == to)
         return flow_same(f, to, met);
+    if (to->tag == TY_ANY && !met) {
+        Type *shape = map_find(&f->pairs->taken, to);
+        if (!shape)
+            map_set(&f->pairs->taken, to, from);
+        return !shape || unify_sizes(s, from, shape, f->checkable);
+    }
+    if ((from->tag == TY_ANY || to->tag == TY_ANY) && are_compared(f, from, to))
+        return true;
+    if (f->checkable && from->tag == TY_VAR && to->tag == TY_SHAPE && is_from_outside(f, from, to))
+        from = open_parts(s, from, to);
+    if (f->checkable && to->tag == TY_VAR && from->tag == TY_SHAPE && is_from_outside(f, to, from))
+        to = open_parts(s, to, from);
     if (from->tag == TY_VAR && to->tag == TY_SHAPE) /* it may have any sizes where `?` is asked */
         return solver_unify(s, from, met ? to : replace_unknowns(s, to, true));
+    if (from->tag == TY_ANY && to->tag == TY_SHAPE && !met)
+        to = replace_unknowns(s, to, true);
     if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
-        return solver_unify(s, from, to);
+        return unify_sizes(s, from, to, f->checkable);
     if (from->nargs != to->nargs)
         return solver_fail(s, MISMATCH_RANK, from, to);
     for (uint32_t i = 0; i < from->nargs; i++) {
@@ -342,6 +405,8 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     to = type_resolve(to);
     if (from == to)
         return flow_same(f, to, met);
+    if (f->checkable && from->tag == TY_VAR && to->tag == TY_TENSOR && is_from_outside(f, from, to))
+        from = open_parts(s, from, to);
     if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met)
         return solver_unify(s, from, replace_unknowns(s, to, true));
     if (from->tag != to->tag)
@@ -413,10 +478,10 @@ static Type *join_dim(Joins *j, Type *a, Type *b, bool meet) {
     if (a->tag == TY_ANY || b->tag == TY_ANY) {
         if (meet)
             return a->tag == TY_ANY ? b : a;
-        return type_any(a->tag == TY_ANY ? a->origin : b->origin);
+        return type_any(KIND_DIM, a->tag == TY_ANY ? a->origin : b->origin);
     }
     if ((a->flags | b->flags) & TYPE_HAS_ANY)
-        return meet ? a : type_any(NULL); /* arithmetic over an unknown */
+        return meet ? a : type_any(KIND_DIM, NULL); /* arithmetic over an unknown */
     return unify_dims(s, a, b, false) ? a : NULL;
 }
 
@@ -428,6 +493,12 @@ static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
         return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
         return join_shape(j, b, a, meet);
+    bool vars = a->tag == TY_VAR || b->tag == TY_VAR;
+    if (a != b && !vars && (a->tag == TY_ANY || b->tag == TY_ANY)) {
+        if (meet)
+            return a->tag == TY_ANY ? b : a;
+        return type_any(KIND_SHAPE, a->tag == TY_ANY ? a->origin : b->origin);
+    }
     if (a->tag != TY_SHAPE || b->tag != TY_SHAPE)
         return solver_unify(s, a, b) ? a : NULL;
     if (a->nargs != b->nargs) {

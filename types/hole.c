@@ -41,7 +41,7 @@ static bool could_fit(Type *t, Type *want, int depth) {
         return true;
     if (t->tag == TY_PARAM || want->tag == TY_PARAM)
         return true;
-    if (t->kind == KIND_DIM && (t->tag == TY_ANY || want->tag == TY_ANY))
+    if (t->tag == TY_ANY || want->tag == TY_ANY)
         return true;
     if (t->tag != want->tag)
         return false;

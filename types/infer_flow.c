@@ -137,6 +137,10 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
         type_namer_reserve(&namer, from);
         type_namer_reserve(&namer, want);
         const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
+        if (strcmp(expected, found) == 0) { /* what is there twice is numbered */
+            expected = type_text_with(&namer, want);
+            found = type_text_with(&namer, from);
+        }
         Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
                               what, expected, found);
         if (d) {

@@ -34,6 +34,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         const AstType *t = fn->params.data[i].type;
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
     }
+    head->mark = type_next_id();
     Type *result = fn->result ? infer_ast_type(I, fn->result, KIND_TYPE)
                               : solver_var(I->s, KIND_TYPE);
     if (fn->type_params.len) {
@@ -107,12 +108,14 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     I->effect = type->fn.effect;
     const char *what = name ? fmt_text("the result of `%s`", name->text)
                             : "the result of the function";
+    solver_enter_body(I->s, head->mark);
     if (fn->body) {
         f->body = infer_flow(I, infer_root(I, fn->body, type->fn.result), type->fn.result, what,
                              fn->result ? fn->result->span : span_none());
     } else {
         f->body = infer_error_expr(span);
     }
+    solver_leave_body(I->s);
     I->effect = effect;
     I->fn = ctx->outer;
     scope_restore(I, mark);

@@ -48,7 +48,7 @@ static AttrValue known_integer(const Expr *e) {
     int64_t n;
     if (size && type_get_int(size, &n))
         return (AttrValue){.kind = ATTR_INT, .i = n};
-    return (AttrValue){.kind = ATTR_DIM, .dim = size ? size : type_any(NULL)};
+    return (AttrValue){.kind = ATTR_DIM, .dim = size ? size : type_any(KIND_DIM, NULL)};
 }
 
 /* For the relation: the integers too, where a slice has them. The call itself does without. */

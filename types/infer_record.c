@@ -32,7 +32,7 @@ Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor) {
         return own;
     own = mem_new_n(Type *, n);
     for (uint32_t i = 0; i < n; i++)
-        own[i] = type_any(NULL);
+        own[i] = type_any(KIND_DIM, NULL);
     if (l) {
         if (!l->opened)
             l->opened = mem_new(Map);

@@ -16,6 +16,7 @@ typedef struct Asked {
     uint32_t nargs;
     Span span;
     const char *what;
+    bool ranks; /* not even the rank is known */
     VEC(Check) list;
 } Asked;
 
@@ -26,9 +27,20 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
         ask(a, expr_proj(at, i, t->args[i], at->span), t->args[i], depth - 1);
     uint32_t rank;
     Type **dims;
-    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+    if (t->tag != TY_TENSOR)
         return;
     Pending at_call = {.kind = PENDING_FLOW, .span = a->span};
+    if (!type_get_rank(t, &rank, &dims)) {
+        Expr *like = a->ranks ? supply_shape(a->I, &at_call, t->tensor.shape, a->args, a->nargs)
+                              : NULL;
+        if (like)
+            vec_push(&a->list, ((Check){CHECK_SHAPE, at, like, a->what, a->span}));
+        return;
+    }
+    if (a->ranks) {
+        Expr *expected = expr_int(rank, DT_I64, at->span);
+        vec_push(&a->list, ((Check){CHECK_RANK, at, expected, a->what, a->span}));
+    }
     for (uint32_t k = 0; k < rank; k++) {
         Expr *expected = supply_dim(a->I, &at_call, dims[k], a->args, a->nargs);
         if (!expected)
@@ -36,7 +48,7 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
         Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
         found->a = at;
         found->index = (int32_t)k;
-        Check check = {found, expected, fmt_text("axis %u of %s", k, a->what), a->span};
+        Check check = {CHECK_SIZE, found, expected, fmt_text("axis %u of %s", k, a->what), a->span};
         vec_push(&a->list, check);
     }
 }
@@ -78,7 +90,7 @@ void settle_results(Infer *I) {
         if (!e || map_has(&I->checked_results, e))
             continue;
         map_set(&I->checked_results, e, e);
-        Asked a = {.I = I, .span = e->span, .what = r->what};
+        Asked a = {.I = I, .span = e->span, .what = r->what, .ranks = r->a->kind == KIND_SHAPE};
         if (strncmp(a.what, "axis ", 5) == 0) {
             const char *of = strstr(a.what, " of ");
             a.what = of ? of + 4 : a.what;

@@ -462,8 +462,45 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
     if (expected->kind == EXPR_DIM_OF && expected->a->kind == EXPR_VAR && at->kind == EXPR_VAR &&
         expected->a->var == at->var && expected->index == found->index)
         return;
-    Check k = {found, expected, fmt_text("axis %u of %s", axis, c->p->what), c->p->span};
+    Check k = {CHECK_SIZE, found, expected, fmt_text("axis %u of %s", axis, c->p->what),
+               c->p->span};
     vec_push(&c->list, k);
+}
+
+static bool is_unknown(Type *t) { return type_resolve(t)->tag == TY_ANY; }
+
+/* A tensor of unknown rank where these sizes are wanted. */
+static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exact) {
+    Expr *expected = expr_int(rank, DT_I64, at->span);
+    vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->what, c->p->span}));
+    for (uint32_t i = 0; i < rank; i++) {
+        bool own = is_unknown(dims[i]) && !exact && dims[i]->tag != TY_VAR;
+        check_dim(c, at, i, own ? dims[i] : type_any(KIND_DIM, NULL), dims[i], exact);
+    }
+}
+
+/* Of two shapes, one of which has no known rank. */
+static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
+    Type *want = type_resolve(to), *taken = map_find(&c->taken, want);
+    uint32_t rank;
+    Type **dims;
+    if (want->tag == TY_ANY && !exact && !taken) {
+        map_set(&c->taken, want, from); /* `?` as written takes every shape */
+        return;
+    }
+    if (!exact && taken)
+        want = type_resolve(taken);
+    if (type_equal(from, want))
+        return;
+    if (type_get_rank(want, &rank, &dims)) {
+        if (is_unknown(from))
+            check_rank(c, at, rank, dims, exact);
+        return;
+    }
+    Expr *expected = supply_shape(c->I, c->p, want, c->args, c->nargs);
+    if (expected &&
+        !(expected->kind == EXPR_VAR && at->kind == EXPR_VAR && expected->var == at->var))
+        vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->what, c->p->span}));
 }
 
 /* Where the sizes of `from` must still be compared with those of `to`. exact: `to` was found
@@ -483,11 +520,11 @@ static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact
     if (from->tag != TY_TENSOR || to->tag != TY_TENSOR)
         return;
     exact |= to->tensor.shape->tag == TY_VAR;
-    uint32_t n, m;
+    uint32_t n = 0, m = 0;
     Type **a, **b;
-    if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b) || n != m)
-        return;
-    for (uint32_t i = 0; i < n; i++)
+    if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b))
+        check_shape(c, at, from->tensor.shape, to->tensor.shape, exact);
+    for (uint32_t i = 0; n == m && i < n; i++)
         check_dim(c, at, i, a[i], b[i], exact);
 }
 
@@ -520,13 +557,54 @@ static Expr *spread_call(Expr *call, Var ***vars) {
     return check;
 }
 
+/* Ranks first: sizes of what has no known rank are read after that. */
 static void add_checks(Expr *check, const Checks *c) {
-    Check *all = mem_new_n(Check, check->nchecks + c->list.len);
-    if (check->nchecks)
-        memcpy(all, check->checks, check->nchecks * sizeof *all);
-    memcpy(all + check->nchecks, c->list.data, c->list.len * sizeof *all);
+    uint32_t n = check->nchecks + (uint32_t)c->list.len, k = 0;
+    Check *all = mem_new_n(Check, n);
+    for (int ranks = 1; ranks >= 0; ranks--) {
+        for (uint32_t i = 0; i < n; i++) {
+            const Check *one = i < check->nchecks ? &check->checks[i]
+                                                  : &c->list.data[i - check->nchecks];
+            if ((one->kind == CHECK_RANK) == ranks)
+                all[k++] = *one;
+        }
+    }
     check->checks = all;
-    check->nchecks += (uint32_t)c->list.len;
+    check->nchecks = n;
+}
+
+/* What is known of an argument when its rank has been checked. */
+static Type *with_rank(Type *from, Type *to) {
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from->tag == TY_TENSOR && to->tag == TY_TENSOR)
+        return is_unknown(from->tensor.shape) ? to : from;
+    if (from->tag != TY_TUPLE || to->tag != TY_TUPLE || from->nargs != to->nargs)
+        return from;
+    Type **args = mem_new_n(Type *, from->nargs + 1);
+    bool same = true;
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        args[i] = with_rank(from->args[i], to->args[i]);
+        same = same && args[i] == type_resolve(from->args[i]);
+    }
+    return same ? from : type_tuple(args, from->nargs);
+}
+
+/* The arguments of a call, to read sizes of. */
+static Expr *const *with_ranks(const Expr *call, Expr *const *args, uint32_t n) {
+    Type *f = type_resolve(call->a->type);
+    if (f->tag != TY_FN || f->nargs != n)
+        return args;
+    Expr **out = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Type *known = with_rank(args[i]->type, f->args[i]);
+        out[i] = args[i];
+        if (known != type_resolve(args[i]->type)) {
+            out[i] = expr_copy(args[i]);
+            out[i]->type = known;
+        }
+    }
+    return out;
 }
 
 static void settle_flow(Infer *I, Pending *p, Map *spread) {
@@ -536,9 +614,10 @@ static void settle_flow(Infer *I, Pending *p, Map *spread) {
     if (p->call) {
         /* Once to see whether anything is to be checked. */
         Expr *check = map_find(spread, p->call);
-        Expr *const *args = check ? check->a->args : p->call->args;
-        uint32_t n = check ? check->a->nargs : p->call->nargs;
-        c.args = args;
+        Expr *call = check ? check->a : p->call;
+        Expr *const *args = call->args;
+        uint32_t n = call->nargs;
+        c.args = with_ranks(call, args, n);
         c.nargs = n;
         if (p->arg >= n)
             return;
@@ -550,8 +629,10 @@ static void settle_flow(Infer *I, Pending *p, Map *spread) {
             check = spread_call(p->call, &vars);
             map_set(spread, p->call, check);
             vec_clear(&c.list);
-            c.args = check->a->args;
-            collect_checks(&c, c.args[p->arg], p->from, p->to, false, 8);
+            args = check->a->args;
+            c.args = with_ranks(check->a, args, n);
+            map_clear(&c.taken);
+            collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
         }
         add_checks(check, &c);
         return;

@@ -341,6 +341,7 @@ typedef struct FnHead {
     Type *type; /* the arrow; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
+    uint32_t mark;    /* ids before are those of its parameters, and of what is around */
     bool infer_where; /* of the enclosing function */
 } FnHead;
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
@@ -402,6 +403,8 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it *
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just this type */
 /* An int64 expression; args: variables that hold the arguments of a call, asked first. */
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);
+/* A tensor of that shape. */
+Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs);
 void match_check(Infer *I, Expr *match); /* match.c */
 /* Says of each hole of the item what is wanted there and what fits. False: it has none. */
 bool infer_answer_holes(Infer *I); /* hole.c */

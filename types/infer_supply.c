@@ -4,9 +4,10 @@
 #include "types/infer_state.h"
 
 typedef struct Wanted {
-    Type *dtype; /* one of the three */
+    Type *dtype; /* one of the four */
     Type *dim;
     Type *tensor;
+    Type *shape;
 } Wanted;
 
 enum { SUPPLY_DEPTH = 6 };
@@ -23,6 +24,8 @@ static Expr *in_tensor(Type *t, Expr *at, const Wanted *w) {
         return type_equal(t->tensor.dtype, w->dtype) ? at : NULL;
     if (w->tensor)
         return type_equal(t, w->tensor) ? at : NULL;
+    if (w->shape)
+        return type_equal(t->tensor.shape, w->shape) ? at : NULL;
     uint32_t rank;
     Type **dims;
     if (!type_get_rank(t, &rank, &dims))
@@ -179,6 +182,16 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype) {
 
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor) {
     Wanted w = {.tensor = type_resolve(tensor)};
+    return in_scope(I, p, &w);
+}
+
+Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs) {
+    Wanted w = {.shape = type_resolve(shape)};
+    for (uint32_t i = 0; i < nargs; i++) {
+        Expr *e = in_value(I, args[i]->type, args[i], &w, SUPPLY_DEPTH);
+        if (e)
+            return e;
+    }
     return in_scope(I, p, &w);
 }
 

@@ -147,7 +147,7 @@ static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_
         add_check(s, r, set[i], first, axis);
         listed = true;
     }
-    return known || !listed ? first : type_any(NULL);
+    return known || !listed ? first : type_any(KIND_DIM, NULL);
 }
 
 /* shapes: identity -> TY_SHAPE, of results that no type has. */

@@ -19,7 +19,7 @@ static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *
     Map seen = {0};
     type_collect(read, TY_ANY, &seen, &sizes);
     for (size_t i = 0; i < sizes.len; i++)
-        solver_add_residual(s, sizes.data[i], type_any(NULL), r->span, what);
+        solver_add_residual(s, sizes.data[i], type_any(sizes.data[i]->kind, NULL), r->span, what);
 }
 
 /* ---- Field ----------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
     if (decl->nexists) {
         Type **own = mem_new_n(Type *, decl->nexists);
         for (uint32_t k = 0; k < decl->nexists; k++)
-            own[k] = type_any(NULL);
+            own[k] = type_any(KIND_DIM, NULL);
         t = type_substitute(t, decl->exists, own, decl->nexists);
     }
     return solver_open(s, t);

@@ -286,7 +286,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
     }
     if (nany == 0 || nvars > 0)
         return AXIS_WAIT;
-    *out = type_any(NULL);
+    *out = type_any(KIND_DIM, NULL);
     for (uint32_t i = 1; i < n; i++)
         solver_add_residual(b->s, set[0], set[i], b->r->span, what);
     /* A size already expected of the result is the assumption that is checked. */
@@ -397,7 +397,7 @@ static Type *dtype_or_var(Bcast *b) {
 }
 
 static bool make_tensor(Bcast *b, Type *var, Type *shape) {
-    if (solver_unify(b->s, var, type_tensor(shape, dtype_or_var(b))))
+    if (unify_gradual(b->s, var, type_tensor(shape, dtype_or_var(b))))
         return true;
     rel_error(b->s, b->r, DIAG_R0313, "`%s` needs %s here, not %s", relation_subject(b->r),
               shape->tag == TY_SHAPE && shape->nargs == 0 ? "scalars" : "a tensor", type_text(var));

@@ -754,7 +754,8 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     }
     for (uint32_t i = 0; i < scheme->nunknowns; i++) {
         from[scheme->nparams + i] = scheme->unknowns[i];
-        to[scheme->nparams + i] = type_any(origin_at_call(scheme->unknowns[i]->origin, span));
+        Type *u = scheme->unknowns[i];
+        to[scheme->nparams + i] = type_any(u->kind, origin_at_call(u->origin, span));
     }
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];

@@ -71,6 +71,10 @@ void solver_leave(Solver *s) {
     (void)vec_pop(&s->marks);
 }
 
+void solver_enter_body(Solver *s, uint32_t mark) { vec_push(&s->bodies, mark); }
+
+void solver_leave_body(Solver *s) { (void)vec_pop(&s->bodies); }
+
 void solver_default_weak(Solver *s) {
     static const Map none;
     solver_default_weak_but(s, &none);
@@ -234,6 +238,12 @@ static bool has_fact(Solver *s, Relation *r) {
     return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
 }
 
+/* Its relation is done: what else it asks of sizes is seen when all is known. */
+static void list_operator(Solver *s, Relation *r) {
+    if (s->listing && r->op && (r->def == r->op->relation || r->def == &rel_index))
+        vec_push(&s->settled, r);
+}
+
 static RelStatus run_one(Solver *s, Relation *r) {
     Span span = s->span;
     const char *what = s->what;
@@ -261,10 +271,77 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->axis = -1;
     if (status == REL_DONE && early)
         vec_push(&s->early, r);
-    if (status == REL_DONE && s->listing && r->op &&
-        (r->def == r->op->relation || r->def == &rel_index))
-        vec_push(&s->settled, r);
+    if (status == REL_DONE)
+        list_operator(s, r);
     return status;
+}
+
+/* ---- Note [Unknown ranks] --------------------------------------------------------------------
+ *
+ * The rank of `squeeze(x)` depends on the sizes of x. Where these are not known, its shape is `?`, an
+ * unknown of kind shape. An operator of such a tensor whose result's rank follows from the operand's
+ * has a result of unknown shape again; what has a rank of its own (`reshape` to written sizes, a `sum` of
+ * all) keeps it. The operator sees to its operands when it runs; a known rank wanted of an unknown shape
+ * is a check when running. */
+
+/* Whether inference knows that nobody knows the rank of a tensor in it. */
+static bool has_unknown_rank(Type *t) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR)
+        return type_resolve(t->tensor.shape)->tag == TY_ANY;
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        if (has_unknown_rank(t->args[i]))
+            return true;
+    return false;
+}
+
+/* Something other than a dtype may still be found. */
+static bool is_open(Type *t) {
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_DTYPE && vars.data[i]->kind != KIND_EFFECT)
+            return true;
+    return false;
+}
+
+/* Sizes and shapes not found yet are unknown; what was found is a check. False: it is no tensor yet. */
+static bool give_unknowns(Solver *s, Type *t) {
+    t = type_resolve(t);
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        if (!give_unknowns(s, t->args[i]))
+            return false;
+    if (t->tag == TY_TUPLE)
+        return true;
+    if (t->tag != TY_TENSOR)
+        return false;
+    Type *shape = type_resolve(t->tensor.shape), *unknown = type_any(KIND_SHAPE, NULL);
+    if (shape->tag == TY_VAR)
+        solver_link(s, shape, unknown);
+    else if (shape->tag != TY_ANY)
+        unify_sizes(s, unknown, shape, true);
+    return true;
+}
+
+/* An operator that waits for the rank of what has none that is known. */
+static bool is_of_unknown_rank(Solver *s, Relation *r) {
+    bool unknown = false;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        unknown = unknown || has_unknown_rank(r->args[i]);
+    for (uint32_t i = 0; unknown && i + 1 < r->nargs; i++)
+        if (is_open(r->args[i]))
+            return false;
+    if (!unknown || !r->op)
+        return false;
+    s->running = r;
+    s->arg = -1;
+    bool given = give_unknowns(s, r->args[r->nargs - 1]);
+    s->arg = NO_ARGUMENT;
+    s->running = NULL;
+    if (given)
+        list_operator(s, r);
+    return given;
 }
 
 static void compact(Solver *s) {
@@ -304,6 +381,8 @@ bool solver_run(Solver *s) {
             s->learned = false;
             r->status = run_one(s, r);
             s->first_id = 0;
+            if (r->status == REL_WAIT && is_of_unknown_rank(s, r))
+                r->status = REL_DONE;
             if (r->status == REL_FAIL) {
                 ok = false;
                 give_up(s, r);

@@ -90,6 +90,9 @@ Type *solver_rigid(Solver *s, Kind kind, const Symbol *name); /* a declared para
 int solver_level(const Solver *s);
 void solver_enter(Solver *s); /* into the right side of a let */
 void solver_leave(Solver *s);
+/* Into the body of a function, whose parameters have ids below `mark`. */
+void solver_enter_body(Solver *s, uint32_t mark);
+void solver_leave_body(Solver *s);
 
 /* ---- unification ----------------------------------------------------------------------------- */
 

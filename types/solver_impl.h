@@ -31,8 +31,9 @@ typedef struct Mark {
 struct Solver {
     Diags *diags;
     int level;
-    VEC(Mark) marks;   /* one a solver_enter */
-    RelationVec queue; /* first in, first out, from qhead */
+    VEC(Mark) marks;      /* one a solver_enter */
+    VEC(uint32_t) bodies; /* of functions around: ids before were there when it was entered */
+    RelationVec queue;    /* first in, first out, from qhead */
     size_t qhead;
     RelationVec waiting; /* posted and not done, in order; done ones are dropped now and then */
     VEC(Type *) weak;    /* dtype variables of weak literals */
@@ -67,7 +68,9 @@ void solver_path(Solver *s, const char *fmt, ...)
     __attribute__((format(printf, 2,
                           3))); /* puts a step before the mismatch's path; no-op when ok */
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
-bool dims_wait(Type *a, Type *b);                /* unify_dims could only post the equation */
+bool dims_wait(Type *a, Type *b); /* unify_dims could only post the equation */
+/* Two dims or two shapes; gradual: what is not known equal becomes a residual check. */
+bool unify_sizes(Solver *s, Type *a, Type *b, bool gradual);
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
 void solver_lower(Solver *s, Type *t,
                   int level);                  /* its variables belong to `level` or further out */

@@ -58,7 +58,7 @@ static void set_args(Type *t, Type **args, uint32_t n) {
 Type *type_var(Kind kind, int level, const Symbol *hint) {
     Type *t = new_type(TY_VAR, kind);
     t->flags = TYPE_HAS_VARS;
-    t->var.id = type_next_id();
+    t->var.id = t->var.age = type_next_id();
     t->var.level = level;
     t->var.hint = hint;
     t->var.dtypes = DTS_ALL;
@@ -85,8 +85,10 @@ Type *type_dim_made(Type *dim, const Origin *origin) {
     return t;
 }
 
-Type *type_any(const Origin *origin) {
-    Type *t = new_type(TY_ANY, KIND_DIM);
+Type *type_any(Kind kind, const Origin *origin) {
+    if (kind != KIND_DIM && kind != KIND_SHAPE)
+        BUG("an unknown that is no size and no shape");
+    Type *t = new_type(TY_ANY, kind);
     t->flags = TYPE_HAS_ANY;
     t->param.id = type_next_id();
     t->origin = origin;

@@ -33,7 +33,8 @@ typedef enum TypeTag {
     TY_DTYPE, /* dtype_value */
     /* KIND_DIM: a polynomial in normal form over atoms (see dim.h), or an unknown */
     TY_DIM, /* dim */
-    TY_ANY, /* an unknown size, written `?`: equal only to itself (id) */
+    /* KIND_DIM, KIND_SHAPE */
+    TY_ANY, /* an unknown size, or a shape of unknown rank, written `?`: equal only to itself (id) */
     /* KIND_EFFECT */
     TY_PURE, /* makes no reference when called */
     TY_ALLOCATES,
@@ -68,6 +69,7 @@ struct Origin {
 typedef struct TypeVar {
     Type *link; /* what it was found to be, or NULL */
     uint32_t id;
+    uint32_t age;       /* the id of the oldest variable that it is a part of: Note [Open values] */
     int level;          /* of the `let` nesting that made it */
     const Symbol *hint; /* a name to print it by, or NULL */
     DTypeSet dtypes;    /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
@@ -135,7 +137,7 @@ Type *type_error(void);
 Type *type_shape(Type **dims, uint32_t rank);
 Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
-Type *type_any(const Origin *origin);                 /* a fresh unknown */
+Type *type_any(Kind kind, const Origin *origin);      /* a fresh unknown: KIND_DIM or KIND_SHAPE */
 Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */

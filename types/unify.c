@@ -53,6 +53,7 @@ void solver_link(Solver *s, Type *var, Type *to) {
 typedef struct Lower {
     Type *var; /* that is about to be linked: must not occur */
     int level;
+    uint32_t age;
     bool occurs;
     Type *rigid; /* a declared parameter from further in, or NULL */
     Map seen;
@@ -80,7 +81,11 @@ static void lower_parts(Lower *l, Type *t) {
     case TY_VAR:
         if (t == l->var) {
             l->occurs = true;
-        } else if (t->var.level > l->level) {
+            return;
+        }
+        if (t->var.age > l->age)
+            t->var.age = l->age;
+        if (t->var.level > l->level) {
             t->var.level = l->level;
             for (uint32_t i = 0; t->kind == KIND_EFFECT && i < t->var.nwatchers; i++)
                 lower_levels(l, t->var.subs[i]);
@@ -116,7 +121,7 @@ static void lower_parts(Lower *l, Type *t) {
 }
 
 void solver_lower(Solver *s, Type *t, int level) {
-    Lower l = {.level = level};
+    Lower l = {.level = level, .age = UINT32_MAX};
     lower_levels(&l, t);
     s->counts.steps += l.steps;
 }
@@ -163,10 +168,12 @@ bool bind_var(Solver *s, Type *var, Type *to) {
         }
         if (to->var.level > var->var.level)
             to->var.level = var->var.level;
+        if (to->var.age > var->var.age)
+            to->var.age = var->var.age;
         if (!to->var.hint)
             to->var.hint = var->var.hint;
     } else {
-        Lower l = {.var = var, .level = var->var.level};
+        Lower l = {.var = var, .level = var->var.level, .age = var->var.age};
         lower_levels(&l, to);
         s->counts.steps += l.steps;
         if (l.occurs && to->tag == TY_DERIV)
@@ -389,6 +396,20 @@ static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b) {
     return true;
 }
 
+/* A shape of unknown rank and another: a check when running, after which sizes that are still open have
+ * been found to be some that nobody knows. */
+static bool unify_unknown_shape(Solver *s, Type *unknown, Type *shape) {
+    if (!s->gradual)
+        return solver_fail(s, MISMATCH_HEAD, unknown, shape);
+    TypeVec open = {0};
+    Map seen = {0};
+    type_collect(shape, TY_VAR, &seen, &open);
+    for (size_t i = 0; i < open.len; i++)
+        solver_link(s, open.data[i], type_any(KIND_DIM, unknown->origin));
+    solver_add_residual(s, unknown, shape, s->span, s->what);
+    return true;
+}
+
 /* D(a) is a tensor of floats only where a is that tensor. Otherwise D is never inverted: until one
  * of the two is known the equation waits. */
 static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
@@ -416,7 +437,7 @@ static void unify_effects(Solver *s, Type *a, Type *b) {
         if (a == b)
             return;
         if (b->var.level > a->var.level) {
-            Lower l = {.level = a->var.level};
+            Lower l = {.level = a->var.level, .age = UINT32_MAX};
             lower_levels(&l, b);
         }
         a->var.link = b;
@@ -518,6 +539,10 @@ static bool unify(Solver *s, Map *same, Type *a, Type *b) {
         return bind_var(s, b, a);
     if (a->tag == TY_DERIV || b->tag == TY_DERIV)
         return unify_deriv(s, same, a, b);
+    if (a->tag == TY_ANY)
+        return unify_unknown_shape(s, a, b);
+    if (b->tag == TY_ANY)
+        return unify_unknown_shape(s, b, a);
     if (a->tag == TY_PARAM || b->tag == TY_PARAM)
         return solver_fail(s, MISMATCH_RIGID, a, b);
     if (a->tag != b->tag)
@@ -543,6 +568,10 @@ static bool unify_mode(Solver *s, Type *a, Type *b, bool gradual) {
 bool solver_unify(Solver *s, Type *a, Type *b) { return unify_mode(s, a, b, false); }
 
 bool unify_gradual(Solver *s, Type *a, Type *b) { return unify_mode(s, a, b, true); }
+
+bool unify_sizes(Solver *s, Type *a, Type *b, bool gradual) {
+    return a->kind == KIND_DIM ? unify_dims(s, a, b, gradual) : unify_mode(s, a, b, gradual);
+}
 
 /* ---- classes of dtypes ----------------------------------------------------------------------- */
 
@@ -578,7 +607,7 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup) {
         return;
     TypeVar *v = &sup->var;
     if (sub->tag == TY_VAR && v->level < sub->var.level) {
-        Lower l = {.level = v->level};
+        Lower l = {.level = v->level, .age = UINT32_MAX};
         lower_levels(&l, sub);
     }
     /* the same again is common, and harmless where it is missed */

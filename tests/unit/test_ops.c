@@ -241,7 +241,7 @@ TEST(symbolic_sizes) {
     solver = solver_new(&diags);
     Type *n = type_param(sym_intern("n"), KIND_DIM), *f32 = type_dtype(DT_F32);
     Type *x = type_tensor(type_shape((Type *[]){n, type_dim_int(3, NULL)}, 2), f32);
-    Type *any = type_tensor(type_shape((Type *[]){type_any(NULL)}, 1), f32);
+    Type *any = type_tensor(type_shape((Type *[]){type_any(KIND_DIM, NULL)}, 1), f32);
     CHECK_TEXT(relate("exp", NULL, &x, 1), "Tensor[(n, 3), float32]");
     CHECK_TEXT(relate("isnan", NULL, &x, 1), "Tensor[(n, 3), bool]");
     CHECK_TEXT(relate("sum", (const char *[]){"[1]", "True", NULL}, &x, 1),

@@ -7,6 +7,7 @@
  *  - the relation accepts exactly what the shape function accepts, and says the same shapes, which
  *    are those of the tensors that come out of running it;
  *  - with sizes replaced by `?` what was accepted still is, at a type of which the sizes are a case;
+ *  - with ranks unknown too, and then at any rank where the result's follows from them;
  *  - with equal sizes replaced by a declared n the formula of the result has the right value there;
  *  - what is accepted with `?` or n and refused when running is among the residual checks;
  *  - what is refused whatever the sizes are (their number, the dtypes and the attributes being these) is
@@ -38,8 +39,8 @@ static const char *call_text(const Call *c, Type **types) {
     return str_text(&text);
 }
 
-/* The types of the arguments, where tensor i has dims[i]; then the result. */
-static Type **make_types(const Call *c, Solver *s, Type *(*dims)[5]) {
+/* The types of the arguments, where tensor i has dims[i], or no known rank; then the result. */
+static Type **make_types(const Call *c, Solver *s, Type *(*dims)[5], uint32_t unranked) {
     Type **types = mem_new_n(Type *, c->ntypes + 1), *parts[MAX_IN];
     int at = 0;
     for (int i = 0; i < c->ntypes; i++) {
@@ -49,8 +50,9 @@ static Type **make_types(const Call *c, Solver *s, Type *(*dims)[5]) {
             Type **own = mem_new_n(Type *, c->shapes[at].rank + 1);
             for (int a = 0; a < c->shapes[at].rank; a++)
                 own[a] = dims[at][a];
-            parts[k] = type_tensor(type_shape(own, (uint32_t)c->shapes[at].rank),
-                                   type_dtype(c->dtypes[at]));
+            Type *shape = unranked >> at & 1 ? type_any(KIND_SHAPE, NULL)
+                                             : type_shape(own, (uint32_t)c->shapes[at].rank);
+            parts[k] = type_tensor(shape, type_dtype(c->dtypes[at]));
         }
         if (tuple) {
             Type **held = mem_new_n(Type *, n + 1);
@@ -71,12 +73,12 @@ typedef struct Related {
     bool ok, done;
 } Related;
 
-static Related relate(const Call *c, Type *(*dims)[5]) {
+static Related relate_ranks(const Call *c, Type *(*dims)[5], uint32_t unranked) {
     Related x = {0};
     Diags *diags = mem_new(Diags);
     x.s = solver_new(diags);
     solver_list_operators(x.s, true);
-    x.types = make_types(c, x.s, dims);
+    x.types = make_types(c, x.s, dims, unranked);
     Relation *r = solver_post(x.s, c->op->relation, x.types, (uint32_t)c->ntypes + 1, c->attrs,
                               span_none());
     r->op = c->op;
@@ -86,12 +88,15 @@ static Related relate(const Call *c, Type *(*dims)[5]) {
     return x;
 }
 
+static Related relate(const Call *c, Type *(*dims)[5]) { return relate_ranks(c, dims, 0); }
+
 /* ---- what must hold -------------------------------------------------------------------------- */
 
 typedef struct Known {
     Type *unknown[MAX_IN * 5];
     Type *value[MAX_IN * 5];
     uint32_t n;
+    bool ranks; /* not even the rank of the result follows */
 } Known;
 
 /* The size is `want`, where the unknowns of the arguments have their values; it may be an unknown
@@ -108,8 +113,11 @@ static bool tensor_is(Type *t, const OutSpec *out, const Known *known) {
     uint32_t rank;
     Type **dims;
     t = type_resolve(t);
-    if (t->tag != TY_TENSOR || !type_get_dtype(t, &dtype) || dtype != out->dtype ||
-        !type_get_rank(t, &rank, &dims) || (int)rank != out->rank)
+    if (t->tag != TY_TENSOR || !type_get_dtype(t, &dtype) || dtype != out->dtype)
+        return false;
+    if (known->ranks && type_resolve(t->tensor.shape)->tag == TY_ANY)
+        return true;
+    if (!type_get_rank(t, &rank, &dims) || (int)rank != out->rank)
         return false;
     for (uint32_t i = 0; i < rank; i++)
         if (!size_is(dims[i], out->shape[i], known))
@@ -151,8 +159,7 @@ static bool of_values(const Diags *d) {
     return code == DIAG_R0601 || code == DIAG_R0602 || code == DIAG_R0603;
 }
 
-/* The rank of the result depends on a size, which therefore must be known: an unknown one is refused
- * or waited for. */
+/* The rank of the result depends on a size. */
 static bool rank_of_sizes(const Call *c) {
     const char *name = c->op->name;
     return strcmp(name, "collapse_sum_to") == 0 || strcmp(name, "gather_nd") == 0 ||
@@ -169,14 +176,14 @@ static void known_dims(const Call *c, Type *(*dims)[5]) {
 static void replaced(const Call *c, const OutSpec *out, int n, const Diags *refused, bool declared,
                      int64_t size, uint32_t mask) {
     Type *dims[MAX_IN][5], *param = type_param(sym_intern("n"), KIND_DIM);
-    Known known = {0};
+    Known known = {.ranks = rank_of_sizes(c)};
     uint32_t bit = 0;
     known_dims(c, dims);
     for (int i = 0; i < c->nin; i++)
         for (int k = 0; k < c->shapes[i].rank; k++, bit++) {
             if (declared ? c->shapes[i].dims[k] != size : !(mask >> (bit % 32) & 1))
                 continue;
-            Type *u = declared ? param : type_any(NULL);
+            Type *u = declared ? param : type_any(KIND_DIM, NULL);
             known.unknown[known.n] = u;
             known.value[known.n++] = dims[i][k];
             dims[i][k] = u;
@@ -186,10 +193,10 @@ static void replaced(const Call *c, const OutSpec *out, int n, const Diags *refu
     Related x = relate(c, dims);
     const char *text = call_text(c, x.types);
     bool sure = x.ok && x.done;
-    if (n >= 0 && !declared && !x.ok && !rank_of_sizes(c))
+    if (n >= 0 && !declared && !x.ok)
         FAIL("%s: accepted with sizes known, refused with `?`: %s", text,
              x.diags.list.data[0]->message);
-    if (n >= 0 && !declared && x.ok && !x.done && !rank_of_sizes(c))
+    if (n >= 0 && !declared && x.ok && !x.done)
         FAIL("%s: the relation waits", text);
     if (n >= 0 && sure && !result_is(c, x.types[c->ntypes], out, n, &known))
         FAIL("%s: %s does not have %s as a case", text, type_text(x.types[c->ntypes]),
@@ -203,6 +210,23 @@ static void replaced(const Call *c, const OutSpec *out, int n, const Diags *refu
 }
 
 static Tensor *make_tensor(const Call *c, int i);
+
+/* Some tensors replaced by ones of unknown rank. */
+static void unranked(const Call *c, const OutSpec *out, int n, uint32_t mask) {
+    Type *dims[MAX_IN][5];
+    known_dims(c, dims);
+    Related x = relate_ranks(c, dims, mask);
+    const char *text = call_text(c, x.types);
+    Known known = {.ranks = true};
+    if (!x.ok)
+        FAIL("%s: accepted with ranks known, refused with `?`: %s", text,
+             x.diags.list.len ? x.diags.list.data[0]->message : "(nothing)");
+    if (x.ok && !x.done)
+        FAIL("%s: the relation waits", text);
+    if (x.ok && x.done && !result_is(c, x.types[c->ntypes], out, n, &known))
+        FAIL("%s: %s does not have %s as a case", text, type_text(x.types[c->ntypes]),
+             outputs_text(out, n));
+}
 
 static int axes_of(const Call *c) {
     int n = 0;
@@ -262,7 +286,7 @@ static void certain(const Call *c, const Diags *refused) {
     Type *dims[MAX_IN][5];
     for (int i = 0; i < c->nin; i++)
         for (int k = 0; k < c->shapes[i].rank; k++)
-            dims[i][k] = type_any(NULL);
+            dims[i][k] = type_any(KIND_DIM, NULL);
     Related x = relate(c, dims);
     DiagCode code = refused->list.data[0]->code;
     bool ranks = code == DIAG_R0313 || code == DIAG_R0315;
@@ -350,7 +374,7 @@ static Late post_late(const Call *c, uint32_t how, uint32_t mask) {
     x.s = solver_new(x.diags);
     solver_list_operators(x.s, true);
     known_dims(c, dims);
-    x.real = make_types(c, x.s, dims);
+    x.real = make_types(c, x.s, dims, 0);
     for (int i = 0; i < c->ntypes; i++)
         x.types[i] = open_argument(x.s, x.real[i], how, mask, &at);
     x.types[c->ntypes] = x.real[c->ntypes];
@@ -454,7 +478,7 @@ static bool check_call(Call *c) {
     if (!x.ok && n >= 0)
         FAIL("%s: the shape function takes it, the relation says %s", text,
              x.diags.list.data[0]->message);
-    if (x.ok && n >= 0 && !x.done && !rank_of_sizes(c))
+    if (x.ok && n >= 0 && !x.done)
         FAIL("%s: the relation still waits", text);
     if (n >= 0 && c->op->shape_mode != SHAPE_BOUND && x.done &&
         !result_is(c, x.types[c->ntypes], out, n, &nothing))
@@ -492,6 +516,10 @@ static bool check_call(Call *c) {
     replaced(c, out, n, &refused, false, 0, below(1u << 16));
     replaced(c, out, n, &refused, true, below(4), 0);
     backwards(c, out, n, &refused);
+    if (n >= 0 && c->nin) {
+        unranked(c, out, n, all);
+        unranked(c, out, n, 1u << below((uint32_t)c->nin));
+    }
     return true;
 }
 

@@ -101,8 +101,9 @@ TEST(prints_types) {
     CHECK_TEXT(type_text(type_unit()), "()");
     CHECK_TEXT(type_text(type_ref(type_scalar(DT_I32))), "ref(int32)");
     CHECK_TEXT(type_text(solver_tensor_var(s)), "Tensor[s, b]");
-    CHECK_TEXT(type_text(tensor2(type_any(NULL), dim(2), f32())), "Tensor[(?, 2), float32]");
-    Type *any = type_any(NULL);
+    CHECK_TEXT(type_text(tensor2(type_any(KIND_DIM, NULL), dim(2), f32())),
+               "Tensor[(?, 2), float32]");
+    Type *any = type_any(KIND_DIM, NULL);
     CHECK_TEXT(type_text(tensor2(any, any, f32())), "Tensor[(?1, ?1), float32]");
 }
 
@@ -183,7 +184,7 @@ TEST(mismatches_have_paths) {
 
 TEST(unknown_sizes_flow) {
     begin();
-    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
+    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(KIND_DIM, NULL), f32());
     CHECK(solver_flow(s, known, any, span_none(), "x"));
     CHECK_INT(solver_nresiduals(s), 0);
     CHECK(solver_flow(s, any, known, span_none(), "x"));
@@ -203,7 +204,7 @@ TEST(unknown_sizes_flow) {
 
 TEST(arms_join) {
     begin();
-    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
+    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(KIND_DIM, NULL), f32());
     CHECK_TEXT(type_text(type_join(s, known, any)), "Tensor[(?,), float32]");
     CHECK_TEXT(type_text(type_join(s, known, known)), "Tensor[(5,), float32]");
     CHECK(!type_join(s, known, tensor1(dim(6), f32())));
@@ -255,7 +256,7 @@ static TypeDecl *declare_list(void) {
 
 TEST(sizes_flow_into_immutable_data_only) {
     begin();
-    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(NULL), f32());
+    Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(KIND_DIM, NULL), f32());
     TypeDecl *list = declare_list();
     Type *a = type_param(sym_intern("a"), KIND_TYPE);
     TypeDecl *cell = declare("Cell", a);
@@ -391,10 +392,10 @@ TEST(broadcast_solves_backwards) {
 
 TEST(broadcast_of_unknowns) {
     begin();
-    Type *any = type_any(NULL);
+    Type *any = type_any(KIND_DIM, NULL);
     Type *r = add(tensor1(any, f32()), tensor1(dim(1), f32()));
     Type *q = add(tensor1(any, f32()), tensor1(dim(7), f32()));
-    Type *two = add(tensor1(any, f32()), tensor1(type_any(NULL), f32()));
+    Type *two = add(tensor1(any, f32()), tensor1(type_any(KIND_DIM, NULL), f32()));
     Type *same = add(tensor1(any, f32()), tensor1(any, f32()));
     CHECK(solver_run(s));
     CHECK_TEXT(type_text(r), "Tensor[(?,), float32]");
