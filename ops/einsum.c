@@ -271,6 +271,16 @@ static Type *letter_size(Solver *s, Relation *r, Type *a, Type *b, int axis, boo
     return rel_unify_dim(s, r, a, b, 0, axis) ? a : NULL;
 }
 
+/* The axes of the result that have size 1: so has each axis with their letter. */
+static uint32_t ones_of_result(Relation *r, const Einsum *e) {
+    uint32_t rank, ones = 0;
+    Type **dims;
+    if (rel_rank_in(rel_result_arg(r), &rank, &dims) && (int)rank == e->naxes[e->ninputs])
+        for (uint32_t i = 0; i < rank; i++)
+            ones |= (uint32_t)rel_is_one(type_resolve(dims[i])) << i;
+    return ones;
+}
+
 RelStatus relate_einsum(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
@@ -298,9 +308,14 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
                   attrs_text(r->attrs, "equation"), problem);
         return REL_FAIL;
     }
+    uint32_t ones = ones_of_result(r, &e);
     for (int i = 0; i < e.ninputs; i++) {
         rel_rank_in(parts[i], &rank, &dims);
         for (int j = 0; j < e.naxes[i]; j++) {
+            for (int k = 0; k < e.naxes[e.ninputs]; k++)
+                if (ones >> k & 1 && e.labels[e.ninputs][k] == e.labels[i][j] &&
+                    !rel_unify_dim(s, r, dims[j], rel_int_dim(r, 1), 0, j))
+                    return REL_FAIL;
             Type **size = &sizes[e.labels[i][j]];
             *size = *size ? letter_size(s, r, *size, dims[j], j, &open) : dims[j];
             if (!*size)

@@ -477,6 +477,12 @@ static bool use_result(Bcast *b, bool *progress) {
 
 /* One tensor tells the dtype of all: others may need it before their shapes are known. */
 static bool spread_dtype(Bcast *b) {
+    DTypeSet set = broadcast_dtypes(b->r);
+    bool open = !b->dtype && !b->compare && set != DTS_ALL && (set & DTS_NUM) != DTS_NUM;
+    for (uint32_t i = 0; i < b->n && open; i++)
+        open = b->in[i]->tag == TY_VAR;
+    if (open) /* a class other than Num is said of the dtype, so it has a name */
+        b->dtype = set == DTS_BOOL ? type_dtype(DT_BOOL) : dtype_or_var(b);
     for (uint32_t i = 0; b->dtype && i < b->n + !b->compare; i++) {
         Type **slot = i < b->n ? &b->in[i] : &b->result;
         if ((*slot)->tag != TY_VAR)
