@@ -2,9 +2,10 @@
 /* One item of a module checked again, edited; mend.h has the manual.
  *
  * A definition is put into its slot of the file's names for the time of the check, so that what
- * mentions it finds the new one; afterwards all is as before. Type declarations are not touched: a
- * change to one is a matter of the whole module. So is one that concerns an item whose type is open
- * (a reference that others fill): what two items say of such a type they say to each other. */
+ * mentions it finds the new one; afterwards all is as before. So it is with type declarations, which
+ * take the place of the old ones in a copy of the namespace. A change that concerns an item whose type
+ * is open (a reference that others fill) is a matter of the whole module: what two items say of such a
+ * type they say to each other. */
 #include <string.h>
 
 #include "types/mend.h"
@@ -34,6 +35,7 @@ struct Parts {
     VEC(Slot) slots;
     const Symbol *was, *is; /* the name the item binds; NULL: none */
     bool renamed;
+    Map declared;   /* TypeDecl -> itself, of the check's types */
     size_t nwanted; /* of what is to check, not yet found so */
 };
 
@@ -135,10 +137,24 @@ static void concern(Parts *p, uint32_t at) {
     p->concerned[at] = true;
 }
 
+static void reach_users(Parts *p) {
+    for (size_t i = 0; i < p->list.len; i++) {
+        const IndexVec *users = &p->users[p->list.data[i]];
+        for (size_t k = 0; k < users->len; k++)
+            reach(p, users->data[k]);
+    }
+}
+
 /* The item's new mentions; where it has another name, those of who says the old one or the new one.
  */
 static void mention_anew(Parts *p) {
     PartCheck *t = p->now;
+    if (t->types) {
+        for (size_t k = 0; k < t->namers->len; k++)
+            concern(p, t->namers->data[k]);
+        reach_users(p);
+        return;
+    }
     concern(p, t->at);
     for (size_t k = 0; p->renamed && k < p->users[t->at].len; k++)
         concern(p, p->users[t->at].data[k]);
@@ -167,11 +183,7 @@ static void mention_anew(Parts *p) {
             p->edges[at] = edges;
         }
     }
-    for (size_t i = 0; i < p->list.len; i++) {
-        const IndexVec *users = &p->users[p->list.data[i]];
-        for (size_t k = 0; k < users->len; k++)
-            reach(p, users->data[k]);
-    }
+    reach_users(p);
 }
 
 /* Groups of what is reached, in order of dependency. */
@@ -219,19 +231,21 @@ static bool touches_open(const Parts *p, uint32_t at) {
     return false;
 }
 
-typedef struct ErrorSearch {
+/* Errors, and types that are declared anew: they are written as the old ones are. */
+typedef struct NewsSearch {
+    const Map *declared;
     Map seen;
     bool found;
-} ErrorSearch;
+} NewsSearch;
 
-static void look_for_error(void *ctx, Type *t) {
-    ErrorSearch *e = ctx;
+static void look_for_news(void *ctx, Type *t) {
+    NewsSearch *e = ctx;
     t = t ? type_resolve(t) : NULL;
     if (!t || e->found || map_has(&e->seen, t))
         return;
     map_set(&e->seen, t, t);
-    e->found = t->tag == TY_ERROR;
-    type_each_part(t, look_for_error, e);
+    e->found = t->tag == TY_ERROR || (t->tag == TY_DATA && map_has(e->declared, t->decl));
+    type_each_part(t, look_for_news, e);
 }
 
 /* Whether it is to who mentions it what it was. */
@@ -241,9 +255,13 @@ static bool is_as_before(const Parts *p, uint32_t at) {
         return true;
     if (was->by_types || is->by_types || !was->scheme || !is->scheme)
         return false;
-    ErrorSearch error = {0};
-    look_for_error(&error, was->scheme->type);
-    return !error.found && scheme_same(is->scheme, was->scheme);
+    NewsSearch news = {.declared = &p->declared};
+    look_for_news(&news, was->scheme->type);
+    look_for_news(&news, is->scheme->type);
+    for (uint32_t i = 0; i < is->scheme->nrelations; i++)
+        for (uint32_t k = 0; k < is->scheme->relations[i]->nargs; k++)
+            look_for_news(&news, is->scheme->relations[i]->args[k]);
+    return !news.found && scheme_same(is->scheme, was->scheme);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -269,12 +287,10 @@ static PartVerdict check_reached_group(Parts *p, const IndexVec *group) {
         if (good && g && g->scheme && type_has_vars(g->scheme->type))
             return PART_UNSURE;
         bool failed = p->c->failed[at];
-        if (at == t->at) {
-            t->at_failed = !good;
-            if (!good && !t->at_may_fail)
-                return PART_WORSE;
-        }
-        if (!good && (!failed || (at != t->at && t->wanted[at])))
+        bool may_fail = (int32_t)at == t->may_fail;
+        if (may_fail)
+            t->it_failed = !good;
+        if (!good && (!failed || (!may_fail && (at == t->at || t->wanted[at]))))
             return PART_WORSE;
         p->nwanted -= good && t->wanted[at];
         t->mended += good && failed;
@@ -323,7 +339,7 @@ static PartVerdict check_all(Parts *p) {
         if (v != PART_CHECKED)
             return v;
     }
-    if (p->nwanted > p->now->at_failed)
+    if (p->nwanted > p->now->it_failed)
         return PART_WORSE;
     size_t failed = 0;
     for (size_t i = 0; i < p->n; i++)
@@ -333,16 +349,62 @@ static PartVerdict check_all(Parts *p) {
     return PART_CHECKED;
 }
 
+/* The types of the check in the place of the old ones; the namespace's maps are copies then. */
+static PartVerdict declare(Parts *p) {
+    const PartCheck *t = p->now;
+    Namespace *here = p->c->env->here;
+    Map types = {0}, ctors = {0};
+    map_add(&types, &here->types);
+    map_add(&ctors, &here->ctors);
+    here->types = types;
+    here->ctors = ctors;
+    size_t n = t->types->len;
+    Item **items = mem_new_n(Item *, n + 1);
+    TypeDecl **decls = mem_new_n(TypeDecl *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t at = t->types->data[i];
+        TypeDecl *old = map_find(&here->types, p->c->module->items.data[at]->name.sym);
+        if (!old || old->item != p->c->module->items.data[at])
+            return PART_UNSURE;
+        map_remove(&here->types, old->name);
+        for (uint32_t c = 0; c < old->nctors; c++) {
+            if (map_find(&here->ctors, old->ctors[c]->name) == old->ctors[c])
+                map_remove(&here->ctors, old->ctors[c]->name);
+        }
+        items[i] = p->module.items.data[at];
+        p->now->bytes += items[i]->span.end - items[i]->span.begin;
+    }
+    if (!infer_type_decls(&p->I, items, n, decls))
+        return PART_WORSE;
+    for (size_t i = 0; i < n; i++)
+        map_set(&p->declared, decls[i], decls[i]);
+    return PART_CHECKED;
+}
+
+static PartVerdict declare_and_check(Parts *p) {
+    Namespace *here = p->c->env->here, saved = *here;
+    Map *versions = &p->c->env->versions, own = *versions;
+    *versions = (Map){0};
+    map_add(versions, &own);
+    PartVerdict v = declare(p);
+    if (v == PART_CHECKED)
+        v = check_all(p);
+    *here = saved;
+    *versions = own;
+    map_clear(&p->declared);
+    return v;
+}
+
 PartVerdict parts_check(Parts *p, PartCheck *t) {
     const ModuleCheck *c = p->c;
     const Item *before = c->module->items.data[t->at];
-    FileName *f = name_of(p, infer_item_symbol(before), t->at);
+    FileName *f = t->types ? NULL : name_of(p, infer_item_symbol(before), t->at);
     p->now = t;
     p->nwanted = 0;
-    p->was = infer_item_symbol(before);
-    p->is = infer_item_symbol(t->item);
+    p->was = t->types ? NULL : infer_item_symbol(before);
+    p->is = t->types ? NULL : infer_item_symbol(t->item);
     p->renamed = f && p->was != p->is;
-    if (t->item->kind != before->kind || !infer_in_groups(before))
+    if (t->item->kind != before->kind || (!t->types && !infer_in_groups(before)))
         return PART_UNSURE;
     if (p->renamed) {
         unlink_name(p, p->was, f);
@@ -354,7 +416,9 @@ PartVerdict parts_check(Parts *p, PartCheck *t) {
     infer_init(&p->I, c->env, &p->module, c->mode, t->diags);
     p->I.names = c->I->names;
     p->I.has_graph = c->I->has_graph;
-    PartVerdict v = p->renamed && is_defined_twice(p, f) ? PART_WORSE : check_all(p);
+    PartVerdict v = p->renamed && is_defined_twice(p, f) ? PART_WORSE
+                    : t->types                           ? declare_and_check(p)
+                                                         : check_all(p);
     t->core = p->core[t->at];
     infer_count(&p->I);
     c->env->specialised = specialised;

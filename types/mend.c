@@ -320,6 +320,8 @@ static void move_place(Mender *m, const Mend *mend) {
         diag_set_label(d, "was this to be `%s`?", mend->text);
     } else if (mend->kind == MEND_BLAME) {
         diag_set_label(d, "this does not agree with its uses");
+    } else if (!mend->text[0]) {
+        diag_set_label(d, "without this it would agree");
     } else {
         diag_set_label(d, "`%s` here would agree", mend->text);
     }
@@ -479,19 +481,19 @@ static void drop_untried(Mender *m) {
 
 /* ---- all of a module's errors ---------------------------------------------------------------- */
 
-/* Codes that say a name is not there. */
-static bool says_unknown(DiagCode code) {
+/* Whether it says that a name is not there. */
+static bool says_unknown(const Diag *d) {
     static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106,
                                      DIAG_R0108, DIAG_R0109, DIAG_R0113, DIAG_R0114,
                                      DIAG_R0116, DIAG_R0212, DIAG_R0213};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code)
+        if (codes[i] == d->code)
             return true;
-    return false;
+    return d->code == DIAG_R0208 && strstr(d->message, "has no field `");
 }
 
 static const Symbol *missing_name(const Mender *m) {
-    if (!says_unknown(m->d->code))
+    if (!says_unknown(m->d))
         return NULL;
     size_t i = mend_token_at(m, m->place.begin);
     for (; i < m->tokens.len && m->tokens.data[i].begin < m->place.end; i++) {

@@ -63,7 +63,8 @@ bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *
 /* ---- infer_part.c: one item of a module, edited ------------------------------------------------------
  *
  * The rest is taken as it was checked. In order of dependency, what mentions the item is checked again
- * where the item came out at another type, or had failed; and so on. */
+ * where the item came out at another type, or had failed; and so on. A type is declared again with those
+ * that mention it, and what names one of them is checked again. */
 typedef struct Parts Parts;
 Parts *parts_new(const ModuleCheck *c);
 
@@ -76,14 +77,16 @@ typedef enum PartVerdict {
 typedef struct PartCheck {
     uint32_t at;
     Item *item; /* as edited */
-    const IndexVec
-        *namers;        /* where it binds another name than before: items that say the new one */
-    const bool *wanted; /* by item: what had failed and is to check now */
-    bool at_may_fail;
+    /* Where it binds another name than before: items that say the new one. Of a type declaration: items
+     * that say one of its names. */
+    const IndexVec *namers;
+    const IndexVec *types; /* a type declaration and those that mention its type; NULL: no type */
+    const bool *wanted;    /* by item: what had failed and is to check now */
+    int32_t may_fail;      /* an item that may fail still, or -1 */
     size_t most_bytes;
     Diags *diags;
     CoreItem core;  /* out: of the item */
-    bool at_failed; /* out */
+    bool it_failed; /* out: the item that may */
     size_t mended;  /* out: items that had failed and check */
     size_t bytes;   /* out: of text checked again */
 } PartCheck;
@@ -177,6 +180,10 @@ bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
 int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
+/* mend_decl.c: the types that are declared again where item `at`, a type, is declared as `now`, and the
+ * items that mention one of them. False: it takes the whole text to know. */
+bool mend_type_users(const Mender *m, uint32_t at, const Item *now, IndexVec *types,
+                     IndexVec *namers);
 bool mend_is_done(
     const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);

@@ -134,7 +134,7 @@ static void rename_bindings(Mender *m) {
         return;
     size_t here = mend_token_at(m, m->place.begin);
     bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
-    bool field = m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213;
+    bool field = m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213 || m->d->code == DIAG_R0208;
     VEC(Ranked) found = {0};
     for (size_t i = 0; i < m->tokens.len; i++) {
         const MendToken *t = &m->tokens.data[i];

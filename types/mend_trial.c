@@ -3,8 +3,8 @@
  *
  * A change inside one item costs that item: its text is read again as it would be read among the
  * others (parse_item_again), and checked against what the others were checked to be (infer_part.c).
- * A change to a declaration, or where that does not decide, costs the whole text, and is tried
- * where the fuel allows it. */
+ * A change to a type costs the items that mention it. Where that does not decide, a change costs the
+ * whole text, and is tried where the fuel allows it. */
 #include <string.h>
 
 #include "parser/parser.h"
@@ -210,7 +210,8 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
         return PART_UNSURE;
     const Item *before = m->c->module->items.data[at];
     const Source *source = edited_item(m, mend, at);
-    if (!source || !infer_in_groups(before))
+    bool type = before->kind == ITEM_TYPE;
+    if (!source || (!type && !infer_in_groups(before)))
         return PART_UNSURE;
     Span old = before->span;
     int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
@@ -221,15 +222,17 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     Item *item = parse_item_again(source, &options, m->c->module, &diags);
     if (!item || item->span.begin || item->span.end != old.end - old.begin + shift)
         return PART_WORSE;
-    IndexVec namers = {0};
-    if (!find_namers(m, before, item, &namers))
+    IndexVec namers = {0}, types = {0};
+    if (type ? item->kind != ITEM_TYPE || !mend_type_users(m, (uint32_t)at, item, &types, &namers)
+             : !find_namers(m, before, item, &namers))
         return PART_UNSURE;
-    bool may_fail = at == m->item && m->by_spelling && m->unknown;
+    bool may_fail = (type || at == m->item) && m->by_spelling && m->unknown;
     PartCheck check = {.at = (uint32_t)at,
                        .item = item,
                        .namers = &namers,
+                       .types = type ? &types : NULL,
                        .wanted = m->alone ? m->wanted_alone : m->wanted,
-                       .at_may_fail = may_fail,
+                       .may_fail = may_fail ? m->item : -1,
                        .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0,
                        .diags = &diags};
     PartVerdict v = parts_check(m->parts, &check);
@@ -237,12 +240,14 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     if (v != PART_CHECKED)
         return v;
     mend->remaining = m->nfailed - check.mended;
-    if (check.at_failed) {
+    if (check.it_failed) {
         if (!only_another_name(m, mend, &diags, source, old.begin))
             return PART_WORSE;
     } else if (!check.mended && m->nfailed) {
         return PART_WORSE;
     }
+    if (type)
+        return PART_CHECKED;
     CoreItemVec items = {0};
     vec_push(&items, check.core);
     describe(m, &items, source, old.begin, mend);
@@ -395,5 +400,9 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
 
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text) {
     const MendToken *t = &m->tokens.data[token];
-    return mend_try(m, kind, t->begin, t->end, text);
+    bool negative = strcmp(text, "0") == 0 && t->kind == TOK_NUMBER && token > 1 &&
+                    t[-1].kind == TOK_MINUS && t[-1].end == t->begin &&
+                    (t[-2].kind == TOK_EQUAL || t[-2].kind == TOK_COMMA ||
+                     t[-2].kind == TOK_LPAREN || t[-2].kind == TOK_LBRACKET);
+    return mend_try(m, kind, negative ? t[-1].begin : t->begin, t->end, text);
 }

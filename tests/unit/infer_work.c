@@ -216,6 +216,34 @@ TEST(a_suggestion_costs_its_item) {
     CHECK_INT(fixes, 5);
 }
 
+/* A change to a type costs the items that mention it, however long the file is. */
+static uint64_t tried_type(int n) {
+    Str text = {0};
+    str_add(&text,
+            "type Shape { Cirkle(float32), Square(float32) }\n"
+            "type Tree { Leaf, Node(Tree, Shape, Tree) }\n"
+            "def area(s) { match (s) { Circle(r) => r * r, Square(a) => a } }\n"
+            "def total(t) { match (t) { Leaf => 0.0, Node(l, s, r) => "
+            "total(l) + area(s) + total(r) } }\n"
+            "def count(t) { match (t) { Leaf => 0, Node(l, _, r) => count(l) + count(r) } }\n"
+            "def both(t) { (total(t), count(t)) }\n"
+            "def one() { total(Node(Leaf, Circle(1.0), Leaf)) }\n");
+    for (int i = 1; i <= n; i++)
+        str_printf(&text, "def step%d(x) { x * %d.0 }\n", i, i);
+    env = env_new(NULL);
+    CHECK(!check(str_text(&text), INFER_FILE));
+    CHECK_INT(diags.errors, 1);
+    CHECK_INT(diags.list.len, 1);
+    CHECK_INT(diags.list.data[0]->fixes.len, 1);
+    CHECK_INT(diags.list.data[0]->primary.span.begin, 13);
+    return env_counts(env).tried;
+}
+
+TEST(a_change_to_a_type_costs_what_mentions_it) {
+    CHECK_INT(tried_type(4000), tried_type(10));
+    CHECK(tried_type(10) < 30);
+}
+
 /* Types are DAGs: printed they would be 2^30 long. */
 TEST(pairs_of_pairs_are_small) {
     Str text = {0};
@@ -244,6 +272,7 @@ int main(void) {
     RUN(a_definition_is_inferred_once);
     RUN(an_edit_checks_what_depends_on_it);
     RUN(a_suggestion_costs_its_item);
+    RUN(a_change_to_a_type_costs_what_mentions_it);
     RUN(pairs_of_pairs_are_small);
     return check_result();
 }
