@@ -201,9 +201,9 @@ bool foreign_bind(const Op *op, Diags *diags) {
     ffi_type *returned = &ffi_type_void;
     if (!type_is_unit(result)) {
         if (!tensor_parts(result, &dtype, &rank, &dims))
-            return refuse(
-                diags, f,
-                fmt_text("its result is neither a scalar nor a tensor: %s", type_text(result)));
+            return refuse(diags, f,
+                          fmt_text("its result is neither a scalar nor a tensor of known rank: %s",
+                                   type_text(result)));
         b->result = result;
         b->result_is_tensor = rank > 0;
         if (rank > 0)

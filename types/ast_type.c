@@ -40,10 +40,11 @@ static const char *kind_words(Kind kind) {
     return "";
 }
 
-static const Origin *annotation_origin(Span span) {
+static const Origin *annotation_origin(const Infer *I, Span span) {
     Origin *o = mem_new(Origin);
     o->kind = ORIGIN_ANNOTATION;
     o->span = span;
+    o->what = I->annotates;
     return o;
 }
 
@@ -145,7 +146,7 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     if (dtype_find(name->text, name->len, &dtype)) {
         if (kind == KIND_TYPE) {
             Type *b = type_dtype(dtype);
-            b->origin = annotation_origin(t->span);
+            b->origin = annotation_origin(I, t->span);
             return type_tensor(type_shape(NULL, 0), b);
         }
         if (kind == KIND_DTYPE)
@@ -186,7 +187,7 @@ static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
                                        : wrong_kind(I, t->span, fmt_text("`?%d`", (int)t->value),
                                                     found->kind, kind);
     }
-    NumberedUnknown made = {t->value, type_any(kind, annotation_origin(t->span))};
+    NumberedUnknown made = {t->value, type_any(kind, annotation_origin(I, t->span))};
     if (t->value)
         vec_push(&I->numbered, made);
     return made.unknown;
@@ -194,7 +195,7 @@ static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
 
 static Type *dim_type(Infer *I, const AstType *t) {
     switch (t->op) {
-    case DIM_INT: return type_dim_int(t->value, annotation_origin(t->span));
+    case DIM_INT: return type_dim_int(t->value, annotation_origin(I, t->span));
     case DIM_ANY: return unknown_type(I, t, KIND_DIM);
     case DIM_ADD:
     case DIM_SUB:

@@ -32,7 +32,10 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     where_open(I, head->declared.data, head->declared.len, &fn->where);
     for (uint32_t i = 0; i < n; i++) {
         const AstType *t = fn->params.data[i].type;
+        const Symbol *name = fn->params.data[i].name.sym;
+        I->annotates = t && name ? fmt_text("the parameter `%s`", name->text) : NULL;
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
+        I->annotates = NULL;
     }
     head->mark = type_next_id();
     Type *result = fn->result ? infer_ast_type(I, fn->result, KIND_TYPE)

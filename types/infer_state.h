@@ -172,8 +172,9 @@ struct Infer {
     size_t item_diags;              /* diags->list.len then */
     VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
     bool in_decl;
-    bool infer_where;              /* the enclosing signature has no `where` */
-    uint32_t signature;            /* types being read that are one: its `?1` are one unknown */
+    const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
+    bool infer_where;      /* the enclosing signature has no `where` */
+    uint32_t signature;    /* types being read that are one: its `?1` are one unknown */
     VEC(NumberedUnknown) numbered; /* those it has so far */
     bool builtin;                  /* in an `operator … from "builtin"` item */
     bool has_graph;                /* the source has graph bindings */

@@ -93,7 +93,7 @@ static const char *maker_words(const Origin *o, bool here) {
     case ORIGIN_LITERAL: return here ? "this literal" : "a literal";
     case ORIGIN_ARGUMENT:
         return o->of ? fmt_text("the argument %s of %s", o->what, o->of) : "this argument";
-    case ORIGIN_ANNOTATION: return here ? "this annotation" : "an annotation";
+    case ORIGIN_ANNOTATION: return here ? "this annotation" : o->what ? o->what : "an annotation";
     case ORIGIN_OPERATOR:
         if (!o->what || !o->what[0])
             return here ? "this operator" : "an operator";
@@ -190,7 +190,9 @@ const char *origin_words(Type *tensor, const Source *here) {
     const char *at = found->span.source->name;
     switch (found->kind) {
     case ORIGIN_LITERAL: return fmt_text("written at %s", at);
-    case ORIGIN_ANNOTATION: return fmt_text("declared at %s", at);
+    case ORIGIN_ANNOTATION:
+        return found->what ? fmt_text("declared at %s by %s", at, found->what)
+                           : fmt_text("declared at %s", at);
     case ORIGIN_FILE: return fmt_text("read at %s from %s", at, maker_words(found, false));
     case ORIGIN_ARGUMENT: return fmt_text("made at %s by %s", at, found->of);
     case ORIGIN_OPERATOR: return fmt_text("made at %s by %s", at, maker_words(found, false));

@@ -57,7 +57,8 @@ typedef enum OriginKind {
 struct Origin {
     OriginKind kind;
     Span span;
-    const char *what; /* "`zeros`", "`shape`", "`digits.csv`"; may be NULL */
+    const char
+        *what; /* "`zeros`", "`shape`", "`digits.csv`", "the field `w` of `P`"; may be NULL */
     /* ARGUMENT: of "`zeros`", of whose attribute `what` it is an element. Or NULL: it entered a call by
      * the argument at span, and that had it from there (or NULL).
      * OPERATOR: of "`layer`", a definition called, in which the operator stands; or NULL. */
