@@ -189,10 +189,26 @@ static void try_values(Mender *m, size_t token, const Symbol *const *values, siz
     }
 }
 
+/* Where the message says that a size comes from. */
+static void at_origins(Mender *m, const MendValues *v, bool outliers) {
+    for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
+        Span s = m->d->labels.data[i].span;
+        size_t token = s.source == m->source ? mend_token_at(m, s.begin) : m->tokens.len;
+        if (token == m->tokens.len)
+            continue;
+        const MendToken *t = &m->tokens.data[token];
+        bool size = t->kind == TOK_NUMBER && t->begin == s.begin && t->end == s.end;
+        if (size && t->item >= 0 && in_values(v->sizes, v->nsizes, t->sym))
+            try_values(m, token, v->sizes, v->nsizes, outliers);
+    }
+}
+
 /* From the place upwards, then downwards. */
 static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes, bool sizes,
                      bool literals) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
+    if (sizes)
+        at_origins(m, v, outliers);
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
