@@ -276,12 +276,19 @@ static RelStatus relate_identity_compare(Solver *s, Relation *r) {
     return rel_result_type(s, r, type_tensor(shape, type_dtype(DT_BOOL)));
 }
 
+void rel_round_once(Solver *s, const Relation *r, uint32_t i, Type *dtype) {
+    if (r->expr && r->expr->kind == EXPR_CALL && i < r->expr->nargs)
+        solver_round_once(s, r->expr->args[i], dtype);
+}
+
 static RelStatus relate_cast(Solver *s, Relation *r) {
     Type *shape, *dtype, *result_shape, *result_dtype;
     if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype))
         return REL_FAIL;
-    if (!rel_attrs_open(r))
+    if (!rel_attrs_open(r)) {
+        rel_round_once(s, r, 0, rel_attr_dtype(r, "dtype", dtype));
         return rel_result_type(s, r, type_tensor(shape, rel_attr_dtype(r, "dtype", dtype)));
+    }
     if (!rel_tensor(s, r, 1, DTS_ALL, &result_shape, &result_dtype))
         return REL_FAIL;
     return rel_unify(s, r, -1, type_tensor(shape, result_dtype)) ? REL_WAIT : REL_FAIL;
@@ -292,6 +299,7 @@ static RelStatus relate_cast_like(Solver *s, Relation *r) {
     if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype) ||
         !rel_tensor(s, r, 1, DTS_ALL, &like_shape, &like_dtype))
         return REL_FAIL;
+    rel_round_once(s, r, 0, like_dtype);
     return rel_result_type(s, r, type_tensor(shape, like_dtype));
 }
 
@@ -475,6 +483,7 @@ static RelStatus relate_full(Solver *s, Relation *r) {
         return REL_WAIT;
     if (!rel_attr_dims(s, r, "shape", &rank, &dims))
         return REL_FAIL;
+    rel_round_once(s, r, 0, rel_attr_dtype(r, "dtype", dtype));
     return rel_result(s, r, dims, rank, rel_attr_dtype(r, "dtype", dtype));
 }
 
@@ -483,6 +492,7 @@ static RelStatus relate_full_like(Solver *s, Relation *r) {
     if (!rel_tensor(s, r, 0, DTS_ALL, &shape, &dtype) ||
         !rel_tensor(s, r, 1, DTS_ALL, &shape, &dtype) || !rel_unify(s, r, 1, scalar_of(dtype)))
         return REL_FAIL;
+    rel_round_once(s, r, 1, type_resolve(r->args[0])->tensor.dtype);
     return rel_result_type(s, r, r->args[0]);
 }
 
@@ -552,6 +562,8 @@ static RelStatus relate_arange(Solver *s, Relation *r) {
             return REL_FAIL;
     if (rel_attrs_open(r))
         return REL_WAIT;
+    for (uint32_t i = 0; i < 3; i++)
+        rel_round_once(s, r, i, rel_attr_dtype(r, "dtype", dtype));
     Type *size = arange_size(r, dtype);
     Type *dims[] = {size ? size : solver_var(s, KIND_DIM)};
     RelStatus status = rel_result(s, r, dims, 1, rel_attr_dtype(r, "dtype", dtype));

@@ -56,6 +56,8 @@ bool rel_attr_dims(Solver *s, Relation *r, const char *attr, uint32_t *rank, Typ
 /* Where sizes come from that this operator makes; that an element of its attribute gives. */
 const Origin *rel_origin(const Relation *r);
 const Origin *rel_attr_origin(const Relation *r, const char *attr, const AttrValue *item);
+/* Argument i becomes a `dtype`: a literal does at once. */
+void rel_round_once(Solver *s, const Relation *r, uint32_t i, Type *dtype);
 /* The dtype attribute as a type, or `otherwise` when None. */
 Type *rel_attr_dtype(Relation *r, const char *attr, Type *otherwise);
 bool rel_is_one(Type *dim); /* the literal 1 */

@@ -441,8 +441,19 @@ static int shape_one_hot(const OpCall *call, OutSpec *out) {
                : -1;
 }
 
+/* Two literals have one dtype, the result's where that is given. */
+static void settle_on_off(Solver *s, Relation *r) {
+    Type *on = type_resolve(r->args[1]), *off = type_resolve(r->args[2]);
+    if (on->tag == TY_TENSOR && off->tag == TY_TENSOR)
+        solver_unify(s, on->tensor.dtype, off->tensor.dtype); /* else it is reported below */
+    for (uint32_t i = 1; i < 3; i++)
+        rel_round_once(s, r, i, rel_attr_dtype(r, "dtype", solver_var(s, KIND_DTYPE)));
+}
+
 static RelStatus relate_one_hot(Solver *s, Relation *r) {
     RelStatus status;
+    if (!rel_attrs_open(r))
+        settle_on_off(s, r);
     if (rel_known(s, r, (DTypeSet[]){DTS_INT, DTS_ALL, DTS_ALL}, &status))
         return status;
     uint32_t rank;

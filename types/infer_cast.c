@@ -17,6 +17,15 @@ static bool is_tensor_type(Infer *I, const AstType *t) {
     return p && (!p->kind_known || p->kind == KIND_DTYPE);
 }
 
+void solver_round_once(Solver *s, const Expr *e, Type *dtype) {
+    Type *t = e && (e->kind == EXPR_LIT || e->kind == EXPR_CONST) ? type_resolve(e->type) : NULL;
+    Type *own = t && t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : NULL;
+    bool weak = own && own->tag == TY_VAR && own->var.weak && !(own->var.dtypes & ~DTS_FLOAT);
+    dtype = type_resolve(dtype);
+    if (weak && dtype->tag != TY_VAR && !(type_dtype_set(dtype) & ~DTS_FLOAT))
+        solver_unify(s, own, dtype);
+}
+
 Expr *infer_cast(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
     if (type_resolve(a->type)->tag == TY_ERROR)
@@ -44,6 +53,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
             diag_set_label(d, "%s", type_text(a->type));
         return infer_error_expr(e->span);
     }
+    solver_round_once(I->s, a, dtype);
     if (!solver_run(I->s))
         return infer_error_expr(e->span);
     Expr **args = mem_new_n(Expr *, 2);

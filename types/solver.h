@@ -213,6 +213,10 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis);
 
 /* ---- what inference and the relations agree on ----------------------------------------------- */
 
+/* A float literal that is made a `dtype` is one at once, so that it is rounded once: (float64) 0.1. Nothing
+ * for other expressions, and where the dtype is not known to be a float's. (infer_cast.c) */
+void solver_round_once(Solver *s, const struct Expr *e, Type *dtype);
+
 /* The dtype of an unsuffixed literal: a KIND_DTYPE variable at the current level with Float (float
  * text) or Num posted on it, marked weak: solver_default_weak settles it where nothing else did. */
 Type *solver_weak_dtype(Solver *s, bool is_float, Span span);
