@@ -131,6 +131,9 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
     }
     types[n] = solver_var(I->s, KIND_TYPE);
     Expr *e = expr_call_op(op, args, n, attrs, types[n], span);
+    for (uint32_t i = 0; n > 1 && i < n; i++)
+        if (args[i]->kind == EXPR_LIT || args[i]->kind == EXPR_CONST)
+            map_set(&I->beside, args[i], e);
     Relation *r = infer_post(I, op->relation, types, n + 1, attrs, op_span.source ? op_span : span,
                              e, args, n);
     r->op = op;

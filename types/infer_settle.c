@@ -129,6 +129,7 @@ static void settle_numbers(Infer *I, Pending *p, Type *dtype) {
         return;
     }
     Expr *like = supply_dtype(I, p, dtype);
+    like = like ? like : supply_beside(I, e, dtype);
     if (!like) {
         e->kind = EXPR_ERROR;
         no_supply(I, dtype, p->span, "the dtype of this literal");
@@ -162,6 +163,7 @@ static void settle_lit(Infer *I, Pending *p) {
         return;
     }
     e->like = supply_dtype(I, p, dtype);
+    e->like = e->like ? e->like : supply_beside(I, e, dtype);
     if (!e->like)
         no_supply(I, dtype, e->span, "the dtype of this literal");
 }

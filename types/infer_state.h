@@ -171,6 +171,7 @@ struct Infer {
     size_t item_errors;             /* diags->errors when the item began */
     size_t item_diags;              /* diags->list.len then */
     VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
+    Map beside;                     /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
     bool infer_where;      /* the enclosing signature has no `where` */
@@ -401,6 +402,8 @@ void settle_results(Infer *I); /* infer_results.c: its last part */
 /* Expressions over variables in scope at the note, from the innermost function's parameters
  * outwards, then other variables. NULL when nothing supplies it. infer_supply.c */
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it */
+/* For a literal: another argument of the same operator, which is bound to a variable. */
+Expr *supply_beside(Infer *I, Expr *literal, Type *dtype);
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just this type */
 /* An int64 expression; args: variables that hold the arguments of a call, asked first. */
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);

@@ -180,6 +180,36 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype) {
     return type_resolve(ct->type)->tag == TY_TENSOR ? expr_var(ct, p->span) : NULL;
 }
 
+static bool is_literal(const Expr *e) { return e->kind == EXPR_LIT || e->kind == EXPR_CONST; }
+
+/* x[0] * 2.0 to let arg = x[0]; arg * 2.0 */
+Expr *supply_beside(Infer *I, Expr *literal, Type *dtype) {
+    Expr *call = map_find(&I->beside, literal);
+    uint32_t i = 0;
+    for (; call && i < call->nargs; i++) {
+        Type *t = type_resolve(call->args[i]->type);
+        if (!is_literal(call->args[i]) && t->tag == TY_TENSOR && type_equal(t->tensor.dtype, dtype))
+            break;
+    }
+    if (!call || i == call->nargs || (call->attrs && attrs_have_sizes(call->attrs)))
+        return NULL;
+    if (call->args[i]->kind != EXPR_VAR) {
+        LetStack lets = {0};
+        Expr *inner = expr_copy(call);
+        inner->args = mem_new_n(Expr *, call->nargs);
+        for (uint32_t k = 0; k < call->nargs; k++) { /* in order */
+            Expr *arg = call->args[k];
+            inner->args[k] = is_literal(arg) ? arg : let_stack_add(&lets, arg, "arg");
+            if (is_literal(arg))
+                map_set(&I->beside, arg, inner);
+        }
+        *call = *let_stack_wrap(&lets, inner);
+        call = inner;
+    }
+    Expr *like = call->args[i];
+    return like->kind == EXPR_VAR ? expr_var(like->var, literal->span) : NULL;
+}
+
 Expr *supply_type(Infer *I, const Pending *p, Type *tensor) {
     Wanted w = {.tensor = type_resolve(tensor)};
     return in_scope(I, p, &w);
