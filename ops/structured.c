@@ -336,7 +336,7 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
                 *status = REL_DONE;
                 return true;
             }
-            if (t->tag == TY_VAR)
+            if (t->tag == TY_VAR || t->tag == TY_PARAM) /* of a declared one a fact may tell */
                 return true;
             if (t->tag != TY_TUPLE) {
                 rel_error(s, r, DIAG_R0310, "`%s` takes a tuple of tensors, found %s", r->op->name,
