@@ -368,6 +368,7 @@ def main():
     p.add_argument("--engines", default=",".join(ENGINES))
     p.add_argument("--jobs", "-j", type=int, default=2)
     p.add_argument("--slow", type=float, default=1.0, help="multiplies every time limit")
+    p.add_argument("--skip", default="", help="parts of names of property tests to leave out, separated by commas")
     p.add_argument("--verbose", "-v", action="store_true")
     p.add_argument("what", nargs="*")
     options = p.parse_intermixed_args()
@@ -414,6 +415,8 @@ def main():
                     jobs.append(pool.submit(docs.job, options, report, path, sys.modules[__name__]))
             if "property" in suites:
                 for path in find_files(os.path.join(HERE, "property"), ".py", parts):
+                    if any(s in os.path.basename(path) for s in filter(None, options.skip.split(","))):
+                        continue
                     jobs.append(pool.submit(property_job, options, report, path))
             try:
                 for job in jobs:

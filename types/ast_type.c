@@ -388,6 +388,14 @@ static bool is_read_name(const AstType *t, const RelDef *def) {
     return t->kind == AST_TYPE_NAME && !t->args.len;
 }
 
+/* The constant of `Index(a, (0,), b)`, or NULL. */
+static const int64_t *constant_index(const AstConstraint *c) {
+    const AstType *t = c->args.len == 3 ? c->args.data[1] : NULL;
+    bool one = t && (t->kind == AST_TYPE_SHAPE || t->kind == AST_TYPE_TUPLE) && t->args.len == 1;
+    const AstType *d = one ? t->args.data[0] : NULL;
+    return d && d->kind == AST_TYPE_DIM && d->op == DIM_INT ? &d->value : NULL;
+}
+
 static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     const RelDef *def = rel_find(c->name);
     if (!def) {
@@ -398,6 +406,7 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         return false;
     }
     const AstType *name = NULL;
+    const int64_t *constant = def == &rel_index ? constant_index(c) : NULL;
     Type **args = mem_new_n(Type *, c->args.len + 1);
     uint32_t n = 0;
     bool named = def == &rel_field || def == &rel_proj;
@@ -408,7 +417,8 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
             name = c->args.data[i];
             continue;
         }
-        args[n++] = infer_ast_type(I, c->args.data[i], kind);
+        Type *one = constant && i == 1 ? type_scalar(DT_I32) : NULL;
+        args[n++] = one ? type_tuple(&one, 1) : infer_ast_type(I, c->args.data[i], kind);
     }
     if (def->nargs >= 0 && (uint32_t)def->nargs != n) {
         infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",
@@ -422,7 +432,8 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
                     def == &rel_proj ? "Proj(a, 0, b)" : "Field(a, name, b)");
         return false;
     }
-    *out = (Written){.def = def, .args = args, .n = n, .op = op_of_relation(def)};
+    *out = (Written){.def = def, .args = args, .n = n, .data = constant};
+    out->op = def == &rel_index ? op_get("index") : op_of_relation(def);
     out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
     if (name && def == &rel_field)
         out->data = name->name;

@@ -317,7 +317,11 @@ void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
             str_printf(out, "%s, ", ((const Symbol *)r->data)->text);
         if (i + 1 == n && r->def == &rel_proj)
             str_printf(out, "%lld, ", (long long)*(const int64_t *)r->data);
-        print_type(out, r->args[i], namer);
+        if (i == 1 && n == 3 && r->def == &rel_index &&
+            r->data) /* a tuple's element, or a tensor's */
+            str_printf(out, "(%lld,)", (long long)*(const int64_t *)r->data);
+        else
+            print_type(out, r->args[i], namer);
         if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one */
             str_add(out, ", ");
             print_type(out, r->args[i], namer);
