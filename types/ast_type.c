@@ -426,6 +426,12 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
                     n == 1 ? "is" : "are");
         return false;
     }
+    uint32_t least = def == &rel_index ? 3 : 1; /* of those with any number */
+    if (def->nargs < 0 && n < least) {
+        infer_error(I, DIAG_R0106, c->span, "`%s` relates at least %u type%s, and %u %s given",
+                    c->name->text, least, least == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+        return false;
+    }
     if (named && !is_read_name(name, def)) {
         infer_error(I, DIAG_R0106, name->span, "`%s` has %s here, as in `%s`", c->name->text,
                     def == &rel_proj ? "a number" : "the name of a field",
