@@ -208,6 +208,49 @@ static bool has_error(const Mender *m, Span item, size_t first) {
     return false;
 }
 
+/* Whether the name at a token is of an item's own, and so not what the item of that name binds. */
+static bool is_bound_inside(const Mender *m, const MendToken *t) {
+    for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, t->sym) - 1; i >= 0;
+         i = m->tokens.data[i].same) {
+        if (m->tokens.data[i].item == t->item && mend_is_binding(m, (size_t)i))
+            return true;
+    }
+    return false;
+}
+
+static bool is_same_place(const Mender *m, const DiagLabel *a, const DiagLabel *b) {
+    return a->span.source == m->source && b->span.source == m->source &&
+           a->span.begin == b->span.begin;
+}
+
+static bool is_same_value(const Mender *m, const DiagLabel *a, const DiagLabel *b) {
+    size_t i = mend_token_at(m, a->span.begin), k = mend_token_at(m, b->span.begin);
+    if (a->span.source != m->source || b->span.source != m->source || i >= m->tokens.len ||
+        k >= m->tokens.len)
+        return false;
+    const MendToken *s = &m->tokens.data[i], *t = &m->tokens.data[k];
+    return s->sym == t->sym && mend_is_name(s) && s->end == a->span.end && t->end == b->span.end &&
+           !is_bound_inside(m, s) && !is_bound_inside(m, t);
+}
+
+/* Types that clash in the same way, one of them that of one value under its name. */
+static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
+    bool same = false;
+    for (size_t i = 0; i < a->labels.len && a->labels.len == b->labels.len; i++) {
+        const DiagLabel *x = &a->labels.data[i], *y = &b->labels.data[i];
+        if (strcmp(x->text, y->text) != 0)
+            return false;
+        same = same || is_same_value(m, x, y);
+    }
+    return same;
+}
+
+/* In the message, and where that is words only, in what is added to it first. */
+static bool says_the_same(const Diag *a, const Diag *b) {
+    return strcmp(a->message, b->message) == 0 &&
+           (!a->facts.len || !b->facts.len || strcmp(a->facts.data[0], b->facts.data[0]) == 0);
+}
+
 /* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
  * change that mends but one of them is none. */
 static void find_related(Mender *m, size_t first) {
@@ -217,14 +260,15 @@ static void find_related(Mender *m, size_t first) {
         const Diag *d = diags->list.data[i];
         if (d == m->d || d->primary.span.source != m->source)
             continue;
-        bool same = strcmp(d->message, m->d->message) == 0 ||
+        bool same = says_the_same(d, m->d) ||
                     (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
         if (d->code != m->d->code && !same)
             continue;
         for (size_t k = 0; k < d->labels.len && !same; k++) {
             for (size_t j = 0; j < m->d->labels.len && !same; j++)
-                same = d->labels.data[k].span.begin == m->d->labels.data[j].span.begin;
+                same = is_same_place(m, &d->labels.data[k], &m->d->labels.data[j]);
         }
+        same = same || clashes_alike(m, d, m->d);
         int32_t item = mend_item_at(m, d->primary.span.begin);
         if (same && item >= 0)
             m->related[item] = true;

@@ -24,8 +24,11 @@ static void add_value(const Symbol **values, size_t *n, const Symbol *s) {
         values[(*n)++] = s;
 }
 
+/* Not the 1 of `broadcasting needs equal sizes or 1`, which would go with any other. */
 static void add_values(MendValues *v, const char *text) {
-    while (*text) {
+    const char *rule = strstr(text, "; broadcasting needs");
+    const char *end = rule ? rule : text + strlen(text);
+    while (text < end) {
         size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
         if (!n) {
             text++;

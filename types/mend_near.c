@@ -389,6 +389,26 @@ static void near_literals(Mender *m, size_t first, size_t last) {
 
 /* ---- operators that are taken for one another ------------------------------------------------ */
 
+/* Begins on the line of the message's place. */
+static bool is_on_line(const Mender *m, Span s) {
+    uint32_t line = m->place.begin;
+    while (line > 0 && m->source->text[line - 1] != '\n')
+        line--;
+    return s.begin >= line;
+}
+
+/* `a @@ transpose(b)`, then `transpose(a) @@ b`: sizes that fit but for their order. */
+static void transpose_operand(Mender *m) {
+    for (size_t i = m->d->labels.len; i-- > 0;) {
+        Span s = m->d->labels.data[i].span;
+        if (s.source != m->source || s.end <= s.begin || s.end > m->line_end || !is_on_line(m, s))
+            continue;
+        if (mend_try(m, MEND_REPLACE, s.begin, s.end,
+                     fmt_text("transpose(%s)", mend_text(m, s.begin, s.end))))
+            return;
+    }
+}
+
 static void near_operators(Mender *m, size_t first, size_t last) {
     static const struct {
         TokenKind kind;
@@ -396,6 +416,8 @@ static void near_operators(Mender *m, size_t first, size_t last) {
     } slips[] = {{TOK_PLUS, "++"}, {TOK_PLUSPLUS, "+"}, {TOK_STAR, "@@"},
                  {TOK_ATAT, "*"},  {TOK_PIPE, ">>"},    {TOK_COMPOSE, "|>"}};
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        if (m->tokens.data[i].kind == TOK_ATAT && diag_is_of_sizes(m->d->code))
+            transpose_operand(m); /* and the product by elements, which may be meant too */
         for (size_t k = 0; k < sizeof slips / sizeof *slips; k++)
             if (m->tokens.data[i].kind == slips[k].kind)
                 mend_try_token(m, MEND_REPLACE, i, slips[k].meant);
@@ -501,14 +523,6 @@ static void around(Mender *m, Span span) {
         str_add(&s, gap + 2);
         mend_try(m, MEND_REPLACE, span.begin, span.end, str_text(&s));
     }
-}
-
-/* Begins on the line of the message's place. */
-static bool is_on_line(const Mender *m, Span s) {
-    uint32_t line = m->place.begin;
-    while (line > 0 && m->source->text[line - 1] != '\n')
-        line--;
-    return s.begin >= line;
 }
 
 /* Whether a number loses more than digits when it is converted. */

@@ -156,6 +156,26 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
     return true;
 }
 
+/* Sizes that clash, and a change after which both operands grow, as in `[1, 2, 3] + expand_dims([1, 2],
+ * axis=1)`: it checks, with a warning that this is rarely meant (R0901), and so is no suggestion. */
+static bool grows_both(const Mender *m, const Mend *mend, const Diags *diags, const Source *read,
+                       uint32_t offset) {
+    if (!diag_is_of_sizes(m->d->code))
+        return false;
+    uint32_t begin = mend->begin - offset, end = begin + (uint32_t)strlen(mend->text);
+    for (size_t i = 0; i < diags->list.len; i++) {
+        const Diag *d = diags->list.data[i];
+        if (d->code != DIAG_R0901)
+            continue;
+        for (size_t k = 0; k <= d->labels.len; k++) {
+            Span s = k ? d->labels.data[k - 1].span : d->primary.span;
+            if (s.source == read && s.begin < end && begin < s.end)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* ---- a change inside one item ---------------------------------------------------------------- */
 
 /* The item that holds the change, edited, with some of what follows; NULL when no item holds it. */
@@ -239,6 +259,8 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     m->fuel -= (long)check.bytes;
     if (v != PART_CHECKED)
         return v;
+    if (grows_both(m, mend, &diags, source, old.begin))
+        return PART_WORSE;
     mend->remaining = m->nfailed - check.mended;
     if (check.it_failed) {
         if (!only_another_name(m, mend, &diags, source, old.begin))
@@ -322,7 +344,7 @@ static bool run_whole(Mender *m, Mend *mend, bool whole) {
     } else if (mend->remaining >= m->nfailed && m->nfailed) {
         return false;
     }
-    if (diags.errors && !mend->remaining)
+    if ((diags.errors && !mend->remaining) || grows_both(m, mend, &diags, source, 0))
         return false;
     describe(m, &items, source, 0, mend);
     return true;
