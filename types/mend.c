@@ -159,6 +159,14 @@ bool mend_is_binding(const Mender *m, size_t i) {
             n->kind == TOK_COLONCOLON || n->kind == TOK_RBRACE || n->kind == TOK_FATARROW);
 }
 
+bool mend_is_unused(const Mender *m, size_t binding) {
+    const MendToken *t = &m->tokens.data[binding];
+    const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
+    return (uintptr_t)map_find(&m->counts, t->sym) == 1 ||
+           (item && item->name.span.begin == t->begin && infer_in_groups(item) && m->c->edges &&
+            !m->mentioned[t->item]);
+}
+
 void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
     if (m->item < 0)
         return;
@@ -625,6 +633,11 @@ static bool begin(Mender *out, ModuleCheck *c) {
     m.related = mem_new_n(bool, c->module->items.len + 1);
     m.wanted = mem_new_n(bool, c->module->items.len + 1);
     m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
+    m.mentioned = mem_new_n(bool, c->module->items.len + 1);
+    for (size_t i = 0; c->edges && i < c->module->items.len; i++) {
+        for (size_t k = 0; k < c->edges[i].len; k++)
+            m.mentioned[c->edges[i].data[k]] |= c->edges[i].data[k] != i;
+    }
     if (c->parts)
         m.parts = parts_new(c);
     *out = m;

@@ -162,6 +162,7 @@ typedef struct Mender {
     const Mend *side;   /* what is tried now is elsewhere than this, or NULL */
     bool by_spelling;   /* what is tried now is a name spelt alike */
     bool *related;      /* by item: its error may come of the same mistake */
+    bool *mentioned;    /* by item: another mentions what it binds */
     bool *wanted;       /* by item: that failed, and is to check after a change */
     bool *wanted_alone; /* the same where only the error's own item is */
     bool alone;         /* what is tried now mends one of several mistakes that are alike */
@@ -198,6 +199,7 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its fi
 /* Names bound in the item of the error that nothing in it mentions, newest first; then others. */
 void mend_locals(const Mender *m, bool unused, SymbolVec *out);
 bool mend_is_binding(const Mender *m, size_t token);
+bool mend_is_unused(const Mender *m, size_t binding); /* nothing says the name, meaning this one */
 
 const char *mend_with_sigil(const Mender *m, size_t token,
                             const Symbol *name); /* as the token has it */

@@ -121,7 +121,7 @@ void mend_slips(Mender *m) {
     m->far = true;
     for (size_t i = 0; i < m->tokens.len && !mend_is_done(m); i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_binding(m, i) || (uintptr_t)map_find(&m->counts, t->sym) != 1)
+        if (!mend_is_binding(m, i) || !mend_is_unused(m, i))
             continue;
         if (!is_near_name(m->unknown, t->sym))
             continue;
@@ -150,13 +150,13 @@ static void rename_bindings(Mender *m) {
             continue;
         if (field && (!item || item->kind != ITEM_TYPE))
             continue;
-        bool once = (uintptr_t)map_find(&m->counts, t->sym) == 1;
+        bool unused = mend_is_unused(m, i);
         bool near = is_near_name(m->unknown, t->sym);
         if (!near && !often)
             continue; /* one use against one binding */
         if (!near && m->found.len)
             continue; /* a name spelt alike mends this one */
-        vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (once ? 0u : 1u)}));
+        vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (unused ? 0u : 1u)}));
     }
     if (found.len)
         qsort(found.data, found.len, sizeof *found.data, by_rank);
