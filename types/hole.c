@@ -26,7 +26,7 @@ typedef struct Holes {
     Diag *d;
     bool alone; /* no other holes: what fits is a change that makes a program that checks */
     bool can_try;
-    int trials, shown;
+    int trials, shown, calls;
     TypeNamer namer;
     Map seen; /* Symbol: nearer names hide others */
 } Holes;
@@ -275,33 +275,42 @@ static void ask_ctors(Holes *h) {
     }
 }
 
-/* f(_, …) of the user's functions whose result is wanted. */
-static void ask_calls(Holes *h, const Globals *globals) {
-    int calls = 0;
-    for (size_t i = 0; i < globals->len && h->shown < MAX_SHOWN && calls < MAX_CALLS; i++) {
-        const Global *g = globals->data[i];
-        if (!g->scheme || g->broken || is_own(h->I, g) || map_find(&h->seen, g->name) != g)
-            continue;
-        Type *t = type_resolve(g->scheme->type);
-        if (t->tag != TY_FN || !fits_exactly(t->fn.result, h->want))
-            continue;
-        Sigil sigil = g->sigil ? SIGIL_GLOBAL : SIGIL_NONE;
-        if (!tries(h, call_ast(h, g->name, sigil, t->nargs)))
-            continue;
-        Str text = {0};
-        str_printf(&text, "%s(", name_text(g->name, sigil));
-        for (uint32_t a = 0; a < t->nargs; a++)
-            str_add(&text, a ? ", _" : "_");
-        str_add(&text, ")");
-        show(h, str_text(&text), type_text(t->fn.result), false);
-        calls++;
-    }
-}
-
 static bool is_open(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_VAR ||
            (t->tag == TY_PARAM && !t->param.name); /* one that was generalised */
+}
+
+static void ask_call(Holes *h, const Global *g, Type *fn) {
+    Sigil sigil = g->sigil ? SIGIL_GLOBAL : SIGIL_NONE;
+    if (!tries(h, call_ast(h, g->name, sigil, fn->nargs)))
+        return;
+    Str text = {0};
+    str_printf(&text, "%s(", name_text(g->name, sigil));
+    for (uint32_t a = 0; a < fn->nargs; a++)
+        str_add(&text, a ? ", _" : "_");
+    str_add(&text, ")");
+    bool varies = type_resolve(fn->fn.result)->flags & TYPE_HAS_PARAMS;
+    show(h, str_text(&text), varies ? type_text_with(&h->namer, h->want) : type_text(fn->fn.result),
+         false);
+    h->calls++;
+}
+
+/* f(_, …) of the user's functions whose result is wanted: of one type, then of one that varies. Not where
+ * nothing is known of the result: `id(_)` is a hole again. */
+static void ask_calls(Holes *h, const Globals *globals) {
+    for (int varies = 0; varies < 2; varies++) {
+        for (size_t i = 0; i < globals->len && h->shown < MAX_SHOWN && h->calls < MAX_CALLS; i++) {
+            const Global *g = globals->data[i];
+            if (!g->scheme || g->broken || is_own(h->I, g) || map_find(&h->seen, g->name) != g)
+                continue;
+            Type *t = type_resolve(g->scheme->type);
+            if (t->tag != TY_FN || is_open(t->fn.result) || !fits_exactly(t->fn.result, h->want))
+                continue;
+            if (varies == !!(type_resolve(t->fn.result)->flags & TYPE_HAS_PARAMS))
+                ask_call(h, g, t);
+        }
+    }
 }
 
 /* Whether something is known of what a function takes or gives: else anything would do. */
@@ -325,7 +334,8 @@ static void ask_prelude(Holes *h) {
         bool in_prelude;
         const Symbol *name = names.data[i];
         const Global *g = env_find_global(I->env, name, &in_prelude);
-        if (!g || !in_prelude || !g->scheme || strchr(name->text, '.') || map_has(&h->seen, name))
+        if (!g || !in_prelude || !g->scheme || name->text[0] == '_' || strchr(name->text, '.') ||
+            map_has(&h->seen, name))
             continue;
         map_set(&h->seen, name, (void *)g);
         Sigil sigil = env_find_op(I->env, name) ? SIGIL_GLOBAL : SIGIL_NONE;

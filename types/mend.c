@@ -259,6 +259,9 @@ static bool says_the_same(const Diag *a, const Diag *b) {
            (!a->facts.len || !b->facts.len || strcmp(a->facts.data[0], b->facts.data[0]) == 0);
 }
 
+/* A value and a pattern of one constructor: its declaration may be wrong. */
+static bool counts_fields(const Diag *d) { return d->code == DIAG_R0203 || d->code == DIAG_R0208; }
+
 /* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
  * change that mends but one of them is none. */
 static void find_related(Mender *m, size_t first) {
@@ -270,7 +273,7 @@ static void find_related(Mender *m, size_t first) {
             continue;
         bool same = says_the_same(d, m->d) ||
                     (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
-        if (d->code != m->d->code && !same)
+        if (d->code != m->d->code && !same && !(counts_fields(d) && counts_fields(m->d)))
             continue;
         for (size_t k = 0; k < d->labels.len && !same; k++) {
             for (size_t j = 0; j < m->d->labels.len && !same; j++)

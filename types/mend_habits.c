@@ -13,6 +13,8 @@ static const struct {
 } names[] = {
     {"true", "True"},
     {"false", "False"},
+    {"TRUE", "True"},
+    {"FALSE", "False"},
     {"null", "None"},
     {"nil", "Nil"},
     {"none", "None"},

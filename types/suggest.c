@@ -7,10 +7,14 @@
 
 /* ---- names of other languages ---------------------------------------------------------------- */
 
-/* What no change of a name mends (mend_habits.c has those that one does). */
+/* What no change of a name mends (mend_habits.c has those that one does), or not alone: `1 + true`. */
 static const struct {
     const char *name, *help;
 } habits[] = {
+    {"true", "the values of bool are `True` and `False`"},
+    {"false", "the values of bool are `True` and `False`"},
+    {"TRUE", "the values of bool are `True` and `False`"},
+    {"FALSE", "the values of bool are `True` and `False`"},
     {"tuple", "a tuple is written `(a, b)`"},
     {"gradient", "the derivatives of f at x are `grad(f)(x)`"},
     {"backward", "the derivatives of f at x are `grad(f)(x)`"},
