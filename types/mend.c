@@ -72,8 +72,12 @@ static void read_tokens(Mender *m) {
         }
         if (opens(t.kind))
             vec_push(&stack, here);
+        DType dtype;
         if (t.kind == TOK_NUMBER)
             n.sym = sym_intern_n(m->source->text + t.begin, t.end - t.begin);
+        if (t.kind == TOK_STRING && t.end - t.begin > 2 &&
+            dtype_find(m->source->text + t.begin + 1, t.end - t.begin - 2, &dtype))
+            n.sym = sym_intern(dtype_info[dtype].name);
         if (m->tokens.len == m->tokens.cap)
             reserve_tokens(m, 2 * m->tokens.cap);
         vec_push(&m->tokens, n);
@@ -105,6 +109,10 @@ size_t mend_token_at(const Mender *m, uint32_t begin) {
 
 bool mend_is_dtype(const MendToken *t) {
     return t->kind == TOK_IDENT && word_get_class(t->word) == WORDCLASS_DTYPE;
+}
+
+bool mend_names_dtype(const MendToken *t) {
+    return mend_is_dtype(t) || (t->kind == TOK_STRING && t->sym);
 }
 
 bool mend_is_name(const MendToken *t) {
@@ -204,18 +212,6 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
 
 /* ---- what else the mistake shows in ---------------------------------------------------------- */
 
-static bool has_error(const Mender *m, Span item, size_t first) {
-    const Diags *diags = m->c->diags;
-    for (size_t i = first; i < diags->list.len; i++) {
-        const Diag *d = diags->list.data[i];
-        Span s = d->primary.span;
-        if (diag_get_info(d->code)->severity == SEVERITY_ERROR && s.source == m->source &&
-            s.begin >= item.begin && s.begin < item.end)
-            return true;
-    }
-    return false;
-}
-
 /* Whether the name at a token is of an item's own, and so not what the item of that name binds. */
 static bool is_bound_inside(const Mender *m, const MendToken *t) {
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, t->sym) - 1; i >= 0;
@@ -285,7 +281,7 @@ static void find_related(Mender *m, size_t first) {
             m->related[item] = true;
     }
     for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
-        if (m->c->failed[i] && !has_error(m, m->c->module->items.data[i]->span, first))
+        if (m->c->failed[i] && !m->told[i])
             m->related[i] = true;
     }
     size_t mended = m->item >= 0 && m->c->failed[m->item];
@@ -613,7 +609,7 @@ static void mend_one(Mender *m, Diag *d, size_t first) {
     drop_untried(m);
 }
 
-static bool begin(Mender *out, ModuleCheck *c) {
+static bool begin(Mender *out, ModuleCheck *c, size_t first) {
     const Source *source = c->module->source;
     if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL))
         return false;
@@ -637,9 +633,17 @@ static bool begin(Mender *out, ModuleCheck *c) {
     m.wanted = mem_new_n(bool, c->module->items.len + 1);
     m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
     m.mentioned = mem_new_n(bool, c->module->items.len + 1);
+    m.told = mem_new_n(bool, c->module->items.len + 1);
     for (size_t i = 0; c->edges && i < c->module->items.len; i++) {
         for (size_t k = 0; k < c->edges[i].len; k++)
             m.mentioned[c->edges[i].data[k]] |= c->edges[i].data[k] != i;
+    }
+    for (size_t i = first; i < c->diags->list.len; i++) {
+        const Diag *d = c->diags->list.data[i];
+        int32_t item = d->primary.span.source == source ? mend_item_at(&m, d->primary.span.begin)
+                                                        : -1;
+        if (item >= 0 && diag_get_info(d->code)->severity == SEVERITY_ERROR)
+            m.told[item] = true;
     }
     if (c->parts)
         m.parts = parts_new(c);
@@ -654,7 +658,7 @@ void mend_verify(ModuleCheck *c, size_t first) {
         Diag *d = c->diags->list.data[i];
         if (!d->fixes.len || d->code == DIAG_R0110)
             continue; /* what fits a hole was tried */
-        if (!any && !begin(&m, c))
+        if (!any && !begin(&m, c, first))
             return;
         if (!any)
             m.fuel = FUEL_ONE;
@@ -666,7 +670,7 @@ void mend_verify(ModuleCheck *c, size_t first) {
 void mend_module(ModuleCheck *c, size_t first) {
     const Source *source = c->module->source;
     Mender m;
-    if (!begin(&m, c))
+    if (!begin(&m, c, first))
         return;
     read_tokens(&m);
     long fuel = FUEL;

@@ -104,7 +104,8 @@ typedef struct MendToken {
     TokenKind kind : 16;
     Word word : 16;
     uint32_t begin, end;
-    const Symbol *sym;
+    const Symbol
+        *sym;        /* of a name, a number as written, a string that is a dtype's name; or NULL */
     int32_t partner; /* of a bracket, else -1 */
     int32_t opener;  /* the bracket around it, or -1 */
     int32_t item;    /* or -1 */
@@ -155,15 +156,16 @@ typedef struct Mender {
     long fuel;
     /* of the error being mended */
     Diag *d;
-    int32_t item;       /* its item, or -1 */
-    Span place;         /* where it arose */
-    uint32_t line_end;  /* of the line its place begins on */
-    bool far;           /* what is tried now is elsewhere */
-    const Mend *side;   /* what is tried now is elsewhere than this, or NULL */
-    bool by_spelling;   /* what is tried now is a name spelt alike */
-    bool *related;      /* by item: its error may come of the same mistake */
-    bool *mentioned;    /* by item: another mentions what it binds */
-    bool *wanted;       /* by item: that failed, and is to check after a change */
+    int32_t item;      /* its item, or -1 */
+    Span place;        /* where it arose */
+    uint32_t line_end; /* of the line its place begins on */
+    bool far;          /* what is tried now is elsewhere */
+    const Mend *side;  /* what is tried now is elsewhere than this, or NULL */
+    bool by_spelling;  /* what is tried now is a name spelt alike */
+    bool *related;     /* by item: its error may come of the same mistake */
+    bool *mentioned;   /* by item: another mentions what it binds */
+    bool *told;        /* by item: an error arose in it; what failed else failed by what it needs */
+    bool *wanted;      /* by item: that failed, and is to check after a change */
     bool *wanted_alone; /* the same where only the error's own item is */
     bool alone;         /* what is tried now mends one of several mistakes that are alike */
     Map tried;          /* Symbol of the change -> itself */
@@ -177,6 +179,8 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
 bool mend_checks(Mender *m, uint32_t begin, uint32_t end,
                  const char *text); /* the same, not kept */
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
+bool mend_try_value(Mender *m, size_t token,
+                    const char *value); /* a size, or a dtype in quotes or not */
 /* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
@@ -192,6 +196,7 @@ const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 size_t mend_token_at(const Mender *m, uint32_t begin);
 bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
 bool mend_is_dtype(const MendToken *t);
+bool mend_names_dtype(const MendToken *t); /* or is its name in quotes: dtype="int32" */
 /* The parts between the commas of the bracket at token `open`: pairs of tokens, first and last. */
 typedef VEC(size_t) MendParts;
 void mend_parts(const Mender *m, size_t open, MendParts *out);

@@ -188,7 +188,7 @@ static void try_values(Mender *m, size_t token, const Symbol *const *values, siz
     for (size_t k = 0; k < n && !mend_is_done(m); k++) {
         if (values[k] == t->sym || (outliers && !stands_out(m, t->sym, values[k])))
             continue;
-        mend_try_token(m, MEND_REPLACE, token, values[k]->text);
+        mend_try_value(m, token, values[k]->text);
     }
 }
 
@@ -218,7 +218,7 @@ static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes,
         bool near = t->begin >= m->place.begin && t->end <= m->place.end && t->begin <= m->line_end;
         if (near || t->item < 0)
             continue;
-        if (dtypes && mend_is_dtype(t)) {
+        if (dtypes && mend_names_dtype(t)) {
             tried++;
             if (in_values(v->dtypes, v->ndtypes, t->sym))
                 try_values(m, i, v->dtypes, v->ndtypes, outliers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes for what other languages and libraries write and this one calls otherwise: `true`,
- * `len(xs)`, `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, a tensor literal where a list is
- * wanted; and modules by their spelling. All are tried, as in mend.h. */
+ * `len(xs)`, `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, `dtype=float`, a tensor literal where
+ * a list is wanted; and modules by their spelling. All are tried, as in mend.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,6 +286,31 @@ static void try_tensor_type(Mender *m, size_t first) {
                       dtype ? last->sym->text : "float32"));
 }
 
+static void try_dtype(Mender *m, const char *name, const char *quote) {
+    DType dtype;
+    if (!mend_is_done(m) && dtype_find(name, strlen(name), &dtype))
+        mend_try(m, MEND_NAME, m->place.begin, m->place.end,
+                 fmt_text("%s%s%s", quote, name, quote));
+}
+
+/* dtype=np.float32     dtype=float     dtype="flot32" */
+static void try_dtypes(Mender *m) {
+    const char *text = mend_text(m, m->place.begin, m->place.end), *dot = strrchr(text, '.');
+    const char *quote = text[0] == '"' ? "\"" : "";
+    const char *word = dot ? dot + 1 : text + strlen(quote);
+    const Symbol *said = sym_intern_n(word, strcspn(word, "\"")), *dtypes[DTYPE_COUNT];
+    try_dtype(m, said->text, quote);
+    for (size_t k = 0; k < NAMES; k++) {
+        if (strcmp(names[k].habit, said->text) == 0)
+            try_dtype(m, names[k].here, quote);
+    }
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        dtypes[t] = sym_intern(dtype_info[t].name);
+    const Symbol *near = sym_find_nearest(said, dtypes, DTYPE_COUNT);
+    if (near)
+        try_dtype(m, near->text, quote);
+}
+
 /* A derivative is taken by floats: grad(f)(k) for an integer k. */
 static void try_floats(Mender *m, size_t first, size_t last) {
     const char *text = mend_text(m, m->place.begin, m->place.end);
@@ -383,6 +408,8 @@ void mend_habits(Mender *m) {
         try_member_of_value(m, first, last);
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);
+    if (m->d->code == DIAG_R0111 && strstr(m->d->message, "is a dtype"))
+        try_dtypes(m);
     if (m->d->code == DIAG_R0107 && !mend_is_done(m))
         try_tensor_type(m, first);
     m->by_spelling = m->alone = false;

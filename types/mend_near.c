@@ -485,7 +485,21 @@ static bool is_atom(const char *text) {
     return (text[n] == '(' && text[strlen(text) - 1] == ')') || (text[0] == '[');
 }
 
+/* zeros(shape=[2], dtype=int32) is made of another dtype rather than cast. */
+static bool make_of(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
+    for (size_t i = mend_token_at(m, begin); i < m->tokens.len && m->tokens.data[i].end <= end;
+         i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (i > 1 && mend_names_dtype(t) && t[-1].kind == TOK_EQUAL && t[-2].sym &&
+            strcmp(t[-2].sym->text, "dtype") == 0 && mend_try_value(m, i, dtype))
+            return true;
+    }
+    return false;
+}
+
 static void cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
+    if (make_of(m, begin, end, dtype))
+        return;
     const char *text = mend_text(m, begin, end);
     mend_try(m, MEND_REPLACE, begin, end,
              is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));

@@ -428,3 +428,8 @@ bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text) {
                      t[-2].kind == TOK_LPAREN || t[-2].kind == TOK_LBRACKET);
     return mend_try(m, kind, negative ? t[-1].begin : t->begin, t->end, text);
 }
+
+bool mend_try_value(Mender *m, size_t token, const char *value) {
+    bool quoted = m->tokens.data[token].kind == TOK_STRING;
+    return mend_try_token(m, MEND_REPLACE, token, quoted ? fmt_text("\"%s\"", value) : value);
+}
