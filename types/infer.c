@@ -528,6 +528,32 @@ static void close_wanted(const TrialCheck *t, const IndexVec *edges, size_t n) {
     }
 }
 
+/* What the wanted items mention, and so on; false: it is too much. */
+static bool add_needs(const TrialCheck *t, Infer *I, IndexVec *edges) {
+    size_t bytes = 0;
+    VEC(uint32_t) work = {0};
+    for (uint32_t i = 0; i < I->module->items.len; i++) {
+        if (t->wanted[i])
+            vec_push(&work, i);
+    }
+    while (work.len) {
+        uint32_t at = vec_pop(&work);
+        Item *item = I->module->items.data[at];
+        bytes += item->span.end - item->span.begin;
+        if (bytes > t->most_bytes)
+            return false;
+        if (infer_in_groups(item))
+            ast_item_mentions(I, item, at, &edges[at]);
+        for (size_t k = 0; k < edges[at].len; k++) {
+            uint32_t to = edges[at].data[k];
+            if (!t->wanted[to])
+                vec_push(&work, to);
+            t->wanted[to] = true;
+        }
+    }
+    return true;
+}
+
 /* One group; false in a trial that need not go on. */
 static bool check_one(ModuleCheck *c, Infer *I, const IndexVec *group, const IndexVec *edges,
                       Global **globals, CoreItem *core, bool *ok) {
@@ -568,6 +594,7 @@ static void check_items(ModuleCheck *c, Infer *I) {
     }
     if (!enter_names(I, globals))
         return;
+    c->I = I;
     if (!infer_type_decls(I, module->items.data, n, decls))
         return;
     for (size_t i = 0; i < n; i++) {
@@ -587,14 +614,17 @@ static void check_items(ModuleCheck *c, Infer *I) {
     if (!ok && c->trial)
         return;
     IndexVec *edges = mem_new_n(IndexVec, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
+    bool by_needs = c->trial && c->trial->by_needs;
+    for (uint32_t i = 0; i < n && !by_needs; i++) {
         if (infer_in_groups(module->items.data[i]))
             ast_item_mentions(I, module->items.data[i], i, &edges[i]);
     }
+    if (by_needs && !add_needs(c->trial, I, edges))
+        return;
     GroupVec groups = {0};
     item_groups(n, edges, NULL, &groups);
     c->edges = edges;
-    if (c->trial)
+    if (c->trial && !by_needs)
         close_wanted(c->trial, edges, n);
     c->by_item = ok;
     for (size_t g = 0; g < groups.len && I->diags->errors < 100; g++) {
@@ -608,7 +638,6 @@ static void check_items(ModuleCheck *c, Infer *I) {
     }
     if (!c->trial && I->diags->errors < 100) {
         c->parts = c->by_item;
-        c->I = I;
         c->globals = globals;
         c->groups = groups;
     }

@@ -29,8 +29,10 @@ typedef struct TrialCheck {
     bool *wanted;          /* by item: what is checked; what these need is added */
     const bool *edited;    /* by item: what differs from the first text */
     const bool *may_fail;  /* by item: what failed before */
-    const IndexVec *edges; /* what mentioned what, before */
+    const IndexVec *edges; /* what mentioned what, before; NULL: no item was checked before */
     bool imports;          /* of a text that was not read before */
+    bool by_needs;         /* what is wanted and what it needs: nothing else is looked at */
+    size_t most_bytes;     /* by_needs: of these items; what has more fails */
 } TrialCheck;
 
 /* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. */
@@ -49,9 +51,9 @@ typedef struct ModuleCheck {
     IndexVec *edges;   /* out: what mentions what, or NULL */
     bool by_item;      /* out: declarations were fine, items were checked one by one */
     bool *open;        /* out, by item: its type is not settled by it alone */
+    Infer *I;          /* once its names are entered */
     bool parts;        /* out: one item may be checked alone; what follows is set then */
-    Infer *I;
-    Global **globals; /* by item */
+    Global **globals;  /* by item */
     GroupVec groups;
 } ModuleCheck;
 

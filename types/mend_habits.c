@@ -144,12 +144,24 @@ static bool is_bound(const Mender *m, size_t i) {
     return env_find(m->c->env, name, SIGIL_NONE).kind == BIND_GLOBAL;
 }
 
-static void try_names(Mender *m, size_t i) {
-    const MendToken *t = token(m, i);
+static void try_habit(Mender *m, size_t i, const Symbol *habit) {
     for (size_t k = 0; k < NAMES && !mend_is_done(m); k++) {
-        if (strcmp(names[k].habit, t->sym->text) == 0 && t->kind == TOK_IDENT)
+        if (strcmp(names[k].habit, habit->text) == 0)
             mend_try_token(m, MEND_NAME, i, names[k].here);
     }
+}
+
+static const Symbol *nearest_habit(const Symbol *name) {
+    const Symbol *habits[NAMES];
+    for (size_t k = 0; k < NAMES; k++)
+        habits[k] = sym_intern(names[k].habit);
+    return sym_find_nearest(name, habits, NAMES);
+}
+
+static void try_names(Mender *m, size_t i) {
+    const MendToken *t = token(m, i);
+    if (t->kind == TOK_IDENT)
+        try_habit(m, i, t->sym);
     const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text),
                             fmt_text("%%%s", t->sym->text)};
     for (size_t k = 0; k < 3 && !mend_is_done(m) && is_bound(m, i); k++)
@@ -401,6 +413,11 @@ void mend_habits(Mender *m) {
             try_cast(m, i);
         if (!mend_is_done(m))
             try_binding(m, i);
+    }
+    const Symbol *near = m->unknown && m->d->code == DIAG_R0102 ? nearest_habit(m->unknown) : NULL;
+    for (size_t i = first; i < last && near && !mend_is_done(m); i++) {
+        if (token(m, i)->sym == m->unknown) /* Flot is Float, which is float32 */
+            try_habit(m, i, near);
     }
     if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m))
         try_members(m, first, last);

@@ -196,6 +196,25 @@ static Source *edited_item(const Mender *m, const Mend *mend, int32_t at) {
     return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
 }
 
+/* What was read of the item, edited; NULL: no item holds the change. out: the item, NULL where it is none
+ * now. */
+static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **out) {
+    const Source *source = edited_item(m, mend, at);
+    *out = NULL;
+    if (!source)
+        return NULL;
+    Span old = m->c->module->items.data[at]->span;
+    int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
+    m->fuel -= old.end - old.begin + 100;
+    ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
+    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope};
+    Diags diags = {0};
+    Item *item = parse_item_again(source, &options, m->c->module, &diags);
+    if (item && !item->span.begin && item->span.end == old.end - old.begin + shift)
+        *out = item;
+    return source;
+}
+
 static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec *out) {
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; i >= 0;
          i = m->tokens.data[i].same) {
@@ -229,19 +248,17 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     if (!m->parts || at < 0)
         return PART_UNSURE;
     const Item *before = m->c->module->items.data[at];
-    const Source *source = edited_item(m, mend, at);
     bool type = before->kind == ITEM_TYPE;
-    if (!source || (!type && !infer_in_groups(before)))
+    if (!type && !infer_in_groups(before))
         return PART_UNSURE;
-    Span old = before->span;
-    int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
-    m->fuel -= old.end - old.begin + 100;
-    ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
-    ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope};
-    Diags diags = {0};
-    Item *item = parse_item_again(source, &options, m->c->module, &diags);
-    if (!item || item->span.begin || item->span.end != old.end - old.begin + shift)
+    Item *item;
+    const Source *source = read_again(m, mend, at, &item);
+    if (!source)
+        return PART_UNSURE;
+    if (!item)
         return PART_WORSE;
+    Span old = before->span;
+    Diags diags = {0};
     IndexVec namers = {0}, types = {0};
     if (type ? item->kind != ITEM_TYPE || !mend_type_users(m, (uint32_t)at, item, &types, &namers)
              : !find_namers(m, before, item, &namers))
@@ -274,6 +291,82 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     vec_push(&items, check.core);
     describe(m, &items, source, old.begin, mend);
     return PART_CHECKED;
+}
+
+/* ---- a change to declarations that failed ---------------------------------------------------- */
+
+/* Whether all that is said of the declarations now was said before, or is of another name in the one that
+ * was changed. */
+static bool less_is_said(const Mender *m, const Mend *mend, const Diags *diags, const Source *read,
+                         uint32_t offset) {
+    const Diags *before = m->c->diags;
+    Diags others = {0};
+    for (size_t i = 0; i < diags->list.len; i++) {
+        Diag *d = diags->list.data[i];
+        bool was = diag_get_info(d->code)->severity != SEVERITY_ERROR;
+        for (size_t k = m->c->first; k < before->list.len && !was; k++) {
+            const Diag *e = before->list.data[k];
+            was = e != m->d && e->code == d->code && strcmp(e->message, d->message) == 0 &&
+                  e->primary.span.source == d->primary.span.source &&
+                  e->primary.span.begin == d->primary.span.begin;
+        }
+        if (!was)
+            vec_push(&others.list, d);
+    }
+    bool another = m->unknown && m->by_spelling;
+    return !others.list.len || (another && only_another_name(m, mend, &others, read, offset));
+}
+
+/* Nothing but the declarations was checked: these are again, and then the items that say a name of the
+ * changed one, and what they need. */
+static PartVerdict run_declaration(Mender *m, Mend *mend) {
+    const Module *module = m->c->module;
+    int32_t at = mend_item_at(m, mend->begin);
+    bool types = at >= 0 && m->item >= 0 && module->items.data[at]->kind == ITEM_TYPE &&
+                 module->items.data[m->item]->kind == ITEM_TYPE;
+    if (!types || m->c->edges || !m->c->I)
+        return PART_UNSURE;
+    Item *item;
+    const Source *source = read_again(m, mend, at, &item);
+    if (!source)
+        return PART_UNSURE;
+    if (!item)
+        return PART_WORSE;
+    size_t n = module->items.len;
+    IndexVec namers = {0}, mentioners = {0};
+    if (!mend_type_users(m, (uint32_t)at, item, &mentioners, &namers))
+        return PART_UNSURE;
+    Module edited = *module;
+    edited.items.data = mem_new_n(Item *, n + 1);
+    memcpy(edited.items.data, module->items.data, n * sizeof *edited.items.data);
+    edited.items.data[at] = item;
+    TrialCheck check = {.wanted = mem_new_n(bool, n + 1),
+                        .edited = mem_new_n(bool, n + 1),
+                        .may_fail = mem_new_n(bool, n + 1),
+                        .by_needs = true,
+                        .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0};
+    for (size_t i = 0; i < namers.len; i++)
+        check.wanted[namers.data[i]] = true;
+    Diags diags = {0};
+    CoreItemVec items = {0};
+    ModuleCheck trial = {.env = m->c->env,
+                         .module = &edited,
+                         .mode = m->c->mode,
+                         .diags = &diags,
+                         .out = &items,
+                         .trial = &check};
+    run_apart(m, &trial);
+    m->fuel -= 2 * (long)n; /* their names */
+    for (size_t i = 0; i < n; i++) {
+        const Item *one = module->items.data[i];
+        bool checked = trial.edges ? check.wanted[i] : one->kind == ITEM_TYPE;
+        m->fuel -= checked ? (long)(one->span.end - one->span.begin) : 0;
+        m->c->env->counts.tried += checked;
+    }
+    bool good = trial.edges
+                    ? !diags.errors && trial.by_item
+                    : less_is_said(m, mend, &diags, source, module->items.data[at]->span.begin);
+    return good ? PART_CHECKED : PART_WORSE;
 }
 
 /* ---- a change anywhere ----------------------------------------------------------------------- */
@@ -392,7 +485,7 @@ static bool run_trial(Mender *m, Mend *mend) {
     int32_t at = mend_item_at(m, mend->begin);
     if (at >= 0 && m->c->module->items.data[at]->kind == ITEM_IMPORT)
         return run_import(m, mend);
-    PartVerdict v = run_part(m, mend);
+    PartVerdict v = m->parts ? run_part(m, mend) : run_declaration(m, mend);
     if (v == PART_UNSURE)
         return run_whole(m, mend, false) && run_whole(m, mend, true);
     return v == PART_CHECKED;

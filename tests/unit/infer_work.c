@@ -244,6 +244,28 @@ TEST(a_change_to_a_type_costs_what_mentions_it) {
     CHECK(tried_type(10) < 30);
 }
 
+/* So does a declaration that does not check, after which nothing else was checked. */
+static uint64_t tried_declaration(int n) {
+    Str text = {0};
+    str_add(&text, "type Shape { Circle(flot32), Square(float32) }\n"
+                   "type Tree { Leaf, Node(Tree, Shape, Tree) }\n"
+                   "def square(x) { x * x }\n"
+                   "def area(s) { match (s) { Circle(r) => square(r), Square(a) => a } }\n"
+                   "def one() { area(Circle(1.0)) }\n");
+    for (int i = 1; i <= n; i++)
+        str_printf(&text, "def step%d(x) { x * %d.0 }\n", i, i);
+    env = env_new(NULL);
+    CHECK(!check(str_text(&text), INFER_FILE));
+    CHECK_INT(diags.errors, 1);
+    CHECK_INT(diags.list.data[0]->fixes.len, 1);
+    return env_counts(env).tried;
+}
+
+TEST(a_declaration_that_fails_costs_what_mentions_it) {
+    CHECK_INT(tried_declaration(4000), tried_declaration(10));
+    CHECK(tried_declaration(10) < 20);
+}
+
 /* Types are DAGs: printed they would be 2^30 long. */
 TEST(pairs_of_pairs_are_small) {
     Str text = {0};
@@ -273,6 +295,7 @@ int main(void) {
     RUN(an_edit_checks_what_depends_on_it);
     RUN(a_suggestion_costs_its_item);
     RUN(a_change_to_a_type_costs_what_mentions_it);
+    RUN(a_declaration_that_fails_costs_what_mentions_it);
     RUN(pairs_of_pairs_are_small);
     return check_result();
 }
