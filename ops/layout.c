@@ -343,6 +343,7 @@ const Op op_unflatten_axes = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_unflatten_axes,
+    .refuses_sizes = true,
     .lower = lower_unflatten_axes,
     .doc = "Undoes flatten_axes: flat in the shape of data, whose elements do not matter.",
     .example = "unflatten_axes([[1, 3], [2, 4]], [[0, 0], [0, 0]], axis=[0])",
@@ -421,6 +422,7 @@ const Op op_expand_like = {
     .dtypes = DTS_NUM,
     .pattern = OP_BROADCAST,
     .shape = shape_expand_like,
+    .refuses_sizes = true,
     .lower = lower_expand_like,
     .doc = "Repeats the result of a reduction over the axes that were reduced: data's shape.\n"
            "The derivative of `sum` and, divided by the number of elements, of `mean`.",

@@ -384,6 +384,7 @@ const Op op_matmul_lhs = {
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
     .shape = shape_matmul_grad,
+    .refuses_sizes = true,
     .lower = lower_matmul_lhs,
     .doc = "The derivative of matmul by lhs: grad times rhs, summed over the axes that lhs lacks.\n"
            "Of lhs only the shape matters.",
@@ -400,6 +401,7 @@ const Op op_matmul_rhs = {
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
     .shape = shape_matmul_grad,
+    .refuses_sizes = true,
     .lower = lower_matmul_rhs,
     .doc = "The derivative of matmul by rhs: lhs times grad, summed over the axes that rhs lacks.\n"
            "Of rhs only the shape matters.",

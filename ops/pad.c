@@ -214,6 +214,7 @@ const Op op_nn_pad = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_pad,
+    .refuses_sizes = true,
     .lower = lower_pad,
     .doc = "data with more elements before and after it on each axis.",
     .example = "nn.pad([1, 2], 0, pad_width=[[1, 2]])",
@@ -236,6 +237,7 @@ const Op op_nn_mirror_pad = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_pad,
+    .refuses_sizes = true,
     .lower = lower_pad,
     .doc = "data continued backwards at its edges.",
     .example = "nn.mirror_pad([1, 2, 3], pad_width=[[2, 1]])",
@@ -307,6 +309,7 @@ const Op op_nn_pad_sum = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_pad_sum,
+    .refuses_sizes = true,
     .lower = lower_pad_sum,
     .doc = "For each element of data the sum of where nn.pad put it: its derivative. Of data only "
            "the\n"
@@ -327,6 +330,7 @@ const Op op_nn_mirror_pad_sum = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_pad_sum,
+    .refuses_sizes = true,
     .lower = lower_pad_sum,
     .doc =
         "For each element of data the sum of where nn.mirror_pad put it: its derivative. Of data\n"

@@ -202,6 +202,7 @@ const Op op_nn_max_pool2d = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_pool,
+    .refuses_sizes = true,
     .lower = lower_max_pool2d,
     .doc = "The largest element of each window of data (n, c, h, w).",
     .example = "nn.max_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
@@ -311,6 +312,7 @@ const Op op_nn_max_pool2d_grad = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_pool_grad,
+    .refuses_sizes = true,
     .lower = lower_max_pool2d_grad,
     .doc =
         "The derivative of nn.max_pool2d: each element of grad is added where the first largest\n"
@@ -375,6 +377,7 @@ const Op op_nn_max_pool2d_pick = {
     .dtypes = DTS_NUM,
     .pattern = OP_INJECTIVE,
     .shape = shape_pick,
+    .refuses_sizes = true,
     .lower = lower_pick,
     .doc = "For each window the element of values that stands where data is largest: the "
            "derivative of\n"
@@ -443,6 +446,7 @@ const Op op_nn_avg_pool2d = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_pool,
+    .refuses_sizes = true,
     .lower = lower_avg_pool2d,
     .doc = "The mean of each window of data (n, c, h, w), of the elements that are not padding.",
     .example = "nn.avg_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
@@ -500,6 +504,7 @@ const Op op_nn_avg_pool2d_grad = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_pool_grad,
+    .refuses_sizes = true,
     .lower = lower_avg_pool2d_grad,
     .doc =
         "The derivative of nn.avg_pool2d: each element of grad spread evenly over its window. Of\n"
@@ -600,6 +605,7 @@ const Op op_nn_global_avg_pool2d = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_global_pool,
+    .refuses_sizes = true,
     .lower = lower_global_pool,
     .doc = "The mean of each plane: (n, c, h, w) to (n, c, 1, 1).",
     .example = "nn.global_avg_pool2d([[[[1.0, 3.0]]]])",
@@ -618,6 +624,7 @@ const Op op_nn_global_max_pool2d = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_global_pool,
+    .refuses_sizes = true,
     .lower = lower_global_pool,
     .doc = "The largest element of each plane: (n, c, h, w) to (n, c, 1, 1).",
     .example = "nn.global_max_pool2d([[[[1.0, 3.0]]]])",

@@ -204,7 +204,7 @@ static const AttrSpec arg_attrs[] = {
 static const AttrSpec variance_attrs[] = {
     AXIS, EXCLUDE, {"unbiased", AT_BOOL, "False", "whether to divide by n - 1 instead of n"}};
 
-#define REDUCE(symbol, set, shape_fn, text, sample, value, also)                                   \
+#define REDUCE(symbol, set, shape_fn, refuses, text, sample, value, also)                          \
     const Op op_##symbol = {.name = #symbol,                                                       \
                             .args = "data",                                                        \
                             .nargs = 1,                                                            \
@@ -214,29 +214,32 @@ static const AttrSpec variance_attrs[] = {
                             .dtypes = set,                                                         \
                             .pattern = OP_REDUCE,                                                  \
                             .shape = shape_fn,                                                     \
+                            .refuses_sizes = refuses,                                              \
                             .lower = lower_##symbol,                                               \
                             .doc = text,                                                           \
                             .example = sample,                                                     \
                             .example_result = value,                                               \
                             .see_also = also};
-REDUCE(all, DTS_BOOL, reduce_shape, "Whether all elements hold; True of none.",
+REDUCE(all, DTS_BOOL, reduce_shape, false, "Whether all elements hold; True of none.",
        "all([[True, False], [True, True]], axis=[1])", "[False, True] : Tensor[(2,), bool]", "any")
-REDUCE(any, DTS_BOOL, reduce_shape, "Whether some element holds; False of none.",
+REDUCE(any, DTS_BOOL, reduce_shape, false, "Whether some element holds; False of none.",
        "any([[True, False], [False, False]], axis=[1])", "[True, False] : Tensor[(2,), bool]",
        "all")
-REDUCE(max, DTS_ALL, extreme_shape, "The greatest element; nan if there is one. Of none: an error.",
+REDUCE(max, DTS_ALL, extreme_shape, true,
+       "The greatest element; nan if there is one. Of none: an error.",
        "max([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[5.0, 3.0] : Tensor[(2,), float32]",
        "argmax, maximum, min")
-REDUCE(mean, DTS_NUM, mean_shape,
+REDUCE(mean, DTS_NUM, mean_shape, true,
        "The mean. Of integers it is truncated to their dtype; of no floats it is nan.",
        "mean([[1.0, 2.0], [3.0, 4.0]], axis=[0])", "[2.0, 3.0] : Tensor[(2,), float32]",
        "sum, variance")
-REDUCE(min, DTS_ALL, extreme_shape, "The least element; nan if there is one. Of none: an error.",
+REDUCE(min, DTS_ALL, extreme_shape, true,
+       "The least element; nan if there is one. Of none: an error.",
        "min([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[1.0, 2.0] : Tensor[(2,), float32]",
        "argmin, minimum, max")
-REDUCE(prod, DTS_NUM, reduce_shape, "The product of the elements; 1 of none. Integers wrap.",
+REDUCE(prod, DTS_NUM, reduce_shape, false, "The product of the elements; 1 of none. Integers wrap.",
        "prod([1.0, 2.0, 3.0, 4.0])", "24.0 : float32", "sum")
-REDUCE(sum, DTS_NUM, reduce_shape, "The sum of the elements; 0 of none. Integers wrap.",
+REDUCE(sum, DTS_NUM, reduce_shape, false, "The sum of the elements; 0 of none. Integers wrap.",
        "sum([[1.0, 2.0], [3.0, 4.0]], axis=[1], keepdims=True)",
        "[[3.0],\n [7.0]] : Tensor[(2, 1), float32]", "mean, prod, cumsum")
 
@@ -250,6 +253,7 @@ REDUCE(sum, DTS_NUM, reduce_shape, "The sum of the elements; 0 of none. Integers
                             .dtypes = DTS_ALL,                                                     \
                             .pattern = OP_REDUCE,                                                  \
                             .shape = arg_shape,                                                    \
+                            .refuses_sizes = true,                                                 \
                             .lower = lower_##symbol,                                               \
                             .doc = text,                                                           \
                             .example = sample,                                                     \
@@ -270,6 +274,7 @@ const Op op_variance = {
     .dtypes = DTS_FLOAT,
     .pattern = OP_REDUCE,
     .shape = variance_shape,
+    .refuses_sizes = true,
     .lower = lower_variance,
     .doc = "The mean of (data - mean)^2, where mean is that of data over the same axes with "
            "keepdims=True.",

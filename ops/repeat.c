@@ -207,6 +207,7 @@ const Op op_tile_sum = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_tile_sum,
+    .refuses_sizes = true,
     .lower = lower_tile_sum,
     .doc = "The sum over the repetitions that tile made, in data's shape: the derivative of tile.",
     .example = "tile_sum([1, 2, 3, 4], [0, 0], reps=[2])",
@@ -358,6 +359,7 @@ const Op op_repeat_sum = {
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
     .shape = shape_repeat_sum,
+    .refuses_sizes = true,
     .lower = lower_repeat_sum,
     .doc = "The sum over the repetitions that repeat made, in data's shape: its derivative.",
     .example = "repeat_sum([1, 2, 3, 4], [0, 0], repeats=2, axis=0)",
@@ -548,6 +550,7 @@ const Op op_meshgrid_sum = {
     .dtypes = DTS_NUM,
     .pattern = OP_TUPLE,
     .shape = shape_meshgrid_sum,
+    .refuses_sizes = true,
     .tuple = true,
     .lower = lower_meshgrid_sum,
     .doc = "Each grid summed over the axes along which its vector was repeated: the derivative of "

@@ -375,6 +375,7 @@ const Op op_reshape = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_reshape,
+    .refuses_sizes = true,
     .lower = lower_relayout,
     .doc = "The same elements in another shape, in row-major order.\n"
            "At most one size may be -1: what is left over.",
@@ -392,6 +393,7 @@ const Op op_contrib_reverse_reshape = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_reshape,
+    .refuses_sizes = true,
     .lower = lower_relayout,
     .doc = "As reshape, reading the special sizes from the right.",
     .example = "contrib_reverse_reshape([[[1, 2]], [[3, 4]]], newshape=[-1, 0])",
@@ -520,6 +522,7 @@ const Op op_reshape_like = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_reshape_like,
+    .refuses_sizes = true,
     .lower = lower_relayout,
     .doc = "data's elements in the shape of shape_like, or with some axes taken from it.",
     .example = "reshape_like([1, 2, 3, 4], [[0.0, 0.0], [0.0, 0.0]])",

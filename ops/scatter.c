@@ -156,6 +156,7 @@ const Op op_scatter_elements = {
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
     .shape = shape_scatter_elements,
+    .refuses_sizes = true,
     .lower = lower_scatter_elements,
     .doc =
         "data, changed by each update at the update's own place, but on one axis where the index\n"
@@ -335,6 +336,7 @@ const Op op_gather_nd = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_gather_nd,
+    .refuses_sizes = true,
     .lower = lower_gather_nd,
     .doc = "The parts of data at coordinates: the first axis of indices holds one coordinate for "
            "each\n"
@@ -411,6 +413,7 @@ const Op op_scatter_nd = {
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
     .shape = shape_scatter_nd,
+    .refuses_sizes = true,
     .lower = lower_scatter_nd,
     .doc = "data, changed at the coordinates that the first axis of indices holds, as gather_nd "
            "reads\n"
@@ -459,6 +462,7 @@ const Op op_gather_nd_add = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_gather_nd_add,
+    .refuses_sizes = true,
     .lower = lower_gather_nd_add,
     .doc =
         "Zeros in data's shape, with each part of update added where gather_nd would read it: its\n"

@@ -314,6 +314,7 @@ const Op op_strided_slice_add = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_strided_slice_add,
+    .refuses_sizes = true,
     .lower = lower_strided_slice_add,
     .doc = "Zeros in data's shape with update in the slice: the derivative of strided_slice.",
     .example = "strided_slice_add([1, 2], [0, 0, 0], begin=[1], end=[3])",
@@ -563,6 +564,7 @@ const Op op_slice_like = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_slice_like,
+    .refuses_sizes = true,
     .lower = lower_slice_like,
     .doc = "The first elements of each axis, as many as shape_like has.",
     .example = "slice_like([1, 2, 3], [0, 0])",
@@ -578,6 +580,7 @@ const Op op_pad_like = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_slice_like,
+    .refuses_sizes = true,
     .lower = lower_pad_like,
     .doc =
         "data with zeros behind it on each axis, up to the size of shape_like: the derivative of "

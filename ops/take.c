@@ -306,6 +306,7 @@ const Op op_take_add = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_take_add,
+    .refuses_sizes = true,
     .lower = lower_take_add,
     .doc = "Zeros in data's shape, with each part of update added where take would read it: the\n"
            "derivative of take.",
@@ -397,6 +398,7 @@ const Op op_gather = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_gather,
+    .refuses_sizes = true,
     .lower = lower_gather,
     .doc =
         "One element of data for each index: at the index's own place, but on one axis where the\n"

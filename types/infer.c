@@ -99,6 +99,7 @@ static void keep_first_error(Infer *I) {
 bool infer_finish_item(Infer *I) {
     if (!infer_failed(I) && solver_run(I->s))
         solver_check_early(I->s);
+    solver_drop_early(I->s);
     if (!infer_failed(I))
         infer_settle(I);
     if (infer_failed(I))

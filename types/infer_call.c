@@ -375,6 +375,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             t = type_resolve(solver_open(I->s, t));
         t = type_resolve(solver_open_call(I->s, t));
         const char *who = callee_words(callee);
+        EarlyUse early = solver_early_of(I->s, callee->span);
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
         call->args = out; /* filled below */
         for (uint32_t i = 0; i < n; i++) {
@@ -385,6 +386,8 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             if (poly && type_has_vars(t->args[i]))
                 arg->type = origin_enter(arg->type, arg->span, span);
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
+            if (I->diags->list.len == said)
+                solver_check_use(I->s, early, i + 1 == n);
             point_at_argument(I, said, callee, span, arg);
             if (I->diags->list.len > said)
                 explain_recursion(I, callee);

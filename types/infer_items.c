@@ -72,6 +72,7 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
         if (in[i])
             s->relations[s->nrelations++] = whole->relations[i];
     }
+    scheme_restrict_early(s, &reached);
     s->includes = mem_new_n(Type *, 2 * whole->nincludes + 1);
     s->nincludes = 0;
     for (uint32_t i = 0; i < whole->nincludes; i++) {
@@ -183,6 +184,8 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     }
     if (whole && whole->nrelations)
         vec_push(&I->schemes, whole);
+    for (uint32_t i = 0; whole && i < n; i++)
+        scheme_name_inside(whole, items[i]->span, globals[i]->name);
     solver_leave(I->s);
     bool ok = infer_finish_item(I) && whole;
     for (uint32_t i = 0; i < n; i++) {

@@ -121,7 +121,8 @@ typedef struct NumberedUnknown {
 
 typedef struct Changed {
     const Symbol *name;
-    bool same_type; /* only definitions that no longer checked are checked again */
+    bool same_type; /* and asks the same of its callers: only definitions that no longer checked are
+                       checked again */
 } Changed;
 
 /* ---- the state ------------------------------------------------------------------------------- */

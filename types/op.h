@@ -85,6 +85,8 @@ struct Op {
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
     bool by_attr; /* a tensor or a tuple, as an attribute says */
+    /* `shape` refuses some sizes of a call whose relation was done before they were known. */
+    bool refuses_sizes;
 
     /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
      * those in actual[] to the sizes of the results, which are the leading part of that. */

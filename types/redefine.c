@@ -34,8 +34,13 @@ bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
     Solver *s = solver_new(&scratch);
     solver_enter(s);
     Type *t = scheme_instantiate(s, now, span_none(), NULL, 0, NULL);
-    bool ok = solver_unify(s, t, old->type) && solver_run(s);
+    bool ok = solver_unify(s, t, old->type) && solver_run(s) && solver_check_early(s);
     return ok && scratch.errors == 0 && solver_nwaiting(s) == 0;
+}
+
+/* Whether those who call it are held against the same operators, which are no part of its type. */
+static bool scheme_asks_same(const Scheme *a, const Scheme *b) {
+    return (!a->nearly && !b->nearly) || strcmp(scheme_early_text(a), scheme_early_text(b)) == 0;
 }
 
 typedef struct Relink {
@@ -108,6 +113,7 @@ Global *env_slot(Infer *I, Global *g) {
     bool prompt = I->mode == INFER_PROMPT;
     if (prompt && old && old != g && old->scheme && g->scheme && old->kind == g->kind &&
         scheme_same_or_more_general(g->scheme, old->scheme)) {
+        Changed c = {old->name, scheme_asks_same(g->scheme, old->scheme)};
         replace(old, g);
         /* items of this source that were checked against g */
         for (size_t i = 0; i < I->module->items.len; i++) {
@@ -118,7 +124,6 @@ Global *env_slot(Infer *I, Global *g) {
             }
         }
         note_uses(env, old);
-        Changed c = {old->name, true};
         vec_push(&I->changed, c);
         return old;
     }
@@ -142,6 +147,7 @@ static bool is_current(const Env *env, const Global *g) {
     return map_find(&env->here->globals, g->name) == g;
 }
 
+/* Of a type, and of what its callers are held against. */
 typedef enum News { NEWS_NONE, NEWS_TYPE, NEWS_MENDED /* at its old type */ } News;
 
 typedef struct Recheck {
@@ -219,11 +225,12 @@ static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint3
     Env *env = r->I->env;
     for (uint32_t i = 0; i < n; i++) {
         if (scheme_same_or_more_general(now[i]->scheme, old[i]->scheme)) {
+            bool same = scheme_asks_same(now[i]->scheme, old[i]->scheme);
             for (uint32_t k = 0; k < n; k++)
                 relink_value(now[k]->value, now[i], old[i]);
             replace(old[i], now[i]);
             note_uses(env, old[i]);
-            note_news(r, old[i]->name, NEWS_MENDED);
+            note_news(r, old[i]->name, same ? NEWS_MENDED : NEWS_TYPE);
         } else {
             env_bind_global(env, now[i]);
             note_uses(env, now[i]);

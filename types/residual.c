@@ -265,14 +265,20 @@ static bool add_tensors(Trial *t, Type *type) {
     return true;
 }
 
-/* What the shape function says against these sizes, or NULL. */
-static const Diag *refused(Trial *t) {
-    Diags diags = {0};
-    OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
+static bool add_arguments(Trial *t) {
     t->nin = 0;
     for (uint32_t i = 0; i + 1 < t->r->nargs; i++)
         if (!add_tensors(t, t->r->args[i]))
-            return NULL;
+            return false;
+    return true;
+}
+
+/* What the shape function says against these sizes, or NULL. */
+static const Diag *refused(Trial *t) {
+    Diags diags = {0};
+    OutSpec out[OP_MAX_OUTPUTS];
+    if (!add_arguments(t))
+        return NULL;
     OpCall call = {.op = t->r->op,
                    .attrs = t->r->attrs,
                    .nin = t->nin,
@@ -289,6 +295,11 @@ static const char *refusal(Trial *t) {
     bool of_sizes = d->code != DIAG_R0310 && d->code != DIAG_R0311 && d->code != DIAG_R0317 &&
                     d->code != DIAG_R0601 && d->code != DIAG_R0602;
     return of_sizes ? d->message : NULL; /* not of dtypes, memory, values */
+}
+
+bool residual_may_refuse(Solver *s, Relation *r) {
+    Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
+    return !add_arguments(&t) || refused(&t);
 }
 
 static bool is_ranked(Type *type) {
@@ -392,52 +403,7 @@ void residual_try_sizes(Solver *s, Relation *r) {
     vec_push(&s->residuals, check);
 }
 
-/* ---- operators that were done early ---------------------------------------------------------- */
-
-/* A tensor of known sizes, or a tuple of them. */
-static bool is_closed(Type *t) {
-    uint32_t rank;
-    Type **dims;
-    int64_t n;
-    bool closed = true;
-    t = type_resolve(t);
-    if (t->tag == TY_TUPLE) {
-        for (uint32_t i = 0; i < t->nargs && closed; i++)
-            closed = is_closed(t->args[i]);
-        return closed;
-    }
-    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
-        return false;
-    for (uint32_t i = 0; i < rank && closed; i++)
-        closed = type_get_int(type_resolve(dims[i]), &n);
-    return closed;
-}
-
-static bool has_closed_arguments(const Relation *r) {
-    bool closed = true;
-    for (uint32_t i = 0; i + 1 < r->nargs && closed; i++)
-        closed = is_closed(r->args[i]);
-    return closed;
-}
-
-bool residual_is_early(const Relation *r) {
-    const Op *op = r->op;
-    return op && r->def == op->relation && !op->foreign && op->pattern != OP_ELEMWISE &&
-           op->shape_mode == SHAPE_OF_SHAPES && !is_broadcast(r->def) &&
-           !(r->attrs && attrs_have_refs(r->attrs)) && !has_closed_arguments(r);
-}
-
-bool solver_check_early(Solver *s) {
-    for (size_t i = 0; i < s->early.len; i++) {
-        Relation *r = s->early.data[i];
-        if (r->status != REL_DONE || !has_closed_arguments(r))
-            continue;
-        r->status = REL_WAIT;
-        solver_queue(s, r);
-    }
-    vec_clear(&s->early);
-    return solver_run(s);
-}
+/* ---- the list --------------------------------------------------------------------------------- */
 
 void solver_list_operators(Solver *s, bool on) { s->listing = on; }
 

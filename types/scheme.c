@@ -416,7 +416,7 @@ static Type **vec_copy(const TypeVec *v) {
 
 static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by);
 
-static Relation *copy_relation(const Relation *r, Substitution *by) {
+Relation *relation_copy(const Relation *r, Substitution *by) {
     Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
     for (uint32_t i = 0; i < r->nargs; i++)
         copy->args[i] = type_substitute_by(by, r->args[i]);
@@ -565,13 +565,13 @@ static Scheme *build(Build *b) {
         Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
         r->data = f->data;
         if (relation_mentions(r, b->declared, b->ndeclared))
-            vec_push(&relations, folded_relation(b, copy_relation(r, &zonk)));
+            vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
     }
     for (size_t i = 0; i < b->relations.len; i++) {
         Relation *r = b->relations.data[i];
         if (r->status != REL_WAIT)
             continue;
-        vec_push(&relations, folded_relation(b, copy_relation(r, &zonk)));
+        vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
         r->status = REL_DONE;
     }
     scheme->type = type_share(folded(b, type_substitute_by(&zonk, b->t)));
@@ -588,6 +588,7 @@ static Scheme *build(Build *b) {
     scheme->nincludes = (uint32_t)includes.len / 2;
     scheme->includes = vec_copy(&includes);
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
+    early_keep(s, scheme, &zonk);
     inside_keep(s, scheme);
     return scheme;
 }
@@ -735,6 +736,20 @@ static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     return v;
 }
 
+Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
+                            Substitution *by) {
+    Relation *copy = relation_copy(r, by);
+    if (!copy->inner.source) {
+        copy->inner = r->span;
+        copy->inner_spans = r->arg_spans;
+        copy->inner_name = scheme->name;
+    }
+    copy->span = span;
+    copy->arg_spans = NULL;
+    copy->level = s->level;
+    return copy;
+}
+
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args) {
     uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
@@ -764,18 +779,11 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     Substitution by = substitution_new(from, to, n);
     Type *t = type_substitute_by(&by, scheme->type);
     for (uint32_t i = 0; i < scheme->nrelations; i++) {
-        Relation *r = copy_relation(scheme->relations[i], &by);
-        if (!r->inner.source) {
-            r->inner = r->span;
-            r->inner_spans = scheme->relations[i]->arg_spans;
-            r->inner_name = scheme->name;
-        }
-        r->span = span;
-        r->arg_spans = NULL;
-        r->level = s->level;
+        Relation *r = relation_instance(s, scheme, scheme->relations[i], span, &by);
         r->called = scheme->ninside > 0;
         solver_add(s, r);
     }
+    early_use(s, scheme, span, to);
     inside_call(s, scheme, span, &by);
     for (uint32_t i = 0; i < scheme->nincludes; i++)
         solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),

@@ -60,7 +60,8 @@ void solver_enter(Solver *s) {
               .waiting = s->waiting.len,
               .weak = s->weak.len,
               .inside = s->inside.len,
-              .settled = s->settled.len};
+              .settled = s->settled.len,
+              .early = s->early.len};
     vec_push(&s->marks, m);
 }
 
@@ -257,7 +258,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->counts.runs++;
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
-    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = residual_is_early(r);
+    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
     RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
                                                                            : REL_DONE;
@@ -270,7 +271,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->running = NULL;
     s->axis = -1;
     if (status == REL_DONE && early)
-        vec_push(&s->early, r);
+        early_note(s, r);
     if (status == REL_DONE)
         list_operator(s, r);
     return status;

@@ -232,6 +232,14 @@ void solver_list_operators(Solver *s, bool on);
 /* Operators whose relation was done before all sizes were known, and are by now, are held against
  * their shape functions. False after a report. */
 bool solver_check_early(Solver *s);
+void solver_drop_early(Solver *s); /* forgets them: the item has a mistake */
+/* Those of a definition, of this use of it (nothing was inferred since), which are held against the
+ * sizes of the call as soon as these are known, or after the last argument. */
+typedef struct EarlyUse {
+    size_t begin, end;
+} EarlyUse;
+EarlyUse solver_early_of(const Solver *s, Span use);
+bool solver_check_use(Solver *s, EarlyUse e, bool last); /* false after a report */
 void solver_try_operators(Solver *s);
 
 /* solver_post only queues (solver_run runs), so the caller may still set r->op, r->expr,
@@ -276,8 +284,10 @@ typedef struct Scheme {
     uint32_t nincludes;
     Type **includes;    /* effects: includes[2i] ≤ includes[2i + 1] */
     const Symbol *name; /* of the definition, for messages; may be NULL */
-    uint32_t ninside;   /* where checks are listed: operators inside that may leave some to its */
-    Relation **inside;  /* calls, over the params; never run */
+    uint32_t nearly;    /* what inside may refuse sizes that its calls decide, over the params */
+    struct Early *early;
+    uint32_t ninside;  /* where checks are listed: operators inside that may leave some to its */
+    Relation **inside; /* calls, over the params; never run */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
@@ -296,6 +306,12 @@ void scheme_note_unknowns(Scheme *scheme, uint32_t mark);
  * (NULL entries are inferred), or NULL. out_args, when not NULL, gets the nparams instances. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args);
+/* What inside may refuse sizes, in words that are the same for the same operators. */
+const char *scheme_early_text(const Scheme *scheme);
+/* Leaves those alone that mention one of these params. */
+void scheme_restrict_early(Scheme *scheme, const Map *params);
+/* Of a group that was generalised as one: what arose within `span` is of the definition `name`. */
+void scheme_name_inside(Scheme *scheme, Span span, const Symbol *name);
 void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer);
 
 /* Settles every weak literal variable of the current level or deeper (float32, else int32). */

@@ -20,12 +20,24 @@ typedef struct Fact {
     const void *data;
 } Fact;
 
+/* What may refuse sizes that are not known yet (early.c): an operator whose relation is done, or the use of
+ * a definition that has such operators inside. */
+typedef struct Early {
+    Relation *op;         /* or NULL: */
+    const Scheme *scheme; /* its params are `to` here */
+    Type **to;
+    Span span;
+    bool held; /* against all sizes */
+} Early;
+
+typedef VEC(Early) EarlyVec;
+
 /* What was there at a solver_enter: later unknowns and relations are the level's own. */
 typedef struct Mark {
     uint32_t id;
     size_t waiting;
     size_t weak; /* s->weak.len: what is before it belongs to outer levels */
-    size_t inside, settled;
+    size_t inside, settled, early;
 } Mark;
 
 struct Solver {
@@ -55,7 +67,7 @@ struct Solver {
     bool listing;  /* operators whose relation is done are kept: solver_try_operators */
     RelationVec settled;
     RelationVec inside; /* while listing: inside.c */
-    RelationVec early;  /* solver_check_early */
+    EarlyVec early;     /* early.c */
     bool gradual;       /* sizes not known equal, one of them `?`: a residual check */
 };
 
@@ -77,11 +89,19 @@ void solver_lower(Solver *s, Type *t,
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
 /* residual.c */
-bool residual_is_early(const Relation *r); /* its shape function could not be asked yet */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* An operator's arguments are of known rank: what its shape function says of ranks and axes (R0313,
  * R0315) holds whatever the sizes are. False after a report. */
 bool solver_probe(Solver *s, Relation *r);
+
+/* early.c */
+bool early_is(const Relation *r); /* its shape function may say more, and could not be asked yet */
+void early_note(Solver *s, Relation *r);                        /* which was so, and is done */
+void early_keep(Solver *s, Scheme *scheme, Substitution *zonk); /* that was generalised */
+void early_use(Solver *s, const Scheme *scheme, Span span, Type **to);
+
+/* residual.c: whether relating an operator of known sizes may fail, at less cost. */
+bool residual_may_refuse(Solver *s, Relation *r);
 
 /* inside.c: the checks inside of definitions, for the list of a program that calls them */
 void inside_note(Solver *s, const Relation *r); /* that runs for the first time */
@@ -123,6 +143,11 @@ bool is_broadcast(const RelDef *def);
 DTypeSet broadcast_dtypes(const Relation *r);
 /* Restricts its arguments to them, where one is a tensor; false after a report. */
 bool broadcast_restrict(Solver *s, Relation *r);
+
+/* scheme.c: with other types in the place of some; at a use of the definition it is of. */
+Relation *relation_copy(const Relation *r, Substitution *by);
+Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
+                            Substitution *by);
 
 const Scheme *scheme_usual(const Scheme *scheme); /* scheme_usual.c: as it is shown */
 

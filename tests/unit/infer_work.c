@@ -112,6 +112,15 @@ static void module_in_a_row(Str *out, int n) {
     for (int i = 1; i < n; i++)
         str_printf(out, "def f%d(x, y) { f%d(f%d(x, y), y) }\n", i, i - 1, i - 1);
 }
+static void module_of_windows(Str *out, int n) /* called with sizes that the first may refuse */
+{
+    str_add(out, "def f0(x) { nn.max_pool2d(x, pool_size=[2, 2], padding=[0, 0, 1, 1]) }\n");
+    for (int i = 1; i < n; i++)
+        str_printf(out,
+                   "def f%d(x) { f%d(f%d(x) + max(x)) }\n"
+                   "let y%d = f%d(ones(shape=[1, 1, 9, 9]));\n",
+                   i, i - 1, i - 1, i, i);
+}
 static void module_recursive(Str *out, int n) /* one group of definitions that call one another */
 {
     for (int i = 0; i < n; i++)
@@ -137,6 +146,7 @@ TEST(modules_are_linear) {
     check_linear("module", module, 250, 8);
     check_linear("callers of one", module_of_callers, 250, 8);
     check_linear("each the one before, twice", module_in_a_row, 250, 8);
+    check_linear("windows", module_of_windows, 400, 20);
     check_linear("one recursive group", module_recursive, 50, 10);
 }
 

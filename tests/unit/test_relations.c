@@ -15,7 +15,9 @@
  *  - where the type of an argument is not known yet, but that of the result may be, what was accepted is
  *    not refused; and it still is accepted, at the same type, once the argument turns out to be what it
  *    was: nothing else was found of it;
- *  - and what was refused is refused once its arguments are known, or it is among the residual checks. */
+ *  - and what was refused is refused once its arguments are known, or it is among the residual checks;
+ *  - so it is in a definition of any sizes, found or declared, that is called with these: nothing is left
+ *    for the run. */
 #include "base/diag.h"
 #include "ops/plan.h"
 #include "tests/unit/check.h"
@@ -437,6 +439,40 @@ static void refused_late(const Call *c, uint32_t how, uint32_t mask, const Diags
              refused->list.data[0]->message);
 }
 
+/* The call is refused: so is that of a definition of all sizes, or of all declared ones, that makes it. */
+static void refused_inside(const Call *c, bool declared, const Diags *refused) {
+    Type *dims[MAX_IN][5], *own[MAX_IN * 5];
+    uint32_t nown = 0, n = (uint32_t)c->ntypes;
+    Diags *diags = mem_new(Diags);
+    Solver *s = solver_new(diags);
+    known_dims(c, dims);
+    Type **real = make_types(c, s, dims, 0);
+    solver_enter(s);
+    for (int i = 0; i < c->nin; i++)
+        for (int k = 0; k < c->shapes[i].rank; k++) {
+            dims[i][k] = declared ? solver_rigid(s, KIND_DIM, sym_intern("n"))
+                                  : solver_var(s, KIND_DIM);
+            own[nown++] = dims[i][k];
+        }
+    Type **types = make_types(c, s, dims, 0);
+    Relation *r = solver_post(s, c->op->relation, types, n + 1, c->attrs, span_none());
+    r->op = c->op;
+    const char *text = call_text(c, types);
+    if (!solver_run(s))
+        return;
+    Type *fn = type_fn(types, n, types[n], type_pure());
+    Scheme *scheme = declared ? scheme_generalise_declared(s, fn, own, nown, false)
+                              : scheme_generalise(s, fn, false);
+    solver_leave(s);
+    Type *use = scheme_instantiate(s, scheme, span_none(), NULL, 0, NULL);
+    for (uint32_t i = 0; i < n; i++)
+        if (!solver_unify(s, use->args[i], real[i]))
+            return;
+    if (solver_run(s) && solver_check_early(s))
+        FAIL("%s, called with %s: not refused: %s", text, call_text(c, real),
+             refused->list.data[0]->message);
+}
+
 static void backwards(const Call *c, const OutSpec *out, int n, const Diags *refused) {
     static const uint32_t hows[] = {OPEN_SHAPE, OPEN_SHAPE | OPEN_DTYPE, OPEN_SIZES | OPEN_ALL,
                                     OPEN_SIZES, OPEN_SIZES | OPEN_DTYPE, OPEN_DTYPE};
@@ -446,6 +482,8 @@ static void backwards(const Call *c, const OutSpec *out, int n, const Diags *ref
     uint32_t mask = below(4) ? 1 + below((1u << c->nin) - 1) : UINT32_MAX;
     if (n < 0) {
         refused_late(c, how, mask, refused);
+        if (c->op->shape_mode == SHAPE_OF_SHAPES)
+            refused_inside(c, below(2), refused);
         return;
     }
     backward(c, out, n, how, 1u << below((uint32_t)c->nin), 2);
