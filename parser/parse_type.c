@@ -3,6 +3,7 @@
  * by its kind, in inference; only a parenthesis that holds visible sizes is a shape at once. */
 #include "parser/parse_internal.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static AstType *type_node(Parser *p, AstTypeKind kind, uint32_t begin) {
@@ -287,6 +288,18 @@ static AstType *dim_leaf(Parser *p, DimOp op, int64_t value, uint32_t begin) {
     return t;
 }
 
+/* Behind `T#1`, what was T before it was declared anew at the prompt, if the name in hand is one; else 0. */
+static uint32_t version_end(const Parser *p) {
+    const Source *source = p->lex.source;
+    uint32_t end = p->tok.end;
+    if (end >= source->len || source->text[end] != '#')
+        return 0;
+    do {
+        end++;
+    } while (end < source->len && isdigit((unsigned char)source->text[end]));
+    return end > p->tok.end + 1 ? end : 0;
+}
+
 /* A type that begins with a word. */
 static AstType *read_word_type(Parser *p) {
     Token t = p->tok, next = parse_peek(p);
@@ -343,7 +356,15 @@ static AstType *read_word_type(Parser *p) {
         parse_advance(p);
         return read_deriv_type(p, t.begin);
     }
-    Name name = parse_dotted(p, "a type");
+    uint32_t end = version_end(p);
+    Name name = {0};
+    if (end) {
+        name.sym = sym_intern_n(p->lex.source->text + t.begin, end - t.begin);
+        parse_cut(p, end);
+        parse_advance(p);
+    } else {
+        name = parse_dotted(p, "a type");
+    }
     AstType *type = type_name(p, name.sym->text, t.begin);
     if (!p->panic && parse_at(p, TOK_LBRACKET) && !parse_line_ended(p)) {
         Opened opened = parse_open(p);

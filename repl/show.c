@@ -38,6 +38,8 @@ static void show_ctor(Str *out, const Ctor *c, TypeNamer *namer) {
 void show_type_decl(Str *out, const TypeDecl *decl) {
     TypeNamer namer = {0};
     str_printf(out, "type %s", decl->name->text);
+    if (decl->version)
+        str_printf(out, "#%u", decl->version);
     for (uint32_t i = 0; i < decl->nparams; i++) {
         str_add(out, i ? ", " : "[");
         type_print(out, decl->params[i], &namer);

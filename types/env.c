@@ -66,8 +66,18 @@ const Op *env_find_op(const Env *env, const Symbol *name) {
 }
 
 TypeDecl *env_find_type(Env *env, const Symbol *name) {
+    const char *version = strchr(name->text, '#'); /* T#1, as what was superseded is printed */
+    if (version)
+        name = sym_intern_n(name->text, (size_t)(version - name->text));
     TypeDecl *d = map_find(&env->here->types, name);
-    return d ? d : map_find(&env->prelude->types, name);
+    if (!d)
+        d = map_find(&env->prelude->types, name);
+    if (!version)
+        return d;
+    uint32_t n = (uint32_t)strtoul(version + 1, NULL, 10);
+    while (d && d->version != n)
+        d = d->earlier;
+    return n ? d : NULL;
 }
 
 TypeDecl *env_prelude_type(const Env *env, const char *name) {
@@ -156,6 +166,7 @@ void env_bind_type(Env *env, TypeDecl *decl) {
         uintptr_t n = (uintptr_t)map_find(&env->versions, decl->name) + 1;
         map_set(&env->versions, decl->name, (void *)n);
         old->version = (uint32_t)n;
+        decl->earlier = old;
         for (uint32_t i = 0; i < old->nctors; i++) {
             if (map_find(&env->here->ctors, old->ctors[i]->name) == old->ctors[i])
                 map_remove(&env->here->ctors, old->ctors[i]->name);

@@ -244,6 +244,7 @@ struct TypeDecl {
     Ctor **ctors;
     bool is_extern;
     bool superseded;
+    struct TypeDecl *earlier; /* the one of its name that it superseded, or NULL */
     uint8_t *variance; /* one a parameter, found by solver_flow on first use, or NULL */
     Span span;
     const char *doc;
