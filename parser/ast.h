@@ -42,7 +42,7 @@ typedef enum AstTypeKind {
     AST_TYPE_TUPLE,  /* (T, U), (T,), () */
     AST_TYPE_REF,    /* ref(T), Ref[T], RefType(T) */
     AST_TYPE_DERIV,  /* D(T): what grad gives for a T, as types print it */
-    AST_TYPE_FORALL, /* forall (A : K), T */
+    AST_TYPE_FORALL, /* forall (A : K), T where R(T, …) */
     AST_TYPE_HOLE,   /* _ */
 } AstTypeKind;
 
@@ -85,7 +85,7 @@ struct AstType {
     AstType *shape, *dtype; /* TENSOR: shape is SHAPE, NAME or HOLE; dtype is NAME or HOLE */
     AstType *result;        /* FN: result; REF, DERIV, FORALL: the one inside */
     AstTypeParamVec params; /* FN, FORALL */
-    AstConstraintVec where; /* FN */
+    AstConstraintVec where; /* FN, FORALL */
     DimOp op;               /* DIM */
     int64_t value;          /* DIM_INT; DIM_ANY: its number, or 0 */
 };

@@ -155,7 +155,7 @@ static AstType *read_fn_type(Parser *p, uint32_t begin) {
     return t;
 }
 
-/* 'forall' ( '(' A [':' K], … ')' | A ) ',' T */
+/* 'forall' ( '(' A [':' K], … ')' | A ) ',' T ['where' R(T, …), …] */
 static AstType *read_forall(Parser *p, uint32_t begin) {
     AstType *t = type_node(p, AST_TYPE_FORALL, begin);
     if (parse_at(p, TOK_LPAREN)) {
@@ -172,6 +172,8 @@ static AstType *read_forall(Parser *p, uint32_t begin) {
     if (!parse_accept(p, TOK_COMMA) && !parse_accept(p, TOK_DOT))
         parse_unexpected(p, "`,`");
     t->result = parse_type_any(p);
+    if (!(p->ctx & CTX_NO_WHERE))
+        parse_where(p, &t->where);
     t->span = parse_span_from(p, begin);
     return t;
 }

@@ -18,10 +18,10 @@ static Doc *parenthesise(Doc *d) { return doc_cat3(doc_text("("), d, doc_text(")
 /* In a versioned text `(T)` is a tuple, so there the `where` takes its chance. */
 Doc *print_inner_type(Printer *p, const AstType *t) {
     const AstType *last = t;
-    while (last->kind == AST_TYPE_FORALL)
+    while (last->kind == AST_TYPE_FORALL && !last->where.len)
         last = last->result;
     Doc *d = print_type(p, t);
-    return last->kind == AST_TYPE_FN && last->where.len && !p->versioned ? parenthesise(d) : d;
+    return last->where.len && !p->versioned ? parenthesise(d) : d;
 }
 
 static bool is_sum(const AstType *t) {
@@ -155,8 +155,12 @@ static Doc *print_forall(Printer *p, const AstType *t) {
                                    a->kind ? a->kind->text : ""));
     }
     vec_push(&parts, doc_text("), "));
-    vec_push(&parts, print_type(p, t->result));
-    return doc_cat(parts);
+    bool takes = t->result->kind == AST_TYPE_FN || t->result->kind == AST_TYPE_FORALL;
+    Doc *inner = print_type(p, t->result);
+    vec_push(&parts, takes && t->where.len ? parenthesise(inner) : inner);
+    if (t->where.len)
+        vec_push(&parts, print_where(p, &t->where));
+    return doc_group(doc_cat(parts));
 }
 
 Doc *print_type(Printer *p, const AstType *t) {

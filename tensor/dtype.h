@@ -61,6 +61,7 @@ enum {
     DTS_INT = DTS_SIGNED | DTS_UNSIGNED,
     DTS_NUM = DTS_INT | DTS_FLOAT,
     DTS_BOOL = 1,
+    DTS_BITS = DTS_INT | DTS_BOOL,
     DTS_ALL = DTS_NUM | DTS_BOOL,
 };
 

@@ -410,7 +410,7 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     Type **args = mem_new_n(Type *, c->args.len + 1);
     uint32_t n = 0;
     bool named = def == &rel_field || def == &rel_proj;
-    bool dtype = def == &rel_num || def == &rel_float || def == &rel_int;
+    bool dtype = rel_dtype_class(def) != 0;
     Kind kind = dtype ? KIND_DTYPE : def == &rel_same && is_of_sizes(c) ? KIND_DIM : KIND_TYPE;
     for (size_t i = 0; i < c->args.len; i++) {
         if (named && i == 1) {
@@ -545,28 +545,28 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
     return ok;
 }
 
-/* fn [A](T, …) -> U where R(T, …), or forall (A : K), T, at the head of an annotation. */
+/* fn [A](T, …) -> U where R(T, …), or forall (A : K), T where R(T, …), at the head of an annotation. */
 Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head) {
     *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
     size_t mark = type_scope_mark(I);
     VEC(TypeParam *) declared = {0};
-    while (t->kind == AST_TYPE_FORALL) {
+    AstConstraintVec where = {0};
+    for (;; t = t->result) {
         for (size_t i = 0; i < t->params.len; i++)
             vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
-        t = t->result;
+        for (size_t i = 0; i < t->where.len; i++)
+            vec_push(&where, t->where.data[i]);
+        if (t->kind != AST_TYPE_FORALL)
+            break;
     }
     AstType plain = *t;
-    if (t->kind == AST_TYPE_FN) {
-        plain.params.len = plain.where.len = 0;
-        for (size_t i = 0; i < t->params.len; i++)
-            vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
-        head->has_where = t->where.len > 0;
-    }
+    plain.params.len = plain.where.len = 0;
+    head->has_where = where.len > 0;
     signature_enter(I);
-    where_open(I, declared.data, declared.len, &t->where);
+    where_open(I, declared.data, declared.len, &where);
     Type *type = infer_ast_type(I, &plain, KIND_TYPE);
     if (head->has_where) {
-        where_assume(I, declared.data, declared.len, &t->where);
+        where_assume(I, declared.data, declared.len, &where);
         type = type_zonk(type);
     }
     signature_leave(I);

@@ -47,14 +47,19 @@ static void add_superseded(Diag *d, Type *a, Type *b) {
 static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
     Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
     Type *declared = a && a->tag == TY_PARAM ? a : b && b->tag == TY_PARAM ? b : NULL;
-    const char *class = m->dtypes == DTS_FLOAT ? "Float" : m->dtypes == DTS_INT ? "Int" : "Num";
     if (declared) {
+        const RelDef *class = rel_of_dtypes(m->dtypes);
+        bool exact = class && rel_dtype_class(class) == m->dtypes;
         const char *name = type_text_with(namer, declared);
-        diag_add_fact(d, "`%s` is declared and not known to be of %s: `where %s(%s)` says so", name,
-                      dtype_class_words(m->dtypes), class, name);
-    } else {
-        diag_add_fact(d, "the elements must be %s", dtype_class_words(m->dtypes));
+        diag_add_fact(d, "`%s` is declared and not known to be %s%s", name,
+                      dtype_class_name(m->dtypes),
+                      exact ? fmt_text(": `where %s(%s)` says so", class->name, name) : "");
+        return;
     }
+    DTypeSet wanted = m->dtypes;
+    if (a && b && a->tag == TY_VAR && b->tag == TY_VAR && a->var.weak != b->var.weak)
+        wanted = type_dtype_set(a->var.weak ? b : a); /* a literal asks for nothing */
+    diag_add_fact(d, "the elements must be %s", dtype_class_words(wanted));
 }
 
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {

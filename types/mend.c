@@ -187,12 +187,18 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
             map_set(&counts, s, (void *)((uintptr_t)map_find(&counts, s) + 1));
     }
     size_t here = mend_token_at(m, m->place.begin);
+    bool chooses = false;
+    for (size_t i = first; i < here; i++) {
+        Word word = m->tokens.data[i].word;
+        chooses = chooses || word == WORD_IF || word == WORD_MATCH;
+    }
     for (size_t i = last; i-- > first;) {
         const MendToken *t = &m->tokens.data[i];
         if (i > here + 40 || !mend_is_binding(m, i) || map_has(&seen, t->sym))
             continue;
-        if (m->unknown && m->c->module->items.data[m->item]->name.span.begin == t->begin)
-            continue; /* another name was meant, not its own */
+        bool own = m->c->module->items.data[m->item]->name.span.begin == t->begin;
+        if (own && (m->unknown || !chooses))
+            continue; /* without a choice it would call itself for ever, which checks */
         if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z'))
             continue;
         map_set(&seen, t->sym, (void *)t->sym);

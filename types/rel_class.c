@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dtype classes Num, Float, Int, and the equation that waits. A class is kept in the variable
+/* The dtype classes Num, Float, Int, Bits (integers and bool), and the equation that waits. A class is kept in the variable
  * itself, so these relations are done as soon as they have run. */
 #include "types/solver_impl.h"
 
@@ -18,9 +18,28 @@ static RelStatus relate_float(Solver *s, Relation *r) { return relate_class(s, r
 
 static RelStatus relate_int(Solver *s, Relation *r) { return relate_class(s, r, DTS_INT); }
 
+static RelStatus relate_bits(Solver *s, Relation *r) { return relate_class(s, r, DTS_BITS); }
+
+DTypeSet rel_dtype_class(const RelDef *def) {
+    return def == &rel_num     ? DTS_NUM
+           : def == &rel_float ? DTS_FLOAT
+           : def == &rel_int   ? DTS_INT
+           : def == &rel_bits  ? DTS_BITS
+                               : 0;
+}
+
+const RelDef *rel_of_dtypes(DTypeSet set) {
+    return !(set & ~DTS_FLOAT)  ? &rel_float
+           : !(set & ~DTS_INT)  ? &rel_int
+           : !(set & ~DTS_NUM)  ? &rel_num
+           : !(set & ~DTS_BITS) ? &rel_bits
+                                : NULL;
+}
+
 const RelDef rel_num = {.name = "Num", .relate = relate_num, .nargs = 1, .implicit = true};
 const RelDef rel_float = {.name = "Float", .relate = relate_float, .nargs = 1};
 const RelDef rel_int = {.name = "Int", .relate = relate_int, .nargs = 1};
+const RelDef rel_bits = {.name = "Bits", .relate = relate_bits, .nargs = 1};
 
 /* ---- Same(a, b) ------------------------------------------------------------------------------ */
 

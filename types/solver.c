@@ -422,10 +422,7 @@ void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
 void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                    void *data, Span span) {
     (void)span;
-    DTypeSet set = def == &rel_num     ? DTS_NUM
-                   : def == &rel_float ? DTS_FLOAT
-                   : def == &rel_int   ? DTS_INT
-                                       : 0;
+    DTypeSet set = rel_dtype_class(def);
     Type *first = nargs ? type_resolve(args[0]) : NULL;
     if (set && first && first->tag == TY_PARAM) {
         first->param.dtypes &= set;
@@ -578,11 +575,12 @@ const char *relation_place(const Relation *r, int arg) {
 }
 
 const char *dtype_class_words(DTypeSet set) {
-    if (set == DTS_FLOAT || set == DTS_INT || set == DTS_NUM || set == DTS_BOOL)
-        return set == DTS_FLOAT ? "floats"
-               : set == DTS_INT ? "integers"
-               : set == DTS_NUM ? "numbers"
-                                : "bools";
+    if (set == DTS_FLOAT || set == DTS_INT || set == DTS_NUM || set == DTS_BITS || set == DTS_BOOL)
+        return set == DTS_FLOAT  ? "floats"
+               : set == DTS_INT  ? "integers"
+               : set == DTS_NUM  ? "numbers"
+               : set == DTS_BITS ? "integers or bools"
+                                 : "bools";
     Str s = {0};
     for (int t = 0; t < DTYPE_COUNT; t++)
         if (set & DT_BIT(t))
@@ -595,6 +593,7 @@ const char *dtype_class_name(DTypeSet set) {
            : !(set & ~DTS_INT) ? "an integer"
            : !(set & ~DTS_NUM) ? "a number"
            : set == DTS_BOOL   ? "bool"
+           : set == DTS_BITS   ? "an integer or a bool"
                                : dtype_class_words(set);
 }
 
@@ -714,10 +713,9 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis) 
 /* ---- names that a `where` may use ------------------------------------------------------------ */
 
 static const RelDef *const generic[] = {
-    &rel_num,         &rel_float,      &rel_int,   &rel_broadcast, &rel_broadcast_compare,
-    &rel_field,       &rel_proj,       &rel_index, &rel_bang,      &rel_equal,
-    &rel_same,        &rel_grad,       &rel_deriv, &rel_vjp,       &rel_jvp,
-    &rel_custom_grad, &rel_checkpoint,
+    &rel_num,   &rel_float, &rel_int,   &rel_bits, &rel_broadcast,   &rel_broadcast_compare,
+    &rel_field, &rel_proj,  &rel_index, &rel_bang, &rel_equal,       &rel_same,
+    &rel_grad,  &rel_deriv, &rel_vjp,   &rel_jvp,  &rel_custom_grad, &rel_checkpoint,
 };
 
 static Map registered; /* const Symbol* -> const RelDef*: constants, the same in every session */

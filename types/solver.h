@@ -318,7 +318,10 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer);
 void solver_default_weak(Solver *s);
 void solver_default_weak_but(Solver *s, const Map *kept); /* those variables aside */
 
-extern const RelDef rel_num, rel_float, rel_int; /* dtype classes: one KIND_DTYPE argument */
+extern const RelDef rel_num, rel_float, rel_int,
+    rel_bits;                                /* dtype classes: one KIND_DTYPE argument */
+DTypeSet rel_dtype_class(const RelDef *def); /* 0: it is no class */
+const RelDef *rel_of_dtypes(DTypeSet set);   /* the least class that has all of them, or NULL */
 /* The classes live in the variable or parameter itself (var.dtypes, param.dtypes), so a scheme's
  * relations hold none; printing shows Float(b) and Int(b). */
 /* (a, b, …, c): tensors of one dtype, c the broadcast of all before it; a set (laws.c). The dtypes

@@ -245,7 +245,7 @@ struct TypeDecl {
     bool is_extern;
     bool superseded;
     struct TypeDecl *earlier; /* the one of its name that it superseded, or NULL */
-    uint8_t *variance; /* one a parameter, found by solver_flow on first use, or NULL */
+    uint8_t *variance;        /* one a parameter, found by solver_flow on first use, or NULL */
     Span span;
     const char *doc;
     struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */

@@ -373,7 +373,7 @@ static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) 
     static const Kind order[] = {KIND_DIM, KIND_SHAPE, KIND_DTYPE, KIND_TYPE, KIND_EFFECT};
     bool any = false;
     for (uint32_t i = 0; i < scheme->ndeclared; i++) {
-        str_add(out, any ? ", " : " [");
+        str_add(out, any ? ", " : "");
         str_add(out, name_of(namer, scheme->params[i])->text);
         any = true;
     }
@@ -383,13 +383,11 @@ static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) 
         for (uint32_t i = scheme->ndeclared; i < scheme->nparams; i++) {
             if (scheme->params[i]->kind != order[k])
                 continue;
-            str_add(out, any ? ", " : " [");
+            str_add(out, any ? ", " : "");
             str_add(out, name_of(namer, scheme->params[i])->text);
             any = true;
         }
     }
-    if (any)
-        str_add_char(out, ']');
 }
 
 static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer) {
@@ -405,12 +403,10 @@ static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer) {
         Type *p = scheme->params[i];
         if (p->kind != KIND_DTYPE)
             continue;
-        const char *name = !(p->param.dtypes & ~DTS_FLOAT) ? rel_float.name
-                           : !(p->param.dtypes & ~DTS_INT) ? rel_int.name
-                                                           : NULL;
-        if (!name)
+        const RelDef *class = rel_of_dtypes(p->param.dtypes);
+        if (!class || class->implicit)
             continue;
-        str_printf(out, "%s%s(%s)", sep, name, name_of(namer, p)->text);
+        str_printf(out, "%s%s(%s)", sep, class->name, name_of(namer, p)->text);
         sep = ", ";
     }
 }
@@ -441,14 +437,12 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
         print_type(&body, t, namer);
     print_quantifiers(&quantifiers, scheme, namer);
     print_where(&where, scheme, namer);
-    if (t->tag == TY_FN) {
+    if (t->tag == TY_FN && quantifiers.len)
+        str_printf(out, "fn [%s]", str_text(&quantifiers));
+    else if (t->tag == TY_FN)
         str_add(out, "fn");
-        append(out, &quantifiers);
-    } else if (where.len) {
-        str_add(out, "forall");
-        append(out, &quantifiers);
-        str_add_char(out, ' ');
-    }
+    else if (where.len)
+        str_printf(out, "forall (%s), ", str_text(&quantifiers));
     append(out, &body);
     append(out, &where);
 }

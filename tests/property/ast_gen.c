@@ -194,6 +194,10 @@ AstType *gen_type(Gen *g) {
         t = type_node(AST_TYPE_FORALL);
         gen_type_params(g, &t->params, 1);
         t->result = gen_type(g);
+        if (gen_chance(g, 30) && !g->versioned) {
+            thing(THING_TYPE_WHERE);
+            gen_where(g, &t->where);
+        }
         break;
     default: t = gen_shape(g); break;
     }

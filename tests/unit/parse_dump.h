@@ -133,6 +133,7 @@ static void dump_type(Str *s, const AstType *t) {
         dump_params(s, &t->params);
         str_add(s, "] ");
         dump_type(s, t->result);
+        dump_where(s, &t->where);
         str_add_char(s, ')');
         break;
     case AST_TYPE_HOLE: str_add_char(s, '_'); break;
