@@ -94,8 +94,12 @@ static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
         return type_error();
     }
     Type **args = mem_new_n(Type *, decl->nparams + 1);
-    for (uint32_t i = 0; i < decl->nparams; i++)
+    for (uint32_t i = 0; i < decl->nparams; i++) {
+        bool several = decl->params[i]->kind == KIND_TYPE;
+        I->of_several += several;
         args[i] = infer_ast_type(I, t->args.data[i], decl->params[i]->kind);
+        I->of_several -= several;
+    }
     return type_data(decl, args, decl->nparams);
 }
 
@@ -187,7 +191,9 @@ static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
                                        : wrong_kind(I, t->span, fmt_text("`?%d`", (int)t->value),
                                                     found->kind, kind);
     }
-    NumberedUnknown made = {t->value, type_any(kind, annotation_origin(I, t->span))};
+    const Origin *origin = annotation_origin(I, t->span);
+    bool each = I->of_several || I->in_decl || (I->of_calls && !t->value);
+    NumberedUnknown made = {t->value, each ? type_any_each(kind, origin) : type_any(kind, origin)};
     if (t->value)
         vec_push(&I->numbered, made);
     return made.unknown;
@@ -239,9 +245,11 @@ static Type *fn_type(Infer *I, const AstType *t) {
         return type_error();
     }
     Type **params = mem_new_n(Type *, t->args.len + 1);
+    I->of_calls++;
     for (size_t i = 0; i < t->args.len; i++)
         params[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
     Type *result = infer_ast_type(I, t->result, KIND_TYPE);
+    I->of_calls--;
     /* What a declaration or a foreign signature holds may do anything; else it is inferred. */
     Type *effect = I->in_decl ? type_allocates() : solver_var(I->s, KIND_EFFECT);
     return type_fn(params, (uint32_t)t->args.len, result, effect);

@@ -412,7 +412,7 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
     Type **from = mem_new_n(Type *, n + 1), **to = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < decl->nparams; i++) {
         from[i] = decl->params[i];
-        to[i] = args && args[i] ? args[i] : solver_var(I->s, decl->params[i]->kind);
+        to[i] = args && args[i] ? args[i] : solver_var_of_data(I->s, ctor->decl, i);
     }
     for (uint32_t i = 0; i < decl->nexists; i++) {
         uint32_t k = decl->nparams + i;

@@ -6,19 +6,22 @@
  * contravariantly in parameters, never under Ref. `?` goes into a known size by a check when
  * running, for tensors and tuples of them only. An unknown that stands in the expected type itself
  * accepts any size; one that a variable of it was found to be is a particular unknown size, and
- * another size must equal it: a check (`met`). */
+ * another size must equal it: a check (`met`), but for what each has its own of (unknown.c). */
+
 #include "base/mem.h"
 #include "types/solver_impl.h"
 
 typedef struct Pairs {
     Map met[2]; /* from -> to */
     Map taken;  /* Note [One unknown, one size] */
+    Map opened; /* an unknown that is each its own, of what flows -> the one that this value has */
     uint32_t count;
 } Pairs;
 
 typedef struct Flow {
     Solver *s;
     bool checkable; /* outside functions, data and references: `?` may be checked */
+    bool result;    /* of a function */
     Pairs *pairs;
 } Flow;
 
@@ -34,110 +37,46 @@ static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met) {
     return known;
 }
 
-/* ---- unknowns opened ------------------------------------------------------------------------- */
-
-/* t with its unknowns replaced: by fresh ones, or (vars) by undetermined sizes. */
-static Type *replace_unknowns(Solver *s, Type *t, bool vars) {
-    TypeVec from = {0}, to = {0};
-    Map seen = {0};
-    type_collect(t, TY_ANY, &seen, &from);
-    if (from.len == 0)
-        return t;
-    for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, vars ? solver_var(s, from.data[i]->kind)
-                           : type_any(from.data[i]->kind, from.data[i]->origin));
-    return type_substitute(t, from.data, to.data, (uint32_t)from.len);
-}
-
-Type *solver_open(Solver *s, Type *t) { return replace_unknowns(s, t, false); }
-
-/* How often each unknown is a size or the shape of a tensor, or of one in a tuple; `barred` where it is
- * elsewhere. */
-typedef struct Places {
-    Map count, barred;
-    TypeVec all;
-} Places;
-
-static void find_places(Places *p, Type *t) {
-    t = type_resolve(t);
-    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
-        return;
-    uint32_t rank;
-    Type **dims;
-    if (t->tag == TY_TUPLE)
-        for (uint32_t i = 0; i < t->nargs; i++)
-            find_places(p, t->args[i]);
-    TypeVec found = {0};
-    Map seen = {0};
-    bool tensor = t->tag == TY_TENSOR;
-    bool ranked = tensor && type_get_rank(t, &rank, &dims);
-    for (uint32_t i = 0; ranked && i < rank; i++) {
-        Map in_size = {0};
-        type_collect(dims[i], TY_ANY, &in_size, &found);
-    }
-    if (!ranked && t->tag != TY_TUPLE)
-        type_collect(t, TY_ANY, &seen, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        uintptr_t n = (uintptr_t)map_find(&p->count, found.data[i]);
-        map_set(&p->count, found.data[i], (void *)(n + 1));
-        if (n == 0)
-            vec_push(&p->all, found.data[i]);
-        if (!tensor)
-            map_set(&p->barred, found.data[i], t);
-    }
-}
-
-Type *solver_open_call(Solver *s, Type *fn) {
-    if (!(fn->flags & TYPE_HAS_ANY))
-        return fn;
-    Places places = {0};
-    TypeVec from = {0}, to = {0};
-    for (uint32_t i = 0; i < fn->nargs; i++)
-        find_places(&places, fn->args[i]);
-    for (size_t i = 0; i < places.all.len; i++) {
-        Type *u = places.all.data[i];
-        if ((uintptr_t)map_find(&places.count, u) < 2 || map_has(&places.barred, u))
-            continue;
-        vec_push(&from, u);
-        vec_push(&to, solver_var(s, u->kind));
-    }
-    return from.len ? type_substitute(fn, from.data, to.data, (uint32_t)from.len) : fn;
-}
-
 /* ---- variance of a data type's parameters ---------------------------------------------------- */
 
 enum { COVARIANT = 0, CONTRAVARIANT = 1, INVARIANT = 2 };
 
 static const uint8_t *variance_of(TypeDecl *decl);
 
-static void note_variance(TypeDecl *decl, uint8_t *v, Map *seen, Type *t, int sign) {
+typedef struct Variance {
+    Type *const *params;
+    uint32_t n;
+    uint8_t *of; /* each param */
+} Variance;
+
+static void note_variance(Variance *v, Map *seen, Type *t, int sign) {
     t = type_resolve(t);
     if (!(t->flags & TYPE_HAS_PARAMS))
         return;
     switch (t->tag) {
     case TY_PARAM:
-        for (uint32_t i = 0; i < decl->nparams; i++)
-            if (decl->params[i] == t && sign != COVARIANT)
-                v[i] = INVARIANT;
+        for (uint32_t i = 0; i < v->n; i++)
+            if (v->params[i] == t && sign != COVARIANT)
+                v->of[i] = INVARIANT;
         return;
-    case TY_TENSOR: note_variance(decl, v, seen, t->tensor.shape, sign); return;
+    case TY_TENSOR: note_variance(v, seen, t->tensor.shape, sign); return;
     case TY_TUPLE:
     case TY_SHAPE:
         for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(decl, v, seen, t->args[i], sign);
+            note_variance(v, seen, t->args[i], sign);
         return;
     case TY_DIM: return; /* arithmetic over a size: each value has its own */
     case TY_FN:
         for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(decl, v, seen, t->args[i], INVARIANT);
-        note_variance(decl, v, seen, t->fn.result, sign);
+            note_variance(v, seen, t->args[i], INVARIANT);
+        note_variance(v, seen, t->fn.result, sign);
         return;
-    case TY_REF: note_variance(decl, v, seen, t->elem, INVARIANT); return;
-    case TY_DERIV: note_variance(decl, v, seen, t->elem, sign); return;
+    case TY_REF: note_variance(v, seen, t->elem, INVARIANT); return;
+    case TY_DERIV: note_variance(v, seen, t->elem, sign); return;
     case TY_DATA: {
         const uint8_t *inner = variance_of(t->decl);
         for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(decl, v, seen, t->args[i], inner[i] ? INVARIANT : sign);
+            note_variance(v, seen, t->args[i], inner[i] ? INVARIANT : sign);
         return;
     }
     case TY_VAR:
@@ -156,6 +95,7 @@ static const uint8_t *variance_of(TypeDecl *decl) {
     if (decl->variance)
         return decl->variance;
     uint8_t *v = decl->variance = mem_bytes(decl->nparams + 1);
+    Variance found = {decl->params, decl->nparams, v};
     for (uint32_t i = 0; i < decl->nparams; i++)
         v[i] = decl->is_extern ? INVARIANT : COVARIANT;
     for (bool changed = true; changed;) {
@@ -166,7 +106,7 @@ static const uint8_t *variance_of(TypeDecl *decl) {
                 uint32_t before = 0, after = 0;
                 for (uint32_t i = 0; i < decl->nparams; i++)
                     before += v[i];
-                note_variance(decl, v, &seen, decl->ctors[c]->fields[f], COVARIANT);
+                note_variance(&found, &seen, decl->ctors[c]->fields[f], COVARIANT);
                 for (uint32_t i = 0; i < decl->nparams; i++)
                     after += v[i];
                 changed = changed || before != after;
@@ -193,13 +133,20 @@ static Type *taken_by(const Flow *f, Type *unknown) {
 }
 
 /* max(?1 - 1, 0) with what ?1 took. */
-static Type *with_taken(const Flow *f, Type *dim) {
+static Type *with_taken(const Flow *f, Type *dim, bool met) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     type_collect(dim, TY_ANY, &seen, &from);
     for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, taken_by(f, from.data[i]));
+        vec_push(&to, met && !from.data[i]->param.each ? from.data[i] : taken_by(f, from.data[i]));
     return type_resolve(type_substitute(dim, from.data, to.data, (uint32_t)from.len));
+}
+
+static bool has_unknowns(Type *t) {
+    TypeVec found = {0};
+    Map seen = {0};
+    type_collect(t, TY_ANY, &seen, &found);
+    return found.len > 0;
 }
 
 static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
@@ -221,50 +168,88 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
     return true;
 }
 
-/* Note [Open values]. What enters a function, its size still open, cannot have an unknown size that comes
- * to be in the function: it keeps its own, and the two are compared when running.
- *
- *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
- *
- * Ids count up; the age of a variable is the id of the oldest one that it is a part of. */
-static bool is_from_outside(const Flow *f, const Type *var, Type *t) {
-    TypeVec found = {0};
-    Map seen = {0};
-    if (f->s->bodies.len)
-        type_collect(t, TY_ANY, &seen, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        size_t k = f->s->bodies.len; /* the function that it comes to be in */
-        while (k > 0 && f->s->bodies.data[k - 1] > found.data[i]->param.id)
-            k--;
-        if (k > 0 && var->var.age < f->s->bodies.data[k - 1])
-            return true;
-    }
-    return false;
-}
-
-/* One of the two is open and the other comes to be later: they stay two, and are compared. */
-static bool are_compared(const Flow *f, Type *a, Type *b) {
-    Type *open = a->tag == TY_VAR ? a : b, *other = open == a ? b : a;
-    if (!f->checkable || open->tag != TY_VAR || other->tag == TY_VAR ||
-        !is_from_outside(f, open, other))
+/* Of the two, at least one still open, where the other has an unknown that comes to be later: they stay
+ * two, and are compared when running (Note [Open values] in unknown.c). False: that is not so. */
+static bool stay_apart(const Flow *f, Type *from, Type *to) {
+    if (!f->checkable || from->tag != TY_VAR || !unknowns_are_apart(f->s, from, to, true))
         return false;
-    solver_add_residual(f->s, a, b, f->s->span, f->s->what);
+    solver_add_residual(f->s, from, to, f->s->span, f->s->what);
     return true;
 }
 
-/* An open type or shape as one of such a form, whose sizes are open. */
-static Type *open_parts(Solver *s, Type *var, Type *form) {
-    Type *to;
-    if (form->tag == TY_TENSOR) {
-        to = type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE));
-    } else {
-        Type **dims = mem_new_n(Type *, form->nargs + 1);
-        for (uint32_t i = 0; i < form->nargs; i++)
-            dims[i] = solver_var(s, KIND_DIM);
-        to = type_shape(dims, form->nargs);
+/* What is still open and flows to a form with sizes that it cannot have: of that form, with open sizes. */
+static Type *kept_apart(const Flow *f, Type *from, Type *to) {
+    if (from->tag != TY_VAR || to->tag == TY_VAR || to->tag == TY_ANY || to->tag == TY_FN ||
+        !unknowns_are_apart(f->s, from, to, f->checkable))
+        return from;
+    solver_unify(f->s, from, unknowns_kept_apart(f->s, from, to, f->checkable, true));
+    return type_resolve(from);
+}
+
+/* What was there before is given what comes to be later, and may be given other such: each its own. What
+ * a size of the callee was found to be (met) is that size, but where a function calls itself. */
+static bool takes_later(const Flow *f, Type *from, Type *to, bool met) {
+    const Solver *s = f->s;
+    if (to->tag != TY_VAR || from->tag == TY_VAR || !s->bodies.len)
+        return false;
+    bool before = !met && to->var.id < vec_last(&s->bodies).mark;
+    return (before || s->recursive) && unknowns_are_apart(s, to, from, false);
+}
+
+/* Whether `to` is an unknown that takes whatever flows there. */
+static bool takes_any(const Type *to, bool met) {
+    return to->tag == TY_ANY && (!met || to->param.each);
+}
+
+static bool take(const Flow *f, Type *unknown, Type *size) {
+    Type *before = map_find(&f->pairs->taken, unknown);
+    if (!before)
+        map_set(&f->pairs->taken, unknown, size);
+    return !before || unify_sizes(f->s, size, before, f->checkable);
+}
+
+/* A size or shape that flows: of a value, which has its own. */
+static Type *opened(const Flow *f, Type *from) {
+    TypeVec found = {0}, to = {0};
+    Map seen = {0};
+    if (!f->checkable || !solver_has_each(from))
+        return from;
+    type_collect(from, TY_ANY, &seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *u = found.data[i], *own = map_find(&f->pairs->opened, u);
+        if (!own) {
+            own = u->param.each ? type_any(u->kind, u->origin) : u;
+            map_set(&f->pairs->opened, u, own);
+        }
+        vec_push(&to, own);
     }
-    solver_unify(s, var, to);
-    return type_resolve(var);
+    return type_resolve(type_substitute(from, found.data, to.data, (uint32_t)found.len));
+}
+
+/* One size is asked of all the elements of data, and each has its own: nothing is compared but by the
+ * operators that meet two of them. */
+static bool flow_elements(const Flow *f, Type *from, Type *to) {
+    Solver *s = f->s;
+    if (f->checkable || to->tag != TY_VAR || !solver_has_each(from))
+        return false;
+    if (!to->var.asked && !to->var.nwatchers) {
+        solver_link(s, to, unknowns_replaced(s, from, false));
+        return true;
+    }
+    solver_list(s, fmt_text("%s: its elements may differ in size, and one size is asked of all",
+                            s->what ? s->what : "this"));
+    solver_link(s, to, from);
+    return true;
+}
+
+/* A function takes `?` and gives another size, and both are of one type, as in iterate(f, n): that has
+ * each its own. */
+static bool is_widened(const Flow *f, Type *from, Type *to) {
+    if (!f->result || to->tag != TY_VAR || !to->var.widens ||
+        (from->kind == KIND_DIM && dim_compare(from, to) == DIM_EQUAL))
+        return false;
+    solver_link(f->s, to, type_any_each(to->kind, from->origin));
+    return true;
 }
 
 static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
@@ -273,15 +258,17 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
     to = type_resolve(to);
     if (from == to)
         return flow_same(f, to, met);
-    if (to->tag == TY_ANY && !met) {
-        Type *size = map_find(&f->pairs->taken, to);
-        if (!size)
-            map_set(&f->pairs->taken, to, from);
-        return !size || unify_dims(f->s, from, size, f->checkable);
-    }
-    if (!met && (to->flags & TYPE_HAS_ANY) && !type_equal(from, to))
-        to = with_taken(f, to);
-    return are_compared(f, from, to) || unify_dims(f->s, from, to, f->checkable);
+    if (takes_any(to, met))
+        return take(f, to, from);
+    if ((to->flags & TYPE_HAS_ANY) && (!met || solver_has_each(to)) && !type_equal(from, to))
+        to = with_taken(f, to, met);
+    from = opened(f, from);
+    if (is_widened(f, from, to))
+        return true;
+    if (takes_later(f, from, to, met))
+        return unify_dims(f->s, unknowns_kept_apart(f->s, to, from, false, false), to, false);
+    return flow_elements(f, from, to) || stay_apart(f, from, to) ||
+           unify_dims(f->s, from, to, f->checkable);
 }
 
 static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
@@ -291,24 +278,26 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     to = type_resolve(to);
     if (from == to)
         return flow_same(f, to, met);
-    if (to->tag == TY_ANY && !met) {
-        Type *shape = map_find(&f->pairs->taken, to);
-        if (!shape)
-            map_set(&f->pairs->taken, to, from);
-        return !shape || unify_sizes(s, from, shape, f->checkable);
-    }
-    if ((from->tag == TY_ANY || to->tag == TY_ANY) && are_compared(f, from, to))
+    if (takes_any(to, met))
+        return take(f, to, from);
+    if (from->tag == TY_ANY)
+        from = opened(f, from);
+    if (is_widened(f, from, to))
         return true;
-    if (f->checkable && from->tag == TY_VAR && to->tag == TY_SHAPE && is_from_outside(f, from, to))
-        from = open_parts(s, from, to);
-    if (f->checkable && to->tag == TY_VAR && from->tag == TY_SHAPE && is_from_outside(f, to, from))
-        to = open_parts(s, to, from);
-    if (from->tag == TY_VAR && to->tag == TY_SHAPE) /* it may have any sizes where `?` is asked */
-        return solver_unify(s, from, met ? to : replace_unknowns(s, to, true));
+    if (takes_later(f, from, to, met))
+        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+    if (to->tag == TY_ANY && stay_apart(f, from, to))
+        return true;
+    from = kept_apart(f, from, to);
+    if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* it may have any sizes where `?` is asked */
+        if (!solver_unify(s, from, met ? to : unknowns_replaced(s, to, true)))
+            return false;
+        from = type_resolve(from);
+    }
     if (from->tag == TY_ANY && to->tag == TY_SHAPE && !met)
-        to = replace_unknowns(s, to, true);
+        to = unknowns_replaced(s, to, true);
     if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
-        return unify_sizes(s, from, to, f->checkable);
+        return flow_elements(f, from, to) || unify_sizes(s, from, to, f->checkable);
     if (from->nargs != to->nargs)
         return solver_fail(s, MISMATCH_RANK, from, to);
     for (uint32_t i = 0; i < from->nargs; i++) {
@@ -342,7 +331,7 @@ static Type *result_for(const Flow *f, Type *fn) {
     size_t kept = 0;
     for (size_t i = 0; i < from.len; i++) {
         Type *size = map_find(&f->pairs->taken, from.data[i]);
-        if (!size || size == from.data[i])
+        if (!size || size == from.data[i] || from.data[i]->param.each)
             continue;
         from.data[kept++] = from.data[i];
         vec_push(&to, size);
@@ -367,6 +356,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to) {
             solver_path(s, "parameter %u", i + 1);
             return false;
         }
+    inner.result = true;
     if (!flow(&inner, result_for(f, from), to->fn.result, false)) {
         solver_path(s, "result");
         return false;
@@ -394,21 +384,39 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
     return true;
 }
 
+/* The type that a parameter of data was found to be, and another for it: `a` of Cons(x, xs). */
+static bool flow_joined(Type *from, Type *var, Solver *s) {
+    Type *joined = type_join(s, var->var.link, from, true);
+    if (!joined)
+        return false;
+    solver_lower(s, joined, var->var.level);
+    var->var.link = joined;
+    return true;
+}
+
 static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     Solver *s = f->s;
     if (from->kind == KIND_DIM)
         return flow_dim(f, from, to, met);
     if (from->kind == KIND_SHAPE)
         return flow_shape(f, from, to, met);
+    if (is_linked(to) && to->var.joins && !to->var.nwatchers &&
+        (has_unknowns(from) || has_unknowns(to)))
+        return flow_joined(from, to, s);
     met = met || is_linked(to);
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
         return flow_same(f, to, met);
-    if (f->checkable && from->tag == TY_VAR && to->tag == TY_TENSOR && is_from_outside(f, from, to))
-        from = open_parts(s, from, to);
-    if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met)
-        return solver_unify(s, from, replace_unknowns(s, to, true));
+    from = kept_apart(f, from, to);
+    if (takes_later(f, from, to, met))
+        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+    if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met) {
+        bool ok = solver_unify(s, from, unknowns_replaced(s, to, true));
+        if (!ok || to->tag == TY_FN)
+            return ok;
+        from = type_resolve(from);
+    }
     if (from->tag != to->tag)
         return solver_unify(s, from, to);
     bool composite = from->tag == TY_TUPLE || from->tag == TY_FN || from->tag == TY_DATA;
@@ -463,11 +471,16 @@ typedef struct Joined {
 
 typedef struct Joins {
     Solver *s;
+    bool each;   /* of the elements of data */
     Map done[2]; /* by meet: a -> Joined */
     uint32_t count;
 } Joins;
 
 static Type *join(Joins *j, Type *a, Type *b, bool meet);
+
+static Type *join_unknown(const Joins *j, Kind kind, const Origin *origin) {
+    return j->each ? type_any_each(kind, origin) : type_any(kind, origin);
+}
 
 static Type *join_dim(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
@@ -478,10 +491,10 @@ static Type *join_dim(Joins *j, Type *a, Type *b, bool meet) {
     if (a->tag == TY_ANY || b->tag == TY_ANY) {
         if (meet)
             return a->tag == TY_ANY ? b : a;
-        return type_any(KIND_DIM, a->tag == TY_ANY ? a->origin : b->origin);
+        return join_unknown(j, KIND_DIM, a->tag == TY_ANY ? a->origin : b->origin);
     }
     if ((a->flags | b->flags) & TYPE_HAS_ANY)
-        return meet ? a : type_any(KIND_DIM, NULL); /* arithmetic over an unknown */
+        return meet ? a : join_unknown(j, KIND_DIM, NULL); /* arithmetic over an unknown */
     return unify_dims(s, a, b, false) ? a : NULL;
 }
 
@@ -490,14 +503,14 @@ static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a->tag == TY_VAR && b->tag == TY_SHAPE && (b->flags & TYPE_HAS_ANY))
-        return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
+        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
         return join_shape(j, b, a, meet);
     bool vars = a->tag == TY_VAR || b->tag == TY_VAR;
     if (a != b && !vars && (a->tag == TY_ANY || b->tag == TY_ANY)) {
         if (meet)
             return a->tag == TY_ANY ? b : a;
-        return type_any(KIND_SHAPE, a->tag == TY_ANY ? a->origin : b->origin);
+        return join_unknown(j, KIND_SHAPE, a->tag == TY_ANY ? a->origin : b->origin);
     }
     if (a->tag != TY_SHAPE || b->tag != TY_SHAPE)
         return solver_unify(s, a, b) ? a : NULL;
@@ -540,10 +553,13 @@ static Type *join_data(Joins *j, Type *a, Type *b, bool meet) {
     }
     const uint8_t *variance = variance_of(a->decl);
     Type **out = mem_new_n(Type *, a->nargs);
+    bool each = j->each;
     for (uint32_t i = 0; i < a->nargs; i++) {
+        j->each = each || a->args[i]->kind == KIND_TYPE;
         out[i] = variance[i] == COVARIANT                  ? join(j, a->args[i], b->args[i], meet)
                  : solver_unify(s, a->args[i], b->args[i]) ? a->args[i]
                                                            : NULL;
+        j->each = each;
         if (!out[i]) {
             const Symbol *name = a->decl->params[i]->param.name;
             solver_path(s, "%s", name ? name->text : "");
@@ -568,7 +584,7 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet) {
         return a->tag == TY_ERROR ? b : a;
     }
     if (a->tag == TY_VAR && b->tag != TY_VAR && (b->flags & TYPE_HAS_ANY))
-        return solver_unify(s, a, replace_unknowns(s, b, true)) ? (meet ? a : b) : NULL;
+        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag != TY_VAR && (a->flags & TYPE_HAS_ANY))
         return join(j, b, a, meet);
     bool unknowns = (a->flags | b->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS);
@@ -628,7 +644,31 @@ static Type *join(Joins *j, Type *a, Type *b, bool meet) {
     return result;
 }
 
-Type *type_join(Solver *s, Type *a, Type *b) {
-    Joins j = {.s = s};
+Type *type_join(Solver *s, Type *a, Type *b, bool each) {
+    Joins j = {.s = s, .each = each};
     return join(&j, a, b, false);
+}
+
+Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param) {
+    Type *var = solver_var(s, decl->params[param]->kind);
+    var->var.joins = var->kind == KIND_TYPE && variance_of(decl)[param] == COVARIANT;
+    return var;
+}
+
+bool *scheme_joins(const Scheme *scheme) {
+    bool *joins = mem_new_n(bool, scheme->nparams + 1);
+    uint8_t *variance = mem_new_n(uint8_t, scheme->nparams + 1);
+    Variance found = {scheme->params, scheme->nparams, variance};
+    Type *fn = type_resolve(scheme->type);
+    Map seen = {0}, related = {0};
+    TypeVec params = {0};
+    for (uint32_t i = 0; fn->tag == TY_FN && i < fn->nargs; i++)
+        note_variance(&found, &seen, fn->args[i], COVARIANT);
+    for (uint32_t i = 0; i < scheme->nrelations; i++)
+        for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
+            type_collect(scheme->relations[i]->args[k], TY_PARAM, &related, &params);
+    for (uint32_t i = 0; i < scheme->nparams; i++)
+        joins[i] = scheme->params[i]->kind == KIND_TYPE && variance[i] == COVARIANT &&
+                   !map_has(&related, scheme->params[i]);
+    return joins;
 }

@@ -376,6 +376,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         t = type_resolve(solver_open_call(I->s, t));
         const char *who = callee_words(callee);
         EarlyUse early = solver_early_of(I->s, callee->span);
+        bool recursive = !poly || is_open_recursion(callee); /* one type for all its calls */
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
         call->args = out; /* filled below */
         for (uint32_t i = 0; i < n; i++) {
@@ -385,7 +386,9 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             size_t said = I->diags->list.len;
             if (poly && type_has_vars(t->args[i]))
                 arg->type = origin_enter(arg->type, arg->span, span);
+            solver_set_recursive(I->s, recursive);
             out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
+            solver_set_recursive(I->s, false);
             if (I->diags->list.len == said)
                 solver_check_use(I->s, early, i + 1 == n);
             point_at_argument(I, said, callee, span, arg);
@@ -398,6 +401,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             }
         }
         solver_effect_include(I->s, t->fn.effect, I->effect);
+        call->type = solver_open_each(call->type);
         infer_note_file(call, call->type);
         return call;
     }
@@ -419,7 +423,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
     }
     Type **params = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        params[i] = out[i]->type;
+        params[i] = solver_given(I->s, t, out[i]->type);
     Type *fn = type_fn(params, n, solver_var(I->s, KIND_TYPE), solver_var(I->s, KIND_EFFECT));
     solver_at(I->s, span, "this call");
     if (!solver_unify(I->s, t, fn)) {

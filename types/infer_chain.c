@@ -29,6 +29,8 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     LetValue out = {.rec = true};
     FnHead head = {0};
     fn_begin(I, e->fn, &head);
+    Type *want = annotation ? infer_ast_type(I, annotation, KIND_TYPE) : NULL;
+    fn_use_hint(I, &head, want);
     var->type = head.type;
     size_t mark = scope_mark(I);
     Local *self = NULL;
@@ -37,13 +39,9 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     } else {
         self = scope_bind(I, name->sym, name->sigil != SIGIL_NONE, var);
     }
+    head.global = global;
+    head.self = self;
     if (annotation) {
-        Type *want = infer_ast_type(I, annotation, KIND_TYPE);
-        for (uint32_t i = 0; i < head.type->nargs; i++) {
-            Type *w = type_resolve(want);
-            if (w->tag == TY_FN && w->nargs == head.type->nargs && !e->fn->params.data[i].type)
-                solver_unify(I->s, head.type->args[i], w->args[i]);
-        }
         out.value = fn_body(I, &head, name->sym, e->span);
         out.value = infer_flow(I, out.value, want, fmt_text("`%s`", name->sym->text),
                                annotation->span);

@@ -163,6 +163,8 @@ static Expr *local_expr(Infer *I, Local *l, Span span) {
         e->span = span;
         return e;
     }
+    if (!l->var->scheme)
+        l->var->type = solver_open_each(l->var->type);
     Expr *e = expr_var(l->var, span);
     size_t posted = solver_nposted(I->s);
     if (l->var->scheme)

@@ -76,6 +76,10 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
                           at ? m->path : "", a, b);
         diag_add_origin(d, m->a, a);
         diag_add_origin(d, m->b, b);
+        if (m->a && solver_has_each(m->a))
+            diag_add_fact(d,
+                          "each value has its own size where `?` is: a function that takes one of "
+                          "them as `?` has it checked when running");
         return;
     case MISMATCH_OCCURS:
         if (m->a && (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)) {
@@ -194,7 +198,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm) {
     if (is_error(arm->type))
         return true;
     solver_at(I->s, arm->span, join->noun);
-    Type *t = type_join(I->s, join->type, arm->type);
+    Type *t = type_join(I->s, join->type, arm->type, join->elements);
     if (t) {
         join->type = t;
         return solver_run(I->s);

@@ -28,6 +28,8 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
     uint32_t n = (uint32_t)fn->params.len;
     Type **params = mem_new_n(Type *, n + 1);
+    Type *result = fn->result ? NULL : solver_var(I->s, KIND_TYPE); /* older than what calls give */
+    head->params = type_next_id();
     signature_enter(I);
     where_open(I, head->declared.data, head->declared.len, &fn->where);
     for (uint32_t i = 0; i < n; i++) {
@@ -38,8 +40,11 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         I->annotates = NULL;
     }
     head->mark = type_next_id();
-    Type *result = fn->result ? infer_ast_type(I, fn->result, KIND_TYPE)
-                              : solver_var(I->s, KIND_TYPE);
+    if (fn->result) {
+        I->of_calls++;
+        result = infer_ast_type(I, fn->result, KIND_TYPE);
+        I->of_calls--;
+    }
     if (fn->type_params.len) {
         I->infer_where = !fn->has_where;
         solver_set_infer_where(I->s, I->infer_where);
@@ -73,6 +78,7 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     Scheme *scheme;
     infer_fall_back(I);
     solver_run(I->s);
+    type = solver_open_parameters(I->s, type);
     if (n) {
         scheme = scheme_generalise_declared(I->s, type, declared_types(I, head), n,
                                             head->fn->has_where);
@@ -111,10 +117,17 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     I->effect = type->fn.effect;
     const char *what = name ? fmt_text("the result of `%s`", name->text)
                             : "the result of the function";
-    solver_enter_body(I->s, head->mark);
+    solver_enter_body(I->s, head->params, head->mark);
     if (fn->body) {
-        f->body = infer_flow(I, infer_root(I, fn->body, type->fn.result), type->fn.result, what,
+        Expr *body = infer_root(I, fn->body, type->fn.result);
+        bool recursive = head->recursive || (head->self && head->self->used) ||
+                         (head->global && I->used && map_has(I->used, head->global));
+        if (!recursive && type_resolve(type->fn.result)->tag == TY_VAR)
+            solver_unify(I->s, type->fn.result, solver_each_since(body->type, head->mark));
+        solver_set_recursive(I->s, recursive);
+        f->body = infer_flow(I, body, type->fn.result, what,
                              fn->result ? fn->result->span : span_none());
+        solver_set_recursive(I->s, false);
     } else {
         f->body = infer_error_expr(span);
     }
@@ -133,15 +146,25 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     return e;
 }
 
-/* What the context knows of the parameters, where they are not annotated. */
-static void use_hint(Infer *I, const AstFn *fn, Type *type, Type *want) {
+/* What the context knows of the parameters, where they are not annotated. An unknown that each call has
+ * its own of is one in the body, as if it were written there. */
+void fn_use_hint(Infer *I, FnHead *head, Type *want) {
+    Type *type = head->type;
     want = want ? type_resolve(want) : NULL;
     if (!want || want->tag != TY_FN || want->nargs != type->nargs)
         return;
+    Type **params = mem_new_n(Type *, type->nargs + 1);
     for (uint32_t i = 0; i < type->nargs; i++) {
-        if (!fn->params.data[i].type)
-            solver_unify(I->s, type->args[i], want->args[i]);
+        params[i] = type->args[i];
+        if (head->fn->params.data[i].type)
+            continue;
+        if (solver_has_each(want->args[i]))
+            params[i] = solver_open_each(want->args[i]);
+        else
+            solver_unify(I->s, params[i], want->args[i]);
     }
+    head->type = type_fn(params, type->nargs, type->fn.result, type->fn.effect);
+    head->mark = type_next_id();
 }
 
 /* A function literal that is not the right side of a let: with declared parameters it is an
@@ -152,7 +175,7 @@ Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want) {
         return infer_error_expr(e->span);
     if (e->fn->type_params.len == 0) {
         fn_begin(I, e->fn, &head);
-        use_hint(I, e->fn, head.type, want);
+        fn_use_hint(I, &head, want);
         Expr *fn = fn_body(I, &head, name, e->span);
         fn_drop(I, &head);
         return fn;

@@ -53,6 +53,7 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
     Scheme *s = mem_new(Scheme);
     *s = *whole;
     s->type = type_resolve(t);
+    s->joins = NULL;
     scheme_note_unknowns(s, mark);
     s->relations = mem_new_n(Relation *, whole->nrelations + 1);
     s->nrelations = 0;
@@ -110,6 +111,7 @@ static bool infer_one(Infer *I, Item *item, Global *g) {
     solver_enter(I->s);
     FnHead head = {0};
     fn_begin(I, item->fn, &head);
+    head.global = g;
     if (!ast_fn_is_annotated(item->fn))
         g->scheme = scheme_mono(head.type);
     if (I->has_graph && item->fn->body)
@@ -153,6 +155,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
             infer_graph_plan(I, items[i]->fn->body);
         FnHead head = {0};
         fn_begin(I, items[i]->fn, &head);
+        head.recursive = true;
         solver_at(I->s, globals[i]->span, fmt_text("`%s`", globals[i]->name->text));
         if (!solver_unify(I->s, types[i], head.type)) {
             Diag *d = infer_error(I, DIAG_R0201, globals[i]->span,
@@ -176,6 +179,8 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     solver_run(I->s);
     infer_fall_back(I);
     Scheme *whole = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = solver_open_parameters(I->s, types[i]);
     if (!infer_failed(I)) {
         Type *all = type_tuple(types, n);
         whole = declared.len ? scheme_generalise_declared(I->s, all, declared.data,

@@ -357,7 +357,7 @@ static Type *join_elements(Infer *I, const ListParts *l, Ast *const *sources, ui
                            Expr **out, Type *want) {
     Type *elem = wanted_elem(l, want);
     bool flows = elem && (type_resolve(elem)->flags & TYPE_HAS_ANY);
-    Join join = {.noun = "the elements of this list", .code = DIAG_R0207};
+    Join join = {.noun = "the elements of this list", .code = DIAG_R0207, .elements = true};
     for (uint32_t i = 0; i < n; i++) {
         out[i] = infer_expr(I, sources[i], elem);
         if (flows) {
@@ -406,7 +406,7 @@ Expr *infer_cons_chain(Infer *I, Ast *e, Type *want) {
     Type *tail = type_resolve(result->type);
     Type *list = type_data(l.nil->decl, &elem, 1);
     if (tail->tag == TY_DATA && tail->decl == l.nil->decl) {
-        Join join = {.noun = "the elements of this list", .code = DIAG_R0207};
+        Join join = {.noun = "the elements of this list", .code = DIAG_R0207, .elements = true};
         Expr head = *items[0], rest = *result;
         head.type = elem;
         rest.type = tail->args[0];

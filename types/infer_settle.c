@@ -447,11 +447,12 @@ static Type *size_taken(const Checks *c, Type *want) {
 static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact) {
     bool linked = exact || to->tag == TY_VAR;
     Type *want = type_resolve(to);
-    if (want->tag == TY_ANY && !linked && !map_has(&c->taken, want)) {
+    bool each = solver_has_each(want);
+    if (want->tag == TY_ANY && (!linked || each) && !map_has(&c->taken, want)) {
         map_set(&c->taken, want, from); /* `?` as written takes every size */
         return;
     }
-    if (!linked)
+    if (!linked || each)
         want = size_taken(c, want);
     if (dim_compare(from, want) != DIM_UNDECIDED)
         return;
@@ -486,6 +487,7 @@ static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
     Type *want = type_resolve(to), *taken = map_find(&c->taken, want);
     uint32_t rank;
     Type **dims;
+    exact = exact && !solver_has_each(want);
     if (want->tag == TY_ANY && !exact && !taken) {
         map_set(&c->taken, want, from); /* `?` as written takes every shape */
         return;

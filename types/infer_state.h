@@ -174,6 +174,9 @@ struct Infer {
     VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
     Map beside;                     /* literal -> the operator's call that it is an argument of */
     bool in_decl;
+    int of_several,
+        of_calls; /* the type that is read is of elements, of what calls take and give: Note
+                                 [Each its own size] in unknown.c; there `?1` is the same in one call */
     const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
     bool infer_where;      /* the enclosing signature has no `where` */
     uint32_t signature;    /* types being read that are one: its `?1` are one unknown */
@@ -302,6 +305,7 @@ typedef struct Join {
     Span span;
     const char *noun;
     DiagCode code;
+    bool elements; /* of data: each may have a size of its own */
 } Join;
 bool infer_join(Infer *I, Join *join, const Expr *arm);
 
@@ -344,10 +348,14 @@ typedef struct FnHead {
     Type *type; /* the arrow; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
-    uint32_t mark;    /* ids before are those of its parameters, and of what is around */
+    uint32_t params, mark; /* ids between are of the types of its parameters */
+    struct Global *global; /* what calls it in its own body, where it has a name: one of these */
+    struct Local *self;
+    bool recursive;   /* it does */
     bool infer_where; /* of the enclosing function */
 } FnHead;
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
+void fn_use_hint(Infer *I, FnHead *head, Type *want); /* before the body */
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 /* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);

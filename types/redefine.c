@@ -498,6 +498,7 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     solver_enter(J.s);
     FnHead head = {0};
     fn_begin(&J, &plain, &head);
+    head.global = g;
     if (J.has_graph && plain.body)
         infer_graph_plan(&J, plain.body);
     copy->scheme = g->scheme;

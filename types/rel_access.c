@@ -98,7 +98,7 @@ static RelStatus relate_field(Solver *s, Relation *r) {
         list_unknowns(s, r, field,
                       fmt_text("field `%s` of two values", ctor->field_names[i]->text));
         Type *before = joined;
-        joined = joined ? type_join(s, joined, field) : field;
+        joined = joined ? type_join(s, joined, field, false) : field;
         if (joined)
             continue;
         TypeNamer names = {0};
@@ -240,7 +240,7 @@ static RelStatus relate_equal(Solver *s, Relation *r) {
         rel_error(s, r, DIAG_R0201, "functions cannot be compared: this is %s", type_text(known));
         return REL_FAIL;
     }
-    if (!type_join(s, a, b)) {
+    if (!type_join(s, a, b, false)) {
         rel_error(s, r, DIAG_R0201, "%s and %s cannot be equal: they have different types",
                   type_text(a), type_text(b));
         return REL_FAIL;

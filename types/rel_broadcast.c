@@ -22,11 +22,13 @@ DTypeSet broadcast_dtypes(const Relation *r) {
 typedef struct Bcast {
     Solver *s;
     Relation *r;
-    Type **in; /* all inputs, resolved */
+    Type **given; /* all inputs */
+    Type **in;    /* the same, resolved */
     uint32_t n;
     Type **left; /* distinct ones without the units */
     uint32_t nleft;
     Type *result;
+    bool asked;   /* some that are equal are two values */
     bool compare; /* its dtype is bool, whatever the inputs' */
     Type *dtype;  /* of those known to be tensors, or NULL */
 } Bcast;
@@ -112,6 +114,13 @@ static bool same_input(Type *a, Type *b) {
     return type_equal(a, b);
 }
 
+static bool is_again(const Bcast *b, uint32_t i) {
+    uint32_t k = 0;
+    while (k < i && b->given[k] != b->given[i])
+        k++;
+    return k < i;
+}
+
 static void reduce_set(Bcast *b) {
     b->left = mem_new_n(Type *, b->n + 1);
     for (uint32_t i = 0; i < b->n; i++) {
@@ -122,6 +131,8 @@ static void reduce_set(Bcast *b) {
             k++;
         if (k == b->nleft)
             b->left[b->nleft++] = b->in[i];
+        else /* two values of one size, where they are not one variable */
+            b->asked = b->asked || !is_again(b, i);
     }
 }
 
@@ -509,6 +520,8 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
         if (x->tag == TY_VAR && !make_tensor(b, x, solver_var(b->s, KIND_SHAPE)))
             return REL_FAIL;
         x = type_resolve(x);
+        if (x->tag == TY_TENSOR && b->asked)
+            unknowns_asked(x->tensor.shape);
         if (x->tag == TY_TENSOR)
             return set_result(b, x->tensor.shape);
         if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))
@@ -532,7 +545,12 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
 
 static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare) {
     for (;;) {
-        Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n + 1), .compare = compare};
+        Bcast b = {.s = s,
+                   .r = r,
+                   .n = n,
+                   .given = inputs,
+                   .in = mem_new_n(Type *, n + 1),
+                   .compare = compare};
         for (uint32_t i = 0; i < n; i++)
             b.in[i] = type_resolve(inputs[i]);
         b.result = type_resolve(r->args[r->nargs - 1]);

@@ -44,6 +44,10 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
     vec_push(&s->residuals, check);
 }
 
+void solver_list(Solver *s, const char *text) {
+    vec_push(&s->residuals, ((Residual){.span = s->span, .axis = -1, .text = text}));
+}
+
 const char *relation_argument(const Relation *r, int arg) {
     return r->op ? op_arg(r->op, arg).name : NULL;
 }

@@ -733,6 +733,8 @@ static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
         v->var.dtypes = p->param.dtypes;
+    v->var.asked = p->kind == KIND_DIM || p->kind == KIND_SHAPE;
+    v->var.joins = p->kind == KIND_TYPE && scheme->joins[i];
     return v;
 }
 
@@ -746,7 +748,7 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
     }
     copy->span = span;
     copy->arg_spans = NULL;
-    copy->level = s->level;
+    relation_stands(s, copy);
     return copy;
 }
 
@@ -758,6 +760,8 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     if (n == 0 && !scheme->ninside)
         return scheme->type;
     Type **from = mem_new_n(Type *, n), **to = mem_new_n(Type *, n);
+    if (!scheme->joins)
+        ((Scheme *)scheme)->joins = scheme_joins(scheme);
     for (uint32_t i = 0; i < scheme->nparams; i++) {
         from[i] = scheme->params[i];
         Type *given = i < ntype_args && type_args ? type_args[i] : NULL;
@@ -770,7 +774,9 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     for (uint32_t i = 0; i < scheme->nunknowns; i++) {
         from[scheme->nparams + i] = scheme->unknowns[i];
         Type *u = scheme->unknowns[i];
-        to[scheme->nparams + i] = type_any(u->kind, origin_at_call(u->origin, span));
+        const Origin *origin = origin_at_call(u->origin, span);
+        to[scheme->nparams + i] = u->param.each ? type_any_each(u->kind, origin)
+                                                : type_any(u->kind, origin);
     }
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];

@@ -72,7 +72,11 @@ void solver_leave(Solver *s) {
     (void)vec_pop(&s->marks);
 }
 
-void solver_enter_body(Solver *s, uint32_t mark) { vec_push(&s->bodies, mark); }
+void solver_enter_body(Solver *s, uint32_t params, uint32_t mark) {
+    vec_push(&s->bodies, ((Body){params, mark, ++s->nbodies}));
+}
+
+void solver_set_recursive(Solver *s, bool on) { s->recursive = on; }
 
 void solver_leave_body(Solver *s) { (void)vec_pop(&s->bodies); }
 
@@ -174,6 +178,11 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
     return r;
 }
 
+void relation_stands(const Solver *s, Relation *r) {
+    r->level = s->level;
+    r->body = s->bodies.len ? vec_last(&s->bodies).number : 0;
+}
+
 void solver_add(Solver *s, Relation *r) {
     s->counts.posted++;
     vec_push(&s->waiting, r);
@@ -183,7 +192,7 @@ void solver_add(Solver *s, Relation *r) {
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span) {
     Relation *r = relation_new(def, args, nargs, attrs, span);
-    r->level = s->level;
+    relation_stands(s, r);
     solver_add(s, r);
     return r;
 }
@@ -245,6 +254,25 @@ static void list_operator(Solver *s, Relation *r) {
         vec_push(&s->settled, r);
 }
 
+/* The function in which the relation stands is still being inferred. */
+static bool is_around(const Solver *s, uint32_t body) {
+    bool found = body == 0;
+    for (size_t k = s->bodies.len; k-- > 0 && !found && s->bodies.data[k].number >= body;)
+        found = s->bodies.data[k].number == body;
+    return found;
+}
+
+/* Its arguments are values, each with sizes of its own (Note [Each its own size] in unknown.c); a variable
+ * that stands twice is one: it has one node. */
+static void open_arguments(Relation *r) {
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Type *t = r->args[i], *opened = t->kind == KIND_TYPE ? solver_open_each(t) : t;
+        for (uint32_t k = i; k + 1 < r->nargs && opened != t; k++)
+            if (r->args[k] == t)
+                r->args[k] = opened;
+    }
+}
+
 static RelStatus run_one(Solver *s, Relation *r) {
     Span span = s->span;
     const char *what = s->what;
@@ -258,6 +286,8 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->counts.runs++;
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
+    open_arguments(r);
+    uint32_t made = type_next_id();
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
     RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
@@ -266,6 +296,8 @@ static RelStatus run_one(Solver *s, Relation *r) {
         status = REL_DONE;
     if (status != REL_FAIL && !solver_probe(s, r))
         status = REL_FAIL;
+    if (!is_around(s, r->body))
+        unknowns_mark_each(r->args[r->nargs - 1], made);
     s->span = span;
     s->what = what;
     s->running = NULL;

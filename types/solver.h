@@ -38,6 +38,7 @@ struct Relation {
     const struct Expr *expr; /* the call in the core, or NULL */
     struct Expr *instance;   /* of an instantiated scheme's: the use of the definition, or NULL */
     int level;
+    uint32_t body; /* the function in which it was posted, or 0: Body.number */
     RelStatus status;
     bool queued;
     bool called;      /* made by a scheme whose operators are listed by themselves (inside.c) */
@@ -90,8 +91,8 @@ Type *solver_rigid(Solver *s, Kind kind, const Symbol *name); /* a declared para
 int solver_level(const Solver *s);
 void solver_enter(Solver *s); /* into the right side of a let */
 void solver_leave(Solver *s);
-/* Into the body of a function, whose parameters have ids below `mark`. */
-void solver_enter_body(Solver *s, uint32_t mark);
+/* Into the body of a function, the types of whose parameters have ids from `params` to `mark`. */
+void solver_enter_body(Solver *s, uint32_t params, uint32_t mark);
 void solver_leave_body(Solver *s);
 
 /* ---- unification ----------------------------------------------------------------------------- */
@@ -104,13 +105,31 @@ bool solver_unify(Solver *s, Type *a, Type *b);
  * `?`; `?` into a known size adds a residual check, for tensors and tuples of them only. */
 bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what);
 
+/* What flows from here on is given to a function in its own body, or is not. */
+void solver_set_recursive(Solver *s, bool on);
+
 /* The type of what is either a or b: arms of `if` and `match`, elements of a list. `?` where one
- * of them has an unknown, else they are unified. NULL after a mismatch. */
-Type *type_join(Solver *s, Type *a, Type *b);
+ * of them has an unknown (each: elements, which have each their own), else they are unified. NULL
+ * after a mismatch. */
+Type *type_join(Solver *s, Type *a, Type *b, bool each);
+
+/* A variable for a parameter of a data type, of which a value is made: what its fields are given is
+ * joined, as the elements of a list are. */
+Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param);
 
 /* Each unknown replaced by a fresh one: of what is read from a reference or a field, and of the
- * type of a monomorphic function at each call. (scheme_instantiate does so itself.) */
+ * type of a monomorphic function at each call. (scheme_instantiate does so itself.) unknown.c */
 Type *solver_open(Solver *s, Type *t);
+
+/* Note [Each its own size] in unknown.c. The type of a value that is read: what is `each` is its own. */
+Type *solver_open_each(Type *t);
+bool solver_has_each(Type *t);
+/* What a function of which nothing is known takes, where it is given this. */
+Type *solver_given(Solver *s, const Type *fn, Type *arg);
+/* The type of a function that takes any size there, as one that is generalised over it. */
+Type *solver_open_parameters(Solver *s, Type *fn);
+/* The type of a function's results: the unknowns since `id` came to be in its body. */
+Type *solver_each_since(Type *t, uint32_t id);
 
 /* A function's type for one call: an unknown that its parameters have in several places, as in
  * fn(Tensor[(?1,), b], Tensor[(?1,), b]), is an undetermined size that the arguments decide. */
@@ -286,11 +305,14 @@ typedef struct Scheme {
     const Symbol *name; /* of the definition, for messages; may be NULL */
     uint32_t nearly;    /* what inside may refuse sizes that its calls decide, over the params */
     struct Early *early;
+    bool *joins; /* the parameters to whose instances what flows is joined: scheme_joins; or NULL */
     uint32_t ninside;  /* where checks are listed: operators inside that may leave some to its */
     Relation **inside; /* calls, over the params; never run */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
+/* Those of the parameters that are asked for as values and parts of immutable data alone. */
+bool *scheme_joins(const Scheme *scheme);
 /* Everything of the current level or deeper becomes a parameter, unless `mono`. Relations still
  * waiting whose variables are all generalised go into the scheme; laws simplify them first.
  * Weak literals not tied to a parameter of a function type are defaulted before (float32/int32). */

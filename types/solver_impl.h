@@ -40,12 +40,20 @@ typedef struct Mark {
     size_t inside, settled, early;
 } Mark;
 
+/* A function that is being inferred: which ids are of its parameters' types, and from where on what comes
+ * to be in it. */
+typedef struct Body {
+    uint32_t params, mark, number;
+} Body;
+
 struct Solver {
     Diags *diags;
     int level;
-    VEC(Mark) marks;      /* one a solver_enter */
-    VEC(uint32_t) bodies; /* of functions around: ids before were there when it was entered */
-    RelationVec queue;    /* first in, first out, from qhead */
+    VEC(Mark) marks;   /* one a solver_enter */
+    VEC(Body) bodies;  /* the functions around, from the outermost */
+    uint32_t nbodies;  /* entered so far */
+    bool recursive;    /* what flows is an argument of a function that is being inferred */
+    RelationVec queue; /* first in, first out, from qhead */
     size_t qhead;
     RelationVec waiting; /* posted and not done, in order; done ones are dropped now and then */
     VEC(Type *) weak;    /* dtype variables of weak literals */
@@ -88,7 +96,19 @@ void solver_lower(Solver *s, Type *t,
                   int level);                  /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
+/* unknown.c */
+Type *unknowns_replaced(Solver *s, Type *t,
+                        bool vars); /* by fresh ones, or by undetermined sizes */
+/* Note [Open values]: whether t has unknowns that var cannot be; and t with undetermined sizes for those
+ * (open), or with unknowns that each has its own of. */
+bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around);
+Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open);
+void unknowns_asked(Type *t);                  /* its open sizes are those of several values */
+void unknowns_mark_each(Type *t, uint32_t id); /* those made since */
+
 /* residual.c */
+void solver_list(Solver *s,
+                 const char *text); /* a check that operators make, here in the program */
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* An operator's arguments are of known rank: what its shape function says of ranks and axes (R0313,
  * R0315) holds whatever the sizes are. False after a report. */
@@ -119,6 +139,7 @@ const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, Type
 void solver_wake(Solver *s, TypeVar *v);
 Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                        Span span);
+void relation_stands(const Solver *s, Relation *r); /* where inference is */
 void solver_queue(Solver *s, Relation *r);
 void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
 /* The fact with these inputs, or NULL: its result is the relation's. */

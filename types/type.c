@@ -95,6 +95,12 @@ Type *type_any(Kind kind, const Origin *origin) {
     return t;
 }
 
+Type *type_any_each(Kind kind, const Origin *origin) {
+    Type *t = type_any(kind, origin);
+    t->param.each = true;
+    return t;
+}
+
 Type *type_tensor(Type *shape, Type *dtype) {
     check_kind(shape, KIND_SHAPE);
     check_kind(dtype, KIND_DTYPE);

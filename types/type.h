@@ -75,6 +75,9 @@ typedef struct TypeVar {
     const Symbol *hint; /* a name to print it by, or NULL */
     DTypeSet dtypes;    /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
     bool weak;          /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
+    bool asked;         /* KIND_DIM, KIND_SHAPE: is the size of something else too (unknown.c) */
+    bool widens;        /* stands where a function takes `?`: may become one itself (flow.c) */
+    bool joins;         /* KIND_TYPE: of a constructor: what flows to it is joined (flow.c) */
     union {
         Relation **watchers; /* relations to run again when this variable learns something */
         Type **subs;         /* KIND_EFFECT: effects it includes */
@@ -95,6 +98,7 @@ struct Type {
             const Symbol *name; /* may be NULL */
             uint32_t id;
             int level;       /* PARAM: of solver_rigid; a variable made further out may not be it */
+            bool each;       /* ANY: Note [Each its own size] in flow.c */
             DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
             Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
                                    stands for it; of a shape: the parameter whose tensor has it */
@@ -139,6 +143,7 @@ Type *type_shape(Type **dims, uint32_t rank);
 Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
 Type *type_any(Kind kind, const Origin *origin);      /* a fresh unknown: KIND_DIM or KIND_SHAPE */
+Type *type_any_each(Kind kind, const Origin *origin); /* of values that have each its own */
 Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */

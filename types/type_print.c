@@ -59,28 +59,51 @@ static const Symbol *name_of(TypeNamer *namer, Type *t) {
 typedef struct UnknownCount {
     TypeNamer *namer;
     Map visits; /* Type* -> how often entered: twice is enough to see what occurs twice */
+    Map in;     /* an unknown that each value has its own of -> the value where it was seen */
+    uintptr_t value, nvalues; /* the one that is entered: elements, a parameter, a result */
 } UnknownCount;
+
+static void count_unknowns(void *count, Type *t);
+
+static void count_in_value(void *count, Type *t) {
+    UnknownCount *c = count;
+    uintptr_t around = c->value;
+    c->value = ++c->nvalues;
+    count_unknowns(c, t);
+    c->value = around;
+}
+
+static void count_unknown(UnknownCount *c, Type *t) {
+    /* 0 times: absent; once: 1; named: 2 + its number */
+    Map *unknowns = &c->namer->unknowns;
+    uintptr_t seen = (uintptr_t)map_find(unknowns, t);
+    bool again = !t->param.each || (uintptr_t)map_find(&c->in, t) == c->value + 1;
+    map_set(&c->in, t, (void *)(c->value + 1));
+    if (seen == 0)
+        map_set(unknowns, t, (void *)(uintptr_t)1);
+    else if (seen == 1 && again)
+        map_set(unknowns, t, (void *)(uintptr_t)2);
+}
 
 static void count_unknowns(void *count, Type *t) {
     UnknownCount *c = count;
+    if (t->tag == TY_VAR && t->kind == KIND_TYPE && t->var.link) {
+        count_in_value(c, type_resolve(t));
+        return;
+    }
     t = type_resolve(t);
     if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return;
     if (t->tag == TY_ANY) {
-        /* 0 times: absent; once: 1; named: 2 + its number */
-        Map *unknowns = &c->namer->unknowns;
-        uintptr_t seen = (uintptr_t)map_find(unknowns, t);
-        if (seen == 0)
-            map_set(unknowns, t, (void *)(uintptr_t)1);
-        else if (seen == 1)
-            map_set(unknowns, t, (void *)(uintptr_t)2);
+        count_unknown(c, t);
         return;
     }
     uintptr_t visited = (uintptr_t)map_find(&c->visits, t);
     if (visited == 2)
         return;
     map_set(&c->visits, t, (void *)(visited + 1));
-    type_each_part(t, count_unknowns, c);
+    bool values = t->tag == TY_FN || t->tag == TY_DATA || t->tag == TY_REF;
+    type_each_part(t, values ? count_in_value : count_unknowns, c);
 }
 
 static void print_unknown(Str *out, Type *t, TypeNamer *namer) {

@@ -170,6 +170,7 @@ bool bind_var(Solver *s, Type *var, Type *to) {
             to->var.level = var->var.level;
         if (to->var.age > var->var.age)
             to->var.age = var->var.age;
+        to->var.asked = true;
         if (!to->var.hint)
             to->var.hint = var->var.hint;
     } else {
@@ -312,10 +313,21 @@ bool dims_wait(Type *a, Type *b) {
     return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
+/* What was there before cannot be an unknown that comes to be later: a check when running. */
+static bool is_kept_apart(Solver *s, Type *var, Type *to, bool gradual) {
+    if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, false))
+        return false;
+    solver_add_residual(s, var, to, s->span, s->what);
+    return true;
+}
+
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a == b)
+        return true;
+    if ((a->tag == TY_VAR && is_kept_apart(s, a, b, gradual)) ||
+        (b->tag == TY_VAR && is_kept_apart(s, b, a, gradual)))
         return true;
     if (a->tag == TY_VAR && b->tag != TY_DIM)
         return bind_var(s, a, b);

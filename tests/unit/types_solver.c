@@ -205,11 +205,11 @@ TEST(unknown_sizes_flow) {
 TEST(arms_join) {
     begin();
     Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(KIND_DIM, NULL), f32());
-    CHECK_TEXT(type_text(type_join(s, known, any)), "Tensor[(?,), float32]");
-    CHECK_TEXT(type_text(type_join(s, known, known)), "Tensor[(5,), float32]");
-    CHECK(!type_join(s, known, tensor1(dim(6), f32())));
+    CHECK_TEXT(type_text(type_join(s, known, any, false)), "Tensor[(?,), float32]");
+    CHECK_TEXT(type_text(type_join(s, known, known, false)), "Tensor[(5,), float32]");
+    CHECK(!type_join(s, known, tensor1(dim(6), f32()), false));
     Type *v = var(KIND_TYPE);
-    CHECK_TEXT(type_text(type_join(s, v, any)), "Tensor[(?,), float32]");
+    CHECK_TEXT(type_text(type_join(s, v, any, false)), "Tensor[(?,), float32]");
     CHECK_TEXT(type_text(v), "Tensor[(n,), float32]");
 }
 
@@ -265,7 +265,7 @@ TEST(sizes_flow_into_immutable_data_only) {
     CHECK(solver_flow(s, type_data(list, &known, 1), type_data(list, &any, 1), span_none(), "x"));
     CHECK(!solver_flow(s, type_data(list, &any, 1), type_data(list, &known, 1), span_none(), "x"));
     CHECK(!solver_flow(s, type_data(cell, &known, 1), type_data(cell, &any, 1), span_none(), "x"));
-    CHECK_TEXT(type_text(type_join(s, type_data(list, &known, 1), type_data(list, &any, 1))),
+    CHECK_TEXT(type_text(type_join(s, type_data(list, &known, 1), type_data(list, &any, 1), false)),
                "List[Tensor[(?,), float32]]");
 }
 
