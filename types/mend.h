@@ -172,7 +172,7 @@ typedef struct Mender {
     bool alone;         /* what is tried now mends one of several mistakes that are alike */
     Map tried;          /* Symbol of the change -> itself */
     MendVec found;
-    SymbolVec pool;        /* every name it might have been */
+    SymbolVec pool;        /* every name it might have been, once it was asked for */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
 
@@ -206,6 +206,8 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its fi
 /* Names bound in the item of the error that nothing in it mentions, newest first; then others. */
 void mend_locals(const Mender *m, bool unused, SymbolVec *out);
 bool mend_is_binding(const Mender *m, size_t token);
+/* mend_words.c: whether spelling a is likelier than b. */
+bool mend_is_likelier(const Mender *m, const Symbol *a, const Symbol *b);
 bool mend_is_unused(const Mender *m, size_t binding); /* nothing says the name, meaning this one */
 
 const char *mend_with_sigil(const Mender *m, size_t token,
@@ -214,7 +216,6 @@ void mend_values(const Mender *m, MendValues *v);
 void mend_elements(Mender *m, size_t open); /* a tensor literal, one element more or fewer */
 void mend_literal(Mender *m, size_t token); /* the other kind of number; without its suffix */
 
-void mend_gather_names(Mender *m);
 void mend_fields(Mender *m); /* other fields in the place of those there */
 void mend_slips(Mender *m);  /* mend_far.c: a name bound once, nearly the one that is missing */
 

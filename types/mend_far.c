@@ -2,7 +2,6 @@
 /* Changes elsewhere, tried when none at the place of the message mends the program: the binding that
  * has another name than its uses, the dtype, size or literal of a declaration that several uses
  * contradict. Where such a change is the only one, the mistake is there. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,31 +88,8 @@ static bool is_near_name(const Symbol *a, const Symbol *b) {
     return sym_find_nearest(a, &b, 1) != NULL;
 }
 
-/* How much a name's letters are like those of the rest of the program and of the library: how many
- * other names have the triples of its letters (with its ends), on the average, logarithmically. Of
- * two spellings of one name the more usual one is likely to be what was meant. */
-static unsigned usual_spelling(const Mender *m, const Symbol *name, const Symbol *other) {
-    unsigned bits = 0, all = 0;
-    const char *text = fmt_text("^%s$", name->text);
-    for (const char *p = text; p[0] && p[1] && p[2]; p++) {
-        unsigned n = 0;
-        for (size_t i = 0; i < m->pool.len; i++) {
-            const Symbol *s = m->pool.data[i];
-            if (s == name || s == other)
-                continue;
-            char whole[68];
-            snprintf(whole, sizeof whole, "^%.64s$", s->text);
-            n += strstr(whole, (char[]){p[0], p[1], p[2], 0}) != NULL;
-        }
-        all++;
-        for (n = 4 * n + 1; n > 1; n /= 2)
-            bits++;
-    }
-    return all ? 100 * bits / all : 0;
-}
-
 /* The name it says is missing and one that is bound and never mentioned are spelt alike, and the missing
- * one is written more often or has the more usual spelling: the slip is where the other is bound. */
+ * one is written more often or is the likelier spelling: the slip is where the other is bound. */
 void mend_slips(Mender *m) {
     if (!mend_may_rename(m))
         return;
@@ -125,7 +101,7 @@ void mend_slips(Mender *m) {
             continue;
         if (!is_near_name(m->unknown, t->sym))
             continue;
-        if (often || usual_spelling(m, m->unknown, t->sym) > usual_spelling(m, t->sym, m->unknown))
+        if (often || mend_is_likelier(m, m->unknown, t->sym))
             mend_try_token(m, MEND_NAME, i, mend_with_sigil(m, i, m->unknown));
     }
     m->far = false;

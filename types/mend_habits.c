@@ -399,10 +399,8 @@ void mend_habits(Mender *m) {
     if (last == first && first < m->tokens.len)
         last++;
     try_imports(m);
-    if (m->unknown) {
-        mend_gather_names(m);
+    if (m->unknown)
         mend_slips(m); /* a name of the program's own comes first */
-    }
     m->by_spelling = m->unknown != NULL;
     m->alone = true; /* each place has its own */
     for (size_t i = first; i < last && m->unknown && !mend_is_done(m); i++) {

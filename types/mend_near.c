@@ -31,7 +31,7 @@ static void add_parts(SymbolVec *out, Map *seen, const Symbol *name) {
     }
 }
 
-void mend_gather_names(Mender *m) {
+static void gather_names(Mender *m) {
     if (m->pool.len)
         return;
     Map seen = {0};
@@ -56,9 +56,6 @@ void mend_gather_names(Mender *m) {
     const char *types[] = {"String", "Tensor"};
     for (size_t i = 0; i < 2; i++)
         add_parts(&m->pool, &seen, sym_intern(types[i]));
-    const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown) : NULL;
-    if (relation)
-        add_parts(&m->pool, &seen, relation);
 }
 
 const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name) {
@@ -79,7 +76,7 @@ static bool may_be_meant(const Mender *m, const Symbol *name) {
 }
 
 static void try_spellings(Mender *m, size_t token) {
-    mend_gather_names(m);
+    gather_names(m);
     const Symbol *written = m->tokens.data[token].sym;
     if (!m->unknown && written->len < 3)
         return;
@@ -89,6 +86,9 @@ static void try_spellings(Mender *m, size_t token) {
         if (may_be_meant(m, m->pool.data[i]))
             vec_push(&left, m->pool.data[i]);
     }
+    const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown) : NULL;
+    if (relation)
+        vec_push(&left, relation);
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
         const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
         if (!near)
@@ -457,8 +457,6 @@ static void place_tokens(const Mender *m, size_t *first, size_t *last) {
 void mend_near(Mender *m) {
     size_t first, last;
     place_tokens(m, &first, &last);
-    if (m->unknown)
-        mend_gather_names(m);
     near_names(m, first, last);
     if (mend_is_done(m))
         return;
