@@ -140,8 +140,16 @@ void mend_parts(const Mender *m, size_t open, MendParts *out) {
     }
 }
 
+/* def f[ … ]     type T[ … ]     fn [ … ] */
+static bool declares_parameters(const Mender *m, size_t open) {
+    const MendToken *t = &m->tokens.data[open];
+    if (open && t[-1].word == WORD_FN)
+        return true;
+    return open > 1 && mend_is_name(t - 1) && (t[-2].word == WORD_DEF || t[-2].word == WORD_TYPE);
+}
+
 /* A name where it is bound: after `let`, `def`, `type`; a parameter; a name in a pattern; a
- * constructor or a field in a declaration. A guess by the tokens around: what is tried is checked. */
+ * constructor, a field or a type parameter in a declaration. A guess by the tokens around: what is tried is checked. */
 bool mend_is_binding(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
     if (!mend_is_name(t) || t->kind == TOK_GLOBAL || i == 0 || i + 1 >= m->tokens.len)
@@ -158,7 +166,11 @@ bool mend_is_binding(const Mender *m, size_t i) {
                      p->kind == TOK_COMMA || p->kind == TOK_BAR))
             return n->kind != TOK_RPAREN;
     }
-    if (t->opener < 0 || m->tokens.data[t->opener].kind == TOK_LBRACKET)
+    if (t->opener >= 0 && m->tokens.data[t->opener].kind == TOK_LBRACKET)
+        return declares_parameters(m, (size_t)t->opener) &&
+               (p->kind == TOK_LBRACKET || p->kind == TOK_COMMA) &&
+               (n->kind == TOK_RBRACKET || n->kind == TOK_COMMA || n->kind == TOK_COLON);
+    if (t->opener < 0)
         return false;
     bool before = p->kind == TOK_LPAREN || p->kind == TOK_COMMA || p->kind == TOK_COLONCOLON ||
                   p->kind == TOK_LBRACE || p->kind == TOK_BAR;
@@ -549,6 +561,18 @@ static bool says_unknown(const Diag *d) {
     return d->code == DIAG_R0208 && strstr(d->message, "has no field `");
 }
 
+/* `nn` of `nn.dense`: names begin with it. */
+static bool is_first_part(const Mender *m, const Symbol *name) {
+    SymbolVec known = {0};
+    env_each_name(m->c->env, &known);
+    for (size_t i = 0; i < known.len; i++) {
+        const char *text = known.data[i]->text;
+        if (strncmp(text, name->text, name->len) == 0 && text[name->len] == '.')
+            return true;
+    }
+    return false;
+}
+
 static const Symbol *missing_name(const Mender *m) {
     if (!says_unknown(m->d))
         return NULL;
@@ -558,14 +582,15 @@ static const Symbol *missing_name(const Mender *m) {
         if (!mend_is_name(t) && !mend_is_dtype(t))
             continue;
         static const char *const forms[] = {"`%s`", "`%%s`", "`@%s`", "`%s.", ".%s`"};
+        enum { FIRST_PART = 3 };
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
             Str form = {0};
             const char *gap = strstr(forms[k], "%s");
             str_add_n(&form, forms[k], (size_t)(gap - forms[k]));
             str_add(&form, t->sym->text);
             str_add(&form, gap + 2);
-            const char *found = strstr(m->d->message, str_text(&form));
-            if (found)
+            bool found = strstr(m->d->message, str_text(&form)) != NULL;
+            if (found && (k != FIRST_PART || !is_first_part(m, t->sym)))
                 return t->sym;
         }
     }

@@ -463,10 +463,21 @@ static void imports(Slips *s, size_t i) {
 }
 
 /* In the order in which they are tried. */
+/* Tensor[(2.0,), float32] */
+static void sizes(Slips *s, size_t i) {
+    if (i >= count(s) || token(s, i)->kind != TOK_NUMBER ||
+        !strstr(s->t->message, "a size is an integer"))
+        return;
+    const char *text = tokens_text(s, i, i + 1);
+    size_t digits = strspn(text, "0123456789");
+    if (digits && text[digits] == '.')
+        replace_tokens(s, i, i + 1, mem_strndup(text, digits));
+}
+
 const SlipShape slip_shapes[] = {
     {imports, false}, {comments, true},     {strings, false},       {equals, false},
     {updates, false}, {returns, true},      {conditions, true},     {literals, true},
     {arrows, true},   {definitions, false}, {let_functions, false}, {declarations, false},
-    {tensors, false}, {matches, false},     {remainders, false},
+    {tensors, false}, {matches, false},     {remainders, false},    {sizes, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;
