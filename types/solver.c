@@ -634,6 +634,15 @@ static bool is_open_dtype(Type *tensor) {
     return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_VAR;
 }
 
+void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must) {
+    TypeNamer names = {0};
+    Str a = {0}, b = {0};
+    type_print(&a, param, &names);
+    type_print(&b, must, &names);
+    rel_error(s, r, DIAG_R0218, "%s is `%s`, which the signature leaves open, and must be %s",
+              relation_place(r, arg), str_text(&a), str_text(&b));
+}
+
 static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
     const Mismatch *m = &s->mismatch;
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
@@ -686,9 +695,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
                       "%s is %s, and must be `%s`, which the signature leaves open", place,
                       str_text(&a), str_text(&b));
         else
-            rel_error(s, r, DIAG_R0218,
-                      "%s is `%s`, which the signature leaves open, and must be %s", place,
-                      str_text(&a), str_text(&b));
+            rel_refuse_rigid(s, r, arg, m->a, m->b);
         return;
     case MISMATCH_HEAD:
     case MISMATCH_ARITY:

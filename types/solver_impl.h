@@ -123,6 +123,11 @@ void early_use(Solver *s, const Scheme *scheme, Span span, Type **to);
 /* residual.c: whether relating an operator of known sizes may fail, at less cost. */
 bool residual_may_refuse(Solver *s, Relation *r);
 
+/* narrow.c: what waits has instances, and fixes none of the parameters. False after a report. */
+bool declared_stay_open(Solver *s, const RelationVec *relations, Type **params, uint32_t n);
+/* solver.c: the argument (-1: the result) is, or has, a declared parameter that must be something else. */
+void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must);
+
 /* inside.c: the checks inside of definitions, for the list of a program that calls them */
 void inside_note(Solver *s, const Relation *r); /* that runs for the first time */
 void inside_keep(Solver *s, Scheme *scheme);    /* of the definition that was generalised */
@@ -165,7 +170,7 @@ DTypeSet broadcast_dtypes(const Relation *r);
 /* Restricts its arguments to them, where one is a tensor; false after a report. */
 bool broadcast_restrict(Solver *s, Relation *r);
 
-/* scheme.c: with other types in the place of some; at a use of the definition it is of. */
+/* instance.c: with other types in the place of some; at a use of the definition it is of. */
 Relation *relation_copy(const Relation *r, Substitution *by);
 Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
                             Substitution *by);

@@ -16,8 +16,8 @@
  *    not refused; and it still is accepted, at the same type, once the argument turns out to be what it
  *    was: nothing else was found of it;
  *  - and what was refused is refused once its arguments are known, or it is among the residual checks;
- *  - so it is in a definition of any sizes, found or declared, that is called with these: nothing is left
- *    for the run. */
+ *  - so it is in a definition of any sizes or shapes, found or declared, that is called with these: nothing
+ *    is left for the run; what was accepted is accepted there, and nothing declared is fixed. */
 #include "base/diag.h"
 #include "ops/plan.h"
 #include "tests/unit/check.h"
@@ -439,38 +439,101 @@ static void refused_late(const Call *c, uint32_t how, uint32_t mask, const Diags
              refused->list.data[0]->message);
 }
 
-/* The call is refused: so is that of a definition of all sizes, or of all declared ones, that makes it. */
-static void refused_inside(const Call *c, bool declared, const Diags *refused) {
-    Type *dims[MAX_IN][5], *own[MAX_IN * 5];
-    uint32_t nown = 0, n = (uint32_t)c->ntypes;
-    Diags *diags = mem_new(Diags);
-    Solver *s = solver_new(diags);
+/* A definition that makes the call, of any sizes or shapes. */
+typedef struct Inside {
+    Solver *s;
+    Diags *diags;
+    Scheme *scheme; /* NULL: it does not check */
+    Type **real, **types, *own[MAX_IN * 5];
+    uint32_t nown;
+} Inside;
+
+static Type *own_part(Inside *x, Kind kind, bool declared) {
+    Type *t = declared ? solver_rigid(x->s, kind, sym_intern("n")) : solver_var(x->s, kind);
+    x->own[x->nown++] = t;
+    return t;
+}
+
+static Type *any_shapes(Inside *x, Type *t, bool declared, uint32_t mask, int *at) {
+    if (t->tag != TY_TUPLE) {
+        bool own = mask >> (*at)++ & 1;
+        return own ? type_tensor(own_part(x, KIND_SHAPE, declared), t->tensor.dtype) : t;
+    }
+    Type **parts = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = any_shapes(x, t->args[i], declared, mask, at);
+    return type_tuple(parts, t->nargs);
+}
+
+/* Of the tensors in the mask; result: it is known, or NULL. */
+static Inside define(const Call *c, bool of_shapes, bool declared, uint32_t mask, Type *result) {
+    Type *dims[MAX_IN][5];
+    uint32_t n = (uint32_t)c->ntypes;
+    Inside x = {.diags = mem_new(Diags)};
+    x.s = solver_new(x.diags);
     known_dims(c, dims);
-    Type **real = make_types(c, s, dims, 0);
-    solver_enter(s);
-    for (int i = 0; i < c->nin; i++)
-        for (int k = 0; k < c->shapes[i].rank; k++) {
-            dims[i][k] = declared ? solver_rigid(s, KIND_DIM, sym_intern("n"))
-                                  : solver_var(s, KIND_DIM);
-            own[nown++] = dims[i][k];
-        }
-    Type **types = make_types(c, s, dims, 0);
-    Relation *r = solver_post(s, c->op->relation, types, n + 1, c->attrs, span_none());
+    x.real = make_types(c, x.s, dims, 0);
+    solver_enter(x.s);
+    solver_set_infer_where(x.s, true);
+    for (int i = 0; i < c->nin && !of_shapes; i++)
+        for (int k = 0; k < c->shapes[i].rank; k++)
+            if (mask >> i & 1)
+                dims[i][k] = own_part(&x, KIND_DIM, declared);
+    x.types = make_types(c, x.s, dims, 0);
+    int at = 0;
+    for (uint32_t i = 0; i < n && of_shapes; i++)
+        x.types[i] = any_shapes(&x, x.types[i], declared, mask, &at);
+    if (result)
+        solver_unify(x.s, x.types[n], result);
+    Relation *r = solver_post(x.s, c->op->relation, x.types, n + 1, c->attrs, span_none());
     r->op = c->op;
-    const char *text = call_text(c, types);
-    if (!solver_run(s))
+    Type *fn = type_fn(x.types, n, x.types[n], type_pure());
+    if (solver_run(x.s))
+        x.scheme = declared ? scheme_generalise_declared(x.s, fn, x.own, x.nown, false)
+                            : scheme_generalise(x.s, fn, false);
+    solver_leave(x.s);
+    return x;
+}
+
+/* It is called with what the sizes really are. */
+static bool use(const Call *c, const Inside *x) {
+    Type *t = scheme_instantiate(x->s, x->scheme, span_none(), NULL, 0, NULL);
+    for (int i = 0; i < c->ntypes; i++)
+        if (!solver_unify(x->s, t->args[i], x->real[i]))
+            return false;
+    return solver_run(x->s) && solver_check_early(x->s);
+}
+
+static const char *inside_text(const Call *c, const Inside *x) {
+    return fmt_text("%s, called with %s", call_text(c, x->types), call_text(c, x->real));
+}
+
+/* The call is refused: so it is inside of a definition, there or when that is called. */
+static void refused_inside(const Call *c, const Diags *refused) {
+    Inside x = define(c, below(3) == 0, below(2), UINT32_MAX, NULL);
+    if (x.scheme && use(c, &x))
+        FAIL("%s: not refused: %s", inside_text(c, &x), refused->list.data[0]->message);
+}
+
+/* The call is accepted: so it is inside of a definition that checks; and that fixes nothing declared. */
+static void accepted_inside(const Call *c, const OutSpec *out, int n) {
+    bool of_shapes = below(2), declared = below(4) > 0;
+    uint32_t mask = below(2) ? UINT32_MAX : 1u << below((uint32_t)c->nin);
+    Inside x = define(c, of_shapes, declared, mask, below(2) ? outputs_type(c, out, n) : NULL);
+    if (!x.scheme && !declared)
+        FAIL("%s: refused: %s", inside_text(c, &x), x.diags->list.data[0]->message);
+    if (!x.scheme)
         return;
-    Type *fn = type_fn(types, n, types[n], type_pure());
-    Scheme *scheme = declared ? scheme_generalise_declared(s, fn, own, nown, false)
-                              : scheme_generalise(s, fn, false);
-    solver_leave(s);
-    Type *use = scheme_instantiate(s, scheme, span_none(), NULL, 0, NULL);
-    for (uint32_t i = 0; i < n; i++)
-        if (!solver_unify(s, use->args[i], real[i]))
-            return;
-    if (solver_run(s) && solver_check_early(s))
-        FAIL("%s, called with %s: not refused: %s", text, call_text(c, real),
-             refused->list.data[0]->message);
+    Type **found;
+    scheme_instantiate(x.s, x.scheme, span_none(), NULL, 0, &found);
+    bool ran = solver_run(x.s);
+    for (uint32_t i = 0; declared && ran && i < x.scheme->nparams && i < x.nown; i++)
+        if (!type_has_vars(found[i]))
+            FAIL("%s: the declared parameter %u is always %s", inside_text(c, &x), i,
+                 type_text(found[i]));
+    if (!use(c, &x))
+        FAIL("%s: refused there: %s", inside_text(c, &x),
+             x.diags->list.len ? x.diags->list.data[0]->message : "(other types)");
 }
 
 static void backwards(const Call *c, const OutSpec *out, int n, const Diags *refused) {
@@ -483,9 +546,10 @@ static void backwards(const Call *c, const OutSpec *out, int n, const Diags *ref
     if (n < 0) {
         refused_late(c, how, mask, refused);
         if (c->op->shape_mode == SHAPE_OF_SHAPES)
-            refused_inside(c, below(2), refused);
+            refused_inside(c, refused);
         return;
     }
+    accepted_inside(c, out, n);
     backward(c, out, n, how, 1u << below((uint32_t)c->nin), 2);
     backward(c, out, n, other, mask, below(3));
 }
