@@ -100,7 +100,7 @@ void mend_verify(ModuleCheck *c, size_t first);
 /* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
 void mend_module(ModuleCheck *c, size_t first);
 
-/* ---- for the files that propose changes ------------------------------------------------------ */
+/* ---- the work ------------------------------------------------------------------------------------ */
 
 typedef struct MendToken {
     TokenKind kind : 16;
@@ -176,56 +176,71 @@ typedef struct Mender {
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
 
-/* mend_trial.c: tries [begin, end) -> text. True: that is all that could be asked. */
+/* ---- mend_tokens.c ---------------------------------------------------------------------------- */
+
+void mend_read_tokens(Mender *m);
+int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
+const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
+/* The first token that begins at `begin` or behind it, or tokens.len. */
+size_t mend_token_at(const Mender *m, uint32_t begin);
+/* Those of the message's place, [first, last), as far as its first line goes; at least one. */
+void mend_place_tokens(const Mender *m, size_t *first, size_t *last);
+bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
+bool mend_is_dtype(const MendToken *t);
+bool mend_names_dtype(const MendToken *t);           /* or is its name in quotes: dtype="int32" */
+size_t mend_count(const Mender *m, const Symbol *s); /* how often the text says it */
+/* The parts between the commas of the bracket at token `open`: pairs of tokens, first and last. */
+typedef VEC(size_t) MendParts;
+void mend_parts(const Mender *m, size_t open, MendParts *out);
+bool mend_is_binding(const Mender *m, size_t token);
+bool mend_is_unused(const Mender *m, size_t binding); /* nothing says the name, meaning this one */
+/* Names bound in the item of the error that nothing in it mentions, newest first, where a name is missing
+ * those of the text too; else those that something mentions. */
+void mend_locals(const Mender *m, bool unused, SymbolVec *out);
+
+/* ---- mend_trial.c: trying ---------------------------------------------------------------------- */
+
+/* [begin, end) -> text. True: that is all that could be asked. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
-bool mend_checks(Mender *m, uint32_t begin, uint32_t end,
-                 const char *text); /* the same, not kept */
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
-bool mend_try_value(Mender *m, size_t token,
-                    const char *value); /* a size, or a dtype in quotes or not */
+/* A size, or a dtype, which is in quotes where the one there is. */
+bool mend_try_value(Mender *m, size_t token, const char *value);
+/* The same as mend_try, not kept. */
+bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text);
+/* A change was found that mends all it could, or the fuel is used up. */
+bool mend_is_done(const Mender *m);
 /* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
-int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
 /* mend_decl.c: the types that are declared again where item `at`, a type, is declared as `now`, and the
  * items that mention one of them. False: it takes the whole text to know. */
 bool mend_type_users(const Mender *m, uint32_t at, const Item *now, IndexVec *types,
                      IndexVec *namers);
-bool mend_is_done(
-    const Mender *m); /* a change was found that mends all it could, or the fuel is used up */
-const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
-/* Tokens [first, last) within a range of the text. */
-size_t mend_token_at(const Mender *m, uint32_t begin);
-bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
-bool mend_is_dtype(const MendToken *t);
-bool mend_names_dtype(const MendToken *t); /* or is its name in quotes: dtype="int32" */
-/* The parts between the commas of the bracket at token `open`: pairs of tokens, first and last. */
-typedef VEC(size_t) MendParts;
-void mend_parts(const Mender *m, size_t open, MendParts *out);
-bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its first token's index */
-/* Names bound in the item of the error that nothing in it mentions, newest first; then others. */
-void mend_locals(const Mender *m, bool unused, SymbolVec *out);
-bool mend_is_binding(const Mender *m, size_t token);
-/* mend_words.c: whether spelling a is likelier than b. */
-bool mend_is_likelier(const Mender *m, const Symbol *a, const Symbol *b);
-bool mend_is_unused(const Mender *m, size_t binding); /* nothing says the name, meaning this one */
 
-const char *mend_with_sigil(const Mender *m, size_t token,
-                            const Symbol *name); /* as the token has it */
-void mend_values(const Mender *m, MendValues *v);
-void mend_elements(Mender *m, size_t open); /* a tensor literal, one element more or fewer */
-void mend_literal(Mender *m, size_t token); /* the other kind of number; without its suffix */
-
-void mend_fields(Mender *m); /* other fields in the place of those there */
-void mend_slips(Mender *m);  /* mend_far.c: a name bound once, nearly the one that is missing */
+/* ---- what is tried, in this order --------------------------------------------------------------- */
 
 void mend_habits(Mender *m);   /* mend_habits.c: what is called otherwise elsewhere */
 void mend_near(Mender *m);     /* mend_near.c: what the message itself is about */
-void mend_wrap(Mender *m);     /* casts, transpose, … around what the message points at */
-void mend_guess(Mender *m);    /* other names that fit */
 void mend_outliers(Mender *m); /* mend_far.c: one dtype or size that disagrees with the others */
-void mend_far(Mender *m);
-/* Whether a change elsewhere than `mend` mends as much: what clashes has two sides. */
+void mend_wrap(Mender *m);     /* mend_near.c: casts, … around what the message points at */
+void mend_far(Mender *m);      /* mend_far.c: elsewhere */
+void mend_guess(Mender *m);    /* mend_near.c: other names that fit */
+/* mend_far.c: whether a change elsewhere than `mend` mends as much: what clashes has two sides. */
 bool mend_other_side(Mender *m, const Mend *mend, Mend *out);
+
+/* Parts of these that several use. */
+void mend_slips(Mender *m);  /* mend_far.c: a name bound once, nearly the one that is missing */
+void mend_fields(Mender *m); /* mend_near.c: other fields in the place of those there */
+void mend_elements(Mender *m,
+                   size_t open); /* mend_far.c: a tensor literal, an element more or fewer */
+void mend_literal(Mender *m, size_t token); /* mend_near.c: the other kind of number; no suffix */
+void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype); /* mend_near.c */
+bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its first token's index */
+const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as it has it */
+bool mend_is_of_shapes(DiagCode code); /* R03…, but those of dtypes */
+void mend_values(const Mender *m, MendValues *v);
+bool mend_has_size(const MendValues *v, const Symbol *s);
+/* mend_words.c: whether spelling a is likelier than b. */
+bool mend_is_likelier(const Mender *m, const Symbol *a, const Symbol *b);
 
 #endif

@@ -15,11 +15,19 @@ enum {
 
 /* ---- what the message speaks of -------------------------------------------------------------- */
 
-static void add_value(const Symbol **values, size_t *n, const Symbol *s) {
-    for (size_t i = 0; i < *n; i++)
+static bool has_value(const Symbol *const *values, size_t n, const Symbol *s) {
+    for (size_t i = 0; i < n; i++)
         if (values[i] == s)
-            return;
-    if (*n < MEND_MAX_VALUES)
+            return true;
+    return false;
+}
+
+bool mend_has_size(const MendValues *v, const Symbol *s) {
+    return has_value(v->sizes, v->nsizes, s);
+}
+
+static void add_value(const Symbol **values, size_t *n, const Symbol *s) {
+    if (!has_value(values, *n, s) && *n < MEND_MAX_VALUES)
         values[(*n)++] = s;
 }
 
@@ -93,7 +101,7 @@ static bool is_near_name(const Symbol *a, const Symbol *b) {
 void mend_slips(Mender *m) {
     if (!mend_may_rename(m))
         return;
-    bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
+    bool often = mend_count(m, m->unknown) > 1;
     m->far = true;
     for (size_t i = 0; i < m->tokens.len && !mend_is_done(m); i++) {
         const MendToken *t = &m->tokens.data[i];
@@ -112,7 +120,7 @@ static void rename_bindings(Mender *m) {
     if (!mend_may_rename(m))
         return;
     size_t here = mend_token_at(m, m->place.begin);
-    bool often = (uintptr_t)map_find(&m->counts, m->unknown) > 1;
+    bool often = mend_count(m, m->unknown) > 1;
     bool field = m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213 || m->d->code == DIAG_R0208;
     VEC(Ranked) found = {0};
     for (size_t i = 0; i < m->tokens.len; i++) {
@@ -144,18 +152,13 @@ static void rename_bindings(Mender *m) {
 
 /* ---- dtypes, sizes, literals ----------------------------------------------------------------- */
 
-static bool in_values(const Symbol *const *values, size_t n, const Symbol *s) {
-    for (size_t i = 0; i < n; i++)
-        if (values[i] == s)
-            return true;
-    return false;
+static bool has_dtype(const MendValues *v, const Symbol *s) {
+    return has_value(v->dtypes, v->ndtypes, s);
 }
-
-static size_t count(const Mender *m, const Symbol *s) { return (uintptr_t)map_find(&m->counts, s); }
 
 /* Whether the program says `instead` so much more often that `s` stands out. */
 static bool stands_out(const Mender *m, const Symbol *s, const Symbol *instead) {
-    return count(m, instead) >= 3 * count(m, s);
+    return mend_count(m, instead) >= 3 * mend_count(m, s);
 }
 
 static void try_values(Mender *m, size_t token, const Symbol *const *values, size_t n,
@@ -177,7 +180,7 @@ static void at_origins(Mender *m, const MendValues *v, bool outliers) {
             continue;
         const MendToken *t = &m->tokens.data[token];
         bool size = t->kind == TOK_NUMBER && t->begin == s.begin && t->end == s.end;
-        if (size && t->item >= 0 && in_values(v->sizes, v->nsizes, t->sym))
+        if (size && t->item >= 0 && mend_has_size(v, t->sym))
             try_values(m, token, v->sizes, v->nsizes, outliers);
     }
 }
@@ -196,10 +199,10 @@ static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes,
             continue;
         if (dtypes && mend_names_dtype(t)) {
             tried++;
-            if (in_values(v->dtypes, v->ndtypes, t->sym))
+            if (has_dtype(v, t->sym))
                 try_values(m, i, v->dtypes, v->ndtypes, outliers);
         } else if (t->kind == TOK_NUMBER) {
-            if (sizes && in_values(v->sizes, v->nsizes, t->sym)) {
+            if (sizes && mend_has_size(v, t->sym)) {
                 tried++;
                 try_values(m, i, v->sizes, v->nsizes, outliers);
             }
@@ -267,7 +270,7 @@ static void comparisons(Mender *m, size_t i) {
 
 static void guess_elsewhere(Mender *m, const MendValues *v) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
-    bool bools = in_values(v->dtypes, v->ndtypes, sym_intern("bool"));
+    bool bools = has_dtype(v, sym_intern("bool"));
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
@@ -297,10 +300,14 @@ static bool is_between_equals(const Mender *m) {
     return c == DIAG_R0205 || c == DIAG_R0206 || c == DIAG_R0207;
 }
 
+bool mend_is_of_shapes(DiagCode code) {
+    return strncmp(diag_get_info(code)->name, "R03", 3) == 0 && code != DIAG_R0310 &&
+           code != DIAG_R0311;
+}
+
 static bool about_sizes(const Mender *m) {
-    const char *name = diag_get_info(m->d->code)->name;
-    return (strncmp(name, "R03", 3) == 0 && m->d->code != DIAG_R0310 && m->d->code != DIAG_R0311) ||
-           m->d->code == DIAG_R0201 || m->d->code == DIAG_R0208 || is_between_equals(m);
+    DiagCode c = m->d->code;
+    return mend_is_of_shapes(c) || c == DIAG_R0201 || c == DIAG_R0208 || is_between_equals(m);
 }
 
 void mend_outliers(Mender *m) {

@@ -325,16 +325,11 @@ static void try_dtypes(Mender *m) {
 
 /* A derivative is taken by floats: grad(f)(k) for an integer k. */
 static void try_floats(Mender *m, size_t first, size_t last) {
-    const char *text = mend_text(m, m->place.begin, m->place.end);
-    bool atom =
-        !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
     if (last == first + 1 && has_kind(m, first, TOK_NUMBER))
         mend_literal(m, first);
     if (mend_is_done(m))
         return;
-    if (mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
-                 fmt_text(atom ? "(float32) %s" : "(float32) (%s)", text)))
-        return;
+    mend_cast(m, m->place.begin, m->place.end, "float32");
     for (size_t i = first; i < last && !mend_is_done(m); i++)
         if (mend_is_dtype(token(m, i)))
             mend_try_token(m, MEND_REPLACE, i, "float32");
@@ -394,10 +389,8 @@ static void try_imports(Mender *m) {
 }
 
 void mend_habits(Mender *m) {
-    size_t first = mend_token_at(m, m->place.begin);
-    size_t last = mend_token_at(m, m->place.end < m->line_end ? m->place.end : m->line_end);
-    if (last == first && first < m->tokens.len)
-        last++;
+    size_t first, last;
+    mend_place_tokens(m, &first, &last);
     try_imports(m);
     if (m->unknown)
         mend_slips(m); /* a name of the program's own comes first */

@@ -94,7 +94,7 @@ static void try_spellings(Mender *m, size_t token) {
         if (!near)
             break;
         /* not a binding of the text without uses, which may be what is misspelt */
-        m->alone = m->by_spelling && (uintptr_t)map_find(&m->counts, near) != 1;
+        m->alone = m->by_spelling && mend_count(m, near) != 1;
         bool done = mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near));
         m->alone = false;
         if (done)
@@ -376,13 +376,9 @@ static void near_literals(Mender *m, size_t first, size_t last) {
         if (t->kind != TOK_NUMBER)
             continue;
         n++;
-        for (size_t k = 0; k < v.nsizes && !mend_is_done(m); k++) {
-            bool size = false;
-            for (size_t j = 0; j < v.nsizes; j++)
-                size |= v.sizes[j] == t->sym;
-            if (size && !m->far)
-                mend_try_token(m, MEND_REPLACE, i, v.sizes[k]->text);
-        }
+        bool size = mend_has_size(&v, t->sym) && !m->far;
+        for (size_t k = 0; size && k < v.nsizes && !mend_is_done(m); k++)
+            mend_try_token(m, MEND_REPLACE, i, v.sizes[k]->text);
         mend_literal(m, i);
     }
 }
@@ -445,22 +441,13 @@ static void guess(Mender *m, size_t first, size_t last, bool unused) {
     }
 }
 
-/* The tokens of the place, as far as its first line goes; at least one. */
-static void place_tokens(const Mender *m, size_t *first, size_t *last) {
-    *first = mend_token_at(m, m->place.begin);
-    uint32_t end = m->place.end < m->line_end ? m->place.end : m->line_end;
-    *last = mend_token_at(m, end);
-    if (*last == *first && *first < m->tokens.len)
-        (*last)++;
-}
-
 void mend_near(Mender *m) {
     size_t first, last;
-    place_tokens(m, &first, &last);
+    mend_place_tokens(m, &first, &last);
     near_names(m, first, last);
     if (mend_is_done(m))
         return;
-    if (m->unknown && (uintptr_t)map_find(&m->counts, m->unknown) == 1)
+    if (m->unknown && mend_count(m, m->unknown) == 1)
         guess(m, first, last, true);
     if (mend_is_done(m))
         return;
@@ -495,7 +482,7 @@ static bool make_of(Mender *m, uint32_t begin, uint32_t end, const char *dtype) 
     return false;
 }
 
-static void cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
+void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
     if (make_of(m, begin, end, dtype))
         return;
     const char *text = mend_text(m, begin, end);
@@ -512,13 +499,11 @@ static void around(Mender *m, Span span) {
     static const char *const wraps[] = {"transpose(%s)", "expand_dims(%s, axis=0)",
                                         "expand_dims(%s, axis=1)", "expand_dims(%s, axis=-1)",
                                         "squeeze(%s)"};
-    bool shapes = strncmp(diag_get_info(m->d->code)->name, "R03", 3) == 0 &&
-                  m->d->code != DIAG_R0310 && m->d->code != DIAG_R0311;
     MendValues v = {0};
     mend_values(m, &v);
-    if (!shapes) {
+    if (!mend_is_of_shapes(m->d->code)) {
         for (size_t i = 0; i < v.ndtypes && !mend_is_done(m); i++)
-            cast(m, span.begin, span.end, v.dtypes[i]->text);
+            mend_cast(m, span.begin, span.end, v.dtypes[i]->text);
         return;
     }
     size_t close = strlen(text);
@@ -563,7 +548,7 @@ static void cast_either(Mender *m) {
     for (size_t k = 2; k-- > 0;) { /* the operand on the right is the more likely one */
         if (v.ndtypes != 2 || !side[0] || !side[1] || cast_loses(v.dtypes[k], v.dtypes[1 - k]))
             continue;
-        cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
+        mend_cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
     }
 }
 
@@ -613,7 +598,7 @@ void mend_guess(Mender *m) {
     if (m->d->code == DIAG_R0103 && def)
         return; /* a name too many: none is missing */
     size_t first, last;
-    place_tokens(m, &first, &last);
+    mend_place_tokens(m, &first, &last);
     guess(m, first, last, true);
     forgotten_arguments(m, first, last, false);
     guess(m, first, last, false);
@@ -621,6 +606,6 @@ void mend_guess(Mender *m) {
 
 void mend_fields(Mender *m) {
     size_t first, last;
-    place_tokens(m, &first, &last);
+    mend_place_tokens(m, &first, &last);
     near_fields(m, first, last);
 }
