@@ -108,7 +108,7 @@ static bool unify_parts(Solver *s, Relation *r, int arg, uint32_t n, Type **part
                       k);
             return false;
         }
-        if (rel_has_unknown_rank(parts[i])) {
+        if (type_has_unknown_rank(parts[i])) {
             rel_lend_rank(s, r, arg, i, all);
             continue;
         }

@@ -377,7 +377,7 @@ static RelStatus reduce_unranked(Solver *s, Relation *r, Type *dtype, bool count
     bool none = attrs_is_none(r->attrs, "axis");
     if (counts) /* the dtype depends on sizes */
         dtype = rel_dtype_in(rel_result_arg(r));
-    bool unknown = rel_has_unknown_rank(r->args[0]);
+    bool unknown = type_has_unknown_rank(r->args[0]);
     if (counts && unknown)
         dtype = type_dtype(DT_I32);
     if (attrs_bool(r->attrs, "keepdims"))

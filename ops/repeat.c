@@ -419,7 +419,7 @@ static RelStatus relate_meshgrid(Solver *s, Relation *r) {
     }
     Type **grid = mem_new_n(Type *, n + 1), **out = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        bool unknown = rel_has_unknown_rank(parts[i]);
+        bool unknown = type_has_unknown_rank(parts[i]);
         bool ranked = rel_rank_in(parts[i], &rank, &dims);
         if (ranked && rank > 1) {
             rel_error(s, r, DIAG_R0313,
@@ -446,7 +446,7 @@ static RelStatus relate_meshgrid(Solver *s, Relation *r) {
     for (uint32_t i = 0; i < n; i++) { /* of 1 element: a vector or a scalar */
         int64_t d;
         Type *size = type_resolve(grid[grid_axis(r->attrs, (int)i, (int)n)]);
-        if (rel_has_unknown_rank(parts[i]) || rel_rank_in(parts[i], &rank, &dims))
+        if (type_has_unknown_rank(parts[i]) || rel_rank_in(parts[i], &rank, &dims))
             continue;
         open |= !type_get_int(size, &d) || d == 1 || rel_shape_in(parts[i])->tag != TY_VAR ||
                 !solver_unify(s, rel_shape_in(parts[i]), type_shape(&size, 1));

@@ -93,7 +93,7 @@ RelStatus rel_wait_rank(Solver *s, Relation *r, uint32_t rank, Type *dtype) {
     Type *shape = rel_shape_in(rel_result_arg(r)), **dims = mem_new_n(Type *, rank + 1);
     bool unknown = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
-        unknown = unknown || rel_has_unknown_rank(r->args[i]);
+        unknown = unknown || type_has_unknown_rank(r->args[i]);
     for (uint32_t i = 0; unknown && i < rank; i++)
         dims[i] = rel_unknown_dim(r);
     if (unknown)

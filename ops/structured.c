@@ -80,11 +80,6 @@ Type **rel_copy_dims(uint32_t n, Type *const *dims, uint32_t extra) {
     return out;
 }
 
-bool rel_has_unknown_rank(Type *t) {
-    Type *shape = rel_shape_in(t);
-    return shape && type_resolve(shape)->tag == TY_ANY;
-}
-
 /* A tensor of unknown rank as one of this rank: the operator sees to it when it runs. */
 static Type *lent_rank(Solver *s, Relation *r, Type *t, uint32_t rank) {
     Type **dims = mem_new_n(Type *, rank + 1);
@@ -107,7 +102,7 @@ bool rel_make_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
     Type **dims;
     if (rel_rank_in(r->args[arg], &known, &dims))
         return true;
-    if (rel_has_unknown_rank(r->args[arg])) {
+    if (type_has_unknown_rank(r->args[arg])) {
         r->args[arg] = lent_rank(s, r, r->args[arg], rank);
         return true;
     }
@@ -134,22 +129,9 @@ RelStatus rel_wait(Solver *s, Relation *r, Type *dtype) {
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : REL_WAIT;
 }
 
-static bool type_open(Type *t) {
-    t = type_resolve(t);
-    if (t->tag == TY_TUPLE) {
-        for (uint32_t i = 0; i < t->nargs; i++)
-            if (type_open(t->args[i]))
-                return true;
-        return false;
-    }
-    if (t->tag != TY_TENSOR)
-        return t->tag == TY_VAR;
-    return type_has_vars(t->tensor.shape);
-}
-
 RelStatus rel_settled(Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
-        if (type_open(r->args[i]))
+        if (type_has_open_sizes(r->args[i]))
             return REL_WAIT;
     return REL_DONE;
 }

@@ -52,7 +52,6 @@ bool rel_dim_open(Type *dim);
 RelStatus rel_settled(Relation *r);
 /* REL_WAIT, with the result a tensor of this dtype already: what is known of a type flows on. */
 RelStatus rel_wait(Solver *s, Relation *r, Type *dtype);
-bool rel_has_unknown_rank(Type *t); /* Note [Unknown ranks] in types/solver.c */
 /* The relation goes on as if tensor `part` of a tuple argument had this rank, which the operator sees to. */
 void rel_lend_rank(Solver *s, Relation *r, int arg, uint32_t part, uint32_t rank);
 /* A copy of n dims with `extra` more places. */

@@ -36,7 +36,7 @@ void inside_note(Solver *s, const Relation *r) {
 }
 
 /* Some size, shape or type in it is not known yet and may be found at a call. */
-static bool is_open(const Relation *r) {
+static bool may_learn_at_call(const Relation *r) {
     bool unknown = false, open = false;
     for (uint32_t i = 0; i < r->nargs; i++) {
         Map seen = {0};
@@ -61,7 +61,7 @@ void inside_keep(Solver *s, Scheme *scheme) {
     size_t left = mark.inside;
     for (size_t i = mark.inside; i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];
-        if (is_open(r) && (is_broadcast(r->def) || is_internal(r->span))) {
+        if (may_learn_at_call(r) && (is_broadcast(r->def) || is_internal(r->span))) {
             vec_push(&kept, r);
         } else {
             s->inside.data[left++] = r;
@@ -72,7 +72,7 @@ void inside_keep(Solver *s, Scheme *scheme) {
     for (size_t i = mark.settled; i < s->settled.len; i++) {
         Relation *r = s->settled.data[i];
         if (is_internal(r->span) && !is_broadcast(r->def)) {
-            if (is_open(r) &&
+            if (may_learn_at_call(r) &&
                 !(r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
                 vec_push(&kept, copy_of(r));
         } else {

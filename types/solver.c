@@ -317,28 +317,6 @@ static RelStatus run_one(Solver *s, Relation *r) {
  * all) keeps it. The operator sees to its operands when it runs; a known rank wanted of an unknown shape
  * is a check when running. */
 
-/* Whether inference knows that nobody knows the rank of a tensor in it. */
-static bool has_unknown_rank(Type *t) {
-    t = type_resolve(t);
-    if (t->tag == TY_TENSOR)
-        return type_resolve(t->tensor.shape)->tag == TY_ANY;
-    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
-        if (has_unknown_rank(t->args[i]))
-            return true;
-    return false;
-}
-
-/* Something other than a dtype may still be found. */
-static bool is_open(Type *t) {
-    TypeVec vars = {0};
-    Map seen = {0};
-    type_collect(t, TY_VAR, &seen, &vars);
-    for (size_t i = 0; i < vars.len; i++)
-        if (vars.data[i]->kind != KIND_DTYPE && vars.data[i]->kind != KIND_EFFECT)
-            return true;
-    return false;
-}
-
 /* Sizes and shapes not found yet are unknown; what was found is a check. False: it is no tensor yet. */
 static bool give_unknowns(Solver *s, Type *t) {
     t = type_resolve(t);
@@ -361,9 +339,9 @@ static bool give_unknowns(Solver *s, Type *t) {
 static bool is_of_unknown_rank(Solver *s, Relation *r) {
     bool unknown = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
-        unknown = unknown || has_unknown_rank(r->args[i]);
+        unknown = unknown || type_has_unknown_rank(r->args[i]);
     for (uint32_t i = 0; unknown && i + 1 < r->nargs; i++)
-        if (is_open(r->args[i]))
+        if (type_has_open_sizes(r->args[i]))
             return false;
     if (!unknown || !r->op)
         return false;

@@ -326,6 +326,26 @@ bool type_has_vars(Type *t) {
     return q.found;
 }
 
+bool type_has_open_sizes(Type *t) {
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_DTYPE && vars.data[i]->kind != KIND_EFFECT)
+            return true;
+    return false;
+}
+
+bool type_has_unknown_rank(Type *t) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR)
+        return type_resolve(t->tensor.shape)->tag == TY_ANY;
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        if (type_has_unknown_rank(t->args[i]))
+            return true;
+    return false;
+}
+
 bool type_mentions(Type *t, Type *const *params, uint32_t n) {
     Search q = {.params = params, .n = n};
     if (n > 0)
