@@ -236,6 +236,8 @@ typedef struct Resolved {
 Resolved scope_resolve(Infer *I, const Name *name);
 Ctor *scope_find_ctor(Infer *I, const Symbol *name);
 void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
+const char *
+infer_habit_of(const Symbol *name); /* what a name of other languages is here, or NULL */
 
 /* ---- ast_type.c ------------------------------------------------------------------------------ */
 

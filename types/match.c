@@ -12,9 +12,17 @@ static void warn_unreachable(Infer *I, const Expr *e, uint32_t arm, Covering *co
         return;
     diag_set_label(d, "never matches");
     uint32_t by[3], n = covering_find(covering, arm, by, 3);
-    for (uint32_t i = 0; i < n; i++)
+    const Pattern *first = n == 1 ? e->arms[by[0]].pattern : NULL;
+    bool named = first && first->kind == PAT_VAR;
+    for (uint32_t i = 0; i < n && !named; i++)
         diag_add_label(d, e->arms[by[i]].pattern->span,
                        n == 1 ? "this arm comes first" : "this arm takes some of its values");
+    if (named)
+        diag_add_label(d, first->span, "this arm comes first: `%s` is a name for any value",
+                       first->var->name->text);
+    const char *habit = named ? infer_habit_of(first->var->name) : NULL;
+    if (habit)
+        diag_add_help(d, "%s", habit);
     diag_add_fact(d, n == 1 ? "the arm before it covers every value it could match"
                             : "the arms before it cover every value it could match");
 }

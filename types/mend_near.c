@@ -463,11 +463,17 @@ void mend_near(Mender *m) {
 
 /* ---- around an operand ----------------------------------------------------------------------- */
 
+/* Names, calls and brackets that touch: what is written before it takes all of it. */
 static bool is_atom(const char *text) {
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
-    if (!text[n])
-        return true;
-    return (text[n] == '(' && text[strlen(text) - 1] == ')') || (text[0] == '[');
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    int depth = 0;
+    for (; *text; text++) {
+        depth += *text == '(' || *text == '[';
+        depth -= *text == ')' || *text == ']';
+        if (!depth && !strchr(word, *text) && *text != ')' && *text != ']')
+            return false;
+    }
+    return true;
 }
 
 /* zeros(shape=[2], dtype=int32) is made of another dtype rather than cast. */

@@ -36,7 +36,7 @@ static const struct {
 };
 
 /* Also of `np.zeros`, by its first part. */
-static const char *habit_of(const Symbol *name) {
+const char *infer_habit_of(const Symbol *name) {
     size_t n = strcspn(name->text, ".");
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
         if (strlen(habits[i].name) == n && strncmp(habits[i].name, name->text, n) == 0)
@@ -121,7 +121,7 @@ void scope_report_unknown(Infer *I, const Name *name) {
     if (!found) {
         add_keys(&far, &I->names);
         add_env_names(&far, I->env);
-        const char *help = name->sigil == SIGIL_NONE ? habit_of(name->sym) : NULL;
+        const char *help = name->sigil == SIGIL_NONE ? infer_habit_of(name->sym) : NULL;
         if (help) {
             diag_add_help(d, "%s", help);
             return;
