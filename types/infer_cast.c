@@ -17,13 +17,33 @@ static bool is_tensor_type(Infer *I, const AstType *t) {
     return p && (!p->kind_known || p->kind == KIND_DTYPE);
 }
 
+/* Whether the float32 of a number and its float64 are the same in each dtype of the set that is no float's. */
+static bool is_same_of_both(double number, DTypeSet set) {
+    float narrow = (float)number;
+    for (int t = 0; t < DTYPE_COUNT; t++) {
+        unsigned char a[8] = {0}, b[8] = {0};
+        if (!(set & DT_BIT(t) & ~DTS_FLOAT))
+            continue;
+        elem_cast(a, (DType)t, &number, DT_F64);
+        elem_cast(b, (DType)t, &narrow, DT_F32);
+        if (memcmp(a, b, sizeof a) != 0)
+            return false;
+    }
+    return true;
+}
+
 void solver_round_once(Solver *s, const Expr *e, Type *dtype) {
     Type *t = e && (e->kind == EXPR_LIT || e->kind == EXPR_CONST) ? type_resolve(e->type) : NULL;
     Type *own = t && t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : NULL;
     bool weak = own && own->tag == TY_VAR && own->var.weak && !(own->var.dtypes & ~DTS_FLOAT);
     dtype = type_resolve(dtype);
-    if (weak && dtype->tag != TY_VAR && !(type_dtype_set(dtype) & ~DTS_FLOAT))
+    DTypeSet set = dtype->tag == TY_VAR ? 0 : type_dtype_set(dtype);
+    if (!weak || !(set & DTS_FLOAT))
+        return;
+    if (!(set & ~DTS_FLOAT))
         solver_unify(s, own, dtype);
+    else if (e->kind == EXPR_LIT && is_same_of_both(e->f, set)) /* a declared dtype: any of them */
+        solver_unify(s, own, type_dtype(DT_F64));
 }
 
 Expr *infer_cast(Infer *I, Ast *e) {
