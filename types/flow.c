@@ -7,7 +7,6 @@
  * running, for tensors and tuples of them only. An unknown that stands in the expected type itself
  * accepts any size; one that a variable of it was found to be is a particular unknown size, and
  * another size must equal it: a check (`met`), but for what each has its own of (unknown.c). */
-
 #include "base/mem.h"
 #include "types/solver_impl.h"
 
@@ -35,84 +34,6 @@ static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met) {
     bool known = map_find(&p->met[met], from) == to;
     map_set(&p->met[met], from, to);
     return known;
-}
-
-/* ---- variance of a data type's parameters ---------------------------------------------------- */
-
-enum { COVARIANT = 0, CONTRAVARIANT = 1, INVARIANT = 2 };
-
-static const uint8_t *variance_of(TypeDecl *decl);
-
-typedef struct Variance {
-    Type *const *params;
-    uint32_t n;
-    uint8_t *of; /* each param */
-} Variance;
-
-static void note_variance(Variance *v, Map *seen, Type *t, int sign) {
-    t = type_resolve(t);
-    if (!(t->flags & TYPE_HAS_PARAMS))
-        return;
-    switch (t->tag) {
-    case TY_PARAM:
-        for (uint32_t i = 0; i < v->n; i++)
-            if (v->params[i] == t && sign != COVARIANT)
-                v->of[i] = INVARIANT;
-        return;
-    case TY_TENSOR: note_variance(v, seen, t->tensor.shape, sign); return;
-    case TY_TUPLE:
-    case TY_SHAPE:
-        for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(v, seen, t->args[i], sign);
-        return;
-    case TY_DIM: return; /* arithmetic over a size: each value has its own */
-    case TY_FN:
-        for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(v, seen, t->args[i], INVARIANT);
-        note_variance(v, seen, t->fn.result, sign);
-        return;
-    case TY_REF: note_variance(v, seen, t->elem, INVARIANT); return;
-    case TY_DERIV: note_variance(v, seen, t->elem, sign); return;
-    case TY_DATA: {
-        const uint8_t *inner = variance_of(t->decl);
-        for (uint32_t i = 0; i < t->nargs; i++)
-            note_variance(v, seen, t->args[i], inner[i] ? INVARIANT : sign);
-        return;
-    }
-    case TY_VAR:
-    case TY_STRING:
-    case TY_ERROR:
-    case TY_DTYPE:
-    case TY_ANY:
-    case TY_PURE:
-    case TY_ALLOCATES: return;
-    }
-}
-
-/* While a declaration is being looked at, its own are taken as found so far; repeated until nothing
- * changes (an invariant use of one parameter may make another one invariant). */
-static const uint8_t *variance_of(TypeDecl *decl) {
-    if (decl->variance)
-        return decl->variance;
-    uint8_t *v = decl->variance = mem_bytes(decl->nparams + 1);
-    Variance found = {decl->params, decl->nparams, v};
-    for (uint32_t i = 0; i < decl->nparams; i++)
-        v[i] = decl->is_extern ? INVARIANT : COVARIANT;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t c = 0; c < decl->nctors; c++)
-            for (uint32_t f = 0; f < decl->ctors[c]->nfields; f++) {
-                Map seen = {0};
-                uint32_t before = 0, after = 0;
-                for (uint32_t i = 0; i < decl->nparams; i++)
-                    before += v[i];
-                note_variance(&found, &seen, decl->ctors[c]->fields[f], COVARIANT);
-                for (uint32_t i = 0; i < decl->nparams; i++)
-                    after += v[i];
-                changed = changed || before != after;
-            }
-    }
-    return v;
 }
 
 /* ---- flow ------------------------------------------------------------------------------------ */
@@ -340,6 +261,17 @@ static Type *result_for(const Flow *f, Type *fn) {
                 : fn->fn.result;
 }
 
+/* Contravariant: what is given and what is asked for, exchanged. */
+static bool flow_back(const Flow *f, Type *from, Type *to) {
+    if (flow(f, to, from, false))
+        return true;
+    Mismatch *m = &f->s->mismatch;
+    Type *a = m->a;
+    m->a = m->b;
+    m->b = a;
+    return false;
+}
+
 static bool flow_fn(const Flow *f, Type *from, Type *to) {
     Solver *s = f->s;
     if (from->nargs != to->nargs)
@@ -348,11 +280,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to) {
     inner.checkable = false;
     fix_unknowns(f, to);
     for (uint32_t i = 0; i < from->nargs; i++)
-        if (!flow(&inner, to->args[i], from->args[i], false)) {
-            Mismatch *m = &s->mismatch; /* contravariant: what is given and asked for, exchanged */
-            Type *a = m->a;
-            m->a = m->b;
-            m->b = a;
+        if (!flow_back(&inner, from->args[i], to->args[i])) {
             solver_path(s, "parameter %u", i + 1);
             return false;
         }
@@ -373,8 +301,10 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
     Flow inner = *f;
     inner.checkable = false;
     for (uint32_t i = 0; i < from->nargs; i++) {
-        bool ok = variance[i] == COVARIANT ? flow(&inner, from->args[i], to->args[i], met)
-                                           : solver_unify(s, from->args[i], to->args[i]);
+        Type *a = from->args[i], *b = to->args[i];
+        bool ok = variance[i] == INVARIANT       ? solver_unify(s, a, b)
+                  : variance[i] == CONTRAVARIANT ? flow_back(&inner, a, b)
+                                                 : flow(&inner, a, b, met);
         if (!ok) {
             const Symbol *name = from->decl->params[i]->param.name;
             solver_path(s, "%s", name ? name->text : "");
@@ -556,9 +486,10 @@ static Type *join_data(Joins *j, Type *a, Type *b, bool meet) {
     bool each = j->each;
     for (uint32_t i = 0; i < a->nargs; i++) {
         j->each = each || a->args[i]->kind == KIND_TYPE;
-        out[i] = variance[i] == COVARIANT                  ? join(j, a->args[i], b->args[i], meet)
-                 : solver_unify(s, a->args[i], b->args[i]) ? a->args[i]
-                                                           : NULL;
+        if (variance[i] == INVARIANT)
+            out[i] = solver_unify(s, a->args[i], b->args[i]) ? a->args[i] : NULL;
+        else
+            out[i] = join(j, a->args[i], b->args[i], meet != (variance[i] == CONTRAVARIANT));
         j->each = each;
         if (!out[i]) {
             const Symbol *name = a->decl->params[i]->param.name;
@@ -647,28 +578,4 @@ static Type *join(Joins *j, Type *a, Type *b, bool meet) {
 Type *type_join(Solver *s, Type *a, Type *b, bool each) {
     Joins j = {.s = s, .each = each};
     return join(&j, a, b, false);
-}
-
-Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param) {
-    Type *var = solver_var(s, decl->params[param]->kind);
-    var->var.joins = var->kind == KIND_TYPE && variance_of(decl)[param] == COVARIANT;
-    return var;
-}
-
-bool *scheme_joins(const Scheme *scheme) {
-    bool *joins = mem_new_n(bool, scheme->nparams + 1);
-    uint8_t *variance = mem_new_n(uint8_t, scheme->nparams + 1);
-    Variance found = {scheme->params, scheme->nparams, variance};
-    Type *fn = type_resolve(scheme->type);
-    Map seen = {0}, related = {0};
-    TypeVec params = {0};
-    for (uint32_t i = 0; fn->tag == TY_FN && i < fn->nargs; i++)
-        note_variance(&found, &seen, fn->args[i], COVARIANT);
-    for (uint32_t i = 0; i < scheme->nrelations; i++)
-        for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
-            type_collect(scheme->relations[i]->args[k], TY_PARAM, &related, &params);
-    for (uint32_t i = 0; i < scheme->nparams; i++)
-        joins[i] = scheme->params[i]->kind == KIND_TYPE && variance[i] == COVARIANT &&
-                   !map_has(&related, scheme->params[i]);
-    return joins;
 }

@@ -96,6 +96,10 @@ void solver_lower(Solver *s, Type *t,
                   int level);                  /* its variables belong to `level` or further out */
 bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
 
+/* variance.c */
+enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
+const uint8_t *variance_of(TypeDecl *decl); /* of each parameter */
+
 /* unknown.c */
 Type *unknowns_replaced(Solver *s, Type *t,
                         bool vars); /* by fresh ones, or by undetermined sizes */
