@@ -31,26 +31,57 @@ static Relation *copy_of(const Relation *r) {
 }
 
 void inside_note(Solver *s, const Relation *r) {
-    if (s->listing && r->op && !r->called && is_broadcast(r->def) && s->inside.len < MOST)
+    bool written = r->expr || r->inner.source; /* and not what a `where` says */
+    if (s->listing && written && r->op && !r->called && is_broadcast(r->def) &&
+        s->inside.len < MOST)
         vec_push(&s->inside, copy_of(r));
 }
 
-/* Some size, shape or type in it is not known yet and may be found at a call. */
-static bool may_learn_at_call(const Relation *r) {
-    bool unknown = false, open = false;
-    for (uint32_t i = 0; i < r->nargs; i++) {
-        Map seen = {0};
-        TypeVec found = {0};
-        type_collect(r->args[i], TY_PARAM, &seen, &found);
-        map_clear(&seen);
-        type_collect(r->args[i], TY_VAR, &seen, &found);
-        open = open || found.len;
-        map_clear(&seen);
-        found.len = 0;
-        type_collect(r->args[i], TY_ANY, &seen, &found);
-        unknown = unknown || found.len;
+/* A node that stands for a type whose shape is not known. */
+static Type *identity(Type *t) {
+    t = type_resolve(t);
+    Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
+    return shape->tag == TY_SHAPE ? NULL : shape;
+}
+
+static bool mentions(Type *t, TypeTag tag) {
+    Map seen = {0};
+    TypeVec found = {0};
+    type_collect(t, tag, &seen, &found);
+    return found.len > 0;
+}
+
+/* Whether calls decide what it is given: a parameter is in it, or the result of such an operator (decided:
+ * the identities of these). Else what can be said of it is said here. */
+static bool is_decided_by_calls(const Relation *r, Map *decided) {
+    bool by_calls = false;
+    for (uint32_t i = 0; i + 1 < r->nargs && !by_calls; i++) {
+        Type *id = identity(r->args[i]);
+        by_calls = mentions(r->args[i], TY_PARAM) || (id && map_has(decided, id));
     }
-    return is_internal(r->span) ? open || unknown : open && !unknown; /* else it is listed there */
+    Type *result = by_calls ? identity(r->args[r->nargs - 1]) : NULL;
+    if (result)
+        map_set(decided, result, result);
+    return by_calls;
+}
+
+/* Of the library: told at its calls, whatever they know. */
+static bool is_told_at_calls(const Relation *r) {
+    bool open = false;
+    for (uint32_t i = 0; i < r->nargs && is_internal(r->span) && !open; i++)
+        open = mentions(r->args[i], TY_PARAM) || mentions(r->args[i], TY_VAR) ||
+               mentions(r->args[i], TY_ANY);
+    return open;
+}
+
+/* The operators of the definition, of which some tensors are variables or parameters of its scheme. */
+void inside_replace(Solver *s, const Map *tensors) {
+    size_t own = s->marks.len ? vec_last(&s->marks).inside : s->inside.len;
+    for (size_t i = own; tensors->len && i < s->inside.len; i++) {
+        Relation *r = s->inside.data[i];
+        for (uint32_t k = 0; k < r->nargs; k++)
+            r->args[k] = type_replace_tensors(r->args[k], tensors);
+    }
 }
 
 void inside_keep(Solver *s, Scheme *scheme) {
@@ -58,10 +89,12 @@ void inside_keep(Solver *s, Scheme *scheme) {
         return;
     Mark mark = vec_last(&s->marks);
     RelationVec kept = {0};
+    Map decided = {0};
     size_t left = mark.inside;
     for (size_t i = mark.inside; i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];
-        if (may_learn_at_call(r) && (is_broadcast(r->def) || is_internal(r->span))) {
+        bool by_calls = is_decided_by_calls(r, &decided);
+        if (is_told_at_calls(r) || (by_calls && is_broadcast(r->def))) {
             vec_push(&kept, r);
         } else {
             s->inside.data[left++] = r;
@@ -72,7 +105,7 @@ void inside_keep(Solver *s, Scheme *scheme) {
     for (size_t i = mark.settled; i < s->settled.len; i++) {
         Relation *r = s->settled.data[i];
         if (is_internal(r->span) && !is_broadcast(r->def)) {
-            if (may_learn_at_call(r) &&
+            if (is_told_at_calls(r) &&
                 !(r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
                 vec_push(&kept, copy_of(r));
         } else {
@@ -100,13 +133,6 @@ void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by) {
 }
 
 /* ---- listed ---------------------------------------------------------------------------------- */
-
-/* A node that stands for a type whose shape is not known. */
-static Type *identity(Type *t) {
-    t = type_resolve(t);
-    Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
-    return shape->tag == TY_SHAPE ? NULL : shape;
-}
 
 static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis) {
     Residual check = {.a = a,

@@ -56,6 +56,7 @@ Relation *relation_copy(const Relation *r, Substitution *by) {
     copy->op = r->op;
     copy->data = r->data;
     copy->shared = r->shared;
+    copy->several = r->several;
     copy->arg_spans = r->arg_spans;
     copy->inner = r->inner;
     copy->inner_spans = r->inner_spans;

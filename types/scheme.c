@@ -396,6 +396,7 @@ static void abstract_tensors(Build *b) {
             Relation *r = b->relations.data[i];
             r->args[k] = type_replace_tensors(r->args[k], &of);
         }
+    inside_replace(b->s, &of);
 }
 
 static Type *to_param(TypeVec *weak, Type *v) {
@@ -412,23 +413,6 @@ static Type **vec_copy(const TypeVec *v) {
     for (size_t i = 0; i < v->len; i++)
         out[i] = v->data[i];
     return out;
-}
-
-void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
-    if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
-        return;
-    TypeVec all = {0}, own = {0}, outer = {0};
-    Map any = {0};
-    type_collect(scheme->type, TY_ANY, &any, &all);
-    for (size_t i = 0; i < all.len; i++)
-        if (all.data[i]->param.id > mark)
-            vec_push(&own, all.data[i]);
-        else
-            vec_push(&outer, all.data[i]);
-    scheme->nunknowns = (uint32_t)own.len;
-    scheme->unknowns = vec_copy(&own);
-    scheme->nouter = (uint32_t)outer.len;
-    scheme->outer = vec_copy(&outer);
 }
 
 /* ---- declared tensors: Note [Declared tensors] in ast_type.c --------------------------------- */
@@ -572,6 +556,7 @@ static Scheme *build(Build *b) {
     scheme->includes = vec_copy(&includes);
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
     early_keep(s, scheme, &zonk);
+    inside_replace(s, &b->folded);
     inside_keep(s, scheme);
     return scheme;
 }

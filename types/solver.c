@@ -270,6 +270,7 @@ static void open_arguments(Relation *r) {
         for (uint32_t k = i; k + 1 < r->nargs && opened != t; k++)
             if (r->args[k] == t)
                 r->args[k] = opened;
+        r->several = r->several || opened != t;
     }
 }
 
@@ -286,8 +287,8 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->counts.runs++;
     /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
      * parameters would be refused. */
-    open_arguments(r);
     uint32_t made = type_next_id();
+    open_arguments(r);
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
     RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
@@ -296,7 +297,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
         status = REL_DONE;
     if (status != REL_FAIL && !solver_probe(s, r))
         status = REL_FAIL;
-    if (!is_around(s, r->body))
+    if (r->several || !is_around(s, r->body))
         unknowns_mark_each(r->args[r->nargs - 1], made);
     s->span = span;
     s->what = what;

@@ -42,6 +42,7 @@ struct Relation {
     RelStatus status;
     bool queued;
     bool called;      /* made by a scheme whose operators are listed by themselves (inside.c) */
+    bool several;     /* of arguments that several values have the type of, as in map(f, xs) */
     bool probed;      /* solver_probe has seen its ranks */
     bool shared;      /* Field, Bang: stands for several reads (Note [One read, one size]) */
     uint32_t runs;    /* for tests: work is linear */

@@ -133,8 +133,9 @@ bool declared_stay_open(Solver *s, const RelationVec *relations, Type **params, 
 void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must);
 
 /* inside.c: the checks inside of definitions, for the list of a program that calls them */
-void inside_note(Solver *s, const Relation *r); /* that runs for the first time */
-void inside_keep(Solver *s, Scheme *scheme);    /* of the definition that was generalised */
+void inside_note(Solver *s, const Relation *r);     /* that runs for the first time */
+void inside_replace(Solver *s, const Map *tensors); /* by their shapes: type_replace_tensors */
+void inside_keep(Solver *s, Scheme *scheme);        /* of the definition that was generalised */
 void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by);
 void inside_list(Solver *s); /* all is known that will be */
 

@@ -264,3 +264,22 @@ Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool
     }
     return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
 }
+
+/* ---- of a function --------------------------------------------------------------------------- */
+
+void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
+    if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
+        return;
+    TypeVec all = {0}, own = {0}, outer = {0};
+    Map any = {0};
+    type_collect(scheme->type, TY_ANY, &any, &all);
+    for (size_t i = 0; i < all.len; i++)
+        if (all.data[i]->param.id > mark)
+            vec_push(&own, all.data[i]);
+        else
+            vec_push(&outer, all.data[i]);
+    scheme->nunknowns = (uint32_t)own.len;
+    scheme->unknowns = own.data;
+    scheme->nouter = (uint32_t)outer.len;
+    scheme->outer = outer.data;
+}

@@ -3,10 +3,11 @@
 """Random programs with sizes that are not known: a shape error when running is never a surprise.
 
 Tensors come from annotations with `?`, from arange(n), unique, argwhere, slices at values and a file;
-operators and definitions (annotated, with declared sizes, or generalised) are applied to them at
-random. A program that checks may end in an error of shapes (R03…) only if `relay check --residual`
-lists a check of the same operator at that line (or, for a generalised definition, inside it), or of
-the argument, result or binding whose size was taken for another.
+operators and definitions (annotated, with declared sizes, generalised, or random ones) are applied to
+them, to lists of them and to their elements at random. A program that checks may end in an error of
+shapes (R03…, R0604) only if `relay check --residual` lists a check of the same operator at that line (or,
+for a generalised definition, inside it), or of the argument, result or binding whose size was taken for
+another. A tensor that is made has the shape that its type says.
 
     sizes.py RELAY [--count N] [--seed N] [--keep DIR]
 """
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -38,6 +40,10 @@ def apply[n, m](l: Layer[n, m], x: Tensor[(n,), float32]) -> Tensor[(m,), float3
 def inside(o: Own) { match (o) { Own { own, other } => own * other } }
 def twice(f, x) { f(f(x)) }
 def total(xs) { foldl(plus, [0.0], xs) }
+def two[a](xs: List[a]) { (hd(xs), nth(xs, 1)) }
+def collect(xs, i) { if (i == 0) { xs } else { collect(Cons((float32) arange(i), xs), i - 1) } }
+def grown(x, i) { if (i == 0) { x } else { grown((float32) arange(i + 1), i - 1) } }
+def kept(x: Tensor[(?,), float32], i: int32) { if (i == 0) { x } else { kept(join(x, x), i - 1) } }
 """
 
 
@@ -46,7 +52,8 @@ class Generator:
 
     def __init__(self, rng):
         self.rng = rng
-        self.names = {1: [], 2: []}
+        self.names = {1: [], 2: [], "list": []}
+        self.functions = []
         self.count = 0
 
     def fresh(self, rank):
@@ -59,6 +66,69 @@ class Generator:
         if self.names[1] and r.random() < 0.75:
             return r.choice(self.names[1])
         return r.choice(["[1.0, 2.0, 3.0]", "[4.0]", "ones(shape=[4])", "ones(shape=[6])"])
+
+    def vectors(self):
+        r = self.rng
+        if self.names["list"] and r.random() < 0.75:
+            return r.choice(self.names["list"])
+        return r.choice(["list[[1.0], [2.0]]", "list[[1.0, 2.0], [3.0, 4.0]]", "collect(Nil, 3)"])
+
+    def list_expr(self):
+        r, v, l = self.rng, self.vector, self.vectors
+        return r.choice([
+            lambda: f"list[{v()}, {v()}]", lambda: f"Cons({v()}, {l()})", lambda: f"{v()} :: {l()}",
+            lambda: f"concat({l()}, {l()})", lambda: f"collect({l()}, size({r.randint(0, 3)}))", lambda: f"rev({l()})",
+            lambda: f"map(fn (x) {{ x + {v()} }}, {l()})", lambda: f"map(fn (x) {{ same(x, {v()}).0 }}, {l()})",
+            lambda: f"map(fn (x: Tensor[(?,), float32]) {{ same({v()}, x).1 }}, {l()})", lambda: f"map(tail, {l()})",
+            lambda: f"map2(fn (x, y) {{ same(x, y).0 }}, {l()}, {l()})", lambda: f"scan(join, {v()}, {l()})",
+            lambda: f"scan(fn (a: Tensor[(?,), float32], x) {{ join(a, x) }}, {v()}, {l()})",
+            lambda: f"list.of_tensor({self.matrix()})", lambda: f"if (size(1) == 1) {{ {l()} }} else {{ {l()} }}",
+            lambda: f"{{ let c = ref({l()}); c := Cons({v()}, !c); !c }}", lambda: f"filter(fn (x) {{ sum(x) > 1.0 }}, {l()})",
+            lambda: f"{{ let c = ref(Nil); for_each(fn (x) {{ c := Cons(tail(x), !c) }}, {l()}); !c }}",
+            lambda: f"map(fn (p) {{ p.0 }}, zip({l()}, {l()}))", lambda: f"deriv(fn (xs) {{ sum(list.sum(xs)) }})({l()})",
+        ])()
+
+    def of_list(self):
+        r, v, l = self.rng, self.vector, self.vectors
+        return r.choice([
+            lambda: f"hd({l()})", lambda: f"nth({l()}, 1)", lambda: f"list.sum({l()})", lambda: f"total({l()})",
+            lambda: f"foldl(plus, {v()}, {l()})", lambda: f"foldl(join, {v()}, {l()})",
+            lambda: f"foldl(fn (a: Tensor[(?,), float32], x) {{ join(a, x) }}, {v()}, {l()})",
+            lambda: f"foldr1(fn (x, y) {{ same(x, y).0 }}, {l()})", lambda: f"foldr1(fn (x, y) {{ x * y }}, {l()})",
+            lambda: f"{{ let xs = {l()}; same(hd(xs), nth(xs, 1)).0 }}", lambda: f"{{ let p = two({l()}); p.0 + p.1 }}",
+            lambda: f"{{ let p = two({l()}); same(p.0, p.1).0 }}",
+            lambda: f"match ({l()}) {{ Cons(x, Cons(y, _)) => same(x, y).0, _ => {v()} }}",
+            lambda: f"grown({v()}, size({r.randint(0, 3)}))", lambda: f"kept({v()}, size({r.randint(0, 2)}))",
+            lambda: f"twice(fn (x: Tensor[(?,), float32]) {{ join(x, {v()}) }}, {v()})",
+            lambda: f"iterate(fn (x: Tensor[(?,), float32]) {{ join(x, {v()}) }}, 2)({v()})",
+            lambda: f"iterate(fn (x) {{ x * {v()} }}, 2)({v()})",
+        ])()
+
+    def definition(self):
+        """`def f(x, y) { … }`, whose parameters the body uses beside what is there."""
+        r, outer = self.rng, self.names
+        self.count += 1
+        name, n = f"f{self.count}", r.randint(1, 2)
+        params = ["x", "y"][:n]
+        self.names = {1: outer[1][-2:] + 3 * params, 2: outer[2], "list": outer["list"]}
+        made = self.source()
+        first = f"let z = {made[0]}; " if made[1] == 1 and r.random() < 0.6 else ""
+        if first:
+            self.names[1] += 3 * ["z"]
+        body = r.choice([self.vector_expr, self.of_list, self.list_expr])
+        text = f"{{ {first}{body()} }}"
+        self.names = outer
+        notes = [r.choice(["", "", ": Tensor[(?,), float32]"]) for _ in params]
+        head = ", ".join(p + note for p, note in zip(params, notes))
+        kind = "list" if body == self.list_expr else 1
+        return f"def {name}({head}) {text}", lambda: self.functions.append((name, n, kind))
+
+    def call(self, kind):
+        there = [f for f in self.functions if f[2] == kind]
+        if not there:
+            return self.of_list() if kind == 1 else self.list_expr()
+        name, n, _ = self.rng.choice(there)
+        return f"{name}({', '.join(self.vector() for _ in range(n))})"
 
     def matrix(self):
         r = self.rng
@@ -134,16 +204,25 @@ class Generator:
         ])()
 
     def line(self):
+        """(text, name of a tensor or None, what enters the names)"""
         r = self.rng
-        if r.random() < 0.35:
+        if r.random() < 0.15:
+            text, bind = self.definition()
+            return text, None, bind
+        if r.random() < 0.2:
+            text = self.call("list") if r.random() < 0.4 else self.list_expr()
+            name, bind = self.fresh("list")
+            return f"let {name} = {text};", None, bind
+        if r.random() < 0.3:
             text, rank = self.source()
         else:
-            rank = r.randint(1, 2)
-            text = self.vector_expr() if rank == 1 else self.matrix_expr()
+            rank = r.choice([1, 1, 2])
+            vectors = r.choice([self.vector_expr, self.of_list, lambda: self.call(1)])
+            text = vectors() if rank == 1 else self.matrix_expr()
         name, bind = self.fresh(rank)
         known = {1: ["(?,)", "(?,)", "(3,)", "(4,)"], 2: ["(?, ?)", "(?, 4)", "(?, 4)", "(3, 4)", "(?, 3)"]}
         note = f": Tensor[{r.choice(known[rank])}, float32]" if r.random() < 0.3 else ""
-        return f"let {name}{note} = {text};", bind
+        return f"let {name}{note} = {text};", name, bind
 
 
 def run(relay, args, folder):
@@ -171,6 +250,20 @@ def is_listed(error, checks, program):
     return False
 
 
+def wrong_type(relay, text, name, folder):
+    """What its type says of a tensor that is made, where that is not so."""
+    with open(os.path.join(folder, "program.rly"), "w") as f:
+        f.write(f"{text}shape_of({name})\n{name}\n")
+    output = run(relay, ["program.rly"], folder)[2]
+    shape = re.search(r"^\[([0-9, ]*)\] : ", output, re.M)
+    said = re.findall(r" : Tensor\[\((.*?),?\), float32\]$", output, re.M)
+    if not shape or not said:
+        return None
+    sizes, dims = shape.group(1).split(", "), re.split(r", (?![^(]*\))", said[-1])
+    fits = len(sizes) == len(dims) and all(d == s or not d.isdigit() for d, s in zip(dims, sizes))
+    return None if fits else f"`{name}` is of shape ({shape.group(1)}), and its type says ({said[-1]})"
+
+
 def write_npy(path, shape):
     dims = ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % dims
@@ -193,7 +286,7 @@ def program(relay, seed, lines, folder, totals):
     text = DEFS + "let sizes = ref([0, 1, 2, 3, 4, 5, 6]);\ndef size(i: int32) { (!sizes)[i] }\n"
     text += 'let read1: Tensor[(?,), float32] = load("one.npy");\nlet read2: Tensor[(?, ?), float32] = load("two.npy");\n'
     for _ in range(lines):
-        line, bind = g.line()
+        line, name, bind = g.line()
         with open(path, "w") as f:
             f.write(text + line + "\n")
         status, diags, output = run(relay, ["check", "--residual", "--diagnostics=json", "program.rly"], folder)
@@ -211,9 +304,12 @@ def program(relay, seed, lines, folder, totals):
             totals["ran"] += 1
             text += line + "\n"
             bind()
+            wrong = name and wrong_type(relay, text, name, folder)
+            if wrong:
+                return f"{wrong}:\n{line}"
             continue
         error = errors[0]
-        if not error["code"].startswith("R03"):
+        if not error["code"].startswith("R03") and error["code"] != "R0604":
             totals["values"] += 1
             continue
         totals["listed"] += 1
