@@ -4,8 +4,8 @@
  * After a mistake the text is changed in one place, read and checked again; a change is suggested only
  * when the item of the mistake then checks and no other item fails that checked before (Lerner,
  * Flower, Grossman and Chambers, "Searching for type-error messages", PLDI 2007, with the checker as
- * the oracle). Which changes are tried is the matter of mend_near.c (at the place of the message)
- * and mend_far.c (elsewhere).
+ * the oracle). Which changes are tried is the matter of mend_near.c and mend_wrap.c (at the
+ * place of the message) and mend_far.c (elsewhere).
  *
  * Blame: a message stays where it arose as long as a change there mends the program. When none does
  * and a change of one other token does (a declaration that several uses contradict, a binding that
@@ -185,6 +185,7 @@ const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 size_t mend_token_at(const Mender *m, uint32_t begin);
 /* Those of the message's place, [first, last), as far as its first line goes; at least one. */
 void mend_place_tokens(const Mender *m, size_t *first, size_t *last);
+bool mend_is_on_line(const Mender *m, Span s); /* begins on the line of the place, or behind */
 bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
 bool mend_is_dtype(const MendToken *t);
 bool mend_names_dtype(const MendToken *t);           /* or is its name in quotes: dtype="int32" */
@@ -222,7 +223,7 @@ bool mend_type_users(const Mender *m, uint32_t at, const Item *now, IndexVec *ty
 void mend_habits(Mender *m);   /* mend_habits.c: what is called otherwise elsewhere */
 void mend_near(Mender *m);     /* mend_near.c: what the message itself is about */
 void mend_outliers(Mender *m); /* mend_far.c: one dtype or size that disagrees with the others */
-void mend_wrap(Mender *m);     /* mend_near.c: casts, … around what the message points at */
+void mend_wrap(Mender *m);     /* mend_wrap.c: an operand as a whole */
 void mend_far(Mender *m);      /* mend_far.c: elsewhere */
 void mend_guess(Mender *m);    /* mend_near.c: other names that fit */
 /* mend_far.c: whether a change elsewhere than `mend` mends as much: what clashes has two sides. */
@@ -234,7 +235,7 @@ void mend_fields(Mender *m); /* mend_near.c: other fields in the place of those 
 void mend_elements(Mender *m,
                    size_t open); /* mend_far.c: a tensor literal, an element more or fewer */
 void mend_literal(Mender *m, size_t token); /* mend_near.c: the other kind of number; no suffix */
-void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype); /* mend_near.c */
+void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype); /* mend_wrap.c */
 bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its first token's index */
 const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as it has it */
 bool mend_is_of_shapes(DiagCode code); /* R03…, but those of dtypes */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes at the place of a message: a name that is near by spelling, an argument too many or too few,
- * a literal of the other kind; then what may be put around an operand (a cast, a
- * transposition, a new axis); then other names that fit. All are tried, none is believed. */
+ * a literal of the other kind; at last other names that fit. All are tried, none is believed. */
 #include <string.h>
 
 #include "types/mend.h"
@@ -385,19 +384,12 @@ static void near_literals(Mender *m, size_t first, size_t last) {
 
 /* ---- operators that are taken for one another ------------------------------------------------ */
 
-/* Begins on the line of the message's place. */
-static bool is_on_line(const Mender *m, Span s) {
-    uint32_t line = m->place.begin;
-    while (line > 0 && m->source->text[line - 1] != '\n')
-        line--;
-    return s.begin >= line;
-}
-
 /* `a @@ transpose(b)`, then `transpose(a) @@ b`: sizes that fit but for their order. */
 static void transpose_operand(Mender *m) {
     for (size_t i = m->d->labels.len; i-- > 0;) {
         Span s = m->d->labels.data[i].span;
-        if (s.source != m->source || s.end <= s.begin || s.end > m->line_end || !is_on_line(m, s))
+        if (s.source != m->source || s.end <= s.begin || s.end > m->line_end ||
+            !mend_is_on_line(m, s))
             continue;
         if (mend_try(m, MEND_REPLACE, s.begin, s.end,
                      fmt_text("transpose(%s)", mend_text(m, s.begin, s.end))))
@@ -461,143 +453,7 @@ void mend_near(Mender *m) {
     forgotten_arguments(m, first, last, true);
 }
 
-/* ---- around an operand ----------------------------------------------------------------------- */
-
-/* Names, calls and brackets that touch: what is written before it takes all of it. */
-static bool is_atom(const char *text) {
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    int depth = 0;
-    for (; *text; text++) {
-        depth += *text == '(' || *text == '[';
-        depth -= *text == ')' || *text == ']';
-        if (!depth && !strchr(word, *text) && *text != ')' && *text != ']')
-            return false;
-    }
-    return true;
-}
-
-/* zeros(shape=[2], dtype=int32) is made of another dtype rather than cast. */
-static bool make_of(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
-    for (size_t i = mend_token_at(m, begin); i < m->tokens.len && m->tokens.data[i].end <= end;
-         i++) {
-        const MendToken *t = &m->tokens.data[i];
-        if (i > 1 && mend_names_dtype(t) && t[-1].kind == TOK_EQUAL && t[-2].sym &&
-            strcmp(t[-2].sym->text, "dtype") == 0 && mend_try_value(m, i, dtype))
-            return true;
-    }
-    return false;
-}
-
-void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
-    if (make_of(m, begin, end, dtype))
-        return;
-    const char *text = mend_text(m, begin, end);
-    mend_try(m, MEND_REPLACE, begin, end,
-             is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
-}
-
-static void around(Mender *m, Span span) {
-    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > 200)
-        return;
-    const char *text = mend_text(m, span.begin, span.end);
-    if (strchr(text, '\n'))
-        return;
-    static const char *const wraps[] = {"transpose(%s)", "expand_dims(%s, axis=0)",
-                                        "expand_dims(%s, axis=1)", "expand_dims(%s, axis=-1)",
-                                        "squeeze(%s)"};
-    MendValues v = {0};
-    mend_values(m, &v);
-    if (!mend_is_of_shapes(m->d->code)) {
-        for (size_t i = 0; i < v.ndtypes && !mend_is_done(m); i++)
-            mend_cast(m, span.begin, span.end, v.dtypes[i]->text);
-        return;
-    }
-    size_t close = strlen(text);
-    if (close && text[close - 1] == ')') {
-        bool attrs = strstr(text, "axis=") != NULL;
-        if (attrs)
-            mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
-    }
-    for (size_t i = 0; i < sizeof wraps / sizeof *wraps && !mend_is_done(m); i++) {
-        Str s = {0};
-        const char *gap = strstr(wraps[i], "%s");
-        str_add_n(&s, wraps[i], (size_t)(gap - wraps[i]));
-        str_add(&s, text);
-        str_add(&s, gap + 2);
-        mend_try(m, MEND_REPLACE, span.begin, span.end, str_text(&s));
-    }
-}
-
-/* Whether a number loses more than digits when it is converted. */
-static bool cast_loses(const Symbol *from, const Symbol *to) {
-    DType a, b;
-    if (!dtype_find(from->text, strlen(from->text), &a) ||
-        !dtype_find(to->text, strlen(to->text), &b))
-        return false;
-    return dtype_is_float(a) && !dtype_is_float(b);
-}
-
-/* Two operands of different dtypes: either may be the one to convert. */
-static void cast_either(Mender *m) {
-    MendValues v = {0};
-    mend_values(m, &v);
-    const DiagLabel *side[2] = {NULL, NULL};
-    for (size_t i = 0; i < m->d->labels.len; i++) {
-        const DiagLabel *l = &m->d->labels.data[i];
-        bool near = l->span.source == m->source && l->span.begin < l->span.end &&
-                    l->span.end <= m->line_end && is_on_line(m, l->span);
-        for (size_t k = 0; k < v.ndtypes && k < 2 && near; k++) {
-            if (strstr(l->text, v.dtypes[k]->text))
-                side[k] = l;
-        }
-    }
-    for (size_t k = 2; k-- > 0;) { /* the operand on the right is the more likely one */
-        if (v.ndtypes != 2 || !side[0] || !side[1] || cast_loses(v.dtypes[k], v.dtypes[1 - k]))
-            continue;
-        mend_cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
-    }
-}
-
-/* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
-static void inside(Mender *m, const DiagLabel *label) {
-    Span s = label->span;
-    bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
-    const char *begin = m->source->text + s.begin;
-    bool written = tuple && *begin == '('; /* it would not be taken apart again */
-    if ((!tuple && !ref) || written || s.end - s.begin > 200)
-        return;
-    const char *text = mem_strndup(begin, s.end - s.begin);
-    if (!is_atom(text))
-        text = fmt_text("(%s)", text);
-    static const char *const parts[] = {".1.0", ".0", ".1"}; /* grad(f)(x).1.0 is the derivative */
-    if (ref)
-        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
-    for (size_t i = 0; tuple && i < sizeof parts / sizeof *parts && !mend_is_done(m); i++)
-        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
-}
-
-void mend_wrap(Mender *m) {
-    DiagCode c = m->d->code;
-    const char *family = diag_get_info(c)->name;
-    if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0))
-        return;
-    if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
-        return;
-    if (c == DIAG_R0311)
-        cast_either(m);
-    size_t n = m->d->labels.len;
-    for (size_t i = n;
-         i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
-        Span s = m->d->labels.data[i].span;
-        if (c == DIAG_R0201 && s.source == m->source)
-            inside(m, &m->d->labels.data[i]);
-        bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
-        if (here && is_on_line(m, s))
-            around(m, s);
-    }
-    if (!mend_is_done(m))
-        around(m, m->place);
-}
+/* ---- other names ------------------------------------------------------------------------------ */
 
 void mend_guess(Mender *m) {
     bool def = m->item >= 0 && m->c->module->items.data[m->item]->kind == ITEM_DEF;

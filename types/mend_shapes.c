@@ -322,6 +322,9 @@ static void tensors(Slips *s, size_t i) {
         const char *comma = close == at + 4 ? "," : "";
         replace(s, begin_of(s, at + 2), token(s, close)->end,
                 fmt_text("(%s%s)", tokens_text(s, at + 3, close), comma));
+    } else if (is(s, at + 1, "[") && token(s, at + 2)->kind == TOK_NUMBER && is(s, at + 3, "]")) {
+        replace_tokens(s, at + 2, at + 3,
+                       fmt_text("(%s,), float32", tokens_text(s, at + 2, at + 3)));
     } else if (is(s, i, "]")) {
         insert_before(s, i, ", float32");
     }

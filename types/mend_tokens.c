@@ -106,6 +106,13 @@ void mend_place_tokens(const Mender *m, size_t *first, size_t *last) {
         (*last)++;
 }
 
+bool mend_is_on_line(const Mender *m, Span s) {
+    uint32_t line = m->place.begin;
+    while (line > 0 && m->source->text[line - 1] != '\n')
+        line--;
+    return s.begin >= line;
+}
+
 size_t mend_count(const Mender *m, const Symbol *s) { return (uintptr_t)map_find(&m->counts, s); }
 
 bool mend_is_dtype(const MendToken *t) {
