@@ -56,10 +56,15 @@ static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
                       exact ? fmt_text(": `where %s(%s)` says so", class->name, name) : "");
         return;
     }
-    DTypeSet wanted = m->dtypes;
-    if (a && b && a->tag == TY_VAR && b->tag == TY_VAR && a->var.weak != b->var.weak)
-        wanted = type_dtype_set(a->var.weak ? b : a); /* a literal asks for nothing */
-    diag_add_fact(d, "the elements must be %s", dtype_class_words(wanted));
+    /* A literal asks for nothing: of two sides the other one does. */
+    bool literal_a = a && a->tag == TY_VAR && a->var.weak;
+    bool literal_b = b && b->tag == TY_VAR && b->var.weak;
+    Type *other = literal_a ? b : a;
+    if (literal_a != literal_b && other && other->tag == TY_DTYPE)
+        return;
+    bool asks = literal_a != literal_b && other && other->tag == TY_VAR;
+    diag_add_fact(d, "the elements must be %s",
+                  dtype_class_words(asks ? type_dtype_set(other) : m->dtypes));
 }
 
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {

@@ -164,7 +164,9 @@ static void try_names(Mender *m, size_t i) {
         try_habit(m, i, t->sym);
     const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text),
                             fmt_text("%%%s", t->sym->text)};
-    for (size_t k = 0; k < 3 && !mend_is_done(m) && is_bound(m, i); k++)
+    bool bound = m->d->code != DIAG_R0113 &&
+                 is_bound(m, i); /* as a variable any pattern would fit */
+    for (size_t k = 0; k < 3 && !mend_is_done(m) && bound; k++)
         mend_try_token(m, MEND_NAME, i, others[k]);
     if (t->kind == TOK_IDENT && !mend_is_done(m))
         try_qualified(m, t->begin, t->end, t->sym);

@@ -2,6 +2,7 @@
 /* Changes at the place of a message: a name that is near by spelling, an argument too many or too few,
  * a literal of the other kind; at last other names that fit. All are tried, none is believed. */
 #include <string.h>
+#include <strings.h>
 
 #include "types/mend.h"
 
@@ -128,33 +129,63 @@ static void near_names(Mender *m, size_t first, size_t last) {
 
 static bool is_field(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
-    if (!mend_is_name(t) || i == 0 || i + 1 >= m->tokens.len)
+    if (!mend_is_name(t) || i == 0)
         return false;
     if (t[-1].kind == TOK_DOT)
         return true;
-    return t->opener >= 0 && m->tokens.data[t->opener].kind == TOK_LBRACE &&
+    return i + 1 < m->tokens.len && t->opener >= 0 &&
+           m->tokens.data[t->opener].kind == TOK_LBRACE &&
            (t[1].kind == TOK_COLON || t[1].kind == TOK_EQUAL) &&
            (t[-1].kind == TOK_LBRACE || t[-1].kind == TOK_COMMA || t[-1].word == WORD_WITH);
 }
 
+/* Fields that the text declares, then those of other types that it can name. */
+static size_t gather_fields(const Mender *m, SymbolVec *out) {
+    Map seen = {0};
+    for (size_t k = 0; k < m->tokens.len && out->len < MAX_FIELDS; k++) {
+        const MendToken *t = &m->tokens.data[k];
+        if (t->item < 0 || m->c->module->items.data[t->item]->kind != ITEM_TYPE ||
+            !is_field(m, k) || map_has(&seen, t->sym))
+            continue;
+        map_set(&seen, t->sym, (void *)t->sym);
+        vec_push(out, t->sym);
+    }
+    size_t own = out->len;
+    const void *key;
+    void *value;
+    for (size_t i = 0; map_next(&m->c->env->here->types, &i, &key, &value);) {
+        const TypeDecl *decl = value;
+        for (uint32_t c = 0; c < decl->nctors; c++) {
+            const Ctor *ctor = decl->ctors[c];
+            for (uint32_t f = 0; ctor->field_names && f < ctor->nfields; f++) {
+                if (map_has(&seen, ctor->field_names[f]))
+                    continue;
+                map_set(&seen, ctor->field_names[f], (void *)ctor->field_names[f]);
+                vec_push(out, ctor->field_names[f]);
+            }
+        }
+    }
+    return own;
+}
+
+static bool is_spelt_alike(const Symbol *a, const Symbol *b) {
+    return strcasecmp(a->text, b->text) == 0 || sym_find_nearest(a, &b, 1);
+}
+
+/* Those spelt alike first. Of a value that is read any field may be meant, so those of types elsewhere only
+ * by their spelling. */
 static void near_fields(Mender *m, size_t first, size_t last) {
+    SymbolVec fields = {0};
+    size_t own = gather_fields(m, &fields);
+    size_t n = m->d->code == DIAG_R0213 ? fields.len : own;
     for (size_t i = first; i < last; i++) {
-        if (!is_field(m, i))
+        const Symbol *written = m->tokens.data[i].sym;
+        if (!is_field(m, i) || (m->unknown && written != m->unknown))
             continue;
-        if (m->unknown && m->tokens.data[i].sym != m->unknown)
-            continue;
-        Map seen = {0};
-        uint32_t n = 0;
-        for (size_t k = 0; k < m->tokens.len && n < MAX_FIELDS; k++) {
-            const MendToken *t = &m->tokens.data[k];
-            if (t->item < 0 || m->c->module->items.data[t->item]->kind != ITEM_TYPE)
-                continue;
-            if (!is_field(m, k) || map_has(&seen, t->sym))
-                continue;
-            map_set(&seen, t->sym, (void *)t->sym);
-            n++;
-            if (mend_try_token(m, MEND_NAME, i, t->sym->text))
-                return;
+        for (size_t k = 0; k < fields.len + n && !mend_is_done(m); k++) {
+            const Symbol *field = fields.data[k % fields.len];
+            if (k >= fields.len || is_spelt_alike(written, field))
+                mend_try_token(m, MEND_NAME, i, field->text);
         }
     }
 }

@@ -146,6 +146,8 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
         int64_t begin = d->primary.span.begin;
         if (d->primary.span.source == read) {
             begin += offset;
+            if (begin >= mend->begin && begin < mend->begin + (int64_t)strlen(mend->text))
+                return false; /* what was put there is the mistake */
             if (begin > mend->begin)
                 begin -= shift;
         }

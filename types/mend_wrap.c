@@ -10,6 +10,8 @@
 static bool is_atom(const char *text) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
     int depth = 0;
+    while (*text == '!')
+        text++;
     for (; *text; text++) {
         depth += *text == '(' || *text == '[';
         depth -= *text == ')' || *text == ']';
@@ -166,8 +168,8 @@ static void join(Mender *m) {
         mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("show(%s) ++ %s", a, b));
 }
 
-/* x[0, 1] where x has one axis. */
-static void remove_index(Mender *m) {
+/* x[0, 1] where x has one axis; l[0] of a list. */
+static void other_index(Mender *m) {
     size_t open = mend_token_at(m, m->place.begin), last = mend_token_at(m, m->place.end);
     while (open < last && (m->tokens.data[open].kind != TOK_LBRACKET ||
                            m->tokens.data[open].partner + 1 != (int32_t)last))
@@ -175,8 +177,13 @@ static void remove_index(Mender *m) {
     MendParts parts = {0};
     if (open < last)
         mend_parts(m, open, &parts);
-    if (parts.len > 2)
+    if (m->d->code == DIAG_R0313 && parts.len > 2)
         mend_remove_part(m, &parts, parts.len - 2);
+    const MendToken *t = &m->tokens.data[open];
+    if (m->d->code == DIAG_R0216 && parts.len == 2)
+        mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text("nth(%s, %s)", mend_text(m, m->place.begin, t->begin),
+                          mend_text(m, t->end, m->place.end - 1)));
 }
 
 void mend_wrap(Mender *m) {
@@ -186,8 +193,9 @@ void mend_wrap(Mender *m) {
         return;
     if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
         return;
-    if (c == DIAG_R0313 && strstr(m->d->message, " indices for a tensor")) {
-        remove_index(m);
+    if ((c == DIAG_R0313 && strstr(m->d->message, " indices for a tensor")) ||
+        (c == DIAG_R0216 && strstr(m->d->message, "are indexed, this is List["))) {
+        other_index(m);
         return;
     }
     if (c == DIAG_R0204 || strstr(m->d->message, "expected bool, found Tensor["))
