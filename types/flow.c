@@ -56,8 +56,7 @@ static Type *taken_by(const Flow *f, Type *unknown) {
 /* max(?1 - 1, 0) with what ?1 took. */
 static Type *with_taken(const Flow *f, Type *dim, bool met) {
     TypeVec from = {0}, to = {0};
-    Map seen = {0};
-    type_collect(dim, TY_ANY, &seen, &from);
+    unknowns_in(dim, &from);
     for (size_t i = 0; i < from.len; i++)
         vec_push(&to, met && !from.data[i]->param.each ? from.data[i] : taken_by(f, from.data[i]));
     return type_resolve(type_substitute(dim, from.data, to.data, (uint32_t)from.len));
@@ -65,8 +64,7 @@ static Type *with_taken(const Flow *f, Type *dim, bool met) {
 
 static bool has_unknowns(Type *t) {
     TypeVec found = {0};
-    Map seen = {0};
-    type_collect(t, TY_ANY, &seen, &found);
+    unknowns_in(t, &found);
     return found.len > 0;
 }
 
@@ -77,8 +75,7 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
     if (met || !(t->flags & TYPE_HAS_ANY))
         return true;
     TypeVec unknowns = {0};
-    Map seen = {0};
-    type_collect(t, TY_ANY, &seen, &unknowns);
+    unknowns_in(t, &unknowns);
     for (size_t i = 0; i < unknowns.len; i++) {
         Type *u = unknowns.data[i], *size = map_find(&f->pairs->taken, u);
         if (!size)
@@ -132,10 +129,9 @@ static bool take(const Flow *f, Type *unknown, Type *size) {
 /* A size or shape that flows: of a value, which has its own. */
 static Type *opened(const Flow *f, Type *from) {
     TypeVec found = {0}, to = {0};
-    Map seen = {0};
     if (!f->checkable || !solver_has_each(from))
         return from;
-    type_collect(from, TY_ANY, &seen, &found);
+    unknowns_in(from, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *u = found.data[i], *own = map_find(&f->pairs->opened, u);
         if (!own) {

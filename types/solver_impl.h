@@ -101,6 +101,7 @@ enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
 const uint8_t *variance_of(TypeDecl *decl); /* of each parameter */
 
 /* unknown.c */
+void unknowns_in(Type *t, TypeVec *out); /* each once */
 Type *unknowns_replaced(Solver *s, Type *t,
                         bool vars); /* by fresh ones, or by undetermined sizes */
 /* Note [Open values]: whether t has unknowns that var cannot be; and t with undetermined sizes for those

@@ -29,7 +29,7 @@ static Type *like(const Type *u) {
     return u->param.each ? type_any_each(u->kind, u->origin) : type_any(u->kind, u->origin);
 }
 
-static void collect_unknowns(Type *t, TypeVec *out) {
+void unknowns_in(Type *t, TypeVec *out) {
     Map seen = {0};
     if (t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS))
         type_collect(t, TY_ANY, &seen, out);
@@ -43,7 +43,7 @@ static Type *var_for_unknown(Solver *s, Kind kind) {
 
 Type *unknowns_replaced(Solver *s, Type *t, bool vars) {
     TypeVec from = {0}, to = {0};
-    collect_unknowns(t, &from);
+    unknowns_in(t, &from);
     if (from.len == 0)
         return t;
     for (size_t i = 0; i < from.len; i++)
@@ -112,7 +112,7 @@ Type *solver_open_call(Solver *s, Type *fn) {
 
 bool solver_has_each(Type *t) {
     TypeVec found = {0};
-    collect_unknowns(t, &found);
+    unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.each)
             return true;
@@ -130,7 +130,7 @@ typedef struct Opening {
 
 static Type *open_size(Opening *o, Type *t) {
     TypeVec found = {0};
-    collect_unknowns(t, &found);
+    unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *u = found.data[i];
         size_t k = 0;
@@ -187,7 +187,7 @@ Type *solver_open_parameters(Solver *s, Type *fn) {
 
 Type *solver_each_since(Type *t, uint32_t id) {
     TypeVec found = {0}, from = {0}, to = {0};
-    collect_unknowns(t, &found);
+    unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++) {
         if (found.data[i]->param.id < id || found.data[i]->param.each)
             continue;
@@ -199,7 +199,7 @@ Type *solver_each_since(Type *t, uint32_t id) {
 
 void unknowns_mark_each(Type *t, uint32_t id) {
     TypeVec found = {0};
-    collect_unknowns(t, &found);
+    unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.id >= id)
             found.data[i]->param.each = true;
@@ -245,7 +245,7 @@ Type *solver_given(Solver *s, const Type *fn, Type *arg) {
 bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around) {
     TypeVec found = {0};
     if (s->bodies.len)
-        collect_unknowns(t, &found);
+        unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (is_apart(s, var, found.data[i], around))
             return true;
@@ -254,7 +254,7 @@ bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around) 
 
 Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
     TypeVec found = {0}, from = {0}, to = {0};
-    collect_unknowns(t, &found);
+    unknowns_in(t, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *u = found.data[i];
         if (!is_apart(s, var, u, around))
