@@ -390,6 +390,28 @@ static void try_imports(Mender *m) {
                  item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
 }
 
+/* max(a, b): here `max` is of the elements of one tensor. max(a, 0) is more likely along an axis. */
+static void try_elementwise(Mender *m, size_t first, size_t last) {
+    static const char *const pairs[][2] = {
+        {"max", "maximum"}, {"min", "minimum"}, {"all", "logical_and"}, {"any", "logical_or"}};
+    for (size_t i = first; i < last && !mend_is_done(m); i++) {
+        const MendToken *t = token(m, i);
+        if (t->begin != m->place.begin || !t->sym || !has_kind(m, i + 1, TOK_LPAREN) ||
+            token(m, i + 1)->partner < 3)
+            continue;
+        size_t second = (size_t)token(m, i + 1)->partner - 1;
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+            if (strcmp(t->sym->text, pairs[k][0]) != 0)
+                continue;
+            if (has_kind(m, second, TOK_NUMBER) && has_kind(m, second - 1, TOK_COMMA))
+                mend_try(m, MEND_REPLACE, token(m, second)->begin, token(m, second)->begin,
+                         "axis=");
+            if (!mend_is_done(m))
+                mend_try_token(m, MEND_NAME, i, pairs[k][1]);
+        }
+    }
+}
+
 void mend_habits(Mender *m) {
     size_t first, last;
     mend_place_tokens(m, &first, &last);
@@ -416,6 +438,8 @@ void mend_habits(Mender *m) {
         try_members(m, first, last);
     if (m->d->code == DIAG_R0212 && !mend_is_done(m))
         try_member_of_value(m, first, last);
+    if (m->d->code == DIAG_R0203)
+        try_elementwise(m, first, last);
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);
     if (m->d->code == DIAG_R0111 && strstr(m->d->message, "is a dtype"))
