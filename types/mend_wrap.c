@@ -6,6 +6,8 @@
 
 #include "types/mend.h"
 
+enum { MAX_OPERAND = 200 }; /* bytes */
+
 /* Names, calls and brackets that touch: what is written before it takes all of it. */
 static bool is_atom(const char *text) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
@@ -42,7 +44,7 @@ void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
 }
 
 static void around(Mender *m, Span span) {
-    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > 200)
+    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND)
         return;
     const char *text = mend_text(m, span.begin, span.end);
     if (strchr(text, '\n'))
@@ -109,7 +111,7 @@ static void inside(Mender *m, const DiagLabel *label) {
     bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
     const char *begin = m->source->text + s.begin;
     bool written = tuple && *begin == '('; /* it would not be taken apart again */
-    if ((!tuple && !ref) || written || s.end - s.begin > 200)
+    if ((!tuple && !ref) || written || s.end - s.begin > MAX_OPERAND)
         return;
     const char *text = mem_strndup(begin, s.end - s.begin);
     if (!is_atom(text))
@@ -198,11 +200,12 @@ void mend_wrap(Mender *m) {
         other_index(m);
         return;
     }
-    if (c == DIAG_R0204 || strstr(m->d->message, "expected bool, found Tensor["))
+    bool small = m->place.end - m->place.begin <= MAX_OPERAND;
+    if (small && (c == DIAG_R0204 || strstr(m->d->message, "expected bool, found Tensor[")))
         quantify(m);
     if (c == DIAG_R0201)
         join(m);
-    if (c == DIAG_R0201 && strstr(m->d->message, "expected String") && !mend_is_done(m))
+    if (small && c == DIAG_R0201 && strstr(m->d->message, "expected String") && !mend_is_done(m))
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
     if (c == DIAG_R0311)
