@@ -9,6 +9,9 @@ shapes (R03…, R0604) only if `relay check --residual` lists a check of the sam
 for a generalised definition, inside it), or of the argument, result or binding whose size was taken for
 another. A tensor that is made has the shape that its type says.
 
+And where all sizes are known when a definition without annotations is called, itself calling others,
+nothing of shapes is left for the run: the call is refused, or it does not end so.
+
     sizes.py RELAY [--count N] [--seed N] [--keep DIR]
 """
 import argparse
@@ -225,6 +228,53 @@ class Generator:
         return f"let {name}{note} = {text};", name, bind
 
 
+# What makes sizes unknown, whatever it is given.
+UNKNOWN = ["?"] + [name + "(" for name in "three wide total size inside collect grown kept arange".split()]
+
+
+class Definitions(Generator):
+    """Definitions of any sizes: their expressions are over the parameters a, b (vectors) and c, d (matrices)."""
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.known = {1: [], 2: []}
+
+    def call(self, name, vector, matrix):
+        return f"{name}({vector()}, {vector()}, {matrix()}, {matrix()})"
+
+    def part(self, rank, given):
+        if self.known[rank] and self.names[rank] and self.rng.random() < 0.2:
+            return self.call(self.rng.choice(self.known[rank]), lambda: self.rng.choice(self.names[1]),
+                             lambda: self.rng.choice(self.names[2]))
+        return given()
+
+    def vector(self):
+        return self.part(1, super().vector)
+
+    def matrix(self):
+        return self.part(2, super().matrix)
+
+    def expr(self, rank):
+        while True:
+            text = self.vector_expr() if rank == 1 else self.matrix_expr()
+            if not any(word in text for word in UNKNOWN):
+                return text
+
+    def definition(self):
+        """(text, a call of known sizes, what to do when it ran)."""
+        rank, local = self.rng.randint(1, 2), self.rng.randint(1, 2)
+        self.names = {1: ["a", "b"], 2: ["c", "d"]}
+        body = f"let t = {self.expr(local)}; "
+        self.names[local].append("t")
+        body += self.expr(rank)
+        self.names = {1: [], 2: []}
+        self.count += 1
+        name, known, self.known = f"g{self.count}", self.known, {1: [], 2: []}
+        call = self.call(name, self.vector, self.matrix)
+        self.known = known
+        return f"def {name}(a, b, c, d) {{ {body} }}", call, lambda: known[rank].append(name)
+
+
 def run(relay, args, folder):
     p = subprocess.run([relay, *args], capture_output=True, text=True, timeout=60, cwd=folder)
     diags = [json.loads(line) for line in (p.stdout + p.stderr).splitlines() if line.startswith("{")]
@@ -319,6 +369,28 @@ def program(relay, seed, lines, folder, totals):
     return None
 
 
+def definitions(relay, seed, lines, folder, totals):
+    """The same, where all sizes are known at the calls."""
+    g = Definitions(random.Random(seed))
+    text, path = DEFS, os.path.join(folder, "program.rly")
+    for _ in range(lines):
+        line, call, bind = g.definition()
+        with open(path, "w") as f:
+            f.write(text + line + "\n" + call + "\n")
+        status, diags, output = run(relay, ["--diagnostics=json", "program.rly"], folder)
+        errors = [d for d in diags if d["severity"] == "error"]
+        if status < 0 or (status and not errors):
+            return f"ended by signal or without a word ({status}):\n{line}\n{call}\n{output}"
+        refused = run(relay, ["check", "--diagnostics=json", "program.rly"], folder)[0] if status else 0
+        totals["called" if not status else "not called" if refused else "values"] += 1
+        if status and not refused and errors[0]["code"].startswith("R03"):
+            return f"first refused when running:\n{line}\n{call}\n{errors[0]['line']}: {errors[0]['message']}"
+        if not status:
+            text += line + "\n"
+            bind()
+    return None
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("relay")
@@ -328,10 +400,12 @@ def main():
     ap.add_argument("--keep", help="a folder for the programs that failed")
     args = ap.parse_args()
     failed = 0
-    totals = {"refused": 0, "ran": 0, "values": 0, "listed": 0}
+    totals = {"refused": 0, "ran": 0, "values": 0, "listed": 0, "called": 0, "not called": 0}
     for seed in range(args.seed, args.seed + args.count):
         with tempfile.TemporaryDirectory() as folder:
-            problem = program(os.path.abspath(args.relay), seed, args.lines, folder, totals)
+            relay = os.path.abspath(args.relay)
+            problem = program(relay, seed, args.lines, folder, totals) or \
+                definitions(relay, seed, args.lines // 2, folder, totals)
             if problem:
                 failed += 1
                 print(f"seed {seed}: {problem}")
@@ -339,8 +413,8 @@ def main():
                     os.makedirs(args.keep, exist_ok=True)
                     os.replace(os.path.join(folder, "program.rly"), os.path.join(args.keep, f"sizes{seed}.rly"))
     print(f"lines that ran: {totals['ran']}, refused: {totals['refused']}, ended by a listed check: {totals['listed']}, "
-          f"by a value: {totals['values']}")
-    if args.count >= 6 and min(totals["ran"], totals["listed"]) < 10:
+          f"by a value: {totals['values']}; definitions called: {totals['called']}, refused: {totals['not called']}")
+    if args.count >= 6 and min(totals["ran"], totals["listed"], totals["called"]) < 10:
         failed += 1
         print("too few lines ran, or met a check")
     print(f"{args.count - min(failed, args.count)} passed, {failed} failed, 0 skipped")
