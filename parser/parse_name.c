@@ -74,7 +74,7 @@ bool parse_is_shadowed(Parser *p, const Symbol *sym) {
         return true;
     /* `None` is the prelude's constructor and the syntax of an index at once */
     return strcmp(sym->text, "None") != 0 && !(p->source->flags & SOURCE_INTERNAL) &&
-           find_session(p, sym) == KNOWN_VALUE;
+           find_session(p, sym) != KNOWN_NOTHING;
 }
 
 bool parse_at_soft(Parser *p, Word word) {
