@@ -73,6 +73,16 @@ static Type **declared_types(Infer *I, FnHead *head) {
     return types;
 }
 
+/* Each use of a definition has its unknown sizes anew: one that uses the one before twice has twice as many. */
+bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span) {
+    enum { MOST = 4096 };
+    if (scheme->nunknowns <= MOST)
+        return false;
+    infer_error(I, DIAG_R0009, span, "the type of %s has %u unknown sizes, and may have %d",
+                name ? fmt_text("`%s`", name->text) : "this function", scheme->nunknowns, MOST);
+    return true;
+}
+
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     uint32_t n = (uint32_t)head->declared.len;
     Scheme *scheme;
@@ -85,7 +95,10 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     } else {
         scheme = scheme_generalise(I->s, type, false);
     }
-    if (!scheme)
+    Span span = head->global     ? head->global->span
+                : head->fn->body ? head->fn->body->span
+                                 : span_none();
+    if (!scheme || fn_has_many_unknowns(I, scheme, name, span))
         scheme = scheme_mono(type_error());
     scheme->name = name;
     if (scheme->nrelations)

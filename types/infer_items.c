@@ -192,12 +192,14 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     for (uint32_t i = 0; whole && i < n; i++)
         scheme_name_inside(whole, items[i]->span, globals[i]->name);
     solver_leave(I->s);
-    bool ok = infer_finish_item(I) && whole;
-    for (uint32_t i = 0; i < n; i++) {
-        globals[i]->scheme = ok ? scheme_part(whole, types[i], mark) : NULL;
-        if (ok)
-            globals[i]->scheme->name = globals[i]->name;
+    for (uint32_t i = 0; i < n && whole; i++) {
+        globals[i]->scheme = scheme_part(whole, types[i], mark);
+        globals[i]->scheme->name = globals[i]->name;
+        fn_has_many_unknowns(I, globals[i]->scheme, globals[i]->name, globals[i]->span);
     }
+    bool ok = infer_finish_item(I) && whole;
+    for (uint32_t i = 0; i < n && !ok; i++)
+        globals[i]->scheme = NULL;
     return ok;
 }
 

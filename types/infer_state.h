@@ -359,6 +359,8 @@ typedef struct FnHead {
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
 void fn_use_hint(Infer *I, FnHead *head, Type *want); /* before the body */
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
+/* False, or the definition is refused. */
+bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span);
 /* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
 void fn_drop(Infer *I, FnHead *head); /* the end without a scheme */

@@ -93,7 +93,7 @@ static uintptr_t mix(uintptr_t h, uintptr_t x) {
 }
 
 static Type *share(Map *shared, Type *t) {
-    if (t->tag == TY_VAR || t->tag == TY_PARAM)
+    if (t->tag == TY_VAR || t->tag == TY_PARAM || t->tag == TY_ANY)
         return t; /* alike is the same */
     uintptr_t h = mix(t->tag, t->nargs);
     for (uint32_t i = 0; i < t->nargs; i++)
