@@ -76,16 +76,25 @@ static Type *identity(Type *t) {
     return t;
 }
 
+static uintptr_t id_of(const Type *identity) {
+    return identity->tag == TY_VAR     ? identity->var.id
+           : identity->tag == TY_PARAM ? identity->param.id
+                                       : 0;
+}
+
+static uintptr_t hash_input(Type *input) {
+    Type *t = identity(input);
+    uintptr_t h = id_of(t);
+    for (uint32_t i = 0; i < t->nargs && t->tag == TY_TUPLE; i++)
+        h += (i + 3) * id_of(identity(t->args[i]));
+    return h * (uintptr_t)2654435761u;
+}
+
 /* The same for relations that same_inputs may find equal. */
 static uintptr_t hash_inputs(const Relation *r) {
     uintptr_t h = (uintptr_t)(is_comparison(r->def) ? &rel_broadcast_compare : r->def) >> 4;
-    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        Type *t = identity(r->args[i]);
-        if (t->tag == TY_VAR)
-            h += t->var.id * (uintptr_t)2654435761u;
-        else if (t->tag == TY_PARAM)
-            h += t->param.id * (uintptr_t)2654435761u;
-    }
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        h += hash_input(r->args[i]);
     if (r->data && (r->def == &rel_proj || r->def == &rel_index))
         h += (uintptr_t) * (const int64_t *)r->data * (uintptr_t)40503u;
     else if (r->def == &rel_field)
