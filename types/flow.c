@@ -11,9 +11,9 @@
 #include "types/solver_impl.h"
 
 typedef struct Pairs {
-    Map met[2]; /* from -> to */
-    Map taken;  /* Note [One unknown, one size] */
-    Map opened; /* an unknown that is each its own, of what flows -> the one that this value has */
+    Map met[2];      /* from -> to */
+    Map taken;       /* Note [One unknown, one size] */
+    OpenValue value; /* that flows */
     uint32_t count;
 } Pairs;
 
@@ -44,7 +44,8 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met);
  * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
  * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds what it took; where arithmetic over
  * it comes first, a variable. */
-static Type *taken_by(const Flow *f, Type *unknown) {
+static Type *taken_by(void *flow, Type *unknown) {
+    const Flow *f = flow;
     Type *size = map_find(&f->pairs->taken, unknown);
     if (!size) {
         size = solver_var(f->s, KIND_DIM);
@@ -53,19 +54,13 @@ static Type *taken_by(const Flow *f, Type *unknown) {
     return size;
 }
 
-/* max(?1 - 1, 0) with what ?1 took. */
-static Type *with_taken(const Flow *f, Type *dim, bool met) {
-    TypeVec from = {0}, to = {0};
-    unknowns_in(dim, &from);
-    for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, met && !from.data[i]->param.each ? from.data[i] : taken_by(f, from.data[i]));
-    return type_resolve(type_substitute(dim, from.data, to.data, (uint32_t)from.len));
+static Type *taken_by_each(void *flow, Type *unknown) {
+    return unknown->param.each ? taken_by(flow, unknown) : unknown;
 }
 
-static bool has_unknowns(Type *t) {
-    TypeVec found = {0};
-    unknowns_in(t, &found);
-    return found.len > 0;
+/* max(?1 - 1, 0) with what ?1 took. */
+static Type *with_taken(const Flow *f, Type *dim, bool met) {
+    return type_resolve(unknowns_map(dim, met ? taken_by_each : taken_by, (void *)f));
 }
 
 static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
@@ -128,19 +123,7 @@ static bool take(const Flow *f, Type *unknown, Type *size) {
 
 /* A size or shape that flows: of a value, which has its own. */
 static Type *opened(const Flow *f, Type *from) {
-    TypeVec found = {0}, to = {0};
-    if (!f->checkable || !solver_has_each(from))
-        return from;
-    unknowns_in(from, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        Type *u = found.data[i], *own = map_find(&f->pairs->opened, u);
-        if (!own) {
-            own = u->param.each ? type_any(u->kind, u->origin) : u;
-            map_set(&f->pairs->opened, u, own);
-        }
-        vec_push(&to, own);
-    }
-    return type_resolve(type_substitute(from, found.data, to.data, (uint32_t)found.len));
+    return f->checkable ? type_resolve(unknowns_of_value(&f->pairs->value, from)) : from;
 }
 
 /* One size is asked of all the elements of data, and each has its own: nothing is compared but by the
@@ -327,7 +310,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     if (from->kind == KIND_SHAPE)
         return flow_shape(f, from, to, met);
     if (is_linked(to) && to->var.joins && !to->var.nwatchers &&
-        (has_unknowns(from) || has_unknowns(to)))
+        (type_has(from, TY_ANY) || type_has(to, TY_ANY)))
         return flow_joined(from, to, s);
     met = met || is_linked(to);
     from = type_resolve(from);
@@ -397,8 +380,8 @@ typedef struct Joined {
 
 typedef struct Joins {
     Solver *s;
-    bool each;   /* of the elements of data */
-    Map done[2]; /* by meet: a -> Joined */
+    bool each;      /* of the elements of data */
+    Map done[2][2]; /* by each, meet: a -> Joined */
     uint32_t count;
 } Joins;
 
@@ -560,14 +543,14 @@ static Type *join(Joins *j, Type *a, Type *b, bool meet) {
     }
     a = type_resolve(a);
     b = type_resolve(b);
-    Joined *known = map_find(&j->done[meet], a);
+    Joined *known = map_find(&j->done[j->each][meet], a);
     if (known && known->with == b)
         return known->result;
     Type *result = join_heads(j, a, b, meet);
     Joined *now = mem_new(Joined);
     *now = (Joined){b, result};
     if (result)
-        map_set(&j->done[meet], a, now);
+        map_set(&j->done[j->each][meet], a, now);
     return result;
 }
 

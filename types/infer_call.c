@@ -78,19 +78,6 @@ static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span
         diag_add_label(d, args[op->nargs]->span, "one too many");
 }
 
-static bool attrs_have_dims(const AttrValue *v) {
-    int64_t n;
-    if (v->kind == ATTR_DIM)
-        return !type_get_int(v->dim, &n);
-    if (v->kind != ATTR_LIST)
-        return false;
-    for (uint32_t i = 0; i < v->list.n; i++) {
-        if (attrs_have_dims(&v->list.items[i]))
-            return true;
-    }
-    return false;
-}
-
 /* topk(x, ret_type="values") is the first of both results, which has a derivative. */
 static Expr *first_of_both(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs *attrs,
                            Span span, Span op_span) {
@@ -140,12 +127,8 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
     (void)call;
     if (!solver_run(I->s))
         return infer_error_expr(span);
-    for (int k = 0; attrs && k < op->nattrs; k++) {
-        if (attrs_have_dims(&attrs->values[k])) {
-            infer_note(I, PENDING_SIZES, e);
-            break;
-        }
-    }
+    if (attrs_have_sizes(attrs))
+        infer_note(I, PENDING_SIZES, e);
     if (op->foreign)
         solver_effect_include(I->s, type_allocates(), I->effect);
     return e;

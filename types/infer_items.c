@@ -53,7 +53,6 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
     Scheme *s = mem_new(Scheme);
     *s = *whole;
     s->type = type_resolve(t);
-    s->joins = NULL;
     scheme_note_unknowns(s, mark);
     s->relations = mem_new_n(Relation *, whole->nrelations + 1);
     s->nrelations = 0;
@@ -97,6 +96,7 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
         if (map_has(&reached, whole->params[i]))
             s->params[s->nparams++] = whole->params[i];
     }
+    s->joins = scheme_joins(s);
     s->weak = mem_new_n(Type *, whole->nweak + 1);
     s->nweak = 0;
     for (uint32_t i = 0; i < whole->nweak; i++) {

@@ -44,20 +44,13 @@ static Type *identity(Type *t) {
     return shape->tag == TY_SHAPE ? NULL : shape;
 }
 
-static bool mentions(Type *t, TypeTag tag) {
-    Map seen = {0};
-    TypeVec found = {0};
-    type_collect(t, tag, &seen, &found);
-    return found.len > 0;
-}
-
 /* Whether calls decide what it is given: a parameter is in it, or the result of such an operator (decided:
  * the identities of these). Else what can be said of it is said here. */
 static bool is_decided_by_calls(const Relation *r, Map *decided) {
     bool by_calls = false;
     for (uint32_t i = 0; i + 1 < r->nargs && !by_calls; i++) {
         Type *id = identity(r->args[i]);
-        by_calls = mentions(r->args[i], TY_PARAM) || (id && map_has(decided, id));
+        by_calls = type_has(r->args[i], TY_PARAM) || (id && map_has(decided, id));
     }
     Type *result = by_calls ? identity(r->args[r->nargs - 1]) : NULL;
     if (result)
@@ -69,8 +62,8 @@ static bool is_decided_by_calls(const Relation *r, Map *decided) {
 static bool is_told_at_calls(const Relation *r) {
     bool open = false;
     for (uint32_t i = 0; i < r->nargs && is_internal(r->span) && !open; i++)
-        open = mentions(r->args[i], TY_PARAM) || mentions(r->args[i], TY_VAR) ||
-               mentions(r->args[i], TY_ANY);
+        open = type_has(r->args[i], TY_PARAM) || type_has(r->args[i], TY_VAR) ||
+               type_has(r->args[i], TY_ANY);
     return open;
 }
 

@@ -5,7 +5,8 @@
 #include "types/op.h"
 #include "types/solver_impl.h"
 
-/* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. */
+/* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. A size that was found to be a number is
+ * still one here, and becomes that number (attrs_have_sizes asks for those that are not known). */
 static bool value_has_dims(const AttrValue *v) {
     if (v->kind == ATTR_DIM)
         return true;
@@ -103,8 +104,6 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     if (n == 0 && !scheme->ninside)
         return scheme->type;
     Type **from = mem_new_n(Type *, n), **to = mem_new_n(Type *, n);
-    if (!scheme->joins)
-        ((Scheme *)scheme)->joins = scheme_joins(scheme);
     for (uint32_t i = 0; i < scheme->nparams; i++) {
         from[i] = scheme->params[i];
         Type *given = i < ntype_args && type_args ? type_args[i] : NULL;

@@ -217,6 +217,13 @@ static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **
     return source;
 }
 
+/* PART_CHECKED: it is read. */
+static PartVerdict read_changed(Mender *m, const Mend *mend, int32_t at, Item **item,
+                                const Source **source) {
+    *source = read_again(m, mend, at, item);
+    return !*source ? PART_UNSURE : *item ? PART_CHECKED : PART_WORSE;
+}
+
 static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec *out) {
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, name) - 1; i >= 0;
          i = m->tokens.data[i].same) {
@@ -254,11 +261,10 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
     if (!type && !infer_in_groups(before))
         return PART_UNSURE;
     Item *item;
-    const Source *source = read_again(m, mend, at, &item);
-    if (!source)
-        return PART_UNSURE;
-    if (!item)
-        return PART_WORSE;
+    const Source *source;
+    PartVerdict read = read_changed(m, mend, at, &item, &source);
+    if (read != PART_CHECKED)
+        return read;
     Span old = before->span;
     Diags diags = {0};
     IndexVec namers = {0}, types = {0};
@@ -329,11 +335,10 @@ static PartVerdict run_declaration(Mender *m, Mend *mend) {
     if (!types || m->c->edges || !m->c->I)
         return PART_UNSURE;
     Item *item;
-    const Source *source = read_again(m, mend, at, &item);
-    if (!source)
-        return PART_UNSURE;
-    if (!item)
-        return PART_WORSE;
+    const Source *source;
+    PartVerdict read = read_changed(m, mend, at, &item, &source);
+    if (read != PART_CHECKED)
+        return read;
     size_t n = module->items.len;
     IndexVec namers = {0}, mentioners = {0};
     if (!mend_type_users(m, (uint32_t)at, item, &mentioners, &namers))

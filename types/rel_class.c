@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dtype classes Num, Float, Int, Bits (integers and bool), and the equation that waits. A class is kept in the variable
- * itself, so these relations are done as soon as they have run. */
+/* The dtype classes Num, Float, Int, Bits (integers and bool), and the equation that waits. A class is
+ * kept in the variable itself, so these relations are done as soon as they have run. */
 #include "types/solver_impl.h"
 
 static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set) {

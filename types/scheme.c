@@ -556,6 +556,7 @@ static Scheme *build(Build *b) {
     scheme->includes = vec_copy(&includes);
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
     early_keep(s, scheme, &zonk);
+    scheme->joins = scheme_joins(scheme);
     inside_replace(s, &b->folded);
     inside_keep(s, scheme);
     return scheme;

@@ -307,7 +307,7 @@ typedef struct Scheme {
     const Symbol *name; /* of the definition, for messages; may be NULL */
     uint32_t nearly;    /* what inside may refuse sizes that its calls decide, over the params */
     struct Early *early;
-    bool *joins; /* the parameters to whose instances what flows is joined: scheme_joins; or NULL */
+    bool *joins;       /* the parameters to whose instances what flows is joined: scheme_joins */
     uint32_t ninside;  /* where checks are listed: operators inside that may leave some to its */
     Relation **inside; /* calls, over the params; never run */
 } Scheme;

@@ -102,6 +102,15 @@ const uint8_t *variance_of(TypeDecl *decl); /* of each parameter */
 
 /* unknown.c */
 void unknowns_in(Type *t, TypeVec *out); /* each once */
+/* t with what `by` gives for its unknowns; for those that stay it gives them. */
+typedef Type *(*UnknownMap)(void *ctx, Type *unknown);
+Type *unknowns_map(Type *t, UnknownMap by, void *ctx);
+/* One value whose type has unknowns that each value has its own of: a size or shape of it. */
+typedef struct OpenValue {
+    Solver *open; /* its own are undetermined sizes, or (NULL) unknowns */
+    Map own;      /* unknown -> the value's own */
+} OpenValue;
+Type *unknowns_of_value(OpenValue *o, Type *size);
 Type *unknowns_replaced(Solver *s, Type *t,
                         bool vars); /* by fresh ones, or by undetermined sizes */
 /* Note [Open values]: whether t has unknowns that var cannot be; and t with undetermined sizes for those

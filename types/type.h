@@ -170,8 +170,9 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
 /* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
  * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
 void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
-bool type_has_vars(Type *t);       /* an undetermined TY_VAR is in it */
-bool type_has_open_sizes(Type *t); /* one that is no dtype and no effect */
+bool type_has(Type *t, TypeTag tag); /* of TY_VAR (undetermined), TY_PARAM, TY_ANY: one is in it */
+bool type_has_vars(Type *t);         /* type_has(t, TY_VAR) */
+bool type_has_open_sizes(Type *t);   /* one that is no dtype and no effect */
 /* A tensor whose shape is `?` as a whole, or a tuple that holds one: Note [Unknown ranks] in solver.c. */
 bool type_has_unknown_rank(Type *t);
 bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */

@@ -269,7 +269,7 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
 
 typedef struct Search {
     Map seen;
-    Type *const *params; /* or NULL: any undetermined variable */
+    Type *const *params;
     uint32_t n;
     bool found;
 } Search;
@@ -277,12 +277,8 @@ typedef struct Search {
 static void find(void *search, Type *t) {
     Search *q = search;
     t = type_resolve(t);
-    if (q->found || !(t->flags & (q->params ? TYPE_HAS_VARS | TYPE_HAS_PARAMS : TYPE_HAS_VARS)))
+    if (q->found || !(t->flags & (TYPE_HAS_VARS | TYPE_HAS_PARAMS)))
         return;
-    if (t->tag == TY_VAR) {
-        q->found = !q->params;
-        return;
-    }
     for (uint32_t i = 0; t->tag == TY_PARAM && i < q->n; i++)
         if (q->params[i] == t)
             q->found = true;
@@ -290,6 +286,11 @@ static void find(void *search, Type *t) {
         return;
     map_set(&q->seen, t, t);
     type_each_part(t, find, q);
+}
+
+/* What a type that such nodes may be in has. */
+static uint32_t flags_of(TypeTag tag) {
+    return TYPE_HAS_VARS | (tag == TY_PARAM ? TYPE_HAS_PARAMS : tag == TY_ANY ? TYPE_HAS_ANY : 0);
 }
 
 typedef struct Collect {
@@ -312,19 +313,33 @@ static void collect(void *collector, Type *t) {
 }
 
 void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out) {
-    Collect c = {.tag = tag, .mask = TYPE_HAS_VARS, .seen = seen, .out = out};
-    if (tag == TY_PARAM)
-        c.mask |= TYPE_HAS_PARAMS;
-    if (tag == TY_ANY)
-        c.mask |= TYPE_HAS_ANY;
+    Collect c = {.tag = tag, .mask = flags_of(tag), .seen = seen, .out = out};
     collect(&c, t);
 }
 
-bool type_has_vars(Type *t) {
-    Search q = {0};
-    find(&q, t);
+typedef struct Finding {
+    Map seen;
+    TypeTag tag;
+    bool found;
+} Finding;
+
+static void find_tag(void *finding, Type *t) {
+    Finding *q = finding;
+    t = type_resolve(t);
+    if (q->found || !(t->flags & flags_of(q->tag)) || map_has(&q->seen, t))
+        return;
+    map_set(&q->seen, t, t);
+    q->found = t->tag == q->tag;
+    type_each_part(t, find_tag, q);
+}
+
+bool type_has(Type *t, TypeTag tag) {
+    Finding q = {.tag = tag};
+    find_tag(&q, t);
     return q.found;
 }
+
+bool type_has_vars(Type *t) { return type_has(t, TY_VAR); }
 
 bool type_has_open_sizes(Type *t) {
     TypeVec vars = {0};

@@ -35,21 +35,36 @@ void unknowns_in(Type *t, TypeVec *out) {
         type_collect(t, TY_ANY, &seen, out);
 }
 
-static Type *var_for_unknown(Solver *s, Kind kind) {
-    Type *var = solver_var(s, kind);
+Type *unknowns_map(Type *t, UnknownMap by, void *ctx) {
+    TypeVec found = {0}, from = {0}, to = {0};
+    unknowns_in(t, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *u = found.data[i], *now = by(ctx, u);
+        if (now == u)
+            continue;
+        vec_push(&from, u);
+        vec_push(&to, now);
+    }
+    return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
+}
+
+typedef struct Replacing {
+    Solver *s;
+    bool vars;
+} Replacing;
+
+static Type *replaced(void *ctx, Type *u) {
+    const Replacing *r = ctx;
+    if (!r->vars || u->param.each)
+        return like(u);
+    Type *var = solver_var(r->s, u->kind);
     var->var.widens = true;
     return var;
 }
 
 Type *unknowns_replaced(Solver *s, Type *t, bool vars) {
-    TypeVec from = {0}, to = {0};
-    unknowns_in(t, &from);
-    if (from.len == 0)
-        return t;
-    for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, vars && !from.data[i]->param.each ? var_for_unknown(s, from.data[i]->kind)
-                                                        : like(from.data[i]));
-    return type_substitute(t, from.data, to.data, (uint32_t)from.len);
+    Replacing r = {s, vars};
+    return unknowns_map(t, replaced, &r);
 }
 
 Type *solver_open(Solver *s, Type *t) { return solver_open_each(unknowns_replaced(s, t, false)); }
@@ -122,37 +137,29 @@ bool solver_has_each(Type *t) {
 /* Types are DAGs: of a large one no more than this is opened, and the rest stays `each`. */
 enum { OPENED_NODES = 256 };
 
-typedef struct Opening {
-    Solver *open; /* they become undetermined sizes, or (NULL) unknowns of the value's own */
-    TypeVec from, to;
-    uint32_t *nodes;
-} Opening;
-
-static Type *open_size(Opening *o, Type *t) {
-    TypeVec found = {0};
-    unknowns_in(t, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        Type *u = found.data[i];
-        size_t k = 0;
-        while (k < o->from.len && o->from.data[k] != u)
-            k++;
-        if (k < o->from.len || !u->param.each)
-            continue;
-        vec_push(&o->from, u);
-        vec_push(&o->to, o->open ? solver_var(o->open, u->kind) : type_any(u->kind, u->origin));
+static Type *own_of(void *ctx, Type *u) {
+    OpenValue *o = ctx;
+    if (!u->param.each)
+        return u;
+    Type *own = map_find(&o->own, u);
+    if (!own) {
+        own = o->open ? solver_var(o->open, u->kind) : type_any(u->kind, u->origin);
+        map_set(&o->own, u, own);
     }
-    return type_substitute(t, o->from.data, o->to.data, (uint32_t)o->from.len);
+    return own;
 }
 
-static Type *open_value(Opening *o, Type *t) {
-    Opening own = {.open = o->open, .nodes = o->nodes};
+Type *unknowns_of_value(OpenValue *o, Type *size) { return unknowns_map(size, own_of, o); }
+
+static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
+    OpenValue own = {.open = o->open};
     if (t->tag == TY_VAR && t->var.link) /* a type that was found for a variable: another value */
         o = &own;
     t = type_resolve(t);
-    if (++*o->nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+    if (++*nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return t;
     if (t->tag == TY_TENSOR) {
-        Type *shape = open_size(o, t->tensor.shape);
+        Type *shape = unknowns_of_value(o, t->tensor.shape);
         return shape == t->tensor.shape ? t : type_tensor(shape, t->tensor.dtype);
     }
     if (t->tag != TY_TUPLE && t->tag != TY_DATA)
@@ -160,8 +167,8 @@ static Type *open_value(Opening *o, Type *t) {
     Type **args = mem_new_n(Type *, t->nargs + 1);
     for (uint32_t i = 0; i < t->nargs; i++) {
         bool size = t->args[i]->kind == KIND_DIM || t->args[i]->kind == KIND_SHAPE;
-        args[i] = size                 ? open_size(o, t->args[i])
-                  : t->tag == TY_TUPLE ? open_value(o, t->args[i])
+        args[i] = size                 ? unknowns_of_value(o, t->args[i])
+                  : t->tag == TY_TUPLE ? open_value(o, t->args[i], nodes)
                                        : t->args[i]; /* of its elements */
     }
     return t->tag == TY_TUPLE ? type_tuple(args, t->nargs) : type_data(t->decl, args, t->nargs);
@@ -169,8 +176,8 @@ static Type *open_value(Opening *o, Type *t) {
 
 static Type *open_each(Solver *s, Type *t) {
     uint32_t nodes = 0;
-    Opening o = {.open = s, .nodes = &nodes};
-    return solver_has_each(t) ? open_value(&o, t) : t;
+    OpenValue o = {.open = s};
+    return solver_has_each(t) ? open_value(&o, t, &nodes) : t;
 }
 
 Type *solver_open_each(Type *t) { return open_each(NULL, t); }
@@ -185,17 +192,12 @@ Type *solver_open_parameters(Solver *s, Type *fn) {
     return type_fn(params, fn->nargs, fn->fn.result, fn->fn.effect);
 }
 
-Type *solver_each_since(Type *t, uint32_t id) {
-    TypeVec found = {0}, from = {0}, to = {0};
-    unknowns_in(t, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        if (found.data[i]->param.id < id || found.data[i]->param.each)
-            continue;
-        vec_push(&from, found.data[i]);
-        vec_push(&to, type_any_each(found.data[i]->kind, found.data[i]->origin));
-    }
-    return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
+static Type *each_since(void *ctx, Type *u) {
+    const uint32_t *id = ctx;
+    return u->param.id < *id || u->param.each ? u : type_any_each(u->kind, u->origin);
 }
+
+Type *solver_each_since(Type *t, uint32_t id) { return unknowns_map(t, each_since, &id); }
 
 void unknowns_mark_each(Type *t, uint32_t id) {
     TypeVec found = {0};
@@ -252,17 +254,22 @@ bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around) 
     return false;
 }
 
+typedef struct Apart {
+    Solver *s;
+    const Type *var;
+    bool around, open;
+} Apart;
+
+static Type *kept_apart(void *ctx, Type *u) {
+    const Apart *a = ctx;
+    if (!is_apart(a->s, a->var, u, a->around))
+        return u;
+    return a->open ? solver_var(a->s, u->kind) : type_any_each(u->kind, u->origin);
+}
+
 Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
-    TypeVec found = {0}, from = {0}, to = {0};
-    unknowns_in(t, &found);
-    for (size_t i = 0; i < found.len; i++) {
-        Type *u = found.data[i];
-        if (!is_apart(s, var, u, around))
-            continue;
-        vec_push(&from, u);
-        vec_push(&to, open ? solver_var(s, u->kind) : type_any_each(u->kind, u->origin));
-    }
-    return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
+    Apart a = {s, var, around, open};
+    return unknowns_map(t, kept_apart, &a);
 }
 
 /* ---- of a function --------------------------------------------------------------------------- */
