@@ -186,6 +186,7 @@ static void let_link(Infer *I, LinkVec *links, Ast *e) {
     finish_let(links, var, &v);
     if (blank)
         return;
+    scope_warn_hidden(I, &e->name);
     Local *local = scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
     if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_')
         vec_last(links).local = local;

@@ -123,6 +123,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Name *n = &fn->params.data[i].name;
         f->params[i] = var_new(n->sym, type->args[i], n->span);
+        scope_warn_hidden(I, n);
         scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
     }
     I->fn = ctx;

@@ -7,6 +7,20 @@
 
 size_t scope_mark(const Infer *I) { return I->trail.len; }
 
+void scope_warn_hidden(Infer *I, const Name *name) {
+    const Source *source = name->span.source;
+    const Ctor *hidden = name->sigil == SIGIL_NONE && name->sym && source &&
+                                 !(source->flags & SOURCE_INTERNAL)
+                             ? scope_find_ctor(I, name->sym)
+                             : NULL;
+    Diag *d = hidden ? infer_warning(I, DIAG_R0904, name->span,
+                                     "`%s` hides the constructor of type `%s`", name->sym->text,
+                                     hidden->decl->name->text)
+                     : NULL;
+    if (d)
+        diag_add_fact(d, "in patterns `%s` is still the constructor", name->sym->text);
+}
+
 Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var) {
     Local *l = mem_new(Local);
     l->name = name;
