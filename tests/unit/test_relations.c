@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Relation against kernel for every operator over small shapes: ranks 0 to 4, sizes 0 to 3, and
- * attributes swept (axes, strides, padding, …). The product is walked with a fixed stride where it
- * has more than RLY_RELATIONS calls an operator (300 unless the environment says otherwise), half
- * of them with later arguments shaped after the first. Of each call:
+/* Relation against kernel for every operator over small shapes: ranks 0 to 4, sizes 0 to 3. The operators
+ * of one or two tensors over all of them (every_shape, below); and every operator with attributes swept
+ * (axes, strides, padding, …). That product is walked with a fixed stride where it has more than
+ * RLY_RELATIONS calls an operator (300 unless the environment says otherwise), half of them with later
+ * arguments shaped after the first. Of each call:
  *
  *  - the relation accepts exactly what the shape function accepts, and says the same shapes, which
  *    are those of the tensors that come out of running it;
@@ -556,17 +557,16 @@ static void backwards(const Call *c, const OutSpec *out, int n, const Diags *ref
 
 static int accepted, calls;
 
-/* False: the dtypes are not what the operator takes. `looking`: for calls that are accepted, others were
- * checked enough. */
-static bool check_call(Call *c, bool looking) {
-    Diags refused = {0};
-    OutSpec out[OP_MAX_OUTPUTS];
+/* The relation against the shape function (whose outputs are n, or < 0) and against running. False: the
+ * dtypes are not what the operator takes. `looking`: for calls that are accepted, others were checked
+ * enough. */
+static bool compare(Call *c, bool looking, OutSpec *out, int *outputs, Diags *refused) {
     for (int i = 0; i < c->nin; i++)
         c->in[i] = make_tensor(c, i);
     OpCall call = {
-        .op = c->op, .attrs = c->attrs, .nin = (uint32_t)c->nin, .in = c->in, .diags = &refused};
-    int n = c->op->shape(&call, out);
-    if (n < 0 && of_dtypes(&refused))
+        .op = c->op, .attrs = c->attrs, .nin = (uint32_t)c->nin, .in = c->in, .diags = refused};
+    int n = *outputs = c->op->shape(&call, out);
+    if (n < 0 && of_dtypes(refused))
         return false;
     calls++;
     if (n < 0 && looking)
@@ -579,7 +579,7 @@ static bool check_call(Call *c, bool looking) {
     bool by_values = c->op->shape_mode == SHAPE_OF_DATA;
     if (x.ok && n < 0 && !by_values)
         FAIL("%s: the relation holds, the shape function says %s", text,
-             refused.list.data[0]->message);
+             refused->list.data[0]->message);
     if (!x.ok && n >= 0)
         FAIL("%s: the shape function takes it, the relation says %s", text,
              x.diags.list.data[0]->message);
@@ -611,6 +611,17 @@ static bool check_call(Call *c, bool looking) {
             FAIL("%s: the relation says %s, running %s", text, type_text(x.types[c->ntypes]),
                  outputs_text(out, n));
     }
+    return true;
+}
+
+static bool check_call(Call *c, bool looking) {
+    Diags refused = {0};
+    OutSpec out[OP_MAX_OUTPUTS];
+    int n;
+    if (!compare(c, looking, out, &n, &refused))
+        return false;
+    if (n < 0 && looking)
+        return true;
     if (n < 0 && of_values(&refused))
         return true;
     if (n < 0)
@@ -662,9 +673,48 @@ TEST(every_operator) {
     check_failures = failed;
 }
 
+/* False: not these dtypes. */
+static bool compare_shapes(Call *c, const Shape *first, const Shape *second) {
+    Diags refused = {0};
+    OutSpec out[OP_MAX_OUTPUTS];
+    int n;
+    c->shapes[0] = *first;
+    c->shapes[1] = *second;
+    return compare(c, false, out, &n, &refused);
+}
+
+/* The operators of one or two tensors: every shape, every pair of shapes of at most RLY_RELATIONS_RANK axes
+ * (3 unless the environment says otherwise; of 4 there are 116,281 pairs an operator). */
+TEST(every_shape) {
+    const char *limit = getenv("RLY_RELATIONS_RANK"), *only = getenv("RLY_RELATIONS_OP");
+    int most = limit ? atoi(limit) : 3, failed = 0, operators = 0;
+    for (size_t i = 0; i < op_count(); i++) {
+        const Op *op = op_at(i);
+        Call c;
+        if ((only && strcmp(only, op->name) != 0) || !make_call(&c, op, 0, 0) || c.tuples ||
+            c.nin < 1 || c.nin > 2)
+            continue;
+        check_failures = 0;
+        uint32_t way = 0;
+        while (way < 4 && !compare_shapes(&c, &shapes[0], &shapes[0]) && !check_failures)
+            c.dtypes[1] = later_dtype(op, c.dtypes[0], ++way);
+        operators += way < 4;
+        for (int k = 0; k < nshapes && way < 4; k++)
+            for (int m = 0; m < (c.nin == 2 ? nshapes : 1) && !check_failures; m++)
+                if (c.nin == 1 || (shapes[k].rank <= most && shapes[m].rank <= most))
+                    compare_shapes(&c, &shapes[k], &shapes[m]);
+        failed += check_failures;
+    }
+    check_failures = failed;
+    CHECK(only || operators > 140);
+    if (getenv("RLY_RELATIONS_SHOW"))
+        printf("%d operators of one or two tensors\n", operators);
+}
+
 int main(void) {
     mem_init();
     list_shapes();
     RUN(every_operator);
+    RUN(every_shape);
     return check_result();
 }
