@@ -11,8 +11,14 @@
  * A Buffer released at once (tensor_release) keeps its block, its finalizer and itself for the next
  * of its class; one found unreachable gives only its block back.
  *
- * Size classes: four a doubling, from 64 bytes. The lists hold at most max(256 MB, live bytes) / 2;
- * beyond it mapped blocks are unmapped. */
+ * Size classes: four a doubling, from 64 bytes.
+ *
+ * Note [Kept up to the high-water mark]. A program that runs in rounds (a training step, a gradient)
+ * frees in each what it needs again in the next. Mapping fresh pages costs more than most kernels
+ * that fill them, so what is live and what waits in the lists may together reach the most that was
+ * live recently; the lists may always hold IDLE_MIN. Recently means during this period or the one
+ * before. A period ends when PERIODS times the mark has been allocated in it, and whatever then
+ * exceeds the new mark is unmapped, first the classes that the period did not use. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -20,10 +26,11 @@
 
 #include "base/mem.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 enum { SMALL = 1024, BLOCK_MAX = 64 << 10, CHUNK = 1 << 20, NCLASSES = 192, COLLECTED = NCLASSES };
-static const size_t COLLECT_AFTER = 64u << 20, KEEP = 256u << 20;
+static const size_t COLLECT_AFTER = 64u << 20, IDLE_MIN = 128u << 20, PERIODS = 4;
 
 typedef struct Block {
     struct Block *next;
@@ -40,6 +47,10 @@ typedef struct Pool {
     char *chunk, *chunk_end;
     size_t live, idle, limit;
     size_t since_collection, survived; /* allocated since the last, and live after it */
+    size_t peak, last_peak;            /* most bytes live in this period and in the one before */
+    size_t in_period;                  /* bytes allocated in this period */
+    bool used[NCLASSES];               /* whether the class was allocated from in this period */
+    size_t mappings;                   /* blocks and chunks mapped so far */
 } Pool;
 
 static Pool pool;
@@ -58,7 +69,15 @@ static size_t class_bytes(uint32_t c) {
     return (size_t)((c & 3) + 5) << (c / 4 - 1) << 6;
 }
 
+/* Bytes that may wait in the lists: Note [Kept up to the high-water mark]. */
+static size_t idle_limit(void) {
+    size_t mark = pool.peak > pool.last_peak ? pool.peak : pool.last_peak;
+    mark += mark / 8; /* so that a few small blocks do not push out a large one */
+    return mark > pool.live + IDLE_MIN ? mark - pool.live : IDLE_MIN;
+}
+
 static void *map_pages(size_t bytes) {
+    pool.mappings++;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
@@ -91,29 +110,20 @@ static void *block_new(uint32_t c) {
     return p;
 }
 
-static void block_release(uint32_t c, void *data) {
-    size_t bytes = class_bytes(c);
-    pool.live -= bytes;
-    size_t keep = (pool.live > KEEP ? pool.live : KEEP) / 2;
-    if (bytes > BLOCK_MAX && pool.idle + bytes > keep) {
-        munmap(data, bytes);
-        return;
-    }
-    pool.idle += bytes;
-    idle_push(c, data);
-}
-
-/* Unmaps what waits in the lists. */
-static void trim(void) {
-    for (uint32_t c = class_of(BLOCK_MAX) + 1; c < NCLASSES; c++) {
+/* Unmaps what waits in the lists of large classes until at most `most` bytes wait. */
+static void trim_classes(size_t most, bool unused_only) {
+    for (uint32_t c = NCLASSES - 1; pool.idle > most && c > class_of(BLOCK_MAX); c--) {
+        if (unused_only && pool.used[c])
+            continue;
         size_t bytes = class_bytes(c);
-        for (PooledBuffer *b = pool.buffers[c]; b; b = b->next) {
+        while (pool.idle > most && pool.buffers[c]) {
+            PooledBuffer *b = pool.buffers[c];
+            pool.buffers[c] = b->next;
             munmap(b->base.data, bytes);
             b->base.data = NULL;
             pool.idle -= bytes;
         }
-        pool.buffers[c] = NULL;
-        while (pool.blocks[c]) {
+        while (pool.idle > most && pool.blocks[c]) {
             Block *b = pool.blocks[c];
             pool.blocks[c] = b->next;
             munmap(b, bytes);
@@ -122,13 +132,21 @@ static void trim(void) {
     }
 }
 
+static void trim(size_t most) {
+    trim_classes(most, true);
+    trim_classes(most, false);
+}
+
 static void unreachable(void *p, void *arg) {
     (void)arg;
     Buffer *b = p;
     if (b->data) {
         void *data = b->data;
         b->data = NULL;
-        block_release(b->size_class, data);
+        pool.live -= class_bytes(b->size_class);
+        pool.idle += class_bytes(b->size_class);
+        idle_push(b->size_class, data);
+        trim(idle_limit());
     }
 }
 
@@ -150,13 +168,28 @@ static void make_room(size_t bytes) {
         collect();
     if (!exceeds(bytes))
         return;
-    trim();
+    trim(0);
     if (!exceeds(bytes))
         return;
     collect();
-    trim();
+    trim(0);
     if (exceeds(bytes))
         mem_out_of_memory(bytes);
+}
+
+static void count_live(size_t taken) {
+    pool.live += taken;
+    if (pool.live > pool.peak)
+        pool.peak = pool.live;
+    pool.in_period += taken;
+    size_t mark = pool.peak > IDLE_MIN ? pool.peak : IDLE_MIN;
+    if (pool.in_period / PERIODS > mark) {
+        pool.last_peak = pool.peak;
+        pool.peak = pool.live;
+        pool.in_period = 0;
+        trim(idle_limit());
+        memset(pool.used, 0, sizeof pool.used);
+    }
 }
 
 Buffer *buffer_new(size_t bytes) {
@@ -173,6 +206,7 @@ Buffer *buffer_new(size_t bytes) {
     size_t taken = class_bytes(c);
     if (c >= NCLASSES)
         mem_out_of_memory(bytes);
+    pool.used[c] = true;
     PooledBuffer *b = pool.buffers[c];
     if (b) {
         pool.buffers[c] = b->next;
@@ -184,7 +218,7 @@ Buffer *buffer_new(size_t bytes) {
         void *data = block_new(c);
         if (!data) {
             collect();
-            trim();
+            trim(0);
             data = block_new(c);
             if (!data)
                 mem_out_of_memory(bytes);
@@ -193,7 +227,7 @@ Buffer *buffer_new(size_t bytes) {
         b->base.size_class = c;
         mem_on_unreachable(b, unreachable, NULL);
     }
-    pool.live += taken;
+    count_live(taken);
     b->base.bytes = bytes;
     b->base.owners = 1;
     return &b->base;
@@ -203,18 +237,15 @@ void buffer_release(Buffer *b) {
     if (b->size_class == COLLECTED)
         return;
     PooledBuffer *p = (PooledBuffer *)b;
-    size_t bytes = class_bytes(b->size_class);
-    if (pool.idle + bytes > KEEP / 2) { /* its finalizer finds nothing left to do */
-        void *data = b->data;
-        b->data = NULL;
-        block_release(b->size_class, data);
-        return;
-    }
-    pool.live -= bytes;
-    pool.idle += bytes;
+    pool.live -= class_bytes(b->size_class);
+    pool.idle += class_bytes(b->size_class);
     p->next = pool.buffers[b->size_class];
     pool.buffers[b->size_class] = p;
+    if (b->size_class > class_of(BLOCK_MAX))
+        trim(idle_limit());
 }
 
 size_t tensor_bytes_live(void) { return pool.live; }
+size_t tensor_bytes_idle(void) { return pool.idle; }
+size_t tensor_mappings(void) { return pool.mappings; }
 void tensor_set_limit(size_t bytes_with_heap) { pool.limit = bytes_with_heap; }

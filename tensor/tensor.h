@@ -56,7 +56,9 @@ int64_t shape_count(int rank, const int64_t *shape, DType dtype);
 /* Gives the buffer back at once; only where the caller is its one owner (temporaries). */
 void tensor_release(Tensor *t);
 
-size_t tensor_bytes_live(void);                /* outside the collector, free list excluded */
+size_t tensor_bytes_live(void); /* outside the collector, without those that wait for reuse */
+size_t tensor_bytes_idle(void); /* freed, and kept for reuse */
+size_t tensor_mappings(void);   /* how often memory was taken from the system */
 void tensor_set_limit(size_t bytes_with_heap); /* collected heap and buffers together */
 
 #endif

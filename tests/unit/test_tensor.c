@@ -117,6 +117,34 @@ TEST(dropped_tensors_are_freed) {
     CHECK(resident() < (size_t)512 << 20);
 }
 
+/* Allocates n tensors of 16 MB, whose pages are never touched, and releases them all. */
+static void round_of(int n) {
+    enum { MOST = 64 };
+    Tensor *t[MOST];
+    int64_t floats = 4 << 20;
+    for (int i = 0; i < n; i++)
+        t[i] = tensor_new(DT_F32, 1, &floats);
+    for (int i = 0; i < n; i++)
+        tensor_release(t[i]);
+}
+
+/* tensor/buffer.c, Note [Kept up to the high-water mark]. */
+TEST(rounds_map_their_memory_once) {
+    round_of(40);
+    size_t mappings = tensor_mappings();
+    for (int i = 0; i < 20; i++)
+        round_of(40);
+    CHECK_INT(tensor_mappings(), mappings);
+    CHECK(tensor_bytes_idle() >= (size_t)640 << 20);
+}
+
+TEST(a_peak_is_forgotten) {
+    round_of(40);
+    for (int i = 0; i < 600; i++)
+        round_of(2);
+    CHECK(tensor_bytes_idle() <= (size_t)160 << 20);
+}
+
 int main(void) {
     RUN(halves_round_trip);
     RUN(halves_round_to_even);
@@ -126,5 +154,7 @@ int main(void) {
     RUN(counts);
     RUN(buffers_are_aligned_and_reused);
     RUN(dropped_tensors_are_freed);
+    RUN(rounds_map_their_memory_once);
+    RUN(a_peak_is_forgotten);
     return check_result();
 }
