@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "bench/peers/fused.h"
 #include "jit/jit.h"
-#include "ops/scalar.h"
+#include "ops/recipe/scalar.h"
 
 #include <dlfcn.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  *
  *     x @@ w      x : Tensor[(?, ?), float32], read from `x.npy`, is Tensor[(100, 64), float32] */
 #include "eval/machine.h"
-#include "ops/shape_util.h"
+#include "ops/relate/shape_util.h"
 #include "types/op.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/fuse.h"
 
-#include "ops/fuse_recipe.h"
+#include "ops/recipe/fuse.h"
 
 enum {
     MAX_NODES = 24,  /* operators in a group */

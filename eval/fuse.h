@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fused operators: a tree of element-wise operators on float tensors, with perhaps a reduction on
- * top, runs as one call whose steps are merged (ops/fuse_recipe.h), so that no intermediate tensor
+ * top, runs as one call whose steps are merged (ops/recipe/fuse.h), so that no intermediate tensor
  * is written. The values are those of the single operators, to the bit.
  *
  *     let t = a * b; let u = t + c; sum(tanh(u) * a)       one kernel that reads a, b, c

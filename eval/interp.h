@@ -10,8 +10,8 @@
 #define EVAL_INTERP_H
 
 #include "eval/value.h"
-#include "ops/plan.h"
-#include "types/infer.h"
+#include "ops/recipe/plan.h"
+#include "types/infer/infer.h"
 
 typedef struct Interp Interp;
 

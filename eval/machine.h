@@ -6,7 +6,7 @@
 #include <setjmp.h>
 
 #include "eval/code.h"
-#include "types/env.h"
+#include "types/core/env.h"
 
 /* How the caller of an activation resumes. pc is the instruction after its call. */
 typedef struct Frame {

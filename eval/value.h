@@ -6,7 +6,7 @@
 #define EVAL_VALUE_H
 
 #include "tensor/tensor.h"
-#include "types/core.h"
+#include "types/core/core.h"
 
 typedef enum ValueTag {
     VAL_SCALAR,  /* rank 0: aux is its DType; i (bool, integers; uint64 by its bits) or f (floats,

@@ -8,7 +8,7 @@
 #ifndef JIT_ABI_H
 #define JIT_ABI_H
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 enum {
     JIT_ABI = 4,       /* changes with anything in this file and with generated code */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions. The bits are those of sixteen accumulators, fed round robin and combined as a fixed
- * tree (ops/recipe.h), in both forms:
+ * tree (ops/recipe/recipe.h), in both forms:
  *
  *  FORM_INNER  lane l of one vector of sixteen is accumulator l. When the reduction has several
  *              axes and a row is no multiple of sixteen, the next row starts at another lane: its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One case a scalar instruction, for scalars and lanes alike. The meanings are those of
- * ops/recipe.h; no fast-math flag anywhere, so that each result has the reference's bits. */
+ * ops/recipe/recipe.h; no fast-math flag anywhere, so that each result has the reference's bits. */
 #include "jit/emit.h"
 
 #include <math.h>

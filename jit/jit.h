@@ -12,7 +12,7 @@
 #define JIT_JIT_H
 
 #include "base/str.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 typedef struct Jit Jit;
 
@@ -32,7 +32,7 @@ void jit_close(Jit *jit); /* NULL does nothing */
 /* Runs a launch, compiled if at all possible, else by recipe_run; args->thread and nthreads are
  * not looked at. Returns a kernel status. */
 int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args);
-/* The same as a StepRunner of ops/plan.h: ctx is the Jit. */
+/* The same as a StepRunner of ops/recipe/plan.h: ctx is the Jit. */
 int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args);
 
 typedef struct JitStats {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Repeating along new or unit axes, and its opposite, summing them up: broadcast_to(_like) and
  * collapse_sum_to/_like. */
-#include "ops/plan.h"
-#include "ops/relations.h"
-#include "ops/shape_util.h"
+#include "ops/recipe/plan.h"
+#include "ops/relate/relations.h"
+#include "ops/relate/shape_util.h"
 
 #include <string.h>
 

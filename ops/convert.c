@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operators with attributes or other arguments: cast cast_like clip where
  * nn.leaky_relu. */
-#include "ops/plan.h"
-#include "ops/relations.h"
-#include "ops/shape_util.h"
+#include "ops/recipe/plan.h"
+#include "ops/relate/relations.h"
+#include "ops/relate/shape_util.h"
 
 #include <math.h>
 

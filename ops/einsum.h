@@ -3,7 +3,7 @@
 #ifndef OPS_EINSUM_H
 #define OPS_EINSUM_H
 
-#include "ops/structured.h"
+#include "ops/relate/structured.h"
 
 enum { EINSUM_MAX_INPUTS = 16, EINSUM_LABELS = 52 + TENSOR_MAX_RANK };
 

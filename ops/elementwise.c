@@ -2,10 +2,10 @@
 /* Entries of the operators in elementwise.def. */
 #include "ops/elementwise.h"
 
-#include "ops/plan.h"
-#include "ops/relations.h"
-#include "ops/scalar_eval.h"
-#include "ops/shape_util.h"
+#include "ops/recipe/plan.h"
+#include "ops/recipe/scalar_eval.h"
+#include "ops/relate/relations.h"
+#include "ops/relate/shape_util.h"
 
 #include <math.h>
 
@@ -42,7 +42,7 @@ static int elementwise_shape(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, t, out->rank, out->shape) ? 1 : -1;
 }
 
-/* The body is the operator's scalar program, built once (ops/scalar_eval.h). */
+/* The body is the operator's scalar program, built once (ops/recipe/scalar_eval.h). */
 static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan) {
     const ScalarProgram *p = scalar_program_find(call->op, call->in[0]->dtype);
     StepBuilder s;

@@ -4,7 +4,7 @@
 #ifndef OPS_ELEMENTWISE_H
 #define OPS_ELEMENTWISE_H
 
-#include "ops/scalar.h"
+#include "ops/recipe/scalar.h"
 #include "types/op.h"
 
 typedef struct Elementwise {

@@ -3,7 +3,7 @@
 #ifndef OPS_GATHER_H
 #define OPS_GATHER_H
 
-#include "ops/structured.h"
+#include "ops/relate/structured.h"
 
 /* The place in 0 .. n-1 that an index names. */
 typedef enum IndexMode {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `t[0, 1:, ..., None]`: NumPy's basic indexing, with integers known only when running. The
- * attribute `spec` says what stands between the brackets, one letter an index (types/core.h): 'i'
+ * attribute `spec` says what stands between the brackets, one letter an index (types/core/core.h): 'i'
  * an integer, ':' and a digit a slice with the bounds that the digit's bits name, '.' the ellipsis,
  * 'n' a new axis. The integers follow the tensor as arguments. */
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/relate/structured.h"
 #include "ops/slice.h"
-#include "ops/structured.h"
 
 /* How many integers, and how many axes of the tensor, the spec takes; false when it is no spec. */
 static bool spec_count(const char *spec, int *integers, int *axes, int *results, bool *ellipsis) {

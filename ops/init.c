@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors out of nothing, or out of a shape: zeros ones full arange and the _like forms, shape_of
  * and ndarray_size. */
-#include "ops/plan.h"
-#include "ops/relations.h"
-#include "ops/shape_util.h"
+#include "ops/recipe/plan.h"
+#include "ops/relate/relations.h"
+#include "ops/relate/shape_util.h"
 
 #include <math.h>
 #include <string.h>

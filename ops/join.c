@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 /* ---- slices of the whole --------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 enum { MAT_LHS, MAT_RHS, MAT_OUT };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/relate/structured.h"
 
 /* ---- reductions over one axis, kept with size 1 -----------------------------------------------
  */

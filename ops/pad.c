@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 typedef enum PadMode {
     PAD_CONSTANT,

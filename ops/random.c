@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/structured.h"
+#include "ops/relate/structured.h"
 
 typedef struct Key {
     uint64_t w[10];

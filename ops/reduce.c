@@ -6,9 +6,9 @@
  * argmax and argmin nan or its place; integers wrap. Otherwise than there, and as in TVM, the
  * result keeps the dtype of the data, so the mean of integers is truncated. Halves are summed in
  * float32. */
-#include "ops/plan.h"
-#include "ops/relations.h"
-#include "ops/shape_util.h"
+#include "ops/recipe/plan.h"
+#include "ops/relate/relations.h"
+#include "ops/relate/shape_util.h"
 
 #include <string.h>
 

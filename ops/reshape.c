@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_relayout(plan, out[0], call->in[0]);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 static int shape_scan(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];

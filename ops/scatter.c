@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "ops/gather.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 static Combine combine_named(const char *name) {
     static const struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 void slice_resolve(const SliceRange *r, int64_t size, int64_t *first, int64_t *count) {
     int64_t low = r->step > 0 ? 0 : -1, high = r->step > 0 ? size : size - 1;

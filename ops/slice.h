@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ops/plan.h"
+#include "ops/recipe/plan.h"
 
 typedef struct SliceRange {
     bool has_begin, has_end;

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "ops/gather.h"
-#include "ops/solve.h"
+#include "ops/relate/solve.h"
 
 Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     Sc zero = sc_i64(b, 0);

@@ -3,7 +3,7 @@
 #ifndef OPS_WINDOW_H
 #define OPS_WINDOW_H
 
-#include "ops/structured.h"
+#include "ops/relate/structured.h"
 
 /* Axis 0 is the height, 1 the width. */
 typedef struct Window {

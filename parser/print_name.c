@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in canonical text. For TVM each gets the sigil of what it means, found in the order in which
- * inference looks (types/infer_scope.c). */
+ * inference looks (types/infer/scope.c). */
 #include <string.h>
 
 #include "parser/print_internal.h"

@@ -4,7 +4,7 @@
 #ifndef PASSES_BUILD_H
 #define PASSES_BUILD_H
 
-#include "types/core.h"
+#include "types/core/core.h"
 
 typedef struct Build {
     Span span;

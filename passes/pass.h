@@ -4,7 +4,7 @@
 #ifndef PASSES_PASS_H
 #define PASSES_PASS_H
 
-#include "types/infer.h"
+#include "types/infer/infer.h"
 
 typedef struct PassCtx {
     Env *env;

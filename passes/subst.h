@@ -4,7 +4,7 @@
 #ifndef PASSES_SUBST_H
 #define PASSES_SUBST_H
 
-#include "types/core.h"
+#include "types/core/core.h"
 
 typedef struct Subst {
     Map vars;           /* Var -> Expr that stands for it */

@@ -5,7 +5,7 @@
 #define REPL_DOC_H
 
 #include "parser/parser.h"
-#include "types/infer.h"
+#include "types/infer/infer.h"
 #include "types/op.h"
 
 /* "add" of "+", "matmul" of "@@"; any other text is itself. */

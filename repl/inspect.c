@@ -9,7 +9,7 @@
 #include "repl/doc.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
-#include "types/mend_read.h"
+#include "types/mend/read.h"
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The prelude of a session: bound item by item, on first use. The functions with a `void *ctx` are
- * the hooks of types/infer.h; ctx is the Session. */
+ * the hooks of types/infer/infer.h; ctx is the Session. */
 #ifndef REPL_PRELUDE_H
 #define REPL_PRELUDE_H
 

@@ -12,7 +12,7 @@
 #include "repl/inputs.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
-#include "types/mend_read.h"
+#include "types/mend/read.h"
 
 enum { FRONT_STACK_BYTES = 1 << 30 };
 

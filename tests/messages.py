@@ -26,15 +26,15 @@ EARLIER = "an operator's relation refuses these calls before they run; what it l
 OPEN = "draws on what is open in a relation when it fails: other messages come first in all programs known"
 UNDRAWN = {
     ("parser/parser.c", "the text is longer than 4 GB"): SIZE,
-    ("types/infer_expr.c", "nested too deeply"): SIZE,
-    ("types/infer_settle.c", "the dtype of this cast is not known"): OPEN,
-    ("types/match.c", "the arms of this `match` are too many to tell what they cover"): SIZE,
-    ("types/rel_broadcast.c", "`%s` needs %s here, not %s"): OPEN,
-    ("types/rel_class.c", "this must be %s, it is %s"): OPEN,
-    ("types/rel_class.c", "%s: %s and %s must be the same"): OPEN,
-    ("types/solver.c", "the type of %s nests more than %d deep"): OPEN,
-    ("types/solver.c", "a size of %s must be %s, it is %s"): OPEN,
-    ("types/solver.c", "%s would have to contain itself: %s is %s"): OPEN,
+    ("types/infer/expr.c", "nested too deeply"): SIZE,
+    ("types/infer/settle.c", "the dtype of this cast is not known"): OPEN,
+    ("types/infer/match.c", "the arms of this `match` are too many to tell what they cover"): SIZE,
+    ("types/solve/rel_broadcast.c", "`%s` needs %s here, not %s"): OPEN,
+    ("types/solve/rel_class.c", "this must be %s, it is %s"): OPEN,
+    ("types/solve/rel_class.c", "%s: %s and %s must be the same"): OPEN,
+    ("types/solve/solver.c", "the type of %s nests more than %d deep"): OPEN,
+    ("types/solve/solver.c", "a size of %s must be %s, it is %s"): OPEN,
+    ("types/solve/solver.c", "%s would have to contain itself: %s is %s"): OPEN,
     ("ops/broadcast.c", "`shape` has %lld sizes"): EARLIER,
     ("ops/conv.c", "`%s`: grad and data have 4 axes each"): EARLIER,
     ("ops/einsum_grad.c", "the tuples have different lengths"): EARLIER,
@@ -46,10 +46,10 @@ UNDRAWN = {
     ("ops/join.c", "a tuple has at most %d parts here"): EARLIER,
     ("ops/pad.c", "pads at most %d axes by reflection"): EARLIER,
     ("ops/random.c", "out_dtype is %s, and `%s` is %s"): EARLIER,
-    ("ops/relations.c", "`%s`: `%s` must be a list of integers"): EARLIER,
+    ("ops/relate/relations.c", "`%s`: `%s` must be a list of integers"): EARLIER,
     ("ops/reshape.c", "newshape must be a list of at most %d known sizes"): EARLIER,
-    ("ops/shape_util.c", "`%s` cannot have elements of type %s"): EARLIER,
-    ("ops/structured.c", "argument %d of `%s` is a tuple of tensors; %s is not taken"): EARLIER,
+    ("ops/relate/shape_util.c", "`%s` cannot have elements of type %s"): EARLIER,
+    ("ops/relate/structured.c", "argument %d of `%s` is a tuple of tensors; %s is not taken"): EARLIER,
 }
 
 CALL = re.compile(r"\b(%s)\(" % "|".join(MAKERS))

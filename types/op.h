@@ -6,11 +6,11 @@
 #define TYPES_OP_H
 
 #include "tensor/tensor.h"
-#include "types/attrs.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
+#include "types/type/attrs.h"
 
 typedef struct Op Op;
-struct Plan; /* ops/plan.h */
+struct Plan; /* ops/recipe/plan.h */
 
 /* Argument and result types at run time. A tuple argument (concatenate) is flattened: its tensors
  * stand in `in` in order, and ntuple says how many. */
@@ -92,7 +92,7 @@ struct Op {
      * those in actual[] to the sizes of the results, which are the leading part of that. */
     void (*cut)(const OpCall *call, Tensor *const *out, OutSpec *actual);
 
-    /* The kernel recipes (ops/recipe.h) for this call; out[] are allocated. NULL: reference only. */
+    /* The kernel recipes (ops/recipe/recipe.h) for this call; out[] are allocated. NULL: reference only. */
     bool (*lower)(const OpCall *call, Tensor *const *out, struct Plan *plan);
 
     /* Reference only (sort, topk, einsum, random), with the reason; NULL when lower is there.
@@ -121,7 +121,7 @@ size_t op_count(void);
 const Op *op_at(size_t i);            /* sorted by name */
 const char *op_subject(const Op *op); /* as programs have it: "nn.dense", "+" */
 /* A fact that lays out what op.sizes says of the arguments and what they are, where they do not fit.
- * The sizes that clash go into *clash, else NULL does. (types/rel_layout.c) */
+ * The sizes that clash go into *clash, else NULL does. (types/solve/rel_layout.c) */
 void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Type *const *args,
                   SizeClash *clash);
 /* Whether a diagnostic of this code is about sizes that do not fit. */

@@ -9,8 +9,8 @@
 #include "prelude/texts.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
-#include "types/env.h"
-#include "types/mend_read.h"
+#include "types/core/env.h"
+#include "types/mend/read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

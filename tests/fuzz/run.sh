@@ -40,7 +40,7 @@ plain=$SANITIZE
 seen="$plain -fsanitize-coverage=inline-8bit-counters,pc-table"
 [ -z "$COVERAGE" ] || seen="-fprofile-instr-generate -fcoverage-mapping"
 objects=
-for f in base/*.c parser/*.c tensor/*.c types/*.c ops/*.c passes/*.c eval/*.c repl/*.c jit/cache.c jit/cpu.c jit/[l-t]*.c; do
+for f in base/*.c parser/*.c tensor/*.c types/*/*.c ops/*.c ops/*/*.c passes/*.c eval/*.c repl/*.c jit/cache.c jit/cpu.c jit/[l-t]*.c; do
     case $f in
     repl/main.c | jit/llvm.c) ;;
     parser/* | types/*) compile "$seen" "$f" ;;

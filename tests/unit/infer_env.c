@@ -2,7 +2,7 @@
 /* Inference through its interface alone: no prelude, no evaluator. */
 #include "parser/parser.h"
 #include "tests/unit/check.h"
-#include "types/infer.h"
+#include "types/infer/infer.h"
 
 static Env *env;
 static Diags diags;

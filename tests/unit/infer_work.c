@@ -3,7 +3,7 @@
  * definition is inferred once; an edit at the prompt re-checks what depends on it and no more. */
 #include "parser/parser.h"
 #include "tests/unit/check.h"
-#include "types/infer.h"
+#include "types/infer/infer.h"
 
 static Env *env;
 static Diags diags;

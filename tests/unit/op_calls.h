@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "ops/plan.h"
-#include "types/solver.h"
+#include "ops/recipe/plan.h"
+#include "types/solve/solver.h"
 
 enum { MAX_IN = 8, MAX_CHOICES = 12, MAX_ATTRS = 12 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fused plans give the bits of the plans they come from, in as few steps as they should. */
-#include "ops/fuse_recipe.h"
+#include "ops/recipe/fuse.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

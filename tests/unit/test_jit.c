@@ -4,7 +4,7 @@
  * this processor can pretend to have, on one thread and on three. RLY_JIT_ROUNDS sets the number of
  * rounds, RLY_JIT_SEED the first seed. */
 #include "jit/jit.h"
-#include "ops/scalar.h"
+#include "ops/recipe/scalar.h"
 #include "tests/unit/check.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
 /* Walks the table of operators: every field is there, and on concrete arguments the type relation
  * says what the shape function says. */
 #include "base/diag.h"
-#include "ops/plan.h"
+#include "ops/recipe/plan.h"
 #include "tests/unit/check.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference evaluation against plain loops that follow ops/recipe.h word by word. */
-#include "ops/plan.h"
+/* The reference evaluation against plain loops that follow ops/recipe/recipe.h word by word. */
+#include "ops/recipe/plan.h"
 #include "tests/unit/check.h"
 
 #include <math.h>

@@ -20,10 +20,10 @@
  *  - so it is in a definition of any sizes or shapes, found or declared, that is called with these: nothing
  *    is left for the run; what was accepted is accepted there, and nothing declared is fixed. */
 #include "base/diag.h"
-#include "ops/plan.h"
+#include "ops/recipe/plan.h"
 #include "tests/unit/check.h"
 #include "tests/unit/op_calls.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * with has rules itself, so that derivatives nest to any order. */
 #include "check.h"
 
-#include "ops/plan.h"
+#include "ops/recipe/plan.h"
 #include "repl/session.h"
 
 #define FAIL(...) check_fail(__FILE__, __LINE__, __VA_ARGS__)

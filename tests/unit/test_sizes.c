@@ -3,8 +3,8 @@
  * the order that Note [Sizes in order] finds. */
 #include "ops/slice.h"
 #include "tests/unit/check.h"
-#include "types/dim.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
+#include "types/type/dim.h"
 
 #define FAIL(...) check_fail(__FILE__, __LINE__, __VA_ARGS__)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Core expressions: free variables, rebuilding, their text. */
 #include "tests/unit/check.h"
-#include "types/core.h"
+#include "types/core/core.h"
 #include "types/op.h"
 
 static const Op op_add = {.name = "add", .args = "lhs, rhs", .nargs = 2};

@@ -2,7 +2,7 @@
 /* Unification, relations, laws and schemes, without syntax. */
 #include "tests/unit/check.h"
 #include "types/op.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
 
 static const Op op_add = {
     .name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM, .relation = &rel_broadcast};

@@ -4,10 +4,10 @@
  * an identity as one of them; here that is the relation of the element-wise operators, or equality. A
  * quantified type there is unified as it stands; here a scheme is instantiated and then unified, and
  * declared parameters are rigid. */
-#include "ops/relations.h"
+#include "ops/relate/relations.h"
 #include "tests/unit/check.h"
 #include "types/op.h"
-#include "types/solver.h"
+#include "types/solve/solver.h"
 
 static const Op op_add = {
     .name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM, .relation = &rel_broadcast};

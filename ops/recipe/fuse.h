@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fusion of steps: a MAP whose result one later step alone reads becomes part of that step's body,
+ * and the temporary between them is not made. The bits stay: a value goes from producer to consumer
+ * as it would be stored and loaded again, so a temporary of a half dtype, which rounds, is kept.
+ *
+ *     t = x + bias          MAP over (m, n): load x, load bias, add
+ *     y = relu(t)           MAP over (m n)
+ *     ⇒ y = relu(x + bias)  MAP over (m, n): load x, load bias, add, max
+ *
+ * A consumer's axis is split where the producer has two. Not done: into PRODUCT and SCATTER (the
+ * producer would be computed again and again); where the consumer repeats or shifts what it reads;
+ * where indices (SC_IOTA) would need arithmetic. */
+#ifndef OPS_RECIPE_FUSE_H
+#define OPS_RECIPE_FUSE_H
+
+#include "ops/recipe/plan.h"
+
+/* Makes `into` compute what it reads from operand `operand`, the only output of `producer`.
+ * False: it cannot, and nothing changed. */
+bool step_fuse(Step *into, const Step *producer, int operand);
+
+/* Fuses the steps of a plan as far as they go; gives how many steps are gone. Only temporaries of
+ * the plan disappear. */
+int plan_fuse(Plan *plan);
+
+#endif

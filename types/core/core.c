@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Construction and traversal of core expressions. Let-spines are loops: programs of 90,000 bindings
+ * are ordinary. */
+#include "types/core/core.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "types/op.h"
+#include "types/type/dim.h"
+
+/* ---- construction ---------------------------------------------------------------------------- */
+
+Var *var_new(const Symbol *name, Type *type, Span span) {
+    Var *v = mem_new(Var);
+    v->name = name;
+    v->type = type;
+    v->span = span;
+    v->id = type_next_id();
+    return v;
+}
+
+Expr *expr_new(ExprKind kind, Type *type, Span span) {
+    Expr *e = mem_new(Expr);
+    e->kind = kind;
+    e->type = type;
+    e->span = span_inside(span);
+    return e;
+}
+
+static Type *sum_of_sizes(const Expr *e) {
+    const char *name = e->a->op->name;
+    Type *a = e->nargs == 2 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
+    int64_t n;
+    if (!b)
+        return NULL;
+    if (strcmp(name, "add") == 0)
+        return dim_add(a, b);
+    if (strcmp(name, "subtract") == 0)
+        return dim_sub(a, b);
+    if (strcmp(name, "multiply") == 0 && (type_get_int(a, &n) || type_get_int(b, &n)))
+        return dim_mul(a, b);
+    return NULL;
+}
+
+Type *expr_size(const Expr *e) {
+    if (e->kind == EXPR_LIT)
+        return e->is_float ? NULL : type_dim_int(e->i, NULL);
+    if (e->kind == EXPR_DIM_OF)
+        return e->zero_type;
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP ? sum_of_sizes(e) : NULL;
+}
+
+Expr *expr_var(Var *v, Span span) {
+    Expr *e = expr_new(EXPR_VAR, v->type, span);
+    e->var = v;
+    return e;
+}
+
+Expr *expr_global(Global *g, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_GLOBAL, type, span);
+    e->global = g;
+    return e;
+}
+
+Expr *expr_op(const struct Op *op, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_OP, type, span);
+    e->op = op;
+    return e;
+}
+
+Expr *expr_int(int64_t i, DType dtype, Span span) {
+    Expr *e = expr_new(EXPR_LIT, type_scalar(dtype), span);
+    e->i = i;
+    return e;
+}
+
+Expr *expr_float(double f, DType dtype, Span span) {
+    Expr *e = expr_new(EXPR_LIT, type_scalar(dtype), span);
+    e->f = f;
+    e->is_float = true;
+    return e;
+}
+
+Expr *expr_bool(bool b, Span span) { return expr_int(b, DT_BOOL, span); }
+
+Expr *expr_unit(Span span) { return expr_new(EXPR_TUPLE, type_unit(), span); }
+
+static void set_args(Expr *e, Expr **args, uint32_t n) {
+    e->nargs = n;
+    e->args = n ? mem_new_n(Expr *, n) : NULL;
+    for (uint32_t i = 0; i < n; i++)
+        e->args[i] = args[i];
+}
+
+Expr *expr_call(Expr *callee, Expr **args, uint32_t n, const Attrs *attrs, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_CALL, type, span);
+    e->a = callee;
+    e->attrs = attrs;
+    set_args(e, args, n);
+    return e;
+}
+
+Expr *expr_call_op(const struct Op *op, Expr **args, uint32_t n, const Attrs *attrs, Type *type,
+                   Span span) {
+    return expr_call(expr_op(op, type_error(), span), args, n, attrs, type, span);
+}
+
+Expr *expr_fn(Var **params, uint32_t n, Expr *body, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_FN, type, span);
+    e->fn = mem_new(Fn);
+    e->fn->nparams = n;
+    e->fn->params = n ? mem_new_n(Var *, n) : NULL;
+    for (uint32_t i = 0; i < n; i++)
+        e->fn->params[i] = params[i];
+    e->fn->body = body;
+    return e;
+}
+
+Expr *expr_let(Var *v, Expr *value, Expr *body) {
+    Expr *e = expr_new(EXPR_LET, body->type, span_join(value->span, body->span));
+    e->var = v;
+    e->a = value;
+    e->body = body;
+    return e;
+}
+
+Expr *expr_if(Expr *c, Expr *t, Expr *f, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_IF, type, span);
+    e->a = c;
+    e->b = t;
+    e->c = f;
+    return e;
+}
+
+Expr *expr_tuple(Expr **args, uint32_t n, Span span) {
+    Type **types = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = args[i]->type;
+    Expr *e = expr_new(EXPR_TUPLE, type_tuple(types, n), span);
+    set_args(e, args, n);
+    return e;
+}
+
+Expr *expr_proj(Expr *tuple, uint32_t index, Type *type, Span span) {
+    Expr *e = expr_new(EXPR_PROJ, type, span);
+    e->a = tuple;
+    e->index = (int32_t)index;
+    return e;
+}
+
+Expr *expr_copy(const Expr *e) {
+    Expr *copy = mem_new(Expr);
+    *copy = *e;
+    return copy;
+}
+
+/* ---- children -------------------------------------------------------------------------------- */
+
+typedef VEC(Expr **) SlotVec;
+
+static void add_slot(SlotVec *out, Expr **slot) {
+    if (*slot)
+        vec_push(out, slot);
+}
+
+static void add_args(SlotVec *out, Expr *e) {
+    for (uint32_t i = 0; i < e->nargs; i++)
+        add_slot(out, &e->args[i]);
+}
+
+/* The places of e's children in order of evaluation. */
+static void find_slots(Expr *e, SlotVec *out) {
+    switch (e->kind) {
+    case EXPR_LIT:
+    case EXPR_ZERO: add_slot(out, &e->like); return;
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_ERROR: return;
+    case EXPR_CALL:
+        add_slot(out, &e->a);
+        add_args(out, e);
+        for (uint32_t i = 0; i < e->nsizes; i++)
+            add_slot(out, &e->sizes[i]);
+        return;
+    case EXPR_FN: add_slot(out, &e->fn->body); return;
+    case EXPR_LET:
+        add_slot(out, &e->a);
+        add_slot(out, &e->body);
+        return;
+    case EXPR_IF:
+    case EXPR_WRITE:
+    case EXPR_EQUAL:
+        add_slot(out, &e->a);
+        add_slot(out, &e->b);
+        add_slot(out, &e->c);
+        return;
+    case EXPR_MATCH:
+        add_slot(out, &e->a);
+        for (uint32_t i = 0; i < e->narms; i++) {
+            add_slot(out, &e->arms[i].guard);
+            add_slot(out, &e->arms[i].body);
+        }
+        return;
+    case EXPR_TUPLE:
+    case EXPR_TENSOR: add_args(out, e); return;
+    case EXPR_UPDATE:
+    case EXPR_INDEX:
+        add_slot(out, &e->a);
+        add_args(out, e);
+        return;
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_BANG:
+    case EXPR_DIM_OF:
+    case EXPR_GRAD: add_slot(out, &e->a); return;
+    case EXPR_CHECK:
+        for (uint32_t i = 0; i < e->nchecks; i++) {
+            add_slot(out, &e->checks[i].found);
+            add_slot(out, &e->checks[i].expected);
+        }
+        add_slot(out, &e->a);
+        return;
+    }
+}
+
+void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
+    SlotVec slots = {0};
+    find_slots(e, &slots);
+    for (size_t i = 0; i < slots.len; i++)
+        fn(ctx, *slots.data[i]);
+}
+
+/* A copy whose slots are its own. A changed function is another function: no twins, no code. */
+static Expr *copy_with_slots(const Expr *e) {
+    Expr *copy = expr_copy(e);
+    set_args(copy, e->args, e->nargs);
+    if (e->nsizes) {
+        copy->sizes = mem_new_n(Expr *, e->nsizes);
+        for (uint32_t i = 0; i < e->nsizes; i++)
+            copy->sizes[i] = e->sizes[i];
+    }
+    if (e->kind == EXPR_FN) {
+        copy->fn = mem_new(Fn);
+        *copy->fn = *e->fn;
+        for (int mode = 0; mode < AD_MODES; mode++)
+            copy->fn->twins[mode] = NULL;
+        copy->fn->base = NULL;
+        copy->fn->path = NULL;
+        copy->fn->code = NULL;
+    }
+    if (e->kind == EXPR_MATCH) {
+        copy->arms = mem_new_n(Arm, e->narms);
+        for (uint32_t i = 0; i < e->narms; i++)
+            copy->arms[i] = e->arms[i];
+    }
+    if (e->kind == EXPR_CHECK) {
+        copy->checks = mem_new_n(Check, e->nchecks);
+        for (uint32_t i = 0; i < e->nchecks; i++)
+            copy->checks[i] = e->checks[i];
+    }
+    return copy;
+}
+
+Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
+    SlotVec slots = {0}, own = {0};
+    find_slots(e, &slots);
+    Expr *copy = NULL;
+    for (size_t i = 0; i < slots.len; i++) {
+        Expr *child = fn(ctx, *slots.data[i]);
+        if (child != *slots.data[i] && !copy) {
+            copy = copy_with_slots(e);
+            find_slots(copy, &own);
+            /* What was mapped before this one did not change. */
+        }
+        if (copy)
+            *own.data[i] = child;
+    }
+    return copy ? copy : e;
+}
+
+/* ---- free variables -------------------------------------------------------------------------- */
+
+typedef struct FreeVars {
+    Map bound; /* Var -> how many binders are open */
+    Map found;
+    Map seen; /* Expr entered */
+    VarVec *out;
+} FreeVars;
+
+static void bind(FreeVars *f, Var *v, int by) {
+    if (v)
+        map_set(&f->bound, v,
+                (void *)((uintptr_t)map_find(&f->bound, v) + (uintptr_t)(intptr_t)by));
+}
+
+static void bind_pattern(FreeVars *f, const Pattern *p, int by) {
+    if (p->kind == PAT_VAR)
+        bind(f, p->var, by);
+    for (uint32_t i = 0; i < p->nargs; i++)
+        bind_pattern(f, p->args[i], by);
+}
+
+static void visit(FreeVars *f, Expr *e);
+
+static void visit_child(void *ctx, Expr *e) { visit(ctx, e); }
+
+static void visit_let(FreeVars *f, Expr *e) {
+    VarVec opened = {0};
+    while (e->kind == EXPR_LET) {
+        if (e->rec)
+            bind(f, e->var, 1);
+        visit(f, e->a);
+        if (!e->rec)
+            bind(f, e->var, 1);
+        vec_push(&opened, e->var);
+        e = e->body;
+        if (map_has(&f->seen, e))
+            break;
+        if (e->kind == EXPR_LET)
+            map_set(&f->seen, e, e);
+    }
+    if (e->kind != EXPR_LET)
+        visit(f, e);
+    for (size_t i = 0; i < opened.len; i++)
+        bind(f, opened.data[i], -1);
+}
+
+static void visit(FreeVars *f, Expr *e) {
+    if (map_has(&f->seen, e))
+        return;
+    map_set(&f->seen, e, e);
+    switch (e->kind) {
+    case EXPR_VAR:
+        if (!map_find(&f->bound, e->var) && !map_has(&f->found, e->var)) {
+            map_set(&f->found, e->var, e->var);
+            vec_push(f->out, e->var);
+        }
+        return;
+    case EXPR_FN:
+        for (uint32_t i = 0; i < e->fn->nparams; i++)
+            bind(f, e->fn->params[i], 1);
+        visit(f, e->fn->body);
+        for (uint32_t i = 0; i < e->fn->nparams; i++)
+            bind(f, e->fn->params[i], -1);
+        return;
+    case EXPR_LET: visit_let(f, e); return;
+    case EXPR_MATCH:
+        visit(f, e->a);
+        for (uint32_t i = 0; i < e->narms; i++) {
+            bind_pattern(f, e->arms[i].pattern, 1);
+            if (e->arms[i].guard)
+                visit(f, e->arms[i].guard);
+            visit(f, e->arms[i].body);
+            bind_pattern(f, e->arms[i].pattern, -1);
+        }
+        return;
+    case EXPR_LIT:
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_CALL:
+    case EXPR_IF:
+    case EXPR_TUPLE:
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_WRITE:
+    case EXPR_BANG:
+    case EXPR_EQUAL:
+    case EXPR_TENSOR:
+    case EXPR_INDEX:
+    case EXPR_DIM_OF:
+    case EXPR_ZERO:
+    case EXPR_CHECK:
+    case EXPR_GRAD:
+    case EXPR_ERROR: expr_each_child(e, visit_child, f); return;
+    }
+}
+
+void expr_free_vars(Expr *e, VarVec *out) {
+    FreeVars f = {.out = out};
+    visit(&f, e);
+}
+
+/* ---- derivatives ----------------------------------------------------------------------------- */
+
+static const char *const grad_names[GRAD_KINDS] = {[GRAD_GRAD] = "grad",
+                                                   [GRAD_VJP] = "vjp",
+                                                   [GRAD_JVP] = "jvp",
+                                                   [GRAD_DERIV] = "deriv",
+                                                   [GRAD_CUSTOM] = "custom_grad",
+                                                   [GRAD_CHECKPOINT] = "checkpoint"};
+
+const char *grad_kind_name(GradKind kind) { return grad_names[kind]; }
+
+bool grad_kind_find(const char *name, GradKind *kind) {
+    for (int k = 0; k < GRAD_KINDS; k++) {
+        if (strcmp(name, grad_names[k]) == 0) {
+            *kind = (GradKind)k;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The typed core: what inference makes of syntax, passes rewrite, and the evaluator runs. A DAG of
+ * expressions, each with its type and span; no sugar left. Nodes never change after construction
+ * (their types may still contain variables while inference of their item runs).
+ *
+ * Values describe themselves at run time, so polymorphic code needs no type arguments; the few
+ * places that need a dtype or size of a type parameter carry the expression that supplies it
+ * (`like`, EXPR_DIM_OF). `a && b` is `if a then b else False`. Application of an operator is an
+ * EXPR_CALL whose callee is EXPR_OP, with attrs. */
+#ifndef TYPES_CORE_CORE_H
+#define TYPES_CORE_CORE_H
+
+#include "parser/ast.h"
+#include "tensor/tensor.h"
+#include "types/solve/solver.h"
+
+typedef struct Expr Expr;
+typedef struct Pattern Pattern;
+
+typedef struct Var {
+    const Symbol *name; /* never NULL; "_" for what has no name */
+    Type *type;
+    Span span;
+    uint32_t id;    /* unique in the process */
+    Scheme *scheme; /* of a generalised let; NULL: monomorphic */
+} Var;
+
+/* A slot for each global name and type (LANGUAGE §7): a redefinition at another type is another
+ * Global. */
+typedef enum GlobalKind {
+    GLOBAL_DEF,      /* value is an EXPR_FN */
+    GLOBAL_LET,      /* value is any expression, run once */
+    GLOBAL_BUILTIN,  /* `operator … from "builtin"`: a C function of eval/builtin.def */
+    GLOBAL_FREE_VAR, /* its value is supplied from outside */
+} GlobalKind;
+typedef struct Global {
+    GlobalKind kind;
+    const Symbol *name; /* as bound: "map", "nn.linear" */
+    bool sigil;         /* bound with `@` or `%` */
+    Scheme *scheme;
+    Expr *value;        /* NULL for BUILTIN, FREE_VAR */
+    const char *symbol; /* BUILTIN */
+    Span span;
+    const char *doc;
+    bool internal;             /* of the prelude or stdlib */
+    bool versioned;            /* its bare names are operators and constructors only */
+    bool by_types;             /* runs only as a copy made for explicit type arguments: nothing else
+                             supplies a dtype or size its body names */
+    bool broken;               /* its re-check failed after a redefinition: refuses to run */
+    VEC(struct Global *) uses; /* globals its value mentions */
+    struct Item *item;         /* its syntax, to be checked again */
+    struct Namespace *home;    /* where it was bound: the names its syntax speaks of */
+    void *cell;                /* the evaluator's storage for its value */
+} Global;
+
+typedef enum ExprKind {
+    EXPR_LIT,     /* a scalar literal; its dtype is that of `type`, or of the value of `like` */
+    EXPR_CONST,   /* tensor */
+    EXPR_STRING,  /* text, text_len */
+    EXPR_VAR,     /* var */
+    EXPR_GLOBAL,  /* global */
+    EXPR_OP,      /* op as a value (with its default attributes), or the callee of a call */
+    EXPR_CTOR,    /* ctor as a value: nullary, a function, or the callee of a call */
+    EXPR_BUILTIN, /* symbol: a C function of eval/builtin.def; only as a callee */
+    EXPR_CALL,    /* a(args; attrs) */
+    EXPR_FN,      /* fn: parameters, body; free variables are captured */
+    EXPR_LET,    /* var = a; body. var NULL: `a; body`. rec: a is an EXPR_FN that may mention var */
+    EXPR_IF,     /* a, b, c */
+    EXPR_MATCH,  /* a, arms */
+    EXPR_TUPLE,  /* args */
+    EXPR_PROJ,   /* a.index */
+    EXPR_FIELD,  /* a.field, by name when running (index once the declaration is known, else -1) */
+    EXPR_UPDATE, /* { a with field_names = args } */
+    EXPR_REF,    /* ref(a) */
+    EXPR_READ,   /* !a of a reference */
+    EXPR_WRITE,  /* a := b */
+    EXPR_BANG,   /* !a where a's type is open: not, or a read, by the value */
+    EXPR_EQUAL,  /* a == b (negate: !=): element-wise on tensors, structural else, by the value */
+    EXPR_TENSOR, /* [args]: stacked on a new first axis */
+    EXPR_INDEX,  /* a[…]: op `index` on tensors, projection on tuples, by the value */
+    EXPR_DIM_OF, /* the size of axis `index` of tensor a, as dtype of `type` (weak integer) */
+    EXPR_ZERO,   /* the zero of `zero_type`, closed (else inference expanded it by `like`) */
+    EXPR_CHECK,  /* a, after the residual checks in `checks` */
+    EXPR_GRAD,   /* a derivative of the function a: mode */
+    EXPR_ERROR,  /* already reported; the item is not run */
+} ExprKind;
+
+/* EXPR_GRAD, and the calls that the transformation emits (passes/grad.h). */
+typedef enum AdMode { AD_REVERSE, AD_FORWARD, AD_MODES } AdMode;
+typedef enum GradKind {
+    GRAD_GRAD,
+    GRAD_VJP,
+    GRAD_JVP,
+    GRAD_DERIV,
+    GRAD_CUSTOM,     /* of a pair (f, df): f with the derivative df */
+    GRAD_CHECKPOINT, /* f, run again when going backwards */
+    GRAD_KINDS
+} GradKind;
+const char *grad_kind_name(GradKind kind); /* "grad", as the prelude declares it */
+bool grad_kind_find(const char *name, GradKind *kind);
+
+typedef struct Param {
+    Var *var;
+} Param;
+
+typedef struct Fn {
+    const Symbol *name; /* for messages and traces; may be NULL */
+    uint32_t nparams;
+    Var **params;
+    Expr *body;
+    uint32_t ntype_params; /* as declared, for printing */
+    Type **type_params;
+    uint32_t nattrs; /* Primitive=1 … kept for printing */
+    AstAttr *attrs;
+    /* Differentiation (passes/grad.h): the transformed twins of this function, made on demand.
+     * base: the function this is a twin of; path: the transformations applied, "" for base. */
+    struct Expr *twins[AD_MODES];
+    struct Expr *base;
+    const Symbol *path; /* NULL is "" */
+    void *code;         /* the evaluator's compiled form */
+} Fn;
+
+typedef enum PatternKind {
+    PAT_WILDCARD,
+    PAT_VAR,
+    PAT_LIT,
+    PAT_STRING,
+    PAT_CTOR,
+    PAT_TUPLE
+} PatternKind;
+struct Pattern {
+    PatternKind kind;
+    Span span;
+    Var *var;         /* VAR */
+    Expr *lit;        /* LIT: EXPR_LIT */
+    const char *text; /* STRING */
+    size_t text_len;
+    Ctor *ctor;  /* CTOR */
+    bool listed; /* CTOR: written as `list[…]` or `::` */
+    uint32_t nargs;
+    Pattern **args; /* CTOR, TUPLE */
+    Type *type;
+};
+
+typedef struct Arm {
+    Pattern *pattern;
+    Expr *guard; /* or NULL */
+    Expr *body;
+} Arm;
+
+typedef enum CheckKind {
+    CHECK_SIZE,  /* two integers are equal (EXPR_DIM_OF, EXPR_LIT) */
+    CHECK_RANK,  /* the tensor `found` has `expected` axes */
+    CHECK_SHAPE, /* two tensors have the same sizes */
+} CheckKind;
+
+/* One run-time check, over variables in scope: `found` is as `expected`, or the two are refused with
+ * `what` and `span`. */
+typedef struct Check {
+    CheckKind kind;
+    Expr *found, *expected;
+    const char *what;
+    Span span;
+} Check;
+
+struct Expr {
+    ExprKind kind;
+    bool rec;      /* LET */
+    bool partial;  /* MATCH: `match?` */
+    bool negate;   /* EQUAL */
+    bool is_float; /* LIT: written as a float */
+    bool tail_hidden;
+    uint8_t mode; /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
+    uint8_t drop; /* CALL: how many leading letters of the calling code's path the callee's path
+                        leaves out (Note [Twins] in passes/grad.h) */
+    Span span;
+    Type *type;
+    union {
+        int64_t i; /* LIT */
+        double f;
+        Tensor *tensor;   /* CONST */
+        const char *text; /* STRING */
+        Var *var;         /* VAR, LET */
+        Global *global;
+        const struct Op *op;
+        Ctor *ctor;
+        const Symbol *symbol; /* BUILTIN */
+        Fn *fn;
+        const Symbol *field; /* FIELD */
+        Type *zero_type;     /* ZERO; DIM_OF: until inference settles it, the declared size */
+    };
+    size_t text_len;
+    int32_t index; /* PROJ, FIELD, DIM_OF */
+    uint32_t nargs;
+    Expr **args;                /* CALL, TUPLE, TENSOR, UPDATE; INDEX: the integers, in order */
+    const Symbol **field_names; /* UPDATE: nargs of them */
+    Expr *a, *b, *c;            /* children as each kind says; CALL: a is the callee */
+    Expr *body;                 /* LET */
+    Expr *like;                 /* LIT: NULL, or a tensor expression whose dtype it takes */
+    const Attrs *attrs;         /* CALL of an operator; INDEX: one string attribute `spec` */
+    uint32_t nsizes; /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no */
+    Expr **sizes;    /* constants: one int64 expression for each, in order; evaluated
+                                  after the arguments, and put in their place as ATTR_INT */
+    uint32_t narms;
+    Arm *arms; /* MATCH */
+    uint32_t nchecks;
+    Check *checks; /* CHECK */
+};
+
+/* `a ++ b` is a call of EXPR_BUILTIN `str.append`; `x |> f`, `f >> g`, `::`, `list[…]`, records and
+ * `&&` are made of the nodes above. A declared dim parameter as an expression is an EXPR_DIM_OF. */
+
+/* The INDEX spec: one letter an index in order: 'i' an integer (one arg), ':' a slice, followed by
+ * a digit 0-7 whose bits say which of begin (1), end (2), step (4) are given as args, '.' an
+ * ellipsis, 'n' None. `t[0, 1:, ..., None]` is "i:1.n" with args 0, 1. The operator `index`
+ * (ops/) takes the tensor and a tuple of those integers, and the attribute spec. */
+
+/* ---- construction: all set span and type ----------------------------------------------------- */
+
+Var *var_new(const Symbol *name, Type *type, Span span);
+Expr *expr_new(ExprKind kind, Type *type, Span span);
+/* An integer as a size (a negative number too): literals, declared sizes, their sums and multiples.
+ * NULL where it is not known before running. */
+Type *expr_size(const Expr *e);
+Expr *expr_var(Var *v, Span span);
+Expr *expr_global(Global *g, Type *type, Span span);
+Expr *expr_op(const struct Op *op, Type *type, Span span);
+Expr *expr_int(int64_t i, DType dtype, Span span);
+Expr *expr_float(double f, DType dtype, Span span);
+Expr *expr_bool(bool b, Span span);
+Expr *expr_unit(Span span);
+Expr *expr_call(Expr *callee, Expr **args, uint32_t n, const Attrs *attrs, Type *type, Span span);
+Expr *expr_call_op(const struct Op *op, Expr **args, uint32_t n, const Attrs *attrs, Type *type,
+                   Span span);
+Expr *expr_fn(Var **params, uint32_t n, Expr *body, Type *type, Span span);
+Expr *expr_let(Var *v, Expr *value, Expr *body); /* v NULL: value; body */
+Expr *expr_if(Expr *c, Expr *t, Expr *e, Type *type, Span span);
+Expr *expr_tuple(Expr **args, uint32_t n, Span span);
+Expr *expr_proj(Expr *tuple, uint32_t index, Type *type, Span span);
+Expr *expr_copy(const Expr *e); /* shallow */
+
+/* Free variables of an expression, in order of first appearance. */
+typedef VEC(Var *) VarVec;
+void expr_free_vars(Expr *e, VarVec *out);
+
+/* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
+void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
+Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
+                        void *ctx); /* e itself if none changed */
+
+/* Relay text of a core expression (`:ir`), parsable where the language can say it. */
+typedef struct CorePrintOptions {
+    bool types;
+    bool tvm;
+} CorePrintOptions;
+void expr_print(Str *out, Expr *e, const CorePrintOptions *options);
+
+#endif

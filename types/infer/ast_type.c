@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types as written, to Types.
+ *
+ * The kind wanted travels down: `n` in the place of a size is a Dim. A type parameter without a
+ * written kind gets that of its first use; a second kind is an error that shows both. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+const char *kind_name(Kind kind) {
+    switch (kind) {
+    case KIND_TYPE: return "Type";
+    case KIND_SHAPE: return "Shape";
+    case KIND_DTYPE: return "BaseType";
+    case KIND_DIM: return "Dim";
+    case KIND_EFFECT: return "Effect";
+    }
+    return "";
+}
+
+bool kind_find(const Symbol *name, Kind *out) {
+    static const Kind kinds[] = {KIND_TYPE, KIND_SHAPE, KIND_DTYPE, KIND_DIM};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(kind_name(kinds[i]), name->text) == 0) {
+            *out = kinds[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *kind_words(Kind kind) {
+    switch (kind) {
+    case KIND_TYPE: return "a type";
+    case KIND_SHAPE: return "a shape";
+    case KIND_DTYPE: return "a dtype";
+    case KIND_DIM: return "a size";
+    case KIND_EFFECT: return "an effect";
+    }
+    return "";
+}
+
+static const Origin *annotation_origin(const Infer *I, Span span) {
+    Origin *o = mem_new(Origin);
+    o->kind = ORIGIN_ANNOTATION;
+    o->span = span;
+    o->what = I->annotates;
+    return o;
+}
+
+/* What stands for a type that could not be read. */
+static Type *broken(Infer *I, Kind kind) {
+    return kind == KIND_TYPE ? type_error() : solver_var(I->s, kind);
+}
+
+static Type *wrong_kind(Infer *I, Span span, const char *what, Kind is, Kind wanted) {
+    infer_error(I, DIAG_R0107, span, "%s is %s, where %s is wanted", what, kind_words(is),
+                kind_words(wanted));
+    return broken(I, wanted);
+}
+
+static Type *param_type(Infer *I, TypeParam *p, Kind kind, Span span) {
+    if (!p->kind_known) {
+        p->kind_known = true;
+        p->kind = kind;
+        p->use = span;
+    }
+    if (p->kind != kind) {
+        Diag *d = infer_error(I, DIAG_R0107, span, "`%s` is %s, where %s is wanted", p->name->text,
+                              kind_words(p->kind), kind_words(kind));
+        if (d && p->use.source) {
+            diag_set_label(d, "%s here", kind_words(kind));
+            diag_add_label(d, p->use, "%s here", kind_words(p->kind));
+            diag_add_fact(d, "a parameter has one kind: Type, Shape, BaseType or Dim");
+        }
+        return broken(I, kind);
+    }
+    if (!p->type)
+        p->type = p->open && kind == KIND_TYPE ? solver_var_named(I->s, kind, p->name)
+                                               : solver_rigid(I->s, p->kind, p->name);
+    return p->type;
+}
+
+Type *type_param_rigid(Infer *I, TypeParam *p) {
+    Type *t = p->rigid ? p->rigid : param_type(I, p, p->kind_known ? p->kind : KIND_TYPE, p->span);
+    return p->rigid ? t : type_resolve(t);
+}
+
+static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
+    if (t->args.len != decl->nparams) {
+        infer_error(I, DIAG_R0108, t->span, "type `%s` takes %u argument%s, and %zu %s given",
+                    decl->name->text, decl->nparams, decl->nparams == 1 ? "" : "s", t->args.len,
+                    t->args.len == 1 ? "is" : "are");
+        return type_error();
+    }
+    Type **args = mem_new_n(Type *, decl->nparams + 1);
+    for (uint32_t i = 0; i < decl->nparams; i++) {
+        bool several = decl->params[i]->kind == KIND_TYPE;
+        I->of_several += several;
+        args[i] = infer_ast_type(I, t->args.data[i], decl->params[i]->kind);
+        I->of_several -= several;
+    }
+    return type_data(decl, args, decl->nparams);
+}
+
+static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
+    Diag *d = infer_error(I, DIAG_R0102, t->span, "there is no %s `%s`",
+                          kind == KIND_DIM     ? "size"
+                          : kind == KIND_SHAPE ? "shape"
+                          : kind == KIND_DTYPE ? "dtype"
+                                               : "type",
+                          t->name->text);
+    if (!d)
+        return broken(I, kind);
+    SymbolVec near = {0};
+    for (size_t i = 0; i < I->type_trail.len; i++)
+        vec_push(&near, I->type_trail.data[i]->name);
+    const Symbol *found = sym_find_nearest(t->name, near.data, near.len);
+    if (!found && (kind == KIND_TYPE || kind == KIND_DTYPE))
+        found = env_suggest(I->env, t->name, true);
+    if (found) {
+        diag_set_label(d, "did you mean `%s`?", found->text);
+    } else if (I->type_trail.len == 0 && t->name->len == 1) {
+        diag_add_fact(d,
+                      I->in_decl ? "type parameters are declared in brackets: `type T[%s] { ... }`"
+                                 : "type parameters are declared in brackets: `def f[%s](...)`",
+                      t->name->text);
+    }
+    return broken(I, kind);
+}
+
+/* A: a parameter, a dtype, String, a declared type */
+static Type *name_type(Infer *I, const AstType *t, Kind kind) {
+    const Symbol *name = t->name;
+    TypeParam *p = type_scope_find(I, name);
+    if (p) {
+        if (t->args.len) {
+            infer_error(I, DIAG_R0108, t->span, "`%s` is a type parameter and takes no arguments",
+                        name->text);
+            return broken(I, kind);
+        }
+        return param_type(I, p, kind, t->span);
+    }
+    DType dtype;
+    bool is_string = strcmp(name->text, "String") == 0;
+    if (t->args.len && (is_string || dtype_find(name->text, name->len, &dtype))) {
+        infer_error(I, DIAG_R0108, t->span, "`%s` takes no arguments", name->text);
+        return broken(I, kind);
+    }
+    if (dtype_find(name->text, name->len, &dtype)) {
+        if (kind == KIND_TYPE) {
+            Type *b = type_dtype(dtype);
+            b->origin = annotation_origin(I, t->span);
+            return type_tensor(type_shape(NULL, 0), b);
+        }
+        if (kind == KIND_DTYPE)
+            return type_dtype(dtype);
+        return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_DTYPE, kind);
+    }
+    bool is_type = kind == KIND_TYPE;
+    if (is_string)
+        return is_type ? type_string() : wrong_kind(I, t->span, "`String`", KIND_TYPE, kind);
+    TypeDecl *decl = env_find_type(I->env, name);
+    if (decl) {
+        if (!is_type)
+            return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_TYPE, kind);
+        return decl_type(I, decl, t);
+    }
+    if (kind == KIND_DIM && I->in_decl && t->args.len == 0) {
+        AstTypeParam declared = {.name = name, .span = t->span};
+        p = type_scope_bind(I, &declared);
+        vec_push(&I->own_dims, p);
+        return param_type(I, p, KIND_DIM, t->span);
+    }
+    return unknown_name(I, t, kind);
+}
+
+void signature_enter(Infer *I) { I->signature++; }
+
+void signature_leave(Infer *I) {
+    if (--I->signature == 0)
+        vec_clear(&I->numbered);
+}
+
+/* `?`, or `?1`: the same unknown wherever the type has this number. */
+static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
+    for (size_t i = 0; t->value && i < I->numbered.len; i++) {
+        Type *found = I->numbered.data[i].unknown;
+        if (I->numbered.data[i].number == t->value)
+            return found->kind == kind ? found
+                                       : wrong_kind(I, t->span, fmt_text("`?%d`", (int)t->value),
+                                                    found->kind, kind);
+    }
+    const Origin *origin = annotation_origin(I, t->span);
+    bool each = I->of_several || I->in_decl || (I->of_calls && !t->value);
+    NumberedUnknown made = {t->value, each ? type_any_each(kind, origin) : type_any(kind, origin)};
+    if (t->value)
+        vec_push(&I->numbered, made);
+    return made.unknown;
+}
+
+static Type *dim_type(Infer *I, const AstType *t) {
+    switch (t->op) {
+    case DIM_INT: return type_dim_int(t->value, annotation_origin(I, t->span));
+    case DIM_ANY: return unknown_type(I, t, KIND_DIM);
+    case DIM_ADD:
+    case DIM_SUB:
+    case DIM_MUL:
+    case DIM_FLOORDIV:
+    case DIM_MIN:
+    case DIM_MAX: break;
+    }
+    Type *a = infer_ast_type(I, t->args.data[0], KIND_DIM);
+    Type *b = infer_ast_type(I, t->args.data[1], KIND_DIM);
+    switch (t->op) {
+    case DIM_ADD: return dim_add(a, b);
+    case DIM_SUB: return dim_sub(a, b);
+    case DIM_MUL: return dim_mul(a, b);
+    case DIM_FLOORDIV: return dim_floordiv(a, b);
+    case DIM_MIN: return dim_min(a, b);
+    case DIM_MAX: return dim_max(a, b);
+    case DIM_INT:
+    case DIM_ANY: break;
+    }
+    return a;
+}
+
+static Type *shape_type(Infer *I, const AstType *t) {
+    Type **dims = mem_new_n(Type *, t->args.len + 1);
+    if (t->args.len > TENSOR_MAX_RANK) {
+        infer_error(I, DIAG_R0301, t->span, "a tensor has at most %d axes, and this shape has %zu",
+                    TENSOR_MAX_RANK, t->args.len);
+        return broken(I, KIND_SHAPE);
+    }
+    for (size_t i = 0; i < t->args.len; i++)
+        dims[i] = infer_ast_type(I, t->args.data[i], KIND_DIM);
+    return type_shape(dims, (uint32_t)t->args.len);
+}
+
+static Type *fn_type(Infer *I, const AstType *t) {
+    if (t->params.len || t->where.len) {
+        infer_error(I, DIAG_R0209, t->span,
+                    "a type with parameters of its own can only stand as "
+                    "a whole annotation");
+        return type_error();
+    }
+    Type **params = mem_new_n(Type *, t->args.len + 1);
+    I->of_calls++;
+    for (size_t i = 0; i < t->args.len; i++)
+        params[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
+    Type *result = infer_ast_type(I, t->result, KIND_TYPE);
+    I->of_calls--;
+    /* What a declaration or a foreign signature holds may do anything; else it is inferred. */
+    Type *effect = I->in_decl ? type_allocates() : solver_var(I->s, KIND_EFFECT);
+    return type_fn(params, (uint32_t)t->args.len, result, effect);
+}
+
+static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char *what, Type *type) {
+    return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
+}
+
+/* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. `?` is a shape too. */
+static Type *tensor_shape(Infer *I, const AstType *t) {
+    if (t->kind != AST_TYPE_DIM || t->op == DIM_ANY)
+        return infer_ast_type(I, t, KIND_SHAPE);
+    Diag *d = infer_error(I, DIAG_R0107, t->span, "a size stands where a shape is wanted");
+    if (d) {
+        const char *text = t->span.source->text + t->span.begin;
+        diag_add_fact(d, "a shape has parentheses: `(%.*s,)`", (int)(t->span.end - t->span.begin),
+                      text);
+    }
+    return broken(I, KIND_SHAPE);
+}
+
+static Type *read_type(Infer *I, const AstType *t, Kind kind) {
+    switch (t->kind) {
+    case AST_TYPE_NAME: return name_type(I, t, kind);
+    case AST_TYPE_TENSOR: {
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a tensor type", KIND_TYPE, kind);
+        Type *shape = tensor_shape(I, t->shape);
+        return type_tensor(shape, infer_ast_type(I, t->dtype, KIND_DTYPE));
+    }
+    case AST_TYPE_SHAPE:
+        if (kind == KIND_TYPE && t->args.len == 0)
+            return type_unit();
+        if (kind != KIND_SHAPE)
+            return wrong_kind(I, t->span, "this", KIND_SHAPE, kind);
+        return shape_type(I, t);
+    case AST_TYPE_DIM:
+        if (kind == KIND_SHAPE && t->op == DIM_ANY)
+            return unknown_type(I, t, KIND_SHAPE);
+        if (kind == KIND_SHAPE) { /* (3) is (3,) */
+            Type *dim = infer_ast_type(I, t, KIND_DIM);
+            return type_shape(&dim, 1);
+        }
+        if (kind != KIND_DIM)
+            return wrong_kind(I, t->span, "this", KIND_DIM, kind);
+        return dim_type(I, t);
+    case AST_TYPE_FN:
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a function type", KIND_TYPE, kind);
+        return fn_type(I, t);
+    case AST_TYPE_TUPLE: {
+        if (kind == KIND_SHAPE)
+            return shape_type(I, t);
+        if (kind != KIND_TYPE)
+            return wrong_kind(I, t->span, "a tuple type", KIND_TYPE, kind);
+        Type **args = mem_new_n(Type *, t->args.len + 1);
+        for (size_t i = 0; i < t->args.len; i++)
+            args[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
+        return type_tuple(args, (uint32_t)t->args.len);
+    }
+    case AST_TYPE_REF: {
+        Type *elem = infer_ast_type(I, t->result, KIND_TYPE);
+        return written(I, t, KIND_TYPE, kind, "a reference type", type_ref(elem));
+    }
+    case AST_TYPE_DERIV: {
+        Type *of = infer_ast_type(I, t->result, KIND_TYPE);
+        return written(I, t, KIND_TYPE, kind, "the type of a derivative", type_deriv(of));
+    }
+    case AST_TYPE_FORALL:
+        infer_error(I, DIAG_R0209, t->span,
+                    "a type with parameters of its own can only stand as "
+                    "a whole annotation");
+        return broken(I, kind);
+    case AST_TYPE_HOLE: return solver_var(I->s, kind);
+    }
+    return broken(I, kind);
+}
+
+Type *infer_ast_type(Infer *I, const AstType *t, Kind kind) {
+    signature_enter(I);
+    Type *type = read_type(I, t, kind);
+    signature_leave(I);
+    return type;
+}
+
+static bool all_full(const AstTypeVec *v) {
+    for (size_t i = 0; i < v->len; i++) {
+        if (!ast_type_is_full(v->data[i]))
+            return false;
+    }
+    return true;
+}
+
+bool ast_type_is_full(const AstType *t) {
+    if (!t || t->kind == AST_TYPE_HOLE)
+        return false;
+    if (!all_full(&t->args))
+        return false;
+    if (t->shape && !ast_type_is_full(t->shape))
+        return false;
+    if (t->dtype && !ast_type_is_full(t->dtype))
+        return false;
+    return !t->result || ast_type_is_full(t->result);
+}
+
+/* ---- where ----------------------------------------------------------------------------------- */
+
+/* Of the operators that share a relation, as `sum` and `all` do, one that takes most dtypes. */
+static const Op *op_of_relation(const RelDef *def) {
+    const Op *found = NULL;
+    for (size_t i = 0; i < op_count(); i++) {
+        const Op *op = op_at(i);
+        if (op->relation == def && (!found || (op->dtypes | found->dtypes) != found->dtypes))
+            found = op;
+    }
+    return found;
+}
+
+/* Sizes are written where one of the arguments is no mere name: `Same(2 * n, m)`. */
+static bool is_of_sizes(const AstConstraint *c) {
+    for (size_t i = 0; i < c->args.len; i++) {
+        if (c->args.data[i]->kind == AST_TYPE_DIM)
+            return true;
+    }
+    return false;
+}
+
+/* A relation as written. */
+typedef struct Written {
+    const RelDef *def;
+    Type **args;
+    uint32_t n;
+    const Attrs *attrs;
+    const void *data;
+    const Op *op;
+    bool of_class; /* of a declared parameter: part of the parameter */
+} Written;
+
+/* What Field and Proj read, which is no type: a name, a number. */
+static bool is_read_name(const AstType *t, const RelDef *def) {
+    if (def == &rel_proj)
+        return t->kind == AST_TYPE_DIM && t->op == DIM_INT;
+    return t->kind == AST_TYPE_NAME && !t->args.len;
+}
+
+/* The constant of `Index(a, (0,), b)`, or NULL. */
+static const int64_t *constant_index(const AstConstraint *c) {
+    const AstType *t = c->args.len == 3 ? c->args.data[1] : NULL;
+    bool one = t && (t->kind == AST_TYPE_SHAPE || t->kind == AST_TYPE_TUPLE) && t->args.len == 1;
+    const AstType *d = one ? t->args.data[0] : NULL;
+    return d && d->kind == AST_TYPE_DIM && d->op == DIM_INT ? &d->value : NULL;
+}
+
+static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
+    const RelDef *def = rel_find(c->name);
+    if (!def) {
+        Diag *d = infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
+        const Symbol *near = rel_find_nearest(c->name);
+        if (d && near)
+            diag_set_label(d, "did you mean `%s`?", near->text);
+        return false;
+    }
+    const AstType *name = NULL;
+    const int64_t *constant = def == &rel_index ? constant_index(c) : NULL;
+    Type **args = mem_new_n(Type *, c->args.len + 1);
+    uint32_t n = 0;
+    bool named = def == &rel_field || def == &rel_proj;
+    bool dtype = rel_dtype_class(def) != 0;
+    Kind kind = dtype ? KIND_DTYPE : def == &rel_same && is_of_sizes(c) ? KIND_DIM : KIND_TYPE;
+    for (size_t i = 0; i < c->args.len; i++) {
+        if (named && i == 1) {
+            name = c->args.data[i];
+            continue;
+        }
+        Type *one = constant && i == 1 ? type_scalar(DT_I32) : NULL;
+        args[n++] = one ? type_tuple(&one, 1) : infer_ast_type(I, c->args.data[i], kind);
+    }
+    if (def->nargs >= 0 && (uint32_t)def->nargs != n) {
+        infer_error(I, DIAG_R0106, c->span, "`%s` relates %d type%s, and %u %s given",
+                    c->name->text, def->nargs, def->nargs == 1 ? "" : "s", n,
+                    n == 1 ? "is" : "are");
+        return false;
+    }
+    uint32_t least = def == &rel_index ? 3 : 1; /* of those with any number */
+    if (def->nargs < 0 && n < least) {
+        infer_error(I, DIAG_R0106, c->span, "`%s` relates at least %u type%s, and %u %s given",
+                    c->name->text, least, least == 1 ? "" : "s", n, n == 1 ? "is" : "are");
+        return false;
+    }
+    if (named && !is_read_name(name, def)) {
+        infer_error(I, DIAG_R0106, name->span, "`%s` has %s here, as in `%s`", c->name->text,
+                    def == &rel_proj ? "a number" : "the name of a field",
+                    def == &rel_proj ? "Proj(a, 0, b)" : "Field(a, name, b)");
+        return false;
+    }
+    *out = (Written){.def = def, .args = args, .n = n, .data = constant};
+    out->op = def == &rel_index ? op_get("index") : op_of_relation(def);
+    out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
+    if (name && def == &rel_field)
+        out->data = name->name;
+    if (name && def == &rel_proj)
+        out->data = &name->value;
+    if (out->op && out->op->nattrs) {
+        static const AstAttrVec none;
+        out->attrs = infer_attrs(I, out->op, c->attrs ? c->attrs : &none, c->span);
+        return out->attrs != NULL;
+    }
+    if (out->op && def != &rel_broadcast && def != &rel_broadcast_compare)
+        out->attrs = attrs_defaults(out->op); /* none: they say which operator it is */
+    return true;
+}
+
+static void assume(Infer *I, const Written *w, Span span) {
+    solver_assume(I->s, w->def, w->args, w->n, w->attrs, (void *)w->data, span);
+}
+
+static void post(Infer *I, const Written *w, Span span) {
+    Relation *r = solver_post(I->s, w->def, w->args, w->n, w->attrs, span);
+    r->data = w->data;
+    r->op = w->op;
+}
+
+/* Note [Declared tensors]. In `fn [a, b, c](a) -> c where Broadcast(a, Tensor[(4,), b], c)` the `where`
+ * says of a and c that they are tensors, and with which dtype. So while it is read the parameters are
+ * variables, and its relations run: what they find holds of every instance. What is left is made rigid
+ * then: a itself where nothing was found, else the parts of its tensor, which stands for a in the body
+ * (param.known). The scheme has the parameter again (scheme.c). */
+void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
+    (void)I;
+    for (size_t i = 0; i < n && where->len; i++)
+        declared[i]->open = true;
+}
+
+static bool mentions_var(const Written *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (type_has_vars(w->args[i]))
+            return true;
+    }
+    return false;
+}
+
+/* What a variable of a declared parameter's type is in every instance: itself. */
+static void make_rigid(Infer *I, Type *t) {
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++) {
+        Type *v = vars.data[i];
+        if (v->kind == KIND_EFFECT)
+            continue;
+        Type *p = solver_rigid(I->s, v->kind, v->kind == KIND_TYPE ? v->var.hint : NULL);
+        if (v->kind == KIND_DTYPE)
+            p->param.dtypes = v->var.dtypes;
+        solver_unify(I->s, v, p);
+    }
+}
+
+static void close_param(Infer *I, TypeParam *p) {
+    p->open = false;
+    if (!p->type || p->kind != KIND_TYPE)
+        return;
+    make_rigid(I, p->type);
+    p->type = type_zonk(p->type);
+    if (p->type->tag == TY_PARAM && p->type->param.name == p->name)
+        return;
+    p->rigid = solver_rigid(I->s, KIND_TYPE, p->name);
+    p->rigid->param.known = p->type;
+    Type *shape = p->type->tag == TY_TENSOR ? p->type->tensor.shape : NULL;
+    if (shape && shape->tag == TY_PARAM && !shape->param.name)
+        shape->param.known = p->rigid;
+}
+
+bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
+    bool ok = true;
+    size_t checks = solver_nresiduals(I->s), facts = solver_mark(I->s);
+    Written *all = mem_new_n(Written, where->len + 1);
+    for (size_t i = 0; i < where->len; i++)
+        ok &= read_constraint(I, &where->data[i], &all[i]);
+    solver_enter(I->s);
+    for (size_t i = 0; i < where->len && ok; i++) {
+        const Written *w = &all[i];
+        if (w->of_class || !mentions_var(w)) {
+            assume(I, w, where->data[i].span);
+            continue;
+        }
+        for (uint32_t k = 0; w->def == &rel_broadcast && k < w->n; k++) {
+            if (type_resolve(w->args[k])->tag == TY_VAR)
+                solver_unify(I->s, w->args[k], solver_tensor_var(I->s));
+        }
+        post(I, w, where->data[i].span);
+    }
+    ok = ok && solver_learn(I->s);
+    solver_leave(I->s);
+    for (size_t i = 0; i < n; i++)
+        close_param(I, declared[i]);
+    solver_forget(I->s, facts); /* in the order in which they were written */
+    for (size_t i = 0; i < where->len && ok; i++)
+        assume(I, &all[i], where->data[i].span);
+    solver_drop_residuals(I->s, checks);
+    return ok;
+}
+
+/* fn [A](T, …) -> U where R(T, …), or forall (A : K), T where R(T, …), at the head of an annotation. */
+Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head) {
+    *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
+    size_t mark = type_scope_mark(I);
+    VEC(TypeParam *) declared = {0};
+    AstConstraintVec where = {0};
+    for (;; t = t->result) {
+        for (size_t i = 0; i < t->params.len; i++)
+            vec_push(&declared, type_scope_bind(I, &t->params.data[i]));
+        for (size_t i = 0; i < t->where.len; i++)
+            vec_push(&where, t->where.data[i]);
+        if (t->kind != AST_TYPE_FORALL)
+            break;
+    }
+    AstType plain = *t;
+    plain.params.len = plain.where.len = 0;
+    head->has_where = where.len > 0;
+    signature_enter(I);
+    where_open(I, declared.data, declared.len, &where);
+    Type *type = infer_ast_type(I, &plain, KIND_TYPE);
+    if (head->has_where) {
+        where_assume(I, declared.data, declared.len, &where);
+        type = type_zonk(type);
+    }
+    signature_leave(I);
+    head->declared = mem_new_n(Type *, declared.len + 1);
+    head->ndeclared = (uint32_t)declared.len;
+    for (size_t i = 0; i < declared.len; i++)
+        head->declared[i] = type_param_rigid(I, declared.data[i]);
+    type_scope_restore(I, mark);
+    I->infer_where = !head->has_where;
+    solver_set_infer_where(I->s, I->infer_where);
+    return type;
+}
+
+void annotation_end(Infer *I, const AnnotationHead *head) {
+    solver_forget(I->s, head->facts);
+    I->infer_where = head->infer_where;
+    solver_set_infer_where(I->s, I->infer_where);
+}
+
+/* effect: that of calling it, or NULL: nothing is known of it. */
+static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect) {
+    AnnotationHead head;
+    solver_enter(I->s);
+    Type *type = annotation_begin(I, t, &head);
+    if (effect && type->tag == TY_FN)
+        solver_unify(I->s, effect, type->fn.effect);
+    solver_run(I->s);
+    Scheme *scheme = scheme_generalise_declared(I->s, type, head.declared, head.ndeclared, false);
+    annotation_end(I, &head);
+    solver_leave(I->s);
+    return scheme;
+}
+
+Scheme *infer_ast_scheme(Infer *I, const AstType *t) { return annotation_scheme(I, t, NULL); }
+
+Scheme *annotation_announce(Infer *I, const AstType *t) {
+    return annotation_scheme(I, t, solver_var(I->s, KIND_EFFECT));
+}

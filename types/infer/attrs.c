@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of an operator call, checked by the operator's table. They are constants, but for
+ * sizes (dim parameters, `?`) and, in a derivative rule, the attributes of the rule's operator. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+const char *attr_type_words(AttrType t) {
+    switch (t) {
+    case AT_INT: return "an integer";
+    case AT_INT_OPT: return "an integer or None";
+    case AT_FLOAT: return "a number";
+    case AT_BOOL: return "True or False";
+    case AT_STRING: return "a string";
+    case AT_DTYPE: return "a dtype";
+    case AT_INTS: return "a list of integers";
+    case AT_INTS_OPT: return "a list of integers or None";
+    case AT_DIMS: return "a list of sizes";
+    case AT_DIMS_OPT: return "a list of sizes or None";
+    case AT_INT_LISTS: return "a list of lists of integers";
+    case AT_INT_OR_INTS: return "an integer or a list of integers";
+    case AT_FLOATS: return "a list of numbers";
+    case AT_DIM: return "a size";
+    }
+    return "";
+}
+
+static bool as_int(const AstAttrValue *v, AttrValue *out) {
+    if (v->kind == AST_ATTR_DIM && v->dim && v->dim->kind == AST_TYPE_DIM &&
+        v->dim->op == DIM_INT) {
+        *out = (AttrValue){.kind = ATTR_INT, .i = v->dim->value, .span = v->span};
+        return true;
+    }
+    if (v->kind != AST_ATTR_INT)
+        return false;
+    *out = (AttrValue){.kind = ATTR_INT, .i = v->i, .span = v->span};
+    return true;
+}
+
+static bool as_float(const AstAttrValue *v, AttrValue *out) {
+    if (v->kind == AST_ATTR_FLOAT) {
+        *out = (AttrValue){.kind = ATTR_FLOAT, .f = v->f};
+        return true;
+    }
+    AttrValue i;
+    if (!as_int(v, &i))
+        return false;
+    *out = (AttrValue){.kind = ATTR_FLOAT, .f = (double)i.i};
+    return true;
+}
+
+static bool as_dim(Infer *I, const AstAttrValue *v, AttrValue *out) {
+    if (as_int(v, out))
+        return true;
+    Type *dim = NULL;
+    if (v->kind == AST_ATTR_NAME) {
+        AstType name = {.kind = AST_TYPE_NAME, .span = v->span, .name = v->name};
+        if (!type_scope_find(I, v->name))
+            return false;
+        dim = infer_ast_type(I, &name, KIND_DIM);
+    } else if (v->kind == AST_ATTR_DIM && v->dim) {
+        dim = infer_ast_type(I, v->dim, KIND_DIM);
+    }
+    if (!dim)
+        return false;
+    *out = (AttrValue){.kind = ATTR_DIM, .dim = dim};
+    return true;
+}
+
+static bool as_dtype(const AstAttrValue *v, AttrValue *out) {
+    const char *text = v->kind == AST_ATTR_NAME     ? v->name->text
+                       : v->kind == AST_ATTR_STRING ? v->text
+                                                    : NULL;
+    if (!text)
+        return false;
+    if (v->kind == AST_ATTR_STRING && !text[0]) { /* TVM's out_dtype="" */
+        *out = (AttrValue){.kind = ATTR_NONE};
+        return true;
+    }
+    DType t;
+    if (!dtype_find(text, strlen(text), &t))
+        return false;
+    *out = (AttrValue){.kind = ATTR_DTYPE, .dtype = t};
+    return true;
+}
+
+static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *out);
+
+/* A lone element is a list of one. */
+static bool as_list(Infer *I, AttrType element, const AstAttrValue *v, AttrValue *out) {
+    size_t n = v->kind == AST_ATTR_LIST ? v->items.len : 1;
+    AttrValue *items = mem_new_n(AttrValue, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const AstAttrValue *item = v->kind == AST_ATTR_LIST ? v->items.data[i] : v;
+        if (!convert(I, element, item, &items[i]))
+            return false;
+    }
+    out->kind = ATTR_LIST;
+    out->list.items = items;
+    out->list.n = (uint32_t)n;
+    return true;
+}
+
+static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *out) {
+    if (v->kind == AST_ATTR_NAME && I->rule_op && op_attr_index(I->rule_op, v->name->text) >= 0) {
+        *out = (AttrValue){.kind = ATTR_REF, .ref = v->name};
+        return true;
+    }
+    bool none = v->kind == AST_ATTR_NONE;
+    switch (type) {
+    case AT_INT_OPT:
+        if (none)
+            break;
+        return as_int(v, out);
+    case AT_INT: return as_int(v, out);
+    case AT_FLOAT: return as_float(v, out);
+    case AT_BOOL:
+        if (v->kind != AST_ATTR_BOOL && v->kind != AST_ATTR_INT)
+            return false;
+        *out = (AttrValue){.kind = ATTR_BOOL, .i = v->i != 0};
+        return true;
+    case AT_STRING:
+        if (v->kind != AST_ATTR_STRING)
+            return false;
+        *out = (AttrValue){.kind = ATTR_STRING, .text = v->text};
+        return true;
+    case AT_DTYPE:
+        if (none)
+            break;
+        return as_dtype(v, out);
+    case AT_INTS_OPT:
+        if (none)
+            break;
+        return as_list(I, AT_INT, v, out);
+    case AT_INTS: return as_list(I, AT_INT, v, out);
+    case AT_DIMS_OPT:
+        if (none)
+            break;
+        return as_list(I, AT_DIM, v, out);
+    case AT_DIMS: return as_list(I, AT_DIM, v, out);
+    case AT_INT_LISTS: return v->kind == AST_ATTR_LIST && as_list(I, AT_INTS, v, out);
+    case AT_INT_OR_INTS:
+        if (v->kind == AST_ATTR_LIST)
+            return as_list(I, AT_INT, v, out);
+        return as_int(v, out);
+    case AT_FLOATS: return as_list(I, AT_FLOAT, v, out);
+    case AT_DIM: return as_dim(I, v, out);
+    }
+    *out = (AttrValue){.kind = ATTR_NONE};
+    return true;
+}
+
+static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
+    Diag *d = infer_error(I, DIAG_R0109, a->span, "`%s` has no attribute `%s`", op->name,
+                          a->name->text);
+    if (!d)
+        return;
+    SymbolVec names = {0};
+    Str all = {0};
+    for (int i = 0; i < op->nattrs; i++) {
+        vec_push(&names, sym_intern(op->attrs[i].name));
+        str_printf(&all, "%s`%s`", i ? ", " : "", op->attrs[i].name);
+    }
+    const Symbol *near = sym_find_nearest(a->name, names.data, names.len);
+    if (near) {
+        diag_set_label(d, "did you mean `%s`?", near->text);
+    } else if (op->nattrs) {
+        diag_add_fact(d, "its attributes are %s", str_text(&all));
+    } else {
+        diag_add_fact(d, "it has none");
+    }
+}
+
+/* Each letter once. */
+static bool is_order_of(const char *text, const char *letters, size_t n) {
+    bool all = strlen(text) == n;
+    for (size_t i = 0; i < n && all; i++)
+        all = strchr(text, letters[i]) != NULL;
+    return all;
+}
+
+/* What a string attribute may be: of Op.choices. */
+static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrValue *v, Span span) {
+    const char *p = op->choices;
+    size_t len = strlen(attr);
+    while (p && (strncmp(p, attr, len) || p[len] != ':')) {
+        p = strchr(p, ';');
+        p = p ? p + 2 : NULL;
+    }
+    if (!p || v->kind != ATTR_STRING)
+        return true;
+    SymbolVec words = {0};
+    Str all = {0};
+    p += len + 1;
+    while (*p == ' ') {
+        const char *word = ++p;
+        size_t n = strcspn(p, " ;");
+        p += n;
+        bool order = *word == '*';
+        bool fits = order          ? is_order_of(v->text, word + 1, n - 1)
+                    : *word == '-' ? !*v->text
+                                   : strlen(v->text) == n && !memcmp(v->text, word, n);
+        if (fits)
+            return true;
+        const char *sep = !all.len ? "" : *p == ' ' ? ", " : " or ";
+        if (order) {
+            str_printf(&all, "%san order of the letters %.*s", sep, (int)n - 1, word + 1);
+        } else {
+            n = *word == '-' ? 0 : n;
+            str_printf(&all, "%s\"%.*s\"", sep, (int)n, word);
+            vec_push(&words, sym_intern_n(word, n));
+        }
+    }
+    Diag *d = infer_error(I, DIAG_R0111, span, "attribute `%s` of `%s` is %s", attr, op->name,
+                          str_text(&all));
+    const Symbol *near = d ? sym_find_nearest(sym_intern(v->text), words.data, words.len) : NULL;
+    if (near && near->len)
+        diag_add_fix(d, span, fmt_text("\"%s\"", near->text), NULL, "did you mean \"%s\"?",
+                     near->text);
+    return false;
+}
+
+const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span span) {
+    AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
+    bool *given = mem_new_n(bool, op->nattrs + 1);
+    for (size_t i = 0; i < attrs->len; i++) {
+        const AstAttr *a = &attrs->data[i];
+        int k = op_attr_index(op, a->name->text);
+        if (k < 0) {
+            unknown_attr(I, op, a);
+            return NULL;
+        }
+        given[k] = true;
+        if (!convert(I, op->attrs[k].type, a->value, &values[k])) {
+            Diag *d = infer_error(I, DIAG_R0111, a->value->span, "attribute `%s` of `%s` is %s",
+                                  a->name->text, op->name, attr_type_words(op->attrs[k].type));
+            if (d)
+                diag_add_fact(d, "attributes are constants, written where the call is");
+            return NULL;
+        }
+        if (!check_choice(I, op, op->attrs[k].name, &values[k], a->value->span))
+            return NULL;
+    }
+    for (int k = 0; k < op->nattrs; k++) {
+        if (given[k])
+            continue;
+        if (!op->attrs[k].initial) {
+            infer_error(I, DIAG_R0112, span, "`%s` needs the attribute `%s`, %s", op->name,
+                        op->attrs[k].name, attr_type_words(op->attrs[k].type));
+            return NULL;
+        }
+        values[k] = attr_parse(op->attrs[k].initial);
+    }
+    Attrs *out = mem_new(Attrs);
+    out->op = op;
+    out->values = values;
+    return out;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Infix and prefix operators. Chains that lean to the left (all but `**` and `::`) are walked in a
+ * loop, so that a sum of 10,000 terms needs no stack. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+static const char *op_name(BinOp op) {
+    switch (op) {
+    case BINOP_ADD: return "add";
+    case BINOP_SUB: return "subtract";
+    case BINOP_MUL: return "multiply";
+    case BINOP_DIV: return "divide";
+    case BINOP_POW: return "power";
+    case BINOP_MATMUL: return op_find(sym_intern("matmul")) ? "matmul" : "nn.matmul";
+    case BINOP_LT: return "less";
+    case BINOP_LE: return "less_equal";
+    case BINOP_GT: return "greater";
+    case BINOP_GE: return "greater_equal";
+    case BINOP_EQ: return "equal";
+    case BINOP_NE: return "not_equal";
+    case BINOP_AND:
+    case BINOP_OR:
+    case BINOP_APPEND:
+    case BINOP_CONS:
+    case BINOP_PIPE:
+    case BINOP_COMPOSE: break;
+    }
+    return NULL;
+}
+
+static bool is_error(const Expr *e) { return type_resolve(e->type)->tag == TY_ERROR; }
+
+static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b) {
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = a;
+    args[1] = b;
+    return infer_named_op(I, op_name((BinOp)e->op), args, 2, e->span, e->op_span);
+}
+
+/* Element-wise between tensors, structural else: decided when the types are known. */
+static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b) {
+    Type *ta = type_resolve(a->type), *tb = type_resolve(b->type);
+    if (ta->tag == TY_ERROR || tb->tag == TY_ERROR)
+        return infer_error_expr(e->span);
+    if (ta->tag == TY_TENSOR || tb->tag == TY_TENSOR) {
+        Type *other = ta->tag == TY_TENSOR ? tb : ta;
+        if (other->tag == TY_TENSOR || other->tag == TY_VAR)
+            return arithmetic(I, e, a, b);
+    }
+    Expr *q = expr_new(EXPR_EQUAL, solver_var(I->s, KIND_TYPE), e->span);
+    q->a = a;
+    q->b = b;
+    q->negate = e->op == BINOP_NE;
+    Type **args = mem_new_n(Type *, 3);
+    args[0] = ta;
+    args[1] = tb;
+    args[2] = q->type;
+    Expr *operands[] = {a, b};
+    infer_post(I, &rel_equal, args, 3, NULL, e->op_span.source ? e->op_span : e->span, q, operands,
+               2);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
+    infer_note(I, PENDING_EQUAL, q);
+    return q;
+}
+
+static Expr *want_bool(Infer *I, Expr *e, const char *what) {
+    if (is_error(e))
+        return e;
+    solver_at(I->s, e->span, what);
+    if (!solver_flow(I->s, e->type, type_scalar(DT_BOOL), e->span, what)) {
+        Diag *d = infer_error(I, DIAG_R0204, e->span, "%s is one bool, found %s", what,
+                              type_text(e->type));
+        if (d)
+            diag_set_label(d, "%s", type_text(e->type));
+    }
+    solver_run(I->s);
+    return e;
+}
+
+/* a && b is if a then b else False; a || b is if a then True else b. */
+static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b) {
+    bool and = e->op == BINOP_AND;
+    const char *what = and? "an operand of `&&`" : "an operand of `||`";
+    a = want_bool(I, a, what);
+    b = want_bool(I, b, what);
+    Expr *known = expr_bool(!and, e->span);
+    return expr_if(a, and? b : known, and? known : b, type_scalar(DT_BOOL), e->span);
+}
+
+static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
+    Expr **args = mem_new_n(Expr *, 2);
+    if (type_is_list(a->type) || type_is_list(b->type)) {
+        Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
+        if (d) {
+            diag_add_label(d, a->span, "%s", type_text(a->type));
+            diag_add_label(d, b->span, "%s", type_text(b->type));
+            diag_add_fact(d, "lists are joined by `concat(a, b)`");
+        }
+        return infer_error_expr(e->span);
+    }
+    args[0] = infer_flow(I, a, type_string(), "the left of `++`", span_none());
+    args[1] = infer_flow(I, b, type_string(), "the right of `++`", span_none());
+    Expr *callee = expr_new(EXPR_BUILTIN, type_error(), e->op_span);
+    callee->symbol = sym_intern("str.append");
+    return expr_call(callee, args, 2, NULL, type_string(), e->span);
+}
+
+/* x |> f: x first, then f. An operator or constructor is called at once. */
+static Expr *pipe(Infer *I, Ast *e, Expr *x) {
+    Name name;
+    if (callee_name(I, e->b, &name)) {
+        Resolved r = scope_resolve(I, &name);
+        Expr **args = mem_new_n(Expr *, 1);
+        args[0] = x;
+        if (r.kind == NAME_OP) {
+            static const AstAttrVec none;
+            const Attrs *attrs = infer_attrs(I, r.op, &none, e->b->span);
+            if (!attrs && r.op->nattrs)
+                return infer_error_expr(e->span);
+            return infer_op_call(I, r.op, NULL, args, 1, attrs, e->span, e->b->span);
+        }
+        if (r.kind == NAME_CTOR)
+            return infer_ctor_call(I, r.ctor, args, 1, NULL, NULL, 0, e->span);
+    }
+    LetStack lets = {0};
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = let_stack_add(&lets, x, "x");
+    Expr *f = infer_expr(I, e->b, NULL);
+    return let_stack_wrap(&lets, infer_apply(I, f, args, 1, e->span, NULL));
+}
+
+/* f >> g: fn (x) { g(f(x)) }, both evaluated once. */
+static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g) {
+    LetStack lets = {0};
+    f = let_stack_add(&lets, f, "f");
+    g = let_stack_add(&lets, g, "g");
+    Var *x = var_new(sym_intern("x"), solver_var(I->s, KIND_TYPE), e->span);
+    Type *outer = I->effect;
+    I->effect = solver_var(I->s, KIND_EFFECT);
+    Type *effect = I->effect;
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = expr_var(x, e->span);
+    args[1] = infer_apply(I, f, args, 1, f->span, NULL);
+    Expr *body = infer_apply(I, g, args + 1, 1, e->span, NULL);
+    I->effect = outer;
+    Type *type = type_fn(&x->type, 1, body->type, effect);
+    return let_stack_wrap(&lets, expr_fn(&x, 1, body, type, e->span));
+}
+
+Expr *infer_binary(Infer *I, Ast *e, Type *want) {
+    if (e->op == BINOP_CONS)
+        return infer_cons_chain(I, e, want);
+    if (e->op == BINOP_POW) {
+        Expr *a = infer_expr(I, e->a, NULL);
+        return arithmetic(I, e, a, infer_expr(I, e->b, NULL));
+    }
+    VEC(Ast *) spine = {0};
+    while (e->kind == AST_BINARY && e->op != BINOP_CONS && e->op != BINOP_POW) {
+        vec_push(&spine, e);
+        e = e->a;
+    }
+    Expr *left = infer_expr(I, e, NULL);
+    for (size_t i = spine.len; i-- > 0;) {
+        Ast *node = spine.data[i];
+        if (node->op == BINOP_PIPE) {
+            left = pipe(I, node, left);
+            continue;
+        }
+        Expr *right = infer_expr(I, node->b, NULL);
+        switch ((BinOp)node->op) {
+        case BINOP_ADD:
+        case BINOP_SUB:
+        case BINOP_MUL:
+        case BINOP_DIV:
+        case BINOP_POW:
+        case BINOP_MATMUL:
+        case BINOP_LT:
+        case BINOP_LE:
+        case BINOP_GT:
+        case BINOP_GE: left = arithmetic(I, node, left, right); break;
+        case BINOP_EQ:
+        case BINOP_NE: left = equality(I, node, left, right); break;
+        case BINOP_AND:
+        case BINOP_OR: left = logical(I, node, left, right); break;
+        case BINOP_APPEND: left = append(I, node, left, right); break;
+        case BINOP_COMPOSE: left = compose(I, node, left, right); break;
+        case BINOP_CONS:
+        case BINOP_PIPE: break;
+        }
+    }
+    return left;
+}
+
+/* ---- prefix ---------------------------------------------------------------------------------- */
+
+/* !a: not, of a rank-0 bool; the contents, of a reference; which, when a's type is known. */
+static Expr *bang(Infer *I, Ast *e) {
+    Expr *a = infer_expr(I, e->a, NULL);
+    Type *t = type_resolve(a->type);
+    if (t->tag == TY_ERROR)
+        return infer_error_expr(e->span);
+    if (t->tag == TY_REF) {
+        Expr *r = expr_new(EXPR_READ, solver_open(I->s, t->elem), e->span);
+        r->a = a;
+        return r;
+    }
+    if (t->tag == TY_TENSOR) {
+        want_bool(I, a, "the operand of `!`");
+        if (infer_failed(I))
+            return infer_error_expr(e->span);
+        Expr **args = mem_new_n(Expr *, 1);
+        args[0] = a;
+        return infer_named_op(I, "logical_not", args, 1, e->span, e->op_span);
+    }
+    if (t->tag != TY_VAR) {
+        Diag *d = infer_error(I, DIAG_R0219, a->span, "`!` needs a reference or a bool, found %s",
+                              type_text(t));
+        if (d)
+            diag_set_label(d, "%s", type_text(t));
+        return infer_error_expr(e->span);
+    }
+    Expr *b = expr_new(EXPR_BANG, solver_var(I->s, KIND_TYPE), e->span);
+    b->a = a;
+    Type **args = mem_new_n(Type *, 2);
+    args[0] = t;
+    args[1] = b->type;
+    infer_post(I, &rel_bang, args, 2, NULL, e->span, b, &a, 1);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
+    infer_note(I, PENDING_BANG, b);
+    return b;
+}
+
+Expr *infer_unary(Infer *I, Ast *e, Type *want) {
+    (void)want;
+    switch ((UnOp)e->op) {
+    case UNOP_NEG:
+        if (e->a->kind == AST_INT || e->a->kind == AST_FLOAT) {
+            Expr *lit = infer_literal(I, e->a, true);
+            lit->span = e->span;
+            return lit;
+        }
+        break;
+    case UNOP_BANG: return bang(I, e);
+    case UNOP_SQ: {
+        LetStack lets = {0};
+        Expr *x = let_stack_add(&lets, infer_expr(I, e->a, NULL), "x");
+        Expr **args = mem_new_n(Expr *, 2);
+        args[0] = x;
+        args[1] = expr_copy(x);
+        if (x->kind == EXPR_LIT || x->kind == EXPR_CONST)
+            args[1] = x;
+        return let_stack_wrap(&lets, infer_named_op(I, "multiply", args, 2, e->span, e->op_span));
+    }
+    }
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = infer_expr(I, e->a, NULL);
+    return infer_named_op(I, "negative", args, 1, e->span, e->op_span);
+}

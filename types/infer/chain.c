@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chains: let, `;`, graph bindings, free_var. Links are checked in a loop and the core is built
+ * from the last to the first, so 90,000 of them need no stack.
+ *
+ *   Γ ⊢ e1 : T ! ε1      Γ, x : gen(T) ⊢ e2 : U ! ε2
+ *   ------------------------------------------------      gen only if ε1 is pure: Note [Effects]
+ *   Γ ⊢ let x = e1; e2 : U ! ε1 ∪ ε2
+ */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+typedef struct Link {
+    Var *var;     /* NULL: value; rest */
+    Local *local; /* of a let that should be used, or NULL */
+    Expr *value;
+    bool rec;
+} Link;
+
+typedef VEC(Link) LinkVec;
+
+static bool has_own_params(const AstType *t) {
+    return t->kind == AST_TYPE_FORALL || (t->kind == AST_TYPE_FN && t->params.len);
+}
+
+/* e is a function literal: recursive; the variable stands in it monomorphic. */
+static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
+                       Global *global) {
+    LetValue out = {.rec = true};
+    FnHead head = {0};
+    fn_begin(I, e->fn, &head);
+    Type *want = annotation ? infer_ast_type(I, annotation, KIND_TYPE) : NULL;
+    fn_use_hint(I, &head, want);
+    var->type = head.type;
+    size_t mark = scope_mark(I);
+    Local *self = NULL;
+    if (global) {
+        global->scheme = scheme_mono(head.type);
+    } else {
+        self = scope_bind(I, name->sym, name->sigil != SIGIL_NONE, var);
+    }
+    head.global = global;
+    head.self = self;
+    if (annotation) {
+        out.value = fn_body(I, &head, name->sym, e->span);
+        out.value = infer_flow(I, out.value, want, fmt_text("`%s`", name->sym->text),
+                               annotation->span);
+    } else {
+        out.value = fn_body(I, &head, name->sym, e->span);
+    }
+    scope_restore(I, mark);
+    out.rec = self && self->used;
+    out.scheme = fn_end(I, &head, out.value->type, name->sym);
+    return out;
+}
+
+/* Declared polymorphic: `let f : fn [a](a) -> a = e`. What makes a reference cannot be: one reference
+ * would serve all instances. A function literal may use itself at any instance. */
+static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e,
+                             Var *var, Global *global) {
+    LetValue out = {0};
+    size_t mark = scope_mark(I);
+    if (e->kind == AST_FN && name) {
+        var->scheme = annotation_announce(I, annotation);
+        var->type = var->scheme->type;
+        if (global) {
+            global->scheme = var->scheme;
+        } else {
+            scope_bind(I, name->sym, name->sigil != SIGIL_NONE, var);
+            out.rec = true;
+        }
+    }
+    solver_enter(I->s);
+    AnnotationHead head;
+    Type *want = annotation_begin(I, annotation, &head), *outer = I->effect;
+    Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
+    const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
+    out.value = infer_check(I, e, want, what, annotation->span);
+    solver_run(I->s);
+    if (head.ndeclared && solver_effect_allocates(I->s, effect)) {
+        Diag *d = infer_error(I, DIAG_R0221, e->span,
+                              "%s makes a reference, so its type cannot have parameters", what);
+        if (d)
+            diag_add_fact(d, "one reference would serve every type; make it inside a function, "
+                             "or write a type without parameters");
+    }
+    infer_fall_back(I);
+    out.scheme = scheme_generalise_declared(I->s, want, head.declared, head.ndeclared,
+                                            head.has_where);
+    if (!out.scheme)
+        out.scheme = scheme_mono(type_error());
+    if (name)
+        out.scheme->name = name->sym;
+    if (out.scheme->nrelations)
+        vec_push(&I->schemes, out.scheme);
+    annotation_end(I, &head);
+    I->effect = outer;
+    solver_effect_include(I->s, effect, outer);
+    solver_leave(I->s);
+    scope_restore(I, mark);
+    return out;
+}
+
+/* A literal that ran takes its default: a let name is never weak. One inside of a function that is
+ * called later takes the dtype of that function's parameter, as in `let g = deriv(fn (x) { x ** 3.0 })`. */
+static void default_literals(Infer *I, size_t from) {
+    Map supplied = {0}, open = {0};
+    for (size_t i = from; i < I->pending.len; i++) {
+        const Pending *p = &I->pending.data[i];
+        if (p->kind != PENDING_LIT && p->kind != PENDING_DIM)
+            continue;
+        Type *t = type_resolve(p->expr->type);
+        Type *dtype = t->tag == TY_TENSOR ? type_resolve(t->tensor.dtype) : t;
+        if (dtype->tag != TY_VAR || !dtype->var.weak || map_has(&open, dtype))
+            continue;
+        if (p->fn && supply_dtype(I, p, dtype)) {
+            map_set(&supplied, dtype, dtype);
+        } else {
+            map_set(&open, dtype, dtype);
+            map_remove(&supplied, dtype);
+        }
+    }
+    solver_default_weak_but(I->s, &supplied);
+}
+
+LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
+                         Global *global) {
+    LetValue out = {0};
+    const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
+    if (infer_too_deep(I, "the values of `let`s", e->span)) {
+        out.value = infer_error_expr(e->span);
+        out.scheme = scheme_mono(out.value->type);
+        return out;
+    }
+    if (annotation && has_own_params(annotation))
+        return let_declared(I, name, annotation, e, var, global);
+    solver_enter(I->s);
+    if (e->kind == AST_FN && name) {
+        out = let_fn(I, name, annotation, e, var, global);
+        solver_leave(I->s);
+        return out;
+    }
+    Type *outer = I->effect;
+    Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
+    Type *want = annotation ? infer_ast_type(I, annotation, KIND_TYPE) : NULL;
+    size_t pending = I->pending.len;
+    out.value = infer_expr(I, e, want);
+    Type *type = out.value->type;
+    if (want) {
+        const Expr *call = out.value;
+        out.value = infer_flow(I, out.value, want, what, annotation->span);
+        type = want;
+        infer_note_file(call, want);
+    }
+    solver_run(I->s);
+    bool mono = solver_effect_allocates(I->s, effect);
+    if (e->kind != AST_FN) {
+        infer_fall_back(I);
+        if (mono || type_resolve(type)->tag != TY_FN) {
+            solver_default_weak(I->s);
+        } else {
+            default_literals(I, pending);
+        }
+    }
+    out.scheme = infer_generalise(I, type, mono);
+    I->effect = outer;
+    solver_effect_include(I->s, effect, outer);
+    solver_leave(I->s);
+    return out;
+}
+
+static void finish_let(LinkVec *links, Var *var, const LetValue *v) {
+    var->type = v->scheme->type;
+    if (v->scheme->nparams || v->scheme->nunknowns || v->scheme->nouter)
+        var->scheme = v->scheme;
+    Link link = {var, NULL, v->value, v->rec};
+    vec_push(links, link);
+}
+
+static bool is_blank(const Symbol *name) { return name->len == 1 && name->text[0] == '_'; }
+
+static void let_link(Infer *I, LinkVec *links, Ast *e) {
+    bool blank = is_blank(e->name.sym);
+    Var *var = var_new(e->name.sym, type_error(), e->name.span);
+    LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->a, var, NULL);
+    finish_let(links, var, &v);
+    if (blank)
+        return;
+    scope_warn_hidden(I, &e->name);
+    Local *local = scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
+    if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_')
+        vec_last(links).local = local;
+}
+
+static void graph_link(Infer *I, LinkVec *links, Ast *e) {
+    Name name = {.sym = sym_intern(fmt_text("%%%lld", (long long)e->i)),
+                 .sigil = SIGIL_LOCAL,
+                 .span = e->span};
+    name.span.end = e->op_span.source ? e->op_span.begin : e->a->span.begin;
+    if (infer_graph_is_lazy(I, e))
+        return;
+    Var *var = var_new(name.sym, type_error(), name.span);
+    LetValue v = infer_let_value(I, &name, NULL, e->a, var, NULL);
+    finish_let(links, var, &v);
+    scope_bind(I, name.sym, true, var);
+}
+
+static void free_var_link(Infer *I, Ast *e) {
+    Global *g = mem_new(Global);
+    g->kind = GLOBAL_FREE_VAR;
+    g->name = e->name.sym;
+    g->sigil = e->name.sigil != SIGIL_NONE;
+    g->span = e->name.span;
+    Type *t = e->type ? infer_ast_type(I, e->type, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
+    g->scheme = scheme_mono(t);
+    Var *var = var_new(e->name.sym, t, e->name.span);
+    scope_bind(I, e->name.sym, g->sigil, var)->lazy = expr_global(g, t, e->name.span);
+    if (I->used)
+        map_set(I->used, g, g);
+}
+
+Expr *infer_chain(Infer *I, Ast *e, Type *want) {
+    LinkVec links = {0};
+    size_t mark = scope_mark(I);
+    Expr *last = NULL;
+    Ast *whole = e;
+    while (e && !last) {
+        if (I->graph_sites.used)
+            infer_graph_enter_link(I, e, &links);
+        if (e->kind == AST_LET) {
+            let_link(I, &links, e);
+        } else if (e->kind == AST_GRAPH_LET) {
+            graph_link(I, &links, e);
+        } else if (e->kind == AST_FREE_VAR) {
+            free_var_link(I, e);
+        } else if (e->kind == AST_SEQ) {
+            Link link = {NULL, NULL, infer_expr(I, e->a, NULL), false};
+            infer_note(I, PENDING_DISCARD, link.value);
+            vec_push(&links, link);
+        } else {
+            last = infer_expr(I, e, want);
+            break;
+        }
+        e = e->body;
+    }
+    if (!last)
+        last = expr_unit(whole->span);
+    for (size_t i = links.len; i-- > 0;) {
+        Link *l = &links.data[i];
+        if (l->local && !l->local->used && !(whole->span.source->flags & SOURCE_INTERNAL)) {
+            Diag *d = infer_warning(I, DIAG_R0905, l->var->span, "`%s` is never used",
+                                    l->var->name->text);
+            Span s = l->var->span;
+            if (d && s.end - s.begin == l->var->name->len)
+                diag_add_fix(d, s, fmt_text("_%s", l->var->name->text), NULL,
+                             "`_%s` says that it is meant", l->var->name->text);
+        }
+        last = expr_let(l->var, l->value, last);
+        last->rec = l->rec && l->value->kind == EXPR_FN;
+    }
+    scope_restore(I, mark);
+    return last;
+}
+
+void infer_chain_emit(void *links, Var *var, Expr *value) {
+    Link link = {var, NULL, value, false};
+    vec_push((LinkVec *)links, link);
+}
+
+Expr *infer_root(Infer *I, Ast *e, Type *want) {
+    if (!I->graph_sites.used || !map_has(&I->graph_sites, e))
+        return infer_expr(I, e, want);
+    if (e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
+        e->kind == AST_SEQ)
+        return infer_chain(I, e, want);
+    LinkVec links = {0};
+    size_t mark = scope_mark(I);
+    infer_graph_enter_link(I, e, &links);
+    Expr *last = infer_expr(I, e, want);
+    for (size_t i = links.len; i-- > 0;)
+        last = expr_let(links.data[i].var, links.data[i].value, last);
+    scope_restore(I, mark);
+    return last;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which order the items of a source are checked: who mentions whom, and the strongly connected
+ * groups of that graph (R. Tarjan, Depth-first search and linear graph algorithms, 1972).
+ *
+ * Mentions respect local scopes: a parameter called `map` is no mention of the definition `map`, or
+ * unrelated definitions would be checked together and lose generality. */
+#include <stdlib.h>
+
+#include "types/infer/state.h"
+
+typedef struct Mentions {
+    Infer *I;
+    uint32_t position;
+    IndexVec *out;
+    Map seen;  /* FileName already noted */
+    Map bound; /* Symbol -> Mark: locally bound */
+    VEC(const Symbol *) trail;
+    VEC(void *) shadowed;
+} Mentions;
+
+static char bound_bare, bound_sigil;
+
+static void bind(Mentions *m, const Symbol *name, bool sigil) {
+    vec_push(&m->trail, name);
+    vec_push(&m->shadowed, map_find(&m->bound, name));
+    map_set(&m->bound, name, sigil ? &bound_sigil : &bound_bare);
+}
+
+static void restore(Mentions *m, size_t mark) {
+    while (m->trail.len > mark) {
+        const Symbol *name = vec_pop(&m->trail);
+        void *old = vec_pop(&m->shadowed);
+        if (old) {
+            map_set(&m->bound, name, old);
+        } else {
+            map_remove(&m->bound, name);
+        }
+    }
+}
+
+static void mention(Mentions *m, const Name *name) {
+    if (name->sigil != SIGIL_GLOBAL) {
+        void *local = map_find(&m->bound, name->sym);
+        if (local && !(local == &bound_sigil && name->sigil == SIGIL_NONE))
+            return;
+    }
+    FileName *f = file_name_at(m->I, name->sym, m->position, false);
+    if (!f || map_has(&m->seen, f))
+        return;
+    map_set(&m->seen, f, f);
+    vec_push(m->out, f->position);
+}
+
+static const Symbol *graph_symbol(int64_t i) {
+    return sym_intern(fmt_text("%%%lld", (long long)i));
+}
+
+static void walk(Mentions *m, const Ast *e);
+
+static void walk_pattern(Mentions *m, const AstPattern *p) {
+    switch (p->kind) {
+    case AST_PAT_NAME:
+        if (p->name.sigil != SIGIL_NONE || !scope_find_ctor(m->I, p->name.sym))
+            bind(m, p->name.sym, p->name.sigil != SIGIL_NONE);
+        return;
+    case AST_PAT_WILDCARD:
+    case AST_PAT_INT:
+    case AST_PAT_FLOAT:
+    case AST_PAT_BOOL:
+    case AST_PAT_STRING: return;
+    case AST_PAT_CTOR:
+    case AST_PAT_RECORD:
+    case AST_PAT_TUPLE:
+    case AST_PAT_PAREN:
+    case AST_PAT_CONS:
+    case AST_PAT_LIST: break;
+    }
+    for (size_t i = 0; i < p->args.len; i++)
+        walk_pattern(m, p->args.data[i]);
+}
+
+static void walk_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
+    size_t mark = m->trail.len;
+    for (size_t i = 0; i < fn->params.len; i++) {
+        const Name *n = &fn->params.data[i].name;
+        bind(m, n->sym, n->sigil != SIGIL_NONE);
+    }
+    for (size_t i = 0; extra && i < extra->len; i++)
+        bind(m, extra->data[i].sym, false);
+    if (fn->body)
+        walk(m, fn->body);
+    restore(m, mark);
+}
+
+/* Everything but the chain's `body`. */
+static void walk_parts(Mentions *m, const Ast *e) {
+    if (e->a)
+        walk(m, e->a);
+    if (e->b)
+        walk(m, e->b);
+    if (e->c)
+        walk(m, e->c);
+    for (size_t i = 0; i < e->args.len; i++)
+        walk(m, e->args.data[i]);
+    for (size_t i = 0; i < e->indices.len; i++) {
+        const AstIndex *x = &e->indices.data[i];
+        if (x->at)
+            walk(m, x->at);
+        if (x->begin)
+            walk(m, x->begin);
+        if (x->end)
+            walk(m, x->end);
+        if (x->step)
+            walk(m, x->step);
+    }
+    for (size_t i = 0; i < e->arms.len; i++) {
+        const AstArm *arm = &e->arms.data[i];
+        size_t mark = m->trail.len;
+        walk_pattern(m, arm->pattern);
+        if (arm->guard)
+            walk(m, arm->guard);
+        walk(m, arm->body);
+        restore(m, mark);
+    }
+}
+
+static void walk(Mentions *m, const Ast *e) {
+    size_t mark = m->trail.len;
+    while (e) {
+        switch (e->kind) {
+        case AST_NAME: mention(m, &e->name); goto done;
+        case AST_GRAPH_VAR: {
+            Name n = {.sym = graph_symbol(e->i), .sigil = SIGIL_LOCAL};
+            mention(m, &n);
+            goto done;
+        }
+        case AST_FN: walk_fn(m, e->fn, NULL); goto done;
+        case AST_LET: {
+            bool sigil = e->name.sigil != SIGIL_NONE;
+            bool rec = e->a && e->a->kind == AST_FN;
+            if (rec)
+                bind(m, e->name.sym, sigil);
+            if (e->a)
+                walk(m, e->a);
+            if (!rec)
+                bind(m, e->name.sym, sigil);
+            e = e->body;
+            continue;
+        }
+        case AST_GRAPH_LET:
+            m->I->has_graph = true;
+            if (e->a)
+                walk(m, e->a);
+            bind(m, graph_symbol(e->i), true);
+            e = e->body;
+            continue;
+        case AST_FREE_VAR:
+            bind(m, e->name.sym, e->name.sigil != SIGIL_NONE);
+            e = e->body;
+            continue;
+        case AST_SEQ:
+            if (e->a)
+                walk(m, e->a);
+            e = e->body;
+            continue;
+        case AST_BINARY: /* chains lean to the left, but for `::` and `**` */
+            if (e->op == BINOP_CONS || e->op == BINOP_POW) {
+                walk(m, e->a);
+                e = e->b;
+            } else {
+                walk(m, e->b);
+                e = e->a;
+            }
+            continue;
+        case AST_RECORD: mention(m, &e->name); break;
+        case AST_INT:
+        case AST_FLOAT:
+        case AST_BOOL:
+        case AST_STRING:
+        case AST_HOLE:
+        case AST_CALL:
+        case AST_INSTANTIATE:
+        case AST_IF:
+        case AST_MATCH:
+        case AST_TUPLE:
+        case AST_PROJ:
+        case AST_FIELD:
+        case AST_WITH:
+        case AST_TENSOR:
+        case AST_LIST:
+        case AST_INDEX:
+        case AST_UNARY:
+        case AST_CAST:
+        case AST_ZERO:
+        case AST_REF:
+        case AST_REF_READ:
+        case AST_REF_WRITE:
+        case AST_GRAD:
+        case AST_META:
+        case AST_ERROR: break;
+        }
+        walk_parts(m, e);
+        break;
+    }
+done:
+    restore(m, mark);
+}
+
+void ast_item_mentions(Infer *I, const Item *item, uint32_t position, IndexVec *out) {
+    Mentions m = {.I = I, .position = position, .out = out};
+    if (item->fn)
+        walk_fn(&m, item->fn, &item->extra);
+    if (item->value)
+        walk(&m, item->value);
+}
+
+/* ---- strongly connected groups --------------------------------------------------------------- */
+
+typedef struct Tarjan {
+    size_t n;
+    const IndexVec *edges;
+    const bool *skip; /* edges into these are left out; may be NULL */
+    uint32_t *index, *low;
+    bool *on_stack;
+    uint32_t next;
+    IndexVec stack;
+    GroupVec *out;
+} Tarjan;
+
+typedef struct Visit {
+    uint32_t node;
+    size_t edge;
+} Visit;
+
+static int by_position(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void close_group(Tarjan *t, uint32_t root) {
+    IndexVec group = {0};
+    uint32_t v;
+    do {
+        v = vec_pop(&t->stack);
+        t->on_stack[v] = false;
+        vec_push(&group, v);
+    } while (v != root);
+    qsort(group.data, group.len, sizeof *group.data, by_position); /* in source order */
+    vec_push(t->out, group);
+}
+
+static void visit(Tarjan *t, uint32_t root) {
+    VEC(Visit) work = {0};
+    Visit first = {root, 0};
+    vec_push(&work, first);
+    while (work.len) {
+        Visit *v = &vec_last(&work);
+        uint32_t node = v->node;
+        if (v->edge == 0) {
+            t->index[node] = t->low[node] = ++t->next;
+            vec_push(&t->stack, node);
+            t->on_stack[node] = true;
+        }
+        bool deeper = false;
+        while (v->edge < t->edges[node].len) {
+            uint32_t to = t->edges[node].data[v->edge++];
+            if (t->skip && t->skip[to])
+                continue;
+            if (!t->index[to]) {
+                Visit next = {to, 0};
+                vec_push(&work, next);
+                deeper = true;
+                break;
+            }
+            if (t->on_stack[to] && t->index[to] < t->low[node])
+                t->low[node] = t->index[to];
+        }
+        if (deeper)
+            continue;
+        if (t->low[node] == t->index[node])
+            close_group(t, node);
+        (void)vec_pop(&work);
+        if (work.len) {
+            uint32_t parent = vec_last(&work).node;
+            if (t->low[node] < t->low[parent])
+                t->low[parent] = t->low[node];
+        }
+    }
+}
+
+void item_groups(size_t n, const IndexVec *edges, const bool *skip, GroupVec *out) {
+    Tarjan t = {.n = n, .edges = edges, .skip = skip, .out = out};
+    t.index = mem_new_n(uint32_t, n + 1);
+    t.low = mem_new_n(uint32_t, n + 1);
+    t.on_stack = mem_new_n(bool, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!t.index[i])
+            visit(&t, i);
+    }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types meeting: a value flowing to where a type is expected, arms joining; and the words for it
+ * when they do not meet. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise) {
+    switch (m->kind) {
+    case MISMATCH_RANK: return DIAG_R0302;
+    case MISMATCH_DIM: return DIAG_R0301;
+    case MISMATCH_OCCURS: return DIAG_R0217;
+    case MISMATCH_RIGID: return DIAG_R0218;
+    case MISMATCH_DEPTH: return DIAG_R0009;
+    case MISMATCH_HEAD:
+    case MISMATCH_DTYPE:
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND: break;
+    }
+    return otherwise;
+}
+
+/* A type of any kind in words: a dtype variable or a size says what it is. */
+static bool has_words(Type *t) { return t && type_resolve(t)->tag != TY_VAR; }
+
+static void add_ranks(Diag *d, const Mismatch *m, bool at) {
+    uint32_t a, b;
+    Type **dims;
+    if (m->a && m->b && type_get_rank(m->a, &a, &dims) && type_get_rank(m->b, &b, &dims))
+        diag_add_fact(d, "%s%s%u %s here and %u there", at ? m->path : "", at ? " has " : "", a,
+                      a == 1 ? "axis" : "axes", b);
+}
+
+/* T#1 against T */
+static void add_superseded(Diag *d, Type *a, Type *b) {
+    if (!a || !b)
+        return;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a->tag == TY_DATA && b->tag == TY_DATA && a->decl->name == b->decl->name &&
+        a->decl->superseded && !b->decl->superseded)
+        diag_add_fact(d, "%s#%u is what `%s` was before it was declared anew", a->decl->name->text,
+                      a->decl->version, b->decl->name->text);
+}
+
+/* A dtype outside of the class that is asked for. */
+static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
+    Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
+    Type *declared = a && a->tag == TY_PARAM ? a : b && b->tag == TY_PARAM ? b : NULL;
+    if (declared) {
+        const RelDef *class = rel_of_dtypes(m->dtypes);
+        bool exact = class && rel_dtype_class(class) == m->dtypes;
+        const char *name = type_text_with(namer, declared);
+        diag_add_fact(d, "`%s` is declared and not known to be %s%s", name,
+                      dtype_class_name(m->dtypes),
+                      exact ? fmt_text(": `where %s(%s)` says so", class->name, name) : "");
+        return;
+    }
+    /* A literal asks for nothing: of two sides the other one does. */
+    bool literal_a = a && a->tag == TY_VAR && a->var.weak;
+    bool literal_b = b && b->tag == TY_VAR && b->var.weak;
+    Type *other = literal_a ? b : a;
+    if (literal_a != literal_b && other && other->tag == TY_DTYPE)
+        return;
+    bool asks = literal_a != literal_b && other && other->tag == TY_VAR;
+    diag_add_fact(d, "the elements must be %s",
+                  dtype_class_words(asks ? type_dtype_set(other) : m->dtypes));
+}
+
+void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
+    const Mismatch *m = solver_mismatch(I->s);
+    bool at = m->path && m->path[0];
+    const char *a = m->a ? type_text_with(namer, m->a) : "";
+    const char *b = m->b ? type_text_with(namer, m->b) : "";
+    switch (m->kind) {
+    case MISMATCH_DIM:
+        if (m->axis < 0 && at) /* an argument of a type */
+            diag_add_fact(d, "%s is %s here and %s there", m->path, a, b);
+        else
+            diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
+                          at ? m->path : "", a, b);
+        diag_add_origin(d, m->a, a);
+        diag_add_origin(d, m->b, b);
+        if (m->a && solver_has_each(m->a))
+            diag_add_fact(d,
+                          "each value has its own size where `?` is: a function that takes one of "
+                          "them as `?` has it checked when running");
+        return;
+    case MISMATCH_OCCURS:
+        if (m->a && (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)) {
+            diag_add_fact(d, "%s would have to equal %s: write `?` for a size that changes", a, b);
+        } else {
+            diag_add_fact(d, "%s would have to equal %s, which contains it", a, b);
+        }
+        return;
+    case MISMATCH_RIGID:
+        diag_add_fact(d, "`%s` is declared and stands for any, and would have to be %s",
+                      has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? a : b,
+                      has_words(m->a) && type_resolve(m->a)->tag == TY_PARAM ? b : a);
+        return;
+    case MISMATCH_RANK: add_ranks(d, m, at); return;
+    case MISMATCH_DEPTH:
+        diag_add_fact(d, "the types of a program nest at most %d deep", TYPE_MAX_DEPTH);
+        return;
+    case MISMATCH_DTYPE:
+        if (m->dtypes) {
+            add_class(d, m, namer);
+            return;
+        }
+        goto differ;
+    case MISMATCH_HEAD:
+        add_superseded(d, m->a, m->b);
+        add_superseded(d, m->b, m->a);
+        goto differ;
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND:
+    differ:
+        if (at && has_words(m->a) && has_words(m->b))
+            diag_add_fact(d, "they differ at %s: %s here and %s there", m->path, a, b);
+        return;
+    }
+}
+
+Expr *infer_error_expr(Span span) { return expr_new(EXPR_ERROR, type_error(), span); }
+
+static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
+
+static DiagCode flow_code(Infer *I, Type *from, Type *want) {
+    if (type_resolve(want)->tag == TY_REF && type_resolve(from)->tag != TY_REF)
+        return DIAG_R0201;
+    return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
+}
+
+Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span) {
+    if (is_error(e->type) || is_error(want))
+        return e;
+    if (e->type == want)
+        return e;
+    Type *from = e->type;
+    size_t errors = I->diags->errors;
+    solver_at(I->s, e->span, what);
+    if (!solver_flow(I->s, from, want, e->span, what)) {
+        if (I->diags->errors > errors)
+            return infer_error_expr(e->span);
+        if (solver_mismatch(I->s)->kind == MISMATCH_DEPTH) {
+            infer_error(I, DIAG_R0009, e->span, "%s: a type nests more than %d deep", what,
+                        TYPE_MAX_DEPTH);
+            return infer_error_expr(e->span);
+        }
+        TypeNamer namer = {0};
+        type_namer_reserve(&namer, from);
+        type_namer_reserve(&namer, want);
+        const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
+        if (strcmp(expected, found) == 0) { /* what is there twice is numbered */
+            expected = type_text_with(&namer, want);
+            found = type_text_with(&namer, from);
+        }
+        Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
+                              what, expected, found);
+        if (d) {
+            diag_set_label(d, "%s", found);
+            if (want_span.source && !(want_span.source->flags & SOURCE_INTERNAL))
+                diag_add_label(d, want_span, "%s is asked for here", expected);
+            diag_add_mismatch(I, d, &namer);
+        }
+        return infer_error_expr(e->span);
+    }
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
+    /* Sizes may have to be compared when running: see infer_settle. */
+    Pending *p = infer_note(I, PENDING_FLOW, e);
+    p->from = from;
+    p->to = want;
+    p->what = what;
+    return e;
+}
+
+Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span) {
+    return infer_flow(I, infer_expr(I, e, want), want, what, want_span);
+}
+
+static bool is_scalar(Type *tensor) {
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(tensor, &rank, &dims) && rank == 0;
+}
+
+/* A scalar whose dtype nothing has settled yet is a number. */
+static const char *arm_text(TypeNamer *namer, Type *t) {
+    Type *type = type_resolve(t),
+         *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
+    if (dtype && dtype->tag == TY_VAR && dtype->var.weak && is_scalar(type))
+        return dtype->var.dtypes & DT_BIT(DT_I32) ? "a number" : "a float";
+    return type_text_with(namer, t);
+}
+
+bool infer_join(Infer *I, Join *join, const Expr *arm) {
+    if (!join->type || is_error(join->type)) { /* an erroneous arm, until there is another */
+        join->type = arm->type;
+        join->span = arm->span;
+        return true;
+    }
+    if (is_error(arm->type))
+        return true;
+    solver_at(I->s, arm->span, join->noun);
+    Type *t = type_join(I->s, join->type, arm->type, join->elements);
+    if (t) {
+        join->type = t;
+        return solver_run(I->s);
+    }
+    TypeNamer namer = {0};
+    type_namer_reserve(&namer, join->type);
+    type_namer_reserve(&namer, arm->type);
+    const char *first = arm_text(&namer, join->type), *second = arm_text(&namer, arm->type);
+    Diag *d = infer_error(I, join->code, arm->span, "%s have different types", join->noun);
+    if (d) {
+        diag_set_label(d, "%s", second);
+        diag_add_label(d, join->span, "%s", first);
+        diag_add_mismatch(I, d, &namer);
+        diag_add_fact(d, join->code == DIAG_R0207 ? "the elements have one type"
+                         : join->code == DIAG_R0205
+                             ? "an `if` has one type, whichever branch is taken"
+                             : "a `match` has one type, whichever arm is taken");
+    }
+    join->type = type_error();
+    return false;
+}
+
+void infer_fall_back(Infer *I) {
+    size_t kept = 0;
+    for (size_t i = 0; i < I->fallbacks.len; i++) {
+        Fallback f = I->fallbacks.data[i];
+        Type *t = type_resolve(f.var);
+        if (t->tag != TY_VAR)
+            continue;
+        if (t->var.level < solver_level(I->s)) {
+            I->fallbacks.data[kept++] = f;
+        } else {
+            solver_unify(I->s, t, type_dtype(f.dtype));
+        }
+    }
+    I->fallbacks.len = kept;
+}
+
+Scheme *infer_generalise(Infer *I, Type *t, bool mono) {
+    infer_fall_back(I);
+    solver_run(I->s);
+    Scheme *scheme = scheme_generalise(I->s, t, mono);
+    if (scheme && scheme->nrelations)
+        vec_push(&I->schemes, scheme);
+    return scheme;
+}

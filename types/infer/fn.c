@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions: signatures with declared parameters, bodies, function literals.
+ *
+ *   Γ, x : T ⊢ e : U ! ε
+ *   ------------------------------------
+ *   Γ ⊢ fn (x : T) -> U { e } : T -ε-> U
+ */
+#include "types/infer/state.h"
+
+bool ast_fn_is_annotated(const AstFn *fn) {
+    if (!ast_type_is_full(fn->result))
+        return false;
+    for (size_t i = 0; i < fn->params.len; i++) {
+        if (!ast_type_is_full(fn->params.data[i].type))
+            return false;
+    }
+    /* without a `where` the relations of declared parameters are inferred */
+    return fn->type_params.len == 0 || fn->has_where || fn->where.len == 0;
+}
+
+void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
+    head->fn = fn;
+    head->type_mark = type_scope_mark(I);
+    head->facts = solver_mark(I->s);
+    head->infer_where = I->infer_where;
+    head->declared.len = 0;
+    for (size_t i = 0; i < fn->type_params.len; i++)
+        vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
+    uint32_t n = (uint32_t)fn->params.len;
+    Type **params = mem_new_n(Type *, n + 1);
+    Type *result = fn->result ? NULL : solver_var(I->s, KIND_TYPE); /* older than what calls give */
+    head->params = type_next_id();
+    signature_enter(I);
+    where_open(I, head->declared.data, head->declared.len, &fn->where);
+    for (uint32_t i = 0; i < n; i++) {
+        const AstType *t = fn->params.data[i].type;
+        const Symbol *name = fn->params.data[i].name.sym;
+        I->annotates = t && name ? fmt_text("the parameter `%s`", name->text) : NULL;
+        params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
+        I->annotates = NULL;
+    }
+    head->mark = type_next_id();
+    if (fn->result) {
+        I->of_calls++;
+        result = infer_ast_type(I, fn->result, KIND_TYPE);
+        I->of_calls--;
+    }
+    if (fn->type_params.len) {
+        I->infer_where = !fn->has_where;
+        solver_set_infer_where(I->s, I->infer_where);
+    }
+    if (fn->where.len) {
+        where_assume(I, head->declared.data, head->declared.len, &fn->where);
+        for (uint32_t i = 0; i < n; i++)
+            params[i] = type_zonk(params[i]);
+        result = type_zonk(result);
+    }
+    signature_leave(I);
+    head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
+}
+
+static void end_signature(Infer *I, FnHead *head) {
+    solver_forget(I->s, head->facts);
+    type_scope_restore(I, head->type_mark);
+    I->infer_where = head->infer_where;
+    solver_set_infer_where(I->s, I->infer_where);
+}
+
+static Type **declared_types(Infer *I, FnHead *head) {
+    Type **types = mem_new_n(Type *, head->declared.len + 1);
+    for (size_t i = 0; i < head->declared.len; i++)
+        types[i] = type_param_rigid(I, head->declared.data[i]);
+    return types;
+}
+
+/* Each use of a definition has its unknown sizes anew: one that uses the one before twice has twice as many. */
+bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span) {
+    enum { MOST = 4096 };
+    if (scheme->nunknowns <= MOST)
+        return false;
+    infer_error(I, DIAG_R0009, span, "the type of %s has %u unknown sizes, and may have %d",
+                name ? fmt_text("`%s`", name->text) : "this function", scheme->nunknowns, MOST);
+    return true;
+}
+
+Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
+    uint32_t n = (uint32_t)head->declared.len;
+    Scheme *scheme;
+    infer_fall_back(I);
+    solver_run(I->s);
+    type = solver_open_parameters(I->s, type);
+    if (n) {
+        scheme = scheme_generalise_declared(I->s, type, declared_types(I, head), n,
+                                            head->fn->has_where);
+    } else {
+        scheme = scheme_generalise(I->s, type, false);
+    }
+    Span span = head->global     ? head->global->span
+                : head->fn->body ? head->fn->body->span
+                                 : span_none();
+    if (!scheme || fn_has_many_unknowns(I, scheme, name, span))
+        scheme = scheme_mono(type_error());
+    scheme->name = name;
+    if (scheme->nrelations)
+        vec_push(&I->schemes, scheme);
+    end_signature(I, head);
+    return scheme;
+}
+
+void fn_drop(Infer *I, FnHead *head) { end_signature(I, head); }
+
+Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
+    const AstFn *fn = head->fn;
+    Type *type = head->type;
+    Fn *f = mem_new(Fn);
+    f->name = name;
+    f->nparams = (uint32_t)fn->params.len;
+    f->params = mem_new_n(Var *, f->nparams + 1);
+    size_t mark = scope_mark(I);
+    FnCtx ctx_value = {I->fn, f->params, f->nparams, name};
+    FnCtx *ctx = mem_new(FnCtx);
+    *ctx = ctx_value;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Name *n = &fn->params.data[i].name;
+        f->params[i] = var_new(n->sym, type->args[i], n->span);
+        scope_warn_hidden(I, n);
+        scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
+    }
+    I->fn = ctx;
+    Type *effect = I->effect;
+    I->effect = type->fn.effect;
+    const char *what = name ? fmt_text("the result of `%s`", name->text)
+                            : "the result of the function";
+    solver_enter_body(I->s, head->params, head->mark);
+    if (fn->body) {
+        Expr *body = infer_root(I, fn->body, type->fn.result);
+        bool recursive = head->recursive || (head->self && head->self->used) ||
+                         (head->global && I->used && map_has(I->used, head->global));
+        if (!recursive && type_resolve(type->fn.result)->tag == TY_VAR)
+            solver_unify(I->s, type->fn.result, solver_each_since(body->type, head->mark));
+        solver_set_recursive(I->s, recursive);
+        f->body = infer_flow(I, body, type->fn.result, what,
+                             fn->result ? fn->result->span : span_none());
+        solver_set_recursive(I->s, false);
+    } else {
+        f->body = infer_error_expr(span);
+    }
+    solver_leave_body(I->s);
+    I->effect = effect;
+    I->fn = ctx->outer;
+    scope_restore(I, mark);
+    f->nattrs = (uint32_t)fn->attrs.len;
+    f->attrs = fn->attrs.data;
+    Expr *e = expr_new(EXPR_FN, type, span);
+    e->fn = f;
+    f->type_params = mem_new_n(Type *, head->declared.len + 1);
+    for (size_t i = 0; i < head->declared.len; i++)
+        if (head->declared.data[i]->type) /* NULL: never used */
+            f->type_params[f->ntype_params++] = type_param_rigid(I, head->declared.data[i]);
+    return e;
+}
+
+/* What the context knows of the parameters, where they are not annotated. An unknown that each call has
+ * its own of is one in the body, as if it were written there. */
+void fn_use_hint(Infer *I, FnHead *head, Type *want) {
+    Type *type = head->type;
+    want = want ? type_resolve(want) : NULL;
+    if (!want || want->tag != TY_FN || want->nargs != type->nargs)
+        return;
+    Type **params = mem_new_n(Type *, type->nargs + 1);
+    for (uint32_t i = 0; i < type->nargs; i++) {
+        params[i] = type->args[i];
+        if (head->fn->params.data[i].type)
+            continue;
+        if (solver_has_each(want->args[i]))
+            params[i] = solver_open_each(want->args[i]);
+        else
+            solver_unify(I->s, params[i], want->args[i]);
+    }
+    head->type = type_fn(params, type->nargs, type->fn.result, type->fn.effect);
+    head->mark = type_next_id();
+}
+
+/* A function literal that is not the right side of a let: with declared parameters it is an
+ * instance of itself. */
+Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want) {
+    FnHead head = {0};
+    if (infer_too_deep(I, "functions and `let`s", e->span))
+        return infer_error_expr(e->span);
+    if (e->fn->type_params.len == 0) {
+        fn_begin(I, e->fn, &head);
+        fn_use_hint(I, &head, want);
+        Expr *fn = fn_body(I, &head, name, e->span);
+        fn_drop(I, &head);
+        return fn;
+    }
+    solver_enter(I->s);
+    fn_begin(I, e->fn, &head);
+    Expr *fn = fn_body(I, &head, name, e->span);
+    Scheme *scheme = fn_end(I, &head, head.type, name);
+    solver_leave(I->s);
+    fn->type = scheme_instantiate(I->s, scheme, e->span, NULL, 0, NULL);
+    return fn;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Patterns against the type of what is matched; their variables are bound in the scope of the arm. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+static Pattern *pattern_new(PatternKind kind, Type *type, Span span) {
+    Pattern *p = mem_new(Pattern);
+    p->kind = kind;
+    p->type = type;
+    p->span = span;
+    return p;
+}
+
+static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, const char *what) {
+    solver_at(I->s, span, "this pattern");
+    if (solver_unify(I->s, type, pattern_type))
+        return true;
+    TypeNamer namer = {0};
+    const char *found = type_text_with(&namer, type);
+    Diag *d = infer_error(I, DIAG_R0208, span, "%s cannot match a value of type %s", what, found);
+    if (d) {
+        diag_set_label(d, "matches %s", type_text_with(&namer, pattern_type));
+        diag_add_mismatch(I, d, &namer);
+    }
+    return false;
+}
+
+static Pattern *name_pattern(Infer *I, const AstPattern *p, Type *type);
+
+static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Type *type,
+                             const Expr *value) {
+    Type *t = type_resolve(type);
+    Pattern *out = pattern_new(PAT_CTOR, type, p->span);
+    out->ctor = (Ctor *)ctor;
+    out->nargs = ctor->nfields;
+    out->args = mem_new_n(Pattern *, ctor->nfields + 1);
+    bool known = t->tag == TY_DATA && t->decl == ctor->decl;
+    CtorInstance inst = ctor_instantiate(I, ctor, known ? t->args : NULL, OPEN_UNKNOWN,
+                                         infer_opened(I, value, ctor));
+    if (!known && !fits(I, type, inst.data, p->span, fmt_text("`%s`", ctor->name->text)))
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    if (p->kind == AST_PAT_RECORD) {
+        if (!ctor->field_names) {
+            infer_error(I, DIAG_R0208, p->span, "constructor `%s` has no named fields",
+                        ctor->name->text);
+            return pattern_new(PAT_WILDCARD, type, p->span);
+        }
+        for (size_t i = 0; i < p->args.len; i++) {
+            uint32_t k = 0;
+            while (k < ctor->nfields && ctor->field_names[k] != p->fields.data[i].sym)
+                k++;
+            if (k == ctor->nfields) {
+                Diag *d = infer_error(I, DIAG_R0208, p->fields.data[i].span,
+                                      "`%s` has no field `%s`", ctor->name->text,
+                                      p->fields.data[i].sym->text);
+                const Symbol *near = sym_find_nearest(p->fields.data[i].sym, ctor->field_names,
+                                                      ctor->nfields);
+                if (d && near)
+                    diag_set_label(d, "did you mean `%s`?", near->text);
+                return pattern_new(PAT_WILDCARD, type, p->span);
+            }
+            out->args[k] = infer_pattern(I, p->args.data[i], inst.fields[k], NULL);
+        }
+        for (uint32_t k = 0; k < ctor->nfields; k++) {
+            if (!out->args[k])
+                out->args[k] = pattern_new(PAT_WILDCARD, inst.fields[k], p->span);
+        }
+        return out;
+    }
+    if (p->args.len != ctor->nfields) {
+        Diag *d = infer_error(I, DIAG_R0208, p->span,
+                              "`%s` has %u field%s, and the pattern has %zu", ctor->name->text,
+                              ctor->nfields, ctor->nfields == 1 ? "" : "s", p->args.len);
+        if (d && ctor->span.source && !(ctor->span.source->flags & SOURCE_INTERNAL))
+            diag_add_label(d, ctor->span, "declared here");
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    }
+    for (uint32_t i = 0; i < ctor->nfields; i++)
+        out->args[i] = infer_pattern(I, p->args.data[i], inst.fields[i], NULL);
+    return out;
+}
+
+static Pattern *name_pattern(Infer *I, const AstPattern *p, Type *type) {
+    const Symbol *name = p->name.sym;
+    Pattern *out = pattern_new(PAT_VAR, type, p->span);
+    out->var = var_new(name, type, p->name.span);
+    scope_bind(I, name, p->name.sigil != SIGIL_NONE, out->var);
+    return out;
+}
+
+static Pattern *tuple_pattern(Infer *I, const AstPattern *p, Type *type) {
+    uint32_t n = (uint32_t)p->args.len;
+    Type *t = type_resolve(type);
+    if (t->tag != TY_TUPLE || t->nargs != n) {
+        Type **args = mem_new_n(Type *, n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            args[i] = solver_var(I->s, KIND_TYPE);
+        Type *tuple = type_tuple(args, n);
+        if (!fits(I, type, tuple, p->span,
+                  fmt_text("a pattern of %u element%s", n, n == 1 ? "" : "s")))
+            return pattern_new(PAT_WILDCARD, type, p->span);
+        t = type_resolve(type);
+        if (t->tag != TY_TUPLE)
+            t = tuple;
+    }
+    Pattern *out = pattern_new(PAT_TUPLE, type, p->span);
+    out->nargs = n;
+    out->args = mem_new_n(Pattern *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        out->args[i] = infer_pattern(I, p->args.data[i], t->args[i], NULL);
+    return out;
+}
+
+static Pattern *literal_pattern(Infer *I, const AstPattern *p, Type *type) {
+    if (p->kind == AST_PAT_STRING) {
+        Pattern *out = pattern_new(PAT_STRING, type, p->span);
+        out->text = p->literal->text;
+        out->text_len = p->literal->text_len;
+        fits(I, type, type_string(), p->span, "a String literal");
+        return out;
+    }
+    Pattern *out = pattern_new(PAT_LIT, type, p->span);
+    Ast *lit = p->literal;
+    bool negative = false;
+    if (lit->kind == AST_UNARY && lit->op == UNOP_NEG) {
+        negative = true;
+        lit = lit->a;
+    }
+    out->lit = lit->kind == AST_BOOL ? expr_bool(lit->i != 0, p->span)
+                                     : infer_literal(I, lit, negative);
+    fits(I, type, out->lit->type, p->span, "a literal");
+    return out;
+}
+
+static const Ctor *list_ctor(Infer *I, const char *name, Span span) {
+    const Ctor *c = env_prelude_ctor(I->env, name);
+    if (!c)
+        infer_error(I, DIAG_R0102, span,
+                    "lists need the prelude's type `List`, which is not loaded");
+    return c;
+}
+
+/* list[p, q] and p :: ps as constructors. Long ones are loops. */
+static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type) {
+    const Ctor *cons = list_ctor(I, "Cons", p->span), *nil = list_ctor(I, "Nil", p->span);
+    if (!cons || !nil)
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    CtorInstance inst = ctor_instantiate(I, cons, NULL, OPEN_UNKNOWN, NULL);
+    if (!fits(I, type, inst.data, p->span, "a list pattern"))
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    Pattern *first = NULL, **slot = &first;
+    bool list = p->kind == AST_PAT_LIST;
+    size_t n = list ? p->args.len : 1;
+    for (;;) {
+        for (size_t i = 0; i < n; i++) {
+            Pattern *node = pattern_new(PAT_CTOR, type, p->span);
+            node->ctor = (Ctor *)cons;
+            node->listed = true;
+            node->nargs = 2;
+            node->args = mem_new_n(Pattern *, 2);
+            node->args[0] = infer_pattern(I, p->args.data[i], inst.fields[0], NULL);
+            *slot = node;
+            slot = &node->args[1];
+        }
+        if (list) {
+            *slot = pattern_new(PAT_CTOR, type, p->span);
+            (*slot)->ctor = (Ctor *)nil;
+            (*slot)->listed = true;
+            return first;
+        }
+        p = p->args.data[1];
+        if (p->kind != AST_PAT_CONS || p->type) {
+            *slot = infer_pattern(I, p, type, NULL);
+            return first;
+        }
+    }
+}
+
+static Pattern *bare_name(Infer *I, const AstPattern *p, Type *type, const Expr *value) {
+    if (p->name.sigil == SIGIL_NONE) {
+        Ctor *ctor = scope_find_ctor(I, p->name.sym);
+        if (ctor)
+            return ctor_pattern(I, p, ctor, type, value);
+        char c = p->name.sym->text[0];
+        if (c >= 'A' && c <= 'Z') {
+            Diag *d = infer_error(I, DIAG_R0113, p->name.span, "there is no constructor `%s`",
+                                  p->name.sym->text);
+            if (d) {
+                const Symbol *near = env_suggest(I->env, p->name.sym, false);
+                if (near)
+                    diag_set_label(d, "did you mean `%s`?", near->text);
+                diag_add_fact(d, "a variable in a pattern begins with a small letter");
+            }
+            return pattern_new(PAT_WILDCARD, type, p->span);
+        }
+    }
+    return name_pattern(I, p, type);
+}
+
+static Pattern *pattern(Infer *I, const AstPattern *p, Type *type, const Expr *value) {
+    switch (p->kind) {
+    case AST_PAT_WILDCARD: return pattern_new(PAT_WILDCARD, type, p->span);
+    case AST_PAT_NAME: return bare_name(I, p, type, value);
+    case AST_PAT_INT:
+    case AST_PAT_FLOAT:
+    case AST_PAT_BOOL:
+    case AST_PAT_STRING: return literal_pattern(I, p, type);
+    case AST_PAT_CTOR:
+    case AST_PAT_RECORD: {
+        Ctor *ctor = scope_find_ctor(I, p->name.sym);
+        if (ctor)
+            return ctor_pattern(I, p, ctor, type, value);
+        Diag *d = infer_error(I, DIAG_R0113, p->name.span, "there is no constructor `%s`",
+                              p->name.sym->text);
+        const Symbol *near = d ? env_suggest(I->env, p->name.sym, false) : NULL;
+        if (near)
+            diag_set_label(d, "did you mean `%s`?", near->text);
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    }
+    case AST_PAT_TUPLE: return tuple_pattern(I, p, type);
+    case AST_PAT_PAREN: {
+        /* (p) against a 1-tuple is the 1-tuple pattern */
+        Type *t = type_resolve(type);
+        if (t->tag == TY_TUPLE && t->nargs == 1)
+            return tuple_pattern(I, p, type);
+        return infer_pattern(I, p->args.data[0], type, value);
+    }
+    case AST_PAT_CONS:
+    case AST_PAT_LIST: return list_pattern(I, p, type);
+    }
+    return pattern_new(PAT_WILDCARD, type, p->span);
+}
+
+Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *value) {
+    if (p->type) {
+        Type *t = infer_ast_type(I, p->type, KIND_TYPE);
+        fits(I, type, t, p->type->span, "this annotation");
+    }
+    if (I->pattern_depth >= TYPE_MAX_DEPTH) {
+        infer_error(I, DIAG_R0009, p->span, "patterns nest more than %d deep", TYPE_MAX_DEPTH);
+        return pattern_new(PAT_WILDCARD, type, p->span);
+    }
+    I->pattern_depth++;
+    Pattern *out = pattern(I, p, type, value);
+    I->pattern_depth--;
+    return out;
+}

@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of an item: its types are known, or stay open because they were generalised. Nodes noted
+ * on the way are completed in place: Note [Settling] in infer/state.h. */
+#include <string.h>
+
+#include "types/infer/state.h"
+
+/* ---- dtypes ---------------------------------------------------------------------------------- */
+
+static bool get_param(Type *dtype) { return type_resolve(dtype)->tag == TY_PARAM; }
+
+/* A declared parameter of the definition being checked that nothing supplies: the definition runs
+ * only as a copy for explicit type arguments (infer_specialised). */
+static bool leave_to_types(Infer *I, Type *t) {
+    t = type_resolve(t);
+    if (!I->current || !I->current->item || !I->current->item->fn || t->tag != TY_PARAM)
+        return false;
+    const AstTypeParamVec *declared = &I->current->item->fn->type_params;
+    for (size_t i = 0; i < declared->len; i++) {
+        if (declared->data[i].name == t->param.name) {
+            I->current->by_types = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void no_supply(Infer *I, Type *t, Span span, const char *what) {
+    if (leave_to_types(I, t))
+        return;
+    Diag *d = infer_error(I, DIAG_R0214, span, "nothing supplies %s when running", what);
+    if (d) {
+        diag_set_label(d, "%s is %s", what, type_text(t));
+        diag_add_fact(d,
+                      "a tensor among the parameters must have it; `zeros_like(x)`, `ones_like(x)` "
+                      "and `cast_like(e, x)` take it from a value");
+    }
+}
+
+static const char *dtype_range(DType t) {
+    switch (dtype_info[t].cls) {
+    case DTC_INT: {
+        uint32_t bits = dtype_info[t].bits;
+        int64_t max = (int64_t)(((uint64_t)1 << (bits - 1)) - 1);
+        return fmt_text("%s holds %lld to %lld", dtype_info[t].name, (long long)(-max - 1),
+                        (long long)max);
+    }
+    case DTC_UINT: {
+        uint32_t bits = dtype_info[t].bits;
+        uint64_t max = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+        return fmt_text("%s holds 0 to %llu", dtype_info[t].name, (unsigned long long)max);
+    }
+    case DTC_BOOL:
+    case DTC_FLOAT: break;
+    }
+    return fmt_text("%s holds no such value", dtype_info[t].name);
+}
+
+/* A literal above the range of int64, which its suffix says is uint64: the reader has checked it. */
+static bool is_large_unsigned(Span span) {
+    const char *text = span.source ? span.source->text : "";
+    uint32_t begin = span.begin, end = span.end; /* its parentheses aside */
+    while (span.source && begin < end && strchr("( \t\r\n", text[begin]))
+        begin++;
+    while (span.source && begin < end && strchr(") \t\r\n", text[end - 1]))
+        end--;
+    return end >= begin + 4 && text[begin] >= '0' && text[begin] <= '9' &&
+           memcmp(text + end - 3, "u64", 3) == 0;
+}
+
+static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span span) {
+    bool ok = is_float ? dtype_is_float(dtype)
+                       : dtype_is_float(dtype) || dtype_holds_int(dtype, i, false) ||
+                             (dtype == DT_U64 && i < 0 && is_large_unsigned(span));
+    if (ok)
+        return true;
+    Diag *d = infer_error(I, DIAG_R0211, span, "%s cannot represent this literal",
+                          dtype_info[dtype].name);
+    if (d) {
+        diag_set_label(d, "%s here", dtype_info[dtype].name);
+        if (!is_float)
+            diag_add_fact(d, "%s", dtype_range(dtype));
+    }
+    return false;
+}
+
+/* cast_like(value, like), in the place of e. */
+static void become_cast_like(Expr *e, Expr *value, Expr *like) {
+    const Op *op = op_get("cast_like");
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = value;
+    args[1] = like;
+    *e = *expr_call_op(op, args, 2, attrs_defaults(op), e->type, e->span);
+}
+
+static Tensor *numbers_tensor(Infer *I, const Numbers *n, DType dtype) {
+    Tensor *t = tensor_new(dtype, (int)n->rank, n->shape);
+    char *at = tensor_data(t);
+    size_t step = dtype_size(dtype);
+    bool as_float = dtype_is_float(dtype);
+    for (size_t i = 0; i < n->n; i++, at += step) {
+        if (!check_number(I, n->is_float && n->floats[i] != (double)n->ints[i], n->ints[i], dtype,
+                          n->spans[i]))
+            return NULL;
+        if (as_float && n->is_float) {
+            elem_set_float(at, dtype, n->floats[i]);
+        } else if (as_float) {
+            DType from = DT_I64;
+            elem_cast(at, dtype, &n->ints[i], from);
+        } else {
+            elem_set_int(at, dtype, n->ints[i]);
+        }
+    }
+    return t;
+}
+
+static void settle_numbers(Infer *I, Pending *p, Type *dtype) {
+    Expr *e = p->expr;
+    const Numbers *n = p->numbers;
+    DType t;
+    if (type_get_dtype(dtype, &t)) {
+        if (!(t == DT_BOOL && n->is_bool)) {
+            for (size_t i = 0; i < n->n && !infer_failed(I) && n->is_float && !dtype_is_float(t);
+                 i++)
+                check_number(I, true, 0, t, n->spans[i]);
+        }
+        if (!infer_failed(I))
+            e->tensor = numbers_tensor(I, n, t);
+        return;
+    }
+    Expr *like = supply_dtype(I, p, dtype);
+    like = like ? like : supply_beside(I, e, dtype);
+    if (!like) {
+        e->kind = EXPR_ERROR;
+        no_supply(I, dtype, p->span, "the dtype of this literal");
+        return;
+    }
+    DType wide = n->is_float ? DT_F64 : DT_I64;
+    Expr *wide_const = expr_new(
+        EXPR_CONST, type_tensor(type_resolve(e->type)->tensor.shape, type_dtype(wide)), e->span);
+    wide_const->tensor = numbers_tensor(I, n, wide);
+    become_cast_like(e, wide_const, like);
+}
+
+static void settle_lit(Infer *I, Pending *p) {
+    Expr *e = p->expr;
+    Type *tensor = type_resolve(e->type);
+    if (tensor->tag != TY_TENSOR)
+        return;
+    Type *dtype = type_resolve(tensor->tensor.dtype);
+    if (dtype->tag == TY_VAR) {
+        bool is_float = p->numbers ? p->numbers->is_float : e->is_float;
+        solver_unify(I->s, dtype, type_dtype(is_float ? DT_F32 : DT_I32));
+        dtype = type_resolve(dtype);
+    }
+    if (p->numbers) {
+        settle_numbers(I, p, dtype);
+        return;
+    }
+    DType t;
+    if (type_get_dtype(dtype, &t)) {
+        check_number(I, e->is_float, e->i, t, e->span);
+        return;
+    }
+    e->like = supply_dtype(I, p, dtype);
+    e->like = e->like ? e->like : supply_beside(I, e, dtype);
+    if (!e->like)
+        no_supply(I, dtype, e->span, "the dtype of this literal");
+}
+
+static const Attrs *attrs_with_dtype(const Op *op, DType t) {
+    AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
+    for (int i = 0; i < op->nattrs; i++)
+        if (op->attrs[i].initial)
+            values[i] = attr_parse(op->attrs[i].initial);
+    values[op_attr_index(op, "dtype")] = (AttrValue){.kind = ATTR_DTYPE, .dtype = t};
+    Attrs *attrs = mem_new(Attrs);
+    attrs->op = op;
+    attrs->values = values;
+    return attrs;
+}
+
+static void settle_cast(Infer *I, Pending *p) {
+    Expr *e = p->expr;
+    Type *t = type_resolve(e->type);
+    if (t->tag != TY_TENSOR)
+        return;
+    DType dtype;
+    if (type_get_dtype(t, &dtype)) {
+        e->attrs = attrs_with_dtype(e->a->op, dtype);
+        return;
+    }
+    Expr *like = supply_dtype(I, p, t->tensor.dtype);
+    if (like) {
+        become_cast_like(e, e->args[0], like);
+    } else if (get_param(t->tensor.dtype)) {
+        no_supply(I, t->tensor.dtype, e->span, "the dtype of this cast");
+    } else {
+        infer_error(I, DIAG_R0220, e->span, "the dtype of this cast is not known");
+    }
+}
+
+/* ---- Zero, sizes ----------------------------------------------------------------------------- */
+
+static bool is_closed_tensor(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    DType dtype;
+    if (!type_get_dtype(t, &dtype) || !type_get_rank(t, &rank, &dims))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t n;
+        if (!type_get_int(dims[i], &n))
+            return false;
+    }
+    return true;
+}
+
+static Expr *zero_of(Infer *I, const Pending *p, Type *type) {
+    Type *t = type_resolve(type);
+    if (t->tag == TY_TUPLE) {
+        Expr **args = mem_new_n(Expr *, t->nargs + 1);
+        for (uint32_t i = 0; i < t->nargs; i++) {
+            args[i] = zero_of(I, p, t->args[i]);
+            if (!args[i])
+                return NULL;
+        }
+        return expr_tuple(args, t->nargs, p->span);
+    }
+    if (t->tag == TY_TENSOR && is_closed_tensor(t)) {
+        Expr *z = expr_new(EXPR_ZERO, t, p->span);
+        z->zero_type = t;
+        return z;
+    }
+    if (t->tag == TY_TENSOR || t->tag == TY_PARAM) {
+        if (t->tag == TY_TENSOR) {
+            Expr *like = supply_type(I, p, t);
+            if (like) {
+                Expr **args = mem_new_n(Expr *, 1);
+                args[0] = like;
+                return expr_call_op(op_get("zeros_like"), args, 1,
+                                    attrs_defaults(op_get("zeros_like")), t, p->span);
+            }
+        }
+        Type *part = t->tag == TY_TENSOR && get_param(t->tensor.dtype) ? t->tensor.dtype : t;
+        uint32_t rank;
+        Type **dims;
+        if (t->tag == TY_TENSOR && part == t) {
+            if (!type_get_rank(t, &rank, &dims)) {
+                part = t->tensor.shape;
+            } else {
+                for (uint32_t i = 0; i < rank; i++)
+                    if (type_resolve(dims[i])->tag == TY_PARAM)
+                        part = dims[i];
+            }
+        }
+        no_supply(I, part, p->span, "this `Zero`");
+        return NULL;
+    }
+    infer_error(I, DIAG_R0214, p->span, "`Zero` is for tensors and tuples of them, not for %s",
+                type_text(t));
+    return NULL;
+}
+
+static void settle_zero(Infer *I, Pending *p) {
+    Expr *z = zero_of(I, p, p->expr->zero_type);
+    if (z) {
+        *p->expr = *z;
+    } else {
+        p->expr->kind = EXPR_ERROR;
+    }
+}
+
+static Expr *with_dtype(Expr *e, Type *type) {
+    DType t;
+    if (e->kind == EXPR_DIM_OF || e->kind == EXPR_LIT) {
+        e->type = type;
+        return e;
+    }
+    const Op *op = op_get("cast");
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = e;
+    return type_get_dtype(type, &t)
+               ? expr_call_op(op, args, 1, attrs_with_dtype(op, t), type, e->span)
+               : e;
+}
+
+static void settle_dim(Infer *I, Pending *p) {
+    Expr *e = p->expr;
+    Type *tensor = type_resolve(e->type);
+    Type *dtype = tensor->tag == TY_TENSOR ? type_resolve(tensor->tensor.dtype) : tensor;
+    if (dtype->tag == TY_VAR)
+        solver_unify(I->s, dtype, type_dtype(DT_I32));
+    Expr *size = supply_dim(I, p, p->to, NULL, 0);
+    if (!size) {
+        no_supply(I, p->to, e->span, "this size");
+        e->kind = EXPR_ERROR;
+        return;
+    }
+    DType t;
+    if (type_get_dtype(dtype, &t)) {
+        *e = *with_dtype(size, e->type);
+        return;
+    }
+    Expr *like = supply_dtype(I, p, dtype);
+    if (like) {
+        become_cast_like(e, size, like);
+    } else {
+        no_supply(I, dtype, e->span, "the dtype of this size");
+    }
+}
+
+typedef struct Sizes {
+    Infer *I;
+    const Pending *p;
+    VEC(Expr *) found;
+} Sizes;
+
+static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
+    AttrValue out = *v;
+    if (v->kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v->list.n + 1);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = settle_attr(s, &v->list.items[i]);
+        out.list.items = items;
+    } else if (v->kind == ATTR_DIM) {
+        int64_t n;
+        if (type_get_int(v->dim, &n))
+            return (AttrValue){.kind = ATTR_INT, .i = n};
+        Expr *size = supply_dim(s->I, s->p, v->dim, NULL, 0);
+        if (!size) {
+            no_supply(s->I, v->dim, s->p->span, "a size among the attributes");
+            return out;
+        }
+        vec_push(&s->found, size);
+    }
+    return out;
+}
+
+static void settle_sizes(Infer *I, Pending *p) {
+    Expr *e = p->expr;
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP)
+        return;
+    Sizes s = {.I = I, .p = p};
+    const Op *op = e->a->op;
+    AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
+    for (int i = 0; i < op->nattrs; i++)
+        values[i] = settle_attr(&s, &e->attrs->values[i]);
+    Attrs *attrs = mem_new(Attrs);
+    attrs->op = op;
+    attrs->values = values;
+    e->attrs = attrs;
+    e->sizes = s.found.data;
+    e->nsizes = (uint32_t)s.found.len;
+}
+
+/* ---- what the types decide ------------------------------------------------------------------- */
+
+static void become_op_call(Expr *e, const char *name, Expr **args, uint32_t n, const Attrs *attrs) {
+    const Op *op = op_get(name);
+    *e = *expr_call_op(op, args, n, attrs ? attrs : attrs_defaults(op), e->type, e->span);
+}
+
+static void settle_index(Pending *p) {
+    Expr *e = p->expr;
+    Type *t = type_resolve(e->a->type);
+    if (t->tag == TY_TUPLE && e->nargs == 1 && e->args[0]->kind == EXPR_LIT) {
+        *e = *expr_proj(e->a, (uint32_t)e->args[0]->i, e->type, e->span);
+    } else if (t->tag == TY_TENSOR) {
+        Expr **args = mem_new_n(Expr *, 2);
+        args[0] = e->a;
+        args[1] = expr_tuple(e->args, e->nargs, e->span);
+        become_op_call(e, "index", args, 2, e->attrs);
+    }
+}
+
+static void settle_bang(Pending *p) {
+    Expr *e = p->expr;
+    Type *t = type_resolve(e->a->type);
+    if (t->tag == TY_REF) {
+        e->kind = EXPR_READ;
+    } else if (t->tag == TY_TENSOR) {
+        Expr **args = mem_new_n(Expr *, 1);
+        args[0] = e->a;
+        become_op_call(e, "logical_not", args, 1, NULL);
+    }
+}
+
+static void settle_equal(Pending *p) {
+    Expr *e = p->expr;
+    if (type_resolve(e->a->type)->tag != TY_TENSOR || type_resolve(e->b->type)->tag != TY_TENSOR)
+        return;
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = e->a;
+    args[1] = e->b;
+    become_op_call(e, e->negate ? "not_equal" : "equal", args, 2, NULL);
+}
+
+static void settle_field(Pending *p) {
+    Expr *e = p->expr;
+    Type *t = type_resolve(e->a->type);
+    if (t->tag == TY_DERIV)
+        t = type_resolve(t->elem);
+    if (t->tag != TY_DATA)
+        return;
+    int32_t at = -1;
+    for (uint32_t c = 0; c < t->decl->nctors; c++) {
+        const Ctor *ctor = t->decl->ctors[c];
+        for (uint32_t i = 0; ctor->field_names && i < ctor->nfields; i++) {
+            if (ctor->field_names[i] != e->field)
+                continue;
+            if (c > 0 && at != (int32_t)i)
+                return; /* by name, when running */
+            at = (int32_t)i;
+        }
+    }
+    e->index = at;
+}
+
+/* ---- run-time checks of sizes ---------------------------------------------------------------- */
+
+typedef struct Checks {
+    Infer *I;
+    const Pending *p;
+    Expr *const *args; /* of the call, in variables */
+    uint32_t nargs;
+    Map taken; /* Note [One unknown, one size] in flow.c: unknown -> the size it took */
+    VEC(Check) list;
+} Checks;
+
+/* The size that `?1` took where it stood first, also inside arithmetic. */
+static Type *size_taken(const Checks *c, Type *want) {
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    type_collect(want, TY_ANY, &seen, &from);
+    size_t kept = 0;
+    for (size_t i = 0; i < from.len; i++) {
+        Type *size = map_find(&c->taken, from.data[i]);
+        if (!size)
+            continue;
+        from.data[kept++] = from.data[i];
+        vec_push(&to, size);
+    }
+    return kept ? type_resolve(type_substitute(want, from.data, to.data, (uint32_t)kept)) : want;
+}
+
+static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact) {
+    bool linked = exact || to->tag == TY_VAR;
+    Type *want = type_resolve(to);
+    bool each = solver_has_each(want);
+    if (want->tag == TY_ANY && (!linked || each) && !map_has(&c->taken, want)) {
+        map_set(&c->taken, want, from); /* `?` as written takes every size */
+        return;
+    }
+    if (!linked || each)
+        want = size_taken(c, want);
+    if (dim_compare(from, want) != DIM_UNDECIDED)
+        return;
+    Expr *expected = supply_dim(c->I, c->p, want, c->args, c->nargs);
+    if (!expected)
+        return;
+    Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
+    found->a = at;
+    found->index = (int32_t)axis;
+    if (expected->kind == EXPR_DIM_OF && expected->a->kind == EXPR_VAR && at->kind == EXPR_VAR &&
+        expected->a->var == at->var && expected->index == found->index)
+        return;
+    Check k = {CHECK_SIZE, found, expected, fmt_text("axis %u of %s", axis, c->p->what),
+               c->p->span};
+    vec_push(&c->list, k);
+}
+
+static bool is_unknown(Type *t) { return type_resolve(t)->tag == TY_ANY; }
+
+/* A tensor of unknown rank where these sizes are wanted. */
+static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exact) {
+    Expr *expected = expr_int(rank, DT_I64, at->span);
+    vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->what, c->p->span}));
+    for (uint32_t i = 0; i < rank; i++) {
+        bool own = is_unknown(dims[i]) && !exact && dims[i]->tag != TY_VAR;
+        check_dim(c, at, i, own ? dims[i] : type_any(KIND_DIM, NULL), dims[i], exact);
+    }
+}
+
+/* Of two shapes, one of which has no known rank. */
+static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
+    Type *want = type_resolve(to), *taken = map_find(&c->taken, want);
+    uint32_t rank;
+    Type **dims;
+    exact = exact && !solver_has_each(want);
+    if (want->tag == TY_ANY && !exact && !taken) {
+        map_set(&c->taken, want, from); /* `?` as written takes every shape */
+        return;
+    }
+    if (!exact && taken)
+        want = type_resolve(taken);
+    if (type_equal(from, want))
+        return;
+    if (type_get_rank(want, &rank, &dims)) {
+        if (is_unknown(from))
+            check_rank(c, at, rank, dims, exact);
+        return;
+    }
+    Expr *expected = supply_shape(c->I, c->p, want, c->args, c->nargs);
+    if (expected &&
+        !(expected->kind == EXPR_VAR && at->kind == EXPR_VAR && expected->var == at->var))
+        vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->what, c->p->span}));
+}
+
+/* Where the sizes of `from` must still be compared with those of `to`. exact: `to` was found
+ * through a variable, so that an unknown there is one certain size. */
+static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact, int depth) {
+    exact |= to->tag == TY_VAR;
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (depth == 0 || (from == to && !(to->flags & TYPE_HAS_ANY)))
+        return;
+    if (from->tag == TY_TUPLE && to->tag == TY_TUPLE && from->nargs == to->nargs) {
+        for (uint32_t i = 0; i < to->nargs; i++)
+            collect_checks(c, expr_proj(at, i, from->args[i], at->span), from->args[i], to->args[i],
+                           exact, depth - 1);
+        return;
+    }
+    if (from->tag != TY_TENSOR || to->tag != TY_TENSOR)
+        return;
+    exact |= to->tensor.shape->tag == TY_VAR;
+    uint32_t n = 0, m = 0;
+    Type **a, **b;
+    if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b))
+        check_shape(c, at, from->tensor.shape, to->tensor.shape, exact);
+    for (uint32_t i = 0; n == m && i < n; i++)
+        check_dim(c, at, i, a[i], b[i], exact);
+}
+
+static bool may_need_checks(Type *from, Type *to) {
+    from = type_resolve(from);
+    to = type_resolve(to);
+    return (from != to || (to->flags & TYPE_HAS_ANY)) &&
+           (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
+}
+
+/* f(e0, e1) to let a0 = e0; let a1 = e1; <checks> f(a0, a1): the sizes of one argument may have to
+ * equal those of another. */
+static Expr *spread_call(Expr *call, Var ***vars) {
+    uint32_t n = call->nargs;
+    LetStack lets = {0};
+    Expr *inner = expr_copy(call);
+    inner->a = let_stack_add(&lets, call->a, "f");
+    inner->args = mem_new_n(Expr *, n + 1);
+    *vars = mem_new_n(Var *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Var *v = var_new(sym_intern("arg"), call->args[i]->type, call->args[i]->span);
+        vec_push(&lets.vars, v);
+        vec_push(&lets.values, call->args[i]);
+        inner->args[i] = expr_var(v, v->span);
+        (*vars)[i] = v;
+    }
+    Expr *check = expr_new(EXPR_CHECK, call->type, call->span);
+    check->a = inner;
+    *call = *let_stack_wrap(&lets, check);
+    return check;
+}
+
+/* Ranks first: sizes of what has no known rank are read after that. */
+static void add_checks(Expr *check, const Checks *c) {
+    uint32_t n = check->nchecks + (uint32_t)c->list.len, k = 0;
+    Check *all = mem_new_n(Check, n);
+    for (int ranks = 1; ranks >= 0; ranks--) {
+        for (uint32_t i = 0; i < n; i++) {
+            const Check *one = i < check->nchecks ? &check->checks[i]
+                                                  : &c->list.data[i - check->nchecks];
+            if ((one->kind == CHECK_RANK) == ranks)
+                all[k++] = *one;
+        }
+    }
+    check->checks = all;
+    check->nchecks = n;
+}
+
+/* What is known of an argument when its rank has been checked. */
+static Type *with_rank(Type *from, Type *to) {
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from->tag == TY_TENSOR && to->tag == TY_TENSOR)
+        return is_unknown(from->tensor.shape) ? to : from;
+    if (from->tag != TY_TUPLE || to->tag != TY_TUPLE || from->nargs != to->nargs)
+        return from;
+    Type **args = mem_new_n(Type *, from->nargs + 1);
+    bool same = true;
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        args[i] = with_rank(from->args[i], to->args[i]);
+        same = same && args[i] == type_resolve(from->args[i]);
+    }
+    return same ? from : type_tuple(args, from->nargs);
+}
+
+/* The arguments of a call, to read sizes of. */
+static Expr *const *with_ranks(const Expr *call, Expr *const *args, uint32_t n) {
+    Type *f = type_resolve(call->a->type);
+    if (f->tag != TY_FN || f->nargs != n)
+        return args;
+    Expr **out = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Type *known = with_rank(args[i]->type, f->args[i]);
+        out[i] = args[i];
+        if (known != type_resolve(args[i]->type)) {
+            out[i] = expr_copy(args[i]);
+            out[i]->type = known;
+        }
+    }
+    return out;
+}
+
+static void settle_flow(Infer *I, Pending *p, Map *spread) {
+    if (!may_need_checks(p->from, p->to))
+        return;
+    Checks c = {.I = I, .p = p};
+    if (p->call) {
+        /* Once to see whether anything is to be checked. */
+        Expr *check = map_find(spread, p->call);
+        Expr *call = check ? check->a : p->call;
+        Expr *const *args = call->args;
+        uint32_t n = call->nargs;
+        c.args = with_ranks(call, args, n);
+        c.nargs = n;
+        if (p->arg >= n)
+            return;
+        collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
+        if (!c.list.len)
+            return;
+        if (!check) {
+            Var **vars;
+            check = spread_call(p->call, &vars);
+            map_set(spread, p->call, check);
+            vec_clear(&c.list);
+            args = check->a->args;
+            c.args = with_ranks(check->a, args, n);
+            map_clear(&c.taken);
+            collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
+        }
+        add_checks(check, &c);
+        return;
+    }
+    Expr *e = p->expr;
+    Var *v = e->kind == EXPR_VAR ? e->var : var_new(sym_intern("value"), e->type, e->span);
+    collect_checks(&c, expr_var(v, e->span), p->from, p->to, false, 8);
+    if (!c.list.len)
+        return;
+    Expr *check = expr_new(EXPR_CHECK, e->type, e->span);
+    check->a = expr_var(v, e->span);
+    add_checks(check, &c);
+    if (e->kind == EXPR_VAR) {
+        *e = *check;
+    } else {
+        Expr *value = expr_copy(e);
+        *e = *expr_let(v, value, check);
+    }
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static void settle_discard(Infer *I, Pending *p) {
+    Type *t = type_resolve(p->expr->type);
+    switch (t->tag) {
+    case TY_TENSOR:
+    case TY_FN:
+    case TY_REF:
+    case TY_DATA:
+    case TY_STRING: break;
+    case TY_TUPLE:
+        if (t->nargs)
+            break;
+        return;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES: return;
+    }
+    Diag *d = infer_warning(I, DIAG_R0902, p->expr->span, "this value is thrown away");
+    if (d) {
+        diag_set_label(d, "%s", type_text(t));
+        diag_add_fact(d, "`let _ = ...;` says that it is meant");
+    }
+}
+
+void infer_settle(Infer *I) {
+    Map spread = {0};
+    if (infer_answer_holes(I))
+        return;
+    for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
+        Pending *p = &I->pending.data[i];
+        switch (p->kind) {
+        case PENDING_LIT: settle_lit(I, p); break;
+        case PENDING_INDEX: settle_index(p); break;
+        case PENDING_BANG: settle_bang(p); break;
+        case PENDING_EQUAL: settle_equal(p); break;
+        case PENDING_FIELD: settle_field(p); break;
+        case PENDING_CAST: settle_cast(I, p); break;
+        case PENDING_ZERO: settle_zero(I, p); break;
+        case PENDING_DIM: settle_dim(I, p); break;
+        case PENDING_SIZES: settle_sizes(I, p); break;
+        case PENDING_FLOW: settle_flow(I, p, &spread); break;
+        case PENDING_MATCH: match_check(I, p->expr); break;
+        case PENDING_DISCARD: settle_discard(I, p); break;
+        case PENDING_HOLE: break;
+        }
+    }
+    if (!infer_failed(I))
+        settle_results(I);
+}

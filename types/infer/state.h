@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference at work: its state, and what its files offer one another. Private to infer_*.c and the
+ * files that help them (ast_type.c, decl.c, redefine.c).
+ *
+ * Note [Settling]. A node whose final form depends on types that may become known later (a literal,
+ * an index, `!`, `==`, a cast, a flow that may need a run-time check, a match to be proved
+ * exhaustive) is made in its general form and noted in `pending`; infer_settle visits the notes at
+ * the end of the item, in order, and completes the nodes in place.
+ *
+ * Note [Effects]. `effect` is the accumulated effect of the function body or let being inferred, a
+ * KIND_EFFECT type. Calls join the effect of their callee's arrow into it. An arrow of a function
+ * literal has an effect variable of its own: left open, it is pure. A let generalises when its
+ * right side's effect is open, made inside it, and watched by no relation.
+ *
+ * Note [Time]. `time` counts bindings. A variable is in scope from `enter` up to `leave`; a pending
+ * node knows when it was made, so that settling finds variables that may supply a size or a dtype. */
+#ifndef TYPES_INFER_STATE_H
+#define TYPES_INFER_STATE_H
+
+#include "types/core/env.h"
+
+typedef struct Infer Infer;
+
+/* ---- scopes ---------------------------------------------------------------------------------- */
+
+/* A function body being inferred; the parameters of enclosing ones supply dtypes and sizes. */
+typedef struct FnCtx FnCtx;
+struct FnCtx {
+    FnCtx *outer;
+    Var **params;
+    uint32_t nparams;
+    const Symbol *name;
+};
+
+typedef struct Local Local;
+struct Local {
+    const Symbol *name;
+    Var *var;
+    Expr *lazy; /* of a graph binding evaluated on demand: the expression of its cell */
+    bool sigil; /* bound with `%` */
+    bool used;
+    uint32_t enter, leave;
+    Local *shadowed;
+    Map *opened; /* TypeDecl -> Type **: unknowns its value's own dims were opened under */
+};
+
+/* A type parameter in scope. Its Type is made at its first use, when its kind is known. */
+typedef struct TypeParam TypeParam;
+struct TypeParam {
+    const Symbol *name;
+    Kind kind;
+    bool kind_known;
+    bool open; /* a `where` that is being read may show what it is */
+    Type *type;
+    Type *rigid; /* the parameter, where `type` is what the `where` shows it to be; or NULL */
+    Span span;   /* of its declaration */
+    Span use;    /* that settled its kind */
+    TypeParam *shadowed;
+};
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+typedef enum PendingKind {
+    PENDING_LIT, /* expr LIT or CONST: its dtype; numbers */
+    PENDING_INDEX,
+    PENDING_BANG,
+    PENDING_EQUAL,
+    PENDING_FIELD,
+    PENDING_CAST, /* expr CALL of cast; type: the dtype */
+    PENDING_ZERO,
+    PENDING_DIM,     /* expr: a dim parameter as a value; type: the dim */
+    PENDING_SIZES,   /* expr CALL: attrs hold sizes */
+    PENDING_FLOW,    /* expr: value node to be checked; from, to */
+    PENDING_MATCH,   /* exhaustiveness */
+    PENDING_DISCARD, /* a value thrown away must be () */
+    PENDING_HOLE,
+} PendingKind;
+
+/* Numbers of a tensor literal: its text's values, row-major. */
+typedef struct Numbers {
+    uint32_t rank;
+    int64_t shape[TENSOR_MAX_RANK];
+    size_t n;
+    bool is_float, is_bool;
+    const int64_t *ints; /* when no element has a dot */
+    const double *floats;
+    const Span *spans;
+} Numbers;
+
+typedef struct Pending {
+    PendingKind kind;
+    Expr *expr;
+    Type *from, *to;
+    Numbers *numbers;
+    FnCtx *fn;
+    uint32_t time;
+    const char *what; /* FLOW: "argument `x` of `f`" */
+    Ast *hole;        /* HOLE */
+    Expr *call;       /* FLOW of argument `arg` of this call, or NULL */
+    uint32_t arg;
+    Span span;
+} Pending;
+
+/* A dtype that is `dtype` when nothing settles it: of `[]`, of a literal that no int32 holds. */
+typedef struct Fallback {
+    Type *var;
+    DType dtype;
+} Fallback;
+
+/* The item being checked, or a group of definitions. */
+typedef struct Checked {
+    Item *const *items;
+    Global *const *globals; /* NULL: of an expression */
+    uint32_t n;             /* 0: none that can be checked again */
+} Checked;
+
+typedef struct NumberedUnknown {
+    int64_t number; /* of `?1` */
+    Type *unknown;
+} NumberedUnknown;
+
+typedef struct Changed {
+    const Symbol *name;
+    bool same_type; /* and asks the same of its callers: only definitions that no longer checked are
+                       checked again */
+} Changed;
+
+/* ---- the state ------------------------------------------------------------------------------- */
+
+/* What a name of the file being checked is, before it is bound in the Env. */
+typedef struct FileName FileName;
+struct FileName {
+    Item *item;
+    uint32_t position; /* of its item */
+    Global *global;    /* def, let, free_var */
+    FileName *earlier; /* an item of the same name before it */
+};
+
+struct Infer {
+    Env *env;
+    Map checked_results; /* Expr of calls and functions whose results are checked: settle_results */
+    Solver *s;
+    Diags *diags;
+    const Module *module;
+    InferMode mode;
+    Map locals;         /* Symbol -> Local */
+    VEC(Local *) trail; /* bound and still in scope, in order */
+    VEC(Local *) all;   /* of this item, for supplies */
+    uint32_t time;
+    uint32_t pattern_time;  /* when the pattern being read began: its names are newer */
+    uint32_t pattern_depth; /* patterns around the one being read */
+    Map type_params;        /* Symbol -> TypeParam */
+    VEC(TypeParam *) type_trail;
+    FnCtx *fn;
+    Type *effect;
+    VEC(Pending) pending;
+    VEC(Fallback) fallbacks;
+    VEC(const Scheme *)
+    schemes;           /* made in this item: their relations may say what supplies a dtype */
+    Map graph;         /* "%0" etc. are Locals under the symbol of their number */
+    const Op *rule_op; /* in a derivative rule: its operator */
+    Map names;         /* Symbol -> FileName: items of this file */
+    uint32_t position; /* of the item being checked */
+    Checked checked;
+    bool trial;                     /* with a name in the place of a hole: other holes may stay */
+    Global *current;                /* the global being checked, whose uses are noted */
+    Map *used;                      /* its uses so far */
+    VEC(Rule *) rules;              /* checked, to be bound */
+    VEC(Changed) changed;           /* names bound anew: redefine.c */
+    Map types_anew;                 /* Symbol: names of types declared again at the prompt */
+    VEC(const char *) failed_types; /* types that mention it and could not be */
+    size_t item_errors;             /* diags->errors when the item began */
+    size_t item_diags;              /* diags->list.len then */
+    VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
+    Map beside;                     /* literal -> the operator's call that it is an argument of */
+    bool in_decl;
+    int of_several,
+        of_calls; /* the type that is read is of elements, of what calls take and give: Note
+                                 [Each its own size] in unknown.c; there `?1` is the same in one call */
+    const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
+    bool infer_where;      /* the enclosing signature has no `where` */
+    uint32_t signature;    /* types being read that are one: its `?1` are one unknown */
+    VEC(NumberedUnknown) numbered; /* those it has so far */
+    bool builtin;                  /* in an `operator … from "builtin"` item */
+    bool has_graph;                /* the source has graph bindings */
+    Map graph_sites; /* Ast link -> sites whose cell is made before it: infer/graph.c */
+    Map graph_lazy;  /* Ast of a graph binding -> its site, when it is evaluated on demand */
+};
+
+/* Whether the item being checked has had its error: others stay unsaid. */
+bool infer_failed(const Infer *I);
+bool infer_too_deep(Infer *I, const char *what, Span span); /* levels of generalisation */
+/* Reports unless the item already had its error; NULL then. `d` may get more labels and facts. */
+Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+Diag *infer_warning(Infer *I, DiagCode code, Span span, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- infer.c: state -------------------------------------------------------------------------- */
+
+void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags *diags);
+void infer_count(const Infer *I); /* what its solver did, into the Env's counts; at the end */
+void infer_begin_item(Infer *I);
+/* Solves, settles; false when the item had an error. */
+bool infer_finish_item(Infer *I);
+
+/* ---- infer/scope.c --------------------------------------------------------------------------- */
+
+size_t scope_mark(const Infer *I);
+Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var);
+void scope_warn_hidden(Infer *I, const Name *name); /* a constructor of that name (R0904) */
+void scope_restore(Infer *I, size_t mark);
+size_t type_scope_mark(const Infer *I);
+TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared);
+TypeParam *type_scope_bind_to(Infer *I, const Symbol *name, Type *type);
+void type_scope_restore(Infer *I, size_t mark);
+TypeParam *type_scope_find(const Infer *I, const Symbol *name);
+
+typedef enum NameKind {
+    NAME_NONE,
+    NAME_LOCAL,
+    NAME_GLOBAL,
+    NAME_CTOR,
+    NAME_OP,
+    NAME_DIM,
+    NAME_ATTR,
+} NameKind;
+typedef struct Resolved {
+    NameKind kind;
+    Local *local;
+    Global *global;
+    Ctor *ctor;
+    const Op *op;
+    TypeParam *param;
+} Resolved;
+/* LANGUAGE §1. Marks locals used; notes uses of globals. Reports nothing. */
+Resolved scope_resolve(Infer *I, const Name *name);
+Ctor *scope_find_ctor(Infer *I, const Symbol *name);
+void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
+const char *
+infer_habit_of(const Symbol *name); /* what a name of other languages is here, or NULL */
+
+/* ---- ast_type.c ------------------------------------------------------------------------------ */
+
+/* Never NULL: the error type (or an unknown) after a diagnostic. */
+Type *infer_ast_type(Infer *I, const AstType *t, Kind kind);
+/* The types of a signature, read between these, are one type: `?1` is one unknown in all of them. */
+void signature_enter(Infer *I);
+void signature_leave(Infer *I);
+/* Whether no part is left to inference: no `_`. */
+bool ast_type_is_full(const AstType *t);
+/* `where`: its relations are facts from here on. The parameters are opened before the types are read
+ * that use them, and are known (TypeParam.type is set) afterwards. False after a diagnostic. */
+void where_open(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where);
+bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where);
+/* The TY_PARAM of a declared parameter. */
+Type *type_param_rigid(Infer *I, TypeParam *p);
+/* fn [A](…) -> … where …, quantified at its head: the scheme. */
+Scheme *infer_ast_scheme(Infer *I, const AstType *t);
+/* The same before what it annotates is checked: the effect of calling it is not known yet. */
+Scheme *annotation_announce(Infer *I, const AstType *t);
+/* The annotation of a value to be checked: its parameters are rigid at the current level, its
+ * `where` are facts until annotation_end. */
+typedef struct AnnotationHead {
+    Type **declared;
+    uint32_t ndeclared;
+    bool has_where;
+    size_t facts;
+    bool infer_where; /* of the enclosing signature */
+} AnnotationHead;
+Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head);
+void annotation_end(Infer *I, const AnnotationHead *head);
+const char *kind_name(Kind kind);
+bool kind_find(const Symbol *name, Kind *out);
+
+/* ---- decl.c ---------------------------------------------------------------------------------- */
+
+/* Declares all types of a module's items (mutually recursive as they like) in the Env. False after
+ * a diagnostic. decls[i] belongs to items.data[i], NULL where that is no type. */
+bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls);
+/* Instance of a declaration: fresh variables for its parameters; own dims as `exists` says. */
+typedef struct CtorInstance {
+    Type *data; /* the type built */
+    Type **fields;
+    Type **exists; /* what stands for the declaration's own dims */
+} CtorInstance;
+typedef enum Opening { OPEN_FLEXIBLE /* building */, OPEN_UNKNOWN /* taking apart */ } Opening;
+/* args: the declaration's parameters, NULL for fresh variables; exists: its own dims, NULL for new
+ * ones as `opening` says. */
+CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening opening,
+                              Type **exists);
+
+/* ---- infer/flow.c: types meeting ------------------------------------------------------------- */
+
+/* The type flows to where `want` is expected: unified with sub-shaping; a note for run-time checks.
+ * Reports R02xx/R03xx in terms of `what`. Returns the expression to use (checks around it). */
+Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span);
+/* What differs of two types that did not meet, as facts of d: the path, the sizes, their origin. */
+void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer);
+/* R02… or R03… for the solver's last mismatch. */
+DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise);
+/* Settles fallbacks of the current level or deeper; before a scheme is made. */
+void infer_fall_back(Infer *I);
+Scheme *infer_generalise(Infer *I, Type *t, bool mono);
+/* Joins the types of arms one after the other; both places are shown when they differ. */
+typedef struct Join {
+    Type *type;
+    Span span;
+    const char *noun;
+    DiagCode code;
+    bool elements; /* of data: each may have a size of its own */
+} Join;
+bool infer_join(Infer *I, Join *join, const Expr *arm);
+
+/* ---- infer/expr.c and friends ---------------------------------------------------------------- */
+
+/* want: what is expected there, as a hint (may be NULL); the caller flows the result. */
+Expr *infer_expr(Infer *I, Ast *e, Type *want);
+/* infer_expr, then infer_flow to `want`. */
+Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span);
+Expr *infer_error_expr(Span span);
+Type **infer_type_args(Infer *I, const Ast *e);
+/* The copy of a definition made for explicit type arguments that nothing else supplies at run time;
+ * g itself when its parameters supply them. */
+Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span);
+bool expr_is_trivial(const Expr *e); /* evaluating it does nothing: may be moved */
+/* Binds e to a fresh variable unless it is trivial; *slot gets what stands for it. */
+typedef struct LetStack {
+    VEC(Var *) vars;
+    VEC(Expr *) values;
+} LetStack;
+Expr *let_stack_add(LetStack *lets, Expr *e, const char *name);
+Expr *let_stack_wrap(LetStack *lets, Expr *body);
+
+Expr *infer_chain(Infer *I, Ast *e, Type *want); /* infer/chain.c */
+/* The right side of a let (name NULL: `_`): a level of its own, generalised as far as may be. */
+typedef struct LetValue {
+    Expr *value;
+    Scheme *scheme;
+    bool rec;
+} LetValue;
+/* global: of an item, or NULL. */
+LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
+                         Global *global);
+Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const Attrs *attrs,
+                     Span span, const Expr *call, Expr *const *operands, uint32_t noperands);
+Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want); /* infer/fn.c */
+/* A function's signature: declared parameters are in scope until fn_end. */
+typedef struct FnHead {
+    const AstFn *fn;
+    Type *type; /* the arrow; its result may be a variable */
+    VEC(TypeParam *) declared;
+    size_t type_mark, facts;
+    uint32_t params, mark; /* ids between are of the types of its parameters */
+    struct Global *global; /* what calls it in its own body, where it has a name: one of these */
+    struct Local *self;
+    bool recursive;   /* it does */
+    bool infer_where; /* of the enclosing function */
+} FnHead;
+void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
+void fn_use_hint(Infer *I, FnHead *head, Type *want); /* before the body */
+Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
+/* False, or the definition is refused. */
+bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span);
+/* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
+Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
+void fn_drop(Infer *I, FnHead *head); /* the end without a scheme */
+bool ast_fn_is_annotated(const AstFn *fn);
+Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
+/* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
+void infer_note_file(const Expr *call, Type *type);
+bool builtin_reads_file(const char *symbol); /* infer/items.c */
+Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
+Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
+                    Span span, Span op_span);
+Expr *infer_named_op(Infer *I, const char *name, Expr **args, uint32_t n, Span span, Span op_span);
+Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *const *sources,
+                      Type **type_args, uint32_t ntype_args, Span span);
+Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
+bool callee_name(Infer *I, const Ast *e, Name *out); /* also of `nn.dense` read as a field of nn */
+const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
+                         Span span);              /* infer/attrs.c */
+Expr *infer_binary(Infer *I, Ast *e, Type *want); /* infer/binary.c */
+Expr *infer_unary(Infer *I, Ast *e, Type *want);
+Expr *infer_literal(Infer *I, Ast *e, bool negative); /* infer/literal.c */
+Expr *infer_int(Infer *I, int64_t n, Span span);      /* an integer literal that was left out */
+Expr *infer_tensor(Infer *I, Ast *e, Type *want);
+Expr *infer_meta(Infer *I, Ast *e);
+Expr *infer_index(Infer *I, Ast *e); /* infer/index.c */
+Expr *infer_proj(Infer *I, Ast *e);
+Expr *infer_field(Infer *I, Ast *e); /* infer/record.c */
+Expr *infer_record(Infer *I, Ast *e, Type *want);
+Expr *infer_with(Infer *I, Ast *e, Type *want);
+void infer_know_records(Infer *I);               /* a field name may decide which type is meant */
+Expr *infer_match(Infer *I, Ast *e, Type *want); /* infer/pattern.c */
+Expr *infer_list(Infer *I, Ast *e, Type *want);  /* infer_data.c */
+Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);
+Expr *infer_cast(Infer *I, Ast *e);
+Expr *infer_zero(Infer *I, Ast *e);
+/* The named data of a variable's own dims, opened once (LANGUAGE §2). */
+Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor);
+Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *value);
+
+/* Graph bindings used outside the block that makes them (infer/graph.c): evaluated on first demand,
+ * through a cell made before the link of the innermost block around all uses. */
+void infer_graph_plan(Infer *I, Ast *body);
+bool infer_graph_is_lazy(const Infer *I, const Ast *link);
+void infer_graph_enter_link(Infer *I, const Ast *link, void *links);
+void infer_chain_emit(void *links, Var *var, Expr *value);
+
+/* ---- infer/settle.c -------------------------------------------------------------------------- */
+
+Pending *infer_note(Infer *I, PendingKind kind, Expr *expr);
+void infer_settle(Infer *I);
+void settle_results(Infer *I); /* infer/results.c: its last part */
+/* Expressions over variables in scope at the note, from the innermost function's parameters
+ * outwards, then other variables. NULL when nothing supplies it. infer/supply.c */
+Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it */
+/* For a literal: another argument of the same operator, which is bound to a variable. */
+Expr *supply_beside(Infer *I, Expr *literal, Type *dtype);
+Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just this type */
+/* An int64 expression; args: variables that hold the arguments of a call, asked first. */
+Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);
+/* A tensor of that shape. */
+Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs);
+void match_check(Infer *I, Expr *match); /* match.c */
+/* Says of each hole of the item what is wanted there and what fits. False: it has none. */
+bool infer_answer_holes(Infer *I); /* hole.c */
+
+/* ---- infer/deps.c ---------------------------------------------------------------------------- */
+
+/* The items of the file an item mentions, each once. */
+typedef VEC(uint32_t) IndexVec;
+void ast_item_mentions(Infer *I, const Item *item, uint32_t position, IndexVec *out);
+/* Groups in order of dependency. */
+typedef VEC(IndexVec) GroupVec;
+void item_groups(size_t n, const IndexVec *edges, const bool *skip_target, GroupVec *out);
+FileName *file_name_at(const Infer *I, const Symbol *name, uint32_t position, bool def_only);
+
+/* ---- infer.c: the items of a module ---------------------------------------------------------- */
+
+const Symbol *infer_item_symbol(const Item *item); /* what it binds */
+Global *infer_make_global(Infer *I, Item *item);
+bool infer_in_groups(const Item *item); /* is checked in order of dependency */
+/* A strongly connected group; core[i] is what becomes of item i. */
+bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Global **globals,
+                     CoreItem *core);
+/* Items run in order: a `let` or expression must not need a `let` further down. */
+bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed);
+
+/* A chain's links wrapped around the root of a body, where its sites ask for it. */
+Expr *infer_root(Infer *I, Ast *e, Type *want);
+
+/* ---- infer/items.c, infer/redefine.c --------------------------------------------------------- */
+
+bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n);
+/* A fully annotated def gets its scheme before its body is checked. */
+void infer_announce_def(Infer *I, Item *item, Global *g);
+bool infer_let_item(Infer *I, Item *item, Global *g);
+bool infer_expr_item(Infer *I, Item *item, CoreItem *out);
+bool infer_operator_item(Infer *I, Item *item, CoreItem *out);
+bool infer_rule_item(Infer *I, Item *item);
+/* The slot of a checked global (redefine.c): itself, bound in the Env, or, when the same name was
+ * bound at the same or a less general type at the prompt, that one with the new code. */
+Global *env_slot(Infer *I, Global *g);
+/* Definitions that mention a name bound anew at another type, or a type declared anew, are checked
+ * again. */
+void env_recheck(Infer *I);
+/* Whether `now` can stand wherever `old` stood. */
+bool scheme_same_or_more_general(const Scheme *now, const Scheme *old);
+bool scheme_same(const Scheme *a, const Scheme *b); /* as they are printed */
+/* Whether it mentions a type of one of the names as it was before it was declared anew. */
+bool type_is_superseded(Type *t, const Map *names);
+
+#endif

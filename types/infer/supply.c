@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values carry their types when running; here an expression is found that has a given dtype or
+ * size: a tensor reached from a parameter through tuples and fields (LANGUAGE §4 Run-time types). */
+#include "types/infer/state.h"
+
+typedef struct Wanted {
+    Type *dtype; /* one of the four */
+    Type *dim;
+    Type *tensor;
+    Type *shape;
+} Wanted;
+
+enum { SUPPLY_DEPTH = 6 };
+
+static Expr *dim_of(Expr *tensor, uint32_t axis) {
+    Expr *d = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), tensor->span);
+    d->a = tensor;
+    d->index = (int32_t)axis;
+    return d;
+}
+
+static Expr *in_tensor(Type *t, Expr *at, const Wanted *w) {
+    if (w->dtype)
+        return type_equal(t->tensor.dtype, w->dtype) ? at : NULL;
+    if (w->tensor)
+        return type_equal(t, w->tensor) ? at : NULL;
+    if (w->shape)
+        return type_equal(t->tensor.shape, w->shape) ? at : NULL;
+    uint32_t rank;
+    Type **dims;
+    if (!type_get_rank(t, &rank, &dims))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t n;
+        if (!type_get_int(dims[i], &n) && dim_compare(dims[i], w->dim) == DIM_EQUAL)
+            return dim_of(at, i);
+    }
+    return NULL;
+}
+
+static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth);
+
+/* A value of open type: what the relations of its scheme read of it, as `Field(a, w, Tensor[s, b])`. */
+static Expr *in_open(Infer *I, Type *t, Expr *at, const Wanted *w, int depth) {
+    for (size_t k = I->schemes.len; k-- > 0;) {
+        for (uint32_t i = 0; i < I->schemes.data[k]->nrelations; i++) {
+            const Relation *r = I->schemes.data[k]->relations[i];
+            bool field = r->def == &rel_field, proj = r->def == &rel_proj;
+            if ((!field && !proj) || type_resolve(r->args[0]) != t)
+                continue;
+            Expr *part;
+            if (field) {
+                part = expr_new(EXPR_FIELD, r->args[1], at->span);
+                part->a = at;
+                part->field = r->data;
+                part->index = -1;
+            } else {
+                part = expr_proj(at, (uint32_t) * (const int64_t *)r->data, r->args[1], at->span);
+            }
+            Expr *e = in_value(I, r->args[1], part, w, depth - 1);
+            if (e)
+                return e;
+        }
+    }
+    return NULL;
+}
+
+static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth) {
+    Type *t = type_resolve(type);
+    if (t->tag == TY_TENSOR)
+        return in_tensor(t, at, w);
+    if (depth == 0)
+        return NULL;
+    if (t->tag == TY_PARAM && I->schemes.len)
+        return in_open(I, t, at, w, depth);
+    if (t->tag == TY_REF) { /* the contents change, their type does not */
+        Expr *read = expr_new(EXPR_READ, t->elem, at->span);
+        read->a = at;
+        return in_value(I, t->elem, read, w, depth - 1);
+    }
+    if (t->tag == TY_TUPLE) {
+        for (uint32_t i = 0; i < t->nargs; i++) {
+            Expr *e = in_value(I, t->args[i], expr_proj(at, i, t->args[i], at->span), w, depth - 1);
+            if (e)
+                return e;
+        }
+    }
+    if (t->tag == TY_DATA && t->decl->nctors == 1 && t->decl->ctors[0]->field_names &&
+        t->decl->nexists == 0) {
+        const Ctor *c = t->decl->ctors[0];
+        for (uint32_t i = 0; i < c->nfields; i++) {
+            Type *field = type_substitute(c->fields[i], t->decl->params, t->args, t->nargs);
+            Expr *f = expr_new(EXPR_FIELD, field, at->span);
+            f->a = at;
+            f->field = c->field_names[i];
+            f->index = (int32_t)i;
+            Expr *e = in_value(I, field, f, w, depth - 1);
+            if (e)
+                return e;
+        }
+    }
+    return NULL;
+}
+
+/* A value of a type with sizes of its own, which were opened under unknowns for this variable. */
+static Expr *in_opened(Infer *I, const Local *l, Expr *at, const Wanted *w) {
+    Type *t = type_resolve(l->var->type);
+    Type **own = l->opened && t->tag == TY_DATA ? map_find(l->opened, t->decl) : NULL;
+    if (!own || t->decl->nctors != 1 || !t->decl->ctors[0]->field_names)
+        return NULL;
+    const Ctor *c = t->decl->ctors[0];
+    for (uint32_t i = 0; i < c->nfields; i++) {
+        Type *field = type_substitute(c->fields[i], t->decl->params, t->args, t->nargs);
+        field = type_substitute(field, t->decl->exists, own, t->decl->nexists);
+        Expr *f = expr_new(EXPR_FIELD, field, at->span);
+        f->a = at;
+        f->field = c->field_names[i];
+        f->index = (int32_t)i;
+        Expr *e = in_value(I, field, f, w, SUPPLY_DEPTH);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+/* An unknown size of a global's value. */
+static Expr *in_global(Infer *I, const Pending *p, const Global *g, const Wanted *w) {
+    bool is_value = g && g->kind == GLOBAL_LET && g->scheme && !g->scheme->nparams && !g->broken;
+    if (!is_value || !(type_resolve(g->scheme->type)->flags & TYPE_HAS_ANY))
+        return NULL;
+    return in_value(I, g->scheme->type, expr_global((Global *)g, g->scheme->type, p->span), w,
+                    SUPPLY_DEPTH);
+}
+
+static Expr *in_globals(Infer *I, const Pending *p, const Wanted *w) {
+    const void *key;
+    void *value;
+    Expr *e = NULL;
+    for (size_t i = 0; !e && map_next(&I->names, &i, &key, &value);)
+        for (const FileName *f = value; f && !e; f = f->earlier)
+            if (f->position < I->position)
+                e = in_global(I, p, f->global, w);
+    for (size_t i = 0; !e && map_next(&I->env->here->globals, &i, &key, &value);)
+        e = in_global(I, p, value, w);
+    return e;
+}
+
+static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w) {
+    for (const FnCtx *fn = p->fn; fn; fn = fn->outer) {
+        for (uint32_t i = 0; i < fn->nparams; i++) {
+            Expr *e = in_value(I, fn->params[i]->type, expr_var(fn->params[i], p->span), w,
+                               SUPPLY_DEPTH);
+            if (e)
+                return e;
+        }
+    }
+    for (size_t i = I->all.len; i-- > 0;) {
+        const Local *l = I->all.data[i];
+        if (l->enter > p->time || l->leave <= p->time || l->lazy || l->var->scheme)
+            continue;
+        Expr *e = in_value(I, l->var->type, expr_var(l->var, p->span), w, SUPPLY_DEPTH);
+        if (!e && w->dim)
+            e = in_opened(I, l, expr_var(l->var, p->span), w);
+        if (e)
+            return e;
+    }
+    return w->dim && (w->dim->flags & TYPE_HAS_ANY) ? in_globals(I, p, w) : NULL;
+}
+
+Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype) {
+    Wanted w = {.dtype = type_resolve(dtype)};
+    Expr *e = in_scope(I, p, &w);
+    if (e || !I->rule_op || !p->fn || !p->fn->nparams)
+        return e;
+    /* In a rule relations may stay open: there a literal is like the cotangent. */
+    const FnCtx *rule = p->fn;
+    while (rule->outer)
+        rule = rule->outer;
+    Var *ct = rule->params[rule->nparams - 1];
+    return type_resolve(ct->type)->tag == TY_TENSOR ? expr_var(ct, p->span) : NULL;
+}
+
+static bool is_literal(const Expr *e) { return e->kind == EXPR_LIT || e->kind == EXPR_CONST; }
+
+/* x[0] * 2.0 to let arg = x[0]; arg * 2.0 */
+Expr *supply_beside(Infer *I, Expr *literal, Type *dtype) {
+    Expr *call = map_find(&I->beside, literal);
+    uint32_t i = 0;
+    for (; call && i < call->nargs; i++) {
+        Type *t = type_resolve(call->args[i]->type);
+        if (!is_literal(call->args[i]) && t->tag == TY_TENSOR && type_equal(t->tensor.dtype, dtype))
+            break;
+    }
+    if (!call || i == call->nargs || (call->attrs && attrs_have_sizes(call->attrs)))
+        return NULL;
+    if (call->args[i]->kind != EXPR_VAR) {
+        LetStack lets = {0};
+        Expr *inner = expr_copy(call);
+        inner->args = mem_new_n(Expr *, call->nargs);
+        for (uint32_t k = 0; k < call->nargs; k++) { /* in order */
+            Expr *arg = call->args[k];
+            inner->args[k] = is_literal(arg) ? arg : let_stack_add(&lets, arg, "arg");
+            if (is_literal(arg))
+                map_set(&I->beside, arg, inner);
+        }
+        *call = *let_stack_wrap(&lets, inner);
+        call = inner;
+    }
+    Expr *like = call->args[i];
+    return like->kind == EXPR_VAR ? expr_var(like->var, literal->span) : NULL;
+}
+
+Expr *supply_type(Infer *I, const Pending *p, Type *tensor) {
+    Wanted w = {.tensor = type_resolve(tensor)};
+    return in_scope(I, p, &w);
+}
+
+Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs) {
+    Wanted w = {.shape = type_resolve(shape)};
+    for (uint32_t i = 0; i < nargs; i++) {
+        Expr *e = in_value(I, args[i]->type, args[i], &w, SUPPLY_DEPTH);
+        if (e)
+            return e;
+    }
+    return in_scope(I, p, &w);
+}
+
+static Expr *arithmetic(const char *name, Expr *a, Expr *b) {
+    if (!a || !b)
+        return NULL;
+    const Op *op = op_get(name);
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = a;
+    args[1] = b;
+    return expr_call_op(op, args, 2, attrs_defaults(op), type_scalar(DT_I64), a->span);
+}
+
+static Expr *atom(Infer *I, const Pending *p, const DimAtom *a, Expr *const *args, uint32_t n) {
+    const char *name = "floor_divide";
+    switch (a->kind) {
+    case DIM_ATOM_TYPE: return supply_dim(I, p, a->type, args, n);
+    case DIM_ATOM_FLOORDIV: break;
+    case DIM_ATOM_MIN: name = "minimum"; break;
+    case DIM_ATOM_MAX: name = "maximum"; break;
+    }
+    return arithmetic(name, supply_dim(I, p, a->a, args, n), supply_dim(I, p, a->b, args, n));
+}
+
+Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs) {
+    Type *d = dim_normal(dim);
+    int64_t n;
+    if (type_get_int(d, &n))
+        return expr_int(n, DT_I64, p->span);
+    Wanted w = {.dim = d};
+    for (uint32_t i = 0; i < nargs; i++) {
+        Expr *e = in_value(I, args[i]->type, args[i], &w, SUPPLY_DEPTH);
+        if (e)
+            return e;
+    }
+    Expr *whole = in_scope(I, p, &w);
+    if (whole || d->tag != TY_DIM)
+        return whole;
+    const Dim *poly = d->dim;
+    Expr *sum = poly->constant || !poly->nterms ? expr_int(poly->constant, DT_I64, p->span) : NULL;
+    for (uint32_t t = 0; t < poly->nterms; t++) {
+        const DimMonomial *m = &poly->terms[t];
+        Expr *product = m->coef != 1 ? expr_int(m->coef, DT_I64, p->span) : NULL;
+        for (uint32_t k = 0; k < m->natoms; k++) {
+            Expr *a = atom(I, p, m->atoms[k], args, nargs);
+            if (!a)
+                return NULL;
+            product = product ? arithmetic("multiply", product, a) : a;
+        }
+        sum = sum ? arithmetic("add", sum, product) : product;
+    }
+    return sum;
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trying changes, choosing among those that mend, and saying so. mend.h is the manual. */
+#include "types/mend/mend.h"
+
+#include <string.h>
+
+enum {
+    FUEL = 120000,    /* bytes checked again after one check's errors */
+    FUEL_ONE = 60000, /* of that, for one of them */
+    MAX_MENDED = 5,   /* errors for which changes are tried */
+    MAX_FIXES = 2,
+};
+
+/* ---- what else the mistake shows in ---------------------------------------------------------- */
+
+/* Whether the name at a token is of an item's own, and so not what the item of that name binds. */
+static bool is_bound_inside(const Mender *m, const MendToken *t) {
+    for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, t->sym) - 1; i >= 0;
+         i = m->tokens.data[i].same) {
+        if (m->tokens.data[i].item == t->item && mend_is_binding(m, (size_t)i))
+            return true;
+    }
+    return false;
+}
+
+static bool is_same_place(const Mender *m, const DiagLabel *a, const DiagLabel *b) {
+    return a->span.source == m->source && b->span.source == m->source &&
+           a->span.begin == b->span.begin;
+}
+
+static bool is_same_value(const Mender *m, const DiagLabel *a, const DiagLabel *b) {
+    size_t i = mend_token_at(m, a->span.begin), k = mend_token_at(m, b->span.begin);
+    if (a->span.source != m->source || b->span.source != m->source || i >= m->tokens.len ||
+        k >= m->tokens.len)
+        return false;
+    const MendToken *s = &m->tokens.data[i], *t = &m->tokens.data[k];
+    return s->sym == t->sym && mend_is_name(s) && s->end == a->span.end && t->end == b->span.end &&
+           !is_bound_inside(m, s) && !is_bound_inside(m, t);
+}
+
+/* Types that clash in the same way, one of them that of one value under its name. */
+static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
+    bool same = false;
+    for (size_t i = 0; i < a->labels.len && a->labels.len == b->labels.len; i++) {
+        const DiagLabel *x = &a->labels.data[i], *y = &b->labels.data[i];
+        if (strcmp(x->text, y->text) != 0)
+            return false;
+        same = same || is_same_value(m, x, y);
+    }
+    return same;
+}
+
+/* In the message, and where that is words only, in what is added to it first. */
+static bool says_the_same(const Diag *a, const Diag *b) {
+    return strcmp(a->message, b->message) == 0 &&
+           (!a->facts.len || !b->facts.len || strcmp(a->facts.data[0], b->facts.data[0]) == 0);
+}
+
+/* A value and a pattern of one constructor: its declaration may be wrong. */
+static bool counts_fields(const Diag *d) { return d->code == DIAG_R0203 || d->code == DIAG_R0208; }
+
+/* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
+ * change that mends but one of them is none. */
+static void find_related(Mender *m, size_t first) {
+    const Diags *diags = m->c->diags;
+    memset(m->related, 0, m->c->module->items.len * sizeof *m->related);
+    for (size_t i = first; i < diags->list.len; i++) {
+        const Diag *d = diags->list.data[i];
+        if (d == m->d || d->primary.span.source != m->source)
+            continue;
+        bool same = says_the_same(d, m->d) ||
+                    (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
+        if (d->code != m->d->code && !same && !(counts_fields(d) && counts_fields(m->d)))
+            continue;
+        for (size_t k = 0; k < d->labels.len && !same; k++) {
+            for (size_t j = 0; j < m->d->labels.len && !same; j++)
+                same = is_same_place(m, &d->labels.data[k], &m->d->labels.data[j]);
+        }
+        same = same || clashes_alike(m, d, m->d);
+        int32_t item = mend_item_at(m, d->primary.span.begin);
+        if (same && item >= 0)
+            m->related[item] = true;
+    }
+    for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
+        if (m->c->failed[i] && !m->told[i])
+            m->related[i] = true;
+    }
+    size_t mended = m->item >= 0 && m->c->failed[m->item];
+    for (size_t i = 0; i < m->c->module->items.len; i++)
+        mended += m->related[i] && (int32_t)i != m->item && m->c->failed[i];
+    m->goal = m->nfailed - mended;
+    for (size_t i = 0; i < m->c->module->items.len; i++) {
+        m->wanted_alone[i] = m->c->failed[i] && (int32_t)i == m->item;
+        m->wanted[i] = m->wanted_alone[i] || (m->c->failed[i] && m->related[i]);
+    }
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static Span mend_span(const Mender *m, const Mend *mend) {
+    return (Span){m->source, mend->begin, mend->end};
+}
+
+static uint32_t line_of(Span span) {
+    uint32_t line, column;
+    span_locate(span, &line, &column);
+    return line;
+}
+
+static const char *where_words(const Mender *m, const Mend *mend) {
+    uint32_t line = line_of(mend_span(m, mend)), here = line_of(m->d->primary.span);
+    return line == here ? "" : fmt_text(" in line %u", line);
+}
+
+static void add_fix(Mender *m, const Mend *mend) {
+    const char *old = mend_text(m, mend->begin, mend->end), *say = NULL;
+    switch (mend->kind) {
+    case MEND_NAME:
+        say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text,
+                                   old, where_words(m, mend))
+                        : fmt_text("did you mean `%s`?", mend->text);
+        break;
+    case MEND_REPLACE:
+        say = mend->snippet ? NULL
+                            : fmt_text("with `%s` in place of `%s`%s this checks", mend->text, old,
+                                       where_words(m, mend));
+        break;
+    case MEND_REMOVE: say = mend->snippet ? NULL : fmt_text("without `%s` this checks", old); break;
+    case MEND_INSERT:
+        say = mend->snippet ? NULL : fmt_text("with `%s` this checks", mend->text);
+        break;
+    case MEND_BLAME: return;
+    }
+    if (!say)
+        say = fmt_text("`%s` checks%s%s", mend->snippet, mend->type ? ", with type " : "",
+                       mend->type ? mend->type : "");
+    size_t kept = 0;
+    for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
+        const char *help = m->d->helps.data[i];
+        bool says = mend->kind == MEND_NAME && strstr(help, fmt_text("`%s`", mend->text));
+        if (strcmp(help, say) != 0 && !says && m->d->code != DIAG_R0401)
+            m->d->helps.data[kept++] = m->d->helps.data[i];
+    }
+    m->d->helps.len = kept;
+    for (size_t i = 0; i < m->d->fixes.len; i++) {
+        if (strcmp(m->d->fixes.data[i]->message, say) == 0)
+            return;
+    }
+    diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
+}
+
+/* The message now points at `mend`'s place; where it arose is a second place. */
+static void move_place(Mender *m, const Mend *mend) {
+    Diag *d = m->d;
+    DiagLabel old = d->primary;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->labels.len; i++) {
+        Span s = d->labels.data[i].span;
+        if (s.source == m->source && s.begin == mend->begin && s.end == mend->end)
+            continue;
+        d->labels.data[kept++] = d->labels.data[i];
+    }
+    d->labels.len = kept;
+    d->primary = (DiagLabel){.span = mend_span(m, mend), .text = ""};
+    if (mend->begin == mend->end) {
+        d->primary.span.end++;
+    }
+    if (!strncmp(old.text, "did you mean", 12))
+        old.text = "";
+    diag_add_label(d, old.span, "%s", old.text[0] ? old.text : "this does not agree with it");
+    if (mend->kind == MEND_NAME) {
+        diag_set_label(d, "was this to be `%s`?", mend->text);
+    } else if (mend->kind == MEND_BLAME) {
+        diag_set_label(d, "this does not agree with its uses");
+    } else if (!mend->text[0]) {
+        diag_set_label(d, "without this it would agree");
+    } else {
+        diag_set_label(d, "`%s` here would agree", mend->text);
+    }
+}
+
+/* Other errors that the change also mends are consequences of the same mistake. */
+static void drop_consequences(Mender *m, size_t first, const char *label) {
+    Diags *diags = m->c->diags;
+    size_t kept = first;
+    for (size_t i = first; i < diags->list.len; i++) {
+        Diag *d = diags->list.data[i];
+        bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
+        if (error && d != m->d) {
+            if (kept < 6 + first)
+                diag_add_label(m->d, d->primary.span, "%s", label);
+            diags->errors--;
+            continue;
+        }
+        diags->list.data[kept++] = d;
+    }
+    diags->list.len = kept;
+}
+
+static bool is_labelled(const Mender *m, Span span) {
+    for (size_t i = 0; i < m->d->labels.len; i++) {
+        Span s = m->d->labels.data[i].span;
+        if (s.source == span.source && s.begin < span.end && span.begin < s.end)
+            return true;
+    }
+    return false;
+}
+
+/* A size or a dtype itself; of a number only its dtype matters. */
+static const char *side_words(const Mender *m, const Mend *mend) {
+    const char *text = mend_text(m, mend->begin, mend->end);
+    bool size = strspn(text, "0123456789") == strlen(text) &&
+                strspn(mend->text, "0123456789") == strlen(mend->text);
+    DType dtype;
+    return size || dtype_find(text, strlen(text), &dtype) ? text : "one side";
+}
+
+/* To be described by an expression that holds both sides. only: by no smaller one. */
+static Mend with_both(const Mend *mend, bool only) {
+    Mend out = *mend;
+    if (mend->spanning || only) {
+        out.snippet = mend->spanning;
+        out.type = mend->spanning_type;
+    }
+    return out;
+}
+
+/* Either of two changes mends: nobody is to blame. */
+static void show_both(Mender *m, const Mend *one, const Mend *other) {
+    if (one->kind != MEND_REPLACE || other->kind != MEND_REPLACE)
+        return;
+    const Mend *sides[] = {one, other};
+    if (other->begin < one->begin) {
+        sides[0] = other;
+        sides[1] = one;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        Mend mend = with_both(sides[i], sides[i]->far);
+        add_fix(m, &mend);
+        Span span = mend_span(m, &mend);
+        if (line_of(span) != line_of(m->d->primary.span) && !is_labelled(m, span))
+            diag_add_label(m->d, span, "%s comes from here", side_words(m, &mend));
+    }
+}
+
+/* Within a line both sides show where they stand. */
+static bool points_elsewhere(const Mender *m, const Mend *mend) {
+    return mend->far &&
+           (mend->kind == MEND_NAME || line_of(mend_span(m, mend)) != line_of(m->d->primary.span));
+}
+
+static void choose(Mender *m, size_t first) {
+    if (!m->found.len)
+        return;
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < m->found.len; i++) {
+        if (m->found.data[i].remaining < least)
+            least = m->found.data[i].remaining;
+    }
+    bool near = false;
+    const Mend *best = NULL;
+    for (size_t i = 0; i < m->found.len; i++) {
+        const Mend *mend = &m->found.data[i];
+        if (mend->remaining != least)
+            continue;
+        if (!best || (!mend->far && !near))
+            best = mend;
+        near = near || !mend->far;
+    }
+    Mend other;
+    if (mend_other_side(m, best, &other) && (!near || other.kind == MEND_REPLACE)) {
+        if (!near && !least && m->nfailed > 1)
+            drop_consequences(m, first, "here too");
+        show_both(m, best, &other);
+        return;
+    }
+    bool moves = !near && points_elsewhere(m, best);
+    if (moves)
+        move_place(m, best);
+    if (!near && !least && m->nfailed > 1)
+        drop_consequences(m, first, moves ? "nor does this" : "here too");
+    uint32_t added = 0;
+    for (size_t i = 0; i < m->found.len && added < MAX_FIXES; i++) {
+        const Mend *mend = &m->found.data[i];
+        if (mend->remaining != least || mend->far == near)
+            continue;
+        if (!near && mend != best)
+            continue;
+        size_t fixes = m->d->fixes.len;
+        Mend both = with_both(mend, false);
+        add_fix(m, near || moves ? mend : &both);
+        added += m->d->fixes.len > fixes;
+    }
+}
+
+/* A name that was offered by its spelling alone, and does not check. */
+static void drop_untried(Mender *m) {
+    static const char question[] = "did you mean ";
+    size_t kept = 0;
+    for (size_t i = 0; i < m->d->facts.len; i++) {
+        const char *fact = m->d->facts.data[i];
+        if (strncmp(fact, question, sizeof question - 1) != 0)
+            m->d->facts.data[kept++] = fact;
+    }
+    m->d->facts.len = kept;
+    for (size_t i = kept = 0; i < m->d->helps.len; i++) {
+        if (!strstr(m->d->helps.data[i], "` checks"))
+            m->d->helps.data[kept++] = m->d->helps.data[i];
+    }
+    m->d->helps.len = kept;
+    if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0)
+        return;
+    for (size_t i = 0; i < m->d->fixes.len; i++) {
+        if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
+            const char *asks = m->d->fixes.data[i]->message;
+            if (strncmp(m->d->primary.text, asks, strlen(asks) - 1) != 0) /* else it says more */
+                diag_set_label(m->d, "%s", asks);
+            return;
+        }
+    }
+    diag_set_label(m->d, "%s", "");
+    for (size_t i = kept = 0; i < m->d->labels.len; i++) {
+        if (!strstr(m->d->labels.data[i].text, "` is defined here"))
+            m->d->labels.data[kept++] = m->d->labels.data[i];
+    }
+    m->d->labels.len = kept;
+}
+
+/* ---- all of a module's errors ---------------------------------------------------------------- */
+
+/* Whether it says that a name is not there. */
+static bool says_unknown(const Diag *d) {
+    static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106,
+                                     DIAG_R0108, DIAG_R0109, DIAG_R0113, DIAG_R0114,
+                                     DIAG_R0116, DIAG_R0212, DIAG_R0213};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == d->code)
+            return true;
+    return d->code == DIAG_R0208 && strstr(d->message, "has no field `");
+}
+
+/* `nn` of `nn.dense`: names begin with it. */
+static bool is_first_part(const Mender *m, const Symbol *name) {
+    SymbolVec known = {0};
+    env_each_name(m->c->env, &known);
+    for (size_t i = 0; i < known.len; i++) {
+        const char *text = known.data[i]->text;
+        if (strncmp(text, name->text, name->len) == 0 && text[name->len] == '.')
+            return true;
+    }
+    return false;
+}
+
+static const Symbol *missing_name(const Mender *m) {
+    if (!says_unknown(m->d))
+        return NULL;
+    size_t i = mend_token_at(m, m->place.begin);
+    for (; i < m->tokens.len && m->tokens.data[i].begin < m->place.end; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (!mend_is_name(t) && !mend_is_dtype(t))
+            continue;
+        static const char *const forms[] = {"`%s`", "`%%s`", "`@%s`", "`%s.", ".%s`"};
+        enum { FIRST_PART = 3 };
+        for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+            Str form = {0};
+            const char *gap = strstr(forms[k], "%s");
+            str_add_n(&form, forms[k], (size_t)(gap - forms[k]));
+            str_add(&form, t->sym->text);
+            str_add(&form, gap + 2);
+            bool found = strstr(m->d->message, str_text(&form)) != NULL;
+            if (found && (k != FIRST_PART || !is_first_part(m, t->sym)))
+                return t->sym;
+        }
+    }
+    return NULL;
+}
+
+/* A fix that was made where the mistake was found: whether it checks. Else it is words, or nothing. */
+static void verify(Mender *m, Diag *d, size_t first) {
+    m->d = d;
+    m->place = d->primary.span;
+    m->item = mend_item_at(m, m->place.begin);
+    m->unknown = NULL;
+    find_related(m, first);
+    m->alone = true;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        DiagFix *fix = d->fixes.data[i];
+        const DiagEdit *e = &fix->edits.data[0];
+        if (fix->edits.len == 1 && e->span.source == m->source &&
+            mend_checks(m, e->span.begin, e->span.end, e->text))
+            d->fixes.data[kept++] = fix;
+        else if (diag_get_info(d->code)->severity == SEVERITY_ERROR)
+            diag_add_help(d, "%s", fix->message);
+    }
+    d->fixes.len = kept;
+    m->alone = false;
+}
+
+static void mend_one(Mender *m, Diag *d, size_t first) {
+    m->d = d;
+    m->place = d->primary.span;
+    m->item = mend_item_at(m, m->place.begin);
+    m->far = false;
+    map_clear(&m->tried);
+    vec_clear(&m->found);
+    const Source *s = m->source;
+    m->line_end = m->place.begin;
+    while (m->line_end < s->len && s->text[m->line_end] != '\n')
+        m->line_end++;
+    m->unknown = missing_name(m);
+    find_related(m, first);
+    void (*const steps[])(Mender *) = {mend_habits, mend_near, mend_outliers,
+                                       mend_wrap,   mend_far,  mend_guess};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++)
+        steps[i](m);
+    choose(m, first);
+    drop_untried(m);
+}
+
+static bool begin(Mender *out, ModuleCheck *c, size_t first) {
+    const Source *source = c->module->source;
+    if (!source || !c->module->items.len || (source->flags & SOURCE_INTERNAL))
+        return false;
+    if (c->env->no_mending)
+        return false;
+    Mender m = {.c = c, .source = source, .base = *c->env->here};
+    if (!c->module->versioned) {
+        m.begin = c->module->items.data[0]->span.begin;
+        while (m.begin > 0 && source->text[m.begin - 1] != '\n')
+            m.begin--;
+    }
+    if (c->declares) {
+        m.base.types = c->types;
+        m.base.ctors = c->ctors;
+        m.base.ops = c->ops;
+    }
+    map_add(&m.versions, &c->env->versions);
+    for (size_t i = 0; i < c->module->items.len; i++)
+        m.nfailed += c->failed[i];
+    m.related = mem_new_n(bool, c->module->items.len + 1);
+    m.wanted = mem_new_n(bool, c->module->items.len + 1);
+    m.wanted_alone = mem_new_n(bool, c->module->items.len + 1);
+    m.mentioned = mem_new_n(bool, c->module->items.len + 1);
+    m.told = mem_new_n(bool, c->module->items.len + 1);
+    for (size_t i = 0; c->edges && i < c->module->items.len; i++) {
+        for (size_t k = 0; k < c->edges[i].len; k++)
+            m.mentioned[c->edges[i].data[k]] |= c->edges[i].data[k] != i;
+    }
+    for (size_t i = first; i < c->diags->list.len; i++) {
+        const Diag *d = c->diags->list.data[i];
+        int32_t item = d->primary.span.source == source ? mend_item_at(&m, d->primary.span.begin)
+                                                        : -1;
+        if (item >= 0 && diag_get_info(d->code)->severity == SEVERITY_ERROR)
+            m.told[item] = true;
+    }
+    if (c->parts)
+        m.parts = parts_new(c);
+    *out = m;
+    return true;
+}
+
+void mend_verify(ModuleCheck *c, size_t first) {
+    Mender m;
+    bool any = false;
+    for (size_t i = first; i < c->diags->list.len; i++) {
+        Diag *d = c->diags->list.data[i];
+        if (!d->fixes.len || d->code == DIAG_R0110)
+            continue; /* what fits a hole was tried */
+        if (!any && !begin(&m, c, first))
+            return;
+        if (!any)
+            m.fuel = FUEL_ONE;
+        any = true;
+        verify(&m, d, first);
+    }
+}
+
+void mend_module(ModuleCheck *c, size_t first) {
+    const Source *source = c->module->source;
+    Mender m;
+    if (!begin(&m, c, first))
+        return;
+    mend_read_tokens(&m);
+    long fuel = FUEL;
+    uint32_t mended = 0;
+    for (size_t i = first; i < c->diags->list.len; i++) {
+        Diag *d = c->diags->list.data[i];
+        bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
+        if (!error || d->primary.span.source != source || d->code == DIAG_R0110)
+            continue;
+        if (d->fixes.len)
+            continue; /* whoever found the mistake knew what mends it */
+        if (mended == MAX_MENDED || fuel <= 0) {
+            m.d = d;
+            drop_untried(&m);
+            continue;
+        }
+        long one = fuel < FUEL_ONE ? fuel : FUEL_ONE;
+        m.fuel = one;
+        mend_one(&m, d, first);
+        fuel -= one - m.fuel;
+        mended++;
+    }
+}

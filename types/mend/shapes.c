@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shapes other languages have for assignments, functions, conditions, matches, types, comments,
+ * text and imports, as this one has them. Each looks at the tokens around one and proposes changes.
+ */
+#include <ctype.h>
+
+#include "types/mend/slips_impl.h"
+
+enum { BEFORE = 14 }; /* tokens that a head may be long */
+
+/* ---- assignments ----------------------------------------------------------------------------- */
+
+/* x = e: a comparison in a condition, else a binding or an assignment. */
+static void equals(Slips *s, size_t i) {
+    if (!is(s, i, "=") || !i)
+        return;
+    bool begins = is_name(s, i - 1) &&
+                  (i == 1 || token(s, i - 1)->line || token(s, i - 2)->kind == TOK_SEMI ||
+                   token(s, i - 2)->kind == TOK_LBRACE || token(s, i - 2)->kind == TOK_RBRACE);
+    if (!begins)
+        replace_tokens(s, i, i + 1, "==");
+    if (!begins)
+        return;
+    replace_tokens(s, i, i + 1, ":=");
+    size_t end = expression_end(s, i + 1, true);
+    SlipEdits c = {0};
+    edit(&c, begin_of(s, i - 1), begin_of(s, i - 1), "let ");
+    offer(s, &c);
+    edit(&c, end_before(s, end), end_before(s, end), ";");
+    if (!is(s, end, ";"))
+        offer(s, &c);
+    replace_tokens(s, i, i + 1, "==");
+}
+
+/* return e;     return e */
+static void returns(Slips *s, size_t i) {
+    if (!is(s, i, "return") || i + 1 >= count(s))
+        return;
+    size_t end = expression_end(s, i + 1, true);
+    SlipEdits c = {0};
+    edit(&c, begin_of(s, i), begin_of(s, i + 1), "");
+    if (is(s, end, ";"))
+        edit(&c, begin_of(s, end), token(s, end)->end, "");
+    offer(s, &c);
+}
+
+/* r += e     r++ */
+static void updates(Slips *s, size_t i) {
+    if (i > 1 && is_any(s, i - 1, "++ --") && is_name(s, i - 2) && touches(s, i - 2)) {
+        const char *name = tokens_text(s, i - 2, i - 1);
+        replace_tokens(s, i - 1, i, fmt_text(" := !%s %.1s 1", name, tokens_text(s, i - 1, i)));
+    }
+    if (!is(s, i, "=") || i < 2 || !touches(s, i - 1) || !is_name(s, i - 2) ||
+        !is_any(s, i - 1, "+ -"))
+        return;
+    const char *name = tokens_text(s, i - 2, i - 1);
+    size_t end = expression_end(s, i + 1, true);
+    bool one = is(s, i - 1, "+") || end == i + 2;
+    if (one)
+        replace_tokens(s, i - 1, i + 1, fmt_text(":= !%s %s", name, tokens_text(s, i - 1, i)));
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* Braces around the tokens from `first` on, the separator before them left out. */
+static void braced(Slips *s, SlipEdits *c, size_t separator, size_t end) {
+    bool semi = is(s, end, ";");
+    bool tight = separator > 0 && touches(s, separator - 1);
+    edit(c, begin_of(s, separator), token(s, separator)->end, tight ? " {" : "{");
+    edit(c, end_before(s, end), semi ? token(s, end)->end : end_before(s, end), " }");
+}
+
+/* def f(x) = e     def f(x): e     def f(x) -> T = e     and Python's block */
+static void definitions(Slips *s, size_t i) {
+    if (!is_any(s, i, "= : =>"))
+        return;
+    size_t head = i;
+    while (head > 0 && !token(s, head)->line)
+        head--;
+    bool def = is(s, head, "def");
+    if (token(s, i)->depth != token(s, head)->depth)
+        return;
+    bool block = is(s, i, ":") && is_any(s, head, "if else elif") && i + 1 < count(s) &&
+                 token(s, i + 1)->line;
+    if (!def && !block && !is_any(s, head, "function fun func fn"))
+        return;
+    SlipEdits c = {0};
+    if (is(s, head, "elif"))
+        edit(&c, begin_of(s, head), token(s, head)->end, "else if");
+    if (!def && !block)
+        edit(&c, begin_of(s, head), token(s, head)->end, "def");
+    SlipEdits whole = {0};
+    for (size_t k = 0; k < c.len; k++)
+        vec_push(&whole, c.data[k]);
+    braced(s, &c, i, expression_end(s, i + 1, true));
+    if (i + 1 < count(s) && !token(s, i + 1)->line)
+        offer(s, &c);
+    size_t end = indented_end(s, i);
+    braced(s, &whole, i, end);
+    uint32_t line = begin_of(s, head), indent = line;
+    while (indent > 0 && s->t->text[indent - 1] != '\n')
+        indent--;
+    if (i + 1 < count(s) && token(s, i + 1)->line)
+        vec_last(&whole).text = fmt_text("\n%s}", part(s, indent, line));
+    offer(s, &whole);
+}
+
+/* let f(x) = e;     let f x y = e; */
+static void let_functions(Slips *s, size_t i) {
+    size_t at = i;
+    while (at > 0 && !is(s, at, "let") && i - at < BEFORE)
+        at--;
+    if (!is(s, at, "let"))
+        return;
+    size_t name = at + 1 + is(s, at + 1, "rec");
+    if (!is_name(s, name))
+        return;
+    Str params = {0};
+    size_t k = name + 1;
+    if (is(s, k, "(") && token(s, k)->partner > 0) {
+        size_t close = (size_t)token(s, k)->partner;
+        str_add(&params, tokens_text(s, k + 1, close));
+        k = close + 1;
+    } else {
+        for (; is_name(s, k); k++)
+            str_printf(&params, "%s%s", params.len ? ", " : "", tokens_text(s, k, k + 1));
+    }
+    if (!is(s, k, "=") || k == name + 1)
+        return;
+    SlipEdits c = {0};
+    size_t end = expression_end(s, k + 1, false);
+    if (token(s, at)->depth == 0) {
+        edit(&c, begin_of(s, at), token(s, k)->end,
+             fmt_text("def %s(%s) {", tokens_text(s, name, name + 1), str_text(&params)));
+        edit(&c, end_before(s, end), is(s, end, ";") ? token(s, end)->end : end_before(s, end),
+             " }");
+    } else {
+        edit(&c, begin_of(s, name), token(s, k)->end,
+             fmt_text("%s = fn (%s) {", tokens_text(s, name, name + 1), str_text(&params)));
+        edit(&c, end_before(s, end), end_before(s, end), " }");
+    }
+    offer(s, &c);
+}
+
+/* fun x -> e     lambda x, y: e     \x -> e     function (x) { e }     fn x => e     fn (x) -> e */
+static void literals(Slips *s, size_t i) {
+    bool backslash = is(s, i, "\\") || is(s, i, "\xCE\xBB");
+    if (!backslash && !is_any(s, i, "fun lambda function func fn"))
+        return;
+    size_t k = i + 1;
+    Str params = {0};
+    if (is(s, k, "(") && token(s, k)->partner > 0) {
+        size_t close = (size_t)token(s, k)->partner;
+        str_add(&params, tokens_text(s, k + 1, close));
+        k = close + 1;
+    } else {
+        for (; is_name(s, k) || is(s, k, ","); k++)
+            if (is_name(s, k))
+                str_printf(&params, "%s%s", params.len ? ", " : "", tokens_text(s, k, k + 1));
+    }
+    const char *head = fmt_text("fn (%s) ", str_text(&params));
+    SlipEdits c = {0};
+    if (is(s, k, "{")) {
+        edit(&c, begin_of(s, i), begin_of(s, k), head);
+        offer(s, &c);
+    } else if (is_any(s, k, ": -> => .")) {
+        size_t end = expression_end(s, k + 1, true);
+        edit(&c, begin_of(s, i), token(s, k)->end, fmt_text("%s{", head));
+        edit(&c, end_before(s, end), end_before(s, end), " }");
+        offer(s, &c);
+    }
+}
+
+/* (x, y) => e     x => e     |x| e */
+static void arrows(Slips *s, size_t i) {
+    size_t head = i, body = i + 1;
+    if (is_any(s, i, "=> ->") && i) {
+        int32_t open = token(s, i - 1)->partner;
+        head = is(s, i - 1, ")") && open >= 0 ? (size_t)open : i - 1;
+        if (head == i - 1 && !is_name(s, head))
+            return;
+    } else if (is(s, i, "|")) {
+        for (body = i + 1; body < count(s) && !is(s, body, "|") && body < i + BEFORE;)
+            body++;
+        if (!is(s, body, "|"))
+            return;
+        body++;
+    } else {
+        return;
+    }
+    const char *params = tokens_text(s, head, i);
+    if (is(s, i, "|"))
+        params = fmt_text("(%s)", tokens_text(s, i + 1, body - 1));
+    else if (!is(s, head, "("))
+        params = fmt_text("(%s)", params);
+    SlipEdits c = {0};
+    if (is(s, body, "{")) {
+        edit(&c, begin_of(s, head), begin_of(s, body), fmt_text("fn %s ", params));
+    } else {
+        size_t end = expression_end(s, body, true);
+        edit(&c, begin_of(s, head), begin_of(s, body), fmt_text("fn %s { ", params));
+        edit(&c, end_before(s, end), end_before(s, end), " }");
+    }
+    offer(s, &c);
+}
+
+/* ---- conditions, matches, types -------------------------------------------------------------- */
+
+/* a if c else b     c ? a : b     if (c) a else b */
+static void conditions(Slips *s, size_t i) {
+    SlipEdits c = {0};
+    size_t first = expression_begin(s, i), middle = i;
+    size_t end = expression_end(s, i + 1, true);
+    const char *stop = is(s, i, "if") ? "else" : ":";
+    if (is_any(s, i, "if ?") && first < i) {
+        while (middle < end && !is(s, middle, stop))
+            middle++;
+        if (middle == end)
+            return;
+        bool python = is(s, i, "if");
+        const char *left = tokens_text(s, first, i), *right = tokens_text(s, i + 1, middle);
+        edit(&c, begin_of(s, first), end_before(s, end),
+             fmt_text("if (%s) { %s } else { %s }", python ? right : left, python ? left : right,
+                      tokens_text(s, middle + 1, end)));
+        offer(s, &c);
+    }
+    if (i && is(s, i - 1, ")") && token(s, i - 1)->partner > 0 && !is(s, i, "{") &&
+        is(s, (size_t)token(s, i - 1)->partner - 1, "if")) {
+        while (middle < count(s) && !is(s, middle, "else") && middle - i < 4 * BEFORE)
+            middle++;
+        if (!is(s, middle, "else"))
+            return;
+        edit(&c, begin_of(s, i), begin_of(s, i), "{ ");
+        edit(&c, end_before(s, middle), end_before(s, middle), " }");
+        offer(s, &c);
+    }
+}
+
+/* match x with | A -> e | B -> e */
+static void matches(Slips *s, size_t i) {
+    if (!is_any(s, i, "with of in :"))
+        return;
+    size_t end = expression_end(s, i + 1, false);
+    SlipEdits c = {0};
+    edit(&c, begin_of(s, i), token(s, i)->end, "{");
+    edit(&c, end_before(s, end), end_before(s, end), " }");
+    offer(s, &c);
+}
+
+/* type T = A | B of U     type P = { x: float32 } */
+static void declarations(Slips *s, size_t i) {
+    if (!count(s))
+        return;
+    size_t head = i < count(s) ? i : count(s) - 1;
+    while (head > 0 && !token(s, head)->line)
+        head--;
+    if (!is_any(s, head, "type data enum datatype struct class") || !is_name(s, head + 1))
+        return;
+    size_t end = i;
+    while (end < count(s) && !is(s, end, ";") &&
+           !(token(s, end)->line && token(s, end)->depth == 0 && !is(s, end, "|")))
+        end++;
+    Str text = {0};
+    const char *name = tokens_text(s, head + 1, head + 2);
+    str_printf(&text, "type %s ", name);
+    size_t k = head + 2;
+    if (is(s, k, "[") && token(s, k)->partner > 0) {
+        str_printf(&text, "%s ", tokens_text(s, k, (size_t)token(s, k)->partner + 1));
+        k = (size_t)token(s, k)->partner + 1;
+    }
+    if (is(s, k, "="))
+        k++;
+    if (is(s, k, "{") && (is(s, k + 2, ":"))) { /* a record */
+        str_printf(&text, "{ %s %s }", name, tokens_text(s, k, end));
+    } else if (is(s, k, "{")) {
+        return;
+    } else {
+        str_add(&text, "{ ");
+        for (bool first = true; k < end; k++) {
+            if (is(s, k, "|") && first)
+                continue;
+            if (is(s, k, "of")) {
+                size_t stop = k + 1;
+                Str fields = {0};
+                for (; stop < end && !is(s, stop, "|"); stop++) {
+                    const char *field = tokens_text(s, stop, stop + 1);
+                    str_add(&fields, is(s, stop, "*") ? ", " : field);
+                }
+                str_printf(&text, "(%s)", str_text(&fields));
+                k = stop - 1;
+                continue;
+            }
+            str_add(&text, is(s, k, "|") ? ", " : tokens_text(s, k, k + 1));
+            first = false;
+        }
+        str_add(&text, " }");
+    }
+    if (is(s, end, ";"))
+        end++;
+    replace(s, begin_of(s, head), end_before(s, end), str_text(&text));
+}
+
+/* Tensor[(2, 3)]     Tensor[[2, 3], float32]     Tensor<(2, 3), float32> */
+static void tensors(Slips *s, size_t i) {
+    size_t at = i;
+    while (at > 0 && !is(s, at, "Tensor") && i - at < BEFORE)
+        at--;
+    if (!is(s, at, "Tensor") || at + 2 >= count(s))
+        return;
+    if (is(s, at + 1, "<")) {
+        size_t end = at + 2;
+        while (end < count(s) && !is(s, end, ">"))
+            end = behind(s, end);
+        if (end >= count(s))
+            return;
+        SlipEdits c = {0};
+        edit(&c, begin_of(s, at + 1), token(s, at + 1)->end, "[");
+        edit(&c, begin_of(s, end), token(s, end)->end, "]");
+        offer(s, &c);
+    } else if (is(s, at + 1, "[") && is(s, at + 2, "[") && token(s, at + 2)->partner > 0) {
+        size_t close = (size_t)token(s, at + 2)->partner;
+        const char *comma = close == at + 4 ? "," : "";
+        replace(s, begin_of(s, at + 2), token(s, close)->end,
+                fmt_text("(%s%s)", tokens_text(s, at + 3, close), comma));
+    } else if (is(s, at + 1, "[") && token(s, at + 2)->kind == TOK_NUMBER && is(s, at + 3, "]")) {
+        replace_tokens(s, at + 2, at + 3,
+                       fmt_text("(%s,), float32", tokens_text(s, at + 2, at + 3)));
+    } else if (is(s, i, "]")) {
+        insert_before(s, i, ", float32");
+    }
+}
+
+/* ---- text: comments, strings, arithmetic ----------------------------------------------------- */
+
+static uint32_t line_end(const Slips *s, uint32_t at) {
+    while (at < s->t->len && s->t->text[at] != '\n')
+        at++;
+    return at;
+}
+
+static bool is_comment(const Slips *s, const SlipToken *t, const char *mark) {
+    return t->end - t->begin >= 1 && t->begin + strlen(mark) <= s->t->len &&
+           strncmp(s->t->text + t->begin, mark, strlen(mark)) == 0;
+}
+
+/* # a comment     -- a comment     (* a comment *) */
+static void comments(Slips *s, size_t i) {
+    static const char *const marks[] = {"#", "--"};
+    for (size_t k = 0; k < sizeof marks / sizeof *marks && i < count(s); k++) {
+        if (!is_comment(s, token(s, i), marks[k]))
+            continue;
+        SlipEdits c = {0};
+        uint32_t at = begin_of(s, i);
+        edit(&c, at, at + (uint32_t)strlen(marks[k]), "//");
+        offer(s, &c);
+        SlipEdits all = {0};
+        uint32_t upto = 0;
+        for (size_t j = 0; j < count(s); j++) {
+            if (begin_of(s, j) < upto || !is_comment(s, token(s, j), marks[k]))
+                continue;
+            edit(&all, begin_of(s, j), begin_of(s, j) + (uint32_t)strlen(marks[k]), "//");
+            upto = line_end(s, begin_of(s, j));
+        }
+        if (all.len > 1)
+            offer(s, &all);
+    }
+    if (is(s, i, "(") && is(s, i + 1, "*") && touches(s, i)) {
+        const char *end = strstr(s->t->text + begin_of(s, i), "*)");
+        if (!end)
+            return;
+        uint32_t at = (uint32_t)(end - s->t->text);
+        SlipEdits c = {0};
+        edit(&c, begin_of(s, i), begin_of(s, i) + 2, "/*");
+        edit(&c, at, at + 2, "*/");
+        offer(s, &c);
+    }
+}
+
+/* 'text'     “text”     "text */
+static void strings(Slips *s, size_t i) {
+    static const char *const quotes[][2] = {
+        {"'", "'"}, {"\xE2\x80\x9C", "\xE2\x80\x9D"}, {"\xE2\x80\x98", "\xE2\x80\x99"}, {"`", "`"}};
+    if (i >= count(s))
+        return;
+    uint32_t begin = begin_of(s, i), end = line_end(s, begin);
+    for (size_t k = 0; k < sizeof quotes / sizeof *quotes; k++) {
+        size_t n = strlen(quotes[k][0]);
+        if (begin + n > s->t->len || strncmp(s->t->text + begin, quotes[k][0], n) != 0)
+            continue;
+        SlipEdits c = {0};
+        for (uint32_t at = begin, open = 0; at < end; at++) { /* all of the line */
+            const char *q = quotes[k][open];
+            if (strncmp(s->t->text + at, q, strlen(q)) != 0)
+                continue;
+            edit(&c, at, at + (uint32_t)strlen(q), "\"");
+            open = !open;
+        }
+        if (c.len % 2 == 0)
+            offer(s, &c);
+    }
+    if (token(s, i)->kind != TOK_ERROR || s->t->text[begin] != '"')
+        return;
+    uint32_t at = end;
+    while (at > begin && strchr(" ;,)]}", s->t->text[at - 1])) {
+        at--;
+        if (s->t->text[at] != ' ')
+            replace(s, at, at, "\"");
+    }
+    replace(s, end, end, "\"");
+}
+
+/* a % b     a // b */
+static void remainders(Slips *s, size_t i) {
+    uint32_t at = begin_of(s, i), begin = at;
+    const char *call = NULL;
+    if (!i)
+        return;
+    if (i < count(s) && s->t->text[at] == '%') {
+        call = "mod";
+        begin = at + 1;
+    } else {
+        at = end_before(s, i);
+        while (at < s->t->len && s->t->text[at] == ' ')
+            at++;
+        if (at + 1 >= s->t->len || s->t->text[at] != '/' || s->t->text[at + 1] != '/')
+            return;
+        call = "floor_divide";
+        begin = at + 2;
+    }
+    while (begin < s->t->len && s->t->text[begin] == ' ')
+        begin++;
+    uint32_t end = begin;
+    while (end < s->t->len && (isalnum((unsigned char)s->t->text[end]) || s->t->text[end] == '_'))
+        end++;
+    size_t left = i;
+    while (left > 0 && token(s, left - 1)->end > at)
+        left--;
+    if (!left || begin == end)
+        return;
+    size_t first = left - 1;
+    if (token(s, first)->partner >= 0 && token(s, first)->partner < (int32_t)first) {
+        first = (size_t)token(s, first)->partner;
+        if (first && is_name(s, first - 1) && touches(s, first - 1))
+            first--;
+    }
+    replace(s, begin_of(s, first), end,
+            fmt_text("%s(%s, %s)", call, tokens_text(s, first, left), part(s, begin, end)));
+}
+
+/* ---- imports --------------------------------------------------------------------------------- */
+
+/* from m import a, b     import m.a     #include "m" */
+static void imports(Slips *s, size_t i) {
+    for (size_t at = i > 2 ? i - 2 : 0; at <= i && at < count(s); at++) {
+        if (is(s, at, "from") && is_name(s, at + 1) && is(s, at + 2, "import")) {
+            size_t end = at + 3;
+            while (end < count(s) && !token(s, end)->line && !is(s, end, ";"))
+                end++;
+            replace_tokens(s, at, end,
+                           fmt_text("import %s (%s)", tokens_text(s, at + 1, at + 2),
+                                    tokens_text(s, at + 3, end)));
+        }
+        if (is(s, at, "#") && is(s, at + 1, "include") && at + 2 < count(s))
+            replace_tokens(s, at, at + 3, fmt_text("import %s;", tokens_text(s, at + 2, at + 3)));
+    }
+}
+
+/* In the order in which they are tried. */
+/* Tensor[(2.0,), float32] */
+static void sizes(Slips *s, size_t i) {
+    if (i >= count(s) || token(s, i)->kind != TOK_NUMBER ||
+        !strstr(s->t->message, "a size is an integer"))
+        return;
+    const char *text = tokens_text(s, i, i + 1);
+    size_t digits = strspn(text, "0123456789");
+    if (digits && text[digits] == '.')
+        replace_tokens(s, i, i + 1, mem_strndup(text, digits));
+}
+
+const SlipShape slip_shapes[] = {
+    {imports, false}, {comments, true},     {strings, false},       {equals, false},
+    {updates, false}, {returns, true},      {conditions, true},     {literals, true},
+    {arrows, true},   {definitions, false}, {let_functions, false}, {declarations, false},
+    {tensors, false}, {matches, false},     {remainders, false},    {sizes, false},
+};
+const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;

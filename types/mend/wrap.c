@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes to an operand as a whole: a cast or another dtype, a transposition, a new axis, a part of it,
+ * what it refers to; what it is joined to its neighbour by; whether any or all of it holds. All are
+ * tried, none is believed. */
+#include <string.h>
+
+#include "types/mend/mend.h"
+
+enum { MAX_OPERAND = 200 }; /* bytes */
+
+/* Names, calls and brackets that touch: what is written before it takes all of it. */
+static bool is_atom(const char *text) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    int depth = 0;
+    while (*text == '!')
+        text++;
+    for (; *text; text++) {
+        depth += *text == '(' || *text == '[';
+        depth -= *text == ')' || *text == ']';
+        if (!depth && !strchr(word, *text) && *text != ')' && *text != ']')
+            return false;
+    }
+    return true;
+}
+
+/* zeros(shape=[2], dtype=int32) is made of another dtype rather than cast. */
+static bool make_of(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
+    for (size_t i = mend_token_at(m, begin); i < m->tokens.len && m->tokens.data[i].end <= end;
+         i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (i > 1 && mend_names_dtype(t) && t[-1].kind == TOK_EQUAL && t[-2].sym &&
+            strcmp(t[-2].sym->text, "dtype") == 0 && mend_try_value(m, i, dtype))
+            return true;
+    }
+    return false;
+}
+
+void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
+    if (make_of(m, begin, end, dtype))
+        return;
+    const char *text = mend_text(m, begin, end);
+    mend_try(m, MEND_REPLACE, begin, end,
+             is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
+}
+
+static void around(Mender *m, Span span) {
+    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND)
+        return;
+    const char *text = mend_text(m, span.begin, span.end);
+    if (strchr(text, '\n'))
+        return;
+    static const char *const wraps[] = {"transpose(%s)", "expand_dims(%s, axis=0)",
+                                        "expand_dims(%s, axis=1)", "expand_dims(%s, axis=-1)",
+                                        "squeeze(%s)"};
+    MendValues v = {0};
+    mend_values(m, &v);
+    if (!mend_is_of_shapes(m->d->code)) {
+        for (size_t i = 0; i < v.ndtypes && !mend_is_done(m); i++)
+            mend_cast(m, span.begin, span.end, v.dtypes[i]->text);
+        return;
+    }
+    size_t close = strlen(text);
+    if (close && text[close - 1] == ')') {
+        bool attrs = strstr(text, "axis=") != NULL;
+        if (attrs)
+            mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
+    }
+    for (size_t i = 0; i < sizeof wraps / sizeof *wraps && !mend_is_done(m); i++) {
+        Str s = {0};
+        const char *gap = strstr(wraps[i], "%s");
+        str_add_n(&s, wraps[i], (size_t)(gap - wraps[i]));
+        str_add(&s, text);
+        str_add(&s, gap + 2);
+        mend_try(m, MEND_REPLACE, span.begin, span.end, str_text(&s));
+    }
+}
+
+/* Whether a number loses more than digits when it is converted. */
+static bool cast_loses(const Symbol *from, const Symbol *to) {
+    DType a, b;
+    if (!dtype_find(from->text, strlen(from->text), &a) ||
+        !dtype_find(to->text, strlen(to->text), &b))
+        return false;
+    return dtype_is_float(a) && !dtype_is_float(b);
+}
+
+/* Two operands of different dtypes: either may be the one to convert. */
+static void cast_either(Mender *m) {
+    MendValues v = {0};
+    mend_values(m, &v);
+    const DiagLabel *side[2] = {NULL, NULL};
+    for (size_t i = 0; i < m->d->labels.len; i++) {
+        const DiagLabel *l = &m->d->labels.data[i];
+        bool near = l->span.source == m->source && l->span.begin < l->span.end &&
+                    l->span.end <= m->line_end && mend_is_on_line(m, l->span);
+        for (size_t k = 0; k < v.ndtypes && k < 2 && near; k++) {
+            if (strstr(l->text, v.dtypes[k]->text))
+                side[k] = l;
+        }
+    }
+    for (size_t k = 2; k-- > 0;) { /* the operand on the right is the more likely one */
+        if (v.ndtypes != 2 || !side[0] || !side[1] || cast_loses(v.dtypes[k], v.dtypes[1 - k]))
+            continue;
+        mend_cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
+    }
+}
+
+/* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
+static void inside(Mender *m, const DiagLabel *label) {
+    Span s = label->span;
+    bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
+    const char *begin = m->source->text + s.begin;
+    bool written = tuple && *begin == '('; /* it would not be taken apart again */
+    if ((!tuple && !ref) || written || s.end - s.begin > MAX_OPERAND)
+        return;
+    const char *text = mem_strndup(begin, s.end - s.begin);
+    if (!is_atom(text))
+        text = fmt_text("(%s)", text);
+    static const char *const parts[] = {".1.0", ".0", ".1"}; /* grad(f)(x).1.0 is the derivative */
+    if (ref)
+        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("!%s", text));
+    for (size_t i = 0; tuple && i < sizeof parts / sizeof *parts && !mend_is_done(m); i++)
+        mend_try(m, MEND_REPLACE, s.begin, s.end, fmt_text("%s%s", text, parts[i]));
+}
+
+static bool is_bracketed(const char *text) {
+    int depth = 0;
+    size_t i = 0;
+    do {
+        depth += (text[i] == '(') - (text[i] == ')');
+        i++;
+    } while (depth > 0 && text[i]);
+    return text[0] == '(' && !text[i];
+}
+
+/* A condition of many bools: whether any holds, or all of them. */
+static void quantify(Mender *m) {
+    const char *text = mend_text(m, m->place.begin, m->place.end);
+    size_t n = strlen(text);
+    bool round = is_bracketed(text);
+    const char *inner = round ? mem_strndup(text + 1, n - 2) : text;
+    static const char *const words[] = {"any", "all"};
+    for (size_t i = 0; i < 2; i++)
+        mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text(round ? "(%s(%s))" : "%s(%s)", words[i], inner));
+}
+
+/* `+` between lists is concat, beside a String `++`, which takes what is shown. */
+static void join(Mender *m) {
+    const DiagLabel *labels = m->d->labels.data;
+    if (m->d->labels.len < 2 || !strstr(m->d->message, "`+` takes tensors"))
+        return;
+    bool swapped = labels[0].span.begin > labels[1].span.begin;
+    const DiagLabel *left = &labels[swapped], *right = &labels[!swapped];
+    Span l = left->span, r = right->span;
+    if (l.source != m->source || r.source != m->source || l.end > r.begin)
+        return;
+    const char *a = mend_text(m, l.begin, l.end), *b = mend_text(m, r.begin, r.end);
+    const char *between = mend_text(m, l.end, r.begin);
+    if (strchr(between, '(') || strchr(between, ')'))
+        return; /* it belongs to one of them */
+    bool lists = strncmp(left->text, "List[", 5) == 0 && strncmp(right->text, "List[", 5) == 0;
+    bool first = strncmp(left->text, "String", 6) == 0;
+    bool second = strncmp(right->text, "String", 6) == 0;
+    if (lists)
+        mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("concat(%s, %s)", a, b));
+    else if (first && !second)
+        mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("%s ++ show(%s)", a, b));
+    else if (second && !first)
+        mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("show(%s) ++ %s", a, b));
+}
+
+/* x[0, 1] where x has one axis; l[0] of a list. */
+static void other_index(Mender *m) {
+    size_t open = mend_token_at(m, m->place.begin), last = mend_token_at(m, m->place.end);
+    while (open < last && (m->tokens.data[open].kind != TOK_LBRACKET ||
+                           m->tokens.data[open].partner + 1 != (int32_t)last))
+        open++;
+    MendParts parts = {0};
+    if (open < last)
+        mend_parts(m, open, &parts);
+    if (m->d->code == DIAG_R0313 && parts.len > 2)
+        mend_remove_part(m, &parts, parts.len - 2);
+    const MendToken *t = &m->tokens.data[open];
+    if (m->d->code == DIAG_R0216 && parts.len == 2)
+        mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text("nth(%s, %s)", mend_text(m, m->place.begin, t->begin),
+                          mend_text(m, t->end, m->place.end - 1)));
+}
+
+void mend_wrap(Mender *m) {
+    DiagCode c = m->d->code;
+    const char *family = diag_get_info(c)->name;
+    if (m->unknown || (strncmp(family, "R02", 3) != 0 && strncmp(family, "R03", 3) != 0))
+        return;
+    if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
+        return;
+    if ((c == DIAG_R0313 && strstr(m->d->message, " indices for a tensor")) ||
+        (c == DIAG_R0216 && strstr(m->d->message, "are indexed, this is List["))) {
+        other_index(m);
+        return;
+    }
+    bool small = m->place.end - m->place.begin <= MAX_OPERAND;
+    if (small && (c == DIAG_R0204 || strstr(m->d->message, "expected bool, found Tensor[")))
+        quantify(m);
+    if (c == DIAG_R0201)
+        join(m);
+    if (small && c == DIAG_R0201 && strstr(m->d->message, "expected String") && !mend_is_done(m))
+        mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
+    if (c == DIAG_R0311)
+        cast_either(m);
+    size_t n = m->d->labels.len;
+    for (size_t i = n;
+         i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
+        Span s = m->d->labels.data[i].span;
+        if (c == DIAG_R0201 && s.source == m->source)
+            inside(m, &m->d->labels.data[i]);
+        bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
+        if (here && mend_is_on_line(m, s))
+            around(m, s);
+    }
+    if (!mend_is_done(m))
+        around(m, m->place);
+}

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where sizes flow (LANGUAGE §4): sub-shaping between what is given and what is expected, and the
+ * join of what comes from several places.
+ *
+ * A known size goes into `?` silently: covariantly in tuples, immutable data and results,
+ * contravariantly in parameters, never under Ref. `?` goes into a known size by a check when
+ * running, for tensors and tuples of them only. An unknown that stands in the expected type itself
+ * accepts any size; one that a variable of it was found to be is a particular unknown size, and
+ * another size must equal it: a check (`met`), but for what each has its own of (unknown.c). */
+#include "base/mem.h"
+#include "types/solve/solver_impl.h"
+
+typedef struct Pairs {
+    Map met[2];      /* from -> to */
+    Map taken;       /* Note [One unknown, one size] */
+    OpenValue value; /* that flows */
+    uint32_t count;
+} Pairs;
+
+typedef struct Flow {
+    Solver *s;
+    bool checkable; /* outside functions, data and references: `?` may be checked */
+    bool result;    /* of a function */
+    Pairs *pairs;
+} Flow;
+
+/* Types are DAGs. Small ones are walked as they are, each occurrence with its checks; beyond that
+ * each pair of nodes once. */
+enum { SMALL_TYPE = 64 };
+
+static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met) {
+    if (++p->count <= SMALL_TYPE)
+        return false;
+    bool known = map_find(&p->met[met], from) == to;
+    map_set(&p->met[met], from, to);
+    return known;
+}
+
+/* ---- flow ------------------------------------------------------------------------------------ */
+
+static bool flow(const Flow *f, Type *from, Type *to, bool met);
+
+/* Note [One unknown, one size]. An unknown that the expected type has in several places takes any
+ * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
+ * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds what it took; where arithmetic over
+ * it comes first, a variable. */
+static Type *taken_by(void *flow, Type *unknown) {
+    const Flow *f = flow;
+    Type *size = map_find(&f->pairs->taken, unknown);
+    if (!size) {
+        size = solver_var(f->s, KIND_DIM);
+        map_set(&f->pairs->taken, unknown, size);
+    }
+    return size;
+}
+
+static Type *taken_by_each(void *flow, Type *unknown) {
+    return unknown->param.each ? taken_by(flow, unknown) : unknown;
+}
+
+/* max(?1 - 1, 0) with what ?1 took. */
+static Type *with_taken(const Flow *f, Type *dim, bool met) {
+    return type_resolve(unknowns_map(dim, met ? taken_by_each : taken_by, (void *)f));
+}
+
+static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
+
+/* t flows to itself: its unknowns take their own sizes. */
+static bool flow_same(const Flow *f, Type *t, bool met) {
+    if (met || !(t->flags & TYPE_HAS_ANY))
+        return true;
+    TypeVec unknowns = {0};
+    unknowns_in(t, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++) {
+        Type *u = unknowns.data[i], *size = map_find(&f->pairs->taken, u);
+        if (!size)
+            map_set(&f->pairs->taken, u, u);
+        else if (!unify_sizes(f->s, u, size, f->checkable))
+            return false;
+    }
+    return true;
+}
+
+/* Of the two, at least one still open, where the other has an unknown that comes to be later: they stay
+ * two, and are compared when running (Note [Open values] in unknown.c). False: that is not so. */
+static bool stay_apart(const Flow *f, Type *from, Type *to) {
+    if (!f->checkable || from->tag != TY_VAR || !unknowns_are_apart(f->s, from, to, true))
+        return false;
+    solver_add_residual(f->s, from, to, f->s->span, f->s->what);
+    return true;
+}
+
+/* What is still open and flows to a form with sizes that it cannot have: of that form, with open sizes. */
+static Type *kept_apart(const Flow *f, Type *from, Type *to) {
+    if (from->tag != TY_VAR || to->tag == TY_VAR || to->tag == TY_ANY || to->tag == TY_FN ||
+        !unknowns_are_apart(f->s, from, to, f->checkable))
+        return from;
+    solver_unify(f->s, from, unknowns_kept_apart(f->s, from, to, f->checkable, true));
+    return type_resolve(from);
+}
+
+/* What was there before is given what comes to be later, and may be given other such: each its own. What
+ * a size of the callee was found to be (met) is that size, but where a function calls itself. */
+static bool takes_later(const Flow *f, Type *from, Type *to, bool met) {
+    const Solver *s = f->s;
+    if (to->tag != TY_VAR || from->tag == TY_VAR || !s->bodies.len)
+        return false;
+    bool before = !met && to->var.id < vec_last(&s->bodies).mark;
+    return (before || s->recursive) && unknowns_are_apart(s, to, from, false);
+}
+
+/* Whether `to` is an unknown that takes whatever flows there. */
+static bool takes_any(const Type *to, bool met) {
+    return to->tag == TY_ANY && (!met || to->param.each);
+}
+
+static bool take(const Flow *f, Type *unknown, Type *size) {
+    Type *before = map_find(&f->pairs->taken, unknown);
+    if (!before)
+        map_set(&f->pairs->taken, unknown, size);
+    return !before || unify_sizes(f->s, size, before, f->checkable);
+}
+
+/* A size or shape that flows: of a value, which has its own. */
+static Type *opened(const Flow *f, Type *from) {
+    return f->checkable ? type_resolve(unknowns_of_value(&f->pairs->value, from)) : from;
+}
+
+/* One size is asked of all the elements of data, and each has its own: nothing is compared but by the
+ * operators that meet two of them. */
+static bool flow_elements(const Flow *f, Type *from, Type *to) {
+    Solver *s = f->s;
+    if (f->checkable || to->tag != TY_VAR || !solver_has_each(from))
+        return false;
+    if (!to->var.asked && !to->var.nwatchers) {
+        solver_link(s, to, unknowns_replaced(s, from, false));
+        return true;
+    }
+    solver_list(s, fmt_text("%s: its elements may differ in size, and one size is asked of all",
+                            s->what ? s->what : "this"));
+    solver_link(s, to, from);
+    return true;
+}
+
+/* A function takes `?` and gives another size, and both are of one type, as in iterate(f, n): that has
+ * each its own. */
+static bool is_widened(const Flow *f, Type *from, Type *to) {
+    if (!f->result || to->tag != TY_VAR || !to->var.widens ||
+        (from->kind == KIND_DIM && dim_compare(from, to) == DIM_EQUAL))
+        return false;
+    solver_link(f->s, to, type_any_each(to->kind, from->origin));
+    return true;
+}
+
+static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return flow_same(f, to, met);
+    if (takes_any(to, met))
+        return take(f, to, from);
+    if ((to->flags & TYPE_HAS_ANY) && (!met || solver_has_each(to)) && !type_equal(from, to))
+        to = with_taken(f, to, met);
+    from = opened(f, from);
+    if (is_widened(f, from, to))
+        return true;
+    if (takes_later(f, from, to, met))
+        return unify_dims(f->s, unknowns_kept_apart(f->s, to, from, false, false), to, false);
+    return flow_elements(f, from, to) || stay_apart(f, from, to) ||
+           unify_dims(f->s, from, to, f->checkable);
+}
+
+static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
+    Solver *s = f->s;
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return flow_same(f, to, met);
+    if (takes_any(to, met))
+        return take(f, to, from);
+    if (from->tag == TY_ANY)
+        from = opened(f, from);
+    if (is_widened(f, from, to))
+        return true;
+    if (takes_later(f, from, to, met))
+        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+    if (to->tag == TY_ANY && stay_apart(f, from, to))
+        return true;
+    from = kept_apart(f, from, to);
+    if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* it may have any sizes where `?` is asked */
+        if (!solver_unify(s, from, met ? to : unknowns_replaced(s, to, true)))
+            return false;
+        from = type_resolve(from);
+    }
+    if (from->tag == TY_ANY && to->tag == TY_SHAPE && !met)
+        to = unknowns_replaced(s, to, true);
+    if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
+        return flow_elements(f, from, to) || unify_sizes(s, from, to, f->checkable);
+    if (from->nargs != to->nargs)
+        return solver_fail(s, MISMATCH_RANK, from, to);
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        s->axis = (int)i;
+        if (!flow_dim(f, from->args[i], to->args[i], met)) {
+            s->mismatch.axis = (int)i;
+            return false;
+        }
+    }
+    s->axis = -1;
+    return true;
+}
+
+/* The unknowns of what a function is to be called with are what they are. */
+static void fix_unknowns(const Flow *f, Type *fn) {
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
+        type_collect(fn->args[i], TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++)
+        if (!map_has(&f->pairs->taken, unknowns.data[i]))
+            map_set(&f->pairs->taken, unknowns.data[i], unknowns.data[i]);
+}
+
+/* The result of a function whose parameters took their sizes. */
+static Type *result_for(const Flow *f, Type *fn) {
+    TypeVec from = {0}, to = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
+        type_collect(fn->args[i], TY_ANY, &seen, &from);
+    size_t kept = 0;
+    for (size_t i = 0; i < from.len; i++) {
+        Type *size = map_find(&f->pairs->taken, from.data[i]);
+        if (!size || size == from.data[i] || from.data[i]->param.each)
+            continue;
+        from.data[kept++] = from.data[i];
+        vec_push(&to, size);
+    }
+    return kept ? type_substitute(fn->fn.result, from.data, to.data, (uint32_t)kept)
+                : fn->fn.result;
+}
+
+/* Contravariant: what is given and what is asked for, exchanged. */
+static bool flow_back(const Flow *f, Type *from, Type *to) {
+    if (flow(f, to, from, false))
+        return true;
+    Mismatch *m = &f->s->mismatch;
+    Type *a = m->a;
+    m->a = m->b;
+    m->b = a;
+    return false;
+}
+
+static bool flow_fn(const Flow *f, Type *from, Type *to) {
+    Solver *s = f->s;
+    if (from->nargs != to->nargs)
+        return solver_fail(s, MISMATCH_ARITY, from, to);
+    Flow inner = *f;
+    inner.checkable = false;
+    fix_unknowns(f, to);
+    for (uint32_t i = 0; i < from->nargs; i++)
+        if (!flow_back(&inner, from->args[i], to->args[i])) {
+            solver_path(s, "parameter %u", i + 1);
+            return false;
+        }
+    inner.result = true;
+    if (!flow(&inner, result_for(f, from), to->fn.result, false)) {
+        solver_path(s, "result");
+        return false;
+    }
+    solver_effect_include(s, from->fn.effect, to->fn.effect);
+    return true;
+}
+
+static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
+    Solver *s = f->s;
+    if (from->decl != to->decl)
+        return solver_fail(s, MISMATCH_HEAD, from, to);
+    const uint8_t *variance = variance_of(from->decl);
+    Flow inner = *f;
+    inner.checkable = false;
+    for (uint32_t i = 0; i < from->nargs; i++) {
+        Type *a = from->args[i], *b = to->args[i];
+        bool ok = variance[i] == INVARIANT       ? solver_unify(s, a, b)
+                  : variance[i] == CONTRAVARIANT ? flow_back(&inner, a, b)
+                                                 : flow(&inner, a, b, met);
+        if (!ok) {
+            const Symbol *name = from->decl->params[i]->param.name;
+            solver_path(s, "%s", name ? name->text : "");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The type that a parameter of data was found to be, and another for it: `a` of Cons(x, xs). */
+static bool flow_joined(Type *from, Type *var, Solver *s) {
+    Type *joined = type_join(s, var->var.link, from, true);
+    if (!joined)
+        return false;
+    solver_lower(s, joined, var->var.level);
+    var->var.link = joined;
+    return true;
+}
+
+static bool flow(const Flow *f, Type *from, Type *to, bool met) {
+    Solver *s = f->s;
+    if (from->kind == KIND_DIM)
+        return flow_dim(f, from, to, met);
+    if (from->kind == KIND_SHAPE)
+        return flow_shape(f, from, to, met);
+    if (is_linked(to) && to->var.joins && !to->var.nwatchers &&
+        (type_has(from, TY_ANY) || type_has(to, TY_ANY)))
+        return flow_joined(from, to, s);
+    met = met || is_linked(to);
+    from = type_resolve(from);
+    to = type_resolve(to);
+    if (from == to)
+        return flow_same(f, to, met);
+    from = kept_apart(f, from, to);
+    if (takes_later(f, from, to, met))
+        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+    if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met) {
+        bool ok = solver_unify(s, from, unknowns_replaced(s, to, true));
+        if (!ok || to->tag == TY_FN)
+            return ok;
+        from = type_resolve(from);
+    }
+    if (from->tag != to->tag)
+        return solver_unify(s, from, to);
+    bool composite = from->tag == TY_TUPLE || from->tag == TY_FN || from->tag == TY_DATA;
+    if (composite && is_known_pair(f->pairs, from, to, met))
+        return true;
+    switch (from->tag) {
+    case TY_TENSOR:
+        return flow_shape(f, from->tensor.shape, to->tensor.shape, met) &&
+               solver_unify(s, from->tensor.dtype, to->tensor.dtype);
+    case TY_TUPLE:
+        if (from->nargs != to->nargs)
+            return solver_fail(s, MISMATCH_ARITY, from, to);
+        for (uint32_t i = 0; i < from->nargs; i++)
+            if (!flow(f, from->args[i], to->args[i], met)) {
+                solver_path(s, "%u", i);
+                return false;
+            }
+        return true;
+    case TY_FN: return flow_fn(f, from, to);
+    case TY_DATA: return flow_data(f, from, to, met);
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_REF:
+    case TY_STRING:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES: return solver_unify(s, from, to);
+    }
+    return false;
+}
+
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what) {
+    if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
+        return true;
+    Pairs pairs = {0};
+    Flow f = {.s = s, .checkable = true, .pairs = &pairs};
+    solver_at(s, span, what);
+    return flow(&f, from, to, false);
+}
+
+/* ---- join ------------------------------------------------------------------------------------ */
+
+/* The results for pairs of nodes of what is not small, as in flow. */
+typedef struct Joined {
+    Type *with, *result;
+} Joined;
+
+typedef struct Joins {
+    Solver *s;
+    bool each;      /* of the elements of data */
+    Map done[2][2]; /* by each, meet: a -> Joined */
+    uint32_t count;
+} Joins;
+
+static Type *join(Joins *j, Type *a, Type *b, bool meet);
+
+static Type *join_unknown(const Joins *j, Kind kind, const Origin *origin) {
+    return j->each ? type_any_each(kind, origin) : type_any(kind, origin);
+}
+
+static Type *join_dim(Joins *j, Type *a, Type *b, bool meet) {
+    Solver *s = j->s;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a == b || dim_compare(a, b) == DIM_EQUAL)
+        return a;
+    if (a->tag == TY_ANY || b->tag == TY_ANY) {
+        if (meet)
+            return a->tag == TY_ANY ? b : a;
+        return join_unknown(j, KIND_DIM, a->tag == TY_ANY ? a->origin : b->origin);
+    }
+    if ((a->flags | b->flags) & TYPE_HAS_ANY)
+        return meet ? a : join_unknown(j, KIND_DIM, NULL); /* arithmetic over an unknown */
+    return unify_dims(s, a, b, false) ? a : NULL;
+}
+
+static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
+    Solver *s = j->s;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a->tag == TY_VAR && b->tag == TY_SHAPE && (b->flags & TYPE_HAS_ANY))
+        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
+    if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
+        return join_shape(j, b, a, meet);
+    bool vars = a->tag == TY_VAR || b->tag == TY_VAR;
+    if (a != b && !vars && (a->tag == TY_ANY || b->tag == TY_ANY)) {
+        if (meet)
+            return a->tag == TY_ANY ? b : a;
+        return join_unknown(j, KIND_SHAPE, a->tag == TY_ANY ? a->origin : b->origin);
+    }
+    if (a->tag != TY_SHAPE || b->tag != TY_SHAPE)
+        return solver_unify(s, a, b) ? a : NULL;
+    if (a->nargs != b->nargs) {
+        solver_fail(s, MISMATCH_RANK, a, b);
+        return NULL;
+    }
+    Type **dims = mem_new_n(Type *, a->nargs);
+    bool same = true;
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        dims[i] = join_dim(j, a->args[i], b->args[i], meet);
+        if (!dims[i]) {
+            s->mismatch.axis = (int)i;
+            return NULL;
+        }
+        same = same && dims[i] == a->args[i];
+    }
+    return same ? a : type_shape(dims, a->nargs);
+}
+
+/* Element by element; NULL after a mismatch, with a's own array where nothing changed. */
+static Type **join_args(Joins *j, Type *a, Type *b, bool meet) {
+    Solver *s = j->s;
+    Type **out = mem_new_n(Type *, a->nargs);
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        out[i] = join(j, a->args[i], b->args[i], meet);
+        if (!out[i]) {
+            solver_path(s, a->tag == TY_FN ? "parameter %u" : "%u", a->tag == TY_FN ? i + 1 : i);
+            return NULL;
+        }
+    }
+    return out;
+}
+
+static Type *join_data(Joins *j, Type *a, Type *b, bool meet) {
+    Solver *s = j->s;
+    if (a->decl != b->decl) {
+        solver_fail(s, MISMATCH_HEAD, a, b);
+        return NULL;
+    }
+    const uint8_t *variance = variance_of(a->decl);
+    Type **out = mem_new_n(Type *, a->nargs);
+    bool each = j->each;
+    for (uint32_t i = 0; i < a->nargs; i++) {
+        j->each = each || a->args[i]->kind == KIND_TYPE;
+        if (variance[i] == INVARIANT)
+            out[i] = solver_unify(s, a->args[i], b->args[i]) ? a->args[i] : NULL;
+        else
+            out[i] = join(j, a->args[i], b->args[i], meet != (variance[i] == CONTRAVARIANT));
+        j->each = each;
+        if (!out[i]) {
+            const Symbol *name = a->decl->params[i]->param.name;
+            solver_path(s, "%s", name ? name->text : "");
+            return NULL;
+        }
+    }
+    return type_data(a->decl, out, a->nargs);
+}
+
+static Type *join_heads(Joins *j, Type *a, Type *b, bool meet) {
+    Solver *s = j->s;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a == b)
+        return a;
+    if (a->kind == KIND_DIM && b->kind == KIND_DIM)
+        return join_dim(j, a, b, meet);
+    if (a->kind == KIND_SHAPE && b->kind == KIND_SHAPE)
+        return join_shape(j, a, b, meet);
+    if (a->tag == TY_ERROR || b->tag == TY_ERROR) {
+        solver_unify(s, a, b);
+        return a->tag == TY_ERROR ? b : a;
+    }
+    if (a->tag == TY_VAR && b->tag != TY_VAR && (b->flags & TYPE_HAS_ANY))
+        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
+    if (b->tag == TY_VAR && a->tag != TY_VAR && (a->flags & TYPE_HAS_ANY))
+        return join(j, b, a, meet);
+    bool unknowns = (a->flags | b->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS);
+    if (a->tag != b->tag || !unknowns || a->nargs != b->nargs)
+        return solver_unify(s, a, b) ? a : NULL;
+    Type **args;
+    switch (a->tag) {
+    case TY_TENSOR: {
+        Type *shape = join_shape(j, a->tensor.shape, b->tensor.shape, meet);
+        if (!shape || !solver_unify(s, a->tensor.dtype, b->tensor.dtype))
+            return NULL;
+        return shape == type_resolve(a->tensor.shape) ? a : type_tensor(shape, a->tensor.dtype);
+    }
+    case TY_TUPLE: args = join_args(j, a, b, meet); return args ? type_tuple(args, a->nargs) : NULL;
+    case TY_FN: {
+        args = join_args(j, a, b, !meet);
+        Type *result = args ? join(j, a->fn.result, b->fn.result, meet) : NULL;
+        if (!result)
+            return NULL;
+        Type *effect = solver_var(s, KIND_EFFECT);
+        solver_effect_include(s, a->fn.effect, effect);
+        solver_effect_include(s, b->fn.effect, effect);
+        return type_fn(args, a->nargs, result, effect);
+    }
+    case TY_DATA: return join_data(j, a, b, meet);
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_REF:
+    case TY_STRING:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES: break;
+    }
+    return solver_unify(s, a, b) ? a : NULL;
+}
+
+static Type *join(Joins *j, Type *a, Type *b, bool meet) {
+    if (j->count < SMALL_TYPE) {
+        j->count++;
+        return join_heads(j, a, b, meet);
+    }
+    a = type_resolve(a);
+    b = type_resolve(b);
+    Joined *known = map_find(&j->done[j->each][meet], a);
+    if (known && known->with == b)
+        return known->result;
+    Type *result = join_heads(j, a, b, meet);
+    Joined *now = mem_new(Joined);
+    *now = (Joined){b, result};
+    if (result)
+        map_set(&j->done[j->each][meet], a, now);
+    return result;
+}
+
+Type *type_join(Solver *s, Type *a, Type *b, bool each) {
+    Joins j = {.s = s, .each = each};
+    return join(&j, a, b, false);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instances of schemes: fresh variables for the parameters, and the relations over these, at the use of a
+ * definition. */
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solve/solver_impl.h"
+
+/* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. A size that was found to be a number is
+ * still one here, and becomes that number (attrs_have_sizes asks for those that are not known). */
+static bool value_has_dims(const AttrValue *v) {
+    if (v->kind == ATTR_DIM)
+        return true;
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        if (value_has_dims(&v->list.items[i]))
+            return true;
+    return false;
+}
+
+static AttrValue value_zonk(const AttrValue *v, Substitution *by) {
+    AttrValue out = *v;
+    int64_t size;
+    if (v->kind == ATTR_DIM) {
+        out.dim = type_resolve(type_substitute_by(by, v->dim));
+        if (type_get_int(out.dim, &size)) {
+            out.kind = ATTR_INT;
+            out.i = size;
+        }
+    } else if (v->kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v->list.n);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = value_zonk(&v->list.items[i], by);
+        out.list.items = items;
+    }
+    return out;
+}
+
+static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by) {
+    bool any = false;
+    for (int i = 0; attrs && i < attrs->op->nattrs && !any; i++)
+        any = value_has_dims(&attrs->values[i]);
+    if (!any)
+        return attrs;
+    Attrs *out = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs);
+    for (int i = 0; i < attrs->op->nattrs; i++)
+        values[i] = value_zonk(&attrs->values[i], by);
+    out->op = attrs->op;
+    out->values = values;
+    return out;
+}
+
+Relation *relation_copy(const Relation *r, Substitution *by) {
+    Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
+    for (uint32_t i = 0; i < r->nargs; i++)
+        copy->args[i] = type_substitute_by(by, r->args[i]);
+    copy->attrs = attrs_zonk(r->attrs, by);
+    copy->op = r->op;
+    copy->data = r->data;
+    copy->shared = r->shared;
+    copy->several = r->several;
+    copy->arg_spans = r->arg_spans;
+    copy->inner = r->inner;
+    copy->inner_spans = r->inner_spans;
+    copy->inner_name = r->inner_name;
+    return copy;
+}
+
+/* The very size u, whatever flows to it: to sub-shaping a `?` by itself would take any. */
+static Type *as_found(Solver *s, Type *u) {
+    Type *v = solver_var(s, KIND_DIM);
+    v->var.link = u;
+    return v;
+}
+
+static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
+    Type *p = scheme->params[i];
+    Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
+    if (p->kind == KIND_DTYPE)
+        v->var.dtypes = p->param.dtypes;
+    v->var.asked = p->kind == KIND_DIM || p->kind == KIND_SHAPE;
+    v->var.joins = p->kind == KIND_TYPE && scheme->joins[i];
+    return v;
+}
+
+Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
+                            Substitution *by) {
+    Relation *copy = relation_copy(r, by);
+    if (!copy->inner.source) {
+        copy->inner = r->span;
+        copy->inner_spans = r->arg_spans;
+        copy->inner_name = scheme->name;
+    }
+    copy->span = span;
+    copy->arg_spans = NULL;
+    relation_stands(s, copy);
+    return copy;
+}
+
+Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
+                         uint32_t ntype_args, Type ***out_args) {
+    uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
+    if (out_args)
+        *out_args = NULL;
+    if (n == 0 && !scheme->ninside)
+        return scheme->type;
+    Type **from = mem_new_n(Type *, n), **to = mem_new_n(Type *, n);
+    for (uint32_t i = 0; i < scheme->nparams; i++) {
+        from[i] = scheme->params[i];
+        Type *given = i < ntype_args && type_args ? type_args[i] : NULL;
+        to[i] = given ? given : instance_of(s, scheme, i);
+        if (given && from[i]->kind == KIND_DTYPE &&
+            !solver_restrict(s, given, from[i]->param.dtypes))
+            diag_error(s->diags, DIAG_R0310, span, "the type argument must be %s, it is %s",
+                       dtype_class_name(from[i]->param.dtypes), type_text(given));
+    }
+    for (uint32_t i = 0; i < scheme->nunknowns; i++) {
+        from[scheme->nparams + i] = scheme->unknowns[i];
+        Type *u = scheme->unknowns[i];
+        const Origin *origin = origin_at_call(u->origin, span);
+        to[scheme->nparams + i] = u->param.each ? type_any_each(u->kind, origin)
+                                                : type_any(u->kind, origin);
+    }
+    for (uint32_t i = 0; i < scheme->nouter; i++) {
+        from[mine + i] = scheme->outer[i];
+        to[mine + i] = as_found(s, scheme->outer[i]);
+    }
+    Substitution by = substitution_new(from, to, n);
+    Type *t = type_substitute_by(&by, scheme->type);
+    for (uint32_t i = 0; i < scheme->nrelations; i++) {
+        Relation *r = relation_instance(s, scheme, scheme->relations[i], span, &by);
+        r->called = scheme->ninside > 0;
+        solver_add(s, r);
+    }
+    early_use(s, scheme, span, to);
+    inside_call(s, scheme, span, &by);
+    for (uint32_t i = 0; i < scheme->nincludes; i++)
+        solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),
+                              type_substitute_by(&by, scheme->includes[2 * i + 1]));
+    if (out_args)
+        *out_args = to;
+    return t;
+}

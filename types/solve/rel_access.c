@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reads a value whose type may not be known yet: `e.name`, `e.0`, `e[…]`, `!e`, `a == b`. Each
+ * waits until the type's head is known, and is generalised when it stays open. */
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solve/solver_impl.h"
+
+/* Waits, and by declared facts only: a variable, a declared parameter, D of one. */
+static bool is_open(Type *t) {
+    return t->tag == TY_VAR || t->tag == TY_PARAM ||
+           (t->tag == TY_DERIV && type_resolve(t->elem)->tag != TY_DATA);
+}
+
+/* What is read when it holds unknown sizes: Note [One read, one size] in laws.c. */
+static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what) {
+    if (!r->shared)
+        return;
+    TypeVec sizes = {0};
+    Map seen = {0};
+    type_collect(read, TY_ANY, &seen, &sizes);
+    for (size_t i = 0; i < sizes.len; i++)
+        solver_add_residual(s, sizes.data[i], type_any(sizes.data[i]->kind, NULL), r->span, what);
+}
+
+/* ---- Field ----------------------------------------------------------------------------------- */
+
+static int field_index(const Ctor *c, const Symbol *name) {
+    for (uint32_t i = 0; c->field_names && i < c->nfields; i++)
+        if (c->field_names[i] == name)
+            return (int)i;
+    return -1;
+}
+
+/* The field's type in a value of type data: its own dims are unknowns there. */
+static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
+    TypeDecl *decl = data->decl;
+    Type *t = type_substitute(c->fields[i], decl->params, data->args, decl->nparams);
+    if (decl->nexists) {
+        Type **own = mem_new_n(Type *, decl->nexists);
+        for (uint32_t k = 0; k < decl->nexists; k++)
+            own[k] = type_any(KIND_DIM, NULL);
+        t = type_substitute(t, decl->exists, own, decl->nexists);
+    }
+    return solver_open(s, t);
+}
+
+/* ctor: a constructor that has not got it. */
+static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
+    const Symbol *name = r->data;
+    if (t->tag != TY_DATA) {
+        rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
+        return REL_FAIL;
+    }
+    for (uint32_t c = 0; c < t->decl->nctors; c++) {
+        if (field_index(t->decl->ctors[c], name) < 0)
+            continue;
+        Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`",
+                            t->decl->name->text, name->text);
+        diag_add_fact(d, "`%s` has it, `%s` has not: `match` tells them apart",
+                      t->decl->ctors[c]->name->text, ctor->name->text);
+        return REL_FAIL;
+    }
+    VEC(const Symbol *) names = {0};
+    for (uint32_t c = 0; c < t->decl->nctors; c++)
+        for (uint32_t i = 0; t->decl->ctors[c]->field_names && i < t->decl->ctors[c]->nfields; i++)
+            vec_push(&names, t->decl->ctors[c]->field_names[i]);
+    Diag *d = rel_error(s, r, DIAG_R0212,
+                        names.len ? "`%s` has no field `%s`"
+                                  : "`%s` has no named fields, so no `%s`",
+                        t->decl->name->text, name->text);
+    const Symbol *near = sym_find_nearest(name, names.data, names.len);
+    if (near) {
+        diag_add_fact(d, "did you mean `%s`?", near->text);
+    } else if (names.len) {
+        Str all = {0};
+        for (size_t i = 0; i < names.len && i < 12; i++)
+            str_printf(&all, "%s`%s`", i ? ", " : "", names.data[i]->text);
+        diag_add_fact(d, "its fields are %s", str_text(&all));
+    }
+    return REL_FAIL;
+}
+
+static RelStatus relate_field(Solver *s, Relation *r) {
+    Type *t = type_resolve(r->args[0]);
+    if (is_open(t))
+        return REL_WAIT;
+    bool deriv = t->tag == TY_DERIV;
+    Type *data = deriv ? type_resolve(t->elem) : t;
+    if (data->tag != TY_DATA || data->decl->nctors == 0)
+        return no_field(s, r, data, NULL);
+    Type *joined = NULL; /* a size that one constructor has and another leaves open is open */
+    for (uint32_t c = 0; c < data->decl->nctors; c++) {
+        const Ctor *ctor = data->decl->ctors[c];
+        int i = field_index(ctor, r->data);
+        if (i < 0)
+            return no_field(s, r, data, ctor);
+        Type *field = field_type(s, data, ctor, (uint32_t)i);
+        list_unknowns(s, r, field,
+                      fmt_text("field `%s` of two values", ctor->field_names[i]->text));
+        Type *before = joined;
+        joined = joined ? type_join(s, joined, field, false) : field;
+        if (joined)
+            continue;
+        TypeNamer names = {0};
+        Str here = {0}, there = {0};
+        type_print(&there, before, &names);
+        type_print(&here, field, &names);
+        Diag *d = rel_error(s, r, DIAG_R0212, "the field `%s` is %s in `%s` and %s in `%s`",
+                            ctor->field_names[i]->text, str_text(&there),
+                            data->decl->ctors[0]->name->text, str_text(&here), ctor->name->text);
+        diag_add_fact(d, "`match` tells them apart");
+        return REL_FAIL;
+    }
+    return rel_unify(s, r, -1, deriv ? type_deriv(joined) : joined) ? REL_DONE : REL_FAIL;
+}
+
+/* ---- Proj, Index ----------------------------------------------------------------------------- */
+
+static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i) {
+    if (t->tag != TY_TUPLE) {
+        rel_error(s, r, DIAG_R0216, "only a tuple has an element .%lld, this is %s", (long long)i,
+                  type_text(t));
+        return REL_FAIL;
+    }
+    if (i < 0 || i >= t->nargs) {
+        Diag *d = rel_error(s, r, DIAG_R0216, "this tuple has no element %lld", (long long)i);
+        diag_add_fact(d, t->nargs == 1 ? "it has one, .0" : "its %u elements count from 0",
+                      t->nargs);
+        return REL_FAIL;
+    }
+    return rel_unify(s, r, -1, t->args[i]) ? REL_DONE : REL_FAIL;
+}
+
+static RelStatus relate_proj(Solver *s, Relation *r) {
+    Type *t = type_resolve(r->args[0]);
+    return is_open(t) ? REL_WAIT : project(s, r, t, *(const int64_t *)r->data);
+}
+
+static RelStatus relate_index(Solver *s, Relation *r) {
+    Type *t = type_resolve(r->args[0]);
+    const int64_t *constant = r->data;
+    if (t->tag == TY_VAR && !(constant && r->nargs == 3)) {
+        solver_unify(s, t, solver_tensor_var(s)); /* no constant position: no tuple */
+        t = type_resolve(t);
+    }
+    if (is_open(t))
+        return REL_WAIT;
+    if (t->tag == TY_TENSOR) {
+        if (!r->op)
+            r->op = op_get("index");
+        return r->op->relation->relate(s, r);
+    }
+    if (t->tag == TY_TUPLE && constant)
+        return project(s, r, t, *constant);
+    Diag *d = rel_error(s, r, DIAG_R0216,
+                        t->tag == TY_TUPLE ? "a tuple is projected by a constant: its elements may "
+                                             "have different types"
+                                           : "only tensors and tuples are indexed, this is %s",
+                        type_text(t));
+    if (type_is_list(t))
+        diag_add_help(d, "element i of a list l is `nth(l, i)`");
+    if (t->tag == TY_STRING)
+        diag_add_help(d, "a part of a String is `str.slice(s, begin, end)`");
+    return REL_FAIL;
+}
+
+/* ---- Bang ------------------------------------------------------------------------------------ */
+
+/* `!a` that cannot be a bool. */
+static bool is_not_bool(Type *t) {
+    DTypeSet set;
+    uint32_t rank;
+    Type **dims;
+    switch (t->tag) {
+    case TY_TENSOR:
+        set = type_dtype_set(t->tensor.dtype);
+        return !(set & DTS_BOOL) || (type_get_rank(t, &rank, &dims) && rank > 0);
+    case TY_TUPLE:
+    case TY_FN:
+    case TY_REF:
+    case TY_DATA:
+    case TY_STRING: return true;
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_DERIV:
+    case TY_ERROR:
+    case TY_SHAPE:
+    case TY_DTYPE:
+    case TY_DIM:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES: return false;
+    }
+    return false;
+}
+
+static RelStatus relate_bang(Solver *s, Relation *r) {
+    Type *t = type_resolve(r->args[0]), *c = type_resolve(r->args[1]);
+    if (t->tag == TY_VAR && is_not_bool(c)) {
+        solver_unify(s, t, type_ref(c));
+        t = type_resolve(t);
+    }
+    if (is_open(t))
+        return REL_WAIT;
+    if (t->tag == TY_REF) {
+        Type *held = solver_open(s, t->elem);
+        list_unknowns(s, r, held, "what the reference holds at two times");
+        return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
+    }
+    if (t->tag == TY_TENSOR && !is_not_bool(t))
+        return solver_unify(s, t, type_scalar(DT_BOOL)) && rel_unify(s, r, -1, type_scalar(DT_BOOL))
+                   ? REL_DONE
+                   : REL_FAIL;
+    rel_error(s, r, DIAG_R0219, "`!` takes a reference or a bool, this is %s", type_text(t));
+    return REL_FAIL;
+}
+
+/* ---- Eq -------------------------------------------------------------------------------------- */
+
+static RelStatus relate_equal(Solver *s, Relation *r) {
+    Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
+    Type *known = is_open(a) ? b : a;
+    if (is_open(known)) {
+        uint32_t rank;
+        Type **dims;
+        if (!type_get_rank(r->args[2], &rank, &dims) || rank == 0)
+            return REL_WAIT;
+        return relate_compare(s, r); /* only tensors compare to more than one bool */
+    }
+    if (known->tag == TY_TENSOR) {
+        Type *other = known == a ? b : a;
+        if (!is_open(other) && other->tag != TY_TENSOR) {
+            rel_error(s, r, DIAG_R0201, "%s and %s cannot be equal: they have different types",
+                      type_text(a), type_text(b));
+            return REL_FAIL;
+        }
+        return relate_compare(s, r);
+    }
+    if (known->tag == TY_FN) {
+        rel_error(s, r, DIAG_R0201, "functions cannot be compared: this is %s", type_text(known));
+        return REL_FAIL;
+    }
+    if (!type_join(s, a, b, false)) {
+        rel_error(s, r, DIAG_R0201, "%s and %s cannot be equal: they have different types",
+                  type_text(a), type_text(b));
+        return REL_FAIL;
+    }
+    return rel_unify(s, r, -1, type_scalar(DT_BOOL)) ? REL_DONE : REL_FAIL;
+}
+
+const RelDef rel_field = {.name = "Field", .relate = relate_field, .nargs = 2};
+const RelDef rel_proj = {.name = "Proj", .relate = relate_proj, .nargs = 2};
+const RelDef rel_index = {.name = "Index", .relate = relate_index, .nargs = -1};
+const RelDef rel_bang = {.name = "Bang", .relate = relate_bang, .nargs = 2};
+const RelDef rel_equal = {.name = "Eq", .relate = relate_equal, .nargs = 3};

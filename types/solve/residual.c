@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks that are left for the run (LANGUAGE §4 "Any"), and their list for `relay check
+ * --residual`.
+ *
+ * Two sizes that unification cannot decide become a check when it happens. What an operator asks of
+ * sizes beyond that (that elements fill a new shape, that an axis splits evenly) its shape function
+ * tells: for the list each call whose sizes are not all known is tried with sizes put in their
+ * place, and listed with the first that is refused. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solve/solver_impl.h"
+
+/* ---- found by unification -------------------------------------------------------------------- */
+
+size_t solver_nresiduals(const Solver *s) { return s->residuals.len; }
+
+const Residual *solver_residual_at(const Solver *s, size_t i) { return &s->residuals.data[i]; }
+
+void solver_drop_residuals(Solver *s, size_t keep) {
+    if (keep < s->residuals.len)
+        s->residuals.len = keep;
+}
+
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what) {
+    const Relation *r = s->running;
+    Residual check = {.a = a,
+                      .b = b,
+                      .span = span,
+                      .what = what ? what : "a size",
+                      .axis = s->axis,
+                      .by_operator = r,
+                      .op = r ? r->op : NULL};
+    if (r && s->arg >= 0)
+        check.arg = relation_argument(r, s->arg);
+    if (r && s->arg == -1)
+        check.of_result = r->instance ? r->instance : (struct Expr *)r->expr;
+    check.unlisted = r && r->called && s->arg == NO_ARGUMENT && is_broadcast(r->def);
+    if (r) {
+        check.inner = r->inner;
+        check.inner_name = r->inner_name;
+    }
+    vec_push(&s->residuals, check);
+}
+
+void solver_list(Solver *s, const char *text) {
+    vec_push(&s->residuals, ((Residual){.span = s->span, .axis = -1, .text = text}));
+}
+
+const char *relation_argument(const Relation *r, int arg) {
+    return r->op ? op_arg(r->op, arg).name : NULL;
+}
+
+const char *residual_text(const Residual *r, TypeNamer *namer) {
+    if (r->text)
+        return r->text;
+    Str a = {0}, b = {0};
+    type_print(&a, r->a, namer);
+    type_print(&b, r->b, namer);
+    bool said = r->axis < 0 || strncmp(r->what, "axis ", 5) == 0;
+    const char *place = said ? r->what : fmt_text("axis %d of %s", r->axis, r->what);
+    return fmt_text("%s: %s must equal %s", place, str_text(&a), str_text(&b));
+}
+
+/* ---- calls tried with sizes ------------------------------------------------------------------ */
+
+enum { TRIALS = 400, MAX_ARGS = 32, MAX_VALUES = 64 };
+
+/* Sizes and shapes that are not known, and what stands for them in one trial. */
+typedef struct Trial {
+    Solver *s;
+    Relation *r;
+    TypeVec unknowns;           /* TY_VAR, TY_PARAM, TY_ANY of KIND_DIM or KIND_SHAPE */
+    int64_t values[MAX_VALUES]; /* that are tried */
+    int nvalues;
+    uint32_t number, seed;
+    Tensor *in[MAX_ARGS];
+    uint32_t nin;
+} Trial;
+
+static void note_value(Trial *t, int64_t v) {
+    if (v < 0 || v > 1 << 16 || t->nvalues == MAX_VALUES)
+        return;
+    for (int i = 0; i < t->nvalues; i++)
+        if (t->values[i] == v)
+            return;
+    t->values[t->nvalues++] = v;
+}
+
+static void note_unknown(Trial *t, Type *u) {
+    for (size_t i = 0; i < t->unknowns.len; i++)
+        if (t->unknowns.data[i] == u)
+            return;
+    vec_push(&t->unknowns, u);
+}
+
+static void note_dim(Trial *t, Type *d) {
+    d = type_resolve(d);
+    int64_t n;
+    if (type_get_int(d, &n)) {
+        for (int64_t k = n - 1; k <= n + 1; k++)
+            note_value(t, k);
+    } else if (d->tag != TY_DIM) {
+        note_unknown(t, d);
+    } else {
+        for (uint32_t i = 0; i < d->dim->nterms; i++)
+            for (uint32_t k = 0; k < d->dim->terms[i].natoms; k++) {
+                const DimAtom *a = d->dim->terms[i].atoms[k];
+                if (a->kind == DIM_ATOM_TYPE) {
+                    note_unknown(t, a->type);
+                } else {
+                    note_dim(t, a->a);
+                    note_dim(t, a->b);
+                }
+            }
+    }
+}
+
+static void note_attr(Trial *t, const AttrValue *v) {
+    if (v->kind == ATTR_INT)
+        note_value(t, v->i);
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        note_attr(t, &v->list.items[i]);
+}
+
+static bool note_type(Trial *t, Type *type) {
+    type = type_resolve(type);
+    for (uint32_t i = 0; type->tag == TY_TUPLE && i < type->nargs; i++)
+        if (!note_type(t, type->args[i]))
+            return false;
+    if (type->tag == TY_TUPLE)
+        return true;
+    if (type->tag != TY_TENSOR)
+        return false;
+    uint32_t rank;
+    Type **dims, *shape = type_resolve(type->tensor.shape);
+    if (!type_get_rank(shape, &rank, &dims)) {
+        note_unknown(t, shape);
+        return true;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        note_dim(t, dims[i]);
+    return true;
+}
+
+static uint32_t random_below(Trial *t, uint32_t n) {
+    t->seed = t->seed * 1664525u + 1013904223u;
+    return (t->seed >> 16) % n;
+}
+
+/* In the first trials all unknowns have one size. */
+static int64_t value_of(Trial *t, Type *unknown) {
+    if (t->number < (uint32_t)t->nvalues)
+        return t->values[t->number];
+    size_t at = 0;
+    while (at < t->unknowns.len && t->unknowns.data[at] != unknown)
+        at++;
+    uint32_t hash = (t->number * 2654435761u) ^ ((uint32_t)at * 40503u + 977u) * 2246822519u;
+    return t->values[(hash >> 11) % (uint32_t)t->nvalues];
+}
+
+static bool dim_value(Trial *t, Type *d, int64_t *out);
+
+static bool atom_value(Trial *t, const DimAtom *a, int64_t *out) {
+    int64_t x, y;
+    if (a->kind == DIM_ATOM_TYPE) {
+        *out = value_of(t, type_resolve(a->type));
+        return true;
+    }
+    if (!dim_value(t, a->a, &x) || !dim_value(t, a->b, &y) ||
+        (a->kind == DIM_ATOM_FLOORDIV && y <= 0))
+        return false;
+    *out = a->kind == DIM_ATOM_MIN   ? (x < y ? x : y)
+           : a->kind == DIM_ATOM_MAX ? (x > y ? x : y)
+                                     : x / y - (x % y != 0 && x < 0);
+    return true;
+}
+
+static bool dim_value(Trial *t, Type *d, int64_t *out) {
+    d = type_resolve(d);
+    if (type_get_int(d, out))
+        return true;
+    if (d->tag != TY_DIM) {
+        *out = value_of(t, d);
+        return true;
+    }
+    *out = d->dim->constant;
+    for (uint32_t i = 0; i < d->dim->nterms; i++) {
+        int64_t product = d->dim->terms[i].coef, v;
+        for (uint32_t k = 0; k < d->dim->terms[i].natoms; k++)
+            if (!atom_value(t, d->dim->terms[i].atoms[k], &v) ||
+                __builtin_mul_overflow(product, v, &product))
+                return false;
+        if (__builtin_add_overflow(*out, product, out))
+            return false;
+    }
+    return true;
+}
+
+/* A dtype that is not known is one of its class. */
+static DType some_dtype(Type *dtype, DTypeSet taken) {
+    static const DType order[] = {DT_F32, DT_I32, DT_BOOL, DT_F64, DT_I64, DT_U8, DT_U64};
+    DTypeSet set = type_dtype_set(dtype) & taken ? type_dtype_set(dtype) & taken
+                                                 : type_dtype_set(dtype);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (set & DT_BIT(order[i]))
+            return order[i];
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (set & DT_BIT(i))
+            return (DType)i;
+    return DT_F32;
+}
+
+/* Shape functions that read values get some: small ones, of both signs. */
+static void fill(Trial *t, Tensor *x) {
+    for (int64_t i = 0; i < x->count; i++) {
+        int64_t v = (int64_t)random_below(t, 7) - 3;
+        if (dtype_is_float(x->dtype))
+            elem_set_float(tensor_at(x, i), x->dtype, (double)v);
+        else
+            elem_set_int(tensor_at(x, i), x->dtype, x->dtype == DT_BOOL ? v > 0 : v);
+    }
+}
+
+static bool add_tensor(Trial *t, Type *type) {
+    uint32_t rank;
+    Type **dims, *shape = type_resolve(type->tensor.shape);
+    int64_t sizes[TENSOR_MAX_RANK];
+    if (t->nin == MAX_ARGS)
+        return false;
+    if (!type_get_rank(shape, &rank, &dims)) {
+        uint32_t of = (uint32_t)value_of(t, shape) * 7 + t->number;
+        rank = of % 4;
+        for (uint32_t i = 0; i < rank; i++)
+            sizes[i] = t->values[(of / 4 + i * (t->number / 5)) % (uint32_t)t->nvalues];
+    } else {
+        if (rank > TENSOR_MAX_RANK)
+            return false;
+        for (uint32_t i = 0; i < rank; i++)
+            if (!dim_value(t, dims[i], &sizes[i]) || sizes[i] < 0)
+                return false;
+    }
+    DType dtype = some_dtype(type->tensor.dtype, t->r->op->dtypes);
+    int64_t count = shape_count((int)rank, sizes, dtype);
+    bool values = t->r->op->shape_mode != SHAPE_OF_SHAPES;
+    if (count < 0 || (values && count > 4096))
+        return false;
+    Tensor *x;
+    if (values) {
+        x = tensor_new(dtype, (int)rank, sizes);
+        fill(t, x);
+    } else { /* no elements: only its sizes are read */
+        x = mem_alloc(sizeof(Tensor) + rank * sizeof(int64_t));
+        *x = (Tensor){.dtype = dtype, .rank = (int)rank, .count = count};
+        memcpy(x->shape, sizes, rank * sizeof *sizes);
+    }
+    t->in[t->nin++] = x;
+    return true;
+}
+
+static bool add_tensors(Trial *t, Type *type) {
+    type = type_resolve(type);
+    if (type->tag == TY_TENSOR)
+        return add_tensor(t, type);
+    for (uint32_t i = 0; i < type->nargs; i++)
+        if (!add_tensors(t, type->args[i]))
+            return false;
+    return true;
+}
+
+static bool add_arguments(Trial *t) {
+    t->nin = 0;
+    for (uint32_t i = 0; i + 1 < t->r->nargs; i++)
+        if (!add_tensors(t, t->r->args[i]))
+            return false;
+    return true;
+}
+
+/* What the shape function says against these sizes, or NULL. */
+static const Diag *refused(Trial *t) {
+    Diags diags = {0};
+    OutSpec out[OP_MAX_OUTPUTS];
+    if (!add_arguments(t))
+        return NULL;
+    OpCall call = {.op = t->r->op,
+                   .attrs = t->r->attrs,
+                   .nin = t->nin,
+                   .in = t->in,
+                   .diags = &diags,
+                   .span = t->r->span};
+    return call.op->shape(&call, out) >= 0 || !diags.list.len ? NULL : diags.list.data[0];
+}
+
+static const char *refusal(Trial *t) {
+    const Diag *d = refused(t);
+    if (!d)
+        return NULL;
+    bool of_sizes = d->code != DIAG_R0310 && d->code != DIAG_R0311 && d->code != DIAG_R0317 &&
+                    d->code != DIAG_R0601 && d->code != DIAG_R0602;
+    return of_sizes ? d->message : NULL; /* not of dtypes, memory, values */
+}
+
+bool residual_may_refuse(Solver *s, Relation *r) {
+    Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
+    return !add_arguments(&t) || refused(&t);
+}
+
+static bool is_ranked(Type *type) {
+    uint32_t rank;
+    Type **dims;
+    type = type_resolve(type);
+    for (uint32_t i = 0; type->tag == TY_TUPLE && i < type->nargs; i++)
+        if (!is_ranked(type->args[i]))
+            return false;
+    return type->tag == TY_TUPLE || (type->tag == TY_TENSOR && type_get_rank(type, &rank, &dims));
+}
+
+bool solver_probe(Solver *s, Relation *r) {
+    const Op *op = r->op;
+    if (r->probed || !op || !op->shape || op->foreign || r->def != op->relation ||
+        op->pattern == OP_ELEMWISE || is_broadcast(r->def) || (!r->attrs && op->nattrs) ||
+        (r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
+        return true;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        if (!is_ranked(r->args[i]))
+            return true;
+    r->probed = true;
+    Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
+    const Diag *d = refused(&t);
+    if (!d || (d->code != DIAG_R0313 && d->code != DIAG_R0315))
+        return true;
+    rel_error(s, r, d->code, "%s", d->message);
+    return false;
+}
+
+/* "axis 0 of argument `data`", for each size that is not known. */
+static void print_places(Str *out, Residual *check, Relation *r, TypeNamer *namer) {
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        uint32_t rank;
+        Type **dims, *type = type_resolve(r->args[i]);
+        const char *arg = relation_argument(r, (int)i);
+        bool ranked = type->tag == TY_TENSOR && type_get_rank(type, &rank, &dims);
+        int64_t n;
+        for (uint32_t k = 0; ranked && k < rank; k++) {
+            if (type_get_int(type_resolve(dims[k]), &n))
+                continue;
+            str_printf(out, "%saxis %u of argument `%s`, ", out->len ? " and " : "", k, arg);
+            type_print(out, dims[k], namer);
+            if (!check->arg) {
+                check->arg = arg;
+                check->axis = (int)k;
+            }
+        }
+        if (ranked || (type->tag == TY_TENSOR && !type_has_vars(type) && rank == 0))
+            continue;
+        str_printf(out, "%sargument `%s`, ", out->len ? " and " : "", arg ? arg : "");
+        type_print(out, type, namer);
+        if (!check->arg)
+            check->arg = arg;
+    }
+}
+
+static bool has_own_check(Solver *s, const Relation *r) {
+    for (size_t i = 0; i < s->residuals.len; i++) {
+        const Residual *c = &s->residuals.data[i];
+        if (c->op == r->op && c->span.source == r->span.source && c->span.begin == r->span.begin)
+            return true;
+    }
+    return false;
+}
+
+void residual_try_sizes(Solver *s, Relation *r) {
+    static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
+    Trial t = {.s = s, .r = r, .seed = 1};
+    bool by_integers = strcmp(r->op->name, "index") == 0 || strcmp(r->op->name, "arange") == 0;
+    if (by_integers || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
+        (r->attrs && attrs_have_refs(r->attrs)))
+        return;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        note_value(&t, always[i]);
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        if (!note_type(&t, r->args[i]))
+            return;
+    for (int i = 0; r->attrs && i < r->op->nattrs; i++)
+        note_attr(&t, &r->attrs->values[i]);
+    bool values = r->op->shape_mode == SHAPE_OF_DATA;
+    const char *said = NULL;
+    for (; (t.unknowns.len || values) && t.number < TRIALS && !said; t.number++)
+        said = refusal(&t);
+    if (!said)
+        return;
+    const char *subject = relation_subject(r), *prefix = fmt_text("`%s`: ", r->op->name);
+    if (strncmp(said, prefix, strlen(prefix)) == 0)
+        said += strlen(prefix);
+    Residual check = {.span = r->span,
+                      .axis = -1,
+                      .by_operator = true,
+                      .op = r->op,
+                      .inner = r->inner,
+                      .inner_name = r->inner_name};
+    TypeNamer namer = {0};
+    Str places = {0};
+    print_places(&places, &check, r, &namer);
+    check.text = fmt_text("`%s`: %s%snot every %s fits (%s)", subject, str_text(&places),
+                          places.len ? ": " : "", values ? "value" : "size", said);
+    vec_push(&s->residuals, check);
+}
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+void solver_list_operators(Solver *s, bool on) { s->listing = on; }
+
+void solver_try_operators(Solver *s) {
+    for (size_t i = 0; i < s->settled.len; i++)
+        residual_try_sizes(s, s->settled.data[i]);
+    inside_list(s);
+    vec_clear(&s->settled);
+}

@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generalisation over variables and over the relations between them.
+ *
+ * Note [What is generalised]. Variables of the current level that the type or a relation mentions.
+ * A relation whose arguments are all of an outer level is not generalised, nor is its result, which
+ * follows from them (in `fn (x, y) { let a = x + y; … }` a has one type, that of x + y).
+ *
+ * A generalised variable is linked to its parameter, so the core of the definition mentions the
+ * scheme's own parameters. */
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solve/solver_impl.h"
+
+Scheme *scheme_mono(Type *t) {
+    Scheme *scheme = mem_new(Scheme);
+    scheme->type = t;
+    return scheme;
+}
+
+/* ---- weak literals --------------------------------------------------------------------------- */
+
+/* The parts of a parameter that are there whatever its value: tensors, elements of tuples, what is
+ * not known yet. A list may be empty, a function is not called: these supply no dtype. */
+static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR || t->tag == TY_VAR)
+        type_collect(t, TY_VAR, tied, out);
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        collect_supplies(t->args[i], tied, out);
+}
+
+/* The relation of an operator over tensors has made equal the dtypes that must be, before it knows
+ * their shapes: what it says of others (indices, an off value) supplies none. */
+static bool ties_dtypes(const Relation *r) {
+    bool ties = !r->op || r->op->relation != r->def || (r->attrs && attrs_have_refs(r->attrs));
+    for (uint32_t i = 0; i + 1 < r->nargs && !ties; i++)
+        ties = type_resolve(r->args[i])->tag == TY_VAR;
+    return ties;
+}
+
+static void collect_shapes(Type *t, Map *tied, TypeVec *out) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR)
+        t = type_resolve(t->tensor.shape);
+    if (t->tag == TY_TUPLE)
+        for (uint32_t i = 0; i < t->nargs; i++)
+            collect_shapes(t->args[i], tied, out);
+    else
+        type_collect(t, TY_VAR, tied, out);
+}
+
+/* The variables that the parameters of a function type supply, directly or by what relations say
+ * of their parts. */
+static void find_tied(Type *t, Map *tied) {
+    t = type_resolve(t);
+    if (t->tag != TY_FN)
+        return;
+    TypeVec found = {0};
+    Map relations = {0};
+    for (uint32_t i = 0; i < t->nargs; i++)
+        collect_supplies(t->args[i], tied, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        if (found.data[i]->kind == KIND_EFFECT)
+            continue;
+        const TypeVar *v = &found.data[i]->var;
+        for (uint32_t k = 0; k < v->nwatchers; k++) {
+            Relation *r = v->watchers[k];
+            if (r->status != REL_WAIT || map_has(&relations, r))
+                continue;
+            map_set(&relations, r, r);
+            bool dtypes = ties_dtypes(r);
+            for (uint32_t a = 0; a < r->nargs; a++)
+                if (dtypes)
+                    collect_supplies(r->args[a], tied, &found);
+                else
+                    collect_shapes(r->args[a], tied, &found);
+        }
+    }
+}
+
+static void default_untied(Solver *s, Type *t) {
+    Map tied = {0};
+    bool any = false;
+    size_t begin = s->marks.len ? vec_last(&s->marks).weak : 0;
+    for (size_t i = begin; i < s->weak.len && !any; i++) {
+        Type *v = type_resolve(s->weak.data[i]);
+        any = v->tag == TY_VAR && v->var.level >= s->level;
+    }
+    if (!any)
+        return;
+    find_tied(t, &tied);
+    TypeVec all = {0}, kept = {0};
+    for (size_t i = begin; i < s->weak.len; i++)
+        vec_push(&all, s->weak.data[i]);
+    s->weak.len = begin;
+    for (size_t i = 0; i < all.len; i++) {
+        Type *v = type_resolve(all.data[i]);
+        if (v->tag != TY_VAR)
+            continue;
+        if (map_has(&tied, v))
+            vec_push(&kept, v);
+        else
+            vec_push(&s->weak, v);
+    }
+    solver_default_weak(s);
+    for (size_t i = 0; i < kept.len; i++)
+        vec_push(&s->weak, kept.data[i]);
+}
+
+/* ---- which relations ------------------------------------------------------------------------- */
+
+static bool is_deep(Solver *s, Type *t) {
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_EFFECT && vars.data[i]->var.level >= s->level)
+            return true;
+    return false;
+}
+
+static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n) {
+    for (uint32_t i = 0; i < r->nargs; i++)
+        if (n && type_mentions(r->args[i], params, n))
+            return true;
+    return false;
+}
+
+/* The relations to generalise; those that belong further out are sent there. */
+static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out) {
+    size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
+    RelationVec open = {0};
+    for (size_t i = begin; i < s->waiting.len; i++)
+        if (s->waiting.data[i]->status == REL_WAIT)
+            vec_push(&open, s->waiting.data[i]);
+    bool changed = true;
+    s->counts.steps += s->waiting.len - begin;
+    while (changed) {
+        changed = false;
+        size_t kept = 0;
+        s->counts.steps += open.len;
+        for (size_t i = 0; i < open.len; i++) {
+            Relation *r = open.data[i];
+            bool deep = relation_mentions(r, declared, ndeclared);
+            uint32_t ninputs = r->nargs > 1 && r->def != &rel_same ? r->nargs - 1 : r->nargs;
+            for (uint32_t k = 0; k < ninputs && !deep; k++)
+                deep = is_deep(s, r->args[k]);
+            if (deep) {
+                open.data[kept++] = r;
+                continue;
+            }
+            for (uint32_t k = 0; k < r->nargs; k++)
+                solver_lower(s, r->args[k], s->level - 1);
+            r->level = s->level - 1;
+            changed = true;
+        }
+        open.len = kept;
+    }
+    *out = open;
+}
+
+/* ---- effects --------------------------------------------------------------------------------- */
+
+typedef struct Effects {
+    Solver *s;
+    Map params; /* effect variables of the type */
+    Map seen;
+    bool allocates;
+    TypeVec lower; /* of the variable at hand: parameters and outer effects it includes */
+} Effects;
+
+static void find_lower(Effects *e, Type *t, bool top) {
+    t = type_resolve(t);
+    if (t->tag == TY_ALLOCATES)
+        e->allocates = true;
+    if (t->tag == TY_PARAM)
+        vec_push(&e->lower, t);
+    if (t->tag != TY_VAR || map_has(&e->seen, t))
+        return;
+    map_set(&e->seen, t, t);
+    if (!top && (t->var.level < e->s->level || map_has(&e->params, t))) {
+        vec_push(&e->lower, t);
+        return;
+    }
+    for (uint32_t i = 0; i < t->var.nwatchers; i++)
+        find_lower(e, t->var.subs[i], false);
+}
+
+/* Effects that certainly allocate do; of the others what they include is kept, before linking. */
+static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes) {
+    Effects e = {.s = s};
+    for (size_t i = 0; i < vars->len; i++)
+        map_set(&e.params, vars->data[i], vars->data[i]);
+    TypeVec allocating = {0};
+    for (size_t i = 0; i < vars->len; i++) {
+        map_clear(&e.seen);
+        vec_clear(&e.lower);
+        e.allocates = false;
+        find_lower(&e, vars->data[i], true);
+        if (e.allocates) {
+            vec_push(&allocating, vars->data[i]);
+            continue;
+        }
+        for (size_t k = 0; k < e.lower.len; k++) {
+            vec_push(includes, e.lower.data[k]);
+            vec_push(includes, vars->data[i]);
+        }
+    }
+    for (size_t i = 0; i < allocating.len; i++)
+        solver_link(s, allocating.data[i], type_allocates());
+}
+
+/* ---- generalise ------------------------------------------------------------------------------ */
+
+typedef struct Build {
+    Solver *s;
+    Type *t;
+    Type **declared;
+    uint32_t ndeclared;
+    RelationVec relations; /* to be generalised */
+    uint32_t nown; /* of declared: what the user declared; then what stands for it in the body */
+    Map folded;    /* shape of a declared tensor -> its parameter */
+    TypeVec vars;  /* the same, in order of appearance; effects apart */
+    TypeVec effects;
+    Map order; /* variables of the type -> 1 + position */
+} Build;
+
+static void add_vars(Build *b, Type *t, Map *seen) {
+    TypeVec found = {0};
+    type_collect(t, TY_VAR, seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *v = found.data[i];
+        if (v->var.level < b->s->level)
+            continue;
+        if (v->kind == KIND_EFFECT)
+            vec_push(&b->effects, v);
+        else
+            vec_push(&b->vars, v);
+    }
+}
+
+static void number_vars(Build *b) {
+    map_clear(&b->order);
+    TypeVec found = {0};
+    Map seen = {0};
+    type_collect(b->t, TY_VAR, &seen, &found);
+    for (size_t i = 0; i < found.len; i++)
+        map_set(&b->order, found.data[i], (void *)(uintptr_t)(i + 1));
+}
+
+/* Outer variables are not to be taken for intermediate ones. */
+static void protect_outer(Build *b) {
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
+            TypeVec found = {0};
+            Map seen = {0};
+            type_collect(b->relations.data[i]->args[k], TY_VAR, &seen, &found);
+            for (size_t v = 0; v < found.len; v++)
+                if (found.data[v]->var.level < b->s->level && !map_has(&b->order, found.data[v]))
+                    map_set(&b->order, found.data[v], (void *)(uintptr_t)UINT32_MAX);
+        }
+}
+
+/* Note [A field decides]. `fn (p) { p.w + p.b }` where one declared type alone has fields w and b
+ * takes that type, as an ML programmer expects. Where several have them, or none, p stays open:
+ * `where Field(a, w, c)`. This is asked when p would be generalised, so what is known from elsewhere
+ * comes first. */
+typedef struct Read {
+    Type *value; /* a type variable, not yet found */
+    VEC(const Symbol *) fields;
+} Read;
+
+/* The variable that stands for the record of a Field: also in D(a). */
+static Type *record_var(const Relation *r) {
+    Type *t = type_resolve(r->args[0]);
+    if (t->tag == TY_DERIV)
+        t = type_resolve(t->elem);
+    return t->tag == TY_VAR ? t : NULL;
+}
+
+static Type *instance_of_decl(Solver *s, TypeDecl *decl) {
+    Type **args = mem_new_n(Type *, decl->nparams + 1);
+    for (uint32_t i = 0; i < decl->nparams; i++)
+        args[i] = solver_var(s, decl->params[i]->kind);
+    return type_data(decl, args, decl->nparams);
+}
+
+static bool decide_records(Build *b) {
+    Solver *s = b->s;
+    VEC(Read) reads = {0};
+    Map index = {0}; /* variable -> 1 + position in reads */
+    for (size_t i = 0; s->find_record && i < b->relations.len; i++) {
+        const Relation *r = b->relations.data[i];
+        Type *t = r->def == &rel_field && r->status == REL_WAIT ? record_var(r) : NULL;
+        if (!t || t->var.level < s->level)
+            continue;
+        size_t at = (size_t)(uintptr_t)map_find(&index, t);
+        if (!at) {
+            Read read = {.value = t};
+            vec_push(&reads, read);
+            at = reads.len;
+            map_set(&index, t, (void *)(uintptr_t)at);
+        }
+        vec_push(&reads.data[at - 1].fields, r->data);
+    }
+    bool any = false;
+    for (size_t i = 0; i < reads.len; i++) {
+        const Read *read = &reads.data[i];
+        TypeDecl *decl = s->find_record(s->find_record_ctx, read->fields.data,
+                                        (uint32_t)read->fields.len);
+        if (decl && solver_unify(s, read->value, instance_of_decl(s, decl)))
+            any = true;
+    }
+    return any;
+}
+
+/* `==` of what the type does not mention, as of the elements of an empty list that is never another:
+ * no value gets there. */
+static void drop_unreachable(Build *b) {
+    Map reached = {0}, again = {0};
+    TypeVec vars = {0};
+    type_collect(b->t, TY_VAR, &reached, &vars);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++)
+            if (b->relations.data[i]->def != &rel_equal)
+                type_collect(b->relations.data[i]->args[k], TY_VAR, &reached, &vars);
+    for (size_t i = 0; i < b->relations.len; i++) {
+        Relation *r = b->relations.data[i];
+        bool touched = r->def != &rel_equal;
+        for (uint32_t k = 0; k < r->nargs && !touched; k++) {
+            TypeVec own = {0};
+            map_clear(&again);
+            type_collect(r->args[k], TY_PARAM, &again, &own);
+            map_clear(&again);
+            type_collect(r->args[k], TY_VAR, &again, &own);
+            for (size_t v = 0; v < own.len && !touched; v++)
+                touched = own.data[v]->tag == TY_PARAM || map_has(&reached, own.data[v]) ||
+                          own.data[v]->var.level < b->s->level;
+        }
+        if (!touched)
+            r->status = REL_DONE;
+    }
+}
+
+static void solve_all(Build *b) {
+    Solver *s = b->s;
+    for (bool again = true; again;) {
+        solver_run(s);
+        find_candidates(s, b->declared, b->ndeclared, &b->relations);
+        number_vars(b);
+        protect_outer(b);
+        again = b->relations.len > 0 &&
+                (laws_simplify(s, &b->relations, &b->order) || decide_records(b));
+    }
+    drop_unreachable(b);
+}
+
+bool solver_learn(Solver *s) {
+    bool ok = true;
+    for (bool again = true; again && ok;) {
+        ok = solver_run(s);
+        RelationVec open = {0};
+        Map order = {0}, seen = {0};
+        TypeVec vars = {0};
+        for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++) {
+            Relation *r = s->waiting.data[i];
+            if (r->status != REL_WAIT)
+                continue;
+            vec_push(&open, r);
+            for (uint32_t k = 0; k < r->nargs; k++)
+                type_collect(r->args[k], TY_VAR, &seen, &vars);
+        }
+        for (size_t i = 0; i < vars.len; i++) /* none is intermediate */
+            map_set(&order, vars.data[i], (void *)(uintptr_t)(i + 1));
+        again = ok && open.len && laws_simplify(s, &open, &order);
+    }
+    for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++)
+        s->waiting.data[i]->status = REL_DONE;
+    return ok;
+}
+
+/* What was known to be a tensor only because it broadcasts, as a variable of its own. */
+static void abstract_tensors(Build *b) {
+    if (b->relations.len == 0)
+        return;
+    Abstraction a = {0};
+    laws_abstract(b->s, b->t, &b->relations, &a);
+    if (a.shapes.len == 0)
+        return;
+    Map of = {0};
+    for (size_t i = 0; i < a.shapes.len; i++)
+        map_set(&of, a.shapes.data[i], a.vars.data[i]);
+    b->t = type_replace_tensors(b->t, &of);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
+            Relation *r = b->relations.data[i];
+            r->args[k] = type_replace_tensors(r->args[k], &of);
+        }
+    inside_replace(b->s, &of);
+}
+
+static Type *to_param(TypeVec *weak, Type *v) {
+    Type *p = type_param(v->var.hint, v->kind);
+    p->param.dtypes = v->var.dtypes;
+    if (v->var.weak)
+        vec_push(weak, p);
+    v->var.link = p;
+    return p;
+}
+
+static Type **vec_copy(const TypeVec *v) {
+    Type **out = v->len ? mem_new_n(Type *, v->len) : NULL;
+    for (size_t i = 0; i < v->len; i++)
+        out[i] = v->data[i];
+    return out;
+}
+
+/* ---- declared tensors: Note [Declared tensors] in ast_type.c --------------------------------- */
+
+/* The parameters as declared, then those inside of what they are known to be. */
+static void add_inner(Build *b, Type **declared, uint32_t n) {
+    TypeVec all = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        vec_push(&all, declared[i]);
+        map_set(&seen, declared[i], declared[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        Type *known = declared[i]->param.known;
+        if (!known)
+            continue;
+        type_collect(known, TY_PARAM, &seen, &all);
+        Type *shape = known->tag == TY_TENSOR ? type_resolve(known->tensor.shape) : NULL;
+        if (shape && shape->tag == TY_PARAM && shape->param.known == declared[i])
+            map_set(&b->folded, shape, declared[i]);
+    }
+    b->declared = all.data;
+    b->ndeclared = (uint32_t)all.len;
+    b->nown = n;
+}
+
+/* Each declared tensor as its parameter. */
+static Type *folded(Build *b, Type *t) {
+    return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
+}
+
+static Relation *folded_relation(Build *b, Relation *r) {
+    for (uint32_t i = 0; i < r->nargs && b->folded.len; i++) {
+        Type *t = type_resolve(r->args[i]);
+        DTypeSet class = t->tag == TY_TENSOR ? type_dtype_set(t->tensor.dtype) : DTS_ALL;
+        r->args[i] = folded(b, t);
+        if (is_broadcast(r->def) && r->args[i] != t && class != DTS_ALL)
+            r->data = (const void *)(uintptr_t)(class & broadcast_dtypes(r));
+    }
+    return r;
+}
+
+/* Whether a Broadcast of a scheme says which dtypes p has. */
+static bool says_dtypes(const RelationVec *relations, const Type *p) {
+    for (size_t i = 0; i < relations->len; i++)
+        for (uint32_t k = 0; is_broadcast(relations->data[i]->def) && k < relations->data[i]->nargs;
+             k++)
+            if (type_resolve(relations->data[i]->args[k]) == p)
+                return true;
+    return false;
+}
+
+/* Where a part of what a parameter is known to be stands alone in the scheme, or the parameter would
+ * take dtypes that the body does not, the scheme says what the parameter is: Same(a, Tensor[s, b]). */
+static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params) {
+    if (b->ndeclared == b->nown)
+        return;
+    Map mentioned = {0};
+    TypeVec found = {0}, own = {0};
+    type_collect(t, TY_PARAM, &mentioned, &found);
+    for (size_t i = 0; i < relations->len; i++)
+        for (uint32_t k = 0; k < relations->data[i]->nargs; k++)
+            type_collect(relations->data[i]->args[k], TY_PARAM, &mentioned, &found);
+    for (uint32_t i = 0; i < b->nown; i++) {
+        Type *p = b->declared[i], *known = p->param.known;
+        if (!known)
+            continue;
+        TypeVec inner = {0};
+        Map seen = {0};
+        bool alone = known->tag != TY_TENSOR ||
+                     !map_has(&b->folded, type_resolve(known->tensor.shape)) ||
+                     (type_dtype_set(known->tensor.dtype) != DTS_ALL && !says_dtypes(relations, p));
+        type_collect(known, TY_PARAM, &seen, &inner);
+        for (size_t k = 0; k < inner.len; k++)
+            alone = alone || (!inner.data[k]->param.name && map_has(&mentioned, inner.data[k]));
+        if (!alone)
+            continue;
+        Type *args[] = {p, known};
+        vec_push(relations, relation_new(&rel_same, args, 2, NULL, span_none()));
+        for (size_t k = 0; k < inner.len; k++)
+            vec_push(&own, inner.data[k]);
+    }
+    map_clear(&mentioned);
+    for (size_t i = 0; i < params->len; i++)
+        map_set(&mentioned, params->data[i], params->data[i]);
+    for (size_t i = 0; i < own.len; i++)
+        if (!map_has(&mentioned, own.data[i])) {
+            map_set(&mentioned, own.data[i], own.data[i]);
+            vec_push(params, own.data[i]);
+        }
+}
+
+static Scheme *build(Build *b) {
+    Solver *s = b->s;
+    Scheme *scheme = mem_new(Scheme);
+    TypeVec params = {0}, weak = {0}, includes = {0};
+    RelationVec relations = {0};
+    Map seen = {0};
+    Substitution zonk = substitution_new(NULL, NULL, 0);
+    for (uint32_t i = 0; i < b->ndeclared; i++)
+        b->declared[i]->param.level = 0;
+    for (uint32_t i = 0; i < b->nown; i++)
+        vec_push(&params, b->declared[i]);
+    add_vars(b, b->t, &seen);
+    for (size_t i = 0; i < b->relations.len; i++)
+        for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++)
+            if (b->relations.data[i]->status == REL_WAIT)
+                add_vars(b, b->relations.data[i]->args[k], &seen);
+    generalise_effects(s, &b->effects, &includes);
+    for (size_t i = 0; i < b->vars.len; i++)
+        vec_push(&params, to_param(&weak, b->vars.data[i]));
+    for (size_t i = 0; i < b->effects.len; i++)
+        if (!b->effects.data[i]->var.link)
+            vec_push(&params, to_param(&weak, b->effects.data[i]));
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Fact *f = &s->facts.data[i];
+        Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
+        r->data = f->data;
+        if (relation_mentions(r, b->declared, b->ndeclared))
+            vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
+    }
+    for (size_t i = 0; i < b->relations.len; i++) {
+        Relation *r = b->relations.data[i];
+        if (r->status != REL_WAIT)
+            continue;
+        vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
+        r->status = REL_DONE;
+    }
+    scheme->type = type_share(folded(b, type_substitute_by(&zonk, b->t)));
+    add_known(b, scheme->type, &relations, &params);
+    scheme->ndeclared = b->nown;
+    scheme->nparams = (uint32_t)params.len;
+    scheme->params = vec_copy(&params);
+    scheme->nweak = (uint32_t)weak.len;
+    scheme->weak = vec_copy(&weak);
+    scheme->nrelations = (uint32_t)relations.len;
+    scheme->relations = relations.data;
+    for (size_t i = 0; i < includes.len; i++)
+        includes.data[i] = type_resolve(includes.data[i]);
+    scheme->nincludes = (uint32_t)includes.len / 2;
+    scheme->includes = vec_copy(&includes);
+    scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
+    early_keep(s, scheme, &zonk);
+    scheme->joins = scheme_joins(scheme);
+    inside_replace(s, &b->folded);
+    inside_keep(s, scheme);
+    return scheme;
+}
+
+Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
+    if (!mono) {
+        Build b = {.s = s, .t = t};
+        solver_run(s);
+        default_untied(s, t);
+        solve_all(&b);
+        abstract_tensors(&b);
+        return build(&b);
+    }
+    solver_run(s);
+    solver_default_weak(s);
+    solver_run(s);
+    solver_lower(s, t, s->level - 1);
+    size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
+    for (size_t i = begin; i < s->waiting.len; i++) {
+        Relation *r = s->waiting.data[i];
+        if (r->status != REL_WAIT)
+            continue;
+        for (uint32_t k = 0; k < r->nargs; k++)
+            solver_lower(s, r->args[k], s->level - 1);
+        r->level = s->level - 1;
+    }
+    return scheme_mono(t);
+}
+
+/* ---- declared -------------------------------------------------------------------------------- */
+
+static void report_missing(Solver *s, Relation *r) {
+    TypeNamer names = {0};
+    Str text = {0};
+    relation_print(&text, r, &names);
+    Diag *d = rel_error(s, r, DIAG_R0304, "`%s` needs more than the signature declares",
+                        relation_subject(r));
+    diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
+}
+
+/* What the type does not mention and nothing determines, as the elements of an empty list, is what a
+ * declared relation says it is. */
+static bool adopt_fact(Build *b, const Relation *r) {
+    for (size_t i = 0; i < b->s->facts.len; i++) {
+        const Fact *f = &b->s->facts.data[i];
+        bool ok = f->def == r->def && f->nargs == r->nargs;
+        for (uint32_t k = 0; ok && k < r->nargs; k++) {
+            Type *t = type_resolve(r->args[k]);
+            Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
+            ok = type_equal(f->args[k], t) || (free->tag == TY_VAR && !map_has(&b->order, free));
+        }
+        for (uint32_t k = 0; ok && k < r->nargs; k++)
+            ok = solver_unify(b->s, r->args[k], f->args[k]);
+        if (ok)
+            return true;
+    }
+    return false;
+}
+
+Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
+                                   bool has_where) {
+    Build b = {.s = s, .t = t};
+    add_inner(&b, declared, ndeclared);
+    declared = b.declared;
+    ndeclared = b.ndeclared;
+    solver_run(s);
+    default_untied(s, t);
+    solve_all(&b);
+    if (has_where) {
+        for (size_t i = 0; i < b.relations.len; i++) {
+            Relation *r = b.relations.data[i];
+            if (r->status != REL_WAIT || r->def->implicit ||
+                !relation_mentions(r, declared, ndeclared))
+                continue;
+            if (adopt_fact(&b, r)) {
+                r->status = REL_DONE;
+                continue;
+            }
+            report_missing(s, folded_relation(&b, r));
+            r->status = REL_FAIL;
+            return NULL;
+        }
+    } else if (!declared_stay_open(s, &b.relations, b.declared, b.nown)) {
+        return NULL;
+    }
+    abstract_tensors(&b);
+    return build(&b);
+}

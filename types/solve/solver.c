@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worklist. Variables hold their watchers, relations their variables; a relation runs when it
+ * is posted and then only when a variable it watches learned something (thesis §3.3). */
+#include "types/solve/solver_impl.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "types/op.h"
+
+Solver *solver_new(Diags *diags) {
+    Solver *s = mem_new(Solver);
+    s->diags = diags;
+    s->mismatch.path = "";
+    s->arg = NO_ARGUMENT;
+    s->axis = -1;
+    return s;
+}
+
+void solver_set_records(Solver *s, FindRecord find, void *ctx) {
+    s->find_record = find;
+    s->find_record_ctx = ctx;
+}
+
+Diags *solver_diags(Solver *s) { return s->diags; }
+
+/* ---- variables and levels -------------------------------------------------------------------- */
+
+Type *solver_var(Solver *s, Kind kind) { return type_var(kind, s->level, NULL); }
+
+Type *solver_var_named(Solver *s, Kind kind, const Symbol *hint) {
+    return type_var(kind, s->level, hint);
+}
+
+Type *solver_tensor_var(Solver *s) {
+    return type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE));
+}
+
+Type *solver_weak_dtype(Solver *s, bool is_float, Span span) {
+    (void)span;
+    Type *t = solver_var(s, KIND_DTYPE);
+    t->var.weak = true;
+    t->var.dtypes = is_float ? DTS_FLOAT : DTS_NUM;
+    vec_push(&s->weak, t);
+    return t;
+}
+
+Type *solver_rigid(Solver *s, Kind kind, const Symbol *name) {
+    Type *t = type_param(name, kind);
+    t->param.level = s->level;
+    return t;
+}
+
+int solver_level(const Solver *s) { return s->level; }
+
+void solver_enter(Solver *s) {
+    s->level++;
+    Mark m = {.id = type_next_id(),
+              .waiting = s->waiting.len,
+              .weak = s->weak.len,
+              .inside = s->inside.len,
+              .settled = s->settled.len,
+              .early = s->early.len};
+    vec_push(&s->marks, m);
+}
+
+void solver_leave(Solver *s) {
+    if (s->level == 0)
+        BUG("solver_leave without solver_enter");
+    s->level--;
+    (void)vec_pop(&s->marks);
+}
+
+void solver_enter_body(Solver *s, uint32_t params, uint32_t mark) {
+    vec_push(&s->bodies, ((Body){params, mark, ++s->nbodies}));
+}
+
+void solver_set_recursive(Solver *s, bool on) { s->recursive = on; }
+
+void solver_leave_body(Solver *s) { (void)vec_pop(&s->bodies); }
+
+void solver_default_weak(Solver *s) {
+    static const Map none;
+    solver_default_weak_but(s, &none);
+}
+
+void solver_default_weak_but(Solver *s, const Map *but) {
+    size_t kept = s->marks.len ? vec_last(&s->marks).weak : 0;
+    for (size_t i = kept; i < s->weak.len; i++) {
+        Type *t = type_resolve(s->weak.data[i]);
+        if (t->tag != TY_VAR || !t->var.weak)
+            continue;
+        if (t->var.level < s->level || map_has(but, t)) {
+            s->weak.data[kept++] = t;
+            continue;
+        }
+        DTypeSet set = t->var.dtypes;
+        DType to = !(set & ~DTS_FLOAT) ? DT_F32 : DT_I32;
+        if (!(set & DT_BIT(to)))
+            for (to = 0; !(set & DT_BIT(to)); to++) {
+            }
+        solver_link(s, t, type_dtype(to));
+    }
+    s->weak.len = kept;
+}
+
+/* ---- the graph ------------------------------------------------------------------------------- */
+
+static void watch_var(Relation *r, Type *var) {
+    for (uint32_t i = 0; i < r->nwatched; i++)
+        if (r->watched[i] == var)
+            return;
+    if (r->nwatched == r->cap_watched) {
+        r->cap_watched = r->cap_watched ? 2 * r->cap_watched : 4;
+        r->watched = mem_realloc(r->watched, r->cap_watched * sizeof *r->watched);
+    }
+    r->watched[r->nwatched++] = var;
+    TypeVar *v = &var->var;
+    if (v->nwatchers == v->cap_watchers) {
+        v->cap_watchers = v->cap_watchers ? 2 * v->cap_watchers : 4;
+        v->watchers = mem_realloc(v->watchers, v->cap_watchers * sizeof *v->watchers);
+    }
+    v->watchers[v->nwatchers++] = r;
+}
+
+void solver_watch(Solver *s, Relation *r, Type *t) {
+    TypeVec vars = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &vars);
+    s->counts.steps += seen.len;
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_EFFECT)
+            watch_var(r, vars.data[i]);
+}
+
+static void watch_args(Solver *s, Relation *r) {
+    uint32_t kept = 0; /* forget variables that were found */
+    for (uint32_t i = 0; i < r->nwatched; i++)
+        if (!r->watched[i]->var.link)
+            r->watched[kept++] = r->watched[i];
+    r->nwatched = kept;
+    for (uint32_t i = 0; i < r->nargs; i++)
+        solver_watch(s, r, r->args[i]);
+}
+
+void solver_queue(Solver *s, Relation *r) {
+    if (r->queued || r->status != REL_WAIT)
+        return;
+    r->queued = true;
+    vec_push(&s->queue, r);
+}
+
+/* A variable learned something. A link drops its watchers: they watch what it became when they
+ * have run. */
+void solver_wake(Solver *s, TypeVar *v) {
+    s->counts.steps += v->nwatchers;
+    for (uint32_t i = 0; i < v->nwatchers; i++)
+        solver_queue(s, v->watchers[i]);
+    if (v->link) {
+        v->watchers = NULL;
+        v->nwatchers = v->cap_watchers = 0;
+    }
+}
+
+Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                       Span span) {
+    Relation *r = mem_new(Relation);
+    r->def = def;
+    r->nargs = nargs;
+    r->args = mem_new_n(Type *, nargs);
+    for (uint32_t i = 0; i < nargs; i++)
+        r->args[i] = args[i];
+    r->attrs = attrs;
+    r->op = attrs ? attrs->op : NULL;
+    r->span = span;
+    r->status = REL_WAIT;
+    return r;
+}
+
+void relation_stands(const Solver *s, Relation *r) {
+    r->level = s->level;
+    r->body = s->bodies.len ? vec_last(&s->bodies).number : 0;
+}
+
+void solver_add(Solver *s, Relation *r) {
+    s->counts.posted++;
+    vec_push(&s->waiting, r);
+    solver_queue(s, r);
+}
+
+Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                      Span span) {
+    Relation *r = relation_new(def, args, nargs, attrs, span);
+    relation_stands(s, r);
+    solver_add(s, r);
+    return r;
+}
+
+static Relation *post_with(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
+                           const void *data, Span span) {
+    Relation *r = solver_post(s, def, args, nargs, NULL, span);
+    r->data = data;
+    return r;
+}
+
+Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span) {
+    Type *args[] = {record, result};
+    return post_with(s, &rel_field, args, 2, field, span);
+}
+
+static const int64_t *keep_int(int64_t n) {
+    int64_t *p = mem_bytes(sizeof *p);
+    *p = n;
+    return p;
+}
+
+Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span) {
+    Type *args[] = {tuple, result};
+    return post_with(s, &rel_proj, args, 2, keep_int(index), span);
+}
+
+Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
+                            const int64_t *index, Span span) {
+    Relation *r = solver_post(s, &rel_index, args, nargs, attrs, span);
+    r->data = index ? keep_int(*index) : NULL;
+    return r;
+}
+
+/* One mistake gives one message: a relation over what was already reported says nothing, and the
+ * result of one that failed is the error type. */
+static bool has_error(Relation *r) {
+    for (uint32_t i = 0; i < r->nargs; i++)
+        if (type_resolve(r->args[i])->tag == TY_ERROR)
+            return true;
+    return false;
+}
+
+static void give_up(Solver *s, Relation *r) {
+    Type *result = type_resolve(r->args[r->nargs - 1]);
+    if (result->kind == KIND_TYPE)
+        solver_unify(s, result, type_error());
+}
+
+/* Whether it follows from a declared fact, whose result is its own then. */
+static bool has_fact(Solver *s, Relation *r) {
+    const Fact *f = s->facts.len ? solver_find_fact(s, r) : NULL;
+    return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
+}
+
+/* Its relation is done: what else it asks of sizes is seen when all is known. */
+static void list_operator(Solver *s, Relation *r) {
+    if (s->listing && r->op && (r->def == r->op->relation || r->def == &rel_index))
+        vec_push(&s->settled, r);
+}
+
+/* The function in which the relation stands is still being inferred. */
+static bool is_around(const Solver *s, uint32_t body) {
+    bool found = body == 0;
+    for (size_t k = s->bodies.len; k-- > 0 && !found && s->bodies.data[k].number >= body;)
+        found = s->bodies.data[k].number == body;
+    return found;
+}
+
+/* Its arguments are values, each with sizes of its own (Note [Each its own size] in unknown.c); a variable
+ * that stands twice is one: it has one node. */
+static void open_arguments(Relation *r) {
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        Type *t = r->args[i], *opened = t->kind == KIND_TYPE ? solver_open_each(t) : t;
+        for (uint32_t k = i; k + 1 < r->nargs && opened != t; k++)
+            if (r->args[k] == t)
+                r->args[k] = opened;
+        r->several = r->several || opened != t;
+    }
+}
+
+static RelStatus run_one(Solver *s, Relation *r) {
+    Span span = s->span;
+    const char *what = s->what;
+    s->span = r->span;
+    s->what = relation_subject(r);
+    s->running = r;
+    s->arg = NO_ARGUMENT;
+    s->axis = -1;
+    if (r->runs++ == 0)
+        inside_note(s, r);
+    s->counts.runs++;
+    /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
+     * parameters would be refused. */
+    uint32_t made = type_next_id();
+    open_arguments(r);
+    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
+    RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
+                       : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
+                                                                           : REL_DONE;
+    if (status == REL_WAIT && has_fact(s, r))
+        status = REL_DONE;
+    if (status != REL_FAIL && !solver_probe(s, r))
+        status = REL_FAIL;
+    if (r->several || !is_around(s, r->body))
+        unknowns_mark_each(r->args[r->nargs - 1], made);
+    s->span = span;
+    s->what = what;
+    s->running = NULL;
+    s->axis = -1;
+    if (status == REL_DONE && early)
+        early_note(s, r);
+    if (status == REL_DONE)
+        list_operator(s, r);
+    return status;
+}
+
+/* ---- Note [Unknown ranks] --------------------------------------------------------------------
+ *
+ * The rank of `squeeze(x)` depends on the sizes of x. Where these are not known, its shape is `?`, an
+ * unknown of kind shape. An operator of such a tensor whose result's rank follows from the operand's
+ * has a result of unknown shape again; what has a rank of its own (`reshape` to written sizes, a `sum` of
+ * all) keeps it. The operator sees to its operands when it runs; a known rank wanted of an unknown shape
+ * is a check when running. */
+
+/* Sizes and shapes not found yet are unknown; what was found is a check. False: it is no tensor yet. */
+static bool give_unknowns(Solver *s, Type *t) {
+    t = type_resolve(t);
+    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
+        if (!give_unknowns(s, t->args[i]))
+            return false;
+    if (t->tag == TY_TUPLE)
+        return true;
+    if (t->tag != TY_TENSOR)
+        return false;
+    Type *shape = type_resolve(t->tensor.shape), *unknown = type_any(KIND_SHAPE, NULL);
+    if (shape->tag == TY_VAR)
+        solver_link(s, shape, unknown);
+    else if (shape->tag != TY_ANY)
+        unify_sizes(s, unknown, shape, true);
+    return true;
+}
+
+/* An operator that waits for the rank of what has none that is known. */
+static bool is_of_unknown_rank(Solver *s, Relation *r) {
+    bool unknown = false;
+    for (uint32_t i = 0; i + 1 < r->nargs; i++)
+        unknown = unknown || type_has_unknown_rank(r->args[i]);
+    for (uint32_t i = 0; unknown && i + 1 < r->nargs; i++)
+        if (type_has_open_sizes(r->args[i]))
+            return false;
+    if (!unknown || !r->op)
+        return false;
+    s->running = r;
+    s->arg = -1;
+    bool given = give_unknowns(s, r->args[r->nargs - 1]);
+    s->arg = NO_ARGUMENT;
+    s->running = NULL;
+    if (given)
+        list_operator(s, r);
+    return given;
+}
+
+static void compact(Solver *s) {
+    size_t kept = 0, mark = 0;
+    s->counts.steps += s->waiting.len;
+    for (size_t i = 0; i < s->waiting.len; i++) {
+        for (; mark < s->marks.len && s->marks.data[mark].waiting <= i; mark++)
+            s->marks.data[mark].waiting = kept;
+        if (s->waiting.data[i]->status == REL_WAIT)
+            s->waiting.data[kept++] = s->waiting.data[i];
+    }
+    for (; mark < s->marks.len; mark++)
+        s->marks.data[mark].waiting = kept;
+    s->waiting.len = kept;
+}
+
+size_t solver_nposted(const Solver *s) { return s->waiting.len; }
+
+void solver_claim(Solver *s, size_t from, struct Expr *use) {
+    for (size_t i = from; i < s->waiting.len; i++)
+        s->waiting.data[i]->instance = use;
+}
+
+bool solver_run(Solver *s) {
+    bool ok = true;
+    size_t done = 0;
+    while (s->qhead < s->queue.len) {
+        Relation *r = s->queue.data[s->qhead++];
+        r->queued = false;
+        if (r->status != REL_WAIT)
+            continue;
+        if (has_error(r)) {
+            give_up(s, r);
+            r->status = REL_DONE;
+        } else {
+            s->first_id = r->runs == 0 ? type_next_id() : 0;
+            s->learned = false;
+            r->status = run_one(s, r);
+            s->first_id = 0;
+            if (r->status == REL_WAIT && is_of_unknown_rank(s, r))
+                r->status = REL_DONE;
+            if (r->status == REL_FAIL) {
+                ok = false;
+                give_up(s, r);
+            } else if (r->status == REL_WAIT) {
+                watch_args(s, r);
+                if (s->learned)
+                    solver_queue(s, r);
+            }
+        }
+        done += r->status != REL_WAIT;
+    }
+    vec_clear(&s->queue);
+    s->qhead = 0;
+    if (2 * done > s->waiting.len)
+        compact(s);
+    return ok;
+}
+
+SolverCounts solver_counts(const Solver *s) { return s->counts; }
+
+size_t solver_nwaiting(const Solver *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->waiting.len; i++)
+        n += s->waiting.data[i]->status == REL_WAIT;
+    return n;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+void solver_set_infer_where(Solver *s, bool on) { s->infer_where = on; }
+
+size_t solver_mark(const Solver *s) { return s->facts.len; }
+
+void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
+
+void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                   void *data, Span span) {
+    (void)span;
+    DTypeSet set = rel_dtype_class(def);
+    Type *first = nargs ? type_resolve(args[0]) : NULL;
+    if (set && first && first->tag == TY_PARAM) {
+        first->param.dtypes &= set;
+        return;
+    }
+    if (set) {
+        solver_restrict(s, first, set);
+        return;
+    }
+    Fact f = {.def = def, .nargs = nargs, .attrs = attrs, .data = data};
+    f.args = mem_new_n(Type *, nargs);
+    for (uint32_t i = 0; i < nargs; i++)
+        f.args[i] = args[i];
+    vec_push(&s->facts, f);
+}
+
+static bool same_data(const RelDef *def, const void *a, const void *b) {
+    if (a == b || (def != &rel_proj && def != &rel_index))
+        return a == b || def == &rel_same;
+    return a && b && *(const int64_t *)a == *(const int64_t *)b;
+}
+
+static bool is_scalar_shape(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+/* As the fact says, t: where it says `?`, any unknown size. */
+static bool fits_fact(Type *fact, Type *t) {
+    fact = type_resolve(fact);
+    t = type_resolve(t);
+    uint32_t n, m;
+    Type **a, **b;
+    if (fact->tag != TY_TENSOR || t->tag != TY_TENSOR || !(fact->flags & TYPE_HAS_ANY) ||
+        !type_get_rank(fact, &n, &a) || !type_get_rank(t, &m, &b))
+        return type_equal(fact, t);
+    for (uint32_t i = 0; n == m && i < n; i++) {
+        bool unknown = type_resolve(a[i])->tag == TY_ANY &&
+                       (type_resolve(b[i])->flags & TYPE_HAS_ANY);
+        if (!unknown && !type_equal(a[i], b[i]))
+            return false;
+    }
+    return n == m && type_equal(fact->tensor.dtype, t->tensor.dtype);
+}
+
+/* Each input of a that is no scalar among those of b; the last of both is the result. */
+static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb) {
+    for (uint32_t i = 0; i + 1 < na; i++) {
+        bool there = is_scalar_shape(a[i]);
+        for (uint32_t k = 0; k + 1 < nb && !there; k++)
+            there = fits_fact(a[i], b[k]) || fits_fact(b[k], a[i]);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+/* `==` of tensors is a comparison like others. */
+static bool same_def(const RelDef *a, const RelDef *b) {
+    return a == b || (a == &rel_broadcast_compare && b == &rel_equal) ||
+           (a == &rel_equal && b == &rel_broadcast_compare);
+}
+
+const Fact *solver_find_fact(Solver *s, const Relation *r) {
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Fact *f = &s->facts.data[i];
+        s->counts.steps++;
+        if (is_broadcast(r->def) && f->def == r->def &&
+            is_subset(f->args, f->nargs, r->args, r->nargs) &&
+            is_subset(r->args, r->nargs, f->args, f->nargs))
+            return f;
+        if (!same_def(f->def, r->def) || f->nargs != r->nargs ||
+            !same_data(f->def, f->data, r->data))
+            continue;
+        if (!attrs_equal_values(f->attrs, r->attrs))
+            continue;
+        uint32_t k = 0;
+        while (k + 1 < f->nargs && fits_fact(f->args[k], r->args[k]))
+            k++;
+        if (k + 1 >= f->nargs)
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- for relations --------------------------------------------------------------------------- */
+
+const char *op_subject(const Op *op) {
+    static const char *const infix[][2] = {
+        {"add", "+"},    {"subtract", "-"},    {"multiply", "*"}, {"divide", "/"},
+        {"power", "**"}, {"matmul", "@@"},     {"equal", "=="},   {"not_equal", "!="},
+        {"less", "<"},   {"less_equal", "<="}, {"greater", ">"},  {"greater_equal", ">="},
+    };
+    for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
+        if (strcmp(op->name, infix[i][0]) == 0)
+            return infix[i][1];
+    return op->name;
+}
+
+const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
+
+/* Its type, and which earlier entry at the prompt made it. */
+const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
+    const char *made = origin_words(r->args[i], r->span.source);
+    Type *t = type_resolve(r->args[i]);
+    if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* of `x[i]` */
+        t = t->args[0];
+    bool equation = is_broadcast(r->def) && r->op &&
+                    r->op->relation != r->def; /* of its shapes alone */
+    const char *type = type_text_with(names, equation && t->tag == TY_TENSOR ? t->tensor.shape : t);
+    return made ? fmt_text("%s, %s", type, made) : type;
+}
+
+Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    Str text = {0};
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
+    rel_add_places(d, r);
+    rel_add_sizes(s, d, r);
+    diag_report(s->diags, d);
+    return d;
+}
+
+void rel_add_places(Diag *d, const Relation *r) {
+    TypeNamer names = {0};
+    for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
+        if (r->arg_spans[i].source)
+            diag_add_label(d, r->arg_spans[i], "%s", rel_argument_label(r, i, &names));
+    bool inside = r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL);
+    for (uint32_t i = 0; inside && r->inner_spans && i + 1 < r->nargs; i++)
+        if (r->inner_spans[i].source == r->inner.source)
+            diag_add_label(d, r->inner_spans[i], "%s", rel_operand_label(d, r, i, &names));
+    if (inside)
+        diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
+}
+
+const char *relation_place(const Relation *r, int arg) {
+    if (arg < 0)
+        return fmt_text("the result of `%s`", relation_subject(r));
+    if (!r->op)
+        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
+    const char *name = relation_argument(r, arg);
+    if (!name)
+        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
+    return fmt_text("argument `%s` of `%s`", name, relation_subject(r));
+}
+
+const char *dtype_class_words(DTypeSet set) {
+    if (set == DTS_FLOAT || set == DTS_INT || set == DTS_NUM || set == DTS_BITS || set == DTS_BOOL)
+        return set == DTS_FLOAT  ? "floats"
+               : set == DTS_INT  ? "integers"
+               : set == DTS_NUM  ? "numbers"
+               : set == DTS_BITS ? "integers or bools"
+                                 : "bools";
+    Str s = {0};
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (set & DT_BIT(t))
+            str_printf(&s, "%s%s", s.len ? ", " : "one of ", dtype_info[t].name);
+    return str_text(&s);
+}
+
+const char *dtype_class_name(DTypeSet set) {
+    return !(set & ~DTS_FLOAT) ? "a float"
+           : !(set & ~DTS_INT) ? "an integer"
+           : !(set & ~DTS_NUM) ? "a number"
+           : set == DTS_BOOL   ? "bool"
+           : set == DTS_BITS   ? "an integer or a bool"
+                               : dtype_class_words(set);
+}
+
+static bool is_open_dtype(Type *tensor) {
+    Type *t = type_resolve(tensor);
+    return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_VAR;
+}
+
+void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must) {
+    TypeNamer names = {0};
+    Str a = {0}, b = {0};
+    type_print(&a, param, &names);
+    type_print(&b, must, &names);
+    rel_error(s, r, DIAG_R0218, "%s is `%s`, which the signature leaves open, and must be %s",
+              relation_place(r, arg), str_text(&a), str_text(&b));
+}
+
+static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
+    const Mismatch *m = &s->mismatch;
+    Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
+    const char *place = relation_place(r, arg);
+    if (m->kind == MISMATCH_DEPTH) {
+        rel_error(s, r, DIAG_R0009, "the type of %s nests more than %d deep", place,
+                  TYPE_MAX_DEPTH);
+        return;
+    }
+    TypeNamer names = {0};
+    Str a = {0}, b = {0}, whole = {0}, wanted = {0};
+    type_print(&a, m->a, &names);
+    type_print(&b, m->b, &names);
+    type_print(&whole, have, &names);
+    type_print(&wanted, with, &names);
+    const char *found = str_text(&whole), *asked = str_text(&wanted);
+    Diag *d = NULL;
+    switch (m->kind) {
+    case MISMATCH_DTYPE:
+        if (m->dtypes && is_open_dtype(have)) { /* the class is the argument's own */
+            rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked,
+                      dtype_class_name(m->dtypes));
+            return;
+        }
+        d = m->dtypes ? rel_error(s, r, DIAG_R0310, "%s must be %s, it is %s", place,
+                                  dtype_class_name(m->dtypes), found)
+                      : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);
+        return;
+    case MISMATCH_RANK:
+        d = rel_error(s, r, DIAG_R0313, "%s must have %u axes, it has %u", place, m->b->nargs,
+                      m->a->nargs);
+        break;
+    case MISMATCH_DIM:
+        if (m->axis >= 0)
+            d = rel_error(s, r, DIAG_R0314, "axis %d of %s must be %s, it is %s", m->axis, place,
+                          str_text(&b), str_text(&a));
+        else
+            d = rel_error(s, r, DIAG_R0314, "a size of %s must be %s, it is %s", place,
+                          str_text(&b), str_text(&a));
+        break;
+    case MISMATCH_OCCURS:
+        d = rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", place,
+                      str_text(&a), str_text(&b));
+        if (m->a->kind == KIND_DIM || m->a->kind == KIND_SHAPE)
+            diag_add_fact(d, "a size that changes as the program runs is written `?`");
+        return;
+    case MISMATCH_RIGID:
+        if (type_resolve(m->b)->tag == TY_PARAM)
+            rel_error(s, r, DIAG_R0218,
+                      "%s is %s, and must be `%s`, which the signature leaves open", place,
+                      str_text(&a), str_text(&b));
+        else
+            rel_refuse_rigid(s, r, arg, m->a, m->b);
+        return;
+    case MISMATCH_HEAD:
+    case MISMATCH_ARITY:
+    case MISMATCH_KIND:
+    case MISMATCH_DEPTH:
+        if (type_resolve(with)->tag == TY_TENSOR && arg >= 0)
+            asked = "a tensor";
+        d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);
+        if (r->op && type_is_list(have))
+            diag_add_fact(d, "a List has functions of its own, such as `map`, `foldl`, `list.sum`");
+        return;
+    }
+    diag_add_fact(d, "expected %s, found %s", asked, found);
+}
+
+bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
+    Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
+    s->what = relation_place(r, arg);
+    s->arg = arg;
+    s->axis = -1;
+    bool ok = unify_gradual(s, have, with);
+    s->arg = NO_ARGUMENT;
+    if (!ok)
+        report_mismatch(s, r, arg, with);
+    return ok;
+}
+
+bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis) {
+    const char *what = fmt_text("axis %d of %s", axis, relation_place(r, arg));
+    s->what = what;
+    s->arg = arg;
+    s->axis = axis;
+    bool ok = unify_dims(s, a, b, true);
+    s->arg = NO_ARGUMENT;
+    if (ok)
+        return true;
+    TypeNamer names = {0};
+    Str left = {0}, right = {0};
+    type_print(&left, a, &names);
+    type_print(&right, b, &names);
+    if (s->mismatch.kind == MISMATCH_RIGID)
+        rel_error(s, r, DIAG_R0303, "%s is %s, which is not known to equal %s", what,
+                  str_text(&left), str_text(&right));
+    else if (s->mismatch.kind == MISMATCH_OCCURS)
+        diag_add_fact(rel_error(s, r, DIAG_R0217, "%s would have to contain itself: %s is %s", what,
+                                str_text(&left), str_text(&right)),
+                      "a size that changes as the program runs is written `?`");
+    else
+        rel_error(s, r, DIAG_R0314, "%s is %s, it must be %s", what, str_text(&left),
+                  str_text(&right));
+    return false;
+}
+
+/* ---- names that a `where` may use ------------------------------------------------------------ */
+
+static const RelDef *const generic[] = {
+    &rel_num,   &rel_float, &rel_int,   &rel_bits, &rel_broadcast,   &rel_broadcast_compare,
+    &rel_field, &rel_proj,  &rel_index, &rel_bang, &rel_equal,       &rel_same,
+    &rel_grad,  &rel_deriv, &rel_vjp,   &rel_jvp,  &rel_custom_grad, &rel_checkpoint,
+};
+
+static Map registered; /* const Symbol* -> const RelDef*: constants, the same in every session */
+
+void rel_register(const RelDef *def) { map_set(&registered, sym_intern(def->name), (void *)def); }
+
+const RelDef *rel_find(const Symbol *name) {
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        if (sym_intern(generic[i]->name) == name)
+            return generic[i];
+    return map_find(&registered, name);
+}
+
+const Symbol *rel_find_nearest(const Symbol *name) {
+    VEC(const Symbol *) names = {0};
+    for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
+        vec_push(&names, sym_intern(generic[i]->name));
+    for (size_t i = 0; i < op_count(); i++)
+        vec_push(&names, sym_intern(op_at(i)->relation->name));
+    return sym_find_nearest(name, names.data, names.len);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unknown sizes and whose they are.
+ *
+ * Note [Each its own size]. An unknown is one size as long as the function runs in which it was made:
+ * of `arange(n)`, of a parameter annotated `?`. In a type that several values have, an unknown is `each`:
+ * every value has its own.
+ *
+ *     List[Tensor[(?,), int32]]            its elements
+ *     fn(int32) -> Tensor[(?,), int32]     the results of its calls
+ *     def go(x, i) { … go(arange(i), i - 1) … }   x in the calls of go
+ *
+ * Whatever flows to it is taken. Who reads a value (a variable, the result of a call, an argument of an
+ * operator) opens it: gives it an unknown of its own, which is one size from there on. What stands in one
+ * type is one value: opened, (Tensor[(?1,), b], Tensor[(?1,), b]) has two equal sizes, but (a, a), where a
+ * type variable a was found to be Tensor[(?,), b], two of their own.
+ *
+ * Note [Open values]. What enters a function, its size still open, cannot have an unknown size that comes
+ * to be in the function: it keeps its own, and the two are compared when running.
+ *
+ *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
+ *
+ * Ids count up; the age of a variable is the id of the oldest one that it is a part of. */
+#include "base/mem.h"
+#include "types/solve/solver_impl.h"
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static Type *like(const Type *u) {
+    return u->param.each ? type_any_each(u->kind, u->origin) : type_any(u->kind, u->origin);
+}
+
+void unknowns_in(Type *t, TypeVec *out) {
+    Map seen = {0};
+    if (t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS))
+        type_collect(t, TY_ANY, &seen, out);
+}
+
+Type *unknowns_map(Type *t, UnknownMap by, void *ctx) {
+    TypeVec found = {0}, from = {0}, to = {0};
+    unknowns_in(t, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *u = found.data[i], *now = by(ctx, u);
+        if (now == u)
+            continue;
+        vec_push(&from, u);
+        vec_push(&to, now);
+    }
+    return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
+}
+
+typedef struct Replacing {
+    Solver *s;
+    bool vars;
+} Replacing;
+
+static Type *replaced(void *ctx, Type *u) {
+    const Replacing *r = ctx;
+    if (!r->vars || u->param.each)
+        return like(u);
+    Type *var = solver_var(r->s, u->kind);
+    var->var.widens = true;
+    return var;
+}
+
+Type *unknowns_replaced(Solver *s, Type *t, bool vars) {
+    Replacing r = {s, vars};
+    return unknowns_map(t, replaced, &r);
+}
+
+Type *solver_open(Solver *s, Type *t) { return solver_open_each(unknowns_replaced(s, t, false)); }
+
+/* How often each unknown is a size or the shape of a tensor, or of one in a tuple; `barred` where it is
+ * elsewhere. */
+typedef struct Places {
+    Map count, barred;
+    TypeVec all;
+} Places;
+
+static void find_places(Places *p, Type *t) {
+    t = type_resolve(t);
+    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+        return;
+    uint32_t rank;
+    Type **dims;
+    if (t->tag == TY_TUPLE)
+        for (uint32_t i = 0; i < t->nargs; i++)
+            find_places(p, t->args[i]);
+    TypeVec found = {0};
+    Map seen = {0};
+    bool tensor = t->tag == TY_TENSOR;
+    bool ranked = tensor && type_get_rank(t, &rank, &dims);
+    for (uint32_t i = 0; ranked && i < rank; i++) {
+        Map in_size = {0};
+        type_collect(dims[i], TY_ANY, &in_size, &found);
+    }
+    if (!ranked && t->tag != TY_TUPLE)
+        type_collect(t, TY_ANY, &seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        uintptr_t n = (uintptr_t)map_find(&p->count, found.data[i]);
+        map_set(&p->count, found.data[i], (void *)(n + 1));
+        if (n == 0)
+            vec_push(&p->all, found.data[i]);
+        if (!tensor)
+            map_set(&p->barred, found.data[i], t);
+    }
+}
+
+Type *solver_open_call(Solver *s, Type *fn) {
+    if (!(fn->flags & TYPE_HAS_ANY))
+        return fn;
+    Places places = {0};
+    TypeVec from = {0}, to = {0};
+    for (uint32_t i = 0; i < fn->nargs; i++)
+        find_places(&places, fn->args[i]);
+    for (size_t i = 0; i < places.all.len; i++) {
+        Type *u = places.all.data[i];
+        if ((uintptr_t)map_find(&places.count, u) < 2 || map_has(&places.barred, u) ||
+            u->param.each)
+            continue;
+        vec_push(&from, u);
+        vec_push(&to, solver_var(s, u->kind));
+    }
+    return from.len ? type_substitute(fn, from.data, to.data, (uint32_t)from.len) : fn;
+}
+
+/* ---- each its own ---------------------------------------------------------------------------- */
+
+bool solver_has_each(Type *t) {
+    TypeVec found = {0};
+    unknowns_in(t, &found);
+    for (size_t i = 0; i < found.len; i++)
+        if (found.data[i]->param.each)
+            return true;
+    return false;
+}
+
+/* Types are DAGs: of a large one no more than this is opened, and the rest stays `each`. */
+enum { OPENED_NODES = 256 };
+
+static Type *own_of(void *ctx, Type *u) {
+    OpenValue *o = ctx;
+    if (!u->param.each)
+        return u;
+    Type *own = map_find(&o->own, u);
+    if (!own) {
+        own = o->open ? solver_var(o->open, u->kind) : type_any(u->kind, u->origin);
+        map_set(&o->own, u, own);
+    }
+    return own;
+}
+
+Type *unknowns_of_value(OpenValue *o, Type *size) { return unknowns_map(size, own_of, o); }
+
+static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
+    OpenValue own = {.open = o->open};
+    if (t->tag == TY_VAR && t->var.link) /* a type that was found for a variable: another value */
+        o = &own;
+    t = type_resolve(t);
+    if (++*nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+        return t;
+    if (t->tag == TY_TENSOR) {
+        Type *shape = unknowns_of_value(o, t->tensor.shape);
+        return shape == t->tensor.shape ? t : type_tensor(shape, t->tensor.dtype);
+    }
+    if (t->tag != TY_TUPLE && t->tag != TY_DATA)
+        return t;
+    Type **args = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        bool size = t->args[i]->kind == KIND_DIM || t->args[i]->kind == KIND_SHAPE;
+        args[i] = size                 ? unknowns_of_value(o, t->args[i])
+                  : t->tag == TY_TUPLE ? open_value(o, t->args[i], nodes)
+                                       : t->args[i]; /* of its elements */
+    }
+    return t->tag == TY_TUPLE ? type_tuple(args, t->nargs) : type_data(t->decl, args, t->nargs);
+}
+
+static Type *open_each(Solver *s, Type *t) {
+    uint32_t nodes = 0;
+    OpenValue o = {.open = s};
+    return solver_has_each(t) ? open_value(&o, t, &nodes) : t;
+}
+
+Type *solver_open_each(Type *t) { return open_each(NULL, t); }
+
+Type *solver_open_parameters(Solver *s, Type *fn) {
+    fn = type_resolve(fn);
+    if (fn->tag != TY_FN || !solver_has_each(fn))
+        return fn;
+    Type **params = mem_new_n(Type *, fn->nargs + 1);
+    for (uint32_t i = 0; i < fn->nargs; i++)
+        params[i] = open_each(s, fn->args[i]);
+    return type_fn(params, fn->nargs, fn->fn.result, fn->fn.effect);
+}
+
+static Type *each_since(void *ctx, Type *u) {
+    const uint32_t *id = ctx;
+    return u->param.id < *id || u->param.each ? u : type_any_each(u->kind, u->origin);
+}
+
+Type *solver_each_since(Type *t, uint32_t id) { return unknowns_map(t, each_since, &id); }
+
+void unknowns_mark_each(Type *t, uint32_t id) {
+    TypeVec found = {0};
+    unknowns_in(t, &found);
+    for (size_t i = 0; i < found.len; i++)
+        if (found.data[i]->param.id >= id)
+            found.data[i]->param.each = true;
+}
+
+void unknowns_asked(Type *t) {
+    TypeVec open = {0};
+    Map seen = {0};
+    type_collect(t, TY_VAR, &seen, &open);
+    for (size_t i = 0; i < open.len; i++)
+        open.data[i]->var.asked = true;
+}
+
+/* ---- open values ----------------------------------------------------------------------------- */
+
+/* The unknowns that come to be later than what is as old as `age`: they have at least this id. */
+static uint32_t later_than(const Solver *s, uint32_t age) {
+    for (size_t k = 0; k < s->bodies.len; k++) {
+        const Body *b = &s->bodies.data[k];
+        if (age < b->params)
+            return b->params;
+        if (age < b->mark)
+            return b->mark;
+    }
+    return UINT32_MAX;
+}
+
+/* Whether var, which is older, cannot be the unknown. around: nor where it is a parameter's and the unknown
+ * is of a function around, since that has one size for all calls. */
+static bool is_apart(const Solver *s, const Type *var, const Type *unknown, bool around) {
+    uint32_t id = unknown->param.id, age = var->var.age;
+    if (s->bodies.len == 0 || unknown->param.each)
+        return false;
+    const Body *first = s->bodies.data, *last = &vec_last(&s->bodies);
+    return id >= later_than(s, age) ||
+           (around && age < last->mark && id >= first->params && id < last->params);
+}
+
+Type *solver_given(Solver *s, const Type *fn, Type *arg) {
+    return s->bodies.len ? unknowns_kept_apart(s, fn, arg, false, false) : arg;
+}
+
+bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around) {
+    TypeVec found = {0};
+    if (s->bodies.len)
+        unknowns_in(t, &found);
+    for (size_t i = 0; i < found.len; i++)
+        if (is_apart(s, var, found.data[i], around))
+            return true;
+    return false;
+}
+
+typedef struct Apart {
+    Solver *s;
+    const Type *var;
+    bool around, open;
+} Apart;
+
+static Type *kept_apart(void *ctx, Type *u) {
+    const Apart *a = ctx;
+    if (!is_apart(a->s, a->var, u, a->around))
+        return u;
+    return a->open ? solver_var(a->s, u->kind) : type_any_each(u->kind, u->origin);
+}
+
+Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
+    Apart a = {s, var, around, open};
+    return unknowns_map(t, kept_apart, &a);
+}
+
+/* ---- of a function --------------------------------------------------------------------------- */
+
+void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
+    if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
+        return;
+    TypeVec all = {0}, own = {0}, outer = {0};
+    Map any = {0};
+    type_collect(scheme->type, TY_ANY, &any, &all);
+    for (size_t i = 0; i < all.len; i++)
+        if (all.data[i]->param.id > mark)
+            vec_push(&own, all.data[i]);
+        else
+            vec_push(&outer, all.data[i]);
+    scheme->nunknowns = (uint32_t)own.len;
+    scheme->unknowns = own.data;
+    scheme->nouter = (uint32_t)outer.len;
+    scheme->outer = outer.data;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operator attributes: `axis=[1], keepdims=True`. The table of an operator drives checking,
+ * defaults, printing and hashing. */
+#ifndef TYPES_TYPE_ATTRS_H
+#define TYPES_TYPE_ATTRS_H
+
+#include "base/span.h"
+#include "base/str.h"
+#include "base/symbol.h"
+#include "tensor/dtype.h"
+
+typedef enum AttrKind {
+    ATTR_NONE, /* None: "not given" */
+    ATTR_INT,
+    ATTR_FLOAT,
+    ATTR_BOOL,
+    ATTR_STRING,
+    ATTR_DTYPE,
+    ATTR_LIST, /* of the others */
+    ATTR_DIM,  /* a size that is a type: a dim parameter in scope, `?` */
+    ATTR_REF,  /* in a derivative rule: the call's attribute of this name */
+} AttrKind;
+
+typedef struct AttrValue AttrValue;
+struct AttrValue {
+    AttrKind kind;
+    union {
+        int64_t i; /* INT, BOOL */
+        double f;
+        const char *text; /* STRING */
+        DType dtype;
+        struct {
+            const AttrValue *items;
+            uint32_t n;
+        } list;
+        struct Type *dim;  /* DIM */
+        const Symbol *ref; /* REF */
+    };
+    Span span; /* INT: where it is written, or none; not compared */
+};
+
+/* Attributes of one call, in the order of the operator's table, defaults filled in. */
+typedef struct Attrs {
+    const struct Op *op;
+    const AttrValue *values; /* op->nattrs of them */
+} Attrs;
+
+/* What an attribute takes; the reader's text is converted to exactly this or refused. */
+typedef enum AttrType {
+    AT_INT,
+    AT_INT_OPT /* or None */,
+    AT_FLOAT,
+    AT_BOOL,
+    AT_STRING,
+    AT_DTYPE /* or None: as input */,
+    AT_INTS /* list; a lone int is a list of one */,
+    AT_INTS_OPT,
+    AT_DIMS /* list of ints and sizes */,
+    AT_DIMS_OPT,
+    AT_INT_LISTS /* [[1, 1], [0, 0]] */,
+    AT_INT_OR_INTS,
+    AT_FLOATS,
+    AT_DIM,
+} AttrType;
+
+typedef struct AttrSpec {
+    const char *name;
+    AttrType type;
+    const char *initial; /* default as text ("0", "[1, 1]", "None", "\"NCHW\""), NULL: required */
+    const char *doc;
+} AttrSpec;
+
+const AttrValue *attrs_find(const Attrs *attrs, const char *name); /* NULL when there is none */
+const AttrValue *attrs_get(const Attrs *attrs, const char *name);  /* BUG when there is none */
+const char *attr_type_words(AttrType t);                           /* "an integer or None" */
+int64_t attrs_int(const Attrs *attrs, const char *name);
+double attrs_float(const Attrs *attrs, const char *name);
+bool attrs_bool(const Attrs *attrs, const char *name);
+const char *attrs_text(const Attrs *attrs, const char *name);
+bool attrs_is_none(const Attrs *attrs, const char *name);
+/* False when None or not all integers. */
+bool attrs_ints(const Attrs *attrs, const char *name, const int64_t **out, uint32_t *n);
+bool attrs_dtype(const Attrs *attrs, const char *name, DType *out); /* false when None */
+
+bool attrs_equal(const Attrs *a, const Attrs *b);
+/* The same of two operators with one relation: what it says is the same. */
+bool attrs_equal_values(const Attrs *a, const Attrs *b);
+uint64_t attrs_hash(const Attrs *a);
+void attrs_print(Str *out, const Attrs *a); /* those that differ from their defaults: `axis=[1]` */
+void attr_print(Str *out, const AttrValue *v);
+/* Parses a default's text. */
+AttrValue attr_parse(const char *text);
+const Attrs *attrs_defaults(const struct Op *op); /* NULL if one is required */
+bool attr_equal(const AttrValue *a, const AttrValue *b);
+bool attrs_have_refs(const Attrs *a);
+bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, `?` */
+/* ATTR_REF values replaced by those of `call` (a derivative rule expanded for a call). */
+const Attrs *attrs_substitute(const Attrs *a, const Attrs *call);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types as text (LANGUAGE §6): scalars by their dtype, variables as a, b, c … in order of
+ * appearance, unknowns `?`, or `?1` where one occurs twice. Types are DAGs that may be
+ * exponentially large as text, so printing stops at a limit and counting enters no node more than
+ * twice. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "types/solve/solver_impl.h"
+
+enum { PRINT_LIMIT = 2000 };
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* By kind: the letters tried in turn, then the first with a number. */
+static const char *const letters[] = {
+    [KIND_TYPE] = "acdefghijklopquvwxyz", /* b after a: see candidate */
+    [KIND_SHAPE] = "s",
+    [KIND_DTYPE] = "bt",
+    [KIND_DIM] = "nmkpqhwijlr",
+    [KIND_EFFECT] = "e",
+};
+
+static const Symbol *candidate(Kind kind, uint32_t i) {
+    if (kind == KIND_TYPE && i > 0) {
+        if (i == 1)
+            return sym_intern("b");
+        i--;
+    }
+    const char *from = letters[kind];
+    size_t n = strlen(from);
+    if (i < n)
+        return sym_intern_n(from + i, 1);
+    return sym_intern(fmt_text("%c%zu", from[0], (size_t)i - n + 1));
+}
+
+static const Symbol *take_name(TypeNamer *namer, Type *t, const Symbol *name) {
+    map_set(&namer->names, t, (void *)name);
+    map_set(&namer->taken, name, t);
+    return name;
+}
+
+static const Symbol *name_of(TypeNamer *namer, Type *t) {
+    const Symbol *name = map_find(&namer->names, t);
+    if (name)
+        return name;
+    name = t->tag == TY_VAR ? t->var.hint : t->param.name;
+    if (name && !map_has(&namer->taken, name))
+        return take_name(namer, t, name);
+    for (uint32_t i = 0;; i++) {
+        name = candidate(t->kind, i);
+        if (!map_has(&namer->taken, name))
+            return take_name(namer, t, name);
+    }
+}
+
+/* ---- unknowns: how often each occurs --------------------------------------------------------- */
+
+typedef struct UnknownCount {
+    TypeNamer *namer;
+    Map visits; /* Type* -> how often entered: twice is enough to see what occurs twice */
+    Map in;     /* an unknown that each value has its own of -> the value where it was seen */
+    uintptr_t value, nvalues; /* the one that is entered: elements, a parameter, a result */
+} UnknownCount;
+
+static void count_unknowns(void *count, Type *t);
+
+static void count_in_value(void *count, Type *t) {
+    UnknownCount *c = count;
+    uintptr_t around = c->value;
+    c->value = ++c->nvalues;
+    count_unknowns(c, t);
+    c->value = around;
+}
+
+static void count_unknown(UnknownCount *c, Type *t) {
+    /* 0 times: absent; once: 1; named: 2 + its number */
+    Map *unknowns = &c->namer->unknowns;
+    uintptr_t seen = (uintptr_t)map_find(unknowns, t);
+    bool again = !t->param.each || (uintptr_t)map_find(&c->in, t) == c->value + 1;
+    map_set(&c->in, t, (void *)(c->value + 1));
+    if (seen == 0)
+        map_set(unknowns, t, (void *)(uintptr_t)1);
+    else if (seen == 1 && again)
+        map_set(unknowns, t, (void *)(uintptr_t)2);
+}
+
+static void count_unknowns(void *count, Type *t) {
+    UnknownCount *c = count;
+    if (t->tag == TY_VAR && t->kind == KIND_TYPE && t->var.link) {
+        count_in_value(c, type_resolve(t));
+        return;
+    }
+    t = type_resolve(t);
+    if (!(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
+        return;
+    if (t->tag == TY_ANY) {
+        count_unknown(c, t);
+        return;
+    }
+    uintptr_t visited = (uintptr_t)map_find(&c->visits, t);
+    if (visited == 2)
+        return;
+    map_set(&c->visits, t, (void *)(visited + 1));
+    bool values = t->tag == TY_FN || t->tag == TY_DATA || t->tag == TY_REF;
+    type_each_part(t, values ? count_in_value : count_unknowns, c);
+}
+
+static void print_unknown(Str *out, Type *t, TypeNamer *namer) {
+    uintptr_t seen = (uintptr_t)map_find(&namer->unknowns, t);
+    str_add_char(out, '?');
+    if (seen < 2)
+        return;
+    if (seen == 2) { /* the first time it is printed: number it */
+        uintptr_t numbered = 0;
+        const void *key;
+        void *value;
+        for (size_t i = 0; map_next(&namer->unknowns, &i, &key, &value);)
+            numbered += (uintptr_t)value > 2;
+        seen = 3 + numbered;
+        map_set(&namer->unknowns, t, (void *)seen);
+    }
+    str_printf(out, "%zu", (size_t)(seen - 2));
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static void print_type(Str *out, Type *t, TypeNamer *namer);
+
+static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer) {
+    if (a->kind == DIM_ATOM_TYPE) {
+        print_type(out, a->type, namer);
+        return;
+    }
+    str_add(out, a->kind == DIM_ATOM_FLOORDIV ? "floordiv("
+                 : a->kind == DIM_ATOM_MIN    ? "min("
+                                              : "max(");
+    print_type(out, a->a, namer);
+    str_add(out, ", ");
+    print_type(out, a->b, namer);
+    str_add_char(out, ')');
+}
+
+/* Positive terms first, so that a size does not begin with a minus where it can be helped. */
+void dim_print(Str *out, Type *t, TypeNamer *namer) {
+    const Dim *d = t->dim;
+    bool any = false;
+    if (d->nterms && d->constant > 0 && d->terms[0].coef < 0) {
+        bool all_negative = true;
+        for (uint32_t i = 0; i < d->nterms; i++)
+            all_negative = all_negative && d->terms[i].coef < 0;
+        if (all_negative) {
+            str_printf(out, "%lld", (long long)d->constant);
+            any = true;
+        }
+    }
+    bool constant_printed = any;
+    for (int sign = 0; sign < 2; sign++)
+        for (uint32_t i = 0; i < d->nterms; i++) {
+            const DimMonomial *m = &d->terms[i];
+            if ((m->coef < 0) != (sign == 1))
+                continue;
+            uint64_t size = m->coef < 0 ? 0 - (uint64_t)m->coef : (uint64_t)m->coef;
+            str_add(out, !any ? (m->coef < 0 ? "-" : "") : m->coef < 0 ? " - " : " + ");
+            any = true;
+            if (size != 1)
+                str_printf(out, "%llu * ", (unsigned long long)size);
+            for (uint32_t k = 0; k < m->natoms; k++) {
+                if (k)
+                    str_add(out, " * ");
+                print_atom(out, m->atoms[k], namer);
+            }
+        }
+    if (!any)
+        str_printf(out, "%lld", (long long)d->constant);
+    else if (d->constant != 0 && !constant_printed)
+        str_printf(out, d->constant < 0 ? " - %llu" : " + %llu",
+                   (unsigned long long)(d->constant < 0 ? 0 - (uint64_t)d->constant
+                                                        : (uint64_t)d->constant));
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* open a, b, c close; a tuple of one has a comma after it. */
+static void print_list(Str *out, char open, Type **args, uint32_t n, bool comma, char close,
+                       TypeNamer *namer) {
+    str_add_char(out, open);
+    for (uint32_t i = 0; i < n && out->len <= PRINT_LIMIT; i++) {
+        if (i)
+            str_add(out, ", ");
+        print_type(out, args[i], namer);
+    }
+    if (comma && n == 1)
+        str_add_char(out, ',');
+    str_add_char(out, close);
+}
+
+static void print_effect(Str *out, Type *effect, TypeNamer *namer) {
+    effect = type_resolve(effect);
+    if (effect->tag == TY_ALLOCATES)
+        str_add(out, " makes references");
+    else if (effect->tag != TY_PURE)
+        str_printf(out, " effect %s", name_of(namer, effect)->text);
+}
+
+static void print_fn(Str *out, Type *t, TypeNamer *namer) {
+    print_list(out, '(', t->args, t->nargs, false, ')', namer);
+    str_add(out, " -> ");
+    print_type(out, t->fn.result, namer);
+    if (namer->show_effects)
+        print_effect(out, t->fn.effect, namer);
+}
+
+/* The dtype of a weak literal, shown in diagnostics as what it would become; else NULL. */
+static const char *weak_text(const Type *t) {
+    if (t->tag != TY_VAR || !t->var.weak)
+        return NULL;
+    return dtype_info[t->var.dtypes & DT_BIT(DT_I32) ? DT_I32 : DT_F32].name;
+}
+
+static void print_type(Str *out, Type *t, TypeNamer *namer) {
+    if (out->len > PRINT_LIMIT)
+        return;
+    t = type_resolve(t);
+    switch (t->tag) {
+    case TY_VAR:
+    case TY_PARAM: {
+        const char *weak = weak_text(t);
+        str_add(out, weak ? weak : name_of(namer, t)->text);
+        return;
+    }
+    case TY_TENSOR: {
+        Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
+        Type *whole = shape->tag == TY_PARAM ? shape->param.known : NULL;
+        if (whole && type_resolve(whole->param.known->tensor.dtype) == dtype) { /* as declared */
+            str_add(out, name_of(namer, whole)->text);
+            return;
+        }
+        const char *known = dtype->tag == TY_DTYPE ? dtype_info[dtype->dtype_value].name
+                                                   : weak_text(dtype);
+        if (shape->tag == TY_SHAPE && shape->nargs == 0 && known) {
+            str_add(out, known);
+            return;
+        }
+        str_add(out, "Tensor[");
+        print_type(out, shape, namer);
+        str_add(out, ", ");
+        print_type(out, dtype, namer);
+        str_add_char(out, ']');
+        return;
+    }
+    case TY_TUPLE:
+    case TY_SHAPE: print_list(out, '(', t->args, t->nargs, true, ')', namer); return;
+    case TY_FN:
+        str_add(out, "fn");
+        print_fn(out, t, namer);
+        return;
+    case TY_REF:
+        str_add(out, "ref(");
+        print_type(out, t->elem, namer);
+        str_add_char(out, ')');
+        return;
+    case TY_DERIV:
+        str_add(out, "D(");
+        print_type(out, t->elem, namer);
+        str_add_char(out, ')');
+        return;
+    case TY_DATA:
+        str_add(out, t->decl->name->text);
+        if (t->decl->version)
+            str_printf(out, "#%u", t->decl->version);
+        if (t->nargs)
+            print_list(out, '[', t->args, t->nargs, false, ']', namer);
+        return;
+    case TY_STRING: str_add(out, "String"); return;
+    case TY_ERROR: str_add(out, "_"); return;
+    case TY_DTYPE: str_add(out, dtype_info[t->dtype_value].name); return;
+    case TY_DIM: dim_print(out, t, namer); return;
+    case TY_ANY: print_unknown(out, t, namer); return;
+    case TY_PURE: str_add(out, "pure"); return;
+    case TY_ALLOCATES: str_add(out, "allocates"); return;
+    }
+}
+
+static void cut(Str *out, size_t start) {
+    if (out->len <= start + PRINT_LIMIT)
+        return;
+    out->len = start + PRINT_LIMIT;
+    str_add(out, " ...");
+}
+
+/* Appended in a Str of its own, so that the limit counts this type alone. */
+static void append(Str *out, Str *part) {
+    cut(part, 0);
+    str_add_n(out, str_text(part), part->len);
+}
+
+void type_print(Str *out, Type *t, TypeNamer *namer) {
+    TypeNamer fresh = {0};
+    UnknownCount count = {0};
+    Str part = {0};
+    if (!namer)
+        namer = &fresh;
+    count.namer = namer;
+    count_unknowns(&count, t);
+    print_type(&part, t, namer);
+    append(out, &part);
+}
+
+const char *type_text(Type *t) {
+    Str out = {0};
+    type_print(&out, t, NULL);
+    return str_text(&out);
+}
+
+void type_namer_reserve(TypeNamer *namer, Type *t) {
+    Map seen = {0};
+    TypeVec params = {0};
+    type_collect(t, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++)
+        (void)name_of(namer, params.data[i]);
+}
+
+const char *type_text_with(TypeNamer *namer, Type *t) {
+    Str s = {0};
+    type_print(&s, t, namer);
+    return str_text(&s);
+}
+
+/* ---- schemes --------------------------------------------------------------------------------- */
+
+void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
+    str_add(out, r->def->name);
+    str_add_char(out, '(');
+    uint32_t n = r->nargs;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(out, ", ");
+        if (i + 1 == n && r->def == &rel_field)
+            str_printf(out, "%s, ", ((const Symbol *)r->data)->text);
+        if (i + 1 == n && r->def == &rel_proj)
+            str_printf(out, "%lld, ", (long long)*(const int64_t *)r->data);
+        if (i == 1 && n == 3 && r->def == &rel_index &&
+            r->data) /* a tuple's element, or a tensor's */
+            str_printf(out, "(%lld,)", (long long)*(const int64_t *)r->data);
+        else
+            print_type(out, r->args[i], namer);
+        if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one */
+            str_add(out, ", ");
+            print_type(out, r->args[i], namer);
+        }
+    }
+    if (r->attrs) {
+        Str attrs = {0};
+        attrs_print(&attrs, r->attrs);
+        if (attrs.len)
+            str_printf(out, ", %s", attrs.text);
+    }
+    str_add_char(out, ')');
+}
+
+/* Where the one relation is a Broadcast and the type variables appear in the type in the order in
+ * which they stand there, its positions name them: (Tensor[(n, m), t], b, c). */
+static void name_by_position(const Scheme *scheme, TypeNamer *namer) {
+    const Relation *only = NULL;
+    for (uint32_t i = 0; i < scheme->nrelations; i++) {
+        if (scheme->relations[i]->def->implicit)
+            continue;
+        if (only)
+            return;
+        only = scheme->relations[i];
+    }
+    if (!only || strcmp(only->def->name, rel_broadcast.name) != 0 || only->nargs > 6)
+        return;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < scheme->nparams; i++) {
+        Type *p = scheme->params[i];
+        if (p->kind != KIND_TYPE)
+            continue;
+        while (next < only->nargs && type_resolve(only->args[next]) != p)
+            next++;
+        if (next++ == only->nargs || p->param.name)
+            return;
+    }
+    for (uint32_t i = 0; i < only->nargs; i++) {
+        Type *arg = type_resolve(only->args[i]);
+        const Symbol *name = sym_intern_n(&"abcdef"[i], 1);
+        if (arg->tag == TY_PARAM && arg->kind == KIND_TYPE && !map_has(&namer->names, arg) &&
+            !map_has(&namer->taken, name))
+            take_name(namer, arg, name);
+    }
+}
+
+/* Dims, shapes, dtypes, types; declared parameters as they were declared. */
+static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) {
+    static const Kind order[] = {KIND_DIM, KIND_SHAPE, KIND_DTYPE, KIND_TYPE, KIND_EFFECT};
+    bool any = false;
+    for (uint32_t i = 0; i < scheme->ndeclared; i++) {
+        str_add(out, any ? ", " : "");
+        str_add(out, name_of(namer, scheme->params[i])->text);
+        any = true;
+    }
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+        if (order[k] == KIND_EFFECT && !namer->show_effects)
+            continue;
+        for (uint32_t i = scheme->ndeclared; i < scheme->nparams; i++) {
+            if (scheme->params[i]->kind != order[k])
+                continue;
+            str_add(out, any ? ", " : "");
+            str_add(out, name_of(namer, scheme->params[i])->text);
+            any = true;
+        }
+    }
+}
+
+static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer) {
+    const char *sep = " where ";
+    for (uint32_t i = 0; i < scheme->nrelations && out->len <= PRINT_LIMIT; i++) {
+        if (scheme->relations[i]->def->implicit)
+            continue;
+        str_add(out, sep);
+        relation_print(out, scheme->relations[i], namer);
+        sep = ", ";
+    }
+    for (uint32_t i = 0; i < scheme->nparams; i++) {
+        Type *p = scheme->params[i];
+        if (p->kind != KIND_DTYPE)
+            continue;
+        const RelDef *class = rel_of_dtypes(p->param.dtypes);
+        if (!class || class->implicit)
+            continue;
+        str_printf(out, "%s%s(%s)", sep, class->name, name_of(namer, p)->text);
+        sep = ", ";
+    }
+}
+
+void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
+    TypeNamer fresh = {0};
+    UnknownCount count = {0};
+    if (!namer)
+        namer = &fresh;
+    if (!namer->show_effects)
+        scheme = scheme_usual(scheme);
+    count.namer = namer;
+    count_unknowns(&count, scheme->type);
+    for (uint32_t i = 0; i < scheme->nrelations; i++)
+        for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
+            count_unknowns(&count, scheme->relations[i]->args[k]);
+    for (uint32_t i = 0; i < scheme->ndeclared; i++)
+        name_of(namer, scheme->params[i]);
+    name_by_position(scheme, namer);
+    for (uint32_t i = 0; i < scheme->nparams; i++) /* in order of appearance */
+        if (scheme->params[i]->kind != KIND_EFFECT)
+            name_of(namer, scheme->params[i]);
+    Type *t = type_resolve(scheme->type);
+    Str body = {0}, quantifiers = {0}, where = {0};
+    if (t->tag == TY_FN)
+        print_fn(&body, t, namer);
+    else
+        print_type(&body, t, namer);
+    print_quantifiers(&quantifiers, scheme, namer);
+    print_where(&where, scheme, namer);
+    if (t->tag == TY_FN && quantifiers.len)
+        str_printf(out, "fn [%s]", str_text(&quantifiers));
+    else if (t->tag == TY_FN)
+        str_add(out, "fn");
+    else if (where.len)
+        str_printf(out, "forall (%s), ", str_text(&quantifiers));
+    append(out, &body);
+    append(out, &where);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types, shapes, dtypes and dims: one representation for all four kinds, so that substitution,
+ * unification, generalisation and printing are each written once.
+ *
+ * Types never change after construction, but for variables, which are linked. They are DAGs: every
+ * traversal is memoised by node. Always look through type_resolve before reading the tag. */
+#ifndef TYPES_TYPE_TYPE_H
+#define TYPES_TYPE_TYPE_H
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/symbol.h"
+#include "base/vec.h"
+#include "tensor/dtype.h"
+
+typedef enum Kind { KIND_TYPE, KIND_SHAPE, KIND_DTYPE /* BaseType */, KIND_DIM, KIND_EFFECT } Kind;
+
+typedef enum TypeTag {
+    TY_VAR,   /* to be inferred; any kind */
+    TY_PARAM, /* rigid: a declared or generalised parameter; any kind */
+    /* KIND_TYPE */
+    TY_TENSOR, /* shape, dtype */
+    TY_TUPLE,  /* args */
+    TY_FN,     /* args = parameters, result, effect */
+    TY_REF,    /* elem */
+    TY_DATA,   /* decl, args of the kinds of decl's parameters */
+    TY_STRING,
+    TY_DERIV, /* D(elem) while elem's head is not known; reduced as soon as it is */
+    TY_ERROR, /* of an expression already reported; unifies with anything */
+    /* KIND_SHAPE */
+    TY_SHAPE, /* args = dims: a shape of known rank */
+    /* KIND_DTYPE */
+    TY_DTYPE, /* dtype_value */
+    /* KIND_DIM: a polynomial in normal form over atoms (see dim.h), or an unknown */
+    TY_DIM, /* dim */
+    /* KIND_DIM, KIND_SHAPE */
+    TY_ANY, /* an unknown size, or a shape of unknown rank, written `?`: equal only to itself (id) */
+    /* KIND_EFFECT */
+    TY_PURE, /* makes no reference when called */
+    TY_ALLOCATES,
+} TypeTag;
+
+typedef struct Type Type;
+typedef struct TypeDecl TypeDecl;
+typedef struct Dim Dim;
+typedef struct Origin Origin;
+typedef struct Relation Relation;
+
+/* Where a size (or any part of a type) came from, for diagnostics: "784 from this literal". */
+typedef enum OriginKind {
+    ORIGIN_LITERAL,
+    ORIGIN_ARGUMENT,
+    ORIGIN_ANNOTATION,
+    ORIGIN_OPERATOR,
+    ORIGIN_FILE
+} OriginKind;
+struct Origin {
+    OriginKind kind;
+    Span span;
+    const char
+        *what; /* "`zeros`", "`shape`", "`digits.csv`", "the field `w` of `P`"; may be NULL */
+    /* ARGUMENT: of "`zeros`", of whose attribute `what` it is an element. Or NULL: it entered a call by
+     * the argument at span, and that had it from there (or NULL).
+     * OPERATOR: of "`layer`", a definition called, in which the operator stands; or NULL. */
+    const char *of;
+    Span call;
+    const Origin *from;
+};
+
+typedef struct TypeVar {
+    Type *link; /* what it was found to be, or NULL */
+    uint32_t id;
+    uint32_t age;       /* the id of the oldest variable that it is a part of: Note [Open values] */
+    int level;          /* of the `let` nesting that made it */
+    const Symbol *hint; /* a name to print it by, or NULL */
+    DTypeSet dtypes;    /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
+    bool weak;          /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
+    bool asked;         /* KIND_DIM, KIND_SHAPE: is the size of something else too (unknown.c) */
+    bool widens;        /* stands where a function takes `?`: may become one itself (flow.c) */
+    bool joins;         /* KIND_TYPE: of a constructor: what flows to it is joined (flow.c) */
+    union {
+        Relation **watchers; /* relations to run again when this variable learns something */
+        Type **subs;         /* KIND_EFFECT: effects it includes */
+    };
+    uint32_t nwatchers, cap_watchers;
+} TypeVar;
+
+struct Type {
+    TypeTag tag;
+    Kind kind;
+    uint32_t nargs;
+    uint32_t flags; /* TYPE_HAS_…: what may occur inside; set by the constructors */
+    Type **args;
+    const Origin *origin; /* of a dim or dtype; may be NULL */
+    union {
+        TypeVar var; /* VAR */
+        struct {
+            const Symbol *name; /* may be NULL */
+            uint32_t id;
+            int level;       /* PARAM: of solver_rigid; a variable made further out may not be it */
+            bool each;       /* ANY: Note [Each its own size] in flow.c */
+            DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
+            Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
+                                   stands for it; of a shape: the parameter whose tensor has it */
+        } param;         /* PARAM, ANY */
+        struct {
+            Type *shape, *dtype;
+        } tensor;
+        struct {
+            Type *result, *effect;
+        } fn;
+        struct {
+            Type *elem, *reduced;
+        };              /* REF, DERIV; reduced: for type_resolve */
+        TypeDecl *decl; /* DATA */
+        DType dtype_value;
+        struct {
+            const Dim *dim;
+            Type *normal;
+        }; /* DIM; normal: for type_resolve */
+    };
+};
+
+enum {
+    TYPE_HAS_VARS = 1,   /* a TY_VAR, linked or not: traversals skip parts without */
+    TYPE_HAS_PARAMS = 2, /* a TY_PARAM */
+    TYPE_HAS_ANY = 4,    /* a TY_ANY */
+};
+
+/* ---- construction ---------------------------------------------------------------------------- */
+
+Type *type_tensor(Type *shape, Type *dtype);
+Type *type_scalar(DType dtype);            /* Tensor[(), dtype] */
+Type *type_tuple(Type **args, uint32_t n); /* n may be 0: () */
+Type *type_unit(void);
+Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect);
+Type *type_ref(Type *elem);
+Type *type_data(TypeDecl *decl, Type **args, uint32_t n);
+Type *type_string(void);
+Type *type_deriv(Type *elem); /* reduces at once where elem's head is known */
+Type *type_error(void);
+Type *type_shape(Type **dims, uint32_t rank);
+Type *type_dtype(DType t);
+Type *type_dim_int(int64_t n, const Origin *origin);
+Type *type_any(Kind kind, const Origin *origin);      /* a fresh unknown: KIND_DIM or KIND_SHAPE */
+Type *type_any_each(Kind kind, const Origin *origin); /* of values that have each its own */
+Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
+Type *type_param(const Symbol *name, Kind kind);
+Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
+Type *type_pure(void);
+Type *type_allocates(void);
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Through links (with path compression); a D(T) whose T became known is reduced, a dim whose
+ * variables were found is in normal form again. The parts of the result are not resolved. */
+Type *type_resolve(Type *t);
+bool type_is_scalar(Type *t, DType dtype);
+bool type_is_unit(Type *t);
+bool type_is_list(Type *t); /* of a type called List, for what messages say */
+/* The dtype when it is known. */
+bool type_get_dtype(Type *t, DType *out);   /* of a TY_TENSOR or of a KIND_DTYPE type */
+bool type_get_int(Type *dim, int64_t *out); /* a dim that is a known number */
+bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
+typedef VEC(Type *) TypeVec;
+
+/* visit(ctx, part) for each direct part of a type: arguments, then shape and dtype, result and effect,
+ * element, the atoms of a size. Of t as it stands: links are not followed. */
+void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *ctx);
+/* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
+ * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
+void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
+bool type_has(Type *t, TypeTag tag); /* of TY_VAR (undetermined), TY_PARAM, TY_ANY: one is in it */
+bool type_has_vars(Type *t);         /* type_has(t, TY_VAR) */
+bool type_has_open_sizes(Type *t);   /* one that is no dtype and no effect */
+/* A tensor whose shape is `?` as a whole, or a tuple that holds one: Note [Unknown ranks] in solver.c. */
+bool type_has_unknown_rank(Type *t);
+bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */
+/* What a dtype may still be: one bit when it is known. */
+DTypeSet type_dtype_set(Type *dtype);
+/* Whether a value of it holds a float that could be differentiated. */
+typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
+Holds type_holds_float(Type *t);
+/* Whether a function or a reference is known to be in it. */
+bool type_holds_code(Type *t);
+/* Parameters from[i] replaced by to[i]; parts without them are shared. */
+Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
+/* The same for several types: what they share stays shared, and the parameters are noted once. */
+typedef struct Substitution {
+    Map done;
+    uint32_t mask;
+} Substitution;
+Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n);
+Type *type_substitute_by(Substitution *by, Type *t);
+bool type_mentions(Type *t, Type *const *params, uint32_t n); /* any of them */
+/* Tensor[s, b] replaced by what the map has for the variable or parameter s; by a parameter only where
+ * it is that parameter's own tensor. */
+Type *type_replace_tensors(Type *t, const Map *of);
+/* Equal parts made one node: types built twice are not twice as large. */
+Type *type_share(Type *t);
+/* Links followed everywhere. */
+Type *type_zonk(Type *t);
+uint32_t type_next_id(void); /* ids of variables, parameters and unknowns: unique in the process */
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+/* As LANGUAGE §6: variables as a, b, c … in order of appearance (s a shape, b a dtype, n, m dims).
+ * One TypeNamer over several prints keeps names consistent between them. */
+typedef struct TypeNamer {
+    Map names;         /* Type* -> const Symbol* */
+    Map unknowns;      /* counts of TY_ANY, for `?1` */
+    Map taken;         /* const Symbol* given out already */
+    bool show_effects; /* :type! */
+} TypeNamer;
+void type_print(Str *out, Type *t, TypeNamer *namer); /* namer may be NULL */
+const char *type_text(Type *t);                       /* collected; cut after 2,000 characters */
+const char *type_text_with(TypeNamer *namer, Type *t);
+/* Declared parameters in t keep their names, whatever else is printed first. */
+void type_namer_reserve(TypeNamer *namer, Type *t);
+
+/* The unknown sizes of a type, which an annotation left so, come from this file (NULL: not known which). */
+void origin_read(Type *type, Span span, const char *path);
+/* Of an unknown size in what a definition gives: a file is read where that is called. (origin.c) */
+const Origin *origin_at_call(const Origin *origin, Span call);
+/* The type of an argument whose sizes enter a call by it. (origin.c) */
+Type *origin_enter(Type *argument, Span span, Span call);
+/* Says where a size came from, if that is known and d does not show it already: a label there, or a
+ * fact for an earlier entry at the prompt. text: the size as d prints it. (origin.c) */
+void diag_add_origin(Diag *d, const Type *size, const char *text);
+/* "made at prompt 1 by `zeros`", of a tensor whose sizes an earlier entry than `here` made, or NULL. */
+const char *origin_words(Type *tensor, const Source *here);
+
+/* ---- declarations ---------------------------------------------------------------------------- */
+
+typedef struct Ctor {
+    const Symbol *name;
+    TypeDecl *decl;
+    uint32_t tag; /* position in decl */
+    uint32_t nfields;
+    Type **fields;              /* over decl->params */
+    const Symbol **field_names; /* or NULL */
+    Span span;
+} Ctor;
+
+struct TypeDecl {
+    const Symbol *name;
+    uint32_t version; /* 0, or n: printed T#n once redefined at the prompt */
+    uint32_t nparams;
+    Type **params; /* TY_PARAMs with their kinds */
+    Type **exists; /* dims each value has for itself (LANGUAGE §2): TY_PARAMs */
+    uint32_t nexists;
+    uint32_t nctors;
+    Ctor **ctors;
+    bool is_extern;
+    bool superseded;
+    struct TypeDecl *earlier; /* the one of its name that it superseded, or NULL */
+    uint8_t *variance;        /* one a parameter, found by solver_flow on first use, or NULL */
+    Span span;
+    const char *doc;
+    struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */
+};
+
+#endif
