@@ -11,7 +11,7 @@ typedef struct Walk {
     bool exact;         /* leaves must have that dtype */
     int64_t count;      /* elements so far */
     char *data;         /* NULL: only count */
-    const Tensor *from; /* unflatten: the vector */
+    const Tensor *from; /* unflatten: the vector, contiguous */
 } Walk;
 
 static bool fail(const Walk *w, const char *what) {
@@ -25,32 +25,40 @@ static DType leaf_dtype(Value v) {
 
 static int64_t leaf_count(Value v) { return v.tag == VAL_SCALAR ? 1 : ((Tensor *)v.p)->count; }
 
+/* Copies n elements of float dtypes, each rounded once. */
+static void copy_elements(void *to, DType to_type, const void *from, DType from_type, int64_t n) {
+    size_t to_size = dtype_size(to_type), from_size = dtype_size(from_type);
+    if (to_type == from_type) {
+        memcpy(to, from, (size_t)n * to_size);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        elem_set_float((char *)to + (size_t)i * to_size, to_type,
+                       elem_get_float((const char *)from + (size_t)i * from_size, from_type));
+}
+
 /* Copies one leaf's elements into the vector. */
 static void gather_leaf(Walk *w, Value v) {
-    size_t size = dtype_size(w->dtype);
-    int64_t n = leaf_count(v);
-    for (int64_t i = 0; i < n; i++) {
-        char *to = w->data + (size_t)(w->count + i) * size;
-        if (v.tag == VAL_SCALAR)
-            elem_set_float(to, w->dtype, v.f);
-        else
-            elem_set_float(to, w->dtype, elem_get_float(tensor_at(v.p, i), ((Tensor *)v.p)->dtype));
+    char *to = w->data + (size_t)w->count * dtype_size(w->dtype);
+    if (v.tag == VAL_SCALAR) {
+        elem_set_float(to, w->dtype, v.f);
+    } else if (leaf_count(v)) {
+        const Tensor *t = tensor_contiguous(v.p);
+        copy_elements(to, w->dtype, tensor_data(t), t->dtype, t->count);
     }
 }
 
 static Value scatter_leaf(const Walk *w, Value v) {
     DType t = leaf_dtype(v);
-    size_t size = dtype_size(t);
+    const char *from = (const char *)tensor_data(w->from) + (size_t)w->count * dtype_size(w->dtype);
     if (v.tag == VAL_SCALAR) {
-        double f = elem_get_float(tensor_at(w->from, w->count), w->dtype);
         unsigned char rounded[8];
-        elem_set_float(rounded, t, f);
+        copy_elements(rounded, t, from, w->dtype, 1);
         return value_float(t, elem_get_float(rounded, t));
     }
     Tensor *like = v.p, *out = tensor_new(t, like->rank, like->shape);
-    for (int64_t i = 0; i < out->count; i++)
-        elem_set_float((char *)tensor_data(out) + (size_t)i * size, t,
-                       elem_get_float(tensor_at(w->from, w->count + i), w->dtype));
+    if (out->count)
+        copy_elements(tensor_data(out), t, from, w->dtype, out->count);
     return value_tensor(out);
 }
 
@@ -139,7 +147,7 @@ bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
     if (call->args[1].tag == VAL_DUAL)
         return fail(&(Walk){.call = call},
                     "a value that `grad` differentiates cannot be taken apart");
-    Walk w = {.call = call, .dtype = vector->dtype, .from = vector};
+    Walk w = {.call = call, .dtype = vector->dtype, .from = tensor_contiguous(vector)};
     if (!walk(&w, call->args[0], out))
         return false;
     return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
