@@ -176,6 +176,14 @@ void mem_on_unreachable(void *p, void (*fn)(void *p, void *arg), void *arg) {
     GC_register_finalizer_no_order(p, fn, arg, NULL, NULL);
 }
 
+void **mem_watch(void *p) {
+    void **link = mem_bytes(sizeof *link);
+    *link = p;
+    if (GC_general_register_disappearing_link(link, p) == GC_NO_MEMORY)
+        mem_out_of_memory(sizeof *link);
+    return link;
+}
+
 void mem_run_finalizers(void) {
     if (GC_should_invoke_finalizers())
         GC_invoke_finalizers();

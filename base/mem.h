@@ -37,6 +37,9 @@ void mem_unpin(void *p);
 /* Calls fn(p, arg) some time after p became unreachable, from mem_run_finalizers only. */
 void mem_on_unreachable(void *p, void (*fn)(void *p, void *arg), void *arg);
 void mem_run_finalizers(void);
+/* A place that holds p and does not keep it alive: NULL stands there once p was collected. p is what an
+ * allocator returned. */
+void **mem_watch(void *p);
 void mem_collect(void);
 
 /* Extra root ranges, pushed at each collection (the evaluator's stack): the callback calls

@@ -22,7 +22,7 @@
 /* clang-format off */
 #define OPCODES(X)                                                                                 \
     X(MOVE)        /* a <- b */                                                                    \
-    X(GLOBAL)      /* a <- value of global b (a constant's number) */                              \
+    X(GLOBAL)      /* a <- value of global b, a constant; its cell is the one after it */          \
     X(LIKE)        /* a <- constant c + (dtype of b): a literal in each dtype, in order */         \
     X(RETURN)      /* b */                                                                         \
     X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
@@ -123,21 +123,20 @@ struct Code {
     Expr **origin; /* one an instruction: for its place, and what did not fit into it */
     Make *makes;
     Site *sites;
-    bool internal; /* its place is in the prelude or the library */
-    bool item;     /* fn is the expression of an item: no parameters, no tail calls */
-    /* The twin asked for last. */
-    const Symbol *twin_path;
-    Code *twin;
+    bool internal;     /* its place is in the prelude or the library */
+    bool item;         /* fn is the expression of an item: no parameters, no tail calls */
+    Code *base;        /* of which this is a twin; NULL: of none */
+    VEC(Code *) twins; /* of a base: those that were asked for */
+    Code *twin;        /* the one asked for last, or NULL */
 };
 
-/* The code of a function literal, not yet resolved: made once, kept in Fn.code. */
+/* The code of a function literal, not yet resolved. It is made once, and again only after nothing
+ * referred to it any more. */
 Code *code_of_fn(Interp *in, Expr *fn);
 /* The code of an item's expression; it takes no arguments and captures nothing. */
 Code *code_of_expr(Interp *in, Expr *e);
 /* Resolves variables and fills the instructions in. False after a diagnostic. */
 bool code_resolve(Interp *in, Code *code);
-/* For tests and `:ir --code`. */
-void code_print(Str *out, const Code *code);
 
 /* Constants a program may name: eta-expanded functions, as closures that have twins. */
 Value value_of_op(Interp *in, const Op *op, Span span);

@@ -34,23 +34,25 @@ static Code *code_new(Expr *fn) {
 
 Code *code_of_fn(Interp *in, Expr *fn) {
     Fn *f = fn->fn;
-    if (f->code)
-        return f->code;
+    Code *known = weak_find(&in->codes, fn);
+    if (known)
+        return known;
     Code *code = code_new(fn);
     code->nparams = f->nparams;
     code->nslots = f->nparams; /* the arguments are roots while the body is being resolved */
     code->path = path_of_fn(fn);
     if (f->base && f->base != fn) {
-        Code *base = code_of_fn(in, f->base);
-        code->captured = base->captured;
-        code->ncaptured = base->ncaptured;
+        code->base = code_of_fn(in, f->base);
+        code->captured = code->base->captured;
+        code->ncaptured = code->base->ncaptured;
+        vec_push(&code->base->twins, code);
     } else {
         VarVec free = {0};
         expr_free_vars(fn, &free);
         code->captured = free.data;
         code->ncaptured = (uint32_t)free.len;
     }
-    f->code = code;
+    weak_set(&in->codes, fn, code);
     return code;
 }
 
@@ -76,16 +78,21 @@ Value closure_new(Code *code) { return (Value){.tag = VAL_CLOSURE, .p = closure_
 Code *code_twin(Interp *in, Code *code, const Symbol *path) {
     if (code->path == path)
         return code;
-    if (code->twin && code->twin_path == path)
+    if (code->twin && code->twin->path == path)
         return code->twin;
-    Expr *base = code->fn->fn->base ? code->fn->fn->base : code->fn;
-    in->passes.diags = in->diags;
-    Expr *fn = path ? grad_twin_at(&in->passes, base, path) : base;
-    if (!fn)
-        return NULL;
-    code->twin_path = path;
-    code->twin = code_of_fn(in, fn);
-    return code->twin;
+    Code *base = code->base ? code->base : code, *twin = path ? NULL : base;
+    for (size_t i = 0; i < base->twins.len && !twin; i++)
+        if (base->twins.data[i]->path == path)
+            twin = base->twins.data[i];
+    if (!twin) {
+        in->passes.diags = in->diags;
+        Expr *fn = grad_twin_at(&in->passes, base->fn, path);
+        if (!fn)
+            return NULL;
+        twin = code_of_fn(in, fn);
+    }
+    code->twin = twin;
+    return twin;
 }
 
 const Symbol *call_path(const Code *code, const Expr *call) {

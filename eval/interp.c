@@ -164,20 +164,24 @@ EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {
 
 /* ---- globals --------------------------------------------------------------------------------- */
 
-Cell *global_cell(Global *g) {
-    if (!g->cell)
-        g->cell = mem_new(Cell);
-    return g->cell;
+Cell *global_cell(Interp *in, const Global *g) {
+    Cell *cell = weak_find(&in->cells, g);
+    if (!cell) {
+        cell = mem_new(Cell);
+        weak_set_owned(&in->cells, g, cell);
+    }
+    return cell;
 }
 
 void interp_set_global(Interp *in, Global *g, Value v) {
-    (void)in;
-    Cell *cell = global_cell(g);
+    Cell *cell = global_cell(in, g);
     cell->value = v;
     cell->set = true;
 }
 
-bool interp_get_global(Interp *in, Global *g, Value *out) { return global_value(in, g, out); }
+bool interp_get_global(Interp *in, Global *g, Value *out) {
+    return global_value(in, g, global_cell(in, g), out);
+}
 
 static bool builtin_value(Interp *in, Global *g, Cell *cell) {
     Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
@@ -194,8 +198,7 @@ static bool builtin_value(Interp *in, Global *g, Cell *cell) {
     return true;
 }
 
-bool global_value(Interp *in, Global *g, Value *out) {
-    Cell *cell = global_cell(g);
+bool global_value(Interp *in, Global *g, Cell *cell, Value *out) {
     if (g->broken) {
         machine_fail(in, DIAG_R0608, "`%s` no longer checks, and cannot run until it is mended",
                      g->name->text);

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 
+#include "base/weak.h"
 #include "eval/code.h"
 #include "types/core/env.h"
 
@@ -56,6 +57,8 @@ struct Interp {
     int argc;
     char **argv;
 
+    WeakMap codes;                 /* EXPR_FN -> its Code */
+    WeakMap cells;                 /* Global -> its Cell, which lives as long as the global */
     Map op_values, ctor_values;    /* Op, Ctor -> Closure */
     const Op *arith[OPCODE_COUNT]; /* the operator an instruction stands for */
     const Op *equal, *not_equal, *index;
@@ -129,8 +132,10 @@ void trace_since(Interp *in, size_t since);
 Span machine_span(const Interp *in);
 
 /* ---- interp.c -------------------------------------------------------------------------------- */
-bool global_value(Interp *in, Global *g, Value *out);
-Cell *global_cell(Global *g);
+/* What the evaluator keeps of a global; code that mentions one has its cell beside it. */
+Cell *global_cell(Interp *in, const Global *g);
+/* cell: that of g. False after a diagnostic. */
+bool global_value(Interp *in, Global *g, Cell *cell, Value *out);
 
 /* clash.c: a shape error of an operator, told as inference tells one: the types at their places, the
  * sizes laid out, where they came from. is_told: it will be, so the operator need not. */

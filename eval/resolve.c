@@ -49,6 +49,16 @@ int32_t const_pointer(Resolver *r, uint32_t tag, void *p) {
     return at;
 }
 
+/* A global, and its cell in the constant after it. */
+static int32_t const_global(Resolver *r, Global *g) {
+    void *known = map_find(&r->pointers, g);
+    if (known)
+        return (int32_t)(intptr_t)known;
+    int32_t at = const_pointer(r, VAL_ABSENT, g);
+    (void)const_value(r, (Value){.tag = VAL_ABSENT, .p = global_cell(r->in, g)});
+    return at;
+}
+
 void patch_here(Resolver *r, const Patches *jumps) {
     for (size_t i = 0; i < jumps->len; i++)
         r->instrs.data[jumps->data[i]].a = (int32_t)r->instrs.len;
@@ -340,7 +350,7 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole 
     const Symbol *path = call_path(r->code, e);
     bool other_path = path != r->code->path;
     bool known = f->kind == EXPR_GLOBAL && f->global->kind == GLOBAL_DEF && !other_path;
-    int32_t callee = known ? const_pointer(r, VAL_ABSENT, f->global) : resolve_operand(r, f);
+    int32_t callee = known ? const_global(r, f->global) : resolve_operand(r, f);
     if (e->nargs >= UINT16_MAX)
         BUG("a call with %u arguments", e->nargs);
     int32_t first = resolve_args(r, e->args, e->nargs);
@@ -484,9 +494,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
             (void)const_value(r, value_of_literal(e, (DType)t));
         emit(r, e, CODE_LIKE, 0, s, a, b);
         break;
-    case EXPR_GLOBAL:
-        emit(r, e, CODE_GLOBAL, 0, s, const_pointer(r, VAL_ABSENT, e->global), 0);
-        break;
+    case EXPR_GLOBAL: emit(r, e, CODE_GLOBAL, 0, s, const_global(r, e->global), 0); break;
     case EXPR_TUPLE:
         a = resolve_args(r, e->args, e->nargs);
         emit(r, e, CODE_TUPLE, 0, s, slot(a), (int32_t)e->nargs);

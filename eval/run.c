@@ -213,7 +213,7 @@ do_MOVE:
     NEXT();
 
 do_GLOBAL:
-    TRY(global_value(in, R(pc->b)->p, &SLOT(pc->a)));
+    TRY(global_value(in, R(pc->b)->p, R(pc->b)[1].p, &SLOT(pc->a)));
     NEXT();
 
 do_LIKE : {
@@ -244,11 +244,9 @@ do_RETURN : {
 
 do_CALL_GLOBAL : {
     Global *g = R(pc->b)->p;
-    Cell *cell = g->cell;
-    if (UNLIKELY(!cell || cell->source != g->value || g->broken)) {
-        TRY(global_value(in, g, &SLOT(pc->a)));
-        cell = g->cell;
-    }
+    const Cell *cell = R(pc->b)[1].p;
+    if (UNLIKELY(cell->source != g->value || g->broken))
+        TRY(global_value(in, g, R(pc->b)[1].p, &SLOT(pc->a)));
     callee = cell->value.p;
     next = callee->code;
     if (LIKELY(next->path == code->path))
@@ -292,11 +290,10 @@ enter:
 
 do_TAIL_GLOBAL : {
     Global *g = R(pc->b)->p;
-    Cell *cell = g->cell;
-    if (UNLIKELY(!cell || cell->source != g->value || g->broken)) {
+    const Cell *cell = R(pc->b)[1].p;
+    if (UNLIKELY(cell->source != g->value || g->broken)) {
         Value ignored;
-        TRY(global_value(in, g, &ignored));
-        cell = g->cell;
+        TRY(global_value(in, g, R(pc->b)[1].p, &ignored));
     }
     callee = cell->value.p;
     next = callee->code;

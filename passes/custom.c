@@ -64,14 +64,14 @@ static void set_twin(const Custom *c, AdMode mode, Var *tape, Expr *body) {
     *twin->fn = *base;
     twin->fn->base = c->inner;
     twin->fn->path = sym_intern(mode == AD_REVERSE ? "r" : "f");
-    memset(twin->fn->twins, 0, sizeof twin->fn->twins);
+    memset(twin->fn->own_twins, 0, sizeof twin->fn->own_twins);
     twin->fn->nparams = base->nparams + 1;
     twin->fn->params = mem_new_n(Var *, twin->fn->nparams);
     twin->fn->params[0] = tape;
     for (uint32_t i = 0; i < base->nparams; i++)
         twin->fn->params[i + 1] = base->params[i];
     twin->fn->body = body;
-    c->inner->fn->twins[mode] = twin;
+    c->inner->fn->own_twins[mode] = twin;
 }
 
 static Expr *is_active(const Custom *c, Expr *tape) {

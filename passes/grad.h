@@ -34,7 +34,8 @@
 
 #include "passes/pass.h"
 
-/* The twin of an EXPR_FN under one more transformation; made once. NULL after a diagnostic. */
+/* The twin of an EXPR_FN under one more transformation; while something refers to it, it is not made
+ * again. NULL after a diagnostic. */
 Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode);
 
 /* The twin whose path is `path` ("r", "rf", …) of fn's base. */

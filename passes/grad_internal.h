@@ -5,6 +5,7 @@
 #ifndef PASSES_GRAD_INTERNAL_H
 #define PASSES_GRAD_INTERNAL_H
 
+#include "base/weak.h"
 #include "passes/build.h"
 #include "passes/grad.h"
 #include "types/op.h"
@@ -27,6 +28,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
 
 /* What is made once a session. */
 typedef struct GradState {
+    WeakMap twins[AD_MODES];   /* EXPR_FN -> its twin */
     Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
 } GradState;

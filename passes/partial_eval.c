@@ -419,7 +419,6 @@ static Expr *evaluated(Expr *fn) {
     Expr *copy = expr_copy(fn);
     copy->fn = mem_new(Fn);
     *copy->fn = *fn->fn;
-    copy->fn->code = NULL;
     copy->fn->body = block_end(&p.block, body);
     return copy;
 }

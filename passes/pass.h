@@ -9,7 +9,6 @@
 typedef struct PassCtx {
     Env *env;
     Diags *diags;
-    const char *dump_after; /* a pass's name, or NULL */
     struct GradState *grad; /* what differentiation makes once: helper functions, templates */
 } PassCtx;
 

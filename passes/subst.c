@@ -75,10 +75,9 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     copy->fn = mem_new(Fn);
     *copy->fn = *e->fn;
     for (int m = 0; m < AD_MODES; m++)
-        copy->fn->twins[m] = NULL;
+        copy->fn->own_twins[m] = NULL;
     copy->fn->base = NULL;
     copy->fn->path = NULL;
-    copy->fn->code = NULL;
     copy->fn->params = mem_new_n(Var *, e->fn->nparams ? e->fn->nparams : 1);
     for (uint32_t i = 0; i < e->fn->nparams; i++)
         copy->fn->params[i] = fresh_var(s, e->fn->params[i]);

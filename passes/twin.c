@@ -167,8 +167,10 @@ static const char mode_letter[AD_MODES] = {[AD_REVERSE] = 'r', [AD_FORWARD] = 'f
 static const char *fn_path(const Expr *fn) { return fn->fn->path ? fn->fn->path->text : ""; }
 
 Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
-    if (fn->fn->twins[mode])
-        return fn->fn->twins[mode];
+    WeakMap *made = &grad_state(ctx)->twins[mode];
+    Expr *known = fn->fn->own_twins[mode] ? fn->fn->own_twins[mode] : weak_find(made, fn);
+    if (known)
+        return known;
     const char *path = fn_path(fn);
     size_t depth = strlen(path);
     Build b = {fn->span};
@@ -179,18 +181,18 @@ Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
     *twin->fn = *fn->fn;
     twin->fn->base = fn->fn->base ? fn->fn->base : fn;
     twin->fn->path = sym_intern(fmt_text("%s%c", path, mode_letter[mode]));
-    memset(twin->fn->twins, 0, sizeof twin->fn->twins);
-    twin->fn->code = NULL;
+    memset(twin->fn->own_twins, 0, sizeof twin->fn->own_twins);
     twin->fn->nparams = fn->fn->nparams + 1;
     twin->fn->params = mem_new_n(Var *, twin->fn->nparams);
     twin->fn->params[0] = tape;
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
         twin->fn->params[i + 1] = fn->fn->params[i];
-    fn->fn->twins[mode] = twin; /* before its body: a recursive function's literal may be inside */
-
     Twin t = {.ctx = ctx, .mode = mode, .tape = b_ref(&b, tape), .drop = (unsigned)depth + 1};
     twin->fn->body = twin_expr(&t, fn->fn->body);
-    return t.failed ? NULL : twin;
+    if (t.failed)
+        return NULL;
+    weak_set(made, fn, twin);
+    return twin;
 }
 
 Expr *grad_twin_at(PassCtx *ctx, Expr *fn, const Symbol *path) {

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/symbol.h"
 #include "base/vec.h"
+#include "base/weak.h"
 #include "tests/unit/check.h"
 
 #include <math.h>
@@ -239,6 +240,52 @@ static __attribute__((noinline)) void make_garbage(void) {
         mem_on_unreachable(mem_alloc(40), on_dead, &finalized);
 }
 
+typedef struct Thing {
+    struct Thing *of;
+    int number;
+} Thing;
+
+static __attribute__((noinline)) void fill_side_tables(WeakMap *of_values, WeakMap *of_keys,
+                                                       Thing **kept) {
+    enum { N = 2000 };
+    for (int i = 0; i < N; i++) {
+        Thing *key = mem_new(Thing), *value = mem_new(Thing), *owned = mem_new(Thing);
+        value->of = key;
+        value->number = owned->number = i;
+        weak_set(of_values, key, value);
+        weak_set_owned(of_keys, key, owned);
+        if (i % 10 == 0) { /* a value keeps its entry, a key that of what it owns */
+            CHECK(weak_find(of_values, key) == value && weak_find(of_keys, key) == owned);
+            kept[i / 10] = i % 20 ? value : key;
+        }
+    }
+}
+
+TEST(side_tables) {
+    enum { KEPT = 200 };
+    WeakMap of_values = {0}, of_keys = {0};
+    Thing *kept[KEPT], other = {0};
+    CHECK(!weak_find(&of_values, &other));
+    fill_side_tables(&of_values, &of_keys, kept);
+    for (int i = 0; i < 20; i++)
+        mem_collect();
+    int wrong = 0;
+    for (int i = 0; i < KEPT; i++) {
+        Thing *key = kept[i]->of ? kept[i]->of : kept[i];
+        Thing *owned = weak_find(&of_keys, key), *value = weak_find(&of_values, key);
+        wrong += !owned || owned->number != i * 10;
+        wrong += kept[i]->of && value != kept[i];
+    }
+    CHECK_INT(wrong, 0);
+    for (int i = 0; i < 4000; i++) { /* the dead are dropped as others come */
+        Thing *t = mem_new(Thing);
+        weak_set(&of_values, t, t);
+        if (i % 100 == 0)
+            mem_collect();
+    }
+    CHECK(weak_size(&of_values) < 1500);
+}
+
 TEST(finalizers) {
     make_garbage();
     churn();
@@ -278,6 +325,7 @@ int main(void) {
     RUN(stacks);
     RUN(stacks_take_what_there_is);
     RUN(finalizers);
+    RUN(side_tables);
     RUN(root_callbacks);
     RUN(limits);
     return check_result();

@@ -239,7 +239,7 @@ void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
         fn(ctx, *slots.data[i]);
 }
 
-/* A copy whose slots are its own. A changed function is another function: no twins, no code. */
+/* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);
     set_args(copy, e->args, e->nargs);
@@ -252,10 +252,9 @@ static Expr *copy_with_slots(const Expr *e) {
         copy->fn = mem_new(Fn);
         *copy->fn = *e->fn;
         for (int mode = 0; mode < AD_MODES; mode++)
-            copy->fn->twins[mode] = NULL;
+            copy->fn->own_twins[mode] = NULL;
         copy->fn->base = NULL;
         copy->fn->path = NULL;
-        copy->fn->code = NULL;
     }
     if (e->kind == EXPR_MATCH) {
         copy->arms = mem_new_n(Arm, e->narms);

@@ -50,7 +50,6 @@ typedef struct Global {
     VEC(struct Global *) uses; /* globals its value mentions */
     struct Item *item;         /* its syntax, to be checked again */
     struct Namespace *home;    /* where it was bound: the names its syntax speaks of */
-    void *cell;                /* the evaluator's storage for its value */
 } Global;
 
 typedef enum ExprKind {
@@ -112,12 +111,12 @@ typedef struct Fn {
     Type **type_params;
     uint32_t nattrs; /* Primitive=1 … kept for printing */
     AstAttr *attrs;
-    /* Differentiation (passes/grad.h): the transformed twins of this function, made on demand.
-     * base: the function this is a twin of; path: the transformations applied, "" for base. */
-    struct Expr *twins[AD_MODES];
+    /* Differentiation (passes/grad.h). base: the function this is a twin of; path: the
+     * transformations applied, "" for base; own_twins: where the derivative is not that of the body
+     * (passes/custom.c), the twins that are taken as they stand. */
+    struct Expr *own_twins[AD_MODES];
     struct Expr *base;
     const Symbol *path; /* NULL is "" */
-    void *code;         /* the evaluator's compiled form */
 } Fn;
 
 typedef enum PatternKind {
@@ -169,9 +168,8 @@ struct Expr {
     bool partial;  /* MATCH: `match?` */
     bool negate;   /* EQUAL */
     bool is_float; /* LIT: written as a float */
-    bool tail_hidden;
-    uint8_t mode; /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
-    uint8_t drop; /* CALL: how many leading letters of the calling code's path the callee's path
+    uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
+    uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path
                         leaves out (Note [Twins] in passes/grad.h) */
     Span span;
     Type *type;

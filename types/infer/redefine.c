@@ -214,7 +214,6 @@ static Global *fresh_slot(const Global *old) {
     g->scheme = NULL;
     g->value = NULL;
     g->broken = false;
-    g->cell = NULL;
     g->uses.data = NULL;
     g->uses.len = g->uses.cap = 0;
     return g;
@@ -466,7 +465,6 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     Global *copy = mem_new(Global);
     *copy = *g;
     copy->by_types = false;
-    copy->cell = NULL;
     copy->value = NULL;
     copy->uses.data = NULL;
     copy->uses.len = copy->uses.cap = 0;
