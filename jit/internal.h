@@ -47,8 +47,10 @@ void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object
 typedef struct JitPool JitPool;
 JitPool *jit_pool_new(int threads);
 void jit_pool_free(JitPool *pool);
-/* fn(arg, i) for each i in [0, n), n at most the pool's threads; returns when all are done. */
+/* fn(arg, i) for each i in [0, n), n at most 65,535; returns when all are done. */
 void jit_pool_run(JitPool *pool, int n, void (*fn)(void *arg, int i), void *arg);
+/* Whether the next job is the caller's alone, since the machine was found busy. */
+bool jit_pool_is_alone(const JitPool *pool);
 
 /* ---- open.c ---------------------------------------------------------------------------------- */
 

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker threads that spin a little for the next piece of work and then sleep. They run with all
- * signals blocked (Ctrl-C belongs to the main thread) and are unknown to the collector: what they
- * work on is kept alive by the caller, who waits. */
+/* Worker threads that spin a little for the next job and then sleep. They run with all signals
+ * blocked (Ctrl-C belongs to the main thread) and are unknown to the collector: what they work on is
+ * kept alive by the caller, who waits.
+ *
+ * Note [Pieces are claimed]. A job is n pieces, and whoever is free claims the next one, the caller
+ * too. So a worker that the system has not let run yet costs nothing: the caller does its piece. The
+ * ticket holds a job's number, its pieces and the next of them in one word, so that a worker which
+ * wakes late cannot claim a piece of a job that is over.
+ *
+ * Note [Backing off]. Where other processes use the cores, a worker is put off in the middle of its
+ * piece and the caller waits for it, for milliseconds. A job in which that wait was longer than the
+ * caller's own work, or MISSES jobs in a row in which no worker came, is a sign of it: the next
+ * `penalty` jobs are the caller's alone and the workers sleep. Each sign doubles the penalty and each job
+ * that went well takes a quarter of it: a wait costs as much as some fifty jobs gain. */
 #include "jit/internal.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { SPINS = 4000 };
+enum { SPINS = 4000, MISSES = 4, ALONE_MOST = 1024, YIELD_AFTER = 256 };
+static const int64_t WAIT_NS = 50000; /* shorter waits are no sign of a busy machine */
 
 typedef struct Worker {
     JitPool *pool;
-    int number;
     pthread_t thread;
 } Worker;
 
@@ -21,12 +34,15 @@ struct JitPool {
     Worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    atomic_uint generation;
-    atomic_int pending;
-    atomic_bool ending;
-    int n;
+    atomic_int sleepers;
+    atomic_uint_least64_t ticket; /* job << 32 | pieces << 16 | next piece */
+    atomic_int done;              /* pieces of this job */
+    atomic_int helped;            /* those among them that workers did */
+    atomic_bool ending, backs_off;
     void (*fn)(void *arg, int i);
     void *arg;
+    /* The caller's: Note [Backing off]. */
+    int alone, penalty, misses;
 };
 
 static inline void relax(void) {
@@ -37,27 +53,54 @@ static inline void relax(void) {
 #endif
 }
 
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline bool has_piece(uint64_t ticket) {
+    return (ticket & 0xffff) < (ticket >> 16 & 0xffff);
+}
+
+/* Claims the next piece of the job there is; -1 when all are claimed. */
+static int claim(JitPool *p) {
+    uint64_t ticket = atomic_load_explicit(&p->ticket, memory_order_acquire);
+    while (has_piece(ticket))
+        if (atomic_compare_exchange_weak_explicit(&p->ticket, &ticket, ticket + 1,
+                                                  memory_order_acq_rel, memory_order_acquire))
+            return (int)(ticket & 0xffff);
+    return -1;
+}
+
+static void sleep_until_work(JitPool *p) {
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!has_piece(atomic_load(&p->ticket)) && !atomic_load(&p->ending))
+        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void *work(void *arg) {
-    Worker *w = arg;
-    JitPool *p = w->pool;
-    unsigned seen = 0;
+    JitPool *p = ((Worker *)arg)->pool;
     for (;;) {
-        int spins = 0;
-        while (atomic_load_explicit(&p->generation, memory_order_acquire) == seen &&
-               ++spins < SPINS)
+        for (int spins = 0; spins < SPINS; spins++) {
+            if (has_piece(atomic_load_explicit(&p->ticket, memory_order_acquire)) ||
+                atomic_load_explicit(&p->backs_off, memory_order_relaxed))
+                break;
             relax();
-        if (atomic_load(&p->generation) == seen) {
-            pthread_mutex_lock(&p->lock);
-            while (atomic_load(&p->generation) == seen)
-                pthread_cond_wait(&p->wake, &p->lock);
-            pthread_mutex_unlock(&p->lock);
         }
-        seen = atomic_load(&p->generation);
-        if (atomic_load(&p->ending))
-            return NULL;
-        if (w->number < p->n)
-            p->fn(p->arg, w->number);
-        atomic_fetch_sub_explicit(&p->pending, 1, memory_order_release);
+        int i = claim(p);
+        if (i < 0) {
+            sleep_until_work(p);
+            if (atomic_load(&p->ending))
+                return NULL;
+            continue;
+        }
+        p->fn(p->arg, i);
+        atomic_fetch_add_explicit(&p->helped, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
     }
 }
 
@@ -77,7 +120,7 @@ JitPool *jit_pool_new(int threads) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     for (int i = 1; i < threads; i++) {
-        workers[i] = (Worker){.pool = p, .number = i};
+        workers[i] = (Worker){.pool = p};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             break;
         p->threads++;
@@ -86,37 +129,68 @@ JitPool *jit_pool_new(int threads) {
     return p;
 }
 
-static void announce(JitPool *p) {
+static void wake_workers(JitPool *p) {
+    if (!atomic_load(&p->sleepers))
+        return;
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&p->generation, 1, memory_order_release);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
-void jit_pool_run(JitPool *p, int n, void (*fn)(void *arg, int i), void *arg) {
-    int here = p ? p->threads : 1;
-    if (n > 1 && here > 1) {
-        p->fn = fn;
-        p->arg = arg;
-        p->n = n < here ? n : here;
-        atomic_store(&p->pending, p->threads - 1);
-        announce(p);
-    } else {
-        here = 1;
+/* What a job says of the machine: `own` the caller's work, `waited` its wait after that, in ns. */
+static void learn(JitPool *p, int64_t own, int64_t waited) {
+    bool came = atomic_load_explicit(&p->helped, memory_order_relaxed) > 0;
+    p->misses = came ? 0 : p->misses + 1;
+    if ((waited > WAIT_NS && waited > own) || p->misses == MISSES) {
+        p->penalty = p->penalty ? p->penalty * 2 : MISSES;
+        if (p->penalty > ALONE_MOST)
+            p->penalty = ALONE_MOST;
+        p->misses = 0;
+    } else if (came) {
+        p->penalty = p->penalty * 3 / 4;
     }
-    fn(arg, 0);
-    for (int i = here; i < n; i++)
-        fn(arg, i);
-    if (here > 1)
-        while (atomic_load_explicit(&p->pending, memory_order_acquire) > 0)
-            relax();
+    p->alone = p->misses ? 0 : p->penalty;
+    atomic_store_explicit(&p->backs_off, p->alone > 0, memory_order_relaxed);
 }
+
+void jit_pool_run(JitPool *p, int n, void (*fn)(void *arg, int i), void *arg) {
+    if (!p || n < 2 || p->threads < 2 || p->alone > 0) {
+        if (p && n > 1 && p->alone > 0)
+            p->alone--;
+        for (int i = 0; i < n; i++)
+            fn(arg, i);
+        return;
+    }
+    p->fn = fn;
+    p->arg = arg;
+    atomic_store_explicit(&p->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->helped, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->backs_off, false, memory_order_relaxed);
+    uint64_t job = (atomic_load_explicit(&p->ticket, memory_order_relaxed) >> 32) + 1;
+    int64_t begin = now_ns();
+    atomic_store(&p->ticket, job << 32 | (uint64_t)n << 16);
+    wake_workers(p);
+    int own = 0;
+    for (int i; (i = claim(p)) >= 0; own++)
+        fn(arg, i);
+    int64_t finished = now_ns();
+    for (int spins = 0; atomic_load_explicit(&p->done, memory_order_acquire) + own < n; spins++) {
+        relax();
+        if (spins > YIELD_AFTER)
+            sched_yield(); /* the worker may wait for this core */
+    }
+    learn(p, finished - begin, now_ns() - finished);
+}
+
+bool jit_pool_is_alone(const JitPool *p) { return p->alone > 0; }
 
 void jit_pool_free(JitPool *p) {
     if (!p)
         return;
+    pthread_mutex_lock(&p->lock);
     atomic_store(&p->ending, true);
-    announce(p);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
     for (int i = 1; i < p->threads; i++)
         pthread_join(p->workers[i].thread, NULL);
     pthread_mutex_destroy(&p->lock);
