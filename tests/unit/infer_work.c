@@ -3,6 +3,7 @@
  * definition is inferred once; an edit at the prompt re-checks what depends on it and no more. */
 #include "parser/parser.h"
 #include "tests/unit/check.h"
+#include "types/core/env.h"
 #include "types/infer/infer.h"
 
 static Env *env;
@@ -160,6 +161,36 @@ TEST(a_definition_is_inferred_once) {
     CHECK_TEXT(type_of("f29"), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
 }
 
+/* n lets, each in the value of the one before, around names that are unknown: as a derivative is printed. */
+static void unknown_names(Str *out, int n) {
+    str_add(out, "def f(p, xs) { let d = ad.tape(p); let l = ad.lift(d, p); let y = ");
+    for (int i = 0; i < n; i++)
+        str_add(out, "{ let x = ");
+    str_add(out, "l.w");
+    for (int i = 0; i < n; i++)
+        str_add(out, "; let a = ad.primal(d, x); let b = ad.primal(d, xs); let v = a * b;"
+                     " if (ad.is_active(d, x)) { let r = ad.lift(d, v); ad.chain(d) := fn () {"
+                     " if (ad.is_active(d, r)) { ad.accumulate(d, x, r * b + a) } else { () } };"
+                     " r } else { v } }");
+    str_add(out, "; y }");
+}
+
+/* The steps of a program that does not check; nothing is suggested. */
+static uint64_t steps_of_failure(Write *program, int n) {
+    Str text = {0};
+    program(&text, n);
+    env = env_new(NULL);
+    env->no_mending = true;
+    CHECK(!check(str_text(&text), INFER_FILE));
+    CHECK_INT(diags.errors, 1);
+    return env_counts(env).steps;
+}
+
+TEST(a_mistake_inside_lets_is_linear) {
+    uint64_t small = steps_of_failure(unknown_names, 25);
+    CHECK(steps_of_failure(unknown_names, 200) <= 9 * small + 1000);
+}
+
 /* The definitions checked again after one edit. */
 static uint64_t edit(const char *text) {
     uint64_t before = env_counts(env).again;
@@ -300,6 +331,7 @@ int main(void) {
     mem_init();
     RUN(chains_are_linear);
     RUN(modules_are_linear);
+    RUN(a_mistake_inside_lets_is_linear);
     RUN(a_definition_is_inferred_once);
     RUN(an_edit_checks_what_depends_on_it);
     RUN(a_suggestion_costs_its_item);

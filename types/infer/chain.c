@@ -153,7 +153,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
         infer_note_file(call, want);
     }
     solver_run(I->s);
-    bool mono = solver_effect_allocates(I->s, effect);
+    bool mono = infer_failed(I) || solver_effect_allocates(I->s, effect);
     if (e->kind != AST_FN) {
         infer_fall_back(I);
         if (mono || type_resolve(type)->tag != TY_FN) {

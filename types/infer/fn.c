@@ -93,7 +93,7 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
         scheme = scheme_generalise_declared(I->s, type, declared_types(I, head), n,
                                             head->fn->has_where);
     } else {
-        scheme = scheme_generalise(I->s, type, false);
+        scheme = scheme_generalise(I->s, type, infer_failed(I));
     }
     Span span = head->global     ? head->global->span
                 : head->fn->body ? head->fn->body->span
