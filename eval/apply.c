@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators applied to values. A tuple argument is flattened into its tensors; scalars become
  * tensors of rank 0 for the call, unless the operator has a meaning on single elements, which needs
- * no tensors (ops/recipe/scalar_eval.h). */
+ * no tensors (ops/elementwise.h). */
 #include "eval/fuse.h"
 #include "eval/machine.h"
-#include "ops/recipe/scalar_eval.h"
+#include "ops/elementwise.h"
 
 #include <string.h>
 

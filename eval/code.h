@@ -91,7 +91,7 @@ typedef struct Make {
 /* What an operator is on single elements (apply.c). */
 typedef enum ScalarCall {
     SCALAR_NOT,     /* needs tensors */
-    SCALAR_ELEMENT, /* ops/recipe/scalar_eval.h has it */
+    SCALAR_ELEMENT, /* ops/elementwise.h has it */
     SCALAR_SELF,    /* its first argument: collapse_sum_like */
     SCALAR_ZERO,
     SCALAR_ONE,    /* a constant of its argument's dtype */

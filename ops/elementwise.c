@@ -2,8 +2,8 @@
 /* Entries of the operators in elementwise.def. */
 #include "ops/elementwise.h"
 
+#include "base/mem.h"
 #include "ops/recipe/plan.h"
-#include "ops/recipe/scalar_eval.h"
 #include "ops/relate/relations.h"
 #include "ops/relate/shape_util.h"
 
@@ -42,7 +42,7 @@ static int elementwise_shape(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, t, out->rank, out->shape) ? 1 : -1;
 }
 
-/* The body is the operator's scalar program, built once (ops/recipe/scalar_eval.h). */
+/* The body is the operator's scalar program, built once. */
 static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan) {
     const ScalarProgram *p = scalar_program_find(call->op, call->in[0]->dtype);
     StepBuilder s;
@@ -105,4 +105,52 @@ const Elementwise elementwise_table[ELEMENTWISE_COUNT] = {
 const Elementwise *elementwise_find(const Op *op) {
     const Elementwise *e = (const Elementwise *)(const void *)op;
     return e >= elementwise_table && e < elementwise_table + ELEMENTWISE_COUNT ? e : NULL;
+}
+
+/* ---- scalar programs ------------------------------------------------------------------------- */
+
+/* Constants once built: the same for everyone. */
+static const ScalarProgram *programs[ELEMENTWISE_COUNT][DTYPE_COUNT];
+
+static const ScalarProgram *build_program(const Elementwise *e, DType dtype) {
+    ScalarBuilder b = {0};
+    ScalarProgram *p = mem_new(ScalarProgram);
+    Sc x = sc_load(&b, 0, dtype);
+    p->nargs = e->unary ? 1 : 2;
+    p->result = e->unary ? e->unary(&b, x) : e->binary(&b, x, sc_load(&b, 1, dtype));
+    p->code = b.code.data;
+    p->n = (int)b.code.len;
+    p->in = dtype;
+    p->out = e->compares ? DT_BOOL : dtype;
+    return p;
+}
+
+const ScalarProgram *scalar_program_find(const Op *op, DType dtype) {
+    const Elementwise *e = elementwise_find(op);
+    if (!e || !(op->dtypes & DT_BIT(dtype)))
+        return NULL;
+    const ScalarProgram **slot = &programs[e - elementwise_table][dtype];
+    if (!*slot)
+        *slot = build_program(e, dtype);
+    return *slot;
+}
+
+static bool eval_scalar(const Op *op, DType dtype, const ScalarValue *args, int nargs,
+                        DType *out_dtype, ScalarValue *out, int32_t *status) {
+    const ScalarProgram *p = scalar_program_find(op, dtype);
+    if (!p || p->nargs != nargs)
+        return false;
+    *out_dtype = p->out;
+    *status = scalar_program_run(p, args, out);
+    return true;
+}
+
+bool op_scalar_eval1(const Op *op, DType dtype, ScalarValue x, DType *out_dtype, ScalarValue *out,
+                     int32_t *status) {
+    return eval_scalar(op, dtype, &x, 1, out_dtype, out, status);
+}
+
+bool op_scalar_eval2(const Op *op, DType dtype, ScalarValue x, ScalarValue y, DType *out_dtype,
+                     ScalarValue *out, int32_t *status) {
+    return eval_scalar(op, dtype, (const ScalarValue[]){x, y}, 2, out_dtype, out, status);
 }

@@ -8,39 +8,9 @@
 #include "ops/recipe/scalar_eval.h"
 
 #include "base/diag.h"
-#include "base/mem.h"
-#include "ops/elementwise.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- programs -------------------------------------------------------------------------------- */
-
-/* Constants once built: the same for everyone. */
-static const ScalarProgram *programs[ELEMENTWISE_COUNT][DTYPE_COUNT];
-
-static const ScalarProgram *build(const Elementwise *e, DType dtype) {
-    ScalarBuilder b = {0};
-    ScalarProgram *p = mem_new(ScalarProgram);
-    Sc x = sc_load(&b, 0, dtype);
-    p->nargs = e->unary ? 1 : 2;
-    p->result = e->unary ? e->unary(&b, x) : e->binary(&b, x, sc_load(&b, 1, dtype));
-    p->code = b.code.data;
-    p->n = (int)b.code.len;
-    p->in = dtype;
-    p->out = e->compares ? DT_BOOL : dtype;
-    return p;
-}
-
-const ScalarProgram *scalar_program_find(const Op *op, DType dtype) {
-    const Elementwise *e = elementwise_find(op);
-    if (!e || !(op->dtypes & DT_BIT(dtype)))
-        return NULL;
-    const ScalarProgram **slot = &programs[e - elementwise_table][dtype];
-    if (!*slot)
-        *slot = build(e, dtype);
-    return *slot;
-}
 
 /* ---- one lane -------------------------------------------------------------------------------- */
 
@@ -321,24 +291,4 @@ int32_t scalar_program_run(const ScalarProgram *p, const ScalarValue *args, Scal
     else if (p->out == DT_BF16)
         out->f = bf16_to_f32(f32_to_bf16((float)out->f));
     return KERNEL_DONE;
-}
-
-static bool eval(const Op *op, DType dtype, const ScalarValue *args, int nargs, DType *out_dtype,
-                 ScalarValue *out, int32_t *status) {
-    const ScalarProgram *p = scalar_program_find(op, dtype);
-    if (!p || p->nargs != nargs)
-        return false;
-    *out_dtype = p->out;
-    *status = scalar_program_run(p, args, out);
-    return true;
-}
-
-bool op_scalar_eval1(const Op *op, DType dtype, ScalarValue x, DType *out_dtype, ScalarValue *out,
-                     int32_t *status) {
-    return eval(op, dtype, &x, 1, out_dtype, out, status);
-}
-
-bool op_scalar_eval2(const Op *op, DType dtype, ScalarValue x, ScalarValue y, DType *out_dtype,
-                     ScalarValue *out, int32_t *status) {
-    return eval(op, dtype, (const ScalarValue[]){x, y}, 2, out_dtype, out, status);
 }

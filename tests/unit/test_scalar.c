@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scalar functions against the C library in long double: at most 2 ulp (2.5: tanh of float32), the special values, and
  * the same bits from the plain lanes, the vectorised lanes and the one-lane evaluator. */
+#include "ops/elementwise.h"
 #include "ops/recipe/lanes.h"
 #include "ops/recipe/scalar.h"
-#include "ops/recipe/scalar_eval.h"
 #include "tests/unit/check.h"
 
 #include <math.h>
