@@ -2,7 +2,6 @@
 /* The table of operators. It is put together from ops.def and elementwise.def and sorted on first
  * use; after that it never changes. */
 #include "base/diag.h"
-#include "base/str.h"
 #include "ops/elementwise.h"
 #include "types/op.h"
 
@@ -40,16 +39,6 @@ static const Op *const *sorted(void) {
     return table;
 }
 
-const char *shape_mode_words(ShapeMode mode) {
-    switch (mode) {
-    case SHAPE_OF_SHAPES: return "the sizes of the arguments";
-    case SHAPE_OF_DATA: return "the sizes and values of the arguments";
-    case SHAPE_BOUND:
-        return "the sizes and values of the arguments; before it has run only a bound is known";
-    }
-    BUG("an unknown mode of shape functions");
-}
-
 size_t op_count(void) { return sizeof table / sizeof table[0]; }
 const Op *op_at(size_t i) { return sorted()[i]; }
 
@@ -69,30 +58,4 @@ const Op *op_get(const char *name) {
     if (!op)
         BUG("no operator %s", name);
     return op;
-}
-
-int op_attr_index(const Op *op, const char *name) {
-    for (int i = 0; i < op->nattrs; i++)
-        if (strcmp(op->attrs[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-OpArg op_arg(const Op *op, int i) {
-    OpArg arg = {0};
-    const char *p = op->args ? op->args : "";
-    for (; i > 0 && *p; i--) {
-        p += strcspn(p, ",");
-        p += strspn(p, ", ");
-    }
-    if (i < 0 || !*p)
-        return arg;
-    arg.tuple = *p == '(';
-    p += arg.tuple;
-    size_t len = strcspn(p, ",)=");
-    arg.name = fmt_text("%.*s", (int)len, p);
-    arg.optional = p[len] == '=';
-    if (arg.optional)
-        arg.n = strtoll(p + len + 1, NULL, 10);
-    return arg;
 }

@@ -6,8 +6,8 @@
 #define TYPES_OP_H
 
 #include "tensor/tensor.h"
+#include "types/solve/attrs.h"
 #include "types/solve/solver.h"
-#include "types/type/attrs.h"
 
 typedef struct Op Op;
 struct Plan; /* ops/recipe/plan.h */

@@ -9,7 +9,7 @@
 #include "prelude/texts.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
-#include "types/core/env.h"
+#include "types/core/env_impl.h"
 #include "types/mend/read.h"
 
 #include <stdio.h>

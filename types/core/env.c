@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment: namespaces, modules, rules. */
-#include "types/core/env.h"
+#include "types/core/env_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "types/infer/state.h"
+#include "base/mem.h"
 
 Env *env_new(const EnvHooks *hooks) {
     Env *env = mem_new(Env);

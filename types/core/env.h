@@ -1,51 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session has bound, as this room sees it. infer.h has what others need.
- *
- * Names live in namespaces: the prelude's, one for each module, and the session's own. A name is
- * looked for in the namespace being filled, then in the prelude. */
+/* What a session has bound: globals, types, constructors, derivative rules, modules. Inference binds and
+ * finds here; passes and evaluators find. */
 #ifndef TYPES_CORE_ENV_H
 #define TYPES_CORE_ENV_H
 
-#include "types/infer/infer.h"
+#include "parser/ast.h"
+#include "types/core/core.h"
+#include "types/op.h"
 
-typedef struct Namespace Namespace;
-struct Namespace {
-    const Symbol *name; /* of a module; NULL for the session and the prelude */
-    Map globals;        /* Symbol -> Global */
-    Map types;          /* Symbol -> TypeDecl */
-    Map ctors;          /* Symbol -> Ctor */
-    Map ops;            /* Symbol -> Op: foreign operators */
-    Map modules;        /* Symbol as written -> Namespace: what `import nn as m` bound */
-    Namespace *outer;   /* the one that was being filled when this was begun */
-};
+typedef struct Env Env;
 
-typedef VEC(Global *) GlobalVec;
+/* A derivative rule as checked: a function of the operator's arguments, then `out`, then the
+ * cotangents (or tangents); attributes of the operator stand in it as ATTR_REF. */
+typedef enum RuleKind { RULE_DERIVATIVE, RULE_TANGENT, RULE_NONE } RuleKind;
+typedef struct Rule {
+    RuleKind kind;
+    const Op *op;
+    Expr *fn; /* EXPR_FN; NULL for RULE_NONE */
+    Span span;
+} Rule;
 
-struct Env {
-    EnvHooks hooks;
-    Namespace *prelude, *session;
-    Namespace *here; /* the one being filled */
-    Map modules;     /* Symbol of the module -> Namespace, finished ones */
-    Map rules[3];    /* by RuleKind: Op -> Rule */
-    Map dependents;  /* Symbol -> Map *, a set of Globals: who mentions it (redefine.c) */
-    Map versions;    /* Symbol of a type -> how many of the name were superseded */
-    Map specialised; /* Global -> copies made for explicit type arguments */
-    ResidualVec residuals;
-    InferCounts counts;
-    bool list_checks;
-    bool no_mending; /* messages as they arise: no changes are tried (types/mend/mend.h) */
-    uint32_t nitems; /* checked at the prompt so far */
-};
+typedef VEC(const Symbol *) SymbolVec;
 
-Global *env_find_global(const Env *env, const Symbol *name, bool *in_prelude);
-Ctor *env_find_ctor(const Env *env, const Symbol *name, bool *in_prelude);
-const Op *env_find_op(const Env *env, const Symbol *name);
-bool env_has_module(const Env *env, const Symbol *name);
+/* What inference asks of the session. */
+typedef struct EnvHooks {
+    void *ctx;
+    /* Reads, checks and runs the module of an import item (once a session); its exported names are
+     * found by env_find_export. False after a diagnostic. */
+    bool (*import)(void *ctx, Env *env, const Item *item, Diags *diags);
+    /* The prelude is read item by item, when a name is first asked for (repl/prelude.c): binds what
+     * the prelude calls `name` (a global), or the rules of the operator called so. May be NULL. */
+    void (*load_global)(void *ctx, const Symbol *name);
+    void (*load_rules)(void *ctx, const Symbol *op);
+    void (*each_name)(void *ctx, SymbolVec *out); /* of the prelude's globals, loaded or not */
+    /* From here on (begin) modules are imported to see whether a text would check: they are not run, and
+     * forgotten at the end. May be NULL. */
+    void (*trial)(void *ctx, bool begin);
+    void (*each_module)(void *ctx,
+                        SymbolVec *out); /* that an import without a path finds. May be NULL */
+} EnvHooks;
+
+Env *env_new(const EnvHooks *hooks);
+/* While the prelude is read: what is bound goes to the prelude's layer. What was being filled
+ * before is given back by env_leave_prelude. */
+struct Namespace *env_enter_prelude(Env *env);
+void env_leave_prelude(Env *env, struct Namespace *before);
+
+/* The work a session's checks did so far: for tests, that it is linear and done once. */
+typedef struct InferCounts {
+    uint64_t definitions; /* bodies of `def` inferred */
+    uint64_t again;       /* of them, for a redefinition */
+    uint64_t tried;       /* items checked again to try a change that would mend a mistake */
+    uint64_t runs, steps; /* of the solver (SolverCounts) */
+} InferCounts;
+InferCounts env_counts(const Env *env);
+
+/* Names, as LANGUAGE §1 resolves them. */
+typedef enum BindingKind {
+    BIND_NONE,
+    BIND_GLOBAL,
+    BIND_CTOR,
+    BIND_OP,
+    BIND_TYPE,
+    BIND_MODULE
+} BindingKind;
+typedef struct Binding {
+    BindingKind kind;
+    Global *global;
+    Ctor *ctor;
+    const Op *op;
+    TypeDecl *decl;
+} Binding;
+Binding env_find(Env *env, const Symbol *name, Sigil sigil);
+Global *env_find_loaded(Env *env, const Symbol *name); /* without asking the prelude's hook */
+TypeDecl *env_find_type(Env *env, const Symbol *name);
 TypeDecl *env_prelude_type(const Env *env, const char *name); /* NULL before it is declared */
 Ctor *env_prelude_ctor(const Env *env, const char *name);
-void env_bind_op(Env *env, const Op *op);
+/* All names visible at the prompt, sorted, for completion and `:browse`. */
+void env_each_name(Env *env, SymbolVec *out);
+void env_bind_global(Env *env, Global *g);
+void env_bind_type(Env *env,
+                   TypeDecl *decl); /* with its constructors; supersedes one of its name */
+void env_bind_rule(Env *env, const Rule *rule);
+/* `import m;` `import m as n;` `import m (a, b);`: what a finished module offers. A module is known
+ * by its name, or by the path of its import item (the session gives env_open_module an item whose
+ * path is the one it began the module with). Modules nest while they are read. The Env remembers
+ * what was begun: `here` is left as found when a module's check failed and env_end_module is
+ * called all the same. */
+void env_begin_module(Env *env,
+                      const Symbol *module); /* names bound from here on are module.name */
+void env_end_module(Env *env);
+bool env_open_module(Env *env, const Item *import, Diags *diags);
 
-/* The nearest of all visible names, or NULL; `types`: among types. */
-const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
+const Rule *env_find_rule(Env *env, const Op *op, RuleKind kind); /* NULL when there is none */
+size_t env_nrules(Env *env);
+
+/* The residual run-time checks of what was just inferred, for `relay check --residual`. */
+typedef struct ResidualInfo {
+    Span span;
+    const char *text;
+    const char *op, *arg;     /* NULL: none */
+    int axis;                 /* -1: none alone */
+    Span inner;               /* where in the generalised definition that is called there */
+    const Symbol *inner_name; /* the definition; NULL when there is none */
+} ResidualInfo;
+typedef VEC(ResidualInfo) ResidualVec;
+const ResidualVec *env_residuals(Env *env);
+void env_list_checks(Env *env, bool on); /* from here on: what operators ask of sizes, too */
 
 #endif

@@ -78,6 +78,7 @@ Expr *infer_field(Infer *I, Ast *e) {
     *spans = a->span;
     r->arg_spans = spans;
     r->expr = f;
+    r->read_var = f->a->kind == EXPR_VAR ? f->a->var : NULL;
     if (!solver_run(I->s))
         return infer_error_expr(e->span);
     infer_note(I, PENDING_FIELD, f);

@@ -17,7 +17,8 @@
 #ifndef TYPES_INFER_STATE_H
 #define TYPES_INFER_STATE_H
 
-#include "types/core/env.h"
+#include "types/core/env_impl.h"
+#include "types/infer/infer.h"
 
 typedef struct Infer Infer;
 
@@ -236,9 +237,14 @@ typedef struct Resolved {
 /* LANGUAGE §1. Marks locals used; notes uses of globals. Reports nothing. */
 Resolved scope_resolve(Infer *I, const Name *name);
 Ctor *scope_find_ctor(Infer *I, const Symbol *name);
+
+/* ---- infer/suggest.c ------------------------------------------------------------------------- */
+
 void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
-const char *
-infer_habit_of(const Symbol *name); /* what a name of other languages is here, or NULL */
+/* What a name of other languages is here, or NULL. */
+const char *infer_habit_of(const Symbol *name);
+/* The nearest of all visible names, or NULL; `types`: among types. */
+const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
 
 /* ---- ast_type.c ------------------------------------------------------------------------------ */
 

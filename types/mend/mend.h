@@ -21,7 +21,7 @@
 #define TYPES_MEND_MEND_H
 
 #include "parser/lexer.h"
-#include "types/core/env.h"
+#include "types/core/env_impl.h"
 #include "types/infer/state.h"
 
 /* What is particular to the check of an edited text. */

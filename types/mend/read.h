@@ -11,7 +11,7 @@
 
 #include "parser/lexer.h"
 #include "parser/parser.h"
-#include "types/core/env.h"
+#include "types/infer/infer.h"
 
 /* For the first of the reader's errors in diags->list from `first` on. options: as it was read.
  * expression: the text is to be one. */

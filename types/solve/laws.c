@@ -7,7 +7,6 @@
  * own arguments: x + y = t, t + x = u gives u = t. Sets are no larger than the number of variables,
  * so thirty definitions each applying the one before twice stay small. */
 #include "base/mem.h"
-#include "types/core/core.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
@@ -380,9 +379,8 @@ static bool absorb_comparison(Laws *l, Relation *r) {
  * merged into one relation have one result, so where it turns out to hold unknown sizes these are
  * listed as run-time checks, unless it is the same field of the same variable. */
 static bool is_same_read(const Relation *a, const Relation *b) {
-    const Expr *x = a->expr, *y = b->expr;
-    return a->def == &rel_field && !a->shared && !b->shared && x && y && x->a && y->a &&
-           x->a->kind == EXPR_VAR && y->a->kind == EXPR_VAR && x->a->var == y->a->var;
+    return a->def == &rel_field && !a->shared && !b->shared && a->read_var &&
+           a->read_var == b->read_var;
 }
 
 /* Relations with the same arguments have one result; the later one is done. */

@@ -522,18 +522,6 @@ const Fact *solver_find_fact(Solver *s, const Relation *r) {
 
 /* ---- for relations --------------------------------------------------------------------------- */
 
-const char *op_subject(const Op *op) {
-    static const char *const infix[][2] = {
-        {"add", "+"},    {"subtract", "-"},    {"multiply", "*"}, {"divide", "/"},
-        {"power", "**"}, {"matmul", "@@"},     {"equal", "=="},   {"not_equal", "!="},
-        {"less", "<"},   {"less_equal", "<="}, {"greater", ">"},  {"greater_equal", ">="},
-    };
-    for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
-        if (strcmp(op->name, infix[i][0]) == 0)
-            return infix[i][1];
-    return op->name;
-}
-
 const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
 
 /* Its type, and which earlier entry at the prompt made it. */

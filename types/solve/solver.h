@@ -7,7 +7,7 @@
 #ifndef TYPES_SOLVE_SOLVER_H
 #define TYPES_SOLVE_SOLVER_H
 
-#include "types/type/attrs.h"
+#include "types/solve/attrs.h"
 #include "types/type/dim.h"
 #include "types/type/type.h"
 
@@ -31,12 +31,13 @@ struct Relation {
     const RelDef *def;
     uint32_t nargs;
     Type **args;
-    const Attrs *attrs;      /* NULL when it has none */
-    const struct Op *op;     /* the operator it checks, or NULL */
-    Span span;               /* the call */
-    const Span *arg_spans;   /* nargs - 1 of them, or NULL */
-    const struct Expr *expr; /* the call in the core, or NULL */
-    struct Expr *instance;   /* of an instantiated scheme's: the use of the definition, or NULL */
+    const Attrs *attrs;         /* NULL when it has none */
+    const struct Op *op;        /* the operator it checks, or NULL */
+    Span span;                  /* the call */
+    const Span *arg_spans;      /* nargs - 1 of them, or NULL */
+    const struct Expr *expr;    /* the call in the core, or NULL */
+    const struct Var *read_var; /* Field: the variable whose field is read, or NULL */
+    struct Expr *instance; /* of an instantiated scheme's: the use of the definition, or NULL */
     int level;
     uint32_t body; /* the function in which it was posted, or 0: Body.number */
     RelStatus status;

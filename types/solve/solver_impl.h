@@ -166,7 +166,7 @@ void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
 const Fact *solver_find_fact(Solver *s, const Relation *r);
 
 void relation_print(Str *out, const Relation *r,
-                    TypeNamer *namer);                  /* type/print.c: as in `where` */
+                    TypeNamer *namer);                  /* scheme_print.c: as in `where` */
 const char *relation_place(const Relation *r, int arg); /* "argument `weight` of `nn.dense`" */
 
 /* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
@@ -189,8 +189,6 @@ bool broadcast_restrict(Solver *s, Relation *r);
 Relation *relation_copy(const Relation *r, Substitution *by);
 Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
                             Substitution *by);
-
-const Scheme *scheme_usual(const Scheme *scheme); /* scheme_usual.c: as it is shown */
 
 /* rel_broadcast.c */
 RelStatus relate_compare(Solver *s, Relation *r);

@@ -3,12 +3,11 @@
  * appearance, unknowns `?`, or `?1` where one occurs twice. Types are DAGs that may be
  * exponentially large as text, so printing stops at a limit and counting enters no node more than
  * twice. */
+#include "types/type/print.h"
+
 #include <string.h>
 
-#include "base/mem.h"
-#include "types/solve/solver_impl.h"
-
-enum { PRINT_LIMIT = 2000 };
+#include "types/type/dim.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -34,23 +33,23 @@ static const Symbol *candidate(Kind kind, uint32_t i) {
     return sym_intern(fmt_text("%c%zu", from[0], (size_t)i - n + 1));
 }
 
-static const Symbol *take_name(TypeNamer *namer, Type *t, const Symbol *name) {
+const Symbol *namer_take(TypeNamer *namer, Type *t, const Symbol *name) {
     map_set(&namer->names, t, (void *)name);
     map_set(&namer->taken, name, t);
     return name;
 }
 
-static const Symbol *name_of(TypeNamer *namer, Type *t) {
+const Symbol *namer_name(TypeNamer *namer, Type *t) {
     const Symbol *name = map_find(&namer->names, t);
     if (name)
         return name;
     name = t->tag == TY_VAR ? t->var.hint : t->param.name;
     if (name && !map_has(&namer->taken, name))
-        return take_name(namer, t, name);
+        return namer_take(namer, t, name);
     for (uint32_t i = 0;; i++) {
         name = candidate(t->kind, i);
         if (!map_has(&namer->taken, name))
-            return take_name(namer, t, name);
+            return namer_take(namer, t, name);
     }
 }
 
@@ -106,6 +105,12 @@ static void count_unknowns(void *count, Type *t) {
     type_each_part(t, values ? count_in_value : count_unknowns, c);
 }
 
+void namer_count_unknowns(TypeNamer *namer, Type *const *types, size_t n) {
+    UnknownCount count = {.namer = namer};
+    for (size_t i = 0; i < n; i++)
+        count_unknowns(&count, types[i]);
+}
+
 static void print_unknown(Str *out, Type *t, TypeNamer *namer) {
     uintptr_t seen = (uintptr_t)map_find(&namer->unknowns, t);
     str_add_char(out, '?');
@@ -125,19 +130,17 @@ static void print_unknown(Str *out, Type *t, TypeNamer *namer) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static void print_type(Str *out, Type *t, TypeNamer *namer);
-
 static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer) {
     if (a->kind == DIM_ATOM_TYPE) {
-        print_type(out, a->type, namer);
+        type_print_part(out, a->type, namer);
         return;
     }
     str_add(out, a->kind == DIM_ATOM_FLOORDIV ? "floordiv("
                  : a->kind == DIM_ATOM_MIN    ? "min("
                                               : "max(");
-    print_type(out, a->a, namer);
+    type_print_part(out, a->a, namer);
     str_add(out, ", ");
-    print_type(out, a->b, namer);
+    type_print_part(out, a->b, namer);
     str_add_char(out, ')');
 }
 
@@ -185,10 +188,10 @@ void dim_print(Str *out, Type *t, TypeNamer *namer) {
 static void print_list(Str *out, char open, Type **args, uint32_t n, bool comma, char close,
                        TypeNamer *namer) {
     str_add_char(out, open);
-    for (uint32_t i = 0; i < n && out->len <= PRINT_LIMIT; i++) {
+    for (uint32_t i = 0; i < n && out->len <= TYPE_PRINT_LIMIT; i++) {
         if (i)
             str_add(out, ", ");
-        print_type(out, args[i], namer);
+        type_print_part(out, args[i], namer);
     }
     if (comma && n == 1)
         str_add_char(out, ',');
@@ -200,13 +203,13 @@ static void print_effect(Str *out, Type *effect, TypeNamer *namer) {
     if (effect->tag == TY_ALLOCATES)
         str_add(out, " makes references");
     else if (effect->tag != TY_PURE)
-        str_printf(out, " effect %s", name_of(namer, effect)->text);
+        str_printf(out, " effect %s", namer_name(namer, effect)->text);
 }
 
-static void print_fn(Str *out, Type *t, TypeNamer *namer) {
+void type_print_signature(Str *out, Type *t, TypeNamer *namer) {
     print_list(out, '(', t->args, t->nargs, false, ')', namer);
     str_add(out, " -> ");
-    print_type(out, t->fn.result, namer);
+    type_print_part(out, t->fn.result, namer);
     if (namer->show_effects)
         print_effect(out, t->fn.effect, namer);
 }
@@ -218,22 +221,22 @@ static const char *weak_text(const Type *t) {
     return dtype_info[t->var.dtypes & DT_BIT(DT_I32) ? DT_I32 : DT_F32].name;
 }
 
-static void print_type(Str *out, Type *t, TypeNamer *namer) {
-    if (out->len > PRINT_LIMIT)
+void type_print_part(Str *out, Type *t, TypeNamer *namer) {
+    if (out->len > TYPE_PRINT_LIMIT)
         return;
     t = type_resolve(t);
     switch (t->tag) {
     case TY_VAR:
     case TY_PARAM: {
         const char *weak = weak_text(t);
-        str_add(out, weak ? weak : name_of(namer, t)->text);
+        str_add(out, weak ? weak : namer_name(namer, t)->text);
         return;
     }
     case TY_TENSOR: {
         Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
         Type *whole = shape->tag == TY_PARAM ? shape->param.known : NULL;
         if (whole && type_resolve(whole->param.known->tensor.dtype) == dtype) { /* as declared */
-            str_add(out, name_of(namer, whole)->text);
+            str_add(out, namer_name(namer, whole)->text);
             return;
         }
         const char *known = dtype->tag == TY_DTYPE ? dtype_info[dtype->dtype_value].name
@@ -243,9 +246,9 @@ static void print_type(Str *out, Type *t, TypeNamer *namer) {
             return;
         }
         str_add(out, "Tensor[");
-        print_type(out, shape, namer);
+        type_print_part(out, shape, namer);
         str_add(out, ", ");
-        print_type(out, dtype, namer);
+        type_print_part(out, dtype, namer);
         str_add_char(out, ']');
         return;
     }
@@ -253,16 +256,16 @@ static void print_type(Str *out, Type *t, TypeNamer *namer) {
     case TY_SHAPE: print_list(out, '(', t->args, t->nargs, true, ')', namer); return;
     case TY_FN:
         str_add(out, "fn");
-        print_fn(out, t, namer);
+        type_print_signature(out, t, namer);
         return;
     case TY_REF:
         str_add(out, "ref(");
-        print_type(out, t->elem, namer);
+        type_print_part(out, t->elem, namer);
         str_add_char(out, ')');
         return;
     case TY_DERIV:
         str_add(out, "D(");
-        print_type(out, t->elem, namer);
+        type_print_part(out, t->elem, namer);
         str_add_char(out, ')');
         return;
     case TY_DATA:
@@ -283,28 +286,25 @@ static void print_type(Str *out, Type *t, TypeNamer *namer) {
 }
 
 static void cut(Str *out, size_t start) {
-    if (out->len <= start + PRINT_LIMIT)
+    if (out->len <= start + TYPE_PRINT_LIMIT)
         return;
-    out->len = start + PRINT_LIMIT;
+    out->len = start + TYPE_PRINT_LIMIT;
     str_add(out, " ...");
 }
 
-/* Appended in a Str of its own, so that the limit counts this type alone. */
-static void append(Str *out, Str *part) {
+void type_print_append(Str *out, Str *part) {
     cut(part, 0);
     str_add_n(out, str_text(part), part->len);
 }
 
 void type_print(Str *out, Type *t, TypeNamer *namer) {
     TypeNamer fresh = {0};
-    UnknownCount count = {0};
     Str part = {0};
     if (!namer)
         namer = &fresh;
-    count.namer = namer;
-    count_unknowns(&count, t);
-    print_type(&part, t, namer);
-    append(out, &part);
+    namer_count_unknowns(namer, &t, 1);
+    type_print_part(&part, t, namer);
+    type_print_append(out, &part);
 }
 
 const char *type_text(Type *t) {
@@ -318,154 +318,11 @@ void type_namer_reserve(TypeNamer *namer, Type *t) {
     TypeVec params = {0};
     type_collect(t, TY_PARAM, &seen, &params);
     for (size_t i = 0; i < params.len; i++)
-        (void)name_of(namer, params.data[i]);
+        (void)namer_name(namer, params.data[i]);
 }
 
 const char *type_text_with(TypeNamer *namer, Type *t) {
     Str s = {0};
     type_print(&s, t, namer);
     return str_text(&s);
-}
-
-/* ---- schemes --------------------------------------------------------------------------------- */
-
-void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
-    str_add(out, r->def->name);
-    str_add_char(out, '(');
-    uint32_t n = r->nargs;
-    for (uint32_t i = 0; i < n; i++) {
-        if (i)
-            str_add(out, ", ");
-        if (i + 1 == n && r->def == &rel_field)
-            str_printf(out, "%s, ", ((const Symbol *)r->data)->text);
-        if (i + 1 == n && r->def == &rel_proj)
-            str_printf(out, "%lld, ", (long long)*(const int64_t *)r->data);
-        if (i == 1 && n == 3 && r->def == &rel_index &&
-            r->data) /* a tuple's element, or a tensor's */
-            str_printf(out, "(%lld,)", (long long)*(const int64_t *)r->data);
-        else
-            print_type(out, r->args[i], namer);
-        if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one */
-            str_add(out, ", ");
-            print_type(out, r->args[i], namer);
-        }
-    }
-    if (r->attrs) {
-        Str attrs = {0};
-        attrs_print(&attrs, r->attrs);
-        if (attrs.len)
-            str_printf(out, ", %s", attrs.text);
-    }
-    str_add_char(out, ')');
-}
-
-/* Where the one relation is a Broadcast and the type variables appear in the type in the order in
- * which they stand there, its positions name them: (Tensor[(n, m), t], b, c). */
-static void name_by_position(const Scheme *scheme, TypeNamer *namer) {
-    const Relation *only = NULL;
-    for (uint32_t i = 0; i < scheme->nrelations; i++) {
-        if (scheme->relations[i]->def->implicit)
-            continue;
-        if (only)
-            return;
-        only = scheme->relations[i];
-    }
-    if (!only || strcmp(only->def->name, rel_broadcast.name) != 0 || only->nargs > 6)
-        return;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < scheme->nparams; i++) {
-        Type *p = scheme->params[i];
-        if (p->kind != KIND_TYPE)
-            continue;
-        while (next < only->nargs && type_resolve(only->args[next]) != p)
-            next++;
-        if (next++ == only->nargs || p->param.name)
-            return;
-    }
-    for (uint32_t i = 0; i < only->nargs; i++) {
-        Type *arg = type_resolve(only->args[i]);
-        const Symbol *name = sym_intern_n(&"abcdef"[i], 1);
-        if (arg->tag == TY_PARAM && arg->kind == KIND_TYPE && !map_has(&namer->names, arg) &&
-            !map_has(&namer->taken, name))
-            take_name(namer, arg, name);
-    }
-}
-
-/* Dims, shapes, dtypes, types; declared parameters as they were declared. */
-static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) {
-    static const Kind order[] = {KIND_DIM, KIND_SHAPE, KIND_DTYPE, KIND_TYPE, KIND_EFFECT};
-    bool any = false;
-    for (uint32_t i = 0; i < scheme->ndeclared; i++) {
-        str_add(out, any ? ", " : "");
-        str_add(out, name_of(namer, scheme->params[i])->text);
-        any = true;
-    }
-    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
-        if (order[k] == KIND_EFFECT && !namer->show_effects)
-            continue;
-        for (uint32_t i = scheme->ndeclared; i < scheme->nparams; i++) {
-            if (scheme->params[i]->kind != order[k])
-                continue;
-            str_add(out, any ? ", " : "");
-            str_add(out, name_of(namer, scheme->params[i])->text);
-            any = true;
-        }
-    }
-}
-
-static void print_where(Str *out, const Scheme *scheme, TypeNamer *namer) {
-    const char *sep = " where ";
-    for (uint32_t i = 0; i < scheme->nrelations && out->len <= PRINT_LIMIT; i++) {
-        if (scheme->relations[i]->def->implicit)
-            continue;
-        str_add(out, sep);
-        relation_print(out, scheme->relations[i], namer);
-        sep = ", ";
-    }
-    for (uint32_t i = 0; i < scheme->nparams; i++) {
-        Type *p = scheme->params[i];
-        if (p->kind != KIND_DTYPE)
-            continue;
-        const RelDef *class = rel_of_dtypes(p->param.dtypes);
-        if (!class || class->implicit)
-            continue;
-        str_printf(out, "%s%s(%s)", sep, class->name, name_of(namer, p)->text);
-        sep = ", ";
-    }
-}
-
-void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
-    TypeNamer fresh = {0};
-    UnknownCount count = {0};
-    if (!namer)
-        namer = &fresh;
-    if (!namer->show_effects)
-        scheme = scheme_usual(scheme);
-    count.namer = namer;
-    count_unknowns(&count, scheme->type);
-    for (uint32_t i = 0; i < scheme->nrelations; i++)
-        for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
-            count_unknowns(&count, scheme->relations[i]->args[k]);
-    for (uint32_t i = 0; i < scheme->ndeclared; i++)
-        name_of(namer, scheme->params[i]);
-    name_by_position(scheme, namer);
-    for (uint32_t i = 0; i < scheme->nparams; i++) /* in order of appearance */
-        if (scheme->params[i]->kind != KIND_EFFECT)
-            name_of(namer, scheme->params[i]);
-    Type *t = type_resolve(scheme->type);
-    Str body = {0}, quantifiers = {0}, where = {0};
-    if (t->tag == TY_FN)
-        print_fn(&body, t, namer);
-    else
-        print_type(&body, t, namer);
-    print_quantifiers(&quantifiers, scheme, namer);
-    print_where(&where, scheme, namer);
-    if (t->tag == TY_FN && quantifiers.len)
-        str_printf(out, "fn [%s]", str_text(&quantifiers));
-    else if (t->tag == TY_FN)
-        str_add(out, "fn");
-    else if (where.len)
-        str_printf(out, "forall (%s), ", str_text(&quantifiers));
-    append(out, &body);
-    append(out, &where);
 }

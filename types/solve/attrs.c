@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attribute values: reading a table's defaults, comparing, hashing, printing. */
-#include "types/type/attrs.h"
+#include "types/solve/attrs.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operator attributes: `axis=[1], keepdims=True`. The table of an operator drives checking,
  * defaults, printing and hashing. */
-#ifndef TYPES_TYPE_ATTRS_H
-#define TYPES_TYPE_ATTRS_H
+#ifndef TYPES_SOLVE_ATTRS_H
+#define TYPES_SOLVE_ATTRS_H
 
 #include "base/span.h"
 #include "base/str.h"
