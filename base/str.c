@@ -167,8 +167,7 @@ bool text_is_utf8(const char *text, size_t n, size_t *bad_at) {
     return true;
 }
 
-void str_add_quoted(Str *s, const char *text, size_t n) {
-    str_add_char(s, '"');
+void str_add_escaped(Str *s, const char *text, size_t n) {
     for (size_t i = 0; i < n;) {
         uint32_t c;
         size_t len = decode((const unsigned char *)text + i, n - i, &c);
@@ -185,6 +184,11 @@ void str_add_quoted(Str *s, const char *text, size_t n) {
         }
         i += len ? len : 1;
     }
+}
+
+void str_add_quoted(Str *s, const char *text, size_t n) {
+    str_add_char(s, '"');
+    str_add_escaped(s, text, n);
     str_add_char(s, '"');
 }
 

@@ -29,6 +29,7 @@ bool text_is_utf8(const char *text, size_t n, size_t *bad_at);
 
 /* Appends the text as a double-quoted literal with C escapes. */
 void str_add_quoted(Str *s, const char *text, size_t n);
+void str_add_escaped(Str *s, const char *text, size_t n); /* without the quotes */
 
 /* The shortest decimal text that reads back as the same value when rounded to float64 (bits = 64),
  * float32 (32), float16 (16) or bfloat16 (bits = 17, by convention here); always with `.` or `e`,

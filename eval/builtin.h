@@ -14,13 +14,18 @@ typedef struct BuiltinCall {
     Type *type; /* of the result, as inferred; may be open, or NULL */
 } BuiltinCall;
 
-/* False after a diagnostic (builtin_fail). A builtin does not call back into the program. */
+/* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program. */
 typedef bool (*BuiltinFn)(const BuiltinCall *call, Value *out);
 typedef struct Builtin {
     const char *name;
     int nargs; /* -1: any */
     BuiltinFn fn;
 } Builtin;
+
+/* Ctrl-C came: the builtin ends soon and returns false, without a diagnostic. */
+static inline bool builtin_interrupted(const BuiltinCall *call) {
+    return *interp_interrupt_flag(call->in);
+}
 
 const Builtin *builtin_find(const Symbol *name);
 Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)

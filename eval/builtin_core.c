@@ -13,19 +13,22 @@
 
 #include "eval/machine.h"
 
-/* A String as it is; everything else as it is shown. */
-static void print_plain(Str *out, Value v) {
+/* A String as it is; everything else as it is shown. False when it was interrupted. */
+static bool print_plain(const BuiltinCall *call, Str *out) {
+    Value v = call->args[0];
     if (v.tag == VAL_STRING) {
         const String *s = v.p;
         str_add_n(out, s->text, s->len);
     } else {
-        value_print(out, v, NULL);
+        value_print(out, v, &(ValuePrintOptions){.interrupt = interp_interrupt_flag(call->in)});
     }
+    return !builtin_interrupted(call);
 }
 
 bool builtin_print(const BuiltinCall *call, Value *out) {
     Str text = {0};
-    print_plain(&text, call->args[0]);
+    if (!print_plain(call, &text))
+        return false;
     str_add_char(&text, '\n');
     call->in->write(call->in->write_ctx, text.text, text.len);
     *out = value_unit();
@@ -34,7 +37,8 @@ bool builtin_print(const BuiltinCall *call, Value *out) {
 
 bool builtin_show(const BuiltinCall *call, Value *out) {
     Str text = {0};
-    print_plain(&text, call->args[0]);
+    if (!print_plain(call, &text))
+        return false;
     *out = value_string(str_text(&text), text.len);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings: bytes, UTF-8 by convention. Lengths and positions count characters; bytes that are no
- * UTF-8 count as one each. */
+ * UTF-8 count as one each. Every loop over characters or elements ends at an interrupt. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -34,16 +34,16 @@ static size_t char_bytes(const String *s, size_t at) {
     return n;
 }
 
-static int64_t char_count(const String *s) {
+static int64_t char_count(const BuiltinCall *call, const String *s) {
     int64_t n = 0;
-    for (size_t at = 0; at < s->len; at += char_bytes(s, at))
+    for (size_t at = 0; at < s->len && !builtin_interrupted(call); at += char_bytes(s, at))
         n++;
     return n;
 }
 
 bool builtin_str_length(const BuiltinCall *call, Value *out) {
-    *out = value_int(DT_I32, (int32_t)char_count(text_arg(call, 0)));
-    return true;
+    *out = value_int(DT_I32, (int32_t)char_count(call, text_arg(call, 0)));
+    return !builtin_interrupted(call);
 }
 
 bool builtin_str_append(const BuiltinCall *call, Value *out) {
@@ -66,13 +66,16 @@ bool builtin_str_split(const BuiltinCall *call, Value *out) {
     VEC(Value) parts = {0};
     size_t at = 0;
     if (sep->len == 0) {
-        for (; at < s->len; at += char_bytes(s, at))
+        for (; at < s->len && !builtin_interrupted(call); at += char_bytes(s, at))
             vec_push(&parts, value_string(s->text + at, char_bytes(s, at)));
     } else {
-        for (const char *p; (p = find(s, at, sep)); at = (size_t)(p - s->text) + sep->len)
+        for (const char *p; !builtin_interrupted(call) && (p = find(s, at, sep));
+             at = (size_t)(p - s->text) + sep->len)
             vec_push(&parts, value_string(s->text + at, (size_t)(p - s->text) - at));
         vec_push(&parts, value_string(s->text + at, s->len - at));
     }
+    if (builtin_interrupted(call))
+        return false;
     *out = builtin_list(call, parts.data, parts.len);
     return true;
 }
@@ -82,14 +85,15 @@ bool builtin_str_join(const BuiltinCall *call, Value *out) {
     const String *sep = text_arg(call, 0);
     Value list = call->args[1], item;
     Str s = {0};
-    for (bool first = true; builtin_list_next(&list, &item); first = false) {
+    for (bool first = true; !builtin_interrupted(call) && builtin_list_next(&list, &item);
+         first = false) {
         const String *part = item.p;
         if (!first)
             str_add_n(&s, sep->text, sep->len);
         str_add_n(&s, part->text, part->len);
     }
     *out = from_str(&s);
-    return true;
+    return !builtin_interrupted(call);
 }
 
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -157,6 +161,8 @@ bool builtin_str_format(const BuiltinCall *call, Value *out) {
     Value list = call->args[1], item;
     Str to = {0};
     for (size_t i = 0; i < s->len; i++) {
+        if (builtin_interrupted(call))
+            return false;
         char c = s->text[i], next = s->text[i + 1];
         if (c == '{' && next == '}') {
             if (!builtin_list_next(&list, &item)) {
@@ -182,19 +188,19 @@ bool builtin_str_format(const BuiltinCall *call, Value *out) {
 /* str.slice(text, begin, end): negative positions count from the end; both clamp. */
 bool builtin_str_slice(const BuiltinCall *call, Value *out) {
     const String *s = text_arg(call, 0);
-    int64_t n = char_count(s), begin = call->args[1].i, end = call->args[2].i;
+    int64_t n = char_count(call, s), begin = call->args[1].i, end = call->args[2].i;
     begin = begin < 0 ? begin + n : begin;
     end = end < 0 ? end + n : end;
     begin = begin < 0 ? 0 : begin > n ? n : begin;
     end = end < begin ? begin : end > n ? n : end;
     size_t at = 0;
-    for (int64_t i = 0; i < begin; i++)
+    for (int64_t i = 0; i < begin && !builtin_interrupted(call); i++)
         at += char_bytes(s, at);
     size_t from = at;
-    for (int64_t i = begin; i < end; i++)
+    for (int64_t i = begin; i < end && !builtin_interrupted(call); i++)
         at += char_bytes(s, at);
     *out = value_string(s->text + from, at - from);
-    return true;
+    return !builtin_interrupted(call);
 }
 
 bool builtin_str_contains(const BuiltinCall *call, Value *out) {
@@ -203,9 +209,10 @@ bool builtin_str_contains(const BuiltinCall *call, Value *out) {
 }
 
 /* Without utf8proc, ASCII letters only. */
-static Value change_case(const String *s, bool upper) {
+static bool change_case(const BuiltinCall *call, bool upper, Value *out) {
+    const String *s = text_arg(call, 0);
     Str to = {0};
-    for (size_t at = 0; at < s->len;) {
+    for (size_t at = 0; at < s->len && !builtin_interrupted(call);) {
         size_t n = char_bytes(s, at);
         unsigned char c = (unsigned char)s->text[at];
 #ifdef HAVE_UTF8PROC
@@ -225,26 +232,23 @@ static Value change_case(const String *s, bool upper) {
             str_add_n(&to, s->text + at, n);
         at += n;
     }
-    return from_str(&to);
+    *out = from_str(&to);
+    return !builtin_interrupted(call);
 }
 
-bool builtin_str_upper(const BuiltinCall *call, Value *out) {
-    *out = change_case(text_arg(call, 0), true);
-    return true;
-}
+bool builtin_str_upper(const BuiltinCall *call, Value *out) { return change_case(call, true, out); }
 
 bool builtin_str_lower(const BuiltinCall *call, Value *out) {
-    *out = change_case(text_arg(call, 0), false);
-    return true;
+    return change_case(call, false, out);
 }
 
 bool builtin_str_pad(const BuiltinCall *call, Value *out) {
     const String *s = text_arg(call, 0);
     int64_t width = call->args[1].i, have = (int64_t)text_width(s->text, s->len);
     Str to = {0};
-    for (int64_t i = have; i < width; i++)
+    for (int64_t i = have; i < width && !builtin_interrupted(call); i++)
         str_add_char(&to, ' ');
     str_add_n(&to, s->text, s->len);
     *out = from_str(&to);
-    return true;
+    return !builtin_interrupted(call);
 }

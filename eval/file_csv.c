@@ -105,6 +105,8 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
     int64_t lines = 0, columns = 0;
     bool heading = false;
     while (read_cell(&r)) {
+        if (builtin_interrupted(f->call))
+            return NULL;
         if (lines == 0)
             heading |= !is_number(&r.cell);
         if (!r.last)
@@ -134,6 +136,8 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
     for (int64_t line = 0; read_cell(&r); line += r.last) {
         if (heading && line == 0)
             continue;
+        if (builtin_interrupted(f->call))
+            return NULL;
         if (!convert(&r.cell, t, to)) {
             file_fail(f, DIAG_R0503, "line %lld, cell %lld: `%.40s` is no %s", (long long)r.line,
                       (long long)r.column, str_text(&r.cell), dtype_info[t].name);

@@ -350,6 +350,8 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
     Part first = {"", whole};
     vec_push(&pending, first);
     while (pending.len) {
+        if (builtin_interrupted(f->call))
+            return false;
         Part p = vec_pop(&pending);
         const Value *items = NULL;
         uint32_t n = 0;
@@ -372,7 +374,8 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
             if (c->decl == list) {
                 Value rest = p.v, item;
                 VEC(Part) parts = {0};
-                for (int i = 0; builtin_list_next(&rest, &item); i++) {
+                for (int i = 0; !builtin_interrupted(f->call) && builtin_list_next(&rest, &item);
+                     i++) {
                     Part part = {join_path(p.path, fmt_text("%d", i)), item};
                     vec_push(&parts, part);
                 }
@@ -410,6 +413,8 @@ static bool csv_write(const File *f, const Tensor *t) {
     int64_t columns = t->rank == 2 ? t->shape[1] : 1;
     Str text = {0};
     for (int64_t i = 0; i < t->count; i++) {
+        if (builtin_interrupted(f->call))
+            return false;
         void *p = tensor_at(t, i);
         if (dtype_is_float(t->dtype))
             value_print(&text, value_float(t->dtype, elem_get_float(p, t->dtype)), NULL);

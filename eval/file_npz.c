@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NPZ: a ZIP archive of NPY files (PKWARE's APPNOTE 6.3, with ZIP64). Written stored, always with
  * ZIP64 sizes, as NumPy does. */
+#include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -237,6 +238,8 @@ bool zip_write(const File *f, const LeafVec *leaves) {
     VEC(Str) headers = {0};
     for (size_t i = 0; i < leaves->len; i++) {
         Str header = {0};
+        if (builtin_interrupted(f->call))
+            return false;
         if (strlen(leaves->data[i].name) > 60000)
             return file_fail(f, DIAG_R0505, "a path through the data is too long for an archive");
         if (!npy_header(f, leaves->data[i].tensor, &header))
@@ -247,8 +250,14 @@ bool zip_write(const File *f, const LeafVec *leaves) {
     uint64_t offset = 0;
     Output file;
     output_open(&file, f->path);
-    for (size_t i = 0; i < leaves->len; i++)
+    for (size_t i = 0; i < leaves->len; i++) {
+        if (builtin_interrupted(f->call)) {
+            file.why = EINTR; /* what was there stays */
+            output_close(&file);
+            return false;
+        }
         write_leaf(&file, &leaves->data[i], &headers.data[i], &offset, &directory);
+    }
     put_end(&tail, leaves->len, offset, directory.len);
     output_add(&file, directory.text, directory.len);
     output_add(&file, tail.text, tail.len);

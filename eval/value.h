@@ -88,11 +88,12 @@ Value value_primal(Value v);         /* through all duals */
 bool value_is_float_tensor(Value v); /* duals included */
 
 /* LANGUAGE §6: `value` alone, as it is printed before ` : type`. Iterative over lists. width: of
- * the terminal, 0 for 80. */
+ * the terminal, 0 for 80. An interrupt leaves a text that is cut short: the caller asks the flag. */
 typedef struct ValuePrintOptions {
     int width;
     int edge;
-    int64_t max_elements;
+    int64_t max_elements;          /* and rows */
+    const volatile int *interrupt; /* NULL: never */
     bool nested;
 } ValuePrintOptions;
 void value_print(Str *out, Value v, const ValuePrintOptions *options);

@@ -2,10 +2,11 @@
 /* Values as text (LANGUAGE §6).
  *
  * A tensor alone is laid out as NumPy does: rows aligned to the widest element, one blank line
- * between planes of several rows, long rows broken at the width, edges of 3 when it is large.
+ * between planes of several rows, long rows broken at the width, edges of 3 when it is large. It is
+ * large when it has many elements or many rows: a shape of (4278190082, 0) has no element at all.
  * Inside other data it stays on one line. Lists are walked in a loop; other nesting is cut at depth
- * 100, so the recursion here is bounded too, and everything at a number of nodes, since data may
- * share. */
+ * 100, so the recursion here is bounded too, and everything at a number of nodes and elements, since
+ * data may share. Every loop stops at an interrupt and leaves the text cut short. */
 #include "eval/value.h"
 
 #include <string.h>
@@ -15,9 +16,12 @@ enum { MAX_DEPTH = 100, MAX_LIST = 1000, MAX_NODES = 1 << 20 };
 typedef struct Printer {
     Str *out;
     int64_t width, edge, max_elements;
+    const volatile int *interrupt;
     VEC(const void *) refs; /* being printed */
-    size_t nodes;
+    size_t nodes;           /* elements of tensors included */
 } Printer;
+
+static bool is_interrupted(const Printer *p) { return p->interrupt && *p->interrupt; }
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
@@ -65,7 +69,7 @@ static size_t measure(Layout *l, int axis, int64_t at) {
     }
     size_t widest = 0;
     int64_t n = t->shape[axis];
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
         if (is_elided(l, n) && i == l->p->edge)
             i = n - l->p->edge;
         size_t w = measure(l, axis + 1, at + i * t->strides[axis]);
@@ -113,7 +117,8 @@ static void print_row(Layout *l, int64_t at) {
     int64_t n = t->shape[axis];
     Str dots = {0};
     str_add(&dots, "...");
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
+        l->p->nodes++;
         if (is_elided(l, n) && i == l->p->edge) {
             print_item(l, t->rank, false, &dots, 0);
             i = n - l->p->edge;
@@ -124,11 +129,14 @@ static void print_row(Layout *l, int64_t at) {
     }
 }
 
-static bool has_several_rows(const Tensor *t, int axis) {
+/* How many rows the axes from `axis` on print, `[]` of an empty axis being one; INT64_MAX when there
+ * are more. */
+static int64_t count_rows(const Tensor *t, int axis) {
     int64_t rows = 1;
-    for (int i = axis; i < t->rank - 1; i++)
-        rows *= t->shape[i];
-    return rows > 1;
+    for (int i = axis; i < t->rank - 1 && t->shape[i]; i++)
+        if (__builtin_mul_overflow(rows, t->shape[i], &rows))
+            return INT64_MAX;
+    return rows;
 }
 
 static void print_axis(Layout *l, int axis, int64_t at) {
@@ -139,8 +147,8 @@ static void print_axis(Layout *l, int axis, int64_t at) {
         print_row(l, at);
     } else {
         int64_t n = t->shape[axis];
-        bool blank = t->rank - axis > 2 && has_several_rows(t, axis + 1);
-        for (int64_t i = 0; i < n; i++) {
+        bool blank = t->rank - axis > 2 && count_rows(t, axis + 1) > 1;
+        for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
             bool dots = is_elided(l, n) && i == l->p->edge;
             for (int k = 0; k < (dots ? 2 : 1) && i > 0; k++) {
                 str_add(out, k ? "...," : ",");
@@ -162,7 +170,8 @@ static void print_tensor(Printer *p, const Tensor *t, bool lines) {
         str_add(p->out, "[]");
         return;
     }
-    Layout l = {.p = p, .t = t, .lines = lines, .summarise = t->count > p->max_elements};
+    bool large = t->count > p->max_elements || count_rows(t, 0) > p->max_elements;
+    Layout l = {.p = p, .t = t, .lines = lines, .summarise = large};
     if (lines) {
         l.pad = measure(&l, 0, t->offset);
         if (t->rank == 1 && l.measured <= (size_t)p->width)
@@ -176,7 +185,7 @@ static void print_tensor(Printer *p, const Tensor *t, bool lines) {
 static void print_value(Printer *p, Value v, int depth);
 
 static void print_items(Printer *p, const Value *items, uint32_t n, int depth) {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && !is_interrupted(p); i++) {
         if (i)
             str_add(p->out, ", ");
         print_value(p, items[i], depth);
@@ -192,7 +201,7 @@ static bool is_list(const Ctor *c) {
 
 static void print_list(Printer *p, Value v, int depth) {
     str_add(p->out, "list[");
-    for (int n = 0; v.aux == 2; n++) {
+    for (int n = 0; v.aux == 2 && !is_interrupted(p); n++) {
         const Data *d = v.p;
         if (n)
             str_add(p->out, ", ");
@@ -223,7 +232,7 @@ static void print_data(Printer *p, Value v, int depth) {
         return;
     }
     str_add(p->out, " { ");
-    for (uint32_t i = 0; i < v.aux; i++) {
+    for (uint32_t i = 0; i < v.aux && !is_interrupted(p); i++) {
         if (i)
             str_add(p->out, ", ");
         str_add(p->out, c->field_names[i]->text);
@@ -244,6 +253,18 @@ static void print_ref(Printer *p, const Ref *r, int depth) {
     print_value(p, r->value, depth + 1);
     str_add_char(p->out, ')');
     (void)vec_pop(&p->refs);
+}
+
+static void print_string(Printer *p, const String *s) {
+    enum { PIECE = 1 << 16 };
+    str_add_char(p->out, '"');
+    for (size_t at = 0, n; at < s->len && !is_interrupted(p); at += n) {
+        n = s->len - at < PIECE ? s->len - at : PIECE;
+        while (at + n < s->len && ((unsigned char)s->text[at + n] & 0xC0) == 0x80 && n < PIECE + 4)
+            n++; /* no character is cut in two */
+        str_add_escaped(p->out, s->text + at, n);
+    }
+    str_add_char(p->out, '"');
 }
 
 static void print_value(Printer *p, Value v, int depth) {
@@ -272,11 +293,7 @@ static void print_value(Printer *p, Value v, int depth) {
     case VAL_CLOSURE:
     case VAL_BUILTIN: str_add(p->out, "<fn>"); return;
     case VAL_REF: print_ref(p, v.p, depth); return;
-    case VAL_STRING: {
-        const String *s = v.p;
-        str_add_quoted(p->out, s->text, s->len);
-        return;
-    }
+    case VAL_STRING: print_string(p, v.p); return;
     case VAL_DUAL:
     case VAL_ABSENT: str_add(p->out, "<absent>"); return;
     }
@@ -290,6 +307,7 @@ void value_print(Str *out, Value v, const ValuePrintOptions *options) {
         .width = o->width > 0 ? o->width : 80,
         .edge = o->edge > 0 ? o->edge : 3,
         .max_elements = o->max_elements > 0 ? o->max_elements : 1000,
+        .interrupt = o->interrupt,
     };
     print_value(&p, v, o->nested ? 1 : 0);
 }

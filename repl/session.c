@@ -177,7 +177,8 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     }
     if (item->kind == CORE_EXPR && show && !(is_unit_value(v) && (flags & RUN_PROMPT))) {
         Str out = {0};
-        show_value(s, v, item->scheme, &out);
+        if (!show_value(s, v, item->scheme, &out))
+            return SESSION_INTERRUPTED;
         session_show(s, &out);
     }
     if (flags & RUN_PROMPT) {

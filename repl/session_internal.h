@@ -56,8 +56,8 @@ void session_write(Session *s, const Str *text);
 /* Writes values, bindings and their types, folded (session_fold). */
 void session_show(Session *s, const Str *text);
 
-/* `value : type` and a line break. */
-void show_value(Session *s, Value v, const Scheme *scheme, Str *out);
+/* `value : type` and a line break. False when it was interrupted. */
+bool show_value(Session *s, Value v, const Scheme *scheme, Str *out);
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme);
 void show_type_decl(Str *out, const TypeDecl *decl);
 

@@ -4,14 +4,19 @@
 
 #include "repl/session_internal.h"
 
-void show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
-    ValuePrintOptions options = {.width = s->options.width, .edge = 3, .max_elements = 1000};
+bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
+    const volatile int *interrupt = interp_interrupt_flag(s->interp);
+    ValuePrintOptions options = {
+        .width = s->options.width, .edge = 3, .max_elements = 1000, .interrupt = interrupt};
     value_print(out, v, &options);
+    if (*interrupt)
+        return false;
     if (scheme) {
         str_add(out, " : ");
         scheme_print(out, scheme, NULL);
     }
     str_add_char(out, '\n');
+    return true;
 }
 
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme) {

@@ -157,7 +157,8 @@ def acceptances(s):
             ("two.npy", VECTOR, npy(version=2)), ("three.npy", VECTOR, npy(version=3)), ("none.npy", VECTOR, npy(shape="(0,)", data=b"")),
             ("double quotes.npy", VECTOR, npy('"<f4"')), ("unpadded.npy", VECTOR, npy(pad=False)), ("longer.npy", VECTOR, npy(data=bytes(99))),
             ("packed.npy.gz", VECTOR, gzip.compress(npy())), ("members.gz", VECTOR, gzip.compress(npy()[:30]) + gzip.compress(npy()[30:])),
-            ("pair.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())])), ("i.idx", BYTES, idx()), ("m.csv", MATRIX, b"x,y\n1,2\n3,4"),
+            ("pair.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())])), ("i.idx", BYTES, idx()),
+            ("rows.idx", BYTES, idx(sizes=(0xff000002, 0), data=b"")), ("m.csv", MATRIX, b"x,y\n1,2\n3,4"),
             ("deflated.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
             ("crlf.csv", MATRIX, b"1,2\r\n3,4\r\n"), ("bom.csv", MATRIX, b"\xef\xbb\xbf1,2\n3,4\n"), ("blank.csv", MATRIX, b"1,2\n\n3,4\n\n")):
         s.accepts("load: " + name, ["-e", load(kind, s.write(name, data))])

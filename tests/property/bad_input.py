@@ -267,6 +267,8 @@ SPINS = {
     "conv2d": "nn.conv2d(ones(shape=[64, 64, 200, 200]), ones(shape=[256, 64, 7, 7]))",
     "einsum": 'einsum((ones(shape=[300, 300, 300]), ones(shape=[300, 300, 300])), equation="abc,bcd->ad")',
     "gradient": "foldl(fn (a, i) { grad(fn (x) { sum(tanh(x)) })(a).1.0 }, ones(shape=[1000000]), range(100000))",
+    "showing": "foldl(fn (a, i) { a + str.length(show(a :: range(1000))) }, 0, range(100000000))",
+    "showing at length": 'let s = str.pad("a", 100000); foldl(fn (a, i) { str.length(show(map(fn (k) { s }, range(1000)))) }, 0, range(1000))',
     "strings": 'foldl(fn (a, i) { str.length(str.upper("abcdefgh" ++ str.pad("a", 100000))) + a }, 0, range(100000000))',
 }
 

@@ -121,6 +121,46 @@ TEST(long_and_deep) {
     CHECK(strstr(text, "...") != NULL && strlen(text) < 1000);
 }
 
+/* Axes of size 0 leave rows to print where there is no element. */
+TEST(rows_without_elements) {
+    int64_t most[5] = {2, INT64_C(4278190082), INT64_C(4278190082), INT64_C(4278190082), 0};
+    CHECK_TEXT(show(iota(2, INT64_C(4278190082), 0, 0)),
+               "[[],\n [],\n [],\n ...,\n [],\n [],\n []]");
+    CHECK_TEXT(show(iota(2, 7, 0, 0)), "[[],\n [],\n [],\n [],\n [],\n [],\n []]");
+    CHECK(strlen(show(value_tensor(tensor_new(DT_I32, 5, most)))) < 20000);
+    CHECK_TEXT(show(iota(3, INT64_C(4278190082), 0, 3)),
+               "[[],\n [],\n [],\n ...,\n [],\n [],\n []]");
+    CHECK_TEXT(show_with(iota(2, 1001, 0, 0), (ValuePrintOptions){.nested = true}),
+               "[[], [], [], ..., [], [], []]");
+}
+
+/* What data shares is printed again and again, but not without end: elements count as nodes do. */
+TEST(shared_tensors_are_bounded) {
+    Value v = iota(1, 1000, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        Value items[100];
+        for (int k = 0; k < 100; k++)
+            items[k] = v;
+        v = value_tuple(items, 100);
+    }
+    CHECK(strlen(show(v)) < 16 << 20);
+}
+
+/* After an interrupt nothing large is printed any more, whatever it is. */
+TEST(interrupted) {
+    int flag = 1;
+    ValuePrintOptions o = {.interrupt = &flag, .max_elements = 1 << 20};
+    char *text = mem_bytes(1 << 20);
+    memset(text, 'x', 1 << 20);
+    Value items[2] = {value_string(text, 1 << 20), iota(2, 1000, 1000, 0)};
+    Value all[] = {items[0], items[1], list_of(1000), value_tuple(items, 2),
+                   iota(1, 1 << 20, 0, 0)};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CHECK(strlen(show_with(all[i], o)) < 100);
+    flag = 0;
+    CHECK(strlen(show_with(all[0], o)) > 1 << 20);
+}
+
 TEST(equality) {
     CHECK_INT(value_equal(list_of(300000), list_of(300000)), 1);
     CHECK_INT(value_equal(list_of(3), list_of(4)), 0);
@@ -146,6 +186,9 @@ int main(void) {
     RUN(containers);
     RUN(tensors);
     RUN(long_and_deep);
+    RUN(rows_without_elements);
+    RUN(shared_tensors_are_bounded);
+    RUN(interrupted);
     RUN(equality);
     return check_result();
 }
