@@ -126,7 +126,9 @@ bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value
 
 void fail_no_match(Interp *in, Value v) {
     Str text = {0};
-    value_print(&text, v, &(ValuePrintOptions){.nested = true, .max_elements = 20, .interrupt = &in->interrupt});
+    value_print(
+        &text, v,
+        &(ValuePrintOptions){.nested = true, .max_elements = 20, .interrupt = &in->interrupt});
     if (text.len > 200) {
         text.len = 197;
         while (text.len && ((unsigned char)text.text[text.len] & 0xC0) == 0x80)

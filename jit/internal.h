@@ -33,12 +33,15 @@ void jit_code_fini(JitCode *code);
 /* ---- cache.c --------------------------------------------------------------------------------- */
 
 typedef struct JitCache {
-    char *dir; /* NULL: none */
+    char *dir;                /* NULL: none */
+    int folder;               /* open; -1: not yet */
+    const char *refused;      /* why the folder is not used; NULL: it may be */
+    unsigned char secret[16]; /* read once the folder is open */
     bool broken, trimmed;
 } JitCache;
 void jit_cache_init(JitCache *c, const char *dir);
 void jit_cache_fini(JitCache *c);
-/* The object kept under a key, malloc'd; NULL when there is none or it is damaged. */
+/* The object kept under a key, malloc'd; NULL when there is none, or it is damaged or not ours. */
 void *jit_cache_find(JitCache *c, const void *key, size_t nkey, size_t *n);
 void jit_cache_put(JitCache *c, const void *key, size_t nkey, const void *object, size_t n);
 

@@ -425,6 +425,8 @@ void jit_describe(Jit *jit, Str *out) {
     str_printf(out, "LLVM %s, %s, %d-bit vectors, %d thread%s, cache %s", api->llvm_version,
                api->cpu, jit->cpu.vector_bytes * 8, jit->threads, jit->threads == 1 ? "" : "s",
                jit->cache.dir ? jit->cache.dir : "in memory");
+    if (jit->cache.refused)
+        str_printf(out, " (not used: %s)", jit->cache.refused);
 }
 
 bool jit_text(Jit *jit, const Recipe *r, const KernelArgs *args, JitText what, Str *out,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds and opens librelayjit.so: $RELAY_JIT, beside the executable, in the build tree (the same
- * place), in ../lib/relay as installed, then in pkglibdir. */
+ * place), in ../lib/relay as installed, then in pkglibdir. Around the executable only a library of
+ * this user, of root or of the executable's owner is taken, not writable by everybody: a program that
+ * lies in /tmp/x looks into /tmp. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY "librelayjit.so"
@@ -30,6 +33,14 @@ static char *try_file(const char *path, Str *tried) {
     return NULL;
 }
 
+static bool is_trusted(const char *path, const char *exe) {
+    struct stat st, program;
+    if (stat(path, &st) != 0 || stat(exe, &program) != 0)
+        return false;
+    bool owned = st.st_uid == 0 || st.st_uid == geteuid() || st.st_uid == program.st_uid;
+    return owned && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH);
+}
+
 char *jit_library_find(const char *given, Str *tried) {
     char path[PATH_MAX + 32], exe[PATH_MAX];
     if (given)
@@ -39,6 +50,8 @@ char *jit_library_find(const char *given, Str *tried) {
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n > 0) {
         exe[n] = 0;
+        char program[PATH_MAX];
+        memcpy(program, exe, (size_t)n + 1);
         const char *dir = dirname(exe);
         /* Unit tests and benchmarks lie one or two folders below the build's root; what was installed
          * may have been moved as a whole. */
@@ -46,8 +59,9 @@ char *jit_library_find(const char *given, Str *tried) {
         for (int i = 0; i < 4; i++) {
             snprintf(path, sizeof path, "%s%s/" LIBRARY, dir, up[i]);
             char *found = try_file(path, tried);
-            if (found)
+            if (found && is_trusted(found, program))
                 return found;
+            free(found);
         }
     }
 #ifdef RLY_PKGLIBDIR

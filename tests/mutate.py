@@ -65,7 +65,7 @@ EDITS = [
     ("repl/session.c", "if (status == SESSION_OK && (flags & RUN_MAIN))", "if (0)", "golden/cli"),
     ("repl/inputs.c", "if (strcmp(value, \"random\") != 0) {", "if (strcmp(value, \"random\") == 0) {",
      "golden/cli"),
-    ("jit/cache.c", "if (!ok || rename(temporary, path) != 0) {", "if (!ok) {", "jit"),
+    ("jit/cache.c", "if (ok && renameat(c->folder, temporary, c->folder, name) != 0) {", "if (ok) {", "jit"),
 ]
 
 

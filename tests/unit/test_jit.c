@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static uint64_t rng_state;
@@ -491,6 +492,115 @@ TEST(disk_cache) {
     CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
 }
 
+/* Fills a new folder, runs a command on it, and says whether the kernel was taken from there after. */
+static JitStats run_after(const char *command, bool *ok) {
+    const char *dir = fmt_text("%s/whose", cache_dir);
+    CHECK_INT(system(fmt_text("rm -rf %s", dir)), 0);
+    JitStats s = run_once(dir, 3, ok);
+    CHECK(*ok && s.compiled == 1);
+    CHECK_INT(system(fmt_text("cd %s && %s", dir, command)), 0);
+    s = run_once(dir, 3, ok);
+    CHECK(*ok);
+    return s;
+}
+
+/* What others could have written is not run: Note [Whose cache] of jit/cache.c. */
+TEST(disk_cache_of_others) {
+    bool ok;
+    strcpy(cache_dir, "/tmp/relay-jit-XXXXXX");
+    CHECK(mkdtemp(cache_dir) != NULL);
+    if (run_once("", 3, &ok).compiled == UINT64_MAX)
+        return;
+    CHECK_INT(run_after("true", &ok).loaded, 1);
+    CHECK_INT(run_after("test $(stat -c %a .) = 700 && test $(stat -c %a secret) = 600 && "
+                        "test $(stat -c %s secret) = 16",
+                        &ok)
+                  .loaded,
+              1);
+    static const char *const commands[] = {
+        "chmod 666 *.o",
+        "chmod 620 *.o",
+        "chmod 777 .",
+        "chmod 770 .",
+        "for f in *.o; do rm $f; mkfifo -m 600 $f; done",
+        "for f in *.o; do mv $f real; ln -s real $f; done",
+        "for f in *.o; do rm $f; ln -s /dev/zero $f; done",
+        "for f in *.o; do rm $f; mkdir $f; done",
+        "for f in *.o; do truncate -s 100G $f; done",
+        "rm secret",
+        "chmod 644 secret",
+        "rm secret; mkfifo -m 600 secret",
+        "rm secret; head -c 16 /dev/zero >secret; chmod 600 secret",
+        "head -c 3 /dev/zero >secret",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        CHECK_INT(run_after(commands[i], &ok).compiled, 1);
+    if (geteuid() == 0) {
+        CHECK_INT(run_after("chown 65534 *.o", &ok).compiled, 1);
+        CHECK_INT(run_after("chown 65534 secret", &ok).compiled, 1);
+        CHECK_INT(run_after("chown 65534 .", &ok).compiled, 1);
+    }
+    /* After a bad secret or entry the folder serves again; one that others may write is left alone. */
+    const char *dir = fmt_text("%s/whose", cache_dir);
+    run_after("rm secret; mkfifo secret", &ok);
+    CHECK_INT(run_once(dir, 3, &ok).loaded, 1);
+    run_after("rm -rf *; chmod 777 .", &ok);
+    CHECK_INT(system(fmt_text("test -z \"$(ls -A %s)\"", dir)), 0);
+    /* A stranger's link leads nowhere. */
+    if (geteuid() == 0) {
+        run_after("mkdir real && chmod 700 real && ln -s real link && chown -h 65534 link", &ok);
+        CHECK_INT(run_once(fmt_text("%s/link", dir), 3, &ok).compiled, 1);
+        CHECK_INT(system(fmt_text("test -z \"$(ls -A %s/real)\"", dir)), 0);
+    }
+    CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
+}
+
+/* XDG_CACHE_HOME counts when it is absolute; else the home folder. */
+TEST(disk_cache_of_the_environment) {
+    bool ok;
+    strcpy(cache_dir, "/tmp/relay-jit-XXXXXX");
+    CHECK(mkdtemp(cache_dir) != NULL);
+    if (run_once("", 3, &ok).compiled == UINT64_MAX)
+        return;
+    setenv("HOME", cache_dir, 1);
+    static const char *const odd[] = {"", "relative", "./relative"};
+    for (int i = 0; i < 3; i++) {
+        setenv("XDG_CACHE_HOME", odd[i], 1);
+        CHECK_INT(run_once(NULL, 3, &ok).compiled, i == 0);
+        CHECK_INT(system("test ! -e relative && test ! -e relay/secret"), 0);
+    }
+    CHECK_INT(system(fmt_text("test -f %s/.cache/relay/secret", cache_dir)), 0);
+    setenv("XDG_CACHE_HOME", fmt_text("%s/xdg", cache_dir), 1);
+    CHECK_INT(run_once(NULL, 3, &ok).compiled, 1);
+    CHECK_INT(run_once(NULL, 3, &ok).loaded, 1);
+    setenv("HOME", "relative", 1);
+    unsetenv("XDG_CACHE_HOME");
+    CHECK_INT(run_once(NULL, 3, &ok).compiled, 1);
+    CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
+}
+
+/* Processes that fill one new folder at the same time: each computes, and what is left is whole. */
+TEST(disk_cache_of_several_processes) {
+    bool ok;
+    strcpy(cache_dir, "/tmp/relay-jit-XXXXXX");
+    CHECK(mkdtemp(cache_dir) != NULL);
+    if (run_once("", 3, &ok).compiled == UINT64_MAX)
+        return;
+    const char *dir = fmt_text("%s/shared", cache_dir);
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            run_once(dir, 3, &ok);
+            _exit(!ok);
+        }
+    for (int i = 0; i < 4; i++) {
+        int status = 1;
+        CHECK(wait(&status) > 0 && status == 0);
+    }
+    CHECK_INT(run_once(dir, 3, &ok).loaded, 1);
+    CHECK_INT(system(fmt_text("test -z \"$(ls -A %s | grep tmp)\"", dir)), 0);
+    CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
+}
+
 TEST(interrupt) {
     Jit *jit = open_jit(0, 1, false, true);
     if (!jit)
@@ -596,6 +706,9 @@ int main(void) {
     RUN(scan);
     RUN(scatter);
     RUN(disk_cache);
+    RUN(disk_cache_of_others);
+    RUN(disk_cache_of_the_environment);
+    RUN(disk_cache_of_several_processes);
     RUN(interrupt);
     RUN(threads);
     RUN(each_piece_is_done_once);
