@@ -10,24 +10,12 @@
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
-ScalarCall scalar_call_of(const Op *op, uint32_t nargs) {
-    static const struct {
-        const char *name;
-        ScalarCall call;
-    } known[] = {
-        {"broadcast_to_like", SCALAR_SELF}, {"cast_like", SCALAR_SELF},
-        {"collapse_sum_like", SCALAR_SELF}, {"copy", SCALAR_SELF},
-        {"ones_like", SCALAR_ONE},          {"reshape_like", SCALAR_SELF},
-        {"where", SCALAR_SELECT},           {"zeros_like", SCALAR_ZERO},
-    };
-    if (op->foreign || nargs == 0)
-        return SCALAR_NOT;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(op->name, known[i].name) == 0)
-            return known[i].call;
-    bool elementwise = op->pattern == OP_ELEMWISE || op->pattern == OP_BROADCAST;
-    return elementwise && nargs <= 2 && op->nattrs == 0 ? SCALAR_ELEMENT : SCALAR_NOT;
-}
+const Op *const arith_ops[OPCODE_COUNT] = {
+    [CODE_ADD] = &op_add,         [CODE_SUB] = &op_subtract,     [CODE_MUL] = &op_multiply,
+    [CODE_DIV] = &op_divide,      [CODE_LT] = &op_less,          [CODE_LE] = &op_less_equal,
+    [CODE_GT] = &op_greater,      [CODE_GE] = &op_greater_equal, [CODE_NEG] = &op_negative,
+    [CODE_NOT] = &op_logical_not,
+};
 
 static bool apply_element(Interp *in, const Site *site, const Value *args, Value *out) {
     DType t = (DType)args[0].aux, result;
@@ -48,21 +36,23 @@ static bool apply_element(Interp *in, const Site *site, const Value *args, Value
 }
 
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
-    ScalarCall call = site->scalar;
-    if (call == SCALAR_NOT || args[0].tag != VAL_SCALAR)
+    OpScalar meaning = site->scalar;
+    if (meaning == OP_SCALAR_NONE || args[0].tag != VAL_SCALAR)
         return false;
-    bool is_select = call == SCALAR_SELECT;
+    bool is_select = meaning == OP_SCALAR_SELECT;
     for (uint32_t i = 1; i < site->nargs; i++)
         if (args[i].tag != VAL_SCALAR || args[i].aux != args[is_select].aux)
             return false;
     DType t = (DType)args[0].aux;
-    switch (call) {
-    case SCALAR_NOT: return false;
-    case SCALAR_ELEMENT: return apply_element(in, site, args, out);
-    case SCALAR_SELF: *out = args[0]; return true;
-    case SCALAR_ZERO: *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux}; return true;
-    case SCALAR_ONE: *out = dtype_is_float(t) ? value_float(t, 1.0) : value_int(t, 1); return true;
-    case SCALAR_SELECT:
+    switch (meaning) {
+    case OP_SCALAR_NONE: return false;
+    case OP_SCALAR_FORMULA: return apply_element(in, site, args, out);
+    case OP_SCALAR_SELF: *out = args[0]; return true;
+    case OP_SCALAR_ZERO: *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux}; return true;
+    case OP_SCALAR_ONE:
+        *out = dtype_is_float(t) ? value_float(t, 1.0) : value_int(t, 1);
+        return true;
+    case OP_SCALAR_SELECT:
         if (t != DT_BOOL || site->nargs != 3)
             return false;
         *out = args[0].i ? args[1] : args[2];
@@ -310,13 +300,13 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
     Attrs *attrs = mem_new(Attrs);
     if (origin->attrs)
         *attrs = *origin->attrs;
-    attrs->op = in->index;
+    attrs->op = &op_index;
     Value few[FEW], *all = few;
     if (origin->nargs + 1 > FEW)
         all = mem_new_n(Value, origin->nargs + 1);
     all[0] = base;
     for (uint32_t i = 0; i < origin->nargs; i++)
         all[i + 1] = args[i];
-    Site site = {.op = in->index, .attrs = attrs, .nargs = origin->nargs + 1};
+    Site site = {.op = &op_index, .attrs = attrs, .nargs = origin->nargs + 1};
     return apply_op(in, &site, all, origin->span, out);
 }

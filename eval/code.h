@@ -88,16 +88,6 @@ typedef struct Make {
     int32_t *captured; /* code->ncaptured operands */
 } Make;
 
-/* What an operator is on single elements (apply.c). */
-typedef enum ScalarCall {
-    SCALAR_NOT,     /* needs tensors */
-    SCALAR_ELEMENT, /* ops/elementwise.h has it */
-    SCALAR_SELF,    /* its first argument: collapse_sum_like */
-    SCALAR_ZERO,
-    SCALAR_ONE,    /* a constant of its argument's dtype */
-    SCALAR_SELECT, /* where */
-} ScalarCall;
-
 /* A call of an operator or builtin. */
 typedef struct Site {
     const Op *op;
@@ -106,7 +96,7 @@ typedef struct Site {
     Type *type; /* of the result, as inferred */
     uint32_t nargs;
     uint32_t nsizes; /* int64 slots after the arguments, for the ATTR_DIM of attrs */
-    ScalarCall scalar;
+    OpScalar scalar;
     const struct Group *group; /* fused operators, in place of op; or NULL */
     const Expr *call;          /* for messages; may be NULL */
 } Site;

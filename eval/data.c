@@ -109,7 +109,7 @@ bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value
     b = value_primal(b);
     if (is_tensor(a) && is_tensor(b)) {
         Value args[2] = {a, b};
-        const Op *op = negate ? in->not_equal : in->equal;
+        const Op *op = negate ? &op_not_equal : &op_equal;
         Site site = {.op = op, .attrs = attrs_defaults(op), .nargs = 2};
         return apply_op(in, &site, args, origin->span, out);
     }

@@ -17,23 +17,6 @@ static void write_stdout(void *ctx, const char *text, size_t n) {
     fwrite(text, 1, n, stdout);
 }
 
-static void find_operators(Interp *in) {
-    static const struct {
-        Opcode opcode;
-        const char *name;
-    } names[] = {
-        {CODE_ADD, "add"},         {CODE_SUB, "subtract"},     {CODE_MUL, "multiply"},
-        {CODE_DIV, "divide"},      {CODE_LT, "less"},          {CODE_LE, "less_equal"},
-        {CODE_GT, "greater"},      {CODE_GE, "greater_equal"}, {CODE_NEG, "negative"},
-        {CODE_NOT, "logical_not"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        in->arith[names[i].opcode] = op_get(names[i].name);
-    in->equal = op_get("equal");
-    in->not_equal = op_get("not_equal");
-    in->index = op_get("index");
-}
-
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     Interp *in = mem_new(Interp);
     mem_pin(in);
@@ -51,7 +34,6 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->idle_closure = mem_new(Closure);
     in->idle_closure->code = in->idle_code;
     in->fill = fill_code();
-    find_operators(in);
     if (!stack_init(in))
         BUG("no address space for the stack");
     return in;

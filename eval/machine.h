@@ -57,12 +57,10 @@ struct Interp {
     int argc;
     char **argv;
 
-    WeakMap codes;                 /* EXPR_FN -> its Code */
-    WeakMap cells;                 /* Global -> its Cell, which lives as long as the global */
-    Map op_values, ctor_values;    /* Op, Ctor -> Closure */
-    const Op *arith[OPCODE_COUNT]; /* the operator an instruction stands for */
-    const Op *equal, *not_equal, *index;
-    Closure *idle_closure; /* of the frame below the first activation */
+    WeakMap codes;              /* EXPR_FN -> its Code */
+    WeakMap cells;              /* Global -> its Cell, which lives as long as the global */
+    Map op_values, ctor_values; /* Op, Ctor -> Closure */
+    Closure *idle_closure;      /* of the frame below the first activation */
     Code *idle_code;
     Code *fill; /* see Note [Calls in a last field] */
     double progress_began, progress_shown;
@@ -100,7 +98,8 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Without tensors; false when that is not possible (nothing is reported). */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
-ScalarCall scalar_call_of(const Op *op, uint32_t nargs);
+/* The operator that an instruction of arithmetic stands for. */
+extern const Op *const arith_ops[OPCODE_COUNT];
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out);
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out);
 

@@ -190,16 +190,16 @@ static int32_t resolve_args(Resolver *r, Expr **args, uint32_t n) {
 /* ---- operators ------------------------------------------------------------------------------- */
 
 /* The instruction that stands for a scalar operator; OPCODE_COUNT when none does. */
-static Opcode arith_opcode(const Resolver *r, const Expr *e) {
+static Opcode arith_opcode(const Expr *e) {
     if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes)
         for (int op = CODE_ADD; op <= CODE_NOT; op++)
-            if (r->in->arith[op] == e->a->op)
+            if (arith_ops[op] == e->a->op)
                 return (Opcode)op;
     return OPCODE_COUNT;
 }
 
 /* a == b, as a form of its own or (between tensors) as the operator. */
-static bool equality_parts(const Resolver *r, const Expr *e, Expr **a, Expr **b, bool *negate) {
+static bool equality_parts(const Expr *e, Expr **a, Expr **b, bool *negate) {
     if (e->kind == EXPR_EQUAL) {
         *a = e->a;
         *b = e->b;
@@ -207,23 +207,23 @@ static bool equality_parts(const Resolver *r, const Expr *e, Expr **a, Expr **b,
         return true;
     }
     if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || e->nargs != 2 ||
-        (e->a->op != r->in->equal && e->a->op != r->in->not_equal))
+        (e->a->op != &op_equal && e->a->op != &op_not_equal))
         return false;
     *a = e->args[0];
     *b = e->args[1];
-    *negate = e->a->op == r->in->not_equal;
+    *negate = e->a->op == &op_not_equal;
     return true;
 }
 
-static bool is_site(const Resolver *r, const Expr *e) {
+static bool is_site(const Expr *e) {
     if (e->kind != EXPR_CALL)
         return false;
     const Expr *f = e->a;
     Expr *a, *b;
     bool negate;
     return f->kind == EXPR_BUILTIN ||
-           (f->kind == EXPR_OP && arith_opcode(r, e) == OPCODE_COUNT &&
-            !equality_parts(r, e, &a, &b, &negate)) ||
+           (f->kind == EXPR_OP && arith_opcode(e) == OPCODE_COUNT &&
+            !equality_parts(e, &a, &b, &negate)) ||
            (f->kind == EXPR_GLOBAL && f->global->kind == GLOBAL_BUILTIN);
 }
 
@@ -234,7 +234,7 @@ static uint32_t add_site(Resolver *r, Expr *call) {
         s.call = call;
         s.op = f->op;
         s.attrs = call->attrs ? call->attrs : attrs_defaults(f->op);
-        s.scalar = scalar_call_of(f->op, call->nargs);
+        s.scalar = f->op->scalar;
     } else {
         const Symbol *name = f->kind == EXPR_BUILTIN ? f->symbol : sym_intern(f->global->symbol);
         s.builtin = builtin_find(name);
@@ -259,7 +259,7 @@ static uint32_t add_site(Resolver *r, Expr *call) {
 static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
     VEC(Expr *) chain = {0};
     Expr *x = e;
-    for (; is_site(r, x); x = x->args[0]) {
+    for (; is_site(x); x = x->args[0]) {
         vec_push(&chain, x);
         if (x->nargs == 0)
             break;
@@ -293,7 +293,7 @@ static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
 static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
     VEC(Expr *) chain = {0};
     Expr *x = e;
-    while (arith_opcode(r, x) != OPCODE_COUNT) {
+    while (arith_opcode(x) != OPCODE_COUNT) {
         vec_push(&chain, x);
         x = x->args[0];
     }
@@ -306,7 +306,7 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
         uint32_t inner = r->top;
         int32_t right = call->nargs > 1 ? resolve_operand(r, call->args[1]) : 0;
         int32_t at = chain.len ? acc : to;
-        emit(r, call, arith_opcode(r, call), 0, slot(at), left, right);
+        emit(r, call, arith_opcode(call), 0, slot(at), left, right);
         left = slot(at);
         r->top = inner;
     }
@@ -335,8 +335,8 @@ static Expr *resolve_inline(Resolver *r, Expr *e) {
 static bool is_function_call(const Resolver *r, const Expr *e) {
     Expr *a, *b;
     bool negate;
-    return e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR && arith_opcode(r, e) == OPCODE_COUNT &&
-           !is_site(r, e) && !equality_parts(r, e, &a, &b, &negate) && !is_inline(r, e);
+    return e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR && arith_opcode(e) == OPCODE_COUNT &&
+           !is_site(e) && !equality_parts(e, &a, &b, &negate) && !is_inline(r, e);
 }
 
 /* Slots of a value with a hole, and of its part that has it: the call's value goes there. */
@@ -538,7 +538,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     case EXPR_CALL: {
         Expr *left, *right;
         bool negate;
-        if (!equality_parts(r, e, &left, &right, &negate))
+        if (!equality_parts(e, &left, &right, &negate))
             BUG("a call of a kind that is not known");
         a = resolve_operand(r, left);
         b = resolve_operand(r, right);
@@ -599,11 +599,11 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
         return;
     if (e->a->kind == EXPR_CTOR)
         resolve_ctor_chain(r, e, dst);
-    else if (arith_opcode(r, e) != OPCODE_COUNT)
+    else if (arith_opcode(e) != OPCODE_COUNT)
         resolve_arith(r, e, dst);
-    else if (is_site(r, e))
+    else if (is_site(e))
         resolve_site_chain(r, e, dst);
-    else if (equality_parts(r, e, &a, &b, &negate))
+    else if (equality_parts(e, &a, &b, &negate))
         resolve_plain(r, e, dst);
     else
         resolve_function_call(r, e, dst, NULL);
@@ -661,7 +661,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
 /* Conditions: jumps to `jumps` when the value is `sense`, else goes on. */
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     uint32_t mark = r->top;
-    Opcode op = arith_opcode(r, e);
+    Opcode op = arith_opcode(e);
     if (e->kind == EXPR_IF && !e->like) {
         bool is_and = e->c->kind == EXPR_LIT && !e->c->i, is_or = e->b->kind == EXPR_LIT && e->b->i;
         if (is_and || is_or) {
@@ -690,7 +690,7 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     if (op >= CODE_LT && op <= CODE_GE && op != OPCODE_COUNT) {
         int32_t b = resolve_operand(r, e->args[0]), c = resolve_operand(r, e->args[1]);
         at = emit(r, e, (Opcode)(CODE_JUMP_LT + (op - CODE_LT)), sense, 0, b, c);
-    } else if (equality_parts(r, e, &left, &right, &negate)) {
+    } else if (equality_parts(e, &left, &right, &negate)) {
         int32_t b = resolve_operand(r, left), c = resolve_operand(r, right);
         at = emit(r, e, CODE_JUMP_EQ, sense != negate, 0, b, c);
     } else {

@@ -59,7 +59,7 @@ static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
         args[0] = value_primal(l);
         args[1] = value_primal(r);
     }
-    Site site = {.op = in->arith[op], .nargs = unary ? 1 : 2, .call = call};
+    Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
     if (call->kind == EXPR_CALL && call->attrs)
         site.attrs = call->attrs;
     else

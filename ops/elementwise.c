@@ -31,14 +31,13 @@ static Sc trunc_divide(ScalarBuilder *b, Sc x, Sc y) { return whole(b, SC_TRUNC,
 /* ---- shape and plan -------------------------------------------------------------------------- */
 
 static int elementwise_shape(const OpCall *call, OutSpec *out) {
-    const Elementwise *e = elementwise_find(call->op);
     out->rank = 0;
     for (uint32_t i = 0; i < call->nin; i++)
         if (!shape_check_dtype(call, (int)i, call->op->dtypes) ||
             (i && !shape_check_same_dtype(call, 0, (int)i)) ||
             !shape_broadcast_into(call, (int)i, out))
             return -1;
-    DType t = e->compares ? DT_BOOL : call->in[0]->dtype;
+    DType t = call->op->elementwise->compares ? DT_BOOL : call->in[0]->dtype;
     return shape_set(call, out, t, out->rank, out->shape) ? 1 : -1;
 }
 
@@ -56,7 +55,7 @@ static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan
     return true;
 }
 
-/* ---- entries --------------------------------------------------------------------------------- */
+/* ---- formulas -------------------------------------------------------------------------------- */
 
 #define UNARY(symbol, name, set, formula, ...)                                                     \
     static Sc formula_##symbol(ScalarBuilder *b, Sc x) {                                           \
@@ -73,39 +72,18 @@ static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan
 #undef BINARY
 #undef COMPARE
 
-#define ENTRY(op_name, op_args, n, rel, set, kind, meaning, text, value)                           \
-    .op = {.name = op_name,                                                                        \
-           .args = op_args,                                                                        \
-           .nargs = n,                                                                             \
-           .relation = &rel,                                                                       \
-           .dtypes = set,                                                                          \
-           .pattern = kind,                                                                        \
-           .shape = elementwise_shape,                                                             \
-           .lower = elementwise_lower,                                                             \
-           .doc = meaning,                                                                         \
-           .example = text,                                                                        \
-           .example_result = value}
-#define UNARY(symbol, name, set, formula, doc, example, result)                                    \
-    {ENTRY(name, "x", 1, rel_identity, set, OP_ELEMWISE, doc, example, result),                    \
-     .unary = formula_##symbol},
-#define TEST(symbol, name, set, formula, doc, example, result)                                     \
-    {ENTRY(name, "x", 1, rel_identity_compare, set, OP_ELEMWISE, doc, example, result),            \
-     .unary = formula_##symbol, .compares = true},
-#define BINARY(symbol, name, set, formula, doc, example, result)                                   \
-    {ENTRY(name, "x, y", 2, rel_broadcast, set, OP_BROADCAST, doc, example, result),               \
-     .binary = formula_##symbol},
-#define COMPARE(symbol, name, set, formula, doc, example, result)                                  \
-    {ENTRY(name, "x, y", 2, rel_broadcast_compare, set, OP_BROADCAST, doc, example, result),       \
-     .binary = formula_##symbol, .compares = true},
-
+#define UNARY(symbol, ...) [ELEMENTWISE_##symbol] = {.unary = formula_##symbol},
+#define TEST(symbol, ...) [ELEMENTWISE_##symbol] = {.unary = formula_##symbol, .compares = true},
+#define BINARY(symbol, ...) [ELEMENTWISE_##symbol] = {.binary = formula_##symbol},
+#define COMPARE(symbol, ...)                                                                       \
+    [ELEMENTWISE_##symbol] = {.binary = formula_##symbol, .compares = true},
 const Elementwise elementwise_table[ELEMENTWISE_COUNT] = {
 #include "ops/elementwise.def"
 };
-
-const Elementwise *elementwise_find(const Op *op) {
-    const Elementwise *e = (const Elementwise *)(const void *)op;
-    return e >= elementwise_table && e < elementwise_table + ELEMENTWISE_COUNT ? e : NULL;
-}
+#undef UNARY
+#undef TEST
+#undef BINARY
+#undef COMPARE
 
 /* ---- scalar programs ------------------------------------------------------------------------- */
 
@@ -126,7 +104,7 @@ static const ScalarProgram *build_program(const Elementwise *e, DType dtype) {
 }
 
 const ScalarProgram *scalar_program_find(const Op *op, DType dtype) {
-    const Elementwise *e = elementwise_find(op);
+    const Elementwise *e = op->elementwise;
     if (!e || !(op->dtypes & DT_BIT(dtype)))
         return NULL;
     const ScalarProgram **slot = &programs[e - elementwise_table][dtype];
@@ -154,3 +132,29 @@ bool op_scalar_eval2(const Op *op, DType dtype, ScalarValue x, ScalarValue y, DT
                      ScalarValue *out, int32_t *status) {
     return eval_scalar(op, dtype, (const ScalarValue[]){x, y}, 2, out_dtype, out, status);
 }
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+#define ENTRY(symbol, op_name, op_args, n, rel, set, kind, meaning, text, value)                   \
+    const Op op_##symbol = {.name = op_name,                                                       \
+                            .args = op_args,                                                       \
+                            .nargs = n,                                                            \
+                            .relation = &rel,                                                      \
+                            .dtypes = set,                                                         \
+                            .pattern = kind,                                                       \
+                            .scalar = OP_SCALAR_FORMULA,                                           \
+                            .shape = elementwise_shape,                                            \
+                            .lower = elementwise_lower,                                            \
+                            .elementwise = &elementwise_table[ELEMENTWISE_##symbol],               \
+                            .doc = meaning,                                                        \
+                            .example = text,                                                       \
+                            .example_result = value};
+#define UNARY(symbol, name, set, formula, doc, example, result)                                    \
+    ENTRY(symbol, name, "x", 1, rel_identity, set, OP_ELEMWISE, doc, example, result)
+#define TEST(symbol, name, set, formula, doc, example, result)                                     \
+    ENTRY(symbol, name, "x", 1, rel_identity_compare, set, OP_ELEMWISE, doc, example, result)
+#define BINARY(symbol, name, set, formula, doc, example, result)                                   \
+    ENTRY(symbol, name, "x, y", 2, rel_broadcast, set, OP_BROADCAST, doc, example, result)
+#define COMPARE(symbol, name, set, formula, doc, example, result)                                  \
+    ENTRY(symbol, name, "x, y", 2, rel_broadcast_compare, set, OP_BROADCAST, doc, example, result)
+#include "ops/elementwise.def"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operators: their entries come of one line each in elementwise.def.
+/* Element-wise operators: each has one line in elementwise.def, which gives its `const Op` and, here,
+ * its formula.
  *
  * On single elements, for the evaluator's rank-0 fast path, the operator's scalar program is run on one
  * lane, without tensors:
@@ -14,7 +15,6 @@
 #include "types/op.h"
 
 typedef struct Elementwise {
-    Op op; /* first: an `const Op *` of the table is an `const Elementwise *` */
     Sc (*unary)(ScalarBuilder *b, Sc x); /* one of the two */
     Sc (*binary)(ScalarBuilder *b, Sc x, Sc y);
     bool compares; /* the result is bool */
@@ -34,9 +34,6 @@ enum {
 };
 
 extern const Elementwise elementwise_table[ELEMENTWISE_COUNT];
-
-/* NULL when the operator is not one of these. */
-const Elementwise *elementwise_find(const Op *op);
 
 /* The program of an element-wise operator without attributes (elementwise.def) on arguments of
  * `dtype`; NULL when it is another operator or does not take it. Built on first use. */

@@ -9,32 +9,30 @@
 #include <string.h>
 
 #define OP(symbol) extern const Op op_##symbol;
+#define UNARY(symbol, ...) OP(symbol)
+#define TEST(symbol, ...) OP(symbol)
+#define BINARY(symbol, ...) OP(symbol)
+#define COMPARE(symbol, ...) OP(symbol)
+#include "ops/elementwise.def"
 #include "ops/ops.def"
 #undef OP
 
-static const Op *const structured[] = {
 #define OP(symbol) &op_##symbol,
+static const Op *table[] = {
+#include "ops/elementwise.def"
 #include "ops/ops.def"
-#undef OP
 };
-
-enum { NSTRUCTURED = sizeof structured / sizeof structured[0] };
-
-static const Op *table[NSTRUCTURED + ELEMENTWISE_COUNT];
+#undef OP
 
 static int by_name(const void *a, const void *b) {
     return strcmp((*(const Op *const *)a)->name, (*(const Op *const *)b)->name);
 }
 
 static const Op *const *sorted(void) {
-    if (!table[0]) {
-        for (size_t i = 0; i < ELEMENTWISE_COUNT; i++)
-            table[NSTRUCTURED + i] = &elementwise_table[i].op;
-        memcpy(table, structured, sizeof structured);
+    static bool ready;
+    if (!ready) {
+        ready = true;
         qsort(table, op_count(), sizeof table[0], by_name);
-        for (size_t i = 0; i < op_count(); i++) /* for the `where` of a signature */
-            if (!rel_find(sym_intern(table[i]->relation->name)))
-                rel_register(table[i]->relation);
     }
     return table;
 }

@@ -521,6 +521,7 @@ const Op op_reshape_like = {
     .relation = &rel_reshape_like,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .scalar = OP_SCALAR_SELF,
     .shape = shape_reshape_like,
     .refuses_sizes = true,
     .lower = lower_relayout,

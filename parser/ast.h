@@ -11,6 +11,7 @@
 #include "base/span.h"
 #include "base/symbol.h"
 #include "base/vec.h"
+#include "parser/infix.h"
 
 typedef struct Ast Ast;
 typedef struct AstType AstType;
@@ -178,39 +179,17 @@ typedef enum AstKind {
     AST_LIST,      /* list[args] */
     AST_INDEX,     /* a[indices] */
     AST_UNARY,     /* unop a */
-    AST_BINARY,    /* a binop b */
+    AST_BINARY,    /* a binop b; ref_write(a, b) is BINOP_ASSIGN */
     AST_CAST,      /* (type) a */
     AST_ZERO,      /* Zero type */
     AST_REF,       /* ref(a), Ref a */
     AST_REF_READ,  /* ref_read(a), read(a); `!a` is AST_UNARY UNOP_BANG */
-    AST_REF_WRITE, /* a := b, ref_write(a, b) */
     AST_GRAD,      /* Grad a; `grad(f)` is a call of the name grad */
     AST_META,      /* meta[text][i] */
     AST_ERROR,     /* what recovery left; a diagnostic was reported */
 } AstKind;
 
 typedef enum UnOp { UNOP_NEG, UNOP_BANG /* not, or reference read: by type */, UNOP_SQ } UnOp;
-
-typedef enum BinOp {
-    BINOP_ADD,
-    BINOP_SUB,
-    BINOP_MUL,
-    BINOP_DIV,
-    BINOP_POW,
-    BINOP_MATMUL,
-    BINOP_EQ,
-    BINOP_NE,
-    BINOP_LT,
-    BINOP_LE,
-    BINOP_GT,
-    BINOP_GE,
-    BINOP_AND,
-    BINOP_OR,
-    BINOP_APPEND,  /* ++ on Strings */
-    BINOP_CONS,    /* :: */
-    BINOP_PIPE,    /* |> */
-    BINOP_COMPOSE, /* >> */
-} BinOp;
 
 typedef struct AstParam {
     Name name;

@@ -215,7 +215,6 @@ static bool equal_payload(const Ast *a, const Ast *b) {
     case AST_ZERO:
     case AST_REF:
     case AST_REF_READ:
-    case AST_REF_WRITE:
     case AST_GRAD:
     case AST_ERROR: return true;
     }
@@ -243,7 +242,7 @@ static bool equal_expr(const Ast *a, const Ast *b) {
             return true;
         if (!a || !b)
             return false;
-        bool right = (a->kind == AST_BINARY && a->op == BINOP_CONS) || a->kind == AST_REF_WRITE;
+        bool right = a->kind == AST_BINARY && infix_table[a->op].right;
         bool left = (a->kind == AST_BINARY && !right) || a->kind == AST_CALL ||
                     a->kind == AST_PROJ || a->kind == AST_FIELD || a->kind == AST_INDEX;
         bool chain = a->body || b->body;

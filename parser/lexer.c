@@ -26,15 +26,6 @@ bool word_is_type(Word word) {
     return c == WORDCLASS_DTYPE || c == WORDCLASS_TYPE;
 }
 
-const char *token_kind_text(TokenKind kind) {
-    static const char *const texts[] = {
-#define TOKEN(name, text) text,
-        LEXER_TOKENS(TOKEN)
-#undef TOKEN
-    };
-    return texts[kind];
-}
-
 void lexer_init(Lexer *lex, const Source *source, Module *module) {
     *lex = (Lexer){.source = source, .module = module};
     for (size_t i = 0; i < sizeof word_table / sizeof *word_table; i++)
@@ -170,35 +161,34 @@ static void read_string(const Lexer *lex, Token *t) {
     t->end = stop ? (uint32_t)(stop - lex->source->text) : (uint32_t)lex->source->len;
 }
 
-/* Longest spellings first. */
 static const struct {
     char text[4];
+    uint8_t len;
     TokenKind kind;
 } marks[] = {
-    {"...", TOK_ELLIPSIS}, {"::", TOK_COLONCOLON}, {":=", TOK_ASSIGN},   {"==", TOK_EQEQ},
-    {"=>", TOK_FATARROW},  {"!=", TOK_NE},         {"<=", TOK_LE},       {">=", TOK_GE},
-    {">>", TOK_COMPOSE},   {"|>", TOK_PIPE},       {"||", TOK_OROR},     {"&&", TOK_ANDAND},
-    {"->", TOK_ARROW},     {"++", TOK_PLUSPLUS},   {"**", TOK_STARSTAR}, {"@@", TOK_ATAT},
-    {"#[", TOK_HASH},      {"(", TOK_LPAREN},      {")", TOK_RPAREN},    {"[", TOK_LBRACKET},
-    {"]", TOK_RBRACKET},   {"{", TOK_LBRACE},      {"}", TOK_RBRACE},    {",", TOK_COMMA},
-    {";", TOK_SEMI},       {":", TOK_COLON},       {"=", TOK_EQUAL},     {"<", TOK_LT},
-    {">", TOK_GT},         {"|", TOK_BAR},         {"!", TOK_BANG},      {"+", TOK_PLUS},
-    {"-", TOK_MINUS},      {"*", TOK_STAR},        {"/", TOK_SLASH},     {".", TOK_DOT},
-    {"?", TOK_QUESTION},
+#define TOKEN(name, text)
+#define MARK(name, text) {text, sizeof text - 1, TOK_##name},
+#define INFIX(name, kind, sign, ...) {sign, sizeof sign - 1, TOK_##kind},
+    TOKENS(TOKEN, MARK)
+#include "parser/infix.def"
+#undef TOKEN
+#undef MARK
+#undef INFIX
 };
 
+/* The longest mark that the text begins with. */
 static void read_mark(const Lexer *lex, Token *t) {
     const char *text = lex->source->text + t->begin;
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        if (text[0] != marks[i].text[0])
-            continue;
-        size_t n = strlen(marks[i].text);
-        if (strncmp(text, marks[i].text, n) == 0) {
+    uint32_t len = 0;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (text[0] == marks[i].text[0] && marks[i].len > len &&
+            strncmp(text, marks[i].text, marks[i].len) == 0) {
             t->kind = marks[i].kind;
-            t->end = t->begin + (uint32_t)n;
-            return;
+            len = marks[i].len;
         }
-    }
+    t->end = t->begin + len;
+    if (len)
+        return;
     t->kind = TOK_ERROR;
     t->error = DIAG_R0015;
     t->end = t->begin + 1;

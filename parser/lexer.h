@@ -11,60 +11,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "parser/ast.h"
-
-/* TOKEN(name, how it is spelled in messages) */
-#define LEXER_TOKENS(TOKEN)                                                                        \
-    TOKEN(EOF, "the end")                                                                          \
-    TOKEN(ERROR, "a character that means nothing here")                                            \
-    TOKEN(IDENT, "a name")                                                                         \
-    TOKEN(LOCAL, "a name with `%`")                                                                \
-    TOKEN(GLOBAL, "a name with `@`")                                                               \
-    TOKEN(GRAPH, "a graph binding")                                                                \
-    TOKEN(NUMBER, "a number")                                                                      \
-    TOKEN(STRING, "a string")                                                                      \
-    TOKEN(LPAREN, "`(`")                                                                           \
-    TOKEN(RPAREN, "`)`")                                                                           \
-    TOKEN(LBRACKET, "`[`")                                                                         \
-    TOKEN(RBRACKET, "`]`")                                                                         \
-    TOKEN(LBRACE, "`{`")                                                                           \
-    TOKEN(RBRACE, "`}`")                                                                           \
-    TOKEN(COMMA, "`,`")                                                                            \
-    TOKEN(SEMI, "`;`")                                                                             \
-    TOKEN(COLON, "`:`")                                                                            \
-    TOKEN(COLONCOLON, "`::`")                                                                      \
-    TOKEN(ASSIGN, "`:=`")                                                                          \
-    TOKEN(EQUAL, "`=`")                                                                            \
-    TOKEN(EQEQ, "`==`")                                                                            \
-    TOKEN(NE, "`!=`")                                                                              \
-    TOKEN(LT, "`<`")                                                                               \
-    TOKEN(LE, "`<=`")                                                                              \
-    TOKEN(GT, "`>`")                                                                               \
-    TOKEN(GE, "`>=`")                                                                              \
-    TOKEN(COMPOSE, "`>>`")                                                                         \
-    TOKEN(PIPE, "`|>`")                                                                            \
-    TOKEN(BAR, "`|`")                                                                              \
-    TOKEN(OROR, "`||`")                                                                            \
-    TOKEN(ANDAND, "`&&`")                                                                          \
-    TOKEN(BANG, "`!`")                                                                             \
-    TOKEN(ARROW, "`->`")                                                                           \
-    TOKEN(FATARROW, "`=>`")                                                                        \
-    TOKEN(PLUS, "`+`")                                                                             \
-    TOKEN(PLUSPLUS, "`++`")                                                                        \
-    TOKEN(MINUS, "`-`")                                                                            \
-    TOKEN(STAR, "`*`")                                                                             \
-    TOKEN(STARSTAR, "`**`")                                                                        \
-    TOKEN(SLASH, "`/`")                                                                            \
-    TOKEN(ATAT, "`@@`")                                                                            \
-    TOKEN(DOT, "`.`")                                                                              \
-    TOKEN(ELLIPSIS, "`...`")                                                                       \
-    TOKEN(QUESTION, "`?`")                                                                         \
-    TOKEN(HASH, "`#[`")
-
-typedef enum TokenKind {
-#define TOKEN(name, text) TOK_##name,
-    LEXER_TOKENS(TOKEN)
-#undef TOKEN
-} TokenKind;
+#include "parser/token.h"
 
 /* WORD(name, spelling, class): reserved words, dtypes, words that begin a type, and soft words, which
  * are ordinary names wherever a binding is in scope or the syntax does not ask for them. */
@@ -166,8 +113,6 @@ void lexer_init(Lexer *lex, const Source *source, Module *module);
 /* Reads the token at or after byte `at`. */
 void lexer_read(Lexer *lex, uint32_t at, Token *t);
 
-/* One of TOKEN's texts. */
-const char *token_kind_text(TokenKind kind);
 WordClass word_get_class(Word word);
 /* A dtype, or a word that begins a type and never an expression. */
 bool word_is_type(Word word);

@@ -189,43 +189,22 @@ Ast *parse_block(Parser *p) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-enum { OP_ASSIGN = 255 };
-
 typedef struct Pending {
-    uint8_t op;
-    int level;
+    BinOp op;
     Span span;
 } Pending;
 
-/* The binary operator in hand; levels bind the tighter the higher they are. */
-static bool find_operator(const Parser *p, Pending *op) {
-    static const struct {
-        TokenKind kind;
-        uint8_t op;
-        int level;
-    } table[] = {
-        {TOK_ASSIGN, OP_ASSIGN, 0}, {TOK_PIPE, BINOP_PIPE, 1},  {TOK_COMPOSE, BINOP_COMPOSE, 2},
-        {TOK_OROR, BINOP_OR, 3},    {TOK_ANDAND, BINOP_AND, 4}, {TOK_EQEQ, BINOP_EQ, 5},
-        {TOK_NE, BINOP_NE, 5},      {TOK_LT, BINOP_LT, 6},      {TOK_LE, BINOP_LE, 6},
-        {TOK_GT, BINOP_GT, 6},      {TOK_GE, BINOP_GE, 6},      {TOK_COLONCOLON, BINOP_CONS, 7},
-        {TOK_PLUS, BINOP_ADD, 8},   {TOK_MINUS, BINOP_SUB, 8},  {TOK_PLUSPLUS, BINOP_APPEND, 8},
-        {TOK_STAR, BINOP_MUL, 9},   {TOK_SLASH, BINOP_DIV, 9},  {TOK_ATAT, BINOP_MATMUL, 9},
-    };
-    if (p->panic)
-        return false;
+/* The binary operator in hand. `**` is not among them: it stands further in, in read_power. */
+static bool find_operator(const Parser *p, Pending *pending) {
     TokenKind kind = p->tok.kind;
-    if ((kind == TOK_MINUS && parse_line_ended(p)) ||
+    BinOp op = infix_find(kind);
+    if (p->panic || op == BINOP_COUNT || infix_table[op].prec > PREC_UNARY ||
+        (kind == TOK_MINUS && parse_line_ended(p)) ||
         (kind == TOK_COLONCOLON && (p->ctx & CTX_INDEX)))
         return false;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (table[i].kind == kind) {
-            *op = (Pending){table[i].op, table[i].level, parse_tok_span(p)};
-            return true;
-        }
-    return false;
+    *pending = (Pending){op, parse_tok_span(p)};
+    return true;
 }
-
-static bool is_right(const Pending *op) { return op->op == OP_ASSIGN || op->op == BINOP_CONS; }
 
 typedef struct Yard {
     AstVec operands;
@@ -236,10 +215,10 @@ typedef struct Yard {
 static void reduce(Parser *p, Yard *yard) {
     Pending op = vec_pop(&yard->operators);
     Ast *b = vec_pop(&yard->operands), *a = vec_pop(&yard->operands);
-    Ast *e = parse_node(p, op.op == OP_ASSIGN ? AST_REF_WRITE : AST_BINARY, a->span.begin);
+    Ast *e = parse_node(p, AST_BINARY, a->span.begin);
     e->span = span_join(a->span, b->span);
     e->op_span = op.span;
-    e->op = op.op == OP_ASSIGN ? 0 : op.op;
+    e->op = (uint8_t)op.op;
     e->a = a;
     e->b = b;
     vec_push(&yard->operands, e);
@@ -258,8 +237,7 @@ Ast *parse_expr(Parser *p) {
         vec_push(&yard.operands, e);
         do {
             while (yard.operators.len > 0 &&
-                   (vec_last(&yard.operators).level > op.level ||
-                    (vec_last(&yard.operators).level == op.level && !is_right(&op))))
+                   infix_table[vec_last(&yard.operators).op].prec >= infix_left(op.op))
                 reduce(p, &yard);
             vec_push(&yard.operators, op);
             parse_advance(p);

@@ -276,13 +276,14 @@ static void set_reference(Parser *p, Ast *call) {
     word = &t.word;
     AstKind kind = *word == WORD_REF                              ? AST_REF
                    : *word == WORD_READ || *word == WORD_REF_READ ? AST_REF_READ
-                   : *word == WORD_REF_WRITE                      ? AST_REF_WRITE
+                   : *word == WORD_REF_WRITE                      ? AST_BINARY
                                                                   : AST_CALL;
-    size_t n = kind == AST_REF_WRITE ? 2 : 1;
+    size_t n = kind == AST_BINARY ? 2 : 1;
     if (kind == AST_CALL || call->args.len != n || f->name.sym != t.sym ||
         parse_is_shadowed(p, f->name.sym))
         return;
     call->kind = kind;
+    call->op = BINOP_ASSIGN; /* of AST_BINARY */
     call->a = call->args.data[0];
     call->b = n == 2 ? call->args.data[1] : NULL;
     call->args.len = 0;

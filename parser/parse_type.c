@@ -443,13 +443,10 @@ AstType *parse_type_atom(Parser *p) {
     return type_hole(p);
 }
 
-static bool dim_operator(TokenKind kind, DimOp *op, int *level) {
-    switch ((int)kind) {
-    case TOK_PLUS: *op = DIM_ADD, *level = 1; return true;
-    case TOK_MINUS: *op = DIM_SUB, *level = 1; return true;
-    case TOK_STAR: *op = DIM_MUL, *level = 2; return true;
-    }
-    return false;
+static bool dim_operator(TokenKind kind, DimOp *op) {
+    BinOp sign = infix_find(kind);
+    *op = sign == BINOP_ADD ? DIM_ADD : sign == BINOP_SUB ? DIM_SUB : DIM_MUL;
+    return sign == BINOP_ADD || sign == BINOP_SUB || sign == BINOP_MUL;
 }
 
 static AstType *dim_binary(Parser *p, DimOp op, AstType *a, AstType *b) {
@@ -482,11 +479,10 @@ static AstType *dim_factor(Parser *p) {
 static AstType *dim_sum(Parser *p) {
     AstType *sum = NULL, *product = dim_factor(p);
     DimOp pending = DIM_ADD, op;
-    int level;
-    while (!p->panic && dim_operator(p->tok.kind, &op, &level) && !parse_line_ended(p)) {
+    while (!p->panic && dim_operator(p->tok.kind, &op) && !parse_line_ended(p)) {
         parse_advance(p);
         AstType *right = dim_factor(p);
-        if (level == 2) {
+        if (op == DIM_MUL) {
             product = dim_binary(p, op, product, right);
         } else {
             sum = sum ? dim_binary(p, pending, sum, product) : product;

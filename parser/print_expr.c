@@ -66,24 +66,6 @@ static Doc *print_float(Printer *p, const Ast *e) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-typedef struct InfixInfo {
-    const char *sign;
-    int prec;
-    const char *op; /* tvm: the operator a sign stands for that TVM has no sign for */
-} InfixInfo;
-
-static const InfixInfo infix[] = {
-    [BINOP_ADD] = {"+", PREC_ADD, NULL},       [BINOP_SUB] = {"-", PREC_ADD, NULL},
-    [BINOP_MUL] = {"*", PREC_MUL, NULL},       [BINOP_DIV] = {"/", PREC_MUL, NULL},
-    [BINOP_POW] = {"**", PREC_POWER, "power"}, [BINOP_MATMUL] = {"@@", PREC_MUL, NULL},
-    [BINOP_EQ] = {"==", PREC_EQUAL, NULL},     [BINOP_NE] = {"!=", PREC_EQUAL, NULL},
-    [BINOP_LT] = {"<", PREC_COMPARE, NULL},    [BINOP_LE] = {"<=", PREC_COMPARE, NULL},
-    [BINOP_GT] = {">", PREC_COMPARE, NULL},    [BINOP_GE] = {">=", PREC_COMPARE, NULL},
-    [BINOP_AND] = {"&&", PREC_AND, NULL},      [BINOP_OR] = {"||", PREC_OR, NULL},
-    [BINOP_APPEND] = {"++", PREC_ADD, NULL},   [BINOP_CONS] = {"::", PREC_CONS, "Cons"},
-    [BINOP_PIPE] = {"|>", PREC_PIPE, NULL},    [BINOP_COMPOSE] = {">>", PREC_COMPOSE, NULL},
-};
-
 static Doc *tvm_call(Printer *p, const char *op, const Ast *a, const Ast *b) {
     DocVec items = {0};
     vec_push(&items, print_expr(p, a, PREC_SEQ + 1));
@@ -91,23 +73,24 @@ static Doc *tvm_call(Printer *p, const char *op, const Ast *a, const Ast *b) {
     return doc_cat2(doc_text(op), doc_list("(", items, ",", ")", false));
 }
 
-/* How a sign is called in TVM's text, or NULL where it is written. */
-static const char *tvm_name(const Printer *p, BinOp op) {
-    if (!p->options->tvm || !infix[op].op)
-        return NULL;
-    return op == BINOP_CONS && map_has(&p->ctors, sym_intern("Cons")) ? NULL : infix[op].op;
+/* The call that stands for e's operator in TVM's text, or NULL where its sign is written. */
+static const char *tvm_name(const Printer *p, const Ast *e) {
+    const char *name = p->options->tvm ? infix_table[e->op].tvm : NULL;
+    bool own = name && e->op == BINOP_CONS && map_has(&p->ctors, sym_intern(name));
+    return own ? NULL : name;
 }
 
 /* a + b - c: the operands of one level, to the left, in a loop; of arithmetic as many a line as fit */
-static Doc *print_left(Printer *p, const Ast *e, int prec) {
+static Doc *print_left(Printer *p, const Ast *e) {
     VEC(const Ast *) links = {0};
-    for (; e->kind == AST_BINARY && infix[e->op].prec == prec && !tvm_name(p, e->op); e = e->a)
+    Prec prec = infix_table[e->op].prec;
+    for (; e->kind == AST_BINARY && infix_table[e->op].prec == prec; e = e->a)
         vec_push(&links, e);
     DocVec parts = {0};
     vec_push(&parts, print_expr(p, e, prec));
     for (size_t i = links.len; i-- > 0;) {
-        Doc *right = print_expr(p, links.data[i]->b, prec + 1);
-        vec_push(&parts, doc_textf(" %s", infix[links.data[i]->op].sign));
+        Doc *right = print_expr(p, links.data[i]->b, infix_right((BinOp)links.data[i]->op));
+        vec_push(&parts, doc_textf(" %s", infix_table[links.data[i]->op].sign));
         vec_push(&parts, prec >= PREC_CONS ? doc_group(doc_cat2(doc_line(), right))
                                            : doc_cat2(doc_line(), right));
     }
@@ -115,29 +98,27 @@ static Doc *print_left(Printer *p, const Ast *e, int prec) {
 }
 
 /* a :: b :: c, r := s := e: to the right, in a loop */
-static bool is_right(const Ast *e, const Ast *like) {
-    return e->kind == like->kind && (e->kind != AST_BINARY || e->op == like->op);
-}
+static bool is_link(const Ast *e, BinOp op) { return e->kind == AST_BINARY && e->op == op; }
 
-static Doc *print_right(Printer *p, const Ast *e, const char *sign, int prec) {
+static Doc *print_right(Printer *p, const Ast *e) {
     DocVec parts = {0};
-    const Ast *first = e;
-    for (; is_right(e, first); e = e->b) {
-        vec_push(&parts, print_expr(p, e->a, prec + 1));
-        vec_push(&parts, doc_text(sign));
+    BinOp op = (BinOp)e->op;
+    for (; is_link(e, op); e = e->b) {
+        vec_push(&parts, print_expr(p, e->a, infix_left(op)));
+        vec_push(&parts, doc_textf(" %s", infix_table[op].sign));
         vec_push(&parts, doc_line());
     }
-    vec_push(&parts, print_expr(p, e, prec));
+    vec_push(&parts, print_expr(p, e, infix_right(op)));
     return doc_group(doc_nest(2, doc_cat(parts)));
 }
 
 /* Cons(a, Cons(b, c)), ref_write(r, ref_write(s, e)): as calls, in a loop */
-static Doc *print_right_calls(Printer *p, const Ast *e, const char *op) {
+static Doc *print_right_calls(Printer *p, const Ast *e, const char *name) {
     DocVec parts = {0};
-    const Ast *first = e;
+    BinOp op = (BinOp)e->op;
     size_t n = 0;
-    for (; is_right(e, first); e = e->b, n++) {
-        vec_push(&parts, doc_textf("%s(", op));
+    for (; is_link(e, op); e = e->b, n++) {
+        vec_push(&parts, doc_textf("%s(", name));
         vec_push(&parts, print_expr(p, e->a, PREC_SEQ + 1));
         vec_push(&parts, doc_text(","));
         vec_push(&parts, doc_line());
@@ -151,16 +132,16 @@ static Doc *print_right_calls(Printer *p, const Ast *e, const char *op) {
 }
 
 static Doc *print_binary(Printer *p, const Ast *e) {
-    const InfixInfo *info = &infix[e->op];
-    const char *name = tvm_name(p, e->op);
-    if (e->op == BINOP_CONS)
-        return name ? print_right_calls(p, e, name) : print_right(p, e, " ::", PREC_CONS);
-    if (name)
-        return tvm_call(p, name, e->a, e->b);
-    if (e->op == BINOP_POW) /* to the right; its right operand may start with a sign */
-        return doc_cat3(print_expr(p, e->a, PREC_POWER + 1), doc_text(" ** "),
-                        print_expr(p, e->b, e->b->kind == AST_BINARY ? PREC_POWER : PREC_UNARY));
-    return print_left(p, e, info->prec);
+    const char *name = tvm_name(p, e);
+    BinOp op = (BinOp)e->op;
+    if (op == BINOP_POW) /* stays on its line */
+        return name ? tvm_call(p, name, e->a, e->b)
+                    : doc_cat3(print_expr(p, e->a, infix_left(op)),
+                               doc_textf(" %s ", infix_table[op].sign),
+                               print_expr(p, e->b, infix_right(op)));
+    if (infix_table[op].right)
+        return name ? print_right_calls(p, e, name) : print_right(p, e);
+    return print_left(p, e);
 }
 
 /* The first of e's own text, parentheses aside. */
@@ -168,7 +149,6 @@ static const Ast *leftmost(const Ast *e) {
     for (;;) {
         switch (e->kind) {
         case AST_BINARY:
-        case AST_REF_WRITE:
         case AST_CALL:
         case AST_INSTANTIATE:
         case AST_PROJ:
@@ -308,8 +288,8 @@ static Doc *print_with(Printer *p, const Ast *e) {
 
 /* Whether a `::` of e stands in no brackets: in an index it would be two colons. */
 static bool has_open_cons(const Ast *e) {
-    while ((e->kind == AST_BINARY && infix[e->op].prec <= PREC_CONS) || e->kind == AST_REF_WRITE) {
-        if ((e->kind == AST_BINARY && e->op == BINOP_CONS) || has_open_cons(e->b))
+    while (e->kind == AST_BINARY && infix_table[e->op].prec <= PREC_CONS) {
+        if (e->op == BINOP_CONS || has_open_cons(e->b))
             return true;
         e = e->a;
     }
@@ -400,12 +380,11 @@ static Doc *print_postfix(Printer *p, const Ast *e) {
 
 static int prec_of(const Printer *p, const Ast *e) {
     switch (e->kind) {
-    case AST_BINARY: return tvm_name(p, e->op) ? PREC_CALL : infix[e->op].prec;
+    case AST_BINARY: return tvm_name(p, e) ? PREC_CALL : infix_table[e->op].prec;
     case AST_UNARY: return e->op == UNOP_BANG ? PREC_BANG : PREC_UNARY;
     case AST_CAST:
     case AST_ZERO:
     case AST_GRAD: return PREC_UNARY;
-    case AST_REF_WRITE: return p->options->tvm ? PREC_CALL : PREC_ASSIGN;
     case AST_INT:
         return e->i < 0 && !(e->dtype && strcmp(e->dtype->text, "uint64") == 0) ? PREC_UNARY
                                                                                 : PREC_ATOM;
@@ -482,9 +461,6 @@ static Doc *print_bare(Printer *p, const Ast *e) {
     case AST_GRAD: return print_prefix(p, "Grad", e->a);
     case AST_REF: return print_keyword_call(p, "ref", e->a);
     case AST_REF_READ: return print_keyword_call(p, "ref_read", e->a);
-    case AST_REF_WRITE:
-        return p->options->tvm ? print_right_calls(p, e, "ref_write")
-                               : print_right(p, e, " :=", PREC_ASSIGN);
     case AST_META: return doc_textf("meta[%s][%" PRId64 "]", e->text, e->i);
     case AST_ERROR: return doc_text("_");
     }

@@ -6,7 +6,7 @@
 #include "base/diag.h"
 #include "base/map.h"
 #include "parser/doc.h"
-#include "parser/precedence.h"
+#include "parser/infix.h"
 #include "parser/print.h"
 
 typedef struct Printer {

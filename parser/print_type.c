@@ -69,14 +69,14 @@ Doc *print_where(Printer *p, const AstConstraintVec *where) {
     return doc_nest(4, doc_cat(items));
 }
 
-static const char *dim_sign(const AstType *t, int *prec) {
-    *prec = 3;
+/* The infix operator of a size, or NULL. */
+static const Infix *dim_infix(const AstType *t) {
     if (t->kind != AST_TYPE_DIM)
         return NULL;
     switch (t->op) {
-    case DIM_ADD: *prec = 1; return " + ";
-    case DIM_SUB: *prec = 1; return " - ";
-    case DIM_MUL: *prec = 2; return " * ";
+    case DIM_ADD: return &infix_table[BINOP_ADD];
+    case DIM_SUB: return &infix_table[BINOP_SUB];
+    case DIM_MUL: return &infix_table[BINOP_MUL];
     case DIM_INT:
     case DIM_ANY:
     case DIM_FLOORDIV:
@@ -101,18 +101,20 @@ static Doc *print_dim_atom(Printer *p, const AstType *t) {
 }
 
 /* A dim inside arithmetic: sums in products are parenthesised. Sums go to the left, in a loop. */
-static Doc *print_dim(Printer *p, const AstType *t, int prec) {
-    int own, level;
-    const char *sign = dim_sign(t, &own);
-    if (!sign)
+static Doc *print_dim(Printer *p, const AstType *t, Prec prec) {
+    const Infix *infix = dim_infix(t), *link = infix;
+    if (!infix)
         return t->kind == AST_TYPE_DIM ? print_dim_atom(p, t) : print_type(p, t);
+    Prec own = infix->prec;
     VEC(const AstType *) links = {0};
-    for (; dim_sign(t, &level) && level == own; t = t->args.data[0])
+    for (; link && link->prec == own; link = dim_infix(t)) {
         vec_push(&links, t);
+        t = t->args.data[0];
+    }
     DocVec parts = {0};
     vec_push(&parts, print_dim(p, t, own));
     for (size_t i = links.len; i-- > 0;) {
-        vec_push(&parts, doc_text(dim_sign(links.data[i], &level)));
+        vec_push(&parts, doc_textf(" %s ", dim_infix(links.data[i])->sign));
         vec_push(&parts, print_dim(p, links.data[i]->args.data[1], own + 1));
     }
     return prec > own ? parenthesise(doc_cat(parts)) : doc_cat(parts);

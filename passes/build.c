@@ -3,8 +3,6 @@
 
 #include <stdarg.h>
 
-#include "types/op.h"
-
 Var *b_var(const Build *b, const char *name) {
     return var_new(sym_intern(name), type_error(), b->span);
 }
@@ -40,9 +38,8 @@ Expr *b_call(const Build *b, Expr *callee, Expr **args, uint32_t n, unsigned dro
     return e;
 }
 
-Expr *b_op(const Build *b, const char *op, Expr **args, uint32_t n) {
-    const Op *o = op_get(op);
-    return expr_call_op(o, args, n, attrs_defaults(o), type_error(), b->span);
+Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n) {
+    return expr_call_op(op, args, n, attrs_defaults(op), type_error(), b->span);
 }
 
 Expr *b_fn(const Build *b, const char *name, Var **params, uint32_t n, Expr *body) {

@@ -5,6 +5,7 @@
 #define PASSES_BUILD_H
 
 #include "types/core/core.h"
+#include "types/op.h"
 
 typedef struct Build {
     Span span;
@@ -18,7 +19,7 @@ void b_stands_for(Expr *operand, const Expr *call, uint32_t i);
 Expr *b_builtin(const Build *b, const char *name, ...) __attribute__((sentinel));
 Expr *b_builtin_n(const Build *b, const char *name, Expr **args, uint32_t n);
 Expr *b_call(const Build *b, Expr *callee, Expr **args, uint32_t n, unsigned drop);
-Expr *b_op(const Build *b, const char *op, Expr **args, uint32_t n);
+Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n);
 Expr *b_fn(const Build *b, const char *name, Var **params, uint32_t n, Expr *body);
 Expr *b_if(const Build *b, Expr *c, Expr *t, Expr *e);
 Expr *b_read(const Build *b, Expr *ref);

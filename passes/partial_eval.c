@@ -109,7 +109,7 @@ static Floats floats_of(const Sym *s) {
     return !(set & ~DTS_FLOAT) ? FLOATS_YES : set & DTS_FLOAT ? FLOATS_OPEN : FLOATS_NO;
 }
 
-static Sym *like(Partial *p, const char *op, const Sym *s) {
+static Sym *like(Partial *p, const Op *op, const Sym *s) {
     while (s->known == K_DUAL)
         s = s->primal;
     Expr **args = mem_new_n(Expr *, 1);
@@ -154,10 +154,10 @@ static Sym *cotangent(Partial *p, Sym *tape, Sym *leaf) {
     if (leaf->known == K_DUAL) {
         if (leaf->tape == tape && !is_unit(leaf->cell->content))
             return leaf->cell->content;
-        return like(p, "zeros_like", leaf);
+        return like(p, &op_zeros_like, leaf);
     }
     Floats floats = floats_of(leaf);
-    return floats == FLOATS_YES  ? like(p, "zeros_like", leaf)
+    return floats == FLOATS_YES  ? like(p, &op_zeros_like, leaf)
            : floats == FLOATS_NO ? sym_unit()
                                  : stuck(p);
 }
@@ -166,7 +166,7 @@ static Sym *ones(Partial *p, Sym *tape, Sym *leaf) {
     (void)tape;
     Floats floats = floats_of(leaf);
     if (leaf->known == K_DUAL || floats == FLOATS_YES)
-        return like(p, "ones_like", leaf);
+        return like(p, &op_ones_like, leaf);
     return floats == FLOATS_NO ? sym_unit() : stuck(p);
 }
 
@@ -200,7 +200,7 @@ static void accumulate(Partial *p, Sym *tape, Sym *x, Sym *ct) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = residual(p, old);
     args[1] = residual(p, ct);
-    Expr *sum = b_op(&p->b, "add", args, 2);
+    Expr *sum = b_op(&p->b, &op_add, args, 2);
     sum->type = args[0]->type;
     x->cell->content = leave(p, "ct", sum);
 }

@@ -61,7 +61,7 @@ static Global *accumulate_global(const Build *b) {
     Expr **sum = mem_new_n(Expr *, 2);
     sum[0] = operands[0];
     sum[1] = operands[1];
-    Expr *total = b_if(b, b_builtin(b, "ad.is_zero", old, NULL), rct, b_op(b, "add", sum, 2));
+    Expr *total = b_if(b, b_builtin(b, "ad.is_zero", old, NULL), rct, b_op(b, &op_add, sum, 2));
     Expr *into_cell = block_end(&cell, b_write(b, c, total));
 
     Expr **all = mem_new_n(Expr *, 4);

@@ -54,11 +54,10 @@ static Expr *twin_call(Twin *t, Expr *e) {
 
 /* [a, b]: the operator `stack` over the tuple of its elements. */
 static Expr *twin_tensor(Twin *t, Expr *e) {
-    const Op *stack = op_get("stack");
     Expr *tuple = expr_tuple(e->args, e->nargs, e->span);
     Expr **args = mem_new_n(Expr *, 1);
     args[0] = tuple;
-    Expr *call = expr_call_op(stack, args, 1, attrs_defaults(stack), e->type, e->span);
+    Expr *call = expr_call_op(&op_stack, args, 1, attrs_defaults(&op_stack), e->type, e->span);
     return twin_expr(t, call);
 }
 
@@ -71,11 +70,10 @@ static Expr *twin_index(Twin *t, Expr *e) {
     args[0] = base;
     for (uint32_t i = 0; i < e->nargs; i++)
         args[i + 1] = block_atom(&block, "i", twin_expr(t, e->args[i]));
-    const Op *index = op_get("index");
     Attrs *attrs = mem_new(Attrs);
     *attrs = *e->attrs;
-    attrs->op = index;
-    Expr *call = expr_call_op(index, args, e->nargs + 1, attrs, e->type, e->span);
+    attrs->op = &op_index;
+    Expr *call = expr_call_op(&op_index, args, e->nargs + 1, attrs, e->type, e->span);
     Expr *project = expr_copy(e);
     project->a = base;
     project->args = args + 1;

@@ -6,26 +6,11 @@
 
 /* ---- signs ----------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *sign, *name;
-} signs[] = {
-    {"!=", "not_equal"}, {"*", "multiply"}, {"**", "power"},  {"+", "add"},
-    {"-", "subtract"},   {"/", "divide"},   {"<", "less"},    {"<=", "less_equal"},
-    {"==", "equal"},     {">", "greater"},  {"@@", "matmul"}, {">=", "greater_equal"},
-};
-
 const char *op_name_of_sign(const char *text) {
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strcmp(signs[i].sign, text) == 0)
-            return signs[i].name;
+    for (int i = 0; i < BINOP_COUNT; i++)
+        if (infix_ops[i] && strcmp(infix_table[i].sign, text) == 0)
+            return infix_ops[i]->name;
     return text;
-}
-
-const char *op_find_sign(const Op *op) {
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strcmp(signs[i].name, op->name) == 0)
-            return signs[i].sign;
-    return NULL;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -120,12 +105,12 @@ static void entry(Str *out, const char *name, const char *text) {
 }
 
 void op_print_doc(Str *out, Env *env, const Op *op, size_t width) {
-    const char *sign = op_find_sign(op);
+    BinOp infix = op_find_infix(op);
     op_print_signature(out, op, width);
-    if (sign) {
+    if (infix != BINOP_COUNT) {
         const char *comma = strchr(op->args, ',');
-        str_printf(out, "      written %.*s %s %s", (int)(comma - op->args), op->args, sign,
-                   comma + 2);
+        str_printf(out, "      written %.*s %s %s", (int)(comma - op->args), op->args,
+                   infix_table[infix].sign, comma + 2);
     }
     str_add(out, "\n  ");
     str_add_indented(out, op->doc, 2);

@@ -10,7 +10,6 @@
 
 /* "add" of "+", "matmul" of "@@"; any other text is itself. */
 const char *op_name_of_sign(const char *text);
-const char *op_find_sign(const Op *op); /* "+" of add; NULL when it has none */
 
 /* `sum(data, axis=None, keepdims=False)`, broken at `width` with later lines indented; 0: never. */
 void op_print_signature(Str *out, const Op *op, size_t width);

@@ -59,7 +59,7 @@ EDITS = [
      "Cons(x, rest) => f(x, foldr(f, acc, Nil)), Nil => acc", "golden"),
     ("stdlib/nn.rly", "nn.dense(x, l.w) + l.b", "nn.dense(x, l.w) - l.b", "golden"),
     ("stdlib/optim.rly", "let steps = state.steps + 1;", "let steps = state.steps;", "golden"),
-    ("parser/print_expr.c", "{\"-\", PREC_ADD, NULL}", "{\"+\", PREC_ADD, NULL}", "golden/fmt"),
+    ("parser/infix.def", "INFIX(SUB,     MINUS,      \"-\",  ADD,", "INFIX(SUB,     MINUS,      \"-\",  MUL,", "golden/fmt"),
     ("passes/dce.c", "if (is_pure(link->a) && !(link->var && map_has(&used, link->var)))",
      "if (!(link->var && map_has(&used, link->var)))", "golden"),
     ("repl/session.c", "if (status == SESSION_OK && (flags & RUN_MAIN))", "if (0)", "golden/cli"),

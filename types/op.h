@@ -5,12 +5,14 @@
 #ifndef TYPES_OP_H
 #define TYPES_OP_H
 
+#include "parser/infix.h"
 #include "tensor/tensor.h"
 #include "types/solve/attrs.h"
 #include "types/solve/solver.h"
 
 typedef struct Op Op;
-struct Plan; /* ops/recipe/plan.h */
+struct Plan;        /* ops/recipe/plan.h */
+struct Elementwise; /* ops/elementwise.h */
 
 /* Argument and result types at run time. A tuple argument (concatenate) is flattened: its tensors
  * stand in `in` in order, and ntuple says how many. */
@@ -65,6 +67,16 @@ typedef struct Foreign {
     void *handle; /* the evaluator's */
 } Foreign;
 
+/* What an operator is on single elements, which then need no tensors. */
+typedef enum OpScalar {
+    OP_SCALAR_NONE,    /* it takes tensors */
+    OP_SCALAR_FORMULA, /* its formula */
+    OP_SCALAR_SELF,    /* its first argument */
+    OP_SCALAR_ZERO,    /* 0 and 1 in the dtype of its argument */
+    OP_SCALAR_ONE,
+    OP_SCALAR_SELECT, /* its second argument where the first is true, else its third */
+} OpScalar;
+
 struct Op {
     const char *name; /* "nn.dense" */
     const char *args; /* "data, weight"; read by op_arg */
@@ -78,6 +90,7 @@ struct Op {
     DTypeSet dtypes;        /* of the first argument, for documentation and tests */
     ShapeMode shape_mode;
     OpPattern pattern;
+    OpScalar scalar;
 
     /* The run-time check and shape function. Fills out[]; returns how many outputs, or -1 after a
      * diagnostic (R03…) that names operator, argument and axis. One output: a tensor; `tuple`
@@ -106,6 +119,8 @@ struct Op {
     const char *sizes;
     void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);
 
+    const struct Elementwise *elementwise; /* its formula; NULL when it is structured */
+
     const char *doc;            /* two lines: meaning, shapes */
     const char *example;        /* "nn.relu([-1.0, 2.0])" */
     const char *example_result; /* "[0.0, 2.0] : Tensor[(2,), float32]" */
@@ -114,6 +129,22 @@ struct Op {
     /* A foreign operator (LANGUAGE §2): made at run time by an `operator` item. */
     struct Foreign *foreign;
 };
+
+/* What a sign calls, as parser/infix.def says: op_add of BINOP_ADD. NULL: a form of the language. */
+extern const Op *const infix_ops[BINOP_COUNT];
+#define OP(symbol) extern const Op op_##symbol;
+#define FORM
+#define INFIX(name, token, sign, level, side, op, tvm) op
+#include "parser/infix.def"
+#undef OP
+#undef FORM
+#undef INFIX
+/* The sign that calls an operator; BINOP_COUNT when none does. */
+BinOp op_find_infix(const Op *op);
+/* What other forms of the language call: `-x`, `!x`, `sq x`, `(T) x`, `[a, b]`, `x[i]`, sizes that are
+ * computed while running, literals that take the dtype of another value, derivatives. */
+extern const Op op_cast, op_cast_like, op_floor_divide, op_index, op_logical_not, op_maximum,
+    op_minimum, op_negative, op_ones_like, op_stack, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
 const Op *op_get(const char *name);    /* BUG when there is none */

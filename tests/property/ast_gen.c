@@ -649,11 +649,10 @@ static AstType *gen_cast_type(Gen *g) {
 
 static Ast *gen_branch(Gen *g) {
     static const AstKind all[] = {
-        AST_CALL,   AST_CALL,   AST_CALL,     AST_INSTANTIATE, AST_FN,     AST_LET,
-        AST_LET,    AST_IF,     AST_MATCH,    AST_TUPLE,       AST_PROJ,   AST_FIELD,
-        AST_RECORD, AST_WITH,   AST_TENSOR,   AST_LIST,        AST_INDEX,  AST_UNARY,
-        AST_UNARY,  AST_BINARY, AST_BINARY,   AST_BINARY,      AST_BINARY, AST_CAST,
-        AST_ZERO,   AST_REF,    AST_REF_READ, AST_REF_WRITE,   AST_GRAD};
+        AST_CALL,   AST_CALL,   AST_CALL,  AST_INSTANTIATE, AST_FN,    AST_LET,      AST_LET,
+        AST_IF,     AST_MATCH,  AST_TUPLE, AST_PROJ,        AST_FIELD, AST_RECORD,   AST_WITH,
+        AST_TENSOR, AST_LIST,   AST_INDEX, AST_UNARY,       AST_UNARY, AST_BINARY,   AST_BINARY,
+        AST_BINARY, AST_BINARY, AST_CAST,  AST_ZERO,        AST_REF,   AST_REF_READ, AST_GRAD};
     AstKind kind = PICK(g, all);
     if (is_hidden(g, kind))
         return gen_leaf(g);
@@ -746,10 +745,6 @@ static Ast *gen_branch(Gen *g) {
     case AST_REF:
     case AST_REF_READ:
     case AST_GRAD: e->a = gen_expr(g); break;
-    case AST_REF_WRITE:
-        e->a = gen_expr(g);
-        e->b = gen_expr(g);
-        break;
     case AST_INT:
     case AST_FLOAT:
     case AST_BOOL:

@@ -11,7 +11,7 @@ enum {
     N_PATTERN = AST_PAT_LIST + 1,
     N_ATTR = AST_ATTR_DIM + 1,
     N_INDEX = INDEX_NEW_AXIS + 1,
-    N_BINOP = BINOP_COMPOSE + 1,
+    N_BINOP = BINOP_COUNT,
     N_UNOP = UNOP_SQ + 1,
     N_DIM = DIM_MAX + 1,
     N_ITEM = ITEM_ERROR,

@@ -250,8 +250,6 @@ static void dump_form(Str *s, const char *head, const Ast *a, const Ast *b, cons
 }
 
 static void dump_expr(Str *s, const Ast *e) {
-    static const char *const binops[] = {"+",  "-", "*",  "/",  "**", "@@", "==", "!=", "<",
-                                         "<=", ">", ">=", "&&", "||", "++", "::", "|>", ">>"};
     static const char *const unops[] = {"neg", "!", "sq"};
     switch (e->kind) {
     case AST_INT: str_printf(s, "%lld", (long long)e->i); break;
@@ -363,7 +361,7 @@ static void dump_expr(Str *s, const Ast *e) {
         str_add_char(s, ')');
         break;
     case AST_BINARY:
-        dump_form(s, binops[e->op], e->a, e->b, NULL);
+        dump_form(s, infix_table[e->op].sign, e->a, e->b, NULL);
         str_add_char(s, ')');
         break;
     case AST_CAST:
@@ -378,14 +376,12 @@ static void dump_expr(Str *s, const Ast *e) {
         break;
     case AST_REF:
     case AST_REF_READ:
-    case AST_REF_WRITE:
     case AST_GRAD:
         dump_form(s,
                   e->kind == AST_REF        ? "ref"
                   : e->kind == AST_REF_READ ? "read"
-                  : e->kind == AST_GRAD     ? "Grad"
-                                            : ":=",
-                  e->a, e->b, NULL);
+                                            : "Grad",
+                  e->a, NULL, NULL);
         str_add_char(s, ')');
         break;
     case AST_META: str_printf(s, "meta[%s][%lld]", e->text, (long long)e->i); break;

@@ -4,14 +4,6 @@
 #include "types/op.h"
 #include "types/solve/solver.h"
 
-static const Op op_add = {
-    .name = "add", .args = "lhs, rhs", .nargs = 2, .dtypes = DTS_NUM, .relation = &rel_broadcast};
-static const Op op_less = {.name = "less",
-                           .args = "lhs, rhs",
-                           .nargs = 2,
-                           .dtypes = DTS_ALL,
-                           .relation = &rel_broadcast_compare};
-
 static Diags diags;
 static Solver *s;
 
@@ -77,7 +69,8 @@ static RelStatus relate_matmul(Solver *solver, Relation *r) {
                : REL_FAIL;
 }
 static const RelDef rel_matmul = {.name = "Matmul", .relate = relate_matmul, .nargs = 3};
-static const Op op_matmul = {.name = "matmul", .args = "a, b", .nargs = 2, .relation = &rel_matmul};
+static const Op simple_matmul = {
+    .name = "matmul", .args = "a, b", .nargs = 2, .relation = &rel_matmul};
 
 static RelStatus relate_relu(Solver *solver, Relation *r) {
     Type *t = solver_tensor_var(solver);
@@ -353,7 +346,7 @@ TEST(a_result_absorbs_its_arguments) {
 TEST(layer_prints_as_a_person_would) {
     begin();
     Type *p[] = {var(KIND_TYPE), var(KIND_TYPE), var(KIND_TYPE)};
-    Type *product = apply(&op_matmul, p[0], p[1]);
+    Type *product = apply(&simple_matmul, p[0], p[1]);
     Type *t = type_fn(p, 3, relu(add(product, p[2])), var(KIND_EFFECT));
     CHECK_TEXT(general(t), "fn [n, k, m, t, b, c](Tensor[(n, k), t], Tensor[(k, m), t], b) -> c "
                            "where Broadcast(Tensor[(n, m), t], b, c)");

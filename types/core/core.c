@@ -30,16 +30,16 @@ Expr *expr_new(ExprKind kind, Type *type, Span span) {
 }
 
 static Type *sum_of_sizes(const Expr *e) {
-    const char *name = e->a->op->name;
+    const Op *op = e->a->op;
     Type *a = e->nargs == 2 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
     int64_t n;
     if (!b)
         return NULL;
-    if (strcmp(name, "add") == 0)
+    if (op == &op_add)
         return dim_add(a, b);
-    if (strcmp(name, "subtract") == 0)
+    if (op == &op_subtract)
         return dim_sub(a, b);
-    if (strcmp(name, "multiply") == 0 && (type_get_int(a, &n) || type_get_int(b, &n)))
+    if (op == &op_multiply && (type_get_int(a, &n) || type_get_int(b, &n)))
         return dim_mul(a, b);
     return NULL;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "parser/precedence.h"
 #include "types/core/core.h"
 #include "types/op.h"
 
@@ -196,26 +195,6 @@ static void print_const(Printer *p, const Expr *e) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-typedef struct Infix {
-    const char *op, *text;
-    Prec prec, left, right; /* of the whole and of its operands */
-} Infix;
-
-static const Infix infixes[] = {
-    {"add", "+", PREC_ADD, PREC_ADD, PREC_MUL},
-    {"subtract", "-", PREC_ADD, PREC_ADD, PREC_MUL},
-    {"multiply", "*", PREC_MUL, PREC_MUL, PREC_UNARY},
-    {"divide", "/", PREC_MUL, PREC_MUL, PREC_UNARY},
-    {"matmul", "@@", PREC_MUL, PREC_MUL, PREC_UNARY},
-    {"power", "**", PREC_POWER, PREC_BANG, PREC_UNARY},
-    {"less", "<", PREC_COMPARE, PREC_COMPARE, PREC_CONS},
-    {"less_equal", "<=", PREC_COMPARE, PREC_COMPARE, PREC_CONS},
-    {"greater", ">", PREC_COMPARE, PREC_COMPARE, PREC_CONS},
-    {"greater_equal", ">=", PREC_COMPARE, PREC_COMPARE, PREC_CONS},
-    {"equal", "==", PREC_EQUAL, PREC_EQUAL, PREC_COMPARE},
-    {"not_equal", "!=", PREC_EQUAL, PREC_EQUAL, PREC_COMPARE},
-};
-
 static void open_paren(Printer *p, bool wanted) {
     if (wanted)
         str_add_char(p->out, '(');
@@ -226,12 +205,12 @@ static void close_paren(Printer *p, bool wanted) {
         str_add_char(p->out, ')');
 }
 
-static void print_infix(Printer *p, Expr *a, const Infix *i, Expr *b, Prec prec) {
-    bool parens = i->prec < prec;
+static void print_infix(Printer *p, Expr *a, BinOp op, Expr *b, Prec prec) {
+    bool parens = infix_table[op].prec < prec;
     open_paren(p, parens);
-    print(p, a, i->left);
-    str_printf(p->out, " %s ", i->text);
-    print(p, b, i->right);
+    print(p, a, infix_left(op));
+    str_printf(p->out, " %s ", infix_table[op].sign);
+    print(p, b, infix_right(op));
     close_paren(p, parens);
 }
 
@@ -260,21 +239,19 @@ static bool has_default_attrs(const Expr *e) {
 
 /* Infix, prefix and cast forms of operators; false: as a call. */
 static bool print_op_call(Printer *p, Expr *e, Prec prec) {
-    const char *name = e->a->op->name;
+    const Op *op = e->a->op;
+    BinOp infix = op_find_infix(op);
     DType dtype;
     if (p->options.tvm)
         return false;
-    if (e->nargs == 2 && has_default_attrs(e))
-        for (size_t i = 0; i < sizeof infixes / sizeof *infixes; i++)
-            if (strcmp(infixes[i].op, name) == 0) {
-                print_infix(p, e->args[0], &infixes[i], e->args[1], prec);
-                return true;
-            }
+    if (e->nargs == 2 && infix != BINOP_COUNT && has_default_attrs(e)) {
+        print_infix(p, e->args[0], infix, e->args[1], prec);
+        return true;
+    }
     const char *prefix = NULL;
-    if (e->nargs == 1 && strcmp(name, "negative") == 0 && !is_negative(e->args[0]))
+    if (e->nargs == 1 && op == &op_negative && !is_negative(e->args[0]))
         prefix = "-";
-    else if (e->nargs == 1 && strcmp(name, "cast") == 0 && e->attrs &&
-             attrs_dtype(e->attrs, "dtype", &dtype))
+    else if (e->nargs == 1 && op == &op_cast && e->attrs && attrs_dtype(e->attrs, "dtype", &dtype))
         prefix = fmt_text("(%s) ", dtype_info[dtype].name);
     if (prefix) {
         open_paren(p, prec > PREC_UNARY);
@@ -283,8 +260,7 @@ static bool print_op_call(Printer *p, Expr *e, Prec prec) {
         close_paren(p, prec > PREC_UNARY);
         return true;
     }
-    if (e->nargs == 1 && strcmp(name, "logical_not") == 0 &&
-        type_is_scalar(e->args[0]->type, DT_BOOL)) {
+    if (e->nargs == 1 && op == &op_logical_not && type_is_scalar(e->args[0]->type, DT_BOOL)) {
         open_paren(p, prec > PREC_BANG);
         str_add_char(p->out, '!');
         print(p, e->args[0], PREC_BANG);
@@ -334,8 +310,7 @@ static void print_call(Printer *p, Expr *e, Prec prec) {
     }
     if (e->a->kind == EXPR_BUILTIN && e->nargs == 2 &&
         strcmp(e->a->symbol->text, "str.append") == 0) {
-        static const Infix append = {"", "++", PREC_ADD, PREC_ADD, PREC_MUL};
-        print_infix(p, e->args[0], &append, e->args[1], prec);
+        print_infix(p, e->args[0], BINOP_APPEND, e->args[1], prec);
         return;
     }
     if (e->mode) { /* of a transformed function: no syntax */
@@ -430,14 +405,12 @@ static bool is_bool(const Expr *e, bool value) {
 }
 
 static void print_if(Printer *p, Expr *e, Prec prec) {
-    static const Infix and_ = {"", "&&", PREC_AND, PREC_AND, PREC_EQUAL};
-    static const Infix or_ = {"", "||", PREC_OR, PREC_OR, PREC_AND};
     if (is_bool(e->c, false)) {
-        print_infix(p, e->a, &and_, e->b, prec);
+        print_infix(p, e->a, BINOP_AND, e->b, prec);
         return;
     }
     if (is_bool(e->b, true)) {
-        print_infix(p, e->a, &or_, e->c, prec);
+        print_infix(p, e->a, BINOP_OR, e->c, prec);
         return;
     }
     open_paren(p, prec > PREC_ASSIGN);
@@ -626,18 +599,8 @@ static void print(Printer *p, Expr *e, Prec prec) {
     case EXPR_REF: print_wrapped(p, "ref(", e->a, ")"); return;
     case EXPR_READ:
     case EXPR_BANG: print_bang(p, e, prec); return;
-    case EXPR_WRITE:
-        open_paren(p, prec > PREC_ASSIGN);
-        print(p, e->a, PREC_PIPE);
-        str_add(p->out, " := ");
-        print(p, e->b, PREC_PIPE);
-        close_paren(p, prec > PREC_ASSIGN);
-        return;
-    case EXPR_EQUAL: {
-        Infix i = {"", e->negate ? "!=" : "==", PREC_EQUAL, PREC_EQUAL, PREC_COMPARE};
-        print_infix(p, e->a, &i, e->b, prec);
-        return;
-    }
+    case EXPR_WRITE: print_infix(p, e->a, BINOP_ASSIGN, e->b, prec); return;
+    case EXPR_EQUAL: print_infix(p, e->a, e->negate ? BINOP_NE : BINOP_EQ, e->b, prec); return;
     case EXPR_TENSOR: print_items(p, e, "[", "]"); return;
     case EXPR_INDEX: print_index(p, e); return;
     case EXPR_DIM_OF:

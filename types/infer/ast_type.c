@@ -447,7 +447,7 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         return false;
     }
     *out = (Written){.def = def, .args = args, .n = n, .data = constant};
-    out->op = def == &rel_index ? op_get("index") : op_of_relation(def);
+    out->op = def == &rel_index ? &op_index : op_of_relation(def);
     out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
     if (name && def == &rel_field)
         out->data = name->name;

@@ -1,33 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Infix and prefix operators. Chains that lean to the left (all but `**` and `::`) are walked in a
- * loop, so that a sum of 10,000 terms needs no stack. */
+/* Infix and prefix operators. Chains that lean to the left are walked in a loop, so that a sum of
+ * 10,000 terms needs no stack. */
 #include <string.h>
 
 #include "types/infer/state.h"
-
-static const char *op_name(BinOp op) {
-    switch (op) {
-    case BINOP_ADD: return "add";
-    case BINOP_SUB: return "subtract";
-    case BINOP_MUL: return "multiply";
-    case BINOP_DIV: return "divide";
-    case BINOP_POW: return "power";
-    case BINOP_MATMUL: return op_find(sym_intern("matmul")) ? "matmul" : "nn.matmul";
-    case BINOP_LT: return "less";
-    case BINOP_LE: return "less_equal";
-    case BINOP_GT: return "greater";
-    case BINOP_GE: return "greater_equal";
-    case BINOP_EQ: return "equal";
-    case BINOP_NE: return "not_equal";
-    case BINOP_AND:
-    case BINOP_OR:
-    case BINOP_APPEND:
-    case BINOP_CONS:
-    case BINOP_PIPE:
-    case BINOP_COMPOSE: break;
-    }
-    return NULL;
-}
 
 static bool is_error(const Expr *e) { return type_resolve(e->type)->tag == TY_ERROR; }
 
@@ -35,7 +11,7 @@ static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
     args[1] = b;
-    return infer_named_op(I, op_name((BinOp)e->op), args, 2, e->span, e->op_span);
+    return infer_known_op(I, infix_ops[e->op], args, 2, e->span, e->op_span);
 }
 
 /* Element-wise between tensors, structural else: decided when the types are known. */
@@ -150,6 +126,8 @@ static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g) {
 }
 
 Expr *infer_binary(Infer *I, Ast *e, Type *want) {
+    if (e->op == BINOP_ASSIGN)
+        return infer_ref_write(I, e);
     if (e->op == BINOP_CONS)
         return infer_cons_chain(I, e, want);
     if (e->op == BINOP_POW) {
@@ -157,7 +135,7 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
         return arithmetic(I, e, a, infer_expr(I, e->b, NULL));
     }
     VEC(Ast *) spine = {0};
-    while (e->kind == AST_BINARY && e->op != BINOP_CONS && e->op != BINOP_POW) {
+    while (e->kind == AST_BINARY && !infix_table[e->op].right) {
         vec_push(&spine, e);
         e = e->a;
     }
@@ -186,8 +164,10 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
         case BINOP_OR: left = logical(I, node, left, right); break;
         case BINOP_APPEND: left = append(I, node, left, right); break;
         case BINOP_COMPOSE: left = compose(I, node, left, right); break;
+        case BINOP_ASSIGN:
         case BINOP_CONS:
-        case BINOP_PIPE: break;
+        case BINOP_PIPE:
+        case BINOP_COUNT: break;
         }
     }
     return left;
@@ -212,7 +192,7 @@ static Expr *bang(Infer *I, Ast *e) {
             return infer_error_expr(e->span);
         Expr **args = mem_new_n(Expr *, 1);
         args[0] = a;
-        return infer_named_op(I, "logical_not", args, 1, e->span, e->op_span);
+        return infer_known_op(I, &op_logical_not, args, 1, e->span, e->op_span);
     }
     if (t->tag != TY_VAR) {
         Diag *d = infer_error(I, DIAG_R0219, a->span, "`!` needs a reference or a bool, found %s",
@@ -252,10 +232,10 @@ Expr *infer_unary(Infer *I, Ast *e, Type *want) {
         args[1] = expr_copy(x);
         if (x->kind == EXPR_LIT || x->kind == EXPR_CONST)
             args[1] = x;
-        return let_stack_wrap(&lets, infer_named_op(I, "multiply", args, 2, e->span, e->op_span));
+        return let_stack_wrap(&lets, infer_known_op(I, &op_multiply, args, 2, e->span, e->op_span));
     }
     }
     Expr **args = mem_new_n(Expr *, 1);
     args[0] = infer_expr(I, e->a, NULL);
-    return infer_named_op(I, "negative", args, 1, e->span, e->op_span);
+    return infer_known_op(I, &op_negative, args, 1, e->span, e->op_span);
 }

@@ -134,8 +134,7 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
     return e;
 }
 
-Expr *infer_named_op(Infer *I, const char *name, Expr **args, uint32_t n, Span span, Span op_span) {
-    const Op *op = op_get(name);
+Expr *infer_known_op(Infer *I, const Op *op, Expr **args, uint32_t n, Span span, Span op_span) {
     return infer_op_call(I, op, NULL, args, n, attrs_defaults(op), span, op_span);
 }
 

@@ -78,7 +78,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
         return infer_error_expr(e->span);
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
-    Expr *call = expr_call_op(op_get("cast"), args, 1, NULL, type_tensor(shape, dtype), e->span);
+    Expr *call = expr_call_op(&op_cast, args, 1, NULL, type_tensor(shape, dtype), e->span);
     infer_note(I, PENDING_CAST, call);
     if (want)
         return infer_flow(I, call, want, "the value cast", e->type->span);

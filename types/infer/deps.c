@@ -163,8 +163,8 @@ static void walk(Mentions *m, const Ast *e) {
                 walk(m, e->a);
             e = e->body;
             continue;
-        case AST_BINARY: /* chains lean to the left, but for `::` and `**` */
-            if (e->op == BINOP_CONS || e->op == BINOP_POW) {
+        case AST_BINARY: /* a chain of any length is walked in this loop */
+            if (infix_table[e->op].right) {
                 walk(m, e->a);
                 e = e->b;
             } else {
@@ -194,7 +194,6 @@ static void walk(Mentions *m, const Ast *e) {
         case AST_ZERO:
         case AST_REF:
         case AST_REF_READ:
-        case AST_REF_WRITE:
         case AST_GRAD:
         case AST_META:
         case AST_ERROR: break;

@@ -410,7 +410,7 @@ static Expr *infer_ref_read(Infer *I, Ast *e) {
 }
 
 /* Γ ⊢ r : ref(T)   Γ ⊢ e : T   ⟹   r := e : () */
-static Expr *infer_ref_write(Infer *I, Ast *e) {
+Expr *infer_ref_write(Infer *I, Ast *e) {
     Expr *w = expr_new(EXPR_WRITE, type_unit(), e->span);
     w->a = infer_expr(I, e->a, NULL);
     Type *elem = ref_elem(I, w->a, "`:=`");
@@ -500,7 +500,6 @@ Expr *infer_expr(Infer *I, Ast *e, Type *want) {
     case AST_ZERO: return infer_zero(I, e);
     case AST_REF: return infer_ref(I, e, want);
     case AST_REF_READ: return infer_ref_read(I, e);
-    case AST_REF_WRITE: return infer_ref_write(I, e);
     case AST_GRAD: return infer_grad_form(I, e);
     case AST_META: return infer_meta(I, e);
     case AST_ERROR: break;

@@ -92,7 +92,7 @@ static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link
 }
 
 static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
-    while (e->kind == AST_BINARY && e->op != BINOP_CONS && e->op != BINOP_POW) {
+    while (e->kind == AST_BINARY && !infix_table[e->op].right) {
         walk(w, e->b, b, link);
         e = e->a;
     }

@@ -101,7 +101,7 @@ Expr *infer_index(Infer *I, Ast *e) {
     if (is_error(a) || infer_failed(I))
         return infer_error_expr(e->span);
     bool lone = e->indices.len == 1 && e->indices.data[0].kind == INDEX_AT;
-    const Op *op = op_get("index");
+    const Op *op = &op_index;
     Attrs *attrs = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     values[op_attr_index(op, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = str_text(&spec)};

@@ -250,7 +250,7 @@ static Expr *stacked(Infer *I, Ast *e) {
     Type **elems = mem_new_n(Type *, n + 1), **args = mem_new_n(Type *, 2);
     for (uint32_t i = 0; i < n; i++)
         elems[i] = elem;
-    const Op *op = op_get("stack");
+    const Op *op = &op_stack;
     args[0] = type_tuple(elems, n);
     args[1] = t->type = type_tensor(solver_var(I->s, KIND_SHAPE), elem->tensor.dtype);
     Relation *r = infer_post(I, op->relation, args, 2, attrs_defaults(op), e->span, t, NULL, 0);

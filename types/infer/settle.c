@@ -86,7 +86,7 @@ static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span s
 
 /* cast_like(value, like), in the place of e. */
 static void become_cast_like(Expr *e, Expr *value, Expr *like) {
-    const Op *op = op_get("cast_like");
+    const Op *op = &op_cast_like;
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = value;
     args[1] = like;
@@ -238,8 +238,8 @@ static Expr *zero_of(Infer *I, const Pending *p, Type *type) {
             if (like) {
                 Expr **args = mem_new_n(Expr *, 1);
                 args[0] = like;
-                return expr_call_op(op_get("zeros_like"), args, 1,
-                                    attrs_defaults(op_get("zeros_like")), t, p->span);
+                return expr_call_op(&op_zeros_like, args, 1, attrs_defaults(&op_zeros_like), t,
+                                    p->span);
             }
         }
         Type *part = t->tag == TY_TENSOR && get_param(t->tensor.dtype) ? t->tensor.dtype : t;
@@ -277,7 +277,7 @@ static Expr *with_dtype(Expr *e, Type *type) {
         e->type = type;
         return e;
     }
-    const Op *op = op_get("cast");
+    const Op *op = &op_cast;
     Expr **args = mem_new_n(Expr *, 1);
     args[0] = e;
     return type_get_dtype(type, &t)
@@ -356,8 +356,7 @@ static void settle_sizes(Infer *I, Pending *p) {
 
 /* ---- what the types decide ------------------------------------------------------------------- */
 
-static void become_op_call(Expr *e, const char *name, Expr **args, uint32_t n, const Attrs *attrs) {
-    const Op *op = op_get(name);
+static void become_op_call(Expr *e, const Op *op, Expr **args, uint32_t n, const Attrs *attrs) {
     *e = *expr_call_op(op, args, n, attrs ? attrs : attrs_defaults(op), e->type, e->span);
 }
 
@@ -370,7 +369,7 @@ static void settle_index(Pending *p) {
         Expr **args = mem_new_n(Expr *, 2);
         args[0] = e->a;
         args[1] = expr_tuple(e->args, e->nargs, e->span);
-        become_op_call(e, "index", args, 2, e->attrs);
+        become_op_call(e, &op_index, args, 2, e->attrs);
     }
 }
 
@@ -382,7 +381,7 @@ static void settle_bang(Pending *p) {
     } else if (t->tag == TY_TENSOR) {
         Expr **args = mem_new_n(Expr *, 1);
         args[0] = e->a;
-        become_op_call(e, "logical_not", args, 1, NULL);
+        become_op_call(e, &op_logical_not, args, 1, NULL);
     }
 }
 
@@ -393,7 +392,7 @@ static void settle_equal(Pending *p) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = e->a;
     args[1] = e->b;
-    become_op_call(e, e->negate ? "not_equal" : "equal", args, 2, NULL);
+    become_op_call(e, e->negate ? &op_not_equal : &op_equal, args, 2, NULL);
 }
 
 static void settle_field(Pending *p) {

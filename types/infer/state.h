@@ -379,7 +379,8 @@ bool builtin_reads_file(const char *symbol); /* infer/items.c */
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);
-Expr *infer_named_op(Infer *I, const char *name, Expr **args, uint32_t n, Span span, Span op_span);
+/* A call that the language itself makes of an operator, with its default attributes. */
+Expr *infer_known_op(Infer *I, const Op *op, Expr **args, uint32_t n, Span span, Span op_span);
 Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *const *sources,
                       Type **type_args, uint32_t ntype_args, Span span);
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
@@ -401,6 +402,7 @@ void infer_know_records(Infer *I);               /* a field name may decide whic
 Expr *infer_match(Infer *I, Ast *e, Type *want); /* infer/pattern.c */
 Expr *infer_list(Infer *I, Ast *e, Type *want);  /* infer_data.c */
 Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);
+Expr *infer_ref_write(Infer *I, Ast *e);
 Expr *infer_cast(Infer *I, Ast *e);
 Expr *infer_zero(Infer *I, Ast *e);
 /* The named data of a variable's own dims, opened once (LANGUAGE §2). */

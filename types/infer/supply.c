@@ -225,10 +225,9 @@ Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, u
     return in_scope(I, p, &w);
 }
 
-static Expr *arithmetic(const char *name, Expr *a, Expr *b) {
+static Expr *arithmetic(const Op *op, Expr *a, Expr *b) {
     if (!a || !b)
         return NULL;
-    const Op *op = op_get(name);
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
     args[1] = b;
@@ -236,14 +235,14 @@ static Expr *arithmetic(const char *name, Expr *a, Expr *b) {
 }
 
 static Expr *atom(Infer *I, const Pending *p, const DimAtom *a, Expr *const *args, uint32_t n) {
-    const char *name = "floor_divide";
+    const Op *op = &op_floor_divide;
     switch (a->kind) {
     case DIM_ATOM_TYPE: return supply_dim(I, p, a->type, args, n);
     case DIM_ATOM_FLOORDIV: break;
-    case DIM_ATOM_MIN: name = "minimum"; break;
-    case DIM_ATOM_MAX: name = "maximum"; break;
+    case DIM_ATOM_MIN: op = &op_minimum; break;
+    case DIM_ATOM_MAX: op = &op_maximum; break;
     }
-    return arithmetic(name, supply_dim(I, p, a->a, args, n), supply_dim(I, p, a->b, args, n));
+    return arithmetic(op, supply_dim(I, p, a->a, args, n), supply_dim(I, p, a->b, args, n));
 }
 
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs) {
@@ -269,9 +268,9 @@ Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint3
             Expr *a = atom(I, p, m->atoms[k], args, nargs);
             if (!a)
                 return NULL;
-            product = product ? arithmetic("multiply", product, a) : a;
+            product = product ? arithmetic(&op_multiply, product, a) : a;
         }
-        sum = sum ? arithmetic("add", sum, product) : product;
+        sum = sum ? arithmetic(&op_add, sum, product) : product;
     }
     return sum;
 }

@@ -15,16 +15,23 @@ const char *shape_mode_words(ShapeMode mode) {
     BUG("an unknown mode of shape functions");
 }
 
+#define OP(symbol) &op_##symbol
+#define FORM NULL
+#define INFIX(name, token, sign, level, side, op, tvm) [BINOP_##name] = op,
+const Op *const infix_ops[BINOP_COUNT] = {
+#include "parser/infix.def"
+};
+
+BinOp op_find_infix(const Op *op) {
+    int i = 0;
+    while (i < BINOP_COUNT && infix_ops[i] != op)
+        i++;
+    return (BinOp)i;
+}
+
 const char *op_subject(const Op *op) {
-    static const char *const infix[][2] = {
-        {"add", "+"},    {"subtract", "-"},    {"multiply", "*"}, {"divide", "/"},
-        {"power", "**"}, {"matmul", "@@"},     {"equal", "=="},   {"not_equal", "!="},
-        {"less", "<"},   {"less_equal", "<="}, {"greater", ">"},  {"greater_equal", ">="},
-    };
-    for (size_t i = 0; i < sizeof infix / sizeof *infix; i++)
-        if (strcmp(op->name, infix[i][0]) == 0)
-            return infix[i][1];
-    return op->name;
+    BinOp infix = op_find_infix(op);
+    return infix == BINOP_COUNT ? op->name : infix_table[infix].sign;
 }
 
 int op_attr_index(const Op *op, const char *name) {

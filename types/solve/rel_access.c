@@ -147,7 +147,7 @@ static RelStatus relate_index(Solver *s, Relation *r) {
         return REL_WAIT;
     if (t->tag == TY_TENSOR) {
         if (!r->op)
-            r->op = op_get("index");
+            r->op = &op_index;
         return r->op->relation->relate(s, r);
     }
     if (t->tag == TY_TUPLE && constant)

@@ -79,7 +79,7 @@ static bool unify_dtypes(Bcast *b) {
             const char *subject = relation_subject(b->r);
             Diag *d = rel_error(b->s, b->r, DIAG_R0201, "`%s` takes tensors, not %s", subject,
                                 type_text(t));
-            if (t->tag == TY_STRING && strcmp(subject, "+") == 0)
+            if (t->tag == TY_STRING && b->r->op == &op_add)
                 diag_add_fact(d, "Strings are joined by `++`");
             return false;
         }

@@ -321,7 +321,8 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
         return;
     Row *rows = mem_new_n(Row, MOST);
     uint32_t n = 0;
-    bool infix = strcmp(op_subject(op), "@@") == 0;
+    BinOp sign = op_find_infix(op);
+    bool infix = sign != BINOP_COUNT;
     for (uint32_t i = 0; i < nargs; i++)
         n = add_rows(rows, n, MOST, infix ? i ? "b" : "a" : op_arg(op, (int)i).name, args[i]);
     const char *p = needs_of(op, attrs, rows, n);
@@ -347,7 +348,9 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
     }
     if (!any)
         return;
-    add_pairing(d, infix ? "`a @@ b`" : fmt_text("`%s`", op->name), rows, shown, n, &names);
+    add_pairing(d,
+                infix ? fmt_text("`a %s b`", infix_table[sign].sign) : fmt_text("`%s`", op->name),
+                rows, shown, n, &names);
     if (clash.x)
         *out = (SizeClash){.diag = d, .a = clash.x, .b = clash.y, .or_one = clash.or_one};
 }

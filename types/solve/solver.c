@@ -724,15 +724,14 @@ static const RelDef *const generic[] = {
     &rel_grad,  &rel_deriv, &rel_vjp,   &rel_jvp,  &rel_custom_grad, &rel_checkpoint,
 };
 
-static Map registered; /* const Symbol* -> const RelDef*: constants, the same in every session */
-
-void rel_register(const RelDef *def) { map_set(&registered, sym_intern(def->name), (void *)def); }
-
 const RelDef *rel_find(const Symbol *name) {
     for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
-        if (sym_intern(generic[i]->name) == name)
+        if (strcmp(generic[i]->name, name->text) == 0)
             return generic[i];
-    return map_find(&registered, name);
+    for (size_t i = 0; i < op_count(); i++)
+        if (strcmp(op_at(i)->relation->name, name->text) == 0)
+            return op_at(i)->relation;
+    return NULL;
 }
 
 const Symbol *rel_find_nearest(const Symbol *name) {

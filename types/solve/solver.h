@@ -367,8 +367,6 @@ const char *dtype_class_name(DTypeSet set);         /* "a float" */
 const char *dtype_class_words(DTypeSet set);        /* "floats", "integers", "one of int8, uint8" */
 const char *relation_subject(const Relation *r);    /* as the program says it: "nn.dense", "+" */
 const Symbol *rel_find_nearest(const Symbol *name); /* a name much like it, or NULL */
-const RelDef *
-rel_find(const Symbol *name); /* of those that a `where` may name; ops register theirs */
-void rel_register(const RelDef *def);
+const RelDef *rel_find(const Symbol *name);         /* of those that a `where` may name; or NULL */
 
 #endif
