@@ -9,6 +9,7 @@
 #include "repl/doc.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
+#include "types/mend/mend.h"
 #include "types/mend/read.h"
 
 /* ---- expressions ----------------------------------------------------------------------------- */
@@ -71,7 +72,8 @@ static Scheme *scheme_of(Session *s, const Module *module, Diags *diags) {
     Diags entered = {0};
     CoreItemVec items = {0};
     Scheme *scheme = infer_type_of(s->env, module->items.data[0]->value, diags);
-    if (!scheme && !infer_module(s->env, module, INFER_PROMPT, &entered, &items) && entered.errors)
+    if (!scheme && !mend_infer_module(s->env, module, INFER_PROMPT, &entered, &items) &&
+        entered.errors)
         *diags = entered;
     return scheme;
 }
@@ -112,7 +114,7 @@ bool session_type_of(Session *s, const char *expr, bool raw, Str *out) {
 static Expr *core_of(Session *s, const char *text, Diags *diags) {
     Module *module = read_items(s, text, false, diags);
     CoreItemVec items = {0};
-    if (!module || !infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items))
+    if (!module || !mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items))
         return NULL;
     for (size_t i = items.len; i-- > 0;) {
         CoreItem *item = &items.data[i];

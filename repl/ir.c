@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `relay ir FILE`: the items of a file as core after passes, in Relay's text. Nothing runs. */
 #include "repl/session_internal.h"
+#include "types/mend/mend.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void ir_of_file(void *arg) {
     CoreItemVec items = {0};
     vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
-        infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items)) {
+        mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items)) {
         job->ok = true;
         for (size_t i = 0; i < items.len && job->ok; i++) {
             const CoreItem *item = &items.data[i];

@@ -12,6 +12,7 @@
 #include "repl/inputs.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
+#include "types/mend/mend.h"
 #include "types/mend/read.h"
 
 enum { FRONT_STACK_BYTES = 1 << 30 };
@@ -224,8 +225,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         return SESSION_FAILED;
     }
     CoreItemVec items = {0};
-    bool checked = infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags,
-                                &items);
+    bool checked = mend_infer_module(s->env, module, s->check_only ? INFER_CHECK_ONLY : mode, diags,
+                                     &items);
     if (!checked && !(flags & RUN_PROMPT))
         return SESSION_FAILED;
     if (s->check_only)

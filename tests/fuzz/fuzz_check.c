@@ -10,6 +10,7 @@
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 #include "types/core/env_impl.h"
+#include "types/mend/mend.h"
 #include "types/mend/read.h"
 
 #include <stdio.h>
@@ -115,7 +116,7 @@ static void check_input(void *arg) {
     CoreItemVec items = {0};
     InferMode mode = prompt ? INFER_PROMPT : INFER_FILE;
     if (read == PARSE_OK) {
-        bool ok = infer_module(env, module, mode, &diags, &items);
+        bool ok = mend_infer_module(env, module, mode, &diags, &items);
         require(ok == (diags.errors == 0));
     } else {
         mend_reading(env, source, &options, mode, false, &diags, 0);

@@ -4,7 +4,7 @@
 #include "parser/parser.h"
 #include "tests/unit/check.h"
 #include "types/core/env.h"
-#include "types/infer/infer.h"
+#include "types/mend/mend.h"
 
 static Env *env;
 static Diags diags;
@@ -15,7 +15,7 @@ static bool check(const char *text, InferMode mode) {
     CoreItemVec items = {0};
     diags = (Diags){0};
     parse_module(source_new("test", text, strlen(text), 0), &options, &diags, &module);
-    return diags.errors == 0 && infer_module(env, module, mode, &diags, &items);
+    return diags.errors == 0 && mend_infer_module(env, module, mode, &diags, &items);
 }
 
 static const char *type_of(const char *name) {

@@ -460,6 +460,78 @@ static Expr *infer_hole(Infer *I, Ast *e, Type *want) {
     return h;
 }
 
+/* A definition before that is not generalised. */
+static bool uses_open_type(const Infer *I) {
+    const void *key;
+    void *value;
+    for (size_t i = 0; I->used && map_next(I->used, &i, &key, &value);) {
+        const Global *g = value;
+        bool own = false;
+        for (uint32_t k = 0; k < I->checked.n && I->checked.globals; k++)
+            own |= I->checked.globals[k] == g;
+        if (!own && g->scheme && !g->scheme->nparams && type_has_vars(g->scheme->type))
+            return true;
+    }
+    return false;
+}
+
+/* What inference knows of a hole now; its item is forgotten when the next one begins. */
+static Hole hole_of(Infer *I, const Pending *p) {
+    Hole h = {.note = *p, .uses_open = uses_open_type(I), .position = I->position};
+    uint32_t n = h.checked.n = I->checked.n;
+    Item **items = mem_new_n(Item *, n);
+    for (uint32_t i = 0; i < n; i++)
+        items[i] = I->checked.items[i];
+    h.checked.items = items;
+    if (I->checked.globals) {
+        Global **globals = mem_new_n(Global *, n);
+        h.globals = mem_new_n(Global, n);
+        for (uint32_t i = 0; i < n; i++) {
+            globals[i] = I->checked.globals[i];
+            h.globals[i] = *globals[i];
+        }
+        h.checked.globals = globals;
+    }
+    for (size_t i = 0; i < I->all.len; i++)
+        vec_push(&h.locals, I->all.data[i]);
+    Type *want = type_resolve(p->expr->type);
+    bool anything = want->tag == TY_VAR && !want->var.nwatchers;
+    h.want = type_text_with(&h.namer, want);
+    h.diag = diag_new(DIAG_R0110, p->expr->span,
+                      anything ? "a hole that may be anything" : "a hole of type %s", h.want);
+    return h;
+}
+
+bool settle_holes(Infer *I) {
+    size_t first = I->holes.len;
+    Map seen = {0}; /* Ast: an argument may be looked at twice */
+    for (size_t i = 0; i < I->pending.len && !I->trial; i++) {
+        const Pending *p = &I->pending.data[i];
+        if (p->kind != PENDING_HOLE || map_has(&seen, p->hole))
+            continue;
+        map_set(&seen, p->hole, p->hole);
+        vec_push(&I->holes, hole_of(I, p));
+    }
+    if (I->holes.len == first)
+        return false;
+    /* What the item says besides is of a program that is not there yet. */
+    size_t kept = I->item_diags;
+    for (size_t i = kept; i < I->diags->list.len; i++) {
+        Diag *d = I->diags->list.data[i];
+        if (d->code == DIAG_R0905)
+            I->diags->warnings--;
+        else
+            I->diags->list.data[kept++] = d;
+    }
+    I->diags->list.len = kept;
+    for (size_t i = first; i < I->holes.len; i++) {
+        Hole *h = &I->holes.data[i];
+        h->alone = I->holes.len == first + 1;
+        diag_report(I->diags, h->diag);
+    }
+    return true;
+}
+
 /* Chains (`x.a.a.a`, `f(1)(1)`) have no bound of their own: what is left of the stack bounds them,
  * with as much again kept for the walks that come after. */
 enum { STACK_KEPT = 384 << 20 };

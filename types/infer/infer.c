@@ -6,8 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "types/infer/state.h"
-#include "types/mend/mend.h"
+#include "types/infer/module.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -152,7 +151,7 @@ static void type_of(void *arg) {
 /* The checker recurses over nesting, which may be 100,000 deep. */
 enum { CHECK_STACK = 1 << 30, CHECK_STACK_ENOUGH = 512 << 20 };
 
-static void on_large_stack(void (*fn)(void *), void *arg) {
+void infer_on_stack(void (*fn)(void *), void *arg) {
     if (mem_stack_left() >= CHECK_STACK_ENOUGH) {
         fn(arg);
     } else {
@@ -162,7 +161,7 @@ static void on_large_stack(void (*fn)(void *), void *arg) {
 
 Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags) {
     TypeOf t = {env, expr, diags, NULL};
-    on_large_stack(type_of, &t);
+    infer_on_stack(type_of, &t);
     return t.result;
 }
 
@@ -646,60 +645,72 @@ static void check_items(ModuleCheck *c, Infer *I) {
         ok = infer_order(I, &groups, edges, c->failed);
         c->parts &= ok;
     }
-    if (!c->trial) {
+    if (!c->trial)
         keep_residuals(I, 0);
-        mend_verify(c, c->first);
-        if (!ok)
-            return;
-        bind_names(I, globals, core);
+    c->whole = true;
+    c->to_bind = ok || c->trial;
+    c->made = globals;
+    c->core = core;
+}
+
+void module_check(ModuleCheck *c) {
+    Infer *I = mem_new(Infer);
+    infer_init(I, c->env, c->module, c->mode, c->diags);
+    c->errors = c->diags->errors;
+    c->first = c->diags->list.len;
+    Namespace *here = c->env->here;
+    if (!c->trial && declares(c->module)) {
+        c->restores = true;
+        map_add(&c->before.types, &here->types);
+        map_add(&c->before.ctors, &here->ctors);
+        map_add(&c->before.ops, &here->ops);
     }
-    for (size_t i = 0; i < n; i++) {
-        CoreItem item = core[i];
+    check_items(c, I);
+    infer_count(I);
+    if (c->trial)
+        module_bind(c);
+}
+
+void module_bind(ModuleCheck *c) {
+    if (!c->to_bind)
+        return;
+    if (!c->trial)
+        bind_names(c->I, c->made, c->core);
+    for (size_t i = 0; i < c->module->items.len; i++) {
+        CoreItem item = c->core[i];
         if (item.item)
             vec_push(c->out, item);
     }
-    c->ok = true;
+    c->ok = c->diags->errors == c->errors;
 }
 
-void module_check(void *arg) {
-    ModuleCheck *c = arg;
-    Infer I;
-    infer_init(&I, c->env, c->module, c->mode, c->diags);
-    size_t errors = c->diags->errors;
+void module_close(ModuleCheck *c) {
+    if (c->ok || !c->restores)
+        return;
     Namespace *here = c->env->here;
-    Map types = {0}, ctors = {0}, ops = {0};
-    bool declared = declares(c->module) && !c->trial;
-    if (declared) {
-        map_add(&types, &here->types);
-        map_add(&ctors, &here->ctors);
-        map_add(&ops, &here->ops);
-    }
-    size_t first = c->first = c->diags->list.len;
-    check_items(c, &I);
-    infer_count(&I);
-    if (c->diags->errors > errors)
-        c->ok = false;
-    if (c->trial)
-        return;
-    if (!c->ok)
-        mend_module(c, first);
-    if (c->ok || !declared)
-        return;
-    here->types = types;
-    here->ctors = ctors;
-    here->ops = ops;
+    here->types = c->before.types;
+    here->ctors = c->before.ctors;
+    here->ops = c->before.ops;
     const void *key;
     void *value;
-    for (size_t i = 0; map_next(&types, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&here->types, &i, &key, &value);) {
         TypeDecl *decl = value;
         decl->superseded = false;
         decl->version = 0;
     }
 }
 
+static void check_and_bind(void *check) {
+    module_check(check);
+    module_bind(check);
+    module_close(check);
+}
+
+static void check_trial(void *check) { module_check(check); }
+
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out) {
     ModuleCheck c = {.env = env, .module = module, .mode = mode, .diags = diags, .out = out};
-    on_large_stack(module_check, &c);
+    infer_on_stack(check_and_bind, &c);
     return c.ok;
 }
 
@@ -729,7 +740,7 @@ bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *
         trial.wanted[i] = true;
     ModuleCheck c = {
         .env = env, .module = module, .mode = mode, .diags = diags, .out = out, .trial = &trial};
-    on_large_stack(module_check, &c);
+    infer_on_stack(check_trial, &c);
     if (env->hooks.trial)
         env->hooks.trial(env->hooks.ctx, false);
     *here = saved;

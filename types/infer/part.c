@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One item of a module checked again, edited; mend.h has the manual.
+/* One item of a module checked again, edited; module.h has the manual.
  *
  * A definition is put into its slot of the file's names for the time of the check, so that what
  * mentions it finds the new one; afterwards all is as before. So it is with type declarations, which
@@ -8,7 +8,7 @@
  * type they say to each other. */
 #include <string.h>
 
-#include "types/mend/mend.h"
+#include "types/infer/module.h"
 
 typedef struct Slot {
     FileName *name;

@@ -690,7 +690,7 @@ static void settle_discard(Infer *I, Pending *p) {
 
 void infer_settle(Infer *I) {
     Map spread = {0};
-    if (infer_answer_holes(I))
+    if (settle_holes(I))
         return;
     for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
         Pending *p = &I->pending.data[i];

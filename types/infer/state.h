@@ -115,6 +115,22 @@ typedef struct Checked {
     uint32_t n;             /* 0: none that can be checked again */
 } Checked;
 
+typedef VEC(Local *) LocalVec;
+
+/* A hole whose item was checked, with what it takes to try what would fit (mend/hole.c). */
+typedef struct Hole {
+    Pending note;
+    Diag *diag;       /* that says what is wanted */
+    const char *want; /* its type there; later items may tell more of it */
+    TypeNamer namer;  /* of the names in it */
+    bool alone;       /* the only hole of its item */
+    bool uses_open;   /* the item uses a definition whose type is open: a trial would settle that */
+    Checked checked;  /* the item */
+    Global *globals;  /* checked.n of them, as they were then; NULL: of an expression */
+    LocalVec locals;  /* of the item, the newest last */
+    uint32_t position; /* of the item */
+} Hole;
+
 typedef struct NumberedUnknown {
     int64_t number; /* of `?1` */
     Type *unknown;
@@ -144,9 +160,9 @@ struct Infer {
     Diags *diags;
     const Module *module;
     InferMode mode;
-    Map locals;         /* Symbol -> Local */
-    VEC(Local *) trail; /* bound and still in scope, in order */
-    VEC(Local *) all;   /* of this item, for supplies */
+    Map locals;     /* Symbol -> Local */
+    LocalVec trail; /* bound and still in scope, in order */
+    LocalVec all;   /* of this item, for supplies */
     uint32_t time;
     uint32_t pattern_time;  /* when the pattern being read began: its names are newer */
     uint32_t pattern_depth; /* patterns around the one being read */
@@ -155,6 +171,7 @@ struct Infer {
     FnCtx *fn;
     Type *effect;
     VEC(Pending) pending;
+    VEC(Hole) holes; /* of all items so far */
     VEC(Fallback) fallbacks;
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
@@ -432,8 +449,8 @@ Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint3
 /* A tensor of that shape. */
 Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs);
 void match_check(Infer *I, Expr *match); /* match.c */
-/* Says of each hole of the item what is wanted there and what fits. False: it has none. */
-bool infer_answer_holes(Infer *I); /* hole.c */
+/* Says of each hole of the item what is wanted there, and keeps it in `holes`. False: it has none. */
+bool settle_holes(Infer *I); /* infer/expr.c */
 
 /* ---- infer/deps.c ---------------------------------------------------------------------------- */
 

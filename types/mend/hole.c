@@ -3,14 +3,13 @@
  *
  *     def k(n: int32, y: String) { n + _ }     a hole of type int32; `n` fits: int32
  *
- * All holes of an item are answered, and nothing else is said of it. What fits is found by trying: the
- * item is checked again with the name in the hole's place. Near things come first: locals from the
+ * Inference says what is wanted in each hole of an item, and nothing else of that item. What fits is found
+ * here by trying: the item is checked again with the name in the hole's place. Near things come first: locals from the
  * innermost, the user's definitions, constructors, calls of the user's definitions (their arguments are
  * holes again), the prelude, operators. */
 #include <string.h>
 
-#include "types/infer/state.h"
-#include "types/type/dim.h"
+#include "types/mend/mend.h"
 
 enum {
     MAX_SHOWN = 8,
@@ -21,10 +20,10 @@ enum {
 
 typedef struct Holes {
     Infer *I;
-    const Pending *p; /* the hole asked about */
+    const Hole *hole;
+    const Pending *p; /* its note */
     Type *want;
     Diag *d;
-    bool alone; /* no other holes: what fits is a change that makes a program that checks */
     bool can_try;
     int trials, shown, calls;
     TypeNamer namer;
@@ -82,21 +81,10 @@ static bool could_fit(Type *t, Type *want, int depth) {
 
 /* ---- trying ---------------------------------------------------------------------------------- */
 
-static bool is_own(const Infer *I, const Global *g) {
-    for (uint32_t k = 0; k < I->checked.n && I->checked.globals; k++) {
-        if (I->checked.globals[k] == g)
-            return true;
-    }
-    return false;
-}
-
-/* A definition before that is not generalised: a trial would settle its type. */
-static bool uses_open_type(const Infer *I) {
-    const void *key;
-    void *value;
-    for (size_t i = 0; I->used && map_next(I->used, &i, &key, &value);) {
-        const Global *g = value;
-        if (!is_own(I, g) && g->scheme && !g->scheme->nparams && type_has_vars(g->scheme->type))
+static bool is_own(const Holes *h, const Global *g) {
+    const Checked *c = &h->hole->checked;
+    for (uint32_t k = 0; k < c->n && c->globals; k++) {
+        if (c->globals[k] == g)
             return true;
     }
     return false;
@@ -119,12 +107,12 @@ static bool tries(Holes *h, const Ast *with) {
     if (h->trials-- <= 0)
         return false;
     Infer *I = h->I, J;
-    const Checked *c = &I->checked;
+    const Checked *c = &h->hole->checked;
     Diags diags = {0};
     infer_init(&J, I->env, I->module, I->mode, &diags);
     J.trial = true;
     J.names = I->names;
-    J.position = I->position;
+    J.position = h->hole->position;
     J.has_graph = I->has_graph;
     Ast *hole = h->p->hole, was = *hole;
     *hole = *with;
@@ -171,7 +159,7 @@ static const char *name_text(const Symbol *name, Sigil sigil) {
 }
 
 static void show(Holes *h, const char *text, const char *type, bool complete) {
-    if (complete && h->alone && h->can_try)
+    if (complete && h->hole->alone && h->can_try)
         diag_add_fix(h->d, h->p->hole->span, text, type, "`%s` fits: %s", text, type);
     else
         diag_add_help(h->d, "`%s` fits: %s", text, type);
@@ -188,9 +176,9 @@ static const char *scheme_text(const Scheme *s) {
 /* ---- who is asked, in this order ------------------------------------------------------------- */
 
 static void ask_locals(Holes *h) {
-    Infer *I = h->I;
-    for (size_t i = I->all.len; i-- > 0 && h->shown < MAX_SHOWN;) {
-        const Local *l = I->all.data[i];
+    const LocalVec *locals = &h->hole->locals;
+    for (size_t i = locals->len; i-- > 0 && h->shown < MAX_SHOWN;) {
+        const Local *l = locals->data[i];
         if (l->enter > h->p->time || l->leave <= h->p->time || map_has(&h->seen, l->name))
             continue;
         map_set(&h->seen, l->name, (void *)l);
@@ -214,7 +202,7 @@ static bool fits_exactly(Type *t, Type *want) {
 static void ask_global(Holes *h, const Global *g) {
     if (!g->scheme || g->broken || map_has(&h->seen, g->name))
         return;
-    if (is_own(h->I, g) && h->want->tag != TY_FN)
+    if (is_own(h, g) && h->want->tag != TY_FN)
         return;
     map_set(&h->seen, g->name, (void *)g);
     Sigil sigil = g->sigil ? g->kind == GLOBAL_DEF ? SIGIL_GLOBAL : SIGIL_LOCAL : SIGIL_NONE;
@@ -226,13 +214,13 @@ static void ask_global(Holes *h, const Global *g) {
 typedef VEC(const Global *) Globals;
 
 /* The user's: of this file from the nearest above, then of the session from the latest. */
-static void collect_globals(const Infer *I, Globals *out) {
+static void collect_globals(const Infer *I, uint32_t position, Globals *out) {
     const void *key;
     void *value;
     Globals in_file = {0};
     for (size_t i = 0; map_next(&I->names, &i, &key, &value);) {
         for (const FileName *f = value; f; f = f->earlier) {
-            if (f->global && (f->position <= I->position || f->global->kind == GLOBAL_DEF)) {
+            if (f->global && (f->position <= position || f->global->kind == GLOBAL_DEF)) {
                 vec_push(&in_file, f->global);
                 break;
             }
@@ -271,7 +259,7 @@ static void ask_ctors(Holes *h) {
         Ast *with = c->nfields ? call_ast(h, c->name, SIGIL_NONE, c->nfields)
                                : name_ast(h, c->name, SIGIL_NONE);
         if (tries(h, with))
-            show(h, str_text(&text), type_text_with(&h->namer, h->want), c->nfields == 0);
+            show(h, str_text(&text), h->hole->want, c->nfields == 0);
     }
 }
 
@@ -291,8 +279,7 @@ static void ask_call(Holes *h, const Global *g, Type *fn) {
         str_add(&text, a ? ", _" : "_");
     str_add(&text, ")");
     bool varies = type_resolve(fn->fn.result)->flags & TYPE_HAS_PARAMS;
-    show(h, str_text(&text), varies ? type_text_with(&h->namer, h->want) : type_text(fn->fn.result),
-         false);
+    show(h, str_text(&text), varies ? h->hole->want : type_text(fn->fn.result), false);
     h->calls++;
 }
 
@@ -302,7 +289,7 @@ static void ask_calls(Holes *h, const Globals *globals) {
     for (int varies = 0; varies < 2; varies++) {
         for (size_t i = 0; i < globals->len && h->shown < MAX_SHOWN && h->calls < MAX_CALLS; i++) {
             const Global *g = globals->data[i];
-            if (!g->scheme || g->broken || is_own(h->I, g) || map_find(&h->seen, g->name) != g)
+            if (!g->scheme || g->broken || is_own(h, g) || map_find(&h->seen, g->name) != g)
                 continue;
             Type *t = type_resolve(g->scheme->type);
             if (t->tag != TY_FN || is_open(t->fn.result) || !fits_exactly(t->fn.result, h->want))
@@ -362,66 +349,60 @@ static void ask_operators(Holes *h) {
         map_set(&h->seen, name, (void *)op);
         if (!tries(h, name_ast(h, name, SIGIL_NONE)))
             continue;
-        show(h, op->name, type_text_with(&h->namer, h->want), true);
+        show(h, op->name, h->hole->want, true);
         found++;
     }
 }
 
-static void answer(Infer *I, const Pending *p, bool alone) {
-    Type *want = type_resolve(p->expr->type);
-    Holes h = {.I = I, .p = p, .want = want, .alone = alone, .trials = MAX_TRIALS};
-    Span item = I->checked.n ? I->checked.items[0]->span : span_none();
-    if (item.end - item.begin > SMALL_ITEM)
-        h.trials /= 10;
-    h.can_try = I->checked.n && !uses_open_type(I);
-    h.can_try = h.can_try && tries(&h, p->hole); /* nothing else is wrong with it */
-    bool open = want->tag == TY_VAR;
-    h.d = diag_new(DIAG_R0110, p->expr->span,
-                   open && !want->var.nwatchers ? "a hole that may be anything"
-                                                : "a hole of type %s",
-                   type_text_with(&h.namer, want));
-    diag_report(I->diags, h.d);
-    if (open && (!want->var.nwatchers || !h.can_try))
+/* The globals of the item as they were when it was checked, or as they are now. */
+static void swap_globals(const Hole *hole) {
+    for (uint32_t i = 0; i < hole->checked.n && hole->globals; i++) {
+        Global now = *hole->checked.globals[i];
+        *hole->checked.globals[i] = hole->globals[i];
+        hole->globals[i] = now;
+    }
+}
+
+static void ask_all(Holes *h) {
+    const Checked *c = &h->hole->checked;
+    h->can_try = c->n && !h->hole->uses_open;
+    h->can_try = h->can_try && tries(h, h->p->hole); /* nothing else is wrong with the item */
+    bool open = h->want->tag == TY_VAR;
+    if (open && (!h->want->var.nwatchers || !h->can_try))
         return;
-    ask_locals(&h);
+    ask_locals(h);
     if (open)
         return;
     Globals globals = {0};
-    collect_globals(I, &globals);
-    for (size_t i = 0; i < globals.len && h.shown < MAX_SHOWN; i++)
-        ask_global(&h, globals.data[i]);
-    ask_ctors(&h);
-    ask_calls(&h, &globals);
-    if (want->tag != TY_FN || !says_something(want))
+    collect_globals(h->I, h->hole->position, &globals);
+    for (size_t i = 0; i < globals.len && h->shown < MAX_SHOWN; i++)
+        ask_global(h, globals.data[i]);
+    ask_ctors(h);
+    ask_calls(h, &globals);
+    if (h->want->tag != TY_FN || !says_something(h->want))
         return;
-    ask_prelude(&h);
-    if (h.can_try)
-        ask_operators(&h);
+    ask_prelude(h);
+    if (h->can_try)
+        ask_operators(h);
 }
 
-bool infer_answer_holes(Infer *I) {
-    Map seen = {0}; /* Ast: an argument may be looked at twice */
-    VEC(Pending) holes = {0};
-    for (size_t i = 0; i < I->pending.len; i++) {
-        const Pending *p = &I->pending.data[i];
-        if (p->kind != PENDING_HOLE || map_has(&seen, p->hole))
-            continue;
-        map_set(&seen, p->hole, p->hole);
-        vec_push(&holes, *p);
+void mend_holes(ModuleCheck *c) {
+    if (!c->I || c->env->no_mending)
+        return;
+    for (size_t i = 0; i < c->I->holes.len; i++) {
+        const Hole *hole = &c->I->holes.data[i];
+        Holes h = {.I = c->I,
+                   .hole = hole,
+                   .p = &hole->note,
+                   .want = type_resolve(hole->note.expr->type),
+                   .d = hole->diag,
+                   .namer = hole->namer,
+                   .trials = MAX_TRIALS};
+        Span item = hole->checked.n ? hole->checked.items[0]->span : span_none();
+        if (item.end - item.begin > SMALL_ITEM)
+            h.trials /= 10;
+        swap_globals(hole);
+        ask_all(&h);
+        swap_globals(hole);
     }
-    if (!holes.len || I->trial)
-        return false;
-    /* What the item says besides is of a program that is not there yet. */
-    size_t kept = I->item_diags;
-    for (size_t i = kept; i < I->diags->list.len; i++) {
-        Diag *d = I->diags->list.data[i];
-        if (d->code == DIAG_R0905)
-            I->diags->warnings--;
-        else
-            I->diags->list.data[kept++] = d;
-    }
-    I->diags->list.len = kept;
-    for (size_t i = 0; i < holes.len; i++)
-        answer(I, &holes.data[i], holes.len == 1);
-    return true;
 }

@@ -503,3 +503,22 @@ void mend_module(ModuleCheck *c, size_t first) {
         mended++;
     }
 }
+
+static void check_and_mend(void *check) {
+    ModuleCheck *c = check;
+    module_check(c);
+    mend_holes(c);
+    if (c->whole)
+        mend_verify(c, c->first);
+    module_bind(c);
+    if (!c->ok)
+        mend_module(c, c->first);
+    module_close(c);
+}
+
+bool mend_infer_module(Env *env, const Module *module, InferMode mode, Diags *diags,
+                       CoreItemVec *out) {
+    ModuleCheck c = {.env = env, .module = module, .mode = mode, .diags = diags, .out = out};
+    infer_on_stack(check_and_mend, &c);
+    return c.ok;
+}

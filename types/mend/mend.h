@@ -21,79 +21,14 @@
 #define TYPES_MEND_MEND_H
 
 #include "parser/lexer.h"
-#include "types/core/env_impl.h"
-#include "types/infer/state.h"
+#include "types/infer/module.h"
 
-/* What is particular to the check of an edited text. */
-typedef struct TrialCheck {
-    bool *wanted;          /* by item: what is checked; what these need is added */
-    const bool *edited;    /* by item: what differs from the first text */
-    const bool *may_fail;  /* by item: what failed before */
-    const IndexVec *edges; /* what mentioned what, before; NULL: no item was checked before */
-    bool imports;          /* of a text that was not read before */
-    bool by_needs;         /* what is wanted and what it needs: nothing else is looked at */
-    size_t most_bytes;     /* by_needs: of these items; what has more fails */
-} TrialCheck;
+/* infer_module, with what a session says besides: what fits the holes, what mends the mistakes. */
+bool mend_infer_module(Env *env, const Module *module, InferMode mode, Diags *diags,
+                       CoreItemVec *out);
 
-/* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. */
-typedef struct ModuleCheck {
-    Env *env;
-    const Module *module;
-    InferMode mode;
-    Diags *diags;
-    CoreItemVec *out;
-    size_t first; /* of its diagnostics in the list */
-    bool ok;
-    Map types, ctors, ops; /* out: before the module's declarations were bound */
-    bool declares;
-    TrialCheck *trial; /* NULL: the check itself */
-    bool *failed;      /* out, by item */
-    IndexVec *edges;   /* out: what mentions what, or NULL */
-    bool by_item;      /* out: declarations were fine, items were checked one by one */
-    bool *open;        /* out, by item: its type is not settled by it alone */
-    Infer *I;          /* once its names are entered */
-    bool parts;        /* out: one item may be checked alone; what follows is set then */
-    Global **globals;  /* by item */
-    GroupVec groups;
-} ModuleCheck;
-
-void module_check(void *check);
-/* Whether a module checks, its imports included; nothing is bound. It stops at the first item that fails. */
-bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *diags,
-                         CoreItemVec *out);
-
-/* ---- infer/part.c: one item of a module, edited ------------------------------------------------------
- *
- * The rest is taken as it was checked. In order of dependency, what mentions the item is checked again
- * where the item came out at another type, or had failed; and so on. A type is declared again with those
- * that mention it, and what names one of them is checked again. */
-typedef struct Parts Parts;
-Parts *parts_new(const ModuleCheck *c);
-
-typedef enum PartVerdict {
-    PART_WORSE, /* an item fails that was fine, or it is too much to check */
-    PART_CHECKED,
-    PART_UNSURE, /* it takes the whole module to know */
-} PartVerdict;
-
-typedef struct PartCheck {
-    uint32_t at;
-    Item *item; /* as edited */
-    /* Where it binds another name than before: items that say the new one. Of a type declaration: items
-     * that say one of its names. */
-    const IndexVec *namers;
-    const IndexVec *types; /* a type declaration and those that mention its type; NULL: no type */
-    const bool *wanted;    /* by item: what had failed and is to check now */
-    int32_t may_fail;      /* an item that may fail still, or -1 */
-    size_t most_bytes;
-    Diags *diags;
-    CoreItem core;  /* out: of the item */
-    bool it_failed; /* out: the item that may */
-    size_t mended;  /* out: items that had failed and check */
-    size_t bytes;   /* out: of text checked again */
-} PartCheck;
-PartVerdict parts_check(Parts *parts, PartCheck *check);
-
+/* Says of each hole what fits there. (mend/hole.c) */
+void mend_holes(ModuleCheck *c);
 /* Fixes that came with a diagnostic of c->diags from list[first] on are tried; those that do not check become
  * words. */
 void mend_verify(ModuleCheck *c, size_t first);
