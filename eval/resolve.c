@@ -665,7 +665,7 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     if (e->kind == EXPR_IF && !e->like) {
         bool is_and = e->c->kind == EXPR_LIT && !e->c->i, is_or = e->b->kind == EXPR_LIT && e->b->i;
         if (is_and || is_or) {
-            Expr *second = is_and ? e->b : e->c;
+            Expr *second = is_or ? e->c : e->b; /* of `x || False` both hold */
             /* `and` is false as soon as one part is, `or` true as soon as one part is */
             bool decided = is_or;
             if (decided == sense) {
