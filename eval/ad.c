@@ -416,8 +416,7 @@ static void scan_push(Scan *s, const Value *items, uint32_t n) {
         vec_push(&s->pending, items[i]);
 }
 
-/* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
-static bool holds_dual(Value v, uint64_t least, uint64_t most) {
+bool value_holds_dual(Value v, uint64_t least, uint64_t most) {
     Scan s = {0};
     vec_push(&s.pending, v);
     while (s.pending.len) {
@@ -452,14 +451,16 @@ static bool holds_dual(Value v, uint64_t least, uint64_t most) {
     return false;
 }
 
-bool value_is_active_above(Value v, uint64_t epoch) { return holds_dual(v, epoch + 1, UINT64_MAX); }
+bool value_is_active_above(Value v, uint64_t epoch) {
+    return value_holds_dual(v, epoch + 1, UINT64_MAX);
+}
 
 /* ---- functions with a derivative of their own (passes/custom.c) ------------------------------ */
 
 bool ad_no_dual(const BuiltinCall *call, Value *out) {
     *out = value_unit();
     uint64_t level = tape_level(call->args[0]);
-    if (!holds_dual(call->args[2], level, level))
+    if (!value_holds_dual(call->args[2], level, level))
         return true;
     Diag *d = builtin_fail(call, DIAG_R0408, "%s a value being differentiated",
                            ((String *)call->args[1].p)->text);

@@ -15,7 +15,9 @@
 #include "eval/ad.def"
 #undef BUILTIN
 
-/* Whether v is, or holds (closures included), a dual of a level above `epoch`. */
+/* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
+bool value_holds_dual(Value v, uint64_t least, uint64_t most);
+/* The same of the levels above `epoch`. */
 bool value_is_active_above(Value v, uint64_t epoch);
 
 #endif

@@ -193,19 +193,6 @@ bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *
 
 /* ---- tensor literals ------------------------------------------------------------------------- */
 
-static bool stack_error(Interp *in, uint32_t i, const Tensor *first, const Tensor *other) {
-    if (first->rank != other->rank)
-        BUG("element %u of a tensor literal has %d axes, the first %d", i, other->rank,
-            first->rank);
-    int axis = 0;
-    while (first->shape[axis] == other->shape[axis])
-        axis++;
-    Diag *d = machine_fail(in, DIAG_R0314, "axis %d of element %u is %lld, of the first it is %lld",
-                           axis, i, (long long)other->shape[axis], (long long)first->shape[axis]);
-    diag_add_fact(d, "the elements of a tensor literal have one shape");
-    return false;
-}
-
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out) {
     DType t;
     if (n == 0) {
@@ -249,9 +236,8 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
         Tensor *part = items[i].tag == VAL_TENSOR ? items[i].p : NULL;
         if (!part || part->dtype != first->dtype)
             BUG("element %u of a tensor literal is of another kind", i);
-        if (part->rank != first->rank ||
-            memcmp(part->shape, first->shape, (size_t)first->rank * sizeof(int64_t)) != 0)
-            return stack_error(in, i, first, part);
+        if (!clash_check_element(in, items[0], items[i], i))
+            return false;
         if (bytes)
             memcpy(to, tensor_data(tensor_contiguous(part)), bytes);
     }

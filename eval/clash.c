@@ -138,3 +138,18 @@ bool clash_check_shape(Interp *in, const Check *check, Value found, Value expect
         diag_add_fact(d, "its rank was not known before running");
     return !d;
 }
+
+bool clash_check_element(Interp *in, Value first, Value element, uint32_t i) {
+    int rank, wanted, axis = 0;
+    const int64_t *have = sizes_of(element, &rank), *want = sizes_of(first, &wanted);
+    if (rank != wanted)
+        BUG("element %u of a tensor literal has %d axes, the first %d", i, rank, wanted);
+    while (axis < rank && have[axis] == want[axis])
+        axis++;
+    if (axis == rank)
+        return true;
+    Diag *d = machine_fail(in, DIAG_R0314, "axis %d of element %u is %lld, of the first it is %lld",
+                           axis, i, (long long)have[axis], (long long)want[axis]);
+    diag_add_fact(d, "the elements of a tensor literal have one shape");
+    return false;
+}

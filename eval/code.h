@@ -131,7 +131,6 @@ bool code_resolve(Interp *in, Code *code);
 /* Constants a program may name: eta-expanded functions, as closures that have twins. */
 Value value_of_op(Interp *in, const Op *op, Span span);
 Value value_of_ctor(Interp *in, Ctor *ctor, Span span);
-Value value_of_builtin(Interp *in, Global *g);
 /* A literal's value in dtype t. */
 Value value_of_literal(const Expr *lit, DType t);
 /* Captured variables are filled in by the caller. */

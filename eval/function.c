@@ -135,9 +135,7 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
 
 /* ---- eta expansion --------------------------------------------------------------------------- */
 
-/* fn (x1, …, xn) { callee(x1, …, xn) } */
-static Value eta(Interp *in, Expr *callee, uint32_t n, const Attrs *attrs, Type *result,
-                 const Symbol *name) {
+Expr *eta_expand(Expr *callee, uint32_t n, const Attrs *attrs, Type *result, const Symbol *name) {
     Span span = callee->span;
     Var **params = mem_new_n(Var *, n + 1);
     Expr **args = mem_new_n(Expr *, n + 1);
@@ -148,7 +146,12 @@ static Value eta(Interp *in, Expr *callee, uint32_t n, const Attrs *attrs, Type 
     Expr *body = expr_call(callee, args, n, attrs, result, span);
     Expr *fn = expr_fn(params, n, body, NULL, span);
     fn->fn->name = name;
-    return closure_new(code_of_fn(in, fn));
+    return fn;
+}
+
+static Value eta(Interp *in, Expr *callee, uint32_t n, const Attrs *attrs, Type *result,
+                 const Symbol *name) {
+    return closure_new(code_of_fn(in, eta_expand(callee, n, attrs, result, name)));
 }
 
 Value value_of_op(Interp *in, const Op *op, Span span) {
@@ -175,12 +178,12 @@ Value value_of_ctor(Interp *in, Ctor *ctor, Span span) {
     return v;
 }
 
-Value value_of_builtin(Interp *in, Global *g) {
+Expr *builtin_function(Global *g) {
     Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
     const Builtin *b = builtin_find(sym_intern(g->symbol));
     if (!b)
         BUG("no builtin `%s`", g->symbol);
     uint32_t n = t && t->tag == TY_FN ? t->nargs : b->nargs > 0 ? (uint32_t)b->nargs : 0;
     Type *result = t && t->tag == TY_FN ? t->fn.result : NULL;
-    return eta(in, expr_global(g, NULL, g->span), n, NULL, result, g->name);
+    return eta_expand(expr_global(g, NULL, g->span), n, NULL, result, g->name);
 }

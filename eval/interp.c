@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "eval/foreign.h"
+#include "eval/reference/reference.h"
 
 static int32_t run_reference(void *ctx, const Recipe *r, const KernelArgs *args) {
     Interp *in = ctx;
@@ -36,6 +37,8 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->fill = fill_code();
     if (!stack_init(in))
         BUG("no address space for the stack");
+    if (options->engine == ENGINE_REFERENCE)
+        in->reference = reference_new(in);
     return in;
 }
 
@@ -107,6 +110,8 @@ static EvalStatus end(Interp *in, EvalStatus status) {
 
 EvalStatus interp_eval(Interp *in, Expr *e, Value *out) {
     begin(in);
+    if (in->reference)
+        return end(in, reference_eval(in->reference, e, out));
     return end(in, machine_run(in, in->idle_closure, code_of_expr(in, e), NULL, 0, out));
 }
 
@@ -115,6 +120,8 @@ EvalStatus interp_call(Interp *in, Value fn, const Value *args, uint32_t n, Valu
         BUG("calling a value with tag %u", fn.tag);
     Closure *c = fn.p;
     begin(in);
+    if (in->reference)
+        return end(in, reference_call(in->reference, fn, args, n, out));
     Code *code = code_twin(in, c->code, NULL);
     if (!code)
         return EVAL_FAILED;
@@ -165,6 +172,10 @@ bool interp_get_global(Interp *in, Global *g, Value *out) {
     return global_value(in, g, global_cell(in, g), out);
 }
 
+static Value function_value(Interp *in, Expr *fn) {
+    return in->reference ? reference_function(in->reference, fn) : closure_new(code_of_fn(in, fn));
+}
+
 static bool builtin_value(Interp *in, Global *g, Cell *cell) {
     Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
     if (t && t->tag != TY_FN) { /* a value: computed when asked for */
@@ -175,7 +186,7 @@ static bool builtin_value(Interp *in, Global *g, Cell *cell) {
         return b->fn(&call, &cell->value);
     }
     if (!cell->set)
-        cell->value = value_of_builtin(in, g);
+        cell->value = function_value(in, builtin_function(g));
     cell->set = true;
     return true;
 }
@@ -189,7 +200,7 @@ bool global_value(Interp *in, Global *g, Cell *cell, Value *out) {
     switch (g->kind) {
     case GLOBAL_DEF:
         if (cell->source != g->value) {
-            cell->value = closure_new(code_of_fn(in, g->value));
+            cell->value = function_value(in, g->value);
             cell->source = g->value;
             cell->set = true;
         }

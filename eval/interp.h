@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference interpreter: the semantics of the language, plainly written, and the oracle for
- * every faster engine.
+/* The evaluator from outside.
  *
  * Core is resolved to code first (eval/resolve.c: variables to slots), and run on one explicit
  * stack, an mmap'd NORESERVE region of which only [base, sp) is shown to the collector. Tail calls
@@ -15,7 +14,13 @@
 
 typedef struct Interp Interp;
 
+typedef enum Engine {
+    ENGINE_VM,        /* the register machine: eval/run.c */
+    ENGINE_REFERENCE, /* the oracle: eval/reference/reference.h */
+} Engine;
+
 typedef struct InterpOptions {
+    Engine engine;
     size_t stack_bytes;  /* 0: a quarter of the memory, at least 1 GB of it */
     size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;

@@ -64,6 +64,8 @@ struct Interp {
     Code *idle_code;
     Code *fill; /* see Note [Calls in a last field] */
     double progress_began, progress_shown;
+
+    struct Reference *reference; /* which evaluates instead; or NULL */
 };
 
 /* ---- stack.c --------------------------------------------------------------------------------- */
@@ -119,6 +121,9 @@ Code *code_twin(Interp *in, Code *code, const Symbol *path);
 /* The path that a call in `code` asks of its callee. */
 const Symbol *call_path(const Code *code, const Expr *call);
 bool grad_of(Interp *in, GradKind kind, Value f, Value *out);
+/* fn (x1, …, xn) { callee(x1, …, xn) } */
+Expr *eta_expand(Expr *callee, uint32_t n, const Attrs *attrs, Type *result, const Symbol *name);
+Expr *builtin_function(Global *g); /* the same of a builtin */
 
 /* ---- trace.c --------------------------------------------------------------------------------- */
 /* Reports a run-time error at the instruction being run. */
@@ -128,6 +133,15 @@ Diag *machine_fail_at(Interp *in, Span span, DiagCode code, const char *fmt, ...
     __attribute__((format(printf, 4, 5)));
 /* Errors reported since then are moved to the user's call, and get the calls that led there. */
 void trace_since(Interp *in, size_t since);
+/* The same of activations that are listed, the innermost first. */
+typedef struct TraceStep {
+    const Symbol *name; /* of the function, or NULL */
+    Span call;          /* the call by which it was entered; none at the bottom */
+    bool internal;      /* its place is in the prelude or the library */
+    bool item;          /* no function, but the expression of an item */
+    bool by_tail;       /* `call` is a tail call that led into internal code */
+} TraceStep;
+void trace_errors(Interp *in, size_t since, const TraceStep *steps, size_t n);
 Span machine_span(const Interp *in);
 
 /* ---- interp.c -------------------------------------------------------------------------------- */
@@ -145,5 +159,7 @@ void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value
 void clash_explain_size(Diag *d, const Expr *size, int64_t n);
 /* CHECK_RANK and CHECK_SHAPE: false after a report. */
 bool clash_check_shape(Interp *in, const Check *check, Value found, Value expected);
+/* Element i of a tensor literal has the shape of its first: false after a report. */
+bool clash_check_element(Interp *in, Value first, Value element, uint32_t i);
 
 #endif

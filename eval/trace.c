@@ -5,12 +5,15 @@
  * a note. The innermost call gets a label, those above are facts, at most eight, repeats folded. Tail calls leave no frame, but
  * the user's tail call into the library is kept in the frame it reuses (Frame.tail). */
 #include "eval/machine.h"
+#include "eval/reference/reference.h"
 
 enum { SHOWN = 8 };
 
 static bool is_internal(Span s) { return !s.source || (s.source->flags & SOURCE_INTERNAL); }
 
 Span machine_span(const Interp *in) {
+    if (in->reference)
+        return reference_span(in->reference);
     const Code *code = in->code;
     if (!code || !code->origin || in->pc < code->instrs || in->pc >= code->instrs + code->ninstrs)
         return span_none();
@@ -35,34 +38,13 @@ Diag *machine_fail(Interp *in, DiagCode code, const char *fmt, ...) {
     return diag_error(in->diags, code, machine_span(in), "%s", str_text(&text));
 }
 
-/* One activation and the call it came by. */
+/* An activation, and those above it, in the order in which they are left. */
 typedef struct Walk {
-    const Code *code;
-    const Frame *frame; /* of its caller */
-    const Frame *bottom;
+    TraceStep step;
+    bool (*next)(struct Walk *w); /* false at the bottom */
+    const Frame *frame, *bottom;  /* of the machine: of the caller */
+    const TraceStep *rest, *end;  /* of a list */
 } Walk;
-
-static Walk walk_begin(const Interp *in) { return (Walk){in->code, in->fp - 1, in->frames}; }
-
-/* The place of the call that began this activation; none at the bottom. */
-static Span walk_call(const Walk *w) {
-    if (w->frame < w->bottom)
-        return span_none();
-    if (w->frame->tail)
-        return w->frame->tail->span;
-    const Code *caller = w->frame->code;
-    if (!caller->origin)
-        return span_none();
-    return caller->origin[w->frame->pc - 1 - caller->instrs]->span;
-}
-
-static bool walk_next(Walk *w) {
-    if (w->frame < w->bottom || !w->frame->code->origin)
-        return false;
-    w->code = w->frame->code;
-    w->frame--;
-    return true;
-}
 
 static const char *place(Span s) {
     uint32_t line, column;
@@ -70,9 +52,8 @@ static const char *place(Span s) {
     return fmt_text("%s:%u:%u", s.source->name, line, column);
 }
 
-static const char *name_of(const Code *code) {
-    const Symbol *name = code->fn->fn->name;
-    return name ? fmt_text("`%s`", name->text) : "a function";
+static const char *name_of(const TraceStep *step) {
+    return step->name ? fmt_text("`%s`", step->name->text) : "a function";
 }
 
 /* The calls above the one where the error is shown. */
@@ -83,8 +64,8 @@ static void add_calls(Diag *d, Walk w) {
     int shown = 0;
     unsigned long long more = 0;
     do {
-        Span call = walk_call(&w);
-        if (w.code->internal || w.code->item || is_internal(call))
+        Span call = w.step.call;
+        if (w.step.internal || w.step.item || is_internal(call))
             continue;
         if (shown == SHOWN) {
             more++;
@@ -97,46 +78,93 @@ static void add_calls(Diag *d, Walk w) {
         if (repeats)
             diag_add_fact(d, "... %llu more of %s", repeats, last);
         repeats = 0;
-        last = name_of(w.code);
+        last = name_of(&w.step);
         last_call = call;
         if (!shown++)
             diag_add_label(d, call, "%s is called here", last);
         else
             diag_add_fact(d, "in %s, called at %s", last, place(call));
-    } while (walk_next(&w));
+    } while (w.next(&w));
     if (repeats)
         diag_add_fact(d, "... %llu more of %s", repeats, last);
     if (more)
         diag_add_fact(d, "... and %llu more calls above", more);
 }
 
-static void trace_add(Interp *in, Diag *d) {
-    Walk w = walk_begin(in);
+static void trace_add(Diag *d, Walk w) {
     if (is_internal(d->primary.span)) {
         Span inside = d->primary.span;
         bool found = false;
         do {
-            Span call = walk_call(&w);
-            if (!is_internal(call)) {
-                d->primary.span = call;
+            if (!is_internal(w.step.call)) {
+                d->primary.span = w.step.call;
                 found = true;
             }
-        } while (!found && walk_next(&w));
+        } while (!found && w.next(&w));
         if (found && inside.source)
             diag_add_fact(d, "raised at %s", place(inside));
         if (!found)
             return;
         /* the activation the call stands in */
-        if (!w.frame->tail && !walk_next(&w))
+        if (!w.step.by_tail && !w.next(&w))
             return;
     }
     add_calls(d, w);
 }
 
+static void add_to_errors(Interp *in, size_t since, Walk w) {
+    for (size_t i = since; i < in->diags->list.len; i++)
+        if (diag_get_info(in->diags->list.data[i]->code)->severity == SEVERITY_ERROR)
+            trace_add(in->diags->list.data[i], w);
+}
+
+/* ---- of the machine -------------------------------------------------------------------------- */
+
+static TraceStep step_of(const Code *code, const Frame *frame, const Frame *bottom) {
+    TraceStep step = {.call = span_none(), .internal = code->internal, .item = code->item};
+    if (code->fn && code->fn->kind == EXPR_FN)
+        step.name = code->fn->fn->name;
+    if (frame < bottom)
+        return step;
+    step.by_tail = frame->tail != NULL;
+    if (frame->tail)
+        step.call = frame->tail->span;
+    else if (frame->code->origin)
+        step.call = frame->code->origin[frame->pc - 1 - frame->code->instrs]->span;
+    return step;
+}
+
+static bool next_frame(Walk *w) {
+    if (w->frame < w->bottom || !w->frame->code->origin)
+        return false;
+    const Code *code = w->frame->code;
+    w->frame--;
+    w->step = step_of(code, w->frame, w->bottom);
+    return true;
+}
+
 void trace_since(Interp *in, size_t since) {
     if (in->fp <= in->frames || !in->code)
         return;
-    for (size_t i = since; i < in->diags->list.len; i++)
-        if (diag_get_info(in->diags->list.data[i]->code)->severity == SEVERITY_ERROR)
-            trace_add(in, in->diags->list.data[i]);
+    add_to_errors(in, since,
+                  (Walk){.step = step_of(in->code, in->fp - 1, in->frames),
+                         .next = next_frame,
+                         .frame = in->fp - 1,
+                         .bottom = in->frames});
+}
+
+/* ---- of a list ------------------------------------------------------------------------------- */
+
+static bool next_in_list(Walk *w) {
+    if (w->rest == w->end)
+        return false;
+    w->step = *w->rest++;
+    return true;
+}
+
+void trace_errors(Interp *in, size_t since, const TraceStep *steps, size_t n) {
+    if (n)
+        add_to_errors(
+            in, since,
+            (Walk){.step = steps[0], .next = next_in_list, .rest = steps + 1, .end = steps + n});
 }

@@ -98,8 +98,9 @@ static bool set_diagnostics(Cli *cli, const char *value) {
 }
 
 static bool set_engine(Cli *cli, const char *value) {
-    (void)cli;
-    return find_word("interp", value) >= 0;
+    int i = find_word("vm|reference", value);
+    cli->session.engine = i == 1 ? ENGINE_REFERENCE : ENGINE_VM;
+    return i >= 0;
 }
 
 static bool set_jit(Cli *cli, const char *value) {
@@ -179,7 +180,8 @@ static const Option options[] = {
     {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
      set_color},
     {"diagnostics", "full|short|json", "short and json are one line each", set_diagnostics},
-    {"engine", "interp", "what evaluates", set_engine},
+    {"engine", "vm|reference", "what evaluates; the reference is plain, slow and for tests",
+     set_engine},
     {"input", "NAME=FILE", "run: a value for a parameter of @main or a free_var; =random makes one",
      set_input},
     {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},

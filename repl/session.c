@@ -108,6 +108,7 @@ Session *session_new(const SessionOptions *options) {
     s->env = env_new(&s->hooks);
     Diags *diags = mem_new(Diags);
     InterpOptions io = {
+        .engine = options->engine,
         .stack_bytes = options->stack_bytes,
         .memory_bytes = options->memory_bytes,
         .seed = options->seed,

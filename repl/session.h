@@ -10,6 +10,7 @@
 typedef struct Session Session;
 
 typedef struct SessionOptions {
+    Engine engine;
     bool jit; /* operators as compiled kernels; false: by their reference evaluation */
     bool jit_cache;
     bool prelude; /* false: --no-prelude */

@@ -42,7 +42,7 @@ EDITS = [
     ("eval/ad.c", "is_unit(ct) ? filled_like(d->primal, 0.0) : ct", "filled_like(d->primal, 0.0)",
      "golden/grad"),
     ("eval/ad.c", "v.tag == VAL_DUAL && ((Dual *)v.p)->level == level", "v.tag == VAL_DUAL", "golden/grad"),
-    ("eval/ad.c", "return holds_dual(v, epoch + 1, UINT64_MAX);", "return false;", "golden/grad"),
+    ("eval/ad.c", "return value_holds_dual(v, epoch + 1, UINT64_MAX);", "return false;", "golden/grad"),
     ("eval/fuse.c", "n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]]",
      "n->args[k] < 0 ? leaves[0] : results[n->args[k]]", "golden/eval"),
     ("eval/builtin_tree.c", "w->count += leaf_count(v);", "w->count += 1;", "golden examples"),

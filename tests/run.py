@@ -43,7 +43,7 @@ sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import messages
 
-ENGINES = ["--jit=on", "--jit=off"]
+ENGINES = ["--jit=on", "--jit=off", "--engine=reference"]
 DIRECTIVE = re.compile(r"//\s?(expect|error|warning|check|check-not|flags|command|args|stdin|exit|"
                        r"engine|timeout|skip)(@[+-]\d+|@other)?:(?: (.*))?$")
 

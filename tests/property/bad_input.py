@@ -475,7 +475,7 @@ def usage(s):
                  ["--memory=-1"], ["--memory=0"], ["--memory=1X"], ["--memory=G"], ["--memory=99999999999999999999"],
                  ["--memory=99999999999G"], ["--memory="], ["--memory=1.5G"], ["--stack=none"], ["--stack=0"], ["--seed"], ["--seed=-1"],
                  ["--seed=x"], ["--seed=99999999999999999999999"], ["--threads=0"], ["--threads=x"], ["--threads=100000"],
-                 ["--engine"], ["--engine=vm"], ["--engine=native"], ["--engine=nope"], ["--color=red"], ["--color"],
+                 ["--engine"], ["--engine=native"], ["--engine=nope"], ["--color=red"], ["--color"],
                  ["--diagnostics=long"], ["--no-prelude=1"], ["--time=1"], ["--no-jit-cache=off"], ["-e"], ["-x"], ["-"  "-=1"],
                  ["check"], ["fmt"], ["ir"], ["doc"], ["explain"], ["run"], ["build", "x.rly", "-o"], ["check", "--nope", "x.rly"],
                  ["--input=x", "run", "empty.rly"], ["--input==", "run", "empty.rly"], ["--input"]):

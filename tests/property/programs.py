@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random well-typed programs: the interpreter with compiled kernels gives what it gives without.
+"""Random well-typed programs: every engine gives what the reference evaluator gives.
 
 A type-directed generator draws closed expressions of a wanted type, biased to sharing, closures in
-data, references and derivatives. Each seed makes one file of items; the file is run with --jit=on and
---jit=off, and standard output must be the same to the letter. Programs are well typed by
+data, references and derivatives. Each seed makes one file of items; the file is run in every way of
+ENGINES, and standard output must be the same to the letter. Programs are well typed by
 construction, so a diagnostic is a finding too.
 
     programs.py RELAY [--count N] [--seed N] [--keep DIR]
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+ENGINES = ["--engine=reference", "--jit=off", "--jit=on"]
 SHAPES = [(), (3,), (2, 3), (1, 3), (2, 1), (0,), (5,)]
 LARGE = [(2500,), (50, 60)]  # from 2,048 elements on, operators are fused
 FLOATS = ["float32", "float64"]
@@ -241,9 +242,25 @@ def make_file(seed, items):
     return "\n".join(lines) + "\n"
 
 
-def run(relay, path, jit):
-    p = subprocess.run([relay, f"--jit={jit}", "--color=never", path], capture_output=True, timeout=120)
+def run(relay, path, engine):
+    p = subprocess.run([relay, engine, "--color=never", path], capture_output=True, timeout=120)
     return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
+
+
+def compare(results):
+    """What is wrong with the results of the engines, by name, the reference first; None if nothing."""
+    for engine, (status, _, errors) in results.items():
+        if status < 0:
+            return f"{engine} ended by signal {-status}"
+        if status:
+            return f"{engine} gives a diagnostic for a well-typed program:\n{errors[:3000]}"
+    (oracle, (_, wanted, _)), *others = results.items()
+    for engine, (_, found, _) in others:
+        if found != wanted:
+            pairs = zip(wanted.decode().splitlines(), found.decode().splitlines())
+            x, y = next(((x, y) for x, y in pairs if x != y), ("", ""))
+            return f"{oracle} gives\n  {x}\n{engine} gives\n  {y}"
+    return None
 
 
 def main():
@@ -261,16 +278,7 @@ def main():
             path = os.path.join(tmp, "program.rly")
             with open(path, "w") as f:
                 f.write(text)
-            a, b = run(args.relay, path, "on"), run(args.relay, path, "off")
-        problem = None
-        if a[0] < 0 or b[0] < 0:
-            problem = f"ended by a signal ({a[0]}, {b[0]})"
-        elif a[0] != 0 or b[0] != 0:
-            problem = "a diagnostic for a well-typed program:\n" + (a[2] or b[2])[:3000]
-        elif a[1] != b[1]:
-            pairs = zip(a[1].decode().splitlines(), b[1].decode().splitlines())
-            first = next(((x, y) for x, y in pairs if x != y), ("", ""))
-            problem = f"kernels give\n  {first[0]}\nthe reference gives\n  {first[1]}"
+            problem = compare({engine: run(args.relay, path, engine) for engine in ENGINES})
         if problem:
             failed += 1
             print(f"seed {seed}: {problem}")
