@@ -14,7 +14,7 @@
 static Expr *find_call(Expr *e, const Op *op) {
     if (!e)
         return NULL;
-    bool is_index = e->kind == EXPR_INDEX && strcmp(op->name, "index") == 0;
+    bool is_index = e->kind == EXPR_INDEX && op == &op_index;
     if (is_index || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == op))
         return e;
     Expr *const parts[] = {e->a, e->b, e->c, e->body};
@@ -157,12 +157,12 @@ static Verdict verdict(const Op *op, const Example *x, DType dtype, Watch *w) {
         w->why = op->reference_only;
         return REFERENCE;
     }
-    uint32_t first = strcmp(op->name, "where") == 0, all = 0;
+    uint32_t first = op->scalar == OP_SCALAR_SELECT, all = 0;
     for (uint32_t i = first; i < x->nin; i++)
         if (x->in[i]->dtype == x->in[first]->dtype)
             all |= 1u << i;
     const Attrs *tried[] = {x->attrs, attrs_defaults(op), attrs_with_dtype(op, x->attrs, DT_I32)};
-    if (!x->nin || strcmp(op->name, "arange") == 0)
+    if (!x->nin || op_attr_index(op, "dtype") >= 0)
         tried[0] = attrs_with_dtype(op, x->attrs, dtype);
     Verdict v = REFUSED;
     for (int k = 0; k < 3 && v == REFUSED; k++) {

@@ -67,12 +67,12 @@ static const uint32_t none = UINT32_MAX;
 
 /* ---- results like the tuple ------------------------------------------------------------------ */
 
-static uint32_t tuples_of(const Op *op) { return !strcmp(op->name, "einsum_cross") ? 2 : 1; }
+enum { ONE_TUPLE = 1, TWO_TUPLES = 2 }; /* of the arguments, after the first */
 
 static int shape_parts(const OpCall *call, OutSpec *out) {
     Einsum e;
     uint32_t n;
-    if (!read_parts(call, 1, tuples_of(call->op), &n, &e))
+    if (!read_parts(call, 1, (uint32_t)call->op->variant, &n, &e))
         return -1;
     for (uint32_t i = 0; i < n; i++) {
         const Tensor *t = call->in[1 + i];
@@ -131,6 +131,7 @@ const Op op_einsum_grad = {
     .relation = &rel_einsum_grad,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
+    .variant = ONE_TUPLE,
     .shape = shape_parts,
     .refuses_sizes = true,
     .tuple = true,
@@ -151,6 +152,7 @@ const Op op_einsum_cross = {
     .relation = &rel_einsum_cross,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
+    .variant = TWO_TUPLES,
     .shape = shape_parts,
     .refuses_sizes = true,
     .tuple = true,
@@ -164,13 +166,15 @@ const Op op_einsum_cross = {
 
 /* ---- results like einsum's ------------------------------------------------------------------- */
 
+enum { FIRST_ORDER, SECOND_ORDER };
+
 static int shape_whole(const OpCall *call, OutSpec *out) {
     Einsum e;
     uint32_t n;
     int64_t dims[TENSOR_MAX_RANK];
     if (!read_parts(call, 0, 2, &n, &e))
         return -1;
-    if (n > 2 && !strcmp(call->op->name, "einsum_pairs")) {
+    if (n > 2 && call->op->variant == SECOND_ORDER) {
         shape_error(call, DIAG_R0316,
                     "einsum of more than two tensors has no derivative of the third order");
         return -1;
@@ -224,6 +228,7 @@ const Op op_einsum_tangent = {
     .relation = &rel_einsum_tangent,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
+    .variant = FIRST_ORDER,
     .shape = shape_whole,
     .eval = eval_tangent,
     .reference_only = einsum_reason,
@@ -242,6 +247,7 @@ const Op op_einsum_pairs = {
     .relation = &rel_einsum_pairs,
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
+    .variant = SECOND_ORDER,
     .shape = shape_whole,
     .eval = eval_pairs,
     .reference_only = einsum_reason,

@@ -238,6 +238,7 @@ const Op op_index = {
     .dtypes = DTS_ALL,
     .shape_mode = SHAPE_OF_DATA,
     .pattern = OP_INJECTIVE,
+    .untried = true,
     .shape = shape_index,
     .lower = lower_index,
     .doc =

@@ -242,6 +242,7 @@ const Op op_arange = {.name = "arange",
                       .dtypes = DTS_NUM,
                       .shape_mode = SHAPE_OF_DATA,
                       .pattern = OP_INJECTIVE,
+                      .untried = true,
                       .shape = arange_shape,
                       .lower = lower_arange,
                       .doc = "start, start + step, … as far as they are before stop: "

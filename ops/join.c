@@ -482,6 +482,8 @@ const Op op_split = {
 
 /* ---- split_like, unstack_like ---------------------------------------------------------------- */
 
+enum { JOINED, STACKED };
+
 /* (whole, (parts)): the whole cut as the parts would be joined. */
 static int shape_like_parts(const OpCall *call, OutSpec *out) {
     const Tensor *whole = call->in[0];
@@ -490,7 +492,7 @@ static int shape_like_parts(const OpCall *call, OutSpec *out) {
         if (!shape_set(call, &out[i - 1], whole->dtype, p->rank, p->shape))
             return -1;
     }
-    bool stacked = !strcmp(call->op->name, "unstack_like");
+    bool stacked = call->op->variant == STACKED;
     int axis;
     int64_t sum = 0;
     if (!some_parts(call, 1) || !shape_one_axis(call, "axis", whole->rank, &axis))
@@ -556,6 +558,7 @@ const Op op_split_like = {
     .relation = &rel_split_like,
     .dtypes = DTS_ALL,
     .pattern = OP_TUPLE,
+    .variant = JOINED,
     .shape = shape_like_parts,
     .refuses_sizes = true,
     .tuple = true,
@@ -575,6 +578,7 @@ const Op op_unstack_like = {
     .relation = &rel_unstack_like,
     .dtypes = DTS_ALL,
     .pattern = OP_TUPLE,
+    .variant = STACKED,
     .shape = shape_like_parts,
     .refuses_sizes = true,
     .tuple = true,

@@ -33,13 +33,13 @@ static const char *transpose_perm(const Attrs *attrs, int rank, bool inverse, in
     return NULL;
 }
 
-static bool is_inverse(const Op *op) { return !strcmp(op->name, "transpose_inverse"); }
+enum { FORWARD, INVERSE };
 
 static int shape_transpose(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int perm[TENSOR_MAX_RANK];
     int64_t dims[TENSOR_MAX_RANK];
-    const char *problem = transpose_perm(call->attrs, x->rank, is_inverse(call->op), perm);
+    const char *problem = transpose_perm(call->attrs, x->rank, call->op->variant == INVERSE, perm);
     if (problem) {
         shape_error(call, DIAG_R0315, "axes %s of the %d of `data`", problem, x->rank);
         return -1;
@@ -57,7 +57,7 @@ static RelStatus relate_transpose(Solver *s, Relation *r) {
     Type **dims;
     int perm[TENSOR_MAX_RANK];
     int64_t axes[TENSOR_MAX_RANK];
-    bool inverse = is_inverse(r->op);
+    bool inverse = r->op->variant == INVERSE;
     if (!rel_rank_in(r->args[0], &rank, &dims)) {
         uint32_t nout;
         Type **outs;
@@ -91,7 +91,7 @@ static bool lower_transpose(const OpCall *call, Tensor *const *out, Plan *plan) 
     const Tensor *x = call->in[0];
     int perm[TENSOR_MAX_RANK];
     int64_t strides[TENSOR_MAX_RANK];
-    transpose_perm(call->attrs, x->rank, is_inverse(call->op), perm);
+    transpose_perm(call->attrs, x->rank, call->op->variant == INVERSE, perm);
     for (int i = 0; i < x->rank; i++)
         strides[i] = x->strides[perm[i]];
     plan_gather_strided(plan, out[0], x, strides, 0);
@@ -111,6 +111,7 @@ const Op op_transpose = {
     .relation = &rel_transpose,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = FORWARD,
     .shape = shape_transpose,
     .lower = lower_transpose,
     .doc = "Axes in another order, by default the opposite one.",
@@ -127,6 +128,7 @@ const Op op_transpose_inverse = {
     .relation = &rel_transpose,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = INVERSE,
     .shape = shape_transpose,
     .lower = lower_transpose,
     .doc = "Undoes transpose with the same axes: axis axes[i] of the result is axis i of data.",

@@ -326,9 +326,11 @@ const Op op_matmul = {
     .see_also = "nn.dense, nn.batch_matmul, einsum",
 };
 
+enum { OF_LHS, OF_RHS };
+
 /* (grad, rhs, lhs) and (grad, lhs, rhs): the result has the shape of the last. */
 static int shape_matmul_grad(const OpCall *call, OutSpec *out) {
-    bool left = !strcmp(call->op->name, "matmul_lhs");
+    bool left = call->op->variant == OF_LHS;
     const Tensor *g = call->in[0], *like = call->in[2];
     Mat m;
     int64_t dims[RECIPE_MAX_AXES];
@@ -383,6 +385,7 @@ const Op op_matmul_lhs = {
     .relation = &rel_matmul_lhs,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
+    .variant = OF_LHS,
     .shape = shape_matmul_grad,
     .refuses_sizes = true,
     .lower = lower_matmul_lhs,
@@ -400,6 +403,7 @@ const Op op_matmul_rhs = {
     .relation = &rel_matmul_rhs,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
+    .variant = OF_RHS,
     .shape = shape_matmul_grad,
     .refuses_sizes = true,
     .lower = lower_matmul_rhs,
@@ -417,8 +421,10 @@ typedef struct DenseAxes {
     bool ta, tb;
 } DenseAxes;
 
+enum { ANY_MATMUL, DENSE }; /* as attributes say; always `data @@ transpose(weight)` */
+
 static DenseAxes dense_axes(const Op *op, const Attrs *attrs) {
-    if (!strcmp(op->name, "nn.dense"))
+    if (op->variant == DENSE)
         return (DenseAxes){false, true};
     return (DenseAxes){attrs_bool(attrs, "transpose_a"), attrs_bool(attrs, "transpose_b")};
 }
@@ -482,7 +488,7 @@ static RelStatus relate_dense(Solver *s, Relation *r) {
     rel_rank_in(r->args[1], &nb, &b);
     if (nb != 2) {
         rel_error(s, r, DIAG_R0313, "`%s`: `%s` has %u axes and needs 2", r->op->name,
-                  strcmp(r->op->name, "nn.dense") ? "tensor_b" : "weight", nb);
+                  op_arg(r->op, 1).name, nb);
         return REL_FAIL;
     }
     if (u && !rel_unify_dim(s, r, b[t.tb ? 0 : 1], u, 1, t.tb ? 0 : 1))
@@ -531,6 +537,7 @@ const Op op_nn_dense = {
     .relation = &rel_dense,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
+    .variant = DENSE,
     .shape = shape_dense,
     .lower = lower_dense,
     .doc = "data @@ transpose(weight): data (…, k) and weight (units, k) give (…, units).",
@@ -555,6 +562,7 @@ const Op op_nn_matmul = {
     .relation = &rel_nn_matmul,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
+    .variant = ANY_MATMUL,
     .shape = shape_dense,
     .lower = lower_dense,
     .doc = "tensor_a (…, k) times the matrix tensor_b (k, m), either of them transposed first.",

@@ -131,9 +131,11 @@ static RelStatus relate_with_vectors(Solver *s, Relation *r) {
 /* ---- nn.softmax, nn.log_softmax ---------------------------------------------------------------
  */
 
+enum { PLAIN, LOGARITHM };
+
 static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
-    bool logarithm = !strcmp(call->op->name, "nn.log_softmax");
+    bool logarithm = call->op->variant == LOGARITHM;
     DType t = sc_type_of(x->dtype);
     Kept k;
     kept_init(&k, x, 1u << lower_axis(call, "axis", x->rank));
@@ -189,6 +191,7 @@ const Op op_nn_softmax = {
     .relation = &rel_softmax,
     .dtypes = DTS_FLOAT,
     .pattern = OP_OPAQUE,
+    .variant = PLAIN,
     .shape = shape_with_axis,
     .lower = lower_softmax,
     .doc = "exp(x) / sum(exp(x)) along an axis, from the differences to the largest.",
@@ -206,6 +209,7 @@ const Op op_nn_log_softmax = {
     .relation = &rel_log_softmax,
     .dtypes = DTS_FLOAT,
     .pattern = OP_OPAQUE,
+    .variant = LOGARITHM,
     .shape = shape_with_axis,
     .lower = lower_softmax,
     .doc = "The logarithm of nn.softmax, exact also where that is 0: x - log(sum(exp(x))).",
@@ -505,6 +509,8 @@ static RelStatus relate_cross_entropy(Solver *s, Relation *r) {
     return REL_DONE;
 }
 
+enum { OF_LOGARITHMS, OF_PROBABILITIES };
+
 static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0], *y = call->in[1];
     DType t = sc_type_of(x->dtype);
@@ -514,7 +520,7 @@ static bool lower_cross_entropy(const OpCall *call, Tensor *const *out, Plan *pl
     step_combine(&s, COMBINE_SUM, t);
     ScalarBuilder *b = &s.body;
     Sc p = sc_load(b, step_in_strided(&s, x, x->strides, 0), x->dtype);
-    if (!strcmp(call->op->name, "nn.cross_entropy"))
+    if (call->op->variant == OF_PROBABILITIES)
         p = sc_log(b, p);
     sc_mul(b, p, sc_load(b, step_in_strided(&s, y, y->strides, 0), y->dtype));
     Sc sum = sc_sub(&s.epilogue, sc_float(&s.epilogue, t, 0), sc_acc(&s.epilogue, t));
@@ -533,6 +539,7 @@ const Op op_nn_cross_entropy = {
     .relation = &rel_cross_entropy,
     .dtypes = DTS_FLOAT,
     .pattern = OP_REDUCE,
+    .variant = OF_PROBABILITIES,
     .shape = shape_cross_entropy,
     .lower = lower_cross_entropy,
     .doc = "-sum(log(x) * y) / n for probabilities x and targets y, both (n, classes).",
@@ -550,6 +557,7 @@ const Op op_nn_cross_entropy_with_logits = {
     .relation = &rel_cross_entropy_logits,
     .dtypes = DTS_FLOAT,
     .pattern = OP_REDUCE,
+    .variant = OF_LOGARITHMS,
     .shape = shape_cross_entropy,
     .lower = lower_cross_entropy,
     .doc = "-sum(x * y) / n for logarithms of probabilities x (of nn.log_softmax) and targets y, "

@@ -44,16 +44,8 @@ static int compare_name(const void *name, const void *op) {
     return strcmp(name, (*(const Op *const *)op)->name);
 }
 
-static const Op *find(const char *name) {
-    const Op *const *found = bsearch(name, sorted(), op_count(), sizeof table[0], compare_name);
+const Op *op_find(const Symbol *name) {
+    const Op *const *found = bsearch(name->text, sorted(), op_count(), sizeof table[0],
+                                     compare_name);
     return found ? *found : NULL;
-}
-
-const Op *op_find(const Symbol *name) { return find(name->text); }
-
-const Op *op_get(const char *name) {
-    const Op *op = find(name);
-    if (!op)
-        BUG("no operator %s", name);
-    return op;
 }

@@ -554,12 +554,14 @@ static RelStatus relate_global_pool(Solver *s, Relation *r) {
     return rel_result(s, r, out, 4, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
+enum { GLOBAL_AVG, GLOBAL_MAX };
+
 static bool lower_global_pool(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int place[4];
     layout_read(attrs_text(call->attrs, "layout"), "NCHW", place);
     uint32_t axes = 1u << place[2] | 1u << place[3];
-    if (!strcmp(call->op->name, "nn.global_max_pool2d")) {
+    if (call->op->variant == GLOBAL_MAX) {
         plan_reduce(plan, out[0], x, axes, COMBINE_MAX);
         return true;
     }
@@ -604,6 +606,7 @@ const Op op_nn_global_avg_pool2d = {
     .relation = &rel_global_avg_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
+    .variant = GLOBAL_AVG,
     .shape = shape_global_pool,
     .refuses_sizes = true,
     .lower = lower_global_pool,
@@ -623,6 +626,7 @@ const Op op_nn_global_max_pool2d = {
     .relation = &rel_global_max_pool2d,
     .dtypes = DTS_NUM,
     .pattern = OP_REDUCE,
+    .variant = GLOBAL_MAX,
     .shape = shape_global_pool,
     .refuses_sizes = true,
     .lower = lower_global_pool,

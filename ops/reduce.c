@@ -41,13 +41,6 @@ static bool set_reduced(const OpCall *call, OutSpec *out, DType dtype, uint32_t 
     return shape_set(call, out, dtype, rank, shape);
 }
 
-static int reduce_shape(const OpCall *call, OutSpec *out) {
-    uint32_t axes;
-    if (!shape_check_dtype(call, 0, call->op->dtypes) || !axes_of(call, &axes))
-        return -1;
-    return set_reduced(call, out, call->in[0]->dtype, axes) ? 1 : -1;
-}
-
 static bool has_elements(const OpCall *call, uint32_t axes) {
     int64_t kept, n = reduced_count(call->in[0], axes, &kept);
     if (n == 0 && kept > 0) {
@@ -58,23 +51,22 @@ static bool has_elements(const OpCall *call, uint32_t axes) {
     return true;
 }
 
-static int extreme_shape(const OpCall *call, OutSpec *out) {
+static int reduce_shape(const OpCall *call, OutSpec *out) {
     uint32_t axes;
-    int n = reduce_shape(call, out);
-    return n == 1 && axes_of(call, &axes) && has_elements(call, axes) ? 1 : -1;
+    if (!shape_check_dtype(call, 0, call->op->dtypes) || !axes_of(call, &axes) ||
+        !set_reduced(call, out, call->in[0]->dtype, axes))
+        return -1;
+    bool strict = call->op->needs_elements & DT_BIT(call->in[0]->dtype);
+    return !strict || has_elements(call, axes) ? 1 : -1;
 }
 
 static int arg_shape(const OpCall *call, OutSpec *out) {
     uint32_t axes;
     int64_t kept;
-    if (extreme_shape(call, out) < 0 || !axes_of(call, &axes))
+    if (reduce_shape(call, out) < 0 || !axes_of(call, &axes))
         return -1;
     out->dtype = reduced_count(call->in[0], axes, &kept) > INT32_MAX ? DT_I64 : DT_I32;
     return 1;
-}
-
-static int mean_shape(const OpCall *call, OutSpec *out) {
-    return dtype_is_float(call->in[0]->dtype) ? reduce_shape(call, out) : extreme_shape(call, out);
 }
 
 static int variance_shape(const OpCall *call, OutSpec *out) {
@@ -204,7 +196,7 @@ static const AttrSpec arg_attrs[] = {
 static const AttrSpec variance_attrs[] = {
     AXIS, EXCLUDE, {"unbiased", AT_BOOL, "False", "whether to divide by n - 1 instead of n"}};
 
-#define REDUCE(symbol, set, shape_fn, refuses, text, sample, value, also)                          \
+#define REDUCE(symbol, set, strict, text, sample, value, also)                                     \
     const Op op_##symbol = {.name = #symbol,                                                       \
                             .args = "data",                                                        \
                             .nargs = 1,                                                            \
@@ -213,33 +205,32 @@ static const AttrSpec variance_attrs[] = {
                             .relation = &rel_reduce,                                               \
                             .dtypes = set,                                                         \
                             .pattern = OP_REDUCE,                                                  \
-                            .shape = shape_fn,                                                     \
-                            .refuses_sizes = refuses,                                              \
+                            .shape = reduce_shape,                                                 \
+                            .refuses_sizes = strict != 0,                                          \
+                            .needs_elements = strict,                                              \
                             .lower = lower_##symbol,                                               \
                             .doc = text,                                                           \
                             .example = sample,                                                     \
                             .example_result = value,                                               \
                             .see_also = also};
-REDUCE(all, DTS_BOOL, reduce_shape, false, "Whether all elements hold; True of none.",
+REDUCE(all, DTS_BOOL, 0, "Whether all elements hold; True of none.",
        "all([[True, False], [True, True]], axis=[1])", "[False, True] : Tensor[(2,), bool]", "any")
-REDUCE(any, DTS_BOOL, reduce_shape, false, "Whether some element holds; False of none.",
+REDUCE(any, DTS_BOOL, 0, "Whether some element holds; False of none.",
        "any([[True, False], [False, False]], axis=[1])", "[True, False] : Tensor[(2,), bool]",
        "all")
-REDUCE(max, DTS_ALL, extreme_shape, true,
-       "The greatest element; nan if there is one. Of none: an error.",
+REDUCE(max, DTS_ALL, DTS_ALL, "The greatest element; nan if there is one. Of none: an error.",
        "max([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[5.0, 3.0] : Tensor[(2,), float32]",
        "argmax, maximum, min")
-REDUCE(mean, DTS_NUM, mean_shape, true,
+REDUCE(mean, DTS_NUM, DTS_INT,
        "The mean. Of integers it is truncated to their dtype; of no floats it is nan.",
        "mean([[1.0, 2.0], [3.0, 4.0]], axis=[0])", "[2.0, 3.0] : Tensor[(2,), float32]",
        "sum, variance")
-REDUCE(min, DTS_ALL, extreme_shape, true,
-       "The least element; nan if there is one. Of none: an error.",
+REDUCE(min, DTS_ALL, DTS_ALL, "The least element; nan if there is one. Of none: an error.",
        "min([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[1.0, 2.0] : Tensor[(2,), float32]",
        "argmin, minimum, max")
-REDUCE(prod, DTS_NUM, reduce_shape, false, "The product of the elements; 1 of none. Integers wrap.",
+REDUCE(prod, DTS_NUM, 0, "The product of the elements; 1 of none. Integers wrap.",
        "prod([1.0, 2.0, 3.0, 4.0])", "24.0 : float32", "sum")
-REDUCE(sum, DTS_NUM, reduce_shape, false, "The sum of the elements; 0 of none. Integers wrap.",
+REDUCE(sum, DTS_NUM, 0, "The sum of the elements; 0 of none. Integers wrap.",
        "sum([[1.0, 2.0], [3.0, 4.0]], axis=[1], keepdims=True)",
        "[[3.0],\n [7.0]] : Tensor[(2, 1), float32]", "mean, prod, cumsum")
 
@@ -254,6 +245,7 @@ REDUCE(sum, DTS_NUM, reduce_shape, false, "The sum of the elements; 0 of none. I
                             .pattern = OP_REDUCE,                                                  \
                             .shape = arg_shape,                                                    \
                             .refuses_sizes = true,                                                 \
+                            .needs_elements = DTS_ALL,                                             \
                             .lower = lower_##symbol,                                               \
                             .doc = text,                                                           \
                             .example = sample,                                                     \

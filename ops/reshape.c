@@ -105,7 +105,8 @@ static void reverse_ints(int64_t *v, int n) {
     }
 }
 
-static bool is_reverse(const Op *op) { return !strcmp(op->name, "contrib_reverse_reshape"); }
+/* The special sizes are read from the left, or from the right. */
+enum { FROM_LEFT, FROM_RIGHT };
 
 /* The size -1: what is left of the elements, where copied sizes cancel, so that it does not depend on
  * them when they are 0. */
@@ -168,7 +169,7 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
         return -1;
     }
     memcpy(source, x->shape, sizeof(int64_t) * (size_t)x->rank);
-    if (is_reverse(call->op)) {
+    if (call->op->variant == FROM_RIGHT) {
         reverse_ints(spec, n);
         reverse_ints(source, x->rank);
     }
@@ -206,7 +207,7 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
     for (int i = 0; i < p.rank; i++)
         if (__builtin_mul_overflow(known, dims[i], &known))
             known = -1;
-    if (is_reverse(call->op))
+    if (call->op->variant == FROM_RIGHT)
         reverse_ints(dims, p.rank);
     if (known != x->count) {
         Diag *d = shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
@@ -288,7 +289,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     }
     uint32_t rank = 0, nout;
     Type **source = NULL, **outs, *dtype = rel_dtype_in(r->args[0]);
-    bool reverse = is_reverse(r->op);
+    bool reverse = r->op->variant == FROM_RIGHT;
     if (reverse) {
         reverse_ints(spec, n);
         reverse_dims(sizes, (uint32_t)n);
@@ -374,6 +375,7 @@ const Op op_reshape = {
     .relation = &rel_reshape,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = FROM_LEFT,
     .shape = shape_reshape,
     .refuses_sizes = true,
     .lower = lower_relayout,
@@ -392,6 +394,7 @@ const Op op_contrib_reverse_reshape = {
     .relation = &rel_reshape,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = FROM_RIGHT,
     .shape = shape_reshape,
     .refuses_sizes = true,
     .lower = lower_relayout,

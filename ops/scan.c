@@ -60,11 +60,10 @@ static bool lower_scan(const OpCall *call, Tensor *const *out, Plan *plan) {
             to[n++] = out[0]->strides[k];
         }
     }
-    bool sum = !strcmp(call->op->name, "cumsum");
     DType acc = reduce_acc_type(out[0]->dtype);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_SCAN, n, extents);
-    step_combine(&s, sum ? COMBINE_SUM : COMBINE_PROD, acc);
+    step_combine(&s, (Combine)call->op->variant, acc);
     s.last = attrs_bool(call->attrs, "exclusive");
     Sc v = sc_load(&s.body, step_in_strided(&s, x, from, 0), x->dtype);
     sc_cast(&s.body, v, acc);
@@ -88,6 +87,7 @@ const Op op_cumsum = {
     .relation = &rel_cumsum,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = COMBINE_SUM,
     .shape = shape_scan,
     .lower = lower_scan,
     .doc = "Running sums along an axis, added in order.",
@@ -105,6 +105,7 @@ const Op op_cumprod = {
     .relation = &rel_cumprod,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = COMBINE_PROD,
     .shape = shape_scan,
     .lower = lower_scan,
     .doc = "Running products along an axis, multiplied in order.",

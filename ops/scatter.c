@@ -63,6 +63,8 @@ static bool scattered_nd(Solver *s, Relation *r) {
     return true;
 }
 
+enum { BY_POINTS, BY_ELEMENTS };
+
 /* The result has data's type; updates share its dtype. */
 static RelStatus relate_scatter(Solver *s, Relation *r) {
     RelStatus status;
@@ -73,8 +75,7 @@ static RelStatus relate_scatter(Solver *s, Relation *r) {
         return REL_FAIL;
     if (rel_result_type(s, r, r->args[0]) == REL_FAIL)
         return REL_FAIL;
-    bool elements = !strcmp(r->op->name, "scatter_elements");
-    if (elements ? !scattered_elements(s, r) : !scattered_nd(s, r))
+    if (r->op->variant == BY_ELEMENTS ? !scattered_elements(s, r) : !scattered_nd(s, r))
         return REL_FAIL;
     return rel_settled(r);
 }
@@ -155,6 +156,7 @@ const Op op_scatter_elements = {
     .relation = &rel_scatter_elements,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = BY_ELEMENTS,
     .shape = shape_scatter_elements,
     .refuses_sizes = true,
     .lower = lower_scatter_elements,
@@ -412,6 +414,7 @@ const Op op_scatter_nd = {
     .relation = &rel_scatter_nd,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = BY_POINTS,
     .shape = shape_scatter_nd,
     .refuses_sizes = true,
     .lower = lower_scatter_nd,

@@ -467,13 +467,13 @@ const Op op_strided_set = {
 
 /* ---- slice_like, pad_like -------------------------------------------------------------------- */
 
-static bool is_pad(const Op *op) { return !strcmp(op->name, "pad_like"); }
+enum { CUT, PAD };
 
 /* The axes on which the shape is taken: all of pad_like. */
 static bool like_axes(const OpCall *call, int rank, uint32_t *axes) {
     int64_t list[TENSOR_MAX_RANK];
     *axes = (uint32_t)((1ull << rank) - 1);
-    if (is_pad(call->op) || attr_int_list(call->attrs, "axes", list, TENSOR_MAX_RANK) <= 0)
+    if (call->op->variant == PAD || attr_int_list(call->attrs, "axes", list, TENSOR_MAX_RANK) <= 0)
         return true;
     return shape_axis_set(call, "axes", false, rank, axes);
 }
@@ -482,7 +482,7 @@ static int shape_slice_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     uint32_t axes;
     int64_t dims[TENSOR_MAX_RANK];
-    bool pad = is_pad(call->op);
+    bool pad = call->op->variant == PAD;
     if (!like_axes(call, x->rank, &axes))
         return -1;
     for (int i = 0; i < x->rank; i++) {
@@ -516,7 +516,7 @@ static RelStatus relate_slice_like(Solver *s, Relation *r) {
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
     axes = (uint32_t)((1ull << rank) - 1);
-    if (!is_pad(r->op) && attr_int_list(r->attrs, "axes", list, TENSOR_MAX_RANK) > 0 &&
+    if (r->op->variant != PAD && attr_int_list(r->attrs, "axes", list, TENSOR_MAX_RANK) > 0 &&
         !rel_axis_set(s, r, "axes", false, rank, &axes))
         return REL_FAIL;
     Type **out = rel_copy_dims(rank, dims, 0);
@@ -563,6 +563,7 @@ const Op op_slice_like = {
     .relation = &rel_slice_like,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = CUT,
     .shape = shape_slice_like,
     .refuses_sizes = true,
     .lower = lower_slice_like,
@@ -579,6 +580,7 @@ const Op op_pad_like = {
     .relation = &rel_pad_like,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
+    .variant = PAD,
     .shape = shape_slice_like,
     .refuses_sizes = true,
     .lower = lower_pad_like,

@@ -163,13 +163,14 @@ static Lanes lanes_of(const OpCall *call, const Tensor *keys) {
 
 /* ---- sort, argsort --------------------------------------------------------------------------- */
 
+enum { VALUES, PLACES };
+
 static int shape_sort(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
-    bool places = !strcmp(call->op->name, "argsort");
     if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
-    DType dtype = places ? shape_attr_dtype(call, "dtype", DT_I32) : x->dtype;
+    DType dtype = call->op->variant == PLACES ? shape_attr_dtype(call, "dtype", DT_I32) : x->dtype;
     return shape_set(call, out, dtype, x->rank, x->shape) ? 1 : -1;
 }
 
@@ -179,7 +180,7 @@ static RelStatus relate_sort(Solver *s, Relation *r) {
         return status;
     uint32_t rank, axis;
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
-    if (!strcmp(r->op->name, "argsort"))
+    if (r->op->variant == PLACES)
         dtype = rel_attr_dtype(r, "dtype", type_dtype(DT_I32));
     if (rel_result_type(s, r, type_tensor(rel_shape_in(r->args[0]), dtype)) == REL_FAIL)
         return REL_FAIL;
@@ -219,6 +220,7 @@ const Op op_sort = {
     .relation = &rel_sort,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = VALUES,
     .shape = shape_sort,
     .eval = eval_sort,
     .reference_only = reason,
@@ -237,6 +239,7 @@ const Op op_argsort = {
     .relation = &rel_argsort,
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
+    .variant = PLACES,
     .shape = shape_sort,
     .eval = eval_argsort,
     .reference_only = reason,
@@ -274,7 +277,15 @@ static bool eval_sort_by(const OpCall *call, Tensor *const *out) {
     Lanes l = lanes_of(call, call->in[1]);
     l.others[0] = out[0];
     l.others[1] = call->in[0];
-    each_lane(&l, !strcmp(call->op->name, "unsort_by") ? put_lane : take_lane);
+    each_lane(&l, take_lane);
+    return true;
+}
+
+static bool eval_unsort_by(const OpCall *call, Tensor *const *out) {
+    Lanes l = lanes_of(call, call->in[1]);
+    l.others[0] = out[0];
+    l.others[1] = call->in[0];
+    each_lane(&l, put_lane);
     return true;
 }
 
@@ -309,7 +320,7 @@ const Op op_unsort_by = {
     .pattern = OP_OPAQUE,
     .shape = shape_sort_by,
     .refuses_sizes = true,
-    .eval = eval_sort_by,
+    .eval = eval_unsort_by,
     .reference_only = reason,
     .doc = "data moved back: undoes sort_by with the same keys. The derivative of sort.",
     .example = "unsort_by([2, 3, 1], [30, 10, 20])",
@@ -436,6 +447,7 @@ const Op op_topk = {
     .shape = shape_topk,
     .refuses_sizes = true,
     .by_attr = true,
+    .first_of = {"ret_type", "values", "both"},
     .eval = eval_topk,
     .reference_only = reason,
     .doc = "The k largest elements along an axis, in order, and their places; nan last.",

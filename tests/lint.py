@@ -175,4 +175,82 @@ def layout(report, options):
     result(report, "layout", [place + ": `make format` changes this" for place in places[:20]])
 
 
-CHECKS = [layers, sizes, licences, headers, lists, codes, options, edits, layout]
+# Where an operator is asked for its name: `op->name`, what a function makes of it, or a variable that
+# was set to one of these.
+NAME_OF_OPERATOR = r"(?:\b(?:op|o)(?:->|\.)name\b|\b(?:op_name|op_subject|relation_subject)\()"
+NAME_OF_RELATION = r"\bdef(?:->|\.)name\b"
+
+
+def without_comments(text):
+    """The text with comments blanked, on as many lines."""
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*',
+                  lambda m: m.group() if m.group()[0] == '"' else re.sub(r"[^\n]", " ", m.group()), text, flags=re.S)
+
+
+def calls(text, names):
+    """(offset, arguments) of each call of one of the functions."""
+    for m in re.finditer(r"\b(?:%s)\(" % names, text):
+        depth, quoted, args, begin, i = 1, False, [], m.end(), m.end()
+        while i < len(text) and depth:
+            c = text[i]
+            if c == '"' and text[i - 1] != "\\":
+                quoted = not quoted
+            elif not quoted:
+                depth += (c in "([{") - (c in ")]}")
+                if (c == "," and depth == 1) or not depth:
+                    args.append(text[begin:i].strip())
+                    begin = i + 1
+            i += 1
+        yield m.start(), args
+
+
+def compared_names(text):
+    """Lines that compare the name of an operator or relation, or look one up by a literal."""
+    text, lines = without_comments(text), set()
+    own = {m.group(1): m.start()
+           for m in re.finditer(r"\*\s*(\w+)\s*=[^;={]*" + NAME_OF_OPERATOR + r"[^;]*;", text)}
+    for at, args in calls(text, "strn?cmp|strcasecmp|memcmp"):
+        named = [a for a in args if re.search(NAME_OF_OPERATOR, a)]
+        literal = [a for a in args if a.startswith('"')]
+        related = [a for a in args if re.search(NAME_OF_RELATION, a)]
+        for a in args:
+            begin = own.get(a)
+            if begin is not None and begin < at and "\n}" not in text[begin:at]:
+                named.append(a)
+        if named or (related and literal):
+            lines.add(text.count("\n", 0, at) + 1)
+    for at, args in calls(text, "op_find|rel_find"):
+        if args and '"' in args[0]:
+            lines.add(text.count("\n", 0, at) + 1)
+    return sorted(lines)
+
+
+COMPARISONS = [  # that are to be found, or (False) are none
+    (True, 'if (strcmp(op->name, "topk") == 0)'),
+    (True, 'bool b = !strcmp(call->op->name, "power");'),
+    (True, 'return strcmp("mean", op_name(r)) == 0;'),
+    (True, 'for (i = 0; i < n; i++)\n    if (strcmp(op_name(r), strict[i]) == 0)'),
+    (True, 'strncmp(op_subject(call->op), "nn.", 3)'),
+    (True, 'const char *name = e->a->op->name;\nif (e->nargs == 1 && strcmp(name, "cast") == 0)'),
+    (True, 'if (strcmp(r->def->name, "MatMul") == 0)'),
+    (True, 'op = op_find(sym_intern("matmul"));'),
+    (False, '/* strcmp(op->name, "topk") */ if (op == &op_topk)'),
+    (False, 'if (strcmp(attrs_text(attrs, "mode"), "clip") == 0) report("%s", op->name);'),
+    (False, 'const char *name = op->name;\nprint(name);\n}\nbool f(const char *name) { return !strcmp(name, "x"); }'),
+    (False, 'if (strcmp(generic[i]->name, name->text) == 0)'),
+    (False, 'op = op_find(sym_intern(text));'),
+]
+
+
+def operators(report, options):
+    """What an operator does stands in its entry (types/op.h): nobody asks for it by its name."""
+    wrong = ["the lint %s: %s" % ("misses" if found else "refuses", text)
+             for found, text in COMPARISONS if bool(compared_names(text)) != found]
+    for path in sources((".c", ".h"), ROOMS + ["docs"]):
+        if path != "ops/ops.c":  # which finds operators by their names
+            wrong += ["%s:%d: a field of the operator's entry, or `op == &op_…`, says this without its name"
+                      % (path, line) for line in compared_names(read(path))]
+    result(report, "operators", wrong)
+
+
+CHECKS = [layers, sizes, licences, headers, lists, codes, options, edits, layout, operators]

@@ -98,8 +98,18 @@ struct Op {
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
     bool by_attr; /* a tensor or a tuple, as an attribute says */
+    /* `attr` being `value` asks for the first of the results that `all` gives: topk's "values" are the
+     * first of "both". attr is NULL where there is no such value. */
+    struct {
+        const char *attr, *value, *all;
+    } first_of;
     /* `shape` refuses some sizes of a call whose relation was done before they were known. */
     bool refuses_sizes;
+    /* Its integers decide what it refuses: `check --residual` does not try it on sizes of its own. */
+    bool untried;
+    DTypeSet needs_elements; /* of a reduction: of these dtypes it has no value for no elements */
+    /* Which it is of the operators that share its functions: a constant of its file. */
+    int variant;
 
     /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
      * those in actual[] to the sizes of the results, which are the leading part of that. */
@@ -147,7 +157,6 @@ extern const Op op_cast, op_cast_like, op_floor_divide, op_index, op_logical_not
     op_minimum, op_negative, op_ones_like, op_stack, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
-const Op *op_get(const char *name);    /* BUG when there is none */
 size_t op_count(void);
 const Op *op_at(size_t i);            /* sorted by name */
 const char *op_subject(const Op *op); /* as programs have it: "nn.dense", "+" */

@@ -369,7 +369,7 @@ void op_report_status(const OpCall *call, int32_t status) {
         diag_error(call->diags, DIAG_R0602, call->span, "`%s`: an index is out of range", name);
     else if (status == KERNEL_SHIFT)
         diag_error(call->diags, DIAG_R0603, call->span, "`%s`: a negative %s", name,
-                   strcmp(call->op->name, "power") == 0 ? "exponent of an integer" : "shift");
+                   call->op == &op_power ? "exponent of an integer" : "shift");
 }
 
 /* The results of an operator whose sizes only had a bound: copies, so that what is not used is free. */

@@ -331,14 +331,11 @@ static int64_t known_product(Type **dims, uint32_t rank, uint32_t set, bool in) 
     return known ? product : -1;
 }
 
-/* The operator has no value for no elements (of integers, mean has none). */
+/* The operator has no value for no elements, whatever the dtype turns out to be. */
 static bool needs_elements(const Relation *r) {
-    static const char *const strict[] = {"max", "min", "argmax", "argmin"};
-    for (size_t i = 0; i < sizeof strict / sizeof strict[0]; i++)
-        if (strcmp(op_name(r), strict[i]) == 0)
-            return true;
+    DTypeSet set = r->op ? r->op->needs_elements : 0;
     DType t;
-    return strcmp(op_name(r), "mean") == 0 && type_get_dtype(r->args[0], &t) && dtype_is_int(t);
+    return set == DTS_ALL || (type_get_dtype(r->args[0], &t) && (set & DT_BIT(t)));
 }
 
 /* True when the reduction of nothing would be asked for; reported. */

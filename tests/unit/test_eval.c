@@ -19,7 +19,7 @@ static Expr *op2(const char *name, Expr *a, Expr *b) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = a;
     args[1] = b;
-    const Op *op = op_get(name);
+    const Op *op = op_find(sym_intern(name));
     return expr_call_op(op, args, 2, attrs_defaults(op), NULL, span_none());
 }
 
@@ -123,8 +123,8 @@ TEST(closures) {
     CHECK_TEXT(
         show(expr_let(add, f, call(call(ref(add), 1, num(1), NULL, NULL), 1, num(2), NULL, NULL))),
         "3");
-    CHECK_TEXT(show(expr_op(op_get("add"), NULL, span_none())), "<fn>");
-    CHECK_TEXT(show(expr_let(add, expr_op(op_get("add"), NULL, span_none()),
+    CHECK_TEXT(show(expr_op(&op_add, NULL, span_none())), "<fn>");
+    CHECK_TEXT(show(expr_let(add, expr_op(&op_add, NULL, span_none()),
                              call(ref(add), 2, num(20), num(22), NULL))),
                "42");
 }

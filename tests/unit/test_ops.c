@@ -219,7 +219,7 @@ static Solver *solver;
 static Diags diags;
 
 static const char *relate(const char *name, const char *const *attrs, Type **args, uint32_t n) {
-    const Op *op = op_get(name);
+    const Op *op = op_find(sym_intern(name));
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     for (int i = 0; i < op->nattrs; i++)
         values[i] = attr_parse(attrs && attrs[i] ? attrs[i] : op->attrs[i].initial);
@@ -286,7 +286,7 @@ TEST(mistakes_are_reported) {
                  {"max", "R0318", DT_F32, DT_F32, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Diags d = {0};
-        const Op *op = op_get(cases[i].name);
+        const Op *op = op_find(sym_intern(cases[i].name));
         Tensor *in[] = {tensor_new_zero(cases[i].x, 1, &cases[i].n),
                         tensor_new_zero(cases[i].y, 1, &cases[i].m)},
                *out[OP_MAX_OUTPUTS];

@@ -79,15 +79,15 @@ static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span
 }
 
 /* topk(x, ret_type="values") is the first of both results, which has a derivative. */
-static Expr *first_of_both(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs *attrs,
-                           Span span, Span op_span) {
+static Expr *first_of_all(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs *attrs,
+                          Span span, Span op_span) {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs);
     memcpy(values, attrs->values, sizeof *values * (size_t)op->nattrs);
-    values[op_attr_index(op, "ret_type")].text = "both";
-    Attrs *both = mem_new(Attrs);
-    both->op = op;
-    both->values = values;
-    Expr *e = infer_op_call(I, op, NULL, args, n, both, span, op_span);
+    values[op_attr_index(op, op->first_of.attr)].text = op->first_of.all;
+    Attrs *all = mem_new(Attrs);
+    all->op = op;
+    all->values = values;
+    Expr *e = infer_op_call(I, op, NULL, args, n, all, span, op_span);
     if (is_error(e->type))
         return e;
     Type *t = type_resolve(e->type);
@@ -101,8 +101,8 @@ static Expr *first_of_both(Infer *I, const Op *op, Expr **args, uint32_t n, cons
 
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span) {
-    if (strcmp(op->name, "topk") == 0 && strcmp(attrs_text(attrs, "ret_type"), "values") == 0)
-        return first_of_both(I, op, args, n, attrs, span, op_span);
+    if (op->first_of.attr && strcmp(attrs_text(attrs, op->first_of.attr), op->first_of.value) == 0)
+        return first_of_all(I, op, args, n, attrs, span, op_span);
     uint32_t least = (uint32_t)op->nargs - optional_args(op);
     if (n > (uint32_t)op->nargs || n < least) {
         op_arity(I, op, n, args, span);

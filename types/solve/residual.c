@@ -373,8 +373,7 @@ static bool has_own_check(Solver *s, const Relation *r) {
 void residual_try_sizes(Solver *s, Relation *r) {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
     Trial t = {.s = s, .r = r, .seed = 1};
-    bool by_integers = strcmp(r->op->name, "index") == 0 || strcmp(r->op->name, "arange") == 0;
-    if (by_integers || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
+    if (r->op->untried || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
         (r->attrs && attrs_have_refs(r->attrs)))
         return;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)

@@ -10,6 +10,7 @@
  * relation. The form is found by solving an instance under that assumption, in a solver of its own. */
 #include <string.h>
 
+#include "types/op.h"
 #include "types/solve/solver_impl.h"
 #include "types/type/print.h"
 
@@ -55,9 +56,7 @@ static bool is_open_tensor(Type *t) {
     return t->tag == TY_TENSOR && type_resolve(t->tensor.shape)->tag == TY_VAR;
 }
 
-static bool is_product(const Relation *r) {
-    return strcmp(r->def->name, "MatMul") == 0 && r->nargs == 3;
-}
+static bool is_product(const Relation *r) { return r->def == op_matmul.relation; }
 
 static Type *matrix(Type *rows, Type *columns, Type *dtype) {
     Type *dims[] = {rows, columns};
