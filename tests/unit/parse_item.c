@@ -159,8 +159,7 @@ TEST(prompt) {
         {"let x = 300u8", PARSE_FAILED},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (read_prompt(table[i].text) != table[i].status)
-            check_fail(__FILE__, __LINE__, "`%s`: %d", table[i].text, read_prompt(table[i].text));
+        CHECK_INT(read_prompt(table[i].text), table[i].status);
 }
 
 TEST(recovery) {

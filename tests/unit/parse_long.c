@@ -22,6 +22,7 @@ static Reading read_repeated(const char *before, const char *text, size_t n, con
 
 static void check_chain(const char *before, const char *link, const char *after) {
     Reading r = read_repeated(before, link, LINKS, after);
+    check_tried();
     if (r.status != PARSE_OK)
         check_fail(__FILE__, __LINE__, "`%s%s…`: %s", before, link, r.dump);
 }
@@ -55,6 +56,7 @@ static void check_depth(const char *before, const char *open, const char *middle
     repeat(&s, close, LEVELS);
     str_add(&s, after);
     Reading r = read_repeated(before, open, LEVELS, str_text(&s));
+    check_tried();
     if (r.status != PARSE_OK)
         check_fail(__FILE__, __LINE__, "`%s%s…`: %d diagnostics", before, open,
                    (int)r.diags.list.len);

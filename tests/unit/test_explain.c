@@ -117,6 +117,7 @@ static const char *run(const char *text) {
 
 TEST(example) {
     const DiagInfo *info = diag_get_info(code);
+    check_tried();
     if (info->bad[0]) {
         const char *said = run(info->bad);
         if (count(said, "[R") + count(said, "\"code\":\"R") != 1 ||

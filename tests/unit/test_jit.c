@@ -369,13 +369,13 @@ static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
 }
 
 static void rounds(RecipeKind kind, int n) {
-    const char *more = getenv("RLY_JIT_ROUNDS"), *seed0 = getenv("RLY_JIT_SEED");
-    if (more)
-        n = atoi(more);
-    uint64_t first = seed0 ? strtoull(seed0, NULL, 10) : 1;
+    uint64_t first = check_seed();
+    n = (int)check_share(n);
     Jit *jits[6] = {open_jit(0, 1, false, true),  open_jit(0, 3, false, true),
                     open_jit(32, 1, false, true), open_jit(16, 1, false, true),
                     open_jit(0, 1, true, true),   open_jit(0, 1, false, false)};
+    if (!jits[0])
+        check_skip();
     for (int i = 0; jits[0] && i < n && !check_failures; i++) {
         uint64_t seed = first + (uint64_t)i;
         rng_state = seed * 0x9e3779b97f4a7c15u + (uint64_t)kind;
@@ -385,9 +385,10 @@ static void rounds(RecipeKind kind, int n) {
         make(&l, kind);
         /* Each width at every third recipe: compiling is what takes the time. */
         for (int j = 0; j < 6 && !check_failures; j++) {
-            if (j > 0 && !seed0 && (i + j) % 5 != 0)
+            if (j > 0 && (first + (uint64_t)i + (uint64_t)j) % 5 != 0)
                 continue;
             const char *what = differs(jits[j], &l);
+            check_tried();
             if (what)
                 report(&l, seed, fmt_text("compiler %d: %s", j, what));
         }
@@ -397,11 +398,11 @@ static void rounds(RecipeKind kind, int n) {
         jit_close(jits[j]);
 }
 
-TEST(map) { rounds(RECIPE_MAP, 120); }
-TEST(reduce) { rounds(RECIPE_REDUCE, 120); }
-TEST(product) { rounds(RECIPE_PRODUCT, 120); }
-TEST(scan) { rounds(RECIPE_SCAN, 50); }
-TEST(scatter) { rounds(RECIPE_SCATTER, 50); }
+TEST(map) { rounds(RECIPE_MAP, 480); }
+TEST(reduce) { rounds(RECIPE_REDUCE, 480); }
+TEST(product) { rounds(RECIPE_PRODUCT, 480); }
+TEST(scan) { rounds(RECIPE_SCAN, 200); }
+TEST(scatter) { rounds(RECIPE_SCATTER, 200); }
 
 /* ---- the cache, interrupts, threads ---------------------------------------------------------- */
 

@@ -33,6 +33,7 @@ TEST(page) {
     const char *old = page_read(fmt_text("%s/docs/%s.md", RLY_SRCDIR, page->name));
     const char *why = NULL;
     Str text = {0};
+    check_tried();
     if (!old)
         check_fail(__FILE__, __LINE__, "docs/%s.md cannot be read", page->name);
     else if (!page_print(page, session, old, &text, &why)) {
@@ -56,6 +57,7 @@ TEST(examples) {
         session_enter(session, op->example, strlen(op->example), false);
         const char *text = str_text(&said);
         size_t n = strlen(op->example_result);
+        check_tried();
         if (strncmp(text, op->example_result, n) != 0 || strcmp(text + n, "\n") != 0)
             check_fail(__FILE__, __LINE__, "%s: the example gives\n%s\nnot\n%s", op->name, text,
                        op->example_result);

@@ -13,6 +13,7 @@ static Env *env;
 TEST(every_operator_has_a_rule) {
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
+        check_tried();
         if (!env_find_rule(env, op, RULE_DERIVATIVE) && !env_find_rule(env, op, RULE_NONE))
             FAIL("%s has neither a derivative nor a no_derivative item", op->name);
     }
@@ -37,8 +38,10 @@ TEST(rules_are_closed) {
     for (size_t i = 0; i < op_count(); i++) {
         of = op_at(i);
         const Rule *rule = env_find_rule(env, of, RULE_DERIVATIVE);
-        if (rule && rule->fn)
+        if (rule && rule->fn) {
+            check_tried();
             visit(NULL, rule->fn->fn->body);
+        }
     }
 }
 

@@ -101,10 +101,8 @@ static size_t resident(void) {
     return pages * 4096;
 }
 
-/* RLY_TENSOR_DROPS=1000000 for the full measure. */
 TEST(dropped_tensors_are_freed) {
-    const char *text = getenv("RLY_TENSOR_DROPS");
-    long drops = text ? atol(text) : 2000;
+    long drops = check_share(8000);
     int64_t n = 1 << 18; /* 1 MB of float32 */
     size_t most = 0;
     for (long i = 0; i < drops; i++) {
