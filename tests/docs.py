@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 
+import golden
 import transcript
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +29,7 @@ def blocks(path):
     return found
 
 
-def job(options, report, path, golden):
+def job(options, report, path):
     name = os.path.relpath(path, ROOT)
     session = []
     for line, text in blocks(path):

@@ -7,6 +7,7 @@ the key, without Enter; so are `^D`, `\\t` for Tab and `\\e[A` for an arrow (wha
 in the end is not compared). `{*}` in a line stands for any text. The first lines may be `#! flags: …`, `#! columns: 80`, `#! folder: repl` (of tests/, to
 run in), `#! needs: libedit` (skipped in a build without it), `#! skip: reason`.
 """
+import codecs
 import fcntl
 import os
 import pty
@@ -18,6 +19,7 @@ import termios
 import time
 
 import messages
+import process
 
 PROMPTS = ("relay> ", "  ...> ")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -102,21 +104,25 @@ class Screen:
 
 
 class Terminal:
-    def __init__(self, command, columns, seconds, folder=None):
-        self.screen, self.columns = Screen(columns), columns
-        self.deadline = time.monotonic() + seconds
+    """A program on a pseudo-terminal. Nothing here depends on how soon it answers: the next line is typed
+    when the prompt stands in a row below the last one and, with a line editor, the terminal is the editor's."""
+
+    def __init__(self, command, columns, patience=process.PATIENCE, folder=None):
+        self.screen, self.patience = Screen(columns), patience
         command = [os.path.abspath(command[0])] + command[1:]
+        self.editor = is_built_with(os.path.dirname(command[0]), "libedit")
+        self.typed_row = -1  # of the screen, where the last line was typed
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
                 if folder:
                     os.chdir(folder)
                 os.environ["TERM"] = "xterm"
                 os.execv(command[0], command)
             finally:
                 os._exit(127)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        self.decoder = __import__("codecs").getincrementaldecoder("utf-8")("replace")
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.open = True
 
     def read(self, seconds):
@@ -134,38 +140,72 @@ class Terminal:
         self.screen.feed(self.decoder.decode(data))
         return True
 
-    def wait_prompt(self):
-        """Until the cursor stands behind a prompt and nothing more comes."""
-        while self.open and time.monotonic() < self.deadline:
-            quiet = not self.read(0.02)
-            s = self.screen
-            if quiet and s.line()[:s.x] in PROMPTS + tuple(p.rstrip() for p in PROMPTS):
+    def wait(self, holds):
+        """Reads until a condition holds; False when the program has ended or hangs."""
+        deadline = time.monotonic() + self.patience
+        while self.open and time.monotonic() < deadline:
+            if holds():
                 return True
-        return False
+            self.read(0.02)
+        return self.open and holds()
+
+    def is_edited(self):
+        """Whether the editor has the terminal: it takes the keys one by one."""
+        return not termios.tcgetattr(self.fd)[3] & termios.ICANON
+
+    def is_prompting(self):
+        s = self.screen
+        return (s.y > self.typed_row and s.line()[:s.x] in PROMPTS + tuple(p.rstrip() for p in PROMPTS)
+                and (self.is_edited() or not self.editor))
+
+    def wait_prompt(self):
+        return self.wait(self.is_prompting)
+
+    def wait_running(self):
+        """Until what was typed has been taken and computes, or a prompt stands there already."""
+        begun = []
+
+        def runs():
+            if self.is_prompting():
+                return True
+            if self.screen.y <= self.typed_row or (self.editor and self.is_edited()):
+                return False
+            begun.append(process.cpu_seconds(self.pid))
+            return begun[-1] >= begun[0] + 0.2
+        return self.wait(runs)
 
     def send(self, text):
         try:
-            os.write(self.fd, text.encode())
+            data = text.encode()
+            while data:
+                data = data[os.write(self.fd, data):]
         except OSError:
             self.open = False
 
+    def type(self, text):
+        """Keys after which there will be another prompt."""
+        self.typed_row = self.screen.y
+        self.send(text)
+
     def finish(self):
-        while self.open and time.monotonic() < self.deadline:
-            self.read(0.05)
+        """The status of the program once it has ended; None when it had to be killed."""
+        self.wait(lambda: False)
+        ended = []
+
+        def has_ended():
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+            if pid:
+                ended.append(status)
+                process.count_time(usage)
+            return bool(pid)
         try:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            for _ in range(100):
-                if pid:
-                    break
-                time.sleep(0.01)
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if not pid:
-                os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-                status = None
+            if process.wait_until(has_ended, self.patience if not self.open else 0):
+                return ended[0]
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            return None
         finally:
             os.close(self.fd)
-        return status
 
 
 KEYS = re.compile(r"\^([A-Z\[])|\\t|\\e")
@@ -180,37 +220,23 @@ def keys(text):
     return KEYS.sub(key, text), not re.search(r"\^[CD]$", text)
 
 
-def replay(command, lines, columns, seconds, folder=None):
-    terminal = Terminal(command, columns, seconds, folder)
+def replay(command, lines, columns, patience, folder=None):
+    terminal = Terminal(command, columns, patience, folder)
     alive = terminal.wait_prompt()
     for line in lines:
         prompt = next((p for p in PROMPTS if line.startswith(p)), None)
         if line.rstrip() in [p.rstrip() for p in PROMPTS]:
             prompt, line = line.rstrip(), line.rstrip()
-        if line == "^C":  # while something runs
-            for _ in range(10):
-                terminal.read(0.05)
+        if line == "^C":
+            terminal.wait_running()
             terminal.send("\003")
-        elif prompt is None:
-            continue
-        else:
+        elif prompt is not None:
             if not terminal.wait_prompt():
                 break
             text, enter = keys(line[len(prompt):])
-            if "\t" in text or "\033" in text:  # give the editor time for each key
-                for piece in re.split(r"(\t|\033\[.)", text):
-                    terminal.send(piece)
-                    while terminal.read(0.1):
-                        pass
-            else:
-                terminal.send(text)
-            if enter:
-                terminal.send("\n")
-            while terminal.read(0.05):
-                pass
-    if alive and terminal.open:
-        if terminal.wait_prompt():
-            terminal.send("\004")
+            terminal.type(text + "\n" * enter)
+    if alive and terminal.wait_prompt():
+        terminal.send("\004")
     return terminal.screen, terminal.finish()
 
 
@@ -230,7 +256,7 @@ def compare(options, body, flags, columns, first_line=1, folder=None):
     body = list(body)
     while body and not body[-1].strip():
         body.pop()
-    screen, status = replay([options.relay] + flags, body, columns, 20 * options.slow, folder)
+    screen, status = replay([options.relay] + flags, body, columns, process.PATIENCE * options.slow, folder)
     got = screen.text()
     if got and body and got[-1] in ("relay>", "relay> ^D") and not body[-1].startswith("relay>"):
         got.pop()
@@ -249,35 +275,56 @@ def compare(options, body, flags, columns, first_line=1, folder=None):
     return wrong, got, status
 
 
-def configured(options, name):
-    with open(os.path.join(options.build, "config.h"), encoding="utf-8") as f:
-        return "#define HAVE_%s 1" % name.upper() in f.read()
+LIBRARIES = ("libedit", "llvm", "openblas", "utf8proc")  # that a build may be without
+
+
+def is_built_with(folder, library):
+    """Whether the program of a build folder has a library."""
+    with open(os.path.join(folder, "config.h"), encoding="utf-8") as f:
+        return "#define HAVE_%s 1" % library.upper() in f.read()
+
+
+def find_mistakes(body):
+    """Why a transcript could not fail."""
+    typed = [l for l in body if l.startswith(PROMPTS)]
+    if not typed:
+        return ["nothing is typed"]
+    shown = [l for l in body[body.index(typed[0]):] if not l.startswith(PROMPTS) and l not in ("", "^C")]
+    if not any(l.strip() and l.strip() != "{*}" for l in shown):
+        return ["no answer is compared"]
+    return []
 
 
 def job(options, report, path):
     name = os.path.relpath(path, HERE)
     with open(path, encoding="utf-8") as f:
         lines = f.read().split("\n")
-    head, flags, columns, folder = 0, [], 100, None
+    head, flags, columns, folder, mistakes, skipped = 0, [], 100, None, [], None
     while lines[head].startswith("#"):
         kind, _, text = lines[head].lstrip("#! ").partition(":")
-        if kind == "flags":
+        text = text.strip()
+        if not text:
+            mistakes.append("line %d: `%s` without its text" % (head + 1, kind))
+        elif kind == "flags":
             flags = text.split()
         elif kind == "columns":
             columns = int(text)
         elif kind == "folder":
-            folder = os.path.join(HERE, text.strip())
+            folder = os.path.join(HERE, text)
         elif kind == "skip":
-            report.add(name, "skipped", text.strip())
-            return
-        elif kind == "needs" and not configured(options, text.strip()):
-            report.add(name, "skipped", "built without " + text.strip())
-            return
+            skipped = text
+        elif kind == "needs" and text in LIBRARIES:
+            skipped = None if is_built_with(options.build, text) else "built without " + text
+        else:
+            mistakes.append("line %d: there is no `%s`" % (head + 1, text if kind == "needs" else kind))
         head += 1
     body = lines[head:]
-    wide = [l for l in body if l.startswith(PROMPTS) and len(l) >= columns]
-    if wide:  # the screen would show it in two lines, and the next replay type only the first
-        report.add(name, "failed", "wider than %d columns: %s" % (columns, wide[0]))
+    mistakes += find_mistakes(body)
+    # The screen would show a wide line in two, and the next replay type only the first.
+    mistakes += ["wider than %d columns: %s" % (columns, l) for l in body
+                 if l.startswith(PROMPTS) and len(l) >= columns]
+    if mistakes or skipped:
+        report.add(name, "failed" if mistakes else "skipped", "\n".join(mistakes) or skipped)
         return
     wrong, got, status = compare(options, body, flags, columns, head + 1, folder)
     options.drawn.update(messages.drawn_in("\n".join(got)))

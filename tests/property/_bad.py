@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bad_input.py and bad_data.py share: running the program, and what every refusal has in common.
 
-A refusal is a diagnostic of the form of the language reference on standard error, status 1, within
-LIMIT seconds, and never a signal. Under sanitizers (RELAY_SLOW above 1) time limits grow, and what
-only measures size or time is skipped.
+A refusal is a diagnostic of the form of the language reference on standard error, status 1, and never a
+signal. Limits only guard against what hangs: LIMIT seconds of processor time, so that a busy machine
+changes nothing. Under sanitizers (SLOW above 1) inputs that are only large are smaller.
 """
 import concurrent.futures
 import os
@@ -15,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SLOW = float(os.environ.get("RELAY_SLOW", "1"))
-LIMIT = 10 * SLOW          # of processor time
-PATIENCE = 6 * LIMIT       # of a machine that does other things too
+import process
+import share
+from process import SLOW
+
+LIMIT = 60 * SLOW  # of processor time; the slowest take three seconds
+PATIENCE = process.PATIENCE * SLOW
 
 HEAD = re.compile(r"(error|warning|note)\[R\d{4}\]: \S.*$")
 BODY = [re.compile(p) for p in (
@@ -32,16 +34,15 @@ BODY = [re.compile(p) for p in (
 
 
 class Result:
-    def __init__(self, status, out, err, seconds):
-        self.status, self.seconds = status, seconds
+    def __init__(self, status, out, err):
+        self.status = status
         self.out, self.err = out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
     def codes(self):
         return re.findall(r"^error\[(R\d{4})\]", self.err, re.M)
 
     def details(self):
-        return "status %s after %.1f s\nstdout: %s\nstderr: %s" % (
-            self.status, self.seconds, self.out[:600], self.err[:1500])
+        return "status %s\nstdout: %s\nstderr: %s" % (self.status, self.out[:600], self.err[:1500])
 
 
 def ill_formed(err):
@@ -58,7 +59,7 @@ def ill_formed(err):
 def refused(r, code=None, words=None, status=1):
     """Why a result is no proper refusal; None when it is one."""
     if r.status is None:
-        return "no end after %.1f s" % r.seconds
+        return "no end"
     if r.status < 0:
         return "death by %s" % signal.Signals(-r.status).name
     if r.status != status:
@@ -87,12 +88,8 @@ class Suite:
         self.dir = tempfile.mkdtemp(prefix="relay-bad-")
         self.passed = self.failed = self.skipped = 0
         self.lock, self.queue, self.jobs = threading.Lock(), [], jobs
-        self.slowest = []
-        os.environ.update(HOME=self.dir, XDG_CACHE_HOME=self.dir, XDG_STATE_HOME=self.dir,
-                          XDG_CONFIG_HOME=self.dir, LC_ALL="C.UTF-8", TERM="dumb")
-        os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0")
-        for name in ("NO_COLOR", "RELAY_PATH", "RELAY_STDLIB"):
-            os.environ.pop(name, None)
+        self.slowest = []  # (processor time, what ran)
+        process.settle_environment(self.dir)
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -104,17 +101,23 @@ class Suite:
 
     def run(self, args, stdin=b"", cwd=None, before=None, env=None, **files):
         """`files` may say stdin=…, stdout=… as Popen takes them; before: called in the child."""
-        begun = time.monotonic()
         handles = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         handles.update(files)
 
+        return self.finish_run(self.start(args, cwd=cwd, before=before, env=env, **handles), stdin)
+
+    def start(self, args, cwd=None, before=None, env=None, **handles):
+        """A program that runs beside the test."""
         def begin():
             resource.setrlimit(resource.RLIMIT_CPU, (int(LIMIT), int(LIMIT) + 1))
             if before:
                 before()
-        p = subprocess.Popen([self.relay] + args, cwd=cwd or self.dir, preexec_fn=begin,
-                             env=dict(os.environ, **env) if env else None, start_new_session=True,
-                             **handles)
+        return process.Program([self.relay] + args, cwd=cwd or self.dir, preexec_fn=begin,
+                               env=dict(os.environ, **env) if env else None, start_new_session=True,
+                               **handles)
+
+    def finish_run(self, p, stdin=b""):
+        begun = process.spent.seconds if hasattr(process.spent, "seconds") else 0.0
         try:
             out, err = p.communicate(stdin or None, timeout=PATIENCE)
             status = p.returncode
@@ -122,10 +125,25 @@ class Suite:
             os.killpg(p.pid, signal.SIGKILL)
             out, err = p.communicate()
             status = None
-        r = Result(status, out or b"", err or b"", time.monotonic() - begun)
         with self.lock:
-            self.slowest.append((r.seconds, " ".join(args)[:80]))
-        return r
+            self.slowest.append((process.spent.seconds - begun, " ".join(map(str, p.args[1:]))[:80]))
+        return Result(status, out or b"", err or b"")
+
+    def interrupts(self, name, args, ready, said="interrupted", status=1, number=signal.SIGINT, **handles):
+        """A program gets a signal when `ready`, which gets its process id, says so. The limit of processor
+        time ends one that goes on."""
+        def job():
+            streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            p = self.start(args, **dict(streams, **handles))
+            why = None if ready(p.pid) else "it never got so far"
+            p.send_signal(number)
+            r = self.finish_run(p)
+            if r.status != status:
+                why = why or "status %s, not %s" % (r.status, status)
+            elif said not in r.err:
+                why = why or "it does not say: " + said
+            self.check(name, why, r)
+        self.later(job)
 
     def check(self, name, why, r=None):
         """Counts; `why` says what is wrong, or is None."""
@@ -179,14 +197,31 @@ class Suite:
             for done in [pool.submit(job) for job in queue]:
                 done.result()
 
-    def finish(self):
+    def finish(self, times):
         self.drain()
         shutil.rmtree(self.dir, ignore_errors=True)
-        if "--times" in sys.argv:
+        if times:
             for seconds, what in sorted(self.slowest, reverse=True)[:25]:
                 print("%6.2f s  %s" % (seconds, what))
         print("%d passed, %d failed, %d skipped" % (self.passed, self.failed, self.skipped))
         return 1 if self.failed else 0
+
+
+def run_parts(description, parts, long=()):
+    """The main function of both: all parts, or those named; of the long ones a share of the checks."""
+    parser = share.arguments(description)
+    parser.add_argument("--only", default="", help="parts, separated by commas")
+    parser.add_argument("--times", action="store_true")
+    options = parser.parse_args()
+    wanted = [name for name in options.only.split(",") if name]
+    s = Suite(options.relay)
+    for part in parts:
+        if not wanted or part.__name__ in wanted:
+            part(s)
+            if part in long:
+                s.queue = share.sample(options, s.queue)
+            s.drain()
+    return s.finish(options.times)
 
 
 def limit_of(what, value):

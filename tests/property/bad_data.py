@@ -5,7 +5,7 @@
 Data files are cut off at every byte of their headers and changed in every byte: what is read is
 refused with a diagnostic or is a value, never a signal. A cache costs time when it is bad, nothing else.
 
-    bad_data.py RELAY [--times] [--only=PART]
+    bad_data.py RELAY [--share=F] [--seed=N] [--only=PARTS] [--times]
 """
 import gzip
 import io
@@ -17,11 +17,11 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _bad import PATIENCE, SLOW, Suite, limit_of
+from _bad import PATIENCE, SLOW, limit_of, run_parts
+from process import catches, is_waiting, wait_until
 
 
 def npy(descr="'<f4'", shape="(3,)", order="False", data=bytes(12), version=1, pad=True, extra=""):
@@ -234,9 +234,7 @@ def at_prompt(s, text, cwd):
         os.write(fd, b"\004")
     except OSError:
         pass
-    until = time.monotonic() + PATIENCE
-    while reader.is_alive() and time.monotonic() < until:
-        reader.join(0.1)
+    reader.join(PATIENCE)
     if reader.is_alive():
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
@@ -252,18 +250,14 @@ def fifos(s):
                        ("standard input", ["-"])):
         def job(name=name, args=args):
             read, write = os.pipe()
-            p = subprocess.Popen([s.relay] + args, stdin=read, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=s.dir)
-            time.sleep(0.4 * min(SLOW, 5))
+            p = s.start(args, stdin=read, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            waits = wait_until(lambda: catches(p.pid, signal.SIGINT) and is_waiting(p.pid), PATIENCE)
             p.send_signal(signal.SIGINT)
-            try:
-                _, err = p.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                p.kill()
-                _, err = p.communicate()
+            r = s.finish_run(p)
             os.close(read)
             os.close(write)
-            s.check("Ctrl-C: %s of a FIFO" % name, None if p.returncode == 1 and b"interrupted" in err else
-                    "status %d, %s" % (p.returncode, err))
+            s.check("Ctrl-C: %s of a FIFO" % name, None if waits and r.status == 1 and "interrupted" in r.err else
+                    "it never waited" if not waits else "another end", r)
         s.later(job)
     for what in (load(VECTOR, "fifo"), 'import data; data.csv("fifo")'):
         s.rejects("no plain file: " + what, ["-e", what], "R0501")
@@ -411,15 +405,5 @@ def foreign(s):
         s.rejects("foreign: " + name, ["-e", text], code)
 
 
-def main():
-    s = Suite(sys.argv[1])
-    for part in (refusals, acceptances, damaged, fifos, caches, foreign):
-        if any(a.startswith("--only=") and part.__name__ not in a for a in sys.argv):
-            continue
-        part(s)
-        s.drain()
-    return s.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts(__doc__, (refusals, acceptances, damaged, fifos, caches, foreign)))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is read, typed or asked for, the answer is a diagnostic, never a signal, and soon.
+"""Whatever is read, typed or asked for, the answer is a diagnostic, never a signal, and not a signal.
 
 Texts that are none, very long lines, very deep nesting, mistakes of every kind, limits of stack and
 memory, interrupts, broken output, wrong usage; from a file, on the command line and at the prompt.
 
-    bad_input.py RELAY [--times]
+    bad_input.py RELAY [--share=F] [--seed=N] [--only=PARTS] [--times]
 """
 import errno
 import os
@@ -13,10 +13,10 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _bad import LIMIT, PATIENCE, SLOW, Suite, limit_of, refused
+from _bad import PATIENCE, SLOW, limit_of, run_parts
+from process import wait_busy
 
 DEEP = 100_000
 LONG = 10_000_000
@@ -274,33 +274,13 @@ SPINS = {
 
 
 def interrupts(s):
-    """Ctrl-C in a script ends it soon, with status 1 and a word; SIGTERM ends any program."""
+    """Ctrl-C in a script that computes ends it, with status 1 and a word."""
     def job(name, text, jit):
-        def run():
-            p = subprocess.Popen([s.relay, "--jit=" + jit, "--memory=4G", "-e", text], stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd=s.dir)
-            time.sleep(0.7 * min(SLOW, 5))
-            p.send_signal(signal.SIGINT)
-            begun = time.monotonic()
-            try:
-                out, err = p.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                p.kill()
-                out, err = p.communicate()
-            seconds = time.monotonic() - begun
-            why = None
-            if p.returncode != 1:
-                why = "status %d %.1f s after Ctrl-C" % (p.returncode, seconds)
-            elif b"interrupted" not in err:
-                why = "it does not say that it was interrupted: %s" % err[:300]
-            elif seconds > 3 * SLOW:
-                why = "it ended %.1f s after Ctrl-C" % seconds
-            s.check("Ctrl-C: %s --jit=%s" % (name, jit), why)
-        return run
+        s.interrupts("Ctrl-C: %s --jit=%s" % (name, jit), ["--jit=" + jit, "--memory=4G", "-e", text], wait_busy)
     for name, text in SPINS.items():
-        s.later(job(name, text, "on"))
+        job(name, text, "on")
         if name in ("loop", "element-wise", "sort", "one matmul"):
-            s.later(job(name, text, "off"))
+            job(name, text, "off")
 
 
 class Prompt:
@@ -308,15 +288,13 @@ class Prompt:
 
     def __init__(self, s, args=()):
         import transcript
-        self.t = transcript.Terminal([s.relay] + list(args), 200, 60 * SLOW)
+        self.t = transcript.Terminal([s.relay] + list(args), 200, PATIENCE)
         self.t.wait_prompt()
         self.n = 0
 
     def enter(self, text):
         self.n = len(self.t.screen.rows)
-        self.t.send(text + "\n")
-        while self.t.read(0.03):
-            pass
+        self.t.type(text + "\n")
         self.t.wait_prompt()
         return self.answer()
 
@@ -379,18 +357,11 @@ def prompts(s):
         p.enter("def kept(x : int32) { base + x }")
         for name in ("loop", "element-wise", "one matmul", "list", "sort"):
             p.n = len(p.t.screen.rows)
-            p.t.send(SPINS[name] + "\n")
-            for _ in range(12):
-                p.t.read(0.05)
-                time.sleep(0.04)
-            begun = time.monotonic()
+            p.t.type(SPINS[name] + "\n")
+            p.t.wait_running()
             p.t.send("\003")
-            while p.t.read(0.03):
-                pass
             p.t.wait_prompt()
-            seconds = time.monotonic() - begun
             intact(p, "Ctrl-C in " + name, p.answer())
-            s.check("prompt: Ctrl-C is soon in " + name, None if seconds < 3 * SLOW else "%.1f s" % seconds)
         p.t.send("\004")
         p.t.finish()
     s.later(spins)
@@ -461,13 +432,7 @@ def outputs(s):
         s.check("RLIMIT_FSIZE", None if r.status == 1 and "relay: cannot write" in r.err else "no word of it", r)
     s.later(file_size)
 
-    def terminated():
-        p = subprocess.Popen([s.relay, "-e", SPINS["loop"]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=s.dir)
-        time.sleep(0.5)
-        p.terminate()
-        p.communicate(timeout=PATIENCE)
-        s.check("SIGTERM", None if p.returncode == -signal.SIGTERM else "status %d" % p.returncode)
-    s.later(terminated)
+    s.interrupts("SIGTERM", ["-e", SPINS["loop"]], wait_busy, "", -signal.SIGTERM, signal.SIGTERM)
 
 
 def usage(s):
@@ -491,15 +456,8 @@ def usage(s):
     s.accepts("color", ["--color=always", "-e", "1"])
 
 
-def main():
-    s = Suite(sys.argv[1])
-    for part in (files, no_texts, long_lines, deep_nesting, mistakes, recursion, memory, interrupts, prompts, outputs, usage):
-        if len(sys.argv) > 2 and sys.argv[2].startswith("--only=") and part.__name__ not in sys.argv[2]:
-            continue
-        part(s)
-        s.drain()
-    return s.finish()
-
+PARTS = (files, no_texts, long_lines, deep_nesting, mistakes, recursion, memory, interrupts, prompts, outputs,
+         usage)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts(__doc__, PARTS, long=(long_lines, deep_nesting, recursion, memory)))

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests' own tests: what has to fail does. Each case is a test in a folder of its own, which is wrong
+in one way, and the words that say so; or none, where it is right."""
+import copy
+import os
+import stat
+import tempfile
+
+import golden
+import run
+import share
+import transcript
+
+GOLDENS = {
+    "an expected line": ("1 + 1  // expect: 2 : int32\n", None),
+    "another line": ("1 + 1  // expect: 3 : int32\n", "found    2 : int32"),
+    "a line too many": ("1\n2  // expect: 1 : int32\n", "nothing more"),
+    "a line too few": ("1  // expect: 1 : int32\n// expect: 2 : int32\n", "nothing more"),
+    "a diagnostic": ("nope  // error: R0101 no `nope`\n", None),
+    "no diagnostic": ("1  // error: R0101 no `nope`\n// expect: 1 : int32\n", "no error on line 1"),
+    "a diagnostic at another line": ("1;\nnope\n// error@-2: R0101 no `nope`\n", "no error on line 1"),
+    "a diagnostic of another code": ("nope  // error: R0102 no `nope`\n", "unexpected"),
+    "a diagnostic of other words": ("nope  // error: R0101 no `hope`\n", "unexpected"),
+    "a diagnostic too many": ("print(1)  // expect: 1 : int32\n;nope\n", "unexpected"),
+    "an error where a warning is expected": ("nope  // warning: R0101 no `nope`\n", "unexpected"),
+    "held text": ("// check: 2 :\n1 + 1\n", None),
+    "held text in another order": ("// check: int32\n// check: 2 :\n1 + 1\n", "does not hold `2 :` here"),
+    "text that is not held": ("// check: 3 :\n1 + 1\n", "does not hold `3 :`"),
+    "text that is held all the same": ("// check-not: int32\n1 + 1  // expect: 2 : int32\n", "output holds"),
+    "text that is absent": ("// check-not: float\n1 + 1  // expect: 2 : int32\n", None),
+    "text absent from no output": ("// check-not: float\nlet x = 1;\n", "output is empty"),
+    "text absent from no diagnostic": ("// flags: --diagnostics=full\n// check-not: float\nlet x = 1;\n",
+                                       "output is empty"),
+    "a golden that expects nothing": ("let x = 1;\n", "it expects nothing"),
+    "a golden that is to be silent": ("let x = 1;\n// exit: 0\n", None),
+    "a golden that is to be silent and is not": ("1\n// exit: 0\n", "found    1 : int32"),
+    "check without its text": ("// check:\n1  // expect: 1 : int32\n", "`// check:` without its text"),
+    "check-not without its text": ("// check-not: \n1  // expect: 1 : int32\n", "without its text"),
+    "error without its code": ("nope  // error:\n", "without its text"),
+    "error with a word for its code": ("nope  // error: nope\n", "is no code of a diagnostic"),
+    "flags without any": ("// flags:\n1  // expect: 1 : int32\n", "without its text"),
+    "engine without a name": ("// engine:\n1  // expect: 1 : int32\n", "without its text"),
+    "an engine that there is not": ("// engine: --jit=maybe\n1  // expect: 1 : int32\n", "R0018"),
+    "exit without a number": ("// exit:\n1  // expect: 1 : int32\n", "without its text"),
+    "exit with a word": ("// exit: one\n1  // expect: 1 : int32\n", "`one` is no exit status"),
+    "another exit status": ("// exit: 1\n1  // expect: 1 : int32\n", "exit status 0, expected 1"),
+    "another exit status beside text": ("// flags: --diagnostics=full\n// check: R0101\n// exit: 0\nnope\n",
+                                        "exit status 1, expected 0"),
+    "expect elsewhere": ("1  // expect@+1: 1 : int32\n", "only a diagnostic is elsewhere"),
+    "skip without a reason": ("// skip:\n1  // expect: 1 : int32\n", "without its text"),
+    "a directive spelt wrongly": ("1  // expct: 2 : int32\n// expect: 1 : int32\n", "is no directive"),
+    "a directive with a place of no kind": ("nope  // error@1: R0101\n", "is no directive"),
+    "a directive behind two blanks": ("1  //  expect: 2\n// exit: 0\n", "is no directive"),
+    "error where diagnostics are text": ("// flags: --diagnostics=full\n// check: R0101\nnope  // error: R0101\n",
+                                         "`error` does not"),
+    "error in a file that is not read": ("// command: explain R0101\n// check: R0101\nnope  // error: R0101\n",
+                                         "no error on line 3"),
+    "words on standard error": ("// command: doc nn.nope\n// expect: nn.nope\n", "unexpected"),
+}
+
+BANNER = "Relay {*}\n"
+TRANSCRIPTS = {
+    "a session": (BANNER + "relay> 1 + 1\n2 : int32\n", None),
+    "another answer": (BANNER + "relay> 1 + 1\n3 : int32\n", "found    2 : int32"),
+    "an answer too few": (BANNER + "relay> 1\n1 : int32\nrelay> 1 + 1\n", "found    2 : int32"),
+    "an answer too many": (BANNER + "relay> 1 + 1\n2 : int32\n3 : int32\n", "expected 3 : int32"),
+    "nothing typed": (BANNER, "nothing is typed"),
+    "no answer": (BANNER + "relay> let x = 1;\n", "no answer is compared"),
+    "any answer": (BANNER + "relay> 1 + 1\n{*}\n", "no answer is compared"),
+    "an empty file": ("", "nothing is typed"),
+    "skip without a reason": ("#! skip:\n" + BANNER + "relay> 1\n1 : int32\n", "without its text"),
+    "an unknown head": ("#! colums: 80\n" + BANNER + "relay> 1\n1 : int32\n", "`colums`"),
+    "a library that there is not": ("#! needs: libnone\n" + BANNER + "relay> 1\n1 : int32\n", "`libnone`"),
+}
+
+UNITS = {
+    "passes": ("echo ok one", None),
+    "fails": ("echo 'FAILED one: x.c:1: no'; exit 1", "x.c:1: no"),
+    "fails with a good status": ("echo 'FAILED one: x.c:1: no'", "x.c:1: no"),
+    "runs nothing": ("true", "it ran no test"),
+    "says something else": ("echo hello", "it ran no test"),
+    "is killed": ("echo ok one; kill -SEGV $$", "exit status -11"),
+    "ends early": ("echo ok one; exit 3", "exit status 3"),
+}
+
+PROPERTIES = {
+    "passes": ("print('3 passed, 0 failed, 0 skipped')", None),
+    "fails": ("print('3 passed, 1 failed, 0 skipped')", "1 failed"),
+    "tests nothing": ("print('0 passed, 0 failed, 0 skipped')", "it tested nothing"),
+    "skips all": ("print('0 passed, 0 failed, 4 skipped')", "it tested nothing"),
+    "prints no count": ("print('fine')", "it printed no count"),
+    "ends with a bad status": ("print('3 passed, 0 failed, 0 skipped'); raise SystemExit(2)", "status 2"),
+    "goes on after its count": ("print('3 passed, 0 failed, 0 skipped'); print('and more')", "no count"),
+}
+
+
+class Heard(run.Report):
+    """A report that keeps what it is told."""
+
+    def __init__(self):
+        super().__init__(False)
+        self.told = []
+
+    def add(self, name, result, details=""):
+        self.told.append((result, details))
+
+
+def judge(report, name, told, words):
+    """What a wrong test must say; a right one passes."""
+    failed = [details for result, details in told if result == "failed"]
+    if not told:
+        why = "it was not counted at all"
+    elif words is None:
+        why = failed and "it should pass:\n" + "\n".join(failed)
+    elif not failed:
+        why = "it should fail, and say: " + words
+    else:
+        why = not any(words in details for details in failed) and \
+            "it should say: %s\n%s" % (words, "\n".join(failed))
+    report.add("harness: " + name, "failed" if why else "passed", why or "")
+
+
+def in_folder(kind, name, ending, text, words, job):
+    def run_case(options, report):
+        options = copy.copy(options)
+        options.bless, options.drawn = False, set()
+        with tempfile.TemporaryDirectory(prefix="relay-harness-") as folder:
+            path = os.path.join(folder, "case" + ending)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(path, stat.S_IRWXU)
+            heard = Heard()
+            job(options, heard, path)
+        judge(report, "%s: %s" % (kind, name), heard.told, words)
+    return kind + ": " + name, run_case
+
+
+def run_unit(options, report, path):
+    options.build = os.path.dirname(path)
+    run.unit_job(options, report, os.path.basename(path))
+
+
+def shares(options, report):
+    """A share is of the size it says, the same each time, and another for another seed."""
+    class Asked:
+        share, seed = 0.25, 1
+    wrong, items = [], list(range(200))
+    first = share.sample(Asked, items)
+    if len(first) != 50 or first != sorted(first) or first != share.sample(Asked, items):
+        wrong.append("a quarter of 200 is %s" % first)
+    Asked.seed = 2
+    if first == share.sample(Asked, items):
+        wrong.append("another seed draws the same")
+    if list(share.seeds(Asked, 8)) != [2, 3] or list(share.seeds(Asked, 2)) != [2]:
+        wrong.append("seeds: %s" % list(share.seeds(Asked, 8)))
+    Asked.share = 1
+    if share.sample(Asked, items) != items:
+        wrong.append("all is not all")
+    report.add("harness: shares", "failed" if wrong else "passed", "\n".join(wrong))
+
+
+def a_broken_job(options, report):
+    """A mistake of the harness itself is a failed test."""
+    heard = Heard()
+    run.timed("golden", "broken", heard, lambda: 1 // 0)
+    judge(report, "a broken job", heard.told, "ZeroDivisionError")
+
+
+def helpers(options, report):
+    heard = Heard()
+    with tempfile.TemporaryDirectory(prefix="relay-harness-") as folder:
+        path = os.path.join(folder, "_helper.rly")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("1  // expect: 1 : int32\n")
+        golden.helpers_job(options, heard, [path])
+    judge(report, "a helper that expects something", heard.told, "is not run")
+
+
+def jobs():
+    for name, (text, words) in GOLDENS.items():
+        yield in_folder("golden", name, ".rly", text, words, golden.job)
+    for name, (text, words) in TRANSCRIPTS.items():
+        yield in_folder("transcript", name, ".repl", text, words, transcript.job)
+    for name, (text, words) in UNITS.items():
+        yield in_folder("unit", name, "", "#!/bin/sh\n%s\n" % text, words, run_unit)
+    for name, (text, words) in PROPERTIES.items():
+        yield in_folder("property", name, ".py", text + "\n", words, run.property_job)
+    yield "shares", shares
+    yield "a broken job", a_broken_job
+    yield "helpers", helpers
