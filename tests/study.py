@@ -32,7 +32,7 @@ SEEDS = (1, 11)     # mutants of seeds 1 to 3 were looked at while messages were
 MUTANTS = 600       # of each seed
 MIN_LINES = 12
 TARGETS = {"place": 0.90, "mended": 0.30, "internal": 0.01, "wrong": 0.01}
-TIMEOUT = 20
+TIMEOUT = 300  # seconds: against hangs only
 PAGE = os.path.join(ROOT, "docs", "study.md")
 
 KEYWORDS = set("let in if then else match fn def type when with where import operator extern derivative "

@@ -20,7 +20,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
+import share
+from process import PATIENCE, SLOW
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 RULES = os.path.join(HERE, "..", "..", "prelude", "derivatives.rly")
 
@@ -516,7 +520,7 @@ def run(relay, text):
         f.write(text)
         f.flush()
         p = subprocess.run([relay, "--jit=off", "--diagnostics=short", f.name], text=True,
-                           stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
+                           stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE * SLOW)
     return p.stdout, p.stderr
 
 

@@ -15,9 +15,8 @@ Each must check and have the type of the original, to the letter. A definition t
 must not check renamed or reordered either. Mutants of the golden programs (one token dropped, doubled,
 exchanged or replaced) are checked or refused: nothing else may happen.
 
-    inference.py RELAY [--count N] [--mutants N] [--seed N] [--keep DIR]
+    inference.py RELAY [--share=F] [--seed=N]
 """
-import argparse
 import os
 import random
 import re
@@ -25,8 +24,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import share
+from process import PATIENCE, SLOW
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(os.path.dirname(HERE), "golden")
+DEFINITIONS, GOLDENS, MUTANTS = 480, 240, 1200  # random definitions; programs, at most; of those
 PREFIX = "type Line { Line { slope: float32, at: float32 } }\n"
 
 
@@ -252,7 +257,8 @@ class Runner:
         path = os.path.join(self.folder, "program.rly")
         with open(path, "w") as f:
             f.write(text)
-        p = subprocess.run([self.relay, *flags, "--color=never", path], capture_output=True, timeout=120)
+        p = subprocess.run([self.relay, *flags, "--color=never", path], capture_output=True,
+                           timeout=PATIENCE * SLOW)
         return p.returncode, p.stdout.decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
 
     def type_of(self, text):
@@ -358,20 +364,14 @@ def check_mutants(run, programs, count, rng):
         with open(os.path.join(run.folder, "mutant.rly"), "w", encoding="utf-8", errors="surrogateescape") as f:
             f.write(text)
         p = subprocess.run([run.relay, "check", os.path.join(run.folder, "mutant.rly")], capture_output=True,
-                           timeout=120)
+                           timeout=PATIENCE * SLOW)
         err = p.stderr.decode("utf-8", "replace")
         if p.returncode not in (0, 1) or "BUG" in err:
             run.bad.append("a mutant ends with status %s:\n%s\n%s" % (p.returncode, text, err[-2000:]))
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("relay")
-    ap.add_argument("--count", type=int, default=120, help="random definitions")
-    ap.add_argument("--mutants", type=int, default=300)
-    ap.add_argument("--goldens", type=int, default=60, help="programs, at most")
-    ap.add_argument("--seed", type=int, default=1)
-    args = ap.parse_args()
+    args = share.arguments(__doc__).parse_args()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         run = Runner(args.relay, folder)
@@ -385,26 +385,27 @@ def main():
             run.bad = []
 
         typed = 0
-        for seed in range(args.seed, args.seed + args.count):
+        seeds = share.seeds(args, DEFINITIONS, 20)
+        for seed in seeds:
             rng = random.Random(seed)
             params, body = Generator(rng).definition()
             fine = check_definition(run, params, body, rng)
             typed += fine
             settle("seed %d" % seed, fine)
-        if typed < args.count // 4:
+        if typed < len(seeds) // 8:
             failed += 1
-            print("only %d of %d definitions are well typed" % (typed, args.count))
+            print("only %d of %d definitions are well typed" % (typed, len(seeds)))
         programs = list(goldens())
         rng = random.Random(args.seed)
         rng.shuffle(programs)
         n = 0
         for path, text in programs:
-            if n >= args.goldens:
+            if n >= share.count(args, GOLDENS):
                 break
             found = check_golden(run, text)
             n += found > 0
             settle(os.path.relpath(path, GOLDEN), found > 0)
-        check_mutants(run, [text for _, text in programs], args.mutants, rng)
+        check_mutants(run, [text for _, text in programs], share.count(args, MUTANTS), rng)
         settle("mutants", True)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)

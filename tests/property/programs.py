@@ -7,15 +7,20 @@ data, references and derivatives. Each seed makes one file of items; the file is
 ENGINES, and standard output must be the same to the letter. Programs are well typed by
 construction, so a diagnostic is a finding too.
 
-    programs.py RELAY [--count N] [--seed N] [--keep DIR]
+    programs.py RELAY [--share=F] [--seed=N] [--keep=DIR]
 """
-import argparse
 import os
 import random
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import share
+from process import PATIENCE, SLOW
+
+FILES, ITEMS = 32, 40
 ENGINES = ["--engine=reference", "--jit=off", "--jit=on"]
 SHAPES = [(), (3,), (2, 3), (1, 3), (2, 1), (0,), (5,)]
 LARGE = [(2500,), (50, 60)]  # from 2,048 elements on, operators are fused
@@ -243,7 +248,8 @@ def make_file(seed, items):
 
 
 def run(relay, path, engine):
-    p = subprocess.run([relay, engine, "--color=never", path], capture_output=True, timeout=120)
+    p = subprocess.run([relay, engine, "--color=never", path], capture_output=True,
+                       timeout=PATIENCE * SLOW)
     return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace")
 
 
@@ -264,16 +270,11 @@ def compare(results):
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("relay")
-    ap.add_argument("--count", type=int, default=8, help="files")
-    ap.add_argument("--items", type=int, default=40, help="items a file")
-    ap.add_argument("--seed", type=int, default=1)
-    ap.add_argument("--keep", help="a folder for the files that failed")
-    args = ap.parse_args()
+    args = share.arguments(__doc__).parse_args()
+    seeds = share.seeds(args, FILES)
     failed = 0
-    for seed in range(args.seed, args.seed + args.count):
-        text = make_file(seed, args.items)
+    for seed in seeds:
+        text = make_file(seed, ITEMS)
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "program.rly")
             with open(path, "w") as f:
@@ -286,7 +287,7 @@ def main():
                 os.makedirs(args.keep, exist_ok=True)
                 with open(os.path.join(args.keep, f"program{seed}.rly"), "w") as f:
                     f.write(text)
-    print(f"{args.count - failed} passed, {failed} failed, 0 skipped")
+    print(f"{len(seeds) - failed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 
 

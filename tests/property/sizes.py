@@ -12,9 +12,8 @@ another. A tensor that is made has the shape that its type says.
 And where all sizes are known when a definition without annotations is called, itself calling others,
 nothing of shapes is left for the run: the call is refused, or it does not end so.
 
-    sizes.py RELAY [--count N] [--seed N] [--keep DIR]
+    sizes.py RELAY [--share=F] [--seed=N] [--keep=DIR]
 """
-import argparse
 import json
 import os
 import random
@@ -24,6 +23,12 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import share
+from process import PATIENCE, SLOW
+
+PROGRAMS, LINES = 24, 30
 DEFS = """\
 def plus(x, y) { x + y }
 def mix(x, y) { plus(x, y) * x }
@@ -276,7 +281,8 @@ class Definitions(Generator):
 
 
 def run(relay, args, folder):
-    p = subprocess.run([relay, *args], capture_output=True, text=True, timeout=60, cwd=folder)
+    p = subprocess.run([relay, *args], capture_output=True, text=True, timeout=PATIENCE * SLOW,
+                       cwd=folder)
     diags = [json.loads(line) for line in (p.stdout + p.stderr).splitlines() if line.startswith("{")]
     return p.returncode, diags, p.stdout + p.stderr
 
@@ -392,20 +398,15 @@ def definitions(relay, seed, lines, folder, totals):
 
 
 def main():
-    ap = argparse.ArgumentParser()
-    ap.add_argument("relay")
-    ap.add_argument("--count", type=int, default=6, help="programs")
-    ap.add_argument("--lines", type=int, default=30, help="lines a program")
-    ap.add_argument("--seed", type=int, default=1)
-    ap.add_argument("--keep", help="a folder for the programs that failed")
-    args = ap.parse_args()
+    args = share.arguments(__doc__).parse_args()
+    seeds = share.seeds(args, PROGRAMS, 2)
     failed = 0
     totals = {"refused": 0, "ran": 0, "values": 0, "listed": 0, "called": 0, "not called": 0}
-    for seed in range(args.seed, args.seed + args.count):
+    for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
             relay = os.path.abspath(args.relay)
-            problem = program(relay, seed, args.lines, folder, totals) or \
-                definitions(relay, seed, args.lines // 2, folder, totals)
+            problem = program(relay, seed, LINES, folder, totals) or \
+                definitions(relay, seed, LINES // 2, folder, totals)
             if problem:
                 failed += 1
                 print(f"seed {seed}: {problem}")
@@ -414,10 +415,10 @@ def main():
                     os.replace(os.path.join(folder, "program.rly"), os.path.join(args.keep, f"sizes{seed}.rly"))
     print(f"lines that ran: {totals['ran']}, refused: {totals['refused']}, ended by a listed check: {totals['listed']}, "
           f"by a value: {totals['values']}; definitions called: {totals['called']}, refused: {totals['not called']}")
-    if args.count >= 6 and min(totals["ran"], totals["listed"], totals["called"]) < 10:
+    if min(totals["ran"], totals["listed"], totals["called"]) < len(seeds):
         failed += 1
         print("too few lines ran, or met a check")
-    print(f"{args.count - min(failed, args.count)} passed, {failed} failed, 0 skipped")
+    print(f"{len(seeds) - min(failed, len(seeds))} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 
 

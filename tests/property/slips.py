@@ -9,6 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+from process import PATIENCE, SLOW
+
 HELPERS = "def @twice(x) { x + x }\n"  # helpers.rly, beside the programs
 
 SLIPS = [
@@ -196,7 +200,7 @@ def check(relay, folder, number, text):
     name = "slip_%d.rly" % number
     with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
         f.write(text)
-    p = subprocess.run([relay, "--diagnostics=json", "check", name], cwd=folder, capture_output=True, timeout=60)
+    p = subprocess.run([relay, "--diagnostics=json", "check", name], cwd=folder, capture_output=True, timeout=PATIENCE * SLOW)
     out = (p.stdout + p.stderr).decode()
     return [json.loads(line) for line in out.split("\n") if line.startswith("{")], p.returncode
 

@@ -9,9 +9,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True
+import share
 import study
 
-MUTANTS = 300  # of each seed
+MUTANTS = 600  # of each seed
 
 
 def page_figures():
@@ -25,11 +26,12 @@ def page_figures():
 def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        relay = study.Relay(sys.argv[1], folder)
+        options = share.arguments(__doc__).parse_args()
+        relay = study.Relay(options.relay, folder)
         programs = study.corpus(relay)
         rows = []
         for seed in study.SEEDS:
-            rows += study.study(relay, programs, seed, MUTANTS, 2)[0]
+            rows += study.study(relay, programs, seed, share.count(options, MUTANTS, 300), 2)[0]
     checks = [study.below_target(rows), [] if len(programs) >= 40 else ["only %d programs" % len(programs)]]
     figures = page_figures()
     checks.append([] if len(figures) == len(study.SEEDS) else ["docs/study.md has another number of tables"])
