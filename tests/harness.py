@@ -7,6 +7,7 @@ import stat
 import tempfile
 
 import golden
+import mutate
 import run
 import share
 import transcript
@@ -176,6 +177,34 @@ def helpers(options, report):
     judge(report, "a helper that expects something", heard.told, "is not run")
 
 
+PLACES = {  # how often the fragment is found in a definition of the name
+    ("one", "a + b"): 1, ("one", "a+b"): 1, ("one", "a"): 2, ("one", "return"): 0, ("two", "return 2;"): 1,
+    ("three", "return 3;"): 1, ("none", "a + b"): 0, ("x.c one", "a + b"): 1, ("y.c one", "a + b"): 0,
+    ("def four", "n <= 0"): 1, ("def five", "n <= 0"): 0, ("ROW six", "7"): 1, ("ROW six", "8"): 0,
+}
+TEXTS = (("x.c", """static int one(int a,
+               int b) {
+    a +
+        b;
+}
+
+int two(void) { return 2; }
+int one_more(int a) { return a + b; }
+int three(void);
+int three(void) {
+    return 3;
+}
+"""), ("x.rly", "def four(n) {\n  n <= 0\n}\ndef @five(n) { four(n) }\n"), ("x.def", "ROW(six, 7)\nROW(seven, 8)\n"))
+
+
+def places(options, report):
+    """Edits of make mutate find their places by name, however they are laid out."""
+    wrong = ["`%s` stands %d times in %s, not %d" % (old, found, name, wanted)
+             for (name, old), wanted in PLACES.items()
+             for found in [len(list(mutate.find_places(TEXTS, name, old)))] if found != wanted]
+    report.add("harness: places of edits", "failed" if wrong else "passed", "\n".join(wrong))
+
+
 def jobs():
     for name, (text, words) in GOLDENS.items():
         yield in_folder("golden", name, ".rly", text, words, golden.job)
@@ -185,6 +214,7 @@ def jobs():
         yield in_folder("unit", name, "", "#!/bin/sh\n%s\n" % text, words, run_unit)
     for name, (text, words) in PROPERTIES.items():
         yield in_folder("property", name, ".py", text + "\n", words, run.property_job)
+    yield "places", places
     yield "shares", shares
     yield "a broken job", a_broken_job
     yield "helpers", helpers

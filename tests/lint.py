@@ -155,10 +155,8 @@ def options(report, opts):
 
 
 def edits(report, options):
-    """The edits of `make mutate` are of lines that are there."""
-    wrong = ["%s: %r stands there %d times" % (path, old, read(path).count(old))
-             for path, old, *_ in mutate.EDITS if read(path).count(old) != 1]
-    result(report, "edits", wrong)
+    """The places of the edits of `make mutate` are found."""
+    result(report, "edits", list(mutate.find_stale(ROOT)))
 
 
 def layout(report, options):

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Thirty one-line edits of the sources, each of which some test must notice (`make mutate`).
+"""Thirty small edits of the sources, each of which some test must notice (`make mutate`).
 
-    mutate.py --build BUILD [NUMBER ...]
+    mutate.py [--configure=FLAGS] [NUMBER ...]
 
-The tracked tree is copied, built once, and each edit applied, built and tested by itself with the
-suites named beside it, then undone. A line that no longer stands in its file, or an edit that does
-not compile, is a failure: the list is kept in step with the sources. An edit may make a program
-loop or eat memory, so each test runs under limits. Takes about ten minutes; not part of `make check`.
+An edit names a function, or an item of Relay or of a table, and what is replaced inside of it; in which
+file it stands, and how it is laid out, does not matter; where several files have a function so called,
+the file's name stands before it. The tracked tree is copied, built once, and each
+edit applied, built and tested by itself with the suites named beside it, then undone. An edit whose place
+is not found, or is found twice, is a failure, which `make check` tells too; so is one that does not
+compile. An edit may make a program loop or eat memory, so each test runs under limits. Takes about ten
+minutes of an idle machine; not part of `make check`.
 """
 import argparse
 import os
+import re
 import resource
 import shlex
 import subprocess
@@ -19,54 +23,100 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
+ROOMS = ("base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "repl", "prelude", "stdlib")
 
-# (file, what stands there, what it becomes, what run.py is to run)
+# (function or item, what stands in it, what it becomes, what run.py is to run)
 EDITS = [
-    ("base/span.c", "if (s->line_starts[mid] <= at)", "if (s->line_starts[mid] < at)", "golden/errors"),
-    ("tensor/dtype.c", "return (uint16_t)((u + 0x7FFF + (u >> 16 & 1)) >> 16);",
-     "return (uint16_t)(u >> 16);", "golden/ops"),
-    ("types/infer/cover.c", "m->guarded[i] = arm->guard || node_has_float(arm->pattern);",
-     "m->guarded[i] = false;", "golden"),
-    ("types/infer/infer.c", "if (e->data[k] == group->data[i])", "if (e->data[k] != e->data[k])",
-     "golden/eval"),
-    ("ops/relate/shape_util.c", "if (a != b && a != 1 && b != 1) {", "if (a != b && a != 1) {", "golden"),
-    ("ops/recipe/fuse.c", "f->gap = false;", "", "golden/eval"),
-    ("ops/take.c", "if (!strcmp(mode, \"clip\"))", "if (!strcmp(mode, \"wrap\"))", "golden"),
-    ("ops/reduce.c", "else if (keepdims)", "else if (!keepdims)", "golden"),
-    ("passes/twin.c", "*p == 'r' ? AD_REVERSE : AD_FORWARD", "*p == 'f' ? AD_REVERSE : AD_FORWARD",
-     "golden/grad/lists"),
-    ("passes/twin.c", "out[0] = t->tape;", "out[0] = args[0];", "golden/grad"),
-    ("passes/grad.c", "if (inactive[i] || expr_is_unit(ct))", "if (inactive[i] || i == 1)", "golden/grad"),
-    ("passes/template.c", "seed = b_builtin(b, \"ad.ones\", y, NULL);",
-     "seed = b_builtin(b, \"ad.zeros\", y, NULL);", "golden/grad"),
-    ("eval/ad.c", "is_unit(ct) ? filled_like(d->primal, 0.0) : ct", "filled_like(d->primal, 0.0)",
+    ("span_locate", "<= at", "< at", "golden/errors"),
+    ("f32_to_bf16", "(u + 0x7FFF + (u >> 16 & 1)) >> 16", "u >> 16", "golden/ops"),
+    ("first_matrix", "arm->guard || node_has_float(arm->pattern)", "false", "golden"),
+    ("infer_order", "e->data[k] == group->data[i]", "e->data[k] != e->data[k]", "golden/eval"),
+    ("shape_broadcast_into", "&& b != 1", "", "golden"),
+    ("add_operand", "f->gap = false;", "", "golden/eval"),
+    ("take_axes", '"clip"', '"wrap"', "golden"),
+    ("set_reduced", "else if (keepdims)", "else if (!keepdims)", "golden"),
+    ("grad_twin_at", "'r'", "'f'", "golden/grad/lists"),
+    ("with_tape", "t->tape", "args[0]", "golden/grad"),
+    ("backward", "expr_is_unit(ct)", "i == 1", "golden/grad"),
+    ("reverse_template", '"ad.ones"', '"ad.zeros"', "golden/grad"),
+    ("leaf_cotangent", "is_unit(ct) ? filled_like(d->primal, 0.0) : ct", "filled_like(d->primal, 0.0)",
      "golden/grad"),
-    ("eval/ad.c", "v.tag == VAL_DUAL && ((Dual *)v.p)->level == level", "v.tag == VAL_DUAL", "golden/grad"),
-    ("eval/ad.c", "return value_holds_dual(v, epoch + 1, UINT64_MAX);", "return false;", "golden/grad"),
-    ("eval/fuse.c", "n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]]",
-     "n->args[k] < 0 ? leaves[0] : results[n->args[k]]", "golden/eval"),
-    ("eval/builtin_tree.c", "w->count += leaf_count(v);", "w->count += 1;", "golden examples"),
-    ("prelude/derivatives.rly", "derivative exp(data; out, ct) { (ct * out,) }",
-     "derivative exp(data; out, ct) { (ct,) }", "golden/grad"),
-    ("prelude/derivatives.rly", "derivative sin(data; out, ct) { (ct * cos(data),) }",
-     "derivative sin(data; out, ct) { (ct * sin(data),) }", "golden/grad"),
-    ("prelude/derivatives.rly", "derivative tanh(data; out, ct) { (ct * (1.0 - out * out),) }",
-     "derivative tanh(data; out, ct) { (ct * (1.0 - out),) }", "golden/grad"),
-    ("prelude/prelude.rly", "if (n <= 0) { x } else { loop(n - 1, f, f(x)) }",
-     "if (n <= 1) { x } else { loop(n - 1, f, f(x)) }", "golden examples"),
-    ("prelude/prelude.rly", "(r.0, rev(r.1))", "(r.0, r.1)", "golden"),
-    ("prelude/prelude.rly", "Cons(x, rest) => f(x, foldr(f, acc, rest)), Nil => acc",
-     "Cons(x, rest) => f(x, foldr(f, acc, Nil)), Nil => acc", "golden"),
-    ("stdlib/nn.rly", "nn.dense(x, l.w) + l.b", "nn.dense(x, l.w) - l.b", "golden"),
-    ("stdlib/optim.rly", "let steps = state.steps + 1;", "let steps = state.steps;", "golden"),
-    ("parser/infix.def", "INFIX(SUB,     MINUS,      \"-\",  ADD,", "INFIX(SUB,     MINUS,      \"-\",  MUL,", "golden/fmt"),
-    ("passes/dce.c", "if (is_pure(link->a) && !(link->var && map_has(&used, link->var)))",
-     "if (!(link->var && map_has(&used, link->var)))", "golden"),
-    ("repl/session.c", "if (status == SESSION_OK && (flags & RUN_MAIN))", "if (0)", "golden/cli"),
-    ("repl/inputs.c", "if (strcmp(value, \"random\") != 0) {", "if (strcmp(value, \"random\") == 0) {",
-     "golden/cli"),
-    ("jit/cache.c", "if (ok && renameat(c->folder, temporary, c->folder, name) != 0) {", "if (ok) {", "jit"),
+    ("ad.c is_dual_of", "&& ((Dual *)v.p)->level == level", "", "golden/grad"),
+    ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad"),
+    ("fuse_apply", "leaves[~n->args[k]]", "leaves[0]", "golden/eval"),
+    ("walk", "w->count += leaf_count(v)", "w->count += 1", "golden examples"),
+    ("derivative exp", "ct * out", "ct", "golden/grad"),
+    ("derivative sin", "cos(data)", "sin(data)", "golden/grad"),
+    ("derivative tanh", "out * out", "out", "golden/grad"),
+    ("def loop", "n <= 0", "n <= 1", "golden examples"),
+    ("def map_accuml", "rev(r.1)", "r.1", "golden"),
+    ("def foldr", "foldr(f, acc, rest)", "foldr(f, acc, Nil)", "golden"),
+    ("def apply_linear", "+ l.b", "- l.b", "golden"),
+    ("def adam", "state.steps + 1", "state.steps", "golden"),
+    ("INFIX SUB", "ADD,", "MUL,", "golden/fmt"),
+    ("walk_chain", "is_pure(link->a) &&", "", "golden"),
+    ("session_run_source", "status == SESSION_OK && (flags & RUN_MAIN)", "0", "golden/cli"),
+    ("input_add", 'strcmp(value, "random") != 0', 'strcmp(value, "random") == 0', "golden/cli"),
+    ("jit_cache_put", "ok && renameat(c->folder, temporary, c->folder, name) != 0", "ok", "jit"),
 ]
+
+
+def sources(tree):
+    """(path, text) of what an edit may stand in."""
+    for room in ROOMS:
+        for directory, _, names in os.walk(os.path.join(tree, room)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".def", ".rly")):
+                    path = os.path.join(directory, name)
+                    with open(path, encoding="utf-8") as f:
+                        yield path, f.read()
+
+
+def is_function(name):
+    return " " not in name or name.split(" ")[0].endswith(".c")
+
+
+def pattern_of(name):
+    """What the definition of a name begins with, and what follows it: a function of C, as `NAME` or `FILE.c
+    NAME`; an item of Relay, as `def NAME`; an entry of a table, as `INFIX NAME`. All begin at the left margin."""
+    kind, _, item = name.rpartition(" ")
+    if is_function(name):
+        return r"^\w[^;{}=\n]*\b%s\([^;{}]*\{" % re.escape(item), r"^\}"
+    if kind.isupper():
+        return r"^%s\(\s*%s\b" % (kind, re.escape(item)), r"\)$"
+    return r"^%s\s+@?%s\s*[\[(]" % (kind, re.escape(item)), r"(?=^[\w@/#])|\Z"
+
+
+def definitions(text, name):
+    """Where each definition of that name begins and ends."""
+    begin, end = (re.compile(p, re.M) for p in pattern_of(name))
+    for m in begin.finditer(text):
+        one_line = re.compile(r"[^\n]*\}$", re.M).match(text, m.end()) if is_function(name) else None
+        stop = one_line or end.search(text, m.end())
+        yield m.start(), stop.end() if stop else len(text)
+
+
+def find_places(files, name, old):
+    """(path, begin, end) of the fragment in each definition of the name. Blanks and line breaks may differ."""
+    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|\w+|[^\w\s]', old)
+    fragment = re.compile(r"(?<!\w)%s(?!\w)" % r"\s*".join(map(re.escape, tokens)))
+    where, _, item = name.rpartition(" ")
+    for path, text in files:
+        if item in text and (not where.endswith(".c") or os.path.basename(path) == where):
+            for begin, end in definitions(text, name):
+                for m in fragment.finditer(text, begin, end):
+                    yield path, m.start(), m.end()
+
+
+def find_stale(tree):
+    """Edits whose place is not found, or is found twice."""
+    files = list(sources(tree))
+    for number, (name, old, new, _) in enumerate(EDITS):
+        n = len(list(find_places(files, name, old)))
+        if n != 1:
+            yield "edit %d: `%s` stands %d times in %s" % (number, old, n, name)
+        if old == new:
+            yield "edit %d changes nothing" % number
 
 
 def build(folder):
@@ -83,7 +133,7 @@ def limits():
 def fails(command, folder):
     try:
         return subprocess.run(command, cwd=folder, capture_output=True, preexec_fn=limits,
-                              timeout=600).returncode != 0
+                              timeout=3600).returncode != 0
     except subprocess.TimeoutExpired:
         return True
 
@@ -126,14 +176,15 @@ def main():
                 sys.exit(f"{what} fails without an edit")
         for i in chosen:
             name, old, new, what = EDITS[i]
-            path = os.path.join(tree, name)
-            with open(path, encoding="utf-8") as f:
-                text = f.read()
-            if text.count(old) < 1:
-                result = "the line is gone: mend the list"
+            places = list(find_places(sources(tree), name, old))
+            if len(places) != 1:
+                result = "stands there %d times: mend the list" % len(places)
             else:
+                path, begin, end = places[0]
+                with open(path, encoding="utf-8") as f:
+                    text = f.read()
                 with open(path, "w", encoding="utf-8") as f:
-                    f.write(text.replace(old, new, 1))
+                    f.write(text[:begin] + new + text[end:])
                 if not build(folder):
                     result = "does not compile: mend the list"
                 else:
@@ -141,7 +192,7 @@ def main():
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text)
             survived += result != "killed"
-            print(f"{i:2} {name}: {result}", flush=True)
+            print(f"{i:2} {name}, {old}: {result}", flush=True)
     print(f"{len(chosen) - survived} passed, {survived} failed, 0 skipped")
     return 1 if survived else 0
 
