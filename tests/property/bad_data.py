@@ -272,7 +272,7 @@ def cached(s, name):
     os.mkdir(home)
     r = s.run(["-e", KERNEL], env={"XDG_CACHE_HOME": home})
     folder = os.path.join(home, "relay")
-    return home, folder, sorted(os.listdir(folder)) if os.path.isdir(folder) else [], r
+    return home, folder, sorted(n for n in os.listdir(folder) if n.endswith(".o")) if os.path.isdir(folder) else [], r
 
 
 def caches(s):
@@ -286,21 +286,42 @@ def caches(s):
         r = s.run(["-e", KERNEL], env={"XDG_CACHE_HOME": home}, before=before)
         s.check("cache: " + name, None if r.status == 0 and r.out == want and not r.err else "another result", r)
     same("whole", home)
-    # Damage of each kind, in every file: header, key, object.
+    # Damage of each kind, in every entry: header, key, object. The secret by which entries are known to be
+    # ours goes with them, or is damaged itself.
     rng = random.Random(1)
     whole = {n: open(os.path.join(folder, n), "rb").read() for n in names}
+    with open(os.path.join(folder, "secret"), "rb") as f:
+        secret = f.read()
+
+    def copied(name, change, secret=secret, mode=0o600):
+        at = s.path("cache " + name)
+        os.makedirs(os.path.join(at, "relay"), mode=0o700)
+        for n, data in [(n, change(data)) for n, data in whole.items()] + [("secret", secret)]:
+            with open(os.path.join(at, "relay", n), "wb") as f:
+                f.write(data)
+        os.chmod(os.path.join(at, "relay", "secret"), mode)
+        return at, lambda: {n: open(os.path.join(at, "relay", n), "rb").read() for n in names}
 
     def damage(name, change):
         def job():
-            at = s.path("cache " + name)
-            os.makedirs(os.path.join(at, "relay"))
-            for n, data in whole.items():
-                with open(os.path.join(at, "relay", n), "wb") as f:
-                    f.write(change(data))
+            at, read = copied(name, change)
             same(name, at)
-            mended = {n: open(os.path.join(at, "relay", n), "rb").read() for n in names}
-            s.check("cache mended: " + name, None if mended == whole else "the files are not as they were")
+            s.check("cache mended: " + name, None if read() == whole else "the files are not as they were")
         s.later(job)
+
+    def distrust(name, *how):
+        """Entries that are whole are not known to be ours without the secret, and are made again."""
+        def job():
+            at, read = copied(name, lambda d: d, *how)
+            same(name, at)
+            found = read()
+            s.check("cache made again: " + name, None if all(found[n] != whole[n] for n in names) else
+                    "an entry is as it was")
+        s.later(job)
+    distrust("another secret", bytes(16))
+    distrust("a short secret", secret[:-1])
+    distrust("no secret", b"")
+    distrust("a secret that others can read", secret, 0o644)
 
     def flip(data, i):
         return data[:i] + bytes([data[i] ^ (1 << rng.randrange(8))]) + data[i + 1:]
