@@ -72,12 +72,25 @@ static bool elementwise_lower(const OpCall *call, Tensor *const *out, Plan *plan
 #undef BINARY
 #undef COMPARE
 
+enum {
+#define UNARY(symbol, ...) ELEMENTWISE_##symbol,
+#define TEST(symbol, ...) ELEMENTWISE_##symbol,
+#define BINARY(symbol, ...) ELEMENTWISE_##symbol,
+#define COMPARE(symbol, ...) ELEMENTWISE_##symbol,
+#include "ops/elementwise.def"
+#undef UNARY
+#undef TEST
+#undef BINARY
+#undef COMPARE
+    ELEMENTWISE_COUNT
+};
+
 #define UNARY(symbol, ...) [ELEMENTWISE_##symbol] = {.unary = formula_##symbol},
 #define TEST(symbol, ...) [ELEMENTWISE_##symbol] = {.unary = formula_##symbol, .compares = true},
 #define BINARY(symbol, ...) [ELEMENTWISE_##symbol] = {.binary = formula_##symbol},
 #define COMPARE(symbol, ...)                                                                       \
     [ELEMENTWISE_##symbol] = {.binary = formula_##symbol, .compares = true},
-const Elementwise elementwise_table[ELEMENTWISE_COUNT] = {
+static const Elementwise elementwise_table[ELEMENTWISE_COUNT] = {
 #include "ops/elementwise.def"
 };
 #undef UNARY

@@ -20,21 +20,6 @@ typedef struct Elementwise {
     bool compares; /* the result is bool */
 } Elementwise;
 
-enum {
-#define UNARY(symbol, ...) ELEMENTWISE_##symbol,
-#define TEST(symbol, ...) ELEMENTWISE_##symbol,
-#define BINARY(symbol, ...) ELEMENTWISE_##symbol,
-#define COMPARE(symbol, ...) ELEMENTWISE_##symbol,
-#include "ops/elementwise.def"
-#undef UNARY
-#undef TEST
-#undef BINARY
-#undef COMPARE
-    ELEMENTWISE_COUNT
-};
-
-extern const Elementwise elementwise_table[ELEMENTWISE_COUNT];
-
 /* The program of an element-wise operator without attributes (elementwise.def) on arguments of
  * `dtype`; NULL when it is another operator or does not take it. Built on first use. */
 const ScalarProgram *scalar_program_find(const Op *op, DType dtype);
