@@ -129,7 +129,7 @@ struct Op {
     const char *sizes;
     void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);
 
-    const struct Elementwise *elementwise; /* its formula; NULL when it is structured */
+    const struct Elementwise *elementwise; /* the formula; NULL when it is not element-wise */
 
     const char *doc;            /* two lines: meaning, shapes */
     const char *example;        /* "nn.relu([-1.0, 2.0])" */

@@ -429,17 +429,17 @@ static void transpose_operand(Mender *m) {
 }
 
 static void near_operators(Mender *m, size_t first, size_t last) {
-    static const struct {
-        TokenKind kind;
-        const char *meant;
-    } slips[] = {{TOK_PLUS, "++"}, {TOK_PLUSPLUS, "+"}, {TOK_STAR, "@@"},
-                 {TOK_ATAT, "*"},  {TOK_PIPE, ">>"},    {TOK_COMPOSE, "|>"}};
+    /* Either is written for the other. */
+    static const BinOp slips[][2] = {
+        {BINOP_ADD, BINOP_APPEND}, {BINOP_MUL, BINOP_MATMUL}, {BINOP_PIPE, BINOP_COMPOSE}};
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         if (m->tokens.data[i].kind == TOK_ATAT && diag_is_of_sizes(m->d->code))
             transpose_operand(m); /* and the product by elements, which may be meant too */
+        BinOp written = infix_find(m->tokens.data[i].kind);
         for (size_t k = 0; k < sizeof slips / sizeof *slips; k++)
-            if (m->tokens.data[i].kind == slips[k].kind)
-                mend_try_token(m, MEND_REPLACE, i, slips[k].meant);
+            if (written == slips[k][0] || written == slips[k][1])
+                mend_try_token(m, MEND_REPLACE, i,
+                               infix_table[slips[k][written == slips[k][0]]].sign);
     }
 }
 
