@@ -75,8 +75,9 @@ static unsigned edit_distance(const Symbol *a, const Symbol *b, unsigned limit) 
     return rows[a->len % 3][b->len];
 }
 
-const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidates, size_t n) {
-    if (name->len == 0 || name->len > MAX_COMPARED)
+const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidates, size_t n,
+                               Budget *budget) {
+    if (name->len == 0 || name->len > MAX_COMPARED || !budget_draw(budget, (int64_t)n / 2))
         return NULL;
     /* One edit in three letters; one in two-letter names; only case in one-letter names. */
     unsigned limit = name->len == 1 ? 1 : name->len < 6 ? 3 : name->len / 3 * 3;
@@ -88,6 +89,8 @@ const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidat
         uint32_t gap = c->len > name->len ? c->len - name->len : name->len - c->len;
         if (c == name || c->len > MAX_COMPARED || gap * 3 > limit)
             continue;
+        if (!budget_draw(budget, (int64_t)name->len * c->len / 4))
+            return NULL;
         unsigned d = edit_distance(name, c, limit);
         if (d <= limit) {
             nearest = c;

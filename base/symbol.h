@@ -3,6 +3,8 @@
 #ifndef BASE_SYMBOL_H
 #define BASE_SYMBOL_H
 
+#include "base/budget.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +16,9 @@ typedef struct Symbol {
 const Symbol *sym_intern(const char *text);
 const Symbol *sym_intern_n(const char *text, size_t len);
 
-/* The candidate nearest to `name` by edit distance, or NULL if none is near enough to suggest. */
-const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidates, size_t n);
+/* The candidate nearest to `name` by edit distance, or NULL if none is near enough to suggest or the
+ * comparisons would cost more than the budget has (NULL: whatever they cost). */
+const Symbol *sym_find_nearest(const Symbol *name, const Symbol *const *candidates, size_t n,
+                               Budget *budget);
 
 #endif

@@ -236,7 +236,7 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
         const Symbol *names[NOPTIONS];
         for (size_t k = 0; k < NOPTIONS; k++)
             names[k] = sym_intern(options[k].name);
-        const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NOPTIONS);
+        const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NOPTIONS, NULL);
         return usage_error("there is no option `--%s`",
                            nearest ? fmt_text("%s`, did you mean `--%s", name, nearest->text)
                                    : name);

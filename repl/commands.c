@@ -178,7 +178,7 @@ CommandResult command_run(Session *s, const char *line) {
     const Symbol *names[NCOMMANDS];
     for (size_t i = 0; i < NCOMMANDS; i++)
         names[i] = sym_intern(commands[i].name);
-    const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NCOMMANDS);
+    const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NCOMMANDS, NULL);
     if (nearest)
         fprintf(stderr, "there is no command `:%s`; did you mean `:%s`?\n", name, nearest->text);
     else

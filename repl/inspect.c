@@ -88,6 +88,7 @@ typedef struct Question {
 } Question;
 
 static bool ask(void (*fn)(void *), Question *q) {
+    env_begin_run(q->s->env);
     return session_with_stack(q->s, fn, q) && q->ok;
 }
 
@@ -196,7 +197,7 @@ static Binding find_name(Session *s, const char *name) {
 static bool no_such_name(Session *s, const char *name) {
     SymbolVec names = {0};
     env_each_name(s->env, &names);
-    const Symbol *near = sym_find_nearest(sym_intern(name), names.data, names.len);
+    const Symbol *near = sym_find_nearest(sym_intern(name), names.data, names.len, NULL);
     Diags *diags = mem_new(Diags);
     Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no `%s`", name);
     if (near)

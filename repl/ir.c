@@ -64,5 +64,6 @@ static void ir_of_file(void *arg) {
 bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
                      Str *out) {
     IrJob job = {s, path, passes, npasses, out, false};
+    env_begin_run(s->env);
     return session_with_stack(s, ir_of_file, &job) && job.ok;
 }

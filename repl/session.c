@@ -301,6 +301,7 @@ static void run_job(void *arg) {
 
 static SessionStatus run(Job job) {
     interp_resume(job.s->interp);
+    env_begin_run(job.s->env);
     return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
 

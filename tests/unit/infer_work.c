@@ -3,7 +3,7 @@
  * definition is inferred once; an edit at the prompt re-checks what depends on it and no more. */
 #include "parser/parser.h"
 #include "tests/unit/check.h"
-#include "types/core/env.h"
+#include "types/core/env_impl.h"
 #include "types/mend/mend.h"
 
 static Env *env;
@@ -306,6 +306,65 @@ TEST(a_declaration_that_fails_costs_what_mentions_it) {
     CHECK(tried_declaration(10) < 20);
 }
 
+/* ---- the budget of suggestions ---- */
+
+/* One misspelt name, and lets that ask for twice as much of `x` as the one before: mended, it is too much. */
+static void doubling(Str *out, int n) {
+    str_add(out, "def help(x) { x }\ndef f(p) { let q = hepl(p); let f0 = fn (x) { x.a };");
+    for (int i = 1; i < n; i++)
+        str_printf(out, " let f%d = fn (x) { f%d(f%d(x)) };", i, i - 1, i - 1);
+    str_printf(out, " f%d }", n - 1);
+}
+static void misspelt(Str *out, int n) /* each in an item of its own */
+{
+    str_add(out, "def threshold(x) { x }\n");
+    for (int i = 0; i < n; i++)
+        str_printf(out, "def f%d(x) { thresold%d(x) + unknown%d(x) }\n", i, i, i);
+}
+static void misspelt_in_one(Str *out, int n) {
+    str_add(out, "def threshold(x) { x }\ndef f(x) { (x");
+    for (int i = 0; i < n; i++)
+        str_printf(out, ", thresold%d(x)", i);
+    str_add(out, ") }");
+}
+static void holes(Str *out, int n) {
+    repeat(out, "def g(x, y) { x + y }\ndef f(x) { _", " + g(x, _)", " }", n);
+}
+
+/* A piece of work is drawn when it is done, so the last one may be more than what was left. */
+static void check_budget(Write *program, int n) {
+    Str text = {0};
+    program(&text, n);
+    env = env_new(NULL);
+    CHECK(!check(str_text(&text), INFER_FILE));
+    CHECK(diags.errors > 0);
+    CHECK(env->budget.left < BUDGET_OF_RUN);
+    CHECK(env->budget.left > -BUDGET_OF_RUN / 10);
+}
+
+TEST(suggestions_keep_to_their_budget) {
+    for (int n = 1; n <= 1000; n *= 10) {
+        check_budget(misspelt, n);
+        check_budget(misspelt_in_one, n);
+        check_budget(holes, n);
+    }
+    for (int n = 1; n <= 30; n++)
+        check_budget(doubling, n);
+    check_budget(unknown_names, 5);
+    check_budget(unknown_names, 100);
+}
+
+/* What is mended at little cost is; what would cost too much has its message without a suggestion. */
+TEST(without_a_budget_the_message_is_bare) {
+    check_budget(doubling, 5);
+    CHECK_INT(diags.list.data[0]->fixes.len, 1);
+    check_budget(doubling, 30);
+    CHECK_INT(diags.list.data[0]->fixes.len, 0);
+    CHECK(strstr(diags.list.data[0]->message, "there is no `hepl`") != NULL);
+    env_begin_run(env);
+    CHECK_INT(env->budget.left, BUDGET_OF_RUN);
+}
+
 /* Types are DAGs: printed they would be 2^30 long. */
 TEST(pairs_of_pairs_are_small) {
     Str text = {0};
@@ -337,6 +396,8 @@ int main(void) {
     RUN(a_suggestion_costs_its_item);
     RUN(a_change_to_a_type_costs_what_mentions_it);
     RUN(a_declaration_that_fails_costs_what_mentions_it);
+    RUN(suggestions_keep_to_their_budget);
+    RUN(without_a_budget_the_message_is_bare);
     RUN(pairs_of_pairs_are_small);
     return check_result();
 }

@@ -171,11 +171,11 @@ TEST(symbols) {
     CHECK(sym_intern("abc") != sym_intern("abd"));
     const Symbol *c[] = {sym_intern("image"), sym_intern("images"), sym_intern("Relu"),
                          sym_intern("x")};
-    CHECK(sym_find_nearest(sym_intern("imges"), c, 4) == c[1]);
-    CHECK(sym_find_nearest(sym_intern("relu"), c, 4) == c[2]);
-    CHECK(sym_find_nearest(sym_intern("iamge"), c, 4) == c[0]);
-    CHECK(!sym_find_nearest(sym_intern("zebra"), c, 4));
-    CHECK(!sym_find_nearest(sym_intern("y"), c, 4));
+    CHECK(sym_find_nearest(sym_intern("imges"), c, 4, NULL) == c[1]);
+    CHECK(sym_find_nearest(sym_intern("relu"), c, 4, NULL) == c[2]);
+    CHECK(sym_find_nearest(sym_intern("iamge"), c, 4, NULL) == c[0]);
+    CHECK(!sym_find_nearest(sym_intern("zebra"), c, 4, NULL));
+    CHECK(!sym_find_nearest(sym_intern("y"), c, 4, NULL));
     for (int i = 0; i < 5000; i++)
         CHECK(sym_intern(fmt_text("n%d", i)) == sym_intern(fmt_text("n%d", i)));
 }

@@ -14,6 +14,7 @@ Env *env_new(const EnvHooks *hooks) {
     env->prelude = mem_new(Namespace);
     env->session = mem_new(Namespace);
     env->here = env->session;
+    env_begin_run(env);
     return env;
 }
 
@@ -275,7 +276,7 @@ bool env_open_module(Env *env, const Item *import, Diags *diags) {
                 for (size_t k = 0; map_next(maps[m], &k, &key, &value);)
                     vec_push(&names, key);
             }
-            const Symbol *near = sym_find_nearest(n->sym, names.data, names.len);
+            const Symbol *near = sym_find_nearest(n->sym, names.data, names.len, &env->budget);
             if (near)
                 diag_set_label(d, "did you mean `%s`?", near->text);
         }
@@ -318,5 +319,7 @@ size_t env_nrules(Env *env) {
 InferCounts env_counts(const Env *env) { return env->counts; }
 
 const ResidualVec *env_residuals(Env *env) { return &env->residuals; }
+
+void env_begin_run(Env *env) { budget_begin_run(&env->budget); }
 
 void env_list_checks(Env *env, bool on) { env->list_checks = on; }

@@ -54,6 +54,9 @@ typedef struct InferCounts {
     uint64_t runs, steps; /* of the solver (SolverCounts) */
 } InferCounts;
 InferCounts env_counts(const Env *env);
+/* What is entered or run from here on has a budget of its own for looking for suggestions
+ * (base/budget.h). */
+void env_begin_run(Env *env);
 
 /* Names, as LANGUAGE §1 resolves them. */
 typedef enum BindingKind {

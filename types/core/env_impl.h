@@ -32,6 +32,7 @@ struct Env {
     Map specialised; /* Global -> copies made for explicit type arguments */
     ResidualVec residuals;
     InferCounts counts;
+    Budget budget; /* of the run under way: what looking for suggestions may cost */
     bool list_checks;
     bool no_mending; /* messages as they arise: no changes are tried (types/mend/mend.h) */
     uint32_t nitems; /* checked at the prompt so far */

@@ -115,7 +115,7 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
     SymbolVec near = {0};
     for (size_t i = 0; i < I->type_trail.len; i++)
         vec_push(&near, I->type_trail.data[i]->name);
-    const Symbol *found = sym_find_nearest(t->name, near.data, near.len);
+    const Symbol *found = sym_find_nearest(t->name, near.data, near.len, &I->env->budget);
     if (!found && (kind == KIND_TYPE || kind == KIND_DTYPE))
         found = env_suggest(I->env, t->name, true);
     if (found) {
@@ -408,7 +408,7 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     const RelDef *def = rel_find(c->name);
     if (!def) {
         Diag *d = infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
-        const Symbol *near = rel_find_nearest(c->name);
+        const Symbol *near = rel_find_nearest(c->name, &I->env->budget);
         if (d && near)
             diag_set_label(d, "did you mean `%s`?", near->text);
         return false;

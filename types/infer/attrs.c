@@ -161,7 +161,7 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
         vec_push(&names, sym_intern(op->attrs[i].name));
         str_printf(&all, "%s`%s`", i ? ", " : "", op->attrs[i].name);
     }
-    const Symbol *near = sym_find_nearest(a->name, names.data, names.len);
+    const Symbol *near = sym_find_nearest(a->name, names.data, names.len, &I->env->budget);
     if (near) {
         diag_set_label(d, "did you mean `%s`?", near->text);
     } else if (op->nattrs) {
@@ -213,7 +213,9 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
     }
     Diag *d = infer_error(I, DIAG_R0111, span, "attribute `%s` of `%s` is %s", attr, op->name,
                           str_text(&all));
-    const Symbol *near = d ? sym_find_nearest(sym_intern(v->text), words.data, words.len) : NULL;
+    const Symbol *near = d ? sym_find_nearest(sym_intern(v->text), words.data, words.len,
+                                              &I->env->budget)
+                           : NULL;
     if (near && near->len)
         diag_add_fix(d, span, fmt_text("\"%s\"", near->text), NULL, "did you mean \"%s\"?",
                      near->text);

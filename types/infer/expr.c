@@ -541,6 +541,8 @@ Expr *infer_expr(Infer *I, Ast *e, Type *want) {
         infer_error(I, DIAG_R0009, e->span, "nested too deeply");
         return infer_error_expr(e->span);
     }
+    if (solver_is_spent(I->s))
+        return infer_error_expr(e->span);
     switch (e->kind) {
     case AST_INT:
     case AST_FLOAT: return infer_literal(I, e, false);

@@ -10,7 +10,9 @@
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-bool infer_failed(const Infer *I) { return I->diags->errors > I->item_errors; }
+bool infer_failed(const Infer *I) {
+    return I->diags->errors > I->item_errors || solver_is_spent(I->s);
+}
 
 Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...) {
     if (infer_failed(I))
@@ -42,12 +44,18 @@ void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags 
     memset(I, 0, sizeof *I);
     I->env = env;
     I->s = solver_new(diags);
+    solver_set_budget(I->s, &env->budget, false);
     solver_list_operators(I->s, env->list_checks);
     infer_know_records(I);
     I->diags = diags;
     I->module = module;
     I->mode = mode;
     I->effect = solver_var(I->s, KIND_EFFECT);
+}
+
+void infer_begin_trial(Infer *I) {
+    I->unread = true;
+    solver_set_budget(I->s, &I->env->budget, true);
 }
 
 void infer_count(const Infer *I) {
@@ -665,7 +673,11 @@ void module_check(ModuleCheck *c) {
         map_add(&c->before.ctors, &here->ctors);
         map_add(&c->before.ops, &here->ops);
     }
+    if (c->trial)
+        infer_begin_trial(I);
     check_items(c, I);
+    if (c->trial)
+        c->trial->ended = !solver_is_spent(I->s);
     infer_count(I);
     if (c->trial)
         module_bind(c);

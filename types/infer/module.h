@@ -14,6 +14,7 @@ typedef struct TrialCheck {
     bool imports;          /* of a text that was not read before */
     bool by_needs;         /* what is wanted and what it needs: nothing else is looked at */
     size_t most_bytes;     /* by_needs: of these items; what has more fails */
+    bool ended;            /* out: the budget sufficed; else the rest says nothing */
 } TrialCheck;
 
 /* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. Trials are

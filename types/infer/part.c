@@ -414,11 +414,14 @@ PartVerdict parts_check(Parts *p, PartCheck *t) {
     c->env->specialised = (Map){0};
     p->module.items.data[t->at] = t->item;
     infer_init(&p->I, c->env, &p->module, c->mode, t->diags);
+    infer_begin_trial(&p->I);
     p->I.names = c->I->names;
     p->I.has_graph = c->I->has_graph;
     PartVerdict v = p->renamed && is_defined_twice(p, f) ? PART_WORSE
                     : t->types                           ? declare_and_check(p)
                                                          : check_all(p);
+    if (solver_is_spent(p->I.s))
+        v = PART_WORSE;
     t->core = p->core[t->at];
     infer_count(&p->I);
     c->env->specialised = specialised;

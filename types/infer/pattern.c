@@ -55,7 +55,7 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
                                       "`%s` has no field `%s`", ctor->name->text,
                                       p->fields.data[i].sym->text);
                 const Symbol *near = sym_find_nearest(p->fields.data[i].sym, ctor->field_names,
-                                                      ctor->nfields);
+                                                      ctor->nfields, &I->env->budget);
                 if (d && near)
                     diag_set_label(d, "did you mean `%s`?", near->text);
                 return pattern_new(PAT_WILDCARD, type, p->span);

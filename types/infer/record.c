@@ -85,8 +85,8 @@ Expr *infer_field(Infer *I, Ast *e) {
     return f;
 }
 
-static void add_field_names(Diag *d, const Ctor *c, const Symbol *near_to) {
-    const Symbol *near = sym_find_nearest(near_to, c->field_names, c->nfields);
+static void add_field_names(Infer *I, Diag *d, const Ctor *c, const Symbol *near_to) {
+    const Symbol *near = sym_find_nearest(near_to, c->field_names, c->nfields, &I->env->budget);
     if (near) {
         diag_set_label(d, "did you mean `%s`?", near->text);
         return;
@@ -145,7 +145,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
             Diag *d = infer_error(I, DIAG_R0213, f->span, "`%s` has no field `%s`",
                                   ctor->name->text, f->sym->text);
             if (d)
-                add_field_names(d, ctor, f->sym);
+                add_field_names(I, d, ctor, f->sym);
             return infer_error_expr(e->span);
         }
         const char *what = fmt_text("field `%s` of `%s`", f->sym->text, ctor->name->text);
@@ -285,7 +285,7 @@ Expr *infer_with(Infer *I, Ast *e, Type *want) {
             Diag *d = infer_error(I, DIAG_R0213, e->fields.data[i].span, "`%s` has no field `%s`",
                                   ctor->name->text, e->fields.data[i].sym->text);
             if (d)
-                add_field_names(d, ctor, e->fields.data[i].sym);
+                add_field_names(I, d, ctor, e->fields.data[i].sym);
             return infer_error_expr(e->span);
         }
         changed[index[i]] = true;

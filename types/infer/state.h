@@ -181,6 +181,7 @@ struct Infer {
     uint32_t position; /* of the item being checked */
     Checked checked;
     bool trial;                     /* with a name in the place of a hole: other holes may stay */
+    bool unread;                    /* infer_begin_trial */
     Global *current;                /* the global being checked, whose uses are noted */
     Map *used;                      /* its uses so far */
     VEC(Rule *) rules;              /* checked, to be bound */
@@ -217,6 +218,9 @@ Diag *infer_warning(Infer *I, DiagCode code, Span span, const char *fmt, ...)
 /* ---- infer.c: state -------------------------------------------------------------------------- */
 
 void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags *diags);
+/* What is checked from here on is an edited text: its work is drawn from the budget, and no suggestions are
+ * looked for in its messages. */
+void infer_begin_trial(Infer *I);
 void infer_count(const Infer *I); /* what its solver did, into the Env's counts; at the end */
 void infer_begin_item(Infer *I);
 /* Solves, settles; false when the item had an error. */

@@ -80,24 +80,27 @@ static void add_type_names(SymbolVec *out, const Env *env) {
     vec_push(out, sym_intern("Tensor"));
 }
 
-static const Symbol *nearest(const Symbol *name, const SymbolVec *from) {
-    return sym_find_nearest(name, from->data, from->len);
+static const Symbol *nearest(Env *env, const Symbol *name, const SymbolVec *from) {
+    budget_draw(&env->budget, 4 * (int64_t)from->len); /* for gathering them */
+    return sym_find_nearest(name, from->data, from->len, &env->budget);
 }
 
 const Symbol *env_suggest(Env *env, const Symbol *name, bool types) {
     SymbolVec names = {0};
+    if (budget_is_spent(&env->budget))
+        return NULL;
     if (types) {
         add_type_names(&names, env);
     } else {
         add_env_names(&names, env);
     }
-    return nearest(name, &names);
+    return nearest(env, name, &names);
 }
 
 void scope_report_unknown(Infer *I, const Name *name) {
     const char *sigil = name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
-    if (!d)
+    if (!d || I->unread)
         return;
     const TypeParam *param = name->sigil == SIGIL_NONE ? type_scope_find(I, name->sym) : NULL;
     if (param) {
@@ -116,17 +119,19 @@ void scope_report_unknown(Infer *I, const Name *name) {
         vec_push(&near, I->trail.data[i]->name);
     for (size_t i = 0; i < I->type_trail.len; i++)
         vec_push(&near, I->type_trail.data[i]->name);
-    const Symbol *found = nearest(name->sym, &near);
+    const Symbol *found = nearest(I->env, name->sym, &near);
     SymbolVec far = {0};
     if (!found) {
-        add_keys(&far, &I->names);
-        add_env_names(&far, I->env);
         const char *help = name->sigil == SIGIL_NONE ? infer_habit_of(name->sym) : NULL;
         if (help) {
             diag_add_help(d, "%s", help);
             return;
         }
-        found = nearest(name->sym, &far);
+        if (!budget_is_spent(&I->env->budget)) {
+            add_keys(&far, &I->names);
+            add_env_names(&far, I->env);
+        }
+        found = nearest(I->env, name->sym, &far);
     }
     const char *dot = strrchr(name->sym->text, '.');
     if (name->sigil == SIGIL_NONE && dot) {

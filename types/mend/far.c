@@ -10,7 +10,8 @@
 enum {
     MAX_BINDINGS = 40,
     MAX_FAR = 60,
-    FUEL_SIDE = 15000, /* for the other side, where the search for the first has used up the fuel */
+    UNITS_OF_SIDE =
+        600000, /* for the other side, where the search for the first spent the item's budget */
 };
 
 /* ---- what the message speaks of -------------------------------------------------------------- */
@@ -92,14 +93,14 @@ static int by_rank(const void *x, const void *y) {
     return a->token > b->token ? -1 : 1; /* the nearest above */
 }
 
-static bool is_near_name(const Symbol *a, const Symbol *b) {
-    return sym_find_nearest(a, &b, 1) != NULL;
+static bool is_near_name(const Mender *m, const Symbol *a, const Symbol *b) {
+    return sym_find_nearest(a, &b, 1, m->budget) != NULL;
 }
 
 /* The name it says is missing and one that is bound and never mentioned are spelt alike, and the missing
  * one is written more often or is the likelier spelling: the slip is where the other is bound. */
 void mend_slips(Mender *m) {
-    if (!mend_may_rename(m))
+    if (!mend_may_walk(m, 2 * m->tokens.len) || !mend_may_rename(m))
         return;
     bool often = mend_count(m, m->unknown) > 1;
     m->far = true;
@@ -107,7 +108,7 @@ void mend_slips(Mender *m) {
         const MendToken *t = &m->tokens.data[i];
         if (!mend_is_binding(m, i) || !mend_is_unused(m, i))
             continue;
-        if (!is_near_name(m->unknown, t->sym))
+        if (!is_near_name(m, m->unknown, t->sym))
             continue;
         if (often || mend_is_likelier(m, m->unknown, t->sym))
             mend_try_token(m, MEND_NAME, i, mend_with_sigil(m, i, m->unknown));
@@ -117,7 +118,7 @@ void mend_slips(Mender *m) {
 
 /* Names bound once and mentioned nowhere come first, those spelt alike before others. */
 static void rename_bindings(Mender *m) {
-    if (!mend_may_rename(m))
+    if (!mend_may_walk(m, 2 * m->tokens.len) || !mend_may_rename(m))
         return;
     size_t here = mend_token_at(m, m->place.begin);
     bool often = mend_count(m, m->unknown) > 1;
@@ -135,7 +136,7 @@ static void rename_bindings(Mender *m) {
         if (field && (!item || item->kind != ITEM_TYPE))
             continue;
         bool unused = mend_is_unused(m, i);
-        bool near = is_near_name(m->unknown, t->sym);
+        bool near = is_near_name(m, m->unknown, t->sym);
         if (!near && !often)
             continue; /* one use against one binding */
         if (!near && m->found.len)
@@ -189,6 +190,8 @@ static void at_origins(Mender *m, const MendValues *v, bool outliers) {
 static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes, bool sizes,
                      bool literals) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
+    if (!mend_may_walk(m, n))
+        return;
     if (sizes)
         at_origins(m, v, outliers);
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
@@ -271,6 +274,8 @@ static void comparisons(Mender *m, size_t i) {
 static void guess_elsewhere(Mender *m, const MendValues *v) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
     bool bools = has_dtype(v, sym_intern("bool"));
+    if (!mend_may_walk(m, n))
+        return;
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
@@ -390,10 +395,9 @@ static bool may_be_side(const Mender *m, const Mend *mend) {
 bool mend_other_side(Mender *m, const Mend *mend, Mend *out) {
     if (!may_be_side(m, mend))
         return false;
-    long extra = m->fuel < FUEL_SIDE ? FUEL_SIDE - m->fuel : 0;
     MendVec found = m->found;
     m->found = (MendVec){0};
-    m->fuel += extra;
+    budget_lend(m->budget, UNITS_OF_SIDE);
     m->side = mend;
     m->far = true;
     MendValues v = {0};
@@ -409,7 +413,6 @@ bool mend_other_side(Mender *m, const Mend *mend, Mend *out) {
         is = out->remaining <= mend->remaining;
     }
     m->found = found;
-    m->fuel -= extra;
     m->side = NULL;
     m->far = false;
     return is;

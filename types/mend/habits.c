@@ -125,10 +125,11 @@ static bool has_kind(const Mender *m, size_t i, TokenKind kind) {
 
 /* The operators and definitions whose last part is the name: `nn.relu` of `relu`. */
 static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol *name) {
-    SymbolVec known = {0};
-    env_each_name(m->c->env, &known);
-    for (size_t i = 0; i < known.len && !mend_is_done(m); i++) {
-        const char *text = known.data[i]->text, *dot = strrchr(text, '.');
+    const SymbolVec *known = mend_known_names(m);
+    if (!mend_may_walk(m, known->len))
+        return;
+    for (size_t i = 0; i < known->len && !mend_is_done(m); i++) {
+        const char *text = known->data[i]->text, *dot = strrchr(text, '.');
         if (dot && text[0] != '_' && dot[1] != '_' && strcmp(dot + 1, name->text) == 0)
             mend_try(m, MEND_NAME, begin, end, text);
     }
@@ -151,11 +152,11 @@ static void try_habit(Mender *m, size_t i, const Symbol *habit) {
     }
 }
 
-static const Symbol *nearest_habit(const Symbol *name) {
+static const Symbol *nearest_habit(const Mender *m, const Symbol *name) {
     const Symbol *habits[NAMES];
     for (size_t k = 0; k < NAMES; k++)
         habits[k] = sym_intern(names[k].habit);
-    return sym_find_nearest(name, habits, NAMES);
+    return sym_find_nearest(name, habits, NAMES, m->budget);
 }
 
 static void try_names(Mender *m, size_t i) {
@@ -320,7 +321,7 @@ static void try_dtypes(Mender *m) {
     }
     for (int t = 0; t < DTYPE_COUNT; t++)
         dtypes[t] = sym_intern(dtype_info[t].name);
-    const Symbol *near = sym_find_nearest(said, dtypes, DTYPE_COUNT);
+    const Symbol *near = sym_find_nearest(said, dtypes, DTYPE_COUNT, m->budget);
     if (near)
         try_dtype(m, near->text, quote);
 }
@@ -384,7 +385,7 @@ static void try_imports(Mender *m) {
     if (dot && item->path && strcmp(dot, ".rly") != 0)
         dot = NULL;
     const char *stem = item->path && dot ? mem_strndup(written, (size_t)(dot - written)) : written;
-    const Symbol *near = sym_find_nearest(sym_intern(stem), modules.data, modules.len);
+    const Symbol *near = sym_find_nearest(sym_intern(stem), modules.data, modules.len, m->budget);
     if (near && !mend_is_done(m))
         mend_try(m, MEND_NAME, begin, end,
                  item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
@@ -429,7 +430,8 @@ void mend_habits(Mender *m) {
         if (!mend_is_done(m))
             try_binding(m, i);
     }
-    const Symbol *near = m->unknown && m->d->code == DIAG_R0102 ? nearest_habit(m->unknown) : NULL;
+    const Symbol *near = m->unknown && m->d->code == DIAG_R0102 ? nearest_habit(m, m->unknown)
+                                                                : NULL;
     for (size_t i = first; i < last && near && !mend_is_done(m); i++) {
         if (token(m, i)->sym == m->unknown) /* Flot is Float, which is float32 */
             try_habit(m, i, near);

@@ -13,9 +13,7 @@
 
 enum {
     MAX_SHOWN = 8,
-    MAX_CALLS = 3,    /* of these, calls `f(_)`; and operators */
-    MAX_TRIALS = 150, /* for an item of up to SMALL_ITEM bytes, else a tenth */
-    SMALL_ITEM = 4000,
+    MAX_CALLS = 3, /* of these, calls `f(_)`; and operators */
 };
 
 typedef struct Holes {
@@ -25,7 +23,7 @@ typedef struct Holes {
     Type *want;
     Diag *d;
     bool can_try;
-    int trials, shown, calls;
+    int shown, calls;
     TypeNamer namer;
     Map seen; /* Symbol: nearer names hide others */
 } Holes;
@@ -104,12 +102,14 @@ static bool check_again(Infer *J, const Checked *c) {
 static bool tries(Holes *h, const Ast *with) {
     if (!h->can_try)
         return true;
-    if (h->trials-- <= 0)
-        return false;
     Infer *I = h->I, J;
     const Checked *c = &h->hole->checked;
+    Span item = c->items[0]->span;
+    if (!budget_draw(&I->env->budget, BUDGET_CHECK_BYTE * (item.end - item.begin) + BUDGET_TRIAL))
+        return false;
     Diags diags = {0};
     infer_init(&J, I->env, I->module, I->mode, &diags);
+    infer_begin_trial(&J);
     J.trial = true;
     J.names = I->names;
     J.position = h->hole->position;
@@ -120,7 +120,7 @@ static bool tries(Holes *h, const Ast *with) {
     Global *saved = mem_new_n(Global, c->n);
     for (uint32_t i = 0; i < c->n && c->globals; i++)
         saved[i] = *c->globals[i];
-    bool ok = check_again(&J, c) && diags.errors == 0;
+    bool ok = check_again(&J, c) && diags.errors == 0 && !solver_is_spent(J.s);
     for (uint32_t i = 0; i < c->n && c->globals; i++)
         *c->globals[i] = saved[i];
     *hole = was;
@@ -368,7 +368,7 @@ static void ask_all(Holes *h) {
     h->can_try = c->n && !h->hole->uses_open;
     h->can_try = h->can_try && tries(h, h->p->hole); /* nothing else is wrong with the item */
     bool open = h->want->tag == TY_VAR;
-    if (open && (!h->want->var.nwatchers || !h->can_try))
+    if (budget_is_spent(&h->I->env->budget) || (open && (!h->want->var.nwatchers || !h->can_try)))
         return;
     ask_locals(h);
     if (open)
@@ -396,13 +396,12 @@ void mend_holes(ModuleCheck *c) {
                    .p = &hole->note,
                    .want = type_resolve(hole->note.expr->type),
                    .d = hole->diag,
-                   .namer = hole->namer,
-                   .trials = MAX_TRIALS};
-        Span item = hole->checked.n ? hole->checked.items[0]->span : span_none();
-        if (item.end - item.begin > SMALL_ITEM)
-            h.trials /= 10;
+                   .namer = hole->namer};
+        if (i == 0 || hole->position != hole[-1].position)
+            budget_begin_item(&c->env->budget);
         swap_globals(hole);
         ask_all(&h);
         swap_globals(hole);
     }
+    budget_end_item(&c->env->budget);
 }

@@ -5,9 +5,7 @@
 #include <string.h>
 
 enum {
-    FUEL = 120000,    /* bytes checked again after one check's errors */
-    FUEL_ONE = 60000, /* of that, for one of them */
-    MAX_MENDED = 5,   /* errors for which changes are tried */
+    MAX_MENDED = 5, /* errors for which changes are tried */
     MAX_FIXES = 2,
 };
 
@@ -340,18 +338,17 @@ static bool says_unknown(const Diag *d) {
 }
 
 /* `nn` of `nn.dense`: names begin with it. */
-static bool is_first_part(const Mender *m, const Symbol *name) {
-    SymbolVec known = {0};
-    env_each_name(m->c->env, &known);
-    for (size_t i = 0; i < known.len; i++) {
-        const char *text = known.data[i]->text;
+static bool is_first_part(Mender *m, const Symbol *name) {
+    const SymbolVec *known = mend_known_names(m);
+    for (size_t i = 0; i < known->len && mend_may_walk(m, 1); i++) {
+        const char *text = known->data[i]->text;
         if (strncmp(text, name->text, name->len) == 0 && text[name->len] == '.')
             return true;
     }
     return false;
 }
 
-static const Symbol *missing_name(const Mender *m) {
+static const Symbol *missing_name(Mender *m) {
     if (!says_unknown(m->d))
         return NULL;
     size_t i = mend_token_at(m, m->place.begin);
@@ -410,6 +407,7 @@ static void mend_one(Mender *m, Diag *d, size_t first) {
         m->line_end++;
     m->unknown = missing_name(m);
     find_related(m, first);
+    mend_may_walk(m, 20 * (m->c->diags->list.len - first) + 4 * m->c->module->items.len);
     void (*const steps[])(Mender *) = {mend_habits, mend_near, mend_outliers,
                                        mend_wrap,   mend_far,  mend_guess};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++)
@@ -424,7 +422,7 @@ static bool begin(Mender *out, ModuleCheck *c, size_t first) {
         return false;
     if (c->env->no_mending)
         return false;
-    Mender m = {.c = c, .source = source, .base = *c->env->here};
+    Mender m = {.c = c, .source = source, .budget = &c->env->budget, .base = *c->env->here};
     if (!c->module->versioned) {
         m.begin = c->module->items.data[0]->span.begin;
         while (m.begin > 0 && source->text[m.begin - 1] != '\n')
@@ -470,10 +468,11 @@ void mend_verify(ModuleCheck *c, size_t first) {
         if (!any && !begin(&m, c, first))
             return;
         if (!any)
-            m.fuel = FUEL_ONE;
+            budget_begin_item(m.budget);
         any = true;
         verify(&m, d, first);
     }
+    budget_end_item(&c->env->budget);
 }
 
 void mend_module(ModuleCheck *c, size_t first) {
@@ -482,7 +481,7 @@ void mend_module(ModuleCheck *c, size_t first) {
     if (!begin(&m, c, first))
         return;
     mend_read_tokens(&m);
-    long fuel = FUEL;
+    mend_may_walk(&m, 10 * m.tokens.len);
     uint32_t mended = 0;
     for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
@@ -491,15 +490,14 @@ void mend_module(ModuleCheck *c, size_t first) {
             continue;
         if (d->fixes.len)
             continue; /* whoever found the mistake knew what mends it */
-        if (mended == MAX_MENDED || fuel <= 0) {
+        if (mended == MAX_MENDED || budget_is_spent(m.budget)) {
             m.d = d;
             drop_untried(&m);
             continue;
         }
-        long one = fuel < FUEL_ONE ? fuel : FUEL_ONE;
-        m.fuel = one;
+        budget_begin_item(m.budget);
         mend_one(&m, d, first);
-        fuel -= one - m.fuel;
+        budget_end_item(m.budget);
         mended++;
     }
 }

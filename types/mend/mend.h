@@ -14,9 +14,9 @@
  * the other side mends as much, the message stays, and both changes are suggested.
  *
  * A change costs the item it is made in, and what depends on that where its type changes: the rest of the
- * text is neither read nor checked again (mend/trial.c, infer/part.c). The work is bounded by fuel,
- * counted in bytes of text that are checked again, so that what is suggested depends on the program
- * alone and never on the machine. */
+ * text is neither read nor checked again (mend/trial.c, infer/part.c). The work is drawn from
+ * the run's budget (base/budget.h), so that what is suggested depends on the program alone and never on
+ * the machine. */
 #ifndef TYPES_MEND_MEND_H
 #define TYPES_MEND_MEND_H
 
@@ -83,6 +83,7 @@ typedef struct Mender {
     const Source *source;
     uint32_t begin; /* of the module in its source */
     VEC(MendToken) tokens;
+    Budget *budget; /* of the run: what the search draws from */
     Map counts;     /* Symbol -> how often the source says it */
     Map last;       /* Symbol -> the last token that says it, + 1 */
     Parts *parts;   /* NULL: a change takes the check of the whole module */
@@ -90,7 +91,6 @@ typedef struct Mender {
     Map versions;
     size_t nfailed; /* items that fail */
     size_t goal;    /* how many of them may go on failing: their mistakes are others */
-    long fuel;
     /* of the error being mended */
     Diag *d;
     int32_t item;      /* its item, or -1 */
@@ -107,6 +107,7 @@ typedef struct Mender {
     bool alone;         /* what is tried now mends one of several mistakes that are alike */
     Map tried;          /* Symbol of the change -> itself */
     MendVec found;
+    SymbolVec known;       /* names visible here (mend_known_names), once they were asked for */
     SymbolVec pool;        /* every name it might have been, once it was asked for */
     const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
 } Mender;
@@ -143,11 +144,15 @@ bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
 bool mend_try_value(Mender *m, size_t token, const char *value);
 /* The same as mend_try, not kept. */
 bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text);
-/* A change was found that mends all it could, or the fuel is used up. */
+/* A change was found that mends all it could, or the budget is spent. */
 bool mend_is_done(const Mender *m);
+/* Draws a walk over so many tokens, names or diagnostics from the budget; false: it has not so much. */
+bool mend_may_walk(Mender *m, size_t steps);
 /* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
+/* Every name that the environment offers at the error, sorted. */
+const SymbolVec *mend_known_names(Mender *m);
 /* mend/decl.c: the types that are declared again where item `at`, a type, is declared as `now`, and the
  * items that mention one of them. False: it takes the whole text to know. */
 bool mend_type_users(const Mender *m, uint32_t at, const Item *now, IndexVec *types,
@@ -177,6 +182,6 @@ bool mend_is_of_shapes(DiagCode code); /* R03…, but those of dtypes */
 void mend_values(const Mender *m, MendValues *v);
 bool mend_has_size(const MendValues *v, const Symbol *s);
 /* mend/words.c: whether spelling a is likelier than b. */
-bool mend_is_likelier(const Mender *m, const Symbol *a, const Symbol *b);
+bool mend_is_likelier(Mender *m, const Symbol *a, const Symbol *b);
 
 #endif

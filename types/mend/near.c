@@ -31,6 +31,14 @@ static void add_parts(SymbolVec *out, Map *seen, const Symbol *name) {
     }
 }
 
+const SymbolVec *mend_known_names(Mender *m) {
+    if (!m->known.len) {
+        env_each_name(m->c->env, &m->known);
+        mend_may_walk(m, 20 * m->known.len); /* they are sorted */
+    }
+    return &m->known;
+}
+
 static void gather_names(Mender *m) {
     if (m->pool.len)
         return;
@@ -42,10 +50,9 @@ static void gather_names(Mender *m) {
         if (s->text[0] < '0' || s->text[0] > '9')
             add_parts(&m->pool, &seen, s);
     }
-    SymbolVec names = {0};
-    env_each_name(m->c->env, &names);
-    for (size_t i = 0; i < names.len; i++)
-        add_parts(&m->pool, &seen, names.data[i]);
+    const SymbolVec *known = mend_known_names(m);
+    for (size_t i = 0; i < known->len; i++)
+        add_parts(&m->pool, &seen, known->data[i]);
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         for (int k = 0; k < op->nattrs; k++)
@@ -56,6 +63,7 @@ static void gather_names(Mender *m) {
     const char *types[] = {"String", "Tensor"};
     for (size_t i = 0; i < 2; i++)
         add_parts(&m->pool, &seen, sym_intern(types[i]));
+    mend_may_walk(m, 20 * m->pool.len);
 }
 
 const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name) {
@@ -86,11 +94,12 @@ static void try_spellings(Mender *m, size_t token) {
         if (may_be_meant(m, m->pool.data[i]))
             vec_push(&left, m->pool.data[i]);
     }
-    const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown) : NULL;
+    const Symbol *relation = m->unknown ? rel_find_nearest(m->unknown, m->budget) : NULL;
     if (relation)
         vec_push(&left, relation);
     for (uint32_t k = 0; k < MAX_NEAR; k++) {
-        const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len);
+        const Symbol *near = sym_find_nearest(m->tokens.data[token].sym, left.data, left.len,
+                                              m->budget);
         if (!near)
             break;
         /* not a binding of the text without uses, which may be what is misspelt */
@@ -168,8 +177,8 @@ static size_t gather_fields(const Mender *m, SymbolVec *out) {
     return own;
 }
 
-static bool is_spelt_alike(const Symbol *a, const Symbol *b) {
-    return strcasecmp(a->text, b->text) == 0 || sym_find_nearest(a, &b, 1);
+static bool is_spelt_alike(const Mender *m, const Symbol *a, const Symbol *b) {
+    return strcasecmp(a->text, b->text) == 0 || sym_find_nearest(a, &b, 1, m->budget);
 }
 
 /* Those spelt alike first. Of a value that is read any field may be meant, so those of types elsewhere only
@@ -184,7 +193,7 @@ static void near_fields(Mender *m, size_t first, size_t last) {
             continue;
         for (size_t k = 0; k < fields.len + n && !mend_is_done(m); k++) {
             const Symbol *field = fields.data[k % fields.len];
-            if (k >= fields.len || is_spelt_alike(written, field))
+            if (k >= fields.len || is_spelt_alike(m, written, field))
                 mend_try_token(m, MEND_NAME, i, field->text);
         }
     }

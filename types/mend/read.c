@@ -11,8 +11,6 @@
 #include "types/mend/mend.h"
 
 enum {
-    FUEL = 400000, /* bytes that are read for one text; checking counts CHECK_COST times */
-    CHECK_COST = 4,
     MAX_DEPTH = 8,      /* mistakes that are mended one after the other */
     MAX_WIDTH = 3,      /* of the changes that lead further, those that are followed */
     SMALL_TEXT = 20000, /* is read as a whole */
@@ -35,7 +33,7 @@ typedef struct Search {
     const ParseOptions *options;
     InferMode mode;
     bool expression;
-    long fuel;
+    Budget *budget;
     bool checked_once;
     Map seen;          /* Symbol of a draft's edits */
     Draft best;        /* found; edits.len is 0 until then; what draws no warning is preferred */
@@ -81,7 +79,7 @@ static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint3
 /* Where reading a part of the text stops, UINT32_MAX when it does not. */
 static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t end,
                           const char **message, Module **module, const Source **source) {
-    s->fuel -= end - begin + 50;
+    budget_draw(s->budget, BUDGET_READ_BYTE * (int64_t)(end - begin) + BUDGET_TRIAL);
     bool whole = end == d->len && begin == s->options->begin;
     uint32_t from = whole ? 0 : begin;
     Source *part = source_new(s->source->name, d->text + from, end - from, s->source->flags);
@@ -117,11 +115,11 @@ static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **modu
 static bool checks(Search *s, const Draft *d, const Module *module, const Source *source) {
     if (s->expression && (module->items.len != 1 || module->items.data[0]->kind != ITEM_EXPR))
         return false;
-    long cost = (long)CHECK_COST * d->len;
-    if (s->fuel < cost && s->checked_once)
+    int64_t cost = BUDGET_CHECK_BYTE * (int64_t)d->len;
+    if (budget_get_left(s->budget) < cost && s->checked_once)
         return false;
     s->checked_once = true;
-    s->fuel -= cost;
+    budget_draw(s->budget, cost);
     CoreItemVec items = {0};
     Diags diags = {0};
     if (!module_checks_apart(s->env, module, s->mode, &diags, &items))
@@ -277,8 +275,9 @@ static bool search(Search *s, const Draft *from, int depth) {
     uint32_t offset;
     propose(s, from, &changes, &offset);
     VEC(Draft) further = {0};
-    for (size_t i = 0; i < changes.len && s->fuel > 0; i++) {
+    for (size_t i = 0; i < changes.len && !budget_is_spent(s->budget); i++) {
         Draft d;
+        budget_draw(s->budget, s->source->len / 8 + 1); /* to write it */
         if (!change(s, from, &changes.data[i], offset, &d) || !is_new(s, &d))
             continue;
         Module *module;
@@ -295,7 +294,8 @@ static bool search(Search *s, const Draft *from, int depth) {
         return true;
     if (depth == MAX_DEPTH)
         return false;
-    for (int k = 0; k < MAX_WIDTH && s->fuel > 0; k++) { /* the furthest, the first of those */
+    for (int k = 0; k < MAX_WIDTH && !budget_is_spent(s->budget);
+         k++) { /* the furthest, the first of those */
         size_t best = 0;
         for (size_t i = 1; i < further.len; i++) {
             if (is_further(&further.data[best], &further.data[i]))
@@ -436,7 +436,7 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
                 .options = options,
                 .mode = mode,
                 .expression = expression,
-                .fuel = FUEL};
+                .budget = &env->budget};
     Draft as_written = {.text = source->text,
                         .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin,

@@ -5,7 +5,7 @@
  * As in mend.h nothing is believed: a change is suggested only when the whole text as changed reads and
  * checks. Changes are made near the first mistake, those that cost least first; where one of them
  * lets the reader get further and it then meets another mistake, that is mended in turn, and the suggestion is
- * all of these changes together. The work is bounded by fuel, counted in bytes that are read. */
+ * all of these changes together. The work is drawn from the run's budget (base/budget.h). */
 #ifndef TYPES_MEND_READ_H
 #define TYPES_MEND_READ_H
 

@@ -4,13 +4,24 @@
  * A change inside one item costs that item: its text is read again as it would be read among the
  * others (parse_item_again), and checked against what the others were checked to be (infer/part.c).
  * A change to a type costs the items that mention it. Where that does not decide, a change costs the
- * whole text, and is tried where the fuel allows it. */
+ * whole text, and is tried where the budget allows it. */
 #include <string.h>
 
 #include "parser/parser.h"
 #include "types/mend/mend.h"
 
 enum { MAX_SNIPPET = 70 };
+
+/* Of text that may still be checked for the error. */
+static size_t bytes_left(const Mender *m) {
+    return (size_t)(budget_get_left(m->budget) / BUDGET_CHECK_BYTE);
+}
+
+static void draw_checked(Mender *m, size_t bytes) {
+    budget_draw(m->budget, BUDGET_CHECK_BYTE * (int64_t)bytes);
+}
+
+bool mend_may_walk(Mender *m, size_t steps) { return budget_draw(m->budget, (int64_t)steps); }
 
 static KnownName find_known(void *ctx, const Symbol *name) {
     Env *env = ctx;
@@ -207,7 +218,7 @@ static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **
         return NULL;
     Span old = m->c->module->items.data[at]->span;
     int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
-    m->fuel -= old.end - old.begin + 100;
+    budget_draw(m->budget, BUDGET_READ_BYTE * (old.end - old.begin) + BUDGET_TRIAL);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
     ParseOptions options = {.prompt = m->c->mode == INFER_PROMPT, .scope = &scope};
     Diags diags = {0};
@@ -278,10 +289,10 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
                        .types = type ? &types : NULL,
                        .wanted = m->alone ? m->wanted_alone : m->wanted,
                        .may_fail = may_fail ? m->item : -1,
-                       .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0,
+                       .most_bytes = bytes_left(m),
                        .diags = &diags};
     PartVerdict v = parts_check(m->parts, &check);
-    m->fuel -= (long)check.bytes;
+    draw_checked(m, check.bytes);
     if (v != PART_CHECKED)
         return v;
     if (grows_both(m, mend, &diags, source, old.begin))
@@ -351,7 +362,7 @@ static PartVerdict run_declaration(Mender *m, Mend *mend) {
                         .edited = mem_new_n(bool, n + 1),
                         .may_fail = mem_new_n(bool, n + 1),
                         .by_needs = true,
-                        .most_bytes = m->fuel > 0 ? (size_t)m->fuel : 0};
+                        .most_bytes = bytes_left(m)};
     for (size_t i = 0; i < namers.len; i++)
         check.wanted[namers.data[i]] = true;
     Diags diags = {0};
@@ -363,14 +374,16 @@ static PartVerdict run_declaration(Mender *m, Mend *mend) {
                          .out = &items,
                          .trial = &check};
     run_apart(m, &trial);
-    m->fuel -= 2 * (long)n; /* their names */
+    budget_draw(m->budget, 50 * (int64_t)n); /* their names */
     for (size_t i = 0; i < n; i++) {
         const Item *one = module->items.data[i];
         bool checked = trial.edges ? check.wanted[i] : one->kind == ITEM_TYPE;
-        m->fuel -= checked ? (long)(one->span.end - one->span.begin) : 0;
+        if (checked)
+            draw_checked(m, one->span.end - one->span.begin);
         m->c->env->counts.tried += checked;
     }
-    bool good = trial.edges
+    bool good = !check.ended ? false
+                : trial.edges
                     ? !diags.errors && trial.by_item
                     : less_is_said(m, mend, &diags, source, module->items.data[at]->span.begin);
     return good ? PART_CHECKED : PART_WORSE;
@@ -391,10 +404,10 @@ static Source *edited_text(const Mender *m, const Mend *mend) {
 static bool run_whole(Mender *m, Mend *mend, bool whole) {
     const Module *before = m->c->module;
     size_t n = before->items.len;
-    long cost = (long)(m->source->len - m->begin);
-    m->fuel -= cost / 8 + 100;
-    if (m->fuel < cost)
+    size_t bytes = m->source->len - m->begin;
+    if (!budget_draw(m->budget, BUDGET_TRIAL) || bytes_left(m) < bytes)
         return false;
+    budget_draw(m->budget, BUDGET_READ_BYTE * (int64_t)bytes);
     Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
     ParseOptions options = {
@@ -427,11 +440,11 @@ static bool run_whole(Mender *m, Mend *mend, bool whole) {
     for (size_t i = 0; i < n; i++) {
         Span s = module->items.data[i]->span;
         if (wanted[i])
-            m->fuel -= s.end - s.begin;
+            draw_checked(m, s.end - s.begin);
         m->c->env->counts.tried += wanted[i];
         mend->remaining += trial.failed[i];
     }
-    if (!trial.by_item && diags.errors)
+    if (!check.ended || (!trial.by_item && diags.errors))
         return false;
     for (size_t i = 0; i < n; i++) {
         if (trial.failed[i] && (!m->c->failed[i] || (m->related[i] && !m->alone)))
@@ -453,10 +466,11 @@ static bool run_whole(Mender *m, Mend *mend, bool whole) {
 /* ---- an import ------------------------------------------------------------------------------- */
 
 static bool run_import(Mender *m, Mend *mend) {
-    long cost = (long)(m->source->len - m->begin);
-    if (m->fuel < cost)
+    size_t bytes = m->source->len - m->begin;
+    if (bytes_left(m) < bytes)
         return false;
-    m->fuel -= cost + cost / 8;
+    budget_draw(m->budget, BUDGET_READ_BYTE * (int64_t)bytes + BUDGET_TRIAL);
+    draw_checked(m, bytes);
     const Source *source = edited_text(m, mend);
     ParseScope scope = {.find_global = find_known, .ctx = m->c->env};
     ParseOptions options = {
@@ -479,7 +493,7 @@ static bool run_import(Mender *m, Mend *mend) {
 }
 
 bool mend_is_done(const Mender *m) {
-    if (m->fuel <= 0)
+    if (budget_is_spent(m->budget))
         return true;
     for (size_t i = 0; i < m->found.len; i++) {
         if (m->found.data[i].remaining <= m->goal || m->found.data[i].alone)
@@ -500,11 +514,11 @@ static bool run_trial(Mender *m, Mend *mend) {
 
 bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text) {
     Mend mend = {.kind = MEND_REPLACE, .begin = begin, .end = end, .text = text};
-    return m->fuel > 0 && run_trial(m, &mend);
+    return !budget_is_spent(m->budget) && run_trial(m, &mend);
 }
 
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text) {
-    if (m->fuel <= 0 || (m->side && begin < m->side->end && end > m->side->begin))
+    if (budget_is_spent(m->budget) || (m->side && begin < m->side->end && end > m->side->begin))
         return false;
     if (strlen(text) == end - begin && strncmp(m->source->text + begin, text, end - begin) == 0)
         return false;

@@ -4,7 +4,6 @@
  * comments too. */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "types/mend/mend.h"
@@ -12,7 +11,8 @@
 /* Distinct words, in the order in which they were met. */
 typedef struct Words {
     Map seen;
-    SymbolVec list;
+    VEC(const char *)
+    marked; /* each between `^` and `$`, which stand for where it begins and ends */
 } Words;
 
 static void add_word(void *ctx, const Symbol *word) {
@@ -20,7 +20,7 @@ static void add_word(void *ctx, const Symbol *word) {
     if (map_has(&w->seen, word))
         return;
     map_set(&w->seen, word, (void *)word);
-    vec_push(&w->list, word);
+    vec_push(&w->marked, fmt_text("^%s$", word->text));
 }
 
 /* Letters and digits in a row; a capital begins a word: `toList` and `to_list` are two. */
@@ -63,12 +63,11 @@ static void add_source(Words *w, const Mender *m, const Symbol *a, const Symbol 
     }
 }
 
-static void gather(Words *w, const Mender *m, const Symbol *a, const Symbol *b) {
-    SymbolVec names = {0};
-    env_each_name(m->c->env, &names);
-    for (size_t i = 0; i < names.len; i++) {
-        if (names.data[i] != a && names.data[i] != b)
-            add_text(w, names.data[i]->text);
+static void gather(Words *w, Mender *m, const Symbol *a, const Symbol *b) {
+    const SymbolVec *known = mend_known_names(m);
+    for (size_t i = 0; i < known->len; i++) {
+        if (known->data[i] != a && known->data[i] != b)
+            add_text(w, known->data[i]->text);
     }
     for (size_t i = 0; i < op_count(); i++)
         add_text(w, op_at(i)->doc);
@@ -88,11 +87,8 @@ typedef struct Judged {
 
 static unsigned count_words_with(const Words *words, const char *part) {
     unsigned n = 0;
-    for (size_t i = 0; i < words->list.len; i++) {
-        char whole[40];
-        snprintf(whole, sizeof whole, "^%s$", words->list.data[i]->text);
-        n += strstr(whole, part) != NULL;
-    }
+    for (size_t i = 0; i < words->marked.len; i++)
+        n += strstr(words->marked.data[i], part) != NULL;
     return n;
 }
 
@@ -109,9 +105,14 @@ static void judge_word(void *ctx, const Symbol *word) {
     }
 }
 
-bool mend_is_likelier(const Mender *m, const Symbol *a, const Symbol *b) {
+bool mend_is_likelier(Mender *m, const Symbol *a, const Symbol *b) {
+    enum { READ = 10, COMPARE = 5 }; /* a byte; a word with a part of a name */
     Words words = {0};
+    if (!mend_may_walk(m, READ * m->source->len))
+        return false;
     gather(&words, m, a, b);
+    if (!mend_may_walk(m, COMPARE * words.marked.len * 2 * (a->len + b->len)))
+        return false;
     Judged x = {.words = &words}, y = {.words = &words};
     each_word(a->text, a->len, judge_word, &x);
     each_word(b->text, b->len, judge_word, &y);

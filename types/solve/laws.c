@@ -428,6 +428,8 @@ static void drop_implied(Laws *l) {
     }
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
+        if (solver_is_spent(l->s))
+            return;
         if (r->status != REL_WAIT || !is_broadcast(r->def))
             continue;
         Type *result = r->args[r->nargs - 1];
@@ -495,6 +497,8 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order) {
     if (l.unified)
         return true;
     for (bool changed = true; changed;) {
+        if (solver_is_spent(s))
+            return false;
         find_occurrences(&l);
         changed = flatten_all(&l);
         for (size_t i = 0; i < relations->len; i++) {

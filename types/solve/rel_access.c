@@ -68,7 +68,7 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
                         names.len ? "`%s` has no field `%s`"
                                   : "`%s` has no named fields, so no `%s`",
                         t->decl->name->text, name->text);
-    const Symbol *near = sym_find_nearest(name, names.data, names.len);
+    const Symbol *near = sym_find_nearest(name, names.data, names.len, s->budget);
     if (near) {
         diag_add_fact(d, "did you mean `%s`?", near->text);
     } else if (names.len) {

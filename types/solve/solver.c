@@ -377,6 +377,21 @@ void solver_claim(Solver *s, size_t from, struct Expr *use) {
         s->waiting.data[i]->instance = use;
 }
 
+void solver_set_budget(Solver *s, Budget *budget, bool bounded) {
+    s->budget = budget;
+    s->bounded = bounded;
+}
+
+bool solver_is_spent(Solver *s) {
+    if (!s->bounded)
+        return false;
+    uint64_t work = BUDGET_SOLVER_STEP * s->counts.steps +
+                    BUDGET_SOLVER_RUN * (s->counts.runs + s->counts.posted);
+    bool goes_on = budget_draw(s->budget, (int64_t)(work - s->drawn));
+    s->drawn = work;
+    return !goes_on;
+}
+
 bool solver_run(Solver *s) {
     bool ok = true;
     size_t done = 0;
@@ -385,6 +400,10 @@ bool solver_run(Solver *s) {
         r->queued = false;
         if (r->status != REL_WAIT)
             continue;
+        if (solver_is_spent(s)) {
+            ok = false;
+            continue;
+        }
         if (has_error(r)) {
             give_up(s, r);
             r->status = REL_DONE;
@@ -734,11 +753,11 @@ const RelDef *rel_find(const Symbol *name) {
     return NULL;
 }
 
-const Symbol *rel_find_nearest(const Symbol *name) {
+const Symbol *rel_find_nearest(const Symbol *name, Budget *budget) {
     VEC(const Symbol *) names = {0};
     for (size_t i = 0; i < sizeof generic / sizeof *generic; i++)
         vec_push(&names, sym_intern(generic[i]->name));
     for (size_t i = 0; i < op_count(); i++)
         vec_push(&names, sym_intern(op_at(i)->relation->name));
-    return sym_find_nearest(name, names.data, names.len);
+    return sym_find_nearest(name, names.data, names.len, budget);
 }

@@ -207,6 +207,11 @@ typedef struct SolverCounts {
     uint64_t steps;  /* nodes of types and edges of the graph looked at */
 } SolverCounts;
 SolverCounts solver_counts(const Solver *s);
+/* What suggestions in the solver's messages draw from. bounded: the steps of the solver do so too, as in
+ * the check of an edited text; when the budget is spent nothing is solved any more, every step fails
+ * without a message, and what came out so far is of no use. */
+void solver_set_budget(Solver *s, Budget *budget, bool bounded);
+bool solver_is_spent(Solver *s);
 size_t solver_nwaiting(const Solver *s);
 /* Called by a relation that waits: run me again when one of these learns something. Variables
  * inside r->args are watched without asking. */
@@ -363,10 +368,10 @@ extern const RelDef rel_custom_grad, rel_checkpoint;       /* (f, d): d its cota
  * (of which some may not be tensors yet). */
 RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
-const char *dtype_class_name(DTypeSet set);         /* "a float" */
-const char *dtype_class_words(DTypeSet set);        /* "floats", "integers", "one of int8, uint8" */
-const char *relation_subject(const Relation *r);    /* as the program says it: "nn.dense", "+" */
-const Symbol *rel_find_nearest(const Symbol *name); /* a name much like it, or NULL */
-const RelDef *rel_find(const Symbol *name);         /* of those that a `where` may name; or NULL */
+const char *dtype_class_name(DTypeSet set);      /* "a float" */
+const char *dtype_class_words(DTypeSet set);     /* "floats", "integers", "one of int8, uint8" */
+const char *relation_subject(const Relation *r); /* as the program says it: "nn.dense", "+" */
+const Symbol *rel_find_nearest(const Symbol *name, Budget *budget); /* a name like it, or NULL */
+const RelDef *rel_find(const Symbol *name); /* of those that a `where` may name; or NULL */
 
 #endif

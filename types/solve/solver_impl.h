@@ -63,6 +63,9 @@ struct Solver {
     FindRecord find_record;
     void *find_record_ctx;
     SolverCounts counts;
+    Budget *budget; /* solver_set_budget */
+    bool bounded;
+    uint64_t drawn;    /* from the budget so far, of the counts */
     uint32_t first_id; /* of a relation's first run: older variables it found something of are */
     bool learned;      /* noted, since it watches nothing yet */
     Mismatch mismatch;
