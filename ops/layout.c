@@ -99,6 +99,7 @@ static bool lower_transpose(const OpCall *call, Tensor *const *out, Plan *plan) 
 }
 
 static const RelDef rel_transpose = {"Transpose", relate_transpose, 2, false};
+static const RelDef rel_transpose_inverse = {"TransposeInverse", relate_transpose, 2, false};
 static const AttrSpec transpose_attrs[] = {
     {"axes", AT_INTS_OPT, "None", "axis i of the result is axis axes[i] of data; None: reversed"},
 };
@@ -125,7 +126,7 @@ const Op op_transpose_inverse = {
     .nargs = 1,
     .attrs = transpose_attrs,
     .nattrs = 1,
-    .relation = &rel_transpose,
+    .relation = &rel_transpose_inverse,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .variant = INVERSE,

@@ -359,6 +359,7 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
 }
 
 static const RelDef rel_reshape = {"Reshape", relate_reshape, 2, false};
+static const RelDef rel_reverse_reshape = {"ReverseReshape", relate_reshape, 2, false};
 static const AttrSpec reshape_attrs[] = {
     {"newshape", AT_DIMS, NULL,
      "the new sizes; 0 copies one, -1 is inferred, -2 copies the rest, "
@@ -391,7 +392,7 @@ const Op op_contrib_reverse_reshape = {
     .nargs = 1,
     .attrs = reshape_attrs,
     .nattrs = 2,
-    .relation = &rel_reshape,
+    .relation = &rel_reverse_reshape,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .variant = FROM_RIGHT,

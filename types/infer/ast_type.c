@@ -447,7 +447,8 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         return false;
     }
     *out = (Written){.def = def, .args = args, .n = n, .data = constant};
-    out->op = def == &rel_index ? &op_index : op_of_relation(def);
+    bool broadcasts = def == &rel_broadcast || def == &rel_broadcast_compare; /* of any operator */
+    out->op = def == &rel_index ? &op_index : broadcasts ? NULL : op_of_relation(def);
     out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
     if (name && def == &rel_field)
         out->data = name->name;
@@ -458,13 +459,13 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         out->attrs = infer_attrs(I, out->op, c->attrs ? c->attrs : &none, c->span);
         return out->attrs != NULL;
     }
-    if (out->op && def != &rel_broadcast && def != &rel_broadcast_compare)
+    if (out->op)
         out->attrs = attrs_defaults(out->op); /* none: they say which operator it is */
     return true;
 }
 
 static void assume(Infer *I, const Written *w, Span span) {
-    solver_assume(I->s, w->def, w->args, w->n, w->attrs, (void *)w->data, span);
+    solver_assume(I->s, w->def, w->args, w->n, w->attrs, w->data, span);
 }
 
 static void post(Infer *I, const Written *w, Span span) {
@@ -523,8 +524,34 @@ static void close_param(Infer *I, TypeParam *p) {
         shape->param.known = p->rigid;
 }
 
+/* The parameters that a signature declares, and those inside of what they are known to be. */
+static void collect_own(TypeParam *const *declared, size_t n, Map *own) {
+    TypeVec found = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (declared[i]->type)
+            type_collect(declared[i]->type, TY_PARAM, own, &found);
+        if (declared[i]->rigid)
+            map_set(own, declared[i]->rigid, declared[i]->rigid);
+    }
+}
+
+static bool is_of_own(const Written *w, const Map *own) {
+    Map seen = {0};
+    TypeVec found = {0};
+    for (uint32_t i = 0; i < w->n; i++)
+        type_collect(w->args[i], TY_PARAM, &seen, &found);
+    for (size_t i = 0; i < found.len; i++) {
+        if (map_has(own, found.data[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A caller chooses the parameters that the signature declares, and has to make true what the `where` says of
+ * them: in the body these are facts. What it says of other types no caller sees to, so it must hold here. */
 bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
     bool ok = true;
+    Map own = {0};
     size_t checks = solver_nresiduals(I->s), facts = solver_mark(I->s);
     Written *all = mem_new_n(Written, where->len + 1);
     for (size_t i = 0; i < where->len; i++)
@@ -547,9 +574,16 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
     for (size_t i = 0; i < n; i++)
         close_param(I, declared[i]);
     solver_forget(I->s, facts); /* in the order in which they were written */
-    for (size_t i = 0; i < where->len && ok; i++)
-        assume(I, &all[i], where->data[i].span);
+    collect_own(declared, n, &own);
+    for (size_t i = 0; i < where->len && ok; i++) {
+        if (is_of_own(&all[i], &own))
+            assume(I, &all[i], where->data[i].span);
+    }
     solver_drop_residuals(I->s, checks);
+    for (size_t i = 0; i < where->len && ok; i++) {
+        if (!is_of_own(&all[i], &own))
+            post(I, &all[i], where->data[i].span);
+    }
     return ok;
 }
 

@@ -59,11 +59,15 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
 }
 
-static void end_signature(Infer *I, FnHead *head) {
-    solver_forget(I->s, head->facts);
+void fn_close(Infer *I, FnHead *head) {
     type_scope_restore(I, head->type_mark);
     I->infer_where = head->infer_where;
     solver_set_infer_where(I->s, I->infer_where);
+}
+
+static void end_signature(Infer *I, FnHead *head) {
+    fn_close(I, head);
+    solver_forget(I->s, head->facts);
 }
 
 static Type **declared_types(Infer *I, FnHead *head) {

@@ -147,7 +147,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         types[i] = solver_var(I->s, KIND_TYPE);
         globals[i]->scheme = scheme_mono(types[i]);
     }
-    VEC(Pending) pending = {0};
+    size_t facts = solver_mark(I->s); /* those of all are the scheme's */
     Map *used = I->used;
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
@@ -172,10 +172,9 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
                 vec_push(&declared, type_param_rigid(I, head.declared.data[k]));
         }
         has_where |= items[i]->fn->has_where;
-        fn_drop(I, &head);
+        fn_close(I, &head);
         keep_uses(I, globals[i]);
     }
-    (void)pending;
     I->used = used;
     I->current = NULL;
     solver_run(I->s);
@@ -189,6 +188,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
                                                           (uint32_t)declared.len, has_where)
                              : scheme_generalise(I->s, all, false);
     }
+    solver_forget(I->s, facts);
     if (whole && whole->nrelations)
         vec_push(&I->schemes, whole);
     for (uint32_t i = 0; whole && i < n; i++)

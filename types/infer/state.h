@@ -391,7 +391,8 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span);
 /* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
-void fn_drop(Infer *I, FnHead *head); /* the end without a scheme */
+void fn_close(Infer *I, FnHead *head); /* the end of the signature alone: its facts stay */
+void fn_drop(Infer *I, FnHead *head);  /* the end without a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */

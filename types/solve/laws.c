@@ -49,16 +49,8 @@ static bool same_inputs(const Relation *a, const Relation *b) {
         return inputs_inside(a, b);
     if (is_comparison(a->def) && comparison_dtypes(a) == comparison_dtypes(b))
         return inputs_inside(a, b) && inputs_inside(b, a);
-    if (a->attrs != b->attrs && !(a->attrs && b->attrs && attrs_equal(a->attrs, b->attrs)))
+    if (a->op != b->op || !relation_asks_same(a, b))
         return false;
-    if (a->op != b->op)
-        return false;
-    if (a->data != b->data && a->def != &rel_same) {
-        bool numbers = a->def == &rel_proj || a->def == &rel_index;
-        if (!numbers || !a->data || !b->data ||
-            *(const int64_t *)a->data != *(const int64_t *)b->data)
-            return false;
-    }
     for (uint32_t i = 0; i + 1 < a->nargs; i++)
         if (!type_equal(a->args[i], b->args[i]))
             return false;

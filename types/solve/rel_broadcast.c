@@ -159,7 +159,7 @@ static void use_facts(Bcast *b) {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < b->s->facts.len; i++) {
-            const Fact *f = &b->s->facts.data[i];
+            const Relation *f = b->s->facts.data[i];
             if (!is_broadcast(f->def))
                 continue;
             Type *z = type_resolve(f->args[f->nargs - 1]);
@@ -528,9 +528,9 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
             return REL_FAIL;
         if (x->tag == TY_PARAM) /* the rest of it: that x is a tensor, by the facts */
             for (size_t i = 0; i < b->s->facts.len; i++)
-                for (uint32_t k = 0; k < b->s->facts.data[i].nargs; k++)
-                    if (is_broadcast(b->s->facts.data[i].def) &&
-                        type_resolve(b->s->facts.data[i].args[k]) == x)
+                for (uint32_t k = 0; k < b->s->facts.data[i]->nargs; k++)
+                    if (is_broadcast(b->s->facts.data[i]->def) &&
+                        type_resolve(b->s->facts.data[i]->args[k]) == x)
                         return REL_DONE;
         return REL_WAIT;
     }

@@ -528,9 +528,7 @@ static Scheme *build(Build *b) {
         if (!b->effects.data[i]->var.link)
             vec_push(&params, to_param(&weak, b->effects.data[i]));
     for (size_t i = 0; i < s->facts.len; i++) {
-        const Fact *f = &s->facts.data[i];
-        Relation *r = relation_new(f->def, f->args, f->nargs, f->attrs, span_none());
-        r->data = f->data;
+        const Relation *r = s->facts.data[i];
         if (relation_mentions(r, b->declared, b->ndeclared))
             vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
     }
@@ -598,25 +596,6 @@ static void report_missing(Solver *s, Relation *r) {
     diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
 }
 
-/* What the type does not mention and nothing determines, as the elements of an empty list, is what a
- * declared relation says it is. */
-static bool adopt_fact(Build *b, const Relation *r) {
-    for (size_t i = 0; i < b->s->facts.len; i++) {
-        const Fact *f = &b->s->facts.data[i];
-        bool ok = f->def == r->def && f->nargs == r->nargs;
-        for (uint32_t k = 0; ok && k < r->nargs; k++) {
-            Type *t = type_resolve(r->args[k]);
-            Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
-            ok = type_equal(f->args[k], t) || (free->tag == TY_VAR && !map_has(&b->order, free));
-        }
-        for (uint32_t k = 0; ok && k < r->nargs; k++)
-            ok = solver_unify(b->s, r->args[k], f->args[k]);
-        if (ok)
-            return true;
-    }
-    return false;
-}
-
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
                                    bool has_where) {
     Build b = {.s = s, .t = t};
@@ -632,7 +611,7 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
             if (r->status != REL_WAIT || r->def->implicit ||
                 !relation_mentions(r, declared, ndeclared))
                 continue;
-            if (adopt_fact(&b, r)) {
+            if (solver_adopt_fact(s, r, &b.order)) {
                 r->status = REL_DONE;
                 continue;
             }

@@ -244,7 +244,7 @@ static void give_up(Solver *s, Relation *r) {
 
 /* Whether it follows from a declared fact, whose result is its own then. */
 static bool has_fact(Solver *s, Relation *r) {
-    const Fact *f = s->facts.len ? solver_find_fact(s, r) : NULL;
+    const Relation *f = s->facts.len ? solver_find_fact(s, r) : NULL;
     return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
 }
 
@@ -439,104 +439,6 @@ size_t solver_nwaiting(const Solver *s) {
     for (size_t i = 0; i < s->waiting.len; i++)
         n += s->waiting.data[i]->status == REL_WAIT;
     return n;
-}
-
-/* ---- facts ----------------------------------------------------------------------------------- */
-
-void solver_set_infer_where(Solver *s, bool on) { s->infer_where = on; }
-
-size_t solver_mark(const Solver *s) { return s->facts.len; }
-
-void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
-
-void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                   void *data, Span span) {
-    (void)span;
-    DTypeSet set = rel_dtype_class(def);
-    Type *first = nargs ? type_resolve(args[0]) : NULL;
-    if (set && first && first->tag == TY_PARAM) {
-        first->param.dtypes &= set;
-        return;
-    }
-    if (set) {
-        solver_restrict(s, first, set);
-        return;
-    }
-    Fact f = {.def = def, .nargs = nargs, .attrs = attrs, .data = data};
-    f.args = mem_new_n(Type *, nargs);
-    for (uint32_t i = 0; i < nargs; i++)
-        f.args[i] = args[i];
-    vec_push(&s->facts, f);
-}
-
-static bool same_data(const RelDef *def, const void *a, const void *b) {
-    if (a == b || (def != &rel_proj && def != &rel_index))
-        return a == b || def == &rel_same;
-    return a && b && *(const int64_t *)a == *(const int64_t *)b;
-}
-
-static bool is_scalar_shape(Type *t) {
-    uint32_t rank;
-    Type **dims;
-    return type_get_rank(t, &rank, &dims) && rank == 0;
-}
-
-/* As the fact says, t: where it says `?`, any unknown size. */
-static bool fits_fact(Type *fact, Type *t) {
-    fact = type_resolve(fact);
-    t = type_resolve(t);
-    uint32_t n, m;
-    Type **a, **b;
-    if (fact->tag != TY_TENSOR || t->tag != TY_TENSOR || !(fact->flags & TYPE_HAS_ANY) ||
-        !type_get_rank(fact, &n, &a) || !type_get_rank(t, &m, &b))
-        return type_equal(fact, t);
-    for (uint32_t i = 0; n == m && i < n; i++) {
-        bool unknown = type_resolve(a[i])->tag == TY_ANY &&
-                       (type_resolve(b[i])->flags & TYPE_HAS_ANY);
-        if (!unknown && !type_equal(a[i], b[i]))
-            return false;
-    }
-    return n == m && type_equal(fact->tensor.dtype, t->tensor.dtype);
-}
-
-/* Each input of a that is no scalar among those of b; the last of both is the result. */
-static bool is_subset(Type *const *a, uint32_t na, Type *const *b, uint32_t nb) {
-    for (uint32_t i = 0; i + 1 < na; i++) {
-        bool there = is_scalar_shape(a[i]);
-        for (uint32_t k = 0; k + 1 < nb && !there; k++)
-            there = fits_fact(a[i], b[k]) || fits_fact(b[k], a[i]);
-        if (!there)
-            return false;
-    }
-    return true;
-}
-
-/* `==` of tensors is a comparison like others. */
-static bool same_def(const RelDef *a, const RelDef *b) {
-    return a == b || (a == &rel_broadcast_compare && b == &rel_equal) ||
-           (a == &rel_equal && b == &rel_broadcast_compare);
-}
-
-const Fact *solver_find_fact(Solver *s, const Relation *r) {
-    for (size_t i = 0; i < s->facts.len; i++) {
-        const Fact *f = &s->facts.data[i];
-        s->counts.steps++;
-        if (is_broadcast(r->def) && f->def == r->def &&
-            is_subset(f->args, f->nargs, r->args, r->nargs) &&
-            is_subset(r->args, r->nargs, f->args, f->nargs))
-            return f;
-        if (!same_def(f->def, r->def) || f->nargs != r->nargs ||
-            !same_data(f->def, f->data, r->data))
-            continue;
-        if (!attrs_equal_values(f->attrs, r->attrs))
-            continue;
-        uint32_t k = 0;
-        while (k + 1 < f->nargs && fits_fact(f->args[k], r->args[k]))
-            k++;
-        if (k + 1 >= f->nargs)
-            return f;
-    }
-    return NULL;
 }
 
 /* ---- for relations --------------------------------------------------------------------------- */

@@ -285,7 +285,7 @@ void solver_try_operators(Solver *s);
  * of a fact has its result. solver_mark says how many facts there are. */
 size_t solver_mark(const Solver *s);
 void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                   void *data, Span span);
+                   const void *data, Span span);
 void solver_forget(Solver *s, size_t mark);
 /* What the relations posted since the last solver_enter determine, by themselves and the laws; then they
  * say no more. False when they cannot hold (reported). */

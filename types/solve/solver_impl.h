@@ -12,14 +12,6 @@
 
 typedef VEC(Relation *) RelationVec;
 
-typedef struct Fact {
-    const RelDef *def;
-    Type **args;
-    uint32_t nargs;
-    const Attrs *attrs;
-    const void *data;
-} Fact;
-
 /* What may refuse sizes that are not known yet (early.c): an operator whose relation is done, or the use of
  * a definition that has such operators inside. */
 typedef struct Early {
@@ -58,7 +50,7 @@ struct Solver {
     RelationVec waiting; /* posted and not done, in order; done ones are dropped now and then */
     VEC(Type *) weak;    /* dtype variables of weak literals */
     VEC(Residual) residuals;
-    VEC(Fact) facts;
+    RelationVec facts; /* fact.c */
     bool infer_where;
     FindRecord find_record;
     void *find_record_ctx;
@@ -165,8 +157,15 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
 void relation_stands(const Solver *s, Relation *r); /* where inference is */
 void solver_queue(Solver *s, Relation *r);
 void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
-/* The fact with these inputs, or NULL: its result is the relation's. */
-const Fact *solver_find_fact(Solver *s, const Relation *r);
+
+/* fact.c. Whether a and b ask the same of equal arguments: one RelDef, one field or position that is read,
+ * one set of attributes. */
+bool relation_asks_same(const Relation *a, const Relation *b);
+/* The fact that asks the same of the same inputs, or NULL: its result is the relation's. */
+const Relation *solver_find_fact(Solver *s, const Relation *r);
+/* Unifies r with a fact where they differ by variables alone that are not in order (those of the type): as
+ * of the elements of an empty list, which nothing else determines. False when there is none. */
+bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order);
 
 void relation_print(Str *out, const Relation *r,
                     TypeNamer *namer);                  /* scheme_print.c: as in `where` */

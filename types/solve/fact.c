@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts: the relations of a declared `where`, true of the rigid parameters while the body is inferred.
+ *
+ * A relation of the body follows from a fact only where the two are the same relation as a whole: the
+ * same RelDef, the same constants (the field that Field reads, the position of Proj and Index), the same
+ * attributes and equal arguments. Whatever compares two relations asks relation_asks_same. */
+#include "base/mem.h"
+#include "types/op.h"
+#include "types/solve/solver_impl.h"
+
+void solver_set_infer_where(Solver *s, bool on) { s->infer_where = on; }
+
+size_t solver_mark(const Solver *s) { return s->facts.len; }
+
+void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
+
+void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
+                   const void *data, Span span) {
+    DTypeSet set = rel_dtype_class(def);
+    Type *first = nargs ? type_resolve(args[0]) : NULL;
+    if (set && first && first->tag == TY_PARAM) {
+        first->param.dtypes &= set;
+        return;
+    }
+    if (set) {
+        solver_restrict(s, first, set);
+        return;
+    }
+    Relation *fact = relation_new(def, args, nargs, attrs, span);
+    fact->data = data;
+    vec_push(&s->facts, fact);
+}
+
+/* Whether two relations of one RelDef read the same field or position. The data of other relations are
+ * words, or dtypes that each restricts by itself. */
+static bool reads_same(const RelDef *def, const void *a, const void *b) {
+    if (def == &rel_field)
+        return a == b;
+    if (def != &rel_proj && def != &rel_index)
+        return true;
+    return a == b || (a && b && *(const int64_t *)a == *(const int64_t *)b);
+}
+
+bool relation_asks_same(const Relation *a, const Relation *b) {
+    return a->def == b->def && reads_same(a->def, a->data, b->data) &&
+           attrs_equal_values(a->attrs, b->attrs);
+}
+
+static bool is_scalar_shape(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+/* A relation of the body beside a fact. `?` in a fact is a size of each call's own: it stands for an unknown
+ * size of the body, and wherever it stands for the same one. */
+typedef struct Fit {
+    Map unknowns; /* of the fact -> of the body */
+} Fit;
+
+static bool size_fits(Fit *fit, Type *fact, Type *t) {
+    fact = type_resolve(fact);
+    t = type_resolve(t);
+    if (fact->tag != TY_ANY || !(t->flags & TYPE_HAS_ANY))
+        return type_equal(fact, t);
+    Type *before = map_find(&fit->unknowns, fact);
+    if (!before)
+        map_set(&fit->unknowns, fact, t);
+    return !before || type_equal(before, t);
+}
+
+static bool type_fits(Fit *fit, Type *fact, Type *t) {
+    fact = type_resolve(fact);
+    t = type_resolve(t);
+    uint32_t n, m;
+    Type **a, **b;
+    if (fact->tag != TY_TENSOR || t->tag != TY_TENSOR || !(fact->flags & TYPE_HAS_ANY) ||
+        !type_get_rank(fact, &n, &a) || !type_get_rank(t, &m, &b))
+        return type_equal(fact, t);
+    bool fits = n == m && type_equal(fact->tensor.dtype, t->tensor.dtype);
+    for (uint32_t i = 0; fits && i < n; i++)
+        fits = size_fits(fit, a[i], b[i]);
+    return fits;
+}
+
+/* Whether two sets have the same inputs, scalars aside; the last of both is the result. */
+static bool set_fits(Fit *fit, const Relation *fact, const Relation *r) {
+    bool *met = mem_new_n(bool, r->nargs + 1);
+    for (uint32_t i = 0; i + 1 < fact->nargs; i++) {
+        bool there = is_scalar_shape(fact->args[i]);
+        for (uint32_t k = 0; k + 1 < r->nargs; k++) {
+            bool fits = type_fits(fit, fact->args[i], r->args[k]);
+            met[k] = met[k] || fits;
+            there = there || fits;
+        }
+        if (!there)
+            return false;
+    }
+    for (uint32_t k = 0; k + 1 < r->nargs; k++)
+        if (!met[k] && !is_scalar_shape(r->args[k]))
+            return false;
+    return true;
+}
+
+/* Whether the inputs of r are those of the fact. */
+static bool inputs_fit(const Relation *fact, const Relation *r) {
+    Fit fit = {0};
+    if (is_broadcast(fact->def))
+        return set_fits(&fit, fact, r);
+    uint32_t k = 0;
+    while (k + 1 < fact->nargs && k + 1 < r->nargs && type_fits(&fit, fact->args[k], r->args[k]))
+        k++;
+    return fact->nargs == r->nargs && k + 1 >= fact->nargs;
+}
+
+/* Whether the fact says what r asks, and more: `<` takes fewer types than `==` and gives the same; an index
+ * of any value takes tensors alone, of which every position has one type. */
+static bool is_stronger(const Relation *fact, const Relation *r) {
+    if (fact->def == &rel_broadcast_compare)
+        return r->def == &rel_equal;
+    return fact->def == &rel_index && r->def == &rel_index && !fact->data && r->data &&
+           attrs_equal_values(fact->attrs, r->attrs);
+}
+
+static bool says(const Relation *fact, const Relation *r) {
+    return relation_asks_same(fact, r) || is_stronger(fact, r);
+}
+
+const Relation *solver_find_fact(Solver *s, const Relation *r) {
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Relation *fact = s->facts.data[i];
+        s->counts.steps++;
+        if (says(fact, r) && inputs_fit(fact, r))
+            return fact;
+    }
+    return NULL;
+}
+
+/* Whether t may be taken for what a fact has there: it is that, or a variable that the type does not
+ * mention, whose instance may be chosen. */
+static bool may_be(Type *fact, Type *t, const Map *order) {
+    t = type_resolve(t);
+    Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
+    return type_equal(fact, t) || (free->tag == TY_VAR && !map_has(order, free));
+}
+
+bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order) {
+    for (size_t i = 0; i < s->facts.len; i++) {
+        const Relation *fact = s->facts.data[i];
+        bool ok = says(fact, r) && fact->nargs == r->nargs;
+        for (uint32_t k = 0; ok && k < r->nargs; k++)
+            ok = may_be(fact->args[k], r->args[k], order);
+        for (uint32_t k = 0; ok && k < r->nargs; k++)
+            ok = solver_unify(s, r->args[k], fact->args[k]);
+        if (ok)
+            return true;
+    }
+    return false;
+}
