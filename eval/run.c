@@ -101,7 +101,7 @@ static bool equals_literal(Value v, Value lit) {
     return dtype_is_float((DType)v.aux) ? v.f == lit.f : v.i == lit.i;
 }
 
-static bool size_of_axis(Value v, int axis, Type *type, Value *out) {
+static bool size_of_axis(Value v, int axis, int64_t *out) {
     v = value_primal(v);
     if (v.tag != VAL_TENSOR)
         return false;
@@ -110,11 +110,17 @@ static bool size_of_axis(Value v, int axis, Type *type, Value *out) {
         axis += t->rank;
     if (axis < 0 || axis >= t->rank)
         return false;
+    *out = t->shape[axis];
+    return true;
+}
+
+/* A size as a value of that type; false where an integer dtype does not hold it. */
+static bool fits_dtype(int64_t size, Type *type, Value *out) {
     DType d;
     if (!type || !type_get_dtype(type, &d))
         d = DT_I32;
-    *out = value_in_dtype(value_int(DT_I64, t->shape[axis]), d);
-    return true;
+    *out = value_in_dtype(value_int(DT_I64, size), d);
+    return dtype_is_float(d) || dtype_holds_int(d, size, false);
 }
 
 /* See Note [Calls in a last field]. */
@@ -619,9 +625,16 @@ do_INDEX:
     TRY(apply_index(in, ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a)));
     NEXT();
 
-do_DIM_OF:
-    if (!size_of_axis(*R(pc->b), pc->c, ORIGIN()->type, &SLOT(pc->a)))
+do_DIM_OF:;
+    int64_t size;
+    if (!size_of_axis(*R(pc->b), pc->c, &size))
         BUG("no axis %d to take the size of", pc->c);
+    if (UNLIKELY(!fits_dtype(size, ORIGIN()->type, &SLOT(pc->a)))) {
+        SAVE();
+        machine_fail_at(in, ORIGIN()->span, DIAG_R0614, "a size is %lld, which %s does not hold",
+                        (long long)size, type_text(type_resolve(ORIGIN()->type)));
+        goto failed;
+    }
     NEXT();
 
 do_CHECK : {

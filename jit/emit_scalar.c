@@ -319,7 +319,7 @@ void emit_instr(Emit *e, Frame *f, const Scalar *code, const uint32_t *dep, int 
     case SC_LOAD_IF: f->vals[i] = load(e, f, code, s); return;
     case SC_ACC: f->vals[i] = (Val){.v = f->acc, .vec = f->acc_vec}; return;
     case SC_CHECK:
-        fail_if(e, f, LLVMBuildNot(e->b, x[0], ""), KERNEL_INDEX);
+        fail_if(e, f, LLVMBuildNot(e->b, x[0], ""), (int32_t)s->imm.i);
         v = x[0];
         break;
     case SC_ADD:

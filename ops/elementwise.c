@@ -28,6 +28,49 @@ static Sc is_finite(ScalarBuilder *b, Sc x) {
 
 static Sc trunc_divide(ScalarBuilder *b, Sc x, Sc y) { return whole(b, SC_TRUNC, sc_div(b, x, y)); }
 
+/* ---- arithmetic of sizes: what wraps is an error ---------------------------------------------- */
+
+static bool wraps(ScalarBuilder *b, Sc x) { return !dtype_is_float(sc_type(b, x)); }
+
+static bool is_unsigned(ScalarBuilder *b, Sc x) {
+    return dtype_info[sc_type(b, x)].cls == DTC_UINT;
+}
+
+static Sc of_type(ScalarBuilder *b, Sc x, int64_t v) { return sc_int(b, sc_type(b, x), v); }
+
+/* x + y grows exactly where y is not negative. */
+static Sc checked_add(ScalarBuilder *b, Sc x, Sc y) {
+    Sc sum = sc_add(b, x, y), grows = sc_ge(b, sum, x);
+    if (wraps(b, x))
+        sc_check(b, is_unsigned(b, x) ? grows : sc_eq(b, grows, sc_ge(b, y, of_type(b, x, 0))),
+                 KERNEL_SIZE);
+    return sum;
+}
+
+static Sc checked_subtract(ScalarBuilder *b, Sc x, Sc y) {
+    Sc difference = sc_sub(b, x, y), shrinks = sc_le(b, difference, x);
+    if (wraps(b, x))
+        sc_check(b, is_unsigned(b, x) ? shrinks : sc_eq(b, shrinks, sc_ge(b, y, of_type(b, x, 0))),
+                 KERNEL_SIZE);
+    return difference;
+}
+
+/* The product divided by x is y, but for -1 times the least integer, which both wrap to itself. */
+static Sc checked_multiply(ScalarBuilder *b, Sc x, Sc y) {
+    Sc product = sc_mul(b, x, y);
+    if (!wraps(b, x))
+        return product;
+    Sc zero = of_type(b, x, 0), one = of_type(b, x, 1), is_zero = sc_eq(b, x, zero);
+    Sc quotient = sc_div(b, product, sc_select(b, is_zero, one, x));
+    Sc exact = sc_or(b, is_zero, sc_eq(b, quotient, y));
+    if (!is_unsigned(b, x)) {
+        Sc least = sc_and(b, sc_lt(b, y, zero), sc_lt(b, product, zero));
+        exact = sc_and(b, exact, sc_not(b, sc_and(b, least, sc_lt(b, x, zero))));
+    }
+    sc_check(b, exact, KERNEL_SIZE);
+    return product;
+}
+
 /* ---- shape and plan -------------------------------------------------------------------------- */
 
 static int elementwise_shape(const OpCall *call, OutSpec *out) {

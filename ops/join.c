@@ -69,7 +69,7 @@ static int shape_concatenate(const OpCall *call, OutSpec *out) {
         return -1;
     memcpy(dims, a->shape, sizeof(int64_t) * (size_t)a->rank);
     for (uint32_t i = 1; i < call->nin; i++)
-        dims[axis] += call->in[i]->shape[axis];
+        dims[axis] = size_add(dims[axis], call->in[i]->shape[axis]);
     return shape_set(call, out, a->dtype, a->rank, dims) ? 1 : -1;
 }
 
@@ -509,7 +509,7 @@ static int shape_like_parts(const OpCall *call, OutSpec *out) {
             if (j != axis && !shape_check_dims(call, 0, j, (int)i, k))
                 return -1;
         }
-        sum += stacked ? 1 : call->in[i]->shape[axis];
+        sum = size_add(sum, stacked ? 1 : call->in[i]->shape[axis]);
     }
     if (sum != whole->shape[axis]) {
         shape_error(call, DIAG_R0314, "the parts make %lld of axis %d, which has size %lld",

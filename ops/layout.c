@@ -208,7 +208,7 @@ static void flatten_strides(const Tensor *data, uint32_t axes, const Tensor *fla
     for (int i = data->rank - 1; i >= 0; i--) {
         if (axes >> i & 1) {
             strides[i] = inner;
-            inner *= data->shape[i];
+            inner = size_multiply(inner, data->shape[i]);
         } else {
             strides[i] = flat->strides[--kept];
         }
@@ -226,7 +226,7 @@ static int shape_flatten_axes(const OpCall *call, OutSpec *out) {
         return -1;
     for (int i = 0; i < x->rank; i++) {
         if (axes >> i & 1)
-            merged *= x->shape[i];
+            merged = size_multiply(merged, x->shape[i]);
         else
             dims[rank++] = x->shape[i];
     }
@@ -388,7 +388,7 @@ static bool lower_expand_like(const OpCall *call, Tensor *const *out, Plan *plan
         bool reduced = axes >> i & 1;
         strides[i] = reduced ? 0 : x->strides[n];
         if (reduced)
-            count *= out[0]->shape[i];
+            count = size_multiply(count, out[0]->shape[i]);
         if (!reduced || keep)
             n++;
     }

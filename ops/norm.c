@@ -27,7 +27,7 @@ static void kept_init(Kept *k, const Tensor *x, uint32_t axes) {
         if (!reduced)
             continue;
         k->reduced[k->nreduce++] = x->shape[i];
-        k->count *= x->shape[i];
+        k->count = size_multiply(k->count, x->shape[i]);
     }
 }
 

@@ -79,9 +79,7 @@ static bool pad_shape(const OpCall *call, const Tensor *x, Padding *p, int64_t *
                         (long long)x->shape[i], problem);
             return false;
         }
-        if (__builtin_add_overflow(x->shape[i], p->before[i], &dims[i]) ||
-            __builtin_add_overflow(dims[i], p->after[i], &dims[i]))
-            dims[i] = INT64_MAX;
+        dims[i] = size_add(size_add(x->shape[i], p->before[i]), p->after[i]);
     }
     return true;
 }

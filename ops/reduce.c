@@ -22,8 +22,10 @@ static bool axes_of(const OpCall *call, uint32_t *axes) {
 static int64_t reduced_count(const Tensor *t, uint32_t axes, int64_t *kept) {
     int64_t n = 1;
     *kept = 1;
-    for (int axis = 0; axis < t->rank; axis++)
-        *(axes >> axis & 1 ? &n : kept) *= t->shape[axis];
+    for (int axis = 0; axis < t->rank; axis++) {
+        int64_t *of = axes >> axis & 1 ? &n : kept;
+        *of = size_multiply(*of, t->shape[axis]);
+    }
     return n;
 }
 

@@ -42,8 +42,7 @@ static int shape_tile(const OpCall *call, OutSpec *out) {
     }
     for (int i = 0; i < t.rank; i++) {
         int k = i - (t.rank - x->rank);
-        if (__builtin_mul_overflow(t.reps[i], k < 0 ? 1 : x->shape[k], &dims[i]))
-            dims[i] = INT64_MAX;
+        dims[i] = size_multiply(t.reps[i], k < 0 ? 1 : x->shape[k]);
     }
     return shape_set(call, out, x->dtype, t.rank, dims) ? 1 : -1;
 }
@@ -234,13 +233,11 @@ static int repeated_shape(const OpCall *call, const Tensor *x, int64_t *dims) {
     if (!repeat_axis(call, x->rank, &axis))
         return -1;
     if (axis < 0) {
-        if (__builtin_mul_overflow(x->count, n, &dims[0]))
-            dims[0] = INT64_MAX;
+        dims[0] = size_multiply(x->count, n);
         return 1;
     }
     memcpy(dims, x->shape, sizeof(int64_t) * (size_t)x->rank);
-    if (__builtin_mul_overflow(dims[axis], n, &dims[axis]))
-        dims[axis] = INT64_MAX;
+    dims[axis] = size_multiply(dims[axis], n);
     return x->rank;
 }
 

@@ -438,7 +438,7 @@ static int shape_reshape_like(const OpCall *call, OutSpec *out) {
     for (int i = le; i < x->rank; i++)
         dims[rank++] = x->shape[i];
     for (int i = 0; i < rank; i++)
-        count *= dims[i];
+        count = size_multiply(count, dims[i]);
     if (count != x->count) {
         shape_error(call, DIAG_R0316, "%lld elements of shape %s do not fill shape %s",
                     (long long)x->count, shape_text(x->rank, x->shape), shape_text(rank, dims));
@@ -683,7 +683,7 @@ static int shape_batch_flatten(const OpCall *call, OutSpec *out) {
         return -1;
     int64_t dims[2] = {x->shape[0], 1};
     for (int i = 1; i < x->rank; i++)
-        dims[1] *= x->shape[i];
+        dims[1] = size_multiply(dims[1], x->shape[i]);
     return shape_set(call, out, x->dtype, 2, dims) ? 1 : -1;
 }
 

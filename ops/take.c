@@ -20,7 +20,7 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     }
     Sc back = sc_add(b, index, n);
     Sc place = sc_select(b, sc_lt(b, index, zero), back, index);
-    sc_check(b, sc_in_range(b, place, n));
+    sc_check(b, sc_in_range(b, place, n), KERNEL_INDEX);
     return place;
 }
 
@@ -86,7 +86,7 @@ static bool take_plan(const OpCall *call, const Tensor *x, const Tensor *i, Take
         t->shape[t->rank++] = x->shape[k];
     int64_t n = t->axis < 0 ? x->count : x->shape[t->axis], count = 1;
     for (int k = 0; k < t->rank; k++)
-        count *= t->shape[k];
+        count = size_multiply(count, t->shape[k]);
     if (n == 0 && count) {
         shape_error(call, DIAG_R0602, "there is nothing to take from: `data` has shape %s",
                     shape_text(x->rank, x->shape));

@@ -8,16 +8,15 @@
 #include <string.h>
 
 int64_t shape_count(int rank, const int64_t *shape, DType dtype) {
-    int64_t limit = (int64_t)1 << 47, count = 1;
-    for (int i = 0; i < rank; i++)
-        if (shape[i] == 0)
-            return 0;
+    int64_t count = (int64_t)dtype_size(dtype);
+    bool empty = false;
     for (int i = 0; i < rank; i++) {
-        if (shape[i] < 0 || count > limit / shape[i])
+        if (shape[i] < 0 || shape[i] > SIZE_MOST)
             return -1;
-        count *= shape[i];
+        empty = empty || shape[i] == 0;
+        count = size_multiply(count, shape[i]);
     }
-    return count > limit / (int64_t)dtype_size(dtype) ? -1 : count;
+    return empty ? 0 : count > SIZE_MOST ? -1 : count / (int64_t)dtype_size(dtype);
 }
 
 /* The strides stand behind the shape in one block. */
@@ -30,7 +29,7 @@ static Tensor *header_new(DType dtype, int rank, const int64_t *shape) {
     for (int i = rank; i-- > 0;) {
         t->shape[i] = shape[i];
         t->strides[i] = t->count;
-        t->count *= shape[i];
+        t->count = size_multiply(t->count, shape[i]);
     }
     return t;
 }

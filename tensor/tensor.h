@@ -10,6 +10,7 @@
 #define TENSOR_TENSOR_H
 
 #include "tensor/dtype.h"
+#include "tensor/size.h"
 
 enum { TENSOR_MAX_RANK = 16 };
 

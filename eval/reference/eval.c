@@ -167,15 +167,22 @@ static DType dtype_of_literal(const Expr *lit) {
     return lit->is_float ? DT_F32 : DT_I32;
 }
 
-static Value size_of_axis(const Expr *e, Value v) {
+static bool size_of_axis(Reference *r, const Expr *e, Value v, Value *out) {
     v = value_primal(v);
     const Tensor *t = v.tag == VAL_TENSOR ? v.p : NULL;
     int axis = t && e->index < 0 ? e->index + t->rank : e->index;
     if (!t || axis < 0 || axis >= t->rank)
         BUG("no axis %d to take the size of", e->index);
     Expr lit = {.kind = EXPR_LIT, .i = t->shape[axis]};
-    DType d;
-    return value_of_literal(&lit, e->type && type_get_dtype(e->type, &d) ? d : DT_I32);
+    DType d = DT_I32;
+    if (e->type)
+        (void)type_get_dtype(e->type, &d);
+    *out = value_of_literal(&lit, d);
+    if (dtype_is_float(d) || dtype_holds_int(d, lit.i, false))
+        return true;
+    ref_fail(r, e->span, DIAG_R0614, "a size is %lld, which %s does not hold", (long long)lit.i,
+             dtype_info[d].name);
+    return false;
 }
 
 static bool run_check(Reference *r, const Check *check, const Local *env) {
@@ -489,7 +496,7 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
             return false;
         r->at = e;
         return compare_equal(r, e, v[0], v[1], e->negate, out);
-    case EXPR_DIM_OF: *out = size_of_axis(e, *v); return true;
+    case EXPR_DIM_OF: return size_of_axis(r, e, *v, out);
     case EXPR_GRAD: *out = derivative_of(r, (GradKind)e->mode, *v); return true;
     default: BUG("form %d cannot be evaluated", (int)e->kind);
     }

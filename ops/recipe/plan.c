@@ -361,12 +361,20 @@ int32_t plan_run(Plan *plan, StepRunner runner, void *ctx, const volatile int *i
     return status;
 }
 
+static void report_size(const OpCall *call) {
+    const char *dtype = dtype_info[call->in[0]->dtype].name;
+    diag_error(call->diags, DIAG_R0614, call->span, "a size is too large: %s does not hold it",
+               dtype);
+}
+
 void op_report_status(const OpCall *call, int32_t status) {
     const char *name = op_subject(call->op);
     if (status == KERNEL_DIVIDE)
         diag_error(call->diags, DIAG_R0601, call->span, "`%s`: integer division by zero", name);
     else if (status == KERNEL_INDEX)
         diag_error(call->diags, DIAG_R0602, call->span, "`%s`: an index is out of range", name);
+    else if (status == KERNEL_SIZE)
+        report_size(call);
     else if (status == KERNEL_SHIFT)
         diag_error(call->diags, DIAG_R0603, call->span, "`%s`: a negative %s", name,
                    call->op == &op_power ? "exponent of an integer" : "shift");

@@ -77,7 +77,7 @@ typedef enum Combine {
     X(LOAD_AT) /* operand a at the current index plus b elements (int64 value) */                  \
     X(LOAD_IF) /* operand a at the current index plus b elements if c (bool), else imm */          \
     X(ACC)     /* epilogue: the folded value */                                                    \
-    X(CHECK)   /* a (bool) must hold, else the kernel ends with KERNEL_INDEX */                    \
+    X(CHECK)   /* a (bool) must hold, else the kernel ends with the status imm.i */                \
     X(ADD) X(SUB) X(MUL) X(FMA) /* a * b + c rounded once; floats */                               \
     X(DIV)     /* floats IEEE; integers truncate, MIN / -1 is MIN; by zero: KERNEL_DIVIDE */       \
     X(REM)     /* truncated remainder; floats fmod */                                              \
@@ -215,7 +215,8 @@ enum {
     KERNEL_INTERRUPTED = 1,
     KERNEL_INDEX = 2,
     KERNEL_DIVIDE = 3,
-    KERNEL_SHIFT = 4
+    KERNEL_SHIFT = 4,
+    KERNEL_SIZE = 5 /* a size that its dtype does not hold */
 };
 
 /* One launch: int32_t kernel(const KernelArgs *). Pointers are to the first element (offset

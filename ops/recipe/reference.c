@@ -335,7 +335,7 @@ static int32_t evaluate(const Run *run, Program *p, int n) {
             LaneFn fn = run->lanes->op[c->op][c->type];
             int32_t status = fn(to, v[c->a], v[end > 1 ? c->b : 0], v[end > 2 ? c->c : 0], run->n);
             if (status != KERNEL_DONE)
-                return status;
+                return c->op == SC_CHECK ? (int32_t)c->imm.i : status;
             break;
         }
         case SCALAR_OP_COUNT: break;

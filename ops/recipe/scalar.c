@@ -72,8 +72,8 @@ Sc sc_load_if(ScalarBuilder *b, int operand, DType stored, Sc offset, Sc cond, d
 
 Sc sc_acc(ScalarBuilder *b, DType type) { return leaf(b, (Scalar){.op = SC_ACC, .type = type}); }
 
-Sc sc_check(ScalarBuilder *b, Sc cond) {
-    return append(b, (Scalar){.op = SC_CHECK, .type = DT_BOOL, .a = cond});
+Sc sc_check(ScalarBuilder *b, Sc cond, int32_t status) {
+    return append(b, (Scalar){.op = SC_CHECK, .type = DT_BOOL, .a = cond, .imm.i = status});
 }
 
 Sc sc_op1(ScalarBuilder *b, ScalarOp op, Sc x) {

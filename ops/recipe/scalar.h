@@ -43,7 +43,8 @@ Sc sc_load_at(ScalarBuilder *b, int operand, DType stored, Sc offset);
 /* `otherwise` where cond does not hold; nothing is read there. */
 Sc sc_load_if(ScalarBuilder *b, int operand, DType stored, Sc offset, Sc cond, double otherwise);
 Sc sc_acc(ScalarBuilder *b, DType type); /* epilogues: the folded value */
-Sc sc_check(ScalarBuilder *b, Sc cond);  /* else the kernel ends with KERNEL_INDEX */
+/* Where cond does not hold, the kernel ends with that status. */
+Sc sc_check(ScalarBuilder *b, Sc cond, int32_t status);
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 

@@ -196,7 +196,7 @@ static int32_t int_step(const Scalar *c, const ScalarValue *v, ScalarValue *out)
     case SC_LE: out->i = less || x == y; break;
     case SC_GT: out->i = !less && x != y; break;
     case SC_GE: out->i = !less; break;
-    case SC_CHECK: return x ? KERNEL_DONE : KERNEL_INDEX;
+    case SC_CHECK: return x ? KERNEL_DONE : (int32_t)c->imm.i;
     case SC_CONST:
     case SC_PARAM:
     case SC_IOTA:

@@ -325,8 +325,8 @@ static int64_t known_product(Type **dims, uint32_t rank, uint32_t set, bool in) 
             known = false;
         else if (n == 0)
             return 0;
-        else if (__builtin_mul_overflow(product, n, &product))
-            product = INT64_MAX;
+        else
+            product = size_multiply(product, n);
     }
     return known ? product : -1;
 }
@@ -543,6 +543,8 @@ static Type *arange_size(Relation *r, Type *dtype) {
         return unknown;
     if (set & ~exact) /* a size may not fit */
         return type_resolve(dtype)->tag == TY_VAR ? NULL : unknown;
+    for (int i = 0; i < 3; i++)
+        expr_check_size(args[i]);
     int64_t by = step < 0 ? -step : step;
     Type *n = step > 0 ? dim_sub(size[1], size[0]) : dim_sub(size[0], size[1]);
     n = dim_max(n, type_dim_int(0, NULL));

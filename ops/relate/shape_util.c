@@ -235,6 +235,6 @@ void shape_strides(int rank, const int64_t *shape, int64_t *strides) {
     int64_t n = 1;
     for (int i = rank; i-- > 0;) {
         strides[i] = n;
-        n *= shape[i];
+        n = size_multiply(n, shape[i]);
     }
 }

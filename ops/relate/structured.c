@@ -175,8 +175,7 @@ static bool known_add(Known *k, Type *t, DTypeSet set) {
         if (!type_get_int(type_resolve(dims[i]), &d))
             return false;
         x->shape[i] = d;
-        if (__builtin_mul_overflow(x->count, d, &x->count))
-            x->count = INT64_MAX;
+        x->count = size_multiply(x->count, d);
     }
     if (k->n == k->cap) {
         k->cap = k->cap ? 2 * k->cap : 8;

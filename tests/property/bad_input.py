@@ -176,6 +176,8 @@ MISTAKES = [
     ("floor_divide(1, 0)", "R0601"), ("[1, 2] / [1, 0]", "R0601"), ("mod([1, 2], [0, 0])", "R0601"),
     ("let i = 5; [1, 2, 3][i]", "R0602"), ("fn (i) { [1, 2, 3][i] }(7)", None), ("let xs = 1 :: Nil; nth(xs, 1)", None),
     ("gather([1.0], [3], axis=0)", "R0602"), ("left_shift(1, -1)", "R0603"), ("right_shift(1, [-1])", "R0603"), ("2 ** -1", "R0603"),
+    ("checked_multiply(-1, -2147483648)", "R0614"), ("checked_multiply(-2147483648, -1)", "R0614"), ("checked_multiply(65536, 65536)", "R0614"), ("checked_subtract(-2147483648, 1)", "R0614"),
+    ("checked_add(200u8, 100u8)", "R0614"), ("checked_subtract(1u8, 2u8)", "R0614"), ("checked_add([1, 2147483647], 1)", "R0614"),
     ("hd(Nil)", None), ("nth(1 :: Nil, 5)", None), ('error("no")', "R0611"), ("assert(False, \"no\")", "R0611"),
     ("let x: uint8 = 300;", "R0211|R0006"), ("99999999999999999999", None), ("1e999", "R0006"), ("0xfffffffffffffffff", None),
     ('"\\q"', "R0004"), ('"abc', "R0002"), ("/* abc", "R0003"), ("0x", "R0005"),

@@ -172,6 +172,8 @@ def binary(rng):
         case("multiply", "x * y", a, b)
     some = every[::9] + [((0, 3), (3,)), ((2, 1), (0,)), ((), (2, 3))]
     for op, first, then in [("add", "any", "any"), ("subtract", "any", "any"),
+                            ("checked_add", "any", "any"), ("checked_subtract", "any", "any"),
+                            ("checked_multiply", "any", "any"),
                             ("divide", "any", "any"), ("power", "pos", "any"),
                             ("floor_mod", "high", "one"), ("floor_mod", "low", "one"),
                             ("mod", "high", "one"), ("mod", "low", "one"),

@@ -29,19 +29,18 @@ Expr *expr_new(ExprKind kind, Type *type, Span span) {
     return e;
 }
 
-static Type *sum_of_sizes(const Expr *e) {
-    const Op *op = e->a->op;
-    Type *a = e->nargs == 2 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
-    int64_t n;
-    if (!b)
-        return NULL;
-    if (op == &op_add)
-        return dim_add(a, b);
-    if (op == &op_subtract)
-        return dim_sub(a, b);
-    if (op == &op_multiply && (type_get_int(a, &n) || type_get_int(b, &n)))
-        return dim_mul(a, b);
-    return NULL;
+/* Arithmetic of sizes, and what computes it without wrapping. */
+static const Op *const size_ops[][2] = {{&op_add, &op_checked_add},
+                                        {&op_subtract, &op_checked_subtract},
+                                        {&op_multiply, &op_checked_multiply}};
+
+/* The row of size_ops that e calls, or -1. */
+static int size_op_of(const Expr *e) {
+    bool of_op = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs == 2;
+    for (int i = 0; of_op && i < 3; i++)
+        if (e->a->op == size_ops[i][0] || e->a->op == size_ops[i][1])
+            return i;
+    return -1;
 }
 
 Type *expr_size(const Expr *e) {
@@ -49,7 +48,21 @@ Type *expr_size(const Expr *e) {
         return e->is_float ? NULL : type_dim_int(e->i, NULL);
     if (e->kind == EXPR_DIM_OF)
         return e->zero_type;
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP ? sum_of_sizes(e) : NULL;
+    int op = size_op_of(e);
+    Type *a = op >= 0 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
+    int64_t n;
+    if (!b || (op == 2 && !type_get_int(a, &n) && !type_get_int(b, &n)))
+        return NULL;
+    return op == 0 ? dim_add(a, b) : op == 1 ? dim_sub(a, b) : dim_mul(a, b);
+}
+
+void expr_check_size(Expr *e) {
+    int op = size_op_of(e);
+    if (op < 0)
+        return;
+    e->a->op = size_ops[op][1];
+    for (uint32_t i = 0; i < e->nargs; i++)
+        expr_check_size(e->args[i]);
 }
 
 Expr *expr_var(Var *v, Span span) {

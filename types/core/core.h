@@ -220,6 +220,8 @@ Expr *expr_new(ExprKind kind, Type *type, Span span);
 /* An integer as a size (a negative number too): literals, declared sizes, their sums and multiples.
  * NULL where it is not known before running. */
 Type *expr_size(const Expr *e);
+/* What a type takes for that size is computed without wrapping: R0614 where its dtype does not hold it. */
+void expr_check_size(Expr *e);
 Expr *expr_var(Var *v, Span span);
 Expr *expr_global(Global *g, Type *type, Span span);
 Expr *expr_op(const struct Op *op, Type *type, Span span);

@@ -43,9 +43,11 @@ static const int64_t *constant_of(const Expr *e) {
 }
 
 /* What is known of an integer between brackets: a number, a size, else `?`. */
-static AttrValue known_integer(const Expr *e) {
+static AttrValue known_integer(Expr *e) {
     Type *size = expr_size(e);
     int64_t n;
+    if (size)
+        expr_check_size(e);
     if (size && type_get_int(size, &n))
         return (AttrValue){.kind = ATTR_INT, .i = n};
     return (AttrValue){.kind = ATTR_DIM, .dim = size ? size : type_any(KIND_DIM, NULL)};

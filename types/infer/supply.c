@@ -268,9 +268,9 @@ Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint3
             Expr *a = atom(I, p, m->atoms[k], args, nargs);
             if (!a)
                 return NULL;
-            product = product ? arithmetic(&op_multiply, product, a) : a;
+            product = product ? arithmetic(&op_checked_multiply, product, a) : a;
         }
-        sum = sum ? arithmetic(&op_add, sum, product) : product;
+        sum = sum ? arithmetic(&op_checked_add, sum, product) : product;
     }
     return sum;
 }
