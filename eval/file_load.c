@@ -188,8 +188,8 @@ static Value load_part(Loader *l, Type *type, const char *path) {
         vec_push(&l->wrong, "its type is nested without end");
         l->failed = true;
         return value_unit();
-    case TY_VAR:
-    case TY_PARAM: return load_leaf(l, NULL, path);
+    case TY_VAR: /* types/infer/read.c refuses these */
+    case TY_PARAM:
     case TY_FN:
     case TY_REF:
     case TY_STRING:
@@ -243,7 +243,7 @@ bool builtin_load(const BuiltinCall *call, Value *out) {
     Bytes b;
     if (!file_read(&f, &b))
         return false;
-    bool structured = type && (type->tag == TY_TUPLE || type->tag == TY_DATA);
+    bool structured = type && type->tag != TY_TENSOR;
     bool ok = structured ? load_archive(&f, &b, type, out)
                          : load_tensor(&f, &b, tensor_type(type), out);
     bytes_release(&b);
@@ -310,8 +310,11 @@ bool builtin_data_member(const BuiltinCall *call, Value *out) {
     if (!file_read(&f, &b))
         return false;
     Tensor *t = NULL;
-    bool ok = is_zip(&b) ? zip_parse(&f, &b, &entries)
-                         : file_fail(&f, DIAG_R0504, "this is no NPZ archive");
+    bool tensor = !call->type || type_resolve(call->type)->tag == TY_TENSOR;
+    bool ok = !tensor      ? file_fail(&f, DIAG_R0504, "a member is a tensor, wanted is %s",
+                                       type_text(call->type))
+              : is_zip(&b) ? zip_parse(&f, &b, &entries)
+                           : file_fail(&f, DIAG_R0504, "this is no NPZ archive");
     const ZipEntry *found = NULL;
     for (size_t i = 0; ok && i < entries.len; i++)
         if (strcmp(entries.data[i].name, name->text) == 0)

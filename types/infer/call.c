@@ -336,15 +336,6 @@ static void explain_recursion(Infer *I, const Expr *callee) {
                   callee->global->name->text);
 }
 
-void infer_note_file(const Expr *call, Type *type) {
-    const Global *g = call->kind == EXPR_CALL && call->a->kind == EXPR_GLOBAL ? call->a->global
-                                                                              : NULL;
-    if (!g || g->kind != GLOBAL_BUILTIN || !builtin_reads_file(g->symbol))
-        return;
-    const Expr *path = call->nargs ? call->args[0] : NULL;
-    origin_read(type, call->span, path && path->kind == EXPR_STRING ? path->text : NULL);
-}
-
 /* args, or their sources, to a callee of whatever type. */
 static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n,
                    Span span) {
@@ -384,7 +375,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         }
         solver_effect_include(I->s, t->fn.effect, I->effect);
         call->type = solver_open_each(call->type);
-        infer_note_file(call, call->type);
+        infer_note_file(I, call, call->type);
         return call;
     }
     for (uint32_t i = 0; i < n; i++)

@@ -150,7 +150,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
         const Expr *call = out.value;
         out.value = infer_flow(I, out.value, want, what, annotation->span);
         type = want;
-        infer_note_file(call, want);
+        infer_note_file(I, call, want);
     }
     solver_run(I->s);
     bool mono = infer_failed(I) || solver_effect_allocates(I->s, effect);

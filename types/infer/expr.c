@@ -154,6 +154,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
         return grad_value(g, t, span);
     if (n)
         use->global = infer_specialised(I, g, type_args, n, span);
+    infer_note_read(I, use);
     return use;
 }
 

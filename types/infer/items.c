@@ -320,10 +320,6 @@ static bool foreign_item(Infer *I, Item *item, CoreItem *out) {
     return true;
 }
 
-bool builtin_reads_file(const char *symbol) {
-    return strcmp(symbol, "load") == 0 || strncmp(symbol, "data.", 5) == 0;
-}
-
 bool infer_operator_item(Infer *I, Item *item, CoreItem *out) {
     Global *g = out->global;
     begin(I, g);

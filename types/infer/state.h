@@ -71,6 +71,7 @@ typedef enum PendingKind {
     PENDING_ZERO,
     PENDING_DIM,     /* expr: a dim parameter as a value; type: the dim */
     PENDING_SIZES,   /* expr CALL: attrs hold sizes */
+    PENDING_READ,    /* expr GLOBAL: a use of what reads a file (read.c) */
     PENDING_FLOW,    /* expr: value node to be checked; from, to */
     PENDING_MATCH,   /* exhaustiveness */
     PENDING_DISCARD, /* a value thrown away must be () */
@@ -191,6 +192,7 @@ struct Infer {
     size_t item_errors;             /* diags->errors when the item began */
     size_t item_diags;              /* diags->list.len then */
     VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
+    Map reads;                      /* use of what reads a file -> its call: read.c */
     Map beside;                     /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     int of_several,
@@ -396,8 +398,11 @@ void fn_drop(Infer *I, FnHead *head);  /* the end without a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
-void infer_note_file(const Expr *call, Type *type);
-bool builtin_reads_file(const char *symbol); /* infer/items.c */
+void infer_note_file(Infer *I, const Expr *call, Type *type);
+/* read.c: a use of a global; the call of one, which the type comes from; what is to hold of both. */
+bool builtin_reads_file(const char *symbol);
+void infer_note_read(Infer *I, Expr *use);
+void settle_read(Infer *I, Expr *use);
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);
