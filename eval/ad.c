@@ -73,14 +73,14 @@ static Value filled_like(Value v, double fill) {
 
 /* ---- structure maps -------------------------------------------------------------------------- */
 
-/* Maps the leaves of x (and beside them those of y, when it has the same structure). */
+/* Maps the leaves of x, each with the leaf of y that stands in the same place. */
 typedef struct Mapper {
     const BuiltinCall *call;
     uint64_t level;
     Value (*leaf)(struct Mapper *m, Value x, Value y);
-    Value other; /* what a leaf that is no float becomes: itself when keep_other */
+    Value other; /* what a leaf that is no float becomes, unless keep_other keeps it */
     bool keep_other, failed;
-    bool paired; /* y is given: data beside data must be of one constructor */
+    bool paired; /* y was given, and must have the constructors of x */
 } Mapper;
 
 static Value item_or_unit(Value v, uint32_t i) {
@@ -95,7 +95,7 @@ static Value map_value(Mapper *m, Value x, Value y);
 
 static const Ctor *ctor_in(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
 
-/* Whether y can stand beside x: () says that nothing is known of that part. */
+/* Whether y can stand beside x. () stands for a part without cotangent or tangent. */
 static bool same_form(Value x, Value y) {
     if (y.tag == VAL_TUPLE && !y.p)
         return true;
@@ -115,7 +115,7 @@ static void check_form(Mapper *m, Value x, Value y) {
     m->failed = true;
 }
 
-/* Data, along its last field in a loop: a list's length is no depth. */
+/* Maps data. The last field is followed in a loop, so that long lists need no stack. */
 static Value map_data(Mapper *m, Value x, Value y) {
     Value result = value_unit(), *hole = &result;
     while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
@@ -250,7 +250,7 @@ static bool same_shape(Value a, Value b) {
 }
 
 static Value leaf_pair(Mapper *m, Value x, Value y) {
-    if (is_unit(y)) /* no tangent: inactive */
+    if (is_unit(y)) /* x has no tangent: it stays inactive */
         return x;
     if (!value_is_float_tensor(y) || !same_shape(x, y)) {
         builtin_fail(m->call, DIAG_R0405,
@@ -286,7 +286,7 @@ bool ad_check_result(const BuiltinCall *call, Value *out) {
     *out = value_unit();
     if (value_is_float_tensor(call->args[0]))
         return true;
-    BUG("grad of a function whose result is no float tensor"); /* its relation refuses it */
+    BUG("grad of a function whose result is no float tensor"); /* the relation of `grad` refuses such a function */
 }
 
 /* ---- operands of one operator ---------------------------------------------------------------- */
@@ -305,7 +305,7 @@ static Value primal_of(Value v, uint64_t level) {
     return v;
 }
 
-/* Whether a float tensor in v, through tuples and data, is one that `holds` says. */
+/* Whether `holds` is true of some leaf of v, through tuples and data. */
 static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t level)) {
     for (;;) { /* along the last field of data in a loop: lists are long */
         const Value *items;

@@ -93,7 +93,7 @@ static const Attrs *attrs_with_sizes(const Attrs *attrs, const Value *sizes, uin
 
 typedef struct Operands {
     Tensor **in;
-    bool *temporary; /* made of a scalar for this call */
+    bool *temporary; /* it was made of a scalar for this call */
     uint32_t n;
 } Operands;
 
@@ -143,7 +143,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     if (site->group)
         return fuse_apply(in, site->group, args, span, out);
     const Op *op = site->op;
-    /* cleared: these are in sight of a collection that the operator forces */
+    /* cleared, because a collection that the operator forces scans them */
     Tensor *few[FEW] = {0}, *outs[OP_MAX_OUTPUTS] = {0};
     bool few_temporary[FEW];
     Operands o = {few, few_temporary, 0};
@@ -247,7 +247,7 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
 
 /* ---- indexing -------------------------------------------------------------------------------- */
 
-/* t[i, …] with an integer for each axis: the element, without the operator. */
+/* The element t[i, …] where every axis has an integer: read without the operator. */
 static bool element(const Tensor *t, const char *spec, const Value *args, Value *out) {
     int64_t at = t->offset;
     int axis = 0;

@@ -13,7 +13,7 @@
 
 #include "eval/machine.h"
 
-/* A String as it is; everything else as it is shown. False when it was interrupted. */
+/* Writes a String as it is and everything else as it is shown. False when it was interrupted. */
 static bool print_plain(const BuiltinCall *call, Str *out) {
     Value v = call->args[0];
     if (v.tag == VAL_STRING) {
@@ -78,7 +78,7 @@ bool builtin_script_args(const BuiltinCall *call, Value *out) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* On a terminal at most ten times a second and at the end; else at each power of two. */
+/* A terminal is told at most ten times a second and at the end, a file at each power of two. */
 bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
     Interp *in = call->in;
     int64_t i = call->args[0].i, n = call->args[1].i;
@@ -142,7 +142,7 @@ bool builtin_read_text(const BuiltinCall *call, Value *out) {
     char part[16384];
     int fd;
     ssize_t n = 0;
-    do /* a system call that a signal cut short is done again, but after Ctrl-C */
+    do /* repeat a call that a signal cut short, but not after Ctrl-C */
         fd = open(path->text, O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR && !*interrupt);
     if (fd >= 0)

@@ -7,11 +7,11 @@
 
 typedef struct Walk {
     const BuiltinCall *call;
-    DType dtype;        /* of the vector */
-    bool exact;         /* leaves must have that dtype */
-    int64_t count;      /* elements so far */
-    char *data;         /* NULL: only count */
-    const Tensor *from; /* unflatten: the vector, contiguous */
+    DType dtype;        /* the vector's */
+    bool exact;         /* other dtypes among the leaves are an error */
+    int64_t count;      /* elements visited so far */
+    char *data;         /* the vector's elements; NULL while only counting */
+    const Tensor *from; /* unflatten: the vector, which is contiguous */
 } Walk;
 
 static bool fail(const Walk *w, const char *what) {
@@ -62,7 +62,7 @@ static Value scatter_leaf(const Walk *w, Value v) {
     return value_tensor(out);
 }
 
-/* Visits the leaves; `out` gets the structure with new leaves when unflattening. */
+/* Visits the leaves of v. When unflattening, *out is v with new leaves. */
 static bool walk(Walk *w, Value v, Value *out) {
     Value *hole = out;
     for (;;) { /* along the last field of data in a loop: lists are long */
@@ -156,9 +156,9 @@ bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
 /* ---- where an element of the vector stands --------------------------------------------------- */
 
 typedef struct Place {
-    int64_t left; /* elements before the one that is looked for */
-    bool deep;    /* nested too deeply to say */
-    char *path;   /* found */
+    int64_t left; /* elements still to skip */
+    bool deep;    /* the data is nested too deeply to find the place */
+    char *path;   /* the place, once it was found */
 } Place;
 
 static bool place_leaf(Place *p, Value v, const char *path) {
@@ -182,7 +182,8 @@ static bool place_leaf(Place *p, Value v, const char *path) {
     return true;
 }
 
-/* Lists in a loop, their elements as `nth(path, i)`; other fields by name or number. */
+/* Finds the place below `path`. An element of a list is written `nth(path, i)`, other parts by their
+ * field's name or number. */
 static bool find_place(Place *p, Value v, const char *path) {
     const char *list = path;
     for (int64_t i = 0;; i++) {

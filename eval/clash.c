@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Whose operands stand in the program, inside the call. */
+/* Only where the operands stand in the program, inside of the call, can their types be shown. */
 bool clash_is_told(const Site *site) {
     const Expr *e = site->call;
     if (!e || e->kind != EXPR_CALL || e->nargs != site->nargs || !e->nargs || !e->span.source ||
@@ -24,14 +24,14 @@ bool clash_is_told(const Site *site) {
     return true;
 }
 
-/* What is unknown by an annotation did not get its size there. */
+/* Where the size came from. An annotation `?` gave no size, so it is not told. */
 static const Origin *origin_of(Type *size) {
     size = type_resolve(size);
     const Origin *o = size->origin;
     return o && size->tag == TY_ANY && o->kind == ORIGIN_ANNOTATION ? NULL : o;
 }
 
-/* The type of a tensor as it is, its sizes from where inference knew them to be. */
+/* The type of a tensor, its sizes with the origins that inference knew. */
 static Type *type_of(const Tensor *t, Type *known) {
     uint32_t rank;
     Type **own;
@@ -42,7 +42,7 @@ static Type *type_of(const Tensor *t, Type *known) {
     return type_tensor(type_shape(dims, (uint32_t)t->rank), type_dtype(t->dtype));
 }
 
-/* The operator, as inference marks it: that of `a @@ b`, the name in front of a call's arguments. */
+/* The place that inference marks: the sign of `a @@ b`, or the name before a call's arguments. */
 static Span operator_span(const Expr *e, const Span *at) {
     Span s = e->span;
     if (at[0].begin != s.begin) {

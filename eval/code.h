@@ -82,7 +82,7 @@ static inline int32_t operand(int base, uint32_t i) { return (int32_t)(i << 4) |
 
 typedef struct Code Code;
 
-/* What EXPR_FN evaluates to: captured operands of the enclosing activation. */
+/* How an EXPR_FN makes its closure: which operands of the enclosing activation it captures. */
 typedef struct Make {
     Code *code;
     int32_t *captured; /* code->ncaptured operands */
@@ -106,22 +106,22 @@ struct Code {
     const Symbol *path; /* NULL is "" */
     uint32_t nparams, nslots;
     uint32_t ncaptured;
-    Var **captured; /* in the order of the base */
+    Var **captured; /* a twin captures in the order of its base */
     const Instr *instrs;
     uint32_t ninstrs;
     Value *consts;
-    Expr **origin; /* one an instruction: for its place, and what did not fit into it */
+    Expr **origin; /* of each instruction: for its place, and for what does not fit into it */
     Make *makes;
     Site *sites;
     bool internal;     /* its place is in the prelude or the library */
     bool item;         /* fn is the expression of an item: no parameters, no tail calls */
-    Code *base;        /* of which this is a twin; NULL: of none */
-    VEC(Code *) twins; /* of a base: those that were asked for */
-    Code *twin;        /* the one asked for last, or NULL */
+    Code *base;        /* the code of which this is a twin, or NULL */
+    VEC(Code *) twins; /* of a base: the twins that were asked for */
+    Code *twin;        /* the twin asked for last, or NULL */
 };
 
-/* The code of a function literal, not yet resolved. It is made once, and again only after nothing
- * referred to it any more. */
+/* The code of a function literal, resolved when it first runs. There is one as long as something refers
+ * to it. */
 Code *code_of_fn(Interp *in, Expr *fn);
 /* The code of an item's expression; it takes no arguments and captures nothing. */
 Code *code_of_expr(Interp *in, Expr *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records, references, zeros and equality: what the loop does not do itself. */
+/* Records, references, zeros and equality: the parts of the run loop that call nothing back. */
 #include "eval/ad.h"
 #include "eval/machine.h"
 

@@ -63,7 +63,7 @@ static const char *find_path(const File *f) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Room for as much again. */
+/* Doubles the room. */
 static bool grow(Bytes *b, bool wanted) {
     if (!wanted)
         return false;
@@ -81,7 +81,7 @@ static bool read_all(const File *f, Bytes *out) {
         return file_fail(f, DIAG_R0501, "%s", strerror(errno));
     if (!S_ISREG(st.st_mode))
         return file_fail(f, DIAG_R0501, "this is no plain file");
-    Bytes b = bytes_new(st.st_size ? (int64_t)st.st_size : 1 << 16); /* /proc knows no sizes */
+    Bytes b = bytes_new(st.st_size ? (int64_t)st.st_size : 1 << 16); /* files of /proc say size 0 */
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         int why = errno;
@@ -147,7 +147,7 @@ bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, i
             break;
         if (status == Z_STREAM_END && gzip && n > 2 && p[0] == 0x1f && p[1] == 0x8b &&
             inflateReset(&z) == Z_OK)
-            status = Z_OK; /* another member follows */
+            status = Z_OK; /* another gzip member follows */
         if (f->call->in->interrupt)
             break;
     }

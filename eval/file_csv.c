@@ -9,10 +9,10 @@
 
 typedef struct Reader {
     const unsigned char *p, *end;
-    int64_t line, column; /* of the cell read last */
+    int64_t line, column; /* where the cell read last stands */
     int64_t next_line;
     Str cell;  /* its text, blanks at the ends removed */
-    bool last; /* of its line */
+    bool last; /* it is the last of its line */
 } Reader;
 
 static Reader reader_begin(const Bytes *b) {
@@ -64,7 +64,7 @@ static bool read_cell(Reader *r) {
     return true;
 }
 
-/* The cell as a number at `to`; NULL to only look. */
+/* Writes the cell's number to `to`; with NULL it only checks that it is one. */
 static bool convert(const Str *cell, DType t, void *to) {
     const char *text = str_text(cell);
     char *end = NULL;

@@ -14,7 +14,7 @@
 
 typedef VEC(const char *) TextVec;
 
-/* NULL when a tensor is of the type, as far as that is known; else what is wrong. */
+/* What keeps a tensor from being of the type; NULL where nothing that is known does. */
 static const char *misfit(const Tensor *t, Type *type) {
     DType d;
     uint32_t rank;
@@ -35,7 +35,7 @@ static const char *misfit(const Tensor *t, Type *type) {
     return NULL;
 }
 
-/* The tensor type asked for, or NULL when any will do. */
+/* The tensor type that was asked for; NULL where any tensor will do. */
 static Type *tensor_type(Type *t) {
     t = t ? type_resolve(t) : NULL;
     return t && t->tag == TY_TENSOR ? t : NULL;

@@ -54,7 +54,7 @@ static ffi_type *scalar_ffi(DType t) {
     BUG("no such dtype: %d", (int)t);
 }
 
-/* The parts of a tensor type; false for any other type. */
+/* Takes a tensor type apart; false for any other type. */
 static bool tensor_parts(Type *t, DType *dtype, uint32_t *rank, Type ***dims) {
     t = type_resolve(t);
     return t->tag == TY_TENSOR && type_get_dtype(t, dtype) && type_get_rank(t, rank, dims) &&

@@ -45,13 +45,13 @@ static bool is_elementwise(const Expr *e) {
            is_float_tensor(e->type);
 }
 
-/* The root may fold what it reads. */
+/* The root of a group may also be a reduction. */
 static bool is_root(const Expr *e) {
     return is_elementwise(e) ||
            (is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type));
 }
 
-/* Evaluating it before the operators around it changes nothing but which mistake is met first. */
+/* Whether e may be evaluated before the operators around it: at most another of two mistakes is met first. */
 static bool is_quiet(const Expr *e) {
     while (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD)
         e = e->a;
@@ -66,7 +66,7 @@ typedef struct Collector {
     ExprVec *leaves;
     Map numbers; /* Expr -> its number in Node.args, plus MAX_LEAVES + 1 */
     VEC(Node) nodes;
-    uint32_t entered; /* nodes, those among them whose arguments are being collected too */
+    uint32_t entered; /* nodes so far, with those whose arguments are still being collected */
     bool failed;
 } Collector;
 
@@ -133,7 +133,8 @@ static void count_uses(void *ctx, Expr *e) {
         map_set(&r->uses, e->var, (void *)(n + 1));
         return;
     }
-    if (map_has(&r->counted, e)) { /* shared: what it mentions is used more than once */
+    if (map_has(&r->counted,
+                e)) { /* the expression is shared, so its variables are used more than once */
         VarVec free = {0};
         expr_free_vars(e, &free);
         for (size_t i = 0; i < free.len; i++)
@@ -148,7 +149,7 @@ static void count_uses(void *ctx, Expr *e) {
         count_uses(r, e->like);
 }
 
-/* Whether v is an operand of the operators of e, of which *budget are looked at. */
+/* Whether v is an operand somewhere in the operators of e. At most *budget of them are looked at. */
 static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget) {
     if (e->kind == EXPR_VAR)
         return e->var == v;
@@ -161,7 +162,7 @@ static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budg
     return false;
 }
 
-/* Takes the operators of e from a budget. */
+/* Subtracts the number of operators in e from the budget. */
 static void spend(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_elementwise(e))
         return;
@@ -178,7 +179,7 @@ bool fuse_let(Resolver *r, Expr *let) {
     Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
     if (next->kind == EXPR_VAR || !is_operand_in(next, let->var, true, &budget))
         return false;
-    /* A run that fills a group ends: a long chain is groups one after the other. */
+    /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);
     if (left <= 1)
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interpreter from outside: its beginning, items, globals. */
+/* The evaluator from outside: making one, running items, the values of globals. */
 #include "eval/machine.h"
 
 #include <stdio.h>
@@ -90,7 +90,7 @@ void interp_unseal(Interp *in, uint64_t before) {
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
-/* A new evaluation from outside. */
+/* Prepares an evaluation that no other one started. */
 static void begin(Interp *in) {
     if (in->fp != in->frames)
         return;
@@ -178,7 +178,7 @@ static Value function_value(Interp *in, Expr *fn) {
 
 static bool builtin_value(Interp *in, Global *g, Cell *cell) {
     Type *t = g->scheme ? type_resolve(g->scheme->type) : NULL;
-    if (t && t->tag != TY_FN) { /* a value: computed when asked for */
+    if (t && t->tag != TY_FN) { /* no function: computed whenever it is asked for */
         const Builtin *b = builtin_find(sym_intern(g->symbol));
         if (!b)
             BUG("no builtin `%s`", g->symbol);

@@ -46,7 +46,8 @@ static int64_t elements(const Recipe *r, const KernelArgs *args) {
     return n;
 }
 
-/* Adds to the work of a recipe. Two that fall together share a place: the newer one has it. */
+/* Adds n elements to a recipe's work and says whether it is worth compiling. Of two recipes with one place
+ * in the table the newer one has it. */
 static bool is_hot(Launch *l, const Recipe *r, int64_t n) {
     if (n >= LARGE)
         return true;

@@ -36,7 +36,7 @@ struct Interp {
     Frame *frames, *fp, *frames_soft, *frames_end;
     ptrdiff_t step_values, step_frames; /* by how much they grow */
 
-    /* Of the activation that runs, kept for what may fail. */
+    /* The code and instruction being run, for messages. */
     Code *code;
     const Instr *pc;
 
@@ -45,7 +45,7 @@ struct Interp {
     volatile int interrupt;
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */
     uint64_t level;        /* derivatives begun */
-    uint64_t running;      /* and not ended */
+    uint64_t running;      /* of them, those that have not ended */
     uint64_t sealed;       /* references of an earlier epoch cannot be written */
 
     /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
@@ -65,7 +65,7 @@ struct Interp {
     Code *fill; /* see Note [Calls in a last field] */
     double progress_began, progress_shown;
 
-    struct Reference *reference; /* which evaluates instead; or NULL */
+    struct Reference *reference; /* the evaluator that runs instead of the machine, or NULL */
 };
 
 /* ---- stack.c --------------------------------------------------------------------------------- */
@@ -75,9 +75,9 @@ bool stack_grow(Interp *in, const Value *top, const Frame *fp);
 void stack_trim(Interp *in);
 /* The heap's limit follows what tensors take. */
 void stack_share(Interp *in);
-/* After an evaluation: what it held is garbage, also where the C stack still mentions it. */
+/* After an evaluation: clears the dead part of the C stack, so that its values can be collected. */
 void stack_forget(bool collect);
-/* This interpreter runs on this thread from now on. */
+/* Makes this interpreter the one that the collector's callbacks of this thread serve. */
 void machine_enter(Interp *in);
 Diag *out_of_memory_fail(Interp *in);
 /* Runs fn(arg) on a large C stack; running out of memory there resumes as it would here. */
@@ -98,7 +98,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
 
 /* ---- apply.c: false after a diagnostic, or when in->interrupt is set ------------------------- */
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
-/* Without tensors; false when that is not possible (nothing is reported). */
+/* Applies an operator to scalars without making tensors. False where that is impossible; it reports nothing. */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
 /* The operator that an instruction of arithmetic stands for. */
 extern const Op *const arith_ops[OPCODE_COUNT];
@@ -108,7 +108,7 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
 /* ---- data.c: false after a diagnostic -------------------------------------------------------- */
 void data_field(Expr *origin, Value v, Value *out);
 void data_update(Expr *origin, Value v, const Value *fields, Value *out);
-/* While a derivative runs: an outer reference does not take an active value. */
+/* Writes to a reference made outside of the running derivative, which may not take an active value. */
 bool ref_write(Interp *in, Ref *r, Value v);
 bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value *out);
 void fail_no_match(Interp *in, Value v);
@@ -145,7 +145,7 @@ void trace_errors(Interp *in, size_t since, const TraceStep *steps, size_t n);
 Span machine_span(const Interp *in);
 
 /* ---- interp.c -------------------------------------------------------------------------------- */
-/* What the evaluator keeps of a global; code that mentions one has its cell beside it. */
+/* The cell of a global. Code that mentions the global has it as a constant. */
 Cell *global_cell(Interp *in, const Global *g);
 /* cell: that of g. False after a diagnostic. */
 bool global_value(Interp *in, Global *g, Cell *cell, Value *out);
@@ -155,11 +155,11 @@ bool global_value(Interp *in, Global *g, Cell *cell, Value *out);
 bool clash_is_told(const Site *site);
 void clash_explain(Interp *in, const Site *site, const OpCall *call, const Value *args,
                    size_t since); /* args: NULL where none is a tuple */
-/* Where a size that is compared (EXPR_CHECK) came from, if that is known. */
+/* Adds where the size `n` came from, if that is known: of an EXPR_CHECK. */
 void clash_explain_size(Diag *d, const Expr *size, int64_t n);
-/* CHECK_RANK and CHECK_SHAPE: false after a report. */
+/* Makes a CHECK_RANK or CHECK_SHAPE; false after a diagnostic. */
 bool clash_check_shape(Interp *in, const Check *check, Value found, Value expected);
-/* Element i of a tensor literal has the shape of its first: false after a report. */
+/* Checks that element i of a tensor literal has the shape of the first; false after a diagnostic. */
 bool clash_check_element(Interp *in, Value first, Value element, uint32_t i);
 
 #endif

@@ -66,7 +66,7 @@ void resolve_match(Resolver *r, Expr *e, int32_t dst) {
         whole = resolve_operand(r, e->a);
     uint32_t inner = r->top;
     Patches ends = {0};
-    bool open = true; /* a value may have come past the arms so far */
+    bool open = true; /* some value may have matched no arm so far */
     for (uint32_t i = 0; open && i < e->narms; i++) {
         const Arm *arm = &e->arms[i];
         Patches fail = {0};

@@ -68,7 +68,7 @@ void bind(Resolver *r, const Var *v, int32_t at) {
     map_set(&r->vars, v, (void *)((intptr_t)at + 1));
 }
 
-/* Where the value of an instruction about to be emitted goes. */
+/* The slot for the value of the next instruction. */
 static int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
 
 static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
@@ -198,7 +198,7 @@ static Opcode arith_opcode(const Expr *e) {
     return OPCODE_COUNT;
 }
 
-/* a == b, as a form of its own or (between tensors) as the operator. */
+/* Whether e is a == b, either as a form of its own or as a call of the operator. */
 static bool equality_parts(const Expr *e, Expr **a, Expr **b, bool *negate) {
     if (e->kind == EXPR_EQUAL) {
         *a = e->a;
@@ -339,7 +339,7 @@ static bool is_function_call(const Resolver *r, const Expr *e) {
            !is_site(e) && !equality_parts(e, &a, &b, &negate) && !is_inline(r, e);
 }
 
-/* Slots of a value with a hole, and of its part that has it: the call's value goes there. */
+/* Data whose last field is still missing: the slots of all of it, and of the part that lacks the field. */
 typedef struct Hole {
     int32_t whole, part;
 } Hole;
@@ -447,7 +447,7 @@ static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* Binds the variable of a `let`, whose slot stays taken. */
+/* Binds the variable of a `let`. Its slot stays taken until the end of the block. */
 static void resolve_let(Resolver *r, Expr *e) {
     if (!e->var) {
         uint32_t mark = r->top;
@@ -571,7 +571,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* Several operators as one. */
+/* Emits one instruction for several operators, if they make a group. */
 static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     ExprVec leaves = {0};
     Group *g = fuse_group(r, e, &leaves);
@@ -658,7 +658,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* Conditions: jumps to `jumps` when the value is `sense`, else goes on. */
+/* Emits jumps, added to `jumps`, that are taken when the condition is `sense`. */
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     uint32_t mark = r->top;
     Opcode op = arith_opcode(e);

@@ -13,13 +13,13 @@ typedef struct Resolver {
     Map pointers;      /* what a constant points to -> its operand */
     Map taken_in;      /* Var -> the value that was fused into its one use (fuse.h) */
     Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
-    uint32_t run;      /* operators of the lets taken in one after the other */
+    uint32_t run; /* operators in the `let`s that were taken in since the last one that was not */
     VEC(Instr) instrs;
     VEC(Expr *) origin;
     VEC(Value) consts;
     VEC(Make) makes;
     VEC(Site) sites;
-    uint32_t top, max; /* slots in use, at most */
+    uint32_t top, max; /* slots in use now, and at most */
 } Resolver;
 
 enum { TAIL = -1 };
@@ -36,7 +36,7 @@ void bind(Resolver *r, const Var *v, int32_t at);
 
 int32_t resolve_operand(Resolver *r, Expr *e);
 void resolve_into(Resolver *r, Expr *e, int32_t dst);
-/* Jumps to `jumps` when the condition is `sense`, else goes on. */
+/* Emits jumps, added to `jumps`, that are taken when the condition is `sense`. */
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);
 void resolve_match(Resolver *r, Expr *e, int32_t dst);
 

@@ -87,7 +87,7 @@ static bool dtype_of_value(Value v, DType *out) {
     return true;
 }
 
-/* A literal of a dtype that only the value has is rounded to it, once. */
+/* Whether v is the literal, which is first rounded to the dtype of v. */
 static bool equals_literal(Value v, Value lit) {
     v = value_primal(v);
     if (v.tag != lit.tag)
@@ -200,7 +200,7 @@ start: /* an activation whose frame is pushed and whose arguments are at base */
             goto failed;
     }
     in->top = base + code->nslots;
-    /* what earlier activations left here would keep their data alive */
+    /* values that earlier activations left here would keep their data alive */
     for (Value *v = base + code->nparams; v < in->top; v++)
         *v = (Value){0};
     bases[BASE_SLOT] = base;
@@ -366,7 +366,8 @@ do_CLOSURE : {
     const Make *m = &code->makes[pc->b];
     SAVE();
     Closure *c = closure_alloc(m->code);
-    SLOT(pc->a) = (Value){.tag = VAL_CLOSURE, .p = c}; /* first: it may capture itself */
+    SLOT(pc->a) = (Value){.tag = VAL_CLOSURE,
+                          .p = c}; /* stored first, because it may capture itself */
     for (uint32_t i = 0; i < c->ncaptured; i++)
         c->captured[i] = *R(m->captured[i]);
     NEXT();

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { STEP_BYTES = 16 << 20 }; /* at most, of each */
+enum { STEP_BYTES = 16 << 20 }; /* the largest step, of either stack */
 
 /* The interpreter that runs on this thread: the collector's callbacks have no other way to it. */
 static _Thread_local Interp *running;
@@ -190,7 +190,7 @@ static void give_back(void *from, void *to) {
         madvise((void *)begin, (uintptr_t)to - begin, MADV_DONTNEED);
 }
 
-/* Gives back what a deep recursion took. */
+/* Gives the pages of a deep recursion back to the system. */
 void stack_trim(Interp *in) {
     Value *soft = in->stack + in->step_values;
     Frame *frames_soft = in->frames + in->step_frames;

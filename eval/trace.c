@@ -42,8 +42,8 @@ Diag *machine_fail(Interp *in, DiagCode code, const char *fmt, ...) {
 typedef struct Walk {
     TraceStep step;
     bool (*next)(struct Walk *w); /* false at the bottom */
-    const Frame *frame, *bottom;  /* of the machine: of the caller */
-    const TraceStep *rest, *end;  /* of a list */
+    const Frame *frame, *bottom;  /* of the machine: the caller's, and the lowest */
+    const TraceStep *rest, *end;  /* of a list: the steps that follow */
 } Walk;
 
 static const char *place(Span s) {

@@ -17,8 +17,8 @@ typedef struct Printer {
     Str *out;
     int64_t width, edge, max_elements;
     const volatile int *interrupt;
-    VEC(const void *) refs; /* being printed */
-    size_t nodes;           /* elements of tensors included */
+    VEC(const void *) refs; /* references that are being printed: one inside of itself is a cycle */
+    size_t nodes;           /* printed so far, elements of tensors included */
 } Printer;
 
 static bool is_interrupted(const Printer *p) { return p->interrupt && *p->interrupt; }
@@ -52,8 +52,8 @@ typedef struct Layout {
     Printer *p;
     const Tensor *t;
     bool summarise, lines;
-    size_t pad;      /* columns an element takes at least */
-    size_t measured; /* while measuring: of all elements of a vector together */
+    size_t pad;      /* each element takes at least so many columns */
+    size_t measured; /* while measuring: the columns of all elements of a vector */
 } Layout;
 
 static bool is_elided(const Layout *l, int64_t n) { return l->summarise && n > 2 * l->p->edge; }
@@ -261,7 +261,7 @@ static void print_string(Printer *p, const String *s) {
     for (size_t at = 0, n; at < s->len && !is_interrupted(p); at += n) {
         n = s->len - at < PIECE ? s->len - at : PIECE;
         while (at + n < s->len && ((unsigned char)s->text[at + n] & 0xC0) == 0x80 && n < PIECE + 4)
-            n++; /* no character is cut in two */
+            n++; /* keep whole characters */
         str_add_escaped(p->out, s->text + at, n);
     }
     str_add_char(p->out, '"');
