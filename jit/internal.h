@@ -99,6 +99,8 @@ struct Jit {
     bool api_failed;
     const char *api_why;
     JitCache cache;
+    Recipe copies[4][RECIPE_MAX_AXES + 1]; /* of panels, by the size of an element and by rank */
+    Scalar copy_body[4];
     JitPool *pool; /* NULL until used */
     int threads;
     JitStats stats;

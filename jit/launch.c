@@ -214,14 +214,12 @@ static void split(Run *run, double ns) {
 }
 
 /* The MAP that copies panels, of the operand's element size. */
-static const Recipe *copy_recipe(int bytes, int rank) {
-    static Scalar load[4][1];
-    static Recipe recipes[4][RECIPE_MAX_AXES + 1];
+static const Recipe *copy_recipe(Jit *jit, int bytes, int rank) {
     static const DType types[4] = {DT_U8, DT_U16, DT_U32, DT_U64};
     int i = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
-    Recipe *r = &recipes[i][rank];
+    Recipe *r = &jit->copies[i][rank];
     if (!r->body) {
-        load[i][0] = (Scalar){.op = SC_LOAD, .type = (uint8_t)types[i]};
+        jit->copy_body[i] = (Scalar){.op = SC_LOAD, .type = (uint8_t)types[i]};
         *r = (Recipe){.kind = RECIPE_MAP,
                       .rank = (uint8_t)rank,
                       .noperands = 1,
@@ -229,7 +227,7 @@ static const Recipe *copy_recipe(int bytes, int rank) {
                       .acc_type = (uint8_t)types[i],
                       .nbody = 1};
         r->in_types[0] = r->out_types[0] = (uint8_t)types[i];
-        r->body = load[i];
+        r->body = &jit->copy_body[i];
     }
     return r;
 }
@@ -287,7 +285,7 @@ static bool prepare_panels(Run *run, JitPlan *plan, JitRecipe *jr, KernelLaunch 
     args->extents[nred] = run->width > 1 ? run->width : 2;
     args->in_strides[0][nred] = plan->stride[p][v] / bytes;
     args->out_strides[0][nred] = 1;
-    JitRecipe *copy = jit_recipe_get(jit, copy_recipe(bytes, nred + 1));
+    JitRecipe *copy = jit_recipe_get(jit, copy_recipe(jit, bytes, nred + 1));
     JitPlan *how = calloc(1, sizeof *how);
     bool ok = how != NULL;
     if (ok) {

@@ -31,6 +31,7 @@ typedef struct Cli {
     SessionOptions session;
     Color color;
     bool time, residual, tvm;
+    bool wants_json;         /* known before the options are read, for mistakes in them */
     VEC(const char *) texts; /* of -e, run one after the other */
     VEC(const char *) inputs, passes, files;
 } Cli;
@@ -205,21 +206,19 @@ static const Option *find_option(const char *name) {
     return NULL;
 }
 
-static bool wants_json; /* known before the options are read, for mistakes in them */
-
-static void find_style(int argc, char **argv) {
+static void find_style(Cli *cli, int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--diagnostics=json") == 0 ||
             (strcmp(argv[i], "--diagnostics") == 0 && i + 1 < argc &&
              strcmp(argv[i + 1], "json") == 0))
-            wants_json = true;
+            cli->wants_json = true;
 }
 
-static int usage_error(const char *fmt, const char *what) {
+static int usage_error(const Cli *cli, const char *fmt, const char *what) {
     const char *message = fmt_text(fmt, what);
     Diag *d = diag_new(DIAG_R0018, span_none(), "%s", message);
     Str out = {0};
-    if (wants_json)
+    if (cli->wants_json)
         diag_print_json(&out, d);
     else
         str_printf(&out, "relay: %s; `relay --help` lists what there is\n", message);
@@ -237,20 +236,21 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
         for (size_t k = 0; k < NOPTIONS; k++)
             names[k] = sym_intern(options[k].name);
         const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NOPTIONS, NULL);
-        return usage_error("there is no option `--%s`",
+        return usage_error(cli, "there is no option `--%s`",
                            nearest ? fmt_text("%s`, did you mean `--%s", name, nearest->text)
                                    : name);
     }
     if (!option->value && value)
-        return usage_error("`--%s` takes no value", name);
+        return usage_error(cli, "`--%s` takes no value", name);
     if (option->value && value)
         value++;
     else if (option->value && *i + 1 < argc)
         value = argv[++*i];
     else if (option->value)
-        return usage_error("%s", fmt_text("`--%s` wants a value: %s", name, option->value));
+        return usage_error(cli, "%s", fmt_text("`--%s` wants a value: %s", name, option->value));
     if (!option->set(cli, value))
-        return usage_error("%s", fmt_text("`--%s` wants %s, not `%s`", name, option->value, value));
+        return usage_error(cli, "%s",
+                           fmt_text("`--%s` wants %s, not `%s`", name, option->value, value));
     return 0;
 }
 
@@ -487,7 +487,7 @@ static void print_help(void) {
 int cli_main(int argc, char **argv) {
     Cli *cli = mem_new(Cli);
     session_options_init(&cli->session);
-    find_style(argc, argv);
+    find_style(cli, argc, argv);
     const Subcommand *command = NULL;
     bool only_arguments = false;
     for (int i = 1; i < argc; i++) {
@@ -502,14 +502,14 @@ int cli_main(int argc, char **argv) {
                 if ((command = find_subcommand(arg)))
                     continue;
                 if (strcmp(arg, "build") == 0 && access(arg, F_OK) != 0)
-                    return usage_error("this version has no command `%s`", arg);
+                    return usage_error(cli, "this version has no command `%s`", arg);
             }
             vec_push(&cli->files, arg);
         } else if (strcmp(arg, "--") == 0) {
             only_arguments = true;
         } else if (strcmp(arg, "-e") == 0) {
             if (++i >= argc)
-                return usage_error("`-e` wants %s", "a text");
+                return usage_error(cli, "`-e` wants %s", "a text");
             vec_push(&cli->texts, argv[i]);
         } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
             print_help();
@@ -518,7 +518,7 @@ int cli_main(int argc, char **argv) {
             puts("relay " PACKAGE_VERSION);
             return flush_output();
         } else if (arg[1] != '-') {
-            return usage_error("there is no option `%s`", arg);
+            return usage_error(cli, "there is no option `%s`", arg);
         } else {
             int status = take_option(cli, argc, argv, &i);
             if (status)
@@ -526,9 +526,9 @@ int cli_main(int argc, char **argv) {
         }
     }
     if (command && cli->texts.len)
-        return usage_error("`-e` does not go with `%s`", command->name);
+        return usage_error(cli, "`-e` does not go with `%s`", command->name);
     if (command && !cli->files.len)
-        return usage_error("`relay %s` wants an argument", command->name);
+        return usage_error(cli, "`relay %s` wants an argument", command->name);
     if (cli->texts.len && cli->files.len) { /* what follows -e is the script's */
         cli->session.argc = (int)cli->files.len;
         cli->session.argv = mem_new_n(char *, cli->files.len + 1);

@@ -4,16 +4,16 @@ import os
 import re
 import subprocess
 
+import linkage
 import mutate
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 
-# Each room includes itself and those before it. What a room before it may call of a later one, it
-# gets through a header of its own (a table of functions), or through one named here.
+# Each room includes itself and those before it: linkage.LAYERS. What a room asks of a later one stands in a
+# header for it: linkage.INTERFACES, each with its reason.
 ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "prelude", "stdlib",
          "repl"]
-INTERFACES = {"jit/jit.h"}
 MAX_LINES = 800
 
 
@@ -53,9 +53,17 @@ def layers(report, options):
                 pass
             elif other not in ROOMS or "/" not in name:
                 wrong.append(where + "spell it from the root: " + name)
-            elif ROOMS.index(other) > ROOMS.index(room) and name not in INTERFACES:
-                wrong.append(where + "%s/ stands above %s/" % (room, other))
+            elif linkage.layer_of(name) > linkage.layer_of(path) and not any(
+                    path.startswith(who) and name == header for who, _, header in linkage.INTERFACES):
+                wrong.append(where + "%s stands above %s/" % (name, os.path.dirname(path)))
     result(report, "layers", wrong)
+
+
+def linked(report, options):
+    """Calls run downward as includes do, as the linker sees them; no state is shared by sessions."""
+    objects = linkage.Objects(options.build)
+    result(report, "calls", linkage.call_layers(objects))
+    result(report, "statics", linkage.statics(objects))
 
 
 def sizes(report, options):
@@ -251,4 +259,4 @@ def operators(report, options):
     result(report, "operators", wrong)
 
 
-CHECKS = [layers, sizes, licences, headers, lists, codes, options, edits, layout, operators]
+CHECKS = [layers, linked, sizes, licences, headers, lists, codes, options, edits, layout, operators]

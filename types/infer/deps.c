@@ -18,12 +18,12 @@ typedef struct Mentions {
     VEC(void *) shadowed;
 } Mentions;
 
-static char bound_bare, bound_sigil;
+static const char bound_bare = 0, bound_sigil = 0; /* their addresses tell */
 
 static void bind(Mentions *m, const Symbol *name, bool sigil) {
     vec_push(&m->trail, name);
     vec_push(&m->shadowed, map_find(&m->bound, name));
-    map_set(&m->bound, name, sigil ? &bound_sigil : &bound_bare);
+    map_set(&m->bound, name, (void *)(sigil ? &bound_sigil : &bound_bare));
 }
 
 static void restore(Mentions *m, size_t mark) {
