@@ -232,11 +232,7 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     for (int a = npar; a <= in; a++) {
         tile_code(e, t, f, r->results[0], inner);
         inner &= ~(1u << a);
-        if (a < in) {
-            emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
-            f = tile_copy(e, t, f);
-            tile_enter(e, t, f, a, loops[a].i);
-        } else if (e->sig->form != FORM_TURN) {
+        if (a < in || e->sig->form != FORM_TURN) {
             emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
             f = tile_copy(e, t, f);
             tile_enter(e, t, f, a, loops[a].i);
