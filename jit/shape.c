@@ -22,48 +22,27 @@ static int elem_size(const Recipe *r, int p) {
     return (int)dtype_size(p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands]);
 }
 
-static bool mergeable(const KernelArgs *args, const Recipe *r, int outer, int inner, bool par) {
-    int64_t n = args->extents[inner];
-    for (int p = 0; p < r->noperands; p++)
-        if (args->in_strides[p][outer] != args->in_strides[p][inner] * n)
-            return false;
-    for (int p = 0; par && p < r->noutputs; p++)
-        if (args->out_strides[p][outer] != args->out_strides[p][inner] * n)
-            return false;
-    return true;
-}
-
 /* Appends recipe axes [from, to) as loop axes. */
 static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool par) {
     JitPlan *plan = s->plan;
     const Recipe *r = s->r;
-    int first = plan->naxes, last = -1; /* last: recipe axis of the loop axis being grown */
+    int first = plan->naxes, group[RECIPE_MAX_AXES];
+    AxisRange range = {from, to, 0, s->jr->iota_axes};
+    if (r->kind == RECIPE_SCAN)
+        range.pinned = 1u << (r->rank - 1);
+    int n = kernel_group_axes(args, r->noperands, par ? r->noutputs : 0, range, group);
+    if (!par && n == 0 && to > from) /* a reduction has an axis */
+        group[to - 1] = 0;
     for (int a = from; a < to; a++) {
-        int64_t n = args->extents[a];
-        bool pinned = r->kind == RECIPE_SCAN && a == r->rank - 1;
-        bool only = !par && a == to - 1 && plan->naxes == first;
-        uint16_t used = (uint16_t)(s->jr->iota_axes >> a & 1);
         plan->sig.axis_of[a] = JIT_NO_AXIS;
-        if (n == 1 && !pinned && !only)
+        if (group[a] < 0)
             continue;
-        if (plan->naxes > first && !used && !pinned && last >= 0 &&
-            mergeable(args, r, last, a, par)) {
-            /* The outer axis now steps by the inner one. */
-            int at = plan->naxes - 1;
-            plan->extent[at] *= n;
-            for (int p = 0; p < s->nptr; p++) {
-                bool in = p < r->noperands;
-                int64_t stride = in    ? args->in_strides[p][a]
-                                 : par ? args->out_strides[p - r->noperands][a]
-                                       : 0;
-                plan->stride[p][at] = stride * elem_size(r, p);
-            }
-            last = a;
-            continue;
+        int at = first + group[a];
+        if (at == plan->naxes) {
+            plan->sig.axis_of[a] = (uint8_t)at;
+            plan->extent[plan->naxes++] = 1;
         }
-        int at = plan->naxes++;
-        plan->sig.axis_of[a] = (uint8_t)at;
-        plan->extent[at] = n;
+        plan->extent[at] *= args->extents[a];
         for (int p = 0; p < s->nptr; p++) {
             bool in = p < r->noperands;
             int64_t stride = in    ? args->in_strides[p][a]
@@ -71,7 +50,6 @@ static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool pa
                                    : 0;
             plan->stride[p][at] = stride * elem_size(r, p);
         }
-        last = used ? -1 : a;
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * Note [Fewer axes]. The cost of a walk and the number of compiled kernels both grow with the
  * number of axes. step_end drops axes of extent 1 and merges neighbours that every operand walks
- * as one, so a contiguous element-wise call has one axis whatever its rank was. Order is kept:
+ * as one (kernel_group_axes), so a contiguous element-wise call has one axis whatever its rank was. Order is kept:
  * a reduction or a scan meets its elements as before. */
 #include "ops/recipe/plan.h"
 
@@ -125,18 +125,6 @@ static bool uses_iota(const ScalarBuilder *b) {
     return false;
 }
 
-/* Every operand walks axis `outer`, just before axis `inner`, as its continuation. */
-static bool can_merge(const StepBuilder *s, int outer, int inner) {
-    const KernelArgs *a = &s->step->args;
-    for (int i = 0; i < s->nin; i++)
-        if (a->in_strides[i][outer] != a->in_strides[i][inner] * a->extents[inner])
-            return false;
-    for (int i = 0; i < s->nout; i++)
-        if (a->out_strides[i][outer] != a->out_strides[i][inner] * a->extents[inner])
-            return false;
-    return true;
-}
-
 static void move_axis(StepBuilder *s, int to, int from) {
     KernelArgs *a = &s->step->args;
     a->extents[to] = a->extents[from];
@@ -160,20 +148,19 @@ static void unit_axis(StepBuilder *s, int axis) {
  * it is. */
 static int compact(StepBuilder *s, int begin, int end, bool keep) {
     KernelArgs *a = &s->step->args;
-    int n = begin;
-    for (int axis = begin; axis < end; axis++) {
-        bool last = keep && axis == end - 1;
-        if (a->extents[axis] == 1 && !last)
+    int group[RECIPE_MAX_AXES];
+    AxisRange range = {begin, end, keep ? 1u << (end - 1) : 0, 0};
+    int n = kernel_group_axes(a, s->nin, s->nout, range, group);
+    for (int axis = begin, last = -1; axis < end; axis++) {
+        if (group[axis] < 0)
             continue;
-        if (n > begin && !last && can_merge(s, n - 1, axis)) {
-            int64_t outer = a->extents[n - 1];
-            move_axis(s, n - 1, axis);
-            a->extents[n - 1] *= outer;
-        } else {
-            move_axis(s, n++, axis);
-        }
+        int to = begin + group[axis];
+        int64_t outer = to == last ? a->extents[to] : 1;
+        move_axis(s, to, axis);
+        a->extents[to] *= outer;
+        last = to;
     }
-    return n - begin;
+    return n;
 }
 
 /* See Note [Fewer axes]. Each group keeps at least one axis. */

@@ -190,3 +190,29 @@ void recipe_print(Str *out, const Recipe *r) {
         print_code(out, r->epilogue, r->nepilogue);
     }
 }
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+static bool can_merge(const KernelArgs *a, int nin, int nout, int outer, int inner) {
+    for (int i = 0; i < nin; i++)
+        if (a->in_strides[i][outer] != a->in_strides[i][inner] * a->extents[inner])
+            return false;
+    for (int i = 0; i < nout; i++)
+        if (a->out_strides[i][outer] != a->out_strides[i][inner] * a->extents[inner])
+            return false;
+    return true;
+}
+
+int kernel_group_axes(const KernelArgs *args, int nin, int nout, AxisRange range, int *group) {
+    int n = 0, last = -1; /* last: an axis that the next one may join */
+    for (int axis = range.begin; axis < range.end; axis++) {
+        bool pinned = range.pinned >> axis & 1, alone = pinned || range.indexed >> axis & 1;
+        group[axis] = -1;
+        if (args->extents[axis] == 1 && !pinned)
+            continue;
+        bool joins = !alone && last >= 0 && can_merge(args, nin, nout, last, axis);
+        group[axis] = joins ? n - 1 : n++;
+        last = alone ? -1 : axis;
+    }
+    return n;
+}

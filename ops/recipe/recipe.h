@@ -243,4 +243,15 @@ void recipe_print(Str *out, const Recipe *r); /* readable, for tests and `:llvm`
 /* Evaluates a launch plainly. Returns a kernel status. */
 int32_t recipe_run(const Recipe *r, const KernelArgs *args);
 
+/* Which axes of [begin, end) are walked as one loop. */
+typedef struct AxisRange {
+    int begin, end;
+    uint32_t pinned;  /* these stay as they are, even of extent 1 */
+    uint32_t indexed; /* the index along these is used: they are merged with no other */
+} AxisRange;
+/* group[axis]: the loop it belongs to, counted from 0, or -1 where its extent is 1 and it is dropped. An
+ * axis joins the one before it where every operand walks that as its continuation. Gives the number of loops.
+ * nout is 0 for the axes of a reduction, along which outputs do not move. */
+int kernel_group_axes(const KernelArgs *args, int nin, int nout, AxisRange range, int *group);
+
 #endif
