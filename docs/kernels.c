@@ -6,7 +6,7 @@
 
 #include "docs/pages.h"
 #include "jit/jit.h"
-#include "ops/recipe/plan.h"
+#include "ops/ops.h"
 #include "repl/session_internal.h"
 
 /* ---- the call of the example ----------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "eval/fuse.h"
 #include "eval/machine.h"
 #include "ops/elementwise.h"
+#include "ops/ops.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/fuse.h"
 
+#include "ops/ops.h"
 #include "ops/recipe/fuse.h"
 
 enum {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of operators. It is put together from ops.def and elementwise.def and sorted on first
- * use; after that it never changes. */
+ * use; after that it never changes. And a call of one, from its sizes to its results. */
+#include "ops/ops.h"
+
 #include "base/diag.h"
 #include "ops/elementwise.h"
 #include "types/op.h"
@@ -48,4 +50,83 @@ const Op *op_find(const Symbol *name) {
     const Op *const *found = bsearch(name->text, sorted(), op_count(), sizeof table[0],
                                      compare_name);
     return found ? *found : NULL;
+}
+
+/* ---- a call ---------------------------------------------------------------------------------- */
+
+static void report_size(const OpCall *call) {
+    const char *dtype = dtype_info[call->in[0]->dtype].name;
+    diag_error(call->diags, DIAG_R0614, call->span, "a size is too large: %s does not hold it",
+               dtype);
+}
+
+void op_report_status(const OpCall *call, int32_t status) {
+    const char *name = op_subject(call->op);
+    if (status == KERNEL_DIVIDE)
+        diag_error(call->diags, DIAG_R0601, call->span, "`%s`: integer division by zero", name);
+    else if (status == KERNEL_INDEX)
+        diag_error(call->diags, DIAG_R0602, call->span, "`%s`: an index is out of range", name);
+    else if (status == KERNEL_SIZE)
+        report_size(call);
+    else if (status == KERNEL_SHIFT)
+        diag_error(call->diags, DIAG_R0603, call->span, "`%s`: a negative %s", name,
+                   call->op == &op_power ? "exponent of an integer" : "shift");
+}
+
+/* The results of an operator whose sizes only had a bound: copies, so that what is not used is free. */
+static void cut_outputs(const OpCall *call, Tensor **out, OutSpec *specs, int n) {
+    call->op->cut(call, out, specs);
+    for (int i = 0; i < n; i++) {
+        const Tensor *whole = out[i];
+        bool same = true;
+        for (int axis = 0; axis < whole->rank; axis++)
+            same = same && specs[i].shape[axis] == whole->shape[axis];
+        if (same)
+            continue;
+        Plan plan = {0};
+        Tensor *part = tensor_new(whole->dtype, whole->rank, specs[i].shape);
+        plan_gather_strided(&plan, part, whole, whole->strides, 0);
+        plan_run(&plan, NULL, NULL, NULL);
+        tensor_release(out[i]);
+        out[i] = part;
+    }
+}
+
+int op_run(const OpCall *call, Tensor **out, StepRunner runner, void *ctx) {
+    return op_run_interruptible(call, out, runner, ctx, NULL);
+}
+
+int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, void *ctx,
+                         const volatile int *interrupt) {
+    OutSpec specs[OP_MAX_OUTPUTS];
+    const Op *op = call->op;
+    int n = op->shape(call, specs);
+    if (n < 0)
+        return OP_FAILED;
+    for (int i = 0; i < n; i++)
+        out[i] = tensor_new(specs[i].dtype, specs[i].rank, specs[i].shape);
+    if (!op->lower) {
+        OpCall polled = *call;
+        polled.interrupt = interrupt;
+        bool ok = op->eval(&polled, out);
+        if (op_interrupted(&polled))
+            return OP_INTERRUPTED;
+        if (!ok)
+            return OP_FAILED;
+        if (op->cut)
+            cut_outputs(call, out, specs, n);
+        return n;
+    }
+    Step first; /* on the stack: a Step is large, and most calls have one */
+    memset(&first, 0, sizeof first);
+    Plan plan = {.spare = &first};
+    if (!op->lower(call, out, &plan))
+        return OP_FAILED;
+    int32_t status = plan_run(&plan, runner, ctx, interrupt);
+    if (status == KERNEL_DONE)
+        return n;
+    if (status == KERNEL_INTERRUPTED)
+        return OP_INTERRUPTED;
+    op_report_status(call, status);
+    return OP_FAILED;
 }

@@ -10,8 +10,9 @@ ROOT = os.path.dirname(HERE)
 # Each room, and each room in a room, uses itself and those before it.
 LAYERS = ["base", "parser", "tensor", "types/type", "types/solve", "types/core", "types/infer", "types/mend",
           "ops/recipe", "ops/relate", "ops", "passes", "eval", "jit", "prelude", "stdlib", "repl"]
-# What stands directly in types/ is the interface below.
-SAME_AS = {"types": "types/solve"}
+# What stands directly in types/ is the interface below; the reference is an engine beside the machine, which
+# hands it the items it is to run, and takes values and builtins from it.
+SAME_AS = {"types": "types/solve", "eval/reference": "eval"}
 
 # What a room asks of a later one, declared in a header for it: (who, whom, the header): the reason.
 INTERFACES = {
@@ -86,8 +87,10 @@ class Objects:
 
 
 def layer_of(path):
+    """A room in a room that is not named here is above everything: nothing may call it until it is."""
     room = os.path.dirname(path)
-    return LAYERS.index(SAME_AS.get(room, room))
+    room = SAME_AS.get(room, room)
+    return LAYERS.index(room) if room in LAYERS else len(LAYERS)
 
 
 def read(path):

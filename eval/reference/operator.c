@@ -2,6 +2,7 @@
 /* Operators: values become tensors, the operator's shape function and reference recipe run, the
  * results become values. A scalar goes the same way as a tensor of rank 0. */
 #include "eval/reference/internal.h"
+#include "ops/ops.h"
 #include "types/op.h"
 
 #include <string.h>

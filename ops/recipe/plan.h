@@ -31,18 +31,6 @@ Tensor *plan_temp(Plan *plan, DType dtype, int rank, const int64_t *shape);
  * Returns a kernel status. */
 typedef int32_t (*StepRunner)(void *ctx, const Recipe *r, const KernelArgs *args);
 
-/* Checks, allocates and runs one operator call by its entry: shape, lower or eval, run. Fills
- * out[] (at most OP_MAX_OUTPUTS) and returns their number; OP_FAILED after a diagnostic;
- * OP_INTERRUPTED, with none, when a kernel saw the interrupt flag. runner NULL: the reference. */
-enum { OP_FAILED = -1, OP_INTERRUPTED = -2 };
-int op_run(const OpCall *call, Tensor **out, StepRunner runner, void *ctx);
-/* As op_run; *interrupt is what kernels poll (NULL: never). */
-int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, void *ctx,
-                         const volatile int *interrupt);
-/* Reports a status other than DONE and INTERRUPTED at the call: R0601 division by zero, R0602
- * index out of range, R0603 negative shift or exponent. */
-void op_report_status(const OpCall *call, int32_t status);
-
 /* Runs the steps of a plan in order, temporaries released; a kernel status. */
 int32_t plan_run(Plan *plan, StepRunner runner, void *ctx, const volatile int *interrupt);
 

@@ -4,7 +4,7 @@
  * to the reference. */
 #include "base/diag.h"
 #include "jit/jit.h"
-#include "ops/recipe/plan.h"
+#include "ops/ops.h"
 #include "tests/unit/check.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Walks the table of operators: every field is there, and on concrete arguments the type relation
  * says what the shape function says. */
 #include "base/diag.h"
-#include "ops/recipe/plan.h"
+#include "ops/ops.h"
 #include "tests/unit/check.h"
 #include "types/solve/solver.h"
 

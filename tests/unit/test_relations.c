@@ -20,7 +20,7 @@
  *  - so it is in a definition of any sizes or shapes, found or declared, that is called with these: nothing
  *    is left for the run; what was accepted is accepted there, and nothing declared is fixed. */
 #include "base/diag.h"
-#include "ops/recipe/plan.h"
+#include "ops/ops.h"
 #include "tests/unit/check.h"
 #include "tests/unit/op_calls.h"
 #include "types/solve/solver.h"
