@@ -288,15 +288,19 @@ static void (*bug_handler)(const char *message);
 
 void bug_set_handler(void (*fn)(const char *message)) { bug_handler = fn; }
 
+void bug_end(const char *what, int status) {
+    const char *message = fmt_text("this is a bug in Relay: %s", what);
+    if (bug_handler)
+        bug_handler(message);
+    fflush(stdout);
+    fprintf(stderr, "%s\n", message);
+    exit(status);
+}
+
 void bug_(const char *file, int line, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *what = vformat(fmt, ap);
     va_end(ap);
-    const char *message = fmt_text("this is a bug in Relay: %s (%s:%d)", what, file, line);
-    if (bug_handler)
-        bug_handler(message);
-    fflush(stdout);
-    fprintf(stderr, "%s\n", message);
-    exit(1);
+    bug_end(fmt_text("%s (%s:%d)", what, file, line), BUG_STATUS);
 }

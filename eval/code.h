@@ -59,6 +59,7 @@
         X(TEST_VALUE)                /* to a unless b equals the literal c */                      \
         X(GET_FIELD) X(GET_ITEM)     /* a <- field, item number c of b */                          \
         X(NO_MATCH)                  /* of value b */                                              \
+        X(VERIFY)                    /* b is as place c says; notes in slot a (eval/verify.h) */    \
         X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
         X(HALT)
 /* clang-format on */
@@ -81,6 +82,7 @@ enum { OPERAND_MAX = (1 << 27) - 1 };
 static inline int32_t operand(int base, uint32_t i) { return (int32_t)(i << 4) | base; }
 
 typedef struct Code Code;
+typedef struct Verify Verify; /* eval/verify.h */
 
 /* How an EXPR_FN makes its closure: which operands of the enclosing activation it captures. */
 typedef struct Make {
@@ -106,13 +108,15 @@ struct Code {
     const Symbol *path; /* NULL is "" */
     uint32_t nparams, nslots;
     uint32_t ncaptured;
-    Var **captured; /* a twin captures in the order of its base */
+    Var **captured; /* a twin captures in the order of its base; last NULL: the activation
+                       (eval/verify.h) */
     const Instr *instrs;
     uint32_t ninstrs;
     Value *consts;
     Expr **origin; /* of each instruction: for its place, and for what does not fit into it */
     Make *makes;
     Site *sites;
+    Verify *verify;    /* what its values are compared with, or NULL */
     bool internal;     /* its place is in the prelude or the library */
     bool item;         /* fn is the expression of an item: no parameters, no tail calls */
     Code *base;        /* the code of which this is a twin, or NULL */

@@ -49,6 +49,8 @@ Code *code_of_fn(Interp *in, Expr *fn) {
     } else {
         VarVec free = {0};
         expr_free_vars(fn, &free);
+        if (in->options.verify_types)
+            vec_push(&free, NULL);
         code->captured = free.data;
         code->ncaptured = (uint32_t)free.len;
     }
@@ -125,6 +127,8 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     Code *code = code_of_fn(in, inner);
     Closure *c = closure_alloc(code);
     for (uint32_t i = 0; i < c->ncaptured; i++) {
+        if (!code->captured[i])
+            continue;
         if (code->captured[i] != template->fn->params[0])
             BUG("the template of a derivative captures `%s`", code->captured[i]->name->text);
         c->captured[i] = f;

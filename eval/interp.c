@@ -6,6 +6,7 @@
 
 #include "eval/foreign.h"
 #include "eval/reference/reference.h"
+#include "eval/verify.h"
 
 static int32_t run_reference(void *ctx, const Recipe *r, const KernelArgs *args) {
     Interp *in = ctx;
@@ -163,6 +164,7 @@ Cell *global_cell(Interp *in, const Global *g) {
 }
 
 void interp_set_global(Interp *in, Global *g, Value v) {
+    verify_global(in, g, v);
     Cell *cell = global_cell(in, g);
     cell->value = v;
     cell->set = true;

@@ -25,6 +25,7 @@ typedef struct InterpOptions {
     size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
     bool trace;
+    bool verify_types; /* eval/verify.h */
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);

@@ -7,13 +7,16 @@
  *     L1: test s is Nil else L2;  b;  jump end;  L2: no match
  *
  * A tuple literal matched by tuple patterns is not built. */
-#include "eval/resolve.h"
+#include "eval/verify.h"
 
 /* Tests the value at operand `at`, binding what the pattern names. */
 static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Patches *fail) {
     switch (p->kind) {
     case PAT_WILDCARD: return;
-    case PAT_VAR: bind(r, p->var, at); return;
+    case PAT_VAR:
+        bind(r, p->var, at);
+        verify_operand(r, match, at, p->var->type, p->var->name);
+        return;
     case PAT_LIT: {
         DType t;
         Type *type = p->lit->type ? p->lit->type : p->type;

@@ -10,6 +10,7 @@
 #include "eval/resolve.h"
 
 #include "eval/fuse.h"
+#include "eval/verify.h"
 
 #include <string.h>
 
@@ -72,8 +73,10 @@ void bind(Resolver *r, const Var *v, int32_t at) {
 static int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
 
 static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
-    if (dst == TAIL)
+    if (dst == TAIL) {
+        verify_operand(r, e, slot(at), e->type, NULL);
         emit(r, e, CODE_RETURN, 0, 0, slot(at), 0);
+    }
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
@@ -282,6 +285,8 @@ static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
         int32_t at = chain.len ? first : to;
         emit(r, call, r->sites.data[site].op ? CODE_OPERATOR : CODE_BUILTIN, 0, slot(at),
              slot(first), (int32_t)site);
+        if (chain.len)
+            verify_operand(r, call, slot(at), call->type, NULL);
         r->top = (uint32_t)first;
         if (chain.len)
             (void)slot_new(r);
@@ -307,6 +312,8 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
         int32_t right = call->nargs > 1 ? resolve_operand(r, call->args[1]) : 0;
         int32_t at = chain.len ? acc : to;
         emit(r, call, arith_opcode(call), 0, slot(at), left, right);
+        if (chain.len)
+            verify_operand(r, call, slot(at), call->type, NULL);
         left = slot(at);
         r->top = inner;
     }
@@ -327,8 +334,11 @@ static Expr *resolve_inline(Resolver *r, Expr *e) {
     VEC(int32_t) at = {0};
     for (uint32_t i = 0; i < e->nargs; i++)
         vec_push(&at, resolve_operand(r, e->args[i]));
-    for (uint32_t i = 0; i < e->nargs; i++)
-        bind(r, e->a->fn->params[i], at.data[i]);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const Var *v = e->a->fn->params[i];
+        bind(r, v, at.data[i]);
+        verify_operand(r, e->args[i], at.data[i], v->type, v->name);
+    }
     return e->a->fn->body;
 }
 
@@ -430,6 +440,10 @@ static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
     Make m = {.code = code_of_fn(r->in, e)};
     m.captured = mem_bytes((m.code->ncaptured + 1) * sizeof(int32_t));
     for (uint32_t i = 0; i < m.code->ncaptured; i++) {
+        if (!m.code->captured[i]) {
+            m.captured[i] = verify_activation(r);
+            continue;
+        }
         void *at = map_find(&r->vars, m.code->captured[i]);
         if (!at)
             BUG("captured variable `%s` has no place", m.code->captured[i]->name->text);
@@ -460,14 +474,21 @@ static void resolve_let(Resolver *r, Expr *e) {
     int32_t at;
     if (!e->rec && simple_operand(r, e->a, &at)) {
         bind(r, e->var, at);
+        verify_operand(r, e, at, e->var->type, e->var->name);
         return;
     }
     int32_t s = slot_new(r);
     if (e->rec)
         bind(r, e->var, slot(s));
+    const Expr *before = r->unverified;
+    if (verify_waits_for_checks(e))
+        r->unverified = e->a;
     resolve(r, e->a, s);
     r->top = (uint32_t)s + 1;
     bind(r, e->var, slot(s));
+    if (r->unverified != e->a)
+        verify_operand(r, e, slot(s), e->var->type, e->var->name);
+    r->unverified = before;
 }
 
 static void resolve_checks(Resolver *r, Expr *e) {
@@ -574,7 +595,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
 /* Emits one instruction for several operators, if they make a group. */
 static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     ExprVec leaves = {0};
-    Group *g = fuse_group(r, e, &leaves);
+    Group *g = r->code->verify ? NULL : fuse_group(r, e, &leaves);
     if (!g)
         return false;
     uint32_t mark = r->top;
@@ -610,6 +631,7 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
 }
 
 static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
+    Expr *whole = e;
     Patches ends = {0};
     uint32_t mark = r->top;
     for (;;) {
@@ -617,14 +639,16 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
         if (e->kind == EXPR_VAR && fuse_value_of(r, e->var))
             e = fuse_value_of(r, e->var);
         if (simple_operand(r, e, &at)) {
-            if (dst == TAIL)
+            if (dst == TAIL) {
+                verify_operand(r, e, at, e->type, NULL);
                 emit(r, e, CODE_RETURN, 0, 0, at, 0);
-            else
+            } else {
                 emit(r, e, CODE_MOVE, 0, slot(dst), at, 0);
+            }
             break;
         }
         if (e->kind == EXPR_LET) {
-            if (!fuse_let(r, e))
+            if (r->code->verify || !fuse_let(r, e))
                 resolve_let(r, e);
             e = e->body;
         } else if (e->kind == EXPR_CHECK) {
@@ -655,6 +679,8 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
         }
     }
     patch_here(r, &ends);
+    if (dst != TAIL)
+        verify_operand(r, whole, slot(dst), whole->type, NULL);
     r->top = mark;
 }
 
@@ -735,7 +761,9 @@ bool code_resolve(Interp *in, Code *code) {
         for (uint32_t i = 0; i < code->fn->fn->nparams; i++)
             bind(r, code->fn->fn->params[i], slot(slot_new(r)));
     for (uint32_t i = 0; i < code->ncaptured; i++)
-        bind(r, code->captured[i], operand(BASE_CAPTURED, i));
+        if (code->captured[i])
+            bind(r, code->captured[i], operand(BASE_CAPTURED, i));
+    verify_begin(r);
     if (code->item) {
         int32_t at = slot_new(r);
         resolve(r, body, at);

@@ -19,7 +19,8 @@ typedef struct Resolver {
     VEC(Value) consts;
     VEC(Make) makes;
     VEC(Site) sites;
-    uint32_t top, max; /* slots in use now, and at most */
+    const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
+    uint32_t top, max;      /* slots in use now, and at most */
 } Resolver;
 
 enum { TAIL = -1 };

@@ -10,6 +10,7 @@
  * may fail, allocate or be traced. */
 #include "eval/ad.h"
 #include "eval/machine.h"
+#include "eval/verify.h"
 
 #include <math.h>
 #include <string.h>
@@ -689,6 +690,11 @@ do_NO_MATCH:
     SAVE();
     fail_no_match(in, *R(pc->b));
     goto failed;
+
+do_VERIFY:
+    SAVE();
+    verify_run(code, pc, &SLOT(pc->a), *R(pc->b));
+    NEXT();
 
 do_HALT:
     *out = base[0];

@@ -176,6 +176,12 @@ static bool set_tvm(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_verify_types(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.verify_types = true;
+    return true;
+}
+
 /* Sorted. */
 static const Option options[] = {
     {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
@@ -196,6 +202,8 @@ static const Option options[] = {
     {"threads", "N", "at most so many", set_threads},
     {"time", NULL, "say on standard error how long it took", set_time},
     {"tvm", NULL, "fmt: sigils and layout as TVM prints them", set_tvm},
+    {"verify-types", NULL,
+     "compare each value with its type while running; for work on Relay itself", set_verify_types},
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 

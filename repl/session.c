@@ -112,6 +112,7 @@ Session *session_new(const SessionOptions *options) {
         .stack_bytes = options->stack_bytes,
         .memory_bytes = options->memory_bytes,
         .seed = options->seed,
+        .verify_types = options->verify_types,
     };
     s->interp = interp_new(s->env, diags, &io);
     interp_set_output(s->interp, print_through, s);

@@ -21,6 +21,7 @@ import collections
 import concurrent.futures
 import os
 import re
+import shlex
 import resource
 import sys
 import tempfile
@@ -141,6 +142,15 @@ def property_job(options, report, path):
         report.add(name, "failed", "\n".join([why, (out + err)[-6000:], again(options, "property " + name)]))
 
 
+def verifying_program(relay, folder):
+    """A program that is `relay --verify-types`."""
+    path = os.path.join(folder, "relay")
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\nexec %s --verify-types \"$@\"\n" % shlex.quote(relay))
+    os.chmod(path, 0o755)
+    return path
+
+
 def find_files(folder, ending, parts):
     found = []
     for directory, _, names in os.walk(folder):
@@ -208,6 +218,7 @@ def read_options():
     p.add_argument("--seed", type=int, default=share.SEED, help="which part of them")
     p.add_argument("--skip", default="", help="parts of names of property tests to leave out, separated by commas")
     p.add_argument("--times", action="store_true", help="tell the processor time of each suite")
+    p.add_argument("--verify-types", action="store_true", help="every program of a test runs under this option")
     p.add_argument("--verbose", "-v", action="store_true")
     p.add_argument("what", nargs="*")
     options = p.parse_intermixed_args()
@@ -228,6 +239,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="relay-test-") as home:
         process.settle_environment(home)
         os.environ.update(RELAY_SLOW=str(options.slow), RLY_SHARE=str(options.share), RLY_SEED=str(options.seed))
+        if options.verify_types:
+            options.relay = verifying_program(options.relay, home)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             jobs = [pool.submit(timed, suite, name, report, job, options, report, *arguments)
                     for suite, name, job, *arguments in find_jobs(options, report, suites, parts)]
