@@ -4,8 +4,12 @@
 #include "eval/foreign.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <ffi.h>
+#include <link.h>
 #include <string.h>
+
+#include "types/type/dim.h"
 
 /* DLPack's C structures (dlpack.h, version 0). */
 typedef struct DLTensor {
@@ -63,26 +67,37 @@ static bool tensor_parts(Type *t, DType *dtype, uint32_t *rank, Type ***dims) {
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-/* Sizes: a number must agree, a name or unknown takes the size it meets first. */
-static bool match_dims(const OpCall *call, uint32_t arg, Type **dims, Map *sizes) {
+/* A named or unknown size is that of the first axis that has it. */
+static DimKnown size_of(void *sizes, Type *name, int64_t *out) {
+    const int64_t *size = map_find(sizes, name);
+    if (!size)
+        return DIM_NOT_KNOWN;
+    *out = *size;
+    return DIM_KNOWN;
+}
+
+static void note_names(const Tensor *t, Type **dims, Map *sizes) {
+    for (int i = 0; i < t->rank; i++) {
+        Type *d = type_resolve(dims[i]);
+        if (d->tag == TY_DIM || map_has(sizes, d))
+            continue;
+        int64_t *size = mem_bytes(sizeof *size);
+        *size = t->shape[i];
+        map_set(sizes, d, size);
+    }
+}
+
+static bool check_dims(const OpCall *call, uint32_t arg, Type **dims, Map *sizes) {
     const Tensor *t = call->in[arg];
     for (int i = 0; i < t->rank; i++) {
-        int64_t expected;
-        Type *d = type_resolve(dims[i]);
-        int64_t *known = map_find(sizes, d);
-        if (type_get_int(d, &expected))
-            known = &expected;
-        if (known && *known != t->shape[i]) {
-            diag_error(call->diags, DIAG_R0314, call->span,
-                       "axis %d of argument %u of `%s` is %lld, not %lld", i, arg + 1,
-                       call->op->name, (long long)t->shape[i], (long long)*known);
-            return false;
-        }
-        if (!known) {
-            int64_t *size = mem_bytes(sizeof *size);
-            *size = t->shape[i];
-            map_set(sizes, d, size);
-        }
+        int64_t expected = -1;
+        if (dim_evaluate(dims[i], size_of, sizes, &expected) == DIM_NOT_KNOWN ||
+            expected == t->shape[i])
+            continue;
+        diag_error(call->diags, DIAG_R0314, call->span,
+                   "axis %d of argument %u of `%s` is %lld, not %lld", i, arg + 1, call->op->name,
+                   (long long)t->shape[i], (long long)expected);
+        return false;
     }
     return true;
 }
@@ -98,20 +113,19 @@ static int foreign_shape(const OpCall *call, OutSpec *out) {
             BUG("a foreign operator of a type that is no tensor");
         if (call->in[i]->dtype != dtype || call->in[i]->rank != (int)rank)
             BUG("argument %u of `%s` has another type", i + 1, call->op->name);
-        if (!match_dims(call, i, dims, &sizes))
-            return -1;
+        note_names(call->in[i], dims, &sizes);
     }
+    for (uint32_t i = 0; i < b->nparams; i++)
+        if (tensor_parts(b->params[i], &dtype, &rank, &dims) && !check_dims(call, i, dims, &sizes))
+            return -1;
     if (!b->result)
         return 0;
     if (!tensor_parts(b->result, &out->dtype, &rank, &dims))
         BUG("a foreign operator with a result that is no tensor");
     out->rank = (int)rank;
     for (uint32_t i = 0; i < rank; i++) {
-        Type *d = type_resolve(dims[i]);
-        int64_t *known = map_find(&sizes, d);
-        if (known) {
-            out->shape[i] = *known;
-        } else if (!type_get_int(d, &out->shape[i])) {
+        if (dim_evaluate(dims[i], size_of, &sizes, &out->shape[i]) != DIM_KNOWN ||
+            out->shape[i] < 0) {
             diag_error(call->diags, DIAG_R0612, call->span,
                        "axis %u of the result of `%s` has no size that an argument gives", i,
                        call->op->name);
@@ -121,7 +135,8 @@ static int foreign_shape(const OpCall *call, OutSpec *out) {
     return 1;
 }
 
-static void fill_dl(DLTensor *d, Tensor *t) {
+/* shape: TENSOR_MAX_RANK sizes that the callee may write to. */
+static void fill_dl(DLTensor *d, Tensor *t, int64_t *shape) {
     static const uint8_t codes[] = {
         [DTC_BOOL] = DL_BOOL, [DTC_INT] = DL_INT, [DTC_UINT] = DL_UINT, [DTC_FLOAT] = DL_FLOAT};
     memset(d, 0, sizeof *d);
@@ -131,12 +146,14 @@ static void fill_dl(DLTensor *d, Tensor *t) {
     d->dtype.code = t->dtype == DT_BF16 ? DL_BFLOAT : codes[dtype_info[t->dtype].cls];
     d->dtype.bits = (uint8_t)(dtype_size(t->dtype) * 8);
     d->dtype.lanes = 1;
-    d->shape = t->shape; /* strides NULL: contiguous */
+    memcpy(shape, t->shape, (size_t)t->rank * sizeof *shape);
+    d->shape = shape; /* strides NULL: contiguous */
 }
 
 static bool foreign_eval(const OpCall *call, Tensor *const *out) {
     const Bound *b = call->op->foreign->handle;
     DLTensor tensors[MAX_PARAMS + 1], *pointers[MAX_PARAMS + 1];
+    int64_t shapes[MAX_PARAMS + 1][TENSOR_MAX_RANK];
     void *values[MAX_PARAMS + 1];
     Tensor *kept[MAX_PARAMS + 1]; /* alive during the call */
     uint32_t n = 0;
@@ -145,13 +162,13 @@ static bool foreign_eval(const OpCall *call, Tensor *const *out) {
         if (kept[n]->rank == 0) {
             values[n] = tensor_data(kept[n]);
         } else {
-            fill_dl(&tensors[n], kept[n]);
+            fill_dl(&tensors[n], kept[n], shapes[n]);
             pointers[n] = &tensors[n];
             values[n] = &pointers[n];
         }
     }
     if (b->result_is_tensor) {
-        fill_dl(&tensors[n], out[0]);
+        fill_dl(&tensors[n], out[0], shapes[n]);
         pointers[n] = &tensors[n];
         values[n] = &pointers[n];
     }
@@ -173,6 +190,35 @@ static bool refuse(Diags *diags, const Foreign *f, const char *why) {
     Diag *d = diag_error(diags, DIAG_R0612, f->span, "`%s` cannot be used", f->symbol);
     diag_add_fact(d, "%s", why);
     return false;
+}
+
+typedef struct CodeSearch {
+    uintptr_t address;
+    bool found;
+} CodeSearch;
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *search) {
+    CodeSearch *s = search;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_X) && s->address >= begin &&
+            s->address - begin < part->p_memsz)
+            s->found = true;
+    }
+    return s->found;
+}
+
+/* Whether code stands there, as far as the library tells: not a variable such as `environ`. */
+static bool is_function(void *symbol) {
+    CodeSearch search = {(uintptr_t)symbol, false};
+    dl_iterate_phdr(find_code, &search);
+    Dl_info info;
+    ElfW(Sym) *entry = NULL;
+    bool named = dladdr1(symbol, &info, (void **)&entry, RTLD_DL_SYMENT) && entry &&
+                 info.dli_saddr == symbol;
+    return search.found && !(named && ELF64_ST_TYPE(entry->st_info) == STT_OBJECT);
 }
 
 bool foreign_bind(const Op *op, Diags *diags) {
@@ -219,6 +265,10 @@ bool foreign_bind(const Op *op, Diags *diags) {
     if (!symbol) {
         dlclose(library);
         return refuse(diags, f, fmt_text("`%s` has no such symbol", f->library));
+    }
+    if (!is_function(symbol)) {
+        dlclose(library);
+        return refuse(diags, f, fmt_text("`%s` of `%s` is no function", f->symbol, f->library));
     }
     memcpy(&b->fn, &symbol, sizeof symbol);
     ffi_type **kept = mem_new_n(ffi_type *, n + 1);

@@ -6,7 +6,8 @@
  * A scalar argument is passed by value as C's int8_t … double (bool as uint8_t, float16 and
  * bfloat16 as their bits); a tensor as a DLPack `DLTensor *`, contiguous. A scalar result is
  * returned; a tensor result is a last argument, `DLTensor *`, allocated from the declared type,
- * whose unknown sizes must be sizes of arguments of the same name. A result `()` is void. */
+ * whose sizes must be numbers or made of named sizes of the arguments. An argument's elements are not
+ * to be written to; the sizes that the callee sees are a copy. A result `()` is void. */
 #ifndef EVAL_FOREIGN_H
 #define EVAL_FOREIGN_H
 

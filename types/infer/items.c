@@ -263,9 +263,27 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* A foreign operator's relation: its closed type. */
+/* The type of one call: its named sizes and what its arguments leave unknown are found there, an unknown
+ * size of the result is its own. */
+static Type *foreign_instance(Solver *s, Type *t) {
+    Map named = {0}, unknown = {0};
+    TypeVec from = {0}, to = {0};
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        type_collect(t->args[i], TY_PARAM, &named, &from);
+        type_collect(t->args[i], TY_ANY, &unknown, &from);
+    }
+    for (size_t i = 0; i < from.len; i++)
+        vec_push(&to, solver_var(s, from.data[i]->kind));
+    type_collect(t->fn.result, TY_PARAM, &named, &from);
+    type_collect(t->fn.result, TY_ANY, &unknown, &from);
+    for (size_t i = to.len; i < from.len; i++)
+        vec_push(&to, type_any(from.data[i]->kind, from.data[i]->origin));
+    return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
+}
+
+/* A foreign operator's relation: its type. */
 static RelStatus relate_foreign(Solver *s, Relation *r) {
-    Type *t = r->op->foreign->type;
+    Type *t = foreign_instance(s, r->op->foreign->type);
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         if (!rel_unify(s, r, (int)i, t->args[i]))
             return REL_FAIL;

@@ -150,7 +150,7 @@ static uint32_t random_below(Trial *t, uint32_t n) {
 }
 
 /* In the first trials all unknowns have one size. */
-static int64_t value_of(Trial *t, Type *unknown) {
+static int64_t value_of(const Trial *t, const Type *unknown) {
     if (t->number < (uint32_t)t->nvalues)
         return t->values[t->number];
     size_t at = 0;
@@ -160,42 +160,9 @@ static int64_t value_of(Trial *t, Type *unknown) {
     return t->values[(hash >> 11) % (uint32_t)t->nvalues];
 }
 
-static bool dim_value(Trial *t, Type *d, int64_t *out);
-
-static bool atom_value(Trial *t, const DimAtom *a, int64_t *out) {
-    int64_t x, y;
-    if (a->kind == DIM_ATOM_TYPE) {
-        *out = value_of(t, type_resolve(a->type));
-        return true;
-    }
-    if (!dim_value(t, a->a, &x) || !dim_value(t, a->b, &y) ||
-        (a->kind == DIM_ATOM_FLOORDIV && y <= 0))
-        return false;
-    *out = a->kind == DIM_ATOM_MIN   ? (x < y ? x : y)
-           : a->kind == DIM_ATOM_MAX ? (x > y ? x : y)
-                                     : x / y - (x % y != 0 && x < 0);
-    return true;
-}
-
-static bool dim_value(Trial *t, Type *d, int64_t *out) {
-    d = type_resolve(d);
-    if (type_get_int(d, out))
-        return true;
-    if (d->tag != TY_DIM) {
-        *out = value_of(t, d);
-        return true;
-    }
-    *out = d->dim->constant;
-    for (uint32_t i = 0; i < d->dim->nterms; i++) {
-        int64_t product = d->dim->terms[i].coef, v;
-        for (uint32_t k = 0; k < d->dim->terms[i].natoms; k++)
-            if (!atom_value(t, d->dim->terms[i].atoms[k], &v) ||
-                __builtin_mul_overflow(product, v, &product))
-                return false;
-        if (__builtin_add_overflow(*out, product, out))
-            return false;
-    }
-    return true;
+static DimKnown tried_value(void *trial, Type *unknown, int64_t *out) {
+    *out = value_of(trial, unknown);
+    return DIM_KNOWN;
 }
 
 /* A dtype that is not known is one of its class. */
@@ -238,7 +205,7 @@ static bool add_tensor(Trial *t, Type *type) {
         if (rank > TENSOR_MAX_RANK)
             return false;
         for (uint32_t i = 0; i < rank; i++)
-            if (!dim_value(t, dims[i], &sizes[i]) || sizes[i] < 0)
+            if (dim_evaluate(dims[i], tried_value, t, &sizes[i]) != DIM_KNOWN || sizes[i] < 0)
                 return false;
     }
     DType dtype = some_dtype(type->tensor.dtype, t->r->op->dtypes);
@@ -303,7 +270,7 @@ static const char *refusal(Trial *t) {
 
 bool residual_may_refuse(Solver *s, Relation *r) {
     Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
-    return !add_arguments(&t) || refused(&t);
+    return r->op->shape && (!add_arguments(&t) || refused(&t));
 }
 
 static bool is_ranked(Type *type) {
@@ -370,10 +337,11 @@ static bool has_own_check(Solver *s, const Relation *r) {
     return false;
 }
 
+/* A foreign operator has no shape function before its item runs; its relation asks for all. */
 void residual_try_sizes(Solver *s, Relation *r) {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
     Trial t = {.s = s, .r = r, .seed = 1};
-    if (r->op->untried || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
+    if (!r->op->shape || r->op->untried || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
         (r->attrs && attrs_have_refs(r->attrs)))
         return;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)

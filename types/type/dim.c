@@ -635,3 +635,58 @@ DimCompare dim_compare(Type *a, Type *b) {
         return DIM_DIFFERENT;
     return DIM_UNDECIDED;
 }
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static DimKnown evaluate_atom(const DimAtom *a, DimOf of, void *ctx, int64_t *out) {
+    if (a->kind == DIM_ATOM_TYPE)
+        return dim_evaluate(a->type, of, ctx, out);
+    int64_t x = 0, y = 0;
+    DimKnown known = dim_evaluate(a->a, of, ctx, &x);
+    if (known == DIM_KNOWN)
+        known = dim_evaluate(a->b, of, ctx, &y);
+    if (known != DIM_KNOWN)
+        return known;
+    switch (a->kind) {
+    case DIM_ATOM_TYPE: break;
+    case DIM_ATOM_MIN: *out = x < y ? x : y; return DIM_KNOWN;
+    case DIM_ATOM_MAX: *out = x > y ? x : y; return DIM_KNOWN;
+    case DIM_ATOM_FLOORDIV:
+        if (y == 0 || (x == INT64_MIN && y == -1))
+            return DIM_NO_SIZE;
+        *out = x / y - (x % y != 0 && (x < 0) != (y < 0));
+        return DIM_KNOWN;
+    }
+    return DIM_NO_SIZE;
+}
+
+DimKnown dim_evaluate_term(const DimMonomial *term, DimOf of, void *ctx, int64_t *out) {
+    int64_t product = term->coef, x = 0;
+    for (uint32_t k = 0; k < term->natoms; k++) {
+        DimKnown known = evaluate_atom(term->atoms[k], of, ctx, &x);
+        if (known != DIM_KNOWN)
+            return known;
+        if (__builtin_mul_overflow(product, x, &product))
+            return DIM_NO_SIZE;
+    }
+    *out = product;
+    return DIM_KNOWN;
+}
+
+DimKnown dim_evaluate(Type *d, DimOf of, void *ctx, int64_t *out) {
+    d = type_resolve(d);
+    if (type_get_int(d, out))
+        return DIM_KNOWN;
+    if (d->tag != TY_DIM)
+        return of(ctx, d, out);
+    int64_t sum = d->dim->constant, x = 0;
+    for (uint32_t i = 0; i < d->dim->nterms; i++) {
+        DimKnown known = dim_evaluate_term(&d->dim->terms[i], of, ctx, &x);
+        if (known != DIM_KNOWN)
+            return known;
+        if (__builtin_add_overflow(sum, x, &sum))
+            return DIM_NO_SIZE;
+    }
+    *out = sum;
+    return DIM_KNOWN;
+}
