@@ -544,5 +544,6 @@ int cli_main(int argc, char **argv) {
             cli->session.argv[i] = mem_strdup(cli->files.data[i]);
         vec_clear(&cli->files);
     }
+    cli->session.calls_main = command && command->run == run_program;
     return command ? command->run(cli) : run_program(cli);
 }

@@ -65,7 +65,7 @@ bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, 
 
 SessionStatus inputs_run_main(Session *s, Global *main_fn, Diags *diags) {
     Fn *fn = main_fn->value->fn;
-    if (fn->nparams > 0 && !s->ninputs)
+    if (fn->nparams > 0 && !s->ninputs && !s->options.calls_main)
         return SESSION_OK; /* a library's */
     Type *type = type_resolve(main_fn->scheme->type);
     Str text = {0};

@@ -295,7 +295,9 @@ static void run_job(void *arg) {
         job->status = SESSION_INTERRUPTED;
     session_print_diags(s, diags);
     if (job->status == SESSION_INTERRUPTED) {
-        const char *text = "interrupted; everything defined so far is kept\n";
+        const char *text = job->flags & RUN_PROMPT
+                               ? "interrupted; everything defined so far is kept\n"
+                               : "interrupted\n";
         s->sink.diag(s->sink.ctx, text, strlen(text));
     }
 }

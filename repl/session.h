@@ -18,6 +18,7 @@ typedef struct SessionOptions {
     int threads; /* 0: as many as cores */
     size_t stack_bytes, memory_bytes;
     uint64_t seed;
+    bool calls_main;    /* `relay run`: an @main that takes arguments is called, or the run fails */
     bool verify_types;  /* --verify-types (eval/verify.h) */
     const char *stdlib; /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
     int argc;           /* of the script */

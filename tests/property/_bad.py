@@ -142,6 +142,8 @@ class Suite:
                 why = why or "status %s, not %s" % (r.status, status)
             elif said not in r.err:
                 why = why or "it does not say: " + said
+            elif "is kept" in r.err:
+                why = why or "nothing is kept of a run that ended"
             self.check(name, why, r)
         self.later(job)
 
