@@ -21,7 +21,7 @@ typedef enum Engine {
 
 typedef struct InterpOptions {
     Engine engine;
-    size_t stack_bytes;  /* 0: a quarter of the memory, at least 1 GB of it */
+    size_t stack_bytes;  /* 0: 1 GB, or all memory where it is less */
     size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
     bool trace;

@@ -198,7 +198,7 @@ static const Option options[] = {
     {"pass", "P,Q", "ir: the passes to run, in this order", set_pass},
     {"residual", NULL, "check: list the checks that are left for the run", set_residual},
     {"seed", "N", "of the random numbers", set_seed},
-    {"stack", "SIZE", "most memory for calls; a quarter of it when not said", set_stack},
+    {"stack", "SIZE", "most memory for calls; 1G when not said", set_stack},
     {"threads", "N", "at most so many", set_threads},
     {"time", NULL, "say on standard error how long it took", set_time},
     {"tvm", NULL, "fmt: sigils and layout as TVM prints them", set_tvm},

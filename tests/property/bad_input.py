@@ -223,6 +223,7 @@ def recursion(s):
     if SLOW == 1:
         s.accepts("ten million calls", ["-e", "def f(n : int32) -> int32 { if (n == 0) { 0 } else { 1 + f(n - 1) } } f(10000000)"],
                   "10000000 : int32\n")
+        s.rejects("calls without end, by default", ["-e", "def fact(x) { x * fact(x - 1.0) } fact(0.5)"], "R0605", "the bound is 1024 MB")
     s.rejects("ten million calls in 10 MB", ["--stack=10M", "-e", "def f(n : int32) -> int32 { if (n == 0) { 0 } else { 1 + f(n - 1) } } f(10000000)"],
               "R0605")
 
