@@ -194,7 +194,7 @@ bool npy_write(const File *f, const Tensor *t) {
     Str header = {0};
     if (!npy_header(f, t, &header))
         return false;
-    t = tensor_contiguous(t);
+    t = tensor_canonical(t);
     Output file;
     output_open(&file, f->path);
     output_add(&file, header.text, header.len);

@@ -172,7 +172,7 @@ static void put_common(Str *s, uint32_t crc, size_t name, uint32_t extra) {
 
 static void write_leaf(Output *file, const Leaf *leaf, const Str *header, uint64_t *offset,
                        Str *directory) {
-    const Tensor *t = tensor_contiguous(leaf->tensor);
+    const Tensor *t = tensor_canonical(leaf->tensor);
     size_t bytes = (size_t)t->count * dtype_size(t->dtype);
     uLong crc = crc32_z(0, (const unsigned char *)header->text, header->len);
     if (bytes)

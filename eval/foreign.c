@@ -158,7 +158,7 @@ static bool foreign_eval(const OpCall *call, Tensor *const *out) {
     Tensor *kept[MAX_PARAMS + 1]; /* alive during the call */
     uint32_t n = 0;
     for (; n < b->nparams; n++) {
-        kept[n] = tensor_contiguous(call->in[n]);
+        kept[n] = tensor_canonical(call->in[n]);
         if (kept[n]->rank == 0) {
             values[n] = tensor_data(kept[n]);
         } else {

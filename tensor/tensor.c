@@ -132,6 +132,51 @@ Tensor *tensor_contiguous(const Tensor *t) {
     return copy;
 }
 
+/* Elements as bits: above `infinity`, the sign aside, stands a nan. */
+#define MEND_NANS(bits, sign, infinity, quiet)                                                     \
+    for (int64_t i = 0; i < t->count; i++)                                                         \
+        if ((((const bits *)from)[i] & (bits) ~(sign)) > (infinity) &&                             \
+            ((const bits *)from)[i] != (quiet)) {                                                  \
+            if (!to)                                                                               \
+                return false;                                                                      \
+            ((bits *)to)[i] = (quiet);                                                             \
+        }                                                                                          \
+    return true
+
+/* Writes the canonical nan to `to` wherever another stands at `from`; to NULL: false if one does. */
+static bool mend_nans(const Tensor *t, const void *from, void *to) {
+    switch (t->dtype) {
+    case DT_F16: MEND_NANS(uint16_t, 0x8000u, 0x7c00u, 0x7e00u);
+    case DT_BF16: MEND_NANS(uint16_t, 0x8000u, 0x7f80u, 0x7fc0u);
+    case DT_F32: MEND_NANS(uint32_t, 0x80000000u, 0x7f800000u, 0x7fc00000u);
+    case DT_F64:
+        MEND_NANS(uint64_t, UINT64_C(1) << 63, UINT64_C(0x7ff0000000000000),
+                  UINT64_C(0x7ff8000000000000));
+    case DT_BOOL:
+    case DT_I8:
+    case DT_I16:
+    case DT_I32:
+    case DT_I64:
+    case DT_U8:
+    case DT_U16:
+    case DT_U32:
+    case DT_U64:
+    case DTYPE_COUNT: break;
+    }
+    return true;
+}
+#undef MEND_NANS
+
+Tensor *tensor_canonical(const Tensor *t) {
+    Tensor *own = tensor_contiguous(t);
+    if (mend_nans(own, tensor_data(own), NULL))
+        return own;
+    if (own == t)
+        own = tensor_from(t->dtype, t->rank, t->shape, tensor_data(t));
+    (void)mend_nans(own, tensor_data(own), tensor_data(own));
+    return own;
+}
+
 void *tensor_at(const Tensor *t, int64_t i) {
     int64_t at = t->offset;
     for (int axis = t->rank; axis-- > 0;) {

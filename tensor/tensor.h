@@ -43,6 +43,10 @@ Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64
                     int64_t offset);
 Tensor *tensor_contiguous(const Tensor *t); /* t itself when it already is */
 bool tensor_is_contiguous(const Tensor *t);
+/* For who reads the bits (files, foreign operators): row-major, and every nan the positive quiet one. Which
+ * one an operation gives differs between processors and compilers, and nothing else shows it. t itself
+ * when it is so already. */
+Tensor *tensor_canonical(const Tensor *t);
 
 static inline void *tensor_data(const Tensor *t) /* the first element */
 {

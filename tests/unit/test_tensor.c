@@ -143,11 +143,28 @@ TEST(a_peak_is_forgotten) {
     CHECK(tensor_bytes_idle() <= (size_t)160 << 20);
 }
 
+TEST(nans_have_one_sign_outside) {
+    static const uint32_t bits[] = {0xffc00000, 0x7fa00001, 0x7f800000, 0xff800000, 0x80000000};
+    static const uint32_t plain[] = {0x7fc00000, 0x7fc00000, 0x7f800000, 0xff800000, 0x80000000};
+    int64_t n = 5;
+    Tensor *t = tensor_from(DT_F32, 1, &n, bits), *out = tensor_canonical(t);
+    CHECK(memcmp(tensor_data(out), plain, sizeof plain) == 0);
+    CHECK(memcmp(tensor_data(t), bits, sizeof bits) == 0);
+    CHECK(tensor_canonical(out) == out);
+    for (int dtype = DT_F16; dtype <= DT_F64; dtype++) {
+        Tensor *one = tensor_scalar_float((DType)dtype, -(double)NAN);
+        Tensor *other = tensor_scalar_float((DType)dtype, (double)NAN);
+        CHECK(memcmp(tensor_data(tensor_canonical(one)), tensor_data(tensor_canonical(other)),
+                     dtype_size((DType)dtype)) == 0);
+    }
+}
+
 int main(void) {
     RUN(halves_round_trip);
     RUN(halves_round_to_even);
     RUN(float64_rounds_once);
     RUN(floats_saturate);
+    RUN(nans_have_one_sign_outside);
     RUN(views);
     RUN(counts);
     RUN(buffers_are_aligned_and_reused);
