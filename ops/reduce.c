@@ -224,7 +224,8 @@ REDUCE(max, DTS_ALL, DTS_ALL, "The greatest element; nan if there is one. Of non
        "max([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[5.0, 3.0] : Tensor[(2,), float32]",
        "argmax, maximum, min")
 REDUCE(mean, DTS_NUM, DTS_INT,
-       "The mean. Of integers it is truncated to their dtype; of no floats it is nan.",
+       "The mean. That of integers is their sum in 64 bits divided by their number, truncated "
+       "towards 0; of no integers it is an error, of no floats nan.",
        "mean([[1.0, 2.0], [3.0, 4.0]], axis=[0])", "[2.0, 3.0] : Tensor[(2,), float32]",
        "sum, variance")
 REDUCE(min, DTS_ALL, DTS_ALL, "The least element; nan if there is one. Of none: an error.",
