@@ -11,8 +11,8 @@
 
 #include "eval/builtin.h"
 
-#define BUILTIN(name, nargs, fn) bool fn(const BuiltinCall *call, Value *out);
-#include "eval/ad.def"
+#define BUILTIN(name, nargs, fn, effects) bool fn(const BuiltinCall *call, Value *out);
+#include "types/core/ad.def"
 #undef BUILTIN
 
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */

@@ -6,9 +6,9 @@
 #include "eval/machine.h"
 
 static const Builtin table[] = {
-#define BUILTIN(name, nargs, fn) {name, nargs, fn},
-#include "eval/ad.def"
-#include "eval/builtin.def"
+#define BUILTIN(name, nargs, fn, effects) {name, nargs, fn},
+#include "types/core/ad.def"
+#include "types/core/builtin.def"
 #undef BUILTIN
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of the evaluator that the prelude declares (`operator @show : … from "builtin"`) or the
- * derivative transformation emits (EXPR_BUILTIN `ad.…`). One line each in eval/builtin.def. */
+ * derivative transformation emits (EXPR_BUILTIN `ad.…`). One line each in types/core/builtin.def
+ * and ad.def. */
 #ifndef EVAL_BUILTIN_H
 #define EVAL_BUILTIN_H
 

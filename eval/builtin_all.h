@@ -5,8 +5,8 @@
 
 #include "eval/builtin.h"
 
-#define BUILTIN(name, nargs, fn) bool fn(const BuiltinCall *call, Value *out);
-#include "eval/builtin.def"
+#define BUILTIN(name, nargs, fn, effects) bool fn(const BuiltinCall *call, Value *out);
+#include "types/core/builtin.def"
 #undef BUILTIN
 
 /* The prelude's List and Option. */

@@ -17,22 +17,31 @@ typedef struct Expander {
     Map done;
 } Expander;
 
+typedef struct Search {
+    Map seen; /* Expr */
+    bool found;
+} Search;
+
 static void find_unknown_call(void *ctx, Expr *e) {
-    bool *found = ctx;
-    if (*found)
+    Search *s = ctx;
+    for (; !s->found && !map_has(&s->seen, e); e = e->body) {
+        map_set(&s->seen, e, e);
+        if (e->kind == EXPR_LET) {
+            find_unknown_call(ctx, e->a);
+            continue;
+        }
+        bool known = e->kind != EXPR_CALL || e->a->kind == EXPR_OP || e->a->kind == EXPR_CTOR ||
+                     e->a->kind == EXPR_BUILTIN;
+        s->found = e->kind == EXPR_GRAD || !known;
+        expr_each_child(e, find_unknown_call, s);
         return;
-    if (e->kind == EXPR_GRAD)
-        *found = true;
-    if (e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR &&
-        e->a->kind != EXPR_BUILTIN)
-        *found = true;
-    expr_each_child(e, find_unknown_call, found);
+    }
 }
 
 static bool is_first_order(Expr *fn) {
-    bool found = false;
-    find_unknown_call(&found, fn->fn->body);
-    return !found;
+    Search s = {0};
+    find_unknown_call(&s, fn->fn->body);
+    return !s.found;
 }
 
 /* The function literal itself, or the one a global is bound to. */
@@ -44,12 +53,18 @@ static Expr *literal_of(Expr *e) {
 
 /* The template's call of the function now calls a literal: no twin is asked for. */
 static Expr *settle_calls(void *ctx, Expr *e) {
-    Expr *copy = expr_map_children(e, settle_calls, ctx);
-    if (copy->kind == EXPR_CALL && copy->mode && copy->a->kind == EXPR_FN) {
-        copy = expr_copy(copy);
-        copy->mode = 0;
+    Map *done = ctx;
+    Expr *known = map_find(done, e);
+    if (known)
+        return known;
+    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, settle_calls, done)
+                                       : expr_map_children(e, settle_calls, done);
+    if (result->kind == EXPR_CALL && result->mode && result->a->kind == EXPR_FN) {
+        result = expr_copy(result);
+        result->mode = 0;
     }
-    return copy;
+    map_set(done, e, result);
+    return result;
 }
 
 /* The new function's parameters are called as those of the literal, and have the derivative's type. */
@@ -75,7 +90,8 @@ static Expr *expand(Expander *x, Expr *e) {
     Expr *known = map_find(&x->done, e);
     if (known)
         return known;
-    Expr *result = expr_map_children(e, expand_child, x);
+    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, expand_child, x)
+                                       : expr_map_children(e, expand_child, x);
     bool starts = result->kind == EXPR_GRAD && result->mode != GRAD_CUSTOM &&
                   result->mode != GRAD_CHECKPOINT;
     Expr *literal = starts ? literal_of(result->a) : NULL;
@@ -84,10 +100,11 @@ static Expr *expand(Expander *x, Expr *e) {
         Expr *template = grad_template(x->ctx, kind, literal->fn->nparams);
         Expr *twin = grad_twin(x->ctx, literal, kind == GRAD_JVP ? AD_FORWARD : AD_REVERSE);
         if (twin) {
+            Map settled = {0};
             Subst copy_twin = {0}, fill = {0};
             map_set(&fill.vars, template->fn->params[0], expr_substitute(&copy_twin, twin));
             Type *type = type_resolve(result->type);
-            result = settle_calls(x, expr_substitute(&fill, template->fn->body));
+            result = settle_calls(&settled, expr_substitute(&fill, template->fn->body));
             name_params(result, literal, type);
         }
     }

@@ -1,89 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dce: removes a binding whose name is not used and whose value does nothing but make it.
+/* dce: removes a binding whose name is not used and whose value has no effect that would be missed.
  *
- *   let a = x * x; let b = x + 1; b   becomes   let b = x + 1; b
+ *   let a = x * x; let b = x + 1; let c = 1 / n; b   becomes   let b = x + 1; let c = 1 / n; b
  *
- * It keeps every call of an unknown function, write and check: they may fail or be seen. */
-#include "passes/pass.h"
-
-#include <string.h>
+ * It keeps what may fail or not end, and whatever else can be seen from outside (effects.h), but a
+ * reference that is made and never used goes. It does not look for code that is never reached, nor for
+ * parameters and fields that nobody reads.
+ *
+ * A block is walked from its value back to its first binding: all uses of a name stand behind its binding,
+ * so one walk decides. */
+#include "passes/effects.h"
 
 Expr *pass_dce(PassCtx *ctx, Expr *e);
 
 typedef struct Cleaner {
-    Map done;
+    PassCtx *ctx;
+    Effects *effects;
+    Map done; /* Expr -> what became of it */
+    Map used; /* Var that what is kept so far mentions */
 } Cleaner;
 
-typedef struct Purity {
-    bool pure;
-} Purity;
+static Expr *clean(Cleaner *c, Expr *e);
 
-static void check_pure(void *ctx, Expr *e);
+static Expr *clean_child(void *ctx, Expr *child) { return clean(ctx, child); }
 
-static bool is_pure(Expr *e) {
-    Purity p = {true};
-    check_pure(&p, e);
-    return p.pure;
+static bool is_unused(Cleaner *c, const Expr *link) {
+    enum { UNSEEN = EFFECT_READS | EFFECT_MAKES };
+    return !(link->var && map_has(&c->used, link->var)) &&
+           !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN);
 }
 
-static void check_pure(void *ctx, Expr *e) {
-    Purity *p = ctx;
-    if (!p->pure || e->kind == EXPR_FN)
-        return;
-    bool unknown_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR;
-    bool harmless_builtin = e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-                            strcmp(e->a->symbol->text, "ad.primal") == 0;
-    if ((unknown_call && !harmless_builtin) || e->kind == EXPR_WRITE || e->kind == EXPR_CHECK ||
-        e->kind == EXPR_MATCH || e->kind == EXPR_ERROR) {
-        p->pure = false;
-        return;
-    }
-    expr_each_child(e, check_pure, p);
-}
-
-static Expr *walk(Cleaner *c, Expr *e);
-
-static Expr *walk_child(void *ctx, Expr *child) { return walk(ctx, child); }
-
-static void mark_used(Map *used, Expr *e) {
-    VarVec free = {0};
-    expr_free_vars(e, &free);
-    for (size_t i = 0; i < free.len; i++)
-        map_set(used, free.data[i], free.data[i]);
-}
-
-/* From the last binding back: each is kept if something after it uses it. */
-static Expr *walk_chain(Cleaner *c, Expr *e) {
+static Expr *clean_block(Cleaner *c, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body)
         vec_push(&links, e);
-    Map used = {0};
-    mark_used(&used, e);
-    Expr *result = walk(c, e);
-    for (size_t i = links.len; i-- > 0;) {
-        Expr *link = links.data[i];
-        if (is_pure(link->a) && !(link->var && map_has(&used, link->var)))
+    Expr *result = clean(c, e);
+    while (links.len) {
+        Expr *link = vec_pop(&links);
+        c->ctx->work++;
+        if (is_unused(c, link))
             continue;
-        mark_used(&used, link->a);
-        Expr *copy = expr_copy(link);
-        copy->a = walk(c, link->a);
-        copy->body = result;
-        result = copy;
+        Expr *value = clean(c, link->a);
+        if (value != link->a || result != link->body) {
+            link = expr_copy(link);
+            link->a = value;
+            link->body = result;
+        }
+        result = link;
     }
     return result;
 }
 
-static Expr *walk(Cleaner *c, Expr *e) {
+static Expr *clean(Cleaner *c, Expr *e) {
     Expr *known = map_find(&c->done, e);
     if (known)
         return known;
-    Expr *result = e->kind == EXPR_LET ? walk_chain(c, e) : expr_map_children(e, walk_child, c);
+    if (e->kind == EXPR_VAR)
+        map_set(&c->used, e->var, e->var);
+    c->ctx->work++;
+    Expr *result = e->kind == EXPR_LET ? clean_block(c, e) : expr_map_children(e, clean_child, c);
     map_set(&c->done, e, result);
     return result;
 }
 
 Expr *pass_dce(PassCtx *ctx, Expr *e) {
-    (void)ctx;
-    Cleaner c = {0};
-    return walk(&c, e);
+    Cleaner c = {.ctx = ctx, .effects = effects_new(ctx, e)};
+    return clean(&c, e);
 }

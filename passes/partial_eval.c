@@ -36,8 +36,11 @@ typedef struct Partial {
     Build b;
     Block block; /* what is left over */
     uint32_t fuel;
-    bool stuck;
+    bool stuck;     /* something unknown decides, or */
+    bool exhausted; /* fuel or the C stack ran out */
 } Partial;
+
+enum { FUEL = 100000 }; /* steps for one derivative */
 
 static Sym *eval(Partial *p, Map *env, Expr *e);
 
@@ -390,7 +393,8 @@ static Sym *eval(Partial *p, Map *env, Expr *e) {
         if (e->var)
             map_set(env, e->var, value);
     }
-    if (p->stuck || p->fuel == 0 || mem_stack_left() < 64 * 1024)
+    p->exhausted |= p->fuel == 0 || mem_stack_left() < 64 * 1024;
+    if (p->stuck || p->exhausted)
         return stuck(p);
     p->fuel--;
     return eval_form(p, env, e);
@@ -406,14 +410,18 @@ static bool starts_derivative(const Expr *e) {
            !strcmp(first->a->symbol->text, "ad.tape");
 }
 
-static Expr *evaluated(Expr *fn) {
-    Partial p = {.b = {fn->span}, .fuel = 100000};
+static Expr *evaluated(PassCtx *ctx, Expr *fn) {
+    Partial p = {.b = {fn->span}, .fuel = ctx->fuel ? ctx->fuel : FUEL};
     p.block.b = &p.b;
     Map env = {0};
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
         map_set(&env, fn->fn->params[i], sym_expr(expr_var(fn->fn->params[i], fn->span)));
     Sym *result = eval(&p, &env, fn->fn->body);
     Expr *body = p.stuck ? NULL : residual(&p, result);
+    ctx->work += (ctx->fuel ? ctx->fuel : FUEL) - p.fuel;
+    if (p.exhausted)
+        pass_note(ctx, "partial_eval gave up on a derivative after %u steps",
+                  ctx->fuel ? ctx->fuel : FUEL);
     if (p.stuck)
         return fn;
     Expr *copy = expr_copy(fn);
@@ -423,40 +431,25 @@ static Expr *evaluated(Expr *fn) {
     return copy;
 }
 
-typedef struct Walk {
-    Map done;
-} Walk;
+typedef struct Rewrite {
+    PassCtx *ctx;
+    Map done; /* Expr -> what became of it */
+} Rewrite;
 
-static Expr *walk(void *ctx, Expr *e) {
-    Walk *w = ctx;
+static Expr *rewrite(void *ctx, Expr *e) {
+    Rewrite *w = ctx;
     Expr *known = map_find(&w->done, e);
     if (known)
         return known;
-    Expr *result;
-    if (e->kind == EXPR_LET) {
-        VEC(Expr *) links = {0};
-        Expr *at = e;
-        for (; at->kind == EXPR_LET; at = at->body) {
-            Expr *copy = expr_copy(at);
-            copy->a = walk(w, at->a);
-            vec_push(&links, copy);
-        }
-        result = walk(w, at);
-        for (size_t i = links.len; i-- > 0;) {
-            links.data[i]->body = result;
-            result = links.data[i];
-        }
-    } else {
-        result = expr_map_children(e, walk, w);
-    }
+    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, rewrite, w)
+                                       : expr_map_children(e, rewrite, w);
     if (starts_derivative(result))
-        result = evaluated(result);
+        result = evaluated(w->ctx, result);
     map_set(&w->done, e, result);
     return result;
 }
 
 Expr *pass_partial_eval(PassCtx *ctx, Expr *e) {
-    (void)ctx;
-    Walk w = {0};
-    return walk(&w, e);
+    Rewrite w = {.ctx = ctx};
+    return rewrite(&w, e);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/pass.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #define PASS(name, run, doc) Expr *run(PassCtx *ctx, Expr *e);
@@ -23,5 +24,14 @@ const Pass *pass_find(const char *name) {
 size_t pass_count(void) { return sizeof table / sizeof *table; }
 
 const Pass *pass_at(size_t i) { return &table[i]; }
+
+void pass_note(PassCtx *ctx, const char *fmt, ...) {
+    Str text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    vec_push(&ctx->notes, str_text(&text));
+}
 
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) { return pass->run(ctx, e); }

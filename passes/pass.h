@@ -9,7 +9,11 @@
 typedef struct PassCtx {
     Env *env;
     Diags *diags;
-    struct GradState *grad; /* what differentiation makes once: helper functions, templates */
+    struct GradState *grad;      /* what differentiation makes once: helper functions, templates */
+    struct EffectState *effects; /* of definitions (effects.h) */
+    uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
+    VEC(const char *) notes; /* what passes gave up on (pass_note) */
+    uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */
 } PassCtx;
 
 typedef struct Pass {
@@ -21,6 +25,11 @@ typedef struct Pass {
 const Pass *pass_find(const char *name); /* NULL when there is none */
 size_t pass_count(void);
 const Pass *pass_at(size_t i);
+/* Says that a pass left something as it was because its fuel ran out. */
+void pass_note(PassCtx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What was found of definitions is found again: they may have changed. */
+void passes_forget(PassCtx *ctx);
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 
 #endif

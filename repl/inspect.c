@@ -136,6 +136,7 @@ Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npa
         npasses = sizeof initial / sizeof *initial;
     }
     s->passes.diags = diags;
+    vec_clear(&s->passes.notes);
     for (int i = 0; e && i < npasses; i++) {
         const Pass *pass = pass_find(passes[i]);
         if (!pass) {
@@ -152,13 +153,20 @@ Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npa
     return e;
 }
 
+void session_print_pass_notes(const Session *s, Str *out) {
+    for (size_t i = 0; i < s->passes.notes.len; i++)
+        str_printf(out, "// %s\n", s->passes.notes.data[i]);
+}
+
 static void ir_of(void *arg) {
     Question *q = arg;
     Diags *diags = mem_new(Diags);
     Expr *e = core_of(q->s, q->text, diags);
+    passes_forget(&q->s->passes);
     e = session_run_passes(q->s, e, q->passes, q->npasses, diags);
     if (e) {
         CorePrintOptions options = {0};
+        session_print_pass_notes(q->s, q->out);
         expr_print(q->out, e, &options);
         str_add_char(q->out, '\n');
         q->ok = true;

@@ -39,6 +39,7 @@ static void ir_of_file(void *arg) {
     ParseOptions options = {.scope = &scope};
     Module *module = NULL;
     CoreItemVec items = {0};
+    passes_forget(&s->passes);
     vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
         mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items)) {
@@ -51,6 +52,7 @@ static void ir_of_file(void *arg) {
             if (!e)
                 continue;
             e = session_run_passes(s, e, job->passes, job->npasses, diags);
+            session_print_pass_notes(s, job->out);
             if (e)
                 print_item(job->out, item, e);
             else

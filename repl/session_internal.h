@@ -70,5 +70,7 @@ bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg);
 
 /* The passes by name, in order; none: those that `:ir` shows by default. NULL after a diagnostic. */
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags);
+/* What those gave up on, as comments. */
+void session_print_pass_notes(const Session *s, Str *out);
 
 #endif

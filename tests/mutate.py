@@ -54,7 +54,7 @@ EDITS = [
     ("def apply_linear", "+ l.b", "- l.b", "golden"),
     ("def adam", "state.steps + 1", "state.steps", "golden"),
     ("INFIX SUB", "ADD,", "MUL,", "golden/fmt"),
-    ("walk_chain", "is_pure(link->a) &&", "", "golden"),
+    ("is_unused", "&&\n           !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN)", "", "golden"),
     ("session_run_source", "status == SESSION_OK && (flags & RUN_MAIN)", "0", "golden/cli"),
     ("input_add", 'strcmp(value, "random") != 0', 'strcmp(value, "random") == 0', "golden/cli"),
     ("jit_cache_put", "ok && renameat(c->folder, temporary, c->folder, name) != 0", "ok", "jit"),

@@ -299,6 +299,26 @@ Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx)
     return copy ? copy : e;
 }
 
+Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
+    VEC(Expr *) links = {0};
+    VEC(Expr *) values = {0};
+    for (; e->kind == EXPR_LET; e = e->body) {
+        vec_push(&links, e);
+        vec_push(&values, fn(ctx, e->a));
+    }
+    Expr *result = fn(ctx, e);
+    while (links.len) {
+        Expr *link = vec_pop(&links), *value = vec_pop(&values);
+        if (value != link->a || result != link->body) {
+            link = expr_copy(link);
+            link->a = value;
+            link->body = result;
+        }
+        result = link;
+    }
+    return result;
+}
+
 /* ---- free variables -------------------------------------------------------------------------- */
 
 typedef struct FreeVars {

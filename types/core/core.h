@@ -30,7 +30,7 @@ typedef struct Var {
 typedef enum GlobalKind {
     GLOBAL_DEF,      /* value is an EXPR_FN */
     GLOBAL_LET,      /* value is any expression, run once */
-    GLOBAL_BUILTIN,  /* `operator … from "builtin"`: a C function of eval/builtin.def */
+    GLOBAL_BUILTIN,  /* `operator … from "builtin"`: a C function of builtin.def */
     GLOBAL_FREE_VAR, /* its value is supplied from outside */
 } GlobalKind;
 typedef struct Global {
@@ -60,7 +60,7 @@ typedef enum ExprKind {
     EXPR_GLOBAL,  /* global */
     EXPR_OP,      /* op as a value (with its default attributes), or the callee of a call */
     EXPR_CTOR,    /* ctor as a value: nullary, a function, or the callee of a call */
-    EXPR_BUILTIN, /* symbol: a C function of eval/builtin.def; only as a callee */
+    EXPR_BUILTIN, /* symbol: a C function of builtin.def; only as a callee */
     EXPR_CALL,    /* a(args; attrs) */
     EXPR_FN,      /* fn: parameters, body; free variables are captured */
     EXPR_LET,    /* var = a; body. var NULL: `a; body`. rec: a is an EXPR_FN that may mention var */
@@ -247,6 +247,10 @@ void expr_free_vars(Expr *e, VarVec *out);
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
 Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
                         void *ctx); /* e itself if none changed */
+
+/* Maps the values of a block's bindings in order, then the value of the block, in a loop: blocks are as
+ * long as programs. e is an EXPR_LET. */
+Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx);
 
 /* Relay text of a core expression (`:ir`), parsable where the language can say it. */
 typedef struct CorePrintOptions {

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Effects of expressions and definitions.
+ *
+ *   let a = 1.0 / x; let b = 1 / n; f(a)      a: none   b: fails   f(a): what f's body may do
+ *
+ * The effects of a call are those of the callee's body where the callee is known: a function literal, a
+ * variable that a `let` binds to one, a definition. Any other callee may do everything. Bodies that
+ * call each other are computed together: all begin with no effect, and are computed again until none
+ * learns anything, which takes a few rounds since there are seven effects. Whoever can reach itself
+ * may not end.
+ *
+ * An operator does not fail where its scalar program cannot (no division of integers) and its shapes
+ * are known to fit. It does not look at values: `1 / 2` counts as one that may fail. */
+#include "passes/effects.h"
+
+#include "ops/elementwise.h"
+
+#include <string.h>
+
+typedef struct Definition {
+    Global *global;
+    Expr *value; /* for which `latent` was found */
+    unsigned latent;
+    bool open;
+} Definition;
+
+typedef struct EffectState {
+    Map definitions; /* Global -> Definition */
+    PassCtx *ctx;    /* whose work is counted */
+} EffectState;
+
+/* One round over one expression or group of definitions. */
+typedef struct Round {
+    EffectState *state;
+    Map nodes;   /* Expr -> effects + 1 */
+    Map *latent; /* Var bound to a function -> effects of calling it + 1 */
+    bool learned;
+} Round;
+
+static EffectState *state_of(PassCtx *ctx) {
+    if (!ctx->effects)
+        ctx->effects = mem_new(EffectState);
+    ctx->effects->ctx = ctx;
+    return ctx->effects;
+}
+
+void passes_forget(PassCtx *ctx) { ctx->effects = NULL; }
+
+const char *effects_text(unsigned effects) {
+    static const char *const names[] = {"fails", "loops",   "reads",  "writes",
+                                        "makes", "outside", "foreign"};
+    Str out = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (effects & 1u << i)
+            str_printf(&out, "%s%s", out.len ? ", " : "", names[i]);
+    return out.len ? str_text(&out) : "none";
+}
+
+/* ---- operators and builtins ------------------------------------------------------------------ */
+
+/* Whether the value at a position of the program is a constant above 0: nothing fails that divides or
+ * shifts by it. */
+static bool is_positive(const ScalarProgram *p, int32_t at) {
+    const Scalar *c = &p->code[at];
+    return c->op == SC_CONST && !dtype_is_float((DType)c->type) && c->imm.i > 0;
+}
+
+static bool program_fails(const Op *op, DType t) {
+    const ScalarProgram *p = scalar_program_find(op, t);
+    if (!p)
+        return true;
+    for (int i = 0; i < p->n; i++) {
+        ScalarOp code = (ScalarOp)p->code[i].op;
+        bool divides = code == SC_DIV || code == SC_REM || code == SC_SHL || code == SC_SHR;
+        if (code == SC_CHECK ||
+            (divides && !dtype_is_float((DType)p->code[i].type) && !is_positive(p, p->code[i].b)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether some dtype that the tensor may have makes the element-wise operator fail; true for all others. */
+static bool elements_fail(const Op *op, Type *arg) {
+    DTypeSet set = arg->tag == TY_TENSOR ? type_dtype_set(arg->tensor.dtype) : DTS_ALL;
+    set &= op->dtypes;
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (set >> t & 1 && program_fails(op, (DType)t))
+            return true;
+    return !set;
+}
+
+/* The sizes of a tensor as numbers; false where one is not known. */
+static bool known_shape(Type *t, int64_t *sizes, uint32_t *rank) {
+    Type **dims;
+    if (type_resolve(t)->tag != TY_TENSOR || !type_get_rank(t, rank, &dims) ||
+        *rank > TENSOR_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < *rank; i++)
+        if (!type_get_int(dims[i], &sizes[i]))
+            return false;
+    return true;
+}
+
+static bool is_rank_0(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    return type_resolve(t)->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+/* Whether the two are sure to broadcast. */
+static bool shapes_fit(Type *a, Type *b) {
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (is_rank_0(a) || is_rank_0(b))
+        return true;
+    if (a->tag != TY_TENSOR || b->tag != TY_TENSOR)
+        return false;
+    if (type_equal(a->tensor.shape, b->tensor.shape) && !type_has(a, TY_ANY))
+        return true;
+    int64_t m[TENSOR_MAX_RANK], n[TENSOR_MAX_RANK];
+    uint32_t ra, rb;
+    if (!known_shape(a, m, &ra) || !known_shape(b, n, &rb))
+        return false;
+    for (uint32_t i = 1; i <= ra && i <= rb; i++)
+        if (m[ra - i] != n[rb - i] && m[ra - i] != 1 && n[rb - i] != 1)
+            return false;
+    return true;
+}
+
+static bool op_fails(const Expr *call) {
+    const Op *op = call->a->op;
+    if (call->nsizes || op->foreign || !op->lower || call->nargs == 0)
+        return true;
+    bool plain = op == &op_zeros_like || op == &op_ones_like;
+    if (!plain && elements_fail(op, type_resolve(call->args[0]->type)))
+        return true;
+    const Expr *x = call->args[0], *y = call->args[call->nargs - 1];
+    bool same = x->kind == EXPR_VAR && y->kind == EXPR_VAR && x->var == y->var;
+    return call->nargs > 2 || (call->nargs == 2 && !same && !shapes_fit(x->type, y->type));
+}
+
+static unsigned effects_of_builtin(const char *name) {
+    static const struct {
+        const char *name;
+        unsigned effects;
+    } table[] = {
+#define BUILTIN(name, nargs, fn, effects) {name, effects},
+#include "types/core/ad.def"
+#include "types/core/builtin.def"
+#undef BUILTIN
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].effects;
+    return EFFECT_ALL;
+}
+
+/* ---- expressions ----------------------------------------------------------------------------- */
+
+static unsigned effects_in(Round *r, Expr *e);
+
+static Definition *definition_of(EffectState *state, Global *g) {
+    return map_find(&state->definitions, g);
+}
+
+static Expr *function_of(const Global *g) {
+    return !g->broken && g->value && g->value->kind == EXPR_FN ? g->value : NULL;
+}
+
+static unsigned latent_of_global(Round *r, Global *g) {
+    if (g->kind == GLOBAL_BUILTIN)
+        return effects_of_builtin(g->symbol);
+    Definition *d = definition_of(r->state, g);
+    return function_of(g) && d ? d->latent : EFFECT_ALL;
+}
+
+/* What calling the value of e does. */
+static unsigned latent_in(Round *r, Expr *e) {
+    switch (e->kind) {
+    case EXPR_FN: return effects_in(r, e->fn->body);
+    case EXPR_CTOR: return 0;
+    case EXPR_GLOBAL: return latent_of_global(r, e->global);
+    case EXPR_BUILTIN: return effects_of_builtin(e->symbol->text);
+    case EXPR_VAR: {
+        uintptr_t known = (uintptr_t)map_find(r->latent, e->var);
+        return known ? (unsigned)known - 1 : EFFECT_ALL;
+    }
+    default: return EFFECT_ALL; /* any other value may be any function */
+    }
+}
+
+static bool is_function(const Round *r, const Expr *e) {
+    return e->kind == EXPR_FN || e->kind == EXPR_GLOBAL || e->kind == EXPR_CTOR ||
+           (e->kind == EXPR_VAR && map_has(r->latent, e->var));
+}
+
+/* Notes what calling the variable of a `let` does, which may be more than it was in the last round. */
+static void note_latent(Round *r, const Var *v, unsigned latent) {
+    unsigned known = (unsigned)(uintptr_t)map_find(r->latent, v);
+    if (known && !(latent & ~(known - 1)))
+        return;
+    latent |= known ? known - 1 : 0;
+    map_set(r->latent, v, (void *)(uintptr_t)(latent + 1));
+    r->learned = true;
+}
+
+static unsigned effects_of_chain(Round *r, Expr *e) {
+    unsigned all = 0;
+    for (; e->kind == EXPR_LET; e = e->body) {
+        if (e->var && e->rec)
+            note_latent(r, e->var, EFFECT_LOOPS);
+        all |= effects_in(r, e->a);
+        if (e->var && is_function(r, e->a))
+            note_latent(r, e->var, latent_in(r, e->a));
+    }
+    return all | effects_in(r, e);
+}
+
+typedef struct Union {
+    Round *r;
+    unsigned effects;
+} Union;
+
+static void add_child(void *ctx, Expr *child) {
+    Union *u = ctx;
+    u->effects |= effects_in(u->r, child);
+}
+
+static unsigned effects_of_children(Round *r, Expr *e) {
+    Union u = {r, 0};
+    expr_each_child(e, add_child, &u);
+    return u.effects;
+}
+
+static unsigned effects_of_call(Round *r, Expr *e) {
+    unsigned effects = effects_of_children(r, e);
+    if (e->mode) /* the derivative of an unknown function */
+        return EFFECT_ALL;
+    if (e->a->kind == EXPR_OP)
+        return effects | (e->a->op->foreign ? EFFECT_ALL : op_fails(e) ? EFFECT_FAILS : 0);
+    return effects | latent_in(r, e->a);
+}
+
+static bool equality_fails(const Expr *e) {
+    Type *a = type_resolve(e->a->type), *b = type_resolve(e->b->type);
+    return !(a->tag == TY_STRING && b->tag == TY_STRING) && !shapes_fit(a, b);
+}
+
+static unsigned effects_of_form(Round *r, Expr *e) {
+    switch (e->kind) {
+    case EXPR_FN: (void)effects_in(r, e->fn->body); return 0; /* its parts may be asked for */
+    case EXPR_CALL: return effects_of_call(r, e);
+    case EXPR_LET: return effects_of_chain(r, e);
+    case EXPR_GLOBAL: /* a value that is not there yet, or whose definition no longer checks */
+        return e->global->kind == GLOBAL_DEF || e->global->kind == GLOBAL_BUILTIN
+                   ? e->global->broken ? EFFECT_FAILS : 0
+                   : EFFECT_FAILS;
+    case EXPR_MATCH: return effects_of_children(r, e) | (e->partial ? EFFECT_FAILS : 0);
+    case EXPR_REF: return effects_of_children(r, e) | EFFECT_MAKES;
+    case EXPR_READ:
+    case EXPR_BANG: return effects_of_children(r, e) | EFFECT_READS;
+    case EXPR_WRITE: return effects_of_children(r, e) | EFFECT_WRITES | EFFECT_FAILS;
+    case EXPR_EQUAL: return effects_of_children(r, e) | (equality_fails(e) ? EFFECT_FAILS : 0);
+    case EXPR_TENSOR:
+    case EXPR_INDEX:
+    case EXPR_CHECK: return effects_of_children(r, e) | EFFECT_FAILS;
+    case EXPR_ERROR: return EFFECT_ALL;
+    case EXPR_LIT:
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_IF:
+    case EXPR_TUPLE:
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_DIM_OF:
+    case EXPR_ZERO:
+    case EXPR_GRAD: return effects_of_children(r, e);
+    }
+    BUG("no such form of expression: %d", (int)e->kind);
+}
+
+static unsigned effects_in(Round *r, Expr *e) {
+    uintptr_t known = (uintptr_t)map_find(&r->nodes, e);
+    if (known)
+        return (unsigned)known - 1;
+    r->state->ctx->work++;
+    unsigned effects = effects_of_form(r, e);
+    map_set(&r->nodes, e, (void *)(uintptr_t)(effects + 1));
+    return effects;
+}
+
+/* ---- definitions ----------------------------------------------------------------------------- */
+
+typedef struct Reached {
+    EffectState *state;
+    VEC(Definition *) found;
+    VEC(Global *) pending;
+    Map seen; /* Expr of the definition that is being read */
+} Reached;
+
+static void reach_mentions(void *ctx, Expr *e) {
+    Reached *reached = ctx;
+    for (;; e = e->body) {
+        if (map_has(&reached->seen, e))
+            return;
+        map_set(&reached->seen, e, e);
+        reached->state->ctx->work++;
+        if (e->kind != EXPR_LET)
+            break;
+        reach_mentions(ctx, e->a);
+    }
+    if (e->kind == EXPR_GLOBAL)
+        vec_push(&reached->pending, e->global);
+    expr_each_child(e, reach_mentions, ctx);
+}
+
+static void reach_all(Reached *reached, Expr *e);
+
+/* A definition that is not known yet and what it mentions: each is entered once, and one that is met
+ * while it is open can reach itself. */
+static void reach(Reached *reached, Global *g) {
+    Definition *d = definition_of(reached->state, g);
+    if (d && d->open)
+        d->latent |= EFFECT_LOOPS;
+    if ((d && d->value == g->value) || !function_of(g))
+        return;
+    d = mem_new(Definition);
+    *d = (Definition){.global = g, .value = g->value, .open = true};
+    map_set(&reached->state->definitions, g, d);
+    vec_push(&reached->found, d);
+    if (mem_stack_left() < 64 * 1024)
+        d->latent = EFFECT_ALL;
+    else
+        reach_all(reached, g->value->fn->body);
+    d->open = false;
+}
+
+/* What an expression mentions. */
+static void reach_all(Reached *reached, Expr *e) {
+    size_t mark = reached->pending.len;
+    map_clear(&reached->seen);
+    reach_mentions(reached, e);
+    while (reached->pending.len > mark)
+        reach(reached, vec_pop(&reached->pending));
+}
+
+/* Rounds over the definitions until none learns anything. */
+static void settle(Reached *reached) {
+    Map latent = {0};
+    for (bool learned = true; learned;) {
+        Round r = {.state = reached->state, .latent = &latent};
+        for (size_t i = 0; i < reached->found.len; i++) {
+            Definition *d = reached->found.data[i];
+            unsigned now = d->latent | effects_in(&r, d->value->fn->body);
+            r.learned |= now != d->latent;
+            d->latent = now;
+        }
+        learned = r.learned;
+    }
+}
+
+unsigned effects_of_calling(PassCtx *ctx, Global *g) {
+    Reached reached = {.state = state_of(ctx)};
+    reach(&reached, g);
+    settle(&reached);
+    Round r = {.state = reached.state};
+    return latent_of_global(&r, g);
+}
+
+struct Effects {
+    Round last;
+    Map latent;
+};
+
+Effects *effects_new(PassCtx *ctx, Expr *root) {
+    Reached reached = {.state = state_of(ctx)};
+    reach_all(&reached, root);
+    settle(&reached);
+    Effects *effects = mem_new(Effects);
+    do {
+        effects->last = (Round){.state = reached.state, .latent = &effects->latent};
+        (void)effects_in(&effects->last, root);
+    } while (effects->last.learned);
+    return effects;
+}
+
+unsigned effects_at(Effects *effects, Expr *e) { return effects_in(&effects->last, e); }
