@@ -5,48 +5,50 @@
  *   let x = y; (fn (a) { f(a, x) })(g(z))   becomes   let a = g(z); f(a, y)
  *   let a = f(x); (x, a)                    becomes   (x, f(x))
  *
- * It does not duplicate work and does not look inside recursive functions' callers. */
+ * It runs nothing twice, leaves nothing out and keeps the order: a call moves into the tuple behind it
+ * only past names and literals, which have no effect and none on them. A global that is bound by `let` stays
+ * where it is read, since it may be given another value at the prompt. It does not look for functions
+ * that are bound to names, nor for definitions.
+ *
+ * Every variable is bound once (core_check), so one map from variables to what stands for them serves the
+ * whole expression, and a node is walked once. A literal that stands at several places gives its binders to
+ * the first; the others get copies. */
 #include "passes/pass.h"
 #include "passes/subst.h"
 
 Expr *pass_inline(PassCtx *ctx, Expr *e);
 
 typedef struct Inliner {
-    Map done;
+    PassCtx *ctx;
+    Map done;  /* Expr -> what became of it */
+    Map atoms; /* Var -> the name or literal that stands for it */
+    Map taken; /* EXPR_FN whose binders stand in the result */
 } Inliner;
 
-static Expr *walk(Inliner *in, Expr *e);
+static Expr *inline_expr(Inliner *in, Expr *e);
 
-static Expr *walk_child(void *ctx, Expr *child) { return walk(ctx, child); }
+static Expr *inline_child(void *ctx, Expr *child) { return inline_expr(ctx, child); }
 
 static bool is_atom(const Expr *e) {
+    if (e->kind == EXPR_GLOBAL)
+        return e->global->kind == GLOBAL_DEF || e->global->kind == GLOBAL_BUILTIN;
     return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST ||
-           e->kind == EXPR_GLOBAL || e->kind == EXPR_OP;
+           e->kind == EXPR_OP;
 }
 
-/* (fn (a, b) { e })(x, y): let a = x; let b = y; e */
-static Expr *beta(Expr *call) {
-    Fn *fn = call->a->fn;
-    Subst s = {0};
-    VEC(Expr *) lets = {0};
-    for (uint32_t i = 0; i < fn->nparams; i++) {
-        if (is_atom(call->args[i])) {
-            map_set(&s.vars, fn->params[i], call->args[i]);
-            continue;
-        }
-        Var *v = var_new(fn->params[i]->name, fn->params[i]->type, fn->params[i]->span);
-        map_set(&s.vars, fn->params[i], expr_var(v, v->span));
-        Expr *let = expr_new(EXPR_LET, call->type, call->span);
-        let->var = v;
-        let->a = call->args[i];
-        vec_push(&lets, let);
+/* The literal itself the first time, else a copy with binders of its own. */
+static Expr *take_literal(Inliner *in, Expr *fn) {
+    if (map_has(&in->taken, fn)) {
+        Subst s = {0};
+        fn = expr_substitute(&s, fn);
     }
-    Expr *body = expr_substitute(&s, fn->body);
-    for (size_t i = lets.len; i-- > 0;) {
-        lets.data[i]->body = body;
-        body = lets.data[i];
-    }
-    return body;
+    map_set(&in->taken, fn, fn);
+    return fn;
+}
+
+static bool is_call_of_literal(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_FN && !e->mode && !e->drop &&
+           !e->a->fn->path && e->a->fn->nparams == e->nargs;
 }
 
 /* How often v stands in e, which may be made of names and tuples only; else many. */
@@ -62,51 +64,85 @@ static uint32_t uses_in_tuple(const Expr *e, const Var *v) {
     return uses;
 }
 
-static Expr *walk_chain(Inliner *in, Expr *e) {
-    VEC(Expr *) links = {0};
-    while (e->kind == EXPR_LET) {
-        Expr *value = walk(in, e->a);
-        if (e->var && !e->rec && is_atom(value)) {
-            Subst s = {0};
-            map_set(&s.vars, e->var, value);
-            e = expr_substitute(&s, e->body);
-            continue;
-        }
-        Expr *copy = expr_copy(e);
-        copy->a = value;
-        vec_push(&links, copy);
-        e = e->body;
+static Expr *put_into_tuple(const Expr *e, const Var *v, Expr *value) {
+    if (e->kind == EXPR_VAR && e->var == v)
+        return value;
+    if (e->kind != EXPR_TUPLE)
+        return (Expr *)(uintptr_t)e;
+    Expr **args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        args[i] = put_into_tuple(e->args[i], v, value);
+    Expr *copy = expr_copy(e);
+    copy->args = args;
+    return copy;
+}
+
+typedef VEC(Expr *) Links;
+
+/* v = value in front of what follows, unless a name or literal can stand for v. */
+static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
+    if (v && !let->rec && is_atom(value)) {
+        map_set(&in->atoms, v, value);
+        return;
     }
-    Expr *result = walk(in, e);
+    let->var = v;
+    let->a = value;
+    vec_push(links, let);
+}
+
+/* A block: bindings, and calls of literals, whose bodies go on with it. */
+static Expr *inline_block(Inliner *in, Expr *e) {
+    Links links = {0};
+    for (;;) {
+        in->ctx->work++;
+        if (e->kind == EXPR_LET) {
+            bind(in, &links, expr_copy(e), e->var, inline_expr(in, e->a));
+            e = e->body;
+        } else if (is_call_of_literal(e)) {
+            Expr *fn = take_literal(in, e->a);
+            for (uint32_t i = 0; i < e->nargs; i++)
+                bind(in, &links, expr_new(EXPR_LET, e->type, e->span), fn->fn->params[i],
+                     inline_expr(in, e->args[i]));
+            e = fn->fn->body;
+        } else {
+            break;
+        }
+    }
+    Expr *result = inline_expr(in, e);
     Expr *last = links.len ? vec_last(&links) : NULL;
     if (last && last->var && !last->rec && last->a->kind == EXPR_CALL &&
         uses_in_tuple(result, last->var) == 1) {
-        Subst s = {0};
-        map_set(&s.vars, last->var, last->a);
-        result = expr_substitute(&s, result);
+        result = put_into_tuple(result, last->var, last->a);
         links.len--;
     }
-    for (size_t i = links.len; i-- > 0;) {
-        links.data[i]->body = result;
-        result = links.data[i];
+    while (links.len) {
+        Expr *link = vec_pop(&links);
+        link->body = result;
+        link->type = result->type;
+        result = link;
     }
     return result;
 }
 
-static Expr *walk(Inliner *in, Expr *e) {
+static Expr *inline_expr(Inliner *in, Expr *e) {
+    if (e->kind == EXPR_VAR) {
+        Expr *atom = map_find(&in->atoms, e->var);
+        return atom ? atom : e;
+    }
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;
-    Expr *result = e->kind == EXPR_LET ? walk_chain(in, e) : expr_map_children(e, walk_child, in);
-    if (result->kind == EXPR_CALL && result->a->kind == EXPR_FN && !result->mode &&
-        result->a->fn->nparams == result->nargs && !result->a->fn->path)
-        result = walk(in, beta(result));
+    in->ctx->work++;
+    Expr *result;
+    if (e->kind == EXPR_LET || is_call_of_literal(e))
+        result = inline_block(in, e);
+    else
+        result = expr_map_children(e->kind == EXPR_FN ? take_literal(in, e) : e, inline_child, in);
     map_set(&in->done, e, result);
     return result;
 }
 
 Expr *pass_inline(PassCtx *ctx, Expr *e) {
-    (void)ctx;
-    Inliner in = {0};
-    return walk(&in, e);
+    Inliner in = {.ctx = ctx};
+    return inline_expr(&in, e);
 }
