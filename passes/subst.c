@@ -142,6 +142,8 @@ static Expr *copy_one(Subst *s, Expr *e) {
         copy->b = expr_substitute(s, e->b);
     if (e->c)
         copy->c = expr_substitute(s, e->c);
+    if (e->nsizes)
+        copy->sizes = copy_args(s, e->sizes, e->nsizes);
     if (e->like)
         copy->like = expr_substitute(s, e->like);
     if (e->nchecks) {
