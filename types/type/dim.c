@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* A polynomial under construction: terms in any order, like ones not yet joined. */
+/* A polynomial under construction: its terms are in any order, and like terms are not joined yet. */
 typedef struct Poly {
     int64_t constant;
     VEC(DimMonomial) terms;
@@ -227,7 +227,7 @@ static bool divide_monomial(const DimMonomial *m, const DimMonomial *by, DimMono
     return k == by->natoms;
 }
 
-/* The exact quotient by one monomial, or NULL. (A size divided by is taken to be positive.) */
+/* The exact quotient by one monomial, or NULL. The size that divides is taken to be positive. */
 static Type *divide_exactly(Type *a, Type *b) {
     Poly x = {0}, y = {0}, q = {0};
     add_dim(&x, a, 1);
@@ -341,7 +341,7 @@ static bool holds_with(const Poly *p, size_t at, int64_t scale, int64_t coef, Ty
     return is_never_negative(&q, depth);
 }
 
-/* The rules of the note. Those that ask for both sides lose nothing and come first (`both`). */
+/* Tries the rules of the note. Those that ask for both sides (`both`) are equivalences, and are tried first. */
 static bool without_an_atom(const Poly *p, bool both, int depth) {
     for (size_t i = 0; i < p->terms.len; i++) {
         const DimMonomial *m = &p->terms.data[i];
@@ -382,10 +382,11 @@ static bool is_never_negative(const Poly *p, int depth) {
     return without_an_atom(p, true, depth - 1) || without_an_atom(p, false, depth - 1);
 }
 
-/* A size as the max of mins of sums without min and max, as far as it has few of them. */
+/* A size written as a max of mins of sums, the sums being free of min and max. Given up where there would be
+ * too many of them. */
 enum { FORM_CLAUSES = 8, FORM_TERMS = 8 };
 typedef struct Form {
-    uint32_t n; /* 0: too many */
+    uint32_t n; /* 0 where there were too many */
     struct {
         uint32_t n;
         Type *of[FORM_TERMS];
@@ -403,7 +404,7 @@ static Form form_union(const Form *a, const Form *b) {
     return f;
 }
 
-/* Each clause of one with each of the other: all of both (min), or their sums. */
+/* Combines each clause of a with each of b: into the union of their terms (min), or into all sums. */
 static Form form_product(const Form *a, const Form *b, bool sums) {
     Form f = {0};
     if (a->n * b->n > FORM_CLAUSES)
@@ -459,7 +460,7 @@ static bool sum_at_least(Type *a, Type *b) {
     return is_never_negative(&p, ORDER_DEPTH);
 }
 
-/* min(xs) ≥ min(ys) if each x has a y that it is at least; likewise max with the sides exchanged. */
+/* min(xs) ≥ min(ys) if for each x there is a y with x ≥ y; likewise max, with the sides exchanged. */
 static bool form_at_least(const Form *a, const Form *b) {
     for (uint32_t k = 0; k < b->n; k++) {
         bool found = false;
@@ -487,7 +488,7 @@ static bool has_atoms(const Type *t, bool floordiv) {
     return false;
 }
 
-/* Whether a - b is known never to be negative. */
+/* Whether a ≥ b whatever the sizes in them are. */
 static bool is_at_least(Type *a, Type *b) {
     if (sum_at_least(a, b))
         return true;
@@ -497,7 +498,7 @@ static bool is_at_least(Type *a, Type *b) {
     return form_at_least(&x, &y);
 }
 
-/* a = atom + rest for an atom of this kind; false when it has none. */
+/* Splits a into an atom of this kind and the rest; false when it has no such atom. */
 static bool split_atom(Type *a, DimAtomKind kind, const DimAtom **atom, Type **rest) {
     if (a->tag != TY_DIM)
         return false;
@@ -602,12 +603,13 @@ static int compare_dims(Type *a, Type *b) {
 
 bool dim_is_size(Type *d) { return dim_never_negative(d, ORDER_DEPTH); }
 
-/* A sum of multiples of c is no number that c does not divide: 2 * n is never 2 * m + 1. */
+/* Whether the difference d cannot be zero: a sum of multiples of c plus a number that c does not divide, as
+ * 2 * n - (2 * m + 1) is. */
 static bool never_zero(const Type *d) {
     int64_t c = 0;
     for (uint32_t i = 0; d->tag == TY_DIM && i < d->dim->nterms; i++)
         for (int64_t k = d->dim->terms[i].coef; k != 0;) {
-            int64_t rest = c % k; /* of the gcd so far and this coefficient */
+            int64_t rest = c % k; /* Euclid, with the gcd so far and this coefficient */
             c = k;
             k = rest;
         }

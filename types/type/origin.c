@@ -73,8 +73,9 @@ const Origin *origin_at_call(const Origin *origin, Span call) {
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-/* What happens in a call, and by which argument a size entered it, is told only where d is about that
- * call: elsewhere that the size comes from the call, or where the argument had it from. */
+/* The origin to tell in d. Which operator inside of a called definition made a size, and by which argument it
+ * entered the call, is told only where d is about that call. Elsewhere the call itself is its origin, or the
+ * origin is where the argument had the size from. */
 static const Origin *known_to(const Diag *d, const Origin *o) {
     while (o && o->call.source && !(d && covers(o->call, d->primary.span))) {
         if (o->kind == ORIGIN_OPERATOR) {
@@ -103,7 +104,7 @@ static const char *maker_words(const Origin *o, bool here) {
     return "";
 }
 
-/* Whether d marks the place already. (A whole call does not mark one of its arguments.) */
+/* Whether d has a mark at the place already. A mark of a whole call is none of its arguments. */
 static bool marks(Span mark, const Origin *o) {
     return covers(mark, o->span) && (o->kind != ORIGIN_ARGUMENT || o->of || !covers(mark, o->call));
 }
@@ -128,7 +129,7 @@ static bool shows_source(const Diag *d, const Source *source) {
     return false;
 }
 
-/* One fact of all sizes that came from there. */
+/* Adds the size to the fact that lists all sizes from the same place. */
 static void add_comes_fact(Diag *d, const char *text, const char *where) {
     const char *one = fmt_text(" comes from %s", where),
                *several = fmt_text(" come from %s", where);
@@ -158,7 +159,8 @@ void diag_add_origin(Diag *d, const Type *size, const char *text) {
         return;
     } else if ((o->span.source->flags & SOURCE_PROMPT) && !shows_source(d, o->span.source)) {
         const char *at = fmt_text(" at %s", o->span.source->name);
-        for (size_t i = 0; i < d->labels.len; i++) { /* said beside the operand */
+        for (size_t i = 0; i < d->labels.len;
+             i++) { /* the label beside the operand says it already */
             const char *label = d->labels.data[i].text;
             if (strstr(label, at) && (!*read || strstr(label, o->what ? o->what : "a file")))
                 return;
@@ -182,7 +184,7 @@ const char *origin_words(Type *tensor, const Source *here) {
             !(o->span.source->flags & SOURCE_PROMPT))
             continue;
         if (found && found->span.source != o->span.source)
-            return NULL; /* of several */
+            return NULL; /* several entries made sizes of it */
         found = found ? found : o;
     }
     if (!found)

@@ -11,7 +11,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* By kind: the letters tried in turn, then the first with a number. */
+/* The letters to name a variable by, in this order, for each kind. When they are used up, the first gets a number. */
 static const char *const letters[] = {
     [KIND_TYPE] = "acdefghijklopquvwxyz", /* b after a: see candidate */
     [KIND_SHAPE] = "s",
@@ -58,8 +58,8 @@ const Symbol *namer_name(TypeNamer *namer, Type *t) {
 typedef struct UnknownCount {
     TypeNamer *namer;
     Map visits; /* Type* -> how often entered: twice is enough to see what occurs twice */
-    Map in;     /* an unknown that each value has its own of -> the value where it was seen */
-    uintptr_t value, nvalues; /* the one that is entered: elements, a parameter, a result */
+    Map in;     /* unknown of which each value has its own -> the value in which it was seen */
+    uintptr_t value, nvalues; /* the value being entered: elements, a parameter, a result */
 } UnknownCount;
 
 static void count_unknowns(void *count, Type *t);
@@ -73,7 +73,7 @@ static void count_in_value(void *count, Type *t) {
 }
 
 static void count_unknown(UnknownCount *c, Type *t) {
-    /* 0 times: absent; once: 1; named: 2 + its number */
+    /* 1: seen once; 2 + n: printed with the number n */
     Map *unknowns = &c->namer->unknowns;
     uintptr_t seen = (uintptr_t)map_find(unknowns, t);
     bool again = !t->param.each || (uintptr_t)map_find(&c->in, t) == c->value + 1;
@@ -144,7 +144,7 @@ static void print_atom(Str *out, const DimAtom *a, TypeNamer *namer) {
     str_add_char(out, ')');
 }
 
-/* Positive terms first, so that a size does not begin with a minus where it can be helped. */
+/* Prints positive terms first, so that a size begins with a minus only if all its terms are negative. */
 void dim_print(Str *out, Type *t, TypeNamer *namer) {
     const Dim *d = t->dim;
     bool any = false;
@@ -184,7 +184,7 @@ void dim_print(Str *out, Type *t, TypeNamer *namer) {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* open a, b, c close; a tuple of one has a comma after it. */
+/* Prints `open a, b, c close`, with a comma after the only element of a tuple. */
 static void print_list(Str *out, char open, Type **args, uint32_t n, bool comma, char close,
                        TypeNamer *namer) {
     str_add_char(out, open);
@@ -235,7 +235,8 @@ void type_print_part(Str *out, Type *t, TypeNamer *namer) {
     case TY_TENSOR: {
         Type *shape = type_resolve(t->tensor.shape), *dtype = type_resolve(t->tensor.dtype);
         Type *whole = shape->tag == TY_PARAM ? shape->param.known : NULL;
-        if (whole && type_resolve(whole->param.known->tensor.dtype) == dtype) { /* as declared */
+        if (whole && type_resolve(whole->param.known->tensor.dtype) ==
+                         dtype) { /* the parameter is shown as it was declared */
             str_add(out, namer_name(namer, whole)->text);
             return;
         }

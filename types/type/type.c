@@ -188,8 +188,8 @@ DTypeSet type_dtype_set(Type *dtype) {
     return dtype->param.dtypes;
 }
 
-/* Which leaves a type has. A data type's arguments are entered at each instance, its fields once,
- * where its own parameters are skipped: they stand for the arguments. */
+/* Which leaves a type has. The arguments of a data type are entered at each instance. Its fields are entered
+ * once, and its parameters are skipped there, because they stand for the arguments. */
 typedef struct Leaves {
     bool floats, others, unknown; /* others: leaves whose derivative is () */
     bool code;                    /* functions, references */

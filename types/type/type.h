@@ -26,7 +26,7 @@ typedef enum TypeTag {
     TY_DATA,   /* decl, args of the kinds of decl's parameters */
     TY_STRING,
     TY_DERIV, /* D(elem) while elem's head is not known; reduced as soon as it is */
-    TY_ERROR, /* of an expression already reported; unifies with anything */
+    TY_ERROR, /* the type of an expression that was reported already; unifies with anything */
     /* KIND_SHAPE */
     TY_SHAPE, /* args = dims: a shape of known rank */
     /* KIND_DTYPE */
@@ -70,14 +70,18 @@ struct Origin {
 typedef struct TypeVar {
     Type *link; /* what it was found to be, or NULL */
     uint32_t id;
-    uint32_t age;       /* the id of the oldest variable that it is a part of: Note [Open values] */
-    int level;          /* of the `let` nesting that made it */
+    uint32_t
+        age;   /* the id of the oldest variable of which this one is a part: Note [Open values] */
+    int level; /* how deeply the `let` that made it is nested */
     const Symbol *hint; /* a name to print it by, or NULL */
     DTypeSet dtypes;    /* KIND_DTYPE: what it may be (the dtype classes); DTS_ALL at first */
-    bool weak;          /* KIND_DTYPE: of a weak literal: defaulted when nothing settles it */
-    bool asked;         /* KIND_DIM, KIND_SHAPE: is the size of something else too (unknown.c) */
-    bool widens;        /* stands where a function takes `?`: may become one itself (flow.c) */
-    bool joins;         /* KIND_TYPE: of a constructor: what flows to it is joined (flow.c) */
+    bool
+        weak; /* KIND_DTYPE: the dtype of a weak literal, which is defaulted when nothing settles it */
+    bool
+        asked; /* KIND_DIM, KIND_SHAPE: something else was asked to have this size too (unknown.c) */
+    bool widens; /* stands where a function takes `?`, and may become an unknown itself (flow.c) */
+    bool
+        joins; /* KIND_TYPE: a parameter of a constructor: the types that flow to it are joined (flow.c) */
     union {
         Relation **watchers; /* relations to run again when this variable learns something */
         Type **subs;         /* KIND_EFFECT: effects it includes */
@@ -97,7 +101,7 @@ struct Type {
         struct {
             const Symbol *name; /* may be NULL */
             uint32_t id;
-            int level;       /* PARAM: of solver_rigid; a variable made further out may not be it */
+            int level; /* PARAM: that of solver_rigid. A variable of an outer level cannot become this parameter */
             bool each;       /* ANY: Note [Each its own size] in flow.c */
             DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
             Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
@@ -142,9 +146,10 @@ Type *type_error(void);
 Type *type_shape(Type **dims, uint32_t rank);
 Type *type_dtype(DType t);
 Type *type_dim_int(int64_t n, const Origin *origin);
-Type *type_any(Kind kind, const Origin *origin);      /* a fresh unknown: KIND_DIM or KIND_SHAPE */
-Type *type_any_each(Kind kind, const Origin *origin); /* of values that have each its own */
-Type *type_dim_made(Type *dim, const Origin *origin); /* the same size, which came from there */
+Type *type_any(Kind kind, const Origin *origin); /* a fresh unknown: KIND_DIM or KIND_SHAPE */
+Type *type_any_each(Kind kind,
+                    const Origin *origin); /* an unknown of which each value has its own */
+Type *type_dim_made(Type *dim, const Origin *origin); /* the same size with another origin */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
 Type *type_pure(void);
@@ -157,8 +162,8 @@ Type *type_allocates(void);
 Type *type_resolve(Type *t);
 bool type_is_scalar(Type *t, DType dtype);
 bool type_is_unit(Type *t);
-bool type_is_list(Type *t); /* of a type called List, for what messages say */
-/* The dtype when it is known. */
+bool type_is_list(Type *t); /* whether the type is called List: for the words of messages */
+/* False where the dtype, the number or the rank is not known. */
 bool type_get_dtype(Type *t, DType *out);   /* of a TY_TENSOR or of a KIND_DTYPE type */
 bool type_get_int(Type *dim, int64_t *out); /* a dim that is a known number */
 bool type_get_rank(Type *t, uint32_t *rank, Type ***dims); /* tensor or shape of known rank */
@@ -170,12 +175,16 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
 /* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
  * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
 void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
-bool type_has(Type *t, TypeTag tag); /* of TY_VAR (undetermined), TY_PARAM, TY_ANY: one is in it */
-bool type_has_vars(Type *t);         /* type_has(t, TY_VAR) */
-bool type_has_open_sizes(Type *t);   /* one that is no dtype and no effect */
+bool type_has(
+    Type *t,
+    TypeTag
+        tag); /* whether t holds a node with this tag: TY_VAR (undetermined), TY_PARAM or TY_ANY */
+bool type_has_vars(Type *t); /* type_has(t, TY_VAR) */
+bool type_has_open_sizes(
+    Type *t); /* whether t holds a variable that is neither a dtype nor an effect */
 /* A tensor whose shape is `?` as a whole, or a tuple that holds one: Note [Unknown ranks] in solver.c. */
 bool type_has_unknown_rank(Type *t);
-bool type_equal(Type *a, Type *b); /* the same now, whatever is found later; links nothing */
+bool type_equal(Type *a, Type *b); /* equal as they are now; no variable is linked */
 /* What a dtype may still be: one bit when it is known. */
 DTypeSet type_dtype_set(Type *dtype);
 /* Whether a value of it holds a float that could be differentiated. */
@@ -192,13 +201,14 @@ typedef struct Substitution {
 } Substitution;
 Substitution substitution_new(Type *const *from, Type *const *to, uint32_t n);
 Type *type_substitute_by(Substitution *by, Type *t);
-bool type_mentions(Type *t, Type *const *params, uint32_t n); /* any of them */
+bool type_mentions(Type *t, Type *const *params,
+                   uint32_t n); /* whether t holds one of the parameters */
 /* Tensor[s, b] replaced by what the map has for the variable or parameter s; by a parameter only where
  * it is that parameter's own tensor. */
 Type *type_replace_tensors(Type *t, const Map *of);
-/* Equal parts made one node: types built twice are not twice as large. */
+/* Makes equal parts one node, so that types that were built twice do not take twice the room. */
 Type *type_share(Type *t);
-/* Links followed everywhere. */
+/* A copy of t without links. */
 Type *type_zonk(Type *t);
 uint32_t type_next_id(void); /* ids of variables, parameters and unknowns: unique in the process */
 
@@ -218,11 +228,12 @@ const char *type_text_with(TypeNamer *namer, Type *t);
 /* Declared parameters in t keep their names, whatever else is printed first. */
 void type_namer_reserve(TypeNamer *namer, Type *t);
 
-/* The unknown sizes of a type, which an annotation left so, come from this file (NULL: not known which). */
+/* Says of the unknown sizes of a type, which an annotation left open, that they come from this file. path is
+ * NULL where it is not known. */
 void origin_read(Type *type, Span span, const char *path);
-/* Of an unknown size in what a definition gives: a file is read where that is called. (origin.c) */
+/* The origin of an unknown size in a definition's result, at a call: a file is read there. (origin.c) */
 const Origin *origin_at_call(const Origin *origin, Span call);
-/* The type of an argument whose sizes enter a call by it. (origin.c) */
+/* The type of an argument, its sizes marked as entering the call by it. (origin.c) */
 Type *origin_enter(Type *argument, Span span, Span call);
 /* Says where a size came from, if that is known and d does not show it already: a label there, or a
  * fact for an earlier entry at the prompt. text: the size as d prints it. (origin.c) */
@@ -244,17 +255,17 @@ typedef struct Ctor {
 
 struct TypeDecl {
     const Symbol *name;
-    uint32_t version; /* 0, or n: printed T#n once redefined at the prompt */
+    uint32_t version; /* 0, or n: printed T#n after it was redefined at the prompt */
     uint32_t nparams;
     Type **params; /* TY_PARAMs with their kinds */
-    Type **exists; /* dims each value has for itself (LANGUAGE §2): TY_PARAMs */
+    Type **exists; /* TY_PARAMs: dims of which each value has its own (LANGUAGE §2) */
     uint32_t nexists;
     uint32_t nctors;
     Ctor **ctors;
     bool is_extern;
     bool superseded;
-    struct TypeDecl *earlier; /* the one of its name that it superseded, or NULL */
-    uint8_t *variance;        /* one a parameter, found by solver_flow on first use, or NULL */
+    struct TypeDecl *earlier; /* the type of the same name that this one replaced, or NULL */
+    uint8_t *variance;        /* of each parameter; NULL until solver_flow asks for it */
     Span span;
     const char *doc;
     struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */

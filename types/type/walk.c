@@ -38,7 +38,7 @@ static Type *walk_dim(Walk *w, Type *t) {
     return sum;
 }
 
-/* The arguments walked; NULL when none changed. */
+/* The arguments after the walk; NULL when none changed. */
 static Type **walk_args(Walk *w, Type *t) {
     Type **out = NULL;
     for (uint32_t i = 0; i < t->nargs; i++) {
@@ -54,7 +54,7 @@ static Type **walk_args(Walk *w, Type *t) {
     return out;
 }
 
-/* Nodes alike in head and parts. */
+/* Nodes with equal heads and equal parts. */
 typedef struct Bucket Bucket;
 struct Bucket {
     Type *type;
@@ -94,7 +94,7 @@ static uintptr_t mix(uintptr_t h, uintptr_t x) {
 
 static Type *share(Map *shared, Type *t) {
     if (t->tag == TY_VAR || t->tag == TY_PARAM || t->tag == TY_ANY)
-        return t; /* alike is the same */
+        return t; /* equal types are already one node */
     uintptr_t h = mix(t->tag, t->nargs);
     for (uint32_t i = 0; i < t->nargs; i++)
         h = mix(h, (uintptr_t)t->args[i]);
@@ -288,7 +288,7 @@ static void find(void *search, Type *t) {
     type_each_part(t, find, q);
 }
 
-/* What a type that such nodes may be in has. */
+/* The flags of types in which nodes with this tag may occur. */
 static uint32_t flags_of(TypeTag tag) {
     return TYPE_HAS_VARS | (tag == TY_PARAM ? TYPE_HAS_PARAMS : tag == TY_ANY ? TYPE_HAS_ANY : 0);
 }
@@ -368,7 +368,7 @@ bool type_mentions(Type *t, Type *const *params, uint32_t n) {
     return q.found;
 }
 
-/* The pairs found equal are remembered, a's node with b's: each pair once. */
+/* `same` remembers which node of b each node of a was found equal to, so each pair is compared once. */
 static bool equal(Map *same, Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
