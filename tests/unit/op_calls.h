@@ -103,13 +103,26 @@ static const struct {
     {NULL, "equation", "\"ij,jk->ik\";\"i,i->\";\"ij->ji\""},
 };
 
+/* What an attribute is in the documented example; NULL when it is not there. */
+static const char *documented_value(const Op *op, const AttrSpec *spec) {
+    const char *p = strstr(op->example, fmt_text(" %s=", spec->name));
+    if (!p)
+        return NULL;
+    p += strlen(spec->name) + 2;
+    size_t n = 0;
+    for (int depth = 0; p[n] && (depth || (p[n] != ',' && p[n] != ')')); n++)
+        depth += (p[n] == '[') - (p[n] == ']');
+    return mem_strndup(p, n);
+}
+
 static const char *choices_of(const Op *op, const AttrSpec *spec) {
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (strcmp(choices[i].attr, spec->name) == 0 &&
             (!choices[i].op || strcmp(choices[i].op, op->name) == 0))
             return choices[i].values;
-    if (spec->initial)
-        return spec->initial;
+    const char *value = spec->initial ? spec->initial : documented_value(op, spec);
+    if (value)
+        return value;
     return spec->type == AT_INT ? "0;1" : spec->type == AT_FLOAT ? "0.5" : NULL;
 }
 
