@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -67,6 +68,7 @@ static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
 static void (*oom_handler)(size_t wanted);
 static size_t heap_limit;
+static size_t stack_most;             /* of a stack; 0: not yet asked */
 static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
 
 static void push_other_roots(void) {
@@ -91,8 +93,31 @@ static void *out_of_memory(size_t wanted) {
         GC_set_max_heap_size(heap_limit + RESERVE);
     if (oom_handler)
         oom_handler(wanted);
-    fprintf(stderr, "error[R0606]: out of memory: %zu bytes more were wanted\n", wanted);
-    exit(1);
+    mem_exit("the program");
+}
+
+size_t mem_address_space_mb(void) {
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
+        return 0;
+    return space.rlim_cur >> 20 ? space.rlim_cur >> 20 : 1;
+}
+
+/* No destructors run: they may belong to who had no memory. */
+void mem_exit(const char *who) {
+    fflush(stdout);
+    fprintf(stderr, "error[R0606]: out of memory, in %s\n", who);
+    if (mem_address_space_mb())
+        fprintf(stderr, "  = the address space is limited to %zu MB (`ulimit -v`)\n",
+                mem_address_space_mb());
+    _exit(1);
+}
+
+/* The collector is about to abort, as where a system call that gives memory back fails; its message is
+ * printed by then. */
+static void end_collector(const char *message) {
+    if (message)
+        mem_exit("the collector");
 }
 
 void mem_init(void) {
@@ -103,6 +128,7 @@ void mem_init(void) {
     GC_set_all_interior_pointers(1);
     GC_set_finalize_on_demand(1);
     GC_set_warn_proc(GC_ignore_warn_proc);
+    GC_set_abort_func(end_collector);
     GC_set_markers_count(1); /* a collection is short; helper threads cost more than they give */
     GC_INIT();
     /* A younger heap is not worth collecting: the digits example takes 260 ms so, 360 ms without. */
@@ -309,12 +335,20 @@ static void find_stack(void) {
     }
 }
 
+size_t mem_stack_share(size_t bytes) {
+    if (!stack_most) {
+        size_t space = mem_address_space_mb();
+        stack_most = space ? (space << 20) / 8 : SIZE_MAX;
+    }
+    return bytes < stack_most ? bytes : stack_most;
+}
+
 void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg) {
     mem_init();
     if (!stack_low)
         find_stack();
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    bytes = (bytes + page - 1) / page * page;
+    bytes = (mem_stack_share(bytes) + page - 1) / page * page;
     char *base;
     while ((base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) == MAP_FAILED) {

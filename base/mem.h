@@ -53,6 +53,9 @@ void mem_push_range(void *begin, void *end);
  * the collector: for the front end, which recurses over nesting. It is smaller where the address
  * space is limited: whoever recurses asks mem_stack_left. */
 void mem_call_on_stack(size_t bytes, void (*fn)(void *arg), void *arg);
+/* What of `bytes` mem_call_on_stack gives: all of it, or of a limited address space (`ulimit -v`) so
+ * much that most is left to the heap. */
+size_t mem_stack_share(size_t bytes);
 /* How many bytes of C stack are left below the current frame, on whichever stack this is. */
 size_t mem_stack_left(void);
 
@@ -60,6 +63,11 @@ size_t mem_heap_bytes(void);    /* the collector's heap in use */
 size_t mem_default_limit(void); /* 0.7 of RAM or of the control group's limit, the smaller */
 void mem_set_heap_limit(size_t bytes);
 void mem_set_oom_handler(void (*fn)(size_t wanted));
-_Noreturn void mem_out_of_memory(size_t wanted); /* calls the handler: for tensor/buffer.c */
+/* Calls the handler: for who allocates by other means and has nothing to undo. wanted 0: unknown. */
+_Noreturn void mem_out_of_memory(size_t wanted);
+/* Ends the program with status 1 where nothing can be resumed; who: had no memory. */
+_Noreturn void mem_exit(const char *who);
+/* What `ulimit -v` leaves, in MB; 0: no limit. */
+size_t mem_address_space_mb(void);
 
 #endif

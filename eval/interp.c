@@ -37,7 +37,7 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->idle_closure->code = in->idle_code;
     in->fill = fill_code();
     if (!stack_init(in))
-        BUG("no address space for the stack");
+        mem_out_of_memory(0);
     if (options->engine == ENGINE_REFERENCE)
         in->reference = reference_new(in);
     return in;

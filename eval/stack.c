@@ -17,7 +17,6 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 enum { STEP_BYTES = 16 << 20 }; /* the largest step, of either stack */
 
@@ -85,15 +84,6 @@ static Frame *frames_to(const Interp *in, const Frame *fp) {
     return in->frames_end - fp > in->step_frames ? (Frame *)fp + in->step_frames : in->frames_end;
 }
 
-/* Of a limited address space (`ulimit -v`) the stacks leave most to the heap. */
-static size_t address_space_share(size_t bytes) {
-    struct rlimit space;
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
-        bytes > space.rlim_cur / 8)
-        return space.rlim_cur / 8;
-    return bytes;
-}
-
 /* Where none is asked for, 1 GB: a call of one parameter takes 80 bytes, so ten million of them fit, and
  * calls without end are refused after 13.6 million, in 1.4 s of a processor (half of it in the kernel,
  * which clears the pages); 4 GB took 11 s. */
@@ -106,7 +96,7 @@ static size_t stack_bound(const Interp *in) {
 
 bool stack_init(Interp *in) {
     size_t limit = in->options.memory_bytes;
-    size_t bytes = address_space_share(stack_bound(in));
+    size_t bytes = mem_stack_share(stack_bound(in));
     size_t values = bytes, frames = bytes;
     in->stack = reserve(&values);
     in->frames = reserve(&frames);
@@ -228,9 +218,14 @@ Diag *out_of_memory_fail(Interp *in) {
     in->escape = NULL;
     mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */
     Diag *d = machine_fail(in, DIAG_R0606, "out of memory");
-    diag_add_fact(d, "%zu bytes more were wanted; %zu MB of data and %zu MB of tensors are in use",
-                  in->escape_wanted, mem_heap_bytes() >> 20, tensor_bytes_live() >> 20);
+    if (in->escape_wanted)
+        diag_add_fact(d, "%zu bytes more were wanted", in->escape_wanted);
+    diag_add_fact(d, "%zu MB of data and %zu MB of tensors are in use", mem_heap_bytes() >> 20,
+                  tensor_bytes_live() >> 20);
     diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
+    if (mem_address_space_mb())
+        diag_add_fact(d, "the address space is limited to %zu MB (`ulimit -v`)",
+                      mem_address_space_mb());
     share_limit(in);
     return d;
 }

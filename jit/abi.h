@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 4,       /* changes with anything in this file and with generated code */
+    JIT_ABI = 5,       /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -70,8 +70,12 @@ typedef int32_t (*KernelCode)(const KernelLaunch *launch, const KernelSlice *sli
 
 typedef enum JitFormat { JIT_OBJECT, JIT_ASSEMBLY, JIT_IR } JitFormat;
 
+/* Ends the program with a message: LLVM cannot be unwound. */
+typedef void (*JitOutOfMemory)(const char *who);
+
 typedef struct JitHost {
     uint32_t abi;
+    JitOutOfMemory out_of_memory;
 } JitHost;
 
 typedef struct JitApi {

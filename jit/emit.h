@@ -11,6 +11,7 @@
 #define JIT_EMIT_H
 
 #include "jit/abi.h"
+#include "jit/llvm_memory.h"
 
 #include <llvm-c/Core.h>
 

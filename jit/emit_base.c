@@ -26,7 +26,7 @@ typedef struct Chunk {
 void *emit_alloc(Emit *e, size_t bytes) {
     Chunk *c = calloc(1, sizeof *c + bytes);
     if (!c)
-        abort();
+        emit_out_of_memory();
     c->next = e->chunks;
     e->chunks = c;
     return c->data;

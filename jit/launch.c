@@ -28,8 +28,11 @@ Jit *jit_open(const JitOptions *options, const char **why_not) {
         return NULL;
     }
     Jit *jit = calloc(1, sizeof *jit);
-    if (!jit)
-        abort();
+    if (!jit) {
+        free(path);
+        *why_not = "out of memory";
+        return NULL;
+    }
     jit->options = *options;
     jit->library = path;
     jit->cpu = *jit_cpu();
@@ -339,7 +342,7 @@ static int32_t reference(Jit *jit, const Recipe *r, const KernelArgs *args) {
     jit->stats.reference++;
     KernelArgs *alone = malloc(sizeof *alone);
     if (!alone)
-        abort();
+        return KERNEL_MEMORY;
     *alone = *args;
     alone->thread = 0;
     alone->nthreads = 1;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     bool ready;
@@ -18,6 +19,17 @@ static struct {
     char *triple, *cpu, *features;
     LLVMTargetMachineRef machine[4]; /* by code generator level */
 } state;
+
+static JitOutOfMemory end_program; /* NULL while the library is being opened */
+
+void emit_out_of_memory(void) {
+    if (end_program)
+        end_program("the compiler of kernels");
+    static const char text[] = "error[R0606]: out of memory, in the compiler of kernels\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(1);
+}
 
 static bool target_init(char why[256]) {
     if (state.ready)
@@ -66,7 +78,7 @@ static void emit_form(Emit *e) {
 static char *copy(const char *text, size_t n) {
     char *p = malloc(n + 1);
     if (!p)
-        abort();
+        emit_out_of_memory();
     memcpy(p, text, n);
     p[n] = 0;
     return p;
@@ -132,7 +144,11 @@ static bool compile(const Recipe *r, const KernelSig *sig, JitFormat format, cha
 const JitApi *relay_jit_open(const JitHost *host) {
     static JitApi api;
     char why[256];
-    if (host->abi != JIT_ABI || !target_init(why))
+    if (host->abi != JIT_ABI)
+        return NULL;
+    end_program = host->out_of_memory;
+    llvm_watch_memory();
+    if (!target_init(why))
         return NULL;
     static char version[24];
     unsigned major, minor, patch;

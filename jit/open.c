@@ -7,6 +7,7 @@
 #include "config.h"
 #endif
 
+#include "base/mem.h"
 #include "jit/internal.h"
 
 #include <dlfcn.h>
@@ -72,7 +73,7 @@ char *jit_library_find(const char *given, Str *tried) {
 }
 
 const JitApi *jit_library_open(const char *path, const char **why) {
-    static const JitHost host = {.abi = JIT_ABI};
+    static const JitHost host = {.abi = JIT_ABI, .out_of_memory = mem_exit};
     void *library = dlopen(path, OPEN_FLAGS);
     if (!library) {
         *why = dlerror();

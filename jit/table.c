@@ -5,6 +5,7 @@
 #include "config.h"
 #endif
 
+#include "base/mem.h"
 #include "jit/internal.h"
 
 #include <stdio.h>
@@ -18,9 +19,10 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void *must(void *p) {
+/* p, of n bytes; running out of memory ends the evaluation (base/mem.h). */
+static void *must(void *p, size_t n) {
     if (!p)
-        abort();
+        mem_out_of_memory(n);
     return p;
 }
 
@@ -70,11 +72,15 @@ JitRecipe *jit_recipe_get(Jit *jit, const Recipe *r) {
     for (JitRecipe *jr = *bucket; jr; jr = jr->next)
         if (jr->hash == hash && recipe_equal(&jr->recipe, r))
             return *recent = jr;
-    JitRecipe *jr = must(calloc(1, sizeof *jr));
+    size_t n = (size_t)r->nbody + r->nepilogue, bytes = (n + 1) * sizeof *r->body;
+    JitRecipe *jr = must(calloc(1, sizeof *jr), sizeof *jr);
     jr->hash = hash;
     jr->recipe = *r;
-    size_t n = (size_t)r->nbody + r->nepilogue;
-    jr->code = must(malloc((n + 1) * sizeof *jr->code));
+    jr->code = malloc(bytes);
+    if (!jr->code) {
+        free(jr);
+        mem_out_of_memory(bytes);
+    }
     memcpy(jr->code, r->body, r->nbody * sizeof *jr->code);
     if (r->nepilogue)
         memcpy(jr->code + r->nbody, r->epilogue, r->nepilogue * sizeof *jr->code);
@@ -95,8 +101,14 @@ typedef struct Bytes {
 
 static void put(Bytes *b, const void *p, size_t n) {
     if (b->n + n > b->cap) {
-        b->cap = (b->n + n) * 2;
-        b->data = must(realloc(b->data, b->cap));
+        size_t cap = (b->n + n) * 2;
+        unsigned char *data = realloc(b->data, cap);
+        if (!data) {
+            free(b->data);
+            mem_out_of_memory(cap);
+        }
+        b->data = data;
+        b->cap = cap;
     }
     memcpy(b->data + b->n, p, n);
     b->n += n;
@@ -151,11 +163,11 @@ const JitApi *jit_api_get(Jit *jit, const char **why) {
         jit->api = jit_library_open(jit->library, &reason);
         if (!jit->api) {
             jit->api_failed = true;
-            jit->api_why = must(strdup(reason));
+            jit->api_why = strdup(reason);
         }
     }
     if (!jit->api)
-        *why = jit->api_why;
+        *why = jit->api_why ? jit->api_why : "out of memory";
     return jit->api;
 }
 
@@ -194,7 +206,7 @@ KernelCode jit_kernel_get(Jit *jit, JitRecipe *jr, const KernelSig *sig) {
     for (JitKernel *k = jr->kernels; k; k = k->next)
         if (same_sig(&k->sig, sig, nptr))
             return k->code.entry;
-    JitKernel *k = must(calloc(1, sizeof *k));
+    JitKernel *k = must(calloc(1, sizeof *k), sizeof *k);
     k->sig = *sig;
     double begin = now();
     make(jit, jr, k);

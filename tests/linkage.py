@@ -26,7 +26,7 @@ INTERFACES = {
 PROCESS = {
     "base/diag.c": ({"bug_handler"}, "what a bug of ours does, set once by the program"),
     "base/mem.c": ({"done", "heap_limit", "nroots_callbacks", "old_push_other_roots", "oom_handler",
-                    "pins", "roots_callbacks", "roots_callbacks_cap", "stack_low", "suspended"},
+                    "pins", "roots_callbacks", "roots_callbacks_cap", "stack_low", "stack_most", "suspended"},
                    "the collector is the process's"),
     "base/symbol.c": ({"table", "table_cap", "table_len"}, "the table of symbols"),
     "tensor/buffer.c": ({"pool"}, "freed buffers, which the collector frees for all sessions"),
@@ -37,7 +37,7 @@ PROCESS = {
     "ops/elementwise.c": ({"programs"}, "scalar programs of operators, built once and then constant"),
     "eval/stack.c": ({"running"}, "for the handler of a signal: whose stack it came upon, by thread"),
     "jit/cpu.c": ({"cpu"}, "what the processor is, found once"),
-    "jit/llvm.c": ({"api", "state", "version"}, "LLVM's own state is the process's"),
+    "jit/llvm.c": ({"api", "end_program", "state", "version"}, "LLVM's own state is the process's"),
     "repl/cli.c": ({"current", "interrupted", "output_broken"}, "for the handlers of signals"),
 }
 

@@ -345,5 +345,7 @@ int32_t plan_run(Plan *plan, StepRunner runner, void *ctx, const volatile int *i
     for (size_t k = 0; k < plan->temps.len; k++)
         tensor_release(plan->temps.data[k]);
     plan->temps.len = 0;
+    if (status == KERNEL_MEMORY)
+        mem_out_of_memory(0);
     return status;
 }

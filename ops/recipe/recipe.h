@@ -216,7 +216,8 @@ enum {
     KERNEL_INDEX = 2,
     KERNEL_DIVIDE = 3,
     KERNEL_SHIFT = 4,
-    KERNEL_SIZE = 5 /* a size that its dtype does not hold */
+    KERNEL_SIZE = 5,  /* a size that its dtype does not hold */
+    KERNEL_MEMORY = 6 /* of the reference: no room for its blocks; plan_run reports it */
 };
 
 /* One launch: int32_t kernel(const KernelArgs *). Pointers are to the first element (offset

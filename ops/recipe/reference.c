@@ -91,14 +91,16 @@ static bool is_result(const Recipe *r, const Scalar *code, int i) {
     return false;
 }
 
-/* Assigns registers by each value's last use. */
-static void program_init(Program *p, const Run *run, const Scalar *code, int n, int lanes) {
+/* Assigns registers by each value's last use. False: no memory. */
+static bool program_init(Program *p, const Run *run, const Scalar *code, int n, int lanes) {
     size_t block = (size_t)lanes * 8;
     *p = (Program){.code = code, .n = n};
     if (n == 0)
-        return;
+        return true;
     size_t words = (size_t)n;
     char *memory = malloc(words * (sizeof(void *) * 2 + sizeof(int) * 3));
+    if (!memory)
+        return false;
     p->values = (void **)memory;
     p->registers = (char **)(memory + words * sizeof(void *));
     int *last_use = (int *)(memory + words * sizeof(void *) * 2);
@@ -128,6 +130,8 @@ static void program_init(Program *p, const Run *run, const Scalar *code, int n, 
             idle[nidle++] = number[i];
     }
     p->storage = malloc((size_t)count * block + 64);
+    if (!p->storage)
+        return false;
     char *base = p->storage + (-(uintptr_t)p->storage & 63);
     for (int i = 0; i < n; i++) {
         p->registers[i] = base + (size_t)number[i] * block;
@@ -135,6 +139,7 @@ static void program_init(Program *p, const Run *run, const Scalar *code, int n, 
         if (is_constant(&code[i]))
             fill_constant(&code[i], run->args, p->registers[i], lanes);
     }
+    return true;
 }
 
 static void program_fini(Program *p) {
@@ -484,16 +489,19 @@ typedef struct Folds {
     int64_t *storage;
 } Folds;
 
-static void folds_init(Folds *f, bool arg, int n) {
+static bool folds_init(Folds *f, bool arg, int n) {
     size_t lanes = (size_t)(n > ACCUMULATORS ? n : ACCUMULATORS);
     int64_t *p = f->storage = malloc(
         sizeof(int64_t) * (lanes * (1 + ACCUMULATORS * (arg ? 2 : 1)) + (arg ? LANES : 0)));
+    if (!p)
+        return false;
     for (int j = 0; j < ACCUMULATORS; j++, p += lanes)
         f->values[j] = p;
     for (int j = 0; arg && j < ACCUMULATORS; j++, p += lanes)
         f->index[j] = p;
     f->done = p;
     f->now = p + lanes;
+    return true;
 }
 
 /* The reduction of each output in turn; its elements are the lanes. */
@@ -608,7 +616,8 @@ static int32_t run_reduce(Run *run, Program *body, Program *epilogue) {
     bool strided = run->naxes > 0 && run->args->in_strides[0][run->naxes - 1] != 1;
     bool outer = end - i > 1 && (count < few || end - i >= 8 * count || (strided && end - i >= 64));
     Folds folds, *f = &folds;
-    folds_init(f, is_arg(r), block_of(end - i));
+    if (!folds_init(f, is_arg(r), block_of(end - i)))
+        return KERNEL_MEMORY;
     int32_t status = KERNEL_DONE;
     for (; i < end && status == KERNEL_DONE; i += block_of(end - i)) {
         int n = block_of(end - i);
@@ -707,6 +716,17 @@ static int32_t run_scatter(Run *run, Program *body) {
     return KERNEL_DONE;
 }
 
+static int32_t run_kind(Run *run, Program *body, Program *epilogue) {
+    switch ((RecipeKind)run->r->kind) {
+    case RECIPE_MAP: return run_map(run, body);
+    case RECIPE_REDUCE:
+    case RECIPE_PRODUCT: return run_reduce(run, body, epilogue);
+    case RECIPE_SCAN: return run_scan(run, body);
+    case RECIPE_SCATTER: return run_scatter(run, body);
+    }
+    return KERNEL_DONE;
+}
+
 int32_t recipe_run(const Recipe *r, const KernelArgs *args) {
     Run run = {.r = r, .args = args, .lanes = lanes_get(), .naxes = r->rank + r->nreduce};
     int64_t lanes = 1;
@@ -719,16 +739,11 @@ int32_t recipe_run(const Recipe *r, const KernelArgs *args) {
     if (lanes > LANES)
         lanes = LANES;
     Program body, epilogue;
-    program_init(&body, &run, r->body, r->nbody, (int)lanes);
-    program_init(&epilogue, &run, r->epilogue, r->nepilogue, (int)lanes);
-    int32_t status = KERNEL_DONE;
-    switch (r->kind) {
-    case RECIPE_MAP: status = run_map(&run, &body); break;
-    case RECIPE_REDUCE:
-    case RECIPE_PRODUCT: status = run_reduce(&run, &body, &epilogue); break;
-    case RECIPE_SCAN: status = run_scan(&run, &body); break;
-    case RECIPE_SCATTER: status = run_scatter(&run, &body); break;
-    }
+    bool ready = program_init(&body, &run, r->body, r->nbody, (int)lanes);
+    ready &= program_init(&epilogue, &run, r->epilogue, r->nepilogue, (int)lanes);
+    int32_t status = ready ? KERNEL_DONE : KERNEL_MEMORY;
+    if (ready)
+        status = run_kind(&run, &body, &epilogue);
     program_fini(&body);
     program_fini(&epilogue);
     return status;
