@@ -45,7 +45,7 @@ bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg) {
         fn = run_guarded;
         arg = &guarded;
     }
-    if (mem_stack_left() > FRONT_STACK_BYTES / 2)
+    if (mem_stack_left() > mem_stack_share(FRONT_STACK_BYTES) / 2)
         fn(arg);
     else
         mem_call_on_stack(FRONT_STACK_BYTES, fn, arg);

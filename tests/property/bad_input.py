@@ -253,7 +253,15 @@ def memory(s):
     s.rejects("memory: formatting", ["--memory=64M", "fmt", s.path("big.rly")], "R0606")
     if SLOW == 1:  # the sanitizers need terabytes of addresses
         s.rejects("memory: no address space", ["check", s.path("big.rly")], "R0606",
-                  before=limit_of(resource.RLIMIT_AS, 600 << 20))
+                  "address space is limited to 600 MB", before=limit_of(resource.RLIMIT_AS, 600 << 20))
+        for mb in (100, 200, 400, 800, 1600):
+            r = s.run(["--jit=off", "-e", "foldl(fn (a, i) { a + i }, 1, range(1000))"], before=limit_of(resource.RLIMIT_AS, mb << 20))
+            s.check("memory: %d MB of address space are enough" % mb,
+                    None if r.status == 0 and r.out == "499501 : int32\n" else "no value", r)
+        for mb in (4, 8, 16, 24, 32, 48, 64):
+            r = s.run(["-e", "1 + 1"], before=limit_of(resource.RLIMIT_AS, mb << 20))
+            s.check("memory: %d MB of address space" % mb, None if r.status == 0 or "address space is limited" in r.err or
+                    "shared libraries" in r.err else "no word of it", r)
     for text in ("1 + 1", "sum(ones(shape=[10]))"):
         s.accepts("memory: little is enough", ["--memory=32M", "-e", text])
 

@@ -534,12 +534,14 @@ bool settle_holes(Infer *I) {
 }
 
 /* Chains (`x.a.a.a`, `f(1)(1)`) have no bound of their own: what is left of the stack bounds them,
- * with as much again kept for the walks that come after. */
-enum { STACK_KEPT = 384 << 20 };
+ * with three eighths kept for the walks that come after. */
 
 Expr *infer_expr(Infer *I, Ast *e, Type *want) {
-    if (mem_stack_left() < STACK_KEPT) {
-        infer_error(I, DIAG_R0009, e->span, "nested too deeply");
+    if (mem_stack_left() < mem_stack_share(CHECK_STACK) / 8 * 3) {
+        Diag *d = infer_error(I, DIAG_R0009, e->span, "nested too deeply");
+        if (d && mem_address_space_mb())
+            diag_add_fact(d, "the address space is limited to %zu MB (`ulimit -v`)",
+                          mem_address_space_mb());
         return infer_error_expr(e->span);
     }
     if (solver_is_spent(I->s))

@@ -156,11 +156,8 @@ static void type_of(void *arg) {
         t->result = scheme;
 }
 
-/* The checker recurses over nesting, which may be 100,000 deep. */
-enum { CHECK_STACK = 1 << 30, CHECK_STACK_ENOUGH = 512 << 20 };
-
 void infer_on_stack(void (*fn)(void *), void *arg) {
-    if (mem_stack_left() >= CHECK_STACK_ENOUGH) {
+    if (mem_stack_left() >= mem_stack_share(CHECK_STACK) / 2) {
         fn(arg);
     } else {
         mem_call_on_stack(CHECK_STACK, fn, arg);

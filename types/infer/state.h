@@ -208,6 +208,9 @@ struct Infer {
     Map graph_lazy;  /* Ast of a graph binding -> its site, when it is evaluated on demand */
 };
 
+/* The checker recurses over nesting, which may be 100,000 deep: the stack it asks for. */
+enum { CHECK_STACK = 1 << 30 };
+
 /* Whether the item being checked has had its error: others stay unsaid. */
 bool infer_failed(const Infer *I);
 bool infer_too_deep(Infer *I, const char *what, Span span); /* levels of generalisation */
