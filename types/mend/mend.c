@@ -378,13 +378,16 @@ static void verify(Mender *m, Diag *d, size_t first) {
     m->place = d->primary.span;
     m->item = mend_item_at(m, m->place.begin);
     m->unknown = NULL;
-    find_related(m, first);
+    /* Each of many warnings would be compared with all others. */
+    bool may_search = mend_may_walk(m, m->c->diags->list.len - first);
+    if (may_search)
+        find_related(m, first);
     m->alone = true;
     size_t kept = 0;
     for (size_t i = 0; i < d->fixes.len; i++) {
         DiagFix *fix = d->fixes.data[i];
         const DiagEdit *e = &fix->edits.data[0];
-        if (fix->edits.len == 1 && e->span.source == m->source &&
+        if (may_search && fix->edits.len == 1 && e->span.source == m->source &&
             mend_checks(m, e->span.begin, e->span.end, e->text))
             d->fixes.data[kept++] = fix;
         else if (diag_get_info(d->code)->severity == SEVERITY_ERROR)
