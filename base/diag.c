@@ -65,6 +65,7 @@ Diag *diag_new(DiagCode code, Span span, const char *fmt, ...) {
     d->code = code;
     d->message = vformat(fmt, ap);
     d->primary = (DiagLabel){.span = span, .text = ""};
+    d->axis = -1;
     va_end(ap);
     return d;
 }
@@ -93,7 +94,15 @@ void diag_add_heading(Diag *d, Span span, const char *fmt, ...) {
     const char *text = vformat(fmt, ap);
     va_end(ap);
     if (span.source)
-        vec_push(&d->labels, ((DiagLabel){.span = span, .text = text, .heads = true}));
+        vec_push(&d->labels, ((DiagLabel){.span = span, .text = text, .role = DIAG_ROLE_HEADING}));
+}
+
+void diag_add_label_of(Diag *d, DiagRole role, Span span, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    vec_push(&d->labels, ((DiagLabel){.span = span, .text = text, .role = role}));
 }
 
 void diag_add_fact(Diag *d, const char *fmt, ...) {
@@ -109,7 +118,111 @@ void diag_add_help(Diag *d, const char *fmt, ...) {
     va_start(ap, fmt);
     const char *text = vformat(fmt, ap);
     va_end(ap);
-    vec_push(&d->helps, text);
+    vec_push(&d->helps, (DiagHelp){.text = text});
+}
+
+void diag_add_name_help(Diag *d, const Symbol *name, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = vformat(fmt, ap);
+    va_end(ap);
+    vec_push(&d->helps, ((DiagHelp){.text = text, .name = name}));
+}
+
+void diag_set_guess(Diag *d, const Symbol *guess) {
+    d->guess = guess;
+    diag_set_label(d, "did you mean `%s`?", guess->text);
+}
+
+void diag_add_guess_fact(Diag *d, const Symbol *guess) {
+    d->guess = guess;
+    diag_add_fact(d, "did you mean `%s`?", guess->text);
+    d->guess_fact = d->facts.len;
+}
+
+void diag_drop_fact(Diag *d, size_t fact) {
+    for (size_t i = fact + 1; i < d->facts.len; i++)
+        d->facts.data[i - 1] = d->facts.data[i];
+    d->facts.len--;
+    for (size_t i = 0; i < d->origins.len; i++)
+        d->origins.data[i].fact -= d->origins.data[i].fact > fact;
+}
+
+void diag_add_comes(Diag *d, const char *sizes, const char *where) {
+    for (size_t i = 0; i < d->origins.len; i++) {
+        DiagOrigin *o = &d->origins.data[i];
+        if (strcmp(o->where, where) != 0)
+            continue;
+        if (strcmp(o->sizes, sizes) != 0) {
+            o->sizes = fmt_text("%s and %s", o->sizes, sizes);
+            d->facts.data[o->fact] = fmt_text("%s come from %s", o->sizes, where);
+        }
+        return;
+    }
+    vec_push(&d->origins, ((DiagOrigin){d->facts.len, sizes, where}));
+    diag_add_fact(d, "%s comes from %s", sizes, where);
+}
+
+void diag_note_dtype(Diag *d, const Symbol *dtype) {
+    for (size_t i = 0; i < d->dtypes.len; i++) {
+        if (d->dtypes.data[i] == dtype)
+            return;
+    }
+    vec_push(&d->dtypes, dtype);
+}
+
+void diag_note_size(Diag *d, const Symbol *size) {
+    for (size_t i = 0; i < d->sizes.len; i++) {
+        if (d->sizes.data[i] == size)
+            return;
+    }
+    vec_push(&d->sizes, size);
+}
+
+void diag_note_size_first(Diag *d, const Symbol *size) {
+    diag_note_size(d, size);
+    size_t at = 0;
+    while (d->sizes.data[at] != size)
+        at++;
+    for (; at > 0; at--)
+        d->sizes.data[at] = d->sizes.data[at - 1];
+    d->sizes.data[0] = size;
+}
+
+void diag_set_expects(Diag *d, const char *what) {
+    Str tokens = {0};
+    for (const char *begin = what; (begin = strchr(begin, '`'));) {
+        size_t n = strcspn(begin + 1, "`");
+        str_add_char(&tokens, ' ');
+        str_add_n(&tokens, begin + 1, n);
+        str_add_char(&tokens, ' ');
+        begin += n + 1 + (begin[n + 1] == '`');
+    }
+    d->expects = str_text(&tokens);
+}
+
+bool diag_is_expected(const Diag *d, const char *token) {
+    return d->expects && strstr(d->expects, fmt_text(" %s ", token));
+}
+
+bool diag_has_same_message(const Diag *a, const Diag *b) {
+    return strcmp(a->message, b->message) == 0;
+}
+
+bool diag_has_same_fact(const Diag *a, const Diag *b) {
+    return !a->facts.len || !b->facts.len || strcmp(a->facts.data[0], b->facts.data[0]) == 0;
+}
+
+bool diag_label_says_same(const DiagLabel *a, const DiagLabel *b) {
+    return strcmp(a->text, b->text) == 0;
+}
+
+bool diag_has_fix(const Diag *d, const char *message) {
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        if (strcmp(d->fixes.data[i]->message, message) == 0)
+            return true;
+    }
+    return false;
 }
 
 DiagFix *diag_add_fix(Diag *d, Span span, const char *replacement, const char *type,
@@ -271,7 +384,10 @@ void diag_print_json(Str *out, const Diag *d) {
     }
     str_add_char(out, ']');
     add_json_list(out, "facts", d->facts.data, d->facts.len);
-    add_json_list(out, "helps", d->helps.data, d->helps.len);
+    VEC(const char *) helps = {0};
+    for (size_t i = 0; i < d->helps.len; i++)
+        vec_push(&helps, d->helps.data[i].text);
+    add_json_list(out, "helps", helps.data, helps.len);
     str_add(out, ",\"suggestions\":[");
     for (size_t i = 0; i < d->fixes.len; i++) {
         if (i)

@@ -437,7 +437,7 @@ DiagMark diag_make_mark(DiagLabel label, bool primary) {
                   .text = label.text ? label.text : "",
                   .line = line,
                   .primary = primary,
-                  .heads = label.heads};
+                  .heads = label.role == DIAG_ROLE_HEADING};
     size_t len, at;
     at = (size_t)(line_text(s, line, &len) - s->text);
     m.begin = label.span.begin > at + len ? (uint32_t)(at + len) : label.span.begin;

@@ -169,7 +169,7 @@ static void print_full(Str *out, const Diag *d, const DiagLook *look) {
             add_note(&p, "help: ", message);
     }
     for (size_t i = 0; i < d->helps.len; i++)
-        add_note(&p, "help: ", d->helps.data[i]);
+        add_note(&p, "help: ", d->helps.data[i].text);
 }
 
 void diag_print(Str *out, const Diag *d, const DiagLook *look) {

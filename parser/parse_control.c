@@ -104,6 +104,8 @@ static void missing_else(Parser *p, Span if_span) {
     Span after = parse_span(p, p->prev_end, p->prev_end);
     Diag *d = parse_mistake(p, DIAG_R0010, after, "this `if` has no `else`");
     if (d) {
+        d->cause = DIAG_CAUSE_NO_ELSE;
+        diag_set_expects(d, "`else`");
         diag_add_label(d, if_span, "this one");
         diag_add_help(d, "where nothing is to be done, write `else { () }`");
     }

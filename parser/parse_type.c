@@ -432,7 +432,10 @@ AstType *parse_type_atom(Parser *p) {
     case TOK_NUMBER: {
         int64_t value = 0;
         if (!parse_index_number(p, t.begin, t.end, &value)) {
-            parse_mistake(p, DIAG_R0005, parse_tok_span(p), "a size is an integer that fits int64");
+            Diag *d = parse_mistake(p, DIAG_R0005, parse_tok_span(p),
+                                    "a size is an integer that fits int64");
+            if (d)
+                d->cause = DIAG_CAUSE_SIZE;
             return type_hole(p);
         }
         parse_advance(p);

@@ -253,6 +253,8 @@ void parse_unexpected(Parser *p, const char *what) {
         span = parse_span(p, p->prev_end, p->prev_end);
     Diag *d = parse_mistake(p, DIAG_R0001, span, "expected %s, found %s", what,
                             describe(p, &p->tok));
+    if (d)
+        diag_set_expects(d, what);
     if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
         diag_add_fact(
             d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");

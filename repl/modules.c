@@ -189,6 +189,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags) {
     if (!path && !embedded) {
         Diag *d = diag_error(diags, DIAG_R0105, item->span, "there is no module `%s`",
                              item->path ? item->path : item->name.sym->text);
+        d->missing = item->path ? NULL : item->name.sym;
         diag_add_fact(d,
                       "looked for `%s` beside the importing file, in RELAY_PATH and in the "
                       "standard library",

@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import linkage
+import lint_text
 import mutate
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -259,4 +260,14 @@ def operators(report, options):
     result(report, "operators", wrong)
 
 
-CHECKS = [layers, linked, sizes, licences, headers, lists, codes, options, edits, layout, operators]
+def messages(report, options):
+    """No code looks for the cause of a diagnostic in its text, but what lays that text out; unit tests may."""
+    wrong = lint_text.self_test()
+    for path in sources(".c", ROOMS + ["tests", "bench", "docs"]):
+        if not path.startswith(("base/diag", "tests/unit/")):
+            wrong += ["%s:%d: a diagnostic's text is searched: %s" % (path, line, code)
+                      for line, code in lint_text.searches(read(path))]
+    result(report, "messages", wrong)
+
+
+CHECKS = [layers, linked, sizes, licences, headers, lists, codes, options, edits, layout, operators, messages]

@@ -256,7 +256,8 @@ bool env_open_module(Env *env, const Item *import, Diags *diags) {
     Namespace *from = map_find(&env->modules, module);
     if (!from) {
         diag_error(diags, DIAG_R0105, import->name.span.source ? import->name.span : import->span,
-                   "there is no module `%s`", module->text);
+                   "there is no module `%s`", module->text)
+            ->missing = module;
         return false;
     }
     if (import->has_names) {
@@ -268,6 +269,7 @@ bool env_open_module(Env *env, const Item *import, Diags *diags) {
             ok = false;
             Diag *d = diag_error(diags, DIAG_R0105, n->span, "module `%s` has no `%s`",
                                  module->text, n->sym->text);
+            d->missing = n->sym;
             SymbolVec names = {0};
             const Map *maps[] = {&from->globals, &from->types, &from->ctors};
             for (int m = 0; m < 3; m++) {
@@ -278,7 +280,7 @@ bool env_open_module(Env *env, const Item *import, Diags *diags) {
             }
             const Symbol *near = sym_find_nearest(n->sym, names.data, names.len, &env->budget);
             if (near)
-                diag_set_label(d, "did you mean `%s`?", near->text);
+                diag_set_guess(d, near);
         }
         return ok;
     }

@@ -112,6 +112,7 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
                           t->name->text);
     if (!d)
         return broken(I, kind);
+    d->missing = t->name;
     SymbolVec near = {0};
     for (size_t i = 0; i < I->type_trail.len; i++)
         vec_push(&near, I->type_trail.data[i]->name);
@@ -119,7 +120,7 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
     if (!found && (kind == KIND_TYPE || kind == KIND_DTYPE))
         found = env_suggest(I->env, t->name, true);
     if (found) {
-        diag_set_label(d, "did you mean `%s`?", found->text);
+        diag_set_guess(d, found);
     } else if (I->type_trail.len == 0 && t->name->len == 1) {
         diag_add_fact(d,
                       I->in_decl ? "type parameters are declared in brackets: `type T[%s] { ... }`"
@@ -408,9 +409,11 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
     const RelDef *def = rel_find(c->name);
     if (!def) {
         Diag *d = infer_error(I, DIAG_R0106, c->span, "there is no relation `%s`", c->name->text);
+        if (d)
+            d->missing = c->name;
         const Symbol *near = rel_find_nearest(c->name, &I->env->budget);
         if (d && near)
-            diag_set_label(d, "did you mean `%s`?", near->text);
+            diag_set_guess(d, near);
         return false;
     }
     const AstType *name = NULL;

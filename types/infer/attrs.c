@@ -155,6 +155,7 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
                           a->name->text);
     if (!d)
         return;
+    d->missing = a->name;
     SymbolVec names = {0};
     Str all = {0};
     for (int i = 0; i < op->nattrs; i++) {
@@ -163,7 +164,7 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
     }
     const Symbol *near = sym_find_nearest(a->name, names.data, names.len, &I->env->budget);
     if (near) {
-        diag_set_label(d, "did you mean `%s`?", near->text);
+        diag_set_guess(d, near);
     } else if (op->nattrs) {
         diag_add_fact(d, "its attributes are %s", str_text(&all));
     } else {
@@ -236,6 +237,8 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
         if (!convert(I, op->attrs[k].type, a->value, &values[k])) {
             Diag *d = infer_error(I, DIAG_R0111, a->value->span, "attribute `%s` of `%s` is %s",
                                   a->name->text, op->name, attr_type_words(op->attrs[k].type));
+            if (d && op->attrs[k].type == AT_DTYPE)
+                d->cause = DIAG_CAUSE_ATTR_DTYPE;
             if (d)
                 diag_add_fact(d, "attributes are constants, written where the call is");
             return NULL;

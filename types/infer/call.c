@@ -171,7 +171,7 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
                               ctor->name->text, ctor->nfields, ctor->nfields == 1 ? "" : "s", n,
                               n == 1 ? "is" : "are");
         if (d && ctor->span.source && !(ctor->span.source->flags & SOURCE_INTERNAL))
-            diag_add_label(d, ctor->span, "declared here");
+            diag_add_label_of(d, DIAG_ROLE_DECLARATION, ctor->span, "declared here");
         return infer_error_expr(span);
     }
     Type **given = mem_new_n(Type *, ctor->decl->nparams + 1);

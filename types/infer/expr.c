@@ -267,7 +267,10 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
     case NAME_NONE: break;
     }
     if (e->kind == AST_GRAPH_VAR) {
-        infer_error(I, DIAG_R0114, e->span, "there is no graph binding `%s` here", name.sym->text);
+        Diag *d = infer_error(I, DIAG_R0114, e->span, "there is no graph binding `%s` here",
+                              name.sym->text);
+        if (d)
+            d->missing = name.sym;
     } else {
         FileName *later = map_find(&I->names, name.sym);
         if (later && later->position >= I->position && later->item->kind != ITEM_DEF) {

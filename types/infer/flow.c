@@ -70,6 +70,10 @@ static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
     const Mismatch *m = solver_mismatch(I->s);
     bool at = m->path && m->path[0];
+    diag_note_type(d, m->a);
+    diag_note_type(d, m->b);
+    if (m->kind == MISMATCH_DIM)
+        d->axis = m->axis;
     const char *a = m->a ? type_text_with(namer, m->a) : "";
     const char *b = m->b ? type_text_with(namer, m->b) : "";
     switch (m->kind) {
@@ -158,6 +162,10 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
         Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
                               what, expected, found);
         if (d) {
+            d->expected = diag_type(want);
+            d->found = diag_type(from);
+            diag_note_type(d, want);
+            diag_note_type(d, from);
             diag_set_label(d, "%s", found);
             if (want_span.source && !(want_span.source->flags & SOURCE_INTERNAL))
                 diag_add_label(d, want_span, "%s is asked for here", expected);
@@ -215,7 +223,9 @@ bool infer_join(Infer *I, Join *join, const Expr *arm) {
     Diag *d = infer_error(I, join->code, arm->span, "%s have different types", join->noun);
     if (d) {
         diag_set_label(d, "%s", second);
+        diag_label_type(d, arm->type);
         diag_add_label(d, join->span, "%s", first);
+        diag_label_type(d, join->type);
         diag_add_mismatch(I, d, &namer);
         diag_add_fact(d, join->code == DIAG_R0207 ? "the elements have one type"
                          : join->code == DIAG_R0205

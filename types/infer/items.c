@@ -402,9 +402,11 @@ bool infer_rule_item(Infer *I, Item *item) {
     if (!op) {
         Diag *d = infer_error(I, DIAG_R0116, item->name.span, "there is no operator `%s`",
                               item->name.sym->text);
+        if (d)
+            d->missing = item->name.sym;
         const Symbol *near = d ? env_suggest(I->env, item->name.sym, false) : NULL;
         if (near && op_find(near))
-            diag_set_label(d, "did you mean `%s`?", near->text);
+            diag_set_guess(d, near);
         return false;
     }
     Rule *rule = mem_new(Rule);

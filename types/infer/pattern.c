@@ -20,6 +20,8 @@ static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, const char
     const char *found = type_text_with(&namer, type);
     Diag *d = infer_error(I, DIAG_R0208, span, "%s cannot match a value of type %s", what, found);
     if (d) {
+        diag_note_type(d, type);
+        diag_note_type(d, pattern_type);
         diag_set_label(d, "matches %s", type_text_with(&namer, pattern_type));
         diag_add_mismatch(I, d, &namer);
     }
@@ -54,10 +56,12 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
                 Diag *d = infer_error(I, DIAG_R0208, p->fields.data[i].span,
                                       "`%s` has no field `%s`", ctor->name->text,
                                       p->fields.data[i].sym->text);
+                if (d)
+                    d->missing = p->fields.data[i].sym;
                 const Symbol *near = sym_find_nearest(p->fields.data[i].sym, ctor->field_names,
                                                       ctor->nfields, &I->env->budget);
                 if (d && near)
-                    diag_set_label(d, "did you mean `%s`?", near->text);
+                    diag_set_guess(d, near);
                 return pattern_new(PAT_WILDCARD, type, p->span);
             }
             out->args[k] = infer_pattern(I, p->args.data[i], inst.fields[k], NULL);
@@ -73,7 +77,7 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
                               "`%s` has %u field%s, and the pattern has %zu", ctor->name->text,
                               ctor->nfields, ctor->nfields == 1 ? "" : "s", p->args.len);
         if (d && ctor->span.source && !(ctor->span.source->flags & SOURCE_INTERNAL))
-            diag_add_label(d, ctor->span, "declared here");
+            diag_add_label_of(d, DIAG_ROLE_DECLARATION, ctor->span, "declared here");
         return pattern_new(PAT_WILDCARD, type, p->span);
     }
     for (uint32_t i = 0; i < ctor->nfields; i++)
@@ -187,9 +191,10 @@ static Pattern *bare_name(Infer *I, const AstPattern *p, Type *type, const Expr 
             Diag *d = infer_error(I, DIAG_R0113, p->name.span, "there is no constructor `%s`",
                                   p->name.sym->text);
             if (d) {
+                d->missing = p->name.sym;
                 const Symbol *near = env_suggest(I->env, p->name.sym, false);
                 if (near)
-                    diag_set_label(d, "did you mean `%s`?", near->text);
+                    diag_set_guess(d, near);
                 diag_add_fact(d, "a variable in a pattern begins with a small letter");
             }
             return pattern_new(PAT_WILDCARD, type, p->span);
@@ -213,9 +218,11 @@ static Pattern *pattern(Infer *I, const AstPattern *p, Type *type, const Expr *v
             return ctor_pattern(I, p, ctor, type, value);
         Diag *d = infer_error(I, DIAG_R0113, p->name.span, "there is no constructor `%s`",
                               p->name.sym->text);
+        if (d)
+            d->missing = p->name.sym;
         const Symbol *near = d ? env_suggest(I->env, p->name.sym, false) : NULL;
         if (near)
-            diag_set_label(d, "did you mean `%s`?", near->text);
+            diag_set_guess(d, near);
         return pattern_new(PAT_WILDCARD, type, p->span);
     }
     case AST_PAT_TUPLE: return tuple_pattern(I, p, type);

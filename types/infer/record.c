@@ -86,9 +86,10 @@ Expr *infer_field(Infer *I, Ast *e) {
 }
 
 static void add_field_names(Infer *I, Diag *d, const Ctor *c, const Symbol *near_to) {
+    d->missing = near_to;
     const Symbol *near = sym_find_nearest(near_to, c->field_names, c->nfields, &I->env->budget);
     if (near) {
-        diag_set_label(d, "did you mean `%s`?", near->text);
+        diag_set_guess(d, near);
         return;
     }
     Str all = {0};
@@ -120,9 +121,11 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
     if (!ctor) {
         Diag *d = infer_error(I, DIAG_R0113, e->name.span, "there is no constructor `%s`",
                               e->name.sym->text);
+        if (d)
+            d->missing = e->name.sym;
         const Symbol *near = d ? env_suggest(I->env, e->name.sym, false) : NULL;
         if (near)
-            diag_set_label(d, "did you mean `%s`?", near->text);
+            diag_set_guess(d, near);
         return infer_error_expr(e->span);
     }
     if (!ctor->field_names) {
@@ -156,8 +159,10 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
     for (uint32_t k = 0; k < ctor->nfields; k++) {
         if (args[k])
             continue;
-        infer_error(I, DIAG_R0213, e->span, "`%s` is not given its field `%s`", ctor->name->text,
-                    ctor->field_names[k]->text);
+        Diag *d = infer_error(I, DIAG_R0213, e->span, "`%s` is not given its field `%s`",
+                              ctor->name->text, ctor->field_names[k]->text);
+        if (d)
+            d->missing = ctor->field_names[k];
         return infer_error_expr(e->span);
     }
     Expr *callee = expr_new(EXPR_CTOR, inst.data, e->name.span);

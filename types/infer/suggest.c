@@ -100,6 +100,8 @@ const Symbol *env_suggest(Env *env, const Symbol *name, bool types) {
 void scope_report_unknown(Infer *I, const Name *name) {
     const char *sigil = name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
+    if (d)
+        d->missing = name->sym;
     if (!d || I->unread)
         return;
     const TypeParam *param = name->sigil == SIGIL_NONE ? type_scope_find(I, name->sym) : NULL;
@@ -151,19 +153,21 @@ void scope_report_unknown(Infer *I, const Name *name) {
     bool shown = where.source && !(where.source->flags & SOURCE_INTERNAL);
     if (found == name->sym) {
         if (r.kind == NAME_LOCAL) {
-            diag_add_help(d, "there is a local `%s`: write `%s`", found->text, found->text);
+            diag_add_name_help(d, found, "there is a local `%s`: write `%s`", found->text,
+                               found->text);
         } else if (r.kind == NAME_OP) {
-            diag_add_help(d, "`%s` is an operator: write it without `@`", found->text);
+            diag_add_name_help(d, found, "`%s` is an operator: write it without `@`", found->text);
         } else {
-            diag_add_help(d, "`%s` is a global: write `@%s`", found->text, found->text);
+            diag_add_name_help(d, found, "`%s` is a global: write `@%s`", found->text, found->text);
         }
         return;
     }
     if (shown && where.source != d->primary.span.source && (where.source->flags & SOURCE_PROMPT)) {
+        diag_set_guess(d, found);
         diag_set_label(d, "did you mean `%s`, defined at %s?", found->text, where.source->name);
         return;
     }
-    diag_set_label(d, "did you mean `%s`?", found->text);
+    diag_set_guess(d, found);
     if (shown)
-        diag_add_label(d, where, "`%s` is defined here", found->text);
+        diag_add_label_of(d, DIAG_ROLE_GUESS, where, "`%s` is defined here", found->text);
 }

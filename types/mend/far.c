@@ -32,33 +32,11 @@ static void add_value(const Symbol **values, size_t *n, const Symbol *s) {
         values[(*n)++] = s;
 }
 
-/* Not the 1 of `broadcasting needs equal sizes or 1`, which would go with any other. */
-static void add_values(MendValues *v, const char *text) {
-    const char *rule = strstr(text, "; broadcasting needs");
-    const char *end = rule ? rule : text + strlen(text);
-    while (text < end) {
-        size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-        if (!n) {
-            text++;
-            continue;
-        }
-        DType dtype;
-        if (dtype_find(text, n, &dtype)) {
-            add_value(v->dtypes, &v->ndtypes, sym_intern_n(text, n));
-        } else if (strspn(text, "0123456789") == n) {
-            add_value(v->sizes, &v->nsizes, sym_intern_n(text, n));
-        }
-        text += n;
-    }
-}
-
 void mend_values(const Mender *m, MendValues *v) {
-    add_values(v, m->d->message);
-    add_values(v, m->d->primary.text);
-    for (size_t i = 0; i < m->d->labels.len; i++)
-        add_values(v, m->d->labels.data[i].text);
-    for (size_t i = 0; i < m->d->facts.len; i++)
-        add_values(v, m->d->facts.data[i]);
+    for (size_t i = 0; i < m->d->dtypes.len; i++)
+        add_value(v->dtypes, &v->ndtypes, m->d->dtypes.data[i]);
+    for (size_t i = 0; i < m->d->sizes.len; i++)
+        add_value(v->sizes, &v->nsizes, m->d->sizes.data[i]);
 }
 
 /* ---- bindings of another name ---------------------------------------------------------------- */
@@ -224,7 +202,7 @@ static void fields_of_declaration(Mender *m) {
         return;
     for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
         DiagLabel label = m->d->labels.data[i];
-        if (label.span.source != m->source || !strstr(label.text, "here"))
+        if (label.span.source != m->source || label.role != DIAG_ROLE_DECLARATION)
             continue;
         size_t open = mend_token_at(m, label.span.end);
         MendParts parts = {0};
@@ -329,24 +307,6 @@ void mend_outliers(Mender *m) {
     m->far = false;
 }
 
-/* Where a definition needs what its use does not give: the slip may be there. */
-static void at_inner_places(Mender *m) {
-    Span place = m->place;
-    uint32_t line_end = m->line_end;
-    for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
-        DiagLabel label = m->d->labels.data[i];
-        if (label.span.source != m->source || strncmp(label.text, "needed here", 11) != 0)
-            continue;
-        m->place = label.span;
-        m->line_end = label.span.end;
-        mend_near(m);
-        if (!mend_is_done(m))
-            mend_fields(m);
-    }
-    m->place = place;
-    m->line_end = line_end;
-}
-
 /* The value that is matched or used, instead of one that nothing mentions. */
 static void forgotten_values(Mender *m) {
     SymbolVec names = {0};
@@ -361,11 +321,30 @@ static void forgotten_values(Mender *m) {
     }
 }
 
+/* Another axis of the operator that is called at the place: `concatenate((a, b), axis=1)`. */
+static void other_axes(Mender *m) {
+    enum { MAX_AXIS = 3 };
+    size_t open = mend_token_at(m, m->place.end);
+    if (!diag_is_of_sizes(m->d->code) || open + 1 >= m->tokens.len ||
+        m->tokens.data[open].kind != TOK_LPAREN || m->tokens.data[open].partner < 0)
+        return;
+    for (size_t i = open; i + 2 < (size_t)m->tokens.data[open].partner; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        if (t->sym != sym_intern("axis") || t[1].kind != TOK_EQUAL)
+            continue;
+        const MendToken *number = t[2].kind == TOK_MINUS ? t + 3 : t + 2;
+        for (int axis = 0; axis <= MAX_AXIS && number->kind == TOK_NUMBER; axis++) {
+            if (!mend_is_done(m))
+                mend_try(m, MEND_REPLACE, t[2].begin, number->end, fmt_text("%d", axis));
+        }
+    }
+}
+
 void mend_far(Mender *m) {
     if (m->unknown)
         return;
     m->far = true;
-    at_inner_places(m);
+    other_axes(m);
     if (!mend_is_done(m))
         forgotten_values(m);
     MendValues v = {0};

@@ -261,7 +261,7 @@ static void try_member_of_value(Mender *m, size_t first, size_t last) {
 
 /* A tensor written out where a list is wanted, there or where the name is bound. */
 static void try_lists(Mender *m, size_t first, size_t last) {
-    if (!strstr(m->d->message, "expected List[") || !strstr(m->d->message, "found Tensor["))
+    if (m->d->expected.form != DIAG_FORM_LIST || m->d->found.form != DIAG_FORM_TENSOR)
         return;
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         if (has_kind(m, i, TOK_LBRACKET))
@@ -362,10 +362,8 @@ static void try_imports(Mender *m) {
     const Item *item = m->item >= 0 ? m->c->module->items.data[m->item] : NULL;
     if (!item || item->kind != ITEM_IMPORT || m->d->code != DIAG_R0105)
         return;
-    static const char asks[] = "did you mean `";
-    if (strncmp(m->d->primary.text, asks, sizeof asks - 1) == 0) { /* a name of the module */
-        const char *name = m->d->primary.text + sizeof asks - 1;
-        mend_try(m, MEND_NAME, m->place.begin, m->place.end, mem_strndup(name, strcspn(name, "`")));
+    if (m->d->guess) { /* a name of the module */
+        mend_try(m, MEND_NAME, m->place.begin, m->place.end, m->d->guess->text);
         return;
     }
     const EnvHooks *hooks = &m->c->env->hooks;
@@ -444,7 +442,7 @@ void mend_habits(Mender *m) {
         try_elementwise(m, first, last);
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);
-    if (m->d->code == DIAG_R0111 && strstr(m->d->message, "is a dtype"))
+    if (m->d->code == DIAG_R0111 && m->d->cause == DIAG_CAUSE_ATTR_DTYPE)
         try_dtypes(m);
     if (m->d->code == DIAG_R0107 && !mend_is_done(m))
         try_tensor_type(m, first);

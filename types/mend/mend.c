@@ -41,7 +41,7 @@ static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
     bool same = false;
     for (size_t i = 0; i < a->labels.len && a->labels.len == b->labels.len; i++) {
         const DiagLabel *x = &a->labels.data[i], *y = &b->labels.data[i];
-        if (strcmp(x->text, y->text) != 0)
+        if (!diag_label_says_same(x, y))
             return false;
         same = same || is_same_value(m, x, y);
     }
@@ -50,8 +50,7 @@ static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
 
 /* In the message, and where that is words only, in what is added to it first. */
 static bool says_the_same(const Diag *a, const Diag *b) {
-    return strcmp(a->message, b->message) == 0 &&
-           (!a->facts.len || !b->facts.len || strcmp(a->facts.data[0], b->facts.data[0]) == 0);
+    return diag_has_same_message(a, b) && diag_has_same_fact(a, b);
 }
 
 /* A value and a pattern of one constructor: its declaration may be wrong. */
@@ -66,8 +65,7 @@ static void find_related(Mender *m, size_t first) {
         const Diag *d = diags->list.data[i];
         if (d == m->d || d->primary.span.source != m->source)
             continue;
-        bool same = says_the_same(d, m->d) ||
-                    (m->unknown && strstr(d->message, fmt_text("`%s`", m->unknown->text)));
+        bool same = says_the_same(d, m->d) || (m->unknown && d->missing == m->unknown);
         if (d->code != m->d->code && !same && !(counts_fields(d) && counts_fields(m->d)))
             continue;
         for (size_t k = 0; k < d->labels.len && !same; k++) {
@@ -134,17 +132,17 @@ static void add_fix(Mender *m, const Mend *mend) {
                        mend->type ? mend->type : "");
     size_t kept = 0;
     for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
-        const char *help = m->d->helps.data[i];
-        bool says = mend->kind == MEND_NAME && strstr(help, fmt_text("`%s`", mend->text));
-        if (strcmp(help, say) != 0 && !says && m->d->code != DIAG_R0401)
+        const DiagHelp *help = &m->d->helps.data[i];
+        bool says = mend->kind == MEND_NAME && help->name == sym_intern(mend->text);
+        if (!help->untried && !says && m->d->code != DIAG_R0401)
             m->d->helps.data[kept++] = m->d->helps.data[i];
     }
     m->d->helps.len = kept;
-    for (size_t i = 0; i < m->d->fixes.len; i++) {
-        if (strcmp(m->d->fixes.data[i]->message, say) == 0)
-            return;
-    }
-    diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
+    if (diag_has_fix(m->d, say))
+        return;
+    DiagFix *fix = diag_add_fix(m->d, mend_span(m, mend), mend->text, mend->type, "%s", say);
+    if (mend->kind == MEND_NAME && !mend->far)
+        fix->name = sym_intern(mend->text);
 }
 
 /* The message now points at `mend`'s place; where it arose is a second place. */
@@ -159,11 +157,13 @@ static void move_place(Mender *m, const Mend *mend) {
         d->labels.data[kept++] = d->labels.data[i];
     }
     d->labels.len = kept;
+    bool guesses = d->guess && !d->guess_fact;
     d->primary = (DiagLabel){.span = mend_span(m, mend), .text = ""};
+    d->guess = NULL;
     if (mend->begin == mend->end) {
         d->primary.span.end++;
     }
-    if (!strncmp(old.text, "did you mean", 12))
+    if (guesses)
         old.text = "";
     diag_add_label(d, old.span, "%s", old.text[0] ? old.text : "this does not agree with it");
     if (mend->kind == MEND_NAME) {
@@ -291,51 +291,50 @@ static void choose(Mender *m, size_t first) {
     }
 }
 
-/* A name that was offered by its spelling alone, and does not check. */
-static void drop_untried(Mender *m) {
-    static const char question[] = "did you mean ";
+static void drop_untried_helps(Diag *d) {
     size_t kept = 0;
-    for (size_t i = 0; i < m->d->facts.len; i++) {
-        const char *fact = m->d->facts.data[i];
-        if (strncmp(fact, question, sizeof question - 1) != 0)
-            m->d->facts.data[kept++] = fact;
+    for (size_t i = 0; i < d->helps.len; i++) {
+        if (!d->helps.data[i].untried)
+            d->helps.data[kept++] = d->helps.data[i];
     }
-    m->d->facts.len = kept;
-    for (size_t i = kept = 0; i < m->d->helps.len; i++) {
-        if (!strstr(m->d->helps.data[i], "` checks"))
-            m->d->helps.data[kept++] = m->d->helps.data[i];
+    d->helps.len = kept;
+}
+
+static void drop_labels_of_guess(Diag *d) {
+    size_t kept = 0;
+    for (size_t i = 0; i < d->labels.len; i++) {
+        if (d->labels.data[i].role != DIAG_ROLE_GUESS)
+            d->labels.data[kept++] = d->labels.data[i];
     }
-    m->d->helps.len = kept;
-    if (m->d->primary.text[0] && strncmp(m->d->primary.text, question, sizeof question - 1) != 0)
+    d->labels.len = kept;
+}
+
+/* Takes back a name that was offered by its spelling alone and does not check; where another one does, the
+ * primary label offers that one. */
+static void drop_untried(Mender *m) {
+    Diag *d = m->d;
+    drop_untried_helps(d);
+    if (d->guess_fact) {
+        diag_drop_fact(d, d->guess_fact - 1);
+        d->guess_fact = 0;
+        d->guess = NULL;
+    }
+    if (d->primary.text[0] && !d->guess)
         return;
-    for (size_t i = 0; i < m->d->fixes.len; i++) {
-        if (strncmp(m->d->fixes.data[i]->message, question, sizeof question - 1) == 0) {
-            const char *asks = m->d->fixes.data[i]->message;
-            if (strncmp(m->d->primary.text, asks, strlen(asks) - 1) != 0) /* else it says more */
-                diag_set_label(m->d, "%s", asks);
-            return;
-        }
+    for (size_t i = 0; i < d->fixes.len; i++) {
+        const Symbol *name = d->fixes.data[i]->name;
+        if (!name)
+            continue;
+        if (name != d->guess) /* else the label says it, and may say more */
+            diag_set_label(d, "%s", d->fixes.data[i]->message);
+        return;
     }
-    diag_set_label(m->d, "%s", "");
-    for (size_t i = kept = 0; i < m->d->labels.len; i++) {
-        if (!strstr(m->d->labels.data[i].text, "` is defined here"))
-            m->d->labels.data[kept++] = m->d->labels.data[i];
-    }
-    m->d->labels.len = kept;
+    diag_set_label(d, "%s", "");
+    d->guess = NULL;
+    drop_labels_of_guess(d);
 }
 
 /* ---- all of a module's errors ---------------------------------------------------------------- */
-
-/* Whether it says that a name is not there. */
-static bool says_unknown(const Diag *d) {
-    static const DiagCode codes[] = {DIAG_R0101, DIAG_R0102, DIAG_R0105, DIAG_R0106,
-                                     DIAG_R0108, DIAG_R0109, DIAG_R0113, DIAG_R0114,
-                                     DIAG_R0116, DIAG_R0212, DIAG_R0213};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == d->code)
-            return true;
-    return d->code == DIAG_R0208 && strstr(d->message, "has no field `");
-}
 
 /* `nn` of `nn.dense`: names begin with it. */
 static bool is_first_part(Mender *m, const Symbol *name) {
@@ -348,26 +347,28 @@ static bool is_first_part(Mender *m, const Symbol *name) {
     return false;
 }
 
+/* Whether a token is the name `missing`, its last part, or its first part where no name begins so. */
+static bool is_missing_part(Mender *m, const Symbol *part, const Symbol *missing) {
+    if (part == missing)
+        return true;
+    if (part->len >= missing->len)
+        return false;
+    const char *end = missing->text + missing->len - part->len;
+    if (end[-1] == '.' && strcmp(end, part->text) == 0)
+        return true;
+    return missing->text[part->len] == '.' && memcmp(missing->text, part->text, part->len) == 0 &&
+           !is_first_part(m, part);
+}
+
+/* The token at the place that is, or is a part of, the name that the message says is missing. */
 static const Symbol *missing_name(Mender *m) {
-    if (!says_unknown(m->d))
+    if (!m->d->missing)
         return NULL;
     size_t i = mend_token_at(m, m->place.begin);
     for (; i < m->tokens.len && m->tokens.data[i].begin < m->place.end; i++) {
         const MendToken *t = &m->tokens.data[i];
-        if (!mend_is_name(t) && !mend_is_dtype(t))
-            continue;
-        static const char *const forms[] = {"`%s`", "`%%s`", "`@%s`", "`%s.", ".%s`"};
-        enum { FIRST_PART = 3 };
-        for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
-            Str form = {0};
-            const char *gap = strstr(forms[k], "%s");
-            str_add_n(&form, forms[k], (size_t)(gap - forms[k]));
-            str_add(&form, t->sym->text);
-            str_add(&form, gap + 2);
-            bool found = strstr(m->d->message, str_text(&form)) != NULL;
-            if (found && (k != FIRST_PART || !is_first_part(m, t->sym)))
-                return t->sym;
-        }
+        if ((mend_is_name(t) || mend_is_dtype(t)) && is_missing_part(m, t->sym, m->d->missing))
+            return t->sym;
     }
     return NULL;
 }
@@ -391,7 +392,7 @@ static void verify(Mender *m, Diag *d, size_t first) {
             mend_checks(m, e->span.begin, e->span.end, e->text))
             d->fixes.data[kept++] = fix;
         else if (diag_get_info(d->code)->severity == SEVERITY_ERROR)
-            diag_add_help(d, "%s", fix->message);
+            vec_push(&d->helps, ((DiagHelp){.text = fix->message, .untried = true}));
     }
     d->fixes.len = kept;
     m->alone = false;

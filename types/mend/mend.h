@@ -170,8 +170,7 @@ void mend_guess(Mender *m);    /* mend/near.c: other names that fit */
 bool mend_other_side(Mender *m, const Mend *mend, Mend *out);
 
 /* Parts of these that several use. */
-void mend_slips(Mender *m);  /* mend/far.c: a name bound once, nearly the one that is missing */
-void mend_fields(Mender *m); /* mend/near.c: other fields in the place of those there */
+void mend_slips(Mender *m); /* mend/far.c: a name bound once, nearly the one that is missing */
 void mend_elements(Mender *m,
                    size_t open); /* mend/far.c: a tensor literal, an element more or fewer */
 void mend_literal(Mender *m, size_t token); /* mend/near.c: the other kind of number; no suffix */

@@ -505,9 +505,3 @@ void mend_guess(Mender *m) {
     forgotten_arguments(m, first, last, false);
     guess(m, first, last, false);
 }
-
-void mend_fields(Mender *m) {
-    size_t first, last;
-    mend_place_tokens(m, &first, &last);
-    near_fields(m, first, last);
-}

@@ -23,8 +23,8 @@ typedef struct Draft {
     const char *text;
     uint32_t len;
     SlipEdits edits;
-    uint32_t stops; /* where reading stops, in this text */
-    const char *message;
+    uint32_t stops;   /* where reading stops, in this text */
+    const Diag *diag; /* what the reader says there; NULL: it reads */
 } Draft;
 
 typedef struct Search {
@@ -78,7 +78,7 @@ static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint3
 
 /* Where reading a part of the text stops, UINT32_MAX when it does not. */
 static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t end,
-                          const char **message, Module **module, const Source **source) {
+                          const Diag **diag, Module **module, const Source **source) {
     budget_draw(s->budget, BUDGET_READ_BYTE * (int64_t)(end - begin) + BUDGET_TRIAL);
     bool whole = end == d->len && begin == s->options->begin;
     uint32_t from = whole ? 0 : begin;
@@ -92,10 +92,10 @@ static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t en
         const Diag *e = diags.list.data[i];
         if (diag_get_info(e->code)->severity != SEVERITY_ERROR)
             continue;
-        *message = e->message;
+        *diag = e;
         return from + e->primary.span.begin;
     }
-    *message = "";
+    *diag = NULL;
     return status == PARSE_OK ? UINT32_MAX : end;
 }
 
@@ -106,9 +106,9 @@ static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **modu
     Draft around = *d;
     around.stops = from->stops;
     window_around(&around, first, &begin, &end);
-    d->stops = read_part(s, d, begin, end, &d->message, module, source);
+    d->stops = read_part(s, d, begin, end, &d->diag, module, source);
     if (d->stops == UINT32_MAX && (begin > first || end < d->len))
-        d->stops = read_part(s, d, first, d->len, &d->message, module, source);
+        d->stops = read_part(s, d, first, d->len, &d->diag, module, source);
     return d->stops;
 }
 
@@ -241,7 +241,7 @@ static void propose(Search *s, const Draft *d, SlipChanges *out, uint32_t *offse
     uint32_t begin, end;
     window_around(d, (uint32_t)s->options->begin, &begin, &end);
     Source *part = source_new("", d->text + begin, end - begin, 0);
-    SlipText t = {.text = part->text, .len = end - begin, .message = d->message};
+    SlipText t = {.text = part->text, .len = end - begin, .diag = d->diag};
     read_tokens(&t, part, false);
     uint32_t at = d->stops - begin;
     while (t.at < t.tokens.len && t.tokens.data[t.at].end <= at)
@@ -440,7 +440,7 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     Draft as_written = {.text = source->text,
                         .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin,
-                        .message = d->message};
+                        .diag = d};
     if (!search(&s, &as_written, 1))
         return;
     const char *type = NULL, *text = say(&s, &type);

@@ -39,8 +39,8 @@ typedef struct SlipText {
     const char *text; /* from its begin to its end: a part of the program */
     uint32_t len;
     VEC(SlipToken) tokens;
-    size_t at; /* the token the reader stopped at; tokens.len: the end */
-    const char *message;
+    size_t at;        /* the token the reader stopped at; tokens.len: the end */
+    const Diag *diag; /* what the reader says there, or NULL */
 } SlipText;
 
 /* The changes to try, each a set of edits that do not overlap, those more likely first. */

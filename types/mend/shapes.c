@@ -468,8 +468,8 @@ static void imports(Slips *s, size_t i) {
 /* In the order in which they are tried. */
 /* Tensor[(2.0,), float32] */
 static void sizes(Slips *s, size_t i) {
-    if (i >= count(s) || token(s, i)->kind != TOK_NUMBER ||
-        !strstr(s->t->message, "a size is an integer"))
+    if (i >= count(s) || token(s, i)->kind != TOK_NUMBER || !s->t->diag ||
+        s->t->diag->cause != DIAG_CAUSE_SIZE)
         return;
     const char *text = tokens_text(s, i, i + 1);
     size_t digits = strspn(text, "0123456789");

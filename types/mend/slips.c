@@ -164,10 +164,11 @@ static void applications(Slips *s, size_t i) {
 static void insertions(Slips *s, bool expected) {
     static const char *const texts[] = {";", ")", "}", ",", "]", "=>", "=", "{", ":", "(", "else"};
     size_t i = s->t->at;
-    if (expected && strstr(s->t->message, "has no `else`"))
+    const Diag *d = s->t->diag;
+    if (expected && d && d->cause == DIAG_CAUSE_NO_ELSE)
         insert_before(s, i, " else { () }");
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        bool said = strstr(s->t->message, fmt_text("`%s`", texts[k])) != NULL;
+        bool said = d && diag_is_expected(d, texts[k]);
         if (said != expected)
             continue;
         bool tight = strchr(";),]:(", texts[k][0]) != NULL;

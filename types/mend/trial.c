@@ -162,7 +162,7 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
             if (begin > mend->begin)
                 begin -= shift;
         }
-        bool again = strcmp(d->message, m->d->message) == 0 && !m->alone;
+        bool again = diag_has_same_message(d, m->d) && !m->alone;
         if (d->code != m->d->code || again || begin == m->place.begin)
             return false;
     }
@@ -325,7 +325,7 @@ static bool less_is_said(const Mender *m, const Mend *mend, const Diags *diags, 
         bool was = diag_get_info(d->code)->severity != SEVERITY_ERROR;
         for (size_t k = m->c->first; k < before->list.len && !was; k++) {
             const Diag *e = before->list.data[k];
-            was = e != m->d && e->code == d->code && strcmp(e->message, d->message) == 0 &&
+            was = e != m->d && e->code == d->code && diag_has_same_message(e, d) &&
                   e->primary.span.source == d->primary.span.source &&
                   e->primary.span.begin == d->primary.span.begin;
         }

@@ -94,7 +94,7 @@ static void cast_either(Mender *m) {
         bool near = l->span.source == m->source && l->span.begin < l->span.end &&
                     l->span.end <= m->line_end && mend_is_on_line(m, l->span);
         for (size_t k = 0; k < v.ndtypes && k < 2 && near; k++) {
-            if (strstr(l->text, v.dtypes[k]->text))
+            if (l->type.dtype == v.dtypes[k])
                 side[k] = l;
         }
     }
@@ -108,7 +108,7 @@ static void cast_either(Mender *m) {
 /* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
 static void inside(Mender *m, const DiagLabel *label) {
     Span s = label->span;
-    bool tuple = label->text[0] == '(', ref = strncmp(label->text, "ref(", 4) == 0;
+    bool tuple = label->type.form == DIAG_FORM_TUPLE, ref = label->type.form == DIAG_FORM_REF;
     const char *begin = m->source->text + s.begin;
     bool written = tuple && *begin == '('; /* it would not be taken apart again */
     if ((!tuple && !ref) || written || s.end - s.begin > MAX_OPERAND)
@@ -148,7 +148,7 @@ static void quantify(Mender *m) {
 /* `+` between lists is concat, beside a String `++`, which takes what is shown. */
 static void join(Mender *m) {
     const DiagLabel *labels = m->d->labels.data;
-    if (m->d->labels.len < 2 || !strstr(m->d->message, "`+` takes tensors"))
+    if (m->d->labels.len < 2 || m->d->op != sym_intern(op_add.name))
         return;
     bool swapped = labels[0].span.begin > labels[1].span.begin;
     const DiagLabel *left = &labels[swapped], *right = &labels[!swapped];
@@ -159,9 +159,9 @@ static void join(Mender *m) {
     const char *between = mend_text(m, l.end, r.begin);
     if (strchr(between, '(') || strchr(between, ')'))
         return; /* it belongs to one of them */
-    bool lists = strncmp(left->text, "List[", 5) == 0 && strncmp(right->text, "List[", 5) == 0;
-    bool first = strncmp(left->text, "String", 6) == 0;
-    bool second = strncmp(right->text, "String", 6) == 0;
+    bool lists = left->type.form == DIAG_FORM_LIST && right->type.form == DIAG_FORM_LIST;
+    bool first = left->type.form == DIAG_FORM_STRING;
+    bool second = right->type.form == DIAG_FORM_STRING;
     if (lists)
         mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("concat(%s, %s)", a, b));
     else if (first && !second)
@@ -188,6 +188,12 @@ static void other_index(Mender *m) {
                           mend_text(m, t->end, m->place.end - 1)));
 }
 
+/* A tensor where one bool is asked for. */
+static bool is_many_bools(const Diag *d) {
+    return d->expected.form == DIAG_FORM_SCALAR && d->expected.dtype == sym_intern("bool") &&
+           d->found.form == DIAG_FORM_TENSOR;
+}
+
 void mend_wrap(Mender *m) {
     DiagCode c = m->d->code;
     const char *family = diag_get_info(c)->name;
@@ -195,17 +201,17 @@ void mend_wrap(Mender *m) {
         return;
     if (c == DIAG_R0203 || c == DIAG_R0208 || c == DIAG_R0210 || c == DIAG_R0202)
         return;
-    if ((c == DIAG_R0313 && strstr(m->d->message, " indices for a tensor")) ||
-        (c == DIAG_R0216 && strstr(m->d->message, "are indexed, this is List["))) {
+    bool list = m->d->found.form == DIAG_FORM_LIST;
+    if (m->d->cause == DIAG_CAUSE_INDEX && (c == DIAG_R0313 || (c == DIAG_R0216 && list))) {
         other_index(m);
         return;
     }
     bool small = m->place.end - m->place.begin <= MAX_OPERAND;
-    if (small && (c == DIAG_R0204 || strstr(m->d->message, "expected bool, found Tensor[")))
+    if (small && (c == DIAG_R0204 || is_many_bools(m->d)))
         quantify(m);
     if (c == DIAG_R0201)
         join(m);
-    if (small && c == DIAG_R0201 && strstr(m->d->message, "expected String") && !mend_is_done(m))
+    if (small && c == DIAG_R0201 && m->d->expected.form == DIAG_FORM_STRING && !mend_is_done(m))
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
     if (c == DIAG_R0311)

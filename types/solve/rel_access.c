@@ -48,7 +48,8 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
 static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
-        rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text);
+        rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text)
+            ->missing = name;
         return REL_FAIL;
     }
     for (uint32_t c = 0; c < t->decl->nctors; c++) {
@@ -56,6 +57,7 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
             continue;
         Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`",
                             t->decl->name->text, name->text);
+        d->missing = name;
         diag_add_fact(d, "`%s` has it, `%s` has not: `match` tells them apart",
                       t->decl->ctors[c]->name->text, ctor->name->text);
         return REL_FAIL;
@@ -68,9 +70,10 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
                         names.len ? "`%s` has no field `%s`"
                                   : "`%s` has no named fields, so no `%s`",
                         t->decl->name->text, name->text);
+    d->missing = name;
     const Symbol *near = sym_find_nearest(name, names.data, names.len, s->budget);
     if (near) {
-        diag_add_fact(d, "did you mean `%s`?", near->text);
+        diag_add_guess_fact(d, near);
     } else if (names.len) {
         Str all = {0};
         for (size_t i = 0; i < names.len && i < 12; i++)
@@ -157,6 +160,8 @@ static RelStatus relate_index(Solver *s, Relation *r) {
                                              "have different types"
                                            : "only tensors and tuples are indexed, this is %s",
                         type_text(t));
+    d->cause = DIAG_CAUSE_INDEX;
+    d->found = diag_type(t);
     if (type_is_list(t))
         diag_add_help(d, "element i of a list l is `nth(l, i)`");
     if (t->tag == TY_STRING)

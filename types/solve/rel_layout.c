@@ -355,9 +355,17 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
         *out = (SizeClash){.diag = d, .a = clash.x, .b = clash.y, .or_one = clash.or_one};
 }
 
+static void note_first(Diag *d, Type *size) {
+    int64_t n;
+    if (type_get_int(type_resolve(size), &n))
+        diag_note_size_first(d, sym_intern(fmt_text("%lld", (long long)n)));
+}
+
 void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names) {
     if (s)
         s->clash = clash;
+    note_first(d, clash.b);
+    note_first(d, clash.a);
     diag_add_origin(d, clash.a, size_text(names, clash.a));
     diag_add_origin(d, clash.b, size_text(names, clash.b));
 }

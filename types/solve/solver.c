@@ -457,6 +457,14 @@ const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) 
     return made ? fmt_text("%s, %s", type, made) : type;
 }
 
+/* The sizes that an attribute gives, as `pool_size=[2, 2]` does. */
+static void note_sizes(Diag *d, const AttrValue *v) {
+    if (v->kind == ATTR_INT && v->span.source)
+        diag_note_size(d, sym_intern(fmt_text("%lld", (long long)v->i)));
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        note_sizes(d, &v->list.items[i]);
+}
+
 Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
@@ -464,21 +472,38 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...) {
     str_vprintf(&text, fmt, ap);
     va_end(ap);
     Diag *d = diag_new(code, span_inside(r->span), "%s", str_text(&text));
+    d->op = r->op ? sym_intern(r->op->name) : NULL;
+    d->axis = s->axis;
+    if (r->def == &rel_index)
+        d->cause = DIAG_CAUSE_INDEX;
+    for (int i = 0; r->attrs && i < r->attrs->op->nattrs; i++)
+        note_sizes(d, &r->attrs->values[i]);
     rel_add_places(d, r);
     rel_add_sizes(s, d, r);
     diag_report(s->diags, d);
     return d;
 }
 
+static void add_argument_label(Diag *d, const Relation *r, uint32_t i, TypeNamer *names) {
+    diag_add_label(d, r->arg_spans[i], "%s", rel_argument_label(r, i, names));
+    diag_label_type(d, r->args[i]);
+    vec_last(&d->labels).made = origin_entry(r->args[i], r->span.source);
+}
+
+static void add_operand_label(Diag *d, const Relation *r, uint32_t i, TypeNamer *names) {
+    diag_add_label(d, r->inner_spans[i], "%s", rel_operand_label(d, r, i, names));
+    diag_label_type(d, r->args[i]);
+}
+
 void rel_add_places(Diag *d, const Relation *r) {
     TypeNamer names = {0};
     for (uint32_t i = 0; r->arg_spans && i + 1 < r->nargs; i++)
         if (r->arg_spans[i].source)
-            diag_add_label(d, r->arg_spans[i], "%s", rel_argument_label(r, i, &names));
+            add_argument_label(d, r, i, &names);
     bool inside = r->inner.source && r->inner_name && !(r->inner.source->flags & SOURCE_INTERNAL);
     for (uint32_t i = 0; inside && r->inner_spans && i + 1 < r->nargs; i++)
         if (r->inner_spans[i].source == r->inner.source)
-            diag_add_label(d, r->inner_spans[i], "%s", rel_operand_label(d, r, i, &names));
+            add_operand_label(d, r, i, &names);
     if (inside)
         diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
@@ -558,6 +583,8 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
         d = m->dtypes ? rel_error(s, r, DIAG_R0310, "%s must be %s, it is %s", place,
                                   dtype_class_name(m->dtypes), found)
                       : rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked, found);
+        diag_note_type(d, with);
+        diag_note_type(d, have);
         return;
     case MISMATCH_RANK:
         d = rel_error(s, r, DIAG_R0313, "%s must have %u axes, it has %u", place, m->b->nargs,
@@ -592,10 +619,15 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
         if (type_resolve(with)->tag == TY_TENSOR && arg >= 0)
             asked = "a tensor";
         d = rel_error(s, r, DIAG_R0201, "%s must be %s, it is %s", place, asked, found);
+        d->expected = diag_type(with);
+        d->found = diag_type(have);
+        diag_note_type(d, with);
         if (r->op && type_is_list(have))
             diag_add_fact(d, "a List has functions of its own, such as `map`, `foldl`, `list.sum`");
         return;
     }
+    diag_note_type(d, with);
+    diag_note_type(d, have);
     diag_add_fact(d, "expected %s, found %s", asked, found);
 }
 

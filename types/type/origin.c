@@ -129,24 +129,6 @@ static bool shows_source(const Diag *d, const Source *source) {
     return false;
 }
 
-/* Adds the size to the fact that lists all sizes from the same place. */
-static void add_comes_fact(Diag *d, const char *text, const char *where) {
-    const char *one = fmt_text(" comes from %s", where),
-               *several = fmt_text(" come from %s", where);
-    for (size_t i = 0; i < d->facts.len; i++) {
-        const char *fact = d->facts.data[i], *end = strstr(fact, one);
-        if (!end)
-            end = strstr(fact, several);
-        if (!end || (strcmp(end, one) != 0 && strcmp(end, several) != 0))
-            continue;
-        const char *sizes = mem_strndup(fact, (size_t)(end - fact));
-        if (strcmp(sizes, text) != 0)
-            d->facts.data[i] = fmt_text("%s and %s%s", sizes, text, several);
-        return;
-    }
-    diag_add_fact(d, "%s%s", text, one);
-}
-
 void diag_add_origin(Diag *d, const Type *size, const char *text) {
     const Origin *o = known_to(d, size ? size->origin : NULL);
     if (!o || size->tag == TY_VAR)
@@ -154,25 +136,25 @@ void diag_add_origin(Diag *d, const Type *size, const char *text) {
     const char *read = o->kind == ORIGIN_FILE ? ", read" : "";
     if (!is_shown(o->span)) {
         if (o->what && o->kind == ORIGIN_FILE)
-            add_comes_fact(d, text, maker_words(o, false));
+            diag_add_comes(d, text, maker_words(o, false));
     } else if (is_marked(d, o)) {
         return;
     } else if ((o->span.source->flags & SOURCE_PROMPT) && !shows_source(d, o->span.source)) {
         const char *at = fmt_text(" at %s", o->span.source->name);
         for (size_t i = 0; i < d->labels.len;
              i++) { /* the label beside the operand says it already */
-            const char *label = d->labels.data[i].text;
-            if (strstr(label, at) && (!*read || strstr(label, o->what ? o->what : "a file")))
+            if (d->labels.data[i].made == o->span.source)
                 return;
         }
-        add_comes_fact(d, text, fmt_text("%s%s%s", maker_words(o, false), read, at));
+        diag_add_comes(d, text, fmt_text("%s%s%s", maker_words(o, false), read, at));
     } else {
         diag_add_label(d, o->span, "%s comes from %s%s%s", text, maker_words(o, true), read,
                        *read ? " here" : "");
     }
 }
 
-const char *origin_words(Type *tensor, const Source *here) {
+/* The one earlier entry at the prompt that the sizes come from; NULL: none, or several. */
+static const Origin *find_entry(Type *tensor, const Source *here) {
     uint32_t rank;
     Type **dims;
     if (!type_get_rank(tensor, &rank, &dims))
@@ -187,6 +169,16 @@ const char *origin_words(Type *tensor, const Source *here) {
             return NULL; /* several entries made sizes of it */
         found = found ? found : o;
     }
+    return found;
+}
+
+const Source *origin_entry(Type *tensor, const Source *here) {
+    const Origin *found = find_entry(tensor, here);
+    return found ? found->span.source : NULL;
+}
+
+const char *origin_words(Type *tensor, const Source *here) {
+    const Origin *found = find_entry(tensor, here);
     if (!found)
         return NULL;
     const char *at = found->span.source->name;
@@ -200,4 +192,70 @@ const char *origin_words(Type *tensor, const Source *here) {
     case ORIGIN_OPERATOR: return fmt_text("made at %s by %s", at, maker_words(found, false));
     }
     return NULL;
+}
+
+/* ---- what a diagnostic speaks of: Note [Diagnostics are data] in base/diag.h ------------------- */
+
+DiagType diag_type(Type *t) {
+    DiagType out = {.form = DIAG_FORM_OTHER};
+    t = type_resolve(t);
+    uint32_t rank;
+    Type **dims;
+    switch (t->tag) {
+    case TY_TENSOR:
+        out.form = type_get_rank(t, &rank, &dims) && rank == 0 ? DIAG_FORM_SCALAR
+                                                               : DIAG_FORM_TENSOR;
+        Type *dtype = type_resolve(t->tensor.dtype);
+        if (dtype->tag == TY_DTYPE)
+            out.dtype = sym_intern(dtype_info[dtype->dtype_value].name);
+        break;
+    case TY_STRING: out.form = DIAG_FORM_STRING; break;
+    case TY_TUPLE: out.form = DIAG_FORM_TUPLE; break;
+    case TY_REF: out.form = DIAG_FORM_REF; break;
+    case TY_DATA:
+        if (type_is_list(t))
+            out.form = DIAG_FORM_LIST;
+        break;
+    case TY_DTYPE:
+    case TY_VAR:
+    case TY_PARAM:
+    case TY_FN:
+    case TY_DERIV:
+    case TY_DIM:
+    case TY_SHAPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES:
+    case TY_ERROR: break;
+    }
+    return out;
+}
+
+typedef struct Values {
+    Diag *d;
+    Map seen;
+} Values;
+
+static void note_values(void *ctx, Type *t) {
+    Values *v = ctx;
+    t = t ? type_resolve(t) : NULL;
+    if (!t || map_has(&v->seen, t))
+        return;
+    map_set(&v->seen, t, t);
+    int64_t n;
+    if (t->tag == TY_DTYPE)
+        diag_note_dtype(v->d, sym_intern(dtype_info[t->dtype_value].name));
+    else if (t->tag == TY_DIM && type_get_int(t, &n))
+        diag_note_size(v->d, sym_intern(fmt_text("%lld", (long long)n)));
+    type_each_part(t, note_values, v);
+}
+
+void diag_note_type(Diag *d, Type *t) {
+    Values v = {.d = d};
+    note_values(&v, t);
+}
+
+void diag_label_type(Diag *d, Type *t) {
+    diag_note_type(d, t);
+    (d->labels.len ? &vec_last(&d->labels) : &d->primary)->type = diag_type(t);
 }

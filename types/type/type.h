@@ -240,6 +240,13 @@ Type *origin_enter(Type *argument, Span span, Span call);
 void diag_add_origin(Diag *d, const Type *size, const char *text);
 /* "made at prompt 1 by `zeros`", of a tensor whose sizes an earlier entry than `here` made, or NULL. */
 const char *origin_words(Type *tensor, const Source *here);
+const Source *origin_entry(Type *tensor, const Source *here); /* that entry, or NULL */
+
+/* Note [Diagnostics are data] in base/diag.h. (origin.c) */
+DiagType diag_type(Type *t);
+void diag_note_type(Diag *d, Type *t); /* the dtypes and sizes in it are spoken of */
+void diag_label_type(Diag *d,
+                     Type *t); /* and the last label, else the primary one, says its type */
 
 /* ---- declarations ---------------------------------------------------------------------------- */
 
