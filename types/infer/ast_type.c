@@ -48,7 +48,7 @@ static const Origin *annotation_origin(const Infer *I, Span span) {
     return o;
 }
 
-/* What stands for a type that could not be read. */
+/* The type in place of one that could not be read. */
 static Type *broken(Infer *I, Kind kind) {
     return kind == KIND_TYPE ? type_error() : solver_var(I->s, kind);
 }
@@ -130,7 +130,7 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
     return broken(I, kind);
 }
 
-/* A: a parameter, a dtype, String, a declared type */
+/* A name as a type: a parameter, a dtype, String, a declared type. */
 static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     const Symbol *name = t->name;
     TypeParam *p = type_scope_find(I, name);
@@ -251,7 +251,7 @@ static Type *fn_type(Infer *I, const AstType *t) {
         params[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
     Type *result = infer_ast_type(I, t->result, KIND_TYPE);
     I->of_calls--;
-    /* What a declaration or a foreign signature holds may do anything; else it is inferred. */
+    /* A function in a declaration or a foreign signature may do anything; other effects are inferred. */
     Type *effect = I->in_decl ? type_allocates() : solver_var(I->s, KIND_EFFECT);
     return type_fn(params, (uint32_t)t->args.len, result, effect);
 }
@@ -260,7 +260,7 @@ static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char 
     return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
 }
 
-/* `Tensor[3, float32]`: a size is no shape, but in parentheses it is one. `?` is a shape too. */
+/* The shape in `Tensor[(3,), float32]`. A lone size is none, except in parentheses; `?` is an unknown shape. */
 static Type *tensor_shape(Infer *I, const AstType *t) {
     if (t->kind != AST_TYPE_DIM || t->op == DIM_ANY)
         return infer_ast_type(I, t, KIND_SHAPE);
@@ -359,7 +359,7 @@ bool ast_type_is_full(const AstType *t) {
 
 /* ---- where ----------------------------------------------------------------------------------- */
 
-/* Of the operators that share a relation, as `sum` and `all` do, one that takes most dtypes. */
+/* An operator with this relation. `sum` and `all` share one: the operator that takes most dtypes is chosen. */
 static const Op *op_of_relation(const RelDef *def) {
     const Op *found = NULL;
     for (size_t i = 0; i < op_count(); i++) {
@@ -370,7 +370,7 @@ static const Op *op_of_relation(const RelDef *def) {
     return found;
 }
 
-/* Sizes are written where one of the arguments is no mere name: `Same(2 * n, m)`. */
+/* Whether the arguments of a constraint are sizes: where one is more than a name, as in `Same(2 * n, m)`. */
 static bool is_of_sizes(const AstConstraint *c) {
     for (size_t i = 0; i < c->args.len; i++) {
         if (c->args.data[i]->kind == AST_TYPE_DIM)
@@ -387,10 +387,10 @@ typedef struct Written {
     const Attrs *attrs;
     const void *data;
     const Op *op;
-    bool of_class; /* of a declared parameter: part of the parameter */
+    bool of_class; /* a dtype class of a declared parameter, which the parameter itself keeps */
 } Written;
 
-/* What Field and Proj read, which is no type: a name, a number. */
+/* Whether the argument is no type but what Field or Proj reads: a name or a number. */
 static bool is_read_name(const AstType *t, const RelDef *def) {
     if (def == &rel_proj)
         return t->kind == AST_TYPE_DIM && t->op == DIM_INT;
@@ -437,7 +437,10 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
                     n == 1 ? "is" : "are");
         return false;
     }
-    uint32_t least = def == &rel_index ? 3 : 1; /* of those with any number */
+    uint32_t least =
+        def == &rel_index
+            ? 3
+            : 1; /* how many arguments a relation has at least, if it takes any number */
     if (def->nargs < 0 && n < least) {
         infer_error(I, DIAG_R0106, c->span, "`%s` relates at least %u type%s, and %u %s given",
                     c->name->text, least, least == 1 ? "" : "s", n, n == 1 ? "is" : "are");
@@ -450,7 +453,9 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         return false;
     }
     *out = (Written){.def = def, .args = args, .n = n, .data = constant};
-    bool broadcasts = def == &rel_broadcast || def == &rel_broadcast_compare; /* of any operator */
+    bool broadcasts =
+        def == &rel_broadcast ||
+        def == &rel_broadcast_compare; /* the relation of every operator that broadcasts */
     out->op = def == &rel_index ? &op_index : broadcasts ? NULL : op_of_relation(def);
     out->of_class = dtype && n && type_resolve(args[0])->tag == TY_PARAM;
     if (name && def == &rel_field)
@@ -463,7 +468,8 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
         return out->attrs != NULL;
     }
     if (out->op)
-        out->attrs = attrs_defaults(out->op); /* none: they say which operator it is */
+        out->attrs = attrs_defaults(
+            out->op); /* no attribute is written: the operator alone is meant */
     return true;
 }
 
@@ -496,7 +502,7 @@ static bool mentions_var(const Written *w) {
     return false;
 }
 
-/* What a variable of a declared parameter's type is in every instance: itself. */
+/* Makes the variables of a declared parameter's type rigid: each is itself in every instance. */
 static void make_rigid(Infer *I, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
@@ -527,7 +533,7 @@ static void close_param(Infer *I, TypeParam *p) {
         shape->param.known = p->rigid;
 }
 
-/* The parameters that a signature declares, and those inside of what they are known to be. */
+/* Collects the declared parameters of a signature, and those in the types they are known to be. */
 static void collect_own(TypeParam *const *declared, size_t n, Map *own) {
     TypeVec found = {0};
     for (size_t i = 0; i < n; i++) {
@@ -550,8 +556,8 @@ static bool is_of_own(const Written *w, const Map *own) {
     return false;
 }
 
-/* A caller chooses the parameters that the signature declares, and has to make true what the `where` says of
- * them: in the body these are facts. What it says of other types no caller sees to, so it must hold here. */
+/* Assumes a `where`. What it says of the declared parameters is a fact in the body, because every caller has to
+ * make it true. What it says of other types must hold here. */
 bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
     bool ok = true;
     Map own = {0};
@@ -576,7 +582,7 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
     solver_leave(I->s);
     for (size_t i = 0; i < n; i++)
         close_param(I, declared[i]);
-    solver_forget(I->s, facts); /* in the order in which they were written */
+    solver_forget(I->s, facts); /* assume the facts anew, in the order in which they were written */
     collect_own(declared, n, &own);
     for (size_t i = 0; i < where->len && ok; i++) {
         if (is_of_own(&all[i], &own))
@@ -631,7 +637,7 @@ void annotation_end(Infer *I, const AnnotationHead *head) {
     solver_set_infer_where(I->s, I->infer_where);
 }
 
-/* effect: that of calling it, or NULL: nothing is known of it. */
+/* effect: that of calling the function, or NULL where it is not known. */
 static Scheme *annotation_scheme(Infer *I, const AstType *t, Type *effect) {
     AnnotationHead head;
     solver_enter(I->s);

@@ -73,7 +73,7 @@ static bool as_dtype(const AstAttrValue *v, AttrValue *out) {
                                                     : NULL;
     if (!text)
         return false;
-    if (v->kind == AST_ATTR_STRING && !text[0]) { /* TVM's out_dtype="" */
+    if (v->kind == AST_ATTR_STRING && !text[0]) { /* TVM writes out_dtype="" for None */
         *out = (AttrValue){.kind = ATTR_NONE};
         return true;
     }
@@ -86,7 +86,7 @@ static bool as_dtype(const AstAttrValue *v, AttrValue *out) {
 
 static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *out);
 
-/* A lone element is a list of one. */
+/* Reads a list; a lone element stands for a list of one. */
 static bool as_list(Infer *I, AttrType element, const AstAttrValue *v, AttrValue *out) {
     size_t n = v->kind == AST_ATTR_LIST ? v->items.len : 1;
     AttrValue *items = mem_new_n(AttrValue, n + 1);
@@ -172,7 +172,7 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
     }
 }
 
-/* Each letter once. */
+/* Whether text holds each of the n letters once, in any order. */
 static bool is_order_of(const char *text, const char *letters, size_t n) {
     bool all = strlen(text) == n;
     for (size_t i = 0; i < n && all; i++)
@@ -180,7 +180,7 @@ static bool is_order_of(const char *text, const char *letters, size_t n) {
     return all;
 }
 
-/* What a string attribute may be: of Op.choices. */
+/* Checks a string attribute against Op.choices. */
 static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrValue *v, Span span) {
     const char *p = op->choices;
     size_t len = strlen(attr);

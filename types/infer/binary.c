@@ -14,7 +14,8 @@ static Expr *arithmetic(Infer *I, Ast *e, Expr *a, Expr *b) {
     return infer_known_op(I, infix_ops[e->op], args, 2, e->span, e->op_span);
 }
 
-/* Element-wise between tensors, structural else: decided when the types are known. */
+/* `a == b` is element-wise between tensors and structural otherwise, which is decided when the types are
+ * known. */
 static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b) {
     Type *ta = type_resolve(a->type), *tb = type_resolve(b->type);
     if (ta->tag == TY_ERROR || tb->tag == TY_ERROR)
@@ -55,7 +56,7 @@ static Expr *want_bool(Infer *I, Expr *e, const char *what) {
     return e;
 }
 
-/* a && b is if a then b else False; a || b is if a then True else b. */
+/* `a && b` is `if a then b else False`, and `a || b` is `if a then True else b`. */
 static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b) {
     bool and = e->op == BINOP_AND;
     const char *what = and? "an operand of `&&`" : "an operand of `||`";
@@ -83,7 +84,7 @@ static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
     return expr_call(callee, args, 2, NULL, type_string(), e->span);
 }
 
-/* x |> f: x first, then f. An operator or constructor is called at once. */
+/* `x |> f` evaluates x first, then f. An operator or constructor is called directly. */
 static Expr *pipe(Infer *I, Ast *e, Expr *x) {
     Name name;
     if (callee_name(I, e->b, &name)) {
@@ -107,7 +108,7 @@ static Expr *pipe(Infer *I, Ast *e, Expr *x) {
     return let_stack_wrap(&lets, infer_apply(I, f, args, 1, e->span, NULL));
 }
 
-/* f >> g: fn (x) { g(f(x)) }, both evaluated once. */
+/* `f >> g` is `fn (x) { g(f(x)) }`, where f and g are evaluated once. */
 static Expr *compose(Infer *I, Ast *e, Expr *f, Expr *g) {
     LetStack lets = {0};
     f = let_stack_add(&lets, f, "f");
@@ -175,7 +176,7 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
 
 /* ---- prefix ---------------------------------------------------------------------------------- */
 
-/* !a: not, of a rank-0 bool; the contents, of a reference; which, when a's type is known. */
+/* `!a` is `not` of a bool and the contents of a reference. Which one is decided when a's type is known. */
 static Expr *bang(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
     Type *t = type_resolve(a->type);

@@ -11,10 +11,10 @@
 
 static bool is_error(Type *t) { return type_resolve(t)->tag == TY_ERROR; }
 
-/* `a.b.c` of more parts than this is no name of a module's. */
+/* The name of a module's member has at most so many parts. */
 enum { MAX_QUALIFIERS = 8 };
 
-/* The name a callee is, also `nn.dense` read as a field of `nn`. */
+/* The name that the callee is, if it is one. `nn.dense` was read as a field of `nn`. */
 bool callee_name(Infer *I, const Ast *e, Name *out) {
     if (e->kind == AST_NAME) {
         *out = e->name;
@@ -38,7 +38,7 @@ bool callee_name(Infer *I, const Ast *e, Name *out) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* How many arguments a call may leave out. */
+/* How many arguments a call of the operator may leave out. */
 static uint32_t optional_args(const Op *op) {
     uint32_t n = 0;
     for (int i = 0; i < op->nargs; i++)
@@ -46,8 +46,8 @@ static uint32_t optional_args(const Op *op) {
     return n;
 }
 
-/* The arguments of a call with those that it leaves out: arange(n) is arange(0, n, 1). What is given
- * goes to those that must be there, then to the others from the left. */
+/* Completes the arguments of a call: arange(n) is arange(0, n, 1). Given arguments go to the required parameters
+ * first, then to the optional ones from the left. */
 static Expr **fill_args(Infer *I, const Op *op, Expr **args, uint32_t *n, Span span) {
     uint32_t nargs = (uint32_t)op->nargs, spare = *n + optional_args(op) - nargs;
     Expr **all = mem_new_n(Expr *, nargs + 1), **given = args;
@@ -239,7 +239,7 @@ static Expr *fn_arity(Infer *I, const Expr *callee, uint32_t wanted, uint32_t n,
     return infer_error_expr(span);
 }
 
-/* An integer for a parameter that a derivative is taken by: grad(fn (n) { n * n })(3i32). */
+/* Refuses an integer for a parameter of a derivative that must be a float: grad(fn (n) { n * n })(3i32). */
 static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr *arg, Type *want) {
     Type *from = type_resolve(arg->type), *to = type_resolve(want);
     if (from->tag != TY_TENSOR || to->tag != TY_TENSOR ||
@@ -290,7 +290,7 @@ static const char *asked_of(Infer *I, const Diag *d, const Expr *arg, const char
                     axis + 1 == rank ? "" : fmt_text(" on axis %u", axis));
 }
 
-/* What the definition asks of its arguments fails at one of them: that is where the reader looks. */
+/* Where a condition of the called definition fails, moves the message to the argument that breaks it. */
 static void point_at_argument(Infer *I, size_t first, const Expr *callee, Span call,
                               const Expr *arg) {
     if (I->diags->list.len <= first || !arg->span.source)
@@ -336,7 +336,7 @@ static void explain_recursion(Infer *I, const Expr *callee) {
                   callee->global->name->text);
 }
 
-/* args, or their sources, to a callee of whatever type. */
+/* Applies a callee of any type to args, or where these are NULL to their sources. */
 static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n,
                    Span span) {
     Type *t = type_resolve(callee->type);
@@ -349,9 +349,10 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         t = type_resolve(solver_open_call(I->s, t));
         const char *who = callee_words(callee);
         EarlyUse early = solver_early_of(I->s, callee->span);
-        bool recursive = !poly || is_open_recursion(callee); /* one type for all its calls */
+        bool recursive = !poly || is_open_recursion(
+                                      callee); /* the callee has one type for all its calls here */
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
-        call->args = out; /* filled below */
+        call->args = out; /* the elements are filled in below */
         for (uint32_t i = 0; i < n; i++) {
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
@@ -460,11 +461,11 @@ Type **infer_type_args(Infer *I, const Ast *e) {
     for (size_t i = 0; i < n; i++) {
         const AstType *t = e->type_args.data[i];
         if (t->kind == AST_TYPE_HOLE)
-            continue; /* inferred */
+            continue; /* this type argument is left to inference */
         Kind kind = i < params.len ? params.data[i]->kind : KIND_TYPE;
         if (!params.len && r.kind == NAME_GLOBAL && r.global == I->current && r.global->item &&
             r.global->item->fn && i < r.global->item->fn->type_params.len) {
-            /* of the definition being checked */
+            /* the callee is the definition being checked, so its parameters are those in scope */
             TypeParam *p = type_scope_find(I, r.global->item->fn->type_params.data[i].name);
             if (p && p->kind_known)
                 kind = p->kind;

@@ -17,7 +17,7 @@ static bool is_tensor_type(Infer *I, const AstType *t) {
     return p && (!p->kind_known || p->kind == KIND_DTYPE);
 }
 
-/* Whether the float32 of a number and its float64 are the same in each dtype of the set that is no float's. */
+/* Whether a number converts to each integer dtype of the set alike from float32 and from float64. */
 static bool is_same_of_both(double number, DTypeSet set) {
     float narrow = (float)number;
     for (int t = 0; t < DTYPE_COUNT; t++) {
@@ -42,7 +42,9 @@ void solver_round_once(Solver *s, const Expr *e, Type *dtype) {
         return;
     if (!(set & ~DTS_FLOAT))
         solver_unify(s, own, dtype);
-    else if (e->kind == EXPR_LIT && is_same_of_both(e->f, set)) /* a declared dtype: any of them */
+    else if (e->kind == EXPR_LIT &&
+             is_same_of_both(
+                 e->f, set)) /* the dtype is a declared parameter, which may be any of the set */
         solver_unify(s, own, type_dtype(DT_F64));
 }
 
@@ -63,7 +65,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
     } else {
         dtype = infer_ast_type(I, e->type, KIND_DTYPE);
     }
-    /* a : Tensor[s, b], the result Tensor[s, dtype] */
+    /* from Tensor[s, b] to Tensor[s, dtype] */
     Type *shape = solver_var(I->s, KIND_SHAPE);
     solver_at(I->s, a->span, "the value cast");
     if (!solver_unify(I->s, a->type, type_tensor(shape, solver_var(I->s, KIND_DTYPE)))) {

@@ -12,7 +12,7 @@
 
 typedef struct Link {
     Var *var;     /* NULL: value; rest */
-    Local *local; /* of a let that should be used, or NULL */
+    Local *local; /* the variable of a `let` that should be used, or NULL */
     Expr *value;
     bool rec;
 } Link;
@@ -23,7 +23,7 @@ static bool has_own_params(const AstType *t) {
     return t->kind == AST_TYPE_FORALL || (t->kind == AST_TYPE_FN && t->params.len);
 }
 
-/* e is a function literal: recursive; the variable stands in it monomorphic. */
+/* A `let` of a function literal is recursive. Inside of the literal its name is monomorphic. */
 static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                        Global *global) {
     LetValue out = {.rec = true};
@@ -54,8 +54,8 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     return out;
 }
 
-/* Declared polymorphic: `let f : fn [a](a) -> a = e`. What makes a reference cannot be: one reference
- * would serve all instances. A function literal may use itself at any instance. */
+/* A `let` that is declared polymorphic: `let f : fn [a](a) -> a = e`. It may not make a reference, because all
+ * instances would share it. A function literal may call itself at any instance. */
 static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e,
                              Var *var, Global *global) {
     LetValue out = {0};
@@ -101,8 +101,8 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     return out;
 }
 
-/* A literal that ran takes its default: a let name is never weak. One inside of a function that is
- * called later takes the dtype of that function's parameter, as in `let g = deriv(fn (x) { x ** 3.0 })`. */
+/* Gives the literals of a `let` their default dtypes, so that its name is never weak. A literal inside of a
+ * function takes the dtype of the function's parameter instead: `let g = deriv(fn (x) { x ** 3.0 })`. */
 static void default_literals(Infer *I, size_t from) {
     Map supplied = {0}, open = {0};
     for (size_t i = from; i < I->pending.len; i++) {

@@ -5,11 +5,11 @@
 #include "types/infer/cover_impl.h"
 
 enum {
-    FUEL = 20000000, /* cells of matrices looked at */
+    FUEL = 20000000, /* how many cells of matrices are looked at before it gives up */
     FUEL_OF_A_SET = 200000,
     FUEL_OF_COVERS = 2000000,
-    MAX_SPLITS = 4000, /* matrices open at once: recursion */
-    MAX_SET = 40,      /* arms among which a covering set is looked for */
+    MAX_SPLITS = 4000, /* how many matrices are open at once, which bounds the recursion */
+    MAX_SET = 40,      /* among how many arms a covering set is looked for */
 };
 
 typedef struct Row {
@@ -33,12 +33,12 @@ typedef struct Checker {
     bool wants_missing;
     bool found;
     uint32_t splits;
-    uint32_t impossible; /* > 0: in a branch of a type without values */
-    uint32_t silent;     /* > 0: in a branch whose missing values an arm of `arms` has already */
-    bool *guarded;       /* an arm: covers nothing */
+    uint32_t impossible; /* how many branches around are of types without values */
+    uint32_t silent;     /* how many branches around have their missing values in `arms` already */
+    bool *guarded;       /* whether an arm covers nothing, because it has a guard */
     bool *useful;
     Place *root;
-    Node **nodes; /* hash table of them */
+    Node **nodes; /* a hash table of all patterns */
     size_t nnodes, cap_nodes;
     Seen *seen; /* open addressing; {0, 0} is free */
     size_t nseen, cap_seen;
@@ -46,7 +46,7 @@ typedef struct Checker {
     const char *missing;
     const char *arms[COVER_ARMS];
     uint32_t narms;
-    bool more; /* missing values that no pattern of arms has */
+    bool more; /* there are missing values that no pattern in `arms` takes */
 } Checker;
 
 static bool has_one_ctor(const Ctor *c) { return c->decl->nctors == 1; }
@@ -104,7 +104,7 @@ static void grow_nodes(Checker *m) {
     m->cap_nodes = cap;
 }
 
-/* args: p->nargs of them, made already. */
+/* The node of a pattern whose arguments have theirs. */
 static Node *intern(Checker *m, const Pattern *p, Node **args) {
     bool tests = p->kind == PAT_LIT || p->kind == PAT_STRING ||
                  (p->kind == PAT_CTOR && !has_one_ctor(p->ctor));
@@ -133,7 +133,7 @@ static Node *intern(Checker *m, const Pattern *p, Node **args) {
     return n;
 }
 
-/* Along the last argument it is a loop: list patterns are long. */
+/* The node of a pattern. The last argument is followed in a loop, since list patterns are long. */
 static Node *make_node(Checker *m, const Pattern *p) {
     VEC(const Pattern *) spine = {0};
     for (;;) {
@@ -161,7 +161,7 @@ static Node *make_node(Checker *m, const Pattern *p) {
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-/* The first is shown; the next few are looked for to tell which arms would do. */
+/* Notes a missing value. The first is shown, the next few tell which arms would mend the match. */
 static void note_missing(Checker *m) {
     if (m->impossible || m->silent || !m->wants_missing)
         return;
@@ -185,12 +185,12 @@ static bool is_open(const Row *row, uint32_t ncols) {
     return true;
 }
 
-/* Rows from the first that takes all on, and columns without tests, left out. */
+/* Drops the rows after the first that takes everything, and the columns without tests. */
 static void reduce(Checker *m, Matrix *x) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->nrows; i++) {
         bool open = is_open(&x->rows[i], x->ncols);
-        if (n == 0 && open) { /* nothing before it is left: values come to it */
+        if (n == 0 && open) { /* no earlier row is left, so some value reaches this arm */
             m->useful[x->rows[i].arm] = true;
             if (m->guarded[x->rows[i].arm])
                 continue;
@@ -221,7 +221,7 @@ static void reduce(Checker *m, Matrix *x) {
     x->ncols = ncols;
 }
 
-/* Whether it was looked at before. The key is 128 bits of hash of the rows left. */
+/* Whether the matrix was looked at before. Its key is a hash of its rows, of 128 bits. */
 static bool was_seen(Checker *m, const Matrix *x) {
     if (x->nrows * x->ncols < 4)
         return false;
@@ -257,7 +257,8 @@ static bool was_seen(Checker *m, const Matrix *x) {
     return false;
 }
 
-/* Of the columns the first row tests, the one most rows test: no row is copied that need not be. */
+/* The column to split by: of those that the first row tests, the one that most rows test, so that fewest rows
+ * are copied. */
 static uint32_t choose_column(const Matrix *x) {
     uint32_t best = 0, most = 0;
     for (uint32_t c = 0; c < x->ncols; c++) {
@@ -274,7 +275,7 @@ static uint32_t choose_column(const Matrix *x) {
     return best;
 }
 
-/* The rows of a branch: under `head` (NULL: under none of the heads). */
+/* The matrix of a branch: the rows that match under `head`, or under none of the heads if it is NULL. */
 static Matrix branch(const Matrix *x, uint32_t col, const RowList *list, const Node *head) {
     uint32_t nargs = head ? head->nargs : 0, ncols = x->ncols - 1 + nargs, n = (uint32_t)list->len;
     Matrix y = {.nrows = n, .ncols = ncols};
@@ -311,7 +312,7 @@ typedef struct Split {
 } Split;
 
 static void split_rows(const Matrix *x, uint32_t col, Split *s) {
-    Map index = {0}; /* key -> position + 1 */
+    Map index = {0}; /* key of a head -> its position + 1 */
     for (uint32_t i = 0; i < x->nrows; i++) {
         Node *head = x->rows[i].cells[col];
         if (!head || map_has(&index, head->key))
@@ -331,7 +332,7 @@ static void split_rows(const Matrix *x, uint32_t col, Split *s) {
     }
 }
 
-/* Whether the heads leave no value out. If not, the place says what they leave out. */
+/* Whether the heads cover all values of the column. If not, the place is set to what they leave out. */
 static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possible) {
     const Node *first = s->heads.data[0].node;
     *possible = true;
@@ -383,7 +384,7 @@ static bool heads_are_all(Checker *m, const Split *s, Place *place, bool *possib
     return false;
 }
 
-/* The place takes the head; places for its parts come in front. False: no value is like that. */
+/* Sets the place to the head, and puts places for its parts in front. False where no such value exists. */
 static bool enter_head(Matrix *y, Place *place, const Node *head) {
     bool possible = true;
     place->head = head->pattern;
@@ -429,7 +430,9 @@ static void explore(Checker *m, Matrix x) {
         if (is_open(&x.rows[0], x.ncols))
             break;
         if (was_seen(m, &x)) {
-            m->more |= m->found && !m->silent; /* it may have missed some, come to by another way */
+            m->more |=
+                m->found &&
+                !m->silent; /* this matrix was skipped, and may have had further missing values */
             break;
         }
         uint32_t col = choose_column(&x);
@@ -439,7 +442,10 @@ static void explore(Checker *m, Matrix x) {
         split_rows(&x, col, &s);
         bool possible;
         if (!heads_are_all(m, &s, place, &possible)) {
-            bool any = place->several || place->others; /* an arm for these has `_` there */
+            bool any =
+                place->several ||
+                place
+                    ->others; /* several constructors or literals are missing, so an arm for them has `_` there */
             uint32_t narms = m->narms;
             m->impossible += !possible;
             explore(m, branch(&x, col, &s.none, NULL));
@@ -459,7 +465,7 @@ static void explore(Checker *m, Matrix x) {
         }
         if (m->gave_up)
             break;
-        /* The last branch takes the place of this matrix: long lists are a loop. */
+        /* The last branch replaces this matrix in the loop, so that long lists need no recursion. */
         clear_places(&x);
         Matrix y = branch(&x, col, &s.heads.data[n - 1].rows, s.heads.data[n - 1].node);
         if (!enter_head(&y, place, s.heads.data[n - 1].node))
@@ -499,7 +505,7 @@ Cover cover_arms(const Arm *arms, uint32_t n, Type *type, bool partial) {
     Checker m;
     checker_init(&m, n, FUEL);
     Matrix x = first_matrix(&m, arms, NULL, n, type);
-    bool whole = false; /* an arm takes all that comes */
+    bool whole = false; /* some arm takes every value */
     for (uint32_t i = 0; i < n; i++)
         whole |= !x.rows[i].cells[0] && !m.guarded[i];
     m.wants_missing = !partial && !whole;
@@ -530,10 +536,10 @@ struct Covering {
     Checker m;
     const Arm *arms;
     Type *type;
-    Node **nodes;   /* of the arms so far */
-    Map first;      /* Node -> the first arm of just that pattern, + 1 */
-    uint32_t len;   /* arms read */
-    uint32_t whole; /* the first arm that takes all, + 1 */
+    Node **nodes;   /* the patterns of the arms so far */
+    Map first;      /* Node -> the first arm with exactly that pattern, + 1 */
+    uint32_t len;   /* how many arms were read */
+    uint32_t whole; /* the first arm that takes every value, + 1 */
     long fuel;
 };
 
@@ -547,7 +553,7 @@ Covering *covering_new(const Arm *arms, uint32_t n, Type *type) {
     return c;
 }
 
-/* Whether a takes all that b takes, read off their form. */
+/* Whether pattern a takes every value that b takes, as far as their forms show. */
 static bool subsumes(const Node *a, const Node *b) {
     while (a && b && a->key == b->key && a != b && a->nargs) {
         for (uint32_t i = 0; i + 1 < a->nargs; i++) {
@@ -560,11 +566,11 @@ static bool subsumes(const Node *a, const Node *b) {
     return !a || (b && a->key == b->key);
 }
 
-/* Whether the arms of the set leave nothing for `arm`. */
+/* Whether the arms of the set take every value that `arm` could. */
 static bool set_covers(Covering *c, uint32_t *set, uint32_t n, uint32_t arm) {
     Checker m;
     checker_init(&m, n + 1, FUEL_OF_A_SET);
-    memset(m.useful, true, n * sizeof *m.useful); /* asked about the last alone */
+    memset(m.useful, true, n * sizeof *m.useful); /* only the last row is asked about */
     set[n] = arm;
     explore(&m, first_matrix(&m, c->arms, set, n + 1, c->type));
     c->fuel -= FUEL_OF_A_SET - m.fuel;
@@ -607,7 +613,7 @@ uint32_t covering_find(Covering *c, uint32_t arm, uint32_t *out, uint32_t max) {
     }
     if (n > MAX_SET)
         return 0;
-    /* Arms without which the rest still covers are taken out, the last first. */
+    /* Take out each arm without which the others still cover, beginning with the last. */
     for (uint32_t i = n; i-- > 0;) {
         uint32_t *rest = mem_new_n(uint32_t, n + 2);
         memcpy(rest, set, i * sizeof *rest);

@@ -18,12 +18,13 @@
 enum { COVER_ARMS = 3 };
 
 typedef struct Cover {
-    bool complete;                /* every value has an arm; false when `gave_up` left it open */
-    const char *missing;          /* otherwise: such a value, as a pattern; "_" when any will do */
+    bool complete; /* every value has an arm; false also when `gave_up` left it undecided */
+    const char
+        *missing; /* otherwise a value without an arm, as a pattern; "_" when every value is one */
     const char *arms[COVER_ARMS]; /* patterns that cover all that is missing: */
-    uint32_t narms;               /* how many; 0 when they are more */
+    uint32_t narms;               /* how many; 0 when there would be more than COVER_ARMS */
     bool gave_up; /* the problem is NP-hard, and the bound on the work was reached */
-    bool *useful; /* an arm: some value comes to it. All true of what was not looked at */
+    bool *useful; /* whether some value reaches an arm; true of arms that were not looked at */
 } Cover;
 
 /* What is matched has the type `type`. partial: only whether arms are useful is wanted. */

@@ -10,7 +10,7 @@
 typedef struct Node Node;
 struct Node {
     PatternKind kind;
-    const void *key; /* the same for the same head: the constructor, the literal's own node, … */
+    const void *key; /* equal for equal heads: the constructor, the node of the literal, … */
     const Pattern *pattern;
     uint32_t nargs;
     Node **args;
@@ -31,11 +31,11 @@ typedef struct Place Place;
 struct Place {
     Type *type;              /* NULL: not known */
     const Pattern *head;     /* CTOR, TUPLE, LIT, STRING; NULL: anything */
-    const Ctor *absent_ctor; /* or: a constructor that the column does not name, */
-    bool several;            /* one of several such */
-    const Head *others;      /* or: a literal that is none of these */
+    const Ctor *absent_ctor; /* or some constructor that the column does not name, */
+    bool several;            /* which is one of several such */
+    const Head *others;      /* or a literal that is none of these */
     uint32_t nothers;
-    Place **kids; /* of a CTOR or TUPLE */
+    Place **kids; /* the parts of a CTOR or TUPLE */
 };
 
 bool node_has_float(const Pattern *p);

@@ -6,9 +6,10 @@
 #include "types/infer/cover_impl.h"
 
 enum {
-    MAX_TYPE_STEPS = 500, /* types looked into for a value */
-    MAX_LENGTH = 160,     /* of the pattern shown; longer ones are cut at CUT_DEPTH */
-    MAX_DEPTH = 200,      /* deeper than a pattern of that length is */
+    MAX_TYPE_STEPS = 500, /* into how many types one looks for a value */
+    MAX_LENGTH =
+        160, /* of the pattern that is shown, in characters; a longer one is cut at CUT_DEPTH */
+    MAX_DEPTH = 200, /* no pattern of MAX_LENGTH is deeper */
     CUT_DEPTH = 12,
 };
 
@@ -16,7 +17,7 @@ enum {
 
 typedef struct Inhabited {
     int steps;
-    Type *open[32]; /* data types around: a value of one that needs itself cannot be made */
+    Type *open[32]; /* the data types being looked into: a value that needs itself cannot be made */
     int nopen;
 } Inhabited;
 
@@ -94,7 +95,7 @@ static int compare_ints(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The literal nearest to zero that is none of `others`, and that the dtype has; false if none. */
+/* Finds the literal of the dtype nearest to zero that is none of `others`; false if there is none. */
 static bool absent_int(Type *type, const Head *others, uint32_t n, int64_t *out) {
     DType t;
     int64_t low = INT64_MIN, high = INT64_MAX;
@@ -203,14 +204,14 @@ static void add_literal(Str *out, const Pattern *p) {
 }
 
 typedef struct Style {
-    const TypeDecl *list; /* to be written `list[…]` */
-    bool all;             /* a literal that no arm has is `_` */
-    const char *cut;      /* what stands for parts too deep */
+    const TypeDecl *list; /* the type whose values are written `list[…]`, or NULL */
+    bool all;             /* a literal that no arm has is written `_` */
+    const char *cut;      /* the text in place of parts that are too deep */
 } Style;
 
 static void add_place(const Style *style, Str *out, const Place *p, int depth);
 
-/* list[a, b], or a :: b :: rest */
+/* Writes `list[a, b]`, or `a :: b :: rest`. */
 static void add_list(const Style *style, Str *out, const Place *p, int depth, bool inner) {
     VEC(const Place *) items = {0};
     bool open = false, cut = false;
@@ -227,7 +228,7 @@ static void add_list(const Style *style, Str *out, const Place *p, int depth, bo
             break;
         }
         vec_push(&items, p->kids ? p->kids[0] : NULL);
-        if (!p->kids) { /* no arm has the constructor at all */
+        if (!p->kids) { /* no arm names the constructor, so nothing is known of its parts */
             open = true;
             break;
         }

@@ -16,13 +16,13 @@ struct KindSlot {
     KindSlot *link;
     bool known;
     Kind kind;
-    Span span; /* that settled it */
+    Span span; /* the place that settled the kind */
 };
 
 typedef struct DeclKinds {
     Infer *I;
-    Map slots; /* TypeDecl -> KindSlot *: one a parameter */
-    Map scope; /* Symbol -> KindSlot: parameters of the declaration walked */
+    Map slots; /* TypeDecl -> the slots of its parameters */
+    Map scope; /* Symbol -> KindSlot: the parameters of the declaration being walked */
 } DeclKinds;
 
 static KindSlot *slot_root(KindSlot *s) {
@@ -62,7 +62,7 @@ static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at
     }
 }
 
-/* Walks a type where one of the kind is wanted; own: of the slot `want`, when not NULL. */
+/* Notes the kinds of the names in a type, which stands where `kind` is wanted, or the kind of the slot `want`. */
 static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want) {
     if (!t)
         return;
@@ -114,7 +114,7 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
     }
 }
 
-/* bad: the declarations of which something was said. */
+/* Finds the kinds of all parameters. bad: the declarations that had an error. */
 static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls, bool *bad) {
     DeclKinds k = {.I = I};
     for (size_t i = 0; i < n; i++) {
@@ -255,7 +255,7 @@ static void warn_shadowed(Infer *I, const TypeDecl *decl) {
     }
 }
 
-/* Takes back that `decl` superseded `old` (NULL: nothing of its name). */
+/* Binds the name of `decl` to `old` again, or to nothing if that is NULL. */
 static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old) {
     for (uint32_t i = 0; i < decl->nctors; i++) {
         if (map_find(&env->here->ctors, decl->ctors[i]->name) == decl->ctors[i])
@@ -292,8 +292,8 @@ static bool fields_are_superseded(const TypeDecl *decl, const Map *names) {
     return false;
 }
 
-/* The session's types that mention a type declared anew are declared anew too, all together. Where
- * one cannot be, all stay as they were, and mean the old type. */
+/* Declares the session's types that mention a redeclared type anew, all together. Where one of them fails, all stay
+ * as they were and mean the old type. */
 static void declare_dependents(Infer *I) {
     Env *env = I->env;
     VEC(TypeDecl *) old = {0}, now = {0};
@@ -369,7 +369,7 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls) 
         return false;
     for (size_t i = 0; i < n; i++)
         warn_shadowed(I, decls[i]);
-    /* What a mistake below takes back. */
+    /* restored after a mistake below */
     Namespace saved = *I->env->here;
     Map old_types = {0}, old_ctors = {0};
     const void *key;

@@ -13,12 +13,12 @@ typedef struct Mentions {
     uint32_t position;
     IndexVec *out;
     Map seen;  /* FileName already noted */
-    Map bound; /* Symbol -> Mark: locally bound */
+    Map bound; /* Symbol -> Mark: the names that are bound locally */
     VEC(const Symbol *) trail;
     VEC(void *) shadowed;
 } Mentions;
 
-static const char bound_bare = 0, bound_sigil = 0; /* their addresses tell */
+static const char bound_bare = 0, bound_sigil = 0; /* only their addresses are used */
 
 static void bind(Mentions *m, const Symbol *name, bool sigil) {
     vec_push(&m->trail, name);
@@ -92,7 +92,7 @@ static void walk_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
     restore(m, mark);
 }
 
-/* Everything but the chain's `body`. */
+/* Walks all parts of e but the `body` of a chain. */
 static void walk_parts(Mentions *m, const Ast *e) {
     if (e->a)
         walk(m, e->a);
@@ -163,7 +163,7 @@ static void walk(Mentions *m, const Ast *e) {
                 walk(m, e->a);
             e = e->body;
             continue;
-        case AST_BINARY: /* a chain of any length is walked in this loop */
+        case AST_BINARY: /* a left-leaning chain is walked in this loop */
             if (infix_table[e->op].right) {
                 walk(m, e->a);
                 e = e->b;
@@ -218,7 +218,7 @@ void ast_item_mentions(Infer *I, const Item *item, uint32_t position, IndexVec *
 typedef struct Tarjan {
     size_t n;
     const IndexVec *edges;
-    const bool *skip; /* edges into these are left out; may be NULL */
+    const bool *skip; /* items whose edges are left out, or NULL */
     uint32_t *index, *low;
     bool *on_stack;
     uint32_t next;
@@ -244,7 +244,8 @@ static void close_group(Tarjan *t, uint32_t root) {
         t->on_stack[v] = false;
         vec_push(&group, v);
     } while (v != root);
-    qsort(group.data, group.len, sizeof *group.data, by_position); /* in source order */
+    qsort(group.data, group.len, sizeof *group.data,
+          by_position); /* check a group in the order of the source */
     vec_push(t->out, group);
 }
 

@@ -71,7 +71,7 @@ Expr *let_stack_wrap(LetStack *lets, Expr *body) {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* fn (f) { grad f }: a transformation as a value, of the type its declaration gives it. */
+/* A transformation as a value is `fn (f) { grad f }`, of its declared type. */
 static Expr *grad_value(Global *g, Type *type, Span span) {
     Type *t = type_resolve(type);
     Var *f = var_new(sym_intern("f"), t->args[0], span);
@@ -88,7 +88,8 @@ static bool is_grad(const Global *g) {
     return g->kind == GLOBAL_BUILTIN && g->symbol && grad_kind_find(g->symbol, &kind);
 }
 
-/* f<b>(…) inside the f being checked, which has one type there: its own parameters, in order. */
+/* Whether the type arguments of f<b>(…), inside of the f that is being checked, are the parameters of f in their
+ * order: f has one type there. */
 static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t n, Span span) {
     const AstTypeParamVec *declared = &g->item->fn->type_params;
     for (uint32_t i = 0; i < n; i++) {
@@ -119,9 +120,9 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
         return infer_error_expr(span);
     }
     if (!g->scheme && g == I->current && ast_fn_is_annotated(g->item->fn))
-        infer_announce_def(I, g->item, g); /* recursive at its annotated type */
+        infer_announce_def(I, g->item, g); /* a recursive call, at the annotated type */
     if (!g->scheme)
-        return infer_error_expr(span); /* its own item had the error */
+        return infer_error_expr(span); /* the error was reported at the item that binds it */
     if (g->by_types && !n) {
         Diag *d = infer_error(I, DIAG_R0214, span,
                               "`%s` needs its type arguments: no argument "
@@ -179,7 +180,7 @@ static Expr *op_value(Infer *I, const Op *op, Span span) {
     const Attrs *attrs = attrs_defaults(op);
     if (!attrs && op->nattrs) {
         static const AstAttrVec none;
-        infer_attrs(I, op, &none, span); /* names what is missing */
+        infer_attrs(I, op, &none, span); /* reports the attribute that is missing */
         return infer_error_expr(span);
     }
     uint32_t n = (uint32_t)op->nargs;
@@ -217,7 +218,7 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span) {
     case AT_INT:
     case AT_INT_OPT:
     case AT_DIM: dtype = type_dtype(DT_I32); break;
-    case AT_FLOAT: dtype = type_dtype(DT_F64); break; /* exact, until cast_like */
+    case AT_FLOAT: dtype = type_dtype(DT_F64); break; /* exact, until cast_like rounds it */
     case AT_BOOL: dtype = type_dtype(DT_BOOL); break;
     case AT_STRING: break;
     case AT_DTYPE:
@@ -309,7 +310,7 @@ static Expr *infer_condition(Infer *I, Ast *e, const char *what) {
     return c;
 }
 
-/* Whether an unknown size is expected: then arms flow into it one by one. */
+/* Whether a type with an unknown size is expected, so that each arm flows into it by itself. */
 static bool wants_unknown(Type *want) { return want && (type_resolve(want)->flags & TYPE_HAS_ANY); }
 
 static Expr *infer_arm(Infer *I, Join *join, Ast *e, Type *want) {
@@ -459,12 +460,12 @@ static Expr *infer_string(Ast *e) {
 static Expr *infer_hole(Infer *I, Ast *e, Type *want) {
     Expr *h = expr_new(EXPR_ERROR, want ? want : solver_var(I->s, KIND_TYPE), e->span);
     infer_note(I, PENDING_HOLE, h)->hole = e;
-    /* What a hole binds has one type, which its uses tell. */
+    /* A name bound to a hole is not generalised, because its uses tell its type. */
     solver_effect_include(I->s, type_allocates(), I->effect);
     return h;
 }
 
-/* A definition before that is not generalised. */
+/* Whether the expression uses a definition whose type is still open. */
 static bool uses_open_type(const Infer *I) {
     const void *key;
     void *value;
@@ -479,7 +480,7 @@ static bool uses_open_type(const Infer *I) {
     return false;
 }
 
-/* What inference knows of a hole now; its item is forgotten when the next one begins. */
+/* What inference knows of a hole. It is copied, because the item is forgotten when the next one begins. */
 static Hole hole_of(Infer *I, const Pending *p) {
     Hole h = {.note = *p, .uses_open = uses_open_type(I), .position = I->position};
     uint32_t n = h.checked.n = I->checked.n;
@@ -508,7 +509,7 @@ static Hole hole_of(Infer *I, const Pending *p) {
 
 bool settle_holes(Infer *I) {
     size_t first = I->holes.len;
-    Map seen = {0}; /* Ast: an argument may be looked at twice */
+    Map seen = {0}; /* the holes met so far: an argument may be inferred twice */
     for (size_t i = 0; i < I->pending.len && !I->trial; i++) {
         const Pending *p = &I->pending.data[i];
         if (p->kind != PENDING_HOLE || map_has(&seen, p->hole))
@@ -518,7 +519,7 @@ bool settle_holes(Infer *I) {
     }
     if (I->holes.len == first)
         return false;
-    /* What the item says besides is of a program that is not there yet. */
+    /* Other messages about an item with holes are dropped, since the program is not complete. */
     size_t kept = I->item_diags;
     for (size_t i = kept; i < I->diags->list.len; i++) {
         Diag *d = I->diags->list.data[i];
