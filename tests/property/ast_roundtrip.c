@@ -68,7 +68,9 @@ TEST(random_modules) {
         if (!round_trip(m, fmt_text("module %d", (int)seed), &text))
             return;
     }
-    CHECK_TEXT(gen_missing(), "");
+    if (n >= MODULES / 4) /* fewer need not hold every form */
+        CHECK_TEXT(gen_missing(), "");
+    check_tried();
 }
 
 /* ---- comments -------------------------------------------------------------------------------- */
