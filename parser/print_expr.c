@@ -382,8 +382,8 @@ static int prec_of(const Printer *p, const Ast *e) {
     switch (e->kind) {
     case AST_BINARY: return tvm_name(p, e) ? PREC_CALL : infix_table[e->op].prec;
     case AST_UNARY: return e->op == UNOP_BANG ? PREC_BANG : PREC_UNARY;
+    case AST_ZERO: return print_takes_more(p, e->type) ? PREC_SEQ + 1 : PREC_UNARY;
     case AST_CAST:
-    case AST_ZERO:
     case AST_GRAD: return PREC_UNARY;
     case AST_INT:
         return e->i < 0 && !(e->dtype && strcmp(e->dtype->text, "uint64") == 0) ? PREC_UNARY

@@ -29,7 +29,9 @@ Doc *print_type(Printer *p, const AstType *t);
 /* Where a `where` would be taken for another's: in lists and results, a function with one stands in
  * parentheses. */
 Doc *print_inner_type(Printer *p, const AstType *t);
-Doc *print_type_atom(Printer *p, const AstType *t);                /* behind `Zero` */
+Doc *print_type_atom(Printer *p, const AstType *t); /* behind `Zero` */
+bool print_takes_more(const Printer *p,
+                      const AstType *t); /* an operator after that type joins it */
 Doc *print_type_params(Printer *p, const AstTypeParamVec *params); /* [A, n: Dim], or nothing */
 Doc *print_where(Printer *p, const AstConstraintVec *where);       /* ` where R(a), S(b)` */
 Doc *print_attr_value(Printer *p, const AstAttrValue *v);

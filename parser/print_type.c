@@ -29,10 +29,15 @@ static bool is_sum(const AstType *t) {
                                        (t->op == DIM_INT && t->value < 0));
 }
 
-Doc *print_type_atom(Printer *p, const AstType *t) {
-    bool open = t->kind == AST_TYPE_FN || t->kind == AST_TYPE_FORALL || is_sum(t);
-    return open && !p->versioned ? parenthesise(print_type(p, t)) : print_type(p, t);
+static bool is_open(const AstType *t) {
+    return t->kind == AST_TYPE_FN || t->kind == AST_TYPE_FORALL || is_sum(t);
 }
+
+Doc *print_type_atom(Printer *p, const AstType *t) {
+    return is_open(t) && !p->versioned ? parenthesise(print_type(p, t)) : print_type(p, t);
+}
+
+bool print_takes_more(const Printer *p, const AstType *t) { return is_open(t) && p->versioned; }
 
 Doc *print_type_params(Printer *p, const AstTypeParamVec *params) {
     for (size_t i = 0; i < params->len && p->options->tvm; i++)
