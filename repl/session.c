@@ -302,8 +302,11 @@ static void run_job(void *arg) {
     }
 }
 
+/* An entry at the prompt begins anew. A program does not: what interrupts it before it begins is meant
+ * for it, and would be lost. */
 static SessionStatus run(Job job) {
-    interp_resume(job.s->interp);
+    if (job.flags & RUN_PROMPT)
+        interp_resume(job.s->interp);
     env_begin_run(job.s->env);
     return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
