@@ -117,7 +117,7 @@ bool parse_where(Parser *p, AstConstraintVec *where) {
         parse_close(p, TOK_RPAREN, opened);
         c.span = parse_span_from(p, begin);
         vec_push(where, c);
-        /* a comma goes on only before another relation: in a list of types it may be the list's */
+        /* The comma may belong to a list of types around: the `where` goes on if a relation follows. */
         if (p->panic || !parse_at(p, TOK_COMMA))
             break;
         Token next = parse_peek(p), after;

@@ -15,7 +15,7 @@ Doc *print_string(Printer *p, const char *text, size_t len, Span span) {
         str_add_quoted(&s, text, len);
         return doc_text(str_text(&s));
     }
-    /* raw: what cannot stand for itself has no form */
+    /* TVM's strings are raw: a character that cannot stand for itself cannot be written. */
     size_t bad;
     Diags *diags = p->options->diags;
     if (diags && (memchr(text, '"', len) || memchr(text, 0, len) || !text_is_utf8(text, len, &bad)))

@@ -15,7 +15,8 @@ static Doc *print_types(Printer *p, const char *open, const AstTypeVec *types, c
 
 static Doc *parenthesise(Doc *d) { return doc_cat3(doc_text("("), d, doc_text(")")); }
 
-/* In a versioned text `(T)` is a tuple, so there the `where` takes its chance. */
+/* A type inside of another: in parentheses if it ends in a `where`, which would go on past it. In a
+ * versioned text it stays bare, since `(T)` is a tuple there. */
 Doc *print_inner_type(Printer *p, const AstType *t) {
     const AstType *last = t;
     while (last->kind == AST_TYPE_FORALL && !last->where.len)
@@ -179,7 +180,7 @@ Doc *print_type(Printer *p, const AstType *t) {
     case AST_TYPE_TENSOR:
         return doc_cat3(doc_text("Tensor["), print_shape(p, t->shape),
                         doc_cat3(doc_text(", "), print_type(p, t->dtype), doc_text("]")));
-    case AST_TYPE_SHAPE: { /* with a size to be seen it needs no word */
+    case AST_TYPE_SHAPE: { /* `(2, n)` is seen to be a shape by its 2; `(n, m)` would be a tuple */
         bool seen = false;
         for (size_t i = 0; i < t->args.len; i++)
             seen |= t->args.data[i]->kind == AST_TYPE_DIM;

@@ -14,8 +14,8 @@ typedef struct Op Op;
 struct Plan;        /* ops/recipe/plan.h */
 struct Elementwise; /* ops/elementwise.h */
 
-/* Argument and result types at run time. A tuple argument (concatenate) is flattened: its tensors
- * stand in `in` in order, and ntuple says how many. */
+/* A call while running. The tensors of a tuple argument (concatenate) stand in `in` one by one, in
+ * order; nin counts them all. */
 typedef struct OpCall {
     const Op *op;
     const Attrs *attrs;
@@ -23,14 +23,16 @@ typedef struct OpCall {
     Tensor *const *in;
     Diags *diags; /* where a run-time shape error goes */
     Span span;
-    const volatile int *interrupt; /* polled by long evaluations, which then may end; NULL: never */
-    bool places; /* the caller shows the types of the arguments where they stand */
+    const volatile int
+        *interrupt; /* long evaluations poll it and may end when it is set; or NULL */
+    bool
+        places; /* a message need not name the arguments' types: the caller shows them in the program */
 } OpCall;
 
 static inline bool op_interrupted(const OpCall *call) {
     return call->interrupt && *call->interrupt;
 }
-enum { OP_POLL = 1 << 16 }; /* elements between looks at it */
+enum { OP_POLL = 1 << 16 }; /* how many elements are worked on between two polls */
 
 enum { OP_MAX_OUTPUTS = 64 };
 
@@ -40,7 +42,7 @@ typedef struct OutSpec {
     int64_t shape[TENSOR_MAX_RANK];
 } OutSpec;
 
-/* The three modes of the thesis: what a shape function reads. */
+/* What a shape function reads: the three modes of the thesis. */
 typedef enum ShapeMode {
     SHAPE_OF_SHAPES, /* output shapes follow from input shapes (and attributes) */
     SHAPE_OF_DATA,   /* and from the values of some inputs: arange, index, argwhere */
@@ -48,23 +50,24 @@ typedef enum ShapeMode {
 } ShapeMode;
 const char *shape_mode_words(ShapeMode mode); /* "the sizes of the arguments" */
 
+/* How elements of the result follow from those of the arguments, as TVM sorts operators for fusion. */
 typedef enum OpPattern {
-    OP_ELEMWISE,
-    OP_BROADCAST,
-    OP_INJECTIVE,
-    OP_REDUCE,
-    OP_PRODUCT /* out-elementwise-fusable */,
-    OP_TUPLE,
-    OP_OPAQUE,
+    OP_ELEMWISE,  /* each from the one at its place */
+    OP_BROADCAST, /* each from one of each argument, some used several times */
+    OP_INJECTIVE, /* each is one of an argument, at another place */
+    OP_REDUCE,    /* each from many */
+    OP_PRODUCT,   /* each from sums of products: what is element-wise may be fused behind it */
+    OP_TUPLE,     /* several results */
+    OP_OPAQUE,    /* otherwise */
 } OpPattern;
 
-/* Of an `operator` item: inference makes the Op (relation, arguments, foreign), the evaluator sets
- * shape and eval and fills handle when the item runs. */
+/* What an `operator` item declares. Inference makes its Op (relation, arguments, foreign); the evaluator
+ * sets shape and eval and fills handle when the item runs. */
 typedef struct Foreign {
     const char *library, *symbol;
     Type *type; /* closed: a function of scalars and tensors */
     Span span;
-    void *handle; /* the evaluator's */
+    void *handle; /* belongs to the evaluator */
 } Foreign;
 
 /* What an operator is on single elements, which then need no tensors. */
@@ -86,18 +89,18 @@ struct Op {
     /* What its string attributes may be: "mode: clip wrap; layout: *NCHW -". `*` before letters stands
      * for any order of them, `-` for the empty text. One that is not named is free text. */
     const char *choices;
-    const RelDef *relation; /* over argument types, then the result type */
-    DTypeSet dtypes;        /* of the first argument, for documentation and tests */
+    const RelDef *relation; /* of the argument types and, last, the result type */
+    DTypeSet dtypes;        /* what the first argument may be, for documentation and tests */
     ShapeMode shape_mode;
     OpPattern pattern;
     OpScalar scalar;
 
-    /* The run-time check and shape function. Fills out[]; returns how many outputs, or -1 after a
-     * diagnostic (R03…) that names operator, argument and axis. One output: a tensor; `tuple`
-     * says whether the result is a tuple even so. */
+    /* Checks the arguments while running and finds the shapes of the results. Fills out[]; returns how
+     * many results there are, or -1 after a diagnostic (R03…) that names operator, argument and axis.
+     * One result is a tensor, unless `tuple` says that it is a tuple of one. */
     int (*shape)(const OpCall *call, OutSpec *out);
     bool tuple;
-    bool by_attr; /* a tensor or a tuple, as an attribute says */
+    bool by_attr; /* an attribute says whether the result is a tensor or a tuple */
     /* `attr` being `value` asks for the first of the results that `all` gives: topk's "values" are the
      * first of "both". attr is NULL where there is no such value. */
     struct {
@@ -107,19 +110,20 @@ struct Op {
     bool refuses_sizes;
     /* Its integers decide what it refuses: `check --residual` does not try it on sizes of its own. */
     bool untried;
-    DTypeSet needs_elements; /* of a reduction: of these dtypes it has no value for no elements */
-    /* Which it is of the operators that share its functions: a constant of its file. */
+    DTypeSet needs_elements; /* a reduction of no elements of these dtypes has no value */
+    /* Tells apart the operators that share functions: a constant of their file. */
     int variant;
 
     /* SHAPE_BOUND only: `shape` gives the sizes of what eval writes; `cut`, called after it, lowers
      * those in actual[] to the sizes of the results, which are the leading part of that. */
     void (*cut)(const OpCall *call, Tensor *const *out, OutSpec *actual);
 
-    /* The kernel recipes (ops/recipe/recipe.h) for this call; out[] are allocated. NULL: reference only. */
+    /* Puts the recipes (ops/recipe/recipe.h) of this call into the plan; out[] are allocated. NULL where
+     * `eval` is there instead. */
     bool (*lower)(const OpCall *call, Tensor *const *out, struct Plan *plan);
 
-    /* Reference only (sort, topk, einsum, random), with the reason; NULL when lower is there.
-     * Returns false after a diagnostic. */
+    /* Computes the results in C where there are no recipes (sort, topk, random); reference_only says
+     * why. Returns false after a diagnostic. */
     bool (*eval)(const OpCall *call, Tensor *const *out);
     const char *reference_only;
 

@@ -313,7 +313,7 @@ static void print_call(Printer *p, Expr *e, Prec prec) {
         print_infix(p, e->args[0], BINOP_APPEND, e->args[1], prec);
         return;
     }
-    if (e->mode) { /* of a transformed function: no syntax */
+    if (e->mode) { /* calls of transformed functions have no syntax of their own */
         str_add(p->out, e->mode == 1 + AD_REVERSE ? "ad.reverse(" : "ad.forward(");
         print(p, e->a, PREC_ASSIGN);
         str_add_char(p->out, ')');
