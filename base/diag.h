@@ -201,6 +201,5 @@ enum { BUG_STATUS = 1, BUG_STATUS_MISMATCH = 3 };
 _Noreturn void bug_end(const char *message, int status);
 _Noreturn void bug_(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void bug_set_handler(void (*fn)(const char *message)); /* must not return */
 
 #endif

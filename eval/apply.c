@@ -186,12 +186,6 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     return true;
 }
 
-bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *args, uint32_t n,
-                     Span span, Value *out) {
-    Site site = {.op = op, .attrs = attrs ? attrs : attrs_defaults(op), .nargs = n};
-    return apply_op(in, &site, args, span, out);
-}
-
 /* ---- tensor literals ------------------------------------------------------------------------- */
 
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out) {

@@ -31,9 +31,6 @@ static inline bool builtin_interrupted(const BuiltinCall *call) {
 const Builtin *builtin_find(const Symbol *name);
 Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Applies the operator to values that no derivative follows: for the builtins ad.*. */
-bool interp_apply_op(Interp *in, const Op *op, const Attrs *attrs, const Value *args, uint32_t n,
-                     Span span, Value *out);
 uint64_t interp_begin_level(Interp *in); /* begins a derivative and gives its number */
 /* From here on references made before cannot be written. The result is for interp_unseal. */
 uint64_t interp_seal(Interp *in);
@@ -41,6 +38,5 @@ void interp_unseal(Interp *in, uint64_t before);
 void interp_end_level(Interp *in, uint64_t level); /* that grad has its result. Writes are scanned
                                                       for active values only while one runs; a new
                                                       top-level evaluation ends all */
-uint64_t interp_level(const Interp *in);           /* how many derivatives have begun */
 
 #endif

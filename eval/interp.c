@@ -54,8 +54,6 @@ const volatile int *interp_interrupt_flag(Interp *in) { return &in->interrupt; }
 void interp_set_diags(Interp *in, Diags *diags) { in->diags = in->passes.diags = diags; }
 Diags *interp_get_diags(Interp *in) { return in->diags; }
 const InterpStats *interp_stats(const Interp *in) { return &in->stats; }
-uint64_t interp_level(const Interp *in) { return in->level; }
-
 void interp_set_args(Interp *in, int argc, char **argv) {
     in->argc = argc;
     in->argv = argv;
@@ -114,21 +112,6 @@ EvalStatus interp_eval(Interp *in, Expr *e, Value *out) {
     if (in->reference)
         return end(in, reference_eval(in->reference, e, out));
     return end(in, machine_run(in, in->idle_closure, code_of_expr(in, e), NULL, 0, out));
-}
-
-EvalStatus interp_call(Interp *in, Value fn, const Value *args, uint32_t n, Value *out) {
-    if (fn.tag != VAL_CLOSURE)
-        BUG("calling a value with tag %u", fn.tag);
-    Closure *c = fn.p;
-    begin(in);
-    if (in->reference)
-        return end(in, reference_call(in->reference, fn, args, n, out));
-    Code *code = code_twin(in, c->code, NULL);
-    if (!code)
-        return EVAL_FAILED;
-    if (code->nparams != n)
-        BUG("calling a function of %u parameters with %u arguments", code->nparams, n);
-    return end(in, machine_run(in, c, code, args, n, out));
 }
 
 EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out) {

@@ -36,8 +36,6 @@ void interp_set_runner(Interp *in, StepRunner runner, void *ctx);
 typedef enum EvalStatus { EVAL_OK, EVAL_FAILED /* reported */, EVAL_INTERRUPTED } EvalStatus;
 
 EvalStatus interp_eval(Interp *in, Expr *e, Value *out);
-/* Calls a function value with arguments. */
-EvalStatus interp_call(Interp *in, Value fn, const Value *args, uint32_t n, Value *out);
 /* Runs one checked item; for CORE_EXPR and CORE_LET, out is its value. */
 EvalStatus interp_run_item(Interp *in, CoreItem *item, Value *out);
 void interp_set_global(Interp *in, Global *g, Value v);

@@ -121,7 +121,6 @@ Val emit_load(Emit *e, Frame *f, int op, const Val *offset, const Val *cond);
 /* An output at the frame, narrowed once from a value of dtype `from`. */
 void emit_store(Emit *e, Frame *f, int op, Val v, DType from);
 LLVMValueRef emit_widen(Emit *e, LLVMValueRef stored, DType t);
-LLVMValueRef emit_narrow(Emit *e, LLVMValueRef value, DType from, DType to);
 /* The square of vectors rows[n] with n lanes, turned in place. */
 void emit_transpose(Emit *e, LLVMValueRef *rows, int n);
 

@@ -100,7 +100,7 @@ static LLVMValueRef round_to_odd(Emit *e, LLVMValueRef d) {
     return select_(e, inexact, sticky, bits);
 }
 
-LLVMValueRef emit_narrow(Emit *e, LLVMValueRef v, DType from, DType to) {
+static LLVMValueRef emit_narrow(Emit *e, LLVMValueRef v, DType from, DType to) {
     int n = emit_lanes_of(v);
     if (to == DT_BOOL)
         return LLVMBuildZExt(e->b, v, emit_vec(e->i8, n), "");

@@ -15,7 +15,6 @@ typedef struct Shape {
     const Recipe *r;
     JitPlan *plan;
     int nptr, nin, npar, nred;
-    bool kept; /* a reduction axis of extent 1 stays, so that there is one */
 } Shape;
 
 static int elem_size(const Recipe *r, int p) {

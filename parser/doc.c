@@ -57,12 +57,6 @@ Doc *doc_hard(void) {
     return d;
 }
 
-Doc *doc_blank(void) {
-    Doc *d = doc_new(DOC_BLANK);
-    d->hard = true;
-    return d;
-}
-
 Doc *doc_cat(DocVec parts) {
     Doc *d = doc_new(DOC_CAT);
     d->parts = parts;

@@ -13,10 +13,9 @@ typedef VEC(Doc *) DocVec;
 
 Doc *doc_text(const char *text);
 Doc *doc_textf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-Doc *doc_line(void);  /* a blank, or a new line */
-Doc *doc_soft(void);  /* nothing, or a new line */
-Doc *doc_hard(void);  /* always a new line */
-Doc *doc_blank(void); /* always a new line, and an empty one before it */
+Doc *doc_line(void); /* a blank, or a new line */
+Doc *doc_soft(void); /* nothing, or a new line */
+Doc *doc_hard(void); /* always a new line */
 Doc *doc_cat(DocVec parts);
 Doc *doc_cat2(Doc *a, Doc *b);
 Doc *doc_cat3(Doc *a, Doc *b, Doc *c);

@@ -189,19 +189,6 @@ double literal_round(const Ast *literal, const char *dtype) {
     return negative ? -x : x;
 }
 
-bool literal_fits(const Ast *literal, const char *dtype) {
-    int s = find_dtype(dtype);
-    if (s < 0)
-        return strcmp(dtype, "bool") == 0 ? false : true;
-    if (suffixes[s].is_float)
-        return literal->text[0] == 'i' || !isinf(literal_round(literal, dtype));
-    if (literal->kind != AST_INT)
-        return false;
-    bool negative = is_negative(literal);
-    uint64_t magnitude = negative ? 0 - (uint64_t)literal->i : (uint64_t)literal->i;
-    return fits_int(magnitude, negative, suffixes[s].bits);
-}
-
 static int hex_digit(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10

@@ -24,8 +24,6 @@ bool literal_is_special(const char *text, size_t len);
 
 /* The value of a weak AST_INT or AST_FLOAT at a float dtype, rounded once from its text. */
 double literal_round(const Ast *literal, const char *dtype);
-/* Whether a weak literal can be represented at a dtype at all. */
-bool literal_fits(const Ast *literal, const char *dtype);
 
 /* The bytes of a TOK_STRING with its quotes. raw: a backslash is itself. On a bad escape returns
  * NULL and its place within text. The result is NUL-terminated; *len may count NULs inside. */

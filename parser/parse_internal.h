@@ -39,7 +39,6 @@ typedef struct Parser {
     bool panic;
     bool incomplete;                 /* the first thing missing is missing at the end */
     bool failed;                     /* something was reported */
-    uint32_t reported_upto;          /* a lexical mistake before this offset was reported */
     Map locals;                      /* Symbol -> how many bare and sigil bindings are in scope */
     NameVec bindings;                /* in scope, innermost last */
     VEC(const Symbol *) type_params; /* in scope: of the functions around */

@@ -21,8 +21,6 @@ typedef struct PrintOptions {
 } PrintOptions;
 
 void ast_print_module(Str *out, const Module *module, const PrintOptions *options);
-void ast_print_expr(Str *out, const Ast *ast, const PrintOptions *options);
-void ast_print_type(Str *out, const AstType *type, const PrintOptions *options);
 
 /* Structural equality up to spans and comments. */
 bool ast_module_equal(const Module *a, const Module *b);

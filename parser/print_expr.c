@@ -471,8 +471,3 @@ Doc *print_expr(Printer *p, const Ast *e, int prec) {
     Doc *d = print_bare(p, e);
     return prec_of(p, e) < prec ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
 }
-
-void ast_print_expr(Str *out, const Ast *ast, const PrintOptions *options) {
-    Printer p = {.options = options};
-    doc_print(out, print_expr(&p, ast, PREC_SEQ), options->width ? options->width : 100);
-}

@@ -239,8 +239,3 @@ Doc *print_attr_value(Printer *p, const AstAttrValue *v) {
 Doc *print_attr(Printer *p, const AstAttr *a) {
     return doc_cat3(doc_text(a->name->text), doc_text("="), print_attr_value(p, a->value));
 }
-
-void ast_print_type(Str *out, const AstType *type, const PrintOptions *options) {
-    Printer p = {.options = options};
-    doc_print(out, print_type(&p, type), options->width ? options->width : 100);
-}

@@ -39,7 +39,9 @@ static bool add_random(Session *s, Str *out, Type *type) {
     return true;
 }
 
-bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, Diags *diags) {
+/* Appends the expression that gives input `name` of `type`. False after a diagnostic. */
+static bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span,
+                      Diags *diags) {
     const char *value = find_input(s, name);
     if (!value) {
         Diag *d = diag_error(diags, DIAG_R0507, span, "`%s` has no value", name->text);

@@ -5,9 +5,6 @@
 
 #include "repl/session_internal.h"
 
-/* Appends the expression that gives input `name` of `type`. False after a diagnostic. */
-bool input_add(Session *s, Str *out, const Symbol *name, Type *type, Span span, Diags *diags);
-
 /* Calls @main with its inputs and shows the value; a @main with parameters and no --input is left
  * alone. */
 SessionStatus inputs_run_main(Session *s, Global *main_fn, Diags *diags);

@@ -77,7 +77,7 @@ void session_set_width(Session *s, int width, int diag_width) {
     s->options.diag_width = diag_width;
 }
 
-void session_write(Session *s, const Str *text) {
+static void session_write(Session *s, const Str *text) {
     s->sink.value(s->sink.ctx, str_text(text), text->len);
 }
 
@@ -128,8 +128,6 @@ Session *session_new(const SessionOptions *options) {
 }
 
 void session_fini(Session *s) { mem_unpin(s); }
-
-Interp *session_interp(Session *s) { return s->interp; }
 
 Env *session_env(Session *s) { return s->env; }
 

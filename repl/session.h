@@ -81,7 +81,6 @@ typedef VEC(const char *) TextVec;
 void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin);
 
 void session_interrupt(Session *s); /* async-signal-safe */
-Interp *session_interp(Session *s);
 Env *session_env(Session *s);
 
 #endif

@@ -51,7 +51,6 @@ void session_each_module(void *ctx, SymbolVec *out); /* EnvHooks.each_module */
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 
 void session_print_diags(Session *s, Diags *diags);
-void session_write(Session *s, const Str *text);
 
 /* Writes values, bindings and their types, folded (session_fold). */
 void session_show(Session *s, const Str *text);

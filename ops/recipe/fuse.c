@@ -252,7 +252,9 @@ static bool fusible(const Step *into, const Step *producer, int operand) {
     return true;
 }
 
-bool step_fuse(Step *into, const Step *producer, int operand) {
+/* Makes `into` compute what it reads from operand `operand`, the only output of `producer`.
+ * False: it cannot, and nothing changed. */
+static bool step_fuse(Step *into, const Step *producer, int operand) {
     if (!fusible(into, producer, operand))
         return false;
     const Recipe *old = into->recipe;

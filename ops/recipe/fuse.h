@@ -15,10 +15,6 @@
 
 #include "ops/recipe/plan.h"
 
-/* Makes `into` compute what it reads from operand `operand`, the only output of `producer`.
- * False: it cannot, and nothing changed. */
-bool step_fuse(Step *into, const Step *producer, int operand);
-
 /* Fuses the steps of a plan as far as they go; gives how many steps are gone. Only temporaries of
  * the plan disappear. */
 int plan_fuse(Plan *plan);

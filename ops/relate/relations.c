@@ -56,7 +56,8 @@ bool rel_tensor(Solver *s, Relation *r, int arg, DTypeSet set, Type **shape, Typ
     return false;
 }
 
-bool rel_dims(Relation *r, int arg, uint32_t *rank, Type ***dims) {
+/* The dims of an argument of known rank; false while it is not known. */
+static bool rel_dims(Relation *r, int arg, uint32_t *rank, Type ***dims) {
     return type_get_rank(r->args[arg], rank, dims);
 }
 
@@ -154,8 +155,8 @@ bool rel_axis(Solver *s, Relation *r, const char *attr, int64_t axis, uint32_t r
     return true;
 }
 
-bool rel_axes(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t rank,
-              uint32_t *out) {
+static bool rel_axes(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t rank,
+                     uint32_t *out) {
     const int64_t *axes;
     uint32_t n, set = 0, all = (1u << rank) - 1;
     if (attrs_is_none(r->attrs, attr)) {

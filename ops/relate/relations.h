@@ -34,8 +34,6 @@ extern const RelDef rel_collapse_to;        /* shape */
  * class the dtype must be of `set`: reported once known; until then Num, Float or Int is posted
  * where the set is one. False after a report. */
 bool rel_tensor(Solver *s, Relation *r, int arg, DTypeSet set, Type **shape, Type **dtype);
-/* The dims of an argument of known rank; false while it is not known. */
-bool rel_dims(Relation *r, int arg, uint32_t *rank, Type ***dims);
 /* The result is Tensor[dims, dtype]; `done` when the unification succeeds. */
 RelStatus rel_result(Solver *s, Relation *r, Type **dims, uint32_t rank, Type *dtype);
 RelStatus rel_result_type(Solver *s, Relation *r, Type *type);
@@ -48,7 +46,6 @@ Type *rel_result_arg(const Relation *r);
 bool rel_attrs_open(const Relation *r);
 /* Axis in range with negative ones counted from the end, or a report (R0315). */
 bool rel_axis(Solver *s, Relation *r, const char *attr, int64_t axis, uint32_t rank, uint32_t *out);
-bool rel_axes(Solver *s, Relation *r, const char *attr, bool exclude, uint32_t rank, uint32_t *out);
 /* An attribute's size as a dim: ATTR_INT, or ATTR_DIM's type. */
 Type *rel_attr_dim(const AttrValue *v);
 /* The dims of an attribute that lists sizes; negative is reported (R0316). */

@@ -18,7 +18,8 @@ bool rel_give_rank(Solver *s, Relation *r, int arg, int64_t rank) {
     return rel_unify(s, r, arg == (int)r->nargs - 1 ? -1 : arg, t);
 }
 
-bool rel_ranks_differ(Solver *s, Relation *r, int a, int b, int more) {
+/* b has `more` axes more than a: the one that is known gives the other its rank. */
+static bool rel_ranks_differ(Solver *s, Relation *r, int a, int b, int more) {
     uint32_t rank;
     Type **dims;
     if (rel_rank_in(r->args[a], &rank, &dims))

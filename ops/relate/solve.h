@@ -13,8 +13,7 @@
 
 /* The rank of an argument whose shape is undetermined; nothing where it is none of a tensor's. */
 bool rel_give_rank(Solver *s, Relation *r, int arg, int64_t rank);
-/* b has `more` axes more than a: the one that is known gives the other its rank. */
-bool rel_ranks_differ(Solver *s, Relation *r, int a, int b, int more);
+/* a and b have the same rank: the one that is known gives it to the other. */
 bool rel_same_rank(Solver *s, Relation *r, int a, int b);
 /* The only rank for which `possible` is true, if there is one. */
 bool rel_only_rank(Solver *s, Relation *r, int arg, bool (*possible)(void *ctx, int rank),

@@ -307,17 +307,6 @@ void env_bind_rule(Env *env, const Rule *rule) {
         map_set(&env->rules[rule->kind], rule->op, (void *)rule);
 }
 
-size_t env_nrules(Env *env) {
-    size_t n = 0;
-    for (int k = 0; k < 3; k++) {
-        const void *key;
-        void *value;
-        for (size_t i = 0; map_next(&env->rules[k], &i, &key, &value);)
-            n++;
-    }
-    return n;
-}
-
 InferCounts env_counts(const Env *env) { return env->counts; }
 
 const ResidualVec *env_residuals(Env *env) { return &env->residuals; }

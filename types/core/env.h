@@ -96,7 +96,6 @@ void env_end_module(Env *env);
 bool env_open_module(Env *env, const Item *import, Diags *diags);
 
 const Rule *env_find_rule(Env *env, const Op *op, RuleKind kind); /* NULL when there is none */
-size_t env_nrules(Env *env);
 
 /* The residual run-time checks of what was just inferred, for `relay check --residual`. */
 typedef struct ResidualInfo {

@@ -35,7 +35,6 @@ struct Env {
     Budget budget; /* of the run under way: what looking for suggestions may cost */
     bool list_checks;
     bool no_mending; /* messages as they arise: no changes are tried (types/mend/mend.h) */
-    uint32_t nitems; /* checked at the prompt so far */
 };
 
 Global *env_find_global(const Env *env, const Symbol *name, bool *in_prelude);

@@ -16,7 +16,7 @@ Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const
     return r;
 }
 
-bool expr_is_trivial(const Expr *e) {
+static bool expr_is_trivial(const Expr *e) {
     switch (e->kind) {
     case EXPR_LIT:
     case EXPR_CONST:
@@ -349,7 +349,7 @@ static Expr *infer_if(Infer *I, Ast *e, Type *want) {
 
 static Expr *infer_guard(Infer *I, Ast *e) { return infer_condition(I, e, "a `when` guard"); }
 
-Expr *infer_match(Infer *I, Ast *e, Type *want) {
+static Expr *infer_match(Infer *I, Ast *e, Type *want) {
     Expr *a = infer_expr(I, e->a, NULL);
     Expr *m = expr_new(EXPR_MATCH, type_error(), e->span);
     m->a = a;
@@ -360,7 +360,6 @@ Expr *infer_match(Infer *I, Ast *e, Type *want) {
     for (uint32_t i = 0; i < m->narms; i++) {
         AstArm *ast = &e->arms.data[i];
         size_t mark = scope_mark(I);
-        I->pattern_time = I->time;
         m->arms[i].pattern = infer_pattern(I, ast->pattern, a->type, a);
         if (ast->guard)
             m->arms[i].guard = infer_guard(I, ast->guard);

@@ -24,7 +24,8 @@ bool scheme_same(const Scheme *a, const Scheme *b) {
     return a == b || (strlen(x) < LONGEST && strcmp(x, y) == 0);
 }
 
-bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
+/* Whether `now` can stand wherever `old` stood. */
+static bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
     if (scheme_same(now, old)) {
         return !type_has_vars(now->type) || now->type == old->type;
     }

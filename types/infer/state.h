@@ -165,7 +165,6 @@ struct Infer {
     LocalVec trail; /* bound and still in scope, in order */
     LocalVec all;   /* of this item, for supplies */
     uint32_t time;
-    uint32_t pattern_time;  /* when the pattern being read began: its names are newer */
     uint32_t pattern_depth; /* patterns around the one being read */
     Map type_params;        /* Symbol -> TypeParam */
     VEC(TypeParam *) type_trail;
@@ -176,7 +175,6 @@ struct Infer {
     VEC(Fallback) fallbacks;
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
-    Map graph;         /* "%0" etc. are Locals under the symbol of their number */
     const Op *rule_op; /* in a derivative rule: its operator */
     Map names;         /* Symbol -> FileName: items of this file */
     uint32_t position; /* of the item being checked */
@@ -355,7 +353,6 @@ Type **infer_type_args(Infer *I, const Ast *e);
 /* The copy of a definition made for explicit type arguments that nothing else supplies at run time;
  * g itself when its parameters supply them. */
 Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span);
-bool expr_is_trivial(const Expr *e); /* evaluating it does nothing: may be moved */
 /* Binds e to a fresh variable unless it is trivial; *slot gets what stands for it. */
 typedef struct LetStack {
     VEC(Var *) vars;
@@ -428,9 +425,8 @@ Expr *infer_proj(Infer *I, Ast *e);
 Expr *infer_field(Infer *I, Ast *e); /* infer/record.c */
 Expr *infer_record(Infer *I, Ast *e, Type *want);
 Expr *infer_with(Infer *I, Ast *e, Type *want);
-void infer_know_records(Infer *I);               /* a field name may decide which type is meant */
-Expr *infer_match(Infer *I, Ast *e, Type *want); /* infer/pattern.c */
-Expr *infer_list(Infer *I, Ast *e, Type *want);  /* infer_data.c */
+void infer_know_records(Infer *I);              /* a field name may decide which type is meant */
+Expr *infer_list(Infer *I, Ast *e, Type *want); /* infer_data.c */
 Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);
 Expr *infer_ref_write(Infer *I, Ast *e);
 Expr *infer_cast(Infer *I, Ast *e);
@@ -504,8 +500,6 @@ Global *env_slot(Infer *I, Global *g);
 /* Definitions that mention a name bound anew at another type, or a type declared anew, are checked
  * again. */
 void env_recheck(Infer *I);
-/* Whether `now` can stand wherever `old` stood. */
-bool scheme_same_or_more_general(const Scheme *now, const Scheme *old);
 bool scheme_same(const Scheme *a, const Scheme *b); /* as they are printed */
 /* Whether it mentions a type of one of the names as it was before it was declared anew. */
 bool type_is_superseded(Type *t, const Map *names);

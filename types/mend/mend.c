@@ -462,7 +462,9 @@ static bool begin(Mender *out, ModuleCheck *c, size_t first) {
     return true;
 }
 
-void mend_verify(ModuleCheck *c, size_t first) {
+/* Fixes that came with a diagnostic of c->diags from list[first] on are tried; those that do not check become
+ * words. */
+static void mend_verify(ModuleCheck *c, size_t first) {
     Mender m;
     bool any = false;
     for (size_t i = first; i < c->diags->list.len; i++) {
@@ -479,7 +481,8 @@ void mend_verify(ModuleCheck *c, size_t first) {
     budget_end_item(&c->env->budget);
 }
 
-void mend_module(ModuleCheck *c, size_t first) {
+/* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
+static void mend_module(ModuleCheck *c, size_t first) {
     const Source *source = c->module->source;
     Mender m;
     if (!begin(&m, c, first))

@@ -29,11 +29,6 @@ bool mend_infer_module(Env *env, const Module *module, InferMode mode, Diags *di
 
 /* Says of each hole what fits there. (mend/hole.c) */
 void mend_holes(ModuleCheck *c);
-/* Fixes that came with a diagnostic of c->diags from list[first] on are tried; those that do not check become
- * words. */
-void mend_verify(ModuleCheck *c, size_t first);
-/* Adds fixes to the errors of c->diags from list[first] on, and moves their places. */
-void mend_module(ModuleCheck *c, size_t first);
 
 /* ---- the work ------------------------------------------------------------------------------------ */
 

@@ -92,7 +92,7 @@ bool attrs_dtype(const Attrs *attrs, const char *name, DType *out) {
 
 /* ---- equality, hashing ----------------------------------------------------------------------- */
 
-bool attr_equal(const AttrValue *a, const AttrValue *b) {
+static bool attr_equal(const AttrValue *a, const AttrValue *b) {
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
@@ -115,17 +115,6 @@ bool attr_equal(const AttrValue *a, const AttrValue *b) {
     return false;
 }
 
-bool attrs_equal(const Attrs *a, const Attrs *b) {
-    if (a == b)
-        return true;
-    if (!a || !b || a->op != b->op)
-        return false;
-    for (int i = 0; i < a->op->nattrs; i++)
-        if (!attr_equal(&a->values[i], &b->values[i]))
-            return false;
-    return true;
-}
-
 bool attrs_equal_values(const Attrs *a, const Attrs *b) {
     if (!a || !b)
         return (!a || a->op->nattrs == 0) && (!b || b->op->nattrs == 0);
@@ -135,32 +124,6 @@ bool attrs_equal_values(const Attrs *a, const Attrs *b) {
         if (!attr_equal(&a->values[i], &b->values[i]))
             return false;
     return true;
-}
-
-static uint64_t hash_value(const AttrValue *v, uint64_t seed) {
-    seed = hash_bytes(&v->kind, sizeof v->kind, seed);
-    switch (v->kind) {
-    case ATTR_NONE:
-    case ATTR_DIM: /* equal sizes may be different nodes */ return seed;
-    case ATTR_INT:
-    case ATTR_BOOL: return hash_bytes(&v->i, sizeof v->i, seed);
-    case ATTR_FLOAT: return hash_bytes(&v->f, sizeof v->f, seed);
-    case ATTR_STRING: return hash_bytes(v->text, strlen(v->text), seed);
-    case ATTR_DTYPE: return hash_bytes(&v->dtype, sizeof v->dtype, seed);
-    case ATTR_LIST:
-        for (uint32_t i = 0; i < v->list.n; i++)
-            seed = hash_value(&v->list.items[i], seed);
-        return hash_bytes(&v->list.n, sizeof v->list.n, seed);
-    case ATTR_REF: return hash_bytes(v->ref->text, v->ref->len, seed);
-    }
-    return seed;
-}
-
-uint64_t attrs_hash(const Attrs *a) {
-    uint64_t h = a ? hash_bytes(a->op->name, strlen(a->op->name), 0) : 0;
-    for (int i = 0; a && i < a->op->nattrs; i++)
-        h = hash_value(&a->values[i], h);
-    return h;
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */

@@ -82,16 +82,13 @@ bool attrs_is_none(const Attrs *attrs, const char *name);
 bool attrs_ints(const Attrs *attrs, const char *name, const int64_t **out, uint32_t *n);
 bool attrs_dtype(const Attrs *attrs, const char *name, DType *out); /* false when None */
 
-bool attrs_equal(const Attrs *a, const Attrs *b);
 /* The same of two operators with one relation: what it says is the same. */
 bool attrs_equal_values(const Attrs *a, const Attrs *b);
-uint64_t attrs_hash(const Attrs *a);
 void attrs_print(Str *out, const Attrs *a); /* those that differ from their defaults: `axis=[1]` */
 void attr_print(Str *out, const AttrValue *v);
 /* Parses a default's text. */
 AttrValue attr_parse(const char *text);
 const Attrs *attrs_defaults(const struct Op *op); /* NULL if one is required */
-bool attr_equal(const AttrValue *a, const AttrValue *b);
 bool attrs_have_refs(const Attrs *a);
 bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, `?` */
 /* ATTR_REF values replaced by those of `call` (a derivative rule expanded for a call). */

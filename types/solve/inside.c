@@ -133,7 +133,6 @@ static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis) 
                       .span = r->span,
                       .axis = axis,
                       .op = r->op,
-                      .by_operator = true,
                       .what = fmt_text("axis %d of `%s` (equal, or 1)", axis, op_subject(r->op)),
                       .inner = r->inner,
                       .inner_name = r->inner_name};

@@ -561,12 +561,6 @@ static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool 
     }
 }
 
-RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result) {
-    if (type_resolve(result) != type_resolve(r->args[r->nargs - 1]))
-        BUG("the broadcast of `%s` is not its result", relation_subject(r));
-    return relate(s, r, inputs, n, false);
-}
-
 static RelStatus relate_broadcast(Solver *s, Relation *r) {
     return relate(s, r, r->args, r->nargs - 1, false);
 }

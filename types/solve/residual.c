@@ -30,7 +30,6 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
                       .span = span,
                       .what = what ? what : "a size",
                       .axis = s->axis,
-                      .by_operator = r,
                       .op = r ? r->op : NULL};
     if (r && s->arg >= 0)
         check.arg = relation_argument(r, s->arg);
@@ -360,12 +359,8 @@ void residual_try_sizes(Solver *s, Relation *r) {
     const char *subject = relation_subject(r), *prefix = fmt_text("`%s`: ", r->op->name);
     if (strncmp(said, prefix, strlen(prefix)) == 0)
         said += strlen(prefix);
-    Residual check = {.span = r->span,
-                      .axis = -1,
-                      .by_operator = true,
-                      .op = r->op,
-                      .inner = r->inner,
-                      .inner_name = r->inner_name};
+    Residual check = {
+        .span = r->span, .axis = -1, .op = r->op, .inner = r->inner, .inner_name = r->inner_name};
     TypeNamer namer = {0};
     Str places = {0};
     print_places(&places, &check, r, &namer);

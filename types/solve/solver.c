@@ -124,7 +124,9 @@ static void watch_var(Relation *r, Type *var) {
     v->watchers[v->nwatchers++] = r;
 }
 
-void solver_watch(Solver *s, Relation *r, Type *t) {
+/* Called by a relation that waits: run me again when one of these learns something. Variables
+ * inside r->args are watched without asking. */
+static void solver_watch(Solver *s, Relation *r, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -446,7 +448,7 @@ size_t solver_nwaiting(const Solver *s) {
 const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
 
 /* Its type, and which earlier entry at the prompt made it. */
-const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
+static const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
     const char *made = origin_words(r->args[i], r->span.source);
     Type *t = type_resolve(r->args[i]);
     if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* of `x[i]` */
@@ -508,7 +510,7 @@ void rel_add_places(Diag *d, const Relation *r) {
         diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
-const char *relation_place(const Relation *r, int arg) {
+static const char *relation_place(const Relation *r, int arg) {
     if (arg < 0)
         return fmt_text("the result of `%s`", relation_subject(r));
     if (!r->op)

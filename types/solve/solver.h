@@ -71,8 +71,6 @@ typedef struct Residual {
     Span inner; /* of a relation of a generalised definition: where in it; span is the call */
     const Symbol *inner_name; /* the definition, or NULL */
     bool unlisted;            /* said otherwise, operator by operator */
-    bool by_operator; /* the operator sees to it when it runs: listed, nothing to insert; where it
-                          broadcasts, a size of 1 passes too */
 } Residual;
 
 Solver *solver_new(Diags *diags);
@@ -213,9 +211,6 @@ SolverCounts solver_counts(const Solver *s);
 void solver_set_budget(Solver *s, Budget *budget, bool bounded);
 bool solver_is_spent(Solver *s);
 size_t solver_nwaiting(const Solver *s);
-/* Called by a relation that waits: run me again when one of these learns something. Variables
- * inside r->args are watched without asking. */
-void solver_watch(Solver *s, Relation *r, Type *t);
 
 /* For relations: report under the operator's name and argument places. The Diag is already
  * reported; the caller may add facts and labels. */
@@ -223,8 +218,6 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Labels: the types of the arguments where they stand, here and in the definition it came from. */
 void rel_add_places(Diag *d, const Relation *r);
-/* Of argument i: its type, and which earlier entry at the prompt made it. */
-const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names);
 /* A fact with shapes laid out by their axes, `axis` (from the end: -1 is the last) marked. (rel_layout.c) */
 void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes, int axis,
                      TypeNamer *names);
@@ -363,10 +356,6 @@ extern const RelDef rel_broadcast_compare; /* the result is bool */
 extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_same;
 extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
 extern const RelDef rel_custom_grad, rel_checkpoint;       /* (f, d): d its cotangents; (f) */
-
-/* For other relations over broadcast: `result`, the relation's own, is the broadcast of these inputs
- * (of which some may not be tensors yet). */
-RelStatus rel_broadcast_shapes(Solver *s, Relation *r, Type **inputs, uint32_t n, Type *result);
 
 const char *dtype_class_name(DTypeSet set);      /* "a float" */
 const char *dtype_class_words(DTypeSet set);     /* "floats", "integers", "one of int8, uint8" */

@@ -168,8 +168,7 @@ const Relation *solver_find_fact(Solver *s, const Relation *r);
 bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order);
 
 void relation_print(Str *out, const Relation *r,
-                    TypeNamer *namer);                  /* scheme_print.c: as in `where` */
-const char *relation_place(const Relation *r, int arg); /* "argument `weight` of `nn.dense`" */
+                    TypeNamer *namer); /* scheme_print.c: as in `where` */
 
 /* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
  * simplifies Broadcast sets in place, unifies results that must be the same; true when something
