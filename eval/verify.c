@@ -159,89 +159,52 @@ static bool is_of_each(const Walk *w, const Type *t) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-typedef enum Known { KNOWN, NOT_KNOWN, NO_SIZE /* beyond int64, or by zero */ } Known;
+/* Whose variables a size has. */
+typedef struct DimReader {
+    Walk *walk;
+    const Scope *scope;
+} DimReader;
 
-static Known dim_value(Walk *w, Type *t, const Scope *scope, int64_t *out);
-
-static Known atom_value(Walk *w, const DimAtom *a, const Scope *scope, int64_t *out) {
-    if (a->kind == DIM_ATOM_TYPE)
-        return dim_value(w, a->type, scope, out);
-    int64_t x, y;
-    Known known = dim_value(w, a->a, scope, &x);
-    if (known == KNOWN)
-        known = dim_value(w, a->b, scope, &y);
-    if (known != KNOWN)
-        return known;
-    switch (a->kind) {
-    case DIM_ATOM_TYPE: break;
-    case DIM_ATOM_MIN: *out = x < y ? x : y; return KNOWN;
-    case DIM_ATOM_MAX: *out = x > y ? x : y; return KNOWN;
-    case DIM_ATOM_FLOORDIV:
-        if (y == 0 || (x == INT64_MIN && y == -1))
-            return NO_SIZE;
-        *out = x / y - (x % y != 0 && (x < 0) != (y < 0));
-        return KNOWN;
-    }
-    return NO_SIZE;
-}
-
-static Known monomial_value(Walk *w, const DimMonomial *m, const Scope *scope, int64_t *out) {
-    int64_t product = m->coef;
-    for (uint32_t k = 0; k < m->natoms; k++) {
-        int64_t x;
-        Known known = atom_value(w, m->atoms[k], scope, &x);
-        if (known != KNOWN)
-            return known;
-        if (__builtin_mul_overflow(product, x, &product))
-            return NO_SIZE;
-    }
-    *out = product;
-    return KNOWN;
-}
-
-/* The sum of the terms but one that has an unknown atom (*rest: that one, if there is just one). */
-static Known polynomial_value(Walk *w, const Dim *d, const Scope *scope, int64_t *out,
-                              const DimMonomial **rest) {
-    int64_t sum = d->constant;
-    uint32_t open = 0;
-    for (uint32_t i = 0; i < d->nterms; i++) {
-        int64_t x = 0;
-        Known known = monomial_value(w, &d->terms[i], scope, &x);
-        if (known == NO_SIZE)
-            return NO_SIZE;
-        if (known == NOT_KNOWN) {
-            *rest = open++ ? NULL : &d->terms[i];
-            continue;
-        }
-        if (__builtin_add_overflow(sum, x, &sum))
-            return NO_SIZE;
-    }
-    *out = sum;
-    return open ? NOT_KNOWN : KNOWN;
-}
-
-static Known dim_value(Walk *w, Type *t, const Scope *scope, int64_t *out) {
-    t = type_resolve(t);
-    leave_scope(&t, &scope);
-    if (type_get_int(t, out))
-        return KNOWN;
-    const DimMonomial *rest = NULL;
-    if (t->tag == TY_DIM)
-        return polynomial_value(w, t->dim, scope, out, &rest);
-    if (!is_open(t))
-        return NOT_KNOWN;
-    const int64_t *own = own_size(t, scope);
+static DimKnown open_value(void *reader, Type *t, int64_t *out) {
+    DimReader r = *(const DimReader *)reader;
+    if (leave_scope(&t, &r.scope))
+        return dim_evaluate(t, open_value, &r, out);
+    const int64_t *own = own_size(t, r.scope);
     if (own) {
         *out = *own;
-        return *own < 0 ? NOT_KNOWN : KNOWN;
+        return *own < 0 ? DIM_NOT_KNOWN : DIM_KNOWN;
     }
-    if (is_of_each(w, t))
-        return NOT_KNOWN;
-    const Note *note = find_note(w->notes, open_id(t));
+    const Note *note = is_open(t) && !is_of_each(r.walk, t) ? find_note(r.walk->notes, open_id(t))
+                                                            : NULL;
     if (!note)
-        return NOT_KNOWN;
+        return DIM_NOT_KNOWN;
     *out = note->size;
-    return KNOWN;
+    return DIM_KNOWN;
+}
+
+static DimKnown dim_value(Walk *w, Type *t, const Scope *scope, int64_t *out) {
+    DimReader r = {w, scope};
+    return dim_evaluate(t, open_value, &r, out);
+}
+
+/* The sum of the terms that are known; *rest: the other one, if there is just one. */
+static DimKnown sum_value(Walk *w, const Dim *d, const Scope *scope, int64_t *out,
+                          const DimMonomial **rest) {
+    DimReader r = {w, scope};
+    int64_t sum = d->constant, x = 0;
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < d->nterms; i++) {
+        switch (dim_evaluate_term(&d->terms[i], open_value, &r, &x)) {
+        case DIM_KNOWN:
+            if (__builtin_add_overflow(sum, x, &sum))
+                return DIM_NO_SIZE;
+            break;
+        case DIM_NOT_KNOWN: *rest = open++ ? NULL : &d->terms[i]; break;
+        case DIM_NO_SIZE: return DIM_NO_SIZE;
+        }
+    }
+    *out = sum;
+    return open ? DIM_NOT_KNOWN : DIM_KNOWN;
 }
 
 static const char *noted_by(const Note *note) {
@@ -257,7 +220,7 @@ static bool match_waiting(Walk *w) {
     for (size_t i = 0; i < n->waiting.len; i++) {
         Waiting x = n->waiting.data[i];
         int64_t size;
-        if (dim_value(w, x.dim, NULL, &size) == NOT_KNOWN)
+        if (dim_value(w, x.dim, NULL, &size) == DIM_NOT_KNOWN)
             continue;
         n->waiting.data[i] = n->waiting.data[--n->waiting.len];
         if (!match_dim(w, x.dim, NULL, x.size, false))
@@ -297,13 +260,13 @@ static bool match_dim(Walk *w, Type *t, const Scope *scope, int64_t size, bool m
         return t->tag == TY_ERROR;
     const DimMonomial *rest = NULL;
     int64_t known;
-    switch (polynomial_value(w, t->dim, scope, &known, &rest)) {
-    case KNOWN:
+    switch (sum_value(w, t->dim, scope, &known, &rest)) {
+    case DIM_KNOWN:
         if (known != size)
             w->why = fmt_text("`%s` is %lld here", type_text(t), (long long)known);
         return known == size;
-    case NO_SIZE: w->why = fmt_text("`%s` is no size here", type_text(t)); return false;
-    case NOT_KNOWN: break;
+    case DIM_NO_SIZE: w->why = fmt_text("`%s` is no size here", type_text(t)); return false;
+    case DIM_NOT_KNOWN: break;
     }
     if (rest && rest->natoms == 1 && rest->atoms[0]->kind == DIM_ATOM_TYPE) {
         int64_t left = size - known;
