@@ -5,7 +5,8 @@
  *
  * Compared are parameters and captured variables when a function begins, variables of `let` and of
  * patterns, the values of all expressions and so the results of calls and operators, and globals when
- * they are set. Without the option no such instruction is made, and nothing else costs anything.
+ * they are set. Without the option no such instruction is made, and nothing else costs anything. The
+ * reference evaluator (eval/reference/) compares nothing.
  *
  * Of one value VERIFY_PARTS parts are compared, those nearest to its root first (a tensor is one
  * part); a reference is looked into once. What lies deeper is compared when the program takes it
