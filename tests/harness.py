@@ -8,6 +8,7 @@ import tempfile
 
 import golden
 import mutate
+import process
 import run
 import share
 import transcript
@@ -167,6 +168,16 @@ def a_broken_job(options, report):
     judge(report, "a broken job", heard.told, "ZeroDivisionError")
 
 
+def hangs(options, report):
+    """A program that computes without end is ended, and so is one that waits without end."""
+    wrong = []
+    if process.run_program(["/bin/sh", "-c", "while :; do :; done"], cpu=1)[0] is not None:
+        wrong.append("the limit of processor time does not hold")
+    if process.run_program(["/bin/sleep", "1000"], patience=0.1)[0] is not None:
+        wrong.append("the limit of the clock does not hold")
+    report.add("harness: hangs", "failed" if wrong else "passed", "\n".join(wrong))
+
+
 def helpers(options, report):
     heard = Heard()
     with tempfile.TemporaryDirectory(prefix="relay-harness-") as folder:
@@ -217,4 +228,5 @@ def jobs():
     yield "places", places
     yield "shares", shares
     yield "a broken job", a_broken_job
+    yield "hangs", hangs
     yield "helpers", helpers

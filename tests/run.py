@@ -21,8 +21,8 @@ import collections
 import concurrent.futures
 import os
 import re
-import shlex
 import resource
+import shlex
 import sys
 import tempfile
 import threading
@@ -238,7 +238,8 @@ def main():
     report = Report(options.verbose)
     with tempfile.TemporaryDirectory(prefix="relay-test-") as home:
         process.settle_environment(home)
-        os.environ.update(RELAY_SLOW=str(options.slow), RLY_SHARE=str(options.share), RLY_SEED=str(options.seed))
+        process.SLOW = options.slow
+        os.environ.update(RELAY_BUILD=options.build, RELAY_SLOW=str(options.slow), RLY_SHARE=str(options.share), RLY_SEED=str(options.seed))
         if options.verify_types:
             options.relay = verifying_program(options.relay, home)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -110,7 +110,7 @@ class Terminal:
     def __init__(self, command, columns, patience=process.PATIENCE, folder=None):
         self.screen, self.patience = Screen(columns), patience
         command = [os.path.abspath(command[0])] + command[1:]
-        self.editor = is_built_with(os.path.dirname(command[0]), "libedit")
+        self.editor = is_built_with(os.environ.get("RELAY_BUILD", os.path.dirname(command[0])), "libedit")
         self.typed_row = -1  # of the screen, where the last line was typed
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -122,6 +122,7 @@ class Terminal:
                 os.execv(command[0], command)
             finally:
                 os._exit(127)
+        process.limit_cpu(self.pid, process.CPU_LIMIT * process.SLOW)
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.open = True
 
