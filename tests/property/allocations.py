@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes each allocation of eleven programs fail in turn: all in `make check-alloc`, a share in `make check`.
+"""Makes each allocation of twelve programs fail in turn: all in `make check-alloc`, a share in `make check`.
 
     allocations.py RELAY [--cc=CC] [--all] [--share=N] [--seed=N] [PART-OF-NAME ...]
 
@@ -69,6 +69,7 @@ PROGRAMS = {
     "cache": ({"p.rly": "sum(ones(shape=[100000]) * 2.0)\n"}, ["p.rly"], None),
     "gradients": ({"p.rly": GRAD}, ["p.rly"], None),
     "data": ({"p.rly": ADT}, ["p.rly"], None),
+    "reference": ({"p.rly": GRAD + ADT}, ["--jit=off", "--engine=reference", "p.rly"], None),
     "strings": ({"p.rly": 'let s = str.join(" ", map(fn (i) { str.upper("ab" ++ show(i)) }, range(500)));\n'
                           'str.length(str.replace(s, "AB", "cd"))\nlist.length(str.split(s, " "))\nstr.pad("a", 50)\n'}, ["p.rly"], None),
     "files": ({"p.rly": FILES}, ["p.rly"], None),
