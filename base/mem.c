@@ -96,20 +96,41 @@ static void *out_of_memory(size_t wanted) {
     mem_exit("the program");
 }
 
-size_t mem_address_space_mb(void) {
-    struct rlimit space;
-    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
-        return 0;
-    return space.rlim_cur >> 20 ? space.rlim_cur >> 20 : 1;
+/* The smaller limit of what may be mapped, 0: none; *name: what it limits, as the shell sets it. */
+static size_t mapping_limit(const char **name, const char **option) {
+    static const struct {
+        int resource;
+        const char *name, *option;
+    } limits[] = {{RLIMIT_AS, "address space", "-v"}, {RLIMIT_DATA, "data segment", "-d"}};
+    size_t least = 0;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit l;
+        if (getrlimit(limits[i].resource, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||
+            (least && l.rlim_cur >= least))
+            continue;
+        least = l.rlim_cur ? l.rlim_cur : 1;
+        *name = limits[i].name;
+        *option = limits[i].option;
+    }
+    return least;
+}
+
+bool mem_limit_words(char words[MEM_LIMIT_WORDS]) {
+    const char *name, *option;
+    size_t bytes = mapping_limit(&name, &option);
+    if (bytes)
+        snprintf(words, MEM_LIMIT_WORDS, "the %s is limited to %zu %s (`ulimit %s`)", name,
+                 bytes >> 20 ? bytes >> 20 : bytes >> 10, bytes >> 20 ? "MB" : "KB", option);
+    return bytes > 0;
 }
 
 /* No destructors run: they may belong to who had no memory. */
 void mem_exit(const char *who) {
     fflush(stdout);
     fprintf(stderr, "error[R0606]: out of memory, in %s\n", who);
-    if (mem_address_space_mb())
-        fprintf(stderr, "  = the address space is limited to %zu MB (`ulimit -v`)\n",
-                mem_address_space_mb());
+    char words[MEM_LIMIT_WORDS];
+    if (mem_limit_words(words))
+        fprintf(stderr, "  = %s\n", words);
     _exit(1);
 }
 
@@ -340,8 +361,9 @@ static void find_stack(void) {
 
 size_t mem_stack_share(size_t bytes) {
     if (!stack_most) {
-        size_t space = mem_address_space_mb();
-        stack_most = space ? (space << 20) / 8 : SIZE_MAX;
+        const char *name, *option;
+        size_t bytes_mapped = mapping_limit(&name, &option);
+        stack_most = bytes_mapped ? bytes_mapped / 8 : SIZE_MAX;
     }
     return bytes < stack_most ? bytes : stack_most;
 }

@@ -67,7 +67,9 @@ void mem_set_oom_handler(void (*fn)(size_t wanted));
 _Noreturn void mem_out_of_memory(size_t wanted);
 /* Ends the program with status 1 where nothing can be resumed; who: had no memory. */
 _Noreturn void mem_exit(const char *who);
-/* What `ulimit -v` leaves, in MB; 0: no limit. */
-size_t mem_address_space_mb(void);
+/* Says which limit of the process is the smallest, "the address space is limited to 600 MB (`ulimit
+ * -v`)", in `words`; it needs no memory. False: there is none. */
+enum { MEM_LIMIT_WORDS = 96 };
+bool mem_limit_words(char words[MEM_LIMIT_WORDS]);
 
 #endif

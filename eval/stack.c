@@ -223,9 +223,9 @@ Diag *out_of_memory_fail(Interp *in) {
     diag_add_fact(d, "%zu MB of data and %zu MB of tensors are in use", mem_heap_bytes() >> 20,
                   tensor_bytes_live() >> 20);
     diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
-    if (mem_address_space_mb())
-        diag_add_fact(d, "the address space is limited to %zu MB (`ulimit -v`)",
-                      mem_address_space_mb());
+    char words[MEM_LIMIT_WORDS];
+    if (mem_limit_words(words))
+        diag_add_fact(d, "%s", words);
     share_limit(in);
     return d;
 }

@@ -267,6 +267,9 @@ def memory(s):
             r = s.run(["--jit=off", "-e", "foldl(fn (a, i) { a + i }, 1, range(1000))"], before=limit_of(resource.RLIMIT_AS, mb << 20))
             s.check("memory: %d MB of address space are enough" % mb,
                     None if r.status == 0 and r.out == "499501 : int32\n" else "no value", r)
+        for mb in (2, 5, 10, 20, 100):
+            r = s.run(["-e", "1 + 1"], before=limit_of(resource.RLIMIT_DATA, mb << 20))
+            s.check("memory: %d MB of data segment" % mb, None if r.status == 0 or "data segment is limited" in r.err else "no word of it", r)
         for mb in (4, 8, 16, 24, 32, 48, 64):
             r = s.run(["-e", "1 + 1"], before=limit_of(resource.RLIMIT_AS, mb << 20))
             s.check("memory: %d MB of address space" % mb, None if r.status == 0 or "address space is limited" in r.err or

@@ -542,9 +542,9 @@ bool settle_holes(Infer *I) {
 Expr *infer_expr(Infer *I, Ast *e, Type *want) {
     if (mem_stack_left() < mem_stack_share(CHECK_STACK) / 8 * 3) {
         Diag *d = infer_error(I, DIAG_R0009, e->span, "nested too deeply");
-        if (d && mem_address_space_mb())
-            diag_add_fact(d, "the address space is limited to %zu MB (`ulimit -v`)",
-                          mem_address_space_mb());
+        char words[MEM_LIMIT_WORDS];
+        if (d && mem_limit_words(words))
+            diag_add_fact(d, "%s", words);
         return infer_error_expr(e->span);
     }
     if (solver_is_spent(I->s))
