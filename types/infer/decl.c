@@ -238,9 +238,11 @@ static void report_twice(Infer *I, const TypeDecl *a, const TypeDecl *b) {
     }
 }
 
-static void warn_shadowed(Infer *I, const TypeDecl *decl) {
+static void hide_names(Infer *I, const TypeDecl *decl) {
     for (uint32_t c = 0; decl && c < decl->nctors; c++) {
         bool in_prelude;
+        Global *bound = env_find_global(I->env, decl->ctors[c]->name, &in_prelude);
+        decl->ctors[c]->hides = in_prelude ? NULL : bound;
         const Ctor *old = env_find_ctor(I->env, decl->ctors[c]->name, &in_prelude);
         if (!old || old->decl->name == decl->name)
             continue;
@@ -368,7 +370,7 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls) 
     if (I->diags->errors > errors)
         return false;
     for (size_t i = 0; i < n; i++)
-        warn_shadowed(I, decls[i]);
+        hide_names(I, decls[i]);
     /* restored after a mistake below */
     Namespace saved = *I->env->here;
     Map old_types = {0}, old_ctors = {0};

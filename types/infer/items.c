@@ -108,7 +108,7 @@ static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
 
 static bool infer_one(Infer *I, Item *item, Global *g) {
     begin_alone(I, item, g);
-    scope_warn_hidden(I, &item->name);
+    scope_hide_ctor(I, &item->name);
     solver_enter(I->s);
     FnHead head = {0};
     fn_begin(I, item->fn, &head);
@@ -152,7 +152,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
         I->current = globals[i];
-        scope_warn_hidden(I, &items[i]->name);
+        scope_hide_ctor(I, &items[i]->name);
         if (I->has_graph && items[i]->fn->body)
             infer_graph_plan(I, items[i]->fn->body);
         FnHead head = {0};
@@ -220,7 +220,7 @@ void infer_announce_def(Infer *I, Item *item, Global *g) {
 
 bool infer_let_item(Infer *I, Item *item, Global *g) {
     begin_alone(I, item, g);
-    scope_warn_hidden(I, &item->name);
+    scope_hide_ctor(I, &item->name);
     if (item->kind == ITEM_FREE_VAR) {
         Type *t = item->type ? infer_ast_type(I, item->type, KIND_TYPE)
                              : solver_var(I->s, KIND_TYPE);

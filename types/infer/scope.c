@@ -21,6 +21,13 @@ void scope_warn_hidden(Infer *I, const Name *name) {
         diag_add_fact(d, "in patterns `%s` is still the constructor", name->sym->text);
 }
 
+void scope_hide_ctor(Infer *I, const Name *name) {
+    Ctor *hidden = name->sigil == SIGIL_NONE && name->sym ? scope_find_ctor(I, name->sym) : NULL;
+    scope_warn_hidden(I, name);
+    if (hidden)
+        hidden->hides = NULL;
+}
+
 Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var) {
     Local *l = mem_new(Local);
     l->name = name;
@@ -178,10 +185,11 @@ Resolved scope_resolve(Infer *I, const Name *name) {
     bool taken = ctor || op || prelude;
     if (local && !taken)
         return resolved_local(local);
-    if (ctor && !ctor_in_prelude)
-        return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
-    if (g && !g->sigil)
+    bool own_ctor = ctor && !ctor_in_prelude;
+    if (g && !g->sigil && !(own_ctor && ctor->hides == g))
         return resolved_global(I, g);
+    if (own_ctor)
+        return (Resolved){.kind = NAME_CTOR, .ctor = ctor};
     if (op)
         return (Resolved){.kind = NAME_OP, .op = op};
     if (ctor)

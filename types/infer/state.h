@@ -234,6 +234,7 @@ bool infer_finish_item(Infer *I);
 size_t scope_mark(const Infer *I);
 Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var);
 void scope_warn_hidden(Infer *I, const Name *name); /* a constructor of that name (R0904) */
+void scope_hide_ctor(Infer *I, const Name *name);   /* an item does so, and from here on */
 void scope_restore(Infer *I, size_t mark);
 size_t type_scope_mark(const Infer *I);
 TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared);

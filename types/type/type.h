@@ -258,6 +258,7 @@ typedef struct Ctor {
     Type **fields;              /* over decl->params */
     const Symbol **field_names; /* or NULL */
     Span span;
+    struct Global *hides; /* bound when the type was declared: the bare name is not that any more */
 } Ctor;
 
 struct TypeDecl {
