@@ -86,6 +86,16 @@ Type *type_param_rigid(Infer *I, TypeParam *p) {
     return p->rigid ? t : type_resolve(t);
 }
 
+/* A size of a shape or of data: a number is not negative. */
+static Type *size_type(Infer *I, const AstType *t) {
+    Type *size = infer_ast_type(I, t, KIND_DIM);
+    int64_t n;
+    if (!type_get_int(size, &n) || n >= 0)
+        return size;
+    infer_error(I, DIAG_R0301, t->span, "a size is not negative, and this is %lld", (long long)n);
+    return broken(I, KIND_DIM);
+}
+
 static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
     if (t->args.len != decl->nparams) {
         infer_error(I, DIAG_R0108, t->span, "type `%s` takes %u argument%s, and %zu %s given",
@@ -97,7 +107,9 @@ static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
     for (uint32_t i = 0; i < decl->nparams; i++) {
         bool several = decl->params[i]->kind == KIND_TYPE;
         I->of_several += several;
-        args[i] = infer_ast_type(I, t->args.data[i], decl->params[i]->kind);
+        Kind kind = decl->params[i]->kind;
+        args[i] = kind == KIND_DIM ? size_type(I, t->args.data[i])
+                                   : infer_ast_type(I, t->args.data[i], kind);
         I->of_several -= several;
     }
     return type_data(decl, args, decl->nparams);
@@ -234,7 +246,7 @@ static Type *shape_type(Infer *I, const AstType *t) {
         return broken(I, KIND_SHAPE);
     }
     for (size_t i = 0; i < t->args.len; i++)
-        dims[i] = infer_ast_type(I, t->args.data[i], KIND_DIM);
+        dims[i] = size_type(I, t->args.data[i]);
     return type_shape(dims, (uint32_t)t->args.len);
 }
 
@@ -292,7 +304,7 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
         if (kind == KIND_SHAPE && t->op == DIM_ANY)
             return unknown_type(I, t, KIND_SHAPE);
         if (kind == KIND_SHAPE) { /* (3) is (3,) */
-            Type *dim = infer_ast_type(I, t, KIND_DIM);
+            Type *dim = size_type(I, t);
             return type_shape(&dim, 1);
         }
         if (kind != KIND_DIM)
