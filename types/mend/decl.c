@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a change to a type declaration concerns: the declarations that mention the type, and the items
- * that say one of their names. Read off the tokens, so it is rather too much than too little; what these
- * items are used by is infer/part.c's matter. */
+/* What a change to a type declaration concerns: the declarations that mention the type, and the items that
+ * mention one of their names. It is read off the tokens, so it may be too much and is never too little.
+ * infer/part.c finds out which items use these. */
 #include <string.h>
 
 #include "types/mend/mend.h"
@@ -17,8 +17,8 @@ typedef VEC(DeclName) DeclNames;
 typedef struct Users {
     const Mender *m;
     DeclNames names;
-    int32_t at; /* what was changed */
-    bool *said; /* by item: it is in one of the lists */
+    int32_t at; /* the item that was changed */
+    bool *said; /* by item: it is in `types` or `namers` already */
     IndexVec *types, *namers;
 } Users;
 
@@ -49,7 +49,8 @@ static bool has_name(const DeclNames *names, DeclName n) {
     return false;
 }
 
-/* `e.name`; `name = …`, `name: …` and `{ name, … }` of a value or a pattern. */
+/* Whether the token may name a field: `e.name`, or `name = …`, `name: …`, `{ name, … }` of a value or a
+ * pattern. */
 static bool may_be_field(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
     TokenKind before = i ? t[-1].kind : TOK_EOF;
@@ -59,7 +60,7 @@ static bool may_be_field(const Mender *m, size_t i) {
            (braces && (before == TOK_LBRACE || before == TOK_COMMA));
 }
 
-/* How what follows a name is read may depend on what the name is. */
+/* Whether the reader asks what the name is before it reads what follows. */
 static bool is_read_by_name(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
     return i + 1 < m->tokens.len && t->end == t[1].begin &&
@@ -74,7 +75,8 @@ static bool declares_name(const Item *decl, const Symbol *name) {
     return decl->name.sym == name;
 }
 
-/* False: something else than definitions and types is concerned, or another type says it is its own. */
+/* Adds the items that mention the name. False when only a check of the whole text can tell: something else than
+ * definitions and types mentions it, or another type declares it. */
 static bool add_users(Users *u, DeclName n, bool changed) {
     const Mender *m = u->m;
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, n.name) - 1; i >= 0;

@@ -11,7 +11,7 @@ enum {
     MAX_BINDINGS = 40,
     MAX_FAR = 60,
     UNITS_OF_SIDE =
-        600000, /* for the other side, where the search for the first spent the item's budget */
+        600000, /* for the search of the other side, when that of the first has spent the item's budget */
 };
 
 /* ---- what the message speaks of -------------------------------------------------------------- */
@@ -41,7 +41,8 @@ void mend_values(const Mender *m, MendValues *v) {
 
 /* ---- bindings of another name ---------------------------------------------------------------- */
 
-/* Not when a definition of the name stands elsewhere: then its use is the mistake. */
+/* Whether a binding may be renamed to the missing name: not when a definition of that name stands elsewhere,
+ * because then the use is the mistake. */
 static bool mend_may_rename(const Mender *m) {
     if (!m->unknown || m->d->code == DIAG_R0105 || m->d->code == DIAG_R0109)
         return false;
@@ -50,7 +51,8 @@ static bool mend_may_rename(const Mender *m) {
         if (item->kind != ITEM_TYPE && item->name.sym == m->unknown)
             return false;
     }
-    for (size_t i = 0; i < m->tokens.len && m->d->code == DIAG_R0101; i++) { /* a type parameter */
+    for (size_t i = 0; i < m->tokens.len && m->d->code == DIAG_R0101;
+         i++) { /* a type parameter of that name */
         const MendToken *t = &m->tokens.data[i];
         if (t->item == m->item && t->sym == m->unknown && t->opener >= 0 &&
             m->tokens.data[t->opener].kind == TOK_LBRACKET && t->begin < m->place.begin)
@@ -68,15 +70,15 @@ static int by_rank(const void *x, const void *y) {
     const Ranked *a = x, *b = y;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    return a->token > b->token ? -1 : 1; /* the nearest above */
+    return a->token > b->token ? -1 : 1; /* of one rank the nearest above comes first */
 }
 
 static bool is_near_name(const Mender *m, const Symbol *a, const Symbol *b) {
     return sym_find_nearest(a, &b, 1, m->budget) != NULL;
 }
 
-/* The name it says is missing and one that is bound and never mentioned are spelt alike, and the missing
- * one is written more often or is the likelier spelling: the slip is where the other is bound. */
+/* Renames bindings that nothing mentions and that are spelt like the missing name, where the missing name is
+ * written more often or is the likelier spelling: then the slip is where the name is bound. */
 void mend_slips(Mender *m) {
     if (!mend_may_walk(m, 2 * m->tokens.len) || !mend_may_rename(m))
         return;
@@ -94,7 +96,7 @@ void mend_slips(Mender *m) {
     m->far = false;
 }
 
-/* Names bound once and mentioned nowhere come first, those spelt alike before others. */
+/* Renames bindings to the missing name: those spelt alike first, and of these the ones that nothing mentions. */
 static void rename_bindings(Mender *m) {
     if (!mend_may_walk(m, 2 * m->tokens.len) || !mend_may_rename(m))
         return;
@@ -116,9 +118,9 @@ static void rename_bindings(Mender *m) {
         bool unused = mend_is_unused(m, i);
         bool near = is_near_name(m, m->unknown, t->sym);
         if (!near && !often)
-            continue; /* one use against one binding */
+            continue; /* one use and one binding: neither is likelier to be the slip */
         if (!near && m->found.len)
-            continue; /* a name spelt alike mends this one */
+            continue; /* a change by spelling was found already */
         vec_push(&found, ((Ranked){i, (near ? 0u : 2u) + (unused ? 0u : 1u)}));
     }
     if (found.len)
@@ -150,8 +152,8 @@ static void try_values(Mender *m, size_t token, const Symbol *const *values, siz
     }
 }
 
-/* Where the message says that a size comes from. */
-static void at_origins(Mender *m, const MendValues *v, bool outliers) {
+/* Tries other sizes at the places where the message says that its sizes come from. */
+static void try_at_origins(Mender *m, const MendValues *v, bool outliers) {
     for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
         Span s = m->d->labels.data[i].span;
         size_t token = s.source == m->source ? mend_token_at(m, s.begin) : m->tokens.len;
@@ -164,14 +166,14 @@ static void at_origins(Mender *m, const MendValues *v, bool outliers) {
     }
 }
 
-/* From the place upwards, then downwards. */
+/* Tries other values at each token that is not at the place: from the place upwards, then downwards. */
 static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes, bool sizes,
                      bool literals) {
     size_t here = mend_token_at(m, m->place.begin), n = m->tokens.len, tried = 0;
     if (!mend_may_walk(m, n))
         return;
     if (sizes)
-        at_origins(m, v, outliers);
+        try_at_origins(m, v, outliers);
     for (size_t k = 0; k < n && tried < MAX_FAR && !mend_is_done(m); k++) {
         size_t i = k < here ? here - 1 - k : k;
         const MendToken *t = &m->tokens.data[i];
@@ -196,8 +198,8 @@ static void each_far(Mender *m, const MendValues *v, bool outliers, bool dtypes,
     }
 }
 
-/* A declaration whose fields several patterns or uses count otherwise. */
-static void fields_of_declaration(Mender *m) {
+/* Tries a field more or fewer in the constructor's declaration, which several patterns or uses may contradict. */
+static void try_declared_fields(Mender *m) {
     if (m->d->code != DIAG_R0208 && m->d->code != DIAG_R0203)
         return;
     for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
@@ -220,7 +222,7 @@ static void fields_of_declaration(Mender *m) {
     }
 }
 
-/* A tensor written out, with an element too many or too few. */
+/* Tries an element more or fewer in a tensor literal. */
 void mend_elements(Mender *m, size_t open) {
     const MendToken *t = &m->tokens.data[open];
     TokenKind first = open + 1 < m->tokens.len ? t[1].kind : TOK_EOF;
@@ -241,8 +243,8 @@ void mend_elements(Mender *m, size_t open) {
         mend_try(m, MEND_BLAME, m->tokens.data[parts.data[last - 1]].end, end, "");
 }
 
-/* A comparison where a number is wanted. */
-static void comparisons(Mender *m, size_t i) {
+/* Tries a sum in the place of a comparison, where a number is wanted. */
+static void try_sum_for_comparison(Mender *m, size_t i) {
     static const TokenKind kinds[] = {TOK_LT, TOK_LE, TOK_GT, TOK_GE, TOK_EQEQ, TOK_NE};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (m->tokens.data[i].kind == kinds[k])
@@ -263,7 +265,7 @@ static void guess_elsewhere(Mender *m, const MendValues *v) {
             tried++;
             mend_elements(m, i);
         } else if (bools) {
-            comparisons(m, i);
+            try_sum_for_comparison(m, i);
         }
     }
 }
@@ -277,7 +279,7 @@ static bool about_dtypes(const Mender *m) {
     return false;
 }
 
-/* Branches, arms, elements: no type is asked for. */
+/* Whether the message is about branches, arms or elements, which must agree and are not asked for a type. */
 static bool is_between_equals(const Mender *m) {
     DiagCode c = m->d->code;
     return c == DIAG_R0205 || c == DIAG_R0206 || c == DIAG_R0207;
@@ -307,8 +309,8 @@ void mend_outliers(Mender *m) {
     m->far = false;
 }
 
-/* The value that is matched or used, instead of one that nothing mentions. */
-static void forgotten_values(Mender *m) {
+/* Tries names that nothing mentions in the place of the names before the message's place. */
+static void try_unused_names(Mender *m) {
     SymbolVec names = {0};
     mend_locals(m, true, &names);
     size_t here = mend_token_at(m, m->place.begin);
@@ -321,8 +323,8 @@ static void forgotten_values(Mender *m) {
     }
 }
 
-/* Another axis of the operator that is called at the place: `concatenate((a, b), axis=1)`. */
-static void other_axes(Mender *m) {
+/* Tries other axes of the operator that is called at the place, as in `concatenate((a, b), axis=1)`. */
+static void try_other_axes(Mender *m) {
     enum { MAX_AXIS = 3 };
     size_t open = mend_token_at(m, m->place.end);
     if (!diag_is_of_sizes(m->d->code) || open + 1 >= m->tokens.len ||
@@ -344,15 +346,15 @@ void mend_far(Mender *m) {
     if (m->unknown)
         return;
     m->far = true;
-    other_axes(m);
+    try_other_axes(m);
     if (!mend_is_done(m))
-        forgotten_values(m);
+        try_unused_names(m);
     MendValues v = {0};
     mend_values(m, &v);
     bool dtypes = about_dtypes(m);
     if (dtypes || about_sizes(m))
         each_far(m, &v, false, dtypes, about_sizes(m), dtypes);
-    fields_of_declaration(m);
+    try_declared_fields(m);
     if (!mend_is_done(m) && (dtypes || about_sizes(m)))
         guess_elsewhere(m, &v);
     m->far = false;
@@ -360,7 +362,7 @@ void mend_far(Mender *m) {
 
 /* ---- the other side -------------------------------------------------------------------------- */
 
-/* A change at the message's place is one side where no type was asked for. */
+/* Whether the change is one of two sides that clash: it is elsewhere, or no type was asked for at the place. */
 static bool may_be_side(const Mender *m, const Mend *mend) {
     if (m->unknown || mend->kind == MEND_NAME)
         return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes for what other languages and libraries write and this one calls otherwise: `true`,
+/* Changes for what other languages and libraries call otherwise than Relay does: `true`,
  * `len(xs)`, `np.zeros(…)`, `x.sum()`, `x.T`, `relu`, `int(x)`, `dtype=float`, a tensor literal where
- * a list is wanted; and modules by their spelling. All are tried, as in mend.h. */
+ * a list is wanted; and modules by their spelling. Each is tried before it is suggested: mend.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "types/mend/mend.h"
 
-/* Of a name that is unknown. `x.M`, M a member, is `f(x)`. */
+/* What an unknown name may be called here. A member M of a value, `x.M`, is also tried as `f(x)`. */
 static const struct {
     const char *habit, *here;
 } names[] = {
@@ -123,7 +123,7 @@ static bool has_kind(const Mender *m, size_t i, TokenKind kind) {
     return i < m->tokens.len && token(m, i)->kind == kind;
 }
 
-/* The operators and definitions whose last part is the name: `nn.relu` of `relu`. */
+/* Tries the operators and definitions whose last part is the name: `nn.relu` for `relu`. */
 static void try_qualified(Mender *m, uint32_t begin, uint32_t end, const Symbol *name) {
     const SymbolVec *known = mend_known_names(m);
     if (!mend_may_walk(m, known->len))
@@ -165,15 +165,14 @@ static void try_names(Mender *m, size_t i) {
         try_habit(m, i, t->sym);
     const char *others[] = {t->sym->text, fmt_text("@%s", t->sym->text),
                             fmt_text("%%%s", t->sym->text)};
-    bool bound = m->d->code != DIAG_R0113 &&
-                 is_bound(m, i); /* as a variable any pattern would fit */
+    bool bound = m->d->code != DIAG_R0113 && is_bound(m, i); /* a variable would match anything */
     for (size_t k = 0; k < 3 && !mend_is_done(m) && bound; k++)
         mend_try_token(m, MEND_NAME, i, others[k]);
     if (t->kind == TOK_IDENT && !mend_is_done(m))
         try_qualified(m, t->begin, t->end, t->sym);
 }
 
-/* int(e): a cast */
+/* Tries a cast for a call of a type's name: `(int32) e` for `int(e)`. */
 static void try_cast(Mender *m, size_t i) {
     static const char *const casts[][2] = {{"int", "int32"},
                                            {"float", "float32"},
@@ -193,7 +192,7 @@ static void try_cast(Mender *m, size_t i) {
     }
 }
 
-/* What stands for a member: itself, or what it is called here. */
+/* Tries a function for a member: one of its name, or what it is called here. */
 static void try_member(Mender *m, uint32_t begin, size_t member, const char *value) {
     const MendToken *t = token(m, member);
     bool call = has_kind(m, member + 1, TOK_LPAREN) && token(m, member + 1)->partner >= 0;
@@ -225,7 +224,7 @@ static bool is_library(const Symbol *name) {
     return false;
 }
 
-/* `a.b`: b of the value a, or b alone where a names another library. */
+/* Tries `b(a)` for `a.b` where a is a value, and `b` alone where a is the name of another library. */
 static void try_members(Mender *m, size_t first, size_t last) {
     for (size_t i = first; i + 2 < m->tokens.len && i < last && !mend_is_done(m); i++) {
         if (!mend_is_name(token(m, i)) || !has_kind(m, i + 1, TOK_DOT))
@@ -244,7 +243,7 @@ static void try_members(Mender *m, size_t first, size_t last) {
     }
 }
 
-/* f(…).sum(): the value is all before the dot */
+/* Tries `sum(f(…))` for `f(…).sum()`: the value is all before the dot. */
 static void try_member_of_value(Mender *m, size_t first, size_t last) {
     for (size_t i = last; i-- > first + 1 && !mend_is_done(m);) {
         if (!has_kind(m, i - 1, TOK_DOT) || !mend_is_name(token(m, i)))
@@ -259,7 +258,7 @@ static void try_member_of_value(Mender *m, size_t first, size_t last) {
 
 /* ---- lists and types ------------------------------------------------------------------------- */
 
-/* A tensor written out where a list is wanted, there or where the name is bound. */
+/* Tries `list` before a tensor literal where a list is wanted, there or where the name is bound. */
 static void try_lists(Mender *m, size_t first, size_t last) {
     if (m->d->expected.form != DIAG_FORM_LIST || m->d->found.form != DIAG_FORM_TENSOR)
         return;
@@ -280,7 +279,7 @@ static void try_lists(Mender *m, size_t first, size_t last) {
     }
 }
 
-/* Tensor[2, 3] for Tensor[(2, 3), float32] */
+/* Tries `Tensor[(2, 3), float32]` for `Tensor[2, 3]`. */
 static void try_tensor_type(Mender *m, size_t first) {
     size_t open = first;
     while (open > 0 && first - open < 12 && !has_kind(m, open, TOK_LBRACKET))
@@ -308,7 +307,7 @@ static void try_dtype(Mender *m, const char *name, const char *quote) {
                  fmt_text("%s%s%s", quote, name, quote));
 }
 
-/* dtype=np.float32     dtype=float     dtype="flot32" */
+/* Tries a dtype for what is not one: `dtype=np.float32`, `dtype=float`, `dtype="flot32"`. */
 static void try_dtypes(Mender *m) {
     const char *text = mend_text(m, m->place.begin, m->place.end), *dot = strrchr(text, '.');
     const char *quote = text[0] == '"' ? "\"" : "";
@@ -326,7 +325,7 @@ static void try_dtypes(Mender *m) {
         try_dtype(m, near->text, quote);
 }
 
-/* A derivative is taken by floats: grad(f)(k) for an integer k. */
+/* Tries floats for integers, by which no derivative is taken: `grad(f)(k)` for an integer k. */
 static void try_floats(Mender *m, size_t first, size_t last) {
     if (last == first + 1 && has_kind(m, first, TOK_NUMBER))
         mend_literal(m, first);
@@ -341,7 +340,7 @@ static void try_floats(Mender *m, size_t first, size_t last) {
             mend_literal(m, i);
 }
 
-/* y := e where there is no `y` */
+/* Tries `let y = e` for `y := e` where there is no `y`. */
 static void try_binding(Mender *m, size_t i) {
     bool begins = i == 0 || token(m, i)->item < 0 || token(m, i - 1)->item != token(m, i)->item ||
                   has_kind(m, i - 1, TOK_SEMI) || has_kind(m, i - 1, TOK_LBRACE);
@@ -357,12 +356,13 @@ static int by_text(const void *a, const void *b) {
     return strcmp((*x)->text, (*y)->text);
 }
 
-/* import nm;     import "nm.rly";     import nn.Linear;     import nn (Linera); */
+/* Tries other modules and names for an import: `import nm;`, `import "nm.rly";`, `import nn.Linear;`,
+ * `import nn (Linera);`. */
 static void try_imports(Mender *m) {
     const Item *item = m->item >= 0 ? m->c->module->items.data[m->item] : NULL;
     if (!item || item->kind != ITEM_IMPORT || m->d->code != DIAG_R0105)
         return;
-    if (m->d->guess) { /* a name of the module */
+    if (m->d->guess) { /* the module has a name like it */
         mend_try(m, MEND_NAME, m->place.begin, m->place.end, m->d->guess->text);
         return;
     }
@@ -371,7 +371,8 @@ static void try_imports(Mender *m) {
     if (hooks->each_module)
         hooks->each_module(hooks->ctx, &modules);
     if (modules.len)
-        qsort(modules.data, modules.len, sizeof *modules.data, by_text); /* folders have no order */
+        qsort(modules.data, modules.len, sizeof *modules.data,
+              by_text); /* the order of a folder's files is not fixed */
     size_t first = mend_token_at(m, item->span.begin) + 1;
     uint32_t begin = item->path ? token(m, first)->begin : item->name.span.begin;
     uint32_t end = item->path ? token(m, first)->end : item->name.span.end;
@@ -389,7 +390,8 @@ static void try_imports(Mender *m) {
                  item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
 }
 
-/* max(a, b): here `max` is of the elements of one tensor. max(a, 0) is more likely along an axis. */
+/* Tries the element-wise operator for `max(a, b)`, since `max` takes the greatest element of one tensor. For
+ * `max(a, 0)` an axis is likelier. */
 static void try_elementwise(Mender *m, size_t first, size_t last) {
     static const char *const pairs[][2] = {
         {"max", "maximum"}, {"min", "minimum"}, {"all", "logical_and"}, {"any", "logical_or"}};
@@ -416,9 +418,9 @@ void mend_habits(Mender *m) {
     mend_place_tokens(m, &first, &last);
     try_imports(m);
     if (m->unknown)
-        mend_slips(m); /* a name of the program's own comes first */
+        mend_slips(m); /* a name of the program comes before those of other languages */
     m->by_spelling = m->unknown != NULL;
-    m->alone = true; /* each place has its own */
+    m->alone = true; /* each use is mended by itself */
     for (size_t i = first; i < last && m->unknown && !mend_is_done(m); i++) {
         if (token(m, i)->sym != m->unknown)
             continue;
@@ -431,7 +433,7 @@ void mend_habits(Mender *m) {
     const Symbol *near = m->unknown && m->d->code == DIAG_R0102 ? nearest_habit(m, m->unknown)
                                                                 : NULL;
     for (size_t i = first; i < last && near && !mend_is_done(m); i++) {
-        if (token(m, i)->sym == m->unknown) /* Flot is Float, which is float32 */
+        if (token(m, i)->sym == m->unknown) /* `Flot` is `Float`, which is float32 here */
             try_habit(m, i, near);
     }
     if ((m->unknown || m->d->code == DIAG_R0212) && !mend_is_done(m))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Typed holes: `_` in an expression asks what could stand there.
+/* Typed holes: `_` in an expression asks what fits there.
  *
  *     def k(n: int32, y: String) { n + _ }     a hole of type int32; `n` fits: int32
  *
@@ -13,24 +13,24 @@
 
 enum {
     MAX_SHOWN = 8,
-    MAX_CALLS = 3, /* of these, calls `f(_)`; and operators */
+    MAX_CALLS = 3, /* at most so many are calls `f(_)`, and at most so many operators */
 };
 
 typedef struct Holes {
     Infer *I;
     const Hole *hole;
-    const Pending *p; /* its note */
+    const Pending *p; /* the note that inference made of it */
     Type *want;
     Diag *d;
     bool can_try;
     int shown, calls;
     TypeNamer namer;
-    Map seen; /* Symbol: nearer names hide others */
+    Map seen; /* names that were asked already: nearer ones hide others */
 } Holes;
 
 /* ---- a first look, by heads ------------------------------------------------------------------ */
 
-/* Whether a value of type `t` could stand where `want` is wanted, as far as heads tell. */
+/* Whether a value of type `t` may fit where `want` is wanted, judged without unification. */
 static bool could_fit(Type *t, Type *want, int depth) {
     t = type_resolve(t);
     want = type_resolve(want);
@@ -135,7 +135,7 @@ static Ast *name_ast(const Holes *h, const Symbol *name, Sigil sigil) {
     return a;
 }
 
-/* name(_, …) */
+/* The call `name(_, …)` with nargs holes. */
 static Ast *call_ast(const Holes *h, const Symbol *name, Sigil sigil, uint32_t nargs) {
     Ast *a = mem_new(Ast);
     a->kind = AST_CALL;
@@ -193,7 +193,7 @@ static void ask_locals(Holes *h) {
     }
 }
 
-/* The head is wanted; where anything is, nothing of the global names is offered. */
+/* Whether t has the same head as `want`. Where anything would fit, no global name is offered. */
 static bool fits_exactly(Type *t, Type *want) {
     t = type_resolve(t);
     return t->tag == want->tag && could_fit(t, want, 6);
@@ -213,7 +213,7 @@ static void ask_global(Holes *h, const Global *g) {
 
 typedef VEC(const Global *) Globals;
 
-/* The user's: of this file from the nearest above, then of the session from the latest. */
+/* Collects the user's globals: those of this file from the nearest above, then the session's from the latest. */
 static void collect_globals(const Infer *I, uint32_t position, Globals *out) {
     const void *key;
     void *value;
@@ -266,7 +266,7 @@ static void ask_ctors(Holes *h) {
 static bool is_open(Type *t) {
     t = type_resolve(t);
     return t->tag == TY_VAR ||
-           (t->tag == TY_PARAM && !t->param.name); /* one that was generalised */
+           (t->tag == TY_PARAM && !t->param.name); /* a variable that was generalised */
 }
 
 static void ask_call(Holes *h, const Global *g, Type *fn) {
@@ -283,8 +283,8 @@ static void ask_call(Holes *h, const Global *g, Type *fn) {
     h->calls++;
 }
 
-/* f(_, …) of the user's functions whose result is wanted: of one type, then of one that varies. Not where
- * nothing is known of the result: `id(_)` is a hole again. */
+/* Offers calls `f(_, …)` of the user's functions whose result fits: first those with one type of result, then
+ * those whose result varies. Nothing is offered where nothing is known of the result, as of `id(_)`. */
 static void ask_calls(Holes *h, const Globals *globals) {
     for (int varies = 0; varies < 2; varies++) {
         for (size_t i = 0; i < globals->len && h->shown < MAX_SHOWN && h->calls < MAX_CALLS; i++) {
@@ -300,7 +300,7 @@ static void ask_calls(Holes *h, const Globals *globals) {
     }
 }
 
-/* Whether something is known of what a function takes or gives: else anything would do. */
+/* Whether something is known of what the function takes or gives; otherwise any function would fit. */
 static bool says_something(Type *fn) {
     if (!is_open(fn->fn.result))
         return true;
@@ -332,7 +332,7 @@ static void ask_prelude(Holes *h) {
     }
 }
 
-/* Those one thinks of first, then the others. */
+/* Offers operators: the usual ones first, then the others. */
 static void ask_operators(Holes *h) {
     static const char *const usual[] = {"add",  "multiply", "subtract", "maximum", "minimum",
                                         "less", "negative", "abs",      "exp",     "log",
@@ -354,7 +354,7 @@ static void ask_operators(Holes *h) {
     }
 }
 
-/* The globals of the item as they were when it was checked, or as they are now. */
+/* Exchanges the globals of the item as they were when it was checked with what they are now. */
 static void swap_globals(const Hole *hole) {
     for (uint32_t i = 0; i < hole->checked.n && hole->globals; i++) {
         Global now = *hole->checked.globals[i];
@@ -366,7 +366,7 @@ static void swap_globals(const Hole *hole) {
 static void ask_all(Holes *h) {
     const Checked *c = &h->hole->checked;
     h->can_try = c->n && !h->hole->uses_open;
-    h->can_try = h->can_try && tries(h, h->p->hole); /* nothing else is wrong with the item */
+    h->can_try = h->can_try && tries(h, h->p->hole); /* the item checks with the hole as it is */
     bool open = h->want->tag == TY_VAR;
     if (budget_is_spent(&h->I->env->budget) || (open && (!h->want->var.nwatchers || !h->can_try)))
         return;

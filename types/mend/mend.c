@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trying changes, choosing among those that mend, and saying so. mend.h is the manual. */
+/* Trying changes to the program, choosing among those that mend it, and suggesting them. mend.h is the
+ * manual. */
 #include "types/mend/mend.h"
 
 #include <string.h>
 
 enum {
-    MAX_MENDED = 5, /* errors for which changes are tried */
+    MAX_MENDED = 5, /* for so many errors changes are tried */
     MAX_FIXES = 2,
 };
 
 /* ---- what else the mistake shows in ---------------------------------------------------------- */
 
-/* Whether the name at a token is of an item's own, and so not what the item of that name binds. */
+/* Whether the token's own item binds its name, so that it does not mean the item of that name. */
 static bool is_bound_inside(const Mender *m, const MendToken *t) {
     for (int32_t i = (int32_t)(uintptr_t)map_find(&m->last, t->sym) - 1; i >= 0;
          i = m->tokens.data[i].same) {
@@ -36,7 +37,7 @@ static bool is_same_value(const Mender *m, const DiagLabel *a, const DiagLabel *
            !is_bound_inside(m, s) && !is_bound_inside(m, t);
 }
 
-/* Types that clash in the same way, one of them that of one value under its name. */
+/* Whether two messages show the same types, and one of these types is of the same named value in both. */
 static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
     bool same = false;
     for (size_t i = 0; i < a->labels.len && a->labels.len == b->labels.len; i++) {
@@ -48,16 +49,16 @@ static bool clashes_alike(const Mender *m, const Diag *a, const Diag *b) {
     return same;
 }
 
-/* In the message, and where that is words only, in what is added to it first. */
+/* Whether two errors have the same message and, where both have facts, the same first fact. */
 static bool says_the_same(const Diag *a, const Diag *b) {
     return diag_has_same_message(a, b) && diag_has_same_fact(a, b);
 }
 
-/* A value and a pattern of one constructor: its declaration may be wrong. */
+/* Whether the error is that a constructor is given another number of fields than it declares. */
 static bool counts_fields(const Diag *d) { return d->code == DIAG_R0203 || d->code == DIAG_R0208; }
 
-/* Errors that speak of the same thing as the one being mended: one mistake may be behind them, and a
- * change that mends but one of them is none. */
+/* Finds the items whose errors may have the same cause as the one being mended. A change has to mend all of
+ * them, or it is not the cause that it mends. */
 static void find_related(Mender *m, size_t first) {
     const Diags *diags = m->c->diags;
     memset(m->related, 0, m->c->module->items.len * sizeof *m->related);
@@ -77,7 +78,8 @@ static void find_related(Mender *m, size_t first) {
         if (same && item >= 0)
             m->related[item] = true;
     }
-    for (size_t i = 0; i < m->c->module->items.len; i++) { /* failed with another, that it needs */
+    for (size_t i = 0; i < m->c->module->items.len;
+         i++) { /* it failed because an item that it needs did */
         if (m->c->failed[i] && !m->told[i])
             m->related[i] = true;
     }
@@ -131,7 +133,7 @@ static void add_fix(Mender *m, const Mend *mend) {
         say = fmt_text("`%s` checks%s%s", mend->snippet, mend->type ? ", with type " : "",
                        mend->type ? mend->type : "");
     size_t kept = 0;
-    for (size_t i = 0; i < m->d->helps.len; i++) { /* what was said unasked is now data */
+    for (size_t i = 0; i < m->d->helps.len; i++) { /* the suggestion says it better */
         const DiagHelp *help = &m->d->helps.data[i];
         bool says = mend->kind == MEND_NAME && help->name == sym_intern(mend->text);
         if (!help->untried && !says && m->d->code != DIAG_R0401)
@@ -145,7 +147,7 @@ static void add_fix(Mender *m, const Mend *mend) {
         fix->name = sym_intern(mend->text);
 }
 
-/* The message now points at `mend`'s place; where it arose is a second place. */
+/* Points the message at the place of the change; where it arose becomes a second place. */
 static void move_place(Mender *m, const Mend *mend) {
     Diag *d = m->d;
     DiagLabel old = d->primary;
@@ -177,7 +179,7 @@ static void move_place(Mender *m, const Mend *mend) {
     }
 }
 
-/* Other errors that the change also mends are consequences of the same mistake. */
+/* Drops the other errors, which the change mends too, and labels their places in this one. */
 static void drop_consequences(Mender *m, size_t first, const char *label) {
     Diags *diags = m->c->diags;
     size_t kept = first;
@@ -204,7 +206,7 @@ static bool is_labelled(const Mender *m, Span span) {
     return false;
 }
 
-/* A size or a dtype itself; of a number only its dtype matters. */
+/* What a label calls one of two sides that clash: the size or dtype itself where it is one. */
 static const char *side_words(const Mender *m, const Mend *mend) {
     const char *text = mend_text(m, mend->begin, mend->end);
     bool size = strspn(text, "0123456789") == strlen(text) &&
@@ -213,7 +215,7 @@ static const char *side_words(const Mender *m, const Mend *mend) {
     return size || dtype_find(text, strlen(text), &dtype) ? text : "one side";
 }
 
-/* To be described by an expression that holds both sides. only: by no smaller one. */
+/* The change described by an expression that holds both operands. only: never by a smaller one. */
 static Mend with_both(const Mend *mend, bool only) {
     Mend out = *mend;
     if (mend->spanning || only) {
@@ -223,7 +225,7 @@ static Mend with_both(const Mend *mend, bool only) {
     return out;
 }
 
-/* Either of two changes mends: nobody is to blame. */
+/* Suggests both of two changes, each of which mends, and blames neither place. */
 static void show_both(Mender *m, const Mend *one, const Mend *other) {
     if (one->kind != MEND_REPLACE || other->kind != MEND_REPLACE)
         return;
@@ -241,13 +243,13 @@ static void show_both(Mender *m, const Mend *one, const Mend *other) {
     }
 }
 
-/* Within a line both sides show where they stand. */
+/* Whether the message should point at the change: on one line both sides can be seen already. */
 static bool points_elsewhere(const Mender *m, const Mend *mend) {
     return mend->far &&
            (mend->kind == MEND_NAME || line_of(mend_span(m, mend)) != line_of(m->d->primary.span));
 }
 
-static void choose(Mender *m, size_t first) {
+static void choose_suggestion(Mender *m, size_t first) {
     if (!m->found.len)
         return;
     size_t least = SIZE_MAX;
@@ -325,7 +327,7 @@ static void drop_untried(Mender *m) {
         const Symbol *name = d->fixes.data[i]->name;
         if (!name)
             continue;
-        if (name != d->guess) /* else the label says it, and may say more */
+        if (name != d->guess) /* otherwise the label offers it already */
             diag_set_label(d, "%s", d->fixes.data[i]->message);
         return;
     }
@@ -336,7 +338,7 @@ static void drop_untried(Mender *m) {
 
 /* ---- all of a module's errors ---------------------------------------------------------------- */
 
-/* `nn` of `nn.dense`: names begin with it. */
+/* Whether some known name begins with this part, as `nn.dense` begins with `nn`. */
 static bool is_first_part(Mender *m, const Symbol *name) {
     const SymbolVec *known = mend_known_names(m);
     for (size_t i = 0; i < known->len && mend_may_walk(m, 1); i++) {
@@ -373,7 +375,8 @@ static const Symbol *missing_name(Mender *m) {
     return NULL;
 }
 
-/* A fix that was made where the mistake was found: whether it checks. Else it is words, or nothing. */
+/* Tries the fixes that came with the message. One that does not check becomes a help of an error, and goes
+ * from a warning. */
 static void verify(Mender *m, Diag *d, size_t first) {
     m->d = d;
     m->place = d->primary.span;
@@ -416,7 +419,7 @@ static void mend_one(Mender *m, Diag *d, size_t first) {
                                        mend_wrap,   mend_far,  mend_guess};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && !mend_is_done(m); i++)
         steps[i](m);
-    choose(m, first);
+    choose_suggestion(m, first);
     drop_untried(m);
 }
 
@@ -470,7 +473,7 @@ static void mend_verify(ModuleCheck *c, size_t first) {
     for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
         if (!d->fixes.len || d->code == DIAG_R0110)
-            continue; /* what fits a hole was tried */
+            continue; /* the fixes of a hole were tried when they were made */
         if (!any && !begin(&m, c, first))
             return;
         if (!any)
@@ -496,7 +499,7 @@ static void mend_module(ModuleCheck *c, size_t first) {
         if (!error || d->primary.span.source != source || d->code == DIAG_R0110)
             continue;
         if (d->fixes.len)
-            continue; /* whoever found the mistake knew what mends it */
+            continue; /* whoever found the mistake also found what mends it */
         if (mended == MAX_MENDED || budget_is_spent(m.budget)) {
             m.d = d;
             drop_untried(&m);

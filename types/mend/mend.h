@@ -23,11 +23,11 @@
 #include "parser/lexer.h"
 #include "types/infer/module.h"
 
-/* infer_module, with what a session says besides: what fits the holes, what mends the mistakes. */
+/* Calls infer_module, and adds to its messages what fits the holes and what mends the mistakes. */
 bool mend_infer_module(Env *env, const Module *module, InferMode mode, Diags *diags,
                        CoreItemVec *out);
 
-/* Says of each hole what fits there. (mend/hole.c) */
+/* Adds to the message of each hole what fits there. (mend/hole.c) */
 void mend_holes(ModuleCheck *c);
 
 /* ---- the work ------------------------------------------------------------------------------------ */
@@ -38,30 +38,30 @@ typedef struct MendToken {
     uint32_t begin, end;
     const Symbol
         *sym;        /* of a name, a number as written, a string that is a dtype's name; or NULL */
-    int32_t partner; /* of a bracket, else -1 */
-    int32_t opener;  /* the bracket around it, or -1 */
-    int32_t item;    /* or -1 */
-    int32_t same;    /* the one before that says the same, or -1 */
+    int32_t partner; /* the token that closes or opens this bracket; -1: it is no bracket */
+    int32_t opener;  /* the token of the bracket around this one, or -1 */
+    int32_t item;    /* the item that this token is in, or -1 */
+    int32_t same;    /* the last token before this one with the same symbol, or -1 */
 } MendToken;
 
 typedef enum MendKind {
-    MEND_NAME,    /* another name: `did you mean` */
-    MEND_REPLACE, /* another token, or an expression around one */
+    MEND_NAME,    /* another name is written: `did you mean` */
+    MEND_REPLACE, /* another token or expression is written */
     MEND_REMOVE,
     MEND_INSERT,
-    MEND_BLAME, /* shows where the mistake is, but is no suggestion: the value is a guess */
+    MEND_BLAME, /* shows where the mistake is and is not suggested, since the text put there is a guess */
 } MendKind;
 
 typedef struct Mend {
     MendKind kind;
-    uint32_t begin, end; /* of the old text */
+    uint32_t begin, end; /* the bytes of the old text that are replaced */
     const char *text;
     bool far;
-    bool alone; /* it mends one of several mistakes that are alike, and more is not asked of it */
-    size_t remaining;                     /* items that still fail */
-    const char *snippet;                  /* the expression around it as changed, or NULL */
-    const char *type;                     /* its type, or NULL */
-    const char *spanning, *spanning_type; /* of one that holds the other side too */
+    bool alone;          /* it needs to mend only the error's own item, though others fail alike */
+    size_t remaining;    /* how many items still fail after the change */
+    const char *snippet; /* the smallest expression around the change, as changed, or NULL */
+    const char *type;    /* its type, or NULL */
+    const char *spanning, *spanning_type; /* the same for one that also holds the first operand */
 } Mend;
 typedef VEC(Mend) MendVec;
 
@@ -72,39 +72,41 @@ typedef struct MendValues {
     size_t ndtypes, nsizes;
 } MendValues;
 
-/* The work on one module's errors. */
+/* The state of mending one module's errors. */
 typedef struct Mender {
     ModuleCheck *c;
     const Source *source;
-    uint32_t begin; /* of the module in its source */
+    uint32_t begin; /* where the module begins in its source */
     VEC(MendToken) tokens;
-    Budget *budget; /* of the run: what the search draws from */
+    Budget *budget; /* what the search draws from: the run's */
     Map counts;     /* Symbol -> how often the source says it */
     Map last;       /* Symbol -> the last token that says it, + 1 */
-    Parts *parts;   /* NULL: a change takes the check of the whole module */
-    Namespace base; /* what the module's declarations are bound over */
+    Parts *parts;   /* NULL: each change needs a check of the whole module */
+    Namespace base; /* the namespace before the module's declarations were bound */
     Map versions;
-    size_t nfailed; /* items that fail */
-    size_t goal;    /* how many of them may go on failing: their mistakes are others */
-    /* of the error being mended */
+    size_t nfailed; /* how many items fail */
+    size_t goal;    /* how many of them may go on failing, because their mistakes are others */
+    /* The rest is about the error that is being mended. */
     Diag *d;
-    int32_t item;      /* its item, or -1 */
-    Span place;        /* where it arose */
-    uint32_t line_end; /* of the line its place begins on */
-    bool far;          /* what is tried now is elsewhere */
-    const Mend *side;  /* what is tried now is elsewhere than this, or NULL */
-    bool by_spelling;  /* what is tried now is a name spelt alike */
-    bool *related;     /* by item: its error may come of the same mistake */
-    bool *mentioned;   /* by item: another mentions what it binds */
-    bool *told;        /* by item: an error arose in it; what failed else failed by what it needs */
-    bool *wanted;      /* by item: that failed, and is to check after a change */
-    bool *wanted_alone; /* the same where only the error's own item is */
-    bool alone;         /* what is tried now mends one of several mistakes that are alike */
-    Map tried;          /* Symbol of the change -> itself */
+    int32_t item;      /* the item that it arose in, or -1 */
+    Span place;        /* where the message pointed at first */
+    uint32_t line_end; /* the end of the line that its place begins on */
+    bool far;          /* the changes tried now are not at its place */
+    const Mend *side;  /* the changes tried now must not overlap this one; or NULL */
+    bool by_spelling;  /* the changes tried now are names spelt alike */
+    bool *related;     /* by item: its error may have the same cause */
+    bool *mentioned;   /* by item: another item mentions what it binds */
+    bool *
+        told; /* by item: an error was reported in it; other items failed because one they need did */
+    bool *wanted;       /* by item: it failed, and must check after a change */
+    bool *wanted_alone; /* the same for a change that needs to mend only the error's own item */
+    bool alone;         /* the changes tried now need to mend only the error's own item */
+    Map tried;          /* Symbol of a change in words -> itself: each is tried once */
     MendVec found;
-    SymbolVec known;       /* names visible here (mend_known_names), once they were asked for */
-    SymbolVec pool;        /* every name it might have been, once it was asked for */
-    const Symbol *unknown; /* R01…, R02…: the name it says is missing, or NULL */
+    SymbolVec known; /* names visible here (mend_known_names), once they were asked for */
+    SymbolVec pool;  /* every name that might have been meant, once it was asked for */
+    const Symbol
+        *unknown; /* the token's name where the message says that a name is missing, or NULL */
 } Mender;
 
 /* ---- mend/tokens.c ---------------------------------------------------------------------------- */
@@ -114,42 +116,47 @@ int32_t mend_item_at(const Mender *m, uint32_t at); /* or -1 */
 const char *mend_text(const Mender *m, uint32_t begin, uint32_t end);
 /* The first token that begins at `begin` or behind it, or tokens.len. */
 size_t mend_token_at(const Mender *m, uint32_t begin);
-/* Those of the message's place, [first, last), as far as its first line goes; at least one. */
+/* The tokens [first, last) of the message's place, as far as its first line goes; at least one. */
 void mend_place_tokens(const Mender *m, size_t *first, size_t *last);
-bool mend_is_on_line(const Mender *m, Span s); /* begins on the line of the place, or behind */
-bool mend_is_name(const MendToken *t); /* an identifier that is no reserved word and no dtype */
+bool mend_is_on_line(const Mender *m,
+                     Span s); /* whether s begins on the line of the place, or behind it */
+bool mend_is_name(
+    const MendToken *t); /* whether t is an identifier, no reserved word and no dtype */
 bool mend_is_dtype(const MendToken *t);
-bool mend_names_dtype(const MendToken *t);           /* or is its name in quotes: dtype="int32" */
+bool mend_names_dtype(const MendToken *t);           /* also in quotes: dtype="int32" */
 size_t mend_count(const Mender *m, const Symbol *s); /* how often the text says it */
 /* The parts between the commas of the bracket at token `open`: pairs of tokens, first and last. */
 typedef VEC(size_t) MendParts;
 void mend_parts(const Mender *m, size_t open, MendParts *out);
 bool mend_is_binding(const Mender *m, size_t token);
-bool mend_is_unused(const Mender *m, size_t binding); /* nothing says the name, meaning this one */
-/* Names bound in the item of the error that nothing in it mentions, newest first, where a name is missing
- * those of the text too; else those that something mentions. */
+bool mend_is_unused(const Mender *m,
+                    size_t binding); /* whether nothing mentions what the token binds */
+/* Names bound in the item of the error, newest first: those that nothing in it mentions (unused), or those
+ * that something mentions. Where a name is missing, names of the file's items follow. */
 void mend_locals(const Mender *m, bool unused, SymbolVec *out);
 
 /* ---- mend/trial.c: trying ---------------------------------------------------------------------- */
 
-/* [begin, end) -> text. True: that is all that could be asked. */
+/* Tries to write `text` for the bytes [begin, end) and keeps the change in m->found where it mends. True:
+ * it mends all that can be asked of a change. */
 bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char *text);
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text);
-/* A size, or a dtype, which is in quotes where the one there is. */
+/* Tries a size, or a dtype, which is put in quotes where the token is in quotes. */
 bool mend_try_value(Mender *m, size_t token, const char *value);
-/* The same as mend_try, not kept. */
+/* Whether the change mends; it is not kept. */
 bool mend_checks(Mender *m, uint32_t begin, uint32_t end, const char *text);
-/* A change was found that mends all it could, or the budget is spent. */
+/* Whether a change was found that mends all that can be asked, or the budget is spent. */
 bool mend_is_done(const Mender *m);
-/* Draws a walk over so many tokens, names or diagnostics from the budget; false: it has not so much. */
+/* Draws a walk over so many tokens, names or diagnostics from the budget; false when it is spent then. */
 bool mend_may_walk(Mender *m, size_t steps);
-/* The smallest expression around what was changed, [from, to) of `source` now, and its type. */
+/* Fills in mend->snippet and mend->type: the smallest expression around what was changed, which now is
+ * [from, to) of `source`. */
 void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, uint32_t from,
                    uint32_t to);
 /* Every name that the environment offers at the error, sorted. */
 const SymbolVec *mend_known_names(Mender *m);
-/* mend/decl.c: the types that are declared again where item `at`, a type, is declared as `now`, and the
- * items that mention one of them. False: it takes the whole text to know. */
+/* mend/decl.c: collects the types that must be declared again when the type of item `at` is declared
+ * as `now`, and the items that mention one of them. False when only a check of the whole text can tell. */
 bool mend_type_users(const Mender *m, uint32_t at, const Item *now, IndexVec *types,
                      IndexVec *namers);
 
@@ -164,15 +171,17 @@ void mend_guess(Mender *m);    /* mend/near.c: other names that fit */
 /* mend/far.c: whether a change elsewhere than `mend` mends as much: what clashes has two sides. */
 bool mend_other_side(Mender *m, const Mend *mend, Mend *out);
 
-/* Parts of these that several use. */
-void mend_slips(Mender *m); /* mend/far.c: a name bound once, nearly the one that is missing */
+/* Parts of these steps that several of them use. */
+void mend_slips(Mender *m); /* mend/far.c: an unused name spelt like the missing one */
 void mend_elements(Mender *m,
-                   size_t open); /* mend/far.c: a tensor literal, an element more or fewer */
+                   size_t open); /* mend/far.c: an element more or fewer in a tensor literal */
 void mend_literal(Mender *m, size_t token); /* mend/near.c: the other kind of number; no suffix */
 void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype); /* mend/wrap.c */
-bool mend_remove_part(Mender *m, const MendParts *parts, size_t k); /* k: its first token's index */
-const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name); /* as it has it */
-bool mend_is_of_shapes(DiagCode code); /* R03…, but those of dtypes */
+bool mend_remove_part(Mender *m, const MendParts *parts,
+                      size_t k); /* parts[k] is its first token */
+const char *mend_with_sigil(const Mender *m, size_t token,
+                            const Symbol *name); /* with the sigil that the token has */
+bool mend_is_of_shapes(DiagCode code);           /* whether it is of R03…, and not about dtypes */
 void mend_values(const Mender *m, MendValues *v);
 bool mend_has_size(const MendValues *v, const Symbol *s);
 /* mend/words.c: whether spelling a is likelier than b. */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes at the place of a message: a name that is near by spelling, an argument too many or too few,
- * a literal of the other kind; at last other names that fit. All are tried, none is believed. */
+ * a literal of the other kind, and at last other names that fit. Each is tried before it is suggested. */
 #include <string.h>
 #include <strings.h>
 
 #include "types/mend/mend.h"
 
 enum {
-    MAX_NAMES = 8, /* names of a place that are tried */
-    MAX_NEAR = 3,  /* spellings of each */
+    MAX_NAMES = 8, /* so many names at a place are respelt */
+    MAX_NEAR = 3,  /* with so many spellings each */
     MAX_FIELDS = 8,
     MAX_GUESSES = 12,
 };
 
 /* ---- names by spelling ----------------------------------------------------------------------- */
 
-/* `nn.dense` also by its parts, which are tokens of their own. */
+/* Adds the parts of a name, `nn` and `dense` of `nn.dense`: each is a token of its own. */
 static void add_parts(SymbolVec *out, Map *seen, const Symbol *name) {
     const char *text = name->text;
     for (;;) {
@@ -34,7 +34,7 @@ static void add_parts(SymbolVec *out, Map *seen, const Symbol *name) {
 const SymbolVec *mend_known_names(Mender *m) {
     if (!m->known.len) {
         env_each_name(m->c->env, &m->known);
-        mend_may_walk(m, 20 * m->known.len); /* they are sorted */
+        mend_may_walk(m, 20 * m->known.len); /* gathering and sorting them */
     }
     return &m->known;
 }
@@ -75,7 +75,7 @@ const char *mend_with_sigil(const Mender *m, size_t token, const Symbol *name) {
     return name->text;
 }
 
-/* A constructor is no variable, and begins with a capital. */
+/* Whether the name may be meant where a constructor is missing: constructors begin with a capital. */
 static bool may_be_meant(const Mender *m, const Symbol *name) {
     if (m->d->code != DIAG_R0113 || !m->unknown)
         return true;
@@ -102,7 +102,7 @@ static void try_spellings(Mender *m, size_t token) {
                                               m->budget);
         if (!near)
             break;
-        /* not a binding of the text without uses, which may be what is misspelt */
+        /* A binding without uses may be the misspelt one itself, so all items have to check then. */
         m->alone = m->by_spelling && mend_count(m, near) != 1;
         bool done = mend_try_token(m, MEND_NAME, token, mend_with_sigil(m, token, near));
         m->alone = false;
@@ -116,8 +116,8 @@ static void try_spellings(Mender *m, size_t token) {
     m->by_spelling = false;
 }
 
-/* A name that is unknown, and one bound with or without its sigil. */
-static void near_names(Mender *m, size_t first, size_t last) {
+/* Tries other spellings of the names at the place, and the name without its sigil. */
+static void try_near_names(Mender *m, size_t first, size_t last) {
     uint32_t n = 0;
     for (size_t i = first; i < last && n < MAX_NAMES; i++) {
         const MendToken *t = &m->tokens.data[i];
@@ -148,7 +148,7 @@ static bool is_field(const Mender *m, size_t i) {
            (t[-1].kind == TOK_LBRACE || t[-1].kind == TOK_COMMA || t[-1].word == WORD_WITH);
 }
 
-/* Fields that the text declares, then those of other types that it can name. */
+/* Gathers the fields that the text declares, then those of other types; returns how many are the text's own. */
 static size_t gather_fields(const Mender *m, SymbolVec *out) {
     Map seen = {0};
     for (size_t k = 0; k < m->tokens.len && out->len < MAX_FIELDS; k++) {
@@ -181,9 +181,9 @@ static bool is_spelt_alike(const Mender *m, const Symbol *a, const Symbol *b) {
     return strcasecmp(a->text, b->text) == 0 || sym_find_nearest(a, &b, 1, m->budget);
 }
 
-/* Those spelt alike first. Of a value that is read any field may be meant, so those of types elsewhere only
- * by their spelling. */
-static void near_fields(Mender *m, size_t first, size_t last) {
+/* Tries other fields, those spelt alike first. For a value of unknown type any field may be meant, so fields of
+ * types elsewhere are tried only where they are spelt alike. */
+static void try_near_fields(Mender *m, size_t first, size_t last) {
     SymbolVec fields = {0};
     size_t own = gather_fields(m, &fields);
     size_t n = m->d->code == DIAG_R0213 ? fields.len : own;
@@ -212,7 +212,7 @@ static bool is_call(const Mender *m, size_t open) {
     return mend_is_name(p) || p->kind == TOK_RPAREN || p->kind == TOK_GT || p->kind == TOK_RBRACKET;
 }
 
-/* A part goes with the comma after it, the last with the one before. */
+/* Removes a part with the comma after it; the last part goes with the comma before it. */
 bool mend_remove_part(Mender *m, const MendParts *parts, size_t k) {
     uint32_t begin = m->tokens.data[parts->data[k]].begin;
     uint32_t end = m->tokens.data[parts->data[k + 1]].end;
@@ -224,7 +224,7 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k) {
     return mend_try(m, MEND_REMOVE, begin, end, "");
 }
 
-/* One that is written twice goes first. */
+/* Tries to remove each argument, first those that are written twice. */
 static void remove_arguments(Mender *m, size_t open) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
@@ -261,7 +261,7 @@ static void insert_argument(Mender *m, size_t open, const char *text) {
     }
 }
 
-/* The operator that the name before the bracket is. */
+/* The operator named before the bracket, or NULL. */
 static const Op *called_op(const Mender *m, size_t open) {
     size_t first = open;
     while (first > 1 && m->tokens.data[first - 2].kind == TOK_DOT)
@@ -272,8 +272,8 @@ static const Op *called_op(const Mender *m, size_t open) {
     return op_find(sym_intern(mend_text(m, begin, m->tokens.data[open].begin)));
 }
 
-/* `zeros([2, 3])` for `zeros(shape=[2, 3])`, `ones(2, 3)`, `sum(x, 0)` for `sum(x, axis=0)`;
- * `concatenate(a, b)` for `concatenate((a, b))`. */
+/* Tries to name the attributes that are given by place: `zeros(shape=[2, 3])` for `zeros([2, 3])`,
+ * `sum(x, axis=0)` for `sum(x, 0)`; and `concatenate((a, b))` for `concatenate(a, b)`. */
 static void name_attributes(Mender *m, size_t open) {
     const Op *op = called_op(m, open);
     MendParts parts = {0};
@@ -304,9 +304,9 @@ static void name_attributes(Mender *m, size_t open) {
     }
 }
 
-/* `map(l, f)` for `map(f, l)`: two arguments of one call. */
+/* Tries to exchange two arguments of the call: `map(f, l)` for `map(l, f)`. */
 static void exchange_arguments(Mender *m, size_t first) {
-    if (first == m->tokens.len) /* behind the last token */
+    if (first == m->tokens.len) /* the place is behind the last token */
         return;
     int32_t open = m->tokens.data[first].opener;
     while (open >= 0 && !is_call(m, (size_t)open))
@@ -330,8 +330,8 @@ static void exchange_arguments(Mender *m, size_t first) {
     }
 }
 
-/* `grad(f, x)` for `grad(f)(x)`: what the call gives takes the others. */
-static void curry(Mender *m, size_t open) {
+/* Tries to give all arguments but the first to the result: `grad(f)(x)` for `grad(f, x)`. */
+static void give_rest_to_result(Mender *m, size_t open) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
     if (parts.len < 4)
@@ -340,7 +340,7 @@ static void curry(Mender *m, size_t open) {
              m->tokens.data[parts.data[2]].begin, ")(");
 }
 
-static void near_arguments(Mender *m, size_t first, size_t last) {
+static void try_arguments(Mender *m, size_t first, size_t last) {
     bool pattern = m->d->code == DIAG_R0208, attribute = m->d->code == DIAG_R0112;
     if (m->d->code == DIAG_R0201)
         exchange_arguments(m, first);
@@ -356,7 +356,7 @@ static void near_arguments(Mender *m, size_t first, size_t last) {
         if (attribute || mend_is_done(m))
             continue;
         if (m->d->code == DIAG_R0203)
-            curry(m, i);
+            give_rest_to_result(m, i);
         if (mend_is_done(m))
             continue;
         remove_arguments(m, i);
@@ -365,8 +365,8 @@ static void near_arguments(Mender *m, size_t first, size_t last) {
     }
 }
 
-/* An argument that was forgotten, among what nothing uses. */
-static void forgotten_arguments(Mender *m, size_t first, size_t last, bool unused) {
+/* Tries to add an argument that may have been forgotten: an unused name, or (unused false) another. */
+static void try_forgotten_arguments(Mender *m, size_t first, size_t last, bool unused) {
     if (m->d->code != DIAG_R0203)
         return;
     SymbolVec names = {0};
@@ -387,7 +387,7 @@ void mend_literal(Mender *m, size_t token) {
     const char *text = t->sym->text;
     size_t digits = strspn(text, "0123456789.");
     bool has_dot = memchr(text, '.', digits) != NULL;
-    if (token && t[-1].kind == TOK_DOT && t[-1].end == t->begin) { /* a projection */
+    if (token && t[-1].kind == TOK_DOT && t[-1].end == t->begin) { /* the number of a projection */
         for (int i = 0; i < 4; i++)
             mend_try_token(m, MEND_REPLACE, token, fmt_text("%d", i));
         return;
@@ -404,7 +404,7 @@ void mend_literal(Mender *m, size_t token) {
     }
 }
 
-static void near_literals(Mender *m, size_t first, size_t last) {
+static void try_literals(Mender *m, size_t first, size_t last) {
     MendValues v = {0};
     mend_values(m, &v);
     uint32_t n = 0;
@@ -424,7 +424,7 @@ static void near_literals(Mender *m, size_t first, size_t last) {
 
 /* ---- operators that are taken for one another ------------------------------------------------ */
 
-/* `a @@ transpose(b)`, then `transpose(a) @@ b`: sizes that fit but for their order. */
+/* Tries to transpose an operand, the right one first: `a @@ transpose(b)`, then `transpose(a) @@ b`. */
 static void transpose_operand(Mender *m) {
     for (size_t i = m->d->labels.len; i-- > 0;) {
         Span s = m->d->labels.data[i].span;
@@ -437,13 +437,13 @@ static void transpose_operand(Mender *m) {
     }
 }
 
-static void near_operators(Mender *m, size_t first, size_t last) {
-    /* Either is written for the other. */
+static void try_operators(Mender *m, size_t first, size_t last) {
+    /* Each sign is sometimes written where the one beside it is meant. */
     static const BinOp slips[][2] = {
         {BINOP_ADD, BINOP_APPEND}, {BINOP_MUL, BINOP_MATMUL}, {BINOP_PIPE, BINOP_COMPOSE}};
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         if (m->tokens.data[i].kind == TOK_ATAT && diag_is_of_sizes(m->d->code))
-            transpose_operand(m); /* and the product by elements, which may be meant too */
+            transpose_operand(m); /* the product by elements may be meant too, and is tried below */
         BinOp written = infix_find(m->tokens.data[i].kind);
         for (size_t k = 0; k < sizeof slips / sizeof *slips; k++)
             if (written == slips[k][0] || written == slips[k][1])
@@ -476,7 +476,7 @@ static void guess(Mender *m, size_t first, size_t last, bool unused) {
 void mend_near(Mender *m) {
     size_t first, last;
     mend_place_tokens(m, &first, &last);
-    near_names(m, first, last);
+    try_near_names(m, first, last);
     if (mend_is_done(m))
         return;
     if (m->unknown && mend_count(m, m->unknown) == 1)
@@ -484,13 +484,13 @@ void mend_near(Mender *m) {
     if (mend_is_done(m))
         return;
     if (m->d->code == DIAG_R0212 || m->d->code == DIAG_R0213)
-        near_fields(m, first, last);
-    near_arguments(m, first, last);
+        try_near_fields(m, first, last);
+    try_arguments(m, first, last);
     if (m->unknown)
         return;
-    near_literals(m, first, last);
-    near_operators(m, first, last);
-    forgotten_arguments(m, first, last, true);
+    try_literals(m, first, last);
+    try_operators(m, first, last);
+    try_forgotten_arguments(m, first, last, true);
 }
 
 /* ---- other names ------------------------------------------------------------------------------ */
@@ -498,10 +498,10 @@ void mend_near(Mender *m) {
 void mend_guess(Mender *m) {
     bool def = m->item >= 0 && m->c->module->items.data[m->item]->kind == ITEM_DEF;
     if (m->d->code == DIAG_R0103 && def)
-        return; /* a name too many: none is missing */
+        return; /* a name is defined twice, so none is missing */
     size_t first, last;
     mend_place_tokens(m, &first, &last);
     guess(m, first, last, true);
-    forgotten_arguments(m, first, last, false);
+    try_forgotten_arguments(m, first, last, false);
     guess(m, first, last, false);
 }

@@ -11,20 +11,20 @@
 #include "types/mend/mend.h"
 
 enum {
-    MAX_DEPTH = 8,      /* mistakes that are mended one after the other */
-    MAX_WIDTH = 3,      /* of the changes that lead further, those that are followed */
-    SMALL_TEXT = 20000, /* is read as a whole */
-    WINDOW_ITEMS = 2,   /* after the one with the mistake */
-    MAX_SAID = 4,       /* changes that are told one by one */
+    MAX_DEPTH = 8,      /* so many mistakes are mended one after the other */
+    MAX_WIDTH = 3,      /* so many of the changes that lead further are followed */
+    SMALL_TEXT = 20000, /* a text of so many bytes is read as a whole */
+    WINDOW_ITEMS = 2,   /* a window ends so many items after the one with the mistake */
+    MAX_SAID = 4,       /* so many changes are told one by one */
 };
 
-/* A text with changes; the changes are of the text as written. */
+/* A text with changes. The places of the changes are those of the text as written. */
 typedef struct Draft {
     const char *text;
     uint32_t len;
     SlipEdits edits;
-    uint32_t stops;   /* where reading stops, in this text */
-    const Diag *diag; /* what the reader says there; NULL: it reads */
+    uint32_t stops;   /* where reading this text stops */
+    const Diag *diag; /* the reader's error there; NULL: it reads */
 } Draft;
 
 typedef struct Search {
@@ -35,9 +35,10 @@ typedef struct Search {
     bool expression;
     Budget *budget;
     bool checked_once;
-    Map seen;          /* Symbol of a draft's edits */
-    Draft best;        /* found; edits.len is 0 until then; what draws no warning is preferred */
-    CoreItemVec items; /* of what was found */
+    Map seen; /* Symbol of a draft's edits in words: each is tried once */
+    Draft
+        best; /* the best that checks, one without warnings if there is one; edits.len is 0 until then */
+    CoreItemVec items; /* the items of the best draft */
     const Source *found;
 } Search;
 
@@ -76,7 +77,7 @@ static void window_around(const Draft *d, uint32_t first, uint32_t *begin, uint3
 
 /* ---- reading and checking -------------------------------------------------------------------- */
 
-/* Where reading a part of the text stops, UINT32_MAX when it does not. */
+/* Reads a part of the text; returns where reading stops, or UINT32_MAX when all of it reads. */
 static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t end,
                           const Diag **diag, Module **module, const Source **source) {
     budget_draw(s->budget, BUDGET_READ_BYTE * (int64_t)(end - begin) + BUDGET_TRIAL);
@@ -99,7 +100,7 @@ static uint32_t read_part(Search *s, const Draft *d, uint32_t begin, uint32_t en
     return status == PARSE_OK ? UINT32_MAX : end;
 }
 
-/* The same of the whole text, which is read only where the part around the mistake reads. */
+/* The same for the whole text, which is read only when the part around the mistake reads. */
 static uint32_t read_draft(Search *s, Draft *d, const Draft *from, Module **module,
                            const Source **source) {
     uint32_t begin, end, first = (uint32_t)s->options->begin;
@@ -135,8 +136,8 @@ static bool checks(Search *s, const Draft *d, const Module *module, const Source
 
 /* ---- changes of changed texts ---------------------------------------------------------------- */
 
-/* A place of the draft in the text as written; false: inside what a change put there. after: where
- * text was left out, behind it. */
+/* Translates a place in the draft to one in the text as written. False when it is inside of text that a change
+ * put there. after: where text was left out, the place is behind it. */
 static bool to_written(const Draft *d, uint32_t at, bool after, uint32_t *out) {
     int64_t shift = 0;
     for (size_t i = 0; i < d->edits.len; i++) {
@@ -166,7 +167,7 @@ static bool add_edit(Draft *d, SlipEdit e) {
     return i + 1 == d->edits.len || e.end <= d->edits.data[i + 1].begin;
 }
 
-/* The text as written with a draft's edits. */
+/* Writes the text of a draft: the text as written with the draft's edits. */
 static void write_draft(const Search *s, Draft *d) {
     Str text = {0};
     uint32_t at = 0;
@@ -201,7 +202,7 @@ static bool change(const Search *s, const Draft *from, const SlipEdits *edits, u
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-/* The tokens of a window, as far as the lexer knows them. */
+/* Reads the tokens of a window, mistakes of the lexer included. */
 static void read_tokens(SlipText *t, const Source *source, bool versioned) {
     Module scratch = {.source = source};
     Lexer lex;
@@ -225,7 +226,8 @@ static void read_tokens(SlipText *t, const Source *source, bool versioned) {
         bool closes = k.kind == TOK_RPAREN || k.kind == TOK_RBRACKET || k.kind == TOK_RBRACE;
         if (closes && stack.len) {
             TokenKind open = t->tokens.data[vec_last(&stack)].kind;
-            if ((int)k.kind - (int)open == 1) { /* they stand side by side in the list of tokens */
+            if ((int)k.kind - (int)open ==
+                1) { /* a bracket's kind is followed by that of its partner */
                 n.partner = vec_pop(&stack);
                 t->tokens.data[n.partner].partner = here;
                 n.depth = (uint32_t)stack.len;
@@ -277,7 +279,7 @@ static bool search(Search *s, const Draft *from, int depth) {
     VEC(Draft) further = {0};
     for (size_t i = 0; i < changes.len && !budget_is_spent(s->budget); i++) {
         Draft d;
-        budget_draw(s->budget, s->source->len / 8 + 1); /* to write it */
+        budget_draw(s->budget, s->source->len / 8 + 1); /* writing the text of the draft */
         if (!change(s, from, &changes.data[i], offset, &d) || !is_new(s, &d))
             continue;
         Module *module;
@@ -295,7 +297,7 @@ static bool search(Search *s, const Draft *from, int depth) {
     if (depth == MAX_DEPTH)
         return false;
     for (int k = 0; k < MAX_WIDTH && !budget_is_spent(s->budget);
-         k++) { /* the furthest, the first of those */
+         k++) { /* first the drafts that read furthest */
         size_t best = 0;
         for (size_t i = 1; i < further.len; i++) {
             if (is_further(&further.data[best], &further.data[i]))
@@ -350,7 +352,7 @@ static const char *edit_words(const Search *s, const SlipEdit *e) {
     return fmt_text("without `%s`", trimmed(old));
 }
 
-/* The changed part of the text, where it is a part of one line. */
+/* The line with the changes, if they are on one line that is not too long; else NULL. */
 static const char *changed_line(const Search *s) {
     enum { LONGEST = 70 };
     const SlipEdits *edits = &s->best.edits;
@@ -404,7 +406,7 @@ static const char *say(Search *s, const char **type) {
     return fmt_text("%s this checks", str_text(&text));
 }
 
-/* The reader's other errors in items that one change mends come of the same mistake. */
+/* Drops the reader's other errors when one change mends the text: they come of the same mistake. */
 static void drop_consequences(Diags *diags, size_t kept) {
     size_t n = kept + 1;
     for (size_t i = n; i < diags->list.len; i++) {
@@ -430,7 +432,7 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     if (d->primary.span.source != source || d->fixes.len)
         return;
     if (d->code == DIAG_R0019)
-        return; /* no change of words makes a function of a statement */
+        return; /* a statement of other languages is not mended by changing words */
     Search s = {.env = env,
                 .source = source,
                 .options = options,
@@ -451,7 +453,7 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
         const SlipEdit *e = &edits->data[i];
         vec_push(&fix->edits, ((DiagEdit){{source, e->begin, e->end}, e->text}));
     }
-    d->helps.len = 0; /* what was said unasked */
+    d->helps.len = 0; /* the suggestion says it better */
     if (edits->len == 1)
         drop_consequences(diags, first);
 }

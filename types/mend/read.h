@@ -13,8 +13,8 @@
 #include "parser/parser.h"
 #include "types/infer/infer.h"
 
-/* For the first of the reader's errors in diags->list from `first` on. options: as it was read.
- * expression: the text is to be one. */
+/* Adds a suggestion to the first of the reader's errors in diags->list from `first` on. options: those that
+ * the text was read with. expression: the text must be a single expression. */
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
                   bool expression, Diags *diags, size_t first);
 
@@ -24,9 +24,9 @@ typedef struct SlipToken {
     TokenKind kind;
     Word word;
     uint32_t begin, end;
-    int32_t partner; /* of a bracket, else -1 */
-    uint32_t depth;  /* of brackets around it */
-    bool line;       /* the first of its line */
+    int32_t partner; /* the token that closes or opens this bracket; -1: none */
+    uint32_t depth;  /* how many brackets are around it */
+    bool line;       /* it is the first of its line */
 } SlipToken;
 
 typedef struct SlipEdit {
@@ -36,14 +36,14 @@ typedef struct SlipEdit {
 typedef VEC(SlipEdit) SlipEdits;
 
 typedef struct SlipText {
-    const char *text; /* from its begin to its end: a part of the program */
+    const char *text; /* a part of the program */
     uint32_t len;
     VEC(SlipToken) tokens;
-    size_t at;        /* the token the reader stopped at; tokens.len: the end */
+    size_t at;        /* the token that the reader stopped at; tokens.len: the end of the text */
     const Diag *diag; /* what the reader says there, or NULL */
 } SlipText;
 
-/* The changes to try, each a set of edits that do not overlap, those more likely first. */
+/* The changes to try, likelier ones first. The edits of one change do not overlap. */
 typedef VEC(SlipEdits) SlipChanges;
 void slips_propose(SlipText *t, SlipChanges *out);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shapes other languages have for assignments, functions, conditions, matches, types, comments,
- * text and imports, as this one has them. Each looks at the tokens around one and proposes changes.
- */
+/* How other languages write assignments, functions, conditions, matches, types, comments, strings and imports.
+ * Each function looks at the tokens around one token and proposes to write what Relay has instead. */
 #include <ctype.h>
 
 #include "types/mend/slips_impl.h"
 
-enum { BEFORE = 14 }; /* tokens that a head may be long */
+enum { BEFORE = 14 }; /* the most tokens that the head of a construct may have */
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
-/* x = e: a comparison in a condition, else a binding or an assignment. */
+/* `x = e`: a comparison in a condition, otherwise a binding or an assignment. */
 static void equals(Slips *s, size_t i) {
     if (!is(s, i, "=") || !i)
         return;
@@ -270,7 +269,7 @@ static void declarations(Slips *s, size_t i) {
     }
     if (is(s, k, "="))
         k++;
-    if (is(s, k, "{") && (is(s, k + 2, ":"))) { /* a record */
+    if (is(s, k, "{") && (is(s, k + 2, ":"))) { /* the type is a record */
         str_printf(&text, "{ %s %s }", name, tokens_text(s, k, end));
     } else if (is(s, k, "{")) {
         return;
@@ -388,7 +387,7 @@ static void strings(Slips *s, size_t i) {
         if (begin + n > s->t->len || strncmp(s->t->text + begin, quotes[k][0], n) != 0)
             continue;
         SlipEdits c = {0};
-        for (uint32_t at = begin, open = 0; at < end; at++) { /* all of the line */
+        for (uint32_t at = begin, open = 0; at < end; at++) { /* the quotes of the whole line */
             const char *q = quotes[k][open];
             if (strncmp(s->t->text + at, q, strlen(q)) != 0)
                 continue;
@@ -465,8 +464,7 @@ static void imports(Slips *s, size_t i) {
     }
 }
 
-/* In the order in which they are tried. */
-/* Tensor[(2.0,), float32] */
+/* `Tensor[(2.0,), float32]`: a size that is written as a float. */
 static void sizes(Slips *s, size_t i) {
     if (i >= count(s) || token(s, i)->kind != TOK_NUMBER || !s->t->diag ||
         s->t->diag->cause != DIAG_CAUSE_SIZE)
@@ -477,6 +475,7 @@ static void sizes(Slips *s, size_t i) {
         replace_tokens(s, i, i + 1, mem_strndup(text, digits));
 }
 
+/* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
     {imports, false}, {comments, true},     {strings, false},       {equals, false},
     {updates, false}, {returns, true},      {conditions, true},     {literals, true},

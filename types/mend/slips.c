@@ -2,16 +2,16 @@
 /* What might have been meant where the reader stopped; mend/read.h has the manual.
  *
  * A table of words for words, the brackets and separators that may be missing or too many, and the
- * shapes of mend/shapes.c. All are tried, none is believed. */
+ * shapes of mend/shapes.c. Each is tried before it is suggested. */
 #include <ctype.h>
 
 #include "types/mend/slips_impl.h"
 
-enum { BEFORE = 14 }; /* tokens before the mistake that are looked at */
+enum { BEFORE = 14 }; /* so many tokens before the mistake are looked at */
 
 /* ---- words for words ------------------------------------------------------------------------- */
 
-/* Tokens that touch are one word here: `+=`, `<>`. */
+/* Words of other languages and what Relay has for them. Tokens that touch are one word here: `+=`, `<>`. */
 static const struct {
     const char *was, *meant;
 } words[] = {
@@ -85,7 +85,7 @@ static const struct {
 };
 enum { WORDS = sizeof words / sizeof *words };
 
-/* Behind the tokens from i on that spell `text`, or 0. */
+/* The token behind those from i on that spell `text`, or 0 when they do not. */
 static size_t spells(const Slips *s, size_t i, const char *text) {
     size_t n = strlen(text);
     uint32_t begin = begin_of(s, i);
@@ -96,7 +96,7 @@ static size_t spells(const Slips *s, size_t i, const char *text) {
     return i < count(s) && token(s, i)->end == begin + n ? i + 1 : 0;
 }
 
-/* The same wherever the text has it. */
+/* Proposes to replace a word wherever the text has it. */
 static void replace_all(Slips *s, const char *was, const char *meant) {
     SlipEdits c = {0};
     for (size_t i = 0; i < count(s); i++) {
@@ -125,7 +125,8 @@ static void other_words(Slips *s, size_t i) {
                      touches(s, i - 1);
         if (arrow)
             replace_tokens(s, i, end, fmt_text(" %s", words[k].meant));
-        else if (i && (colon || equal)) /* `x: 1` and `x=1`, as one writes them */
+        else if (i &&
+                 (colon || equal)) /* a colon takes a blank behind it only, an equals sign none */
             replace(s, token(s, i - 1)->end, equal ? begin_of(s, end) : token(s, end - 1)->end,
                     words[k].meant);
         else
@@ -142,7 +143,7 @@ static void other_words(Slips *s, size_t i) {
         remove_tokens(s, i, i + 1);
 }
 
-/* f x */
+/* `f x`: a call without brackets. */
 static void applications(Slips *s, size_t i) {
     if (!i || !is_name(s, i - 1) || i >= count(s))
         return;
@@ -174,7 +175,7 @@ static void insertions(Slips *s, bool expected) {
         bool tight = strchr(";),]:(", texts[k][0]) != NULL;
         insert_before(s, i, tight ? texts[k] : fmt_text(" %s", texts[k]));
         if (texts[k][0] == ')' || texts[k][0] == '}' ||
-            texts[k][0] == ']') { /* at the ends of lines before */
+            texts[k][0] == ']') { /* the bracket may be missing at the end of a line before */
             int lines = 0;
             for (size_t j = i; j-- > 1 && lines < 12;) {
                 if (!token(s, j)->line)
@@ -199,7 +200,7 @@ static bool may_go(const Slips *s, size_t i) {
 
 static void deletions(Slips *s) {
     size_t i = s->t->at;
-    if (i > 1 && i + 1 < count(s) && is(s, i, ":")) /* f(x: 1) */
+    if (i > 1 && i + 1 < count(s) && is(s, i, ":")) /* `f(x: 1)`, an attribute with a colon */
         replace(s, begin_of(s, i - 1), begin_of(s, i + 1), "");
     if (may_go(s, i))
         remove_tokens(s, i, i + 1);

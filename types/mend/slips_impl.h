@@ -36,8 +36,8 @@ static inline bool is_any(const Slips *s, size_t i, const char *words) {
     return false;
 }
 
-static inline bool touches(const Slips *s, size_t i) /* the token after it */
-{
+/* Whether the next token follows without a blank. */
+static inline bool touches(const Slips *s, size_t i) {
     return i + 1 < count(s) && token(s, i)->end == token(s, i + 1)->begin;
 }
 
@@ -55,8 +55,8 @@ static inline const char *part(const Slips *s, uint32_t begin, uint32_t end) {
     return begin < end ? mem_strndup(s->t->text + begin, end - begin) : "";
 }
 
-static inline const char *tokens_text(const Slips *s, size_t first, size_t last) /* last: behind */
-{
+/* The text of the tokens [first, last). */
+static inline const char *tokens_text(const Slips *s, size_t first, size_t last) {
     return first < last ? part(s, token(s, first)->begin, token(s, last - 1)->end) : "";
 }
 
@@ -72,8 +72,8 @@ static inline size_t behind(const Slips *s, size_t i) {
     return partner > (int32_t)i ? (size_t)partner + 1 : i + 1;
 }
 
-/* Behind the expression that begins at token i: at `,` `;` or a bracket that closes what is around
- * it; `line`: or where a line ends outside brackets. */
+/* The token behind the expression that begins at token i: a `,`, a `;`, or the bracket that closes what is
+ * around it; with `line` also the first token of another line outside of brackets. */
 static inline size_t expression_end(const Slips *s, size_t i, bool line) {
     size_t first = i;
     while (i < count(s)) {
@@ -86,7 +86,7 @@ static inline size_t expression_end(const Slips *s, size_t i, bool line) {
     return i;
 }
 
-/* Where the expression that ends before token i begins. */
+/* The first token of the expression that ends before token i. */
 static inline size_t expression_begin(const Slips *s, size_t i) {
     while (i > 0) {
         const SlipToken *t = token(s, i - 1);
@@ -106,8 +106,8 @@ static inline size_t expression_begin(const Slips *s, size_t i) {
     return i;
 }
 
-/* Behind the last token of a block by its indentation, as Python has it, that begins behind token
- * i. */
+/* The token behind the block that begins behind token i and is as long as its lines are indented, as in
+ * Python. */
 static inline size_t indented_end(const Slips *s, size_t i) {
     size_t head = i;
     while (head > 0 && !token(s, head)->line)
@@ -142,7 +142,7 @@ static inline void replace(Slips *s, uint32_t begin, uint32_t end, const char *t
     offer(s, &c);
 }
 
-/* Tokens [first, last). */
+/* Proposes to replace the tokens [first, last). */
 static inline void replace_tokens(Slips *s, size_t first, size_t last, const char *text) {
     replace(s, begin_of(s, first), token(s, last - 1)->end, text);
 }
@@ -168,7 +168,7 @@ static inline void insert_before(Slips *s, size_t i, const char *text) {
 
 typedef struct SlipShape {
     void (*propose)(Slips *s, size_t i);
-    bool wide; /* also where the reader got on for some tokens more */
+    bool wide; /* it may begin some tokens before where the reader stopped */
 } SlipShape;
 extern const SlipShape slip_shapes[];
 extern const size_t slip_nshapes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tokens of a text with a mistake: brackets, names, and which of these are bound where. Guesses by
- * the tokens around, for a text may be far from what it should be: what is tried is checked. */
+/* The tokens of a program with a mistake: its brackets and names, and where names are bound. What a token is, is
+ * guessed by the tokens around it; a wrong guess costs a trial and no more. */
 #include <string.h>
 
 #include "types/mend/mend.h"
@@ -25,7 +25,7 @@ int32_t mend_item_at(const Mender *m, uint32_t at) {
 static bool opens(TokenKind k) { return k == TOK_LPAREN || k == TOK_LBRACKET || k == TOK_LBRACE; }
 static bool closes(TokenKind k) { return k == TOK_RPAREN || k == TOK_RBRACKET || k == TOK_RBRACE; }
 
-/* They point at symbols only, which are never collected. */
+/* Makes room for tokens in unscanned memory: they refer to symbols only, which are never collected. */
 static void reserve_tokens(Mender *m, size_t cap) {
     MendToken *data = mem_bytes(cap * sizeof *data);
     if (m->tokens.len)
@@ -148,7 +148,7 @@ void mend_parts(const Mender *m, size_t open, MendParts *out) {
     }
 }
 
-/* def f[ … ]     type T[ … ]     fn [ … ] */
+/* Whether the bracket holds declared type parameters: `def f[ … ]`, `type T[ … ]`, `fn [ … ]`. */
 static bool declares_parameters(const Mender *m, size_t open) {
     const MendToken *t = &m->tokens.data[open];
     if (open && t[-1].word == WORD_FN)
@@ -156,8 +156,8 @@ static bool declares_parameters(const Mender *m, size_t open) {
     return open > 1 && mend_is_name(t - 1) && (t[-2].word == WORD_DEF || t[-2].word == WORD_TYPE);
 }
 
-/* A name where it is bound: after `let`, `def`, `type`; a parameter; a name in a pattern; a
- * constructor, a field or a type parameter in a declaration. A guess by the tokens around: what is tried is checked. */
+/* Whether the token is a name where it is bound: after `let`, `def` or `type`, a parameter, a name in a
+ * pattern, a constructor, a field or a type parameter in a declaration. */
 bool mend_is_binding(const Mender *m, size_t i) {
     const MendToken *t = &m->tokens.data[i];
     if (!mend_is_name(t) || t->kind == TOK_GLOBAL || i == 0 || i + 1 >= m->tokens.len)
@@ -218,14 +218,14 @@ void mend_locals(const Mender *m, bool unused, SymbolVec *out) {
             continue;
         bool own = m->c->module->items.data[m->item]->name.span.begin == t->begin;
         if (own && (m->unknown || !chooses))
-            continue; /* without a choice it would call itself for ever, which checks */
+            continue; /* a function that calls itself without a choice checks and does not end */
         if (t->sym->text[0] == '_' || (t->sym->text[0] >= 'A' && t->sym->text[0] <= 'Z'))
             continue;
         map_set(&seen, t->sym, (void *)t->sym);
         if (((uintptr_t)map_find(&counts, t->sym) == 1) == unused)
             vec_push(out, t->sym);
     }
-    for (size_t i = here; i-- > 0 && m->unknown;) { /* names of the file */
+    for (size_t i = here; i-- > 0 && m->unknown;) { /* names of the file's items above */
         const MendToken *t = &m->tokens.data[i];
         const Item *item = t->item >= 0 ? m->c->module->items.data[t->item] : NULL;
         if (!item || t->item == m->item || m->c->failed[t->item] ||

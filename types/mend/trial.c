@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trying one change; mend.h has the manual.
+/* Trying one change to the program; mend.h has the manual.
  *
  * A change inside one item costs that item: its text is read again as it would be read among the
- * others (parse_item_again), and checked against what the others were checked to be (infer/part.c).
- * A change to a type costs the items that mention it. Where that does not decide, a change costs the
- * whole text, and is tried where the budget allows it. */
+ * others (parse_item_again), and checked against the others as they were checked (infer/part.c).
+ * A change to a type costs the items that mention it. Where that cannot tell whether the change mends, it
+ * costs the whole text, and is tried only where the budget allows it. */
 #include <string.h>
 
 #include "parser/parser.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_SNIPPET = 70 };
 
-/* Of text that may still be checked for the error. */
+/* How many bytes of text may still be checked for this error. */
 static size_t bytes_left(const Mender *m) {
     return (size_t)(budget_get_left(m->budget) / BUDGET_CHECK_BYTE);
 }
@@ -37,7 +37,7 @@ static KnownName find_known(void *ctx, const Symbol *name) {
     return KNOWN_NOTHING;
 }
 
-/* What the trial binds, it binds in copies. */
+/* Checks a trial in copies of the namespaces, which are put back afterwards. */
 static void run_apart(Mender *m, ModuleCheck *trial) {
     Env *env = m->c->env;
     Namespace *here = env->here, saved = *here;
@@ -57,7 +57,7 @@ static void run_apart(Mender *m, ModuleCheck *trial) {
     void *value;
     for (size_t i = 0; map_next(&m->base.types, &i, &key, &value);) {
         TypeDecl *decl = value;
-        decl->superseded = false; /* by the declarations of the trial */
+        decl->superseded = false; /* the trial's declarations are gone */
         decl->version = 0;
     }
 }
@@ -65,11 +65,11 @@ static void run_apart(Mender *m, ModuleCheck *trial) {
 typedef struct Covering {
     Map seen;
     uint32_t begin, end, limit;
-    bool itself; /* may be just what was changed */
+    bool itself; /* the expression may be just what was changed */
     Expr *best;
 } Covering;
 
-/* The smallest expression that holds a changed place and something around it. */
+/* Finds the smallest expression that holds the changed place and something around it. */
 static void find_covering(void *ctx, Expr *e) {
     Covering *c = ctx;
     for (; e; e = e->body) {
@@ -124,7 +124,7 @@ void mend_describe(const CoreItemVec *items, const Source *source, Mend *mend, u
         mend->type = type_text(t);
 }
 
-/* source: what was read of the edited text, from `offset` on. */
+/* Describes the change for its suggestion. source: what was read of the edited text, from `offset` on. */
 static void describe(const Mender *m, const CoreItemVec *items, const Source *source,
                      uint32_t offset, Mend *mend) {
     uint32_t from = mend->begin - offset, to = from + (uint32_t)strlen(mend->text);
@@ -145,8 +145,8 @@ static void describe(const Mender *m, const CoreItemVec *items, const Source *so
     mend->spanning_type = spanning.type;
 }
 
-/* Two misspelt names in one item: mending the first leaves the second. What was
- * read begins at `offset` of the text. */
+/* Whether all that is still wrong is that other names are missing: an item may misspell two, and mending the
+ * first leaves the second. What was read begins at `offset` of the text. */
 static bool only_another_name(const Mender *m, const Mend *mend, const Diags *diags,
                               const Source *read, uint32_t offset) {
     int64_t shift = (int64_t)strlen(mend->text) - (int64_t)(mend->end - mend->begin);
@@ -158,7 +158,7 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
         if (d->primary.span.source == read) {
             begin += offset;
             if (begin >= mend->begin && begin < mend->begin + (int64_t)strlen(mend->text))
-                return false; /* what was put there is the mistake */
+                return false; /* the text that was put there is wrong itself */
             if (begin > mend->begin)
                 begin -= shift;
         }
@@ -169,8 +169,8 @@ static bool only_another_name(const Mender *m, const Mend *mend, const Diags *di
     return true;
 }
 
-/* Sizes that clash, and a change after which both operands grow, as in `[1, 2, 3] + expand_dims([1, 2],
- * axis=1)`: it checks, with a warning that this is rarely meant (R0901), and so is no suggestion. */
+/* Whether both operands of the changed expression grow by broadcasting, as in `[1, 2, 3] + expand_dims([1, 2],
+ * axis=1)`. Such a change checks, with the warning that this is rarely meant (R0901), and is not suggested. */
 static bool grows_both(const Mender *m, const Mend *mend, const Diags *diags, const Source *read,
                        uint32_t offset) {
     if (!diag_is_of_sizes(m->d->code))
@@ -191,13 +191,14 @@ static bool grows_both(const Mender *m, const Mend *mend, const Diags *diags, co
 
 /* ---- a change inside one item ---------------------------------------------------------------- */
 
-/* The item that holds the change, edited, with some of what follows; NULL when no item holds it. */
+/* The edited text of the item that holds the change, and some of what follows it; NULL when item `at` does not
+ * hold the change. */
 static Source *edited_item(const Mender *m, const Mend *mend, int32_t at) {
     const Module *module = m->c->module;
     Span s = module->items.data[at]->span;
     if (mend->begin < s.begin || mend->end > s.end)
         return NULL;
-    enum { LOOK_AHEAD = 1000 }; /* more than the reader wants of what comes next */
+    enum { LOOK_AHEAD = 1000 }; /* the reader looks at less than this of what follows an item */
     size_t end = (size_t)at + 1 < module->items.len ? module->items.data[at + 1]->span.end
                                                     : m->source->len;
     if (end > s.end + (size_t)LOOK_AHEAD)
@@ -209,8 +210,8 @@ static Source *edited_item(const Mender *m, const Mend *mend, int32_t at) {
     return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
 }
 
-/* What was read of the item, edited; NULL: no item holds the change. out: the item, NULL where it is none
- * now. */
+/* Reads the edited item and returns the text that was read; NULL when the item does not hold the change. out:
+ * the item, or NULL where the text is no longer one item. */
 static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **out) {
     const Source *source = edited_item(m, mend, at);
     *out = NULL;
@@ -228,7 +229,7 @@ static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **
     return source;
 }
 
-/* PART_CHECKED: it is read. */
+/* Reads the edited item; PART_CHECKED when it reads. */
 static PartVerdict read_changed(Mender *m, const Mend *mend, int32_t at, Item **item,
                                 const Source **source) {
     *source = read_again(m, mend, at, item);
@@ -240,7 +241,7 @@ static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec
          i = m->tokens.data[i].same) {
         const MendToken *t = &m->tokens.data[i];
         TokenKind next = (size_t)i + 1 < m->tokens.len ? t[1].kind : TOK_EOF;
-        /* how it is read depends on what it is */
+        /* how the text behind the name is read depends on what the name is */
         if (!plain || (t->end == t[1].begin && (next == TOK_LBRACKET || next == TOK_DOT)))
             return false;
         if (t->item >= 0)
@@ -249,8 +250,8 @@ static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec
     return true;
 }
 
-/* A name that the item binds now, and did not: the items that may mean it. False: it takes the
- * whole text to know. */
+/* Collects the items that may mean the name that the edited item binds, if that is another than before. False
+ * when only a check of the whole text can tell. */
 static bool find_namers(const Mender *m, const Item *before, const Item *now, IndexVec *out) {
     const Symbol *was = infer_item_symbol(before), *is = infer_item_symbol(now);
     if (was == is)
@@ -314,8 +315,8 @@ static PartVerdict run_part(Mender *m, Mend *mend) {
 
 /* ---- a change to declarations that failed ---------------------------------------------------- */
 
-/* Whether all that is said of the declarations now was said before, or is of another name in the one that
- * was changed. */
+/* Whether each error in the declarations was there before, or is about another missing name in the declaration
+ * that was changed. */
 static bool less_is_said(const Mender *m, const Mend *mend, const Diags *diags, const Source *read,
                          uint32_t offset) {
     const Diags *before = m->c->diags;
@@ -336,8 +337,8 @@ static bool less_is_said(const Mender *m, const Mend *mend, const Diags *diags, 
     return !others.list.len || (another && only_another_name(m, mend, &others, read, offset));
 }
 
-/* Nothing but the declarations was checked: these are again, and then the items that say a name of the
- * changed one, and what they need. */
+/* Tries a change to a declaration where the declarations failed and no item was checked: checks the
+ * declarations again, then the items that mention a name of the changed one, and what these need. */
 static PartVerdict run_declaration(Mender *m, Mend *mend) {
     const Module *module = m->c->module;
     int32_t at = mend_item_at(m, mend->begin);
@@ -374,7 +375,7 @@ static PartVerdict run_declaration(Mender *m, Mend *mend) {
                          .out = &items,
                          .trial = &check};
     run_apart(m, &trial);
-    budget_draw(m->budget, 50 * (int64_t)n); /* their names */
+    budget_draw(m->budget, 50 * (int64_t)n); /* entering the names of all items */
     for (size_t i = 0; i < n; i++) {
         const Item *one = module->items.data[i];
         bool checked = trial.edges ? check.wanted[i] : one->kind == ITEM_TYPE;
@@ -399,8 +400,9 @@ static Source *edited_text(const Mender *m, const Mend *mend) {
     return source_new(m->source->name, str_text(&text), text.len, m->source->flags);
 }
 
-/* whole: all items are checked, else those that the change and the failures can concern; what two
- * items say of one reference's type they say to each other, so the last word has the whole. */
+/* Tries a change by checking the whole text. whole: all items are checked; otherwise those that the change or
+ * the failures can concern. Two items may settle the type of one reference together, so a change is
+ * accepted only after a check of all items. */
 static bool run_whole(Mender *m, Mend *mend, bool whole) {
     const Module *before = m->c->module;
     size_t n = before->items.len;
@@ -451,7 +453,7 @@ static bool run_whole(Mender *m, Mend *mend, bool whole) {
             return false;
     }
     if (m->item >= 0 && trial.failed[m->item]) {
-        /* Another mistake in the same item: a misspelt name that is now known is mended still. */
+        /* The item has another mistake, but the misspelt name is mended. */
         if (!m->by_spelling || !m->unknown || !only_another_name(m, mend, &diags, source, 0))
             return false;
     } else if (mend->remaining >= m->nfailed && m->nfailed) {
@@ -482,7 +484,7 @@ static bool run_import(Mender *m, Mend *mend) {
         return false;
     module_checks_apart(m->c->env, module, m->c->mode, &diags, &items);
     for (size_t i = 0; i < diags.list.len;
-         i++) { /* other mistakes may stay, but for names that are missing */
+         i++) { /* other mistakes may stay, unless a name is missing */
         const DiagInfo *info = diag_get_info(diags.list.data[i]->code);
         bool other = strncmp(info->name, "R02", 3) == 0 || strncmp(info->name, "R03", 3) == 0;
         if (info->severity == SEVERITY_ERROR && !other)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of two spellings of one name, the likelier one: that made of words, else that whose letters stand as
- * they do in words. The words are those of the library's names and pages and of the text itself, its
- * comments too. */
+/* Judges which of two spellings of a name is likelier: the one made of known words, otherwise the one whose
+ * letters follow each other as they do in words. The words are those of the library's names and pages and of
+ * the program, its comments too. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef struct Words {
     Map seen;
     VEC(const char *)
-    marked; /* each between `^` and `$`, which stand for where it begins and ends */
+    marked; /* each word between `^` and `$`, which mark where it begins and ends */
 } Words;
 
 static void add_word(void *ctx, const Symbol *word) {
@@ -23,7 +23,8 @@ static void add_word(void *ctx, const Symbol *word) {
     vec_push(&w->marked, fmt_text("^%s$", word->text));
 }
 
-/* Letters and digits in a row; a capital begins a word: `toList` and `to_list` are two. */
+/* Visits the words of a text: letters and digits in a row, where a capital begins another word, so that
+ * `toList` and `to_list` both have two. */
 static void each_word(const char *text, size_t n, void (*visit)(void *ctx, const Symbol *word),
                       void *ctx) {
     enum { LONGEST = 32 };
@@ -48,7 +49,7 @@ static void add_text(Words *w, const char *text) {
 
 static bool is_part_of_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-/* The text's words, without the two names themselves. */
+/* Adds the words of the program, except where it says one of the two names. */
 static void add_source(Words *w, const Mender *m, const Symbol *a, const Symbol *b) {
     const char *text = m->source->text, *end = text + m->source->len;
     while (text < end) {
@@ -80,9 +81,8 @@ static void gather(Words *w, Mender *m, const Symbol *a, const Symbol *b) {
 
 typedef struct Judged {
     const Words *words;
-    unsigned unknown; /* of its words are none that are known */
-    double
-        wordlike; /* logarithm of how much likelier it is as words than as letters drawn blindly */
+    unsigned unknown; /* how many of its words are not known */
+    double wordlike;  /* the logarithm of how much likelier it is as words than as random letters */
 } Judged;
 
 static unsigned count_words_with(const Words *words, const char *part) {
@@ -92,7 +92,7 @@ static unsigned count_words_with(const Words *words, const char *part) {
     return n;
 }
 
-/* Each letter after the two before it. */
+/* Judges each letter by the two before it. */
 static void judge_word(void *ctx, const Symbol *word) {
     enum { LETTERS = 27 };
     Judged *j = ctx;
@@ -106,7 +106,10 @@ static void judge_word(void *ctx, const Symbol *word) {
 }
 
 bool mend_is_likelier(Mender *m, const Symbol *a, const Symbol *b) {
-    enum { READ = 10, COMPARE = 5 }; /* a byte; a word with a part of a name */
+    enum {
+        READ = 10,
+        COMPARE = 5
+    }; /* units for reading a byte, and for comparing a word with a part of a name */
     Words words = {0};
     if (!mend_may_walk(m, READ * m->source->len))
         return false;

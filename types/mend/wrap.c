@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes to an operand as a whole: a cast or another dtype, a transposition, a new axis, a part of it,
- * what it refers to; what it is joined to its neighbour by; whether any or all of it holds. All are
- * tried, none is believed. */
+/* Changes to an operand as a whole: a cast or another dtype, a transposition, a new axis, a part of a tuple,
+ * what a reference holds, another way to join it to its neighbour, `any` or `all` of a condition. Each is
+ * tried before it is suggested. */
 #include <string.h>
 
 #include "types/mend/mend.h"
 
-enum { MAX_OPERAND = 200 }; /* bytes */
+enum { MAX_OPERAND = 200 }; /* the longest operand that is changed, in bytes */
 
-/* Names, calls and brackets that touch: what is written before it takes all of it. */
+/* Whether a cast or `!` before the text would take all of it: names, calls and brackets that touch. */
 static bool is_atom(const char *text) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
     int depth = 0;
@@ -23,7 +23,7 @@ static bool is_atom(const char *text) {
     return true;
 }
 
-/* zeros(shape=[2], dtype=int32) is made of another dtype rather than cast. */
+/* Tries another dtype where the operand is made: in `zeros(shape=[2], dtype=int32)`, say. */
 static bool make_of(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
     for (size_t i = mend_token_at(m, begin); i < m->tokens.len && m->tokens.data[i].end <= end;
          i++) {
@@ -43,7 +43,7 @@ void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
              is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
 }
 
-static void around(Mender *m, Span span) {
+static void wrap_operand(Mender *m, Span span) {
     if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND)
         return;
     const char *text = mend_text(m, span.begin, span.end);
@@ -84,8 +84,8 @@ static bool cast_loses(const Symbol *from, const Symbol *to) {
     return dtype_is_float(a) && !dtype_is_float(b);
 }
 
-/* Two operands of different dtypes: either may be the one to convert. */
-static void cast_either(Mender *m) {
+/* Tries to convert either of two operands whose dtypes differ. */
+static void try_cast_either(Mender *m) {
     MendValues v = {0};
     mend_values(m, &v);
     const DiagLabel *side[2] = {NULL, NULL};
@@ -105,12 +105,12 @@ static void cast_either(Mender *m) {
     }
 }
 
-/* An operand that is a tuple or a reference, of which a part or what it holds is meant. */
-static void inside(Mender *m, const DiagLabel *label) {
+/* Tries a part of an operand that is a tuple, and what a reference holds. */
+static void try_parts_of_operand(Mender *m, const DiagLabel *label) {
     Span s = label->span;
     bool tuple = label->type.form == DIAG_FORM_TUPLE, ref = label->type.form == DIAG_FORM_REF;
     const char *begin = m->source->text + s.begin;
-    bool written = tuple && *begin == '('; /* it would not be taken apart again */
+    bool written = tuple && *begin == '('; /* nobody writes a tuple to take it apart at once */
     if ((!tuple && !ref) || written || s.end - s.begin > MAX_OPERAND)
         return;
     const char *text = mem_strndup(begin, s.end - s.begin);
@@ -133,8 +133,8 @@ static bool is_bracketed(const char *text) {
     return text[0] == '(' && !text[i];
 }
 
-/* A condition of many bools: whether any holds, or all of them. */
-static void quantify(Mender *m) {
+/* Tries `any` and `all` of a condition that is a tensor of bools. */
+static void try_any_and_all(Mender *m) {
     const char *text = mend_text(m, m->place.begin, m->place.end);
     size_t n = strlen(text);
     bool round = is_bracketed(text);
@@ -145,8 +145,8 @@ static void quantify(Mender *m) {
                  fmt_text(round ? "(%s(%s))" : "%s(%s)", words[i], inner));
 }
 
-/* `+` between lists is concat, beside a String `++`, which takes what is shown. */
-static void join(Mender *m) {
+/* Tries `concat` for `+` between lists, and `++` with `show` for `+` beside a String. */
+static void try_other_joins(Mender *m) {
     const DiagLabel *labels = m->d->labels.data;
     if (m->d->labels.len < 2 || m->d->op != sym_intern(op_add.name))
         return;
@@ -158,7 +158,7 @@ static void join(Mender *m) {
     const char *a = mend_text(m, l.begin, l.end), *b = mend_text(m, r.begin, r.end);
     const char *between = mend_text(m, l.end, r.begin);
     if (strchr(between, '(') || strchr(between, ')'))
-        return; /* it belongs to one of them */
+        return; /* a bracket between them belongs to one of the operands */
     bool lists = left->type.form == DIAG_FORM_LIST && right->type.form == DIAG_FORM_LIST;
     bool first = left->type.form == DIAG_FORM_STRING;
     bool second = right->type.form == DIAG_FORM_STRING;
@@ -170,8 +170,8 @@ static void join(Mender *m) {
         mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("show(%s) ++ %s", a, b));
 }
 
-/* x[0, 1] where x has one axis; l[0] of a list. */
-static void other_index(Mender *m) {
+/* Tries one index fewer for `x[0, 1]` where x has one axis, and `nth(l, 0)` for `l[0]` of a list. */
+static void try_other_index(Mender *m) {
     size_t open = mend_token_at(m, m->place.begin), last = mend_token_at(m, m->place.end);
     while (open < last && (m->tokens.data[open].kind != TOK_LBRACKET ||
                            m->tokens.data[open].partner + 1 != (int32_t)last))
@@ -188,7 +188,7 @@ static void other_index(Mender *m) {
                           mend_text(m, t->end, m->place.end - 1)));
 }
 
-/* A tensor where one bool is asked for. */
+/* Whether one bool is asked for and a tensor is found. */
 static bool is_many_bools(const Diag *d) {
     return d->expected.form == DIAG_FORM_SCALAR && d->expected.dtype == sym_intern("bool") &&
            d->found.form == DIAG_FORM_TENSOR;
@@ -203,29 +203,29 @@ void mend_wrap(Mender *m) {
         return;
     bool list = m->d->found.form == DIAG_FORM_LIST;
     if (m->d->cause == DIAG_CAUSE_INDEX && (c == DIAG_R0313 || (c == DIAG_R0216 && list))) {
-        other_index(m);
+        try_other_index(m);
         return;
     }
     bool small = m->place.end - m->place.begin <= MAX_OPERAND;
     if (small && (c == DIAG_R0204 || is_many_bools(m->d)))
-        quantify(m);
+        try_any_and_all(m);
     if (c == DIAG_R0201)
-        join(m);
+        try_other_joins(m);
     if (small && c == DIAG_R0201 && m->d->expected.form == DIAG_FORM_STRING && !mend_is_done(m))
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
     if (c == DIAG_R0311)
-        cast_either(m);
+        try_cast_either(m);
     size_t n = m->d->labels.len;
     for (size_t i = n;
          i-- > 0 && !mend_is_done(m);) { /* the operand on the right is the more likely one */
         Span s = m->d->labels.data[i].span;
         if (c == DIAG_R0201 && s.source == m->source)
-            inside(m, &m->d->labels.data[i]);
+            try_parts_of_operand(m, &m->d->labels.data[i]);
         bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
         if (here && mend_is_on_line(m, s))
-            around(m, s);
+            wrap_operand(m, s);
     }
     if (!mend_is_done(m))
-        around(m, m->place);
+        wrap_operand(m, m->place);
 }
