@@ -6,6 +6,9 @@
 
 No signal, no bug of Relay, status 0 or 1, diagnostics that are JSON where JSON was asked for; what `fmt` and
 `fmt --tvm` write is read back, and they write the same of it. A finding names the command.
+
+Commands that take several files get GROUP at once; where that fails each gets its own, to name it. Under
+sanitizers, which see more, all goldens are taken, else a share.
 """
 import concurrent.futures
 import json
@@ -22,6 +25,7 @@ from process import PATIENCE, SLOW, run_program
 
 GOLDEN = os.path.join(TESTS, "golden")
 PASSES = ["ad", "dce", "inline", "partial_eval"]
+GROUP = 20
 
 
 class Finding(Exception):
@@ -43,40 +47,68 @@ def check_json(args, text):
             raise Finding("relay %s: no JSON: %s" % (" ".join(args), line[:300]))
 
 
-def format_twice(relay, flags, name, cwd, scratch):
-    """What `fmt` writes is read back; without flags, as the same text."""
-    status, text, _ = run(relay, ["fmt"] + flags + [name], cwd)
-    if status != 0:
+def read_json(relay, args, cwd):
+    _, out, said = run(relay, args, cwd)
+    check_json(args, said)
+    if args[0] == "check":
+        check_json(args, out)
+
+
+def read_back(relay, flags, texts, scratch):
+    """texts: what `fmt` wrote, by the name of a file. It writes the same of each again."""
+    if not texts:
         return
-    again = os.path.join(scratch, "fmt%s-%s" % ("".join(flags), name))
-    with open(again, "w", encoding="utf-8", errors="surrogateescape", newline="") as f:
-        f.write(text)
-    status, second, said = run(relay, ["fmt"] + flags + [again], cwd)
+    for name, text in texts:
+        with open(os.path.join(scratch, name), "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+    args = ["fmt"] + flags + [name for name, _ in texts]
+    status, again, said = run(relay, args, scratch)
     if status != 0:
-        raise Finding("relay fmt %s %s: what it writes is not read back\n%s" % (" ".join(flags), name, said[:1500]))
-    if second != text:
-        raise Finding("relay fmt %s %s: what it writes it would write in another way" % (" ".join(flags), name))
+        raise Finding("relay %s: what it writes is not read back\n%s" % (" ".join(args), said[:1500]))
+    if again != "".join(text for _, text in texts):
+        raise Finding("relay %s: what it writes it would write in another way" % " ".join(args))
 
 
 def names_in(path):
     with open(path, encoding="utf-8", errors="replace") as f:
-        return sorted(set(re.findall(r"[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]", f.read())))
+        return re.findall(r"[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]", f.read())
 
 
-def check_file(relay, path, scratch):
-    """How many commands ran."""
-    cwd, name = os.path.split(path)
-    for flags in (["check", "--residual", "--diagnostics=json"], ["ir", "--diagnostics=json"]):
-        status, out, said = run(relay, flags + [name], cwd)
-        check_json(flags + [name], said)
-        if flags[0] == "check":
-            check_json(flags + [name], out)
-    for flags in [["check", "--diagnostics=short"]] + [["ir", "--pass=" + p] for p in PASSES] + [
-            ["ir", "--pass=" + ",".join(PASSES)], ["doc"]]:
-        run(relay, flags + (names_in(path) if flags == ["doc"] else [name]), cwd)
-    format_twice(relay, [], name, cwd, scratch)
-    format_twice(relay, ["--tvm"], name, cwd, scratch)
-    return 13
+def check_group(relay, paths, scratch):
+    """How many commands ran. paths: of goldens."""
+    ran = 0
+    for flags in (["check", "--residual", "--diagnostics=json"], ["check", "--diagnostics=short"]):
+        (read_json if flags[1] == "--residual" else run)(relay, flags + paths, None)
+        ran += 1
+    run(relay, ["doc"] + sorted({name for path in paths for name in names_in(path)}), None)
+    folder = tempfile.mkdtemp(dir=scratch)
+    for flags in ([], ["--tvm"]):
+        texts = []
+        for i, path in enumerate(paths):
+            status, text, _ = run(relay, ["fmt"] + flags + [path], None)
+            if status == 0:
+                texts.append(("%d%s-%s" % (i, "".join(flags), os.path.basename(path)), text))
+        read_back(relay, flags, texts, folder)
+        ran += len(paths) + 1
+    for path in paths:
+        cwd, name = os.path.split(path)  # what it imports lies there
+        one = PASSES[sum(name.encode()) % len(PASSES)]
+        read_json(relay, ["ir", "--diagnostics=json", "--pass=" + one, name], cwd)
+        run(relay, ["ir", "--pass=" + ",".join(PASSES), name], cwd)
+        ran += 2
+    return ran + 1
+
+
+def check_paths(relay, paths, scratch):
+    """How many commands ran, and what was found."""
+    try:
+        return check_group(relay, paths, scratch), []
+    except Finding as finding:
+        if len(paths) == 1:
+            return 0, ["%s: %s" % (os.path.relpath(paths[0], GOLDEN), finding)]
+        each = [check_paths(relay, [path], scratch) for path in paths]
+        found = [f for _, some in each for f in some]
+        return sum(n for n, _ in each), found or ["several at once: %s" % finding]
 
 
 def main():
@@ -86,14 +118,15 @@ def main():
     relay = os.path.abspath(options.relay)
     paths = sorted(os.path.join(d, n) for d, _, names in os.walk(GOLDEN) for n in names
                    if n.endswith(".rly") and options.only in os.path.join(d, n))
+    chosen = paths if SLOW > 1 else share.sample(options, paths)
+    groups = [chosen[i:i + GROUP] for i in range(0, len(chosen), GROUP)]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for path, job in [(p, pool.submit(check_file, relay, p, scratch)) for p in share.sample(options, paths)]:
-            try:
-                passed += job.result()
-            except Finding as finding:
-                failed += 1
-                print("FAILED %s: %s" % (os.path.relpath(path, GOLDEN), finding))
+        for job in [pool.submit(check_paths, relay, group, scratch) for group in groups]:
+            ran, found = job.result()
+            passed, failed = passed + ran, failed + len(found)
+            for finding in found:
+                print("FAILED " + finding)
     print("%d passed, %d failed, 0 skipped" % (passed, failed))
     return failed > 0
 
