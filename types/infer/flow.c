@@ -20,7 +20,7 @@ DiagCode mismatch_code(const Mismatch *m, DiagCode otherwise) {
     return otherwise;
 }
 
-/* A type of any kind in words: a dtype variable or a size says what it is. */
+/* Whether a type can be shown: an open variable says nothing to a reader. */
 static bool has_words(Type *t) { return t && type_resolve(t)->tag != TY_VAR; }
 
 static void add_ranks(Diag *d, const Mismatch *m, bool at) {
@@ -31,7 +31,7 @@ static void add_ranks(Diag *d, const Mismatch *m, bool at) {
                       a == 1 ? "axis" : "axes", b);
 }
 
-/* T#1 against T */
+/* Explains T#1 beside T: the type was declared anew. */
 static void add_superseded(Diag *d, Type *a, Type *b) {
     if (!a || !b)
         return;
@@ -43,7 +43,7 @@ static void add_superseded(Diag *d, Type *a, Type *b) {
                       a->decl->version, b->decl->name->text);
 }
 
-/* A dtype outside of the class that is asked for. */
+/* Explains a dtype that is not in the class that is asked for. */
 static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
     Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
     Type *declared = a && a->tag == TY_PARAM ? a : b && b->tag == TY_PARAM ? b : NULL;
@@ -56,7 +56,7 @@ static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
                       exact ? fmt_text(": `where %s(%s)` says so", class->name, name) : "");
         return;
     }
-    /* A literal asks for nothing: of two sides the other one does. */
+    /* Blame the side that is not a literal. */
     bool literal_a = a && a->tag == TY_VAR && a->var.weak;
     bool literal_b = b && b->tag == TY_VAR && b->var.weak;
     Type *other = literal_a ? b : a;
@@ -78,7 +78,7 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
     const char *b = m->b ? type_text_with(namer, m->b) : "";
     switch (m->kind) {
     case MISMATCH_DIM:
-        if (m->axis < 0 && at) /* an argument of a type */
+        if (m->axis < 0 && at) /* an argument of a data type */
             diag_add_fact(d, "%s is %s here and %s there", m->path, a, b);
         else
             diag_add_fact(d, "axis %d%s%s is %s here and %s there", m->axis, at ? " of " : "",
@@ -155,7 +155,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
         type_namer_reserve(&namer, from);
         type_namer_reserve(&namer, want);
         const char *expected = type_text_with(&namer, want), *found = type_text_with(&namer, from);
-        if (strcmp(expected, found) == 0) { /* what is there twice is numbered */
+        if (strcmp(expected, found) == 0) { /* two types with one text: number their unknowns */
             expected = type_text_with(&namer, want);
             found = type_text_with(&namer, from);
         }
@@ -193,7 +193,7 @@ static bool is_scalar(Type *tensor) {
     return type_get_rank(tensor, &rank, &dims) && rank == 0;
 }
 
-/* A scalar whose dtype nothing has settled yet is a number. */
+/* The type of an arm in words: a scalar whose dtype is open is "a number". */
 static const char *arm_text(TypeNamer *namer, Type *t) {
     Type *type = type_resolve(t),
          *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
@@ -203,7 +203,8 @@ static const char *arm_text(TypeNamer *namer, Type *t) {
 }
 
 bool infer_join(Infer *I, Join *join, const Expr *arm) {
-    if (!join->type || is_error(join->type)) { /* an erroneous arm, until there is another */
+    if (!join->type ||
+        is_error(join->type)) { /* the first arm, or one that replaces an arm with an error */
         join->type = arm->type;
         join->span = arm->span;
         return true;

@@ -14,7 +14,7 @@ bool ast_fn_is_annotated(const AstFn *fn) {
         if (!ast_type_is_full(fn->params.data[i].type))
             return false;
     }
-    /* without a `where` the relations of declared parameters are inferred */
+    /* Without a `where` the relations of declared parameters are inferred. */
     return fn->type_params.len == 0 || fn->has_where || fn->where.len == 0;
 }
 
@@ -28,7 +28,11 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
     uint32_t n = (uint32_t)fn->params.len;
     Type **params = mem_new_n(Type *, n + 1);
-    Type *result = fn->result ? NULL : solver_var(I->s, KIND_TYPE); /* older than what calls give */
+    Type *result = fn->result
+                       ? NULL
+                       : solver_var(
+                             I->s,
+                             KIND_TYPE); /* made before the types that calls give, and so older */
     head->params = type_next_id();
     signature_enter(I);
     where_open(I, head->declared.data, head->declared.len, &fn->where);
@@ -77,7 +81,8 @@ static Type **declared_types(Infer *I, FnHead *head) {
     return types;
 }
 
-/* Each use of a definition has its unknown sizes anew: one that uses the one before twice has twice as many. */
+/* Refuses a definition of too many unknown sizes. Each use of a definition has its own, so a chain of definitions
+ * that each use the one before twice doubles them. */
 bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span) {
     enum { MOST = 4096 };
     if (scheme->nunknowns <= MOST)
@@ -159,13 +164,13 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     e->fn = f;
     f->type_params = mem_new_n(Type *, head->declared.len + 1);
     for (size_t i = 0; i < head->declared.len; i++)
-        if (head->declared.data[i]->type) /* NULL: never used */
+        if (head->declared.data[i]->type) /* a parameter that is never used has no type */
             f->type_params[f->ntype_params++] = type_param_rigid(I, head->declared.data[i]);
     return e;
 }
 
-/* What the context knows of the parameters, where they are not annotated. An unknown that each call has
- * its own of is one in the body, as if it were written there. */
+/* Takes the types of parameters without annotation from the context. An unknown of which each call has its own is
+ * one unknown in the body, as if it were written there. */
 void fn_use_hint(Infer *I, FnHead *head, Type *want) {
     Type *type = head->type;
     want = want ? type_resolve(want) : NULL;
@@ -185,8 +190,8 @@ void fn_use_hint(Infer *I, FnHead *head, Type *want) {
     head->mark = type_next_id();
 }
 
-/* A function literal that is not the right side of a let: with declared parameters it is an
- * instance of itself. */
+/* A function literal that is not bound by a `let`. Where it declares type parameters, it is an instance of its
+ * own scheme. */
 Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want) {
     FnHead head = {0};
     if (infer_too_deep(I, "functions and `let`s", e->span))

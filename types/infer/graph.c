@@ -18,7 +18,7 @@
 typedef struct Block Block;
 struct Block {
     Block *outer;
-    const Ast *link; /* of the outer block, in which this one stands */
+    const Ast *link; /* the link of the outer block in which this block stands */
     uint32_t depth;
 };
 
@@ -26,14 +26,14 @@ typedef struct Site {
     Ast *def;
     Block *home;
     Block *around;   /* the block that holds all uses so far */
-    const Ast *link; /* of `around`, before which the cell is made */
+    const Ast *link; /* the link of `around` before which the cell is made */
     bool lazy;
-    struct Site *next; /* of the same link */
+    struct Site *next; /* the next site of the same link */
 } Site;
 
 typedef struct GraphWalk {
     Infer *I;
-    Map sites; /* Symbol of the number -> Site: the latest in the text */
+    Map sites; /* symbol of the number -> the latest Site in the text */
     VEC(Site *) all;
 } GraphWalk;
 
@@ -47,7 +47,7 @@ static void used(GraphWalk *w, int64_t number, Block *b) {
     Site *s = map_find(&w->sites, graph_symbol(number));
     if (!s)
         return;
-    /* The innermost block around the site and this use; the link in it that holds the site. */
+    /* Find the innermost block around the site and this use, and in it the link that holds the site. */
     Block *x = s->around, *y = b;
     const Ast *link = s->link;
     while (x != y) {
@@ -140,7 +140,8 @@ void infer_graph_plan(Infer *I, Ast *body) {
     GraphWalk w = {.I = I};
     Block root = {0};
     walk(&w, body, &root, body);
-    for (size_t i = w.all.len; i-- > 0;) { /* so that each list keeps the order of the text */
+    for (size_t i = w.all.len;
+         i-- > 0;) { /* backwards, so that each list is in the order of the text */
         Site *s = w.all.data[i];
         if (!s->lazy)
             continue;

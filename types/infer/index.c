@@ -7,12 +7,12 @@
 
 static bool is_error(const Expr *e) { return type_resolve(e->type)->tag == TY_ERROR; }
 
-/* One integer of an index: any integer dtype, rank 0. */
+/* Infers one integer of an index: a scalar of any integer dtype. */
 static Expr *integer(Infer *I, Ast *e) {
     Expr *x = infer_expr(I, e, NULL);
     if (is_error(x))
         return x;
-    if (x->kind == EXPR_LIT && !x->is_float) { /* whatever is indexed, a literal is just a number */
+    if (x->kind == EXPR_LIT && !x->is_float) { /* a literal needs no dtype, whatever is indexed */
         Type *b = type_resolve(type_resolve(x->type)->tensor.dtype);
         if (b->tag == TY_VAR)
             solver_unify(I->s, b,
@@ -42,7 +42,7 @@ static const int64_t *constant_of(const Expr *e) {
     return k;
 }
 
-/* What is known of an integer between brackets: a number, a size, else `?`. */
+/* An integer between brackets as the relation sees it: a number, a size, or `?`. */
 static AttrValue known_integer(Expr *e) {
     Type *size = expr_size(e);
     int64_t n;
@@ -53,7 +53,7 @@ static AttrValue known_integer(Expr *e) {
     return (AttrValue){.kind = ATTR_DIM, .dim = size ? size : type_any(KIND_DIM, NULL)};
 }
 
-/* For the relation: the integers too, where a slice has them. The call itself does without. */
+/* The attributes for the relation, with the integers of slices. The call's own attributes do not hold them. */
 static const Attrs *with_sizes(const Attrs *attrs, Expr **args, uint32_t n) {
     AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs),
               *items = mem_new_n(AttrValue, n + 1);

@@ -82,12 +82,11 @@ void infer_begin_item(Infer *I) {
     map_clear(&I->graph_lazy);
 }
 
-/* One item, one message: relations report by themselves and may do so after the item's first
- * mistake, as a consequence of it. */
+/* Keeps only the first error of an item. Relations report by themselves, also what is a consequence of it. */
 static void keep_first_error(Infer *I) {
     size_t kept = I->item_diags;
     bool seen = false;
-    DiagCode first = DIAG_NONE; /* holes are answered all */
+    DiagCode first = DIAG_NONE; /* every hole is answered */
     for (size_t i = kept; i < I->diags->list.len; i++) {
         Diag *d = I->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
@@ -209,7 +208,8 @@ static GlobalKind global_kind(const Item *item) {
 
 static bool is_builtin(const Item *item) {
     return item->kind == ITEM_OPERATOR && item->path && strcmp(item->path, "builtin") == 0 &&
-           (item->span.source->flags & SOURCE_INTERNAL); /* the evaluator believes their types */
+           (item->span.source->flags &
+            SOURCE_INTERNAL); /* the evaluator relies on the types of builtins */
 }
 
 Global *infer_make_global(Infer *I, Item *item) {
@@ -227,7 +227,8 @@ Global *infer_make_global(Infer *I, Item *item) {
     return g;
 }
 
-/* Names of the file; a def (operator, free_var) twice is an error, except at the prompt. */
+/* Enters the names that the file binds. A second def, operator or free_var of a name is an error, except at the
+ * prompt. */
 static bool enter_names(Infer *I, Global **globals) {
     bool ok = true;
     for (uint32_t i = 0; i < I->module->items.len; i++) {
@@ -267,7 +268,7 @@ FileName *file_name_at(const Infer *I, const Symbol *name, uint32_t position, bo
         if (def_only && !def)
             continue;
         bool fn = f->item->value && f->item->value->kind == AST_FN;
-        /* a def, or a let of a function literal, sees itself */
+        /* a def, and a let of a function literal, is in its own scope */
         if (f->position < position || ((def || fn) && f->position == position))
             return f;
         if (def && I->mode != INFER_PROMPT)
@@ -280,7 +281,7 @@ static CoreItem core_item(CoreItemKind kind, Item *item) {
     return (CoreItem){.kind = kind, .item = item};
 }
 
-/* What a group of items becomes. */
+/* Checks a group of items. */
 static bool check_group(Infer *I, const IndexVec *group, Global **globals, CoreItem *core) {
     Item *const *items = I->module->items.data;
     Item *first = items[group->data[0]];
@@ -328,7 +329,7 @@ bool infer_in_groups(const Item *item) {
     case ITEM_DERIVATIVE:
     case ITEM_TANGENT:
     case ITEM_NO_DERIVATIVE: return true;
-    case ITEM_OPERATOR: /* first of all: nothing in them depends on another item */
+    case ITEM_OPERATOR: /* checked first, since they depend on no other item */
     case ITEM_TYPE:
     case ITEM_EXTERN_TYPE:
     case ITEM_IMPORT:
@@ -341,8 +342,8 @@ static bool is_annotated_def(const Item *item) {
     return item->kind == ITEM_DEF && ast_fn_is_annotated(item->fn);
 }
 
-/* A strongly connected group again, now without the edges into fully annotated defs: those are used
- * at their annotated type. Annotated defs get that type first. */
+/* Checks a strongly connected group. Fully annotated defs are used at their annotated types, which they get first,
+ * so the group is divided again without the edges into them. */
 bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Global **globals,
                      CoreItem *core) {
     if (group->len == 1)
@@ -393,7 +394,7 @@ bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *
     for (size_t i = 0; i < n; i++) {
         ItemKind k = I->module->items.data[i]->kind;
         bool has_value_at = k == ITEM_LET || k == ITEM_GRAPH_LET || k == ITEM_FREE_VAR;
-        self[i] = has_value_at ? (uint32_t)i + 1 : 0; /* + 1: zero is none */
+        self[i] = has_value_at ? (uint32_t)i + 1 : 0; /* + 1, so that zero says none */
     }
     for (size_t g = 0; g < groups->len; g++) {
         const IndexVec *group = &groups->data[g];
@@ -402,7 +403,7 @@ bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *
             const IndexVec *e = &edges[group->data[i]];
             for (size_t k = 0; k < e->len; k++) {
                 if (e->data[k] == group->data[i])
-                    continue; /* a recursive function */
+                    continue; /* a recursive function needs itself only when it is called */
                 uint32_t r = self[e->data[k]] > reach[e->data[k]] ? self[e->data[k]]
                                                                   : reach[e->data[k]];
                 if (r > last)
@@ -446,7 +447,8 @@ static bool check_imports(Infer *I, CoreItem *core) {
     return true;
 }
 
-/* Once all checked: names are bound in the Env, what they replaced is re-linked. */
+/* After the whole source was checked: binds its names in the Env and links the definitions that mention a replaced
+ * name again. */
 static void bind_names(Infer *I, Global **globals, CoreItem *core) {
     size_t n = I->module->items.len;
     for (size_t i = 0; i < n; i++) {
@@ -470,8 +472,10 @@ static void keep_residuals(Infer *I, size_t from) {
     for (size_t i = from; i < solver_nresiduals(I->s); i++) {
         const Residual *r = solver_residual_at(I->s, i);
         TypeNamer namer = {0};
-        bool internal = r->span.source &&
-                        (r->span.source->flags & SOURCE_INTERNAL); /* told at its calls */
+        bool internal =
+            r->span.source &&
+            (r->span.source->flags &
+             SOURCE_INTERNAL); /* a check inside of the library is listed at the calls */
         if (r->unlisted || internal)
             continue;
         ResidualInfo info = {r->span,
@@ -485,7 +489,7 @@ static void keep_residuals(Infer *I, size_t from) {
     }
 }
 
-/* Declarations are bound before the items that use them are checked; a mistake takes them back. */
+/* Binds type declarations, before the items that use them are checked. They are taken back after a mistake. */
 static bool declares(const Module *m) {
     for (size_t i = 0; i < m->items.len; i++) {
         ItemKind k = m->items.data[i]->kind;
@@ -495,8 +499,8 @@ static bool declares(const Module *m) {
     return false;
 }
 
-/* Of a trial: the items to check are those it is about, what was changed and what mentions or mentioned
- * that, and what all these need. */
+/* Completes the items that a trial checks: those it is about, those that were changed, those that mention or
+ * mentioned these, and all that they need. */
 static void close_wanted(const TrialCheck *t, const IndexVec *edges, size_t n) {
     bool *wanted = t->wanted;
     IndexVec *users = mem_new_n(IndexVec, n + 1);
@@ -533,7 +537,7 @@ static void close_wanted(const TrialCheck *t, const IndexVec *edges, size_t n) {
     }
 }
 
-/* What the wanted items mention, and so on; false: it is too much. */
+/* Adds the items that wanted items mention, and so on; false where they are too many. */
 static bool add_needs(const TrialCheck *t, Infer *I, IndexVec *edges) {
     size_t bytes = 0;
     VEC(uint32_t) work = {0};
@@ -559,7 +563,7 @@ static bool add_needs(const TrialCheck *t, Infer *I, IndexVec *edges) {
     return true;
 }
 
-/* One group; false in a trial that need not go on. */
+/* Checks one group; false where a trial need not go on. */
 static bool check_one(ModuleCheck *c, Infer *I, const IndexVec *group, const IndexVec *edges,
                       Global **globals, CoreItem *core, bool *ok) {
     size_t errors = I->diags->errors;
@@ -764,7 +768,7 @@ bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *
         TypeDecl *decl = value;
         if (!decl->superseded || map_find(&saved.types, decl->name) != decl)
             continue;
-        decl->superseded = false; /* by a declaration of the text */
+        decl->superseded = false; /* only this text had redeclared it */
         decl->version = 0;
     }
     return c.ok && !diags->errors;

@@ -28,7 +28,7 @@ typedef struct CoreItem {
     Expr *expr;
     TypeDecl *decl;
     const Op *op;
-    Scheme *scheme; /* EXPR: of the value, for showing */
+    Scheme *scheme; /* EXPR: the type of the value, for showing */
     bool shown;
 } CoreItem;
 typedef VEC(CoreItem) CoreItemVec;

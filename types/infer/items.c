@@ -45,7 +45,7 @@ static bool relation_touches(const Relation *r, const Map *reached) {
     return false;
 }
 
-/* What of a group's scheme the type `t` reaches. */
+/* The part of a group's scheme that the type `t` reaches. */
 static Scheme *scheme_part(const Scheme *whole, Type *t, uint32_t mark) {
     Map reached = {0};
     TypeVec params = {0};
@@ -147,7 +147,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         types[i] = solver_var(I->s, KIND_TYPE);
         globals[i]->scheme = scheme_mono(types[i]);
     }
-    size_t facts = solver_mark(I->s); /* those of all are the scheme's */
+    size_t facts = solver_mark(I->s); /* the facts of all members belong to the one scheme */
     Map *used = I->used;
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
@@ -205,7 +205,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     return ok;
 }
 
-/* The annotated type of a definition whose body is not checked yet. Its effect is not known. */
+/* Binds a definition at its annotated type before its body is checked. Its effect is not known yet. */
 void infer_announce_def(Infer *I, Item *item, Global *g) {
     Type *effect = solver_var(I->s, KIND_EFFECT);
     solver_enter(I->s);
@@ -263,8 +263,8 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* The type of one call: its named sizes and what its arguments leave unknown are found there, an unknown
- * size of the result is its own. */
+/* The type of a foreign operator at one call. Its named sizes are found from the arguments, and an unknown size of
+ * the result is the call's own. */
 static Type *foreign_instance(Solver *s, Type *t) {
     Map named = {0}, unknown = {0};
     TypeVec from = {0}, to = {0};
@@ -281,7 +281,7 @@ static Type *foreign_instance(Solver *s, Type *t) {
     return from.len ? type_substitute(t, from.data, to.data, (uint32_t)from.len) : t;
 }
 
-/* A foreign operator's relation: its type. */
+/* The relation of a foreign operator says what its type says. */
 static RelStatus relate_foreign(Solver *s, Relation *r) {
     Type *t = foreign_instance(s, r->op->foreign->type);
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
@@ -357,8 +357,8 @@ bool infer_operator_item(Infer *I, Item *item, CoreItem *out) {
 
 /* ---- derivative rules ------------------------------------------------------------------------ */
 
-/* derivative op(a, b; out, ct) { … }: a function of the arguments, the result, the cotangent. Its
- * relations may stay open: they depend on the attributes of the call it is expanded for. */
+/* A rule `derivative op(a, b; out, ct) { … }` as a function of the arguments, the result and the cotangent. Its
+ * relations may stay open, because they depend on the attributes of the call for which it is expanded. */
 static Expr *rule_fn(Infer *I, Item *item, const Op *op) {
     uint32_t n = (uint32_t)(item->fn->params.len + item->extra.len);
     Var **params = mem_new_n(Var *, n + 1);
@@ -370,7 +370,7 @@ static Expr *rule_fn(Infer *I, Item *item, const Op *op) {
                                      : &item->extra.data[i - nargs];
         bool tuple = (i == 0 && op_arg(op, 0).tuple) || (i >= nargs && (op->tuple || op->by_attr));
         types[i] = tuple ? solver_var(I->s, KIND_TYPE) : solver_tensor_var(I->s);
-        /* a cotangent is like the result, a tangent like its argument */
+        /* a cotangent has the type of the result, a tangent that of its argument */
         if (i > nargs)
             types[i] = item->kind == ITEM_DERIVATIVE ? types[nargs] : types[i - nargs - 1];
         params[i] = var_new(name->sym, types[i], name->span);

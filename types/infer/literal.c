@@ -13,7 +13,7 @@ static const Origin *literal_origin(Span span) {
     return o;
 }
 
-/* The dtype of a number: written, or a weak variable. */
+/* The dtype of a number: its suffix, or a weak variable. */
 static Type *number_dtype(Infer *I, const Ast *e) {
     DType t;
     if (e->dtype && dtype_find(e->dtype->text, e->dtype->len, &t))
@@ -52,7 +52,7 @@ Expr *infer_int(Infer *I, int64_t n, Span span) {
 
 /* ---- tensor literals ------------------------------------------------------------------------- */
 
-/* A number, its sign in front, or NULL. */
+/* The number that e is, perhaps behind a sign; NULL where it is none. */
 static const Ast *number(const Ast *e, bool *negative) {
     *negative = false;
     if (e->kind == AST_UNARY && e->op == UNOP_NEG) {
@@ -74,7 +74,7 @@ typedef struct Collect {
     bool is_ragged;
 } Collect;
 
-/* False: some part is no literal. */
+/* Collects the numbers of a tensor literal; false where some part is no number. */
 static bool collect(Collect *c, const Ast *e, uint32_t depth) {
     if (e->kind != AST_TENSOR) {
         bool negative;
@@ -190,7 +190,7 @@ static Expr *constant(Infer *I, Ast *e, Collect *c) {
     return k;
 }
 
-/* Sizes of an element not known to be those of the first are compared when the literal is built. */
+/* Sizes of an element that may differ from the first one's are compared when the literal is built. */
 static void check_element(Infer *I, const Expr *first, const Expr *e, uint32_t i) {
     uint32_t n, m;
     Type **a, **b;
@@ -246,7 +246,7 @@ static Expr *stacked(Infer *I, Ast *e) {
         t->type = type_tensor(type_shape(all, rank + 1), elem->tensor.dtype);
         return t;
     }
-    /* The rank is not known yet: the relation of `stack` waits for it. */
+    /* Where the rank is not known yet, the relation of `stack` waits for it. */
     Type **elems = mem_new_n(Type *, n + 1), **args = mem_new_n(Type *, 2);
     for (uint32_t i = 0; i < n; i++)
         elems[i] = elem;

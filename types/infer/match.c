@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of the arms of a `match`: a value without an arm, arms that are never taken. What
- * they cover is found by cover.c. */
+/* Messages about the arms of a `match`: a value without an arm, arms that are never taken. cover.c finds what the
+ * arms cover. */
 #include <string.h>
 
 #include "types/infer/cover.h"
@@ -27,7 +27,7 @@ static void warn_unreachable(Infer *I, const Expr *e, uint32_t arm, Covering *co
                             : "the arms before it cover every value it could match");
 }
 
-/* Arms that end in an error, before the brace that closes the match. */
+/* Suggests the missing arms, each calling `error`, before the brace that closes the match. */
 static void suggest_arms(Infer *I, const Expr *e, const Cover *cover, Diag *d) {
     const Source *source = e->span.source;
     bool in_prelude;

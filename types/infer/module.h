@@ -7,14 +7,15 @@
 
 /* What is particular to the check of an edited text. */
 typedef struct TrialCheck {
-    bool *wanted;          /* by item: what is checked; what these need is added */
-    const bool *edited;    /* by item: what differs from the first text */
-    const bool *may_fail;  /* by item: what failed before */
-    const IndexVec *edges; /* what mentioned what, before; NULL: no item was checked before */
-    bool imports;          /* of a text that was not read before */
-    bool by_needs;         /* what is wanted and what it needs: nothing else is looked at */
-    size_t most_bytes;     /* by_needs: of these items; what has more fails */
-    bool ended;            /* out: the budget sufficed; else the rest says nothing */
+    bool *wanted;         /* of each item: whether it is checked. What these items need is added */
+    const bool *edited;   /* of each item: whether it differs from the first text */
+    const bool *may_fail; /* of each item: whether it failed before */
+    const IndexVec
+        *edges; /* which items each item mentioned before; NULL where no item was checked before */
+    bool imports;      /* the text was not read before, so its modules are imported */
+    bool by_needs;     /* only the wanted items and what they need are looked at */
+    size_t most_bytes; /* by_needs: how much text these items may have before the check gives up */
+    bool ended;        /* out: the budget sufficed. If not, the other results mean nothing */
 } TrialCheck;
 
 /* One check of a module: infer_module's, or a trial's, which imports nothing and binds nothing. Trials are
@@ -25,34 +26,34 @@ typedef struct ModuleCheck {
     InferMode mode;
     Diags *diags;
     CoreItemVec *out;
-    size_t first;  /* of its diagnostics in the list */
+    size_t first;  /* the index of its first diagnostic in the list */
     size_t errors; /* diags->errors before it */
     bool ok;
     Namespace before;      /* types, ctors and ops before the module's imports and declarations */
-    bool restores;         /* if it has a mistake these are put back */
+    bool restores;         /* whether `before` is put back after a mistake */
     Map types, ctors, ops; /* out: before the module's declarations were bound */
     bool declares;
-    TrialCheck *trial; /* NULL: the check itself */
-    bool *failed;      /* out, by item */
-    IndexVec *edges;   /* out: what mentions what, or NULL */
+    TrialCheck *trial; /* NULL where this is no trial */
+    bool *failed;      /* out: of each item, whether it failed */
+    IndexVec *edges;   /* out: which items each item mentions, or NULL */
     bool whole;        /* out: every item was checked, or too many have mistakes */
-    bool by_item;      /* out: declarations were fine, items were checked one by one */
-    bool *open;        /* out, by item: its type is not settled by it alone */
-    Infer *I;          /* once its names are entered */
-    bool parts;        /* out: one item may be checked alone; what follows is set then */
+    bool by_item;      /* out: the declarations were right, and items were checked one by one */
+    bool *open;        /* out: of each item, whether others settle its type too */
+    Infer *I;          /* set when the names are entered */
+    bool parts;        /* out: single items may be checked again. Then the following are set */
     Global **globals;  /* by item */
     GroupVec groups;
-    bool to_bind;   /* the check's own: all is well, or it is a trial */
-    Global **made;  /* by item: what it would bind */
+    bool to_bind;   /* private: whether the names are to be bound */
+    Global **made;  /* of each item: the global that it would bind */
     CoreItem *core; /* by item */
 } ModuleCheck;
 
 void module_check(ModuleCheck *c);
 /* Binds the names of a check that went well, and checks again what mentions them. */
 void module_bind(ModuleCheck *c);
-/* What the module declared is forgotten, if it had a mistake. */
+/* Forgets what the module declared, if it had a mistake. */
 void module_close(ModuleCheck *c);
-/* Calls fn where there is stack enough for inference. */
+/* Calls fn on a stack that is large enough for inference. */
 void infer_on_stack(void (*fn)(void *), void *arg);
 /* Whether a module checks, its imports included; nothing is bound. It stops at the first item that fails. */
 bool module_checks_apart(Env *env, const Module *module, InferMode mode, Diags *diags,
@@ -67,26 +68,27 @@ typedef struct Parts Parts;
 Parts *parts_new(const ModuleCheck *c);
 
 typedef enum PartVerdict {
-    PART_WORSE, /* an item fails that was fine, or it is too much to check */
+    PART_WORSE, /* an item fails that was right, or there is too much to check */
     PART_CHECKED,
-    PART_UNSURE, /* it takes the whole module to know */
+    PART_UNSURE, /* only a check of the whole module can tell */
 } PartVerdict;
 
 typedef struct PartCheck {
     uint32_t at;
-    Item *item; /* as edited */
-    /* Where it binds another name than before: items that say the new one. Of a type declaration: items
-     * that say one of its names. */
+    Item *item; /* the edited item */
+    /* Where the item binds another name than before, the items that mention the new one. Of a type declaration, the items
+ * that mention one of its names. */
     const IndexVec *namers;
-    const IndexVec *types; /* a type declaration and those that mention its type; NULL: no type */
-    const bool *wanted;    /* by item: what had failed and is to check now */
-    int32_t may_fail;      /* an item that may fail still, or -1 */
+    const IndexVec *
+        types; /* the type declaration and those that mention its type; NULL where the item is none */
+    const bool *wanted; /* of each item: whether it had failed and must check now */
+    int32_t may_fail;   /* an item that may still fail, or -1 */
     size_t most_bytes;
     Diags *diags;
-    CoreItem core;  /* out: of the item */
-    bool it_failed; /* out: the item that may */
-    size_t mended;  /* out: items that had failed and check */
-    size_t bytes;   /* out: of text checked again */
+    CoreItem core;  /* out: what the item becomes */
+    bool it_failed; /* out: whether the item `may_fail` did */
+    size_t mended;  /* out: how many items that had failed check now */
+    size_t bytes;   /* out: how much text was checked again */
 } PartCheck;
 PartVerdict parts_check(Parts *parts, PartCheck *check);
 

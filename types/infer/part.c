@@ -19,24 +19,24 @@ typedef struct Slot {
 struct Parts {
     const ModuleCheck *c;
     size_t n;
-    IndexVec *users; /* by item: what mentions it */
-    uint32_t *group; /* by item: its group, as it was */
-    /* As checked; a check changes its own items and puts them back. */
+    IndexVec *users; /* of each item: the items that mention it */
+    uint32_t *group; /* of each item: its group in the unedited module */
+    /* The module as it was checked. A check of a part replaces items and puts them back. */
     Module module;
     IndexVec *edges;
     Global **globals;
     CoreItem *core;
     bool *reached, *news, *concerned;
     uint32_t *index;
-    /* of the check under way */
+    /* the check under way */
     PartCheck *now;
     Infer I;
-    IndexVec list; /* what it may reach, the item itself first */
+    IndexVec list; /* the items that may be affected, the edited one first */
     VEC(Slot) slots;
-    const Symbol *was, *is; /* the name the item binds; NULL: none */
+    const Symbol *was, *is; /* the name that the item bound and binds, or NULL */
     bool renamed;
-    Map declared;   /* TypeDecl -> itself, of the check's types */
-    size_t nwanted; /* of what is to check, not yet found so */
+    Map declared;   /* a set of TypeDecl: those of this check */
+    size_t nwanted; /* how many items are still to be checked */
 };
 
 Parts *parts_new(const ModuleCheck *c) {
@@ -80,7 +80,7 @@ static FileName *name_of(const Parts *p, const Symbol *symbol, uint32_t position
     return f;
 }
 
-/* Takes a name out of those of its symbol, or puts it among them, the last one first. */
+/* Takes a name out of the list of its symbol, or puts it in, the last one in the file first. */
 static void unlink_name(Parts *p, const Symbol *symbol, FileName *f) {
     Map *names = &p->c->I->names;
     FileName *first = map_find(names, symbol);
@@ -110,7 +110,7 @@ static void link_name(Parts *p, const Symbol *symbol, FileName *f) {
     first->earlier = f;
 }
 
-/* A fresh global of the item, in its slot. */
+/* Puts a fresh global of the item into its slot. */
 static void fill_slot(Parts *p, uint32_t at) {
     Item *item = p->module.items.data[at];
     bool edited = at == p->now->at;
@@ -145,8 +145,7 @@ static void reach_users(Parts *p) {
     }
 }
 
-/* The item's new mentions; where it has another name, those of who says the old one or the new one.
- */
+/* Finds anew what the item mentions, and where its name changed, what the items with either name mention. */
 static void mention_anew(Parts *p) {
     PartCheck *t = p->now;
     if (t->types) {
@@ -175,7 +174,7 @@ static void mention_anew(Parts *p) {
             continue;
         ast_item_mentions(&p->I, p->module.items.data[at], at, &edges);
         Span s = p->module.items.data[at]->span;
-        t->bytes += (s.end - s.begin) / 8; /* less work than a check */
+        t->bytes += (s.end - s.begin) / 8; /* reading is less work than checking */
         for (size_t e = 0; e < edges.len && !p->reached[at]; e++) {
             if (edges.data[e] != t->at)
                 continue;
@@ -186,7 +185,7 @@ static void mention_anew(Parts *p) {
     reach_users(p);
 }
 
-/* Groups of what is reached, in order of dependency. */
+/* The groups of the affected items, in order of dependency. */
 static void reached_groups(Parts *p, GroupVec *out) {
     size_t n = p->list.len;
     IndexVec *edges = mem_new_n(IndexVec, n + 1);
@@ -231,7 +230,7 @@ static bool touches_open(const Parts *p, uint32_t at) {
     return false;
 }
 
-/* Errors, and types that are declared anew: they are written as the old ones are. */
+/* Looks in a type for errors, and for types that are declared anew, whose text is that of the old ones. */
 typedef struct NewsSearch {
     const Map *declared;
     Map seen;
@@ -248,7 +247,7 @@ static void look_for_news(void *ctx, Type *t) {
     type_each_part(t, look_for_news, e);
 }
 
-/* Whether it is to who mentions it what it was. */
+/* Whether an item is what it was, as far as the items that mention it can tell. */
 static bool is_as_before(const Parts *p, uint32_t at) {
     const Global *was = p->c->globals[at], *is = p->globals[at];
     if (!was || !is)
@@ -299,7 +298,7 @@ static PartVerdict check_reached_group(Parts *p, const IndexVec *group) {
     return PART_CHECKED;
 }
 
-/* A name has one definition in a file. */
+/* Whether the file now has two definitions of a name. */
 static bool is_defined_twice(const Parts *p, const FileName *f) {
     if (f->item->kind != ITEM_DEF || p->c->mode == INFER_PROMPT)
         return false;
@@ -310,7 +309,7 @@ static bool is_defined_twice(const Parts *p, const FileName *f) {
     return false;
 }
 
-/* Now that nothing fails: whether what runs has what it needs. */
+/* Whether each item that runs finds what it needs before it. */
 static bool runs_in_order(Parts *p) {
     GroupVec groups = {0};
     item_groups(p->n, p->edges, NULL, &groups);
@@ -349,7 +348,7 @@ static PartVerdict check_all(Parts *p) {
     return PART_CHECKED;
 }
 
-/* The types of the check in the place of the old ones; the namespace's maps are copies then. */
+/* Declares the edited types in place of the old ones, in copies of the namespace's maps. */
 static PartVerdict declare(Parts *p) {
     const PartCheck *t = p->now;
     Namespace *here = p->c->env->here;
@@ -410,7 +409,8 @@ PartVerdict parts_check(Parts *p, PartCheck *t) {
         unlink_name(p, p->was, f);
         link_name(p, p->is, f);
     }
-    Map specialised = c->env->specialised; /* copies made here do not outlive the check */
+    Map specialised =
+        c->env->specialised; /* restored, so that copies made here do not outlive the check */
     c->env->specialised = (Map){0};
     p->module.items.data[t->at] = t->item;
     infer_init(&p->I, c->env, &p->module, c->mode, t->diags);

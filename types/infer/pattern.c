@@ -145,7 +145,7 @@ static const Ctor *list_ctor(Infer *I, const char *name, Span span) {
     return c;
 }
 
-/* list[p, q] and p :: ps as constructors. Long ones are loops. */
+/* `list[p, q]` and `p :: ps` as patterns of constructors, made in a loop. */
 static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type) {
     const Ctor *cons = list_ctor(I, "Cons", p->span), *nil = list_ctor(I, "Nil", p->span);
     if (!cons || !nil)
@@ -227,7 +227,7 @@ static Pattern *pattern(Infer *I, const AstPattern *p, Type *type, const Expr *v
     }
     case AST_PAT_TUPLE: return tuple_pattern(I, p, type);
     case AST_PAT_PAREN: {
-        /* (p) against a 1-tuple is the 1-tuple pattern */
+        /* `(p)` matched against a 1-tuple is the pattern of a 1-tuple */
         Type *t = type_resolve(type);
         if (t->tag == TY_TUPLE && t->nargs == 1)
             return tuple_pattern(I, p, type);

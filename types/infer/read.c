@@ -30,7 +30,7 @@ void infer_note_file(Infer *I, const Expr *call, Type *type) {
     map_set(&I->reads, call->a, (void *)call);
 }
 
-/* Sizes that were not found are unknowns. Whether something else is open. */
+/* Makes sizes that were not found unknowns, and says whether anything else in the type is still open. */
 static bool is_open(Infer *I, Type *t) {
     TypeVec found = {0};
     Map vars = {0}, params = {0};
@@ -51,7 +51,7 @@ static bool is_open(Infer *I, Type *t) {
     return false;
 }
 
-/* load to fn (path) { load(path) } */
+/* `load` as a value is `fn (path) { load(path) }`. */
 static Expr *as_function(const Expr *use, Type *fn) {
     Var **params = mem_new_n(Var *, fn->nargs);
     Expr **args = mem_new_n(Expr *, fn->nargs);

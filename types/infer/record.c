@@ -14,7 +14,7 @@ static int field_index(const Ctor *c, const Symbol *name) {
     return -1;
 }
 
-/* A variable's value does not change, so its own dims are opened once (LANGUAGE §2). */
+/* The names of a variable's own dims. They are opened once, because its value does not change (LANGUAGE §2). */
 Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor) {
     uint32_t n = ctor->decl->nexists;
     if (!n)
@@ -44,7 +44,7 @@ Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor) {
 /* Γ ⊢ e : C[…] with a field w : T   ⟹   e.w : T */
 Expr *infer_field(Infer *I, Ast *e) {
     Name name;
-    if (callee_name(I, e, &name)) { /* `nn.dense` */
+    if (callee_name(I, e, &name)) { /* a member of a module, `nn.dense` */
         Resolved r = scope_resolve(I, &name);
         if (r.kind != NAME_NONE) {
             Ast as = *e;
@@ -98,13 +98,13 @@ static void add_field_names(Infer *I, Diag *d, const Ctor *c, const Symbol *near
     diag_add_fact(d, "its fields are %s", str_text(&all));
 }
 
-/* 1 + the pending flow of x into what is asked of it, or 0. */
+/* 1 + the index of the pending flow of x, or 0 where there is none. */
 static size_t flow_of(const Infer *I, const Expr *x) {
     const Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
     return p && p->kind == PENDING_FLOW && p->expr == x ? I->pending.len : 0;
 }
 
-/* A size of one field may have to be another's: they are compared as arguments of one call are. */
+/* Fields of one record may have to agree in size: compares them as the arguments of one call. */
 static void tie_fields(Infer *I, Expr *call, const size_t *flows) {
     for (uint32_t k = 0; k < call->nargs; k++) {
         if (!flows[k])

@@ -19,7 +19,7 @@ static const char *scheme_text(const Scheme *s) {
 }
 
 bool scheme_same(const Scheme *a, const Scheme *b) {
-    enum { LONGEST = 1000 }; /* of what is long, a part is left out */
+    enum { LONGEST = 1000 }; /* a longer type is shown in part */
     const char *x = scheme_text(a), *y = scheme_text(b);
     return a == b || (strlen(x) < LONGEST && strcmp(x, y) == 0);
 }
@@ -39,7 +39,7 @@ static bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
     return ok && scratch.errors == 0 && solver_nwaiting(s) == 0;
 }
 
-/* Whether those who call it are held against the same operators, which are no part of its type. */
+/* Whether both schemes keep the same operators for their callers (early.c): these are no part of the type. */
 static bool scheme_asks_same(const Scheme *a, const Scheme *b) {
     return (!a->nearly && !b->nearly) || strcmp(scheme_early_text(a), scheme_early_text(b)) == 0;
 }
@@ -60,7 +60,7 @@ static void relink(void *ctx, Expr *e) {
             e->global = r->to;
         if (e->kind != EXPR_LET)
             break;
-        relink(ctx, e->a); /* chains in a loop */
+        relink(ctx, e->a); /* a chain is walked in a loop */
         e = e->body;
     }
     if (e)
@@ -73,7 +73,7 @@ static void relink_value(Expr *value, const Global *from, Global *to) {
         relink(&r, value);
 }
 
-/* Puts what `now` is into the slot `old`. */
+/* Copies the definition `now` into the slot `old`. */
 static void replace(Global *old, Global *now) {
     relink_value(now->value, now, old);
     old->kind = now->kind;
@@ -95,7 +95,7 @@ static void replace(Global *old, Global *now) {
     }
 }
 
-/* The definitions that mention a name, by name. */
+/* Notes under each name that g mentions that g mentions it. */
 static void note_uses(Env *env, Global *g) {
     if (g->kind != GLOBAL_DEF)
         return;
@@ -116,7 +116,7 @@ Global *env_slot(Infer *I, Global *g) {
         scheme_same_or_more_general(g->scheme, old->scheme)) {
         Changed c = {old->name, scheme_asks_same(g->scheme, old->scheme)};
         replace(old, g);
-        /* items of this source that were checked against g */
+        /* items of this source were checked against g */
         for (size_t i = 0; i < I->module->items.len; i++) {
             FileName *f = map_find(&I->names, I->module->items.data[i]->name.sym);
             for (; f; f = f->earlier) {
@@ -148,19 +148,20 @@ static bool is_current(const Env *env, const Global *g) {
     return map_find(&env->here->globals, g->name) == g;
 }
 
-/* Of a type, and of what its callers are held against. */
-typedef enum News { NEWS_NONE, NEWS_TYPE, NEWS_MENDED /* at its old type */ } News;
+/* What is new of a definition: its type or what its callers are checked for, or only that it checks again. */
+typedef enum News { NEWS_NONE, NEWS_TYPE, NEWS_MENDED /* it checks again, at its old type */ } News;
 
 typedef struct Recheck {
     Infer *I;
     Map news;          /* Symbol -> News */
-    GlobalVec reached; /* what mentions a changed name, somehow */
-    Map index;         /* Global -> its place there + 1 */
-    Map by_type;       /* Global: those that mention a type as it was before it was declared anew */
+    GlobalVec reached; /* the globals that mention a changed name, directly or not */
+    Map index;         /* Global -> its place in `reached` + 1 */
+    Map by_type; /* a set of Global: those that mention a type as it was before it was declared anew */
     VEC(const char *) failed;
 } Recheck;
 
-/* All that mention one of the names, somehow, but what this source defines: it has just been checked. */
+/* Finds all globals that mention one of the names, directly or not, except those that this source has just
+ * defined. */
 static void reach(Recheck *r, SymbolVec *names, const Map *own) {
     Env *env = r->I->env;
     for (size_t n = 0; n < names->len; n++) {
@@ -178,7 +179,7 @@ static void reach(Recheck *r, SymbolVec *names, const Map *own) {
     }
 }
 
-/* Groups of mutual recursion, in order of dependency. */
+/* The groups of mutually recursive definitions, in order of dependency. */
 static void reached_groups(const Recheck *r, GroupVec *out) {
     IndexVec *edges = mem_new_n(IndexVec, r->reached.len);
     for (size_t i = 0; i < r->reached.len; i++) {
@@ -220,7 +221,7 @@ static Global *fresh_slot(const Global *old) {
     return g;
 }
 
-/* Puts a group that checked into its slots, or into new ones where the type is another. */
+/* Puts a group that checked into its slots, or into new ones where its type changed. */
 static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint32_t n) {
     Env *env = r->I->env;
     for (uint32_t i = 0; i < n; i++) {
@@ -239,7 +240,7 @@ static void take_slots(Recheck *r, Global *const *old, Global *const *now, uint3
     }
 }
 
-/* Definitions that are mutually recursive, against the names as they are now. */
+/* Checks a group of mutually recursive definitions again, with the names as they are now. */
 static void check_again(Recheck *r, Global **old, uint32_t n) {
     Infer *I = r->I;
     Diags diags = {0};
@@ -258,7 +259,8 @@ static void check_again(Recheck *r, Global **old, uint32_t n) {
         f->position = i;
         map_set(&J.names, old[i]->name, f);
         IndexVec mentions = {0};
-        ast_item_mentions(&J, old[i]->item, i, &mentions); /* whether it has graph bindings */
+        ast_item_mentions(&J, old[i]->item, i,
+                          &mentions); /* finds out whether the item has graph bindings */
     }
     bool ok = infer_defs(&J, items, now, n) && diags.errors == 0;
     I->env->counts.again += n;
@@ -294,8 +296,8 @@ static void check_reached(Recheck *r) {
 /* ---- types declared anew --------------------------------------------------------------------- */
 
 typedef struct Mentions {
-    const Map *names; /* of the types declared anew */
-    Map seen;         /* of types and expressions */
+    const Map *names; /* the names of types declared anew */
+    Map seen;         /* the types and expressions that were looked at */
     bool found;
 } Mentions;
 
@@ -359,7 +361,7 @@ static bool mentions_superseded(const Global *g, const Map *names) {
     return m.found;
 }
 
-/* Definitions that mention the old type in their types or code: among those to be looked at. */
+/* Adds the definitions that mention an old type in their own types or in their code. */
 static void reach_by_types(Recheck *r, SymbolVec *names, const Map *own) {
     const void *key;
     void *value;
@@ -441,7 +443,8 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     for (uint32_t i = 0; i < n; i++) {
         Type *t = type_args[i] ? type_resolve(type_args[i]) : NULL;
         if (t && (t->flags & TYPE_HAS_PARAMS) && I->current) {
-            I->current->by_types = true; /* known in the copies of the one that calls it */
+            I->current->by_types =
+                true; /* the type is known only in copies of the definition that calls this one */
             return g;
         }
         if (!t || type_has_vars(t)) {
@@ -471,7 +474,7 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     copy->uses.len = copy->uses.cap = 0;
     c->global = copy;
     map_set(&I->env->specialised, g, c);
-    /* The body again, its parameters being these types. */
+    /* Check the body again, with these types for its parameters. */
     Infer J;
     Module own = *I->module;
     own.versioned = g->versioned;

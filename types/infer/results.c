@@ -12,7 +12,7 @@
 
 typedef struct Asked {
     Infer *I;
-    Expr *const *args; /* what sizes may be read from */
+    Expr *const *args; /* variables from which sizes may be read */
     uint32_t nargs;
     Span span;
     const char *what;
@@ -20,7 +20,7 @@ typedef struct Asked {
     VEC(Check) list;
 } Asked;
 
-/* Each size of the result's type that can be told. */
+/* Adds a check for each size of the result's type that can be computed. */
 static void ask(Asked *a, Expr *at, Type *type, int depth) {
     Type *t = type_resolve(type);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs && depth; i++)
@@ -53,7 +53,7 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
     }
 }
 
-/* let result = value; <checks> result */
+/* Turns value into let result = value; <checks> result. */
 static Expr *checked(Asked *a, Expr *value) {
     Var *v = var_new(sym_intern("result"), value->type, value->span);
     ask(a, expr_var(v, value->span), value->type, 4);
@@ -66,7 +66,7 @@ static Expr *checked(Asked *a, Expr *value) {
     return expr_let(v, value, check);
 }
 
-/* f to fn (x1, …, xn) { checked f(x1, …, xn) } */
+/* Turns f into fn (x1, …, xn) { let result = f(x1, …, xn); <checks> result }. */
 static Expr *checked_function(Asked *a, Expr *f) {
     Type *t = type_resolve(f->type);
     Var **params = mem_new_n(Var *, t->nargs + 1);

@@ -107,7 +107,8 @@ Ctor *scope_find_ctor(Infer *I, const Symbol *name) {
     return env_find_ctor(I->env, name, &in_prelude);
 }
 
-/* The user's global: of this file (by position), else of the namespace being filled. */
+/* The user's global of this name: the one that this file binds before the current item, else that of the namespace
+ * being filled. */
 static Global *find_user_global(Infer *I, const Symbol *name, Global **prelude) {
     *prelude = NULL;
     FileName *f = file_name_at(I, name, I->position, false);

@@ -59,7 +59,7 @@ static const char *dtype_range(DType t) {
 /* A literal above the range of int64, which its suffix says is uint64: the reader has checked it. */
 static bool is_large_unsigned(Span span) {
     const char *text = span.source ? span.source->text : "";
-    uint32_t begin = span.begin, end = span.end; /* its parentheses aside */
+    uint32_t begin = span.begin, end = span.end; /* leave its parentheses out */
     while (span.source && begin < end && strchr("( \t\r\n", text[begin]))
         begin++;
     while (span.source && begin < end && strchr(") \t\r\n", text[end - 1]))
@@ -84,7 +84,7 @@ static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span s
     return false;
 }
 
-/* cast_like(value, like), in the place of e. */
+/* Turns the node e into cast_like(value, like). */
 static void become_cast_like(Expr *e, Expr *value, Expr *like) {
     const Op *op = &op_cast_like;
     Expr **args = mem_new_n(Expr *, 2);
@@ -409,7 +409,7 @@ static void settle_field(Pending *p) {
             if (ctor->field_names[i] != e->field)
                 continue;
             if (c > 0 && at != (int32_t)i)
-                return; /* by name, when running */
+                return; /* the field is found by its name when running */
             at = (int32_t)i;
         }
     }
@@ -421,13 +421,13 @@ static void settle_field(Pending *p) {
 typedef struct Checks {
     Infer *I;
     const Pending *p;
-    Expr *const *args; /* of the call, in variables */
+    Expr *const *args; /* the arguments of the call, in variables */
     uint32_t nargs;
     Map taken; /* Note [One unknown, one size] in flow.c: unknown -> the size it took */
     VEC(Check) list;
 } Checks;
 
-/* The size that `?1` took where it stood first, also inside arithmetic. */
+/* The type `want` with the sizes that its unknowns took where they stood first. */
 static Type *size_taken(const Checks *c, Type *want) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
@@ -448,7 +448,7 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
     Type *want = type_resolve(to);
     bool each = solver_has_each(want);
     if (want->tag == TY_ANY && (!linked || each) && !map_has(&c->taken, want)) {
-        map_set(&c->taken, want, from); /* `?` as written takes every size */
+        map_set(&c->taken, want, from); /* an unknown that the program wrote takes any size */
         return;
     }
     if (!linked || each)
@@ -471,7 +471,7 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
 
 static bool is_unknown(Type *t) { return type_resolve(t)->tag == TY_ANY; }
 
-/* A tensor of unknown rank where these sizes are wanted. */
+/* Adds checks of a tensor of unknown rank that must have these sizes. */
 static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exact) {
     Expr *expected = expr_int(rank, DT_I64, at->span);
     vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->what, c->p->span}));
@@ -481,14 +481,14 @@ static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exa
     }
 }
 
-/* Of two shapes, one of which has no known rank. */
+/* Adds a check of two shapes, of which one has no known rank. */
 static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
     Type *want = type_resolve(to), *taken = map_find(&c->taken, want);
     uint32_t rank;
     Type **dims;
     exact = exact && !solver_has_each(want);
     if (want->tag == TY_ANY && !exact && !taken) {
-        map_set(&c->taken, want, from); /* `?` as written takes every shape */
+        map_set(&c->taken, want, from); /* an unknown that the program wrote takes any shape */
         return;
     }
     if (!exact && taken)
@@ -506,8 +506,8 @@ static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
         vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->what, c->p->span}));
 }
 
-/* Where the sizes of `from` must still be compared with those of `to`. exact: `to` was found
- * through a variable, so that an unknown there is one certain size. */
+/* Collects the comparisons of sizes of `from` with those of `to` that are left for the run. exact: `to` was found
+ * through a variable, so that an unknown in it is one particular size. */
 static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact, int depth) {
     exact |= to->tag == TY_VAR;
     from = type_resolve(from);
@@ -538,8 +538,8 @@ static bool may_need_checks(Type *from, Type *to) {
            (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
 }
 
-/* f(e0, e1) to let a0 = e0; let a1 = e1; <checks> f(a0, a1): the sizes of one argument may have to
- * equal those of another. */
+/* Turns f(e0, e1) into let a0 = e0; let a1 = e1; f(a0, a1), because sizes of one argument may have to equal those of
+ * another. */
 static Expr *spread_call(Expr *call, Var ***vars) {
     uint32_t n = call->nargs;
     LetStack lets = {0};
@@ -560,7 +560,7 @@ static Expr *spread_call(Expr *call, Var ***vars) {
     return check;
 }
 
-/* Ranks first: sizes of what has no known rank are read after that. */
+/* Puts checks of ranks first, because others read sizes of those tensors. */
 static void add_checks(Expr *check, const Checks *c) {
     uint32_t n = check->nchecks + (uint32_t)c->list.len, k = 0;
     Check *all = mem_new_n(Check, n);
@@ -576,7 +576,7 @@ static void add_checks(Expr *check, const Checks *c) {
     check->nchecks = n;
 }
 
-/* What is known of an argument when its rank has been checked. */
+/* The type of an argument after its rank was checked. */
 static Type *with_rank(Type *from, Type *to) {
     from = type_resolve(from);
     to = type_resolve(to);
@@ -593,7 +593,7 @@ static Type *with_rank(Type *from, Type *to) {
     return same ? from : type_tuple(args, from->nargs);
 }
 
-/* The arguments of a call, to read sizes of. */
+/* The arguments of a call with their types after checks of rank. */
 static Expr *const *with_ranks(const Expr *call, Expr *const *args, uint32_t n) {
     Type *f = type_resolve(call->a->type);
     if (f->tag != TY_FN || f->nargs != n)
@@ -615,7 +615,7 @@ static void settle_flow(Infer *I, Pending *p, Map *spread) {
         return;
     Checks c = {.I = I, .p = p};
     if (p->call) {
-        /* Once to see whether anything is to be checked. */
+        /* The first pass finds out whether anything is to be checked. */
         Expr *check = map_find(spread, p->call);
         Expr *call = check ? check->a : p->call;
         Expr *const *args = call->args;

@@ -37,12 +37,12 @@ typedef struct Local Local;
 struct Local {
     const Symbol *name;
     Var *var;
-    Expr *lazy; /* of a graph binding evaluated on demand: the expression of its cell */
+    Expr *lazy; /* a graph binding that is evaluated on demand: the expression of its cell */
     bool sigil; /* bound with `%` */
     bool used;
     uint32_t enter, leave;
     Local *shadowed;
-    Map *opened; /* TypeDecl -> Type **: unknowns its value's own dims were opened under */
+    Map *opened; /* TypeDecl -> the unknowns as which the own dims of its value were opened */
 };
 
 /* A type parameter in scope. Its Type is made at its first use, when its kind is known. */
@@ -51,11 +51,11 @@ struct TypeParam {
     const Symbol *name;
     Kind kind;
     bool kind_known;
-    bool open; /* a `where` that is being read may show what it is */
+    bool open; /* a `where` is being read that may show what the parameter is */
     Type *type;
-    Type *rigid; /* the parameter, where `type` is what the `where` shows it to be; or NULL */
-    Span span;   /* of its declaration */
-    Span use;    /* that settled its kind */
+    Type *rigid; /* the TY_PARAM, where `type` is what the `where` shows it to be; else NULL */
+    Span span;   /* the place of its declaration */
+    Span use;    /* the use that settled its kind */
     TypeParam *shadowed;
 };
 
@@ -73,12 +73,12 @@ typedef enum PendingKind {
     PENDING_SIZES,   /* expr CALL: attrs hold sizes */
     PENDING_READ,    /* expr GLOBAL: a use of what reads a file (read.c) */
     PENDING_FLOW,    /* expr: value node to be checked; from, to */
-    PENDING_MATCH,   /* exhaustiveness */
-    PENDING_DISCARD, /* a value thrown away must be () */
+    PENDING_MATCH,   /* expr MATCH: is it exhaustive */
+    PENDING_DISCARD, /* expr: a value that is thrown away must be () */
     PENDING_HOLE,
 } PendingKind;
 
-/* Numbers of a tensor literal: its text's values, row-major. */
+/* The numbers of a tensor literal as its text has them, row-major. */
 typedef struct Numbers {
     uint32_t rank;
     int64_t shape[TENSOR_MAX_RANK];
@@ -121,14 +121,15 @@ typedef VEC(Local *) LocalVec;
 /* A hole whose item was checked, with what it takes to try what would fit (mend/hole.c). */
 typedef struct Hole {
     Pending note;
-    Diag *diag;       /* that says what is wanted */
-    const char *want; /* its type there; later items may tell more of it */
-    TypeNamer namer;  /* of the names in it */
-    bool alone;       /* the only hole of its item */
+    Diag *diag;       /* the message that says what is wanted */
+    const char *want; /* the type that is wanted. Later items may tell more of it */
+    TypeNamer namer;  /* of the type variables in `want` */
+    bool alone;       /* it is the only hole of its item */
     bool uses_open;   /* the item uses a definition whose type is open: a trial would settle that */
     Checked checked;  /* the item */
-    Global *globals;  /* checked.n of them, as they were then; NULL: of an expression */
-    LocalVec locals;  /* of the item, the newest last */
+    Global *
+        globals; /* copies of the checked.n globals as they were then; NULL where the item is an expression */
+    LocalVec locals;   /* the item's locals, the newest last */
     uint32_t position; /* of the item */
 } Hole;
 
@@ -151,27 +152,27 @@ struct FileName {
     Item *item;
     uint32_t position; /* of its item */
     Global *global;    /* def, let, free_var */
-    FileName *earlier; /* an item of the same name before it */
+    FileName *earlier; /* the item before it that binds the same name */
 };
 
 struct Infer {
     Env *env;
-    Map checked_results; /* Expr of calls and functions whose results are checked: settle_results */
+    Map checked_results; /* a set of Expr: calls and functions whose results are checked (settle_results) */
     Solver *s;
     Diags *diags;
     const Module *module;
     InferMode mode;
     Map locals;     /* Symbol -> Local */
-    LocalVec trail; /* bound and still in scope, in order */
-    LocalVec all;   /* of this item, for supplies */
+    LocalVec trail; /* the locals in scope, in the order in which they were bound */
+    LocalVec all;   /* all locals of this item, for supply.c */
     uint32_t time;
-    uint32_t pattern_depth; /* patterns around the one being read */
+    uint32_t pattern_depth; /* how many patterns are around the one being read */
     Map type_params;        /* Symbol -> TypeParam */
     VEC(TypeParam *) type_trail;
     FnCtx *fn;
     Type *effect;
     VEC(Pending) pending;
-    VEC(Hole) holes; /* of all items so far */
+    VEC(Hole) holes; /* the holes of all items so far */
     VEC(Fallback) fallbacks;
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
@@ -179,27 +180,28 @@ struct Infer {
     Map names;         /* Symbol -> FileName: items of this file */
     uint32_t position; /* of the item being checked */
     Checked checked;
-    bool trial;                     /* with a name in the place of a hole: other holes may stay */
-    bool unread;                    /* infer_begin_trial */
-    Global *current;                /* the global being checked, whose uses are noted */
-    Map *used;                      /* its uses so far */
-    VEC(Rule *) rules;              /* checked, to be bound */
-    VEC(Changed) changed;           /* names bound anew: redefine.c */
-    Map types_anew;                 /* Symbol: names of types declared again at the prompt */
-    VEC(const char *) failed_types; /* types that mention it and could not be */
-    size_t item_errors;             /* diags->errors when the item began */
-    size_t item_diags;              /* diags->list.len then */
-    VEC(TypeParam *) own_dims;      /* in a type declaration: the dims it does not declare */
-    Map reads;                      /* use of what reads a file -> its call: read.c */
-    Map beside;                     /* literal -> the operator's call that it is an argument of */
+    bool trial;           /* a name stands in the place of a hole, and other holes may stay */
+    bool unread;          /* the text was edited: infer_begin_trial */
+    Global *current;      /* the global being checked, whose uses are noted */
+    Map *used;            /* its uses so far */
+    VEC(Rule *) rules;    /* the rules that were checked, to be bound */
+    VEC(Changed) changed; /* names bound anew: redefine.c */
+    Map types_anew;       /* Symbol: names of types declared again at the prompt */
+    VEC(const char *)
+    failed_types;              /* types that mention such a type and could not be declared anew */
+    size_t item_errors;        /* diags->errors when the item began */
+    size_t item_diags;         /* diags->list.len then */
+    VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
+    Map reads;                 /* use of what reads a file -> its call: read.c */
+    Map beside;                /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     int of_several,
         of_calls; /* the type that is read is of elements, of what calls take and give: Note
                                  [Each its own size] in unknown.c; there `?1` is the same in one call */
     const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
     bool infer_where;      /* the enclosing signature has no `where` */
-    uint32_t signature;    /* types being read that are one: its `?1` are one unknown */
-    VEC(NumberedUnknown) numbered; /* those it has so far */
+    uint32_t signature;    /* nesting of types that are read as one: their `?1` is one unknown */
+    VEC(NumberedUnknown) numbered; /* the numbered unknowns so far */
     bool builtin;                  /* in an `operator … from "builtin"` item */
     bool has_graph;                /* the source has graph bindings */
     Map graph_sites; /* Ast link -> sites whose cell is made before it: infer/graph.c */
@@ -209,9 +211,10 @@ struct Infer {
 /* The checker recurses over nesting, which may be 100,000 deep: the stack it asks for. */
 enum { CHECK_STACK = 1 << 30 };
 
-/* Whether the item being checked has had its error: others stay unsaid. */
+/* Whether the item being checked has had its error, so that others stay unsaid. */
 bool infer_failed(const Infer *I);
-bool infer_too_deep(Infer *I, const char *what, Span span); /* levels of generalisation */
+bool infer_too_deep(Infer *I, const char *what,
+                    Span span); /* whether the nesting has too many levels of generalisation */
 /* Reports unless the item already had its error; NULL then. `d` may get more labels and facts. */
 Diag *infer_error(Infer *I, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -224,7 +227,7 @@ void infer_init(Infer *I, Env *env, const Module *module, InferMode mode, Diags 
 /* What is checked from here on is an edited text: its work is drawn from the budget, and no suggestions are
  * looked for in its messages. */
 void infer_begin_trial(Infer *I);
-void infer_count(const Infer *I); /* what its solver did, into the Env's counts; at the end */
+void infer_count(const Infer *I); /* adds the work of its solver to the Env's counts, at the end */
 void infer_begin_item(Infer *I);
 /* Solves, settles; false when the item had an error. */
 bool infer_finish_item(Infer *I);
@@ -233,8 +236,9 @@ bool infer_finish_item(Infer *I);
 
 size_t scope_mark(const Infer *I);
 Local *scope_bind(Infer *I, const Symbol *name, bool sigil, Var *var);
-void scope_warn_hidden(Infer *I, const Name *name); /* a constructor of that name (R0904) */
-void scope_hide_ctor(Infer *I, const Name *name);   /* an item does so, and from here on */
+void scope_warn_hidden(Infer *I,
+                       const Name *name); /* warns if the name hides a constructor (R0904) */
+void scope_hide_ctor(Infer *I, const Name *name); /* an item hides it, from here on */
 void scope_restore(Infer *I, size_t mark);
 size_t type_scope_mark(const Infer *I);
 TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared);
@@ -266,7 +270,7 @@ Ctor *scope_find_ctor(Infer *I, const Symbol *name);
 /* ---- infer/suggest.c ------------------------------------------------------------------------- */
 
 void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
-/* What a name of other languages is here, or NULL. */
+/* What a name of another language is in Relay, in words, or NULL. */
 const char *infer_habit_of(const Symbol *name);
 /* The nearest of all visible names, or NULL; `types`: among types. */
 const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
@@ -315,7 +319,10 @@ typedef struct CtorInstance {
     Type **fields;
     Type **exists; /* what stands for the declaration's own dims */
 } CtorInstance;
-typedef enum Opening { OPEN_FLEXIBLE /* building */, OPEN_UNKNOWN /* taking apart */ } Opening;
+typedef enum Opening {
+    OPEN_FLEXIBLE /* a value is built */,
+    OPEN_UNKNOWN /* a value is taken apart */
+} Opening;
 /* args: the declaration's parameters, NULL for fresh variables; exists: its own dims, NULL for new
  * ones as `opening` says. */
 CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening opening,
@@ -339,7 +346,7 @@ typedef struct Join {
     Span span;
     const char *noun;
     DiagCode code;
-    bool elements; /* of data: each may have a size of its own */
+    bool elements; /* the elements of data: each may have its own size */
 } Join;
 bool infer_join(Infer *I, Join *join, const Expr *arm);
 
@@ -378,13 +385,14 @@ Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want); /* infer/fn.c 
 /* A function's signature: declared parameters are in scope until fn_end. */
 typedef struct FnHead {
     const AstFn *fn;
-    Type *type; /* the arrow; its result may be a variable */
+    Type *type; /* the function's type; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
-    uint32_t params, mark; /* ids between are of the types of its parameters */
-    struct Global *global; /* what calls it in its own body, where it has a name: one of these */
+    uint32_t params,
+        mark; /* type variables with ids between these are in the types of its parameters */
+    struct Global *global; /* by which its own body calls it, if it has a name: a global, or */
     struct Local *self;
-    bool recursive;   /* it does */
+    bool recursive;   /* its body calls it */
     bool infer_where; /* of the enclosing function */
 } FnHead;
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
@@ -394,8 +402,8 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Span span);
 /* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
-void fn_close(Infer *I, FnHead *head); /* the end of the signature alone: its facts stay */
-void fn_drop(Infer *I, FnHead *head);  /* the end without a scheme */
+void fn_close(Infer *I, FnHead *head); /* ends the signature alone, and keeps its facts */
+void fn_drop(Infer *I, FnHead *head);  /* ends it without making a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
@@ -501,7 +509,7 @@ Global *env_slot(Infer *I, Global *g);
 /* Definitions that mention a name bound anew at another type, or a type declared anew, are checked
  * again. */
 void env_recheck(Infer *I);
-bool scheme_same(const Scheme *a, const Scheme *b); /* as they are printed */
+bool scheme_same(const Scheme *a, const Scheme *b); /* whether both print alike */
 /* Whether it mentions a type of one of the names as it was before it was declared anew. */
 bool type_is_superseded(Type *t, const Map *names);
 

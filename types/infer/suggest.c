@@ -7,7 +7,8 @@
 
 /* ---- names of other languages ---------------------------------------------------------------- */
 
-/* What no change of a name mends (mend/habits.c has those that one does), or not alone: `1 + true`. */
+/* Names of other languages that no change of a name mends, or none alone, as in `1 + true`. mend/habits.c has the
+ * others. */
 static const struct {
     const char *name, *help;
 } habits[] = {
@@ -35,7 +36,7 @@ static const struct {
     {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `exp(x)`"},
 };
 
-/* Also of `np.zeros`, by its first part. */
+/* Looks also for the first part of a qualified name, as in `np.zeros`. */
 const char *infer_habit_of(const Symbol *name) {
     size_t n = strcspn(name->text, ".");
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
@@ -81,7 +82,7 @@ static void add_type_names(SymbolVec *out, const Env *env) {
 }
 
 static const Symbol *nearest(Env *env, const Symbol *name, const SymbolVec *from) {
-    budget_draw(&env->budget, 4 * (int64_t)from->len); /* for gathering them */
+    budget_draw(&env->budget, 4 * (int64_t)from->len); /* the cost of gathering the names */
     return sym_find_nearest(name, from->data, from->len, &env->budget);
 }
 

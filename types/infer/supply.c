@@ -40,7 +40,7 @@ static Expr *in_tensor(Type *t, Expr *at, const Wanted *w) {
 
 static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth);
 
-/* A value of open type: what the relations of its scheme read of it, as `Field(a, w, Tensor[s, b])`. */
+/* Looks in a value of open type, by the relations of its scheme that read it: `Field(a, w, Tensor[s, b])`. */
 static Expr *in_open(Infer *I, Type *t, Expr *at, const Wanted *w, int depth) {
     for (size_t k = I->schemes.len; k-- > 0;) {
         for (uint32_t i = 0; i < I->schemes.data[k]->nrelations; i++) {
@@ -73,7 +73,7 @@ static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth
         return NULL;
     if (t->tag == TY_PARAM && I->schemes.len)
         return in_open(I, t, at, w, depth);
-    if (t->tag == TY_REF) { /* the contents change, their type does not */
+    if (t->tag == TY_REF) { /* the contents of a reference change, but not their type */
         Expr *read = expr_new(EXPR_READ, t->elem, at->span);
         read->a = at;
         return in_value(I, t->elem, read, w, depth - 1);
@@ -102,7 +102,7 @@ static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth
     return NULL;
 }
 
-/* A value of a type with sizes of its own, which were opened under unknowns for this variable. */
+/* Looks in a value whose own sizes were opened as unknowns for this variable. */
 static Expr *in_opened(Infer *I, const Local *l, Expr *at, const Wanted *w) {
     Type *t = type_resolve(l->var->type);
     Type **own = l->opened && t->tag == TY_DATA ? map_find(l->opened, t->decl) : NULL;
@@ -123,7 +123,7 @@ static Expr *in_opened(Infer *I, const Local *l, Expr *at, const Wanted *w) {
     return NULL;
 }
 
-/* An unknown size of a global's value. */
+/* Looks for an unknown size in the value of a global. */
 static Expr *in_global(Infer *I, const Pending *p, const Global *g, const Wanted *w) {
     bool is_value = g && g->kind == GLOBAL_LET && g->scheme && !g->scheme->nparams && !g->broken;
     if (!is_value || !(type_resolve(g->scheme->type)->flags & TYPE_HAS_ANY))
@@ -172,7 +172,7 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype) {
     Expr *e = in_scope(I, p, &w);
     if (e || !I->rule_op || !p->fn || !p->fn->nparams)
         return e;
-    /* In a rule relations may stay open: there a literal is like the cotangent. */
+    /* The relations of a derivative rule may stay open. There a literal takes the dtype of the cotangent. */
     const FnCtx *rule = p->fn;
     while (rule->outer)
         rule = rule->outer;
@@ -182,7 +182,7 @@ Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype) {
 
 static bool is_literal(const Expr *e) { return e->kind == EXPR_LIT || e->kind == EXPR_CONST; }
 
-/* x[0] * 2.0 to let arg = x[0]; arg * 2.0 */
+/* Turns x[0] * 2.0 into let arg = x[0]; arg * 2.0, where `arg` supplies the dtype. */
 Expr *supply_beside(Infer *I, Expr *literal, Type *dtype) {
     Expr *call = map_find(&I->beside, literal);
     uint32_t i = 0;
@@ -197,7 +197,7 @@ Expr *supply_beside(Infer *I, Expr *literal, Type *dtype) {
         LetStack lets = {0};
         Expr *inner = expr_copy(call);
         inner->args = mem_new_n(Expr *, call->nargs);
-        for (uint32_t k = 0; k < call->nargs; k++) { /* in order */
+        for (uint32_t k = 0; k < call->nargs; k++) { /* the arguments keep their order */
             Expr *arg = call->args[k];
             inner->args[k] = is_literal(arg) ? arg : let_stack_add(&lets, arg, "arg");
             if (is_literal(arg))
