@@ -400,8 +400,14 @@ void diag_print_json(Str *out, const Diag *d) {
 
 /* ---- our own mistakes ------------------------------------------------------------------------ */
 
+static void (*bug_handler)(const char *message);
+
+void bug_set_handler(void (*fn)(const char *message)) { bug_handler = fn; }
+
 void bug_end(const char *what, int status) {
     const char *message = fmt_text("this is a bug in Relay: %s", what);
+    if (bug_handler)
+        bug_handler(message);
     fflush(stdout);
     fprintf(stderr, "%s\n", message);
     exit(status);

@@ -198,6 +198,7 @@ void diag_add_json_span(Str *out, Span span);        /* "file":…,"line":…, a
 #define BUG(...) bug_(__FILE__, __LINE__, __VA_ARGS__)
 /* How --verify-types ends where a value is not of its static type. */
 enum { BUG_STATUS = 1, BUG_STATUS_MISMATCH = 3 };
+void bug_set_handler(void (*fn)(const char *message)); /* for tests; must not return */
 _Noreturn void bug_end(const char *message, int status);
 _Noreturn void bug_(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
