@@ -11,9 +11,9 @@
 
 #include "eval/builtin.h"
 
-#define BUILTIN(name, nargs, fn, effects) bool fn(const BuiltinCall *call, Value *out);
+#define AD(name, nargs, fn, effects, gives) bool fn(const BuiltinCall *call, Value *out);
 #include "types/core/ad.def"
-#undef BUILTIN
+#undef AD
 
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
 bool value_holds_dual(Value v, uint64_t least, uint64_t most);

@@ -7,8 +7,10 @@
 
 static const Builtin table[] = {
 #define BUILTIN(name, nargs, fn, effects) {name, nargs, fn},
+#define AD(name, nargs, fn, effects, gives) {name, nargs, fn},
 #include "types/core/ad.def"
 #include "types/core/builtin.def"
+#undef AD
 #undef BUILTIN
 };
 

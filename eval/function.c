@@ -139,16 +139,31 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
 
 /* ---- eta expansion --------------------------------------------------------------------------- */
 
+/* A function of n arguments of any types, and of that result where it is known. */
+static Type *some_fn_type(uint32_t n, Type *result) {
+    Type **params = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = type_param(sym_intern("a"), KIND_TYPE);
+    return type_fn(params, n, result ? result : type_param(sym_intern("b"), KIND_TYPE),
+                   type_allocates());
+}
+
 Expr *eta_expand(Expr *callee, uint32_t n, const Attrs *attrs, Type *result, const Symbol *name) {
     Span span = callee->span;
+    Type *type = callee->type ? type_resolve(callee->type) : NULL;
+    if (!type || type->tag != TY_FN || type->nargs != n) {
+        type = some_fn_type(n, result);
+        callee = expr_copy(callee);
+        callee->type = type;
+    }
     Var **params = mem_new_n(Var *, n + 1);
     Expr **args = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        params[i] = var_new(sym_intern("x"), NULL, span);
+        params[i] = var_new(sym_intern("x"), type->args[i], span);
         args[i] = expr_var(params[i], span);
     }
-    Expr *body = expr_call(callee, args, n, attrs, result, span);
-    Expr *fn = expr_fn(params, n, body, NULL, span);
+    Expr *body = expr_call(callee, args, n, attrs, type->fn.result, span);
+    Expr *fn = expr_fn(params, n, body, type, span);
     fn->fn->name = name;
     return fn;
 }

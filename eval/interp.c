@@ -27,7 +27,7 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->options = *options;
     if (!in->options.memory_bytes)
         in->options.memory_bytes = mem_default_limit();
-    in->passes = (PassCtx){.env = env, .diags = diags};
+    in->passes = (PassCtx){.env = env, .diags = diags, .check = options->check_core};
     in->runner = run_reference;
     in->runner_ctx = in;
     in->write = write_stdout;

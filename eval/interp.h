@@ -26,6 +26,7 @@ typedef struct InterpOptions {
     uint64_t seed;
     bool trace;
     bool verify_types; /* eval/verify.h */
+    bool check_core;   /* hold derivatives to the rules of the core */
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);

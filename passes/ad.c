@@ -82,6 +82,28 @@ static void name_params(Expr *made, const Expr *literal, Type *type) {
         made->type = type;
 }
 
+/* fn (x1, …) { grad(literal)(x1, …).1 }, the `grad` having the type that the literal says. */
+static Expr *deriv_as_grad(PassCtx *ctx, Expr *literal) {
+    uint32_t n = literal->fn->nparams;
+    Expr *template = grad_template(ctx, GRAD_DERIV, n);
+    Subst copy_literal = {0}, fill = {0};
+    map_set(&fill.vars, template->fn->params[0], expr_substitute(&copy_literal, literal));
+    Expr *made = expr_substitute(&fill, template->fn->body), *call = made->fn->body;
+    while (call->kind == EXPR_PROJ)
+        call = call->a;
+    Type *fn = type_resolve(literal->type);
+    if (fn->tag != TY_FN)
+        return made;
+    Type **cotangents = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        cotangents[i] = type_deriv(fn->args[i]);
+        made->fn->params[i]->type = call->args[i]->type = fn->args[i];
+    }
+    Type *both[] = {fn->fn.result, type_tuple(cotangents, n)};
+    call->a->type = type_fn(fn->args, n, type_tuple(both, 2), type_allocates());
+    return made;
+}
+
 static Expr *expand(Expander *x, Expr *e);
 
 static Expr *expand_child(void *ctx, Expr *child) { return expand(ctx, child); }
@@ -95,7 +117,11 @@ static Expr *expand(Expander *x, Expr *e) {
     bool starts = result->kind == EXPR_GRAD && result->mode != GRAD_CUSTOM &&
                   result->mode != GRAD_CHECKPOINT;
     Expr *literal = starts ? literal_of(result->a) : NULL;
-    if (literal) {
+    if (literal && result->mode == GRAD_DERIV) {
+        Type *type = type_resolve(result->type);
+        result = expand(x, deriv_as_grad(x->ctx, literal));
+        name_params(result, literal, type);
+    } else if (literal) {
         GradKind kind = (GradKind)result->mode;
         Expr *template = grad_template(x->ctx, kind, literal->fn->nparams);
         Expr *twin = grad_twin(x->ctx, literal, kind == GRAD_JVP ? AD_FORWARD : AD_REVERSE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short hands for writing core expressions in C, for passes that emit code. What they emit carries
- * the span given at the start, and no types where nothing reads them (values describe themselves). */
+ * the span given at the start, and types: a dual has the type of its primal, what is known only when
+ * running has a parameter that stands for any type. */
 #ifndef PASSES_BUILD_H
 #define PASSES_BUILD_H
 
@@ -11,7 +12,13 @@ typedef struct Build {
     Span span;
 } Build;
 
-Var *b_var(const Build *b, const char *name);
+/* A type of which nothing is known: a parameter of its own. */
+Type *b_some_type(const char *name);
+/* Of the function that takes these, as code that a derivative emits has it. */
+Type *b_fn_type(Var *const *params, uint32_t n, Type *result);
+/* fn (Tape, …) -> … of the type of a function; it may not be known. */
+Type *b_twin_type(Type *fn);
+Var *b_var(const Build *b, const char *name, Type *type);
 Expr *b_ref(const Build *b, Var *v);
 /* The operand of a call that was made of argument i of the program's: of its type, and at its place. */
 void b_stands_for(Expr *operand, const Expr *call, uint32_t i);
@@ -19,12 +26,18 @@ void b_stands_for(Expr *operand, const Expr *call, uint32_t i);
 Expr *b_builtin(const Build *b, const char *name, ...) __attribute__((sentinel));
 Expr *b_builtin_n(const Build *b, const char *name, Expr **args, uint32_t n);
 Expr *b_call(const Build *b, Expr *callee, Expr **args, uint32_t n, unsigned drop);
-Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n);
+Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n, Type *type);
+/* vjp(h), h being a function of one argument. */
+Expr *b_vjp(const Build *b, Expr *h);
+/* A derivative of a function, of that type. */
+Expr *b_grad(const Build *b, GradKind kind, Expr *fn, Type *type);
 Expr *b_fn(const Build *b, const char *name, Var **params, uint32_t n, Expr *body);
 Expr *b_if(const Build *b, Expr *c, Expr *t, Expr *e);
 Expr *b_read(const Build *b, Expr *ref);
 Expr *b_write(const Build *b, Expr *ref, Expr *value);
 Expr *b_unit(const Build *b);
+/* The value () that stands for a cotangent or tangent of that type, where there is none. */
+Expr *b_absent(const Build *b, Type *type);
 Expr *b_tuple(const Build *b, Expr **args, uint32_t n);
 Expr *b_proj(const Build *b, Expr *tuple, uint32_t index);
 

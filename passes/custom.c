@@ -71,6 +71,7 @@ static void set_twin(const Custom *c, AdMode mode, Var *tape, Expr *body) {
     for (uint32_t i = 0; i < base->nparams; i++)
         twin->fn->params[i + 1] = base->params[i];
     twin->fn->body = body;
+    twin->type = b_twin_type(c->inner->type);
     c->inner->fn->own_twins[mode] = twin;
 }
 
@@ -141,7 +142,7 @@ static Expr *run_outside(const Custom *c, Block *block, Expr *tape, Expr **prima
 
 static void custom_reverse(PassCtx *ctx, const Custom *c) {
     const Build *b = &c->b;
-    Var *var = b_var(b, "tape");
+    Var *var = b_var(b, "tape", type_tape());
     Expr *tape = b_ref(b, var), **primals = mem_new_n(Expr *, c->n + 1);
     Block block = {.b = b};
     Expr *v = run_outside(c, &block, tape, primals);
@@ -160,14 +161,13 @@ static void custom_reverse(PassCtx *ctx, const Custom *c) {
 
 static void custom_forward(const Custom *c) {
     const Build *b = &c->b;
-    Var *var = b_var(b, "level"), *ct = b_var(b, "ct");
+    Var *var = b_var(b, "level", type_tape());
+    Var *ct = b_var(b, "ct", type_deriv(c->inner->type->fn.result));
     Expr *level = b_ref(b, var), **primals = mem_new_n(Expr *, c->n + 1);
     Block block = {.b = b};
     Expr *v = run_outside(c, &block, level, primals);
     Expr *rule = call(c, b_proj(b, c->captured, 1), NULL, primals, b_ref(b, ct), 0);
-    Expr *vjp = expr_new(EXPR_GRAD, type_error(), b->span);
-    vjp->mode = GRAD_VJP;
-    vjp->a = b_fn(b, "transpose", &ct, 1, rule);
+    Expr *vjp = b_vjp(b, b_fn(b, "transpose", &ct, 1, rule));
     Expr **tangents = mem_new_n(Expr *, c->n + 1);
     for (uint32_t i = 0; i < c->n; i++)
         tangents[i] = b_builtin(b, "ad.tangent", level, param(c, i), NULL);
@@ -179,22 +179,36 @@ static void custom_forward(const Custom *c) {
     set_twin(c, AD_FORWARD, var, block_end(&block, b_if(b, is_active(c, level), pair, v)));
 }
 
-/* fn (given) { inner }, inner being fn (x1, …, xn) { … } with no body yet, whose free variable is given. */
-static Expr *template_new(Custom *c, const Build *b, const char *name, const char *given,
+/* Of df: it takes the arguments of f and the cotangent of its result, and gives theirs. */
+static Type *rule_type(Type *fn) {
+    Type **takes = mem_new_n(Type *, fn->nargs + 1), **gives = mem_new_n(Type *, fn->nargs + 1);
+    for (uint32_t i = 0; i < fn->nargs; i++) {
+        takes[i] = fn->args[i];
+        gives[i] = type_deriv(fn->args[i]);
+    }
+    takes[fn->nargs] = type_deriv(fn->fn.result);
+    return type_fn(takes, fn->nargs + 1, type_tuple(gives, fn->nargs), type_allocates());
+}
+
+/* fn (given) { inner }, given being f, or (f, df) where there is a rule, and inner fn (x1, …, xn) { … } with no body yet. */
+static Expr *template_new(Custom *c, const Build *b, const char *name, const char *given, bool rule,
                           uint32_t n) {
     *c = (Custom){.b = *b, .n = n};
-    Var *captured = b_var(b, given), **params = mem_new_n(Var *, n + 1);
+    Var **params = mem_new_n(Var *, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
+        params[i] = b_var(b, fmt_text("x%u", i + 1), b_some_type("a"));
+    Type *fn = b_fn_type(params, n, b_some_type("y"));
+    Var *captured = b_var(b, given, rule ? type_tuple((Type *[]){fn, rule_type(fn)}, 2) : fn);
     c->captured = b_ref(b, captured);
-    c->inner = b_fn(b, name, params, n, NULL);
+    c->inner = expr_fn(params, n, NULL, fn, b->span);
+    c->inner->fn->name = sym_intern(name);
     return b_fn(b, name, &captured, 1, c->inner);
 }
 
 /* fn (fs) { fn (x1, …, xn) { fs.0(x1, …, xn) } } */
 Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n) {
     Custom c;
-    Expr *e = template_new(&c, b, "custom_grad", "fs", n);
+    Expr *e = template_new(&c, b, "custom_grad", "fs", true, n);
     c.inner->fn->body = call(&c, b_proj(b, c.captured, 0), NULL, NULL, NULL, 0);
     custom_reverse(ctx, &c);
     custom_forward(&c);
@@ -218,7 +232,7 @@ static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Ex
 
 static void checkpoint_reverse(PassCtx *ctx, const Custom *c) {
     const Build *b = &c->b;
-    Var *var = b_var(b, "tape");
+    Var *var = b_var(b, "tape", type_tape());
     Expr *tape = b_ref(b, var), *fork;
     Block block = {.b = b};
     Expr *y = run_sealed(c, &block, tape, true, &fork);
@@ -239,7 +253,7 @@ static void checkpoint_reverse(PassCtx *ctx, const Custom *c) {
 /* fn (f) { fn (x1, …, xn) { f(x1, …, xn) } } */
 Expr *checkpoint_template(PassCtx *ctx, const Build *b, uint32_t n) {
     Custom c;
-    Expr *e = template_new(&c, b, "checkpoint", "f", n);
+    Expr *e = template_new(&c, b, "checkpoint", "f", false, n);
     c.inner->fn->body = call(&c, c.captured, NULL, NULL, NULL, 0);
     checkpoint_reverse(ctx, &c);
     return e;

@@ -145,8 +145,10 @@ static unsigned effects_of_builtin(const char *name) {
         unsigned effects;
     } table[] = {
 #define BUILTIN(name, nargs, fn, effects) {name, effects},
+#define AD(name, nargs, fn, effects, gives) {name, effects},
 #include "types/core/ad.def"
 #include "types/core/builtin.def"
+#undef AD
 #undef BUILTIN
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -167,7 +167,6 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
     Block back = {.b = &b};
     primals[n] = v;
     primals[n + 1] = block_let(&back, "ct", b_builtin(&b, "ad.cotangent", t->tape, r, NULL));
-    primals[n + 1]->type = call->type;
     Expr *rule_value = rule_expand(rule, call->attrs, primals, n + 2);
     Expr *flow = block_end(&back, backward(t, &b, rule_value, args, inactive, n));
     Block body = {.b = &b};

@@ -18,10 +18,16 @@ static Expr *tangent_of(Twin *t, const Build *b, Expr *arg) {
     return b_builtin(b, "ad.tangent", t->tape, arg, NULL);
 }
 
+/* Whether the rule says that nothing flows to argument i: its part is (). */
+static bool gives_nothing(Type *cotangents, uint32_t i) {
+    Type *t = type_resolve(cotangents);
+    return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);
+}
+
 /* vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 */
 static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, Expr **primals,
                         Expr **args, uint32_t n, Expr *v) {
-    Var *ct = b_var(b, "ct");
+    Var *ct = b_var(b, "ct", type_deriv(call->type));
     Expr **all = mem_new_n(Expr *, n + 2);
     memcpy(all, primals, n * sizeof *all);
     all[n] = v;
@@ -29,13 +35,17 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     Expr *linear = rule_expand(rule, call->attrs, all, n + 2);
     bool tuple = n > 1 || rule_gives_tuple(linear);
     Expr *h = b_fn(b, "transpose", &ct, 1, linear);
-    Expr *vjp = expr_new(EXPR_GRAD, type_error(), b->span);
-    vjp->mode = GRAD_VJP;
-    vjp->a = h;
+    Expr *vjp = b_vjp(b, h);
     Expr **tangents = mem_new_n(Expr *, n ? n : 1);
-    for (uint32_t i = 0; i < n; i++)
-        tangents[i] = b_if(b, b_builtin(b, "ad.is_active", t->tape, args[i], NULL),
-                           tangent_of(t, b, args[i]), b_unit(b));
+    for (uint32_t i = 0; i < n; i++) {
+        if (tuple && gives_nothing(linear->type, i)) {
+            tangents[i] = b_unit(b);
+            continue;
+        }
+        Expr *tangent = tangent_of(t, b, args[i]);
+        tangents[i] = b_if(b, b_builtin(b, "ad.is_active", t->tape, args[i], NULL), tangent,
+                           b_absent(b, tangent->type));
+    }
     Expr **call_args = mem_new_n(Expr *, 2);
     call_args[0] = b_builtin(b, "ad.zeros", v, NULL);
     call_args[1] = tuple ? b_tuple(b, tangents, n) : tangents[0];

@@ -117,9 +117,7 @@ static Sym *like(Partial *p, const Op *op, const Sym *s) {
         s = s->primal;
     Expr **args = mem_new_n(Expr *, 1);
     args[0] = residual(p, s);
-    Expr *e = b_op(&p->b, op, args, 1);
-    e->type = args[0]->type;
-    return leave(p, "z", e);
+    return leave(p, "z", b_op(&p->b, op, args, 1, args[0]->type));
 }
 
 /* ---- ad.… ------------------------------------------------------------------------------------ */
@@ -203,9 +201,7 @@ static void accumulate(Partial *p, Sym *tape, Sym *x, Sym *ct) {
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = residual(p, old);
     args[1] = residual(p, ct);
-    Expr *sum = b_op(&p->b, &op_add, args, 2);
-    sum->type = args[0]->type;
-    x->cell->content = leave(p, "ct", sum);
+    x->cell->content = leave(p, "ct", b_op(&p->b, &op_add, args, 2, args[0]->type));
 }
 
 static Sym *leaf_type_checked(Partial *p, const Sym *y) {
@@ -328,6 +324,7 @@ static Sym *eval_form(Partial *p, Map *env, Expr *e) {
     switch (e->kind) {
     case EXPR_LIT: return eval_literal(p, env, e);
     case EXPR_CONST: return sym_expr(e);
+    case EXPR_ZERO: return type_is_unit(e->zero_type) ? sym_unit() : stuck(p);
     case EXPR_VAR: {
         Sym *s = map_find(env, e->var);
         return s ? s : sym_expr(e);
@@ -377,7 +374,6 @@ static Sym *eval_form(Partial *p, Map *env, Expr *e) {
     case EXPR_TENSOR:
     case EXPR_INDEX:
     case EXPR_DIM_OF:
-    case EXPR_ZERO:
     case EXPR_CHECK:
     case EXPR_GRAD:
     case EXPR_ERROR: break;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/pass.h"
 
+#include "types/core/check.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -34,4 +36,15 @@ void pass_note(PassCtx *ctx, const char *fmt, ...) {
     vec_push(&ctx->notes, str_text(&text));
 }
 
-Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) { return pass->run(ctx, e); }
+void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after) {
+    const char *wrong = ctx->check ? core_check(e, given) : NULL;
+    if (wrong)
+        BUG("after %s: %s", after, wrong);
+}
+
+Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) {
+    e = pass->run(ctx, e);
+    if (e)
+        pass_check(ctx, e, NULL, pass->name);
+    return e;
+}

@@ -11,6 +11,7 @@ typedef struct PassCtx {
     Diags *diags;
     struct GradState *grad;      /* what differentiation makes once: helper functions, templates */
     struct EffectState *effects; /* of definitions (effects.h) */
+    bool check;              /* hold what passes and derivatives make to the rules of the core */
     uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
     VEC(const char *) notes; /* what passes gave up on (pass_note) */
     uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */
@@ -30,6 +31,9 @@ void pass_note(PassCtx *ctx, const char *fmt, ...) __attribute__((format(printf,
 
 /* What was found of definitions is found again: they may have changed. */
 void passes_forget(PassCtx *ctx);
+/* Ends the program with a BUG where ctx->check is set and e breaks a rule (types/core/check.h). after: what
+ * made e. */
+void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after);
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 
 #endif

@@ -41,7 +41,7 @@ static Expr *call3(const Build *b, Expr *f, Expr *x, Expr *y, Expr *z) {
  *     c := if ad.is_zero(old) { ct } else { old + ct } }
  *   else { items(D, x, ct, 0) }                       // of a tuple or data
  * } */
-static Global *accumulate_global(const Build *b) {
+static Expr *accumulate_global(const Build *b) {
     Global *acc = mem_new(Global);
     acc->kind = GLOBAL_DEF;
     acc->name = sym_intern("ad.accumulate");
@@ -51,7 +51,11 @@ static Global *accumulate_global(const Build *b) {
     items->name = sym_intern("ad.accumulate_items");
     items->internal = true;
 
-    Var *d = b_var(b, "D"), *x = b_var(b, "x"), *ct = b_var(b, "ct"), *i = b_var(b, "i");
+    Type *some = b_some_type("a");
+    Var *d = b_var(b, "D", type_tape()), *x = b_var(b, "x", some);
+    Var *ct = b_var(b, "ct", type_deriv(some)), *i = b_var(b, "i", type_scalar(DT_I32));
+    Var *params[] = {d, x, ct, i};
+    Type *of_acc = b_fn_type(params, 3, type_unit()), *of_items = b_fn_type(params, 4, type_unit());
     Expr *rd = b_ref(b, d), *rx = b_ref(b, x), *rct = b_ref(b, ct), *ri = b_ref(b, i);
 
     Block cell = {.b = b};
@@ -61,7 +65,8 @@ static Global *accumulate_global(const Build *b) {
     Expr **sum = mem_new_n(Expr *, 2);
     sum[0] = operands[0];
     sum[1] = operands[1];
-    Expr *total = b_if(b, b_builtin(b, "ad.is_zero", old, NULL), rct, b_op(b, &op_add, sum, 2));
+    Expr *total = b_if(b, b_builtin(b, "ad.is_zero", old, NULL), rct,
+                       b_op(b, &op_add, sum, 2, rct->type));
     Expr *into_cell = block_end(&cell, b_write(b, c, total));
 
     Expr **all = mem_new_n(Expr *, 4);
@@ -69,45 +74,49 @@ static Global *accumulate_global(const Build *b) {
     all[1] = rx;
     all[2] = rct;
     all[3] = expr_int(0, DT_I32, b->span);
-    Expr *into_items = b_call(b, expr_global(items, type_error(), b->span), all, 4, 0);
+    Expr *into_items = b_call(b, expr_global(items, of_items, b->span), all, 4, 0);
     Expr *body = b_if(b, b_builtin(b, "ad.is_dual", rd, rx, NULL), into_cell, into_items);
     body = b_if(b, b_builtin(b, "ad.is_zero", rct, NULL), b_unit(b), body);
-    Var *params[] = {d, x, ct, i};
     acc->value = b_fn(b, "ad.accumulate", params, 3, body);
 
     /* items(D, x, ct, i): for each field from i on */
     Block step = {.b = b};
     block_do(&step,
-             call3(b, expr_global(acc, type_error(), b->span), rd,
-                   b_builtin(b, "ad.item", rx, ri, NULL), b_builtin(b, "ad.item", rct, ri, NULL)));
+             call3(b, expr_global(acc, of_acc, b->span), rd, b_builtin(b, "ad.item", rx, ri, NULL),
+                   b_builtin(b, "ad.item", rct, ri, NULL)));
     Expr **next = mem_new_n(Expr *, 4);
     next[0] = rd;
     next[1] = rx;
     next[2] = rct;
     next[3] = b_builtin(b, "ad.next", ri, NULL);
-    Expr *rest = b_call(b, expr_global(items, type_error(), b->span), next, 4, 0);
+    Expr *rest = b_call(b, expr_global(items, of_items, b->span), next, 4, 0);
     items->value = b_fn(
         b, "ad.accumulate_items", params, 4,
         b_if(b, b_builtin(b, "ad.has_item", rx, ri, NULL), block_end(&step, rest), b_unit(b)));
-    return acc;
+    return expr_global(acc, of_acc, b->span);
 }
 
 Expr *grad_accumulate(PassCtx *ctx) {
     GradState *state = grad_state(ctx);
     if (!state->accumulate) {
         Build b = {span_none()};
-        state->accumulate = expr_global(accumulate_global(&b), type_error(), b.span);
+        state->accumulate = accumulate_global(&b);
     }
     return state->accumulate;
 }
 
+/* f, a function of x1, …, xn of any types. */
+static Var *function_var(const Build *b, Var **params, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = b_var(b, fmt_text("x%u", i + 1), b_some_type("a"));
+    return b_var(b, "f", b_fn_type(params, n, b_some_type("y")));
+}
+
 static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool seeded) {
     Var **params = mem_new_n(Var *, n + 1);
-    Var *f = b_var(b, "f");
-    for (uint32_t i = 0; i < n; i++)
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
+    Var *f = function_var(b, params, n);
     if (seeded)
-        params[n] = b_var(b, "c");
+        params[n] = b_var(b, "c", type_deriv(f->type->fn.result));
 
     Block block = {.b = b};
     Expr *nothing = b_fn(b, "start", NULL, 0, b_unit(b));
@@ -146,11 +155,9 @@ static Expr *reverse_template(PassCtx *ctx, const Build *b, uint32_t n, bool see
 
 static Expr *forward_template(const Build *b, uint32_t n) {
     Var **params = mem_new_n(Var *, 2 * n + 1);
-    Var *f = b_var(b, "f");
-    for (uint32_t i = 0; i < n; i++) {
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
-        params[n + i] = b_var(b, fmt_text("t%u", i + 1));
-    }
+    Var *f = function_var(b, params, n);
+    for (uint32_t i = 0; i < n; i++)
+        params[n + i] = b_var(b, fmt_text("t%u", i + 1), type_deriv(params[i]->type));
     Block block = {.b = b};
     Expr *level = block_let(&block, "L", b_builtin(b, "ad.level", NULL));
     Expr **args = mem_new_n(Expr *, n + 1);
@@ -172,16 +179,16 @@ static Expr *forward_template(const Build *b, uint32_t n) {
 
 /* fn (f) { fn (x1, …) { grad(f)(x1, …).1 } }; of one parameter, its derivative alone. */
 static Expr *deriv_template(const Build *b, uint32_t n) {
-    Var *f = b_var(b, "f");
     Var **params = mem_new_n(Var *, n + 1);
+    Var *f = function_var(b, params, n);
     Expr **args = mem_new_n(Expr *, n + 1);
+    Type **cotangents = mem_new_n(Type *, n + 1), *y = f->type->fn.result;
     for (uint32_t i = 0; i < n; i++) {
-        params[i] = b_var(b, fmt_text("x%u", i + 1));
         args[i] = b_ref(b, params[i]);
+        cotangents[i] = type_deriv(params[i]->type);
     }
-    Expr *grad = expr_new(EXPR_GRAD, type_error(), b->span);
-    grad->mode = GRAD_GRAD;
-    grad->a = b_ref(b, f);
+    Type *both = type_tuple((Type *[]){y, type_tuple(cotangents, n)}, 2);
+    Expr *grad = b_grad(b, GRAD_GRAD, b_ref(b, f), b_fn_type(params, n, both));
     Expr *partials = b_proj(b, b_call(b, grad, args, n, 0), 1);
     return b_fn(b, "deriv", &f, 1,
                 b_fn(b, "deriv", params, n, n == 1 ? b_proj(b, partials, 0) : partials));
@@ -203,6 +210,7 @@ Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n) {
     case GRAD_CHECKPOINT: made = checkpoint_template(ctx, &b, n); break;
     case GRAD_KINDS: BUG("no such kind of derivative");
     }
+    pass_check(ctx, made, NULL, grad_kind_name(kind));
     map_set(&state->templates[kind], key, made);
     return made;
 }

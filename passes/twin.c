@@ -172,7 +172,7 @@ Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
     const char *path = fn_path(fn);
     size_t depth = strlen(path);
     Build b = {fn->span};
-    Var *tape = b_var(&b, mode == AD_REVERSE ? "tape" : "level");
+    Var *tape = b_var(&b, mode == AD_REVERSE ? "tape" : "level", type_tape());
 
     Expr *twin = expr_copy(fn);
     twin->fn = mem_new(Fn);
@@ -183,12 +183,18 @@ Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
     twin->fn->nparams = fn->fn->nparams + 1;
     twin->fn->params = mem_new_n(Var *, twin->fn->nparams);
     twin->fn->params[0] = tape;
+    twin->type = b_twin_type(fn->type);
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
         twin->fn->params[i + 1] = fn->fn->params[i];
     Twin t = {.ctx = ctx, .mode = mode, .tape = b_ref(&b, tape), .drop = (unsigned)depth + 1};
     twin->fn->body = twin_expr(&t, fn->fn->body);
     if (t.failed)
         return NULL;
+    if (ctx->check) {
+        VarVec captured = {0};
+        expr_free_vars(twin->fn->base, &captured);
+        pass_check(ctx, twin, &captured, "a derivative");
+    }
     weak_set(made, fn, twin);
     return twin;
 }

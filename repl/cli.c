@@ -152,6 +152,12 @@ static bool set_jit_cache(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_check_core(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.check_core = true;
+    return true;
+}
+
 static bool set_prelude(Cli *cli, const char *value) {
     (void)value;
     cli->session.prelude = false;
@@ -184,6 +190,8 @@ static bool set_verify_types(Cli *cli, const char *value) {
 
 /* Sorted. */
 static const Option options[] = {
+    {"check-core", NULL, "hold the program to the rules of its core, after each pass",
+     set_check_core},
     {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
      set_color},
     {"diagnostics", "full|short|json", "short and json are one line each", set_diagnostics},

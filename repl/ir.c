@@ -14,7 +14,7 @@ typedef struct IrJob {
     bool ok;
 } IrJob;
 
-/* `def @f(x) { … }`, `let x = …;`, `…`. */
+/* `def @f(x) { … }`, `let x = …;`, `…`, and `…;` where the value is not shown. */
 static void print_item(Str *out, const CoreItem *item, Expr *e) {
     CorePrintOptions options = {0};
     Str text = {0};
@@ -25,7 +25,7 @@ static void print_item(Str *out, const CoreItem *item, Expr *e) {
     else if (item->global)
         str_printf(out, "let %s = %s;\n", item->global->name->text, t);
     else
-        str_printf(out, "%s\n", t);
+        str_printf(out, "%s%s\n", t, item->shown ? "" : ";");
 }
 
 static void ir_of_file(void *arg) {
@@ -46,11 +46,10 @@ static void ir_of_file(void *arg) {
         job->ok = true;
         for (size_t i = 0; i < items.len && job->ok; i++) {
             const CoreItem *item = &items.data[i];
-            Expr *e = item->kind == CORE_EXPR                            ? item->expr
-                      : item->kind == CORE_DEF || item->kind == CORE_LET ? item->global->value
-                                                                         : NULL;
+            Expr *e = session_core_of(item);
             if (!e)
                 continue;
+            session_check_core(s, item);
             e = session_run_passes(s, e, job->passes, job->npasses, diags);
             session_print_pass_notes(s, job->out);
             if (e)

@@ -19,6 +19,9 @@ enum { FRONT_STACK_BYTES = 1 << 30 };
 
 void session_options_init(SessionOptions *o) {
     *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true};
+#ifdef RLY_DEBUG
+    o->check_core = true;
+#endif
 }
 
 typedef struct Guarded {
@@ -113,11 +116,12 @@ Session *session_new(const SessionOptions *options) {
         .memory_bytes = options->memory_bytes,
         .seed = options->seed,
         .verify_types = options->verify_types,
+        .check_core = options->check_core,
     };
     s->interp = interp_new(s->env, diags, &io);
     interp_set_output(s->interp, print_through, s);
     interp_set_args(s->interp, options->argc, options->argv);
-    s->passes = (PassCtx){.env = s->env, .diags = diags};
+    s->passes = (PassCtx){.env = s->env, .diags = diags, .check = options->check_core};
     if (options->jit)
         launch_use_jit(s->interp, options->threads, options->jit_cache);
     if (options->prelude && !prelude_open(s)) {
@@ -167,6 +171,27 @@ static void bind_it(Session *s, Value v, Scheme *scheme) {
     it->scheme = scheme;
     interp_set_global(s->interp, it, v);
     env_bind_global(s->env, it);
+}
+
+Expr *session_core_of(const CoreItem *item) {
+    switch (item->kind) {
+    case CORE_EXPR: return item->expr;
+    case CORE_DEF:
+    case CORE_LET: return item->global->value;
+    case CORE_TYPE:
+    case CORE_OPERATOR:
+    case CORE_RULE:
+    case CORE_IMPORT: break;
+    }
+    return NULL;
+}
+
+void session_check_core(const Session *s, const CoreItem *item) {
+    Expr *e = session_core_of(item);
+    if (e && !(item->global && item->global->by_types)) /* such a one runs as copies only */
+        pass_check(&s->passes, e, NULL,
+                   item->global ? fmt_text("inference of `%s`", item->global->name->text)
+                                : "inference");
 }
 
 static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags) {
@@ -229,6 +254,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
                                      &items);
     if (!checked && !(flags & RUN_PROMPT))
         return SESSION_FAILED;
+    for (size_t i = 0; checked && !diags->errors && i < items.len; i++)
+        session_check_core(s, &items.data[i]);
     if (s->check_only)
         return SESSION_OK;
     session_print_diags(s, diags); /* warnings, before what the program prints */

@@ -13,7 +13,8 @@ typedef struct SessionOptions {
     Engine engine;
     bool jit; /* operators as compiled kernels; false: by their reference evaluation */
     bool jit_cache;
-    bool prelude; /* false: --no-prelude */
+    bool prelude;    /* false: --no-prelude */
+    bool check_core; /* hold the core to its rules after inference and every pass */
 
     int threads; /* 0: as many as cores */
     size_t stack_bytes, memory_bytes;

@@ -67,6 +67,11 @@ void session_parse_scope(Session *s, ParseScope *scope);
  * without a session nothing catches that. */
 bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg);
 
+/* The expression of an item; NULL for those that have none. */
+Expr *session_core_of(const CoreItem *item);
+/* With --check-core, and always in debug builds: holds an item to the rules of the core. */
+void session_check_core(const Session *s, const CoreItem *item);
+
 /* The passes by name, in order; none: those that `:ir` shows by default. NULL after a diagnostic. */
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags);
 /* What those gave up on, as comments. */

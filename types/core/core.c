@@ -115,9 +115,23 @@ Expr *expr_call(Expr *callee, Expr **args, uint32_t n, const Attrs *attrs, Type 
     return e;
 }
 
+/* Of what is called with these arguments. */
+static Type *type_of_callee(Expr **args, uint32_t n, Type *result) {
+    Type **params = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = args[i]->type;
+    return type_fn(params, n, result, type_allocates());
+}
+
+Expr *expr_call_builtin(const char *name, Expr **args, uint32_t n, Type *type, Span span) {
+    Expr *callee = expr_new(EXPR_BUILTIN, type_of_callee(args, n, type), span);
+    callee->symbol = sym_intern(name);
+    return expr_call(callee, args, n, NULL, type, span);
+}
+
 Expr *expr_call_op(const struct Op *op, Expr **args, uint32_t n, const Attrs *attrs, Type *type,
                    Span span) {
-    return expr_call(expr_op(op, type_error(), span), args, n, attrs, type, span);
+    return expr_call(expr_op(op, type_of_callee(args, n, type), span), args, n, attrs, type, span);
 }
 
 Expr *expr_fn(Var **params, uint32_t n, Expr *body, Type *type, Span span) {
@@ -436,6 +450,20 @@ static const char *const grad_names[GRAD_KINDS] = {[GRAD_GRAD] = "grad",
                                                    [GRAD_DERIV] = "deriv",
                                                    [GRAD_CUSTOM] = "custom_grad",
                                                    [GRAD_CHECKPOINT] = "checkpoint"};
+
+static const Symbol *tape_name(void) { return sym_intern("<tape>"); }
+
+Type *type_tape(void) {
+    TypeDecl *decl = mem_new(TypeDecl);
+    decl->name = tape_name();
+    decl->is_extern = true;
+    return type_data(decl, NULL, 0);
+}
+
+bool type_is_tape(Type *t) {
+    t = type_resolve(t);
+    return t->tag == TY_DATA && t->decl->name == tape_name();
+}
 
 const char *grad_kind_name(GradKind kind) { return grad_names[kind]; }
 

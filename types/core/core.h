@@ -232,12 +232,18 @@ Expr *expr_unit(Span span);
 Expr *expr_call(Expr *callee, Expr **args, uint32_t n, const Attrs *attrs, Type *type, Span span);
 Expr *expr_call_op(const struct Op *op, Expr **args, uint32_t n, const Attrs *attrs, Type *type,
                    Span span);
+Expr *expr_call_builtin(const char *name, Expr **args, uint32_t n, Type *type, Span span);
 Expr *expr_fn(Var **params, uint32_t n, Expr *body, Type *type, Span span);
 Expr *expr_let(Var *v, Expr *value, Expr *body); /* v NULL: value; body */
 Expr *expr_if(Expr *c, Expr *t, Expr *e, Type *type, Span span);
 Expr *expr_tuple(Expr **args, uint32_t n, Span span);
 Expr *expr_proj(Expr *tuple, uint32_t index, Type *type, Span span);
 Expr *expr_copy(const Expr *e); /* shallow */
+
+/* The type of a tape or level: what a derivative keeps while it runs (types/core/ad.def). No program can
+ * name it. */
+Type *type_tape(void);
+bool type_is_tape(Type *t);
 
 /* Free variables of an expression, in order of first appearance. */
 typedef VEC(Var *) VarVec;

@@ -49,7 +49,10 @@ static void scan(void *ctx, Expr *e) {
 }
 
 static const Symbol *choose_name(Printer *p, Var *v) {
-    const char *base = strcmp(v->name->text, "_") == 0 ? "t" : v->name->text;
+    const char *text = v->name->text;
+    const char *base = strcmp(text, "_") == 0 ? "t" : text;
+    if (text[0] == '%') /* of a graph, by its number: no `let` binds such a name */
+        base = fmt_text("t%s", text + 1);
     const Symbol *name = sym_intern(base);
     for (int i = 1; map_has(&p->taken, name); i++)
         name = sym_intern(fmt_text("%s_%d", base, i));
@@ -608,6 +611,10 @@ static void print(Printer *p, Expr *e, Prec prec) {
         str_printf(p->out, "[%d]", e->index);
         return;
     case EXPR_ZERO:
+        if (type_is_unit(e->zero_type)) {
+            str_add(p->out, "()");
+            return;
+        }
         open_paren(p, prec > PREC_UNARY);
         str_add(p->out, "Zero ");
         print_type(p, e->zero_type);

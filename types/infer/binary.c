@@ -79,9 +79,9 @@ static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
     }
     args[0] = infer_flow(I, a, type_string(), "the left of `++`", span_none());
     args[1] = infer_flow(I, b, type_string(), "the right of `++`", span_none());
-    Expr *callee = expr_new(EXPR_BUILTIN, type_error(), e->op_span);
-    callee->symbol = sym_intern("str.append");
-    return expr_call(callee, args, 2, NULL, type_string(), e->span);
+    Expr *call = expr_call_builtin("str.append", args, 2, type_string(), e->span);
+    call->a->span = e->op_span;
+    return call;
 }
 
 /* `x |> f` evaluates x first, then f. An operator or constructor is called directly. */

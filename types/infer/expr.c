@@ -235,12 +235,10 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span) {
         return infer_error_expr(span);
     }
     Type *type = dtype ? type_tensor(type_shape(NULL, 0), dtype) : type_string();
-    Expr *callee = expr_new(EXPR_BUILTIN, type_error(), span);
-    callee->symbol = sym_intern("ad.attr");
     Expr *text = expr_new(EXPR_STRING, type_string(), span);
     text->text = name->text;
     text->text_len = name->len;
-    return expr_call(callee, &text, 1, NULL, type, span);
+    return expr_call_builtin("ad.attr", &text, 1, type, span);
 }
 
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {

@@ -154,12 +154,10 @@ void infer_graph_plan(Infer *I, Ast *body) {
 bool infer_graph_is_lazy(const Infer *I, const Ast *link) { return map_has(&I->graph_lazy, link); }
 
 static Expr *error_thunk(Type *type, Span span) {
-    Expr *callee = expr_new(EXPR_BUILTIN, type_error(), span);
-    callee->symbol = sym_intern("error");
     Expr *text = expr_new(EXPR_STRING, type_string(), span);
     text->text = "a graph binding needs itself";
     text->text_len = strlen(text->text);
-    Expr *body = expr_call(callee, &text, 1, NULL, type->fn.result, span);
+    Expr *body = expr_call_builtin("error", &text, 1, type->fn.result, span);
     return expr_fn(NULL, 0, body, type, span);
 }
 
