@@ -238,6 +238,8 @@ def main():
     report = Report(options.verbose)
     with tempfile.TemporaryDirectory(prefix="relay-test-") as home:
         process.settle_environment(home)
+        if options.verify_types:
+            options.slow *= 2
         process.SLOW = options.slow
         os.environ.update(RELAY_BUILD=options.build, RELAY_SLOW=str(options.slow), RLY_SHARE=str(options.share), RLY_SEED=str(options.seed))
         if options.verify_types:
