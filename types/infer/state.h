@@ -435,7 +435,7 @@ Expr *infer_field(Infer *I, Ast *e); /* infer/record.c */
 Expr *infer_record(Infer *I, Ast *e, Type *want);
 Expr *infer_with(Infer *I, Ast *e, Type *want);
 void infer_know_records(Infer *I);              /* a field name may decide which type is meant */
-Expr *infer_list(Infer *I, Ast *e, Type *want); /* infer_data.c */
+Expr *infer_list(Infer *I, Ast *e, Type *want); /* infer/record.c */
 Expr *infer_cons_chain(Infer *I, Ast *e, Type *want);
 Expr *infer_ref_write(Infer *I, Ast *e);
 Expr *infer_cast(Infer *I, Ast *e);
@@ -455,7 +455,7 @@ void infer_chain_emit(void *links, Var *var, Expr *value);
 
 Pending *infer_note(Infer *I, PendingKind kind, Expr *expr);
 void infer_settle(Infer *I);
-void settle_results(Infer *I); /* infer/results.c: its last part */
+void settle_results(Infer *I); /* infer/flow.c: its last part */
 /* Expressions over variables in scope at the note, from the innermost function's parameters
  * outwards, then other variables. NULL when nothing supplies it. infer/supply.c */
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it */
@@ -466,7 +466,7 @@ Expr *supply_type(Infer *I, const Pending *p, Type *tensor); /* a tensor of just
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs);
 /* A tensor of that shape. */
 Expr *supply_shape(Infer *I, const Pending *p, Type *shape, Expr *const *args, uint32_t nargs);
-void match_check(Infer *I, Expr *match); /* match.c */
+void match_check(Infer *I, Expr *match); /* infer/pattern.c */
 /* Says of each hole of the item what is wanted there, and keeps it in `holes`. False: it has none. */
 bool settle_holes(Infer *I); /* infer/expr.c */
 

@@ -234,7 +234,7 @@ bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis);
 
 /* A float literal that is made a `dtype` is one at once, so that it is rounded once: (float64) 0.1; where
  * that is declared, and a float's or another, it is a float64 first, unless some dtype would tell. Nothing
- * for other expressions, and where the dtype is not known. (infer/cast.c) */
+ * for other expressions, and where the dtype is not known. (infer/literal.c) */
 void solver_round_once(Solver *s, const struct Expr *e, Type *dtype);
 
 /* The dtype of an unsuffixed literal: a KIND_DTYPE variable at the current level with Float (float
