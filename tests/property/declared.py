@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random definitions with a declared `where`, and random sizes: what is accepted is what it says.
+
+A definition has the `where` that Relay infers of one body, and as its body that one or one that differs a
+little: another position, field, attribute, operator or order of its arguments. Some stand inside of a
+definition that declares the types of the `where`, some call each other. Other definitions compute sizes
+of declared sizes and of numbers around the limits of int32. Whatever is accepted runs with
+`--verify-types`, which compares each value with its type: it may end in a diagnostic of its own, but never
+with a value of another type, with a signal or with a bug.
+
+With either hole that it was written for open again (a fact that covers every relation of its name, sizes
+that wrap), a tenth of it fails.
+
+    declared.py RELAY [--share=F] [--seed=N] [--keep=DIR]
+"""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import share
+from process import PATIENCE, SLOW
+
+ROUNDS, DEFINITIONS, CALLS = 160, 24, 6
+
+VALUES = ['(1, "a")', '("a", 2.0)', '("a", 1, [1.0])', "(1.0f64, True)", "[1, 2]", "[1.0, 2.0, 3.0]",
+          "zeros(shape=[2, 3])", "ones(shape=[1, 3])", "zeros(shape=[2, 1, 4])", "ones(shape=[4, 2])",
+          "P { w: 1, v: \"v\" }", "P { w: \"w\", v: [1.0] }", "ref(1.0)", "True", '"text"', "(fn (z) { z * z })"]
+START = "type P[a, b] { P { w: a, v: b } }\n"
+
+
+def families(rng):
+    """Bodies over x, or x and y: what stands in one row differs a little."""
+    i, j, k = rng.choice([0, 1, -1]), rng.choice([0, 1]), rng.choice(["True", "False"])
+    a = rng.choice(["sum", "max", "prod"])
+    rows = [
+        ["x[0]", "x[1]", "x[-1]", "x[2]"],
+        ["x.0", "x.1", "x.2"],
+        ["x.w", "x.v"],
+        ["!x", "x"],
+        [f"{a}(x, axis=[{b}], keepdims={c})" for b in (0, 1, -1) for c in ("True", "False")] + [f"{a}(x)"],
+        [f"{a}(x, axis=[{i}])", f"min(x, axis=[{i}])", f"{a}(x, axis=[{j}], exclude={k})"],
+        [f"argmax(x, axis=[{b}])" for b in (0, 1)] + ["argmin(x, axis=[0], keepdims=True)"],
+        [f"reshape(x, newshape={n})" for n in ("[-1]", "[-1, 2]", "[2, -1]", "[0, -1]", "[-1, 0]")] +
+        [f"contrib_reverse_reshape(x, newshape={n})" for n in ("[-1, 0]", "[0, -1]", "[-1, 2]")],
+        [f"squeeze(x, axis=[{b}])" for b in (0, 1)] + ["squeeze(x)"],
+        [f"expand_dims(x, axis={b})" for b in (0, 1, -1)],
+        [f"repeat(x, repeats={n}, axis={b})" for n in (1, 2) for b in (0, 1)],
+        [f"tile(x, reps={n})" for n in ("[2]", "[1, 2]", "[2, 1]")],
+        [f"split(x, indices_or_sections={n}, axis={b})" for n in (1, 2) for b in (0, 1)],
+        [f"nn.pad(x, 0.0, pad_width=[[{b}, {c}], [0, 1]])" for b in (0, 1) for c in (0, 2)],
+        ["concatenate((x, y), axis=0)", "concatenate((y, x), axis=0)", "concatenate((x, y), axis=1)",
+         "stack((x, y), axis=0)", "stack((x, y), axis=1)"],
+        ["x @@ y", "y @@ x", "nn.dense(x, y)", "nn.dense(y, x)"],
+        ["x == y", "y == x", "x < y", "x != y"],
+        ["x + y", "x * y", "x + x", "y - x", "x < y"],
+        ["take(x, y, axis=0)", "take(x, y, axis=1)", "take(y, x, axis=0)", "take(x, y)"],
+        ["grad(x)", "deriv(x)", "jvp(x)", "vjp(x)"],
+        ["(x[0], x[1])", "(x[1], x[0])", "(x[0], x[0])"],
+        ["(x.w, y.v)", "(y.w, x.v)", "(x.v, y.w)"],
+        ["x[0] + y", "x[1] + y", "x + y[0]"],
+        ["sum(x + y, axis=[0])", "sum(x + y, axis=[1])", "sum(x, axis=[0]) + y", "sum(y, axis=[0]) + x"],
+    ]
+    return rows
+
+
+def parameters(bodies):
+    return "x, y" if any(re.search(r"\by\b", b) for b in bodies) else "x"
+
+
+class Failure(Exception):
+    pass
+
+
+def run(relay, options, text, folder):
+    """Its status, its diagnostics and what it printed."""
+    path = os.path.join(folder, "program.rly")
+    with open(path, "w") as f:
+        f.write(text)
+    p = subprocess.run([relay] + options + ["--diagnostics=json", "--memory=600M", "program.rly"], cwd=folder,
+                       capture_output=True, timeout=PATIENCE * SLOW)
+    output, said = p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
+    diags = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    if p.returncode < 0 or p.returncode > 2 or "bug in Relay" in said or "Sanitizer" in said or \
+            (p.returncode and not any(d["severity"] == "error" for d in diags)):
+        raise Failure(f"ended with {p.returncode}:\n{text}{said[-800:]}")
+    return p.returncode, [d for d in diags if d["severity"] == "error"], output
+
+
+def inferred(relay, rows, folder):
+    """The type of each body, as it is shown."""
+    bodies = [(row, body) for row in rows for body in row]
+    lines = [f"fn ({parameters(row)}) {{ {body} }}" for row, body in bodies]
+    kept = kept_lines(relay, START, range(len(lines)), lambda i: lines[i], folder)
+    output = run(relay, [], START + "\n".join(lines[i] for i in kept) + "\n", folder)[2]
+    types = [line[len("<fn> : "):] for line in output.splitlines() if line.startswith("<fn> : ")]
+    if len(types) != len(kept):
+        raise Failure("a type is not shown:\n" + "\n".join(lines[i] for i in kept))
+    return {bodies[i][1]: t for i, t in zip(kept, types)}
+
+
+def around(rng, name, declared, body, params):
+    """The definition: by itself, inside of another that declares the types, or in a group."""
+    m = re.match(r"fn \[(.*?)\]\((.*)\) -> (.*) where (.*)$", declared)
+    if not m or rng.random() < 0.5:
+        return f"let {name}: {declared} = fn ({params}) {{ {body} }};"
+    quantified, given, result, where = m.groups()
+    types = split_types(given)
+    heads = ", ".join(f"{p}: {t}" for p, t in zip(params.split(", "), types))
+    if rng.random() < 0.3:
+        given = ", ".join(params.split(", "))
+        return (f"def {name}[{quantified}]({heads}, k) -> {result} where {where} "
+                f"{{ if (k == 0) {{ {body} }} else {{ {name}_({given}, k) }} }} "
+                f"def {name}_({params}, k) {{ {name}({given}, k - 1) }}")
+    if rng.random() < 0.5:
+        outer = rng.choice([f" where {where}", ""])
+        return (f"def {name}[{quantified}]({heads}) -> {result}{outer} "
+                f"{{ let inner: fn [zz](zz) -> {result} where {where} = fn (_z) {{ {body} }}; inner(1) }}")
+    return f"def {name}[{quantified}]({heads}) -> {result} where {where} {{ {body} }}"
+
+
+def split_types(text):
+    """The types of a list of parameters."""
+    out, depth, begin = [], 0, 0
+    for i, c in enumerate(text + ","):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and depth == 0:
+            out.append(text[begin:i].strip())
+            begin = i + 1
+    return out
+
+
+SIZES = [0, 1, 2, 3, 7, 255, 65535, 65536, 46341, 2147483647, 2147483646]
+
+
+def size_text(rng, depth=2):
+    if depth == 0 or rng.random() < 0.3:
+        return rng.choice(["n", "n", "m", str(rng.choice(SIZES))])
+    op = rng.choice(["+", "-", "*", "*"])
+    b = size_text(rng, depth - 1)
+    if op == "*" and not re.fullmatch(r"\d+", b):
+        b = str(rng.choice(SIZES))
+    return f"({size_text(rng, depth - 1)} {op} {b})"
+
+
+def size_definition(rng, name):
+    use = rng.choice(["arange({})", "arange(0, {}, 65536)", "x[{}:{}]", "x[:{}]", "zeros(shape=[{}, 0])", "zeros(shape=[{}])",
+                      "shape_of(x)", "ndarray_size(x)", "({}, shape_of(x))",
+                      "broadcast_to(ones(shape=[1]), shape=[{}])", "repeat(x, repeats=2, axis=0)", "concatenate((x, x))"])
+    use = re.sub(r"\{\}", lambda _: size_text(rng), use)
+    text = f"def {name}[n, m](x: Tensor[(n, m), float32]) {{ {use} }}"
+    n, m = rng.choice([(1, 2), (3, 1), (2, 0), (0, 4294967297), (4294967296, 0), (65536, 0), (0, 65537), (0, 2147483648)])
+    return text, [f"{name}(zeros(shape=[{n}, {m}]))"]
+
+
+def kept_lines(relay, before, items, text_of, folder):
+    """The items that check after this text. A run of the checker reports some mistakes, not all."""
+    first = before.count("\n") + 1
+    while items:
+        errors = run(relay, ["check"], before + "\n".join(map(text_of, items)) + "\n", folder)[1]
+        bad = {d["line"] - first for d in errors}
+        if not errors:
+            break
+        if min(bad) < 0:
+            raise Failure("what checked before does not any more:\n" + before)
+        items = [item for i, item in enumerate(items) if i not in bad]
+    return items
+
+
+def round_of(relay, seed, folder, totals):
+    rng = random.Random(seed)
+    lines = []
+    rows = rng.sample(families(rng), 8)
+    types = inferred(relay, rows, folder)
+    for i in range(DEFINITIONS):
+        row = rng.choice(rows)
+        known = [b for b in row if b in types]
+        if rng.random() < 0.35 or not known:
+            lines.append(size_definition(rng, f"d{i}"))
+            continue
+        declared, params = rng.choice(known), parameters(row)
+        body = declared if rng.random() < 0.4 else rng.choice(row)
+        text = around(rng, f"d{i}", types[declared], body, params)
+        calls = []
+        for _ in range(CALLS):
+            args = [rng.choice(VALUES) for _ in params.split(", ")] + (["1"] if f"d{i}_(" in text else [])
+            calls.append(f"d{i}({', '.join(args)})")
+        lines.append((text, calls))
+    # What is refused, a definition and then a call, goes; what is left runs until a call ends it.
+    drawn = len(lines)
+    lines = kept_lines(relay, START, lines, lambda line: line[0], folder)
+    totals["refused"] += drawn - len(lines)
+    totals["accepted"] += len(lines)
+    text = START + "\n".join(text for text, _ in lines) + "\n"
+    calls = kept_lines(relay, text, [call for _, several in lines for call in several], str, folder)
+    while calls:
+        status, errors, output = run(relay, ["--verify-types"], text + "\n".join(calls) + "\n", folder)
+        shown = shown_calls(output)
+        if status == 0:
+            totals["ran"] += len(calls)
+            break
+        at = next((d["line"] - 2 - len(lines) for d in errors if d["line"] - 2 >= len(lines)), None)
+        if at is None:  # in a definition: the calls that were shown before it
+            at = shown
+        totals["ran"] += at
+        totals["ended"] += 1
+        calls = calls[at + 1:]
+
+
+def shown_calls(output):
+    """How many values are shown: a value ends with its type at the end of a line."""
+    return sum(1 for line in output.splitlines() if re.search(r" : [^:]+$", line))
+
+
+def main():
+    args = share.arguments(__doc__).parse_args()
+    relay = os.path.abspath(args.relay)
+    failed, totals = 0, {"accepted": 0, "refused": 0, "ran": 0, "ended": 0}
+    seeds = share.seeds(args, ROUNDS, 3)
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                round_of(relay, seed, folder, totals)
+            except Failure as f:
+                failed += 1
+                print(f"seed {seed}: {f}")
+                if args.keep:
+                    os.makedirs(args.keep, exist_ok=True)
+                    os.replace(os.path.join(folder, "program.rly"), os.path.join(args.keep, f"declared{seed}.rly"))
+    print(", ".join(f"{what}: {n}" for what, n in totals.items()))
+    if min(totals["accepted"], totals["refused"], totals["ran"]) < len(seeds):
+        failed += 1
+        print("too few definitions were accepted, refused or ran")
+    print(f"{len(seeds) - min(failed, len(seeds))} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
