@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference at work: its state, and what its files offer one another. Private to infer_*.c and the
- * files that help them (ast_type.c, decl.c, redefine.c).
+/* Inference at work: its state, and what its files offer one another. Private to
+ * types/infer and types/mend.
  *
  * Note [Settling]. A node whose final form depends on types that may become known later (a literal,
  * an index, `!`, `==`, a cast, a flow that may need a run-time check, a match to be proved
