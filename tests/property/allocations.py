@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes each allocation of twelve programs fail in turn: all in `make check-alloc`, a share in `make check`.
 
-    allocations.py RELAY [--cc=CC] [--all] [--share=N] [--seed=N] [PART-OF-NAME ...]
+    allocations.py RELAY [--cc=CC] [--all] [--share=F] [--seed=N] [PART-OF-NAME ...]
 
 As SQLite and Lua test it: the nth `malloc`, `mmap` or allocation of the collector fails, alone or with all
 after it, for n = 1, 2, 3 …: first each, then in growing steps. A run ends with the right output and status
@@ -23,7 +23,12 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE, SHARE = 120, 150
+sys.path.insert(0, os.path.dirname(HERE))
+sys.dont_write_bytecode = True
+import share
+from process import PATIENCE
+
+RUNS = 600  # of which a share is drawn
 DENSE, GROWTH = 24, 1.22
 KINDS = ("malloc", "mmap", "gc")
 LIBC = b"cannot allocate memory for thread-local data"  # the C library's own end, of LLVM's thread-local data
@@ -158,7 +163,7 @@ class Suite:
         expected_status, expected = self.expected[name]
         why = None
         if status is None:
-            why = "no end after %d s" % PATIENCE
+            why = "no end"
         elif status < 0:
             why = "death by %s" % signal.Signals(-status).name
         elif status == 127 and LIBC in err:
@@ -195,15 +200,19 @@ class Suite:
 
 
 def main():
-    words = [a for a in sys.argv[2:] if not a.startswith("--")]
-    flags = dict(a[2:].partition("=")[::2] for a in sys.argv[2:] if a.startswith("--"))
-    rng = random.Random(int(flags.get("seed", 1)))
-    s = Suite(sys.argv[1], flags.get("cc", os.environ.get("CC", "cc")))
+    parser = share.arguments(__doc__)
+    parser.add_argument("--cc", default=os.environ.get("CC", "cc"), help="the compiler")
+    parser.add_argument("--all", action="store_true", help="every run")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("words", nargs="*", metavar="PART-OF-NAME")
+    options = parser.parse_args()
+    words, rng = options.words, random.Random(options.seed)
+    s = Suite(options.relay, options.cc)
     try:
         points = [p for name in PROGRAMS if not words or any(w in name for w in words) for p in s.points(name, rng)]
-        if "all" not in flags:
-            points = rng.sample(points, min(int(flags.get("share", SHARE)), len(points)))
-        with concurrent.futures.ThreadPoolExecutor(int(flags.get("jobs", 2))) as pool:
+        if not options.all:
+            points = rng.sample(points, min(share.count(options, RUNS), len(points)))
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for done in [pool.submit(s.check, *p) for p in points]:
                 done.result()
     finally:

@@ -22,6 +22,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import share  # noqa: E402
+from process import PATIENCE, SLOW  # noqa: E402
 
 WHOLE = 400  # programs, each under passes of its own
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
@@ -38,7 +39,7 @@ VOLATILE = re.compile(r"\bclock\(|\bprogress\b")
 
 def relay(binary, *args):
     try:
-        p = subprocess.run([binary, *args], capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+        p = subprocess.run([binary, *args], capture_output=True, timeout=PATIENCE * SLOW, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         return None, b"", b"no end"
     return p.returncode, p.stdout, p.stderr
