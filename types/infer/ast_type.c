@@ -98,9 +98,12 @@ static Type *size_type(Infer *I, const AstType *t) {
 
 static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
     if (t->args.len != decl->nparams) {
-        infer_error(I, DIAG_R0108, t->span, "type `%s` takes %u argument%s, and %zu %s given",
-                    decl->name->text, decl->nparams, decl->nparams == 1 ? "" : "s", t->args.len,
-                    t->args.len == 1 ? "is" : "are");
+        Diag *d = infer_error(I, DIAG_R0108, t->span,
+                              "type `%s` takes %u argument%s, and %zu %s given", decl->name->text,
+                              decl->nparams, decl->nparams == 1 ? "" : "s", t->args.len,
+                              t->args.len == 1 ? "is" : "are");
+        if (d)
+            d->missing = decl->name;
         return type_error();
     }
     Type **args = mem_new_n(Type *, decl->nparams + 1);
