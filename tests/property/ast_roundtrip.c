@@ -37,6 +37,7 @@ static const char *first_message(const Diags *diags) {
 /* Prints, reads, compares, prints again. what: for messages. */
 static bool round_trip(const Module *m, const char *what, Str *text) {
     Diags *diags;
+    check_tried();
     Str again = {0};
     ast_print_module(text, m, &plain);
     Module *back = read_text(str_text(text), text->len, &diags);
