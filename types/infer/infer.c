@@ -271,7 +271,7 @@ FileName *file_name_at(const Infer *I, const Symbol *name, uint32_t position, bo
         /* a def, and a let of a function literal, is in its own scope */
         if (f->position < position || ((def || fn) && f->position == position))
             return f;
-        if (def && I->mode != INFER_PROMPT)
+        if (def)
             later_def = f;
     }
     return later_def;
@@ -447,12 +447,20 @@ static bool check_imports(Infer *I, CoreItem *core) {
     return true;
 }
 
+/* A later `let` of the same entry binds the name: what stands between reads this one, and the session has
+ * that one. */
+static bool is_shadowed(const Infer *I, const Global *g) {
+    const FileName *last = map_find(&I->names, g->name);
+    return I->mode == INFER_PROMPT && g->kind == GLOBAL_LET && last && last->global != g &&
+           last->global && last->global->kind == GLOBAL_LET;
+}
+
 /* After the whole source was checked: binds its names in the Env and links the definitions that mention a replaced
  * name again. */
 static void bind_names(Infer *I, Global **globals, CoreItem *core) {
     size_t n = I->module->items.len;
     for (size_t i = 0; i < n; i++) {
-        if (!globals[i])
+        if (!globals[i] || is_shadowed(I, globals[i]))
             continue;
         Global *before = map_find(&I->env->here->globals, globals[i]->name);
         globals[i] = env_slot(I, globals[i]);
