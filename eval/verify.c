@@ -354,16 +354,18 @@ static bool match_tuple(Walk *w, const Part *p) {
     return true;
 }
 
-/* A twin has parameters beside those that its type tells (Note [Twins] in passes/grad.h). */
 static uint32_t arity(const Closure *c) {
-    const Expr *fn = c->fn;
-    return fn->fn->base ? fn->fn->base->fn->nparams : fn->fn->nparams;
+    const Expr *base = c->fn->fn->base;
+    return base ? base->fn->nparams : c->fn->fn->nparams;
 }
 
+/* A twin's own type has the tape as its first parameter; where the user's code names it, it stands for
+ * its base (Note [Twins] in passes/grad.h). */
 static bool match_function(const Part *p) {
     if (p->value.tag != VAL_CLOSURE)
         return p->value.tag == VAL_BUILTIN;
-    return arity(p->value.p) == p->type->nargs;
+    const Closure *c = p->value.p;
+    return c->fn->fn->nparams == p->type->nargs || arity(c) == p->type->nargs;
 }
 
 static bool match_ref(Walk *w, const Part *p) {
@@ -458,6 +460,8 @@ static bool match_part(Walk *w, Part *p) {
     leave_scope(&p->type, &p->scope);
     if (p->value.tag == VAL_ABSENT)
         return false;
+    if (w->derived && p->value.tag == VAL_TUPLE && !p->value.p)
+        return true; /* a cotangent that is absent */
     switch (p->type->tag) {
     case TY_VAR: return match_form(w, p);
     case TY_PARAM: return match_form(w, p);
