@@ -4,7 +4,8 @@
  *   grad(fn (x) { x * x })   becomes   fn (x1) { let D = ad.tape(…); let l = ad.lift(D, x1);
  *                                                let y = (fn (tape, x) { … })(D, l); … }
  *
- * A derivative is written out where its function is a literal that calls operators, constructors
+ * `deriv` is written as the `grad` of which it is a part. jvp and vjp are written out likewise; custom_grad and
+ * checkpoint are not: their twins stand as they are in custom.c. A derivative is written out where its function is a literal that calls operators, constructors
  * and literals only. Others stay as they are: which code their callees have is decided by the
  * values, when running (Note [Twins]). */
 #include "passes/grad.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Substitution under fresh binders.
  *
- * Every bound variable gets a copy, so the result can stand inside the code it came from (the rule
+ *   of a: 2 in   let b = a + c; b * a   becomes   let b1 = 2 + c; b1 * 2
+ *
+ * Types stay as they are, and nothing is simplified: that is for inline and dce. Every bound variable gets a copy, so the result can stand inside the code it came from (the rule
  * of `multiply` is expanded inside the transform of a rule that multiplies) without capture. Shared
  * nodes stay shared: a node is copied once. let chains are walked in a loop. */
 #include "passes/subst.h"
