@@ -52,7 +52,7 @@ static Expr *literal_of(Expr *e) {
     return e && e->kind == EXPR_FN && is_first_order(e) ? e : NULL;
 }
 
-/* The template's call of the function now calls a literal: no twin is asked for. */
+/* Takes the mark off the template's call: it calls a literal, so no twin has to be found. */
 static Expr *settle_calls(void *ctx, Expr *e) {
     Map *done = ctx;
     Expr *known = map_find(done, e);
@@ -68,7 +68,7 @@ static Expr *settle_calls(void *ctx, Expr *e) {
     return result;
 }
 
-/* The new function's parameters are called as those of the literal, and have the derivative's type. */
+/* Gives the new function the parameter names of the literal, and the type of the derivative. */
 static void name_params(Expr *made, const Expr *literal, Type *type) {
     if (made->kind != EXPR_FN)
         return;

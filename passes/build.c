@@ -180,7 +180,7 @@ Expr *block_atom(Block *block, const char *name, Expr *value) {
         if (!value->like)
             return value;
         break;
-    default: /* every other form is bound to a name: it must run once */ break;
+    default: /* any other form must run once, so it is bound to a name */ break;
     }
     return block_let(block, name, value);
 }

@@ -12,15 +12,15 @@ typedef struct Build {
     Span span;
 } Build;
 
-/* A type of which nothing is known: a parameter of its own. */
+/* A type of which nothing is known: a fresh parameter. */
 Type *b_some_type(const char *name);
-/* Of the function that takes these, as code that a derivative emits has it. */
+/* The type of a function that a derivative emits, from its parameters and its result. */
 Type *b_fn_type(Var *const *params, uint32_t n, Type *result);
-/* fn (Tape, …) -> … of the type of a function; it may not be known. */
+/* The type fn(Tape, …) -> … of the twin of a function of type `fn`, which may be unknown. */
 Type *b_twin_type(Type *fn);
 Var *b_var(const Build *b, const char *name, Type *type);
 Expr *b_ref(const Build *b, Var *v);
-/* The operand of a call that was made of argument i of the program's: of its type, and at its place. */
+/* Gives an operand the type and the place of argument i of the program's call for which it stands. */
 void b_stands_for(Expr *operand, const Expr *call, uint32_t i);
 /* A call of an `ad.…` function of the evaluator; arguments end with NULL. */
 Expr *b_builtin(const Build *b, const char *name, ...) __attribute__((sentinel));
@@ -29,7 +29,7 @@ Expr *b_call(const Build *b, Expr *callee, Expr **args, uint32_t n, unsigned dro
 Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n, Type *type);
 /* vjp(h), h being a function of one argument. */
 Expr *b_vjp(const Build *b, Expr *h);
-/* A derivative of a function, of that type. */
+/* A derivative of the function fn; `type` is the derivative's. */
 Expr *b_grad(const Build *b, GradKind kind, Expr *fn, Type *type);
 Expr *b_fn(const Build *b, const char *name, Var **params, uint32_t n, Expr *body);
 Expr *b_if(const Build *b, Expr *c, Expr *t, Expr *e);
@@ -46,10 +46,12 @@ typedef struct Block {
     const Build *b;
     VEC(Expr *) links; /* EXPR_LETs without bodies */
 } Block;
-Expr *block_let(Block *block, const char *name, Expr *value);  /* the variable */
-Expr *block_atom(Block *block, const char *name, Expr *value); /* value itself when it is a name */
+Expr *block_let(Block *block, const char *name, Expr *value); /* gives the variable */
+Expr *block_atom(Block *block, const char *name,
+                 Expr *value); /* gives the value itself where it is a name */
 void block_do(Block *block, Expr *statement);
-void block_bind(Block *block, Expr *let_link, Expr *value); /* a copy of an EXPR_LET's binding */
+void block_bind(Block *block, Expr *let_link,
+                Expr *value); /* adds the binding of an EXPR_LET with another value */
 Expr *block_end(Block *block, Expr *value);
 
 #endif

@@ -38,7 +38,7 @@ typedef struct Custom {
 
 static Expr *param(const Custom *c, uint32_t i) { return b_ref(&c->b, c->inner->fn->params[i]); }
 
-/* first, then the parameters, or what stands for them; then last. Either may be NULL. */
+/* The arguments of a call: `first`, the parameters or what replaces them, `last`. Any of the three may be NULL. */
 static Expr **with_params(const Custom *c, Expr *first, Expr **params, Expr *last, uint32_t *n) {
     Expr **args = mem_new_n(Expr *, c->n + 2);
     *n = 0;
@@ -91,7 +91,7 @@ static Expr *accumulate(PassCtx *ctx, const Custom *c, Expr *tape, Expr *x, Expr
 
 static Expr *no_op(const Custom *c) { return b_fn(&c->b, "start", NULL, 0, b_unit(&c->b)); }
 
-/* Ends with `words` where a closure or a reference in x holds a dual of the tape's level. */
+/* Code that ends with the message `words` where a closure or reference in x holds a dual of the tape's level. */
 static Expr *no_dual(const Custom *c, Expr *tape, const char *words, Expr *x) {
     Expr *text = expr_new(EXPR_STRING, type_string(), c->b.span);
     text->text = words;
@@ -99,7 +99,7 @@ static Expr *no_dual(const Custom *c, Expr *tape, const char *words, Expr *x) {
     return b_builtin(&c->b, "ad.no_dual", tape, text, x, NULL);
 }
 
-/* A record on the tape, begun: r is v with fresh cells, ct its cotangent in the backpropagator. */
+/* A record on the tape that is being written: r is v with fresh cells, ct its cotangent on the way back. */
 typedef struct Record {
     Block forward, back;
     Expr *r, *before, *ct;
@@ -125,7 +125,7 @@ static Expr *record_end(Record *rec, const Custom *c, Expr *tape, const char *na
 
 /* ---- custom_grad ----------------------------------------------------------------------------- */
 
-/* p1, …, pn: the parameters as the world outside has them, and v: f of them. */
+/* Binds p1, …, pn, the parameters as the world outside sees them, and v, which is f of them. */
 static Expr *run_outside(const Custom *c, Block *block, Expr *tape, Expr **primals) {
     const Build *b = &c->b;
     block_do(block,
@@ -179,7 +179,7 @@ static void custom_forward(const Custom *c) {
     set_twin(c, AD_FORWARD, var, block_end(&block, b_if(b, is_active(c, level), pair, v)));
 }
 
-/* Of df: it takes the arguments of f and the cotangent of its result, and gives theirs. */
+/* The type of df, which takes the arguments of f and the cotangent of its result and gives their cotangents. */
 static Type *rule_type(Type *fn) {
     Type **takes = mem_new_n(Type *, fn->nargs + 1), **gives = mem_new_n(Type *, fn->nargs + 1);
     for (uint32_t i = 0; i < fn->nargs; i++) {
@@ -217,7 +217,7 @@ Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n) {
 
 /* ---- checkpoint ------------------------------------------------------------------------------ */
 
-/* f's reverse twin on an empty tape of the same level, and that tape. */
+/* Runs f's reverse twin on an empty tape of the same level. *fork is that tape. */
 static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Expr **fork) {
     const Build *b = &c->b;
     *fork = block_let(block, "E", b_builtin(b, "ad.fork", tape, no_op(c), NULL));

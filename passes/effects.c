@@ -19,14 +19,14 @@
 
 typedef struct Definition {
     Global *global;
-    Expr *value; /* for which `latent` was found */
+    Expr *value; /* the value for which `latent` was found */
     unsigned latent;
     bool open;
 } Definition;
 
 typedef struct EffectState {
     Map definitions; /* Global -> Definition */
-    PassCtx *ctx;    /* whose work is counted */
+    PassCtx *ctx;    /* where the work is counted */
 } EffectState;
 
 /* One round over one expression or group of definitions. */
@@ -79,7 +79,8 @@ static bool program_fails(const Op *op, DType t) {
     return false;
 }
 
-/* Whether some dtype that the tensor may have makes the element-wise operator fail; true for all others. */
+/* Whether an element-wise operator fails for some dtype that its argument may have. Other operators may always
+ * fail. */
 static bool elements_fail(const Op *op, Type *arg) {
     DTypeSet set = arg->tag == TY_TENSOR ? type_dtype_set(arg->tensor.dtype) : DTS_ALL;
     set &= op->dtypes;
@@ -107,7 +108,7 @@ static bool is_rank_0(Type *t) {
     return type_resolve(t)->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
-/* Whether the two are sure to broadcast. */
+/* Whether two tensors broadcast for certain. */
 static bool shapes_fit(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
@@ -176,7 +177,7 @@ static unsigned latent_of_global(Round *r, Global *g) {
     return function_of(g) && d ? d->latent : EFFECT_ALL;
 }
 
-/* What calling the value of e does. */
+/* The effects of calling the value of e. */
 static unsigned latent_in(Round *r, Expr *e) {
     switch (e->kind) {
     case EXPR_FN: return effects_in(r, e->fn->body);
@@ -250,7 +251,9 @@ static bool equality_fails(const Expr *e) {
 
 static unsigned effects_of_form(Round *r, Expr *e) {
     switch (e->kind) {
-    case EXPR_FN: (void)effects_in(r, e->fn->body); return 0; /* its parts may be asked for */
+    case EXPR_FN:
+        (void)effects_in(r, e->fn->body);
+        return 0; /* so that effects_at knows its parts */
     case EXPR_CALL: return effects_of_call(r, e);
     case EXPR_LET: return effects_of_chain(r, e);
     case EXPR_GLOBAL: /* a value that is not there yet, or whose definition no longer checks */
@@ -302,7 +305,7 @@ typedef struct Reached {
     EffectState *state;
     VEC(Definition *) found;
     VEC(Global *) pending;
-    Map seen; /* Expr of the definition that is being read */
+    Map seen; /* the expressions of the definition that were read */
 } Reached;
 
 static void reach_mentions(void *ctx, Expr *e) {
@@ -342,7 +345,7 @@ static void reach(Reached *reached, Global *g) {
     d->open = false;
 }
 
-/* What an expression mentions. */
+/* Enters the definitions that an expression mentions. */
 static void reach_all(Reached *reached, Expr *e) {
     size_t mark = reached->pending.len;
     map_clear(&reached->seen);
@@ -351,7 +354,7 @@ static void reach_all(Reached *reached, Expr *e) {
         reach(reached, vec_pop(&reached->pending));
 }
 
-/* Rounds over the definitions until none learns anything. */
+/* Computes the definitions again and again until none changes. */
 static void settle(Reached *reached) {
     Map latent = {0};
     for (bool learned = true; learned;) {

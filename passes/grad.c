@@ -39,7 +39,7 @@ static bool holds_float(Type *t, Map *seen) {
                 return true;
         return false;
     case TY_STRING: return false;
-    default: return true; /* open, or data: decided by the value */
+    default: return true; /* an open type or data: the value decides */
     }
 }
 
@@ -138,7 +138,7 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
     if (all_inactive)
         return plain;
 
-    /* operands first, each once; then the operator on their primals */
+    /* evaluate each operand once, then apply the operator to their primals */
     Expr **primals = mem_new_n(Expr *, n + 2); /* and out, ct for the rule */
     for (uint32_t i = 0; i < n; i++) {
         args[i] = block_atom(&block, "x", args[i]);

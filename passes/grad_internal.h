@@ -15,14 +15,14 @@ typedef struct Twin {
     PassCtx *ctx;
     AdMode mode;
     Expr *tape;    /* the variable of the tape (reverse) or level (forward) */
-    unsigned drop; /* for calls that the transformation itself emits */
+    unsigned drop; /* `drop` of the calls that the transformation emits */
     Map done;      /* Expr -> its transform */
     bool failed;
 } Twin;
 
 Expr *twin_expr(Twin *t, Expr *e);
 
-/* Operator calls: args are transformed already. */
+/* The transform of an operator call whose arguments are transformed already. */
 Expr *grad_op_call(Twin *t, Expr *call, Expr **args);
 Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
 

@@ -22,7 +22,7 @@ typedef struct Inliner {
     PassCtx *ctx;
     Map done;  /* Expr -> what became of it */
     Map atoms; /* Var -> the name or literal that stands for it */
-    Map taken; /* EXPR_FN whose binders stand in the result */
+    Map taken; /* the function literals whose binders already stand in the result */
 } Inliner;
 
 static Expr *inline_expr(Inliner *in, Expr *e);
@@ -36,7 +36,7 @@ static bool is_atom(const Expr *e) {
            e->kind == EXPR_OP;
 }
 
-/* The literal itself the first time, else a copy with binders of its own. */
+/* The literal itself the first time, and later copies with binders of their own. */
 static Expr *take_literal(Inliner *in, Expr *fn) {
     if (map_has(&in->taken, fn)) {
         Subst s = {0};
@@ -51,7 +51,7 @@ static bool is_call_of_literal(const Expr *e) {
            !e->a->fn->path && e->a->fn->nparams == e->nargs;
 }
 
-/* How often v stands in e, which may be made of names and tuples only; else many. */
+/* How often v stands in e, if e is made of names and tuples only; otherwise many times. */
 static uint32_t uses_in_tuple(const Expr *e, const Var *v) {
     enum { MANY = 1000 };
     if (is_atom(e))
@@ -79,7 +79,7 @@ static Expr *put_into_tuple(const Expr *e, const Var *v, Expr *value) {
 
 typedef VEC(Expr *) Links;
 
-/* v = value in front of what follows, unless a name or literal can stand for v. */
+/* Binds v to value before what follows, unless value is a name or literal that can replace v. */
 static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
     if (v && !let->rec && is_atom(value)) {
         map_set(&in->atoms, v, value);
@@ -90,7 +90,7 @@ static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
     vec_push(links, let);
 }
 
-/* A block: bindings, and calls of literals, whose bodies go on with it. */
+/* Inlines in a block: in its bindings, and in calls of literals, whose bodies continue the block. */
 static Expr *inline_block(Inliner *in, Expr *e) {
     Links links = {0};
     for (;;) {

@@ -18,7 +18,7 @@ static Expr *tangent_of(Twin *t, const Build *b, Expr *arg) {
     return b_builtin(b, "ad.tangent", t->tape, arg, NULL);
 }
 
-/* Whether the rule says that nothing flows to argument i: its part is (). */
+/* Whether the rule gives () for argument i, so that nothing flows back to it. */
 static bool gives_nothing(Type *cotangents, uint32_t i) {
     Type *t = type_resolve(cotangents);
     return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);

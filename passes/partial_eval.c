@@ -22,7 +22,7 @@ typedef enum Known { K_EXPR, K_TUPLE, K_BOOL, K_REF, K_FN, K_TAPE, K_DUAL } Know
 /* What is known of a value. */
 typedef struct Sym {
     Known known;
-    bool truth; /* BOOL */
+    bool truth; /* of a BOOL */
     uint32_t n; /* TUPLE */
     struct Sym **items;
     Expr *expr;          /* EXPR: a name or literal of the new function; FN: the literal */
@@ -34,10 +34,10 @@ typedef struct Sym {
 
 typedef struct Partial {
     Build b;
-    Block block; /* what is left over */
+    Block block; /* the code that is left to run */
     uint32_t fuel;
-    bool stuck;     /* something unknown decides, or */
-    bool exhausted; /* fuel or the C stack ran out */
+    bool stuck;     /* something unknown decides how to go on */
+    bool exhausted; /* it is stuck because fuel or the C stack ran out */
 } Partial;
 
 enum { FUEL = 100000 }; /* steps for one derivative */
@@ -122,7 +122,7 @@ static Sym *like(Partial *p, const Op *op, const Sym *s) {
 
 /* ---- ad.… ------------------------------------------------------------------------------------ */
 
-/* f of each leaf of a tuple. */
+/* Applies f to each leaf of a tuple. */
 static Sym *map_leaves(Partial *p, Sym *tape, Sym *x, Sym *(*f)(Partial *p, Sym *tape, Sym *leaf)) {
     if (x->known != K_TUPLE)
         return f(p, tape, x);

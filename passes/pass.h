@@ -9,11 +9,11 @@
 typedef struct PassCtx {
     Env *env;
     Diags *diags;
-    struct GradState *grad;      /* what differentiation makes once: helper functions, templates */
+    struct GradState *grad; /* the helper functions and templates of differentiation, made once */
     struct EffectState *effects; /* of definitions (effects.h) */
-    bool check;              /* hold what passes and derivatives make to the rules of the core */
+    bool check;                  /* run core_check on what passes and derivatives make */
     uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
-    VEC(const char *) notes; /* what passes gave up on (pass_note) */
+    VEC(const char *) notes; /* where a pass gave up: pass_note */
     uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */
 } PassCtx;
 
@@ -29,7 +29,7 @@ const Pass *pass_at(size_t i);
 /* Says that a pass left something as it was because its fuel ran out. */
 void pass_note(PassCtx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* What was found of definitions is found again: they may have changed. */
+/* Forgets what was found about definitions, because they may have changed. */
 void passes_forget(PassCtx *ctx);
 /* Ends the program with a BUG where ctx->check is set and e breaks a rule (types/core/check.h). after: what
  * made e. */

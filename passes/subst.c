@@ -99,7 +99,7 @@ static Expr *copy_match(Subst *s, Expr *e) {
     return copy;
 }
 
-/* A chain of lets, built back to front. */
+/* Copies a chain of lets, which is built from its end. */
 static Expr *copy_chain(Subst *s, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body) {

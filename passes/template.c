@@ -79,7 +79,7 @@ static Expr *accumulate_global(const Build *b) {
     body = b_if(b, b_builtin(b, "ad.is_zero", rct, NULL), b_unit(b), body);
     acc->value = b_fn(b, "ad.accumulate", params, 3, body);
 
-    /* items(D, x, ct, i): for each field from i on */
+    /* items(D, x, ct, i) goes through the fields from i on */
     Block step = {.b = b};
     block_do(&step,
              call3(b, expr_global(acc, of_acc, b->span), rd, b_builtin(b, "ad.item", rx, ri, NULL),
@@ -105,7 +105,7 @@ Expr *grad_accumulate(PassCtx *ctx) {
     return state->accumulate;
 }
 
-/* f, a function of x1, …, xn of any types. */
+/* The variable f: a function of x1, …, xn, of any types. */
 static Var *function_var(const Build *b, Var **params, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         params[i] = b_var(b, fmt_text("x%u", i + 1), b_some_type("a"));

@@ -13,7 +13,7 @@ static Expr **twin_args(Twin *t, Expr **args, uint32_t n) {
     return out;
 }
 
-/* The D of this transformation goes before the arguments that are there. */
+/* Puts the tape of this transformation before the arguments. */
 static Expr **with_tape(Twin *t, Expr **args, uint32_t n) {
     Expr **out = mem_new_n(Expr *, n + 1);
     out[0] = t->tape;
@@ -44,7 +44,7 @@ static Expr *twin_call(Twin *t, Expr *e) {
             return copy;
         }
         break;
-    default: /* any other callee is a function value */ break;
+    default: /* any other callee is a function value, and is called by its twin */ break;
     }
     copy->a = twin_expr(t, callee);
     copy->args = with_tape(t, twin_args(t, e->args, e->nargs), e->nargs);
@@ -52,7 +52,7 @@ static Expr *twin_call(Twin *t, Expr *e) {
     return copy;
 }
 
-/* [a, b]: the operator `stack` over the tuple of its elements. */
+/* `[a, b]` becomes the operator `stack` of the tuple of its elements. */
 static Expr *twin_tensor(Twin *t, Expr *e) {
     Expr *tuple = expr_tuple(e->args, e->nargs, e->span);
     Expr **args = mem_new_n(Expr *, 1);
@@ -61,7 +61,7 @@ static Expr *twin_tensor(Twin *t, Expr *e) {
     return twin_expr(t, call);
 }
 
-/* a[i] where a's type is open: the operator on tensors, a projection on tuples. */
+/* `a[i]` where a's type is open: the operator if a is a tensor, a projection if it is a tuple. */
 static Expr *twin_index(Twin *t, Expr *e) {
     Build b = {e->span};
     Block block = {.b = &b};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node is entered once, its scope aside: where a shared node is met again, its free variables are asked
- * for. Blocks are loops; other nesting recurses, as inference did that made it. */
+/* A node is entered once. Where a shared node is met again, only its free variables are looked up in the scope.
+ * Blocks are walked in loops; other nesting recurses, as inference did when it made the node. */
 #include "types/core/check.h"
 
 #include "base/mem.h"
@@ -10,8 +10,8 @@ typedef struct Checker {
     Map done;  /* Expr entered -> its VarVec of free variables once that was asked for, or itself */
     Map bound; /* Var that has a binder */
     Map scope; /* Var that is bound here */
-    Map types; /* Type without the error type */
-    Map pairs; /* of types that fit: a mix of both */
+    Map types; /* the types that hold no error type */
+    Map pairs; /* the pairs of types that fit, by a hash of both */
     const char *wrong;
 } Checker;
 
@@ -97,7 +97,7 @@ static bool parts_fit(Checker *c, Type *a, Type *b) {
     return true;
 }
 
-/* Whether it holds nothing, as () does: the cotangent of a tuple of integers. */
+/* Whether the type holds nothing, as () does. The cotangent of a tuple of integers is such. */
 static bool is_nothing(Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TUPLE)
@@ -124,7 +124,7 @@ static bool fits(Checker *c, Type *a, Type *b) {
     return parts_fit(c, a, b);
 }
 
-/* `what` has the type of e where `to` is wanted. */
+/* Notes that `what`, which has the type of e, stands where `to` is wanted. */
 static void want(Checker *c, const Expr *e, Type *found, Type *to, const char *what) {
     if (!c->wrong && found && to && !fits(c, found, to))
         BROKEN(c, "%s has the type %s, not %s", what, type_text(found), type_text(to));
@@ -154,7 +154,7 @@ static void use_var(Checker *c, const Var *v) {
         BROKEN(c, "the variable `%s` is used where it is not bound", v->name->text);
 }
 
-/* A node that was entered before: its variables must be in scope here, too. */
+/* Checks a node that was entered before: its variables must be in scope here too. */
 static void check_again(Checker *c, Expr *e) {
     VarVec *free = map_find(&c->done, e);
     if ((void *)free == (void *)e) {
@@ -213,7 +213,7 @@ static void check_match(Checker *c, Expr *e) {
     }
 }
 
-/* The effect of a call or a reference in the body itself: what inner functions do is theirs. */
+/* Finds whether the body itself makes a reference. What inner functions do is their own effect. */
 static void find_makes(void *ctx, Expr *e) {
     Search *s = ctx;
     for (; !s->found; e = e->body) {

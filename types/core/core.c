@@ -115,7 +115,7 @@ Expr *expr_call(Expr *callee, Expr **args, uint32_t n, const Attrs *attrs, Type 
     return e;
 }
 
-/* Of what is called with these arguments. */
+/* The type of a callee that takes these arguments. */
 static Type *type_of_callee(Expr **args, uint32_t n, Type *result) {
     Type **params = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++)
@@ -305,7 +305,7 @@ Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx)
         if (child != *slots.data[i] && !copy) {
             copy = copy_with_slots(e);
             find_slots(copy, &own);
-            /* What was mapped before this one did not change. */
+            /* the children before this one did not change */
         }
         if (copy)
             *own.data[i] = child;

@@ -67,7 +67,8 @@ const Op *env_find_op(const Env *env, const Symbol *name) {
 }
 
 TypeDecl *env_find_type(Env *env, const Symbol *name) {
-    const char *version = strchr(name->text, '#'); /* T#1, as what was superseded is printed */
+    const char *version = strchr(name->text,
+                                 '#'); /* the name of a replaced type, as it is printed: T#1 */
     if (version)
         name = sym_intern_n(name->text, (size_t)(version - name->text));
     TypeDecl *d = map_find(&env->here->types, name);
@@ -163,7 +164,7 @@ void env_bind_type(Env *env, TypeDecl *decl) {
     TypeDecl *old = map_find(&env->here->types, decl->name);
     if (old && old != decl) {
         old->superseded = true;
-        /* it prints as T#1, the next one as T#2 */
+        /* the first one prints as T#1, the next as T#2 */
         uintptr_t n = (uintptr_t)map_find(&env->versions, decl->name) + 1;
         map_set(&env->versions, decl->name, (void *)n);
         old->version = (uint32_t)n;
@@ -205,7 +206,7 @@ static bool is_private(const Symbol *name) {
     return (dot ? dot + 1 : name->text)[0] == '_';
 }
 
-/* The name under which `name` of a module comes in. */
+/* The name under which a module's `name` is bound by the import. */
 static const Symbol *qualified(const Symbol *prefix, const Symbol *name) {
     return prefix ? sym_intern(fmt_text("%s.%s", prefix->text, name->text)) : name;
 }
@@ -243,7 +244,7 @@ static void open_all(Env *env, const Namespace *from, const Symbol *prefix) {
             if (is_private(name))
                 continue;
             const Symbol *as = qualified(prefix, name);
-            /* never over an operator's name */
+            /* a member never hides an operator */
             if (prefix && op_find(as))
                 continue;
             open_name(env, from, name, as);

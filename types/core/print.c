@@ -43,7 +43,7 @@ static void scan(void *ctx, Expr *e) {
             expr_each_child(e, scan, c);
             return;
         }
-        scan(c, e->a); /* a spine is a loop */
+        scan(c, e->a); /* the spine is walked in a loop */
         e = e->body;
     }
 }
@@ -240,7 +240,7 @@ static bool has_default_attrs(const Expr *e) {
     return attrs.len == 0;
 }
 
-/* Infix, prefix and cast forms of operators; false: as a call. */
+/* Prints an operator call in its infix, prefix or cast form; false where it has none. */
 static bool print_op_call(Printer *p, Expr *e, Prec prec) {
     const Op *op = e->a->op;
     BinOp infix = op_find_infix(op);
@@ -354,7 +354,7 @@ static void print_fn(Printer *p, Expr *e) {
         unbind(p, fn->params[i]);
 }
 
-/* The bindings of a spine, one a line, then its value. */
+/* Prints the bindings of a spine, each on its line, then its value. */
 static void print_spine(Printer *p, Expr *e) {
     VarVec opened = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
@@ -363,7 +363,7 @@ static void print_spine(Printer *p, Expr *e) {
         if (named && e->rec)
             bind(p, v);
         if (named) {
-            /* The name is chosen now, but hides nothing in the value. */
+            /* The name is chosen before the value is printed, but it hides nothing in it. */
             if (!e->rec)
                 map_set(&p->names, v, (void *)choose_name(p, v));
             str_add(p->out, "let ");
