@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attribute values: reading a table's defaults, comparing, hashing, printing. */
+/* Attribute values: reading the defaults of an operator's entry, comparing and printing. */
 #include "types/solve/attrs.h"
 
 #include <ctype.h>
@@ -90,7 +90,7 @@ bool attrs_dtype(const Attrs *attrs, const char *name, DType *out) {
     return true;
 }
 
-/* ---- equality, hashing ----------------------------------------------------------------------- */
+/* ---- equality -------------------------------------------------------------------------------- */
 
 static bool attr_equal(const AttrValue *a, const AttrValue *b) {
     if (a->kind != b->kind)

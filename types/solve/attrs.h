@@ -16,9 +16,9 @@ typedef enum AttrKind {
     ATTR_BOOL,
     ATTR_STRING,
     ATTR_DTYPE,
-    ATTR_LIST, /* of the others */
-    ATTR_DIM,  /* a size that is a type: a dim parameter in scope, `?` */
-    ATTR_REF,  /* in a derivative rule: the call's attribute of this name */
+    ATTR_LIST, /* a list of the others */
+    ATTR_DIM,  /* a size that is a type: a dim parameter in scope, or `?` */
+    ATTR_REF,  /* in a derivative rule, the call's attribute of this name */
 } AttrKind;
 
 typedef struct AttrValue AttrValue;
@@ -36,7 +36,7 @@ struct AttrValue {
         struct Type *dim;  /* DIM */
         const Symbol *ref; /* REF */
     };
-    Span span; /* INT: where it is written, or none; not compared */
+    Span span; /* where an INT is written, or none; not compared */
 };
 
 /* Attributes of one call, in the order of the operator's table, defaults filled in. */
@@ -82,16 +82,16 @@ bool attrs_is_none(const Attrs *attrs, const char *name);
 bool attrs_ints(const Attrs *attrs, const char *name, const int64_t **out, uint32_t *n);
 bool attrs_dtype(const Attrs *attrs, const char *name, DType *out); /* false when None */
 
-/* The same of two operators with one relation: what it says is the same. */
+/* Compares attributes by value. Those of two operators with one relation may be equal. */
 bool attrs_equal_values(const Attrs *a, const Attrs *b);
-void attrs_print(Str *out, const Attrs *a); /* those that differ from their defaults: `axis=[1]` */
+void attrs_print(Str *out, const Attrs *a); /* only what differs from the defaults: `axis=[1]` */
 void attr_print(Str *out, const AttrValue *v);
 /* Parses a default's text. */
 AttrValue attr_parse(const char *text);
 const Attrs *attrs_defaults(const struct Op *op); /* NULL if one is required */
 bool attrs_have_refs(const Attrs *a);
-bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, `?` */
-/* ATTR_REF values replaced by those of `call` (a derivative rule expanded for a call). */
+bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, or `?` */
+/* Replaces ATTR_REF values by those of `call`, where a derivative rule is expanded for a call. */
 const Attrs *attrs_substitute(const Attrs *a, const Attrs *call);
 
 #endif

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators whose relation is done before their sizes are known, and which may refuse some of these
- * (Op.refuses_sizes): they are held against their shape functions once the sizes are known.
+/* Operators whose relation is done before their sizes are known, and which may refuse some sizes
+ * (Op.refuses_sizes). Their shape functions are asked once the sizes are known.
  *
- * That may be at the end of the item, or first at the calls of the definition they are in. So a scheme
- * keeps them, over its parameters, and each use of the definition holds them against its own sizes:
+ * The sizes may be known at the end of the item, or only at the calls of the definition around. So a scheme keeps
+ * such operators, over its parameters, and each use of the definition checks them against its own sizes:
  *
  *     def p(x) { nn.max_pool2d(x, pool_size=[2, 2]) }   p keeps: nn.max_pool2d over (n, m, k, p)
  *     def q(x) { p(x) + 1.0 }                           q keeps: p at (n, m, k, p)
  *     q(ones(shape=[1, 1, 1, 5]))                       refused here, by what p keeps
  *
- * A definition keeps its own operators and the uses of others, not what is inside of these: that is as long
- * as its text. Where a use has known sizes, what is inside is gone through, each definition once for the same
- * sizes, and at most MOST of them; what is beyond that shows when it runs.
+ * A definition keeps its own operators and its uses of other definitions, but not the operators inside of these. So
+ * it keeps no more than its text is long. Where a use has known sizes, the operators inside are checked too, each
+ * definition once for the same sizes, and at most MOST operators. The remaining ones are checked when they run.
  *
- * What is kept is no part of the type: it is not shown, and definitions that differ in it alone have the
- * same type. */
+ * These entries are no part of the type. They are not shown, and definitions that differ only in them have the same
+ * type. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
 enum { MOST = 256 };
 
-/* ---- noted ----------------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
-/* A tensor of known sizes, or a tuple of them; of other kinds, the known size or sizes. */
+/* Whether t is a tensor of known sizes, a tuple of such tensors, a known size, or a shape of known sizes. */
 static bool is_closed(Type *t) {
     uint32_t rank;
     Type **dims;
@@ -31,7 +31,7 @@ static bool is_closed(Type *t) {
     bool closed = true;
     t = type_resolve(t);
     if (t->kind == KIND_DIM)
-        return type_get_int(t, &n) && n >= 0; /* what gives less is refused itself */
+        return type_get_int(t, &n) && n >= 0; /* a negative size is reported elsewhere */
     if (t->tag == TY_TUPLE) {
         for (uint32_t i = 0; i < t->nargs && closed; i++)
             closed = is_closed(t->args[i]);
@@ -67,7 +67,7 @@ void early_use(Solver *s, const Scheme *scheme, Span span, Type **to) {
 
 /* ---- kept by a scheme ------------------------------------------------------------------------ */
 
-/* The types that decide whether it is refused. */
+/* The types on which a refusal depends. */
 static uint32_t types_of(const Early *e, Type ***types) {
     *types = e->op ? e->op->args : e->to;
     return e->op ? e->op->nargs - 1 : e->scheme->nparams;
@@ -174,7 +174,7 @@ const char *scheme_early_text(const Scheme *scheme) {
     return str_text(&out);
 }
 
-/* ---- held ------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 typedef struct Seen {
     const Scheme *scheme;
@@ -184,7 +184,7 @@ typedef struct Seen {
 
 typedef struct Holding {
     Solver *s;
-    Span span; /* of the use */
+    Span span; /* the span of the use */
     Map seen;  /* Scheme -> Seen */
     uint32_t n;
 } Holding;
@@ -204,7 +204,7 @@ static bool was_seen(Holding *h, const Scheme *scheme, Type **to) {
     return false;
 }
 
-/* Nothing inside can be held while no parameter is known. */
+/* Whether some parameter is known. Otherwise nothing inside can be checked. */
 static bool is_some_known(const Scheme *scheme, Type **to) {
     for (uint32_t i = 0; i < scheme->nparams; i++)
         if (is_of_sizes(to[i]) && is_closed(to[i]))
@@ -224,13 +224,13 @@ static void hold_inside(Holding *h, const Scheme *scheme, Type **to) {
             continue;
         }
         Relation *r = relation_instance(h->s, scheme, e->op, h->span, &by);
-        r->args[r->nargs - 1] = solver_var(h->s, KIND_TYPE); /* it has been found */
+        r->args[r->nargs - 1] = solver_var(h->s, KIND_TYPE); /* the result is known already */
         if (has_closed_arguments(r) && residual_may_refuse(h->s, r))
             solver_queue(h->s, r);
     }
 }
 
-/* Whether nothing more will be found of the sizes of a use. */
+/* Whether all sizes of a use have been found. */
 static bool is_ready(const Early *e) {
     Type **types;
     uint32_t n = types_of(e, &types);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts: the relations of a declared `where`, true of the rigid parameters while the body is inferred.
+/* Facts: the relations of a declared `where`, which hold for the rigid parameters while the body is inferred.
  *
  * A relation of the body follows from a fact only where the two are the same relation as a whole: the
  * same RelDef, the same constants (the field that Field reads, the position of Proj and Index), the same
@@ -31,8 +31,8 @@ void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, co
     vec_push(&s->facts, fact);
 }
 
-/* Whether two relations of one RelDef read the same field or position. The data of other relations are
- * words, or dtypes that each restricts by itself. */
+/* Whether two relations of one RelDef read the same field or position. Other relations have words as their data, or
+ * dtypes that each of them restricts by itself. */
 static bool reads_same(const RelDef *def, const void *a, const void *b) {
     if (def == &rel_field)
         return a == b;
@@ -52,10 +52,10 @@ static bool is_scalar_shape(Type *t) {
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
-/* A relation of the body beside a fact. `?` in a fact is a size of each call's own: it stands for an unknown
- * size of the body, and wherever it stands for the same one. */
+/* The comparison of a fact with a relation of the body. `?` in a fact stands for an unknown size of the body, the
+ * same one at all of its places. */
 typedef struct Fit {
-    Map unknowns; /* of the fact -> of the body */
+    Map unknowns; /* unknown of the fact -> size of the body */
 } Fit;
 
 static bool size_fits(Fit *fit, Type *fact, Type *t) {
@@ -83,7 +83,7 @@ static bool type_fits(Fit *fit, Type *fact, Type *t) {
     return fits;
 }
 
-/* Whether two sets have the same inputs, scalars aside; the last of both is the result. */
+/* Whether two sets have the same inputs, apart from scalars. The last argument of each is its result. */
 static bool set_fits(Fit *fit, const Relation *fact, const Relation *r) {
     bool *met = mem_new_n(bool, r->nargs + 1);
     for (uint32_t i = 0; i + 1 < fact->nargs; i++) {
@@ -113,8 +113,8 @@ static bool inputs_fit(const Relation *fact, const Relation *r) {
     return fact->nargs == r->nargs && k + 1 >= fact->nargs;
 }
 
-/* Whether the fact says what r asks, and more: `<` takes fewer types than `==` and gives the same; an index
- * of any value takes tensors alone, of which every position has one type. */
+/* Whether the fact says more than r asks. `<` takes fewer types than `==`, with the same result. An index by any
+ * value takes only tensors, whose positions all have one type. */
 static bool is_stronger(const Relation *fact, const Relation *r) {
     if (fact->def == &rel_broadcast_compare)
         return r->def == &rel_equal;
@@ -136,8 +136,8 @@ const Relation *solver_find_fact(Solver *s, const Relation *r) {
     return NULL;
 }
 
-/* Whether t may be taken for what a fact has there: it is that, or a variable that the type does not
- * mention, whose instance may be chosen. */
+/* Whether t equals the argument of a fact, or is a variable that the type does not mention, so that any type may be
+ * chosen for it. */
 static bool may_be(Type *fact, Type *t, const Map *order) {
     t = type_resolve(t);
     Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;

@@ -4,28 +4,30 @@
  *
  * A known size goes into `?` silently: covariantly in tuples, immutable data and results,
  * contravariantly in parameters, never under Ref. `?` goes into a known size by a check when
- * running, for tensors and tuples of them only. An unknown that stands in the expected type itself
- * accepts any size; one that a variable of it was found to be is a particular unknown size, and
- * another size must equal it: a check (`met`), but for what each has its own of (unknown.c). */
+ * running, for tensors and tuples of them only.
+ *
+ * An unknown that stands in the expected type itself accepts any size. An unknown that a variable of the
+ * expected type was found to be (`met`) is one particular size: another size must equal it, which is checked
+ * when running. `each` unknowns accept any size in both cases (unknown.c). */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
 typedef struct Pairs {
-    Map met[2];      /* from -> to */
-    Map taken;       /* Note [One unknown, one size] */
-    OpenValue value; /* that flows */
+    Map met[2];      /* by `met`: from -> to */
+    Map taken;       /* unknown -> the size it took: Note [One unknown, one size] */
+    OpenValue value; /* the value that flows */
     uint32_t count;
 } Pairs;
 
 typedef struct Flow {
     Solver *s;
-    bool checkable; /* outside functions, data and references: `?` may be checked */
-    bool result;    /* of a function */
+    bool checkable; /* outside functions, data and references, where `?` may be checked */
+    bool result;    /* what flows is the result of a function */
     Pairs *pairs;
 } Flow;
 
-/* Types are DAGs. Small ones are walked as they are, each occurrence with its checks; beyond that
- * each pair of nodes once. */
+/* Types are DAGs. In small ones each occurrence of a node is compared, with its own checks. In large ones each
+ * pair of nodes is compared once. */
 enum { SMALL_TYPE = 64 };
 
 static bool is_known_pair(Pairs *p, Type *from, Type *to, bool met) {
@@ -42,8 +44,8 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met);
 
 /* Note [One unknown, one size]. An unknown that the expected type has in several places takes any
  * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
- * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds what it took; where arithmetic over
- * it comes first, a variable. */
+ * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds the size that each unknown took, or a
+ * variable where arithmetic over the unknown comes before its first size. */
 static Type *taken_by(void *flow, Type *unknown) {
     const Flow *f = flow;
     Type *size = map_find(&f->pairs->taken, unknown);
@@ -58,14 +60,14 @@ static Type *taken_by_each(void *flow, Type *unknown) {
     return unknown->param.each ? taken_by(flow, unknown) : unknown;
 }
 
-/* max(?1 - 1, 0) with what ?1 took. */
+/* A size such as max(?1 - 1, 0), with the size that ?1 took in the place of ?1. */
 static Type *with_taken(const Flow *f, Type *dim, bool met) {
     return type_resolve(unknowns_map(dim, met ? taken_by_each : taken_by, (void *)f));
 }
 
 static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
 
-/* t flows to itself: its unknowns take their own sizes. */
+/* A type flows to itself, so its unknowns take their own sizes. */
 static bool flow_same(const Flow *f, Type *t, bool met) {
     if (met || !(t->flags & TYPE_HAS_ANY))
         return true;
@@ -81,8 +83,8 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
     return true;
 }
 
-/* Of the two, at least one still open, where the other has an unknown that comes to be later: they stay
- * two, and are compared when running (Note [Open values] in unknown.c). False: that is not so. */
+/* Adds a check instead of unifying an open size with a size that has later unknowns (Note [Open values] in
+ * unknown.c). False where nothing keeps the two apart. */
 static bool stay_apart(const Flow *f, Type *from, Type *to) {
     if (!f->checkable || from->tag != TY_VAR || !unknowns_are_apart(f->s, from, to, true))
         return false;
@@ -90,7 +92,7 @@ static bool stay_apart(const Flow *f, Type *from, Type *to) {
     return true;
 }
 
-/* What is still open and flows to a form with sizes that it cannot have: of that form, with open sizes. */
+/* An open type flowing into a form with sizes that it cannot have takes that form with fresh sizes. */
 static Type *kept_apart(const Flow *f, Type *from, Type *to) {
     if (from->tag != TY_VAR || to->tag == TY_VAR || to->tag == TY_ANY || to->tag == TY_FN ||
         !unknowns_are_apart(f->s, from, to, f->checkable))
@@ -99,8 +101,9 @@ static Type *kept_apart(const Flow *f, Type *from, Type *to) {
     return type_resolve(from);
 }
 
-/* What was there before is given what comes to be later, and may be given other such: each its own. What
- * a size of the callee was found to be (met) is that size, but where a function calls itself. */
+/* Whether an older variable is given a type with later unknowns. It may be given others too, so each value has its
+ * own unknowns there. A size of the callee that was already found (met) stays that size, except where a function
+ * calls itself. */
 static bool takes_later(const Flow *f, Type *from, Type *to, bool met) {
     const Solver *s = f->s;
     if (to->tag != TY_VAR || from->tag == TY_VAR || !s->bodies.len)
@@ -121,13 +124,13 @@ static bool take(const Flow *f, Type *unknown, Type *size) {
     return !before || unify_sizes(f->s, size, before, f->checkable);
 }
 
-/* A size or shape that flows: of a value, which has its own. */
+/* A size or shape of the value that flows, with its own sizes for `each` unknowns. */
 static Type *opened(const Flow *f, Type *from) {
     return f->checkable ? type_resolve(unknowns_of_value(&f->pairs->value, from)) : from;
 }
 
-/* One size is asked of all the elements of data, and each has its own: nothing is compared but by the
- * operators that meet two of them. */
+/* The elements of data each have their own size where one size is asked of all. Only an operator that takes two
+ * elements compares them, so the check is listed in words. False where this is not the case. */
 static bool flow_elements(const Flow *f, Type *from, Type *to) {
     Solver *s = f->s;
     if (f->checkable || to->tag != TY_VAR || !solver_has_each(from))
@@ -142,8 +145,8 @@ static bool flow_elements(const Flow *f, Type *from, Type *to) {
     return true;
 }
 
-/* A function takes `?` and gives another size, and both are of one type, as in iterate(f, n): that has
- * each its own. */
+/* A function that takes `?` and gives another size, where both have one type, as in iterate(f, n): each value has its
+ * own size there. False where this is not the case. */
 static bool is_widened(const Flow *f, Type *from, Type *to) {
     if (!f->result || to->tag != TY_VAR || !to->var.widens ||
         (from->kind == KIND_DIM && dim_compare(from, to) == DIM_EQUAL))
@@ -189,7 +192,7 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     if (to->tag == TY_ANY && stay_apart(f, from, to))
         return true;
     from = kept_apart(f, from, to);
-    if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* it may have any sizes where `?` is asked */
+    if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* an open shape may have any size for `?` */
         if (!solver_unify(s, from, met ? to : unknowns_replaced(s, to, true)))
             return false;
         from = type_resolve(from);
@@ -211,7 +214,8 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     return true;
 }
 
-/* The unknowns of what a function is to be called with are what they are. */
+/* The unknowns in the parameters of an expected function stand for the sizes of the arguments it will be called
+ * with, so they take no other size. */
 static void fix_unknowns(const Flow *f, Type *fn) {
     TypeVec unknowns = {0};
     Map seen = {0};
@@ -222,7 +226,7 @@ static void fix_unknowns(const Flow *f, Type *fn) {
             map_set(&f->pairs->taken, unknowns.data[i], unknowns.data[i]);
 }
 
-/* The result of a function whose parameters took their sizes. */
+/* The result of a function, with the sizes that the unknowns of its parameters took. */
 static Type *result_for(const Flow *f, Type *fn) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
@@ -240,7 +244,7 @@ static Type *result_for(const Flow *f, Type *fn) {
                 : fn->fn.result;
 }
 
-/* Contravariant: what is given and what is asked for, exchanged. */
+/* Flows in the contrary direction, and names the two sides of a mismatch the right way round. */
 static bool flow_back(const Flow *f, Type *from, Type *to) {
     if (flow(f, to, from, false))
         return true;
@@ -293,7 +297,7 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
     return true;
 }
 
-/* The type that a parameter of data was found to be, and another for it: `a` of Cons(x, xs). */
+/* Joins the type found for a parameter of data with another that flows to it, as for `a` of Cons(x, xs). */
 static bool flow_joined(Type *from, Type *var, Solver *s) {
     Type *joined = type_join(s, var->var.link, from, true);
     if (!joined)
@@ -373,18 +377,19 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what) {
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
-/* The results for pairs of nodes of what is not small, as in flow. */
+/* The result of joining a node with another. Only large types keep these, as in flow. */
 typedef struct Joined {
     Type *with, *result;
 } Joined;
 
 typedef struct Joins {
     Solver *s;
-    bool each;      /* of the elements of data */
-    Map done[2][2]; /* by each, meet: a -> Joined */
+    bool each;      /* inside data, where each value has its own unknowns */
+    Map done[2][2]; /* by each and meet: a -> Joined */
     uint32_t count;
 } Joins;
 
+/* meet: in contravariant positions a known size wins over an unknown. */
 static Type *join(Joins *j, Type *a, Type *b, bool meet);
 
 static Type *join_unknown(const Joins *j, Kind kind, const Origin *origin) {
@@ -440,7 +445,7 @@ static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
     return same ? a : type_shape(dims, a->nargs);
 }
 
-/* Element by element; NULL after a mismatch, with a's own array where nothing changed. */
+/* Joins the parts of two types one by one. NULL after a mismatch. */
 static Type **join_args(Joins *j, Type *a, Type *b, bool meet) {
     Solver *s = j->s;
     Type **out = mem_new_n(Type *, a->nargs);

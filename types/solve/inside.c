@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that are made inside of a definition for its caller's sizes, for `relay check --residual`.
+/* The list of checks inside of a definition for the sizes of a call, for `relay check --residual`.
  *
- * The laws make one Broadcast of several operators, which then says nothing of each; and what an
- * operator of the prelude or the library asks of sizes is the matter of those who call it. So while
- * checks are listed a scheme keeps the operators of its definition as they were at first. At a call they
- * are taken with the types there, and once these are known, one by one:
+ * The laws merge several operators into one Broadcast, which no longer tells the checks of each. And the checks of
+ * an operator in the prelude or the library concern the program that calls it. So while checks are listed, a scheme
+ * keeps the operators of its definition as they were before the laws. A call makes instances of them, and when its
+ * types are known, their checks are listed one by one:
  *
  *     def three(x, y, z) { x + y * z }         Broadcast(x, y, z, r) of `+`; kept are
  *                                              Broadcast(y, z, t) of `*`, Broadcast(x, t, r) of `+`
- *     three(a, b, c)                           each with the sizes of a, b, c; that of t follows
+ *     three(a, b, c)                           both with the sizes of a, b, c, from which that of t follows
  *
- * Nothing of this is done otherwise: the lists would grow with the depth of calls. */
+ * Other commands do not keep the operators, since the lists grow with the depth of calls. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
@@ -31,21 +31,21 @@ static Relation *copy_of(const Relation *r) {
 }
 
 void inside_note(Solver *s, const Relation *r) {
-    bool written = r->expr || r->inner.source; /* and not what a `where` says */
+    bool written = r->expr || r->inner.source; /* a relation of a `where` is not in the text */
     if (s->listing && written && r->op && !r->called && is_broadcast(r->def) &&
         s->inside.len < MOST)
         vec_push(&s->inside, copy_of(r));
 }
 
-/* A node that stands for a type whose shape is not known. */
+/* The node that stands for the unknown shape of a type, or NULL where the shape is known. */
 static Type *identity(Type *t) {
     t = type_resolve(t);
     Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
     return shape->tag == TY_SHAPE ? NULL : shape;
 }
 
-/* Whether calls decide what it is given: a parameter is in it, or the result of such an operator (decided:
- * the identities of these). Else what can be said of it is said here. */
+/* Whether the calls of the definition decide the operator's arguments: a parameter is in them, or the result of
+ * another such operator. `decided` holds the identities of these results. Other operators are listed here. */
 static bool is_decided_by_calls(const Relation *r, Map *decided) {
     bool by_calls = false;
     for (uint32_t i = 0; i + 1 < r->nargs && !by_calls; i++) {
@@ -58,7 +58,7 @@ static bool is_decided_by_calls(const Relation *r, Map *decided) {
     return by_calls;
 }
 
-/* Of the library: told at its calls, whatever they know. */
+/* Whether an operator of the library is listed at the calls: some of its types are open. */
 static bool is_told_at_calls(const Relation *r) {
     bool open = false;
     for (uint32_t i = 0; i < r->nargs && is_internal(r->span) && !open; i++)
@@ -67,7 +67,6 @@ static bool is_told_at_calls(const Relation *r) {
     return open;
 }
 
-/* The operators of the definition, of which some tensors are variables or parameters of its scheme. */
 void inside_replace(Solver *s, const Map *tensors) {
     size_t own = s->marks.len ? vec_last(&s->marks).inside : s->inside.len;
     for (size_t i = own; tensors->len && i < s->inside.len; i++) {
@@ -139,8 +138,7 @@ static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis) 
     vec_push(&s->residuals, check);
 }
 
-/* The sizes of one axis of r's arguments: those that must be equal when running are listed. What the
- * result has there. */
+/* Lists the checks between the sizes of one axis of r's arguments. The result is r's size there. */
 static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_t n, int axis) {
     Type **set = mem_new_n(Type *, n + 1), *known = NULL;
     uint32_t nset = 0;
@@ -168,7 +166,7 @@ static Type *list_axis(Solver *s, const Relation *r, Type *const *sizes, uint32_
     return known || !listed ? first : type_any(KIND_DIM, NULL);
 }
 
-/* shapes: identity -> TY_SHAPE, of results that no type has. */
+/* shapes: identity -> TY_SHAPE, the shapes of results that have no type of their own. */
 static void list_broadcast(Solver *s, const Relation *r, Map *shapes) {
     uint32_t n = r->nargs - 1, rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1), **sizes = mem_new_n(Type *, n + 1), *out[AXES];

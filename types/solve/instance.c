@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances of schemes: fresh variables for the parameters, and the relations over these, at the use of a
- * definition. */
+/* Instances of schemes at the uses of definitions: fresh variables for the parameters, and the relations over
+ * these. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
-/* Sizes in attributes are types too: `reshape(x, newshape=[n, 2])`. A size that was found to be a number is
- * still one here, and becomes that number (attrs_have_sizes asks for those that are not known). */
+/* Sizes in attributes are types too, as in `reshape(x, newshape=[n, 2])`. A size that was found to be a number counts
+ * here, and becomes that number. (attrs_have_sizes asks only for sizes that are not known.) */
 static bool value_has_dims(const AttrValue *v) {
     if (v->kind == ATTR_DIM)
         return true;
@@ -65,7 +65,7 @@ Relation *relation_copy(const Relation *r, Substitution *by) {
     return copy;
 }
 
-/* The very size u, whatever flows to it: to sub-shaping a `?` by itself would take any. */
+/* The unknown u as one particular size. Sub-shaping takes any size for a plain `?`, but not for a linked variable. */
 static Type *as_found(Solver *s, Type *u) {
     Type *v = solver_var(s, KIND_DIM);
     v->var.link = u;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simplification of the relations a definition is generalised over, by their laws.
  *
- * Every relation is a function: equal arguments have equal results. Broadcast is one set: associative,
- * commutative, idempotent, unit (). So x + y = t, t + z = u is Broadcast(x, y, z, u) where nothing
- * else mentions t: the constraint on {x, y} follows from that on {x, y, z}. And a result absorbs its
- * own arguments: x + y = t, t + x = u gives u = t. Sets are no larger than the number of variables,
- * so thirty definitions each applying the one before twice stay small. */
+ * Every relation is a function: equal arguments have equal results. The arguments of a Broadcast are a set: it is
+ * associative, commutative and idempotent, with the unit (). So x + y = t and t + z = u become Broadcast(x, y, z, u)
+ * where nothing else mentions t: the constraint on {x, y} follows from that on {x, y, z}. And a result absorbs its
+ * own arguments: x + y = t and t + x = u give u = t. A set is no larger than the number of variables, so thirty
+ * definitions that each apply the one before twice stay small. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
@@ -32,7 +32,7 @@ static bool inputs_inside(const Relation *small, const Relation *large) {
     return true;
 }
 
-/* `==` gives for tensors what `<` does, and both one bool for Strings. */
+/* `==` and `<` have the same result for equal arguments: a tensor of bools, and one bool for Strings. */
 static bool is_comparison(const RelDef *def) {
     return def == &rel_broadcast_compare || def == &rel_equal;
 }
@@ -57,7 +57,7 @@ static bool same_inputs(const Relation *a, const Relation *b) {
     return true;
 }
 
-/* A node that stands for a type: the variable itself, or the shape variable of Tensor[s, b]. */
+/* The node that stands for a type: the variable itself, or the shape variable of Tensor[s, b]. */
 static Type *identity(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR) {
@@ -81,7 +81,7 @@ static uintptr_t hash_input(Type *input) {
     return h * (uintptr_t)2654435761u;
 }
 
-/* The same for relations that same_inputs may find equal. */
+/* A hash that is equal for relations that same_inputs may find equal. */
 static uintptr_t hash_inputs(const Relation *r) {
     uintptr_t h = (uintptr_t)(is_comparison(r->def) ? &rel_broadcast_compare : r->def) >> 4;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
@@ -99,9 +99,9 @@ typedef struct Laws {
     Solver *s;
     RelationVec *relations;
     Map *order;
-    Map elsewhere;  /* variables in relations other than as an argument or result of a Broadcast */
+    Map elsewhere;  /* variables that are more than an argument or a result of a Broadcast */
     Map makers;     /* identity -> the Broadcast whose result it is */
-    Map made_twice; /* identities that are the result of several */
+    Map made_twice; /* identities that are the results of several */
     bool unified;
 } Laws;
 
@@ -139,14 +139,14 @@ static void find_occurrences(Laws *l) {
     }
 }
 
-/* Whether t is only what one Broadcast gives and others take. */
+/* Whether t is nothing but the result of one Broadcast and an argument of others. */
 static bool is_intermediate(const Laws *l, Type *t) {
     Type *id = identity(t);
     return id->tag == TY_VAR && !map_has(l->order, id) && !map_has(&l->elsewhere, id) &&
            !map_has(&l->made_twice, id);
 }
 
-/* Without the tensor t the dtype of the set is still said by another one. */
+/* Whether, without the tensor t, another tensor of the set still tells the dtype. */
 static bool dtype_stays(const Laws *l, const Relation *r, Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
@@ -165,7 +165,7 @@ static bool dtype_stays(const Laws *l, const Relation *r, Type *t) {
 
 typedef VEC(Span) SpanVec;
 
-/* Where argument i of r stands in the text that is root's: of the definition that root came from. */
+/* Where argument i of r stands in the definition that root came from, or nowhere. */
 static Span place_of(const Relation *root, const Relation *r, uint32_t i) {
     bool inside = root->inner.source != NULL;
     const Span *spans = inside ? r->inner_spans : r->arg_spans;
@@ -191,12 +191,12 @@ static void set_inputs(Relation *r, TypeVec *inputs, SpanVec *places) {
     set_places(r, places->data);
 }
 
-/* The inputs of a set, as they are found. */
+/* The inputs of a set that were found so far. */
 typedef struct Leaves {
     TypeVec inputs;
     SpanVec places;
     Map seen;      /* identities that are variables or parameters */
-    size_t others; /* inputs that are not */
+    size_t others; /* the number of other inputs */
 } Leaves;
 
 static void add_input(Leaves *v, Type *t, Span place) {
@@ -220,8 +220,7 @@ static bool has_dtype(Type *t, Type *dtype) {
     return t->tag == TY_TENSOR && type_resolve(t->tensor.dtype) == dtype;
 }
 
-/* Whether root still says the dtype of t, an intermediate tensor, with what `maker` makes t of in
- * the place of t. */
+/* Whether root still tells the dtype of the intermediate tensor t when the inputs of its maker replace t. */
 static bool dtype_kept(const Laws *l, const Relation *root, const Relation *maker, Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
@@ -240,13 +239,14 @@ static bool dtype_kept(const Laws *l, const Relation *root, const Relation *make
     return false;
 }
 
-typedef struct Step { /* of the way through a set: input `at` of r is next */
+/* A step of the way through nested sets. */
+typedef struct Step {
     Relation *r;
-    uint32_t at;
+    uint32_t at; /* the next input of r */
 } Step;
 
-/* Intermediate arguments replaced by what they are made of, as far down as it goes: the makers are
- * noted in `inside`, for what they say follows from the root. Those that must stay go to `roots`. */
+/* Replaces intermediate arguments by what they are made of, all the way down. The makers are collected in `inside`,
+ * since what they say follows from the root. Makers that must stay are added to `roots`. */
 static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
     Leaves leaves = {0};
     VEC(Step) way = {0};
@@ -289,7 +289,7 @@ static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
     return changed;
 }
 
-/* Every set whose result is more than an argument of others. */
+/* Flattens every set whose result is more than an argument of others. */
 static bool flatten_all(Laws *l) {
     Map used = {0}, inside = {0}, kept = {0};
     RelationVec roots = {0};
@@ -321,7 +321,7 @@ static bool flatten_all(Laws *l) {
     return changed;
 }
 
-/* An argument that is itself a broadcast absorbs what it is made of. */
+/* Drops the arguments that another argument is made of. */
 static bool absorb(Laws *l, Relation *r) {
     bool changed = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
@@ -338,13 +338,14 @@ static bool absorb(Laws *l, Relation *r) {
         if (inputs.len + 1 < r->nargs) {
             set_inputs(r, &inputs, &places);
             changed = true;
-            i = UINT32_MAX; /* from the beginning */
+            i = UINT32_MAX; /* start again with the first argument */
         }
     }
     return changed;
 }
 
-/* One argument of a comparison is the broadcast of the others: the result has its shape. */
+/* Solves a comparison of which one argument is the broadcast of the others: the result has the shape of this
+ * argument. */
 static bool absorb_comparison(Laws *l, Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = type_resolve(r->args[i]);
@@ -356,26 +357,26 @@ static bool absorb_comparison(Laws *l, Relation *r) {
             continue;
         if (t->tag == TY_VAR && !solver_unify(l->s, t, solver_tensor_var(l->s)))
             return false;
-        t = type_resolve(t); /* what a broadcast gives is a tensor */
+        t = type_resolve(t); /* the result of a broadcast is a tensor */
         Type *result = type_tensor(t->tensor.shape, type_dtype(DT_BOOL));
         if (!solver_unify(l->s, r->args[r->nargs - 1], result))
-            return false; /* stays; it fails where it is used */
+            return false; /* the comparison stays, and fails where the definition is used */
         r->status = REL_DONE;
         return true;
     }
     return false;
 }
 
-/* Note [One read, one size]. An unknown size of a field or of what a reference holds is opened anew
- * at each read: two values of one type, or one reference at two times, may differ in it. Reads
- * merged into one relation have one result, so where it turns out to hold unknown sizes these are
- * listed as run-time checks, unless it is the same field of the same variable. */
+/* Note [One read, one size]. Each read of a field or a reference makes its unknown sizes anew, since two values of
+ * one type, or one reference at two times, may differ in them. Reads that were merged into one relation have one
+ * result. If this result has unknown sizes in the end, they are listed as checks at run time, unless all reads are
+ * of one field of one variable. */
 static bool is_same_read(const Relation *a, const Relation *b) {
     return a->def == &rel_field && !a->shared && !b->shared && a->read_var &&
            a->read_var == b->read_var;
 }
 
-/* Relations with the same arguments have one result; the later one is done. */
+/* Merges relations with equal arguments: their results are unified, and the later relation is done. */
 static void merge_equal(Laws *l) {
     l->s->counts.steps += l->relations->len;
     Map first = {0};
@@ -386,21 +387,21 @@ static void merge_equal(Laws *l) {
         uintptr_t key = hash_inputs(r);
         Relation *other;
         while ((other = map_find(&first, (const void *)key)) && !same_inputs(r, other))
-            key += 2; /* another one of this hash */
+            key += 2; /* look for the next relation of this hash */
         if (!other) {
             map_set(&first, (const void *)key, r);
             continue;
         }
         if (!type_equal(r->args[r->nargs - 1], other->args[other->nargs - 1])) {
             if (!solver_unify(l->s, r->args[r->nargs - 1], other->args[other->nargs - 1]))
-                continue; /* stays; it fails where it is used */
+                continue; /* both relations stay, and fail where the definition is used */
             l->unified = true;
         }
         if (is_broadcast(r->def)) {
             DTypeSet both = broadcast_dtypes(r) & broadcast_dtypes(other);
             other->data = both ? (const void *)(uintptr_t)both : other->data;
         }
-        if (is_comparison(r->def) && other->def == &rel_equal) { /* `<` asks more of them */
+        if (is_comparison(r->def) && other->def == &rel_equal) { /* `<` takes fewer types */
             other->def = r->def;
             other->op = r->op;
         }
@@ -410,7 +411,7 @@ static void merge_equal(Laws *l) {
     }
 }
 
-/* What follows from a larger set, and whose result nothing mentions, says nothing. */
+/* Drops sets that follow from a larger set, and whose results nothing mentions. */
 static void drop_implied(Laws *l) {
     Map used = {0};
     for (size_t i = 0; i < l->relations->len; i++) {
@@ -442,8 +443,8 @@ static void drop_implied(Laws *l) {
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* By where the first of its variables stands in the type; those not in it come last. Of tensors of one
- * dtype one whose shape is not in the type comes first. */
+/* The sort key of an input: where the first of its variables stands in the type. Inputs that are not in the type
+ * come last. Of tensors of one dtype, one whose shape is not in the type comes first. */
 static size_t position(Map *order, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
@@ -511,7 +512,7 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order) {
             continue;
         TypeTag tag = type_resolve(r->args[0])->tag;
         if (r->nargs == 2 && tag != TY_PARAM && tag != TY_DERIV) {
-            /* one argument left: run again, it is the result */
+            /* Run it again: the only argument left is the result. */
             solver_queue(s, r);
             l.unified = true;
         }
@@ -528,10 +529,10 @@ static bool broadcasts(const RelDef *def) {
 
 typedef struct Uses {
     Map seen;
-    Map dtypes; /* shape variable -> the one dtype it stands with */
-    Map barred; /* shape variables that stand elsewhere, or with two dtypes */
-    Map others; /* dtype -> a tensor with it whose shape is no such variable, or a bare use */
-    Map counts; /* dtype -> how many shape variables stand with it */
+    Map dtypes; /* shape variable -> the dtype of its tensors */
+    Map barred; /* shape variables outside of tensors, or with two dtypes */
+    Map others; /* dtypes that stand alone, or in a tensor whose shape is no variable */
+    Map counts; /* dtype -> how many shape variables have it */
 } Uses;
 
 static void find_uses(Uses *u, Type *t) {
@@ -585,8 +586,8 @@ static void find_uses(Uses *u, Type *t) {
     }
 }
 
-/* The Broadcast r says of what has this shape that it is a tensor, and of which dtype: by a tensor in
- * it that stays, or because no other tensor has that dtype outside r. */
+/* Whether the Broadcast r shows that what has this shape is a tensor, and of which dtype: another tensor in r stays
+ * a tensor, or no tensor outside r has that dtype. */
 static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape) {
     Type *dtype = map_find(&u->dtypes, shape);
     bool here = false, stays = false, compare = r->def == &rel_broadcast_compare;
@@ -606,7 +607,7 @@ static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape) {
     if (dtype->tag != TY_VAR || dtype->var.level < s->level || map_has(&u->others, dtype) ||
         (type_dtype_set(dtype) & DTS_NUM) != DTS_NUM)
         return false;
-    Map inside = {0}; /* the tensors of this dtype that r has: all there are? */
+    Map inside = {0}; /* the shapes of r's tensors of this dtype */
     for (uint32_t i = 0; i < n; i++) {
         Type *t = type_resolve(r->args[i]);
         Type *own = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Declared parameters that a body fixes (R0218). Without a `where` the relations of declared parameters are
- * inferred; but a parameter to which these leave no choice is none:
+ * inferred. But a parameter to which they leave no choice is not a parameter:
  *
  *     def f[s](x: Tensor[s, float32]) -> Tensor[(2, 3), float32] { nn.pad(x, 0.0, pad_width=[[0, 0], [1, 1]]) }
  *
  * s is rigid while the body is inferred, so that Pad(Tensor[s, float32], float32, Tensor[(2, 3), float32])
- * waits, and at each call would find s = (2, 1). An instance of what waits is solved here, in a solver of its
- * own. What has a choice left, as (n, 1), is a relation that is inferred. What no call could fulfil is
- * refused too, with the words that each call would draw. */
+ * waits, and would find s = (2, 1) at each call. So an instance of the waiting relations is solved here, in a solver
+ * of its own. Relations that leave a choice, as in (n, 1), are inferred. Relations that no call can fulfil are
+ * refused, with the message that each call would get. */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
-/* What relations make of the parameters, where both are found. */
+/* The types that relations give to the parameters, once the relations are solved. */
 typedef struct Instance {
     uint32_t n;
     Type **params, **types;
-    Diag *refused; /* there is no instance */
+    Diag *refused; /* why there is no instance, or NULL */
 } Instance;
 
 static Type *fresh(Solver *s, const Type *t) {
@@ -49,7 +49,7 @@ static Instance solve(Relation *const *relations, size_t n, Type **params, uint3
     return out;
 }
 
-/* What parameter i is in every instance, in terms of the others, or NULL. */
+/* The type of parameter i in every instance, in terms of the other parameters. NULL where it is open. */
 static Type *fixed(const Instance *in, uint32_t i) {
     Type *t = in->types[i];
     TypeVec from = {0}, to = {0}, left = {0};
@@ -71,7 +71,7 @@ static bool mentions(const Relation *r, Type *param) {
     return false;
 }
 
-/* One relation that does it alone, if there is one, and its argument. */
+/* Blames one relation that fixes parameter i alone, or else the first that mentions it. */
 static void report(Solver *s, const RelationVec *relations, const Instance *in, uint32_t i) {
     Relation *blamed = NULL;
     Type *must = fixed(in, i);

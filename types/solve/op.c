@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operator's entry says, read from it. The table of entries itself is ops/ops.c's. */
+/* Reading an operator's entry. The table of entries itself is in ops/ops.c. */
 #include "types/op.h"
 
 #include <stdlib.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reads a value whose type may not be known yet: `e.name`, `e.0`, `e[…]`, `!e`, `a == b`. Each
- * waits until the type's head is known, and is generalised when it stays open. */
+/* Relations that read a value whose type may not be known yet: `e.name`, `e.0`, `e[…]`, `!e`, `a == b`. Each waits
+ * until the head of the type is known, and is generalised where it stays open. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
-/* Waits, and by declared facts only: a variable, a declared parameter, D of one. */
+/* Whether a type has no head that can be read: a variable, a declared parameter, or D of one. A relation over a
+ * declared parameter can only follow from facts. */
 static bool is_open(Type *t) {
     return t->tag == TY_VAR || t->tag == TY_PARAM ||
            (t->tag == TY_DERIV && type_resolve(t->elem)->tag != TY_DATA);
 }
 
-/* What is read when it holds unknown sizes: Note [One read, one size] in laws.c. */
+/* Lists the unknown sizes of what several merged reads give (Note [One read, one size] in laws.c). */
 static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what) {
     if (!r->shared)
         return;
@@ -31,7 +32,7 @@ static int field_index(const Ctor *c, const Symbol *name) {
     return -1;
 }
 
-/* The field's type in a value of type data: its own dims are unknowns there. */
+/* The type of a field in a value of type data. The dims that the declaration binds itself are unknowns. */
 static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
     TypeDecl *decl = data->decl;
     Type *t = type_substitute(c->fields[i], decl->params, data->args, decl->nparams);
@@ -44,7 +45,7 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
     return solver_open(s, t);
 }
 
-/* ctor: a constructor that has not got it. */
+/* Reports a field that is missing. ctor: a constructor without it. */
 static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
@@ -91,7 +92,7 @@ static RelStatus relate_field(Solver *s, Relation *r) {
     Type *data = deriv ? type_resolve(t->elem) : t;
     if (data->tag != TY_DATA || data->decl->nctors == 0)
         return no_field(s, r, data, NULL);
-    Type *joined = NULL; /* a size that one constructor has and another leaves open is open */
+    Type *joined = NULL; /* the field's types of all constructors, joined */
     for (uint32_t c = 0; c < data->decl->nctors; c++) {
         const Ctor *ctor = data->decl->ctors[c];
         int i = field_index(ctor, r->data);
@@ -143,7 +144,7 @@ static RelStatus relate_index(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
     const int64_t *constant = r->data;
     if (t->tag == TY_VAR && !(constant && r->nargs == 3)) {
-        solver_unify(s, t, solver_tensor_var(s)); /* no constant position: no tuple */
+        solver_unify(s, t, solver_tensor_var(s)); /* a tuple needs a constant position */
         t = type_resolve(t);
     }
     if (is_open(t))
@@ -171,7 +172,7 @@ static RelStatus relate_index(Solver *s, Relation *r) {
 
 /* ---- Bang ------------------------------------------------------------------------------------ */
 
-/* `!a` that cannot be a bool. */
+/* Whether a type cannot be a bool. */
 static bool is_not_bool(Type *t) {
     DTypeSet set;
     uint32_t rank;
@@ -315,8 +316,8 @@ static RelStatus relate_same(Solver *s, Relation *r) {
     Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
     if (type_equal(a, b))
         return REL_DONE;
-    if (a->kind == KIND_DIM &&
-        dims_wait(a, b)) /* unifying would only post the same equation again */
+    /* Unifying would only post the same equation again. */
+    if (a->kind == KIND_DIM && dims_wait(a, b))
         return REL_WAIT;
     if (a->kind == KIND_TYPE && (is_open_deriv(a) || is_open_deriv(b)) && a->tag != TY_VAR &&
         b->tag != TY_VAR && a->tag == b->tag)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broadcast(a, b, …, c): tensors of one dtype, c the broadcast of the others (LANGUAGE §4).
+/* Broadcast(a, b, …, c): tensors of one dtype, where c is the broadcast of the others (LANGUAGE §4).
  *
- * The inputs are a set: equal ones count once, a rank-0 one is the unit. Of one input left the
- * result is that input; of several, axis by axis from the last: a literal size other than 1 decides
- * (`?` beside it is checked when running), sizes that are the same decide, two unknowns make a new
- * one; the rest waits. A known result decides what only one input can supply. */
+ * The inputs are a set: equal ones count once, and an input of rank 0 is the unit. Where one input is left, it is
+ * the result. Of several inputs each axis is solved by itself, counted from the last. A literal size other than 1
+ * decides (`?` beside it is checked when running), equal sizes decide, and two unknowns make a new unknown. Other
+ * axes wait. A known result decides what only one input can supply. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -23,14 +23,14 @@ typedef struct Bcast {
     Solver *s;
     Relation *r;
     Type **given; /* all inputs */
-    Type **in;    /* the same, resolved */
+    Type **in;    /* the inputs, resolved */
     uint32_t n;
-    Type **left; /* distinct ones without the units */
+    Type **left; /* the distinct inputs that are no units */
     uint32_t nleft;
     Type *result;
-    bool asked;   /* some that are equal are two values */
-    bool compare; /* its dtype is bool, whatever the inputs' */
-    Type *dtype;  /* of those known to be tensors, or NULL */
+    bool asked;   /* some equal inputs are two values */
+    bool compare; /* the result has the dtype bool */
+    Type *dtype;  /* the dtype of the inputs that are known to be tensors, or NULL */
 } Bcast;
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static bool is_rank0(Type *t) {
     return type_get_rank(t, &rank, &dims) && rank == 0;
 }
 
-/* For tensors of one dtype the shapes decide. */
+/* Whether two inputs are equal. The inputs have one dtype, so the shapes of tensors decide. */
 static bool same_input(Type *a, Type *b) {
     if (a->tag == TY_TENSOR && b->tag == TY_TENSOR)
         return type_equal(a->tensor.shape, b->tensor.shape);
@@ -131,7 +131,7 @@ static void reduce_set(Bcast *b) {
             k++;
         if (k == b->nleft)
             b->left[b->nleft++] = b->in[i];
-        else /* two values of one size, where they are not one variable */
+        else /* an equal input that is not the same variable is another value */
             b->asked = b->asked || !is_again(b, i);
     }
 }
@@ -154,7 +154,7 @@ static bool has_left(const Bcast *b, Type *t) {
     return false;
 }
 
-/* A declared Broadcast(x, …, z): x … together are z, and z absorbs each of them. */
+/* Uses each declared Broadcast(x, …, z): all of x, … together are z, and z absorbs each of them. */
 static void use_facts(Bcast *b) {
     for (bool changed = true; changed;) {
         changed = false;
@@ -189,7 +189,7 @@ typedef struct Ranked {
     uint32_t rank;
 } Ranked;
 
-/* Of two operands, the second stands before the first: the laws order them by the type. */
+/* Whether the second of two operands is the first in the text. The laws order operands by the type. */
 static bool is_swapped(const Relation *r) {
     const Span *at = r->arg_spans ? r->arg_spans : r->inner_spans;
     return r->nargs == 3 && at && at[0].source && at[0].source == at[1].source &&
@@ -236,8 +236,8 @@ static bool is_size(Type *d, int64_t *n) { return type_get_int(d, n); }
 
 typedef enum AxisState { AXIS_DONE, AXIS_WAIT, AXIS_FAIL } AxisState;
 
-/* One axis: c, the result's size, may be NULL when the result has no dims yet; *out is what it is,
- * NULL while not determined. */
+/* Solves one axis. c: the result's size, or NULL where the result has no dims yet. *out: the size that was found, or
+ * NULL. */
 static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32_t rank,
                                 uint32_t axis, Type *c, Type **out) {
     Type **set = mem_new_n(Type *, nin);
@@ -274,7 +274,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
         *out = n ? set[0] : type_dim_int(1, NULL);
         return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
     }
-    if (c && is_size(c, &cv) && cv == 1) { /* then all are 1 */
+    if (c && is_size(c, &cv) && cv == 1) { /* a result of size 1 has inputs of size 1 */
         for (uint32_t i = 0; i < n; i++)
             if (!rel_unify_dim(b->s, b->r, set[i], c, (int)from[i], shown))
                 return AXIS_FAIL;
@@ -300,7 +300,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
     *out = type_any(KIND_DIM, NULL);
     for (uint32_t i = 1; i < n; i++)
         solver_add_residual(b->s, set[0], set[i], b->r->span, what);
-    /* A size already expected of the result is the assumption that is checked. */
+    /* Where the result has a size already, it is checked against the new unknown. */
     return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
 }
 
@@ -322,7 +322,8 @@ static int64_t count_of(const Ranked *t) {
     return n;
 }
 
-/* Two operands of as many elements: one in the shape of the other. And how to say that it is meant. */
+/* Suggests to reshape one of two operands with equally many elements, and tells how to write an outer broadcast that
+ * is meant. */
 static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, uint32_t rank) {
     enum { LONGEST = 60 };
     const Span *at = b->r->arg_spans;
@@ -346,7 +347,7 @@ static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, ui
                   sizes_text(dims, rank));
 }
 
-/* An axis that expand_dims made. */
+/* Whether expand_dims made the axis. */
 static bool is_new_axis(const Type *d) {
     const Origin *o = d->origin;
     while (o && o->kind == ORIGIN_ARGUMENT && o->from)
@@ -354,8 +355,8 @@ static bool is_new_axis(const Type *d) {
     return o && o->kind == ORIGIN_OPERATOR && o->what && strcmp(o->what, "`expand_dims`") == 0;
 }
 
-/* Result and every operand that is not a scalar differ: R0901. Where all axes that grow were made for
- * it, as in `expand_dims(p, axis=1) - expand_dims(q, axis=0)`, it is meant. */
+/* Warns (R0901) where the result differs from every operand that is not a scalar. It is meant where expand_dims made
+ * all axes that grow, as in `expand_dims(p, axis=1) - expand_dims(q, axis=0)`. */
 static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank) {
     const Source *source = b->r->span.source;
     if (nin < 2 || !source || (source->flags & SOURCE_INTERNAL))
@@ -420,7 +421,7 @@ static RelStatus set_result(Bcast *b, Type *shape) {
     return rel_unify(b->s, b->r, -1, type_tensor(shape, dtype)) ? REL_DONE : REL_FAIL;
 }
 
-/* All inputs left have known ranks. */
+/* Solves the axes of inputs that all have known ranks. */
 static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin) {
     uint32_t rank = 0, crank;
     Type **cdims = NULL;
@@ -452,7 +453,7 @@ static bool rank_of(Type *t, Ranked *out) {
     return t->tag == TY_TENSOR && type_get_rank(t, &out->rank, &out->dims);
 }
 
-/* What follows from a result of known rank for inputs that are not: false after a report. */
+/* Solves inputs of unknown rank from a result of known rank. False after a report. */
 static bool use_result(Bcast *b, bool *progress) {
     uint32_t crank, rank = 0, open = UINT32_MAX, nopen = 0;
     Type **cdims;
@@ -486,13 +487,13 @@ static bool use_result(Bcast *b, bool *progress) {
     return true;
 }
 
-/* One tensor tells the dtype of all: others may need it before their shapes are known. */
+/* Gives the dtype of one tensor to all inputs, since other relations may need it before the shapes are known. */
 static bool spread_dtype(Bcast *b) {
     DTypeSet set = broadcast_dtypes(b->r);
     bool open = !b->dtype && !b->compare && set != DTS_ALL && (set & DTS_NUM) != DTS_NUM;
     for (uint32_t i = 0; i < b->n && open; i++)
         open = b->in[i]->tag == TY_VAR;
-    if (open) /* a class other than Num is said of the dtype, so it has a name */
+    if (open) /* a class other than Num needs a dtype variable that can hold it */
         b->dtype = set == DTS_BOOL ? type_dtype(DT_BOOL) : dtype_or_var(b);
     for (uint32_t i = 0; b->dtype && i < b->n + !b->compare; i++) {
         Type **slot = i < b->n ? &b->in[i] : &b->result;
@@ -526,7 +527,7 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
             return set_result(b, x->tensor.shape);
         if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))
             return REL_FAIL;
-        if (x->tag == TY_PARAM) /* the rest of it: that x is a tensor, by the facts */
+        if (x->tag == TY_PARAM) /* done where the facts say that x is a tensor */
             for (size_t i = 0; i < b->s->facts.len; i++)
                 for (uint32_t k = 0; k < b->s->facts.data[i]->nargs; k++)
                     if (is_broadcast(b->s->facts.data[i]->def) &&
@@ -574,7 +575,7 @@ static RelStatus compare_strings(Solver *s, Relation *r) {
 
 /* c is Tensor[shape, bool]; the shape is that of the arguments' broadcast. */
 RelStatus relate_compare(Solver *s, Relation *r) {
-    for (uint32_t i = 0; i + 1 < r->nargs; i++) /* Strings compare by bytes, to one bool */
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) /* two Strings give one bool */
         if (type_resolve(r->args[i])->tag == TY_STRING)
             return compare_strings(s, r);
     Type *c = type_resolve(r->args[r->nargs - 1]);

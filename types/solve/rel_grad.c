@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grad(f, g) and its kin: what the derivative of a function is (LANGUAGE §5). The parameters of f
- * and g are the same, so either tells the other's; the result of g is built of D, which is
- * inverted at tensors only.
+/* Grad(f, g) and its kin: g is the derivative of the function f (LANGUAGE §5). The parameters of f and g are the
+ * same, so each gives those of the other. The result of g is built of D, which is inverted at tensors only.
  *
  *   Grad   fn(T1, …, Tn) -> U   ⇒   fn(T1, …, Tn) -> (U, (D(T1), …, D(Tn)))      U a float tensor
  *   Deriv                          fn(T1, …, Tn) -> D(T1), or (D(T1), …, D(Tn))
  *   Vjp                            fn(T1, …, Tn, D(U)) -> (U, (D(T1), …, D(Tn)))  U data of tensors
  *   Jvp                            fn(T1, …, Tn, D(T1), …, D(Tn)) -> (U, D(U))
  *
- * CustomGrad(f, d): d gives f's cotangents, it is fn(T1, …, Tn, D(U)) -> (D(T1), …, D(Tn)).
- * Checkpoint(f): f is a function, of whatever type. */
+ * CustomGrad(f, d): d is fn(T1, …, Tn, D(U)) -> (D(T1), …, D(Tn)), which gives f's cotangents.
+ * Checkpoint(f): f is a function of any type. */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
@@ -25,7 +24,7 @@ static const char *mode_name(Mode mode) {
     return "";
 }
 
-/* The parameters of f where only g is known: g's own, less what the mode adds. */
+/* Finds the parameters of f where only g is known. They are g's own, without those that the mode adds. */
 static bool find_function(Solver *s, Relation *r, Mode mode) {
     Type *f = type_resolve(r->args[0]), *g = type_resolve(r->args[1]);
     if (f->tag != TY_VAR || g->tag != TY_FN)
@@ -160,7 +159,7 @@ static RelStatus relate_differentiable(Solver *s, Relation *r) {
     return REL_WAIT;
 }
 
-/* f = fn(T1, …, Tn) -> U where d takes n + 1 arguments. */
+/* Finds f = fn(T1, …, Tn) -> U where only d is known, which takes n + 1 arguments. */
 static bool find_custom(Solver *s, Relation *r) {
     Type *f = type_resolve(r->args[0]), *d = type_resolve(r->args[1]);
     if (f->tag != TY_VAR || d->tag != TY_FN || d->nargs == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes that clash, laid out with the sizes marked that are to blame: those that broadcast one below
- * the other, the arguments of other operators below what their table says of them (Op.sizes).
+/* The layout of shapes that clash, with the sizes to blame marked. Shapes that broadcast stand one below the other.
+ * The arguments of other operators stand below what the operator's entry needs of them (Op.sizes).
  *
  *     left   (32, 128)           `a @@ b` needs   a: (n, k)     b: (k, m)
  *     right      (64,)           here it has      a: (32, 784)  b: (128, 784)
@@ -34,7 +34,7 @@ static const char *operand_text(const Relation *r, uint32_t i, const char *other
     return text_at(operand_span(r, i), otherwise);
 }
 
-/* Of an operand in a definition: `x @@ w: (32, 128)` where sizes are the matter, else its type. */
+/* The label of an operand in a definition: `x @@ w: (32, 128)` for a message about sizes, and its type otherwise. */
 const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, TypeNamer *names) {
     uint32_t rank;
     Type **dims, *t = type_resolve(r->args[i]);
@@ -51,7 +51,7 @@ static const char *size_text(TypeNamer *names, Type *dim) {
     return str_text(&s);
 }
 
-/* Operands as they follow each other in the program: the laws order them by the type. */
+/* The order of the operands in the text. The laws order them by the type. */
 static uint32_t *in_text_order(const Relation *r, uint32_t n) {
     uint32_t *order = mem_bytes((n + 1) * sizeof *order);
     for (uint32_t i = 0; i < n; i++) {
@@ -77,7 +77,7 @@ void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes
         rank = ranks[i] > rank ? ranks[i] : rank;
     }
     if (rank < 2 || rank > 16)
-        return; /* of vectors the message says all */
+        return; /* for vectors the message itself is enough */
     size_t *widths = mem_bytes((rank + 1) * sizeof *widths), lead = 0;
     for (uint32_t c = 0; c < rank; c++) {
         widths[c] = 0;
@@ -126,17 +126,17 @@ void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes
 
 enum { MAX_AXES = TENSOR_MAX_RANK, MAX_NAME = 16, MAX_SHOWN_TYPES = 3 };
 
-/* What the table says of one tensor, and what it is. */
+/* What the operator's entry needs of one tensor, and what the tensor is. */
 typedef struct Row {
-    const char *name; /* of the argument */
-    bool known;       /* its rank */
+    const char *name; /* the name of the argument */
+    bool known;       /* the rank is known */
     uint32_t rank, nneeds;
     Type **dims;
-    char needs[MAX_AXES][MAX_NAME]; /* "k", "c/2", "b~" (or 1), "<=n", "..." */
-    int marked;                     /* an axis, or -1 */
+    char needs[MAX_AXES][MAX_NAME]; /* "k", "c/2", "b~" (b or 1), "<=n", "..." */
+    int marked;                     /* the axis to mark, or -1 */
 } Row;
 
-/* One `(…)` of Op.sizes; what follows it, or NULL when there is none. */
+/* Reads one `(…)` of Op.sizes. The result is the rest of the text, or NULL where there is no `(…)`. */
 static const char *read_needs(const char *p, Row *row) {
     p = strchr(p, '(');
     if (!p)
@@ -168,7 +168,7 @@ static bool fits_rank(const Row *row) {
     return has_dots(row) ? row->rank + 1 >= row->nneeds : row->rank == row->nneeds;
 }
 
-/* What is needed of an axis: a name, or NULL where `...` stands. */
+/* The need of an axis, or NULL where `...` stands for it. */
 static const char *need_of(const Row *row, uint32_t axis) {
     uint32_t dots = 0;
     while (dots < row->nneeds && !is_dots(row->needs[dots]))
@@ -179,10 +179,10 @@ static const char *need_of(const Row *row, uint32_t axis) {
     return behind < row->nneeds - dots ? row->needs[row->nneeds - behind] : NULL;
 }
 
-/* "<=n": where n stands. */
+/* The name in a need: n in "<=n". */
 static const char *bare(const char *need) { return need[0] == '<' ? need + 2 : need; }
 
-/* "c/2": a half of c. */
+/* The size that a need such as "c/2" asks for, where c has this size. */
 static Type *scaled(Type *size, const char *need) {
     const char *by = strchr(need, '/');
     return by ? dim_floordiv(size, type_dim_int(strtoll(by + 1, NULL, 10), NULL)) : size;
@@ -200,13 +200,13 @@ static bool is_one(Type *dim) {
     return type_get_int(dim, &n) && n == 1;
 }
 
-/* "<=n": no larger. */
+/* Whether a size meets a need such as "<=n". */
 static bool is_within(const char *need, Type *size, Type *most) {
     int64_t n, m;
     return need[0] == '<' && type_get_int(size, &n) && type_get_int(most, &m) && n <= m;
 }
 
-/* It may still be any: nothing clashes with it. */
+/* Whether a dim may still be any size, so that nothing clashes with it. */
 static bool is_open(Type *dim) { return type_has_vars(dim) || (dim->flags & TYPE_HAS_ANY); }
 
 typedef struct Clash {
@@ -215,7 +215,7 @@ typedef struct Clash {
     bool or_one;
 } Clash;
 
-/* The first size of a name that is not that of the name before. */
+/* Finds the first size that differs from an earlier size of the same name. */
 static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out) {
     for (uint32_t b = 0; b < n; b++) {
         for (uint32_t k = 0; rows[b].known && k < rows[b].rank; k++) {
@@ -246,7 +246,7 @@ static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out) {
     return false;
 }
 
-/* `needs: (n, k)`, as it is read. */
+/* Adds the needs of a row as a reader knows them: `a: (n, k)`. */
 static void add_needs(Str *out, const Row *row) {
     str_printf(out, "%s: (", row->name);
     for (uint32_t i = 0; i < row->nneeds; i++) {
@@ -287,7 +287,7 @@ static void add_pairing(Diag *d, const char *form, const Row *rows, const bool *
                   str_text(&marks));
 }
 
-/* The tensors of a call: those in a tuple one by one, as `data.0`. */
+/* Adds a row for each tensor of an argument. Those in a tuple are named as in `data.0`. */
 static uint32_t add_rows(Row *rows, uint32_t n, uint32_t most, const char *name, Type *type) {
     Type *t = type_resolve(type);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
@@ -370,7 +370,7 @@ void rel_add_clash(Solver *s, Diag *d, SizeClash clash, TypeNamer *names) {
     diag_add_origin(d, clash.b, size_text(names, clash.b));
 }
 
-/* Of tensors that were to broadcast, all sizes known. */
+/* Lays out tensors of known sizes that do not broadcast. */
 static void add_broadcast(Diag *d, const Relation *r, SizeClash *out, TypeNamer *names) {
     uint32_t n = r->nargs - 1, rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1);

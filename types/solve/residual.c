@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks that are left for the run (LANGUAGE §4 "Any"), and their list for `relay check
- * --residual`.
+/* The checks that are left for the run (LANGUAGE §4 "Any"), and their list for `relay check --residual`.
  *
- * Two sizes that unification cannot decide become a check when it happens. What an operator asks of
- * sizes beyond that (that elements fill a new shape, that an axis splits evenly) its shape function
- * tells: for the list each call whose sizes are not all known is tried with sizes put in their
- * place, and listed with the first that is refused. */
+ * Two sizes that unification cannot compare become a check at once. Operators need more of sizes, as that the
+ * elements fill a new shape, or that an axis splits evenly. Only their shape functions know this. So for the list,
+ * each call whose sizes are not all known is tried with many sizes, and listed with the first refusal. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -66,12 +64,12 @@ const char *residual_text(const Residual *r, TypeNamer *namer) {
 
 enum { TRIALS = 400, MAX_ARGS = 32, MAX_VALUES = 64 };
 
-/* Sizes and shapes that are not known, and what stands for them in one trial. */
+/* The unknown sizes and shapes of a call, and what stands for them in one trial. */
 typedef struct Trial {
     Solver *s;
     Relation *r;
     TypeVec unknowns;           /* TY_VAR, TY_PARAM, TY_ANY of KIND_DIM or KIND_SHAPE */
-    int64_t values[MAX_VALUES]; /* that are tried */
+    int64_t values[MAX_VALUES]; /* the sizes to try */
     int nvalues;
     uint32_t number, seed;
     Tensor *in[MAX_ARGS];
@@ -148,7 +146,7 @@ static uint32_t random_below(Trial *t, uint32_t n) {
     return (t->seed >> 16) % n;
 }
 
-/* In the first trials all unknowns have one size. */
+/* The size of an unknown in this trial. In the first trials all unknowns have one size. */
 static int64_t value_of(const Trial *t, const Type *unknown) {
     if (t->number < (uint32_t)t->nvalues)
         return t->values[t->number];
@@ -164,7 +162,7 @@ static DimKnown tried_value(void *trial, Type *unknown, int64_t *out) {
     return DIM_KNOWN;
 }
 
-/* A dtype that is not known is one of its class. */
+/* Chooses a dtype of the class where the dtype is not known, preferably one that the operator takes. */
 static DType some_dtype(Type *dtype, DTypeSet taken) {
     static const DType order[] = {DT_F32, DT_I32, DT_BOOL, DT_F64, DT_I64, DT_U8, DT_U64};
     DTypeSet set = type_dtype_set(dtype) & taken ? type_dtype_set(dtype) & taken
@@ -178,7 +176,7 @@ static DType some_dtype(Type *dtype, DTypeSet taken) {
     return DT_F32;
 }
 
-/* Shape functions that read values get some: small ones, of both signs. */
+/* Fills a tensor with small values of both signs, for shape functions that read values. */
 static void fill(Trial *t, Tensor *x) {
     for (int64_t i = 0; i < x->count; i++) {
         int64_t v = (int64_t)random_below(t, 7) - 3;
@@ -216,7 +214,7 @@ static bool add_tensor(Trial *t, Type *type) {
     if (values) {
         x = tensor_new(dtype, (int)rank, sizes);
         fill(t, x);
-    } else { /* no elements: only its sizes are read */
+    } else { /* only the sizes are read, so the tensor has no elements */
         x = mem_alloc(sizeof(Tensor) + rank * sizeof(int64_t));
         *x = (Tensor){.dtype = dtype, .rank = (int)rank, .count = count};
         memcpy(x->shape, sizes, rank * sizeof *sizes);
@@ -243,7 +241,7 @@ static bool add_arguments(Trial *t) {
     return true;
 }
 
-/* What the shape function says against these sizes, or NULL. */
+/* Asks the shape function. The result is its refusal of these sizes, or NULL. */
 static const Diag *refused(Trial *t) {
     Diags diags = {0};
     OutSpec out[OP_MAX_OUTPUTS];
@@ -264,7 +262,7 @@ static const char *refusal(Trial *t) {
         return NULL;
     bool of_sizes = d->code != DIAG_R0310 && d->code != DIAG_R0311 && d->code != DIAG_R0317 &&
                     d->code != DIAG_R0601 && d->code != DIAG_R0602;
-    return of_sizes ? d->message : NULL; /* not of dtypes, memory, values */
+    return of_sizes ? d->message : NULL;
 }
 
 bool residual_may_refuse(Solver *s, Relation *r) {
@@ -300,7 +298,7 @@ bool solver_probe(Solver *s, Relation *r) {
     return false;
 }
 
-/* "axis 0 of argument `data`", for each size that is not known. */
+/* Prints each unknown size with its place, as in "axis 0 of argument `data`, n". */
 static void print_places(Str *out, Residual *check, Relation *r, TypeNamer *namer) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         uint32_t rank;
@@ -336,7 +334,8 @@ static bool has_own_check(Solver *s, const Relation *r) {
     return false;
 }
 
-/* A foreign operator has no shape function before its item runs; its relation asks for all. */
+/* A foreign operator has no shape function before its item runs, so it is not tried. Its relation makes all of its
+ * checks. */
 void residual_try_sizes(Solver *s, Relation *r) {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
     Trial t = {.s = s, .r = r, .seed = 1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generalisation over variables and over the relations between them.
  *
- * Note [What is generalised]. Variables of the current level that the type or a relation mentions.
- * A relation whose arguments are all of an outer level is not generalised, nor is its result, which
- * follows from them (in `fn (x, y) { let a = x + y; … }` a has one type, that of x + y).
+ * Note [What is generalised]. Variables of the current level that the type or a relation mentions are generalised.
+ * A relation whose arguments are all of an outer level is not generalised, nor is its result, which follows from
+ * them: in `fn (x, y) { let a = x + y; … }`, a has one type, that of x + y.
  *
  * A generalised variable is linked to its parameter, so the core of the definition mentions the
  * scheme's own parameters. */
@@ -19,8 +19,8 @@ Scheme *scheme_mono(Type *t) {
 
 /* ---- weak literals --------------------------------------------------------------------------- */
 
-/* The parts of a parameter that are there whatever its value: tensors, elements of tuples, what is
- * not known yet. A list may be empty, a function is not called: these supply no dtype. */
+/* Collects the variables in the parts that every value of a parameter has: tensors, elements of tuples, and types
+ * that are not known yet. A list may be empty and a function may not be called, so these supply no dtype. */
 static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR || t->tag == TY_VAR)
@@ -29,8 +29,8 @@ static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
         collect_supplies(t->args[i], tied, out);
 }
 
-/* The relation of an operator over tensors has made equal the dtypes that must be, before it knows
- * their shapes: what it says of others (indices, an off value) supplies none. */
+/* Whether r may still make dtypes equal. The relation of an operator over tensors has done so before their shapes
+ * are known. Its other arguments, such as indices or the off value of one_hot, supply no dtype. */
 static bool ties_dtypes(const Relation *r) {
     bool ties = !r->op || r->op->relation != r->def || (r->attrs && attrs_have_refs(r->attrs));
     for (uint32_t i = 0; i + 1 < r->nargs && !ties; i++)
@@ -49,8 +49,8 @@ static void collect_shapes(Type *t, Map *tied, TypeVec *out) {
         type_collect(t, TY_VAR, tied, out);
 }
 
-/* The variables that the parameters of a function type supply, directly or by what relations say
- * of their parts. */
+/* Finds the variables that the parameters of a function type decide, directly or through relations over their
+ * parts. */
 static void find_tied(Type *t, Map *tied) {
     t = type_resolve(t);
     if (t->tag != TY_FN)
@@ -126,7 +126,7 @@ static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n
     return false;
 }
 
-/* The relations to generalise; those that belong further out are sent there. */
+/* Finds the relations to generalise. Relations of outer levels are moved to the level outside. */
 static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out) {
     size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
     RelationVec open = {0};
@@ -163,10 +163,10 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
 
 typedef struct Effects {
     Solver *s;
-    Map params; /* effect variables of the type */
+    Map params; /* the effect variables of the type */
     Map seen;
     bool allocates;
-    TypeVec lower; /* of the variable at hand: parameters and outer effects it includes */
+    TypeVec lower; /* parameters and outer effects that the variable at hand includes */
 } Effects;
 
 static void find_lower(Effects *e, Type *t, bool top) {
@@ -186,7 +186,7 @@ static void find_lower(Effects *e, Type *t, bool top) {
         find_lower(e, t->var.subs[i], false);
 }
 
-/* Effects that certainly allocate do; of the others what they include is kept, before linking. */
+/* Links the effects that certainly allocate, and collects what the others include. */
 static void generalise_effects(Solver *s, TypeVec *vars, TypeVec *includes) {
     Effects e = {.s = s};
     for (size_t i = 0; i < vars->len; i++)
@@ -217,10 +217,12 @@ typedef struct Build {
     Type *t;
     Type **declared;
     uint32_t ndeclared;
-    RelationVec relations; /* to be generalised */
-    uint32_t nown; /* of declared: what the user declared; then what stands for it in the body */
-    Map folded;    /* shape of a declared tensor -> its parameter */
-    TypeVec vars;  /* the same, in order of appearance; effects apart */
+    RelationVec relations; /* the relations to generalise */
+    /* The first nown of `declared` are the user's parameters. The others stand in the types these are known to
+     * be. */
+    uint32_t nown;
+    Map folded;   /* shape of a declared tensor -> its parameter */
+    TypeVec vars; /* variables to generalise, in order of appearance */
     TypeVec effects;
     Map order; /* variables of the type -> 1 + position */
 } Build;
@@ -248,7 +250,7 @@ static void number_vars(Build *b) {
         map_set(&b->order, found.data[i], (void *)(uintptr_t)(i + 1));
 }
 
-/* Outer variables are not to be taken for intermediate ones. */
+/* Adds outer variables to the order, so that the laws do not take them for intermediate ones. */
 static void protect_outer(Build *b) {
     for (size_t i = 0; i < b->relations.len; i++)
         for (uint32_t k = 0; k < b->relations.data[i]->nargs; k++) {
@@ -261,16 +263,15 @@ static void protect_outer(Build *b) {
         }
 }
 
-/* Note [A field decides]. `fn (p) { p.w + p.b }` where one declared type alone has fields w and b
- * takes that type, as an ML programmer expects. Where several have them, or none, p stays open:
- * `where Field(a, w, c)`. This is asked when p would be generalised, so what is known from elsewhere
- * comes first. */
+/* Note [A field decides]. Where only one declared type has the fields w and b, `fn (p) { p.w + p.b }` takes that
+ * type, as an ML programmer expects. Where several have them, or none, p stays open: `where Field(a, w, c)`. This
+ * is decided when p would be generalised, so that other uses of p decide first. */
 typedef struct Read {
-    Type *value; /* a type variable, not yet found */
+    Type *value; /* the type variable of the value that is read */
     VEC(const Symbol *) fields;
 } Read;
 
-/* The variable that stands for the record of a Field: also in D(a). */
+/* The variable that stands for the record of a Field, alone or in D(a). */
 static Type *record_var(const Relation *r) {
     Type *t = type_resolve(r->args[0]);
     if (t->tag == TY_DERIV)
@@ -314,8 +315,8 @@ static bool decide_records(Build *b) {
     return any;
 }
 
-/* `==` of what the type does not mention, as of the elements of an empty list that is never another:
- * no value gets there. */
+/* Drops `==` over variables that neither the type nor another relation mentions, as of the elements of a list that
+ * is always empty. No value has such a type. */
 static void drop_unreachable(Build *b) {
     Map reached = {0}, again = {0};
     TypeVec vars = {0};
@@ -370,7 +371,7 @@ bool solver_learn(Solver *s) {
             for (uint32_t k = 0; k < r->nargs; k++)
                 type_collect(r->args[k], TY_VAR, &seen, &vars);
         }
-        for (size_t i = 0; i < vars.len; i++) /* none is intermediate */
+        for (size_t i = 0; i < vars.len; i++) /* no variable is intermediate */
             map_set(&order, vars.data[i], (void *)(uintptr_t)(i + 1));
         again = ok && open.len && laws_simplify(s, &open, &order);
     }
@@ -379,7 +380,7 @@ bool solver_learn(Solver *s) {
     return ok;
 }
 
-/* What was known to be a tensor only because it broadcasts, as a variable of its own. */
+/* Replaces tensors that only a Broadcast shows to be tensors by type variables. */
 static void abstract_tensors(Build *b) {
     if (b->relations.len == 0)
         return;
@@ -417,7 +418,7 @@ static Type **vec_copy(const TypeVec *v) {
 
 /* ---- declared tensors: Note [Declared tensors] in ast_type.c --------------------------------- */
 
-/* The parameters as declared, then those inside of what they are known to be. */
+/* Collects the parameters as declared, then those inside of the types that these are known to be. */
 static void add_inner(Build *b, Type **declared, uint32_t n) {
     TypeVec all = {0};
     Map seen = {0};
@@ -439,7 +440,7 @@ static void add_inner(Build *b, Type **declared, uint32_t n) {
     b->nown = n;
 }
 
-/* Each declared tensor as its parameter. */
+/* Replaces each declared tensor by its parameter. */
 static Type *folded(Build *b, Type *t) {
     return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
 }
@@ -465,8 +466,8 @@ static bool says_dtypes(const RelationVec *relations, const Type *p) {
     return false;
 }
 
-/* Where a part of what a parameter is known to be stands alone in the scheme, or the parameter would
- * take dtypes that the body does not, the scheme says what the parameter is: Same(a, Tensor[s, b]). */
+/* Adds Same(a, Tensor[s, b]) for a parameter that is known to be a tensor, where s or b stands alone in the scheme,
+ * or where the parameter would otherwise take dtypes that the body does not. */
 static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params) {
     if (b->ndeclared == b->nown)
         return;

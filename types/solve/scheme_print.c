@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relations and schemes as text.
  *
- * Note [The usual form]. Where a product's two operands may have any rank, the usual form is shown, that
- * of two matrices:
+ * Note [The usual form]. Where the two operands of a product may have any rank, the scheme is shown for matrices:
  *
  *     fn (x, w) { x @@ w }     fn [n, k, m, b](Tensor[(n, k), b], Tensor[(k, m), b]) -> Tensor[(n, m), b]
  *
- * The scheme itself stays general (vectors and batches are taken), and `:type!` shows it with its
- * relation. The form is found by solving an instance under that assumption, in a solver of its own. */
+ * The scheme itself stays general and takes vectors and batches too. `:type!` shows it with its relation. The usual
+ * form is found by solving an instance under this assumption, in a solver of its own. */
 #include <string.h>
 
 #include "types/op.h"
@@ -27,12 +26,11 @@ void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
             str_printf(out, "%s, ", ((const Symbol *)r->data)->text);
         if (i + 1 == n && r->def == &rel_proj)
             str_printf(out, "%lld, ", (long long)*(const int64_t *)r->data);
-        if (i == 1 && n == 3 && r->def == &rel_index &&
-            r->data) /* a tuple's element, or a tensor's */
+        if (i == 1 && n == 3 && r->def == &rel_index && r->data) /* a constant position */
             str_printf(out, "(%lld,)", (long long)*(const int64_t *)r->data);
         else
             type_print_part(out, r->args[i], namer);
-        if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one */
+        if (n == 2 && i == 0 && is_broadcast(r->def)) { /* a set of one input is written twice */
             str_add(out, ", ");
             type_print_part(out, r->args[i], namer);
         }
@@ -48,7 +46,7 @@ void relation_print(Str *out, const Relation *r, TypeNamer *namer) {
 
 /* ---- the usual form -------------------------------------------------------------------------- */
 
-/* An operand of which nothing is known but that it is a tensor. */
+/* Whether nothing is known of an operand but that it is a tensor. */
 static bool is_open_tensor(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_VAR)
@@ -83,7 +81,7 @@ static const Scheme *scheme_usual(const Scheme *scheme) {
     solver_enter(s);
     Type *t = scheme_instantiate(s, scheme, span_none(), NULL, 0, NULL);
     if (type_has_vars(scheme->type) || !solver_run(s))
-        return scheme; /* inside a definition still being inferred */
+        return scheme; /* the definition is still being inferred */
     for (size_t i = 0; i < s->waiting.len; i++) {
         Relation *r = s->waiting.data[i];
         if (r->status == REL_WAIT && is_product(r) && is_open_tensor(r->args[0]) &&
@@ -96,8 +94,8 @@ static const Scheme *scheme_usual(const Scheme *scheme) {
 
 /* ---- schemes --------------------------------------------------------------------------------- */
 
-/* Where the one relation is a Broadcast and the type variables appear in the type in the order in
- * which they stand there, its positions name them: (Tensor[(n, m), t], b, c). */
+/* Names type variables by their positions in the only relation, as in Broadcast(Tensor[(n, m), t], b, c). It must
+ * be a Broadcast in which they stand in the same order as in the type. */
 static void name_by_position(const Scheme *scheme, TypeNamer *namer) {
     const Relation *only = NULL;
     for (uint32_t i = 0; i < scheme->nrelations; i++) {
@@ -128,7 +126,7 @@ static void name_by_position(const Scheme *scheme, TypeNamer *namer) {
     }
 }
 
-/* Dims, shapes, dtypes, types; declared parameters as they were declared. */
+/* Prints declared parameters in the order of their declaration, then dims, shapes, dtypes and types. */
 static void print_quantifiers(Str *out, const Scheme *scheme, TypeNamer *namer) {
     static const Kind order[] = {KIND_DIM, KIND_SHAPE, KIND_DTYPE, KIND_TYPE, KIND_EFFECT};
     bool any = false;

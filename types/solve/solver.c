@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worklist. Variables hold their watchers, relations their variables; a relation runs when it
- * is posted and then only when a variable it watches learned something (thesis §3.3). */
+/* The worklist. Variables hold their watchers, and relations hold their variables. A relation runs when it is
+ * posted, and then only when a variable that it watches learned something (thesis §3.3). */
 #include "types/solve/solver_impl.h"
 
 #include <stdarg.h>
@@ -124,8 +124,7 @@ static void watch_var(Relation *r, Type *var) {
     v->watchers[v->nwatchers++] = r;
 }
 
-/* Called by a relation that waits: run me again when one of these learns something. Variables
- * inside r->args are watched without asking. */
+/* Lets r watch the variables of t, so that it runs again when one of them learns something. */
 static void solver_watch(Solver *s, Relation *r, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
@@ -137,7 +136,7 @@ static void solver_watch(Solver *s, Relation *r, Type *t) {
 }
 
 static void watch_args(Solver *s, Relation *r) {
-    uint32_t kept = 0; /* forget variables that were found */
+    uint32_t kept = 0; /* keep only the variables that are not linked yet */
     for (uint32_t i = 0; i < r->nwatched; i++)
         if (!r->watched[i]->var.link)
             r->watched[kept++] = r->watched[i];
@@ -153,8 +152,8 @@ void solver_queue(Solver *s, Relation *r) {
     vec_push(&s->queue, r);
 }
 
-/* A variable learned something. A link drops its watchers: they watch what it became when they
- * have run. */
+/* Queues the watchers of a variable that learned something. A linked variable drops them: when they have run, they
+ * watch what it was linked to. */
 void solver_wake(Solver *s, TypeVar *v) {
     s->counts.steps += v->nwatchers;
     for (uint32_t i = 0; i < v->nwatchers; i++)
@@ -229,8 +228,8 @@ Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs 
     return r;
 }
 
-/* One mistake gives one message: a relation over what was already reported says nothing, and the
- * result of one that failed is the error type. */
+/* One mistake gives one message. A relation over an error type is not run, and the result of a relation that failed
+ * is the error type. */
 static bool has_error(Relation *r) {
     for (uint32_t i = 0; i < r->nargs; i++)
         if (type_resolve(r->args[i])->tag == TY_ERROR)
@@ -244,19 +243,19 @@ static void give_up(Solver *s, Relation *r) {
         solver_unify(s, result, type_error());
 }
 
-/* Whether it follows from a declared fact, whose result is its own then. */
+/* Whether r follows from a declared fact, whose result it then takes. */
 static bool has_fact(Solver *s, Relation *r) {
     const Relation *f = s->facts.len ? solver_find_fact(s, r) : NULL;
     return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
 }
 
-/* Its relation is done: what else it asks of sizes is seen when all is known. */
+/* Records an operator whose relation is done, so that its sizes are tried when all types are known. */
 static void list_operator(Solver *s, Relation *r) {
     if (s->listing && r->op && (r->def == r->op->relation || r->def == &rel_index))
         vec_push(&s->settled, r);
 }
 
-/* The function in which the relation stands is still being inferred. */
+/* Whether the function with this number is still being inferred. */
 static bool is_around(const Solver *s, uint32_t body) {
     bool found = body == 0;
     for (size_t k = s->bodies.len; k-- > 0 && !found && s->bodies.data[k].number >= body;)
@@ -264,8 +263,8 @@ static bool is_around(const Solver *s, uint32_t body) {
     return found;
 }
 
-/* Its arguments are values, each with sizes of its own (Note [Each its own size] in unknown.c); a variable
- * that stands twice is one: it has one node. */
+/* Opens the types of the arguments, which are values with sizes of their own (Note [Each its own size] in
+ * unknown.c). One variable that is given twice is one value: it has one node. */
 static void open_arguments(Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = r->args[i], *opened = t->kind == KIND_TYPE ? solver_open_each(t) : t;
@@ -287,8 +286,8 @@ static RelStatus run_one(Solver *s, Relation *r) {
     if (r->runs++ == 0)
         inside_note(s, r);
     s->counts.runs++;
-    /* A declared broadcast says more than its arguments: its result has a name. A declared equation of
-     * parameters would be refused. */
+    /* Facts come first for a broadcast, since a declared one gives its result a name, and for an equation, since
+     * unifying declared parameters would fail. */
     uint32_t made = type_next_id();
     open_arguments(r);
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
@@ -314,13 +313,12 @@ static RelStatus run_one(Solver *s, Relation *r) {
 
 /* ---- Note [Unknown ranks] --------------------------------------------------------------------
  *
- * The rank of `squeeze(x)` depends on the sizes of x. Where these are not known, its shape is `?`, an
- * unknown of kind shape. An operator of such a tensor whose result's rank follows from the operand's
- * has a result of unknown shape again; what has a rank of its own (`reshape` to written sizes, a `sum` of
- * all) keeps it. The operator sees to its operands when it runs; a known rank wanted of an unknown shape
- * is a check when running. */
+ * The rank of `squeeze(x)` depends on the sizes of x. Where these are not known, its shape is `?`, an unknown of
+ * kind shape. An operator whose result has the rank of such an operand has a result of unknown shape again. A result
+ * with a rank of its own (`reshape` to written sizes, `sum` over all axes) keeps that rank. The operator checks its
+ * operands when it runs. Where a known rank is needed of an unknown shape, that is checked at run time. */
 
-/* Sizes and shapes not found yet are unknown; what was found is a check. False: it is no tensor yet. */
+/* Makes the open shapes of a result unknown, and adds checks for the known ones. False where it is no tensor yet. */
 static bool give_unknowns(Solver *s, Type *t) {
     t = type_resolve(t);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++)
@@ -338,7 +336,8 @@ static bool give_unknowns(Solver *s, Type *t) {
     return true;
 }
 
-/* An operator that waits for the rank of what has none that is known. */
+/* Gives an unknown shape to the result of an operator that waits for the rank of an operand of unknown rank. False
+ * where r is no such operator. */
 static bool is_of_unknown_rank(Solver *s, Relation *r) {
     bool unknown = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
@@ -447,19 +446,19 @@ size_t solver_nwaiting(const Solver *s) {
 
 const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
 
-/* Its type, and which earlier entry at the prompt made it. */
+/* The label of an argument: its type, and the earlier entry at the prompt that made it. */
 static const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
     const char *made = origin_words(r->args[i], r->span.source);
     Type *t = type_resolve(r->args[i]);
-    if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* of `x[i]` */
+    if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* `x[i]` */
         t = t->args[0];
     bool equation = is_broadcast(r->def) && r->op &&
-                    r->op->relation != r->def; /* of its shapes alone */
+                    r->op->relation != r->def; /* relates shapes only */
     const char *type = type_text_with(names, equation && t->tag == TY_TENSOR ? t->tensor.shape : t);
     return made ? fmt_text("%s, %s", type, made) : type;
 }
 
-/* The sizes that an attribute gives, as `pool_size=[2, 2]` does. */
+/* Notes the sizes that an attribute gives, as `pool_size=[2, 2]` does. */
 static void note_sizes(Diag *d, const AttrValue *v) {
     if (v->kind == ATTR_INT && v->span.source)
         diag_note_size(d, sym_intern(fmt_text("%lld", (long long)v->i)));
@@ -577,7 +576,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
     Diag *d = NULL;
     switch (m->kind) {
     case MISMATCH_DTYPE:
-        if (m->dtypes && is_open_dtype(have)) { /* the class is the argument's own */
+        if (m->dtypes && is_open_dtype(have)) { /* m->dtypes is the class of the argument */
             rel_error(s, r, DIAG_R0311, "%s must be %s, it is %s", place, asked,
                       dtype_class_name(m->dtypes));
             return;

@@ -15,25 +15,25 @@ typedef VEC(Relation *) RelationVec;
 /* What may refuse sizes that are not known yet (early.c): an operator whose relation is done, or the use of
  * a definition that has such operators inside. */
 typedef struct Early {
-    Relation *op;         /* or NULL: */
-    const Scheme *scheme; /* its params are `to` here */
-    Type **to;
+    Relation *op;         /* the operator, or NULL */
+    const Scheme *scheme; /* the definition that is used, or NULL */
+    Type **to;            /* the types for the scheme's params at this use */
     Span span;
-    bool held; /* against all sizes */
+    bool held; /* all of its sizes have been checked */
 } Early;
 
 typedef VEC(Early) EarlyVec;
 
-/* What was there at a solver_enter: later unknowns and relations are the level's own. */
+/* The lengths of the solver's lists at a solver_enter. What comes after them belongs to the new level. */
 typedef struct Mark {
     uint32_t id;
     size_t waiting;
-    size_t weak; /* s->weak.len: what is before it belongs to outer levels */
+    size_t weak;
     size_t inside, settled, early;
 } Mark;
 
-/* A function that is being inferred: which ids are of its parameters' types, and from where on what comes
- * to be in it. */
+/* A function that is being inferred. The types of its parameters have ids from `params` to `mark`, and what its
+ * body makes has later ids. */
 typedef struct Body {
     uint32_t params, mark, number;
 } Body;
@@ -41,110 +41,128 @@ typedef struct Body {
 struct Solver {
     Diags *diags;
     int level;
-    VEC(Mark) marks;   /* one a solver_enter */
+    VEC(Mark) marks;   /* one for each level */
     VEC(Body) bodies;  /* the functions around, from the outermost */
-    uint32_t nbodies;  /* entered so far */
+    uint32_t nbodies;  /* functions entered so far */
     bool recursive;    /* what flows is an argument of a function that is being inferred */
     RelationVec queue; /* first in, first out, from qhead */
     size_t qhead;
-    RelationVec waiting; /* posted and not done, in order; done ones are dropped now and then */
+    RelationVec waiting; /* posted relations, in order; done ones are dropped now and then */
     VEC(Type *) weak;    /* dtype variables of weak literals */
     VEC(Residual) residuals;
-    RelationVec facts; /* fact.c */
+    RelationVec facts; /* the relations of the declared `where`s (fact.c) */
     bool infer_where;
     FindRecord find_record;
     void *find_record_ctx;
     SolverCounts counts;
     Budget *budget; /* solver_set_budget */
     bool bounded;
-    uint64_t drawn;    /* from the budget so far, of the counts */
-    uint32_t first_id; /* of a relation's first run: older variables it found something of are */
-    bool learned;      /* noted, since it watches nothing yet */
+    uint64_t drawn; /* the part of the counts that was drawn from the budget */
+    /* While a relation runs for the first time, it watches nothing yet: `learned` notes that it found something
+     * of a variable older than first_id. Otherwise first_id is 0. */
+    uint32_t first_id;
+    bool learned;
     Mismatch mismatch;
     SizeClash clash;
     Span span; /* for residual checks and equations that unification makes */
     const char *what;
-    const Relation
-        *running;  /* the relation that runs, or NULL: residual checks are its operator's */
-    int arg, axis; /* of which argument (-1: the result, or NO_ARGUMENT) and axis (or -1) */
-    bool listing;  /* operators whose relation is done are kept: solver_try_operators */
-    RelationVec settled;
-    RelationVec inside; /* while listing: inside.c */
-    EarlyVec early;     /* early.c */
-    bool gradual;       /* sizes not known equal, one of them `?`: a residual check */
+    const Relation *running; /* the relation that runs, or NULL */
+    int arg;                 /* its argument at hand; -1 for the result, or NO_ARGUMENT */
+    int axis;                /* the axis at hand, or -1 */
+    bool listing;            /* operators are recorded for the list of checks */
+    RelationVec settled;     /* while listing: operators whose relation is done */
+    RelationVec inside;      /* while listing: operators of definitions (inside.c) */
+    EarlyVec early;          /* operators whose sizes are still to be checked (early.c) */
+    bool gradual;            /* a size that is not known to equal `?` gives a residual check */
 };
 
 enum { NO_ARGUMENT = -2 };
 
 /* unify.c */
-void solver_link(Solver *s, Type *var, Type *to);                 /* no checks; wakes watchers */
-bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b); /* records; returns false */
-void solver_path(Solver *s, const char *fmt, ...)
-    __attribute__((format(printf, 2,
-                          3))); /* puts a step before the mismatch's path; no-op when ok */
+/* Links a variable without any check, and wakes its watchers. */
+void solver_link(Solver *s, Type *var, Type *to);
+/* Records a mismatch and returns false. */
+bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b);
+/* Puts a step before the mismatch's path. */
+void solver_path(Solver *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
-bool dims_wait(Type *a, Type *b); /* unify_dims could only post the equation */
-/* Two dims or two shapes; gradual: what is not known equal becomes a residual check. */
+/* Whether unify_dims could only post the equation of a and b as a relation. */
+bool dims_wait(Type *a, Type *b);
+/* Unifies two dims or two shapes. gradual: sizes that are not known to be equal give a residual check. */
 bool unify_sizes(Solver *s, Type *a, Type *b, bool gradual);
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
-void solver_lower(Solver *s, Type *t,
-                  int level);                  /* its variables belong to `level` or further out */
-bool bind_var(Solver *s, Type *var, Type *to); /* with occurs check and levels */
+/* Moves the variables of t to `level`, where they are deeper. */
+void solver_lower(Solver *s, Type *t, int level);
+/* Links a variable after the checks of occurrence, level and class. False after a mismatch. */
+bool bind_var(Solver *s, Type *var, Type *to);
 
 /* variance.c */
 enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
-const uint8_t *variance_of(TypeDecl *decl); /* of each parameter */
+const uint8_t *variance_of(TypeDecl *decl); /* one for each parameter */
 
 /* unknown.c */
-void unknowns_in(Type *t, TypeVec *out); /* each once */
-/* t with what `by` gives for its unknowns; for those that stay it gives them. */
+void unknowns_in(Type *t, TypeVec *out); /* collects each unknown once */
+/* Replaces each unknown of t by what `by` gives for it. */
 typedef Type *(*UnknownMap)(void *ctx, Type *unknown);
 Type *unknowns_map(Type *t, UnknownMap by, void *ctx);
-/* One value whose type has unknowns that each value has its own of: a size or shape of it. */
+/* One value, and what stands for the `each` unknowns of its type. */
 typedef struct OpenValue {
-    Solver *open; /* its own are undetermined sizes, or (NULL) unknowns */
-    Map own;      /* unknown -> the value's own */
+    Solver *open; /* makes undetermined sizes for them; NULL makes unknowns */
+    Map own;      /* `each` unknown -> the value's own size or unknown */
 } OpenValue;
+/* A size or shape of the value, with its own sizes for `each` unknowns. */
 Type *unknowns_of_value(OpenValue *o, Type *size);
-Type *unknowns_replaced(Solver *s, Type *t,
-                        bool vars); /* by fresh ones, or by undetermined sizes */
-/* Note [Open values]: whether t has unknowns that var cannot be; and t with undetermined sizes for those
- * (open), or with unknowns that each has its own of. */
+/* Replaces unknowns by fresh ones, or (vars) by undetermined sizes. */
+Type *unknowns_replaced(Solver *s, Type *t, bool vars);
+/* Whether t has unknowns that var cannot be (Note [Open values]). around: see is_apart in unknown.c. */
 bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around);
+/* Replaces those unknowns by undetermined sizes (open) or by `each` unknowns. */
 Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open);
-void unknowns_asked(Type *t);                  /* its open sizes are those of several values */
-void unknowns_mark_each(Type *t, uint32_t id); /* those made since */
+/* Marks the open sizes of t as those of several values. */
+void unknowns_asked(Type *t);
+/* Marks the unknowns of t that were made since `id` as `each`. */
+void unknowns_mark_each(Type *t, uint32_t id);
 
 /* residual.c */
-void solver_list(Solver *s,
-                 const char *text); /* a check that operators make, here in the program */
+/* Lists a check that operators make themselves, at this place of the program. */
+void solver_list(Solver *s, const char *text);
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
-/* An operator's arguments are of known rank: what its shape function says of ranks and axes (R0313,
- * R0315) holds whatever the sizes are. False after a report. */
+/* Asks the shape function of an operator whose arguments have known ranks. What it says of ranks and axes
+ * (R0313, R0315) holds whatever the sizes are. False after a report. */
 bool solver_probe(Solver *s, Relation *r);
 
 /* early.c */
-bool early_is(const Relation *r); /* its shape function may say more, and could not be asked yet */
-void early_note(Solver *s, Relation *r);                        /* which was so, and is done */
-void early_keep(Solver *s, Scheme *scheme, Substitution *zonk); /* that was generalised */
+/* Whether the operator may refuse sizes of its arguments that are not known yet. */
+bool early_is(const Relation *r);
+/* Records such an operator when its relation is done. */
+void early_note(Solver *s, Relation *r);
+/* Moves the entries of the level that mention the scheme's params into the scheme. */
+void early_keep(Solver *s, Scheme *scheme, Substitution *zonk);
+/* Records a use of the scheme, whose params have the types `to` there. */
 void early_use(Solver *s, const Scheme *scheme, Span span, Type **to);
 
-/* residual.c: whether relating an operator of known sizes may fail, at less cost. */
+/* residual.c: whether the shape function may refuse an operator of known sizes. It costs less than relating. */
 bool residual_may_refuse(Solver *s, Relation *r);
 
-/* narrow.c: what waits has instances, and fixes none of the parameters. False after a report. */
+/* narrow.c: checks that the waiting relations have an instance, and fix none of the declared params. False after
+ * a report. */
 bool declared_stay_open(Solver *s, const RelationVec *relations, Type **params, uint32_t n);
-/* solver.c: the argument (-1: the result) is, or has, a declared parameter that must be something else. */
+/* solver.c: reports that a declared parameter in the argument (-1: the result) must be something else. */
 void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must);
 
-/* inside.c: the checks inside of definitions, for the list of a program that calls them */
-void inside_note(Solver *s, const Relation *r);     /* that runs for the first time */
-void inside_replace(Solver *s, const Map *tensors); /* by their shapes: type_replace_tensors */
-void inside_keep(Solver *s, Scheme *scheme);        /* of the definition that was generalised */
+/* inside.c: the operators inside of definitions, for the list of checks of a program that calls them. */
+/* Records an operator that runs for the first time. */
+void inside_note(Solver *s, const Relation *r);
+/* Replaces tensors of the level's operators by their shapes, as type_replace_tensors does. */
+void inside_replace(Solver *s, const Map *tensors);
+/* Moves the operators of the definition that was generalised into its scheme. */
+void inside_keep(Solver *s, Scheme *scheme);
+/* Records instances of the scheme's operators at a call. */
 void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by);
-void inside_list(Solver *s); /* all is known that will be */
+/* When no more will be inferred: lists the checks of the recorded operators. */
+void inside_list(Solver *s);
 
-/* residual.c: lists the operator where its shape function refuses some of the sizes that are possible */
+/* residual.c: lists the operator where its shape function refuses some of the possible sizes. */
 void residual_try_sizes(Solver *s, Relation *r);
 
 /* rel_layout.c */
@@ -154,28 +172,29 @@ const char *rel_operand_label(const Diag *d, const Relation *r, uint32_t i, Type
 void solver_wake(Solver *s, TypeVar *v);
 Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                        Span span);
-void relation_stands(const Solver *s, Relation *r); /* where inference is */
+/* Gives a relation the level and the function at which inference is. */
+void relation_stands(const Solver *s, Relation *r);
 void solver_queue(Solver *s, Relation *r);
-void solver_add(Solver *s, Relation *r); /* posted: waits, and is to run */
+void solver_add(Solver *s, Relation *r); /* adds a relation that waits, and queues it */
 
-/* fact.c. Whether a and b ask the same of equal arguments: one RelDef, one field or position that is read,
- * one set of attributes. */
+/* fact.c. Whether a and b ask the same of equal arguments: they have one RelDef, read one field or position, and
+ * have equal attributes. */
 bool relation_asks_same(const Relation *a, const Relation *b);
-/* The fact that asks the same of the same inputs, or NULL: its result is the relation's. */
+/* The fact that asks the same of the same inputs, or NULL. Its result is the relation's. */
 const Relation *solver_find_fact(Solver *s, const Relation *r);
-/* Unifies r with a fact where they differ by variables alone that are not in order (those of the type): as
- * of the elements of an empty list, which nothing else determines. False when there is none. */
+/* Unifies r with a fact from which it differs only by variables that are not in `order`, those of the type. The
+ * element of an empty list is such a variable, which nothing else determines. False where there is no such fact. */
 bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order);
 
 void relation_print(Str *out, const Relation *r,
                     TypeNamer *namer); /* scheme_print.c: as in `where` */
 
-/* laws.c. order: variables of the type to generalise, Type* -> 1 + position; these stay. Merges and
- * simplifies Broadcast sets in place, unifies results that must be the same; true when something
- * was unified, so that relations are to be run again. What says nothing any more is REL_DONE. */
+/* laws.c. Merges and simplifies Broadcast sets in place, and unifies results that must be equal. order: the
+ * variables of the type to generalise, Type* -> 1 + position, which stay. True when something was unified, so
+ * that relations must run again. Relations that say nothing any more become REL_DONE. */
 bool laws_simplify(Solver *s, RelationVec *relations, Map *order);
-/* Tensor[s, b] known to be a tensor by its Broadcast alone, as the type variable it stands for:
- * from[i] (a shape variable) becomes to[i]. */
+/* Tensors that only a Broadcast shows to be tensors, and the type variables that replace them: a tensor of the
+ * shape variable shapes[i] becomes vars[i]. */
 typedef struct Abstraction {
     TypeVec shapes, vars;
 } Abstraction;
@@ -183,10 +202,10 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
 bool is_broadcast(const RelDef *def);
 /* The dtypes that a Broadcast relation allows. */
 DTypeSet broadcast_dtypes(const Relation *r);
-/* Restricts its arguments to them, where one is a tensor; false after a report. */
+/* Restricts the arguments to these dtypes, where one is known to be a tensor. False after a report. */
 bool broadcast_restrict(Solver *s, Relation *r);
 
-/* instance.c: with other types in the place of some; at a use of the definition it is of. */
+/* instance.c: a copy with types replaced, and one that stands at a use of the scheme's definition. */
 Relation *relation_copy(const Relation *r, Substitution *by);
 Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
                             Substitution *by);
@@ -194,6 +213,6 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
 /* rel_broadcast.c */
 RelStatus relate_compare(Solver *s, Relation *r);
 
-extern const RelDef rel_differentiable; /* (T1, …, Tn): some parameter holds a float */
+extern const RelDef rel_differentiable; /* (T1, …, Tn): some Ti holds a float */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unification of types of all kinds. Each pair of nodes is a link away from being one, so shared
- * parts are compared once: two nodes found equal are remembered while one unification runs.
+/* Unification of types of all kinds. Types are DAGs: pairs of nodes that were unified are remembered while one
+ * unification runs, so shared parts are compared once.
  *
- * Sizes are polynomials; an equation is solved when it is linear in an undetermined variable with
- * coefficient 1 or -1, else it waits as the relation Same (LANGUAGE §4 "Dims"). */
+ * Sizes are polynomials. An equation is solved when it is linear in an undetermined variable with coefficient 1
+ * or -1. Otherwise it waits as the relation Same (LANGUAGE §4 "Dims"). */
 #include <stdarg.h>
 
 #include "base/mem.h"
@@ -51,11 +51,11 @@ void solver_link(Solver *s, Type *var, Type *to) {
 }
 
 typedef struct Lower {
-    Type *var; /* that is about to be linked: must not occur */
+    Type *var; /* the variable that is about to be linked, which must not occur */
     int level;
     uint32_t age;
     bool occurs;
-    Type *rigid; /* a declared parameter from further in, or NULL */
+    Type *rigid; /* a declared parameter of a deeper level, or NULL */
     Map seen;
     uint32_t count, depth;
     uint64_t steps;
@@ -103,7 +103,7 @@ static void lower_parts(Lower *l, Type *t) {
     case TY_FN:
     case TY_DATA:
     case TY_SHAPE:
-        /* Small types are walked as they are; beyond that each node once. */
+        /* In large types each node is visited once. */
         if (++l->count > 32) {
             if (map_has(&l->seen, t))
                 return;
@@ -126,7 +126,7 @@ void solver_lower(Solver *s, Type *t, int level) {
     s->counts.steps += l.steps;
 }
 
-/* The class of a dtype variable meets what it is linked to. */
+/* Restricts what a dtype variable is linked to by the variable's class. */
 static bool meet_dtypes(Solver *s, Type *var, Type *to) {
     DTypeSet both = var->var.dtypes & type_dtype_set(to);
     if (both == 0) {
@@ -154,12 +154,12 @@ static bool wait_for_equal(Solver *s, Type *a, Type *b) {
     return true;
 }
 
-/* var := to, both resolved and different. */
+/* Links var to `to`. Both are resolved, and they differ. */
 bool bind_var(Solver *s, Type *var, Type *to) {
     if (to->kind != var->kind)
         return solver_fail(s, MISMATCH_KIND, var, to);
     if (to->tag == TY_VAR) {
-        /* The one with fewer watchers gives way: its relations run again. */
+        /* Link the variable with fewer watchers, since their relations run again. */
         bool swap = var->kind == KIND_EFFECT ? false : to->var.nwatchers < var->var.nwatchers;
         if (swap) {
             Type *other = var;
@@ -178,7 +178,7 @@ bool bind_var(Solver *s, Type *var, Type *to) {
         lower_levels(&l, to);
         s->counts.steps += l.steps;
         if (l.occurs && to->tag == TY_DERIV)
-            return wait_for_equal(s, var, to); /* a = D(a) holds of data of floats */
+            return wait_for_equal(s, var, to); /* a = D(a) holds for data of floats */
         if (l.occurs)
             return solver_fail(s, MISMATCH_OCCURS, var, to);
         if (l.rigid)
@@ -200,10 +200,10 @@ bool bind_var(Solver *s, Type *var, Type *to) {
 typedef struct Solve {
     Type *best; /* the variable to solve for, or NULL */
     int64_t coef;
-    bool vars, unknowns; /* some undetermined variable, some `?` in the equation */
-    Type *scaled;        /* the only variable, if it stands alone with another coefficient, */
-    int64_t scale;       /* this one */
-    Map inside;          /* variables that occur in a product or another atom */
+    bool vars, unknowns; /* the equation has an undetermined variable, a `?` */
+    Type *scaled;        /* the only variable, where it stands alone with the coefficient `scale` */
+    int64_t scale;
+    Map inside; /* variables that occur in a product or another atom */
 } Solve;
 
 static void note_inside(Solve *v, Type *t);
@@ -235,7 +235,7 @@ static bool is_lone(const DimMonomial *m, TypeTag tag) {
     return m->natoms == 1 && m->atoms[0]->kind == DIM_ATOM_TYPE && m->atoms[0]->type->tag == tag;
 }
 
-/* Looks for the variable of the deepest level that is linear with coefficient ±1 in difference = 0. */
+/* Finds the variable of the deepest level that is linear with coefficient ±1 in the equation d = 0. */
 static Solve look_at_equation(const Dim *d) {
     Solve v = {0};
     uint32_t nlone = 0;
@@ -270,8 +270,8 @@ static bool contains_var(Type *t, Type *var) {
     return map_has(&v.inside, var);
 }
 
-/* A difference that may be 0, divided by what divides all of its coefficients (and then its constant:
- * dim_compare has seen to it). */
+/* Divides a difference that may be 0 by the common divisor of its coefficients. This divides the constant too, or
+ * dim_compare had found that the difference is never 0. */
 static Type *divided(Type *difference) {
     int64_t g = 0;
     for (uint32_t i = 0; difference->tag == TY_DIM && i < difference->dim->nterms; i++) {
@@ -286,8 +286,8 @@ static Type *divided(Type *difference) {
     return g > 1 ? dim_floordiv(difference, type_dim_int(g, NULL)) : difference;
 }
 
-/* max(side, k) = c for numbers c > k means side = c, and no c < k is such a max; likewise min. *is is
- * NULL where it cannot be. False: neither. */
+/* Solves max(side, k) = c for numbers k and c: side = c where c > k, and no solution (*is is NULL) where c < k.
+ * Likewise for min. False where d = 0 is no such equation. */
 static bool solve_extreme(const Dim *d, Type **side, Type **is) {
     const DimMonomial *m = d->terms;
     if (d->nterms != 1 || m->natoms != 1 || (m->coef != 1 && m->coef != -1) ||
@@ -313,7 +313,7 @@ bool dims_wait(Type *a, Type *b) {
     return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
-/* What was there before cannot be an unknown that comes to be later: a check when running. */
+/* Adds a check where var is older than an unknown in `to` (Note [Open values] in unknown.c). */
 static bool is_kept_apart(Solver *s, Type *var, Type *to, bool gradual) {
     if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, false))
         return false;
@@ -341,7 +341,7 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
     int64_t n;
     if (type_get_int(difference, &n))
         return n == 0 || solver_fail(s, MISMATCH_DIM, a, b);
-    switch (dim_compare(a, b)) { /* of floordiv, min and max; others are not decided here */
+    switch (dim_compare(a, b)) { /* decides about floordiv, min and max */
     case DIM_EQUAL: return true;
     case DIM_DIFFERENT: return solver_fail(s, MISMATCH_DIM, a, b);
     case DIM_UNDECIDED: break;
@@ -363,7 +363,7 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
         if (v.vars && solve_extreme(difference->dim, &side, &is))
             return is ? unify_dims(s, side, is, gradual) : solver_fail(s, MISMATCH_DIM, a, b);
         if (v.scaled && v.unknowns && gradual) {
-            /* scale * v + rest = 0: v is a quotient, which is checked to be whole when running */
+            /* scale * v + rest = 0. So v is a quotient, which must be whole at run time. */
             Type *rest = dim_sub(difference, dim_mul(type_dim_int(v.scale, NULL), v.scaled));
             Type *negated = v.scale > 0 ? dim_sub(type_dim_int(0, NULL), rest) : rest;
             int64_t by = v.scale > 0 ? v.scale : -v.scale;
@@ -408,8 +408,7 @@ static bool unify_shapes(Solver *s, Map *same, Type *a, Type *b) {
     return true;
 }
 
-/* A shape of unknown rank and another: a check when running, after which sizes that are still open have
- * been found to be some that nobody knows. */
+/* Adds a check that a shape of unknown rank equals another. Open sizes of the other become unknowns. */
 static bool unify_unknown_shape(Solver *s, Type *unknown, Type *shape) {
     if (!s->gradual)
         return solver_fail(s, MISMATCH_HEAD, unknown, shape);
@@ -422,8 +421,8 @@ static bool unify_unknown_shape(Solver *s, Type *unknown, Type *shape) {
     return true;
 }
 
-/* D(a) is a tensor of floats only where a is that tensor. Otherwise D is never inverted: until one
- * of the two is known the equation waits. */
+/* D(a) is a tensor of floats only where a is that tensor. Otherwise D is not inverted, and the equation waits until
+ * one of the two is known. */
 static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
     if (type_equal(a, b))
         return true;
@@ -431,7 +430,7 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
     if (tensor)
         return unify(s, same, tensor == a ? b->elem : a->elem, tensor) &&
                solver_restrict(s, tensor->tensor.dtype, DTS_FLOAT);
-    /* What is closed is no longer reduced: then only another D can be equal to it. */
+    /* A D without variables is reduced no further, so only another D can equal it. */
     bool open = (a->tag == TY_DERIV && type_has_vars(a)) ||
                 (b->tag == TY_DERIV && type_has_vars(b));
     if (a->tag == TY_DERIV && b->tag == TY_DERIV && type_resolve(a->elem)->tag == TY_DATA &&
@@ -440,8 +439,8 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
     return open ? wait_for_equal(s, a, b) : solver_fail(s, MISMATCH_HEAD, a, b);
 }
 
-/* An arrow's effect is an upper bound, so what is less than it keeps its own: only what a variable
- * must at least be is carried over. */
+/* An arrow's effect is an upper bound, so an arrow with a lower effect keeps it. Only the effects that a variable
+ * includes are carried over. */
 static void unify_effects(Solver *s, Type *a, Type *b) {
     if (a->tag != TY_VAR && b->tag == TY_VAR) {
         unify_effects(s, b, a);
@@ -517,7 +516,7 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
     return solver_fail(s, MISMATCH_HEAD, a, b);
 }
 
-/* What is in an expression already reported must not be reported again. */
+/* Links the variables of a type that met an error type, so that the mistake is not reported again. */
 static void absorb_error(Solver *s, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
@@ -592,7 +591,7 @@ bool solver_restrict(Solver *s, Type *dtype, DTypeSet set) {
     DTypeSet had = type_dtype_set(dtype), both = had & set;
     if (both == had)
         return true;
-    /* Num is never asked of the user: `Num(b)` is left out when a type is printed. */
+    /* Users need not declare Num, which a printed type leaves out. */
     bool allowed = dtype->tag == TY_VAR ||
                    (dtype->tag == TY_PARAM && (s->infer_where || set == DTS_NUM));
     if (both == 0 || !allowed) {
@@ -622,7 +621,7 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup) {
         Lower l = {.level = v->level, .age = UINT32_MAX};
         lower_levels(&l, sub);
     }
-    /* the same again is common, and harmless where it is missed */
+    /* The latest effects often come again. An older one that is added again does no harm. */
     for (uint32_t i = v->nwatchers > 4 ? v->nwatchers - 4 : 0; i < v->nwatchers; i++)
         if (type_resolve(v->subs[i]) == sub)
             return;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unknown sizes and whose they are.
  *
- * Note [Each its own size]. An unknown is one size as long as the function runs in which it was made:
- * of `arange(n)`, of a parameter annotated `?`. In a type that several values have, an unknown is `each`:
- * every value has its own.
+ * Note [Each its own size]. An unknown, as of `arange(n)` or of a parameter annotated `?`, is one size for as long
+ * as the function runs that made it. In a type that several values have, an unknown is `each`: every value has
+ * its own size there.
  *
  *     List[Tensor[(?,), int32]]            its elements
  *     fn(int32) -> Tensor[(?,), int32]     the results of its calls
  *     def go(x, i) { … go(arange(i), i - 1) … }   x in the calls of go
  *
- * Whatever flows to it is taken. Who reads a value (a variable, the result of a call, an argument of an
- * operator) opens it: gives it an unknown of its own, which is one size from there on. What stands in one
- * type is one value: opened, (Tensor[(?1,), b], Tensor[(?1,), b]) has two equal sizes, but (a, a), where a
- * type variable a was found to be Tensor[(?,), b], two of their own.
+ * An `each` unknown takes any size that flows to it. Reading a value (a variable, the result of a call, an argument
+ * of an operator) opens its type: the unknown is replaced by one of the value's own, which is one size from there
+ * on. A type as it is written is of one value: opened, (Tensor[(?1,), b], Tensor[(?1,), b]) has two equal sizes.
+ * But (a, a), where the type variable a was found to be Tensor[(?,), b], has two sizes of their own.
  *
- * Note [Open values]. What enters a function, its size still open, cannot have an unknown size that comes
- * to be in the function: it keeps its own, and the two are compared when running.
+ * Note [Open values]. A value that enters a function with an open size existed before the function's body ran. So
+ * its size is no unknown that the body makes: it keeps its own size, and the two are compared when running.
  *
  *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
  *
- * Ids count up; the age of a variable is the id of the oldest one that it is a part of. */
+ * Ids count up. The age of a variable is the id of the oldest variable that it is a part of. */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
@@ -69,8 +69,8 @@ Type *unknowns_replaced(Solver *s, Type *t, bool vars) {
 
 Type *solver_open(Solver *s, Type *t) { return solver_open_each(unknowns_replaced(s, t, false)); }
 
-/* How often each unknown is a size or the shape of a tensor, or of one in a tuple; `barred` where it is
- * elsewhere. */
+/* How often each unknown is a size or the shape of a tensor, alone or in a tuple. Unknowns that also stand
+ * elsewhere are in `barred`. */
 typedef struct Places {
     Map count, barred;
     TypeVec all;
@@ -134,7 +134,7 @@ bool solver_has_each(Type *t) {
     return false;
 }
 
-/* Types are DAGs: of a large one no more than this is opened, and the rest stays `each`. */
+/* Types are DAGs. In a large one only so many nodes are opened, and the rest stays `each`. */
 enum { OPENED_NODES = 256 };
 
 static Type *own_of(void *ctx, Type *u) {
@@ -153,7 +153,7 @@ Type *unknowns_of_value(OpenValue *o, Type *size) { return unknowns_map(size, ow
 
 static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     OpenValue own = {.open = o->open};
-    if (t->tag == TY_VAR && t->var.link) /* a type that was found for a variable: another value */
+    if (t->tag == TY_VAR && t->var.link) /* what was found for a variable is a value of its own */
         o = &own;
     t = type_resolve(t);
     if (++*nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
@@ -169,7 +169,7 @@ static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
         bool size = t->args[i]->kind == KIND_DIM || t->args[i]->kind == KIND_SHAPE;
         args[i] = size                 ? unknowns_of_value(o, t->args[i])
                   : t->tag == TY_TUPLE ? open_value(o, t->args[i], nodes)
-                                       : t->args[i]; /* of its elements */
+                                       : t->args[i]; /* elements stay closed */
     }
     return t->tag == TY_TUPLE ? type_tuple(args, t->nargs) : type_data(t->decl, args, t->nargs);
 }
@@ -217,7 +217,7 @@ void unknowns_asked(Type *t) {
 
 /* ---- open values ----------------------------------------------------------------------------- */
 
-/* The unknowns that come to be later than what is as old as `age`: they have at least this id. */
+/* The first id of the unknowns that did not exist yet when a value of this age entered its function. */
 static uint32_t later_than(const Solver *s, uint32_t age) {
     for (size_t k = 0; k < s->bodies.len; k++) {
         const Body *b = &s->bodies.data[k];
@@ -229,8 +229,8 @@ static uint32_t later_than(const Solver *s, uint32_t age) {
     return UINT32_MAX;
 }
 
-/* Whether var, which is older, cannot be the unknown. around: nor where it is a parameter's and the unknown
- * is of a function around, since that has one size for all calls. */
+/* Whether var cannot be the unknown, since it is older. around: nor can the variable of a parameter be an unknown of
+ * a function around, which is one size for all calls of the inner function. */
 static bool is_apart(const Solver *s, const Type *var, const Type *unknown, bool around) {
     uint32_t id = unknown->param.id, age = var->var.age;
     if (s->bodies.len == 0 || unknown->param.each)

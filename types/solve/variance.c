@@ -6,16 +6,16 @@
  *     type Sink[a] { Sink(fn(a) -> ()) }            contravariant: the other way round
  *     type Cell[a] { Cell(Ref[a]) }                 invariant: T and U are one
  *
- * A parameter of a size that arithmetic in a function's parameter is over, as fn(Tensor[(2 * n,), b]) -> (), is
- * invariant: nothing says which n a size is for. */
+ * A size parameter in arithmetic in a function's parameter, as in fn(Tensor[(2 * n,), b]) -> (), is invariant: the
+ * size does not tell which n it is for. */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
 typedef struct Use {
     Type *const *params;
     uint32_t n;
-    uint8_t *of; /* each param: how it is used, as far as was seen */
-    Map seen[4]; /* by variance: what was looked at */
+    uint8_t *of; /* for each param, the variance found so far */
+    Map seen[4]; /* by variance: the nodes that were visited */
 } Use;
 
 static uint8_t contrary(uint8_t variance) {
@@ -74,8 +74,8 @@ static void note(Use *u, Type *t, uint8_t variance) {
     }
 }
 
-/* While a declaration is being looked at, its own are taken as found so far; repeated until nothing
- * changes (a use of one parameter may become one of another). */
+/* Finds the variances as a fixed point. A recursive declaration uses its own as found so far, and is visited again
+ * until nothing changes, since a use of one parameter may become a use of another. */
 const uint8_t *variance_of(TypeDecl *decl) {
     if (decl->variance)
         return decl->variance;
