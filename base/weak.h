@@ -15,7 +15,7 @@ typedef struct WeakMap {
 /* NULL when there is none, or its object was collected. */
 void *weak_find(const WeakMap *m, const void *key);
 
-/* The entry lasts as long as something else refers to the value, which in turn must refer to the key. */
+/* The entry lasts as long as something else refers to the key and to the value. */
 void weak_set(WeakMap *m, const void *key, void *value);
 
 /* The entry lasts as long as the key does and keeps the value alive: for ever, where the value refers

@@ -79,6 +79,7 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     for (int m = 0; m < AD_MODES; m++)
         copy->fn->own_twins[m] = NULL;
     copy->fn->base = NULL;
+    copy->fn->of = NULL;
     copy->fn->path = NULL;
     copy->fn->params = mem_new_n(Var *, e->fn->nparams ? e->fn->nparams : 1);
     for (uint32_t i = 0; i < e->fn->nparams; i++)

@@ -178,6 +178,7 @@ Expr *grad_twin(PassCtx *ctx, Expr *fn, AdMode mode) {
     twin->fn = mem_new(Fn);
     *twin->fn = *fn->fn;
     twin->fn->base = fn->fn->base ? fn->fn->base : fn;
+    twin->fn->of = fn; /* the entry in `made` lasts as long as both live */
     twin->fn->path = sym_intern(fmt_text("%s%c", path, mode_letter[mode]));
     memset(twin->fn->own_twins, 0, sizeof twin->fn->own_twins);
     twin->fn->nparams = fn->fn->nparams + 1;

@@ -303,6 +303,27 @@ TEST(side_tables) {
     CHECK(weak_size(&of_values) < 1500);
 }
 
+/* Fills a table whose values do not refer to their keys, and forgets the keys. */
+static __attribute__((noinline)) void forget_keys(WeakMap *m, Thing **values, int n) {
+    for (int i = 0; i < n; i++) {
+        values[i] = mem_new(Thing);
+        weak_set(m, mem_new(Thing), values[i]);
+    }
+}
+
+TEST(side_tables_do_not_take_new_keys_for_dead_ones) {
+    enum { N = 2000 };
+    static Thing *values[N];
+    WeakMap m = {0};
+    forget_keys(&m, values, N);
+    for (int i = 0; i < 5; i++)
+        mem_collect();
+    int found = 0;
+    for (int i = 0; i < 20 * N; i++) /* many at addresses of keys that were collected */
+        found += weak_find(&m, mem_new(Thing)) != NULL;
+    CHECK_INT(found, 0);
+}
+
 TEST(finalizers) {
     make_garbage();
     churn();
@@ -344,6 +365,7 @@ int main(void) {
     RUN(stacks_take_what_there_is);
     RUN(finalizers);
     RUN(side_tables);
+    RUN(side_tables_do_not_take_new_keys_for_dead_ones);
     RUN(root_callbacks);
     RUN(limits);
     return check_result();

@@ -280,7 +280,7 @@ static Expr *copy_with_slots(const Expr *e) {
         *copy->fn = *e->fn;
         for (int mode = 0; mode < AD_MODES; mode++)
             copy->fn->own_twins[mode] = NULL;
-        copy->fn->base = NULL;
+        copy->fn->base = copy->fn->of = NULL;
         copy->fn->path = NULL;
     }
     if (e->kind == EXPR_MATCH) {

@@ -116,6 +116,7 @@ typedef struct Fn {
      * (passes/custom.c), the twins that are taken as they stand. */
     struct Expr *own_twins[AD_MODES];
     struct Expr *base;
+    struct Expr *of;    /* the function of which this twin was made, one transformation before */
     const Symbol *path; /* NULL is "" */
 } Fn;
 
