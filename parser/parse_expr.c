@@ -40,7 +40,7 @@ static Ast *read_let(Parser *p) {
     Ast *let = parse_node(p, AST_LET, p->tok.begin);
     let->op_span = parse_tok_span(p);
     parse_advance(p);
-    let->name = parse_binder(p, false, "the name of a local");
+    let->name = parse_let_name(p, false, "the name of a local");
     if (parse_accept(p, TOK_COLON))
         let->type = parse_type_any(p);
     parse_expect(p, TOK_EQUAL);
@@ -181,8 +181,9 @@ Ast *parse_block(Parser *p) {
             e = with;
         }
     }
-    parse_close_after(p, TOK_RBRACE, opened,
-                      e->kind == AST_WITH ? "`,` or `}`" : "an operator, `;` or `}`");
+    bool updates = e->kind == AST_WITH;
+    parse_close_after(p, TOK_RBRACE, opened, updates ? EXPECTED_OTHER : EXPECTED_OPERATOR,
+                      updates ? "`,` or `}`" : "an operator, `;` or `}`");
     e->span = parse_span_from(p, begin);
     return e;
 }
@@ -351,7 +352,7 @@ static Ast *read_cast(Parser *p) {
     uint32_t begin = p->tok.begin;
     Opened opened = parse_open(p);
     AstType *type = parse_type_any(p);
-    parse_close_after(p, TOK_RPAREN, opened, "`)`");
+    parse_close_after(p, TOK_RPAREN, opened, EXPECTED_OTHER, "`)`");
     Span op_span = parse_span_from(p, begin);
     Ast *operand = read_operand(p);
     Ast *e = unary_node(p, AST_CAST, begin, op_span, operand);

@@ -63,8 +63,15 @@ bool parse_accept_word(Parser *p, Word word);
 /* Expects and passes a token; the mistake names it and what was found. */
 bool parse_expect(Parser *p, TokenKind kind);
 bool parse_expect_word(Parser *p, Word word);
+/* What could stand at the token in hand, where the message says more than the words. */
+typedef enum Expected {
+    EXPECTED_OTHER,
+    EXPECTED_OPERATOR, /* an expression is complete there, and an operator would continue it */
+    EXPECTED_LET_NAME, /* the name that a `let` binds */
+} Expected;
 /* "expected WHAT, found …" at the token in hand. */
 void parse_unexpected(Parser *p, const char *what);
+void parse_unexpected_at(Parser *p, Expected expected, const char *what);
 /* Any other mistake. NULL (and nothing is reported) while muted or in panic. */
 Diag *parse_mistake(Parser *p, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -80,7 +87,8 @@ typedef struct Opened {
 Opened parse_open(Parser *p);
 bool parse_close(Parser *p, TokenKind kind, Opened opened);
 /* The same where not a comma but `what` could have come. */
-bool parse_close_after(Parser *p, TokenKind kind, Opened opened, const char *what);
+bool parse_close_after(Parser *p, TokenKind kind, Opened opened, Expected expected,
+                       const char *what);
 /* Between the elements of a list that ends with `close`: passes a comma and says whether another
  * element follows. */
 bool parse_more(Parser *p, TokenKind close);
@@ -130,6 +138,8 @@ bool parse_is_shadowed(Parser *p, const Symbol *sym);
 bool parse_at_soft(Parser *p, Word word);
 /* A name in binding position: `x`, `%x`, also `@f` and dotted names where `global`. */
 Name parse_binder(Parser *p, bool global, const char *what);
+/* The name that a `let` binds: a tuple there is told how it is taken apart. */
+Name parse_let_name(Parser *p, bool global, const char *what);
 /* A name that is used: the longest bound prefix after a sigil, a bare name with its dots. */
 Name parse_name_ref(Parser *p);
 /* a.b.c, all of it, as one symbol: types, attributes, operators. */

@@ -223,7 +223,7 @@ static void end_expr(Parser *p, Item *item) {
     item->kind = ITEM_EXPR;
     item->shown = !parse_accept(p, TOK_SEMI);
     if (item->shown && !p->panic && !parse_at(p, TOK_EOF) && !p->tok.break_before)
-        parse_unexpected(p, "an operator, `;` or a line break");
+        parse_unexpected_at(p, EXPECTED_OPERATOR, "an operator, `;` or a line break");
 }
 
 /* 'let' x [':' T] '=' e ';' | 'let' x [':' T] '=' e 'in' e */
@@ -233,7 +233,7 @@ static void read_let(Parser *p, Item *item) {
     size_t mark = parse_scope_mark(p);
     parse_advance(p);
     item->kind = ITEM_LET;
-    item->name = parse_binder(p, true, "the name of a global");
+    item->name = parse_let_name(p, true, "the name of a global");
     if (parse_accept(p, TOK_COLON))
         item->type = parse_type_any(p);
     parse_expect(p, TOK_EQUAL);

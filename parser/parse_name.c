@@ -223,6 +223,12 @@ Name parse_binder(Parser *p, bool global, const char *what) {
     return name;
 }
 
+Name parse_let_name(Parser *p, bool global, const char *what) {
+    if (parse_at(p, TOK_LPAREN))
+        parse_unexpected_at(p, EXPECTED_LET_NAME, what);
+    return parse_binder(p, global, what);
+}
+
 void parse_check_twice(Parser *p, const NameVec *names, const char *what) {
     Map seen = {0};
     for (size_t i = 0; i < names->len; i++) {

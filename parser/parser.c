@@ -233,7 +233,7 @@ static bool report_statement(Parser *p) {
     return false;
 }
 
-void parse_unexpected(Parser *p, const char *what) {
+void parse_unexpected_at(Parser *p, Expected expected, const char *what) {
     if (p->panic || p->muted) {
         p->panic = true;
         return;
@@ -246,7 +246,7 @@ void parse_unexpected(Parser *p, const char *what) {
         p->incomplete = p->panic = true;
         return;
     }
-    if (strstr(what, "operator") && report_statement(p))
+    if (expected == EXPECTED_OPERATOR && report_statement(p))
         return;
     Span span = parse_tok_span(p);
     if (p->tok.kind == TOK_EOF) /* point behind what is there, not at an empty last line */
@@ -255,12 +255,14 @@ void parse_unexpected(Parser *p, const char *what) {
                             describe(p, &p->tok));
     if (d)
         diag_set_expects(d, what);
-    if (d && p->tok.kind == TOK_EQUAL && strstr(what, "operator"))
+    if (d && p->tok.kind == TOK_EQUAL && expected == EXPECTED_OPERATOR)
         diag_add_fact(
             d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
-    if (d && p->tok.kind == TOK_LPAREN && strstr(what, "the name of"))
+    if (d && p->tok.kind == TOK_LPAREN && expected == EXPECTED_LET_NAME)
         diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }
+
+void parse_unexpected(Parser *p, const char *what) { parse_unexpected_at(p, EXPECTED_OTHER, what); }
 
 /* ---- brackets -------------------------------------------------------------------------------- */
 
@@ -272,7 +274,8 @@ Opened parse_open(Parser *p) {
     return opened;
 }
 
-bool parse_close_after(Parser *p, TokenKind kind, Opened opened, const char *what) {
+bool parse_close_after(Parser *p, TokenKind kind, Opened opened, Expected expected,
+                       const char *what) {
     p->ctx = opened.ctx;
     if (!p->panic && p->tok.kind == kind) {
         (void)vec_pop(&p->brackets);
@@ -280,14 +283,14 @@ bool parse_close_after(Parser *p, TokenKind kind, Opened opened, const char *wha
         return true;
     }
     size_t before = p->diags->list.len;
-    parse_unexpected(p, what ? what : fmt_text("`,` or %s", token_kind_text(kind)));
+    parse_unexpected_at(p, expected, what ? what : fmt_text("`,` or %s", token_kind_text(kind)));
     if (p->diags->list.len > before && p->tok.kind != TOK_ERROR)
         diag_add_label(vec_last(&p->diags->list), opened.span, "opened here");
     return false;
 }
 
 bool parse_close(Parser *p, TokenKind kind, Opened opened) {
-    return parse_close_after(p, kind, opened, NULL);
+    return parse_close_after(p, kind, opened, EXPECTED_OTHER, NULL);
 }
 
 bool parse_more(Parser *p, TokenKind close) {
