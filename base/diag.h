@@ -193,12 +193,12 @@ void diag_print_json(Str *out, const Diag *d);
 void diag_add_json_text(Str *out, const char *text); /* a string, in quotes */
 void diag_add_json_span(Str *out, Span span);        /* "file":…,"line":…, and so on */
 
-/* Our own mistake: prints "this is a bug in Relay", file and what was being done; ends with
- * status 1 through the handler (the session's), else exit(1). */
+/* Our own mistake: prints "this is a bug in Relay", what is wrong, and the place in our sources; ends the
+ * process with status 1. */
 #define BUG(...) bug_(__FILE__, __LINE__, __VA_ARGS__)
 /* How --verify-types ends where a value is not of its static type. */
 enum { BUG_STATUS = 1, BUG_STATUS_MISMATCH = 3 };
-void bug_set_handler(void (*fn)(const char *message)); /* for tests; must not return */
+void bug_set_handler(void (*fn)(const char *message)); /* only tests set one; must not return */
 _Noreturn void bug_end(const char *message, int status);
 _Noreturn void bug_(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
