@@ -53,7 +53,7 @@ OpArg op_arg(const Op *op, int i) {
     arg.tuple = *p == '(';
     p += arg.tuple;
     size_t len = strcspn(p, ",)=");
-    arg.name = fmt_text("%.*s", (int)len, p);
+    arg.name = sym_intern_n(p, len)->text;
     arg.optional = p[len] == '=';
     if (arg.optional)
         arg.n = strtoll(p + len + 1, NULL, 10);
