@@ -430,15 +430,15 @@ TEST(declared_facts_entail) {
     Type *p[] = {solver_rigid(s, KIND_TYPE, sym_intern("a")),
                  solver_rigid(s, KIND_TYPE, sym_intern("b")),
                  solver_rigid(s, KIND_TYPE, sym_intern("c"))};
-    size_t mark = solver_mark(s);
-    solver_assume(s, &rel_broadcast, p, 3, NULL, NULL, span_none());
+    size_t mark = solver_count_facts(s);
+    solver_assume_fact(s, &rel_broadcast, p, 3, NULL, NULL, span_none());
     Type *sum = add(p[0], p[1]), *more = add(sum, p[0]);
     CHECK(solver_run(s));
     CHECK(type_resolve(sum) == p[2]);
     CHECK(type_resolve(more) == p[2]);
     CHECK_TEXT(scheme_text(scheme_generalise_declared(s, fn2(p[0], p[1], sum), p, 3, true)),
                "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
-    solver_forget(s, mark);
+    solver_forget_facts(s, mark);
     begin();
     Type *q[] = {solver_rigid(s, KIND_TYPE, sym_intern("a")),
                  solver_rigid(s, KIND_TYPE, sym_intern("b"))};

@@ -489,7 +489,7 @@ static bool read_constraint(Infer *I, const AstConstraint *c, Written *out) {
 }
 
 static void assume(Infer *I, const Written *w, Span span) {
-    solver_assume(I->s, w->def, w->args, w->n, w->attrs, w->data, span);
+    solver_assume_fact(I->s, w->def, w->args, w->n, w->attrs, w->data, span);
 }
 
 static void post(Infer *I, const Written *w, Span span) {
@@ -576,7 +576,7 @@ static bool is_of_own(const Written *w, const Map *own) {
 bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConstraintVec *where) {
     bool ok = true;
     Map own = {0};
-    size_t checks = solver_nresiduals(I->s), facts = solver_mark(I->s);
+    size_t checks = solver_nresiduals(I->s), facts = solver_count_facts(I->s);
     Written *all = mem_new_n(Written, where->len + 1);
     for (size_t i = 0; i < where->len; i++)
         ok &= read_constraint(I, &where->data[i], &all[i]);
@@ -593,11 +593,12 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
         }
         post(I, w, where->data[i].span);
     }
-    ok = ok && solver_learn(I->s);
+    ok = ok && solver_learn_relations(I->s);
     solver_leave(I->s);
     for (size_t i = 0; i < n; i++)
         close_param(I, declared[i]);
-    solver_forget(I->s, facts); /* assume the facts anew, in the order in which they were written */
+    solver_forget_facts(I->s,
+                        facts); /* assume the facts anew, in the order in which they were written */
     collect_own(declared, n, &own);
     for (size_t i = 0; i < where->len && ok; i++) {
         if (is_of_own(&all[i], &own))
@@ -613,7 +614,7 @@ bool where_assume(Infer *I, TypeParam *const *declared, size_t n, const AstConst
 
 /* fn [A](T, …) -> U where R(T, …), or forall (A : K), T where R(T, …), at the head of an annotation. */
 Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head) {
-    *head = (AnnotationHead){.facts = solver_mark(I->s), .infer_where = I->infer_where};
+    *head = (AnnotationHead){.facts = solver_count_facts(I->s), .infer_where = I->infer_where};
     size_t mark = type_scope_mark(I);
     VEC(TypeParam *) declared = {0};
     AstConstraintVec where = {0};
@@ -647,7 +648,7 @@ Type *annotation_begin(Infer *I, const AstType *t, AnnotationHead *head) {
 }
 
 void annotation_end(Infer *I, const AnnotationHead *head) {
-    solver_forget(I->s, head->facts);
+    solver_forget_facts(I->s, head->facts);
     I->infer_where = head->infer_where;
     solver_set_infer_where(I->s, I->infer_where);
 }

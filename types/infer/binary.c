@@ -45,7 +45,7 @@ static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b) {
 static Expr *want_bool(Infer *I, Expr *e, const char *what) {
     if (is_error(e))
         return e;
-    solver_at(I->s, e->span, what);
+    solver_set_place(I->s, e->span, what);
     if (!solver_flow(I->s, e->type, type_scalar(DT_BOOL), e->span, what)) {
         Diag *d = infer_error(I, DIAG_R0204, e->span, "%s is one bool, found %s", what,
                               type_text(e->type));
@@ -183,7 +183,7 @@ static Expr *bang(Infer *I, Ast *e) {
     if (t->tag == TY_ERROR)
         return infer_error_expr(e->span);
     if (t->tag == TY_REF) {
-        Expr *r = expr_new(EXPR_READ, solver_open(I->s, t->elem), e->span);
+        Expr *r = expr_new(EXPR_READ, solver_open_unknowns(I->s, t->elem), e->span);
         r->a = a;
         return r;
     }

@@ -345,10 +345,10 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
         bool poly = callee->kind == EXPR_GLOBAL ||
                     (callee->kind == EXPR_VAR && callee->var->scheme);
         if (!poly)
-            t = type_resolve(solver_open(I->s, t));
+            t = type_resolve(solver_open_unknowns(I->s, t));
         t = type_resolve(solver_open_call(I->s, t));
         const char *who = callee_words(callee);
-        EarlyUse early = solver_early_of(I->s, callee->span);
+        EarlyUse early = solver_find_early(I->s, callee->span);
         bool recursive = !poly || is_open_recursion(
                                       callee); /* the callee has one type for all its calls here */
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
@@ -397,9 +397,9 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
     }
     Type **params = mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        params[i] = solver_given(I->s, t, out[i]->type);
+        params[i] = solver_make_parameter(I->s, t, out[i]->type);
     Type *fn = type_fn(params, n, solver_var(I->s, KIND_TYPE), solver_var(I->s, KIND_EFFECT));
-    solver_at(I->s, span, "this call");
+    solver_set_place(I->s, span, "this call");
     if (!solver_unify(I->s, t, fn)) {
         TypeNamer namer = {0};
         Diag *d = infer_error(I, mismatch_code(solver_mismatch(I->s), DIAG_R0202), span,

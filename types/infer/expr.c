@@ -149,7 +149,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     size_t posted = solver_nposted(I->s);
     Type *t = scheme_instantiate(I->s, g->scheme, span, n ? type_args : NULL, n, NULL);
     Expr *use = expr_global(g, t, span);
-    solver_claim(I->s, posted, use);
+    solver_set_instance(I->s, posted, use);
     solver_run(I->s);
     if (is_grad(g))
         return grad_value(g, t, span);
@@ -171,7 +171,7 @@ static Expr *local_expr(Infer *I, Local *l, Span span) {
     size_t posted = solver_nposted(I->s);
     if (l->var->scheme)
         e->type = scheme_instantiate(I->s, l->var->scheme, span, NULL, 0, NULL);
-    solver_claim(I->s, posted, e);
+    solver_set_instance(I->s, posted, e);
     return e;
 }
 
@@ -297,7 +297,7 @@ static Expr *infer_condition(Infer *I, Ast *e, const char *what) {
     Expr *c = infer_expr(I, e, type_scalar(DT_BOOL));
     if (type_resolve(c->type)->tag == TY_ERROR)
         return c;
-    solver_at(I->s, c->span, what);
+    solver_set_place(I->s, c->span, what);
     if (!solver_flow(I->s, c->type, type_scalar(DT_BOOL), c->span, what)) {
         Diag *d = infer_error(I, DIAG_R0204, c->span, "%s is one bool, found %s", what,
                               type_text(c->type));
@@ -406,7 +406,8 @@ static Type *ref_elem(Infer *I, const Expr *r, const char *form) {
 
 static Expr *infer_ref_read(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
-    Expr *r = expr_new(EXPR_READ, solver_open(I->s, ref_elem(I, a, "`ref_read`")), e->span);
+    Expr *r = expr_new(EXPR_READ, solver_open_unknowns(I->s, ref_elem(I, a, "`ref_read`")),
+                       e->span);
     r->a = a;
     return r;
 }

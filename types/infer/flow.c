@@ -142,7 +142,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
         return e;
     Type *from = e->type;
     size_t errors = I->diags->errors;
-    solver_at(I->s, e->span, what);
+    solver_set_place(I->s, e->span, what);
     if (!solver_flow(I->s, from, want, e->span, what)) {
         if (I->diags->errors > errors)
             return infer_error_expr(e->span);
@@ -211,7 +211,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm) {
     }
     if (is_error(arm->type))
         return true;
-    solver_at(I->s, arm->span, join->noun);
+    solver_set_place(I->s, arm->span, join->noun);
     Type *t = type_join(I->s, join->type, arm->type, join->elements);
     if (t) {
         join->type = t;

@@ -21,7 +21,7 @@ bool ast_fn_is_annotated(const AstFn *fn) {
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     head->fn = fn;
     head->type_mark = type_scope_mark(I);
-    head->facts = solver_mark(I->s);
+    head->facts = solver_count_facts(I->s);
     head->infer_where = I->infer_where;
     head->declared.len = 0;
     for (size_t i = 0; i < fn->type_params.len; i++)
@@ -71,7 +71,7 @@ void fn_close(Infer *I, FnHead *head) {
 
 static void end_signature(Infer *I, FnHead *head) {
     fn_close(I, head);
-    solver_forget(I->s, head->facts);
+    solver_forget_facts(I->s, head->facts);
 }
 
 static Type **declared_types(Infer *I, FnHead *head) {
@@ -146,7 +146,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         bool recursive = head->recursive || (head->self && head->self->used) ||
                          (head->global && I->used && map_has(I->used, head->global));
         if (!recursive && type_resolve(type->fn.result)->tag == TY_VAR)
-            solver_unify(I->s, type->fn.result, solver_each_since(body->type, head->mark));
+            solver_unify(I->s, type->fn.result, solver_make_each_since(body->type, head->mark));
         solver_set_recursive(I->s, recursive);
         f->body = infer_flow(I, body, type->fn.result, what,
                              fn->result ? fn->result->span : span_none());

@@ -147,7 +147,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         types[i] = solver_var(I->s, KIND_TYPE);
         globals[i]->scheme = scheme_mono(types[i]);
     }
-    size_t facts = solver_mark(I->s); /* the facts of all members belong to the one scheme */
+    size_t facts = solver_count_facts(I->s); /* the facts of all members belong to the one scheme */
     Map *used = I->used;
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
@@ -158,7 +158,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         FnHead head = {0};
         fn_begin(I, items[i]->fn, &head);
         head.recursive = true;
-        solver_at(I->s, globals[i]->span, fmt_text("`%s`", globals[i]->name->text));
+        solver_set_place(I->s, globals[i]->span, fmt_text("`%s`", globals[i]->name->text));
         if (!solver_unify(I->s, types[i], head.type)) {
             Diag *d = infer_error(I, DIAG_R0201, globals[i]->span,
                                   "`%s` is used before at another type", globals[i]->name->text);
@@ -188,7 +188,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
                                                           (uint32_t)declared.len, has_where)
                              : scheme_generalise(I->s, all, false);
     }
-    solver_forget(I->s, facts);
+    solver_forget_facts(I->s, facts);
     if (whole && whole->nrelations)
         vec_push(&I->schemes, whole);
     for (uint32_t i = 0; whole && i < n; i++)

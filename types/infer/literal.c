@@ -378,7 +378,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
     }
     /* from Tensor[s, b] to Tensor[s, dtype] */
     Type *shape = solver_var(I->s, KIND_SHAPE);
-    solver_at(I->s, a->span, "the value cast");
+    solver_set_place(I->s, a->span, "the value cast");
     if (!solver_unify(I->s, a->type, type_tensor(shape, solver_var(I->s, KIND_DTYPE)))) {
         Diag *d = infer_error(I, DIAG_R0201, a->span, "only tensors are cast, found %s",
                               type_text(a->type));

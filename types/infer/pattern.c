@@ -15,7 +15,7 @@ static Pattern *pattern_new(PatternKind kind, Type *type, Span span) {
 }
 
 static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, const char *what) {
-    solver_at(I->s, span, "this pattern");
+    solver_set_place(I->s, span, "this pattern");
     if (solver_unify(I->s, type, pattern_type))
         return true;
     TypeNamer namer = {0};

@@ -51,16 +51,16 @@ static bool has_closed_arguments(const Relation *r) {
     return closed;
 }
 
-bool early_is(const Relation *r) {
+bool relation_awaits_sizes(const Relation *r) {
     return r->op && r->op->refuses_sizes && r->def == r->op->relation &&
            !(r->attrs && attrs_have_refs(r->attrs)) && !has_closed_arguments(r);
 }
 
-void early_note(Solver *s, Relation *r) {
+void early_record_operator(Solver *s, Relation *r) {
     vec_push(&s->early, ((Early){.op = r, .span = r->span}));
 }
 
-void early_use(Solver *s, const Scheme *scheme, Span span, Type **to) {
+void early_record_use(Solver *s, const Scheme *scheme, Span span, Type **to) {
     if (scheme->nearly)
         vec_push(&s->early, ((Early){.scheme = scheme, .to = to, .span = span}));
 }
@@ -96,7 +96,7 @@ static Type **substitute_all(Type **types, uint32_t n, Substitution *by) {
     return out;
 }
 
-void early_keep(Solver *s, Scheme *scheme, Substitution *zonk) {
+void early_move_to_scheme(Solver *s, Scheme *scheme, Substitution *zonk) {
     size_t begin = s->marks.len ? vec_last(&s->marks).early : 0, left = begin;
     if (begin == s->early.len || !scheme->nparams)
         return;
@@ -270,7 +270,7 @@ static bool is_use(const Early *e, Span use) {
            e->span.begin == use.begin && e->span.end == use.end;
 }
 
-EarlyUse solver_early_of(const Solver *s, Span use) {
+EarlyUse solver_find_early(const Solver *s, Span use) {
     EarlyUse e = {s->early.len, s->early.len};
     while (e.begin > 0 && is_use(&s->early.data[e.begin - 1], use))
         e.begin--;

@@ -10,12 +10,12 @@
 
 void solver_set_infer_where(Solver *s, bool on) { s->infer_where = on; }
 
-size_t solver_mark(const Solver *s) { return s->facts.len; }
+size_t solver_count_facts(const Solver *s) { return s->facts.len; }
 
-void solver_forget(Solver *s, size_t mark) { s->facts.len = mark; }
+void solver_forget_facts(Solver *s, size_t mark) { s->facts.len = mark; }
 
-void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                   const void *data, Span span) {
+void solver_assume_fact(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
+                        const Attrs *attrs, const void *data, Span span) {
     DTypeSet set = rel_dtype_class(def);
     Type *first = nargs ? type_resolve(args[0]) : NULL;
     if (set && first && first->tag == TY_PARAM) {

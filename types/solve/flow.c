@@ -72,7 +72,7 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
     if (met || !(t->flags & TYPE_HAS_ANY))
         return true;
     TypeVec unknowns = {0};
-    unknowns_in(t, &unknowns);
+    unknowns_collect(t, &unknowns);
     for (size_t i = 0; i < unknowns.len; i++) {
         Type *u = unknowns.data[i], *size = map_find(&f->pairs->taken, u);
         if (!size)
@@ -97,7 +97,7 @@ static Type *kept_apart(const Flow *f, Type *from, Type *to) {
     if (from->tag != TY_VAR || to->tag == TY_VAR || to->tag == TY_ANY || to->tag == TY_FN ||
         !unknowns_are_apart(f->s, from, to, f->checkable))
         return from;
-    solver_unify(f->s, from, unknowns_kept_apart(f->s, from, to, f->checkable, true));
+    solver_unify(f->s, from, unknowns_keep_apart(f->s, from, to, f->checkable, true));
     return type_resolve(from);
 }
 
@@ -126,7 +126,7 @@ static bool take(const Flow *f, Type *unknown, Type *size) {
 
 /* A size or shape of the value that flows, with its own sizes for `each` unknowns. */
 static Type *opened(const Flow *f, Type *from) {
-    return f->checkable ? type_resolve(unknowns_of_value(&f->pairs->value, from)) : from;
+    return f->checkable ? type_resolve(unknowns_open_value(&f->pairs->value, from)) : from;
 }
 
 /* The elements of data each have their own size where one size is asked of all. Only an operator that takes two
@@ -136,11 +136,12 @@ static bool flow_elements(const Flow *f, Type *from, Type *to) {
     if (f->checkable || to->tag != TY_VAR || !solver_has_each(from))
         return false;
     if (!to->var.asked && !to->var.nwatchers) {
-        solver_link(s, to, unknowns_replaced(s, from, false));
+        solver_link(s, to, unknowns_replace(s, from, false));
         return true;
     }
-    solver_list(s, fmt_text("%s: its elements may differ in size, and one size is asked of all",
-                            s->what ? s->what : "this"));
+    solver_list_words(s,
+                      fmt_text("%s: its elements may differ in size, and one size is asked of all",
+                               s->what ? s->what : "this"));
     solver_link(s, to, from);
     return true;
 }
@@ -169,7 +170,7 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
     if (is_widened(f, from, to))
         return true;
     if (takes_later(f, from, to, met))
-        return unify_dims(f->s, unknowns_kept_apart(f->s, to, from, false, false), to, false);
+        return unify_dims(f->s, unknowns_keep_apart(f->s, to, from, false, false), to, false);
     return flow_elements(f, from, to) || stay_apart(f, from, to) ||
            unify_dims(f->s, from, to, f->checkable);
 }
@@ -188,17 +189,17 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     if (is_widened(f, from, to))
         return true;
     if (takes_later(f, from, to, met))
-        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+        return solver_unify(s, to, unknowns_keep_apart(s, to, from, false, false));
     if (to->tag == TY_ANY && stay_apart(f, from, to))
         return true;
     from = kept_apart(f, from, to);
     if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* an open shape may have any size for `?` */
-        if (!solver_unify(s, from, met ? to : unknowns_replaced(s, to, true)))
+        if (!solver_unify(s, from, met ? to : unknowns_replace(s, to, true)))
             return false;
         from = type_resolve(from);
     }
     if (from->tag == TY_ANY && to->tag == TY_SHAPE && !met)
-        to = unknowns_replaced(s, to, true);
+        to = unknowns_replace(s, to, true);
     if (from->tag != TY_SHAPE || to->tag != TY_SHAPE)
         return flow_elements(f, from, to) || unify_sizes(s, from, to, f->checkable);
     if (from->nargs != to->nargs)
@@ -264,12 +265,12 @@ static bool flow_fn(const Flow *f, Type *from, Type *to) {
     fix_unknowns(f, to);
     for (uint32_t i = 0; i < from->nargs; i++)
         if (!flow_back(&inner, from->args[i], to->args[i])) {
-            solver_path(s, "parameter %u", i + 1);
+            solver_prefix_path(s, "parameter %u", i + 1);
             return false;
         }
     inner.result = true;
     if (!flow(&inner, result_for(f, from), to->fn.result, false)) {
-        solver_path(s, "result");
+        solver_prefix_path(s, "result");
         return false;
     }
     solver_effect_include(s, from->fn.effect, to->fn.effect);
@@ -290,7 +291,7 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
                                                  : flow(&inner, a, b, met);
         if (!ok) {
             const Symbol *name = from->decl->params[i]->param.name;
-            solver_path(s, "%s", name ? name->text : "");
+            solver_prefix_path(s, "%s", name ? name->text : "");
             return false;
         }
     }
@@ -302,7 +303,7 @@ static bool flow_joined(Type *from, Type *var, Solver *s) {
     Type *joined = type_join(s, var->var.link, from, true);
     if (!joined)
         return false;
-    solver_lower(s, joined, var->var.level);
+    solver_lower_levels(s, joined, var->var.level);
     var->var.link = joined;
     return true;
 }
@@ -323,9 +324,9 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
         return flow_same(f, to, met);
     from = kept_apart(f, from, to);
     if (takes_later(f, from, to, met))
-        return solver_unify(s, to, unknowns_kept_apart(s, to, from, false, false));
+        return solver_unify(s, to, unknowns_keep_apart(s, to, from, false, false));
     if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met) {
-        bool ok = solver_unify(s, from, unknowns_replaced(s, to, true));
+        bool ok = solver_unify(s, from, unknowns_replace(s, to, true));
         if (!ok || to->tag == TY_FN)
             return ok;
         from = type_resolve(from);
@@ -344,7 +345,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
             return solver_fail(s, MISMATCH_ARITY, from, to);
         for (uint32_t i = 0; i < from->nargs; i++)
             if (!flow(f, from->args[i], to->args[i], met)) {
-                solver_path(s, "%u", i);
+                solver_prefix_path(s, "%u", i);
                 return false;
             }
         return true;
@@ -371,7 +372,7 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what) {
         return true;
     Pairs pairs = {0};
     Flow f = {.s = s, .checkable = true, .pairs = &pairs};
-    solver_at(s, span, what);
+    solver_set_place(s, span, what);
     return flow(&f, from, to, false);
 }
 
@@ -417,7 +418,7 @@ static Type *join_shape(Joins *j, Type *a, Type *b, bool meet) {
     a = type_resolve(a);
     b = type_resolve(b);
     if (a->tag == TY_VAR && b->tag == TY_SHAPE && (b->flags & TYPE_HAS_ANY))
-        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
+        return solver_unify(s, a, unknowns_replace(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag == TY_SHAPE && (a->flags & TYPE_HAS_ANY))
         return join_shape(j, b, a, meet);
     bool vars = a->tag == TY_VAR || b->tag == TY_VAR;
@@ -452,7 +453,8 @@ static Type **join_args(Joins *j, Type *a, Type *b, bool meet) {
     for (uint32_t i = 0; i < a->nargs; i++) {
         out[i] = join(j, a->args[i], b->args[i], meet);
         if (!out[i]) {
-            solver_path(s, a->tag == TY_FN ? "parameter %u" : "%u", a->tag == TY_FN ? i + 1 : i);
+            solver_prefix_path(s, a->tag == TY_FN ? "parameter %u" : "%u",
+                               a->tag == TY_FN ? i + 1 : i);
             return NULL;
         }
     }
@@ -477,7 +479,7 @@ static Type *join_data(Joins *j, Type *a, Type *b, bool meet) {
         j->each = each;
         if (!out[i]) {
             const Symbol *name = a->decl->params[i]->param.name;
-            solver_path(s, "%s", name ? name->text : "");
+            solver_prefix_path(s, "%s", name ? name->text : "");
             return NULL;
         }
     }
@@ -499,7 +501,7 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet) {
         return a->tag == TY_ERROR ? b : a;
     }
     if (a->tag == TY_VAR && b->tag != TY_VAR && (b->flags & TYPE_HAS_ANY))
-        return solver_unify(s, a, unknowns_replaced(s, b, true)) ? (meet ? a : b) : NULL;
+        return solver_unify(s, a, unknowns_replace(s, b, true)) ? (meet ? a : b) : NULL;
     if (b->tag == TY_VAR && a->tag != TY_VAR && (a->flags & TYPE_HAS_ANY))
         return join(j, b, a, meet);
     bool unknowns = (a->flags | b->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS);

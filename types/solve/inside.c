@@ -30,7 +30,7 @@ static Relation *copy_of(const Relation *r) {
     return copy;
 }
 
-void inside_note(Solver *s, const Relation *r) {
+void inside_record_operator(Solver *s, const Relation *r) {
     bool written = r->expr || r->inner.source; /* a relation of a `where` is not in the text */
     if (s->listing && written && r->op && !r->called && is_broadcast(r->def) &&
         s->inside.len < MOST)
@@ -67,7 +67,7 @@ static bool is_told_at_calls(const Relation *r) {
     return open;
 }
 
-void inside_replace(Solver *s, const Map *tensors) {
+void inside_replace_tensors(Solver *s, const Map *tensors) {
     size_t own = s->marks.len ? vec_last(&s->marks).inside : s->inside.len;
     for (size_t i = own; tensors->len && i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];
@@ -76,7 +76,7 @@ void inside_replace(Solver *s, const Map *tensors) {
     }
 }
 
-void inside_keep(Solver *s, Scheme *scheme) {
+void inside_move_to_scheme(Solver *s, Scheme *scheme) {
     if (!s->listing || !s->marks.len || type_resolve(scheme->type)->tag != TY_FN)
         return;
     Mark mark = vec_last(&s->marks);
@@ -109,7 +109,7 @@ void inside_keep(Solver *s, Scheme *scheme) {
     scheme->inside = kept.data;
 }
 
-void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by) {
+void inside_instantiate(Solver *s, const Scheme *scheme, Span span, Substitution *by) {
     for (uint32_t i = 0; s->listing && i < scheme->ninside && s->inside.len < MOST; i++) {
         Relation *r = copy_of(scheme->inside[i]);
         for (uint32_t k = 0; k < r->nargs; k++)
@@ -190,7 +190,7 @@ static void list_broadcast(Solver *s, const Relation *r, Map *shapes) {
         map_set(shapes, result, type_shape(out, rank));
 }
 
-void inside_list(Solver *s) {
+void inside_list_checks(Solver *s) {
     Map shapes = {0};
     for (size_t i = 0; i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];

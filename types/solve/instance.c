@@ -92,7 +92,7 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
     }
     copy->span = span;
     copy->arg_spans = NULL;
-    relation_stands(s, copy);
+    relation_set_place(s, copy);
     return copy;
 }
 
@@ -131,8 +131,8 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         r->called = scheme->ninside > 0;
         solver_add(s, r);
     }
-    early_use(s, scheme, span, to);
-    inside_call(s, scheme, span, &by);
+    early_record_use(s, scheme, span, to);
+    inside_instantiate(s, scheme, span, &by);
     for (uint32_t i = 0; i < scheme->nincludes; i++)
         solver_effect_include(s, type_substitute_by(&by, scheme->includes[2 * i]),
                               type_substitute_by(&by, scheme->includes[2 * i + 1]));

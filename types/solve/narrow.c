@@ -96,7 +96,7 @@ static void report(Solver *s, const RelationVec *relations, const Instance *in, 
         rel_refuse_rigid(s, blamed, arg, in->params[i], must);
 }
 
-bool declared_stay_open(Solver *s, const RelationVec *relations, Type **params, uint32_t n) {
+bool narrow_check_declared(Solver *s, const RelationVec *relations, Type **params, uint32_t n) {
     RelationVec waiting = {0};
     for (size_t i = 0; i < relations->len; i++)
         if (relations->data[i]->status == REL_WAIT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Relations that read a value whose type may not be known yet: `e.name`, `e.0`, `e[…]`, `!e`, `a == b`. Each waits
- * until the head of the type is known, and is generalised where it stays open. */
+ * until the head of the type is known, and is generalised where it stays open. Below them are the relations of one
+ * kind each: the classes of dtypes, and Same, the equation that waits. */
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
@@ -42,7 +43,7 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
             own[k] = type_any(KIND_DIM, NULL);
         t = type_substitute(t, decl->exists, own, decl->nexists);
     }
-    return solver_open(s, t);
+    return solver_open_unknowns(s, t);
 }
 
 /* Reports a field that is missing. ctor: a constructor without it. */
@@ -209,7 +210,7 @@ static RelStatus relate_bang(Solver *s, Relation *r) {
     if (is_open(t))
         return REL_WAIT;
     if (t->tag == TY_REF) {
-        Type *held = solver_open(s, t->elem);
+        Type *held = solver_open_unknowns(s, t->elem);
         list_unknowns(s, r, held, "what the reference holds at two times");
         return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
     }
@@ -262,8 +263,8 @@ const RelDef rel_equal = {.name = "Eq", .relate = relate_equal, .nargs = 3};
 
 /* ---- classes of dtypes ----------------------------------------------------------------------- */
 
-/* The dtype classes Num, Float, Int, Bits (integers and bool), and the equation that waits. A class is
- * kept in the variable itself, so these relations are done as soon as they have run. */
+/* Num, Float, Int and Bits (integers and bool). A class is kept in the variable itself, so its relation is done as
+ * soon as it has run. */
 
 static RelStatus relate_class(Solver *s, Relation *r, DTypeSet set) {
     if (solver_restrict(s, r->args[0], set))
@@ -317,7 +318,7 @@ static RelStatus relate_same(Solver *s, Relation *r) {
     if (type_equal(a, b))
         return REL_DONE;
     /* Unifying would only post the same equation again. */
-    if (a->kind == KIND_DIM && dims_wait(a, b))
+    if (a->kind == KIND_DIM && dims_must_wait(a, b))
         return REL_WAIT;
     if (a->kind == KIND_TYPE && (is_open_deriv(a) || is_open_deriv(b)) && a->tag != TY_VAR &&
         b->tag != TY_VAR && a->tag == b->tag)

@@ -522,7 +522,7 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
             return REL_FAIL;
         x = type_resolve(x);
         if (x->tag == TY_TENSOR && b->asked)
-            unknowns_asked(x->tensor.shape);
+            unknowns_mark_asked(x->tensor.shape);
         if (x->tag == TY_TENSOR)
             return set_result(b, x->tensor.shape);
         if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))

@@ -41,7 +41,7 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
     vec_push(&s->residuals, check);
 }
 
-void solver_list(Solver *s, const char *text) {
+void solver_list_words(Solver *s, const char *text) {
     vec_push(&s->residuals, ((Residual){.span = s->span, .axis = -1, .text = text}));
 }
 
@@ -375,6 +375,6 @@ void solver_list_operators(Solver *s, bool on) { s->listing = on; }
 void solver_try_operators(Solver *s) {
     for (size_t i = 0; i < s->settled.len; i++)
         residual_try_sizes(s, s->settled.data[i]);
-    inside_list(s);
+    inside_list_checks(s);
     vec_clear(&s->settled);
 }

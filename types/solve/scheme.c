@@ -150,7 +150,7 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
                 continue;
             }
             for (uint32_t k = 0; k < r->nargs; k++)
-                solver_lower(s, r->args[k], s->level - 1);
+                solver_lower_levels(s, r->args[k], s->level - 1);
             r->level = s->level - 1;
             changed = true;
         }
@@ -356,7 +356,7 @@ static void solve_all(Build *b) {
     drop_unreachable(b);
 }
 
-bool solver_learn(Solver *s) {
+bool solver_learn_relations(Solver *s) {
     bool ok = true;
     for (bool again = true; again && ok;) {
         ok = solver_run(s);
@@ -397,7 +397,7 @@ static void abstract_tensors(Build *b) {
             Relation *r = b->relations.data[i];
             r->args[k] = type_replace_tensors(r->args[k], &of);
         }
-    inside_replace(b->s, &of);
+    inside_replace_tensors(b->s, &of);
 }
 
 static Type *to_param(TypeVec *weak, Type *v) {
@@ -554,10 +554,10 @@ static Scheme *build(Build *b) {
     scheme->nincludes = (uint32_t)includes.len / 2;
     scheme->includes = vec_copy(&includes);
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
-    early_keep(s, scheme, &zonk);
+    early_move_to_scheme(s, scheme, &zonk);
     scheme->joins = scheme_joins(scheme);
-    inside_replace(s, &b->folded);
-    inside_keep(s, scheme);
+    inside_replace_tensors(s, &b->folded);
+    inside_move_to_scheme(s, scheme);
     return scheme;
 }
 
@@ -573,14 +573,14 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
     solver_run(s);
     solver_default_weak(s);
     solver_run(s);
-    solver_lower(s, t, s->level - 1);
+    solver_lower_levels(s, t, s->level - 1);
     size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
     for (size_t i = begin; i < s->waiting.len; i++) {
         Relation *r = s->waiting.data[i];
         if (r->status != REL_WAIT)
             continue;
         for (uint32_t k = 0; k < r->nargs; k++)
-            solver_lower(s, r->args[k], s->level - 1);
+            solver_lower_levels(s, r->args[k], s->level - 1);
         r->level = s->level - 1;
     }
     return scheme_mono(t);
@@ -620,7 +620,7 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
             r->status = REL_FAIL;
             return NULL;
         }
-    } else if (!declared_stay_open(s, &b.relations, b.declared, b.nown)) {
+    } else if (!narrow_check_declared(s, &b.relations, b.declared, b.nown)) {
         return NULL;
     }
     abstract_tensors(&b);

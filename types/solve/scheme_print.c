@@ -70,7 +70,7 @@ static bool assume_matrices(Solver *s, Relation *r) {
            solver_unify(s, r->args[1], matrix(k, m, dtype));
 }
 
-static const Scheme *scheme_usual(const Scheme *scheme) {
+static const Scheme *scheme_find_usual(const Scheme *scheme) {
     bool any = false;
     for (uint32_t i = 0; i < scheme->nrelations && scheme->ndeclared == 0; i++)
         any = any || is_product(scheme->relations[i]);
@@ -174,7 +174,7 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
     if (!namer)
         namer = &fresh;
     if (!namer->show_effects)
-        scheme = scheme_usual(scheme);
+        scheme = scheme_find_usual(scheme);
     TypeVec parts = {0};
     vec_push(&parts, scheme->type);
     for (uint32_t i = 0; i < scheme->nrelations; i++)

@@ -179,7 +179,7 @@ Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Att
     return r;
 }
 
-void relation_stands(const Solver *s, Relation *r) {
+void relation_set_place(const Solver *s, Relation *r) {
     r->level = s->level;
     r->body = s->bodies.len ? vec_last(&s->bodies).number : 0;
 }
@@ -193,7 +193,7 @@ void solver_add(Solver *s, Relation *r) {
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span) {
     Relation *r = relation_new(def, args, nargs, attrs, span);
-    relation_stands(s, r);
+    relation_set_place(s, r);
     solver_add(s, r);
     return r;
 }
@@ -284,13 +284,13 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->arg = NO_ARGUMENT;
     s->axis = -1;
     if (r->runs++ == 0)
-        inside_note(s, r);
+        inside_record_operator(s, r);
     s->counts.runs++;
     /* Facts come first for a broadcast, since a declared one gives its result a name, and for an equation, since
      * unifying declared parameters would fail. */
     uint32_t made = type_next_id();
     open_arguments(r);
-    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = early_is(r);
+    bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = relation_awaits_sizes(r);
     RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
                                                                            : REL_DONE;
@@ -305,7 +305,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
     s->running = NULL;
     s->axis = -1;
     if (status == REL_DONE && early)
-        early_note(s, r);
+        early_record_operator(s, r);
     if (status == REL_DONE)
         list_operator(s, r);
     return status;
@@ -373,7 +373,7 @@ static void compact(Solver *s) {
 
 size_t solver_nposted(const Solver *s) { return s->waiting.len; }
 
-void solver_claim(Solver *s, size_t from, struct Expr *use) {
+void solver_set_instance(Solver *s, size_t from, struct Expr *use) {
     for (size_t i = from; i < s->waiting.len; i++)
         s->waiting.data[i]->instance = use;
 }

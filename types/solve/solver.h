@@ -120,26 +120,26 @@ Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param);
 
 /* Replaces each unknown by a fresh one, in the type of what is read from a reference or a field, and in the
  * type of a monomorphic function at each call. scheme_instantiate does so itself. (unknown.c) */
-Type *solver_open(Solver *s, Type *t);
+Type *solver_open_unknowns(Solver *s, Type *t);
 
 /* The type of a value that is read: its `each` unknowns become unknowns of its own (Note [Each its own size]
  * in unknown.c). */
 Type *solver_open_each(Type *t);
 bool solver_has_each(Type *t);
 /* The parameter's type of a function of unknown type, where this argument is given to it. */
-Type *solver_given(Solver *s, const Type *fn, Type *arg);
+Type *solver_make_parameter(Solver *s, const Type *fn, Type *arg);
 /* The type of a function whose `each` unknowns in parameters have become undetermined sizes, as if the function
  * were generalised over them. */
 Type *solver_open_parameters(Solver *s, Type *fn);
 /* The type of a function's results. Unknowns made since `id` arose in its body, so each result has its own. */
-Type *solver_each_since(Type *t, uint32_t id);
+Type *solver_make_each_since(Type *t, uint32_t id);
 
 /* A function's type for one call. An unknown that stands in several places of the parameters, as in
  * fn(Tensor[(?1,), b], Tensor[(?1,), b]), becomes an undetermined size that the arguments decide. */
 Type *solver_open_call(Solver *s, Type *fn);
 
 /* Sets the place and the words of the residual checks and equations that unification makes. */
-void solver_at(Solver *s, Span span, const char *what);
+void solver_set_place(Solver *s, Span span, const char *what);
 
 /* Restricts a dtype to a set. False where no dtype is left, or a declared parameter lacks that class. */
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
@@ -191,7 +191,7 @@ Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
 /* The number of posted relations that may still wait, and which use of a scheme those from the from-th on
  * come from. */
 size_t solver_nposted(const Solver *s);
-void solver_claim(Solver *s, size_t from, struct Expr *use);
+void solver_set_instance(Solver *s, size_t from, struct Expr *use);
 /* Runs the queued relations to a fixed point. False when a relation failed, which it has reported. */
 bool solver_run(Solver *s);
 /* Post relations over types that are not known yet. For Index, args are the tensor or tuple, the integers and
@@ -261,7 +261,7 @@ void solver_drop_early(Solver *s); /* forgets these operators, after a mistake i
 typedef struct EarlyUse {
     size_t begin, end;
 } EarlyUse;
-EarlyUse solver_early_of(const Solver *s, Span use);
+EarlyUse solver_find_early(const Solver *s, Span use);
 bool solver_check_use(Solver *s, EarlyUse e, bool last); /* false after a report */
 /* When no more will be inferred: adds the recorded operators whose shape functions refuse some of the possible
  * sizes to the residual checks. */
@@ -278,16 +278,16 @@ void solver_try_operators(Solver *s);
  * Effects never make unification fail: pure against allocates gives true; two variables are
  * linked. Inference gives every arrow it makes an effect variable (TY_PURE or TY_ALLOCATES only
  * where that is certain). */
-/* Assumes a relation of a declared `where` as a fact about the rigid parameters, until solver_forget(mark). A
+/* Assumes a relation of a declared `where` as a fact about the rigid parameters, until solver_forget_facts(mark). A
  * relation that follows from the facts by propagation and the laws is done; one with the arguments of a fact has
- * the fact's result. solver_mark gives the number of facts. */
-size_t solver_mark(const Solver *s);
-void solver_assume(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
-                   const void *data, Span span);
-void solver_forget(Solver *s, size_t mark);
+ * the fact's result. solver_count_facts gives the number of facts. */
+size_t solver_count_facts(const Solver *s);
+void solver_assume_fact(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
+                        const Attrs *attrs, const void *data, Span span);
+void solver_forget_facts(Solver *s, size_t mark);
 /* Solves the relations posted since the last solver_enter, by propagation and the laws, and then drops them.
  * False after a report that they cannot hold. */
-bool solver_learn(Solver *s);
+bool solver_learn_relations(Solver *s);
 
 /* ---- schemes --------------------------------------------------------------------------------- */
 

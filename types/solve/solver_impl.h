@@ -84,15 +84,15 @@ void solver_link(Solver *s, Type *var, Type *to);
 /* Records a mismatch and returns false. */
 bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b);
 /* Puts a step before the mismatch's path. */
-void solver_path(Solver *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void solver_prefix_path(Solver *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool unify_dims(Solver *s, Type *a, Type *b, bool gradual);
 /* Whether unify_dims could only post the equation of a and b as a relation. */
-bool dims_wait(Type *a, Type *b);
+bool dims_must_wait(Type *a, Type *b);
 /* Unifies two dims or two shapes. gradual: sizes that are not known to be equal give a residual check. */
 bool unify_sizes(Solver *s, Type *a, Type *b, bool gradual);
 bool unify_gradual(Solver *s, Type *a, Type *b); /* solver_unify, with residual checks for `?` */
 /* Moves the variables of t to `level`, where they are deeper. */
-void solver_lower(Solver *s, Type *t, int level);
+void solver_lower_levels(Solver *s, Type *t, int level);
 /* Links a variable after the checks of occurrence, level and class. False after a mismatch. */
 bool bind_var(Solver *s, Type *var, Type *to);
 
@@ -101,7 +101,7 @@ enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
 const uint8_t *variance_of(TypeDecl *decl); /* one for each parameter */
 
 /* unknown.c */
-void unknowns_in(Type *t, TypeVec *out); /* collects each unknown once */
+void unknowns_collect(Type *t, TypeVec *out); /* collects each unknown once */
 /* Replaces each unknown of t by what `by` gives for it. */
 typedef Type *(*UnknownMap)(void *ctx, Type *unknown);
 Type *unknowns_map(Type *t, UnknownMap by, void *ctx);
@@ -111,21 +111,21 @@ typedef struct OpenValue {
     Map own;      /* `each` unknown -> the value's own size or unknown */
 } OpenValue;
 /* A size or shape of the value, with its own sizes for `each` unknowns. */
-Type *unknowns_of_value(OpenValue *o, Type *size);
+Type *unknowns_open_value(OpenValue *o, Type *size);
 /* Replaces unknowns by fresh ones, or (vars) by undetermined sizes. */
-Type *unknowns_replaced(Solver *s, Type *t, bool vars);
+Type *unknowns_replace(Solver *s, Type *t, bool vars);
 /* Whether t has unknowns that var cannot be (Note [Open values]). around: see is_apart in unknown.c. */
 bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around);
 /* Replaces those unknowns by undetermined sizes (open) or by `each` unknowns. */
-Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open);
+Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool open);
 /* Marks the open sizes of t as those of several values. */
-void unknowns_asked(Type *t);
+void unknowns_mark_asked(Type *t);
 /* Marks the unknowns of t that were made since `id` as `each`. */
 void unknowns_mark_each(Type *t, uint32_t id);
 
 /* residual.c */
 /* Lists a check that operators make themselves, at this place of the program. */
-void solver_list(Solver *s, const char *text);
+void solver_list_words(Solver *s, const char *text);
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* Asks the shape function of an operator whose arguments have known ranks. What it says of ranks and axes
  * (R0313, R0315) holds whatever the sizes are. False after a report. */
@@ -133,34 +133,34 @@ bool solver_probe(Solver *s, Relation *r);
 
 /* early.c */
 /* Whether the operator may refuse sizes of its arguments that are not known yet. */
-bool early_is(const Relation *r);
+bool relation_awaits_sizes(const Relation *r);
 /* Records such an operator when its relation is done. */
-void early_note(Solver *s, Relation *r);
+void early_record_operator(Solver *s, Relation *r);
 /* Moves the entries of the level that mention the scheme's params into the scheme. */
-void early_keep(Solver *s, Scheme *scheme, Substitution *zonk);
+void early_move_to_scheme(Solver *s, Scheme *scheme, Substitution *zonk);
 /* Records a use of the scheme, whose params have the types `to` there. */
-void early_use(Solver *s, const Scheme *scheme, Span span, Type **to);
+void early_record_use(Solver *s, const Scheme *scheme, Span span, Type **to);
 
 /* residual.c: whether the shape function may refuse an operator of known sizes. It costs less than relating. */
 bool residual_may_refuse(Solver *s, Relation *r);
 
 /* narrow.c: checks that the waiting relations have an instance, and fix none of the declared params. False after
  * a report. */
-bool declared_stay_open(Solver *s, const RelationVec *relations, Type **params, uint32_t n);
+bool narrow_check_declared(Solver *s, const RelationVec *relations, Type **params, uint32_t n);
 /* solver.c: reports that a declared parameter in the argument (-1: the result) must be something else. */
 void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must);
 
 /* inside.c: the operators inside of definitions, for the list of checks of a program that calls them. */
 /* Records an operator that runs for the first time. */
-void inside_note(Solver *s, const Relation *r);
+void inside_record_operator(Solver *s, const Relation *r);
 /* Replaces tensors of the level's operators by their shapes, as type_replace_tensors does. */
-void inside_replace(Solver *s, const Map *tensors);
+void inside_replace_tensors(Solver *s, const Map *tensors);
 /* Moves the operators of the definition that was generalised into its scheme. */
-void inside_keep(Solver *s, Scheme *scheme);
+void inside_move_to_scheme(Solver *s, Scheme *scheme);
 /* Records instances of the scheme's operators at a call. */
-void inside_call(Solver *s, const Scheme *scheme, Span span, Substitution *by);
+void inside_instantiate(Solver *s, const Scheme *scheme, Span span, Substitution *by);
 /* When no more will be inferred: lists the checks of the recorded operators. */
-void inside_list(Solver *s);
+void inside_list_checks(Solver *s);
 
 /* residual.c: lists the operator where its shape function refuses some of the possible sizes. */
 void residual_try_sizes(Solver *s, Relation *r);
@@ -173,7 +173,7 @@ void solver_wake(Solver *s, TypeVar *v);
 Relation *relation_new(const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                        Span span);
 /* Gives a relation the level and the function at which inference is. */
-void relation_stands(const Solver *s, Relation *r);
+void relation_set_place(const Solver *s, Relation *r);
 void solver_queue(Solver *s, Relation *r);
 void solver_add(Solver *s, Relation *r); /* adds a relation that waits, and queues it */
 

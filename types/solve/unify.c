@@ -18,7 +18,7 @@ bool solver_fail(Solver *s, MismatchKind kind, Type *a, Type *b) {
     return false;
 }
 
-void solver_path(Solver *s, const char *fmt, ...) {
+void solver_prefix_path(Solver *s, const char *fmt, ...) {
     Str step = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -32,7 +32,7 @@ const Mismatch *solver_mismatch(const Solver *s) { return &s->mismatch; }
 
 const SizeClash *solver_clash(const Solver *s) { return &s->clash; }
 
-void solver_at(Solver *s, Span span, const char *what) {
+void solver_set_place(Solver *s, Span span, const char *what) {
     s->span = span;
     s->what = what;
 }
@@ -120,7 +120,7 @@ static void lower_parts(Lower *l, Type *t) {
     }
 }
 
-void solver_lower(Solver *s, Type *t, int level) {
+void solver_lower_levels(Solver *s, Type *t, int level) {
     Lower l = {.level = level, .age = UINT32_MAX};
     lower_levels(&l, t);
     s->counts.steps += l.steps;
@@ -303,7 +303,7 @@ static bool solve_extreme(const Dim *d, Type **side, Type **is) {
     return true;
 }
 
-bool dims_wait(Type *a, Type *b) {
+bool dims_must_wait(Type *a, Type *b) {
     if (dim_compare(a, b) != DIM_UNDECIDED)
         return false;
     Type *d = divided(dim_sub(type_resolve(a), type_resolve(b))), *side, *is;
@@ -473,7 +473,7 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
             return solver_fail(s, MISMATCH_ARITY, a, b);
         for (uint32_t i = 0; i < a->nargs; i++)
             if (!unify(s, same, a->args[i], b->args[i])) {
-                solver_path(s, "%u", i);
+                solver_prefix_path(s, "%u", i);
                 return false;
             }
         return true;
@@ -482,11 +482,11 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
             return solver_fail(s, MISMATCH_ARITY, a, b);
         for (uint32_t i = 0; i < a->nargs; i++)
             if (!unify(s, same, a->args[i], b->args[i])) {
-                solver_path(s, "parameter %u", i + 1);
+                solver_prefix_path(s, "parameter %u", i + 1);
                 return false;
             }
         if (!unify(s, same, a->fn.result, b->fn.result)) {
-            solver_path(s, "result");
+            solver_prefix_path(s, "result");
             return false;
         }
         unify_effects(s, type_resolve(a->fn.effect), type_resolve(b->fn.effect));
@@ -497,7 +497,7 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
             return solver_fail(s, MISMATCH_HEAD, a, b);
         for (uint32_t i = 0; i < a->nargs; i++)
             if (!unify(s, same, a->args[i], b->args[i])) {
-                solver_path(s, "%s", field_name(a, i));
+                solver_prefix_path(s, "%s", field_name(a, i));
                 return false;
             }
         return true;

@@ -29,7 +29,7 @@ static Type *like(const Type *u) {
     return u->param.each ? type_any_each(u->kind, u->origin) : type_any(u->kind, u->origin);
 }
 
-void unknowns_in(Type *t, TypeVec *out) {
+void unknowns_collect(Type *t, TypeVec *out) {
     Map seen = {0};
     if (t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS))
         type_collect(t, TY_ANY, &seen, out);
@@ -37,7 +37,7 @@ void unknowns_in(Type *t, TypeVec *out) {
 
 Type *unknowns_map(Type *t, UnknownMap by, void *ctx) {
     TypeVec found = {0}, from = {0}, to = {0};
-    unknowns_in(t, &found);
+    unknowns_collect(t, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *u = found.data[i], *now = by(ctx, u);
         if (now == u)
@@ -62,12 +62,14 @@ static Type *replaced(void *ctx, Type *u) {
     return var;
 }
 
-Type *unknowns_replaced(Solver *s, Type *t, bool vars) {
+Type *unknowns_replace(Solver *s, Type *t, bool vars) {
     Replacing r = {s, vars};
     return unknowns_map(t, replaced, &r);
 }
 
-Type *solver_open(Solver *s, Type *t) { return solver_open_each(unknowns_replaced(s, t, false)); }
+Type *solver_open_unknowns(Solver *s, Type *t) {
+    return solver_open_each(unknowns_replace(s, t, false));
+}
 
 /* How often each unknown is a size or the shape of a tensor, alone or in a tuple. Unknowns that also stand
  * elsewhere are in `barred`. */
@@ -127,7 +129,7 @@ Type *solver_open_call(Solver *s, Type *fn) {
 
 bool solver_has_each(Type *t) {
     TypeVec found = {0};
-    unknowns_in(t, &found);
+    unknowns_collect(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.each)
             return true;
@@ -149,7 +151,7 @@ static Type *own_of(void *ctx, Type *u) {
     return own;
 }
 
-Type *unknowns_of_value(OpenValue *o, Type *size) { return unknowns_map(size, own_of, o); }
+Type *unknowns_open_value(OpenValue *o, Type *size) { return unknowns_map(size, own_of, o); }
 
 static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     OpenValue own = {.open = o->open};
@@ -159,7 +161,7 @@ static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     if (++*nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return t;
     if (t->tag == TY_TENSOR) {
-        Type *shape = unknowns_of_value(o, t->tensor.shape);
+        Type *shape = unknowns_open_value(o, t->tensor.shape);
         return shape == t->tensor.shape ? t : type_tensor(shape, t->tensor.dtype);
     }
     if (t->tag != TY_TUPLE && t->tag != TY_DATA)
@@ -167,7 +169,7 @@ static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     Type **args = mem_new_n(Type *, t->nargs + 1);
     for (uint32_t i = 0; i < t->nargs; i++) {
         bool size = t->args[i]->kind == KIND_DIM || t->args[i]->kind == KIND_SHAPE;
-        args[i] = size                 ? unknowns_of_value(o, t->args[i])
+        args[i] = size                 ? unknowns_open_value(o, t->args[i])
                   : t->tag == TY_TUPLE ? open_value(o, t->args[i], nodes)
                                        : t->args[i]; /* elements stay closed */
     }
@@ -197,17 +199,17 @@ static Type *each_since(void *ctx, Type *u) {
     return u->param.id < *id || u->param.each ? u : type_any_each(u->kind, u->origin);
 }
 
-Type *solver_each_since(Type *t, uint32_t id) { return unknowns_map(t, each_since, &id); }
+Type *solver_make_each_since(Type *t, uint32_t id) { return unknowns_map(t, each_since, &id); }
 
 void unknowns_mark_each(Type *t, uint32_t id) {
     TypeVec found = {0};
-    unknowns_in(t, &found);
+    unknowns_collect(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.id >= id)
             found.data[i]->param.each = true;
 }
 
-void unknowns_asked(Type *t) {
+void unknowns_mark_asked(Type *t) {
     TypeVec open = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &open);
@@ -240,14 +242,14 @@ static bool is_apart(const Solver *s, const Type *var, const Type *unknown, bool
            (around && age < last->mark && id >= first->params && id < last->params);
 }
 
-Type *solver_given(Solver *s, const Type *fn, Type *arg) {
-    return s->bodies.len ? unknowns_kept_apart(s, fn, arg, false, false) : arg;
+Type *solver_make_parameter(Solver *s, const Type *fn, Type *arg) {
+    return s->bodies.len ? unknowns_keep_apart(s, fn, arg, false, false) : arg;
 }
 
 bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around) {
     TypeVec found = {0};
     if (s->bodies.len)
-        unknowns_in(t, &found);
+        unknowns_collect(t, &found);
     for (size_t i = 0; i < found.len; i++)
         if (is_apart(s, var, found.data[i], around))
             return true;
@@ -267,7 +269,7 @@ static Type *kept_apart(void *ctx, Type *u) {
     return a->open ? solver_var(a->s, u->kind) : type_any_each(u->kind, u->origin);
 }
 
-Type *unknowns_kept_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
+Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
     Apart a = {s, var, around, open};
     return unknowns_map(t, kept_apart, &a);
 }
