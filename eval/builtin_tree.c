@@ -63,7 +63,7 @@ static Value scatter_leaf(const Walk *w, Value v) {
 }
 
 /* Visits the leaves of v. When unflattening, *out is v with new leaves. */
-static bool walk(Walk *w, Value v, Value *out) {
+static bool visit_leaves(Walk *w, Value v, Value *out) {
     Value *hole = out;
     for (;;) { /* along the last field of data in a loop: lists are long */
         *hole = v;
@@ -94,7 +94,7 @@ static bool walk(Walk *w, Value v, Value *out) {
             to->n = from->n;
             *hole = (Value){.tag = VAL_TUPLE, .p = to};
             for (uint32_t i = 0; i < from->n; i++)
-                if (!walk(w, from->items[i], &to->items[i]))
+                if (!visit_leaves(w, from->items[i], &to->items[i]))
                     return false;
             return true;
         }
@@ -107,7 +107,7 @@ static bool walk(Walk *w, Value v, Value *out) {
             to->ctor = from->ctor;
             *hole = (Value){.tag = VAL_CTOR, .aux = v.aux, .p = to};
             for (uint32_t i = 0; i + 1 < v.aux; i++)
-                if (!walk(w, from->fields[i], &to->fields[i]))
+                if (!visit_leaves(w, from->fields[i], &to->fields[i]))
                     return false;
             hole = &to->fields[v.aux - 1];
             v = from->fields[v.aux - 1];
@@ -125,11 +125,11 @@ static bool walk(Walk *w, Value v, Value *out) {
 static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out) {
     Walk count = {.call = call, .dtype = dtype, .exact = exact};
     Value ignored;
-    if (!walk(&count, call->args[0], &ignored))
+    if (!visit_leaves(&count, call->args[0], &ignored))
         return false;
     Tensor *vector = tensor_new(dtype, 1, &count.count);
     Walk fill = {.call = call, .dtype = dtype, .data = tensor_data(vector)};
-    walk(&fill, call->args[0], &ignored);
+    visit_leaves(&fill, call->args[0], &ignored);
     *out = value_tensor(vector);
     return true;
 }
@@ -148,7 +148,7 @@ bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
         return fail(&(Walk){.call = call},
                     "a value that `grad` differentiates cannot be taken apart");
     Walk w = {.call = call, .dtype = vector->dtype, .from = tensor_contiguous(vector)};
-    if (!walk(&w, call->args[0], out))
+    if (!visit_leaves(&w, call->args[0], out))
         return false;
     return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
 }

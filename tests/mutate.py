@@ -44,7 +44,7 @@ EDITS = [
     ("ad.c is_dual_of", "&& ((Dual *)v.p)->level == level", "", "golden/grad"),
     ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad"),
     ("fuse_apply", "leaves[~n->args[k]]", "leaves[0]", "golden/eval"),
-    ("walk", "w->count += leaf_count(v)", "w->count += 1", "golden examples"),
+    ("visit_leaves", "w->count += leaf_count(v)", "w->count += 1", "golden examples"),
     ("derivative exp", "ct * out", "ct", "golden/grad"),
     ("derivative sin", "cos(data)", "sin(data)", "golden/grad"),
     ("derivative tanh", "out * out", "out", "golden/grad"),

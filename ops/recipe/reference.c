@@ -204,7 +204,7 @@ static void seek(Run *run, int low, int high, int64_t i) {
     }
 }
 
-static void walk(Run *run, int low, int high, int n) {
+static void set_axes(Run *run, int low, int high, int n) {
     run->low = low;
     run->high = high;
     run->n = n;
@@ -398,7 +398,7 @@ static int32_t run_map(Run *run, Program *body) {
         if (interrupted(run))
             return KERNEL_INTERRUPTED;
         seek(run, 0, r->rank, i);
-        walk(run, 0, r->rank, block_of(end - i));
+        set_axes(run, 0, r->rank, block_of(end - i));
         int32_t status = evaluate(run, body, r->nbody);
         if (status != KERNEL_DONE)
             return status;
@@ -521,7 +521,7 @@ static int32_t fold_inner(Run *run, Program *body, Folds *f, int64_t begin, int 
             if (interrupted(run))
                 return KERNEL_INTERRUPTED;
             seek(run, r->rank, run->naxes, j);
-            walk(run, r->rank, run->naxes, block_of(count - j));
+            set_axes(run, r->rank, run->naxes, block_of(count - j));
             if (r->kind == RECIPE_PRODUCT) {
                 const Scalar *product = &r->body[r->results[0]];
                 if ((status = evaluate(run, body, r->results[0])) != KERNEL_DONE)
@@ -576,7 +576,7 @@ static int32_t fold_outer(Run *run, Program *body, Folds *f, int64_t begin, int 
             return KERNEL_INTERRUPTED;
         seek(run, 0, r->rank, begin);
         seek(run, r->rank, run->naxes, j);
-        walk(run, 0, r->rank, n);
+        set_axes(run, 0, r->rank, n);
         if (r->kind == RECIPE_PRODUCT) {
             const Scalar *product = &r->body[r->results[0]];
             if ((status = evaluate(run, body, r->results[0])) != KERNEL_DONE)
@@ -628,7 +628,7 @@ static int32_t run_reduce(Run *run, Program *body, Program *epilogue) {
             break;
         seek(run, 0, r->rank, i);
         memset(run->at + r->rank, 0, sizeof(int64_t) * r->nreduce);
-        walk(run, 0, r->rank, n);
+        set_axes(run, 0, r->rank, n);
         run->acc = f->done;
         DType type = is_arg(r) ? DT_I64 : (DType)r->acc_type;
         if (r->nepilogue) {
@@ -659,7 +659,7 @@ static int32_t run_scan(Run *run, Program *body) {
                 return KERNEL_INTERRUPTED;
             seek(run, 0, last, row);
             run->at[last] = j;
-            walk(run, last, r->rank, block_of(length - j));
+            set_axes(run, last, r->rank, block_of(length - j));
             int32_t status = evaluate(run, body, r->nbody);
             if (status != KERNEL_DONE)
                 return status;
@@ -689,7 +689,7 @@ static int32_t run_scatter(Run *run, Program *body) {
         if (interrupted(run))
             return KERNEL_INTERRUPTED;
         seek(run, 0, r->rank, i);
-        walk(run, 0, r->rank, block_of(count - i));
+        set_axes(run, 0, r->rank, block_of(count - i));
         int32_t status = evaluate(run, body, r->nbody);
         if (status != KERNEL_DONE)
             return status;

@@ -63,7 +63,7 @@ static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at
 }
 
 /* Notes the kinds of the names in a type, which stands where `kind` is wanted, or the kind of the slot `want`. */
-static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want) {
+static void collect_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want) {
     if (!t)
         return;
     switch (t->kind) {
@@ -82,24 +82,24 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
         for (size_t i = 0; i < t->args.len; i++) {
             if (decl && i < decl->nparams) {
                 if (params) {
-                    walk_kinds(k, t->args.data[i], KIND_TYPE, &params[i]);
+                    collect_kinds(k, t->args.data[i], KIND_TYPE, &params[i]);
                 } else {
-                    walk_kinds(k, t->args.data[i], decl->params[i]->kind, NULL);
+                    collect_kinds(k, t->args.data[i], decl->params[i]->kind, NULL);
                 }
             }
         }
         return;
     }
     case AST_TYPE_TENSOR:
-        walk_kinds(k, t->shape, KIND_SHAPE, NULL);
-        walk_kinds(k, t->dtype, KIND_DTYPE, NULL);
+        collect_kinds(k, t->shape, KIND_SHAPE, NULL);
+        collect_kinds(k, t->dtype, KIND_DTYPE, NULL);
         return;
     case AST_TYPE_SHAPE:
     case AST_TYPE_DIM:
         if (want && !slot_root(want)->known)
             slot_set(k, want, t->kind == AST_TYPE_DIM ? KIND_DIM : KIND_SHAPE, t);
         for (size_t i = 0; i < t->args.len; i++)
-            walk_kinds(k, t->args.data[i], KIND_DIM, NULL);
+            collect_kinds(k, t->args.data[i], KIND_DIM, NULL);
         return;
     case AST_TYPE_FN:
     case AST_TYPE_TUPLE:
@@ -107,8 +107,8 @@ static void walk_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want
     case AST_TYPE_DERIV:
     case AST_TYPE_FORALL:
         for (size_t i = 0; i < t->args.len; i++)
-            walk_kinds(k, t->args.data[i], KIND_TYPE, NULL);
-        walk_kinds(k, t->result, KIND_TYPE, NULL);
+            collect_kinds(k, t->args.data[i], KIND_TYPE, NULL);
+        collect_kinds(k, t->result, KIND_TYPE, NULL);
         return;
     case AST_TYPE_HOLE: return;
     }
@@ -139,7 +139,7 @@ static void find_kinds(Infer *I, Item *const *items, size_t n, TypeDecl **decls,
         for (size_t c = 0; c < items[i]->ctors.len; c++) {
             const AstCtor *ctor = &items[i]->ctors.data[c];
             for (size_t f = 0; f < ctor->fields.len; f++)
-                walk_kinds(&k, ctor->fields.data[f].type, KIND_TYPE, NULL);
+                collect_kinds(&k, ctor->fields.data[f].type, KIND_TYPE, NULL);
         }
         bad[i] = infer_failed(I);
     }

@@ -55,9 +55,9 @@ static const Symbol *graph_symbol(int64_t i) {
     return sym_intern(fmt_text("%%%lld", (long long)i));
 }
 
-static void walk(Mentions *m, const Ast *e);
+static void collect_mentions(Mentions *m, const Ast *e);
 
-static void walk_pattern(Mentions *m, const AstPattern *p) {
+static void bind_pattern(Mentions *m, const AstPattern *p) {
     switch (p->kind) {
     case AST_PAT_NAME:
         if (p->name.sigil != SIGIL_NONE || !scope_find_ctor(m->I, p->name.sym))
@@ -76,10 +76,10 @@ static void walk_pattern(Mentions *m, const AstPattern *p) {
     case AST_PAT_LIST: break;
     }
     for (size_t i = 0; i < p->args.len; i++)
-        walk_pattern(m, p->args.data[i]);
+        bind_pattern(m, p->args.data[i]);
 }
 
-static void walk_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
+static void collect_in_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
     size_t mark = m->trail.len;
     for (size_t i = 0; i < fn->params.len; i++) {
         const Name *n = &fn->params.data[i].name;
@@ -88,43 +88,43 @@ static void walk_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
     for (size_t i = 0; extra && i < extra->len; i++)
         bind(m, extra->data[i].sym, false);
     if (fn->body)
-        walk(m, fn->body);
+        collect_mentions(m, fn->body);
     restore(m, mark);
 }
 
 /* Walks all parts of e but the `body` of a chain. */
-static void walk_parts(Mentions *m, const Ast *e) {
+static void collect_in_parts(Mentions *m, const Ast *e) {
     if (e->a)
-        walk(m, e->a);
+        collect_mentions(m, e->a);
     if (e->b)
-        walk(m, e->b);
+        collect_mentions(m, e->b);
     if (e->c)
-        walk(m, e->c);
+        collect_mentions(m, e->c);
     for (size_t i = 0; i < e->args.len; i++)
-        walk(m, e->args.data[i]);
+        collect_mentions(m, e->args.data[i]);
     for (size_t i = 0; i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
-            walk(m, x->at);
+            collect_mentions(m, x->at);
         if (x->begin)
-            walk(m, x->begin);
+            collect_mentions(m, x->begin);
         if (x->end)
-            walk(m, x->end);
+            collect_mentions(m, x->end);
         if (x->step)
-            walk(m, x->step);
+            collect_mentions(m, x->step);
     }
     for (size_t i = 0; i < e->arms.len; i++) {
         const AstArm *arm = &e->arms.data[i];
         size_t mark = m->trail.len;
-        walk_pattern(m, arm->pattern);
+        bind_pattern(m, arm->pattern);
         if (arm->guard)
-            walk(m, arm->guard);
-        walk(m, arm->body);
+            collect_mentions(m, arm->guard);
+        collect_mentions(m, arm->body);
         restore(m, mark);
     }
 }
 
-static void walk(Mentions *m, const Ast *e) {
+static void collect_mentions(Mentions *m, const Ast *e) {
     size_t mark = m->trail.len;
     while (e) {
         switch (e->kind) {
@@ -134,14 +134,14 @@ static void walk(Mentions *m, const Ast *e) {
             mention(m, &n);
             goto done;
         }
-        case AST_FN: walk_fn(m, e->fn, NULL); goto done;
+        case AST_FN: collect_in_fn(m, e->fn, NULL); goto done;
         case AST_LET: {
             bool sigil = e->name.sigil != SIGIL_NONE;
             bool rec = e->a && e->a->kind == AST_FN;
             if (rec)
                 bind(m, e->name.sym, sigil);
             if (e->a)
-                walk(m, e->a);
+                collect_mentions(m, e->a);
             if (!rec)
                 bind(m, e->name.sym, sigil);
             e = e->body;
@@ -150,7 +150,7 @@ static void walk(Mentions *m, const Ast *e) {
         case AST_GRAPH_LET:
             m->I->has_graph = true;
             if (e->a)
-                walk(m, e->a);
+                collect_mentions(m, e->a);
             bind(m, graph_symbol(e->i), true);
             e = e->body;
             continue;
@@ -160,15 +160,15 @@ static void walk(Mentions *m, const Ast *e) {
             continue;
         case AST_SEQ:
             if (e->a)
-                walk(m, e->a);
+                collect_mentions(m, e->a);
             e = e->body;
             continue;
         case AST_BINARY: /* a left-leaning chain is walked in this loop */
             if (infix_table[e->op].right) {
-                walk(m, e->a);
+                collect_mentions(m, e->a);
                 e = e->b;
             } else {
-                walk(m, e->b);
+                collect_mentions(m, e->b);
                 e = e->a;
             }
             continue;
@@ -198,7 +198,7 @@ static void walk(Mentions *m, const Ast *e) {
         case AST_META:
         case AST_ERROR: break;
         }
-        walk_parts(m, e);
+        collect_in_parts(m, e);
         break;
     }
 done:
@@ -208,9 +208,9 @@ done:
 void ast_item_mentions(Infer *I, const Item *item, uint32_t position, IndexVec *out) {
     Mentions m = {.I = I, .position = position, .out = out};
     if (item->fn)
-        walk_fn(&m, item->fn, &item->extra);
+        collect_in_fn(&m, item->fn, &item->extra);
     if (item->value)
-        walk(&m, item->value);
+        collect_mentions(&m, item->value);
 }
 
 /* ---- strongly connected groups --------------------------------------------------------------- */

@@ -41,9 +41,9 @@ static const Symbol *graph_symbol(int64_t i) {
     return sym_intern(fmt_text("%%%lld", (long long)i));
 }
 
-static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link);
+static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link);
 
-static void used(GraphWalk *w, int64_t number, Block *b) {
+static void note_use(GraphWalk *w, int64_t number, Block *b) {
     Site *s = map_find(&w->sites, graph_symbol(number));
     if (!s)
         return;
@@ -65,7 +65,7 @@ static void used(GraphWalk *w, int64_t number, Block *b) {
     s->lazy = true;
 }
 
-static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link) {
+static void find_uses_in_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link) {
     Block *b = mem_new(Block);
     b->outer = outer;
     b->link = outer_link;
@@ -74,11 +74,11 @@ static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link
         bool link = e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
                     e->kind == AST_SEQ;
         if (!link) {
-            walk(w, e, b, e);
+            find_uses(w, e, b, e);
             return;
         }
         if (e->a)
-            walk(w, e->a, b, e);
+            find_uses(w, e->a, b, e);
         if (e->kind == AST_GRAPH_LET) {
             Site *s = mem_new(Site);
             s->def = e;
@@ -91,55 +91,55 @@ static void walk_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *outer_link
     }
 }
 
-static void walk(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
+static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
     while (e->kind == AST_BINARY && !infix_table[e->op].right) {
-        walk(w, e->b, b, link);
+        find_uses(w, e->b, b, link);
         e = e->a;
     }
     if (e->kind == AST_GRAPH_VAR) {
-        used(w, e->i, b);
+        note_use(w, e->i, b);
         return;
     }
     if (e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
         e->kind == AST_SEQ) {
-        walk_chain(w, e, b, link);
+        find_uses_in_chain(w, e, b, link);
         return;
     }
     if (e->kind == AST_FN) {
         if (e->fn->body)
-            walk(w, e->fn->body, b, link);
+            find_uses(w, e->fn->body, b, link);
         return;
     }
     if (e->a)
-        walk(w, e->a, b, link);
+        find_uses(w, e->a, b, link);
     if (e->b)
-        walk(w, e->b, b, link);
+        find_uses(w, e->b, b, link);
     if (e->c)
-        walk(w, e->c, b, link);
+        find_uses(w, e->c, b, link);
     for (size_t i = 0; i < e->args.len; i++)
-        walk(w, e->args.data[i], b, link);
+        find_uses(w, e->args.data[i], b, link);
     for (size_t i = 0; i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
-            walk(w, x->at, b, link);
+            find_uses(w, x->at, b, link);
         if (x->begin)
-            walk(w, x->begin, b, link);
+            find_uses(w, x->begin, b, link);
         if (x->end)
-            walk(w, x->end, b, link);
+            find_uses(w, x->end, b, link);
         if (x->step)
-            walk(w, x->step, b, link);
+            find_uses(w, x->step, b, link);
     }
     for (size_t i = 0; i < e->arms.len; i++) {
         if (e->arms.data[i].guard)
-            walk(w, e->arms.data[i].guard, b, link);
-        walk(w, e->arms.data[i].body, b, link);
+            find_uses(w, e->arms.data[i].guard, b, link);
+        find_uses(w, e->arms.data[i].body, b, link);
     }
 }
 
 void infer_graph_plan(Infer *I, Ast *body) {
     GraphWalk w = {.I = I};
     Block root = {0};
-    walk(&w, body, &root, body);
+    find_uses(&w, body, &root, body);
     for (size_t i = w.all.len;
          i-- > 0;) { /* backwards, so that each list is in the order of the text */
         Site *s = w.all.data[i];

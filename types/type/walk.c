@@ -12,37 +12,37 @@ typedef struct Walk {
     Map *shared;        /* type_share: hash -> Bucket */
 } Walk;
 
-static Type *walk(Walk *w, Type *t);
+static Type *rebuild(Walk *w, Type *t);
 
-static Type *walk_dim(Walk *w, Type *t);
+static Type *rebuild_dim(Walk *w, Type *t);
 
-static Type *walk_atom(Walk *w, const DimAtom *a) {
+static Type *rebuild_atom(Walk *w, const DimAtom *a) {
     switch (a->kind) {
-    case DIM_ATOM_TYPE: return walk(w, a->type);
-    case DIM_ATOM_FLOORDIV: return dim_floordiv(walk(w, a->a), walk(w, a->b));
-    case DIM_ATOM_MIN: return dim_min(walk(w, a->a), walk(w, a->b));
-    case DIM_ATOM_MAX: return dim_max(walk(w, a->a), walk(w, a->b));
+    case DIM_ATOM_TYPE: return rebuild(w, a->type);
+    case DIM_ATOM_FLOORDIV: return dim_floordiv(rebuild(w, a->a), rebuild(w, a->b));
+    case DIM_ATOM_MIN: return dim_min(rebuild(w, a->a), rebuild(w, a->b));
+    case DIM_ATOM_MAX: return dim_max(rebuild(w, a->a), rebuild(w, a->b));
     }
     BUG("an unknown kind of atom in a size");
 }
 
-static Type *walk_dim(Walk *w, Type *t) {
+static Type *rebuild_dim(Walk *w, Type *t) {
     Type *sum = type_dim_int(t->dim->constant, t->origin);
     for (uint32_t i = 0; i < t->dim->nterms; i++) {
         const DimMonomial *m = &t->dim->terms[i];
         Type *product = type_dim_int(m->coef, NULL);
         for (uint32_t k = 0; k < m->natoms; k++)
-            product = dim_mul(product, walk_atom(w, m->atoms[k]));
+            product = dim_mul(product, rebuild_atom(w, m->atoms[k]));
         sum = dim_add(sum, product);
     }
     return sum;
 }
 
 /* The arguments after the walk; NULL when none changed. */
-static Type **walk_args(Walk *w, Type *t) {
+static Type **rebuild_args(Walk *w, Type *t) {
     Type **out = NULL;
     for (uint32_t i = 0; i < t->nargs; i++) {
-        Type *arg = walk(w, t->args[i]);
+        Type *arg = rebuild(w, t->args[i]);
         if (arg != t->args[i] && !out) {
             out = mem_new_n(Type *, t->nargs);
             for (uint32_t k = 0; k < i; k++)
@@ -115,7 +115,7 @@ static Type *share(Map *shared, Type *t) {
     return t;
 }
 
-static Type *walk(Walk *w, Type *t) {
+static Type *rebuild(Walk *w, Type *t) {
     t = type_resolve(t);
     if (!(t->flags & w->mask))
         return t;
@@ -126,7 +126,7 @@ static Type *walk(Walk *w, Type *t) {
     Type **args = NULL;
     switch (t->tag) {
     case TY_TENSOR: {
-        Type *shape = walk(w, t->tensor.shape), *dtype = walk(w, t->tensor.dtype);
+        Type *shape = rebuild(w, t->tensor.shape), *dtype = rebuild(w, t->tensor.dtype);
         Type *whole = w->tensors ? map_find(w->tensors, shape) : NULL;
         if (whole &&
             (whole->tag != TY_PARAM || type_resolve(whole->param.known->tensor.dtype) == dtype))
@@ -136,37 +136,37 @@ static Type *walk(Walk *w, Type *t) {
         break;
     }
     case TY_TUPLE:
-        if ((args = walk_args(w, t)))
+        if ((args = rebuild_args(w, t)))
             out = type_tuple(args, t->nargs);
         break;
     case TY_SHAPE:
-        if ((args = walk_args(w, t)))
+        if ((args = rebuild_args(w, t)))
             out = type_shape(args, t->nargs);
         break;
     case TY_DATA:
-        if ((args = walk_args(w, t)))
+        if ((args = rebuild_args(w, t)))
             out = type_data(t->decl, args, t->nargs);
         break;
     case TY_FN: {
-        args = walk_args(w, t);
-        Type *result = walk(w, t->fn.result), *effect = walk(w, t->fn.effect);
+        args = rebuild_args(w, t);
+        Type *result = rebuild(w, t->fn.result), *effect = rebuild(w, t->fn.effect);
         if (args || result != t->fn.result || effect != t->fn.effect)
             out = type_fn(args ? args : t->args, t->nargs, result, effect);
         break;
     }
     case TY_REF: {
-        Type *elem = walk(w, t->elem);
+        Type *elem = rebuild(w, t->elem);
         if (elem != t->elem)
             out = type_ref(elem);
         break;
     }
     case TY_DERIV: {
-        Type *elem = walk(w, t->elem);
+        Type *elem = rebuild(w, t->elem);
         if (elem != t->elem)
             out = type_deriv(elem);
         break;
     }
-    case TY_DIM: out = walk_dim(w, t); break;
+    case TY_DIM: out = rebuild_dim(w, t); break;
     case TY_VAR:
     case TY_PARAM:
     case TY_ANY:
@@ -197,7 +197,7 @@ Type *type_substitute_by(Substitution *by, Type *t) {
     if (!(t->flags & by->mask))
         return t;
     Walk w = {.mask = by->mask, .done = by->done};
-    Type *out = walk(&w, t);
+    Type *out = rebuild(&w, t);
     by->done = w.done;
     return out;
 }
@@ -211,18 +211,18 @@ Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n) {
 
 Type *type_zonk(Type *t) {
     Walk w = {.mask = TYPE_HAS_VARS};
-    return walk(&w, t);
+    return rebuild(&w, t);
 }
 
 Type *type_share(Type *t) {
     Map shared = {0};
     Walk w = {.mask = UINT32_MAX, .shared = &shared};
-    return walk(&w, t);
+    return rebuild(&w, t);
 }
 
 Type *type_replace_tensors(Type *t, const Map *of) {
     Walk w = {.mask = TYPE_HAS_VARS | TYPE_HAS_PARAMS, .tensors = of};
-    return walk(&w, t);
+    return rebuild(&w, t);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
