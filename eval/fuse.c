@@ -53,14 +53,14 @@ static bool is_root(const Expr *e) {
 }
 
 /* Whether e may be evaluated before the operators around it: at most another of two mistakes is met first. */
-static bool is_quiet(const Expr *e) {
+static bool may_evaluate_early(const Expr *e) {
     while (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD)
         e = e->a;
     return e->kind == EXPR_VAR || e->kind == EXPR_LIT || e->kind == EXPR_CONST ||
            e->kind == EXPR_GLOBAL || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP);
 }
 
-Expr *fuse_value_of(const Resolver *r, const Var *v) { return map_find(&r->taken_in, v); }
+Expr *fuse_value_of(const Resolver *r, const Var *v) { return map_find(&r->fused_values, v); }
 
 typedef struct Collector {
     Resolver *r;
@@ -81,7 +81,7 @@ static int32_t add_leaf(Collector *c, Expr *e) {
         for (size_t i = 0; i < c->leaves->len; i++)
             if (c->leaves->data[i]->kind == EXPR_VAR && c->leaves->data[i]->var == e->var)
                 return ~(int32_t)i;
-    c->failed |= !is_quiet(e) || c->leaves->len == MAX_LEAVES;
+    c->failed |= !may_evaluate_early(e) || c->leaves->len == MAX_LEAVES;
     if (c->failed)
         return 0;
     vec_push(c->leaves, e);
@@ -188,7 +188,7 @@ bool fuse_let(Resolver *r, Expr *let) {
         count_uses(r, r->code->fn->kind == EXPR_FN ? r->code->fn->fn->body : r->code->fn);
     if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
         return false;
-    map_set(&r->taken_in, let->var, let->a);
+    map_set(&r->fused_values, let->var, let->a);
     r->run = MAX_NODES - left;
     return true;
 }

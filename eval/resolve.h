@@ -11,9 +11,9 @@ typedef struct Resolver {
     Code *code;
     Map vars;          /* Var -> operand + 1 */
     Map pointers;      /* what a constant points to -> its operand */
-    Map taken_in;      /* Var -> the value that was fused into its one use (fuse.h) */
+    Map fused_values;  /* Var -> the value that was fused into its one use (fuse.h) */
     Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
-    uint32_t run; /* operators in the `let`s that were taken in since the last one that was not */
+    uint32_t run;      /* operators in the `let`s that were fused since the last one that was not */
     VEC(Instr) instrs;
     VEC(Expr *) origin;
     VEC(Value) consts;
