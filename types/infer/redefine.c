@@ -41,7 +41,8 @@ static bool scheme_same_or_more_general(const Scheme *now, const Scheme *old) {
 
 /* Whether both schemes keep the same operators for their callers (early.c): these are no part of the type. */
 static bool scheme_asks_same(const Scheme *a, const Scheme *b) {
-    return (!a->nearly && !b->nearly) || strcmp(scheme_early_text(a), scheme_early_text(b)) == 0;
+    return (!a->early_count && !b->early_count) ||
+           strcmp(scheme_early_text(a), scheme_early_text(b)) == 0;
 }
 
 typedef struct Relink {

@@ -61,14 +61,14 @@ void early_record_operator(Solver *s, Relation *r) {
 }
 
 void early_record_use(Solver *s, const Scheme *scheme, Span span, Type **to) {
-    if (scheme->nearly)
+    if (scheme->early_count)
         vec_push(&s->early, ((Early){.scheme = scheme, .to = to, .span = span}));
 }
 
 /* ---- kept by a scheme ------------------------------------------------------------------------ */
 
 /* The types on which a refusal depends. */
-static uint32_t types_of(const Early *e, Type ***types) {
+static uint32_t get_types(const Early *e, Type ***types) {
     *types = e->op ? e->op->args : e->to;
     return e->op ? e->op->nargs - 1 : e->scheme->nparams;
 }
@@ -79,7 +79,7 @@ static bool mentions(const Early *e, const Map *params) {
     TypeVec found = {0};
     Map seen = {0};
     Type **types;
-    uint32_t n = types_of(e, &types);
+    uint32_t n = get_types(e, &types);
     for (uint32_t i = 0; i < n; i++)
         if (is_of_sizes(types[i]))
             type_collect(types[i], TY_PARAM, &seen, &found);
@@ -117,20 +117,20 @@ void early_move_to_scheme(Solver *s, Scheme *scheme, Substitution *zonk) {
         vec_push(&kept, e);
     }
     s->early.len = left;
-    scheme->nearly = (uint32_t)kept.len;
+    scheme->early_count = (uint32_t)kept.len;
     scheme->early = kept.data;
 }
 
 void scheme_restrict_early(Scheme *scheme, const Map *params) {
     EarlyVec kept = {0};
-    for (uint32_t i = 0; i < scheme->nearly; i++)
+    for (uint32_t i = 0; i < scheme->early_count; i++)
         if (mentions(&scheme->early[i], params))
             vec_push(&kept, scheme->early[i]);
-    scheme->nearly = (uint32_t)kept.len;
+    scheme->early_count = (uint32_t)kept.len;
     scheme->early = kept.data;
 }
 
-static void name_inside(Relation *r, Span span, const Symbol *name) {
+static void set_inner_place(Relation *r, Span span, const Symbol *name) {
     if (r->inner.source || r->span.source != span.source || r->span.begin < span.begin ||
         r->span.end > span.end)
         return;
@@ -141,20 +141,20 @@ static void name_inside(Relation *r, Span span, const Symbol *name) {
 
 void scheme_name_inside(Scheme *scheme, Span span, const Symbol *name) {
     for (uint32_t i = 0; i < scheme->nrelations; i++)
-        name_inside(scheme->relations[i], span, name);
-    for (uint32_t i = 0; i < scheme->nearly; i++)
+        set_inner_place(scheme->relations[i], span, name);
+    for (uint32_t i = 0; i < scheme->early_count; i++)
         if (scheme->early[i].op)
-            name_inside(scheme->early[i].op, span, name);
+            set_inner_place(scheme->early[i].op, span, name);
 }
 
 const char *scheme_early_text(const Scheme *scheme) {
     Str out = {0}, type = {0};
     TypeNamer names = {0};
     type_print(&type, scheme->type, &names); /* gives the parameters their names */
-    for (uint32_t i = 0; i < scheme->nearly; i++) {
+    for (uint32_t i = 0; i < scheme->early_count; i++) {
         const Early *e = &scheme->early[i];
         Type **types;
-        uint32_t n = types_of(e, &types);
+        uint32_t n = get_types(e, &types);
         if (e->op)
             str_add(&out, e->op->op->name);
         else
@@ -182,14 +182,14 @@ typedef struct Seen {
     struct Seen *next;
 } Seen;
 
-typedef struct Holding {
+typedef struct Checking {
     Solver *s;
     Span span; /* the span of the use */
     Map seen;  /* Scheme -> Seen */
     uint32_t n;
-} Holding;
+} Checking;
 
-static bool was_seen(Holding *h, const Scheme *scheme, Type **to) {
+static bool record_seen(Checking *h, const Scheme *scheme, Type **to) {
     Seen *first = map_find(&h->seen, scheme);
     for (const Seen *at = first; at; at = at->next) {
         bool same = true;
@@ -212,15 +212,15 @@ static bool is_some_known(const Scheme *scheme, Type **to) {
     return false;
 }
 
-static void hold_inside(Holding *h, const Scheme *scheme, Type **to) {
-    if (!is_some_known(scheme, to) || was_seen(h, scheme, to))
+static void check_inside(Checking *h, const Scheme *scheme, Type **to) {
+    if (!is_some_known(scheme, to) || record_seen(h, scheme, to))
         return;
     Substitution by = substitution_new(scheme->params, to, scheme->nparams);
-    for (uint32_t i = 0; i < scheme->nearly && h->n++ < MOST; i++) {
+    for (uint32_t i = 0; i < scheme->early_count && h->n++ < MOST; i++) {
         const Early *e = &scheme->early[i];
         h->s->counts.steps++;
         if (!e->op) {
-            hold_inside(h, e->scheme, substitute_all(e->to, e->scheme->nparams, &by));
+            check_inside(h, e->scheme, substitute_all(e->to, e->scheme->nparams, &by));
             continue;
         }
         Relation *r = relation_instance(h->s, scheme, e->op, h->span, &by);
@@ -233,46 +233,46 @@ static void hold_inside(Holding *h, const Scheme *scheme, Type **to) {
 /* Whether all sizes of a use have been found. */
 static bool is_ready(const Early *e) {
     Type **types;
-    uint32_t n = types_of(e, &types);
+    uint32_t n = get_types(e, &types);
     for (uint32_t i = 0; i < n; i++)
         if (is_of_sizes(types[i]) && type_has_vars(types[i]))
             return false;
     return true;
 }
 
-static void hold(Solver *s, Early *e) {
-    if (e->held)
+static void check_entry(Solver *s, Early *e) {
+    if (e->checked)
         return;
     if (e->op) {
         if (e->op->status != REL_DONE || !has_closed_arguments(e->op))
             return;
         e->op->status = REL_WAIT;
         solver_queue(s, e->op);
-        e->held = true;
+        e->checked = true;
         return;
     }
-    Holding h = {.s = s, .span = e->span};
-    hold_inside(&h, e->scheme, e->to);
-    e->held = is_ready(e);
+    Checking h = {.s = s, .span = e->span};
+    check_inside(&h, e->scheme, e->to);
+    e->checked = is_ready(e);
 }
 
 bool solver_check_early(Solver *s) {
     for (size_t i = 0; i < s->early.len; i++)
-        hold(s, &s->early.data[i]);
+        check_entry(s, &s->early.data[i]);
     vec_clear(&s->early);
     return solver_run(s);
 }
 
 void solver_drop_early(Solver *s) { vec_clear(&s->early); }
 
-static bool is_use(const Early *e, Span use) {
+static bool is_of_use(const Early *e, Span use) {
     return (!e->op || e->op->inner.source) && e->span.source == use.source &&
            e->span.begin == use.begin && e->span.end == use.end;
 }
 
 EarlyUse solver_find_early(const Solver *s, Span use) {
     EarlyUse e = {s->early.len, s->early.len};
-    while (e.begin > 0 && is_use(&s->early.data[e.begin - 1], use))
+    while (e.begin > 0 && is_of_use(&s->early.data[e.begin - 1], use))
         e.begin--;
     return e;
 }
@@ -280,6 +280,6 @@ EarlyUse solver_find_early(const Solver *s, Span use) {
 bool solver_check_use(Solver *s, EarlyUse e, bool last) {
     for (size_t i = e.begin; i < e.end; i++)
         if (last || is_ready(&s->early.data[i]))
-            hold(s, &s->early.data[i]);
+            check_entry(s, &s->early.data[i]);
     return e.begin == e.end || solver_run(s);
 }

@@ -58,7 +58,7 @@ typedef struct Fit {
     Map unknowns; /* unknown of the fact -> size of the body */
 } Fit;
 
-static bool size_fits(Fit *fit, Type *fact, Type *t) {
+static bool fits_size(Fit *fit, Type *fact, Type *t) {
     fact = type_resolve(fact);
     t = type_resolve(t);
     if (fact->tag != TY_ANY || !(t->flags & TYPE_HAS_ANY))
@@ -69,7 +69,7 @@ static bool size_fits(Fit *fit, Type *fact, Type *t) {
     return !before || type_equal(before, t);
 }
 
-static bool type_fits(Fit *fit, Type *fact, Type *t) {
+static bool fits_type(Fit *fit, Type *fact, Type *t) {
     fact = type_resolve(fact);
     t = type_resolve(t);
     uint32_t n, m;
@@ -79,17 +79,17 @@ static bool type_fits(Fit *fit, Type *fact, Type *t) {
         return type_equal(fact, t);
     bool fits = n == m && type_equal(fact->tensor.dtype, t->tensor.dtype);
     for (uint32_t i = 0; fits && i < n; i++)
-        fits = size_fits(fit, a[i], b[i]);
+        fits = fits_size(fit, a[i], b[i]);
     return fits;
 }
 
 /* Whether two sets have the same inputs, apart from scalars. The last argument of each is its result. */
-static bool set_fits(Fit *fit, const Relation *fact, const Relation *r) {
+static bool fits_set(Fit *fit, const Relation *fact, const Relation *r) {
     bool *met = mem_new_n(bool, r->nargs + 1);
     for (uint32_t i = 0; i + 1 < fact->nargs; i++) {
         bool there = is_scalar_shape(fact->args[i]);
         for (uint32_t k = 0; k + 1 < r->nargs; k++) {
-            bool fits = type_fits(fit, fact->args[i], r->args[k]);
+            bool fits = fits_type(fit, fact->args[i], r->args[k]);
             met[k] = met[k] || fits;
             there = there || fits;
         }
@@ -103,12 +103,12 @@ static bool set_fits(Fit *fit, const Relation *fact, const Relation *r) {
 }
 
 /* Whether the inputs of r are those of the fact. */
-static bool inputs_fit(const Relation *fact, const Relation *r) {
+static bool fits_inputs(const Relation *fact, const Relation *r) {
     Fit fit = {0};
     if (is_broadcast(fact->def))
-        return set_fits(&fit, fact, r);
+        return fits_set(&fit, fact, r);
     uint32_t k = 0;
-    while (k + 1 < fact->nargs && k + 1 < r->nargs && type_fits(&fit, fact->args[k], r->args[k]))
+    while (k + 1 < fact->nargs && k + 1 < r->nargs && fits_type(&fit, fact->args[k], r->args[k]))
         k++;
     return fact->nargs == r->nargs && k + 1 >= fact->nargs;
 }
@@ -122,7 +122,7 @@ static bool is_stronger(const Relation *fact, const Relation *r) {
            attrs_equal_values(fact->attrs, r->attrs);
 }
 
-static bool says(const Relation *fact, const Relation *r) {
+static bool answers(const Relation *fact, const Relation *r) {
     return relation_asks_same(fact, r) || is_stronger(fact, r);
 }
 
@@ -130,7 +130,7 @@ const Relation *solver_find_fact(Solver *s, const Relation *r) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
         s->counts.steps++;
-        if (says(fact, r) && inputs_fit(fact, r))
+        if (answers(fact, r) && fits_inputs(fact, r))
             return fact;
     }
     return NULL;
@@ -138,7 +138,7 @@ const Relation *solver_find_fact(Solver *s, const Relation *r) {
 
 /* Whether t equals the argument of a fact, or is a variable that the type does not mention, so that any type may be
  * chosen for it. */
-static bool may_be(Type *fact, Type *t, const Map *order) {
+static bool may_become(Type *fact, Type *t, const Map *order) {
     t = type_resolve(t);
     Type *free = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
     return type_equal(fact, t) || (free->tag == TY_VAR && !map_has(order, free));
@@ -147,9 +147,9 @@ static bool may_be(Type *fact, Type *t, const Map *order) {
 bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
-        bool ok = says(fact, r) && fact->nargs == r->nargs;
+        bool ok = answers(fact, r) && fact->nargs == r->nargs;
         for (uint32_t k = 0; ok && k < r->nargs; k++)
-            ok = may_be(fact->args[k], r->args[k], order);
+            ok = may_become(fact->args[k], r->args[k], order);
         for (uint32_t k = 0; ok && k < r->nargs; k++)
             ok = solver_unify(s, r->args[k], fact->args[k]);
         if (ok)

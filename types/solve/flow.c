@@ -46,7 +46,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met);
  * size at the first of them, and that size at the others: ([1.0], [1.0, 2.0]) is no
  * (Tensor[(?1,), float32], Tensor[(?1,), float32]). `taken` holds the size that each unknown took, or a
  * variable where arithmetic over the unknown comes before its first size. */
-static Type *taken_by(void *flow, Type *unknown) {
+static Type *find_taken(void *flow, Type *unknown) {
     const Flow *f = flow;
     Type *size = map_find(&f->pairs->taken, unknown);
     if (!size) {
@@ -56,19 +56,19 @@ static Type *taken_by(void *flow, Type *unknown) {
     return size;
 }
 
-static Type *taken_by_each(void *flow, Type *unknown) {
-    return unknown->param.each ? taken_by(flow, unknown) : unknown;
+static Type *find_taken_each(void *flow, Type *unknown) {
+    return unknown->param.each ? find_taken(flow, unknown) : unknown;
 }
 
 /* A size such as max(?1 - 1, 0), with the size that ?1 took in the place of ?1. */
-static Type *with_taken(const Flow *f, Type *dim, bool met) {
-    return type_resolve(unknowns_map(dim, met ? taken_by_each : taken_by, (void *)f));
+static Type *substitute_taken(const Flow *f, Type *dim, bool met) {
+    return type_resolve(unknowns_map(dim, met ? find_taken_each : find_taken, (void *)f));
 }
 
 static bool is_linked(const Type *t) { return t->tag == TY_VAR && t->var.link; }
 
 /* A type flows to itself, so its unknowns take their own sizes. */
-static bool flow_same(const Flow *f, Type *t, bool met) {
+static bool flow_to_itself(const Flow *f, Type *t, bool met) {
     if (met || !(t->flags & TYPE_HAS_ANY))
         return true;
     TypeVec unknowns = {0};
@@ -85,7 +85,7 @@ static bool flow_same(const Flow *f, Type *t, bool met) {
 
 /* Adds a check instead of unifying an open size with a size that has later unknowns (Note [Open values] in
  * unknown.c). False where nothing keeps the two apart. */
-static bool stay_apart(const Flow *f, Type *from, Type *to) {
+static bool check_apart(const Flow *f, Type *from, Type *to) {
     if (!f->checkable || from->tag != TY_VAR || !unknowns_are_apart(f->s, from, to, true))
         return false;
     solver_add_residual(f->s, from, to, f->s->span, f->s->what);
@@ -93,7 +93,7 @@ static bool stay_apart(const Flow *f, Type *from, Type *to) {
 }
 
 /* An open type flowing into a form with sizes that it cannot have takes that form with fresh sizes. */
-static Type *kept_apart(const Flow *f, Type *from, Type *to) {
+static Type *take_form(const Flow *f, Type *from, Type *to) {
     if (from->tag != TY_VAR || to->tag == TY_VAR || to->tag == TY_ANY || to->tag == TY_FN ||
         !unknowns_are_apart(f->s, from, to, f->checkable))
         return from;
@@ -117,7 +117,7 @@ static bool takes_any(const Type *to, bool met) {
     return to->tag == TY_ANY && (!met || to->param.each);
 }
 
-static bool take(const Flow *f, Type *unknown, Type *size) {
+static bool take_size(const Flow *f, Type *unknown, Type *size) {
     Type *before = map_find(&f->pairs->taken, unknown);
     if (!before)
         map_set(&f->pairs->taken, unknown, size);
@@ -125,7 +125,7 @@ static bool take(const Flow *f, Type *unknown, Type *size) {
 }
 
 /* A size or shape of the value that flows, with its own sizes for `each` unknowns. */
-static Type *opened(const Flow *f, Type *from) {
+static Type *open_size(const Flow *f, Type *from) {
     return f->checkable ? type_resolve(unknowns_open_value(&f->pairs->value, from)) : from;
 }
 
@@ -148,7 +148,7 @@ static bool flow_elements(const Flow *f, Type *from, Type *to) {
 
 /* A function that takes `?` and gives another size, where both have one type, as in iterate(f, n): each value has its
  * own size there. False where this is not the case. */
-static bool is_widened(const Flow *f, Type *from, Type *to) {
+static bool widen_result(const Flow *f, Type *from, Type *to) {
     if (!f->result || to->tag != TY_VAR || !to->var.widens ||
         (from->kind == KIND_DIM && dim_compare(from, to) == DIM_EQUAL))
         return false;
@@ -161,17 +161,17 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return flow_same(f, to, met);
+        return flow_to_itself(f, to, met);
     if (takes_any(to, met))
-        return take(f, to, from);
+        return take_size(f, to, from);
     if ((to->flags & TYPE_HAS_ANY) && (!met || solver_has_each(to)) && !type_equal(from, to))
-        to = with_taken(f, to, met);
-    from = opened(f, from);
-    if (is_widened(f, from, to))
+        to = substitute_taken(f, to, met);
+    from = open_size(f, from);
+    if (widen_result(f, from, to))
         return true;
     if (takes_later(f, from, to, met))
         return unify_dims(f->s, unknowns_keep_apart(f->s, to, from, false, false), to, false);
-    return flow_elements(f, from, to) || stay_apart(f, from, to) ||
+    return flow_elements(f, from, to) || check_apart(f, from, to) ||
            unify_dims(f->s, from, to, f->checkable);
 }
 
@@ -181,18 +181,18 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return flow_same(f, to, met);
+        return flow_to_itself(f, to, met);
     if (takes_any(to, met))
-        return take(f, to, from);
+        return take_size(f, to, from);
     if (from->tag == TY_ANY)
-        from = opened(f, from);
-    if (is_widened(f, from, to))
+        from = open_size(f, from);
+    if (widen_result(f, from, to))
         return true;
     if (takes_later(f, from, to, met))
         return solver_unify(s, to, unknowns_keep_apart(s, to, from, false, false));
-    if (to->tag == TY_ANY && stay_apart(f, from, to))
+    if (to->tag == TY_ANY && check_apart(f, from, to))
         return true;
-    from = kept_apart(f, from, to);
+    from = take_form(f, from, to);
     if (from->tag == TY_VAR && to->tag == TY_SHAPE) { /* an open shape may have any size for `?` */
         if (!solver_unify(s, from, met ? to : unknowns_replace(s, to, true)))
             return false;
@@ -228,7 +228,7 @@ static void fix_unknowns(const Flow *f, Type *fn) {
 }
 
 /* The result of a function, with the sizes that the unknowns of its parameters took. */
-static Type *result_for(const Flow *f, Type *fn) {
+static Type *substitute_result(const Flow *f, Type *fn) {
     TypeVec from = {0}, to = {0};
     Map seen = {0};
     for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
@@ -246,7 +246,7 @@ static Type *result_for(const Flow *f, Type *fn) {
 }
 
 /* Flows in the contrary direction, and names the two sides of a mismatch the right way round. */
-static bool flow_back(const Flow *f, Type *from, Type *to) {
+static bool flow_contravariant(const Flow *f, Type *from, Type *to) {
     if (flow(f, to, from, false))
         return true;
     Mismatch *m = &f->s->mismatch;
@@ -264,12 +264,12 @@ static bool flow_fn(const Flow *f, Type *from, Type *to) {
     inner.checkable = false;
     fix_unknowns(f, to);
     for (uint32_t i = 0; i < from->nargs; i++)
-        if (!flow_back(&inner, from->args[i], to->args[i])) {
+        if (!flow_contravariant(&inner, from->args[i], to->args[i])) {
             solver_prefix_path(s, "parameter %u", i + 1);
             return false;
         }
     inner.result = true;
-    if (!flow(&inner, result_for(f, from), to->fn.result, false)) {
+    if (!flow(&inner, substitute_result(f, from), to->fn.result, false)) {
         solver_prefix_path(s, "result");
         return false;
     }
@@ -287,7 +287,7 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
     for (uint32_t i = 0; i < from->nargs; i++) {
         Type *a = from->args[i], *b = to->args[i];
         bool ok = variance[i] == INVARIANT       ? solver_unify(s, a, b)
-                  : variance[i] == CONTRAVARIANT ? flow_back(&inner, a, b)
+                  : variance[i] == CONTRAVARIANT ? flow_contravariant(&inner, a, b)
                                                  : flow(&inner, a, b, met);
         if (!ok) {
             const Symbol *name = from->decl->params[i]->param.name;
@@ -321,8 +321,8 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     from = type_resolve(from);
     to = type_resolve(to);
     if (from == to)
-        return flow_same(f, to, met);
-    from = kept_apart(f, from, to);
+        return flow_to_itself(f, to, met);
+    from = take_form(f, from, to);
     if (takes_later(f, from, to, met))
         return solver_unify(s, to, unknowns_keep_apart(s, to, from, false, false));
     if (from->tag == TY_VAR && to->tag != TY_VAR && (to->flags & TYPE_HAS_ANY) && !met) {

@@ -21,7 +21,7 @@ static bool is_internal(Span s) { return s.source && (s.source->flags & SOURCE_I
 
 /* ---- kept ------------------------------------------------------------------------------------ */
 
-static Relation *copy_of(const Relation *r) {
+static Relation *copy_relation(const Relation *r) {
     Relation *copy = mem_new(Relation);
     *copy = *r;
     copy->args = mem_new_n(Type *, r->nargs + 1);
@@ -32,13 +32,13 @@ static Relation *copy_of(const Relation *r) {
 
 void inside_record_operator(Solver *s, const Relation *r) {
     bool written = r->expr || r->inner.source; /* a relation of a `where` is not in the text */
-    if (s->listing && written && r->op && !r->called && is_broadcast(r->def) &&
+    if (s->listing && written && r->op && !r->from_call && is_broadcast(r->def) &&
         s->inside.len < MOST)
-        vec_push(&s->inside, copy_of(r));
+        vec_push(&s->inside, copy_relation(r));
 }
 
 /* The node that stands for the unknown shape of a type, or NULL where the shape is known. */
-static Type *identity(Type *t) {
+static Type *find_identity(Type *t) {
     t = type_resolve(t);
     Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : t;
     return shape->tag == TY_SHAPE ? NULL : shape;
@@ -49,10 +49,10 @@ static Type *identity(Type *t) {
 static bool is_decided_by_calls(const Relation *r, Map *decided) {
     bool by_calls = false;
     for (uint32_t i = 0; i + 1 < r->nargs && !by_calls; i++) {
-        Type *id = identity(r->args[i]);
+        Type *id = find_identity(r->args[i]);
         by_calls = type_has(r->args[i], TY_PARAM) || (id && map_has(decided, id));
     }
-    Type *result = by_calls ? identity(r->args[r->nargs - 1]) : NULL;
+    Type *result = by_calls ? find_identity(r->args[r->nargs - 1]) : NULL;
     if (result)
         map_set(decided, result, result);
     return by_calls;
@@ -99,7 +99,7 @@ void inside_move_to_scheme(Solver *s, Scheme *scheme) {
         if (is_internal(r->span) && !is_broadcast(r->def)) {
             if (is_told_at_calls(r) &&
                 !(r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
-                vec_push(&kept, copy_of(r));
+                vec_push(&kept, copy_relation(r));
         } else {
             s->settled.data[left++] = r;
         }
@@ -111,7 +111,7 @@ void inside_move_to_scheme(Solver *s, Scheme *scheme) {
 
 void inside_instantiate(Solver *s, const Scheme *scheme, Span span, Substitution *by) {
     for (uint32_t i = 0; s->listing && i < scheme->ninside && s->inside.len < MOST; i++) {
-        Relation *r = copy_of(scheme->inside[i]);
+        Relation *r = copy_relation(scheme->inside[i]);
         for (uint32_t k = 0; k < r->nargs; k++)
             r->args[k] = type_substitute_by(by, r->args[k]);
         if (!r->inner.source) {
@@ -119,7 +119,7 @@ void inside_instantiate(Solver *s, const Scheme *scheme, Span span, Substitution
             r->inner_name = scheme->name;
         }
         r->span = span;
-        r->called = true;
+        r->from_call = true;
         vec_push(&s->inside, r);
     }
 }
@@ -171,7 +171,7 @@ static void list_broadcast(Solver *s, const Relation *r, Map *shapes) {
     uint32_t n = r->nargs - 1, rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1), **sizes = mem_new_n(Type *, n + 1), *out[AXES];
     for (uint32_t i = 0; i < n; i++) {
-        Type *t = type_resolve(r->args[i]), *id = identity(t);
+        Type *t = type_resolve(r->args[i]), *id = find_identity(t);
         Type *shape = id ? map_find(shapes, id) : type_resolve(t->tensor.shape);
         if (!shape || !type_get_rank(shape, &ranks[i], &dims[i]) || ranks[i] > AXES)
             return;
@@ -185,7 +185,7 @@ static void list_broadcast(Solver *s, const Relation *r, Map *shapes) {
         }
         out[axis] = list_axis(s, r, sizes, nsizes, (int)axis);
     }
-    Type *result = identity(r->args[n]);
+    Type *result = find_identity(r->args[n]);
     if (result)
         map_set(shapes, result, type_shape(out, rank));
 }
@@ -194,7 +194,7 @@ void inside_list_checks(Solver *s) {
     Map shapes = {0};
     for (size_t i = 0; i < s->inside.len; i++) {
         Relation *r = s->inside.data[i];
-        if (!r->called)
+        if (!r->from_call)
             continue;
         if (is_broadcast(r->def))
             list_broadcast(s, r, &shapes);

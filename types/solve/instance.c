@@ -16,7 +16,7 @@ static bool value_has_dims(const AttrValue *v) {
     return false;
 }
 
-static AttrValue value_zonk(const AttrValue *v, Substitution *by) {
+static AttrValue zonk_value(const AttrValue *v, Substitution *by) {
     AttrValue out = *v;
     int64_t size;
     if (v->kind == ATTR_DIM) {
@@ -28,13 +28,13 @@ static AttrValue value_zonk(const AttrValue *v, Substitution *by) {
     } else if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n);
         for (uint32_t i = 0; i < v->list.n; i++)
-            items[i] = value_zonk(&v->list.items[i], by);
+            items[i] = zonk_value(&v->list.items[i], by);
         out.list.items = items;
     }
     return out;
 }
 
-static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by) {
+static const Attrs *zonk_attrs(const Attrs *attrs, Substitution *by) {
     bool any = false;
     for (int i = 0; attrs && i < attrs->op->nattrs && !any; i++)
         any = value_has_dims(&attrs->values[i]);
@@ -43,7 +43,7 @@ static const Attrs *attrs_zonk(const Attrs *attrs, Substitution *by) {
     Attrs *out = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs);
     for (int i = 0; i < attrs->op->nattrs; i++)
-        values[i] = value_zonk(&attrs->values[i], by);
+        values[i] = zonk_value(&attrs->values[i], by);
     out->op = attrs->op;
     out->values = values;
     return out;
@@ -53,11 +53,11 @@ Relation *relation_copy(const Relation *r, Substitution *by) {
     Relation *copy = relation_new(r->def, r->args, r->nargs, r->attrs, r->span);
     for (uint32_t i = 0; i < r->nargs; i++)
         copy->args[i] = type_substitute_by(by, r->args[i]);
-    copy->attrs = attrs_zonk(r->attrs, by);
+    copy->attrs = zonk_attrs(r->attrs, by);
     copy->op = r->op;
     copy->data = r->data;
     copy->shared = r->shared;
-    copy->several = r->several;
+    copy->takes_several = r->takes_several;
     copy->arg_spans = r->arg_spans;
     copy->inner = r->inner;
     copy->inner_spans = r->inner_spans;
@@ -66,13 +66,13 @@ Relation *relation_copy(const Relation *r, Substitution *by) {
 }
 
 /* The unknown u as one particular size. Sub-shaping takes any size for a plain `?`, but not for a linked variable. */
-static Type *as_found(Solver *s, Type *u) {
+static Type *make_linked(Solver *s, Type *u) {
     Type *v = solver_var(s, KIND_DIM);
     v->var.link = u;
     return v;
 }
 
-static Type *instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
+static Type *make_instance(Solver *s, const Scheme *scheme, uint32_t i) {
     Type *p = scheme->params[i];
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
@@ -107,7 +107,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     for (uint32_t i = 0; i < scheme->nparams; i++) {
         from[i] = scheme->params[i];
         Type *given = i < ntype_args && type_args ? type_args[i] : NULL;
-        to[i] = given ? given : instance_of(s, scheme, i);
+        to[i] = given ? given : make_instance(s, scheme, i);
         if (given && from[i]->kind == KIND_DTYPE &&
             !solver_restrict(s, given, from[i]->param.dtypes))
             diag_error(s->diags, DIAG_R0310, span, "the type argument must be %s, it is %s",
@@ -122,13 +122,13 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     }
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];
-        to[mine + i] = as_found(s, scheme->outer[i]);
+        to[mine + i] = make_linked(s, scheme->outer[i]);
     }
     Substitution by = substitution_new(from, to, n);
     Type *t = type_substitute_by(&by, scheme->type);
     for (uint32_t i = 0; i < scheme->nrelations; i++) {
         Relation *r = relation_instance(s, scheme, scheme->relations[i], span, &by);
-        r->called = scheme->ninside > 0;
+        r->from_call = scheme->ninside > 0;
         solver_add(s, r);
     }
     early_record_use(s, scheme, span, to);

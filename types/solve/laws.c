@@ -25,7 +25,7 @@ static bool has_input(const Relation *r, Type *t) {
     return false;
 }
 
-static bool inputs_inside(const Relation *small, const Relation *large) {
+static bool has_inputs_inside(const Relation *small, const Relation *large) {
     for (uint32_t i = 0; i + 1 < small->nargs; i++)
         if (!has_input(large, small->args[i]))
             return false;
@@ -41,14 +41,14 @@ static DTypeSet comparison_dtypes(const Relation *r) {
     return r->op && r->op->dtypes ? r->op->dtypes : DTS_ALL;
 }
 
-static bool same_inputs(const Relation *a, const Relation *b) {
+static bool has_same_inputs(const Relation *a, const Relation *b) {
     if (a->nargs != b->nargs ||
         (a->def != b->def && !(is_comparison(a->def) && is_comparison(b->def))))
         return false;
     if (is_broadcast(a->def))
-        return inputs_inside(a, b);
+        return has_inputs_inside(a, b);
     if (is_comparison(a->def) && comparison_dtypes(a) == comparison_dtypes(b))
-        return inputs_inside(a, b) && inputs_inside(b, a);
+        return has_inputs_inside(a, b) && has_inputs_inside(b, a);
     if (a->op != b->op || !relation_asks_same(a, b))
         return false;
     for (uint32_t i = 0; i + 1 < a->nargs; i++)
@@ -58,7 +58,7 @@ static bool same_inputs(const Relation *a, const Relation *b) {
 }
 
 /* The node that stands for a type: the variable itself, or the shape variable of Tensor[s, b]. */
-static Type *identity(Type *t) {
+static Type *get_identity(Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR) {
         Type *shape = type_resolve(t->tensor.shape);
@@ -67,21 +67,21 @@ static Type *identity(Type *t) {
     return t;
 }
 
-static uintptr_t id_of(const Type *identity) {
+static uintptr_t get_id(const Type *identity) {
     return identity->tag == TY_VAR     ? identity->var.id
            : identity->tag == TY_PARAM ? identity->param.id
                                        : 0;
 }
 
 static uintptr_t hash_input(Type *input) {
-    Type *t = identity(input);
-    uintptr_t h = id_of(t);
+    Type *t = get_identity(input);
+    uintptr_t h = get_id(t);
     for (uint32_t i = 0; i < t->nargs && t->tag == TY_TUPLE; i++)
-        h += (i + 3) * id_of(identity(t->args[i]));
+        h += (i + 3) * get_id(get_identity(t->args[i]));
     return h * (uintptr_t)2654435761u;
 }
 
-/* A hash that is equal for relations that same_inputs may find equal. */
+/* A hash that is equal for relations that has_same_inputs may find equal. */
 static uintptr_t hash_inputs(const Relation *r) {
     uintptr_t h = (uintptr_t)(is_comparison(r->def) ? &rel_broadcast_compare : r->def) >> 4;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
@@ -129,10 +129,10 @@ static void find_occurrences(Laws *l) {
         }
         for (uint32_t k = 0; k < r->nargs; k++) {
             Type *t = type_resolve(r->args[k]);
-            if (t->tag == TY_TENSOR && identity(t) == t)
+            if (t->tag == TY_TENSOR && get_identity(t) == t)
                 note_elsewhere(l, t->tensor.shape); /* sizes */
         }
-        Type *result = identity(r->args[r->nargs - 1]);
+        Type *result = get_identity(r->args[r->nargs - 1]);
         if (map_has(&l->makers, result))
             map_set(&l->made_twice, result, r);
         map_set(&l->makers, result, r);
@@ -141,20 +141,20 @@ static void find_occurrences(Laws *l) {
 
 /* Whether t is nothing but the result of one Broadcast and an argument of others. */
 static bool is_intermediate(const Laws *l, Type *t) {
-    Type *id = identity(t);
+    Type *id = get_identity(t);
     return id->tag == TY_VAR && !map_has(l->order, id) && !map_has(&l->elsewhere, id) &&
            !map_has(&l->made_twice, id);
 }
 
 /* Whether, without the tensor t, another tensor of the set still tells the dtype. */
-static bool dtype_stays(const Laws *l, const Relation *r, Type *t) {
+static bool keeps_dtype_without(const Laws *l, const Relation *r, Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return true;
     Type *dtype = type_resolve(t->tensor.dtype);
     for (uint32_t i = 0; i < r->nargs; i++) {
         Type *other = type_resolve(r->args[i]);
-        if (other->tag == TY_TENSOR && identity(other) != identity(t) &&
+        if (other->tag == TY_TENSOR && get_identity(other) != get_identity(t) &&
             type_resolve(other->tensor.dtype) == dtype)
             return true;
     }
@@ -166,7 +166,7 @@ static bool dtype_stays(const Laws *l, const Relation *r, Type *t) {
 typedef VEC(Span) SpanVec;
 
 /* Where argument i of r stands in the definition that root came from, or nowhere. */
-static Span place_of(const Relation *root, const Relation *r, uint32_t i) {
+static Span find_place(const Relation *root, const Relation *r, uint32_t i) {
     bool inside = root->inner.source != NULL;
     const Span *spans = inside ? r->inner_spans : r->arg_spans;
     return spans && r->inner.source == root->inner.source && r->inner_name == root->inner_name
@@ -200,7 +200,7 @@ typedef struct Leaves {
 } Leaves;
 
 static void add_input(Leaves *v, Type *t, Span place) {
-    Type *id = identity(t);
+    Type *id = get_identity(t);
     bool named = id->tag == TY_VAR || id->tag == TY_PARAM;
     if (is_rank0(t) || (named && map_has(&v->seen, id)))
         return;
@@ -221,7 +221,8 @@ static bool has_dtype(Type *t, Type *dtype) {
 }
 
 /* Whether root still tells the dtype of the intermediate tensor t when the inputs of its maker replace t. */
-static bool dtype_kept(const Laws *l, const Relation *root, const Relation *maker, Type *t) {
+static bool keeps_dtype_flattened(const Laws *l, const Relation *root, const Relation *maker,
+                                  Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return true;
@@ -265,12 +266,12 @@ static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
         Relation *r = step->r;
         uint32_t i = step->at++;
         Type *t = r->args[i];
-        Relation *maker = map_find(&l->makers, identity(t));
+        Relation *maker = map_find(&l->makers, get_identity(t));
         l->s->counts.steps++;
         if (!maker || maker == root || maker->status != REL_WAIT || !is_intermediate(l, t)) {
-            add_input(&leaves, t, place_of(root, r, i));
-        } else if (!dtype_kept(l, root, maker, t)) {
-            add_input(&leaves, t, place_of(root, r, i));
+            add_input(&leaves, t, find_place(root, r, i));
+        } else if (!keeps_dtype_flattened(l, root, maker, t)) {
+            add_input(&leaves, t, find_place(root, r, i));
             vec_push(roots, maker);
         } else {
             changed = true;
@@ -297,13 +298,13 @@ static bool flatten_all(Laws *l) {
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
         for (uint32_t k = 0; r->status == REL_WAIT && is_broadcast(r->def) && k + 1 < r->nargs; k++)
-            map_set(&used, identity(r->args[k]), r);
+            map_set(&used, get_identity(r->args[k]), r);
     }
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
         Type *result = r->args[r->nargs - 1];
         if (r->status == REL_WAIT && is_broadcast(r->def) &&
-            (!is_intermediate(l, result) || !map_has(&used, identity(result))))
+            (!is_intermediate(l, result) || !map_has(&used, get_identity(result))))
             vec_push(&roots, r);
     }
     for (size_t i = 0; i < roots.len; i++) {
@@ -325,7 +326,7 @@ static bool flatten_all(Laws *l) {
 static bool absorb(Laws *l, Relation *r) {
     bool changed = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        Relation *maker = map_find(&l->makers, identity(r->args[i]));
+        Relation *maker = map_find(&l->makers, get_identity(r->args[i]));
         if (!maker || maker == r || maker->status != REL_WAIT)
             continue;
         TypeVec inputs = {0};
@@ -333,7 +334,7 @@ static bool absorb(Laws *l, Relation *r) {
         for (uint32_t k = 0; k + 1 < r->nargs; k++)
             if (k == i || !has_input(maker, r->args[k])) {
                 vec_push(&inputs, r->args[k]);
-                vec_push(&places, place_of(r, r, k));
+                vec_push(&places, find_place(r, r, k));
             }
         if (inputs.len + 1 < r->nargs) {
             set_inputs(r, &inputs, &places);
@@ -349,7 +350,7 @@ static bool absorb(Laws *l, Relation *r) {
 static bool absorb_comparison(Laws *l, Relation *r) {
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Type *t = type_resolve(r->args[i]);
-        Relation *maker = map_find(&l->makers, identity(t));
+        Relation *maker = map_find(&l->makers, get_identity(t));
         bool all = maker && maker->status == REL_WAIT && (t->tag == TY_TENSOR || t->tag == TY_VAR);
         for (uint32_t k = 0; all && k + 1 < r->nargs; k++)
             all = k == i || has_input(maker, r->args[k]);
@@ -386,7 +387,7 @@ static void merge_equal(Laws *l) {
             continue;
         uintptr_t key = hash_inputs(r);
         Relation *other;
-        while ((other = map_find(&first, (const void *)key)) && !same_inputs(r, other))
+        while ((other = map_find(&first, (const void *)key)) && !has_same_inputs(r, other))
             key += 2; /* look for the next relation of this hash */
         if (!other) {
             map_set(&first, (const void *)key, r);
@@ -417,7 +418,7 @@ static void drop_implied(Laws *l) {
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
         for (uint32_t k = 0; r->status == REL_WAIT && k + 1 < r->nargs; k++)
-            map_set(&used, identity(r->args[k]), r);
+            map_set(&used, get_identity(r->args[k]), r);
     }
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
@@ -426,14 +427,14 @@ static void drop_implied(Laws *l) {
         if (r->status != REL_WAIT || !is_broadcast(r->def))
             continue;
         Type *result = r->args[r->nargs - 1];
-        if (!is_intermediate(l, result) || map_has(&used, identity(result)) ||
-            !dtype_stays(l, r, result))
+        if (!is_intermediate(l, result) || map_has(&used, get_identity(result)) ||
+            !keeps_dtype_without(l, r, result))
             continue;
         for (size_t k = 0; k < l->relations->len; k++) {
             Relation *other = l->relations->data[k];
             l->s->counts.steps++;
             if (other != r && other->status == REL_WAIT && is_broadcast(other->def) &&
-                inputs_inside(r, other)) {
+                has_inputs_inside(r, other)) {
                 r->status = REL_DONE;
                 break;
             }
@@ -445,7 +446,7 @@ static void drop_implied(Laws *l) {
 
 /* The sort key of an input: where the first of its variables stands in the type. Inputs that are not in the type
  * come last. Of tensors of one dtype, one whose shape is not in the type comes first. */
-static size_t position(Map *order, Type *t) {
+static size_t find_position(Map *order, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     size_t first = SIZE_MAX;
@@ -464,8 +465,8 @@ static void sort_inputs(Laws *l, Relation *r) {
     SpanVec places = {0};
     VEC(size_t) at = {0};
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
-        vec_push(&places, place_of(r, r, i));
-        vec_push(&at, position(l->order, r->args[i]));
+        vec_push(&places, find_place(r, r, i));
+        vec_push(&at, find_position(l->order, r->args[i]));
     }
     for (uint32_t i = 1; i + 1 < r->nargs; i++) {
         Type *t = r->args[i];
@@ -521,7 +522,7 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order) {
     return l.unified;
 }
 
-static bool broadcasts(const RelDef *def) {
+static bool is_any_broadcast(const RelDef *def) {
     return is_broadcast(def) || def == &rel_broadcast_compare;
 }
 
@@ -588,7 +589,7 @@ static void find_uses(Uses *u, Type *t) {
 
 /* Whether the Broadcast r shows that what has this shape is a tensor, and of which dtype: another tensor in r stays
  * a tensor, or no tensor outside r has that dtype. */
-static bool pins(Solver *s, const Uses *u, const Relation *r, Type *shape) {
+static bool pins_tensor(Solver *s, const Uses *u, const Relation *r, Type *shape) {
     Type *dtype = map_find(&u->dtypes, shape);
     bool here = false, stays = false, compare = r->def == &rel_broadcast_compare;
     uint32_t n = compare ? r->nargs - 1 : r->nargs; /* a comparison's result is of dtype bool */
@@ -627,7 +628,7 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
     for (size_t i = 0; i < relations->len; i++) {
         Relation *r = relations->data[i];
         for (uint32_t k = 0; r->status == REL_WAIT && k < r->nargs; k++) {
-            if (!broadcasts(r->def)) {
+            if (!is_any_broadcast(r->def)) {
                 TypeVec vars = {0};
                 Map seen = {0};
                 type_collect(r->args[k], TY_VAR, &seen, &vars);
@@ -641,11 +642,12 @@ void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out)
     }
     for (size_t i = 0; i < relations->len; i++) {
         Relation *r = relations->data[i];
-        for (uint32_t k = 0; r->status == REL_WAIT && broadcasts(r->def) && k < r->nargs; k++) {
+        for (uint32_t k = 0; r->status == REL_WAIT && is_any_broadcast(r->def) && k < r->nargs;
+             k++) {
             Type *arg = type_resolve(r->args[k]);
             Type *shape = arg->tag == TY_TENSOR ? type_resolve(arg->tensor.shape) : NULL;
             if (!shape || shape->tag != TY_VAR || shape->var.level < s->level ||
-                map_has(&u.barred, shape) || map_has(&done, shape) || !pins(s, &u, r, shape))
+                map_has(&u.barred, shape) || map_has(&done, shape) || !pins_tensor(s, &u, r, shape))
                 continue;
             map_set(&done, shape, shape);
             vec_push(&out->shapes, shape);

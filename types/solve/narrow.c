@@ -18,14 +18,15 @@ typedef struct Instance {
     Diag *refused; /* why there is no instance, or NULL */
 } Instance;
 
-static Type *fresh(Solver *s, const Type *t) {
+static Type *make_fresh(Solver *s, const Type *t) {
     Type *v = solver_var(s, t->kind);
     if (t->kind == KIND_DTYPE)
         v->var.dtypes = t->tag == TY_VAR ? t->var.dtypes : t->param.dtypes;
     return v;
 }
 
-static Instance solve(Relation *const *relations, size_t n, Type **params, uint32_t nparams) {
+static Instance solve_instance(Relation *const *relations, size_t n, Type **params,
+                               uint32_t nparams) {
     Diags quiet = {0};
     Solver *s = solver_new(&quiet);
     solver_enter(s);
@@ -38,7 +39,7 @@ static Instance solve(Relation *const *relations, size_t n, Type **params, uint3
         for (uint32_t k = 0; k < relations[i]->nargs; k++)
             type_collect(relations[i]->args[k], TY_VAR, &seen, &from);
     for (size_t i = 0; i < from.len; i++)
-        vec_push(&to, fresh(s, from.data[i]));
+        vec_push(&to, make_fresh(s, from.data[i]));
     Substitution by = substitution_new(from.data, to.data, (uint32_t)from.len);
     for (size_t i = 0; i < n; i++)
         solver_add(s, relation_copy(relations[i], &by));
@@ -50,7 +51,7 @@ static Instance solve(Relation *const *relations, size_t n, Type **params, uint3
 }
 
 /* The type of parameter i in every instance, in terms of the other parameters. NULL where it is open. */
-static Type *fixed(const Instance *in, uint32_t i) {
+static Type *find_fixed(const Instance *in, uint32_t i) {
     Type *t = in->types[i];
     TypeVec from = {0}, to = {0}, left = {0};
     Map seen = {0};
@@ -72,15 +73,15 @@ static bool mentions(const Relation *r, Type *param) {
 }
 
 /* Blames one relation that fixes parameter i alone, or else the first that mentions it. */
-static void report(Solver *s, const RelationVec *relations, const Instance *in, uint32_t i) {
+static void report_fixed(Solver *s, const RelationVec *relations, const Instance *in, uint32_t i) {
     Relation *blamed = NULL;
-    Type *must = fixed(in, i);
+    Type *must = find_fixed(in, i);
     for (size_t k = 0; k < relations->len; k++) {
         Relation *r = relations->data[k];
         if (!mentions(r, in->params[i]))
             continue;
-        Instance own = solve(&r, 1, in->params, in->n);
-        Type *found = own.refused ? NULL : fixed(&own, i);
+        Instance own = solve_instance(&r, 1, in->params, in->n);
+        Type *found = own.refused ? NULL : find_fixed(&own, i);
         blamed = blamed ? blamed : r;
         if (found) {
             blamed = r;
@@ -107,14 +108,14 @@ bool narrow_check_declared(Solver *s, const RelationVec *relations, Type **param
             any = mentions(waiting.data[i], params[k]);
     if (!any)
         return true;
-    Instance in = solve(waiting.data, waiting.len, params, n);
+    Instance in = solve_instance(waiting.data, waiting.len, params, n);
     if (in.refused) {
         diag_report(s->diags, in.refused);
         return false;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (fixed(&in, i)) {
-            report(s, &waiting, &in, i);
+        if (find_fixed(&in, i)) {
+            report_fixed(s, &waiting, &in, i);
             return false;
         }
     return true;

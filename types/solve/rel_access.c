@@ -14,7 +14,7 @@ static bool is_open(Type *t) {
 }
 
 /* Lists the unknown sizes of what several merged reads give (Note [One read, one size] in laws.c). */
-static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *what) {
+static void add_unknown_checks(Solver *s, const Relation *r, Type *read, const char *what) {
     if (!r->shared)
         return;
     TypeVec sizes = {0};
@@ -26,7 +26,7 @@ static void list_unknowns(Solver *s, const Relation *r, Type *read, const char *
 
 /* ---- Field ----------------------------------------------------------------------------------- */
 
-static int field_index(const Ctor *c, const Symbol *name) {
+static int find_field(const Ctor *c, const Symbol *name) {
     for (uint32_t i = 0; c->field_names && i < c->nfields; i++)
         if (c->field_names[i] == name)
             return (int)i;
@@ -34,7 +34,7 @@ static int field_index(const Ctor *c, const Symbol *name) {
 }
 
 /* The type of a field in a value of type data. The dims that the declaration binds itself are unknowns. */
-static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
+static Type *make_field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
     TypeDecl *decl = data->decl;
     Type *t = type_substitute(c->fields[i], decl->params, data->args, decl->nparams);
     if (decl->nexists) {
@@ -47,7 +47,7 @@ static Type *field_type(Solver *s, Type *data, const Ctor *c, uint32_t i) {
 }
 
 /* Reports a field that is missing. ctor: a constructor without it. */
-static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
+static RelStatus report_no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
     const Symbol *name = r->data;
     if (t->tag != TY_DATA) {
         rel_error(s, r, DIAG_R0212, "%s has no field `%s`", type_text(t), name->text)
@@ -55,7 +55,7 @@ static RelStatus no_field(Solver *s, Relation *r, Type *t, const Ctor *ctor) {
         return REL_FAIL;
     }
     for (uint32_t c = 0; c < t->decl->nctors; c++) {
-        if (field_index(t->decl->ctors[c], name) < 0)
+        if (find_field(t->decl->ctors[c], name) < 0)
             continue;
         Diag *d = rel_error(s, r, DIAG_R0212, "not every `%s` has a field `%s`",
                             t->decl->name->text, name->text);
@@ -92,16 +92,16 @@ static RelStatus relate_field(Solver *s, Relation *r) {
     bool deriv = t->tag == TY_DERIV;
     Type *data = deriv ? type_resolve(t->elem) : t;
     if (data->tag != TY_DATA || data->decl->nctors == 0)
-        return no_field(s, r, data, NULL);
+        return report_no_field(s, r, data, NULL);
     Type *joined = NULL; /* the field's types of all constructors, joined */
     for (uint32_t c = 0; c < data->decl->nctors; c++) {
         const Ctor *ctor = data->decl->ctors[c];
-        int i = field_index(ctor, r->data);
+        int i = find_field(ctor, r->data);
         if (i < 0)
-            return no_field(s, r, data, ctor);
-        Type *field = field_type(s, data, ctor, (uint32_t)i);
-        list_unknowns(s, r, field,
-                      fmt_text("field `%s` of two values", ctor->field_names[i]->text));
+            return report_no_field(s, r, data, ctor);
+        Type *field = make_field_type(s, data, ctor, (uint32_t)i);
+        add_unknown_checks(s, r, field,
+                           fmt_text("field `%s` of two values", ctor->field_names[i]->text));
         Type *before = joined;
         joined = joined ? type_join(s, joined, field, false) : field;
         if (joined)
@@ -211,7 +211,7 @@ static RelStatus relate_bang(Solver *s, Relation *r) {
         return REL_WAIT;
     if (t->tag == TY_REF) {
         Type *held = solver_open_unknowns(s, t->elem);
-        list_unknowns(s, r, held, "what the reference holds at two times");
+        add_unknown_checks(s, r, held, "what the reference holds at two times");
         return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
     }
     if (t->tag == TY_TENSOR && !is_not_bool(t))

@@ -35,7 +35,7 @@ typedef struct Bcast {
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
-static bool dtype_error(Bcast *b, Type *x, Type *y) {
+static bool report_dtypes(Bcast *b, Type *x, Type *y) {
     const char *name = relation_subject(b->r);
     const Mismatch *m = solver_mismatch(b->s);
     DType dx, dy;
@@ -55,7 +55,7 @@ static bool dtype_error(Bcast *b, Type *x, Type *y) {
     return false;
 }
 
-static bool class_error(Bcast *b, DTypeSet set) {
+static bool report_class(Bcast *b, DTypeSet set) {
     const char *name = relation_subject(b->r);
     Type *t = type_resolve(b->dtype);
     if (t->tag == TY_PARAM && (type_dtype_set(t) & set))
@@ -74,7 +74,7 @@ static bool unify_dtypes(Bcast *b) {
             if (!b->dtype)
                 b->dtype = t->tensor.dtype;
             else if (!solver_unify(b->s, b->dtype, t->tensor.dtype))
-                return dtype_error(b, b->dtype, t->tensor.dtype);
+                return report_dtypes(b, b->dtype, t->tensor.dtype);
         } else if (t->tag != TY_VAR && t->tag != TY_PARAM && t->tag != TY_DERIV) {
             const char *subject = relation_subject(b->r);
             Diag *d = rel_error(b->s, b->r, DIAG_R0201, "`%s` takes tensors, not %s", subject,
@@ -86,7 +86,7 @@ static bool unify_dtypes(Bcast *b) {
     }
     DTypeSet set = broadcast_dtypes(b->r);
     return !b->dtype || set == DTS_ALL || solver_restrict(b->s, b->dtype, set) ||
-           class_error(b, set);
+           report_class(b, set);
 }
 
 bool broadcast_restrict(Solver *s, Relation *r) {
@@ -96,7 +96,7 @@ bool broadcast_restrict(Solver *s, Relation *r) {
         b.dtype = t->tag == TY_TENSOR ? t->tensor.dtype : NULL;
     }
     DTypeSet set = broadcast_dtypes(r);
-    return !b.dtype || set == DTS_ALL || solver_restrict(s, b.dtype, set) || class_error(&b, set);
+    return !b.dtype || set == DTS_ALL || solver_restrict(s, b.dtype, set) || report_class(&b, set);
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -108,13 +108,13 @@ static bool is_rank0(Type *t) {
 }
 
 /* Whether two inputs are equal. The inputs have one dtype, so the shapes of tensors decide. */
-static bool same_input(Type *a, Type *b) {
+static bool is_same_input(Type *a, Type *b) {
     if (a->tag == TY_TENSOR && b->tag == TY_TENSOR)
         return type_equal(a->tensor.shape, b->tensor.shape);
     return type_equal(a, b);
 }
 
-static bool is_again(const Bcast *b, uint32_t i) {
+static bool is_repeated(const Bcast *b, uint32_t i) {
     uint32_t k = 0;
     while (k < i && b->given[k] != b->given[i])
         k++;
@@ -127,18 +127,18 @@ static void reduce_set(Bcast *b) {
         if (is_rank0(b->in[i]))
             continue;
         uint32_t k = 0;
-        while (k < b->nleft && !same_input(b->left[k], b->in[i]))
+        while (k < b->nleft && !is_same_input(b->left[k], b->in[i]))
             k++;
         if (k == b->nleft)
             b->left[b->nleft++] = b->in[i];
         else /* an equal input that is not the same variable is another value */
-            b->asked = b->asked || !is_again(b, i);
+            b->asked = b->asked || !is_repeated(b, i);
     }
 }
 
 static bool drop_left(Bcast *b, Type *t) {
     for (uint32_t i = 0; i < b->nleft; i++)
-        if (same_input(b->left[i], t)) {
+        if (is_same_input(b->left[i], t)) {
             for (uint32_t k = i + 1; k < b->nleft; k++)
                 b->left[k - 1] = b->left[k];
             b->nleft--;
@@ -149,13 +149,13 @@ static bool drop_left(Bcast *b, Type *t) {
 
 static bool has_left(const Bcast *b, Type *t) {
     for (uint32_t i = 0; i < b->nleft; i++)
-        if (same_input(b->left[i], t))
+        if (is_same_input(b->left[i], t))
             return true;
     return false;
 }
 
 /* Uses each declared Broadcast(x, …, z): all of x, … together are z, and z absorbs each of them. */
-static void use_facts(Bcast *b) {
+static void apply_facts(Bcast *b) {
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < b->s->facts.len; i++) {
@@ -166,14 +166,14 @@ static void use_facts(Bcast *b) {
             uint32_t inside = 0;
             for (uint32_t k = 0; k + 1 < f->nargs; k++) {
                 Type *x = type_resolve(f->args[k]);
-                inside += is_rank0(x) || has_left(b, x) || same_input(x, z);
+                inside += is_rank0(x) || has_left(b, x) || is_same_input(x, z);
             }
             bool whole = inside == f->nargs - 1, had = has_left(b, z);
             if (!whole && !had)
                 continue;
             for (uint32_t k = 0; k + 1 < f->nargs; k++) {
                 Type *x = type_resolve(f->args[k]);
-                if (!same_input(x, z) && drop_left(b, x))
+                if (!is_same_input(x, z) && drop_left(b, x))
                     changed = true;
             }
             if (!had && changed)
@@ -196,8 +196,8 @@ static bool is_swapped(const Relation *r) {
            at[1].begin < at[0].begin;
 }
 
-static void shapes_error(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axis, uint32_t i,
-                         uint32_t k) {
+static void report_shapes(Bcast *b, const Ranked *in, uint32_t rank, uint32_t axis, uint32_t i,
+                          uint32_t k) {
     Diag *d = rel_error(b->s, b->r, DIAG_R0312, "these shapes do not broadcast");
     if (is_swapped(b->r) && i < k) {
         uint32_t first = i;
@@ -258,7 +258,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
             continue;
         if (is_literal) {
             if (literal != UINT32_MAX) {
-                shapes_error(b, in, rank, axis, from[literal], i);
+                report_shapes(b, in, rank, axis, from[literal], i);
                 return AXIS_FAIL;
             }
             literal = n;
@@ -315,7 +315,7 @@ static const char *sizes_text(Type *const *dims, uint32_t n) {
     return str_text(&s);
 }
 
-static int64_t count_of(const Ranked *t) {
+static int64_t count_elements(const Ranked *t) {
     int64_t n = 1, size;
     for (uint32_t i = 0; i < t->rank; i++)
         n *= is_size(t->dims[i], &size) ? size : 0;
@@ -331,7 +331,7 @@ static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, ui
         at[0].end - at[0].begin > LONGEST || at[1].end - at[1].begin > LONGEST)
         return;
     const char *text[] = {source_text(at[0]), source_text(at[1])};
-    if (count_of(&in[0]) == count_of(&in[1])) {
+    if (count_elements(&in[0]) == count_elements(&in[1])) {
         int from = in[0].rank >= in[1].rank ? 0 : 1, to = 1 - from;
         Type *type = type_tensor(type_shape(in[to].dims, in[to].rank), b->dtype);
         const char *changed = fmt_text("reshape(%s, newshape=[%s])", text[from],
@@ -400,7 +400,7 @@ static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, ui
     diag_report(b->s->diags, d);
 }
 
-static Type *dtype_or_var(Bcast *b) {
+static Type *get_or_make_dtype(Bcast *b) {
     if (!b->dtype) {
         b->dtype = solver_var(b->s, KIND_DTYPE);
         solver_restrict(b->s, b->dtype, broadcast_dtypes(b->r));
@@ -409,7 +409,7 @@ static Type *dtype_or_var(Bcast *b) {
 }
 
 static bool make_tensor(Bcast *b, Type *var, Type *shape) {
-    if (unify_gradual(b->s, var, type_tensor(shape, dtype_or_var(b))))
+    if (unify_gradual(b->s, var, type_tensor(shape, get_or_make_dtype(b))))
         return true;
     rel_error(b->s, b->r, DIAG_R0313, "`%s` needs %s here, not %s", relation_subject(b->r),
               shape->tag == TY_SHAPE && shape->nargs == 0 ? "scalars" : "a tensor", type_text(var));
@@ -417,7 +417,7 @@ static bool make_tensor(Bcast *b, Type *var, Type *shape) {
 }
 
 static RelStatus set_result(Bcast *b, Type *shape) {
-    Type *dtype = b->compare ? type_dtype(DT_BOOL) : dtype_or_var(b);
+    Type *dtype = b->compare ? type_dtype(DT_BOOL) : get_or_make_dtype(b);
     return rel_unify(b->s, b->r, -1, type_tensor(shape, dtype)) ? REL_DONE : REL_FAIL;
 }
 
@@ -449,7 +449,7 @@ static RelStatus broadcast_ranked(Bcast *b, const Ranked *in, uint32_t nin) {
     return wait ? REL_WAIT : REL_DONE;
 }
 
-static bool rank_of(Type *t, Ranked *out) {
+static bool get_ranked(Type *t, Ranked *out) {
     return t->tag == TY_TENSOR && type_get_rank(t, &out->rank, &out->dims);
 }
 
@@ -461,7 +461,7 @@ static bool use_result(Bcast *b, bool *progress) {
         return true;
     for (uint32_t i = 0; i < b->nleft; i++) {
         Ranked in;
-        if (rank_of(b->left[i], &in)) {
+        if (get_ranked(b->left[i], &in)) {
             rank = in.rank > rank ? in.rank : rank;
         } else {
             open = i;
@@ -494,7 +494,7 @@ static bool spread_dtype(Bcast *b) {
     for (uint32_t i = 0; i < b->n && open; i++)
         open = b->in[i]->tag == TY_VAR;
     if (open) /* a class other than Num needs a dtype variable that can hold it */
-        b->dtype = set == DTS_BOOL ? type_dtype(DT_BOOL) : dtype_or_var(b);
+        b->dtype = set == DTS_BOOL ? type_dtype(DT_BOOL) : get_or_make_dtype(b);
     for (uint32_t i = 0; b->dtype && i < b->n + !b->compare; i++) {
         Type **slot = i < b->n ? &b->in[i] : &b->result;
         if ((*slot)->tag != TY_VAR)
@@ -513,7 +513,7 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
         return REL_FAIL;
     reduce_set(b);
     if (b->nleft > 1 && b->s->facts.len)
-        use_facts(b);
+        apply_facts(b);
     if (b->nleft == 0)
         return set_result(b, type_shape(NULL, 0));
     if (b->nleft == 1) {
@@ -537,14 +537,14 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
     }
     Ranked *in = mem_new_n(Ranked, b->nleft);
     uint32_t known = 0;
-    while (known < b->nleft && rank_of(b->left[known], &in[known]))
+    while (known < b->nleft && get_ranked(b->left[known], &in[known]))
         known++;
     if (known == b->nleft)
         return broadcast_ranked(b, in, known);
     return use_result(b, progress) ? REL_WAIT : REL_FAIL;
 }
 
-static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare) {
+static RelStatus relate_inputs(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare) {
     for (;;) {
         Bcast b = {.s = s,
                    .r = r,
@@ -563,7 +563,7 @@ static RelStatus relate(Solver *s, Relation *r, Type **inputs, uint32_t n, bool 
 }
 
 static RelStatus relate_broadcast(Solver *s, Relation *r) {
-    return relate(s, r, r->args, r->nargs - 1, false);
+    return relate_inputs(s, r, r->args, r->nargs - 1, false);
 }
 
 static RelStatus compare_strings(Solver *s, Relation *r) {
@@ -582,7 +582,7 @@ RelStatus relate_compare(Solver *s, Relation *r) {
     Type *shape = c->tag == TY_TENSOR ? c->tensor.shape : solver_var(s, KIND_SHAPE);
     if (!rel_unify(s, r, -1, type_tensor(shape, type_dtype(DT_BOOL))))
         return REL_FAIL;
-    return relate(s, r, r->args, r->nargs - 1, true);
+    return relate_inputs(s, r, r->args, r->nargs - 1, true);
 }
 
 const RelDef rel_broadcast = {.name = "Broadcast", .relate = relate_broadcast, .nargs = -1};

@@ -52,7 +52,7 @@ static const char *size_text(TypeNamer *names, Type *dim) {
 }
 
 /* The order of the operands in the text. The laws order them by the type. */
-static uint32_t *in_text_order(const Relation *r, uint32_t n) {
+static uint32_t *sort_by_text(const Relation *r, uint32_t n) {
     uint32_t *order = mem_bytes((n + 1) * sizeof *order);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = i;
@@ -70,7 +70,7 @@ void rel_add_aligned(Diag *d, const Relation *r, uint32_t n, Type *const *shapes
                      TypeNamer *names) {
     uint32_t rank = 0, *ranks = mem_bytes((n + 1) * sizeof *ranks);
     Type ***dims = mem_new_n(Type **, n + 1);
-    uint32_t *order = in_text_order(r, n);
+    uint32_t *order = sort_by_text(r, n);
     for (uint32_t i = 0; i < n; i++) {
         if (!type_get_rank(shapes[order[i]], &ranks[i], &dims[i]))
             return;
@@ -169,7 +169,7 @@ static bool fits_rank(const Row *row) {
 }
 
 /* The need of an axis, or NULL where `...` stands for it. */
-static const char *need_of(const Row *row, uint32_t axis) {
+static const char *find_need(const Row *row, uint32_t axis) {
     uint32_t dots = 0;
     while (dots < row->nneeds && !is_dots(row->needs[dots]))
         dots++;
@@ -180,17 +180,17 @@ static const char *need_of(const Row *row, uint32_t axis) {
 }
 
 /* The name in a need: n in "<=n". */
-static const char *bare(const char *need) { return need[0] == '<' ? need + 2 : need; }
+static const char *strip_bound(const char *need) { return need[0] == '<' ? need + 2 : need; }
 
 /* The size that a need such as "c/2" asks for, where c has this size. */
-static Type *scaled(Type *size, const char *need) {
+static Type *scale_size(Type *size, const char *need) {
     const char *by = strchr(need, '/');
     return by ? dim_floordiv(size, type_dim_int(strtoll(by + 1, NULL, 10), NULL)) : size;
 }
 
-static bool same_name(const char *a, const char *b) {
-    a = bare(a);
-    b = bare(b);
+static bool is_same_name(const char *a, const char *b) {
+    a = strip_bound(a);
+    b = strip_bound(b);
     size_t n = strcspn(a, "/~");
     return n == strcspn(b, "/~") && strncmp(a, b, n) == 0;
 }
@@ -219,19 +219,19 @@ typedef struct Clash {
 static bool find_clash(Row *rows, uint32_t n, DimCompare how, Clash *out) {
     for (uint32_t b = 0; b < n; b++) {
         for (uint32_t k = 0; rows[b].known && k < rows[b].rank; k++) {
-            const char *need = need_of(&rows[b], k);
+            const char *need = find_need(&rows[b], k);
             Type *y = type_resolve(rows[b].dims[k]);
             if (!need || (strchr(need, '~') && is_one(y)))
                 continue;
             for (uint32_t a = 0; a <= b; a++) {
                 for (uint32_t i = 0; rows[a].known && i < (a < b ? rows[a].rank : k); i++) {
-                    const char *first = need_of(&rows[a], i);
+                    const char *first = find_need(&rows[a], i);
                     Type *x = type_resolve(rows[a].dims[i]);
-                    if (!first || *need == '_' || !same_name(first, need) ||
+                    if (!first || *need == '_' || !is_same_name(first, need) ||
                         (strchr(first, '~') && is_one(x)))
                         continue;
-                    if (dim_compare(scaled(x, need), scaled(y, first)) != how || is_open(x) ||
-                        is_open(y))
+                    if (dim_compare(scale_size(x, need), scale_size(y, first)) != how ||
+                        is_open(x) || is_open(y))
                         continue;
                     if (is_within(need, y, x) || is_within(first, x, y))
                         continue;
@@ -302,7 +302,7 @@ static uint32_t add_rows(Row *rows, uint32_t n, uint32_t most, const char *name,
     return n + 1;
 }
 
-static const char *needs_of(const Op *op, const Attrs *attrs, const Row *rows, uint32_t n) {
+static const char *get_needs(const Op *op, const Attrs *attrs, const Row *rows, uint32_t n) {
     if (!op->write_sizes)
         return op->sizes;
     int *ranks = mem_bytes((n + 1) * sizeof *ranks);
@@ -325,7 +325,7 @@ void op_add_sizes(Diag *d, const Op *op, const Attrs *attrs, uint32_t nargs, Typ
     bool infix = sign != BINOP_COUNT;
     for (uint32_t i = 0; i < nargs; i++)
         n = add_rows(rows, n, MOST, infix ? i ? "b" : "a" : op_arg(op, (int)i).name, args[i]);
-    const char *p = needs_of(op, attrs, rows, n);
+    const char *p = get_needs(op, attrs, rows, n);
     bool *shown = mem_new_n(bool, n + 1), ranks = true, any = false;
     for (uint32_t i = 0; i < n; i++) {
         const char *rest = p ? read_needs(p, &rows[i]) : NULL;

@@ -33,7 +33,7 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
         check.arg = relation_argument(r, s->arg);
     if (r && s->arg == -1)
         check.of_result = r->instance ? r->instance : (struct Expr *)r->expr;
-    check.unlisted = r && r->called && s->arg == NO_ARGUMENT && is_broadcast(r->def);
+    check.unlisted = r && r->from_call && s->arg == NO_ARGUMENT && is_broadcast(r->def);
     if (r) {
         check.inner = r->inner;
         check.inner_name = r->inner_name;
@@ -147,7 +147,7 @@ static uint32_t random_below(Trial *t, uint32_t n) {
 }
 
 /* The size of an unknown in this trial. In the first trials all unknowns have one size. */
-static int64_t value_of(const Trial *t, const Type *unknown) {
+static int64_t choose_value(const Trial *t, const Type *unknown) {
     if (t->number < (uint32_t)t->nvalues)
         return t->values[t->number];
     size_t at = 0;
@@ -157,13 +157,13 @@ static int64_t value_of(const Trial *t, const Type *unknown) {
     return t->values[(hash >> 11) % (uint32_t)t->nvalues];
 }
 
-static DimKnown tried_value(void *trial, Type *unknown, int64_t *out) {
-    *out = value_of(trial, unknown);
+static DimKnown give_tried_value(void *trial, Type *unknown, int64_t *out) {
+    *out = choose_value(trial, unknown);
     return DIM_KNOWN;
 }
 
 /* Chooses a dtype of the class where the dtype is not known, preferably one that the operator takes. */
-static DType some_dtype(Type *dtype, DTypeSet taken) {
+static DType choose_dtype(Type *dtype, DTypeSet taken) {
     static const DType order[] = {DT_F32, DT_I32, DT_BOOL, DT_F64, DT_I64, DT_U8, DT_U64};
     DTypeSet set = type_dtype_set(dtype) & taken ? type_dtype_set(dtype) & taken
                                                  : type_dtype_set(dtype);
@@ -177,7 +177,7 @@ static DType some_dtype(Type *dtype, DTypeSet taken) {
 }
 
 /* Fills a tensor with small values of both signs, for shape functions that read values. */
-static void fill(Trial *t, Tensor *x) {
+static void fill_values(Trial *t, Tensor *x) {
     for (int64_t i = 0; i < x->count; i++) {
         int64_t v = (int64_t)random_below(t, 7) - 3;
         if (dtype_is_float(x->dtype))
@@ -194,7 +194,7 @@ static bool add_tensor(Trial *t, Type *type) {
     if (t->nin == MAX_ARGS)
         return false;
     if (!type_get_rank(shape, &rank, &dims)) {
-        uint32_t of = (uint32_t)value_of(t, shape) * 7 + t->number;
+        uint32_t of = (uint32_t)choose_value(t, shape) * 7 + t->number;
         rank = of % 4;
         for (uint32_t i = 0; i < rank; i++)
             sizes[i] = t->values[(of / 4 + i * (t->number / 5)) % (uint32_t)t->nvalues];
@@ -202,10 +202,10 @@ static bool add_tensor(Trial *t, Type *type) {
         if (rank > TENSOR_MAX_RANK)
             return false;
         for (uint32_t i = 0; i < rank; i++)
-            if (dim_evaluate(dims[i], tried_value, t, &sizes[i]) != DIM_KNOWN || sizes[i] < 0)
+            if (dim_evaluate(dims[i], give_tried_value, t, &sizes[i]) != DIM_KNOWN || sizes[i] < 0)
                 return false;
     }
-    DType dtype = some_dtype(type->tensor.dtype, t->r->op->dtypes);
+    DType dtype = choose_dtype(type->tensor.dtype, t->r->op->dtypes);
     int64_t count = shape_count((int)rank, sizes, dtype);
     bool values = t->r->op->shape_mode != SHAPE_OF_SHAPES;
     if (count < 0 || (values && count > 4096))
@@ -213,7 +213,7 @@ static bool add_tensor(Trial *t, Type *type) {
     Tensor *x;
     if (values) {
         x = tensor_new(dtype, (int)rank, sizes);
-        fill(t, x);
+        fill_values(t, x);
     } else { /* only the sizes are read, so the tensor has no elements */
         x = mem_alloc(sizeof(Tensor) + rank * sizeof(int64_t));
         *x = (Tensor){.dtype = dtype, .rank = (int)rank, .count = count};
@@ -242,7 +242,7 @@ static bool add_arguments(Trial *t) {
 }
 
 /* Asks the shape function. The result is its refusal of these sizes, or NULL. */
-static const Diag *refused(Trial *t) {
+static const Diag *ask_shape_function(Trial *t) {
     Diags diags = {0};
     OutSpec out[OP_MAX_OUTPUTS];
     if (!add_arguments(t))
@@ -256,8 +256,8 @@ static const Diag *refused(Trial *t) {
     return call.op->shape(&call, out) >= 0 || !diags.list.len ? NULL : diags.list.data[0];
 }
 
-static const char *refusal(Trial *t) {
-    const Diag *d = refused(t);
+static const char *find_size_refusal(Trial *t) {
+    const Diag *d = ask_shape_function(t);
     if (!d)
         return NULL;
     bool of_sizes = d->code != DIAG_R0310 && d->code != DIAG_R0311 && d->code != DIAG_R0317 &&
@@ -267,7 +267,7 @@ static const char *refusal(Trial *t) {
 
 bool residual_may_refuse(Solver *s, Relation *r) {
     Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
-    return r->op->shape && (!add_arguments(&t) || refused(&t));
+    return r->op->shape && (!add_arguments(&t) || ask_shape_function(&t));
 }
 
 static bool is_ranked(Type *type) {
@@ -291,7 +291,7 @@ bool solver_probe(Solver *s, Relation *r) {
             return true;
     r->probed = true;
     Trial t = {.s = s, .r = r, .seed = 1, .values = {1}, .nvalues = 1};
-    const Diag *d = refused(&t);
+    const Diag *d = ask_shape_function(&t);
     if (!d || (d->code != DIAG_R0313 && d->code != DIAG_R0315))
         return true;
     rel_error(s, r, d->code, "%s", d->message);
@@ -352,7 +352,7 @@ void residual_try_sizes(Solver *s, Relation *r) {
     bool values = r->op->shape_mode == SHAPE_OF_DATA;
     const char *said = NULL;
     for (; (t.unknowns.len || values) && t.number < TRIALS && !said; t.number++)
-        said = refusal(&t);
+        said = find_size_refusal(&t);
     if (!said)
         return;
     const char *subject = relation_subject(r), *prefix = fmt_text("`%s`: ", r->op->name);

@@ -78,7 +78,7 @@ static void find_tied(Type *t, Map *tied) {
     }
 }
 
-static void default_untied(Solver *s, Type *t) {
+static void default_untied_literals(Solver *s, Type *t) {
     Map tied = {0};
     bool any = false;
     size_t begin = s->marks.len ? vec_last(&s->marks).weak : 0;
@@ -419,7 +419,7 @@ static Type **vec_copy(const TypeVec *v) {
 /* ---- declared tensors: Note [Declared tensors] in ast_type.c --------------------------------- */
 
 /* Collects the parameters as declared, then those inside of the types that these are known to be. */
-static void add_inner(Build *b, Type **declared, uint32_t n) {
+static void add_inner_params(Build *b, Type **declared, uint32_t n) {
     TypeVec all = {0};
     Map seen = {0};
     for (uint32_t i = 0; i < n; i++) {
@@ -445,7 +445,7 @@ static Type *folded(Build *b, Type *t) {
     return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
 }
 
-static Relation *folded_relation(Build *b, Relation *r) {
+static Relation *fold_relation(Build *b, Relation *r) {
     for (uint32_t i = 0; i < r->nargs && b->folded.len; i++) {
         Type *t = type_resolve(r->args[i]);
         DTypeSet class = t->tag == TY_TENSOR ? type_dtype_set(t->tensor.dtype) : DTS_ALL;
@@ -468,7 +468,7 @@ static bool says_dtypes(const RelationVec *relations, const Type *p) {
 
 /* Adds Same(a, Tensor[s, b]) for a parameter that is known to be a tensor, where s or b stands alone in the scheme,
  * or where the parameter would otherwise take dtypes that the body does not. */
-static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params) {
+static void add_known_types(Build *b, Type *t, RelationVec *relations, TypeVec *params) {
     if (b->ndeclared == b->nown)
         return;
     Map mentioned = {0};
@@ -506,7 +506,7 @@ static void add_known(Build *b, Type *t, RelationVec *relations, TypeVec *params
         }
 }
 
-static Scheme *build(Build *b) {
+static Scheme *build_scheme(Build *b) {
     Solver *s = b->s;
     Scheme *scheme = mem_new(Scheme);
     TypeVec params = {0}, weak = {0}, includes = {0};
@@ -531,17 +531,17 @@ static Scheme *build(Build *b) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *r = s->facts.data[i];
         if (relation_mentions(r, b->declared, b->ndeclared))
-            vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
+            vec_push(&relations, fold_relation(b, relation_copy(r, &zonk)));
     }
     for (size_t i = 0; i < b->relations.len; i++) {
         Relation *r = b->relations.data[i];
         if (r->status != REL_WAIT)
             continue;
-        vec_push(&relations, folded_relation(b, relation_copy(r, &zonk)));
+        vec_push(&relations, fold_relation(b, relation_copy(r, &zonk)));
         r->status = REL_DONE;
     }
     scheme->type = type_share(folded(b, type_substitute_by(&zonk, b->t)));
-    add_known(b, scheme->type, &relations, &params);
+    add_known_types(b, scheme->type, &relations, &params);
     scheme->ndeclared = b->nown;
     scheme->nparams = (uint32_t)params.len;
     scheme->params = vec_copy(&params);
@@ -565,10 +565,10 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
     if (!mono) {
         Build b = {.s = s, .t = t};
         solver_run(s);
-        default_untied(s, t);
+        default_untied_literals(s, t);
         solve_all(&b);
         abstract_tensors(&b);
-        return build(&b);
+        return build_scheme(&b);
     }
     solver_run(s);
     solver_default_weak(s);
@@ -600,11 +600,11 @@ static void report_missing(Solver *s, Relation *r) {
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
                                    bool has_where) {
     Build b = {.s = s, .t = t};
-    add_inner(&b, declared, ndeclared);
+    add_inner_params(&b, declared, ndeclared);
     declared = b.declared;
     ndeclared = b.ndeclared;
     solver_run(s);
-    default_untied(s, t);
+    default_untied_literals(s, t);
     solve_all(&b);
     if (has_where) {
         for (size_t i = 0; i < b.relations.len; i++) {
@@ -616,7 +616,7 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
                 r->status = REL_DONE;
                 continue;
             }
-            report_missing(s, folded_relation(&b, r));
+            report_missing(s, fold_relation(&b, r));
             r->status = REL_FAIL;
             return NULL;
         }
@@ -624,5 +624,5 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
         return NULL;
     }
     abstract_tensors(&b);
-    return build(&b);
+    return build_scheme(&b);
 }

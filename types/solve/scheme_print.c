@@ -56,7 +56,7 @@ static bool is_open_tensor(Type *t) {
 
 static bool is_product(const Relation *r) { return r->def == op_matmul.relation; }
 
-static Type *matrix(Type *rows, Type *columns, Type *dtype) {
+static Type *make_matrix(Type *rows, Type *columns, Type *dtype) {
     Type *dims[] = {rows, columns};
     return type_tensor(type_shape(dims, 2), dtype);
 }
@@ -66,8 +66,8 @@ static bool assume_matrices(Solver *s, Relation *r) {
     Type *k = solver_var_named(s, KIND_DIM, sym_intern("k"));
     Type *m = solver_var_named(s, KIND_DIM, sym_intern("m"));
     Type *dtype = solver_var(s, KIND_DTYPE);
-    return solver_unify(s, r->args[0], matrix(n, k, dtype)) &&
-           solver_unify(s, r->args[1], matrix(k, m, dtype));
+    return solver_unify(s, r->args[0], make_matrix(n, k, dtype)) &&
+           solver_unify(s, r->args[1], make_matrix(k, m, dtype));
 }
 
 static const Scheme *scheme_find_usual(const Scheme *scheme) {

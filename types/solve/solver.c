@@ -210,7 +210,7 @@ Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *
     return post_with(s, &rel_field, args, 2, field, span);
 }
 
-static const int64_t *keep_int(int64_t n) {
+static const int64_t *copy_int(int64_t n) {
     int64_t *p = mem_bytes(sizeof *p);
     *p = n;
     return p;
@@ -218,13 +218,13 @@ static const int64_t *keep_int(int64_t n) {
 
 Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span) {
     Type *args[] = {tuple, result};
-    return post_with(s, &rel_proj, args, 2, keep_int(index), span);
+    return post_with(s, &rel_proj, args, 2, copy_int(index), span);
 }
 
 Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
                             const int64_t *index, Span span) {
     Relation *r = solver_post(s, &rel_index, args, nargs, attrs, span);
-    r->data = index ? keep_int(*index) : NULL;
+    r->data = index ? copy_int(*index) : NULL;
     return r;
 }
 
@@ -237,20 +237,20 @@ static bool has_error(Relation *r) {
     return false;
 }
 
-static void give_up(Solver *s, Relation *r) {
+static void set_error_result(Solver *s, Relation *r) {
     Type *result = type_resolve(r->args[r->nargs - 1]);
     if (result->kind == KIND_TYPE)
         solver_unify(s, result, type_error());
 }
 
 /* Whether r follows from a declared fact, whose result it then takes. */
-static bool has_fact(Solver *s, Relation *r) {
+static bool take_fact(Solver *s, Relation *r) {
     const Relation *f = s->facts.len ? solver_find_fact(s, r) : NULL;
     return f && (f->nargs == 1 || rel_unify(s, r, -1, f->args[f->nargs - 1]));
 }
 
 /* Records an operator whose relation is done, so that its sizes are tried when all types are known. */
-static void list_operator(Solver *s, Relation *r) {
+static void record_operator(Solver *s, Relation *r) {
     if (s->listing && r->op && (r->def == r->op->relation || r->def == &rel_index))
         vec_push(&s->settled, r);
 }
@@ -271,11 +271,11 @@ static void open_arguments(Relation *r) {
         for (uint32_t k = i; k + 1 < r->nargs && opened != t; k++)
             if (r->args[k] == t)
                 r->args[k] = opened;
-        r->several = r->several || opened != t;
+        r->takes_several = r->takes_several || opened != t;
     }
 }
 
-static RelStatus run_one(Solver *s, Relation *r) {
+static RelStatus run_relation(Solver *s, Relation *r) {
     Span span = s->span;
     const char *what = s->what;
     s->span = r->span;
@@ -291,14 +291,14 @@ static RelStatus run_one(Solver *s, Relation *r) {
     uint32_t made = type_next_id();
     open_arguments(r);
     bool by_fact = is_broadcast(r->def) || r->def == &rel_same, early = relation_awaits_sizes(r);
-    RelStatus status = !by_fact || !has_fact(s, r)                         ? r->def->relate(s, r)
+    RelStatus status = !by_fact || !take_fact(s, r)                        ? r->def->relate(s, r)
                        : is_broadcast(r->def) && !broadcast_restrict(s, r) ? REL_FAIL
                                                                            : REL_DONE;
-    if (status == REL_WAIT && has_fact(s, r))
+    if (status == REL_WAIT && take_fact(s, r))
         status = REL_DONE;
     if (status != REL_FAIL && !solver_probe(s, r))
         status = REL_FAIL;
-    if (r->several || !is_around(s, r->body))
+    if (r->takes_several || !is_around(s, r->body))
         unknowns_mark_each(r->args[r->nargs - 1], made);
     s->span = span;
     s->what = what;
@@ -307,7 +307,7 @@ static RelStatus run_one(Solver *s, Relation *r) {
     if (status == REL_DONE && early)
         early_record_operator(s, r);
     if (status == REL_DONE)
-        list_operator(s, r);
+        record_operator(s, r);
     return status;
 }
 
@@ -338,7 +338,7 @@ static bool give_unknowns(Solver *s, Type *t) {
 
 /* Gives an unknown shape to the result of an operator that waits for the rank of an operand of unknown rank. False
  * where r is no such operator. */
-static bool is_of_unknown_rank(Solver *s, Relation *r) {
+static bool solve_unknown_rank(Solver *s, Relation *r) {
     bool unknown = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++)
         unknown = unknown || type_has_unknown_rank(r->args[i]);
@@ -353,11 +353,11 @@ static bool is_of_unknown_rank(Solver *s, Relation *r) {
     s->arg = NO_ARGUMENT;
     s->running = NULL;
     if (given)
-        list_operator(s, r);
+        record_operator(s, r);
     return given;
 }
 
-static void compact(Solver *s) {
+static void drop_done(Solver *s) {
     size_t kept = 0, mark = 0;
     s->counts.steps += s->waiting.len;
     for (size_t i = 0; i < s->waiting.len; i++) {
@@ -406,18 +406,18 @@ bool solver_run(Solver *s) {
             continue;
         }
         if (has_error(r)) {
-            give_up(s, r);
+            set_error_result(s, r);
             r->status = REL_DONE;
         } else {
             s->first_id = r->runs == 0 ? type_next_id() : 0;
             s->learned = false;
-            r->status = run_one(s, r);
+            r->status = run_relation(s, r);
             s->first_id = 0;
-            if (r->status == REL_WAIT && is_of_unknown_rank(s, r))
+            if (r->status == REL_WAIT && solve_unknown_rank(s, r))
                 r->status = REL_DONE;
             if (r->status == REL_FAIL) {
                 ok = false;
-                give_up(s, r);
+                set_error_result(s, r);
             } else if (r->status == REL_WAIT) {
                 watch_args(s, r);
                 if (s->learned)
@@ -429,7 +429,7 @@ bool solver_run(Solver *s) {
     vec_clear(&s->queue);
     s->qhead = 0;
     if (2 * done > s->waiting.len)
-        compact(s);
+        drop_done(s);
     return ok;
 }
 

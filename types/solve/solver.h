@@ -42,11 +42,11 @@ struct Relation {
     uint32_t body; /* the Body.number of the function in which it was posted, or 0 */
     RelStatus status;
     bool queued;
-    bool called;   /* comes of a call of a definition whose operators are listed (inside.c) */
-    bool several;  /* an argument stands for several values, as in map(f, xs) */
-    bool probed;   /* solver_probe has asked about its ranks */
-    bool shared;   /* a Field or Bang for several reads (Note [One read, one size]) */
-    uint32_t runs; /* tests check that the work is linear */
+    bool from_call;     /* comes of a call of a definition whose operators are listed (inside.c) */
+    bool takes_several; /* an argument stands for several values, as in map(f, xs) */
+    bool probed;        /* solver_probe has asked about its ranks */
+    bool shared;        /* a Field or Bang for several reads (Note [One read, one size]) */
+    uint32_t runs;      /* tests check that the work is linear */
     /* The Symbol of Field, the index of Proj and Index. An instance has the same data; nobody changes it. */
     const void *data;
     Span inner;               /* where in the generalised definition the relation arose, or none */
@@ -306,9 +306,9 @@ typedef struct Scheme {
     Type **weak;        /* dtype params that came of weak literals; their instances are not weak */
     uint32_t ndeclared; /* the number of first params that the user declared, in that order */
     uint32_t nincludes;
-    Type **includes;    /* effects: includes[2i] ≤ includes[2i + 1] */
-    const Symbol *name; /* of the definition, for messages; may be NULL */
-    uint32_t nearly;    /* operators inside that may refuse sizes that calls decide (early.c) */
+    Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
+    const Symbol *name;   /* of the definition, for messages; may be NULL */
+    uint32_t early_count; /* operators inside that may refuse sizes that calls decide (early.c) */
     struct Early *early;
     bool *joins;       /* for each parameter, whether what flows to its instances is joined */
     uint32_t ninside;  /* operators inside whose checks are listed at the calls (inside.c) */

@@ -19,7 +19,7 @@ typedef struct Early {
     const Scheme *scheme; /* the definition that is used, or NULL */
     Type **to;            /* the types for the scheme's params at this use */
     Span span;
-    bool held; /* all of its sizes have been checked */
+    bool checked; /* all of its sizes have been checked */
 } Early;
 
 typedef VEC(Early) EarlyVec;

@@ -147,7 +147,7 @@ static bool meet_dtypes(Solver *s, Type *var, Type *to) {
     return to->tag != TY_PARAM || solver_restrict(s, to, var->var.dtypes);
 }
 
-static bool wait_for_equal(Solver *s, Type *a, Type *b) {
+static bool post_equation(Solver *s, Type *a, Type *b) {
     Type *args[] = {a, b};
     Relation *r = solver_post(s, &rel_same, args, 2, NULL, s->span);
     r->data = s->what;
@@ -178,7 +178,7 @@ bool bind_var(Solver *s, Type *var, Type *to) {
         lower_levels(&l, to);
         s->counts.steps += l.steps;
         if (l.occurs && to->tag == TY_DERIV)
-            return wait_for_equal(s, var, to); /* a = D(a) holds for data of floats */
+            return post_equation(s, var, to); /* a = D(a) holds for data of floats */
         if (l.occurs)
             return solver_fail(s, MISMATCH_OCCURS, var, to);
         if (l.rigid)
@@ -206,18 +206,18 @@ typedef struct Solve {
     Map inside; /* variables that occur in a product or another atom */
 } Solve;
 
-static void note_inside(Solve *v, Type *t);
+static void collect_inside(Solve *v, Type *t);
 
-static void note_atom(Solve *v, const DimAtom *a) {
+static void collect_atom(Solve *v, const DimAtom *a) {
     if (a->kind == DIM_ATOM_TYPE) {
-        note_inside(v, a->type);
+        collect_inside(v, a->type);
     } else {
-        note_inside(v, a->a);
-        note_inside(v, a->b);
+        collect_inside(v, a->a);
+        collect_inside(v, a->b);
     }
 }
 
-static void note_inside(Solve *v, Type *t) {
+static void collect_inside(Solve *v, Type *t) {
     t = type_resolve(t);
     if (t->tag == TY_VAR) {
         v->vars = true;
@@ -227,7 +227,7 @@ static void note_inside(Solve *v, Type *t) {
     } else if (t->tag == TY_DIM) {
         for (uint32_t i = 0; i < t->dim->nterms; i++)
             for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++)
-                note_atom(v, t->dim->terms[i].atoms[k]);
+                collect_atom(v, t->dim->terms[i].atoms[k]);
     }
 }
 
@@ -236,13 +236,13 @@ static bool is_lone(const DimMonomial *m, TypeTag tag) {
 }
 
 /* Finds the variable of the deepest level that is linear with coefficient ±1 in the equation d = 0. */
-static Solve look_at_equation(const Dim *d) {
+static Solve analyse_equation(const Dim *d) {
     Solve v = {0};
     uint32_t nlone = 0;
     for (uint32_t i = 0; i < d->nterms; i++)
         if (!is_lone(&d->terms[i], TY_VAR))
             for (uint32_t k = 0; k < d->terms[i].natoms; k++)
-                note_atom(&v, d->terms[i].atoms[k]);
+                collect_atom(&v, d->terms[i].atoms[k]);
     for (uint32_t i = 0; i < d->nterms; i++) {
         const DimMonomial *m = &d->terms[i];
         if (!is_lone(m, TY_VAR))
@@ -266,13 +266,13 @@ static Solve look_at_equation(const Dim *d) {
 
 static bool contains_var(Type *t, Type *var) {
     Solve v = {0};
-    note_inside(&v, t);
+    collect_inside(&v, t);
     return map_has(&v.inside, var);
 }
 
 /* Divides a difference that may be 0 by the common divisor of its coefficients. This divides the constant too, or
  * dim_compare had found that the difference is never 0. */
-static Type *divided(Type *difference) {
+static Type *divide_by_content(Type *difference) {
     int64_t g = 0;
     for (uint32_t i = 0; difference->tag == TY_DIM && i < difference->dim->nterms; i++) {
         int64_t c = difference->dim->terms[i].coef;
@@ -306,15 +306,15 @@ static bool solve_extreme(const Dim *d, Type **side, Type **is) {
 bool dims_must_wait(Type *a, Type *b) {
     if (dim_compare(a, b) != DIM_UNDECIDED)
         return false;
-    Type *d = divided(dim_sub(type_resolve(a), type_resolve(b))), *side, *is;
+    Type *d = divide_by_content(dim_sub(type_resolve(a), type_resolve(b))), *side, *is;
     if (d->tag != TY_DIM)
         return false;
-    Solve v = look_at_equation(d->dim);
+    Solve v = analyse_equation(d->dim);
     return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
 /* Adds a check where var is older than an unknown in `to` (Note [Open values] in unknown.c). */
-static bool is_kept_apart(Solver *s, Type *var, Type *to, bool gradual) {
+static bool check_apart(Solver *s, Type *var, Type *to, bool gradual) {
     if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, false))
         return false;
     solver_add_residual(s, var, to, s->span, s->what);
@@ -326,8 +326,8 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
     b = type_resolve(b);
     if (a == b)
         return true;
-    if ((a->tag == TY_VAR && is_kept_apart(s, a, b, gradual)) ||
-        (b->tag == TY_VAR && is_kept_apart(s, b, a, gradual)))
+    if ((a->tag == TY_VAR && check_apart(s, a, b, gradual)) ||
+        (b->tag == TY_VAR && check_apart(s, b, a, gradual)))
         return true;
     if (a->tag == TY_VAR && b->tag != TY_DIM)
         return bind_var(s, a, b);
@@ -346,11 +346,11 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
     case DIM_DIFFERENT: return solver_fail(s, MISMATCH_DIM, a, b);
     case DIM_UNDECIDED: break;
     }
-    difference = divided(difference);
+    difference = divide_by_content(difference);
     if (difference->tag == TY_VAR)
         return bind_var(s, difference, type_dim_int(0, NULL));
     if (difference->tag == TY_DIM) {
-        Solve v = look_at_equation(difference->dim);
+        Solve v = analyse_equation(difference->dim);
         if (v.best) {
             /* coef * best + rest = 0 */
             Type *rest = v.coef == 1 ? dim_sub(difference, v.best) : dim_add(difference, v.best);
@@ -373,7 +373,7 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
             return true;
         }
         if (v.vars)
-            return wait_for_equal(s, a, b);
+            return post_equation(s, a, b);
         if (v.unknowns && gradual) {
             solver_add_residual(s, a, b, s->span, s->what);
             return true;
@@ -388,7 +388,7 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-static const char *field_name(const Type *data, uint32_t i) {
+static const char *find_param_name(const Type *data, uint32_t i) {
     return i < data->decl->nparams && data->decl->params[i]->param.name
                ? data->decl->params[i]->param.name->text
                : "";
@@ -436,7 +436,7 @@ static bool unify_deriv(Solver *s, Map *same, Type *a, Type *b) {
     if (a->tag == TY_DERIV && b->tag == TY_DERIV && type_resolve(a->elem)->tag == TY_DATA &&
         type_resolve(b->elem)->tag == TY_DATA)
         return unify(s, same, a->elem, b->elem);
-    return open ? wait_for_equal(s, a, b) : solver_fail(s, MISMATCH_HEAD, a, b);
+    return open ? post_equation(s, a, b) : solver_fail(s, MISMATCH_HEAD, a, b);
 }
 
 /* An arrow's effect is an upper bound, so an arrow with a lower effect keeps it. Only the effects that a variable
@@ -497,7 +497,7 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
             return solver_fail(s, MISMATCH_HEAD, a, b);
         for (uint32_t i = 0; i < a->nargs; i++)
             if (!unify(s, same, a->args[i], b->args[i])) {
-                solver_prefix_path(s, "%s", field_name(a, i));
+                solver_prefix_path(s, "%s", find_param_name(a, i));
                 return false;
             }
         return true;

@@ -25,7 +25,7 @@
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static Type *like(const Type *u) {
+static Type *copy_unknown(const Type *u) {
     return u->param.each ? type_any_each(u->kind, u->origin) : type_any(u->kind, u->origin);
 }
 
@@ -53,10 +53,10 @@ typedef struct Replacing {
     bool vars;
 } Replacing;
 
-static Type *replaced(void *ctx, Type *u) {
+static Type *replace_unknown(void *ctx, Type *u) {
     const Replacing *r = ctx;
     if (!r->vars || u->param.each)
-        return like(u);
+        return copy_unknown(u);
     Type *var = solver_var(r->s, u->kind);
     var->var.widens = true;
     return var;
@@ -64,7 +64,7 @@ static Type *replaced(void *ctx, Type *u) {
 
 Type *unknowns_replace(Solver *s, Type *t, bool vars) {
     Replacing r = {s, vars};
-    return unknowns_map(t, replaced, &r);
+    return unknowns_map(t, replace_unknown, &r);
 }
 
 Type *solver_open_unknowns(Solver *s, Type *t) {
@@ -139,7 +139,7 @@ bool solver_has_each(Type *t) {
 /* Types are DAGs. In a large one only so many nodes are opened, and the rest stays `each`. */
 enum { OPENED_NODES = 256 };
 
-static Type *own_of(void *ctx, Type *u) {
+static Type *find_own(void *ctx, Type *u) {
     OpenValue *o = ctx;
     if (!u->param.each)
         return u;
@@ -151,7 +151,7 @@ static Type *own_of(void *ctx, Type *u) {
     return own;
 }
 
-Type *unknowns_open_value(OpenValue *o, Type *size) { return unknowns_map(size, own_of, o); }
+Type *unknowns_open_value(OpenValue *o, Type *size) { return unknowns_map(size, find_own, o); }
 
 static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     OpenValue own = {.open = o->open};
@@ -194,12 +194,12 @@ Type *solver_open_parameters(Solver *s, Type *fn) {
     return type_fn(params, fn->nargs, fn->fn.result, fn->fn.effect);
 }
 
-static Type *each_since(void *ctx, Type *u) {
+static Type *make_each_since(void *ctx, Type *u) {
     const uint32_t *id = ctx;
     return u->param.id < *id || u->param.each ? u : type_any_each(u->kind, u->origin);
 }
 
-Type *solver_make_each_since(Type *t, uint32_t id) { return unknowns_map(t, each_since, &id); }
+Type *solver_make_each_since(Type *t, uint32_t id) { return unknowns_map(t, make_each_since, &id); }
 
 void unknowns_mark_each(Type *t, uint32_t id) {
     TypeVec found = {0};
@@ -220,7 +220,7 @@ void unknowns_mark_asked(Type *t) {
 /* ---- open values ----------------------------------------------------------------------------- */
 
 /* The first id of the unknowns that did not exist yet when a value of this age entered its function. */
-static uint32_t later_than(const Solver *s, uint32_t age) {
+static uint32_t find_later_id(const Solver *s, uint32_t age) {
     for (size_t k = 0; k < s->bodies.len; k++) {
         const Body *b = &s->bodies.data[k];
         if (age < b->params)
@@ -238,7 +238,7 @@ static bool is_apart(const Solver *s, const Type *var, const Type *unknown, bool
     if (s->bodies.len == 0 || unknown->param.each)
         return false;
     const Body *first = s->bodies.data, *last = &vec_last(&s->bodies);
-    return id >= later_than(s, age) ||
+    return id >= find_later_id(s, age) ||
            (around && age < last->mark && id >= first->params && id < last->params);
 }
 
@@ -262,7 +262,7 @@ typedef struct Apart {
     bool around, open;
 } Apart;
 
-static Type *kept_apart(void *ctx, Type *u) {
+static Type *keep_apart(void *ctx, Type *u) {
     const Apart *a = ctx;
     if (!is_apart(a->s, a->var, u, a->around))
         return u;
@@ -271,7 +271,7 @@ static Type *kept_apart(void *ctx, Type *u) {
 
 Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool open) {
     Apart a = {s, var, around, open};
-    return unknowns_map(t, kept_apart, &a);
+    return unknowns_map(t, keep_apart, &a);
 }
 
 /* ---- of a function --------------------------------------------------------------------------- */

@@ -18,12 +18,12 @@ typedef struct Use {
     Map seen[4]; /* by variance: the nodes that were visited */
 } Use;
 
-static uint8_t contrary(uint8_t variance) {
+static uint8_t flip_variance(uint8_t variance) {
     return (uint8_t)((variance & COVARIANT ? CONTRAVARIANT : 0) |
                      (variance & CONTRAVARIANT ? COVARIANT : 0));
 }
 
-static void note(Use *u, Type *t, uint8_t variance) {
+static void note_use(Use *u, Type *t, uint8_t variance) {
     t = type_resolve(t);
     if (!(t->flags & TYPE_HAS_PARAMS) || variance == UNUSED || map_has(&u->seen[variance], t))
         return;
@@ -34,34 +34,34 @@ static void note(Use *u, Type *t, uint8_t variance) {
             if (u->params[i] == t)
                 u->of[i] |= variance;
         return;
-    case TY_TENSOR: note(u, t->tensor.shape, variance); return;
+    case TY_TENSOR: note_use(u, t->tensor.shape, variance); return;
     case TY_TUPLE:
     case TY_SHAPE:
         for (uint32_t i = 0; i < t->nargs; i++)
-            note(u, t->args[i], variance);
+            note_use(u, t->args[i], variance);
         return;
     case TY_DIM: {
         TypeVec params = {0};
         Map seen = {0};
         type_collect(t, TY_PARAM, &seen, &params);
         for (size_t i = 0; i < params.len; i++)
-            note(u, params.data[i], variance == COVARIANT ? COVARIANT : INVARIANT);
+            note_use(u, params.data[i], variance == COVARIANT ? COVARIANT : INVARIANT);
         return;
     }
     case TY_FN:
         for (uint32_t i = 0; i < t->nargs; i++)
-            note(u, t->args[i], contrary(variance));
-        note(u, t->fn.result, variance);
+            note_use(u, t->args[i], flip_variance(variance));
+        note_use(u, t->fn.result, variance);
         return;
-    case TY_REF: note(u, t->elem, INVARIANT); return;
-    case TY_DERIV: note(u, t->elem, variance); return;
+    case TY_REF: note_use(u, t->elem, INVARIANT); return;
+    case TY_DERIV: note_use(u, t->elem, variance); return;
     case TY_DATA: {
         const uint8_t *inner = variance_of(t->decl);
         for (uint32_t i = 0; i < t->nargs; i++)
-            note(u, t->args[i],
-                 inner[i] == COVARIANT       ? variance
-                 : inner[i] == CONTRAVARIANT ? contrary(variance)
-                                             : inner[i]);
+            note_use(u, t->args[i],
+                     inner[i] == COVARIANT       ? variance
+                     : inner[i] == CONTRAVARIANT ? flip_variance(variance)
+                                                 : inner[i]);
         return;
     }
     case TY_VAR:
@@ -89,7 +89,7 @@ const uint8_t *variance_of(TypeDecl *decl) {
             before += v[i];
         for (uint32_t c = 0; c < decl->nctors; c++)
             for (uint32_t f = 0; f < decl->ctors[c]->nfields; f++)
-                note(&use, decl->ctors[c]->fields[f], COVARIANT);
+                note_use(&use, decl->ctors[c]->fields[f], COVARIANT);
         for (uint32_t i = 0; i < decl->nparams; i++)
             after += v[i];
         changed = before != after;
@@ -112,7 +112,7 @@ bool *scheme_joins(const Scheme *scheme) {
     Map related = {0};
     TypeVec params = {0};
     for (uint32_t i = 0; fn->tag == TY_FN && i < fn->nargs; i++)
-        note(&use, fn->args[i], COVARIANT);
+        note_use(&use, fn->args[i], COVARIANT);
     for (uint32_t i = 0; i < scheme->nrelations; i++)
         for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
             type_collect(scheme->relations[i]->args[k], TY_PARAM, &related, &params);
