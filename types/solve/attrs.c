@@ -290,7 +290,7 @@ bool attrs_have_refs(const Attrs *a) {
     return false;
 }
 
-static AttrValue substitute(const AttrValue *v, const Attrs *call) {
+static AttrValue substitute_refs(const AttrValue *v, const Attrs *call) {
     AttrValue out = *v;
     if (v->kind == ATTR_REF) {
         const AttrValue *found = attrs_find(call, v->ref->text);
@@ -301,7 +301,7 @@ static AttrValue substitute(const AttrValue *v, const Attrs *call) {
     if (v->kind == ATTR_LIST && value_has_refs(v)) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n);
         for (uint32_t i = 0; i < v->list.n; i++)
-            items[i] = substitute(&v->list.items[i], call);
+            items[i] = substitute_refs(&v->list.items[i], call);
         out.list.items = items;
     }
     return out;
@@ -313,7 +313,7 @@ const Attrs *attrs_substitute(const Attrs *a, const Attrs *call) {
     Attrs *out = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, a->op->nattrs);
     for (int i = 0; i < a->op->nattrs; i++)
-        values[i] = substitute(&a->values[i], call);
+        values[i] = substitute_refs(&a->values[i], call);
     out->op = a->op;
     out->values = values;
     return out;

@@ -122,6 +122,7 @@ static bool is_stronger(const Relation *fact, const Relation *r) {
            attrs_equal_values(fact->attrs, r->attrs);
 }
 
+/* Whether the result of the fact is that of r, where their inputs fit. */
 static bool answers(const Relation *fact, const Relation *r) {
     return relation_asks_same(fact, r) || is_stronger(fact, r);
 }

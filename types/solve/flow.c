@@ -299,7 +299,7 @@ static bool flow_data(const Flow *f, Type *from, Type *to, bool met) {
 }
 
 /* Joins the type found for a parameter of data with another that flows to it, as for `a` of Cons(x, xs). */
-static bool flow_joined(Type *from, Type *var, Solver *s) {
+static bool join_found_type(Type *from, Type *var, Solver *s) {
     Type *joined = type_join(s, var->var.link, from, true);
     if (!joined)
         return false;
@@ -316,7 +316,7 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
         return flow_shape(f, from, to, met);
     if (is_linked(to) && to->var.joins && !to->var.nwatchers &&
         (type_has(from, TY_ANY) || type_has(to, TY_ANY)))
-        return flow_joined(from, to, s);
+        return join_found_type(from, to, s);
     met = met || is_linked(to);
     from = type_resolve(from);
     to = type_resolve(to);

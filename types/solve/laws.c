@@ -10,7 +10,7 @@
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
-/* ---- what is the same ------------------------------------------------------------------------ */
+/* ---- equal relations ------------------------------------------------------------------------- */
 
 static bool is_rank0(Type *t) {
     uint32_t rank;
@@ -248,7 +248,7 @@ typedef struct Step {
 
 /* Replaces intermediate arguments by what they are made of, all the way down. The makers are collected in `inside`,
  * since what they say follows from the root. Makers that must stay are added to `roots`. */
-static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
+static bool flatten_set(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
     Leaves leaves = {0};
     VEC(Step) way = {0};
     Map seen = {0};
@@ -291,7 +291,7 @@ static bool flatten(Laws *l, Relation *root, Map *inside, RelationVec *roots) {
 }
 
 /* Flattens every set whose result is more than an argument of others. */
-static bool flatten_all(Laws *l) {
+static bool flatten_sets(Laws *l) {
     Map used = {0}, inside = {0}, kept = {0};
     RelationVec roots = {0};
     bool changed = false;
@@ -312,7 +312,7 @@ static bool flatten_all(Laws *l) {
         if (map_has(&kept, r))
             continue;
         map_set(&kept, r, r);
-        changed |= flatten(l, r, &inside, &roots);
+        changed |= flatten_set(l, r, &inside, &roots);
     }
     const void *key;
     void *value;
@@ -323,7 +323,7 @@ static bool flatten_all(Laws *l) {
 }
 
 /* Drops the arguments that another argument is made of. */
-static bool absorb(Laws *l, Relation *r) {
+static bool absorb_inputs(Laws *l, Relation *r) {
     bool changed = false;
     for (uint32_t i = 0; i + 1 < r->nargs; i++) {
         Relation *maker = map_find(&l->makers, get_identity(r->args[i]));
@@ -494,11 +494,11 @@ bool laws_simplify(Solver *s, RelationVec *relations, Map *order) {
         if (solver_is_spent(s))
             return false;
         find_occurrences(&l);
-        changed = flatten_all(&l);
+        changed = flatten_sets(&l);
         for (size_t i = 0; i < relations->len; i++) {
             Relation *r = relations->data[i];
             if (r->status == REL_WAIT && is_broadcast(r->def))
-                changed |= absorb(&l, r);
+                changed |= absorb_inputs(&l, r);
             else if (r->status == REL_WAIT && r->def == &rel_broadcast_compare)
                 l.unified |= absorb_comparison(&l, r);
         }

@@ -121,7 +121,7 @@ static RelStatus relate_field(Solver *s, Relation *r) {
 
 /* ---- Proj, Index ----------------------------------------------------------------------------- */
 
-static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i) {
+static RelStatus relate_element(Solver *s, Relation *r, Type *t, int64_t i) {
     if (t->tag != TY_TUPLE) {
         rel_error(s, r, DIAG_R0216, "only a tuple has an element .%lld, this is %s", (long long)i,
                   type_text(t));
@@ -138,7 +138,7 @@ static RelStatus project(Solver *s, Relation *r, Type *t, int64_t i) {
 
 static RelStatus relate_proj(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
-    return is_open(t) ? REL_WAIT : project(s, r, t, *(const int64_t *)r->data);
+    return is_open(t) ? REL_WAIT : relate_element(s, r, t, *(const int64_t *)r->data);
 }
 
 static RelStatus relate_index(Solver *s, Relation *r) {
@@ -156,7 +156,7 @@ static RelStatus relate_index(Solver *s, Relation *r) {
         return r->op->relation->relate(s, r);
     }
     if (t->tag == TY_TUPLE && constant)
-        return project(s, r, t, *constant);
+        return relate_element(s, r, t, *constant);
     Diag *d = rel_error(s, r, DIAG_R0216,
                         t->tag == TY_TUPLE ? "a tuple is projected by a constant: its elements may "
                                              "have different types"

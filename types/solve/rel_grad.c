@@ -67,16 +67,16 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result) {
     return false;
 }
 
-static Type *deriv_tuple(Type **params, uint32_t n) {
+static Type *make_deriv_tuple(Type **params, uint32_t n) {
     Type **parts = mem_new_n(Type *, n);
     for (uint32_t i = 0; i < n; i++)
         parts[i] = type_deriv(params[i]);
     return type_tuple(parts, n);
 }
 
-static Type *derivative_type(Mode mode, Type *f) {
+static Type *make_derivative_type(Mode mode, Type *f) {
     uint32_t n = f->nargs;
-    Type *u = f->fn.result, *effect = f->fn.effect, *d = deriv_tuple(f->args, n);
+    Type *u = f->fn.result, *effect = f->fn.effect, *d = make_deriv_tuple(f->args, n);
     Type *pair[] = {u, mode == MODE_JVP ? type_deriv(u) : d};
     Type *both = type_tuple(pair, 2);
     Type **params = mem_new_n(Type *, 2 * (size_t)n + 1);
@@ -135,7 +135,7 @@ static RelStatus relate_mode(Solver *s, Relation *r, Mode mode) {
         return report_no_float(s, r, f->args, f->nargs);
     if (!check_result(s, r, mode, f->fn.result))
         return REL_FAIL;
-    if (!rel_unify(s, r, 1, derivative_type(mode, f)))
+    if (!rel_unify(s, r, 1, make_derivative_type(mode, f)))
         return REL_FAIL;
     if (params_hold_float(f->args, f->nargs) == HOLDS_UNKNOWN)
         solver_post(s, &rel_differentiable, f->args, f->nargs, NULL, r->span);
@@ -190,7 +190,7 @@ static RelStatus relate_custom(Solver *s, Relation *r) {
     for (uint32_t i = 0; i < f->nargs; i++)
         params[i] = f->args[i];
     params[f->nargs] = type_deriv(f->fn.result);
-    Type *d = type_fn(params, f->nargs + 1, deriv_tuple(f->args, f->nargs),
+    Type *d = type_fn(params, f->nargs + 1, make_deriv_tuple(f->args, f->nargs),
                       solver_var(s, KIND_EFFECT));
     return rel_unify(s, r, 1, d) ? REL_DONE : REL_FAIL;
 }

@@ -280,7 +280,7 @@ static bool is_ranked(Type *type) {
     return type->tag == TY_TUPLE || (type->tag == TY_TENSOR && type_get_rank(type, &rank, &dims));
 }
 
-bool solver_probe(Solver *s, Relation *r) {
+bool solver_probe_ranks(Solver *s, Relation *r) {
     const Op *op = r->op;
     if (r->probed || !op || !op->shape || op->foreign || r->def != op->relation ||
         op->pattern == OP_ELEMWISE || is_broadcast(r->def) || (!r->attrs && op->nattrs) ||

@@ -107,7 +107,7 @@ static void default_untied_literals(Solver *s, Type *t) {
         vec_push(&s->weak, kept.data[i]);
 }
 
-/* ---- which relations ------------------------------------------------------------------------- */
+/* ---- finding relations ----------------------------------------------------------------------- */
 
 static bool is_deep(Solver *s, Type *t) {
     TypeVec vars = {0};
@@ -272,14 +272,14 @@ typedef struct Read {
 } Read;
 
 /* The variable that stands for the record of a Field, alone or in D(a). */
-static Type *record_var(const Relation *r) {
+static Type *find_record_var(const Relation *r) {
     Type *t = type_resolve(r->args[0]);
     if (t->tag == TY_DERIV)
         t = type_resolve(t->elem);
     return t->tag == TY_VAR ? t : NULL;
 }
 
-static Type *instance_of_decl(Solver *s, TypeDecl *decl) {
+static Type *make_instance_of(Solver *s, TypeDecl *decl) {
     Type **args = mem_new_n(Type *, decl->nparams + 1);
     for (uint32_t i = 0; i < decl->nparams; i++)
         args[i] = solver_var(s, decl->params[i]->kind);
@@ -292,7 +292,7 @@ static bool decide_records(Build *b) {
     Map index = {0}; /* variable -> 1 + position in reads */
     for (size_t i = 0; s->find_record && i < b->relations.len; i++) {
         const Relation *r = b->relations.data[i];
-        Type *t = r->def == &rel_field && r->status == REL_WAIT ? record_var(r) : NULL;
+        Type *t = r->def == &rel_field && r->status == REL_WAIT ? find_record_var(r) : NULL;
         if (!t || t->var.level < s->level)
             continue;
         size_t at = (size_t)(uintptr_t)map_find(&index, t);
@@ -309,7 +309,7 @@ static bool decide_records(Build *b) {
         const Read *read = &reads.data[i];
         TypeDecl *decl = s->find_record(s->find_record_ctx, read->fields.data,
                                         (uint32_t)read->fields.len);
-        if (decl && solver_unify(s, read->value, instance_of_decl(s, decl)))
+        if (decl && solver_unify(s, read->value, make_instance_of(s, decl)))
             any = true;
     }
     return any;
@@ -343,7 +343,7 @@ static void drop_unreachable(Build *b) {
     }
 }
 
-static void solve_all(Build *b) {
+static void solve_relations(Build *b) {
     Solver *s = b->s;
     for (bool again = true; again;) {
         solver_run(s);
@@ -400,7 +400,7 @@ static void abstract_tensors(Build *b) {
     inside_replace_tensors(b->s, &of);
 }
 
-static Type *to_param(TypeVec *weak, Type *v) {
+static Type *link_to_param(TypeVec *weak, Type *v) {
     Type *p = type_param(v->var.hint, v->kind);
     p->param.dtypes = v->var.dtypes;
     if (v->var.weak)
@@ -441,7 +441,7 @@ static void add_inner_params(Build *b, Type **declared, uint32_t n) {
 }
 
 /* Replaces each declared tensor by its parameter. */
-static Type *folded(Build *b, Type *t) {
+static Type *fold_tensors(Build *b, Type *t) {
     return b->folded.len ? type_replace_tensors(t, &b->folded) : t;
 }
 
@@ -449,7 +449,7 @@ static Relation *fold_relation(Build *b, Relation *r) {
     for (uint32_t i = 0; i < r->nargs && b->folded.len; i++) {
         Type *t = type_resolve(r->args[i]);
         DTypeSet class = t->tag == TY_TENSOR ? type_dtype_set(t->tensor.dtype) : DTS_ALL;
-        r->args[i] = folded(b, t);
+        r->args[i] = fold_tensors(b, t);
         if (is_broadcast(r->def) && r->args[i] != t && class != DTS_ALL)
             r->data = (const void *)(uintptr_t)(class & broadcast_dtypes(r));
     }
@@ -524,10 +524,10 @@ static Scheme *build_scheme(Build *b) {
                 add_vars(b, b->relations.data[i]->args[k], &seen);
     generalise_effects(s, &b->effects, &includes);
     for (size_t i = 0; i < b->vars.len; i++)
-        vec_push(&params, to_param(&weak, b->vars.data[i]));
+        vec_push(&params, link_to_param(&weak, b->vars.data[i]));
     for (size_t i = 0; i < b->effects.len; i++)
         if (!b->effects.data[i]->var.link)
-            vec_push(&params, to_param(&weak, b->effects.data[i]));
+            vec_push(&params, link_to_param(&weak, b->effects.data[i]));
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *r = s->facts.data[i];
         if (relation_mentions(r, b->declared, b->ndeclared))
@@ -540,7 +540,7 @@ static Scheme *build_scheme(Build *b) {
         vec_push(&relations, fold_relation(b, relation_copy(r, &zonk)));
         r->status = REL_DONE;
     }
-    scheme->type = type_share(folded(b, type_substitute_by(&zonk, b->t)));
+    scheme->type = type_share(fold_tensors(b, type_substitute_by(&zonk, b->t)));
     add_known_types(b, scheme->type, &relations, &params);
     scheme->ndeclared = b->nown;
     scheme->nparams = (uint32_t)params.len;
@@ -566,7 +566,7 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
         Build b = {.s = s, .t = t};
         solver_run(s);
         default_untied_literals(s, t);
-        solve_all(&b);
+        solve_relations(&b);
         abstract_tensors(&b);
         return build_scheme(&b);
     }
@@ -605,7 +605,7 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
     ndeclared = b.ndeclared;
     solver_run(s);
     default_untied_literals(s, t);
-    solve_all(&b);
+    solve_relations(&b);
     if (has_where) {
         for (size_t i = 0; i < b.relations.len; i++) {
             Relation *r = b.relations.data[i];

@@ -125,7 +125,7 @@ static void watch_var(Relation *r, Type *var) {
 }
 
 /* Lets r watch the variables of t, so that it runs again when one of them learns something. */
-static void solver_watch(Solver *s, Relation *r, Type *t) {
+static void watch_vars(Solver *s, Relation *r, Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
     type_collect(t, TY_VAR, &seen, &vars);
@@ -142,7 +142,7 @@ static void watch_args(Solver *s, Relation *r) {
             r->watched[kept++] = r->watched[i];
     r->nwatched = kept;
     for (uint32_t i = 0; i < r->nargs; i++)
-        solver_watch(s, r, r->args[i]);
+        watch_vars(s, r, r->args[i]);
 }
 
 void solver_queue(Solver *s, Relation *r) {
@@ -198,8 +198,8 @@ Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
     return r;
 }
 
-static Relation *post_with(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
-                           const void *data, Span span) {
+static Relation *post_with_data(Solver *s, const RelDef *def, Type **args, uint32_t nargs,
+                                const void *data, Span span) {
     Relation *r = solver_post(s, def, args, nargs, NULL, span);
     r->data = data;
     return r;
@@ -207,7 +207,7 @@ static Relation *post_with(Solver *s, const RelDef *def, Type **args, uint32_t n
 
 Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *result, Span span) {
     Type *args[] = {record, result};
-    return post_with(s, &rel_field, args, 2, field, span);
+    return post_with_data(s, &rel_field, args, 2, field, span);
 }
 
 static const int64_t *copy_int(int64_t n) {
@@ -218,7 +218,7 @@ static const int64_t *copy_int(int64_t n) {
 
 Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span) {
     Type *args[] = {tuple, result};
-    return post_with(s, &rel_proj, args, 2, copy_int(index), span);
+    return post_with_data(s, &rel_proj, args, 2, copy_int(index), span);
 }
 
 Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
@@ -296,7 +296,7 @@ static RelStatus run_relation(Solver *s, Relation *r) {
                                                                            : REL_DONE;
     if (status == REL_WAIT && take_fact(s, r))
         status = REL_DONE;
-    if (status != REL_FAIL && !solver_probe(s, r))
+    if (status != REL_FAIL && !solver_probe_ranks(s, r))
         status = REL_FAIL;
     if (r->takes_several || !is_around(s, r->body))
         unknowns_mark_each(r->args[r->nargs - 1], made);
@@ -447,7 +447,7 @@ size_t solver_nwaiting(const Solver *s) {
 const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
 
 /* The label of an argument: its type, and the earlier entry at the prompt that made it. */
-static const char *rel_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
+static const char *write_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
     const char *made = origin_words(r->args[i], r->span.source);
     Type *t = type_resolve(r->args[i]);
     if (r->def == &rel_index && i == 1 && t->tag == TY_TUPLE && t->nargs == 1) /* `x[i]` */
@@ -486,7 +486,7 @@ Diag *rel_error(Solver *s, Relation *r, DiagCode code, const char *fmt, ...) {
 }
 
 static void add_argument_label(Diag *d, const Relation *r, uint32_t i, TypeNamer *names) {
-    diag_add_label(d, r->arg_spans[i], "%s", rel_argument_label(r, i, names));
+    diag_add_label(d, r->arg_spans[i], "%s", write_argument_label(r, i, names));
     diag_label_type(d, r->args[i]);
     vec_last(&d->labels).made = origin_entry(r->args[i], r->span.source);
 }
@@ -509,7 +509,7 @@ void rel_add_places(Diag *d, const Relation *r) {
         diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
-static const char *relation_place(const Relation *r, int arg) {
+static const char *describe_place(const Relation *r, int arg) {
     if (arg < 0)
         return fmt_text("the result of `%s`", relation_subject(r));
     if (!r->op)
@@ -554,13 +554,13 @@ void rel_refuse_rigid(Solver *s, Relation *r, int arg, Type *param, Type *must) 
     type_print(&a, param, &names);
     type_print(&b, must, &names);
     rel_error(s, r, DIAG_R0218, "%s is `%s`, which the signature leaves open, and must be %s",
-              relation_place(r, arg), str_text(&a), str_text(&b));
+              describe_place(r, arg), str_text(&a), str_text(&b));
 }
 
 static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
     const Mismatch *m = &s->mismatch;
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
-    const char *place = relation_place(r, arg);
+    const char *place = describe_place(r, arg);
     if (m->kind == MISMATCH_DEPTH) {
         rel_error(s, r, DIAG_R0009, "the type of %s nests more than %d deep", place,
                   TYPE_MAX_DEPTH);
@@ -634,7 +634,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
 
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
-    s->what = relation_place(r, arg);
+    s->what = describe_place(r, arg);
     s->arg = arg;
     s->axis = -1;
     bool ok = unify_gradual(s, have, with);
@@ -645,7 +645,7 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
 }
 
 bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis) {
-    const char *what = fmt_text("axis %d of %s", axis, relation_place(r, arg));
+    const char *what = fmt_text("axis %d of %s", axis, describe_place(r, arg));
     s->what = what;
     s->arg = arg;
     s->axis = axis;

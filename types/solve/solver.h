@@ -33,7 +33,7 @@ struct Relation {
     Type **args;
     const Attrs *attrs;         /* or NULL */
     const struct Op *op;        /* the operator it checks, or NULL */
-    Span span;                  /* the call */
+    Span span;                  /* the span of the call */
     const Span *arg_spans;      /* nargs - 1 of them, or NULL */
     const struct Expr *expr;    /* the call in the core, or NULL */
     const struct Var *read_var; /* Field: the variable whose field is read, or NULL */
@@ -44,7 +44,7 @@ struct Relation {
     bool queued;
     bool from_call;     /* comes of a call of a definition whose operators are listed (inside.c) */
     bool takes_several; /* an argument stands for several values, as in map(f, xs) */
-    bool probed;        /* solver_probe has asked about its ranks */
+    bool probed;        /* solver_probe_ranks has asked about its ranks */
     bool shared;        /* a Field or Bang for several reads (Note [One read, one size]) */
     uint32_t runs;      /* tests check that the work is linear */
     /* The Symbol of Field, the index of Proj and Index. An instance has the same data; nobody changes it. */
@@ -307,7 +307,7 @@ typedef struct Scheme {
     uint32_t ndeclared; /* the number of first params that the user declared, in that order */
     uint32_t nincludes;
     Type **includes;      /* effects: includes[2i] ≤ includes[2i + 1] */
-    const Symbol *name;   /* of the definition, for messages; may be NULL */
+    const Symbol *name;   /* the name of the definition, for messages, or NULL */
     uint32_t early_count; /* operators inside that may refuse sizes that calls decide (early.c) */
     struct Early *early;
     bool *joins;       /* for each parameter, whether what flows to its instances is joined */

@@ -24,7 +24,7 @@ typedef struct Early {
 
 typedef VEC(Early) EarlyVec;
 
-/* The lengths of the solver's lists at a solver_enter. What comes after them belongs to the new level. */
+/* The next id and the lengths of the solver's lists at a solver_enter. What comes later belongs to the new level. */
 typedef struct Mark {
     uint32_t id;
     size_t waiting;
@@ -129,7 +129,7 @@ void solver_list_words(Solver *s, const char *text);
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* Asks the shape function of an operator whose arguments have known ranks. What it says of ranks and axes
  * (R0313, R0315) holds whatever the sizes are. False after a report. */
-bool solver_probe(Solver *s, Relation *r);
+bool solver_probe_ranks(Solver *s, Relation *r);
 
 /* early.c */
 /* Whether the operator may refuse sizes of its arguments that are not known yet. */

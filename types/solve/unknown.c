@@ -219,7 +219,8 @@ void unknowns_mark_asked(Type *t) {
 
 /* ---- open values ----------------------------------------------------------------------------- */
 
-/* The first id of the unknowns that did not exist yet when a value of this age entered its function. */
+/* The least id of the unknowns that are later than a variable of this age. They arise in the outermost function that
+ * is younger than the variable, or in the body of a function whose parameters have the variable. */
 static uint32_t find_later_id(const Solver *s, uint32_t age) {
     for (size_t k = 0; k < s->bodies.len; k++) {
         const Body *b = &s->bodies.data[k];
