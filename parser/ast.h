@@ -222,30 +222,40 @@ typedef struct AstFn {
     Ast *body;
 } AstFn;
 
+/* What only some kinds have shares its room, since a long line is many nodes: look at the kind before reading
+ * a member that names kinds. The children a, b, c, body and args are NULL or empty where a kind has none. */
 struct Ast {
     AstKind kind;
     bool flag;  /* MATCH: partial; CALL written by `x |> f`: no (BINARY keeps it) */
     uint8_t op; /* UnOp, BinOp */
     Span span;
-    Span op_span;        /* of the operator's own text: `+`, `@@`, `(` of a call is the callee's */
-    Name name;           /* NAME, LET, FREE_VAR, RECORD */
-    const Symbol *dtype; /* INT, FLOAT: the suffix as a dtype name, or NULL */
-    const Symbol *field; /* FIELD */
+    Span op_span; /* of the operator's own text: `+`, `@@`, `(` of a call is the callee's */
     union {
-        int64_t i;
-        double f;
+        Name name;           /* NAME, LET, FREE_VAR, RECORD */
+        const Symbol *field; /* FIELD */
+        struct {             /* the others */
+            union {
+                int64_t i;
+                double f;
+            };
+            const Symbol *dtype; /* INT, FLOAT: the suffix as a dtype name, or NULL */
+            const char *text;
+            size_t text_len;
+        };
     };
-    const char *text;
-    size_t text_len;
     Ast *a, *b, *c, *body;
     AstType *type; /* LET, FREE_VAR annotation; CAST; ZERO */
     AstVec args;
-    NameVec fields;        /* RECORD, WITH */
-    AstAttrVec attrs;      /* CALL */
-    AstTypeVec type_args;  /* CALL, INSTANTIATE */
-    AstFn *fn;             /* FN */
-    VEC(AstArm) arms;      /* MATCH */
-    VEC(AstIndex) indices; /* INDEX */
+    union {
+        struct {
+            AstAttrVec attrs;     /* CALL */
+            AstTypeVec type_args; /* CALL, INSTANTIATE */
+        };
+        NameVec fields;        /* RECORD, WITH */
+        AstFn *fn;             /* FN */
+        VEC(AstArm) arms;      /* MATCH */
+        VEC(AstIndex) indices; /* INDEX */
+    };
 };
 
 /* ---- items ----------------------------------------------------------------------------------- */

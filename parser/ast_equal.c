@@ -184,8 +184,8 @@ static bool equal_indices(const Ast *a, const Ast *b) {
 
 static bool equal_payload(const Ast *a, const Ast *b) {
     switch (a->kind) {
-    case AST_FLOAT: return equal_float(a->f, b->f);
-    case AST_INT:
+    case AST_FLOAT: return a->dtype == b->dtype && equal_float(a->f, b->f);
+    case AST_INT: return a->dtype == b->dtype && a->i == b->i;
     case AST_BOOL:
     case AST_GRAPH_VAR:
     case AST_GRAPH_LET:
@@ -195,22 +195,23 @@ static bool equal_payload(const Ast *a, const Ast *b) {
     case AST_NAME:
     case AST_LET:
     case AST_FREE_VAR: return equal_name(&a->name, &b->name);
-    case AST_RECORD: return a->name.sym == b->name.sym;
+    case AST_RECORD: return a->name.sym == b->name.sym && equal_names(&a->fields, &b->fields);
+    case AST_WITH: return equal_names(&a->fields, &b->fields);
+    case AST_CALL:
+        return equal_attrs(&a->attrs, &b->attrs) && equal_types(&a->type_args, &b->type_args);
+    case AST_INSTANTIATE: return equal_types(&a->type_args, &b->type_args);
+    case AST_FN: return equal_fn(a->fn, b->fn);
+    case AST_INDEX: return equal_indices(a, b);
     case AST_UNARY:
     case AST_BINARY: return a->op == b->op;
-    case AST_MATCH: return a->flag == b->flag;
+    case AST_MATCH: return a->flag == b->flag && equal_arms(a, b);
     case AST_FIELD: return a->field == b->field;
     case AST_HOLE:
-    case AST_CALL:
-    case AST_INSTANTIATE:
-    case AST_FN:
     case AST_SEQ:
     case AST_IF:
     case AST_TUPLE:
-    case AST_WITH:
     case AST_TENSOR:
     case AST_LIST:
-    case AST_INDEX:
     case AST_CAST:
     case AST_ZERO:
     case AST_REF:
@@ -223,17 +224,14 @@ static bool equal_payload(const Ast *a, const Ast *b) {
 
 /* All but the child that a chain continues in: body for bindings, a or b for operators. */
 static bool equal_rest(const Ast *a, const Ast *b, bool skip_a, bool skip_b) {
-    if (a->kind != b->kind || a->dtype != b->dtype || !equal_payload(a, b) ||
-        !equal_type(a->type, b->type) || a->args.len != b->args.len ||
-        !equal_names(&a->fields, &b->fields) || !equal_attrs(&a->attrs, &b->attrs) ||
-        !equal_types(&a->type_args, &b->type_args))
+    if (a->kind != b->kind || !equal_payload(a, b) || !equal_type(a->type, b->type) ||
+        a->args.len != b->args.len)
         return false;
     for (size_t i = 0; i < a->args.len; i++)
         if (!equal_expr(a->args.data[i], b->args.data[i]))
             return false;
     return (skip_a || equal_expr(a->a, b->a)) && (skip_b || equal_expr(a->b, b->b)) &&
-           equal_expr(a->c, b->c) && equal_fn(a->fn, b->fn) && equal_arms(a, b) &&
-           equal_indices(a, b);
+           equal_expr(a->c, b->c);
 }
 
 static bool equal_expr(const Ast *a, const Ast *b) {

@@ -230,7 +230,8 @@ static bool can_hug(const Ast *e) {
 
 /* Where the last of the arguments ends. */
 static uint32_t args_end(const Ast *e) {
-    return e->attrs.len  ? vec_last(&e->attrs).span.end
+    bool has_attrs = e->kind == AST_CALL && e->attrs.len > 0;
+    return has_attrs     ? vec_last(&e->attrs).span.end
            : e->args.len ? vec_last(&e->args)->span.end
                          : 0;
 }

@@ -97,8 +97,12 @@ TEST(small_stack) {
     CHECK(r.diags.list.len == 1 && r.diags.list.data[0]->code == DIAG_R0009);
 }
 
+/* A line of 10 MB of `1 + 1 + …` is five million nodes. */
+TEST(nodes_are_small) { CHECK(sizeof(Ast) < 192); }
+
 int main(void) {
     RUN(chains);
+    RUN(nodes_are_small);
     RUN(nesting);
     RUN(small_stack);
     (void)read_prompt;

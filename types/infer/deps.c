@@ -102,7 +102,7 @@ static void collect_in_parts(Mentions *m, const Ast *e) {
         collect_mentions(m, e->c);
     for (size_t i = 0; i < e->args.len; i++)
         collect_mentions(m, e->args.data[i]);
-    for (size_t i = 0; i < e->indices.len; i++) {
+    for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
             collect_mentions(m, x->at);
@@ -113,7 +113,7 @@ static void collect_in_parts(Mentions *m, const Ast *e) {
         if (x->step)
             collect_mentions(m, x->step);
     }
-    for (size_t i = 0; i < e->arms.len; i++) {
+    for (size_t i = 0; e->kind == AST_MATCH && i < e->arms.len; i++) {
         const AstArm *arm = &e->arms.data[i];
         size_t mark = m->trail.len;
         bind_pattern(m, arm->pattern);

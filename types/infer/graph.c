@@ -118,7 +118,7 @@ static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
         find_uses(w, e->c, b, link);
     for (size_t i = 0; i < e->args.len; i++)
         find_uses(w, e->args.data[i], b, link);
-    for (size_t i = 0; i < e->indices.len; i++) {
+    for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
             find_uses(w, x->at, b, link);
@@ -129,7 +129,7 @@ static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
         if (x->step)
             find_uses(w, x->step, b, link);
     }
-    for (size_t i = 0; i < e->arms.len; i++) {
+    for (size_t i = 0; e->kind == AST_MATCH && i < e->arms.len; i++) {
         if (e->arms.data[i].guard)
             find_uses(w, e->arms.data[i].guard, b, link);
         find_uses(w, e->arms.data[i].body, b, link);
