@@ -143,6 +143,30 @@ TEST(chains_are_linear) {
     check_linear("sums", sums, 200, 6);
 }
 
+static void ones(Str *out, int n) { repeat(out, "1", " + 1", "", n); }
+static void signed_floats(Str *out, int n) { repeat(out, "1.0", " - 1 * 2.5", "", n); }
+static void known_scalar(Str *out, int n) { repeat(out, "let x = 2.0; x", " * x + 1", "", n); }
+static void comparisons(Str *out, int n) { repeat(out, "(1 < 2", ", 1 + 1 < 2", ")", n); }
+
+/* The chain is as long as its text, and the solver has as few relations to run for 8 n links as for n. */
+static void check_no_relations(const char *name, Write *program) {
+    enum { N = 500 };
+    InferCounts small = work(program, N), large = work(program, 8 * N);
+    if (large.runs != small.runs || large.steps > 9 * small.steps)
+        printf("%s: %llu and %llu runs, %llu and %llu steps\n", name,
+               (unsigned long long)small.runs, (unsigned long long)large.runs,
+               (unsigned long long)small.steps, (unsigned long long)large.steps);
+    CHECK_INT(large.runs, small.runs);
+    CHECK(large.steps <= 9 * small.steps);
+}
+
+TEST(scalars_need_no_relation) {
+    check_no_relations("1 + 1", ones);
+    check_no_relations("1.0 - 1 * 2.5", signed_floats);
+    check_no_relations("x * x + 1", known_scalar);
+    check_no_relations("1 + 1 < 2", comparisons);
+}
+
 TEST(modules_are_linear) {
     check_linear("module", module, 250, 8);
     check_linear("callers of one", module_of_callers, 250, 8);
@@ -389,6 +413,7 @@ TEST(pairs_of_pairs_are_small) {
 int main(void) {
     mem_init();
     RUN(chains_are_linear);
+    RUN(scalars_need_no_relation);
     RUN(modules_are_linear);
     RUN(a_mistake_inside_lets_is_linear);
     RUN(a_definition_is_inferred_once);

@@ -147,7 +147,11 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
             left = pipe(I, node, left);
             continue;
         }
-        Expr *right = infer_expr(I, node->b, NULL);
+        const Op *op = infix_ops[node->op];
+        Expr *right = op && op->relation == &rel_broadcast
+                          ? infer_literal_beside(I, node->b, left->type)
+                          : NULL;
+        right = right ? right : infer_expr(I, node->b, NULL);
         switch ((BinOp)node->op) {
         case BINOP_ADD:
         case BINOP_SUB:

@@ -78,6 +78,9 @@ static void op_arity(Infer *I, const Op *op, uint32_t n, Expr *const *args, Span
         diag_add_label(d, args[op->nargs]->span, "one too many");
 }
 
+/* A call of so many arguments keeps their types on the stack while it is related. */
+enum { FEW_ARGUMENTS = 8 };
+
 /* topk(x, ret_type="values") is the first of both results, which has a derivative. */
 static Expr *first_of_all(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs *attrs,
                           Span span, Span op_span) {
@@ -110,20 +113,24 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
     }
     if (n < (uint32_t)op->nargs)
         args = fill_args(I, op, args, &n, span);
-    Type **types = mem_new_n(Type *, n + 2);
+    Type *few[FEW_ARGUMENTS], **types = n < FEW_ARGUMENTS ? few : mem_new_n(Type *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         types[i] = args[i]->type;
         if (is_error(types[i]))
             return infer_error_expr(span);
     }
-    types[n] = solver_var(I->s, KIND_TYPE);
+    bool related = solver_relate_scalars(I->s, op, types, n, &types[n]);
+    if (!related)
+        types[n] = solver_var(I->s, KIND_TYPE);
     Expr *e = expr_call_op(op, args, n, attrs, types[n], span);
-    for (uint32_t i = 0; n > 1 && i < n; i++)
+    /* Outside of functions the dtype of a literal is always known in the end. */
+    for (uint32_t i = 0; (I->fn || !related) && n > 1 && i < n; i++)
         if (args[i]->kind == EXPR_LIT || args[i]->kind == EXPR_CONST)
             map_set(&I->beside, args[i], e);
-    Relation *r = infer_post(I, op->relation, types, n + 1, attrs, op_span.source ? op_span : span,
-                             e, args, n);
-    r->op = op;
+    if (!related)
+        infer_post(I, op->relation, types, n + 1, attrs, op_span.source ? op_span : span, e, args,
+                   n)
+            ->op = op;
     (void)call;
     if (!solver_run(I->s))
         return infer_error_expr(span);

@@ -44,6 +44,30 @@ Expr *infer_literal(Infer *I, Ast *e, bool negative) {
     return lit;
 }
 
+Expr *infer_literal_beside(Infer *I, Ast *e, Type *operand) {
+    if ((e->kind != AST_INT && e->kind != AST_FLOAT) || e->dtype)
+        return NULL;
+    Type *t = type_resolve(operand);
+    uint32_t rank;
+    Type **dims;
+    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims) || rank != 0)
+        return NULL;
+    Type *dtype = type_resolve(t->tensor.dtype);
+    bool is_float = e->kind == AST_FLOAT;
+    bool known = dtype->tag == TY_DTYPE || (dtype->tag == TY_VAR && dtype->var.weak);
+    if (!known || (type_dtype_set(dtype) & ~(is_float ? DTS_FLOAT : DTS_NUM)) ||
+        (!is_float && e->i > INT32_MAX))
+        return NULL;
+    Expr *lit = expr_new(EXPR_LIT, t, e->span);
+    infer_note(I, PENDING_LIT, lit);
+    lit->is_float = is_float;
+    if (is_float)
+        lit->f = e->f;
+    else
+        lit->i = e->i;
+    return lit;
+}
+
 Expr *infer_int(Infer *I, int64_t n, Span span) {
     Expr *lit = scalar(I, solver_weak_dtype(I->s, false, span), span);
     lit->i = n;

@@ -426,7 +426,9 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
 Expr *infer_binary(Infer *I, Ast *e, Type *want); /* infer/binary.c */
 Expr *infer_unary(Infer *I, Ast *e, Type *want);
 Expr *infer_literal(Infer *I, Ast *e, bool negative); /* infer/literal.c */
-Expr *infer_int(Infer *I, int64_t n, Span span);      /* an integer literal that was left out */
+/* The literal e at the type of a scalar operand that it stands beside; NULL where its own dtype says more. */
+Expr *infer_literal_beside(Infer *I, Ast *e, Type *operand);
+Expr *infer_int(Infer *I, int64_t n, Span span); /* an integer literal that was left out */
 Expr *infer_tensor(Infer *I, Ast *e, Type *want);
 Expr *infer_meta(Infer *I, Ast *e);
 Expr *infer_index(Infer *I, Ast *e); /* infer/index.c */

@@ -585,6 +585,31 @@ RelStatus relate_compare(Solver *s, Relation *r) {
     return relate_inputs(s, r, r->args, r->nargs - 1, true);
 }
 
+bool solver_relate_scalars(Solver *s, const Op *op, Type *const *args, uint32_t n, Type **result) {
+    bool compare = op->relation == &rel_broadcast_compare;
+    if ((!compare && op->relation != &rel_broadcast) || op->refuses_sizes || s->listing || n == 0)
+        return false;
+    DTypeSet common = op->dtypes ? op->dtypes : DTS_ALL;
+    for (uint32_t i = 0; i < n; i++) {
+        Type *t = type_resolve(args[i]);
+        if (t->tag != TY_TENSOR || !is_rank0(t))
+            return false;
+        Type *dtype = type_resolve(t->tensor.dtype);
+        if (dtype->tag != TY_DTYPE && dtype->tag != TY_VAR)
+            return false;
+        common &= type_dtype_set(dtype);
+    }
+    Type *first = type_resolve(args[0])->tensor.dtype;
+    if (!common || !solver_restrict(s, first, common))
+        return false;
+    for (uint32_t i = 1; i < n; i++)
+        if (!solver_unify(s, first, type_resolve(args[i])->tensor.dtype))
+            return false;
+    s->counts.steps += n;
+    *result = compare ? type_scalar(DT_BOOL) : args[0];
+    return true;
+}
+
 const RelDef rel_broadcast = {.name = "Broadcast", .relate = relate_broadcast, .nargs = -1};
 const RelDef rel_broadcast_compare = {
     .name = "BroadcastCompare", .relate = relate_compare, .nargs = -1};

@@ -188,6 +188,10 @@ const SizeClash *solver_clash(const Solver *s); /* the last that was reported */
 
 Relation *solver_post(Solver *s, const RelDef *def, Type **args, uint32_t nargs, const Attrs *attrs,
                       Span span);
+/* Scalars of one known or open dtype need no relation: the result is one of them, or a bool. False where the
+ * operator's relation has to decide, or to say what is wrong. */
+bool solver_relate_scalars(Solver *s, const struct Op *op, Type *const *args, uint32_t n,
+                           Type **result);
 /* The number of posted relations that may still wait, and which use of a scheme those from the from-th on
  * come from. */
 size_t solver_nposted(const Solver *s);
