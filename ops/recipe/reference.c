@@ -204,6 +204,7 @@ static void seek(Run *run, int low, int high, int64_t i) {
     }
 }
 
+/* Sets the axes [low, high) that the next block runs along, and the number of its lanes. */
 static void set_axes(Run *run, int low, int high, int n) {
     run->low = low;
     run->high = high;

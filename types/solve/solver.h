@@ -14,9 +14,9 @@
 typedef struct Solver Solver;
 
 typedef enum RelStatus {
-    REL_WAIT, /* not enough known (whatever it could determine has been unified); run me again */
-    REL_DONE, /* determined; nothing more can come of it */
-    REL_FAIL, /* cannot hold; a diagnostic was reported */
+    REL_WAIT, /* too little is known; the relation has unified what it could, and runs again */
+    REL_DONE, /* the relation holds, and can determine nothing more */
+    REL_FAIL, /* the relation cannot hold, and has reported a diagnostic */
 } RelStatus;
 
 typedef struct RelDef {
@@ -145,7 +145,7 @@ void solver_set_place(Solver *s, Span span, const char *what);
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
 
 void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what);
-void solver_drop_residuals(Solver *s, size_t keep); /* forget all after the first `keep` */
+void solver_drop_residuals(Solver *s, size_t keep); /* drops all after the first `keep` */
 
 /* ---- effects: sub ≤ sup; unifying effects never fails ---------------------------------------- */
 
@@ -156,10 +156,10 @@ void solver_effect_include(Solver *s, Type *sub, Type *sup);
 bool solver_effect_allocates(Solver *s, Type *effect);
 
 typedef enum MismatchKind {
-    MISMATCH_HEAD, /* different kinds of types: a function and a tensor */
+    MISMATCH_HEAD, /* types of different forms: a function and a tensor */
     MISMATCH_DTYPE,
     MISMATCH_RANK,
-    MISMATCH_DIM /* axis */,
+    MISMATCH_DIM, /* the sizes of Mismatch.axis differ */
     MISMATCH_ARITY,
     MISMATCH_OCCURS,
     MISMATCH_RIGID, /* a declared parameter against something else */
