@@ -127,12 +127,13 @@ bool clash_check_shape(Interp *in, const Check *check, Value found, Value expect
     const int64_t *have = sizes_of(found, &rank), *want = sizes_of(expected, &wanted);
     Diag *d = NULL;
     if (check->kind == CHECK_RANK && rank != expected.i) {
-        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has %s, not %lld", check->what,
-                            axes_text(rank), (long long)expected.i);
+        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has %s, not %lld",
+                            type_place_text(&check->place), axes_text(rank), (long long)expected.i);
     } else if (check->kind == CHECK_SHAPE &&
                (rank != wanted || (rank && memcmp(have, want, (size_t)rank * sizeof *have) != 0))) {
-        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has shape %s, not %s", check->what,
-                            shape_text(rank, have), shape_text(wanted, want));
+        d = machine_fail_at(in, check->span, DIAG_R0604, "%s has shape %s, not %s",
+                            type_place_text(&check->place), shape_text(rank, have),
+                            shape_text(wanted, want));
     }
     if (d)
         diag_add_fact(d, "its rank was not known before running");

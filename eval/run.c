@@ -644,8 +644,9 @@ do_CHECK : {
     if (UNLIKELY(found != expected)) {
         const Check *check = &ORIGIN()->checks[pc->a];
         SAVE();
-        Diag *d = machine_fail_at(in, check->span, DIAG_R0604, "%s is %lld, not %lld", check->what,
-                                  (long long)found, (long long)expected);
+        Diag *d = machine_fail_at(in, check->span, DIAG_R0604, "%s is %lld, not %lld",
+                                  type_place_text(&check->place), (long long)found,
+                                  (long long)expected);
         diag_add_fact(d, "this size was not known before running");
         clash_explain_size(d, check->found, found);
         clash_explain_size(d, check->expected, expected);

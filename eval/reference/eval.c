@@ -194,8 +194,8 @@ static bool run_check(Reference *r, const Check *check, const Local *env) {
         return clash_check_shape(r->in, check, found, expected);
     if (found.i == expected.i)
         return true;
-    Diag *d = ref_fail(r, check->span, DIAG_R0604, "%s is %lld, not %lld", check->what,
-                       (long long)found.i, (long long)expected.i);
+    Diag *d = ref_fail(r, check->span, DIAG_R0604, "%s is %lld, not %lld",
+                       type_place_text(&check->place), (long long)found.i, (long long)expected.i);
     diag_add_fact(d, "this size was not known before running");
     clash_explain_size(d, check->found, found.i);
     clash_explain_size(d, check->expected, expected.i);

@@ -79,9 +79,10 @@ const Origin *rel_origin(const Relation *r) {
     Origin *o = mem_new(Origin);
     *o = (Origin){.kind = ORIGIN_OPERATOR,
                   .span = operator_span(r),
-                  .what = r->op ? fmt_text("`%s`", op_subject(r->op)) : NULL};
+                  .place = {.kind = r->op ? PLACE_NAME : PLACE_NONE,
+                            .name = r->op ? op_subject(r->op) : NULL}};
     if (!is_same(o->span, r->span) && r->inner_name) {
-        o->of = fmt_text("`%s`", r->inner_name->text);
+        o->of = r->inner_name->text;
         o->call = r->span;
     }
     return o;
@@ -93,8 +94,8 @@ const Origin *rel_attr_origin(const Relation *r, const char *attr, const AttrVal
     Origin *o = mem_new(Origin);
     *o = (Origin){.kind = ORIGIN_ARGUMENT,
                   .span = item->span,
-                  .what = fmt_text("`%s`", attr),
-                  .of = fmt_text("`%s`", op_name(r))};
+                  .place = place_of_name(attr),
+                  .of = op_name(r)};
     return o;
 }
 

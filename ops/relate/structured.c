@@ -57,8 +57,7 @@ Type *rel_unknown_broadcast(Solver *s, Relation *r, Type *a, Type *b, int axis) 
     b = type_resolve(b);
     if (!((a->flags | b->flags) & TYPE_HAS_ANY) || rel_dim_open(a) || rel_dim_open(b))
         return NULL;
-    solver_add_residual(s, a, b, r->span,
-                        fmt_text("axis %d of `%s` (equal, or 1)", axis, relation_subject(r)));
+    solver_add_residual(s, a, b, r->span, place_of_broadcast(axis, relation_subject(r)));
     return type_get_int(a, &n) ? a : type_get_int(b, &n) ? b : rel_unknown_dim(r);
 }
 
@@ -86,7 +85,7 @@ static Type *lent_rank(Solver *s, Relation *r, Type *t, uint32_t rank) {
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = rel_unknown_dim(r);
     Type *shape = type_shape(dims, rank);
-    solver_add_residual(s, rel_shape_in(t), shape, r->span, NULL);
+    solver_add_residual(s, rel_shape_in(t), shape, r->span, (TypePlace){0});
     return type_tensor(shape, rel_dtype_in(t));
 }
 

@@ -178,20 +178,20 @@ TEST(mismatches_have_paths) {
 TEST(unknown_sizes_flow) {
     begin();
     Type *known = tensor1(dim(5), f32()), *any = tensor1(type_any(KIND_DIM, NULL), f32());
-    CHECK(solver_flow(s, known, any, span_none(), "x"));
+    CHECK(solver_flow(s, known, any, span_none(), place_of_name("x")));
     CHECK_INT(solver_nresiduals(s), 0);
-    CHECK(solver_flow(s, any, known, span_none(), "x"));
+    CHECK(solver_flow(s, any, known, span_none(), place_of_name("x")));
     CHECK_INT(solver_nresiduals(s), 1);
-    CHECK(!solver_flow(s, type_ref(known), type_ref(any), span_none(), "x"));
-    CHECK(solver_flow(s, fn1(any, known), fn1(known, any), span_none(), "f"));
-    CHECK(!solver_flow(s, fn1(known, known), fn1(any, any), span_none(), "f"));
+    CHECK(!solver_flow(s, type_ref(known), type_ref(any), span_none(), place_of_name("x")));
+    CHECK(solver_flow(s, fn1(any, known), fn1(known, any), span_none(), place_of_name("f")));
+    CHECK(!solver_flow(s, fn1(known, known), fn1(any, any), span_none(), place_of_name("f")));
     Type *n = var(KIND_DIM); /* one variable met by two sizes not known equal */
-    CHECK(solver_flow(s, any, tensor1(n, f32()), span_none(), "x"));
+    CHECK(solver_flow(s, any, tensor1(n, f32()), span_none(), place_of_name("x")));
     CHECK_INT(solver_nresiduals(s), 1);
-    CHECK(solver_flow(s, known, tensor1(n, f32()), span_none(), "y"));
+    CHECK(solver_flow(s, known, tensor1(n, f32()), span_none(), place_of_name("y")));
     CHECK_INT(solver_nresiduals(s), 2);
     Type *shape = var(KIND_SHAPE);
-    CHECK(solver_flow(s, type_tensor(shape, f32()), any, span_none(), "z"));
+    CHECK(solver_flow(s, type_tensor(shape, f32()), any, span_none(), place_of_name("z")));
     CHECK(solver_unify(s, type_tensor(shape, f32()), known));
 }
 
@@ -255,9 +255,12 @@ TEST(sizes_flow_into_immutable_data_only) {
     TypeDecl *cell = declare("Cell", a);
     Type *field = type_ref(a);
     add_ctor(cell, "Cell", &field, NULL, 1);
-    CHECK(solver_flow(s, type_data(list, &known, 1), type_data(list, &any, 1), span_none(), "x"));
-    CHECK(!solver_flow(s, type_data(list, &any, 1), type_data(list, &known, 1), span_none(), "x"));
-    CHECK(!solver_flow(s, type_data(cell, &known, 1), type_data(cell, &any, 1), span_none(), "x"));
+    CHECK(solver_flow(s, type_data(list, &known, 1), type_data(list, &any, 1), span_none(),
+                      place_of_name("x")));
+    CHECK(!solver_flow(s, type_data(list, &any, 1), type_data(list, &known, 1), span_none(),
+                       place_of_name("x")));
+    CHECK(!solver_flow(s, type_data(cell, &known, 1), type_data(cell, &any, 1), span_none(),
+                       place_of_name("x")));
     CHECK_TEXT(type_text(type_join(s, type_data(list, &known, 1), type_data(list, &any, 1), false)),
                "List[Tensor[(?,), float32]]");
 }

@@ -155,11 +155,11 @@ typedef enum CheckKind {
 } CheckKind;
 
 /* One run-time check, over variables in scope: `found` is as `expected`, or the two are refused with
- * `what` and `span`. */
+ * `place` and `span`. */
 typedef struct Check {
     CheckKind kind;
     Expr *found, *expected;
-    const char *what;
+    TypePlace place;
     Span span;
 } Check;
 

@@ -44,7 +44,7 @@ static const Origin *annotation_origin(const Infer *I, Span span) {
     Origin *o = mem_new(Origin);
     o->kind = ORIGIN_ANNOTATION;
     o->span = span;
-    o->what = I->annotates;
+    o->place = I->annotates;
     return o;
 }
 
@@ -53,9 +53,9 @@ static Type *broken(Infer *I, Kind kind) {
     return kind == KIND_TYPE ? type_error() : solver_var(I->s, kind);
 }
 
-static Type *wrong_kind(Infer *I, Span span, const char *what, Kind is, Kind wanted) {
-    infer_error(I, DIAG_R0107, span, "%s is %s, where %s is wanted", what, kind_words(is),
-                kind_words(wanted));
+static Type *wrong_kind(Infer *I, Span span, TypePlace place, Kind is, Kind wanted) {
+    infer_error(I, DIAG_R0107, span, "%s is %s, where %s is wanted", type_place_text(&place),
+                kind_words(is), kind_words(wanted));
     return broken(I, wanted);
 }
 
@@ -171,15 +171,16 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind) {
         }
         if (kind == KIND_DTYPE)
             return type_dtype(dtype);
-        return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_DTYPE, kind);
+        return wrong_kind(I, t->span, place_of_name(name->text), KIND_DTYPE, kind);
     }
     bool is_type = kind == KIND_TYPE;
     if (is_string)
-        return is_type ? type_string() : wrong_kind(I, t->span, "`String`", KIND_TYPE, kind);
+        return is_type ? type_string()
+                       : wrong_kind(I, t->span, place_of_name("String"), KIND_TYPE, kind);
     TypeDecl *decl = env_find_type(I->env, name);
     if (decl) {
         if (!is_type)
-            return wrong_kind(I, t->span, fmt_text("`%s`", name->text), KIND_TYPE, kind);
+            return wrong_kind(I, t->span, place_of_name(name->text), KIND_TYPE, kind);
         return decl_type(I, decl, t);
     }
     if (kind == KIND_DIM && I->in_decl && t->args.len == 0) {
@@ -203,9 +204,11 @@ static Type *unknown_type(Infer *I, const AstType *t, Kind kind) {
     for (size_t i = 0; t->value && i < I->numbered.len; i++) {
         Type *found = I->numbered.data[i].unknown;
         if (I->numbered.data[i].number == t->value)
-            return found->kind == kind ? found
-                                       : wrong_kind(I, t->span, fmt_text("`?%d`", (int)t->value),
-                                                    found->kind, kind);
+            return found->kind == kind
+                       ? found
+                       : wrong_kind(I, t->span,
+                                    (TypePlace){.kind = PLACE_UNKNOWN, .index = (uint32_t)t->value},
+                                    found->kind, kind);
     }
     const Origin *origin = annotation_origin(I, t->span);
     bool each = I->of_several || I->in_decl || (I->of_calls && !t->value);
@@ -272,7 +275,7 @@ static Type *fn_type(Infer *I, const AstType *t) {
 }
 
 static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char *what, Type *type) {
-    return is == kind ? type : wrong_kind(I, t->span, what, is, kind);
+    return is == kind ? type : wrong_kind(I, t->span, place_of_words(what), is, kind);
 }
 
 /* The shape in `Tensor[(3,), float32]`. A lone size is none, except in parentheses; `?` is an unknown shape. */
@@ -293,7 +296,7 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
     case AST_TYPE_NAME: return name_type(I, t, kind);
     case AST_TYPE_TENSOR: {
         if (kind != KIND_TYPE)
-            return wrong_kind(I, t->span, "a tensor type", KIND_TYPE, kind);
+            return wrong_kind(I, t->span, place_of_words("a tensor type"), KIND_TYPE, kind);
         Type *shape = tensor_shape(I, t->shape);
         return type_tensor(shape, infer_ast_type(I, t->dtype, KIND_DTYPE));
     }
@@ -301,7 +304,7 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
         if (kind == KIND_TYPE && t->args.len == 0)
             return type_unit();
         if (kind != KIND_SHAPE)
-            return wrong_kind(I, t->span, "this", KIND_SHAPE, kind);
+            return wrong_kind(I, t->span, place_of_words("this"), KIND_SHAPE, kind);
         return shape_type(I, t);
     case AST_TYPE_DIM:
         if (kind == KIND_SHAPE && t->op == DIM_ANY)
@@ -311,17 +314,17 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
             return type_shape(&dim, 1);
         }
         if (kind != KIND_DIM)
-            return wrong_kind(I, t->span, "this", KIND_DIM, kind);
+            return wrong_kind(I, t->span, place_of_words("this"), KIND_DIM, kind);
         return dim_type(I, t);
     case AST_TYPE_FN:
         if (kind != KIND_TYPE)
-            return wrong_kind(I, t->span, "a function type", KIND_TYPE, kind);
+            return wrong_kind(I, t->span, place_of_words("a function type"), KIND_TYPE, kind);
         return fn_type(I, t);
     case AST_TYPE_TUPLE: {
         if (kind == KIND_SHAPE)
             return shape_type(I, t);
         if (kind != KIND_TYPE)
-            return wrong_kind(I, t->span, "a tuple type", KIND_TYPE, kind);
+            return wrong_kind(I, t->span, place_of_words("a tuple type"), KIND_TYPE, kind);
         Type **args = mem_new_n(Type *, t->args.len + 1);
         for (size_t i = 0; i < t->args.len; i++)
             args[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);

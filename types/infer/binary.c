@@ -45,8 +45,9 @@ static Expr *equality(Infer *I, Ast *e, Expr *a, Expr *b) {
 static Expr *want_bool(Infer *I, Expr *e, const char *what) {
     if (is_error(e))
         return e;
-    solver_set_place(I->s, e->span, what);
-    if (!solver_flow(I->s, e->type, type_scalar(DT_BOOL), e->span, what)) {
+    TypePlace place = place_of_words(what);
+    solver_set_place(I->s, e->span, place);
+    if (!solver_flow(I->s, e->type, type_scalar(DT_BOOL), e->span, place)) {
         Diag *d = infer_error(I, DIAG_R0204, e->span, "%s is one bool, found %s", what,
                               type_text(e->type));
         if (d)
@@ -77,8 +78,8 @@ static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
         }
         return infer_error_expr(e->span);
     }
-    args[0] = infer_flow(I, a, type_string(), "the left of `++`", span_none());
-    args[1] = infer_flow(I, b, type_string(), "the right of `++`", span_none());
+    args[0] = infer_flow(I, a, type_string(), place_of_words("the left of `++`"), span_none());
+    args[1] = infer_flow(I, b, type_string(), place_of_words("the right of `++`"), span_none());
     Expr *call = expr_call_builtin("str.append", args, 2, type_string(), e->span);
     call->a->span = e->op_span;
     return call;

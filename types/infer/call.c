@@ -163,12 +163,11 @@ static Expr *call_op(Infer *I, const Op *op, Ast *e) {
 
 /* ---- constructors ---------------------------------------------------------------------------- */
 
-static const char *field_words(const Ctor *ctor, uint32_t i) {
-    if (ctor->field_names)
-        return fmt_text("field `%s` of `%s`", ctor->field_names[i]->text, ctor->name->text);
-    if (ctor->nfields == 1)
-        return fmt_text("the argument of `%s`", ctor->name->text);
-    return fmt_text("argument %u of `%s`", i + 1, ctor->name->text);
+static TypePlace ctor_place(const Ctor *ctor, uint32_t i) {
+    TypePlace place = {.of = ctor->name->text, .index = i + 1};
+    place.kind = ctor->field_names ? PLACE_FIELD : ctor->nfields == 1 ? PLACE_ONLY : PLACE_ARGUMENT;
+    place.name = ctor->field_names ? ctor->field_names[i]->text : NULL;
+    return place;
 }
 
 Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *const *sources,
@@ -194,7 +193,7 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
     Expr **flowed = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Expr *arg = sources ? infer_expr(I, sources[i], c.fields[i]) : args[i];
-        flowed[i] = infer_flow(I, arg, c.fields[i], field_words(ctor, i), span_none());
+        flowed[i] = infer_flow(I, arg, c.fields[i], ctor_place(ctor, i), span_none());
     }
     Expr *callee = expr_new(EXPR_CTOR, c.data, span);
     callee->ctor = (Ctor *)ctor;
@@ -206,17 +205,16 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static const char *arg_words(const Expr *callee, const char *who, uint32_t i, uint32_t n) {
+static TypePlace arg_place(const Expr *callee, const char *who, uint32_t i, uint32_t n) {
+    TypePlace place = {.kind = n == 1 ? PLACE_ONLY : PLACE_ARGUMENT, .of = who, .index = i + 1};
     const AstFn *fn = NULL;
     if (callee->kind == EXPR_GLOBAL && callee->global->item)
         fn = callee->global->item->fn;
-    if (fn && i < fn->params.len)
-        return fmt_text("argument `%s` of `%s`", fn->params.data[i].name.sym->text, who);
-    if (!who)
-        return n == 1 ? "the argument" : fmt_text("argument %u", i + 1);
-    if (n == 1)
-        return fmt_text("the argument of `%s`", who);
-    return fmt_text("argument %u of `%s`", i + 1, who);
+    if (fn && i < fn->params.len) {
+        place.kind = PLACE_ARGUMENT;
+        place.name = fn->params.data[i].name.sym->text;
+    }
+    return place;
 }
 
 static const char *callee_words(const Expr *callee) {
@@ -368,7 +366,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             if (poly && type_has_vars(t->args[i]))
                 arg->type = origin_enter(arg->type, arg->span, span);
             solver_set_recursive(I->s, recursive);
-            out[i] = infer_flow(I, arg, t->args[i], arg_words(callee, who, i, n), span_none());
+            out[i] = infer_flow(I, arg, t->args[i], arg_place(callee, who, i, n), span_none());
             solver_set_recursive(I->s, false);
             if (I->diags->list.len == said)
                 solver_check_use(I->s, early, i + 1 == n);
@@ -406,7 +404,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
     for (uint32_t i = 0; i < n; i++)
         params[i] = solver_make_parameter(I->s, t, out[i]->type);
     Type *fn = type_fn(params, n, solver_var(I->s, KIND_TYPE), solver_var(I->s, KIND_EFFECT));
-    solver_set_place(I->s, span, "this call");
+    solver_set_place(I->s, span, place_of_words("this call"));
     if (!solver_unify(I->s, t, fn)) {
         TypeNamer namer = {0};
         Diag *d = infer_error(I, mismatch_code(solver_mismatch(I->s), DIAG_R0202), span,
@@ -437,7 +435,7 @@ static Expr *call_grad(Infer *I, Ast *e, Type *instance, GradKind mode) {
     Expr *g = expr_new(EXPR_GRAD, t->fn.result, e->span);
     g->mode = mode;
     g->a = infer_flow(I, infer_expr(I, e->args.data[0], NULL), t->args[0],
-                      fmt_text("the argument of `%s`", grad_kind_name(mode)), span_none());
+                      (TypePlace){.kind = PLACE_ONLY, .of = grad_kind_name(mode)}, span_none());
     if (g->a->kind == EXPR_ERROR || !solver_run(I->s))
         return infer_error_expr(e->span);
     return g;

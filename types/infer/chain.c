@@ -23,6 +23,10 @@ static bool has_own_params(const AstType *t) {
     return t->kind == AST_TYPE_FORALL || (t->kind == AST_TYPE_FN && t->params.len);
 }
 
+static TypePlace let_place(const Name *name) {
+    return name ? place_of_name(name->sym->text) : place_of_words("this binding");
+}
+
 /* A `let` of a function literal is recursive. Inside of the literal its name is monomorphic. */
 static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                        Global *global) {
@@ -43,7 +47,7 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     head.self = self;
     if (annotation) {
         out.value = fn_body(I, &head, name->sym, e->span);
-        out.value = infer_flow(I, out.value, want, fmt_text("`%s`", name->sym->text),
+        out.value = infer_flow(I, out.value, want, place_of_name(name->sym->text),
                                annotation->span);
     } else {
         out.value = fn_body(I, &head, name->sym, e->span);
@@ -74,12 +78,13 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     AnnotationHead head;
     Type *want = annotation_begin(I, annotation, &head), *outer = I->effect;
     Type *effect = I->effect = solver_var(I->s, KIND_EFFECT);
-    const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
-    out.value = infer_check(I, e, want, what, annotation->span);
+    TypePlace place = let_place(name);
+    out.value = infer_check(I, e, want, place, annotation->span);
     solver_run(I->s);
     if (head.ndeclared && solver_effect_allocates(I->s, effect)) {
         Diag *d = infer_error(I, DIAG_R0221, e->span,
-                              "%s makes a reference, so its type cannot have parameters", what);
+                              "%s makes a reference, so its type cannot have parameters",
+                              type_place_text(&place));
         if (d)
             diag_add_fact(d, "one reference would serve every type; make it inside a function, "
                              "or write a type without parameters");
@@ -126,7 +131,6 @@ static void default_literals(Infer *I, size_t from) {
 LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
                          Global *global) {
     LetValue out = {0};
-    const char *what = name ? fmt_text("`%s`", name->sym->text) : "this binding";
     if (infer_too_deep(I, "the values of `let`s", e->span)) {
         out.value = infer_error_expr(e->span);
         out.scheme = scheme_mono(out.value->type);
@@ -148,7 +152,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
     Type *type = out.value->type;
     if (want) {
         const Expr *call = out.value;
-        out.value = infer_flow(I, out.value, want, what, annotation->span);
+        out.value = infer_flow(I, out.value, want, let_place(name), annotation->span);
         type = want;
         infer_note_file(I, call, want);
     }

@@ -181,11 +181,12 @@ static void convert_ctor(Infer *I, const AstCtor *ast, Ctor *ctor) {
         const AstField *field = &ast->fields.data[f];
         if (ast->named)
             ctor->field_names[f] = field->name;
-        I->annotates = ast->named
-                           ? fmt_text("the field `%s` of `%s`", field->name->text, ctor->name->text)
-                           : fmt_text("field %u of `%s`", f + 1, ctor->name->text);
+        I->annotates = (TypePlace){.kind = ast->named ? PLACE_THE_FIELD : PLACE_FIELD,
+                                   .name = ast->named ? field->name->text : NULL,
+                                   .of = ctor->name->text,
+                                   .index = f + 1};
         ctor->fields[f] = infer_ast_type(I, field->type, KIND_TYPE);
-        I->annotates = NULL;
+        I->annotates = (TypePlace){0};
     }
 }
 

@@ -297,8 +297,9 @@ static Expr *infer_condition(Infer *I, Ast *e, const char *what) {
     Expr *c = infer_expr(I, e, type_scalar(DT_BOOL));
     if (type_resolve(c->type)->tag == TY_ERROR)
         return c;
-    solver_set_place(I->s, c->span, what);
-    if (!solver_flow(I->s, c->type, type_scalar(DT_BOOL), c->span, what)) {
+    TypePlace place = place_of_words(what);
+    solver_set_place(I->s, c->span, place);
+    if (!solver_flow(I->s, c->type, type_scalar(DT_BOOL), c->span, place)) {
         Diag *d = infer_error(I, DIAG_R0204, c->span, "%s is one bool, found %s", what,
                               type_text(c->type));
         if (d)
@@ -314,7 +315,7 @@ static bool wants_unknown(Type *want) { return want && (type_resolve(want)->flag
 static Expr *infer_arm(Infer *I, Join *join, Ast *e, Type *want) {
     if (wants_unknown(want)) {
         join->type = want;
-        return infer_check(I, e, want, join->noun, span_none());
+        return infer_check(I, e, want, place_of_words(join->noun), span_none());
     }
     Expr *arm = infer_expr(I, e, want);
     infer_join(I, join, arm);
@@ -377,7 +378,7 @@ static Expr *infer_ref(Infer *I, Ast *e, Type *want) {
     Expr *a = infer_expr(I, e->a, w && w->tag == TY_REF ? w->elem : NULL);
     Type *elem = a->type;
     if (w && w->tag == TY_REF) {
-        a = infer_flow(I, a, w->elem, "the value of `ref`", span_none());
+        a = infer_flow(I, a, w->elem, place_of_words("the value of `ref`"), span_none());
         elem = w->elem;
     }
     Expr *r = expr_new(EXPR_REF, type_ref(elem), e->span);
@@ -417,7 +418,7 @@ Expr *infer_ref_write(Infer *I, Ast *e) {
     Expr *w = expr_new(EXPR_WRITE, type_unit(), e->span);
     w->a = infer_expr(I, e->a, NULL);
     Type *elem = ref_elem(I, w->a, "`:=`");
-    w->b = infer_check(I, e->b, elem, "the value written", w->a->span);
+    w->b = infer_check(I, e->b, elem, place_of_words("the value written"), w->a->span);
     return w;
 }
 

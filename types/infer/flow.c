@@ -135,20 +135,20 @@ static DiagCode flow_code(Infer *I, Type *from, Type *want) {
     return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
 }
 
-Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span) {
+Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span) {
     if (is_error(e->type) || is_error(want))
         return e;
     if (e->type == want)
         return e;
     Type *from = e->type;
     size_t errors = I->diags->errors;
-    solver_set_place(I->s, e->span, what);
-    if (!solver_flow(I->s, from, want, e->span, what)) {
+    solver_set_place(I->s, e->span, place);
+    if (!solver_flow(I->s, from, want, e->span, place)) {
         if (I->diags->errors > errors)
             return infer_error_expr(e->span);
         if (solver_mismatch(I->s)->kind == MISMATCH_DEPTH) {
-            infer_error(I, DIAG_R0009, e->span, "%s: a type nests more than %d deep", what,
-                        TYPE_MAX_DEPTH);
+            infer_error(I, DIAG_R0009, e->span, "%s: a type nests more than %d deep",
+                        type_place_text(&place), TYPE_MAX_DEPTH);
             return infer_error_expr(e->span);
         }
         TypeNamer namer = {0};
@@ -160,7 +160,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
             found = type_text_with(&namer, from);
         }
         Diag *d = infer_error(I, flow_code(I, from, want), e->span, "%s: expected %s, found %s",
-                              what, expected, found);
+                              type_place_text(&place), expected, found);
         if (d) {
             d->expected = diag_type(want);
             d->found = diag_type(from);
@@ -179,12 +179,12 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span
     Pending *p = infer_note(I, PENDING_FLOW, e);
     p->from = from;
     p->to = want;
-    p->what = what;
+    p->place = place;
     return e;
 }
 
-Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span) {
-    return infer_flow(I, infer_expr(I, e, want), want, what, want_span);
+Expr *infer_check(Infer *I, Ast *e, Type *want, TypePlace place, Span want_span) {
+    return infer_flow(I, infer_expr(I, e, want), want, place, want_span);
 }
 
 static bool is_scalar(Type *tensor) {
@@ -211,7 +211,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm) {
     }
     if (is_error(arm->type))
         return true;
-    solver_set_place(I->s, arm->span, join->noun);
+    solver_set_place(I->s, arm->span, place_of_words(join->noun));
     Type *t = type_join(I->s, join->type, arm->type, join->elements);
     if (t) {
         join->type = t;
@@ -277,7 +277,7 @@ typedef struct Asked {
     Expr *const *args; /* variables from which sizes may be read */
     uint32_t nargs;
     Span span;
-    const char *what;
+    TypePlace place;
     bool ranks; /* not even the rank is known */
     VEC(Check) list;
 } Asked;
@@ -296,12 +296,12 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
         Expr *like = a->ranks ? supply_shape(a->I, &at_call, t->tensor.shape, a->args, a->nargs)
                               : NULL;
         if (like)
-            vec_push(&a->list, ((Check){CHECK_SHAPE, at, like, a->what, a->span}));
+            vec_push(&a->list, ((Check){CHECK_SHAPE, at, like, a->place, a->span}));
         return;
     }
     if (a->ranks) {
         Expr *expected = expr_int(rank, DT_I64, at->span);
-        vec_push(&a->list, ((Check){CHECK_RANK, at, expected, a->what, a->span}));
+        vec_push(&a->list, ((Check){CHECK_RANK, at, expected, a->place, a->span}));
     }
     for (uint32_t k = 0; k < rank; k++) {
         Expr *expected = supply_dim(a->I, &at_call, dims[k], a->args, a->nargs);
@@ -310,7 +310,7 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
         Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
         found->a = at;
         found->index = (int32_t)k;
-        Check check = {CHECK_SIZE, found, expected, fmt_text("axis %u of %s", k, a->what), a->span};
+        Check check = {CHECK_SIZE, found, expected, place_of_axis((int)k, a->place), a->span};
         vec_push(&a->list, check);
     }
 }
@@ -352,11 +352,8 @@ void settle_results(Infer *I) {
         if (!e || map_has(&I->checked_results, e))
             continue;
         map_set(&I->checked_results, e, e);
-        Asked a = {.I = I, .span = e->span, .what = r->what, .ranks = r->a->kind == KIND_SHAPE};
-        if (strncmp(a.what, "axis ", 5) == 0) {
-            const char *of = strstr(a.what, " of ");
-            a.what = of ? of + 4 : a.what;
-        }
+        Asked a = {.I = I, .span = e->span, .place = r->place, .ranks = r->a->kind == KIND_SHAPE};
+        a.place.has_axis = false; /* each axis of it is checked */
         Expr *now = type_resolve(e->type)->tag == TY_FN ? checked_function(&a, e)
                                                         : checked(&a, expr_copy(e));
         if (a.list.len)

@@ -39,9 +39,10 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     for (uint32_t i = 0; i < n; i++) {
         const AstType *t = fn->params.data[i].type;
         const Symbol *name = fn->params.data[i].name.sym;
-        I->annotates = t && name ? fmt_text("the parameter `%s`", name->text) : NULL;
+        if (t && name)
+            I->annotates = (TypePlace){.kind = PLACE_PARAMETER, .name = name->text};
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
-        I->annotates = NULL;
+        I->annotates = (TypePlace){0};
     }
     head->mark = type_next_id();
     if (fn->result) {
@@ -138,8 +139,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     I->fn = ctx;
     Type *effect = I->effect;
     I->effect = type->fn.effect;
-    const char *what = name ? fmt_text("the result of `%s`", name->text)
-                            : "the result of the function";
+    TypePlace place = {.kind = PLACE_RESULT, .of = name ? name->text : NULL};
     solver_enter_body(I->s, head->params, head->mark);
     if (fn->body) {
         Expr *body = infer_root(I, fn->body, type->fn.result);
@@ -148,7 +148,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         if (!recursive && type_resolve(type->fn.result)->tag == TY_VAR)
             solver_unify(I->s, type->fn.result, solver_make_each_since(body->type, head->mark));
         solver_set_recursive(I->s, recursive);
-        f->body = infer_flow(I, body, type->fn.result, what,
+        f->body = infer_flow(I, body, type->fn.result, place,
                              fn->result ? fn->result->span : span_none());
         solver_set_recursive(I->s, false);
     } else {

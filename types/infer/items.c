@@ -158,7 +158,7 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
         FnHead head = {0};
         fn_begin(I, items[i]->fn, &head);
         head.recursive = true;
-        solver_set_place(I->s, globals[i]->span, fmt_text("`%s`", globals[i]->name->text));
+        solver_set_place(I->s, globals[i]->span, place_of_name(globals[i]->name->text));
         if (!solver_unify(I->s, types[i], head.type)) {
             Diag *d = infer_error(I, DIAG_R0201, globals[i]->span,
                                   "`%s` is used before at another type", globals[i]->name->text);

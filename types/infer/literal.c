@@ -222,8 +222,9 @@ static void check_element(Infer *I, const Expr *first, const Expr *e, uint32_t i
         return;
     for (uint32_t k = 0; k < n; k++) {
         if (dim_compare(a[k], b[k]) == DIM_UNDECIDED)
-            solver_add_residual(I->s, b[k], a[k], e->span,
-                                fmt_text("axis %u of element %u of this tensor literal", k, i));
+            solver_add_residual(
+                I->s, b[k], a[k], e->span,
+                place_of_axis((int)k, (TypePlace){.kind = PLACE_ELEMENT, .index = i}));
     }
 }
 
@@ -402,7 +403,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
     }
     /* from Tensor[s, b] to Tensor[s, dtype] */
     Type *shape = solver_var(I->s, KIND_SHAPE);
-    solver_set_place(I->s, a->span, "the value cast");
+    solver_set_place(I->s, a->span, place_of_words("the value cast"));
     if (!solver_unify(I->s, a->type, type_tensor(shape, solver_var(I->s, KIND_DTYPE)))) {
         Diag *d = infer_error(I, DIAG_R0201, a->span, "only tensors are cast, found %s",
                               type_text(a->type));
@@ -418,7 +419,7 @@ Expr *infer_cast(Infer *I, Ast *e) {
     Expr *call = expr_call_op(&op_cast, args, 1, NULL, type_tensor(shape, dtype), e->span);
     infer_note(I, PENDING_CAST, call);
     if (want)
-        return infer_flow(I, call, want, "the value cast", e->type->span);
+        return infer_flow(I, call, want, place_of_words("the value cast"), e->type->span);
     return call;
 }
 

@@ -14,13 +14,14 @@ static Pattern *pattern_new(PatternKind kind, Type *type, Span span) {
     return p;
 }
 
-static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, const char *what) {
-    solver_set_place(I->s, span, "this pattern");
+static bool fits(Infer *I, Type *type, Type *pattern_type, Span span, TypePlace place) {
+    solver_set_place(I->s, span, place_of_words("this pattern"));
     if (solver_unify(I->s, type, pattern_type))
         return true;
     TypeNamer namer = {0};
     const char *found = type_text_with(&namer, type);
-    Diag *d = infer_error(I, DIAG_R0208, span, "%s cannot match a value of type %s", what, found);
+    Diag *d = infer_error(I, DIAG_R0208, span, "%s cannot match a value of type %s",
+                          type_place_text(&place), found);
     if (d) {
         diag_note_type(d, type);
         diag_note_type(d, pattern_type);
@@ -42,7 +43,7 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
     bool known = t->tag == TY_DATA && t->decl == ctor->decl;
     CtorInstance inst = ctor_instantiate(I, ctor, known ? t->args : NULL, OPEN_UNKNOWN,
                                          infer_opened(I, value, ctor));
-    if (!known && !fits(I, type, inst.data, p->span, fmt_text("`%s`", ctor->name->text)))
+    if (!known && !fits(I, type, inst.data, p->span, place_of_name(ctor->name->text)))
         return pattern_new(PAT_WILDCARD, type, p->span);
     if (p->kind == AST_PAT_RECORD) {
         if (!ctor->field_names) {
@@ -103,8 +104,7 @@ static Pattern *tuple_pattern(Infer *I, const AstPattern *p, Type *type) {
         for (uint32_t i = 0; i < n; i++)
             args[i] = solver_var(I->s, KIND_TYPE);
         Type *tuple = type_tuple(args, n);
-        if (!fits(I, type, tuple, p->span,
-                  fmt_text("a pattern of %u element%s", n, n == 1 ? "" : "s")))
+        if (!fits(I, type, tuple, p->span, (TypePlace){.kind = PLACE_PATTERN, .index = n}))
             return pattern_new(PAT_WILDCARD, type, p->span);
         t = type_resolve(type);
         if (t->tag != TY_TUPLE)
@@ -123,7 +123,7 @@ static Pattern *literal_pattern(Infer *I, const AstPattern *p, Type *type) {
         Pattern *out = pattern_new(PAT_STRING, type, p->span);
         out->text = p->literal->text;
         out->text_len = p->literal->text_len;
-        fits(I, type, type_string(), p->span, "a String literal");
+        fits(I, type, type_string(), p->span, place_of_words("a String literal"));
         return out;
     }
     Pattern *out = pattern_new(PAT_LIT, type, p->span);
@@ -135,7 +135,7 @@ static Pattern *literal_pattern(Infer *I, const AstPattern *p, Type *type) {
     }
     out->lit = lit->kind == AST_BOOL ? expr_bool(lit->i != 0, p->span)
                                      : infer_literal(I, lit, negative);
-    fits(I, type, out->lit->type, p->span, "a literal");
+    fits(I, type, out->lit->type, p->span, place_of_words("a literal"));
     return out;
 }
 
@@ -153,7 +153,7 @@ static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type) {
     if (!cons || !nil)
         return pattern_new(PAT_WILDCARD, type, p->span);
     CtorInstance inst = ctor_instantiate(I, cons, NULL, OPEN_UNKNOWN, NULL);
-    if (!fits(I, type, inst.data, p->span, "a list pattern"))
+    if (!fits(I, type, inst.data, p->span, place_of_words("a list pattern")))
         return pattern_new(PAT_WILDCARD, type, p->span);
     Pattern *first = NULL, **slot = &first;
     bool list = p->kind == AST_PAT_LIST;
@@ -244,7 +244,7 @@ static Pattern *pattern(Infer *I, const AstPattern *p, Type *type, const Expr *v
 Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *value) {
     if (p->type) {
         Type *t = infer_ast_type(I, p->type, KIND_TYPE);
-        fits(I, type, t, p->type->span, "this annotation");
+        fits(I, type, t, p->type->span, place_of_words("this annotation"));
     }
     if (I->pattern_depth >= TYPE_MAX_DEPTH) {
         infer_error(I, DIAG_R0009, p->span, "patterns nest more than %d deep", TYPE_MAX_DEPTH);

@@ -114,6 +114,10 @@ static void tie_fields(Infer *I, Expr *call, const size_t *flows) {
     }
 }
 
+static TypePlace field_place(const Ctor *ctor, const Symbol *field) {
+    return (TypePlace){.kind = PLACE_FIELD, .name = field->text, .of = ctor->name->text};
+}
+
 /* Layer { w: e, b: e }: fields in any order, evaluated as written. */
 Expr *infer_record(Infer *I, Ast *e, Type *want) {
     (void)want;
@@ -151,8 +155,8 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
                 add_field_names(I, d, ctor, f->sym);
             return infer_error_expr(e->span);
         }
-        const char *what = fmt_text("field `%s` of `%s`", f->sym->text, ctor->name->text);
-        Expr *x = infer_check(I, e->args.data[i], inst.fields[k], what, span_none());
+        Expr *x = infer_check(I, e->args.data[i], inst.fields[k], field_place(ctor, f->sym),
+                              span_none());
         flows[k] = flow_of(I, x);
         args[k] = in_order ? x : let_stack_add(&lets, x, f->sym->text);
     }
@@ -218,8 +222,7 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
     size_t *flows = mem_new_n(size_t, ctor->nfields + 1);
     for (uint32_t i = 0; i < e->fields.len; i++) {
         const Symbol *f = e->fields.data[i].sym;
-        Expr *x = infer_check(I, e->args.data[i], now->fields[index[i]],
-                              fmt_text("field `%s` of `%s`", f->text, ctor->name->text),
+        Expr *x = infer_check(I, e->args.data[i], now->fields[index[i]], field_place(ctor, f),
                               span_none());
         flows[index[i]] = flow_of(I, x);
         args[index[i]] = let_stack_add(&lets, x, f->text);
@@ -231,10 +234,11 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
         kept->a = record;
         kept->field = ctor->field_names[k];
         kept->index = (int32_t)k;
-        args[k] = infer_flow(
-            I, kept, now->fields[k],
-            fmt_text("the kept field `%s` of `%s`", kept->field->text, ctor->name->text),
-            span_none());
+        args[k] = infer_flow(I, kept, now->fields[k],
+                             (TypePlace){.kind = PLACE_KEPT_FIELD,
+                                         .name = kept->field->text,
+                                         .of = ctor->name->text},
+                             span_none());
         flows[k] = flow_of(I, args[k]);
     }
     Expr *callee = expr_new(EXPR_CTOR, type_fn(now->fields, ctor->nfields, now->data, type_pure()),
@@ -311,8 +315,7 @@ Expr *infer_with(Infer *I, Ast *e, Type *want) {
         for (uint32_t i = 0; i < n; i++) {
             const Symbol *f = e->fields.data[i].sym;
             u->field_names[i] = f;
-            u->args[i] = infer_check(I, e->args.data[i], now.fields[index[i]],
-                                     fmt_text("field `%s` of `%s`", f->text, ctor->name->text),
+            u->args[i] = infer_check(I, e->args.data[i], now.fields[index[i]], field_place(ctor, f),
                                      span_none());
         }
     }
@@ -367,7 +370,8 @@ static Type *join_elements(Infer *I, const ListParts *l, Ast *const *sources, ui
     for (uint32_t i = 0; i < n; i++) {
         out[i] = infer_expr(I, sources[i], elem);
         if (flows) {
-            out[i] = infer_flow(I, out[i], elem, "an element of this list", span_none());
+            out[i] = infer_flow(I, out[i], elem, place_of_words("an element of this list"),
+                                span_none());
         } else {
             infer_join(I, &join, out[i]);
         }
@@ -421,7 +425,7 @@ Expr *infer_cons_chain(Infer *I, Ast *e, Type *want) {
         elem = join.type;
         list = type_data(l.nil->decl, &elem, 1);
     } else {
-        result = infer_flow(I, result, list, "the list after `::`", span_none());
+        result = infer_flow(I, result, list, place_of_words("the list after `::`"), span_none());
     }
     for (uint32_t i = n; i-- > 0;)
         result = list_node(&l, items[i], result, elem, list, spans.data[i]);

@@ -464,8 +464,7 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
     if (expected->kind == EXPR_DIM_OF && expected->a->kind == EXPR_VAR && at->kind == EXPR_VAR &&
         expected->a->var == at->var && expected->index == found->index)
         return;
-    Check k = {CHECK_SIZE, found, expected, fmt_text("axis %u of %s", axis, c->p->what),
-               c->p->span};
+    Check k = {CHECK_SIZE, found, expected, place_of_axis((int)axis, c->p->place), c->p->span};
     vec_push(&c->list, k);
 }
 
@@ -474,7 +473,7 @@ static bool is_unknown(Type *t) { return type_resolve(t)->tag == TY_ANY; }
 /* Adds checks of a tensor of unknown rank that must have these sizes. */
 static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exact) {
     Expr *expected = expr_int(rank, DT_I64, at->span);
-    vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->what, c->p->span}));
+    vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->place, c->p->span}));
     for (uint32_t i = 0; i < rank; i++) {
         bool own = is_unknown(dims[i]) && !exact && dims[i]->tag != TY_VAR;
         check_dim(c, at, i, own ? dims[i] : type_any(KIND_DIM, NULL), dims[i], exact);
@@ -503,7 +502,7 @@ static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
     Expr *expected = supply_shape(c->I, c->p, want, c->args, c->nargs);
     if (expected &&
         !(expected->kind == EXPR_VAR && at->kind == EXPR_VAR && expected->var == at->var))
-        vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->what, c->p->span}));
+        vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->place, c->p->span}));
 }
 
 /* Collects the comparisons of sizes of `from` with those of `to` that are left for the run. exact: `to` was found

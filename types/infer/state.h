@@ -96,9 +96,9 @@ typedef struct Pending {
     Numbers *numbers;
     FnCtx *fn;
     uint32_t time;
-    const char *what; /* FLOW: "argument `x` of `f`" */
-    Ast *hole;        /* HOLE */
-    Expr *call;       /* FLOW of argument `arg` of this call, or NULL */
+    TypePlace place; /* FLOW: argument `x` of `f` */
+    Ast *hole;       /* HOLE */
+    Expr *call;      /* FLOW of argument `arg` of this call, or NULL */
     uint32_t arg;
     Span span;
 } Pending;
@@ -196,11 +196,11 @@ struct Infer {
     Map beside;                /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     int of_several,
-        of_calls; /* the type that is read is of elements, of what calls take and give: Note
+        of_calls;        /* the type that is read is of elements, of what calls take and give: Note
                                  [Each its own size] in unknown.c; there `?1` is the same in one call */
-    const char *annotates; /* what the type being read is for: "the field `w` of `P`", or NULL */
-    bool infer_where;      /* the enclosing signature has no `where` */
-    uint32_t signature;    /* nesting of types that are read as one: their `?1` is one unknown */
+    TypePlace annotates; /* what the type being read is for: the field `w` of `P` */
+    bool infer_where;    /* the enclosing signature has no `where` */
+    uint32_t signature;  /* nesting of types that are read as one: their `?1` is one unknown */
     VEC(NumberedUnknown) numbered; /* the numbered unknowns so far */
     bool builtin;                  /* in an `operator … from "builtin"` item */
     bool has_graph;                /* the source has graph bindings */
@@ -331,8 +331,8 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
 /* ---- infer/flow.c: types meeting ------------------------------------------------------------- */
 
 /* The type flows to where `want` is expected: unified with sub-shaping; a note for run-time checks.
- * Reports R02xx/R03xx in terms of `what`. Returns the expression to use (checks around it). */
-Expr *infer_flow(Infer *I, Expr *e, Type *want, const char *what, Span want_span);
+ * Reports R02xx/R03xx in terms of `place`. Returns the expression to use (checks around it). */
+Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span);
 /* What differs of two types that did not meet, as facts of d: the path, the sizes, their origin. */
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer);
 /* R02… or R03… for the solver's last mismatch. */
@@ -355,7 +355,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm);
 /* want: what is expected there, as a hint (may be NULL); the caller flows the result. */
 Expr *infer_expr(Infer *I, Ast *e, Type *want);
 /* infer_expr, then infer_flow to `want`. */
-Expr *infer_check(Infer *I, Ast *e, Type *want, const char *what, Span want_span);
+Expr *infer_check(Infer *I, Ast *e, Type *want, TypePlace place, Span want_span);
 Expr *infer_error_expr(Span span);
 Type **infer_type_args(Infer *I, const Ast *e);
 /* The copy of a definition made for explicit type arguments that nothing else supplies at run time;

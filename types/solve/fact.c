@@ -31,7 +31,7 @@ void solver_assume_fact(Solver *s, const RelDef *def, Type **args, uint32_t narg
     vec_push(&s->facts, fact);
 }
 
-/* Whether two relations of one RelDef read the same field or position. Other relations have words as their data, or
+/* Whether two relations of one RelDef read the same field or position. Other relations have a place as their data, or
  * dtypes that each of them restricts by itself. */
 static bool reads_same(const RelDef *def, const void *a, const void *b) {
     if (def == &rel_field)

@@ -88,7 +88,7 @@ static bool flow_to_itself(const Flow *f, Type *t, bool met) {
 static bool check_apart(const Flow *f, Type *from, Type *to) {
     if (!f->checkable || from->tag != TY_VAR || !unknowns_are_apart(f->s, from, to, true))
         return false;
-    solver_add_residual(f->s, from, to, f->s->span, f->s->what);
+    solver_add_residual(f->s, from, to, f->s->span, f->s->place);
     return true;
 }
 
@@ -139,9 +139,7 @@ static bool flow_elements(const Flow *f, Type *from, Type *to) {
         solver_link(s, to, unknowns_replace(s, from, false));
         return true;
     }
-    solver_list_words(s,
-                      fmt_text("%s: its elements may differ in size, and one size is asked of all",
-                               s->what ? s->what : "this"));
+    solver_list_elements(s);
     solver_link(s, to, from);
     return true;
 }
@@ -367,12 +365,12 @@ static bool flow(const Flow *f, Type *from, Type *to, bool met) {
     return false;
 }
 
-bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what) {
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, TypePlace place) {
     if (!((from->flags | to->flags) & (TYPE_HAS_ANY | TYPE_HAS_VARS)) && from == to)
         return true;
     Pairs pairs = {0};
     Flow f = {.s = s, .checkable = true, .pairs = &pairs};
-    solver_set_place(s, span, what);
+    solver_set_place(s, span, place);
     return flow(&f, from, to, false);
 }
 

@@ -132,7 +132,7 @@ static void add_check(Solver *s, const Relation *r, Type *a, Type *b, int axis) 
                       .span = r->span,
                       .axis = axis,
                       .op = r->op,
-                      .what = fmt_text("axis %d of `%s` (equal, or 1)", axis, op_subject(r->op)),
+                      .place = place_of_broadcast(axis, op_subject(r->op)),
                       .inner = r->inner,
                       .inner_name = r->inner_name};
     vec_push(&s->residuals, check);

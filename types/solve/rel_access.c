@@ -14,14 +14,14 @@ static bool is_open(Type *t) {
 }
 
 /* Lists the unknown sizes of what several merged reads give (Note [One read, one size] in laws.c). */
-static void add_unknown_checks(Solver *s, const Relation *r, Type *read, const char *what) {
+static void add_unknown_checks(Solver *s, const Relation *r, Type *read, TypePlace place) {
     if (!r->shared)
         return;
     TypeVec sizes = {0};
     Map seen = {0};
     type_collect(read, TY_ANY, &seen, &sizes);
     for (size_t i = 0; i < sizes.len; i++)
-        solver_add_residual(s, sizes.data[i], type_any(sizes.data[i]->kind, NULL), r->span, what);
+        solver_add_residual(s, sizes.data[i], type_any(sizes.data[i]->kind, NULL), r->span, place);
 }
 
 /* ---- Field ----------------------------------------------------------------------------------- */
@@ -100,8 +100,8 @@ static RelStatus relate_field(Solver *s, Relation *r) {
         if (i < 0)
             return report_no_field(s, r, data, ctor);
         Type *field = make_field_type(s, data, ctor, (uint32_t)i);
-        add_unknown_checks(s, r, field,
-                           fmt_text("field `%s` of two values", ctor->field_names[i]->text));
+        add_unknown_checks(
+            s, r, field, (TypePlace){.kind = PLACE_TWO_VALUES, .name = ctor->field_names[i]->text});
         Type *before = joined;
         joined = joined ? type_join(s, joined, field, false) : field;
         if (joined)
@@ -211,7 +211,7 @@ static RelStatus relate_bang(Solver *s, Relation *r) {
         return REL_WAIT;
     if (t->tag == TY_REF) {
         Type *held = solver_open_unknowns(s, t->elem);
-        add_unknown_checks(s, r, held, "what the reference holds at two times");
+        add_unknown_checks(s, r, held, place_of_words("what the reference holds at two times"));
         return rel_unify(s, r, -1, held) ? REL_DONE : REL_FAIL;
     }
     if (t->tag == TY_TENSOR && !is_not_bool(t))
@@ -325,10 +325,11 @@ static RelStatus relate_same(Solver *s, Relation *r) {
         return REL_WAIT;
     if (a->kind == KIND_TYPE && is_open_deriv(a) != is_open_deriv(b))
         return REL_WAIT;
-    const char *what = r->data ? r->data : "a size";
-    s->what = what;
+    const TypePlace *kept = r->data;
+    s->place = kept ? *kept : (TypePlace){0};
     if (a->kind == KIND_DIM ? unify_dims(s, a, b, true) : unify_gradual(s, a, b))
         return REL_DONE;
+    const char *what = kept && kept->kind != PLACE_NONE ? type_place_text(kept) : "a size";
     TypeNamer names = {0};
     Str left = {0}, right = {0};
     type_print(&left, a, &names);

@@ -281,7 +281,7 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
         *out = c;
         return AXIS_DONE;
     }
-    const char *what = fmt_text("axis %d of `%s` (equal, or 1)", shown, relation_subject(b->r));
+    TypePlace place = place_of_broadcast(shown, relation_subject(b->r));
     b->s->arg = NO_ARGUMENT;
     b->s->axis = shown;
     if (literal != UINT32_MAX) {
@@ -292,14 +292,14 @@ static AxisState broadcast_axis(Bcast *b, const Ranked *in, uint32_t nin, uint32
             return AXIS_WAIT; /* an undetermined size may be 1 or this one */
         for (uint32_t i = 0; i < n; i++)
             if (i != literal)
-                solver_add_residual(b->s, set[i], set[literal], b->r->span, what);
+                solver_add_residual(b->s, set[i], set[literal], b->r->span, place);
         return AXIS_DONE;
     }
     if (nany == 0 || nvars > 0)
         return AXIS_WAIT;
     *out = type_any(KIND_DIM, NULL);
     for (uint32_t i = 1; i < n; i++)
-        solver_add_residual(b->s, set[0], set[i], b->r->span, what);
+        solver_add_residual(b->s, set[0], set[i], b->r->span, place);
     /* Where the result has a size already, it is checked against the new unknown. */
     return c && !rel_unify_dim(b->s, b->r, c, *out, -1, shown) ? AXIS_FAIL : AXIS_DONE;
 }
@@ -352,7 +352,8 @@ static bool is_new_axis(const Type *d) {
     const Origin *o = d->origin;
     while (o && o->kind == ORIGIN_ARGUMENT && o->from)
         o = o->from;
-    return o && o->kind == ORIGIN_OPERATOR && o->what && strcmp(o->what, "`expand_dims`") == 0;
+    return o && o->kind == ORIGIN_OPERATOR && o->place.kind == PLACE_NAME &&
+           strcmp(o->place.name, "expand_dims") == 0;
 }
 
 /* Warns (R0901) where the result differs from every operand that is not a scalar. It is meant where expand_dims made

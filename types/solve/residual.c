@@ -21,12 +21,12 @@ void solver_drop_residuals(Solver *s, size_t keep) {
         s->residuals.len = keep;
 }
 
-void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what) {
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place) {
     const Relation *r = s->running;
     Residual check = {.a = a,
                       .b = b,
                       .span = span,
-                      .what = what ? what : "a size",
+                      .place = place.kind == PLACE_NONE ? place_of_words("a size") : place,
                       .axis = s->axis,
                       .op = r ? r->op : NULL};
     if (r && s->arg >= 0)
@@ -41,8 +41,10 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *wha
     vec_push(&s->residuals, check);
 }
 
-void solver_list_words(Solver *s, const char *text) {
-    vec_push(&s->residuals, ((Residual){.span = s->span, .axis = -1, .text = text}));
+void solver_list_elements(Solver *s) {
+    TypePlace place = s->place.kind == PLACE_NONE ? place_of_words("this") : s->place;
+    vec_push(&s->residuals,
+             ((Residual){.span = s->span, .axis = -1, .place = place, .of_elements = true}));
 }
 
 const char *relation_argument(const Relation *r, int arg) {
@@ -52,12 +54,15 @@ const char *relation_argument(const Relation *r, int arg) {
 const char *residual_text(const Residual *r, TypeNamer *namer) {
     if (r->text)
         return r->text;
+    if (r->of_elements)
+        return fmt_text("%s: its elements may differ in size, and one size is asked of all",
+                        type_place_text(&r->place));
     Str a = {0}, b = {0};
     type_print(&a, r->a, namer);
     type_print(&b, r->b, namer);
-    bool said = r->axis < 0 || strncmp(r->what, "axis ", 5) == 0;
-    const char *place = said ? r->what : fmt_text("axis %d of %s", r->axis, r->what);
-    return fmt_text("%s: %s must equal %s", place, str_text(&a), str_text(&b));
+    TypePlace place = r->axis < 0 || r->place.has_axis ? r->place
+                                                       : place_of_axis(r->axis, r->place);
+    return fmt_text("%s: %s must equal %s", type_place_text(&place), str_text(&a), str_text(&b));
 }
 
 /* ---- calls tried with sizes ------------------------------------------------------------------ */

@@ -277,9 +277,9 @@ static void open_arguments(Relation *r) {
 
 static RelStatus run_relation(Solver *s, Relation *r) {
     Span span = s->span;
-    const char *what = s->what;
+    TypePlace place = s->place;
     s->span = r->span;
-    s->what = relation_subject(r);
+    s->place = place_of_words(relation_subject(r));
     s->running = r;
     s->arg = NO_ARGUMENT;
     s->axis = -1;
@@ -301,7 +301,7 @@ static RelStatus run_relation(Solver *s, Relation *r) {
     if (r->takes_several || !is_around(s, r->body))
         unknowns_mark_each(r->args[r->nargs - 1], made);
     s->span = span;
-    s->what = what;
+    s->place = place;
     s->running = NULL;
     s->axis = -1;
     if (status == REL_DONE && early)
@@ -509,15 +509,18 @@ void rel_add_places(Diag *d, const Relation *r) {
         diag_add_heading(d, r->inner, "in `%s`", r->inner_name->text);
 }
 
-static const char *describe_place(const Relation *r, int arg) {
+static TypePlace relation_place(const Relation *r, int arg) {
     if (arg < 0)
-        return fmt_text("the result of `%s`", relation_subject(r));
-    if (!r->op)
-        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
-    const char *name = relation_argument(r, arg);
-    if (!name)
-        return fmt_text("argument %d of `%s`", arg + 1, relation_subject(r));
-    return fmt_text("argument `%s` of `%s`", name, relation_subject(r));
+        return (TypePlace){.kind = PLACE_RESULT, .of = relation_subject(r)};
+    return (TypePlace){.kind = PLACE_ARGUMENT,
+                       .name = relation_argument(r, arg),
+                       .of = relation_subject(r),
+                       .index = (uint32_t)arg + 1};
+}
+
+static const char *describe_place(const Relation *r, int arg) {
+    TypePlace place = relation_place(r, arg);
+    return type_place_text(&place);
 }
 
 const char *dtype_class_words(DTypeSet set) {
@@ -634,7 +637,7 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
 
 bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
     Type *have = arg < 0 ? r->args[r->nargs - 1] : r->args[arg];
-    s->what = describe_place(r, arg);
+    s->place = relation_place(r, arg);
     s->arg = arg;
     s->axis = -1;
     bool ok = unify_gradual(s, have, with);
@@ -645,14 +648,15 @@ bool rel_unify(Solver *s, Relation *r, int arg, Type *with) {
 }
 
 bool rel_unify_dim(Solver *s, Relation *r, Type *a, Type *b, int arg, int axis) {
-    const char *what = fmt_text("axis %d of %s", axis, describe_place(r, arg));
-    s->what = what;
+    TypePlace place = place_of_axis(axis, relation_place(r, arg));
+    s->place = place;
     s->arg = arg;
     s->axis = axis;
     bool ok = unify_dims(s, a, b, true);
     s->arg = NO_ARGUMENT;
     if (ok)
         return true;
+    const char *what = type_place_text(&place);
     TypeNamer names = {0};
     Str left = {0}, right = {0};
     type_print(&left, a, &names);

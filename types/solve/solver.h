@@ -9,6 +9,7 @@
 
 #include "types/solve/attrs.h"
 #include "types/type/dim.h"
+#include "types/type/place.h"
 #include "types/type/type.h"
 
 typedef struct Solver Solver;
@@ -60,8 +61,11 @@ struct Relation {
 typedef struct Residual {
     Type *a, *b; /* dims or shapes that must be equal at run time */
     Span span;
-    const char *what; /* "axis 1 of argument `weight` of nn.dense" */
-    /* The words of a check that is no equation, or NULL. With words, a, b and what are NULL. */
+    TypePlace place; /* axis 1 of argument `weight` of nn.dense */
+    /* The sizes of the elements of data at `place` may differ where one size is asked of all of them. Then
+     * a and b are NULL. */
+    bool of_elements;
+    /* The words of another check that is no equation, or NULL. With words, a and b are NULL. */
     const char *text;
     const struct Op *op; /* the operator whose relation needs the check, or NULL */
     const char *arg;     /* the name of the operator's argument, or NULL */
@@ -104,7 +108,7 @@ bool solver_unify(Solver *s, Type *a, Type *b);
 
 /* Lets a value of type `from` flow to where `to` is expected (sub-shaping). A known size may flow into `?`.
  * `?` may flow into a known size with a residual check, in tensors and tuples of them only. */
-bool solver_flow(Solver *s, Type *from, Type *to, Span span, const char *what);
+bool solver_flow(Solver *s, Type *from, Type *to, Span span, TypePlace place);
 
 /* Says whether what flows from here on is an argument of a function that is called in its own body. */
 void solver_set_recursive(Solver *s, bool on);
@@ -138,13 +142,13 @@ Type *solver_make_each_since(Type *t, uint32_t id);
  * fn(Tensor[(?1,), b], Tensor[(?1,), b]), becomes an undetermined size that the arguments decide. */
 Type *solver_open_call(Solver *s, Type *fn);
 
-/* Sets the place and the words of the residual checks and equations that unification makes. */
-void solver_set_place(Solver *s, Span span, const char *what);
+/* Sets where the residual checks and equations that unification makes arise. */
+void solver_set_place(Solver *s, Span span, TypePlace place);
 
 /* Restricts a dtype to a set. False where no dtype is left, or a declared parameter lacks that class. */
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
 
-void solver_add_residual(Solver *s, Type *a, Type *b, Span span, const char *what);
+void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place);
 void solver_drop_residuals(Solver *s, size_t keep); /* drops all after the first `keep` */
 
 /* ---- effects: sub ≤ sup; unifying effects never fails ---------------------------------------- */

@@ -65,7 +65,7 @@ struct Solver {
     Mismatch mismatch;
     SizeClash clash;
     Span span; /* for residual checks and equations that unification makes */
-    const char *what;
+    TypePlace place;
     const Relation *running; /* the relation that runs, or NULL */
     int arg;                 /* its argument at hand; -1 for the result, or NO_ARGUMENT */
     int axis;                /* the axis at hand, or -1 */
@@ -124,8 +124,8 @@ void unknowns_mark_asked(Type *t);
 void unknowns_mark_each(Type *t, uint32_t id);
 
 /* residual.c */
-/* Lists a check that operators make themselves, at this place of the program. */
-void solver_list_words(Solver *s, const char *text);
+/* Lists, for data at the solver's place, that one size is asked of all its elements, which may differ. */
+void solver_list_elements(Solver *s);
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* Asks the shape function of an operator whose arguments have known ranks. What it says of ranks and axes
  * (R0313, R0315) holds whatever the sizes are. False after a report. */

@@ -32,9 +32,9 @@ const Mismatch *solver_mismatch(const Solver *s) { return &s->mismatch; }
 
 const SizeClash *solver_clash(const Solver *s) { return &s->clash; }
 
-void solver_set_place(Solver *s, Span span, const char *what) {
+void solver_set_place(Solver *s, Span span, TypePlace place) {
     s->span = span;
-    s->what = what;
+    s->place = place;
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static bool meet_dtypes(Solver *s, Type *var, Type *to) {
 static bool post_equation(Solver *s, Type *a, Type *b) {
     Type *args[] = {a, b};
     Relation *r = solver_post(s, &rel_same, args, 2, NULL, s->span);
-    r->data = s->what;
+    r->data = type_place_keep(s->place);
     return true;
 }
 
@@ -317,7 +317,7 @@ bool dims_must_wait(Type *a, Type *b) {
 static bool check_apart(Solver *s, Type *var, Type *to, bool gradual) {
     if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, false))
         return false;
-    solver_add_residual(s, var, to, s->span, s->what);
+    solver_add_residual(s, var, to, s->span, s->place);
     return true;
 }
 
@@ -369,17 +369,17 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
             int64_t by = v.scale > 0 ? v.scale : -v.scale;
             if (!bind_var(s, v.scaled, dim_floordiv(negated, type_dim_int(by, NULL))))
                 return false;
-            solver_add_residual(s, a, b, s->span, s->what);
+            solver_add_residual(s, a, b, s->span, s->place);
             return true;
         }
         if (v.vars)
             return post_equation(s, a, b);
         if (v.unknowns && gradual) {
-            solver_add_residual(s, a, b, s->span, s->what);
+            solver_add_residual(s, a, b, s->span, s->place);
             return true;
         }
     } else if (difference->tag == TY_ANY && gradual) {
-        solver_add_residual(s, a, b, s->span, s->what);
+        solver_add_residual(s, a, b, s->span, s->place);
         return true;
     }
     bool rigid = (a->flags | b->flags) & TYPE_HAS_PARAMS;
@@ -417,7 +417,7 @@ static bool unify_unknown_shape(Solver *s, Type *unknown, Type *shape) {
     type_collect(shape, TY_VAR, &seen, &open);
     for (size_t i = 0; i < open.len; i++)
         solver_link(s, open.data[i], type_any(KIND_DIM, unknown->origin));
-    solver_add_residual(s, unknown, shape, s->span, s->what);
+    solver_add_residual(s, unknown, shape, s->span, s->place);
     return true;
 }
 

@@ -53,7 +53,9 @@ void origin_read(Type *type, Span span, const char *path) {
     Origin *o = mem_new(Origin);
     Map seen = {0};
     TypeVec unknowns = {0};
-    *o = (Origin){.kind = ORIGIN_FILE, .span = span, .what = path ? fmt_text("`%s`", path) : NULL};
+    *o = (Origin){.kind = ORIGIN_FILE,
+                  .span = span,
+                  .place = {.kind = path ? PLACE_NAME : PLACE_NONE, .name = path}};
     type_collect(type, TY_ANY, &seen, &unknowns);
     for (size_t i = 0; i < unknowns.len; i++) {
         const Origin *old = unknowns.data[i]->origin;
@@ -80,7 +82,8 @@ static const Origin *known_to(const Diag *d, const Origin *o) {
     while (o && o->call.source && !(d && covers(o->call, d->primary.span))) {
         if (o->kind == ORIGIN_OPERATOR) {
             Origin *called = mem_new(Origin);
-            *called = (Origin){.kind = ORIGIN_OPERATOR, .span = o->call, .what = o->of};
+            *called = (Origin){
+                .kind = ORIGIN_OPERATOR, .span = o->call, .place = place_of_name(o->of)};
             return called;
         }
         o = o->from;
@@ -90,16 +93,19 @@ static const Origin *known_to(const Diag *d, const Origin *o) {
 
 /* "`zeros`", "this literal". */
 static const char *maker_words(const Origin *o, bool here) {
+    bool known = o->place.kind != PLACE_NONE;
     switch (o->kind) {
     case ORIGIN_LITERAL: return here ? "this literal" : "a literal";
     case ORIGIN_ARGUMENT:
-        return o->of ? fmt_text("the argument %s of %s", o->what, o->of) : "this argument";
-    case ORIGIN_ANNOTATION: return here ? "this annotation" : o->what ? o->what : "an annotation";
+        return o->of ? fmt_text("the argument %s of `%s`", type_place_text(&o->place), o->of)
+                     : "this argument";
+    case ORIGIN_ANNOTATION:
+        return here ? "this annotation" : known ? type_place_text(&o->place) : "an annotation";
     case ORIGIN_OPERATOR:
-        if (!o->what || !o->what[0])
+        if (!known)
             return here ? "this operator" : "an operator";
-        return o->what[0] == '`' ? o->what : fmt_text("`%s`", o->what);
-    case ORIGIN_FILE: return o->what ? fmt_text("the file %s", o->what) : "a file";
+        return type_place_text(&o->place);
+    case ORIGIN_FILE: return known ? fmt_text("the file %s", type_place_text(&o->place)) : "a file";
     }
     return "";
 }
@@ -135,7 +141,7 @@ void diag_add_origin(Diag *d, const Type *size, const char *text) {
         return;
     const char *read = o->kind == ORIGIN_FILE ? ", read" : "";
     if (!is_shown(o->span)) {
-        if (o->what && o->kind == ORIGIN_FILE)
+        if (o->place.kind != PLACE_NONE && o->kind == ORIGIN_FILE)
             diag_add_comes(d, text, maker_words(o, false));
     } else if (is_marked(d, o)) {
         return;
@@ -185,10 +191,11 @@ const char *origin_words(Type *tensor, const Source *here) {
     switch (found->kind) {
     case ORIGIN_LITERAL: return fmt_text("written at %s", at);
     case ORIGIN_ANNOTATION:
-        return found->what ? fmt_text("declared at %s by %s", at, found->what)
-                           : fmt_text("declared at %s", at);
+        return found->place.kind != PLACE_NONE
+                   ? fmt_text("declared at %s by %s", at, type_place_text(&found->place))
+                   : fmt_text("declared at %s", at);
     case ORIGIN_FILE: return fmt_text("read at %s from %s", at, maker_words(found, false));
-    case ORIGIN_ARGUMENT: return fmt_text("made at %s by %s", at, found->of);
+    case ORIGIN_ARGUMENT: return fmt_text("made at %s by `%s`", at, found->of);
     case ORIGIN_OPERATOR: return fmt_text("made at %s by %s", at, maker_words(found, false));
     }
     return NULL;

@@ -12,6 +12,7 @@
 #include "base/symbol.h"
 #include "base/vec.h"
 #include "tensor/dtype.h"
+#include "types/type/place.h"
 
 typedef enum Kind { KIND_TYPE, KIND_SHAPE, KIND_DTYPE /* BaseType */, KIND_DIM, KIND_EFFECT } Kind;
 
@@ -57,11 +58,10 @@ typedef enum OriginKind {
 struct Origin {
     OriginKind kind;
     Span span;
-    const char
-        *what; /* "`zeros`", "`shape`", "`digits.csv`", "the field `w` of `P`"; may be NULL */
-    /* ARGUMENT: of "`zeros`", of whose attribute `what` it is an element. Or NULL: it entered a call by
+    TypePlace place; /* `zeros`, `shape`, `digits.csv`, the field `w` of `P`; may be PLACE_NONE */
+    /* ARGUMENT: of "zeros", of whose attribute `place` it is an element. Or NULL: it entered a call by
      * the argument at span, and that had it from there (or NULL).
-     * OPERATOR: of "`layer`", a definition called, in which the operator stands; or NULL. */
+     * OPERATOR: of "layer", a definition called, in which the operator stands; or NULL. */
     const char *of;
     Span call;
     const Origin *from;
