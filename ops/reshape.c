@@ -2,7 +2,8 @@
 /* Operators that keep the elements and their order, and change the shape: reshape and its kin.
  *
  * TVM's special sizes in `newshape`: 0 copies the size at this place, -1 is inferred, -2 copies all
- * that remain, -3 merges two, -4 splits one into the two that follow. */
+ * that remain, -3 merges two, -4 splits one into the two that follow. Only written integers are such
+ * codes: Note [Sizes are no codes] in types/solve/attrs.h. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -14,6 +15,14 @@ static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 /* ---- reshape --------------------------------------------------------------------------------- */
+
+/* What stands at one place of `newshape`. A size that is a type counts as 1 while it is not known. */
+typedef struct NewSize {
+    int64_t value;
+    bool is_size; /* it is no code, whatever its value is */
+} NewSize;
+
+enum { MAX_NEW_SIZES = TENSOR_MAX_RANK + 8 };
 
 /* One algorithm for sizes that are numbers and sizes that are types: a size is an index into
  * the source, a product of two, or a number. */
@@ -36,16 +45,23 @@ static bool reshape_fail(ReshapePlan *p, const char *problem) {
     return false;
 }
 
-static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, bool allowzero) {
+/* Whether this may be one of the two sizes after -4. */
+static bool is_part_of_split(NewSize v) { return v.is_size || v.value > 0 || v.value == -1; }
+
+static bool is_inferred(NewSize v) { return !v.is_size && v.value == -1; }
+
+static bool reshape_plan(ReshapePlan *p, int rank, const NewSize *spec, int n, bool allowzero) {
     memset(p, 0, sizeof *p);
     p->infer = -1;
     int src = 0;
     for (int i = 0; i < n; i++) {
-        int64_t v = spec[i];
+        int64_t v = spec[i].value;
+        if (spec[i].is_size && v < 0)
+            return reshape_fail(p, "holds a negative size");
         if (p->rank >= TENSOR_MAX_RANK)
             return reshape_fail(p, "names too many axes");
         p->dims[p->rank].at = i;
-        if (v > 0 || (v == 0 && allowzero)) {
+        if (v > 0 || spec[i].is_size || (v == 0 && allowzero)) {
             p->dims[p->rank++].value = v;
             src++;
         } else if (v == 0) {
@@ -75,14 +91,14 @@ static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, b
         } else if (v == -4) {
             if (i + 2 >= n || src >= rank || p->rank + 2 > TENSOR_MAX_RANK)
                 return reshape_fail(p, "splits (-4) an axis and needs two sizes after it");
-            int64_t a = spec[i + 1], b = spec[i + 2];
-            if (a == 0 || b == 0 || a < -1 || b < -1 || (a == -1 && b == -1))
+            NewSize a = spec[i + 1], b = spec[i + 2];
+            if (!is_part_of_split(a) || !is_part_of_split(b) || (is_inferred(a) && is_inferred(b)))
                 return reshape_fail(p, "splits (-4) into two sizes of which one may be -1");
             p->splits[p->nsplit].source = src++;
             p->splits[p->nsplit++].first = p->rank;
-            p->dims[p->rank++].value = a;
+            p->dims[p->rank++].value = a.value;
             p->dims[p->rank].at = i + 2;
-            p->dims[p->rank++].value = b;
+            p->dims[p->rank++].value = b.value;
             p->dims[p->rank - 2].at = i + 1;
             i += 2;
         } else {
@@ -92,14 +108,34 @@ static bool reshape_plan(ReshapePlan *p, int rank, const int64_t *spec, int n, b
     return true;
 }
 
-static int reshape_spec(const Attrs *attrs, int64_t *spec) {
-    return attr_int_list(attrs, "newshape", spec, TENSOR_MAX_RANK + 8);
+/* The sizes and codes of a call, all known. -1: they are not, or there are too many. */
+static int reshape_spec(const Attrs *attrs, NewSize *spec) {
+    const AttrValue *v = attrs_get(attrs, "newshape");
+    if (v->kind != ATTR_LIST || v->list.n > MAX_NEW_SIZES)
+        return -1;
+    for (uint32_t i = 0; i < v->list.n; i++) {
+        const AttrValue *item = &v->list.items[i];
+        spec[i] = (NewSize){item->i, item->is_size};
+        if (item->kind == ATTR_DIM && type_get_int(item->dim, &spec[i].value))
+            spec[i].is_size = true;
+        else if (item->kind != ATTR_INT)
+            return -1;
+    }
+    return (int)v->list.n;
 }
 
 /* contrib_reverse_reshape reads source and newshape from the right. */
 static void reverse_ints(int64_t *v, int n) {
     for (int i = 0; i < n / 2; i++) {
         int64_t t = v[i];
+        v[i] = v[n - 1 - i];
+        v[n - 1 - i] = t;
+    }
+}
+
+static void reverse_spec(NewSize *v, int n) {
+    for (int i = 0; i < n / 2; i++) {
+        NewSize t = v[i];
         v[i] = v[n - 1 - i];
         v[n - 1 - i] = t;
     }
@@ -139,6 +175,13 @@ static bool infer_size(const ReshapePlan *p, const Tensor *x, const int64_t *sou
     return true;
 }
 
+/* The other size where -4 splits an axis of size d and one is `part`, or -1 where there is none. */
+static int64_t split_rest(int64_t d, int64_t part) {
+    if (part == 0)
+        return d == 0 ? 0 : -1;
+    return d % part == 0 ? d / part : -1;
+}
+
 /* Both shapes with their elements, which are not as many. A size -1 is to be inferred. */
 static void add_counts(Diag *d, const Tensor *x, int rank, const int64_t *dims) {
     int64_t known = 1;
@@ -161,7 +204,8 @@ static void add_counts(Diag *d, const Tensor *x, int rank, const int64_t *dims) 
 
 static int shape_reshape(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
-    int64_t spec[TENSOR_MAX_RANK + 8], source[TENSOR_MAX_RANK], dims[TENSOR_MAX_RANK];
+    int64_t source[TENSOR_MAX_RANK], dims[TENSOR_MAX_RANK];
+    NewSize spec[MAX_NEW_SIZES];
     int n = reshape_spec(call->attrs, spec);
     if (n < 0) {
         shape_error(call, DIAG_R0316, "newshape must be a list of at most %d known sizes",
@@ -170,7 +214,7 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
     }
     memcpy(source, x->shape, sizeof(int64_t) * (size_t)x->rank);
     if (call->op->variant == FROM_RIGHT) {
-        reverse_ints(spec, n);
+        reverse_spec(spec, n);
         reverse_ints(source, x->rank);
     }
     ReshapePlan p;
@@ -187,10 +231,10 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
     }
     for (int i = 0; i < p.nsplit; i++) {
         int64_t d = source[p.splits[i].source], *a = &dims[p.splits[i].first], *b = a + 1;
-        if (*a == -1 && d % *b == 0)
-            *a = d / *b;
-        if (*b == -1 && d % *a == 0)
-            *b = d / *a;
+        if (*a == -1 && split_rest(d, *b) >= 0)
+            *a = split_rest(d, *b);
+        if (*b == -1 && split_rest(d, *a) >= 0)
+            *b = split_rest(d, *a);
         if (*a < 0 || *b < 0 || *a * *b != d) {
             shape_error(call, DIAG_R0316, "newshape cannot split axis %d of size %lld so",
                         p.splits[i].source, (long long)d);
@@ -247,7 +291,7 @@ static void reverse_dims(Type **dims, uint32_t n) {
 }
 
 typedef struct RankOfReshaped {
-    const int64_t *spec;
+    const NewSize *spec;
     int n, result;
     bool allowzero;
 } RankOfReshaped;
@@ -274,24 +318,23 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     const AttrValue *v = attrs_get(r->attrs, "newshape");
     if (v->kind != ATTR_LIST)
         return REL_WAIT;
-    int64_t spec[TENSOR_MAX_RANK + 8];
-    Type *sizes[TENSOR_MAX_RANK + 8] = {0};
+    NewSize spec[MAX_NEW_SIZES];
+    Type *sizes[MAX_NEW_SIZES] = {0};
     int n = 0;
     bool special = false, allowzero = attrs_bool(r->attrs, "allowzero");
-    for (uint32_t i = 0; i < v->list.n && n < TENSOR_MAX_RANK + 8; i++, n++) {
-        spec[n] = 1;
-        if (v->list.items[i].kind == ATTR_INT)
-            spec[n] = v->list.items[i].i;
-        else
-            sizes[n] = v->list.items[i].dim;
-        special |= spec[n] < -1;
-        special |= spec[n] == 0 && !allowzero;
+    for (uint32_t i = 0; i < v->list.n && n < MAX_NEW_SIZES; i++, n++) {
+        const AttrValue *item = &v->list.items[i];
+        spec[n] = item->kind == ATTR_INT ? (NewSize){item->i, item->is_size} : (NewSize){1, true};
+        if (item->kind == ATTR_DIM)
+            sizes[n] = item->dim;
+        special |= !spec[n].is_size && spec[n].value < -1;
+        special |= !spec[n].is_size && spec[n].value == 0 && !allowzero;
     }
     uint32_t rank = 0, nout;
     Type **source = NULL, **outs, *dtype = rel_dtype_in(r->args[0]);
     bool reverse = r->op->variant == FROM_RIGHT;
     if (reverse) {
-        reverse_ints(spec, n);
+        reverse_spec(spec, n);
         reverse_dims(sizes, (uint32_t)n);
     }
     if (rel_rank_in(rel_result_arg(r), &nout, &outs)) {

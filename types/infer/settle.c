@@ -326,7 +326,7 @@ static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
     } else if (v->kind == ATTR_DIM) {
         int64_t n;
         if (type_get_int(v->dim, &n))
-            return (AttrValue){.kind = ATTR_INT, .i = n};
+            return attr_size(n);
         Expr *size = supply_dim(s->I, s->p, v->dim, NULL, 0);
         if (!size) {
             no_supply(s->I, v->dim, s->p->span, "a size among the attributes");
@@ -337,6 +337,31 @@ static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
     return out;
 }
 
+/* The size that -1 stands for in `newshape`, where it is known besides sizes: the type of a Tensor[(n, 3), b] in
+ * `newshape=[n, -1]` says 3, and from its elements nobody could tell that when n is 0. -1 stays where a code shifts
+ * the axes or nothing supplies the size. */
+static AttrValue inferred_size(Sizes *s, const AttrValue *newshape, const Expr *call) {
+    uint32_t rank, inferred = 0, n = newshape->list.n;
+    bool shifted = newshape->kind != ATTR_LIST, any = false;
+    Type **dims;
+    for (uint32_t i = 0; !shifted && i < n; i++) {
+        const AttrValue *item = &newshape->list.items[i];
+        shifted = item->kind == ATTR_INT && item->i < -1;
+        if (item->kind == ATTR_INT && item->i == -1) {
+            any = true;
+            inferred = i;
+        }
+    }
+    if (shifted || !any || !type_get_rank(call->type, &rank, &dims) || rank != n ||
+        !supply_dim(s->I, s->p, dims[inferred], NULL, 0))
+        return *newshape;
+    AttrValue out = *newshape, *items = mem_new_n(AttrValue, n);
+    memcpy(items, newshape->list.items, n * sizeof *items);
+    items[inferred] = (AttrValue){.kind = ATTR_DIM, .dim = dims[inferred]};
+    out.list.items = items;
+    return out;
+}
+
 static void settle_sizes(Infer *I, Pending *p) {
     Expr *e = p->expr;
     if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP)
@@ -344,8 +369,13 @@ static void settle_sizes(Infer *I, Pending *p) {
     Sizes s = {.I = I, .p = p};
     const Op *op = e->a->op;
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
-    for (int i = 0; i < op->nattrs; i++)
-        values[i] = settle_attr(&s, &e->attrs->values[i]);
+    bool reshapes = op == &op_reshape || op == &op_contrib_reverse_reshape;
+    for (int i = 0; i < op->nattrs; i++) {
+        AttrValue given = e->attrs->values[i];
+        if (reshapes && strcmp(op->attrs[i].name, "newshape") == 0)
+            given = inferred_size(&s, &given, e);
+        values[i] = settle_attr(&s, &given);
+    }
     Attrs *attrs = mem_new(Attrs);
     attrs->op = op;
     attrs->values = values;

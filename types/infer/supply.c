@@ -234,15 +234,23 @@ static Expr *arithmetic(const Op *op, Expr *a, Expr *b) {
     return expr_call_op(op, args, 2, attrs_defaults(op), type_scalar(DT_I64), a->span);
 }
 
+/* floordiv(a, b), which is 0 where b is 0: evaluate_atom in dim.c. No size b is negative. */
+static Expr *quotient(Expr *a, Expr *b) {
+    if (!a || !b || b->kind == EXPR_LIT)
+        return arithmetic(&op_floor_divide, a, b);
+    Expr *one = expr_int(1, DT_I64, b->span);
+    Expr *whole = arithmetic(&op_floor_divide, a, arithmetic(&op_maximum, b, one));
+    return arithmetic(&op_checked_multiply, whole,
+                      arithmetic(&op_minimum, expr_copy(b), expr_copy(one)));
+}
+
 static Expr *atom(Infer *I, const Pending *p, const DimAtom *a, Expr *const *args, uint32_t n) {
-    const Op *op = &op_floor_divide;
-    switch (a->kind) {
-    case DIM_ATOM_TYPE: return supply_dim(I, p, a->type, args, n);
-    case DIM_ATOM_FLOORDIV: break;
-    case DIM_ATOM_MIN: op = &op_minimum; break;
-    case DIM_ATOM_MAX: op = &op_maximum; break;
-    }
-    return arithmetic(op, supply_dim(I, p, a->a, args, n), supply_dim(I, p, a->b, args, n));
+    if (a->kind == DIM_ATOM_TYPE)
+        return supply_dim(I, p, a->type, args, n);
+    Expr *left = supply_dim(I, p, a->a, args, n), *right = supply_dim(I, p, a->b, args, n);
+    return a->kind == DIM_ATOM_FLOORDIV
+               ? quotient(left, right)
+               : arithmetic(a->kind == DIM_ATOM_MIN ? &op_minimum : &op_maximum, left, right);
 }
 
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs) {

@@ -26,6 +26,10 @@ const AttrValue *attrs_get(const Attrs *attrs, const char *name) {
     return v;
 }
 
+AttrValue attr_size(int64_t size) {
+    return (AttrValue){.kind = ATTR_INT, .i = size, .is_size = true};
+}
+
 int64_t attrs_int(const Attrs *attrs, const char *name) {
     const AttrValue *v = attrs_get(attrs, name);
     int64_t n;
@@ -97,7 +101,7 @@ static bool attr_equal(const AttrValue *a, const AttrValue *b) {
         return false;
     switch (a->kind) {
     case ATTR_NONE: return true;
-    case ATTR_INT:
+    case ATTR_INT: return a->i == b->i && (a->i > 0 || a->is_size == b->is_size);
     case ATTR_BOOL: return a->i == b->i;
     case ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
     case ATTR_STRING: return strcmp(a->text, b->text) == 0;

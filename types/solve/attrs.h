@@ -21,6 +21,9 @@ typedef enum AttrKind {
     ATTR_REF,  /* in a derivative rule, the call's attribute of this name */
 } AttrKind;
 
+/* Note [Sizes are no codes]. A written integer may be a code: in `newshape=[0, -1]` the 0 copies an axis and the -1
+ * stands for what is left. A size is none, whatever its value is: with an n that is 0, `newshape=[n, -1]` asks for no
+ * rows. So the integer that takes the place of an ATTR_DIM remembers that it is a size. */
 typedef struct AttrValue AttrValue;
 struct AttrValue {
     AttrKind kind;
@@ -36,7 +39,8 @@ struct AttrValue {
         struct Type *dim;  /* DIM */
         const Symbol *ref; /* REF */
     };
-    Span span; /* where an INT is written, or none; not compared */
+    bool is_size; /* an INT that was a size before its value was known: Note [Sizes are no codes] */
+    Span span;    /* where an INT is written, or none; not compared */
 };
 
 /* Attributes of one call, in the order of the operator's table, defaults filled in. */
@@ -73,6 +77,7 @@ typedef struct AttrSpec {
 const AttrValue *attrs_find(const Attrs *attrs, const char *name); /* NULL when there is none */
 const AttrValue *attrs_get(const Attrs *attrs, const char *name);  /* BUG when there is none */
 const char *attr_type_words(AttrType t);                           /* "an integer or None" */
+AttrValue attr_size(int64_t size); /* the value of an ATTR_DIM: Note [Sizes are no codes] */
 int64_t attrs_int(const Attrs *attrs, const char *name);
 double attrs_float(const Attrs *attrs, const char *name);
 bool attrs_bool(const Attrs *attrs, const char *name);

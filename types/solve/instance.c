@@ -21,10 +21,8 @@ static AttrValue zonk_value(const AttrValue *v, Substitution *by) {
     int64_t size;
     if (v->kind == ATTR_DIM) {
         out.dim = type_resolve(type_substitute_by(by, v->dim));
-        if (type_get_int(out.dim, &size)) {
-            out.kind = ATTR_INT;
-            out.i = size;
-        }
+        if (type_get_int(out.dim, &size))
+            out = attr_size(size);
     } else if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n);
         for (uint32_t i = 0; i < v->list.n; i++)

@@ -654,9 +654,10 @@ static DimKnown evaluate_atom(const DimAtom *a, DimOf of, void *ctx, int64_t *ou
     case DIM_ATOM_MIN: *out = x < y ? x : y; return DIM_KNOWN;
     case DIM_ATOM_MAX: *out = x > y ? x : y; return DIM_KNOWN;
     case DIM_ATOM_FLOORDIV:
-        if (y == 0 || (x == INT64_MIN && y == -1))
+        if (x == INT64_MIN && y == -1)
             return DIM_NO_SIZE;
-        *out = x / y - (x % y != 0 && (x < 0) != (y < 0));
+        /* Nothing is left of no elements: `newshape=[n, -1]` gives (0, 0) for an n that is 0. */
+        *out = y == 0 ? 0 : x / y - (x % y != 0 && (x < 0) != (y < 0));
         return DIM_KNOWN;
     }
     return DIM_NO_SIZE;

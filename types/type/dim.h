@@ -48,7 +48,7 @@ typedef enum DimCompare { DIM_EQUAL, DIM_DIFFERENT, DIM_UNDECIDED } DimCompare;
 DimCompare dim_compare(Type *a, Type *b);
 bool dim_is_size(Type *d); /* never negative, whatever its variables are */
 
-/* The number a size is when `of` tells what its atoms are. DIM_NO_SIZE: beyond int64, or divided by 0. */
+/* The number a size is when `of` tells what its atoms are. DIM_NO_SIZE: beyond int64. */
 typedef enum DimKnown { DIM_KNOWN, DIM_NOT_KNOWN, DIM_NO_SIZE } DimKnown;
 typedef DimKnown (*DimOf)(void *ctx, Type *atom, int64_t *out);
 DimKnown dim_evaluate(Type *d, DimOf of, void *ctx, int64_t *out);
