@@ -96,7 +96,12 @@ bool attrs_dtype(const Attrs *attrs, const char *name, DType *out) {
 
 /* ---- equality -------------------------------------------------------------------------------- */
 
-static bool attr_equal(const AttrValue *a, const AttrValue *b) {
+static bool dims_are_equal(void *ctx, Type *a, Type *b) {
+    (void)ctx;
+    return dim_compare(a, b) == DIM_EQUAL;
+}
+
+static bool attr_equal(const AttrValue *a, const AttrValue *b, SameSize same, void *ctx) {
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
@@ -110,22 +115,26 @@ static bool attr_equal(const AttrValue *a, const AttrValue *b) {
         if (a->list.n != b->list.n)
             return false;
         for (uint32_t i = 0; i < a->list.n; i++)
-            if (!attr_equal(&a->list.items[i], &b->list.items[i]))
+            if (!attr_equal(&a->list.items[i], &b->list.items[i], same, ctx))
                 return false;
         return true;
-    case ATTR_DIM: return dim_compare(a->dim, b->dim) == DIM_EQUAL;
+    case ATTR_DIM: return same(ctx, a->dim, b->dim);
     case ATTR_REF: return a->ref == b->ref;
     }
     return false;
 }
 
 bool attrs_equal_values(const Attrs *a, const Attrs *b) {
+    return attrs_equal_by(a, b, dims_are_equal, NULL);
+}
+
+bool attrs_equal_by(const Attrs *a, const Attrs *b, SameSize same, void *ctx) {
     if (!a || !b)
         return (!a || a->op->nattrs == 0) && (!b || b->op->nattrs == 0);
     if (a->op->relation != b->op->relation || a->op->nattrs != b->op->nattrs)
         return false;
     for (int i = 0; i < a->op->nattrs; i++)
-        if (!attr_equal(&a->values[i], &b->values[i]))
+        if (!attr_equal(&a->values[i], &b->values[i], same, ctx))
             return false;
     return true;
 }
@@ -160,7 +169,7 @@ void attrs_print(Str *out, const Attrs *a) {
         const AttrSpec *spec = &a->op->attrs[i];
         if (spec->initial) {
             AttrValue initial = attr_parse(spec->initial);
-            if (attr_equal(&initial, &a->values[i]))
+            if (attr_equal(&initial, &a->values[i], dims_are_equal, NULL))
                 continue;
         }
         str_printf(out, "%s%s=", sep, spec->name);

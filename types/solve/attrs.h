@@ -89,6 +89,9 @@ bool attrs_dtype(const Attrs *attrs, const char *name, DType *out); /* false whe
 
 /* Compares attributes by value. Those of two operators with one relation may be equal. */
 bool attrs_equal_values(const Attrs *a, const Attrs *b);
+/* The same, where `same` says which sizes are equal. */
+typedef bool (*SameSize)(void *ctx, struct Type *a, struct Type *b);
+bool attrs_equal_by(const Attrs *a, const Attrs *b, SameSize same, void *ctx);
 void attrs_print(Str *out, const Attrs *a); /* only what differs from the defaults: `axis=[1]` */
 void attr_print(Str *out, const AttrValue *v);
 /* Parses a default's text. */

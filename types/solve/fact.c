@@ -58,7 +58,8 @@ typedef struct Fit {
     Map unknowns; /* unknown of the fact -> size of the body */
 } Fit;
 
-static bool fits_size(Fit *fit, Type *fact, Type *t) {
+static bool fits_size(void *ctx, Type *fact, Type *t) {
+    Fit *fit = ctx;
     fact = type_resolve(fact);
     t = type_resolve(t);
     if (fact->tag != TY_ANY || !(t->flags & TYPE_HAS_ANY))
@@ -103,35 +104,37 @@ static bool fits_set(Fit *fit, const Relation *fact, const Relation *r) {
 }
 
 /* Whether the inputs of r are those of the fact. */
-static bool fits_inputs(const Relation *fact, const Relation *r) {
-    Fit fit = {0};
+static bool fits_inputs(Fit *fit, const Relation *fact, const Relation *r) {
     if (is_broadcast(fact->def))
-        return fits_set(&fit, fact, r);
+        return fits_set(fit, fact, r);
     uint32_t k = 0;
-    while (k + 1 < fact->nargs && k + 1 < r->nargs && fits_type(&fit, fact->args[k], r->args[k]))
+    while (k + 1 < fact->nargs && k + 1 < r->nargs && fits_type(fit, fact->args[k], r->args[k]))
         k++;
     return fact->nargs == r->nargs && k + 1 >= fact->nargs;
 }
 
 /* Whether the fact says more than r asks. `<` takes fewer types than `==`, with the same result. An index by any
  * value takes only tensors, whose positions all have one type. */
-static bool is_stronger(const Relation *fact, const Relation *r) {
+static bool is_stronger(Fit *fit, const Relation *fact, const Relation *r) {
     if (fact->def == &rel_broadcast_compare)
         return r->def == &rel_equal;
     return fact->def == &rel_index && r->def == &rel_index && !fact->data && r->data &&
-           attrs_equal_values(fact->attrs, r->attrs);
+           attrs_equal_by(fact->attrs, r->attrs, fits_size, fit);
 }
 
 /* Whether the result of the fact is that of r, where their inputs fit. */
-static bool answers(const Relation *fact, const Relation *r) {
-    return relation_asks_same(fact, r) || is_stronger(fact, r);
+static bool answers(Fit *fit, const Relation *fact, const Relation *r) {
+    return (fact->def == r->def && reads_same(fact->def, fact->data, r->data) &&
+            attrs_equal_by(fact->attrs, r->attrs, fits_size, fit)) ||
+           is_stronger(fit, fact, r);
 }
 
 const Relation *solver_find_fact(Solver *s, const Relation *r) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
         s->counts.steps++;
-        if (answers(fact, r) && fits_inputs(fact, r))
+        Fit fit = {0};
+        if (answers(&fit, fact, r) && fits_inputs(&fit, fact, r))
             return fact;
     }
     return NULL;
@@ -148,7 +151,8 @@ static bool may_become(Type *fact, Type *t, const Map *order) {
 bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
-        bool ok = answers(fact, r) && fact->nargs == r->nargs;
+        Fit fit = {0};
+        bool ok = answers(&fit, fact, r) && fact->nargs == r->nargs;
         for (uint32_t k = 0; ok && k < r->nargs; k++)
             ok = may_become(fact->args[k], r->args[k], order);
         for (uint32_t k = 0; ok && k < r->nargs; k++)
