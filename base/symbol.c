@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -42,6 +43,14 @@ const Symbol *sym_intern_n(const char *text, size_t len) {
 }
 
 const Symbol *sym_intern(const char *text) { return sym_intern_n(text, strlen(text)); }
+
+const Symbol *sym_qualify(const Symbol *prefix, const Symbol *name) {
+    Str text = {0};
+    str_add_n(&text, prefix->text, prefix->len);
+    str_add_char(&text, '.');
+    str_add_n(&text, name->text, name->len);
+    return sym_intern_n(text.text, text.len);
+}
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 

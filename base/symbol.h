@@ -15,6 +15,7 @@ typedef struct Symbol {
 
 const Symbol *sym_intern(const char *text);
 const Symbol *sym_intern_n(const char *text, size_t len);
+const Symbol *sym_qualify(const Symbol *prefix, const Symbol *name); /* "prefix.name" */
 
 /* The candidate nearest to `name` by edit distance, or NULL if none is near enough to suggest or the
  * comparisons would cost more than the budget has (NULL: whatever they cost). */

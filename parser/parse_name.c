@@ -150,7 +150,7 @@ static Name dotted_ref(Parser *p) {
         if (!parse_at(p, TOK_DOT) || parse_peek(p).kind != TOK_IDENT)
             break;
         parse_advance(p);
-        whole.sym = sym_intern(fmt_text("%s.%s", whole.sym->text, p->tok.sym->text));
+        whole.sym = sym_qualify(whole.sym, p->tok.sym);
         whole.span.end = p->tok.end;
         parse_advance(p);
         bool known = find_any_global(p, whole.sym) != KNOWN_NOTHING;
@@ -191,7 +191,7 @@ Name parse_dotted(Parser *p, const char *what) {
         if (parse_peek(p).kind != TOK_IDENT)
             break;
         parse_advance(p);
-        name.sym = sym_intern(fmt_text("%s.%s", name.sym->text, p->tok.sym->text));
+        name.sym = sym_qualify(name.sym, p->tok.sym);
         name.span.end = p->tok.end;
         parse_advance(p);
     }
@@ -263,7 +263,7 @@ static void scan_name(Parser *p, Token *t, uintptr_t flags) {
         lexer_read(&p->lex, t->end, t);
         if (t->kind != TOK_IDENT)
             break;
-        sym = sym_intern(fmt_text("%s.%s", sym->text, t->sym->text));
+        sym = sym_qualify(sym, t->sym);
         lexer_read(&p->lex, t->end, t);
     }
     add_head(p, sym, flags | HEAD_BARE);

@@ -187,7 +187,7 @@ Expr *session_core_of(const CoreItem *item) {
 }
 
 void session_check_core(const Session *s, const CoreItem *item) {
-    Expr *e = session_core_of(item);
+    Expr *e = s->passes.check ? session_core_of(item) : NULL;
     if (e && !(item->global && item->global->by_types)) /* such a one runs as copies only */
         pass_check(&s->passes, e, NULL,
                    item->global ? fmt_text("inference of `%s`", item->global->name->text)

@@ -208,7 +208,7 @@ static bool is_private(const Symbol *name) {
 
 /* The name under which a module's `name` is bound by the import. */
 static const Symbol *qualified(const Symbol *prefix, const Symbol *name) {
-    return prefix ? sym_intern(fmt_text("%s.%s", prefix->text, name->text)) : name;
+    return prefix ? sym_qualify(prefix, name) : name;
 }
 
 /* Copies what `from` binds under `name` into the namespace being filled, as `as`. */

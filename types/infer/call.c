@@ -31,7 +31,7 @@ bool callee_name(Infer *I, const Ast *e, Name *out) {
     if (!strchr(first.sym->text, '.') && map_has(&I->locals, first.sym) &&
         out->sigil == SIGIL_NONE && !((Local *)map_find(&I->locals, first.sym))->sigil)
         return false;
-    out->sym = sym_intern(fmt_text("%s.%s", out->sym->text, e->field->text));
+    out->sym = sym_qualify(out->sym, e->field);
     out->span = e->span;
     return true;
 }
