@@ -328,6 +328,30 @@ static Expr *checked(Asked *a, Expr *value) {
     return expr_let(v, value, check);
 }
 
+/* Compares the sizes that the operators inside of f assume equal before the call, as far as its arguments supply them:
+ * f may write its result to a reference, whose type nothing compares afterwards. */
+static Expr *compared(Asked *a, const Expr *f, Expr *call) {
+    Pending at_call = {.kind = PENDING_FLOW, .span = a->span};
+    for (size_t i = 0; i < solver_nresiduals(a->I->s); i++) {
+        const Residual *r = solver_residual_at(a->I->s, i);
+        if (r->of_result != f || r->a->kind != KIND_DIM)
+            continue;
+        Expr *found = supply_dim(a->I, &at_call, r->b, a->args, a->nargs);
+        Expr *expected = found ? supply_dim(a->I, &at_call, r->a, a->args, a->nargs) : NULL;
+        if (expected)
+            vec_push(&a->list,
+                     ((Check){CHECK_SIZE, found, expected,
+                              r->axis < 0 ? r->place : place_of_axis(r->axis, r->place), r->span}));
+    }
+    if (!a->list.len)
+        return call;
+    Expr *check = expr_new(EXPR_CHECK, call->type, call->span);
+    check->a = call;
+    check->checks = a->list.data;
+    check->nchecks = (uint32_t)a->list.len;
+    return check;
+}
+
 /* Turns f into fn (x1, …, xn) { let result = f(x1, …, xn); <checks> result }. */
 static Expr *checked_function(Asked *a, Expr *f) {
     Type *t = type_resolve(f->type);
@@ -342,6 +366,8 @@ static Expr *checked_function(Asked *a, Expr *f) {
     Expr *call = expr_call(expr_copy(f), args, t->nargs, f->kind == EXPR_OP ? f->attrs : NULL,
                            t->fn.result, f->span);
     Expr *body = checked(a, call);
+    if (body == call)
+        body = compared(a, f, call);
     return body == call ? f : expr_fn(params, t->nargs, body, f->type, f->span);
 }
 
