@@ -122,6 +122,24 @@ static void module_of_windows(Str *out, int n) /* called with sizes that the fir
                    "let y%d = f%d(ones(shape=[1, 1, 9, 9]));\n",
                    i, i - 1, i - 1, i, i);
 }
+static void module_of_products(Str *out,
+                               int n) /* relations that no law joins: n in the last scheme */
+{
+    str_add(out, "def f0(x, w) { x @@ w }\n");
+    for (int i = 1; i < n; i++)
+        str_printf(out, "def f%d(x, w) { f%d(x, w) @@ w }\n", i, i - 1);
+}
+static void module_of_squares(Str *out, int n) /* each the one before, twice */
+{
+    str_add(out, "def f0(x) { x @@ x }\n");
+    for (int i = 1; i < n; i++)
+        str_printf(out, "def f%d(x) { f%d(x) @@ f%d(x) }\n", i, i - 1, i - 1);
+}
+static void products_of_known(Str *out, int n) /* and called: all are checked once */
+{
+    module_of_products(out, n);
+    str_printf(out, "let y = f%d(ones(shape=[2, 3]), ones(shape=[3, 3]));\n", n - 1);
+}
 static void module_recursive(Str *out, int n) /* one group of definitions that call one another */
 {
     for (int i = 0; i < n; i++)
@@ -172,6 +190,9 @@ TEST(modules_are_linear) {
     check_linear("callers of one", module_of_callers, 250, 8);
     check_linear("each the one before, twice", module_in_a_row, 250, 8);
     check_linear("windows", module_of_windows, 400, 20);
+    check_linear("a chain of products", module_of_products, 100, 8);
+    check_linear("squares of squares", module_of_squares, 100, 12);
+    check_linear("a chain of products, called", products_of_known, 100, 16);
     check_linear("one recursive group", module_recursive, 50, 10);
 }
 
@@ -183,6 +204,22 @@ TEST(a_definition_is_inferred_once) {
     c = work(module_in_a_row, 30);
     CHECK_INT(c.definitions, 30);
     CHECK_TEXT(type_of("f29"), "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
+}
+
+/* What is called with known types is checked through all of the definitions. */
+TEST(a_chain_of_products_is_checked_when_called) {
+    Str text = {0};
+    module_of_products(&text, 100);
+    env = env_new(NULL);
+    CHECK(check(str_text(&text), INFER_PROMPT));
+    CHECK_TEXT(type_of("f99"),
+               "fn [n, m, b](Tensor[(n, m), b], Tensor[(m, m), b]) -> Tensor[(n, m), b]");
+    CHECK(check("let y = f99(ones(shape=[2, 3]), ones(shape=[3, 3]))", INFER_PROMPT));
+    CHECK_TEXT(type_of("y"), "Tensor[(2, 3), float32]");
+    CHECK(!check("let z = f99(ones(shape=[2, 3]), ones(shape=[3, 4]))", INFER_PROMPT));
+    CHECK(!check("let z = f99(ones(shape=[2, 4]), ones(shape=[3, 3]))", INFER_PROMPT));
+    CHECK(check("def g(x) { f99(x, x) }", INFER_PROMPT));
+    CHECK_TEXT(type_of("g"), "fn [m, b](Tensor[(m, m), b]) -> Tensor[(m, m), b]");
 }
 
 /* n lets, each in the value of the one before, around names that are unknown: as a derivative is printed. */
@@ -415,6 +452,7 @@ int main(void) {
     RUN(chains_are_linear);
     RUN(scalars_need_no_relation);
     RUN(modules_are_linear);
+    RUN(a_chain_of_products_is_checked_when_called);
     RUN(a_mistake_inside_lets_is_linear);
     RUN(a_definition_is_inferred_once);
     RUN(an_edit_checks_what_depends_on_it);

@@ -138,16 +138,17 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
             return infer_error_expr(span);
         return expr_global(infer_specialised(I, g, type_args, n, span), g->scheme->type, span);
     }
+    const Scheme *scheme = n ? scheme_open_uses(g->scheme) : g->scheme; /* all its parameters */
     uint32_t params = 0;
-    for (uint32_t i = 0; i < g->scheme->nparams; i++)
-        params += g->scheme->params[i]->kind != KIND_EFFECT;
+    for (uint32_t i = 0; i < scheme->nparams; i++)
+        params += scheme->params[i]->kind != KIND_EFFECT;
     if (n > params) {
         infer_error(I, DIAG_R0108, span, "`%s` has %u type parameter%s, and %u arguments are given",
                     g->name->text, params, params == 1 ? "" : "s", n);
         return infer_error_expr(span);
     }
     size_t posted = solver_nposted(I->s);
-    Type *t = scheme_instantiate(I->s, g->scheme, span, n ? type_args : NULL, n, NULL);
+    Type *t = scheme_instantiate(I->s, scheme, span, n ? type_args : NULL, n, NULL);
     Expr *use = expr_global(g, t, span);
     solver_set_instance(I->s, posted, use);
     solver_run(I->s);

@@ -34,7 +34,7 @@ void solver_assume_fact(Solver *s, const RelDef *def, Type **args, uint32_t narg
 /* Whether two relations of one RelDef read the same field or position. Other relations have a place as their data, or
  * dtypes that each of them restricts by itself. */
 static bool reads_same(const RelDef *def, const void *a, const void *b) {
-    if (def == &rel_field)
+    if (def == &rel_field || def == &rel_use)
         return a == b;
     if (def != &rel_proj && def != &rel_index)
         return true;

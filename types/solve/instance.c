@@ -70,7 +70,7 @@ static Type *make_linked(Solver *s, Type *u) {
     return v;
 }
 
-static Type *make_instance(Solver *s, const Scheme *scheme, uint32_t i) {
+Type *scheme_instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     Type *p = scheme->params[i];
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
@@ -89,6 +89,8 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
         copy->inner_name = scheme->name;
     }
     copy->span = span;
+    if (copy->def == &rel_use)
+        copy->made = type_next_id();
     copy->arg_spans = NULL;
     relation_set_place(s, copy);
     return copy;
@@ -105,7 +107,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     for (uint32_t i = 0; i < scheme->nparams; i++) {
         from[i] = scheme->params[i];
         Type *given = i < ntype_args && type_args ? type_args[i] : NULL;
-        to[i] = given ? given : make_instance(s, scheme, i);
+        to[i] = given ? given : scheme_instance_of(s, scheme, i);
         if (given && from[i]->kind == KIND_DTYPE &&
             !solver_restrict(s, given, from[i]->param.dtypes))
             diag_error(s->diags, DIAG_R0310, span, "the type argument must be %s, it is %s",
@@ -124,7 +126,9 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
     }
     Substitution by = substitution_new(from, to, n);
     Type *t = type_substitute_by(&by, scheme->type);
-    for (uint32_t i = 0; i < scheme->nrelations; i++) {
+    if (scheme->nshown)
+        use_post(s, scheme, span, &by);
+    for (uint32_t i = 0; i < scheme->nrelations && !scheme->nshown; i++) {
         Relation *r = relation_instance(s, scheme, scheme->relations[i], span, &by);
         r->from_call = scheme->ninside > 0;
         solver_add(s, r);

@@ -88,7 +88,7 @@ static uintptr_t hash_inputs(const Relation *r) {
         h += hash_input(r->args[i]);
     if (r->data && (r->def == &rel_proj || r->def == &rel_index))
         h += (uintptr_t) * (const int64_t *)r->data * (uintptr_t)40503u;
-    else if (r->def == &rel_field)
+    else if (r->def == &rel_field || r->def == &rel_use)
         h += (uintptr_t)r->data >> 4;
     return h | 1;
 }

@@ -32,7 +32,8 @@ static void collect_supplies(Type *t, Map *tied, TypeVec *out) {
 /* Whether r may still make dtypes equal. The relation of an operator over tensors has done so before their shapes
  * are known. Its other arguments, such as indices or the off value of one_hot, supply no dtype. */
 static bool ties_dtypes(const Relation *r) {
-    bool ties = !r->op || r->op->relation != r->def || (r->attrs && attrs_have_refs(r->attrs));
+    bool ties = r->def != &rel_use &&
+                (!r->op || r->op->relation != r->def || (r->attrs && attrs_have_refs(r->attrs)));
     for (uint32_t i = 0; i + 1 < r->nargs && !ties; i++)
         ties = type_resolve(r->args[i])->tag == TY_VAR;
     return ties;
@@ -365,7 +366,7 @@ bool solver_learn_relations(Solver *s) {
         TypeVec vars = {0};
         for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++) {
             Relation *r = s->waiting.data[i];
-            if (r->status != REL_WAIT)
+            if (r->status != REL_WAIT || r->level < s->level)
                 continue;
             vec_push(&open, r);
             for (uint32_t k = 0; k < r->nargs; k++)
@@ -376,7 +377,8 @@ bool solver_learn_relations(Solver *s) {
         again = ok && open.len && laws_simplify(s, &open, &order);
     }
     for (size_t i = vec_last(&s->marks).waiting; i < s->waiting.len; i++)
-        s->waiting.data[i]->status = REL_DONE;
+        if (s->waiting.data[i]->level >= s->level) /* and not of a use around that was opened */
+            s->waiting.data[i]->status = REL_DONE;
     return ok;
 }
 
@@ -558,6 +560,7 @@ static Scheme *build_scheme(Build *b) {
     scheme->joins = scheme_joins(scheme);
     inside_replace_tensors(s, &b->folded);
     inside_move_to_scheme(s, scheme);
+    scheme_note_whole(scheme);
     return scheme;
 }
 

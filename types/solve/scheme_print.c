@@ -173,6 +173,7 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
     TypeNamer fresh = {0};
     if (!namer)
         namer = &fresh;
+    scheme = scheme_open_uses(scheme);
     if (!namer->show_effects)
         scheme = scheme_find_usual(scheme);
     TypeVec parts = {0};

@@ -405,7 +405,13 @@ bool solver_run(Solver *s) {
             ok = false;
             continue;
         }
-        if (has_error(r)) {
+        if (r->def == &rel_use) {
+            s->counts.runs++;
+            if (use_may_wait(r))
+                watch_args(s, r);
+            else
+                use_open(s, r);
+        } else if (has_error(r)) {
             set_error_result(s, r);
             r->status = REL_DONE;
         } else {

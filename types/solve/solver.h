@@ -47,8 +47,9 @@ struct Relation {
     bool takes_several; /* an argument stands for several values, as in map(f, xs) */
     bool probed;        /* solver_probe_ranks has asked about its ranks */
     bool shared;        /* a Field or Bang for several reads (Note [One read, one size]) */
-    uint32_t runs;      /* tests check that the work is linear */
-    /* The Symbol of Field, the index of Proj and Index. An instance has the same data; nobody changes it. */
+    uint32_t made; /* for a use kept whole, the id that was next when it was posted (whole.c) */
+    uint32_t runs; /* tests check that the work is linear */
+    /* The Symbol of Field, the index of Proj and Index, the Scheme of a use kept whole. An instance has the same data; nobody changes it. */
     const void *data;
     Span inner;               /* where in the generalised definition the relation arose, or none */
     const Span *inner_spans;  /* the spans of the arguments in that definition, or NULL */
@@ -321,6 +322,10 @@ typedef struct Scheme {
     bool *joins;       /* for each parameter, whether what flows to its instances is joined */
     uint32_t ninside;  /* operators inside whose checks are listed at the calls (inside.c) */
     Relation **inside; /* over the params; never run */
+    uint32_t nopened;  /* how many relations it has after its uses are opened (whole.c) */
+    uint32_t
+        nshown;   /* where uses of this scheme are kept whole, the number of tensors in its type */
+    Type **shown; /* those tensors, the result last */
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
@@ -337,6 +342,8 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
                                    bool has_where);
 /* Divides the unknowns of a function's type: those made since `mark` (type_next_id) are its own. */
 void scheme_note_unknowns(Scheme *scheme, uint32_t mark);
+/* The same scheme with the uses among its relations opened, to be shown; its own uses are not kept whole (whole.c). */
+const Scheme *scheme_open_uses(const Scheme *scheme);
 /* Makes an instance with fresh variables for the parameters, and posts its relations at span. type_args:
  * explicit arguments (NULL entries are inferred), or NULL. out_args, where not NULL, gets the nparams types. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,

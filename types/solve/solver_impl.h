@@ -210,6 +210,17 @@ Relation *relation_copy(const Relation *r, Substitution *by);
 Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, Span span,
                             Substitution *by);
 
+/* A fresh variable for the i-th parameter. */
+Type *scheme_instance_of(Solver *s, const Scheme *scheme, uint32_t i);
+
+/* whole.c: Note [Whole uses]. The relation of a use holds the Scheme in `data`. */
+extern const RelDef rel_use;
+void scheme_note_whole(
+    Scheme *scheme); /* finds whether the uses of a new scheme are to be kept whole */
+void use_post(Solver *s, const Scheme *scheme, Span span, Substitution *by);
+bool use_may_wait(const Relation *use);  /* nothing is known of its arguments */
+void use_open(Solver *s, Relation *use); /* posts the relations inside in its place */
+
 /* rel_broadcast.c */
 RelStatus relate_compare(Solver *s, Relation *r);
 
