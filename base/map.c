@@ -51,14 +51,13 @@ static void rehash(Map *m) {
     size_t old_used = m->used, cap = 4;
     while (cap < m->len * 2)
         cap *= 2;
-    m->cap = cap;
-    m->used = 0;
-    m->entries = mem_new_n(MapEntry, cap);
-    m->index = NULL;
+    /* Where memory runs out here, the map stays as it was. */
+    Map larger = {.cap = cap, .len = m->len, .entries = mem_new_n(MapEntry, cap)};
     if (cap > FEW) {
-        m->index = mem_bytes(sizeof(uint32_t) * index_size(m));
-        memset(m->index, 0, sizeof(uint32_t) * index_size(m));
+        larger.index = mem_bytes(sizeof(uint32_t) * index_size(&larger));
+        memset(larger.index, 0, sizeof(uint32_t) * index_size(&larger));
     }
+    *m = larger;
     for (size_t i = 0; i < old_used; i++)
         if (old[i].key) {
             insert_index(m, old[i].key, m->used);

@@ -129,9 +129,12 @@ static bool load_part(Prelude *p, Part *part) {
     bool check_only = s->check_only;
     s->check_only = false;
     struct Namespace *here = env_enter_prelude(s->env);
+    struct Namespace *types = env_copy_types(s->env);
     part->loaded = true;
-    part->loaded = session_with_stack(s, load,
-                                      &job); /* for want of memory: again when there is some */
+    if (!session_with_stack(s, load, &job)) { /* memory ran out: try again when there is some */
+        part->loaded = false;
+        env_put_types_back(s->env, types);
+    }
     env_leave_prelude(s->env, here);
     s->check_only = check_only;
     interp_set_diags(s->interp, before);

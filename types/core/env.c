@@ -26,6 +26,18 @@ Namespace *env_enter_prelude(Env *env) {
 
 void env_leave_prelude(Env *env, Namespace *before) { env->here = before; }
 
+Namespace *env_copy_types(const Env *env) {
+    Namespace *copy = mem_new(Namespace);
+    map_add(&copy->types, &env->here->types);
+    map_add(&copy->ctors, &env->here->ctors);
+    return copy;
+}
+
+void env_put_types_back(Env *env, const Namespace *copy) {
+    env->here->types = copy->types;
+    env->here->ctors = copy->ctors;
+}
+
 /* ---- finding --------------------------------------------------------------------------------- */
 
 Global *env_find_global(const Env *env, const Symbol *name, bool *in_prelude) {

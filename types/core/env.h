@@ -45,6 +45,10 @@ Env *env_new(const EnvHooks *hooks);
  * before is given back by env_leave_prelude. */
 struct Namespace *env_enter_prelude(Env *env);
 void env_leave_prelude(Env *env, struct Namespace *before);
+/* The types and constructors that the namespace being filled has, and putting them back: after memory ran out in
+ * the middle of a declaration. */
+struct Namespace *env_copy_types(const Env *env);
+void env_put_types_back(Env *env, const struct Namespace *copy);
 
 /* The work a session's checks did so far: for tests, that it is linear and done once. */
 typedef struct InferCounts {
