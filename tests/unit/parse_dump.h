@@ -387,7 +387,7 @@ static void dump_expr(Str *s, const Ast *e) {
     case AST_META: str_printf(s, "meta[%s][%lld]", e->text, (long long)e->i); break;
     case AST_ERROR: str_add(s, "ERROR"); break;
     }
-    if (e->dtype)
+    if ((e->kind == AST_INT || e->kind == AST_FLOAT) && e->dtype)
         str_printf(s, ":%s", e->dtype->text);
 }
 
