@@ -283,8 +283,9 @@ static bool match_shape(Walk *w, Type *t, const Scope *scope, const Tensor *tens
     t = type_resolve(t);
     leave_scope(&t, &scope);
     if (t->tag == TY_SHAPE) {
+        /* An `if` of a rule over attributes gives its arms one rank, and only that of the call runs. */
         if (t->nargs != (uint32_t)tensor->rank)
-            return false;
+            return w->derived && t->nargs && !(type_resolve(t->args[0])->tag == TY_DIM);
         for (uint32_t i = 0; i < t->nargs; i++)
             if (!match_dim(w, t->args[i], scope, tensor->shape[i], true))
                 return false;

@@ -24,7 +24,7 @@
  *     functions, beyond the number of their parameters
  *     D(T) while T is open
  *     open parts in the code of derivatives, into which a rule is expanded once for each call with the
- *     one set of variables that it was checked with */
+ *     one set of variables that it was checked with; nor the rank of a shape that begins with one */
 #ifndef EVAL_VERIFY_H
 #define EVAL_VERIFY_H
 
