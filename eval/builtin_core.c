@@ -14,20 +14,23 @@
 #include "eval/machine.h"
 
 /* Writes a String as it is and everything else as it is shown. False when it was interrupted. */
-static bool print_plain(const BuiltinCall *call, Str *out) {
+static bool print_plain(const BuiltinCall *call, bool one_line, Str *out) {
     Value v = call->args[0];
     if (v.tag == VAL_STRING) {
         const String *s = v.p;
         str_add_n(out, s->text, s->len);
     } else {
-        value_print(out, v, &(ValuePrintOptions){.interrupt = interp_interrupt_flag(call->in)});
+        ValuePrintOptions options = {.one_line = one_line,
+                                     .digits = call->in->digits,
+                                     .interrupt = interp_interrupt_flag(call->in)};
+        value_print(out, v, &options);
     }
     return !builtin_interrupted(call);
 }
 
 bool builtin_print(const BuiltinCall *call, Value *out) {
     Str text = {0};
-    if (!print_plain(call, &text))
+    if (!print_plain(call, false, &text))
         return false;
     str_add_char(&text, '\n');
     call->in->write(call->in->write_ctx, text.text, text.len);
@@ -37,7 +40,7 @@ bool builtin_print(const BuiltinCall *call, Value *out) {
 
 bool builtin_show(const BuiltinCall *call, Value *out) {
     Str text = {0};
-    if (!print_plain(call, &text))
+    if (!print_plain(call, true, &text))
         return false;
     *out = value_string(str_text(&text), text.len);
     return true;

@@ -59,6 +59,8 @@ void interp_set_args(Interp *in, int argc, char **argv) {
     in->argv = argv;
 }
 
+void interp_set_digits(Interp *in, int digits) { in->digits = digits; }
+
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n),
                        void *ctx) {
     in->write = write;

@@ -54,6 +54,8 @@ const volatile int *interp_interrupt_flag(Interp *in);
 void interp_set_args(Interp *in, int argc, char **argv); /* `args` */
 void interp_set_diags(Interp *in, Diags *diags);
 Diags *interp_get_diags(Interp *in);
+/* `print` and `show` round floats to so many significant digits; 0, as at first, rounds none. */
+void interp_set_digits(Interp *in, int digits);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 

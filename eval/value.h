@@ -88,13 +88,18 @@ Value value_primal(Value v);         /* through all duals */
 bool value_is_float_tensor(Value v); /* duals included */
 
 /* LANGUAGE §6: `value` alone, as it is printed before ` : type`. Iterative over lists. width: of
- * the terminal, 0 for 80. An interrupt leaves a text that is cut short: the caller asks the flag. */
+ * the terminal, 0 for 80. Data that is wider is laid out as a tree, a field a line (one_line: data
+ * stays on one line, however wide). digits: floats are rounded to so many significant digits, 0 for
+ * the shortest text that reads back. An interrupt leaves a text that is cut short: the caller asks
+ * the flag. */
 typedef struct ValuePrintOptions {
     int width;
     int edge;
+    int digits;
+    bool one_line;
     int64_t max_elements;          /* and rows */
     const volatile int *interrupt; /* NULL: never */
-    bool nested;
+    bool nested;                   /* as a part of other data: on one line, and so is a tensor */
 } ValuePrintOptions;
 void value_print(Str *out, Value v, const ValuePrintOptions *options);
 

@@ -1,32 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as text (LANGUAGE §6).
+/* Values as text (LANGUAGE §6), data on one line; eval/value_layout.c breaks data that is too long.
  *
  * A tensor alone is laid out as NumPy does: rows aligned to the widest element, one blank line
  * between planes of several rows, long rows broken at the width, edges of 3 when it is large. It is
  * large when it has many elements or many rows: a shape of (4278190082, 0) has no element at all.
  * Inside other data it stays on one line. Lists are walked in a loop; other nesting is cut at depth
  * 100, so the recursion here is bounded too, and everything at a number of nodes and elements, since
- * data may share. Every loop stops at an interrupt and leaves the text cut short. */
-#include "eval/value.h"
-
+ * data may share. Every loop stops at an interrupt, and where the text passes the printer's limit,
+ * and leaves the text cut short. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 100, MAX_LIST = 1000, MAX_NODES = 1 << 20 };
+#include "eval/value_print_impl.h"
 
-typedef struct Printer {
-    Str *out;
-    int64_t width, edge, max_elements;
-    const volatile int *interrupt;
-    VEC(const void *) refs; /* references that are being printed: one inside of itself is a cycle */
-    size_t nodes;           /* printed so far, elements of tensors included */
-} Printer;
-
-static bool is_interrupted(const Printer *p) { return p->interrupt && *p->interrupt; }
+enum { MAX_NODES = 1 << 20 };
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static void print_float(Str *out, double f, DType t) {
-    str_add_float(out, f, t == DT_BF16 ? 17 : dtype_info[t].bits);
+/* The value rounded to so many significant digits. Digits before the point are never lost. */
+static double round_to_digits(double value, int digits) {
+    enum { MOST_DIGITS = 17 };
+    double size = fabs(value);
+    int whole = size >= 1 && size < 1e16 ? (int)floor(log10(size)) + 1 : 1;
+    digits = digits > whole ? digits : whole;
+    char text[40];
+    snprintf(text, sizeof text, "%.*e", (digits < MOST_DIGITS ? digits : MOST_DIGITS) - 1, value);
+    double rounded = strtod(text, NULL);
+    return isfinite(rounded) ? rounded : value;
+}
+
+static void print_float(const Printer *p, Str *out, double f, DType t) {
+    int bits = t == DT_BF16 ? 17 : dtype_info[t].bits;
+    if (p->digits <= 0 || !isfinite(f)) {
+        str_add_float(out, f, bits);
+        return;
+    }
+    Str shortest = {0};
+    str_add_float(&shortest, f, bits);
+    str_add_float(out, round_to_digits(strtod(str_text(&shortest), NULL), p->digits), 64);
 }
 
 static void print_int(Str *out, int64_t i, DType t) {
@@ -38,12 +51,12 @@ static void print_int(Str *out, int64_t i, DType t) {
         str_printf(out, "%lld", (long long)i);
 }
 
-static void print_element(Str *out, const Tensor *t, int64_t at) {
-    const void *p = (const char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
+static void print_element(const Printer *p, Str *out, const Tensor *t, int64_t at) {
+    const void *e = (const char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
     if (dtype_is_float(t->dtype))
-        print_float(out, elem_get_float(p, t->dtype), t->dtype);
+        print_float(p, out, elem_get_float(e, t->dtype), t->dtype);
     else
-        print_int(out, elem_get_int(p, t->dtype), t->dtype);
+        print_int(out, elem_get_int(e, t->dtype), t->dtype);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -52,24 +65,27 @@ typedef struct Layout {
     Printer *p;
     const Tensor *t;
     bool summarise, lines;
+    int64_t head;    /* elements shown before the dots: the edge, or one where the edge is none */
     size_t pad;      /* each element takes at least so many columns */
     size_t measured; /* while measuring: the columns of all elements of a vector */
 } Layout;
 
-static bool is_elided(const Layout *l, int64_t n) { return l->summarise && n > 2 * l->p->edge; }
+static bool is_elided(const Layout *l, int64_t n) {
+    return l->summarise && n > (l->p->edge ? 2 * l->p->edge : 1);
+}
 
 /* The widest of the elements that are shown. */
 static size_t measure(Layout *l, int axis, int64_t at) {
     const Tensor *t = l->t;
     if (axis == t->rank) {
         Str text = {0};
-        print_element(&text, t, at);
+        print_element(l->p, &text, t, at);
         l->measured += text.len + 2;
         return text.len;
     }
     size_t widest = 0;
     int64_t n = t->shape[axis];
-    for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
+    for (int64_t i = 0; i < n && !print_is_stopped(l->p); i++) {
         if (is_elided(l, n) && i == l->p->edge)
             i = n - l->p->edge;
         size_t w = measure(l, axis + 1, at + i * t->strides[axis]);
@@ -117,14 +133,16 @@ static void print_row(Layout *l, int64_t at) {
     int64_t n = t->shape[axis];
     Str dots = {0};
     str_add(&dots, "...");
-    for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
+    for (int64_t i = 0; i < n && !print_is_stopped(l->p); i++) {
         l->p->nodes++;
-        if (is_elided(l, n) && i == l->p->edge) {
+        if (is_elided(l, n) && i == l->head) {
             print_item(l, t->rank, false, &dots, 0);
+            if (!l->p->edge)
+                break;
             i = n - l->p->edge;
         }
         Str text = {0};
-        print_element(&text, t, at + i * t->strides[axis]);
+        print_element(l->p, &text, t, at + i * t->strides[axis]);
         print_item(l, t->rank, i == 0, &text, l->pad);
     }
 }
@@ -148,8 +166,12 @@ static void print_axis(Layout *l, int axis, int64_t at) {
     } else {
         int64_t n = t->shape[axis];
         bool blank = t->rank - axis > 2 && count_rows(t, axis + 1) > 1;
-        for (int64_t i = 0; i < n && !is_interrupted(l->p); i++) {
-            bool dots = is_elided(l, n) && i == l->p->edge;
+        for (int64_t i = 0; i < n && !print_is_stopped(l->p); i++) {
+            bool dots = is_elided(l, n) && i == l->head;
+            if (dots && !l->p->edge) {
+                str_add(out, ", ...");
+                break;
+            }
             for (int k = 0; k < (dots ? 2 : 1) && i > 0; k++) {
                 str_add(out, k ? "...," : ",");
                 if (l->lines)
@@ -165,13 +187,17 @@ static void print_axis(Layout *l, int axis, int64_t at) {
     str_add_char(out, ']');
 }
 
-static void print_tensor(Printer *p, const Tensor *t, bool lines) {
+void print_tensor(Printer *p, const Tensor *t, bool lines, bool summarise) {
     if (t->count == 0 && t->shape[0] == 0) {
         str_add(p->out, "[]");
         return;
     }
     bool large = t->count > p->max_elements || count_rows(t, 0) > p->max_elements;
-    Layout l = {.p = p, .t = t, .lines = lines, .summarise = large};
+    Layout l = {.p = p,
+                .t = t,
+                .lines = lines,
+                .head = p->edge ? p->edge : 1,
+                .summarise = summarise || large};
     if (lines) {
         l.pad = measure(&l, 0, t->offset);
         if (t->rank == 1 && l.measured <= (size_t)p->width)
@@ -182,10 +208,8 @@ static void print_tensor(Printer *p, const Tensor *t, bool lines) {
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static void print_value(Printer *p, Value v, int depth);
-
 static void print_items(Printer *p, const Value *items, uint32_t n, int depth) {
-    for (uint32_t i = 0; i < n && !is_interrupted(p); i++) {
+    for (uint32_t i = 0; i < n && !print_is_stopped(p); i++) {
         if (i)
             str_add(p->out, ", ");
         print_value(p, items[i], depth);
@@ -193,7 +217,7 @@ static void print_items(Printer *p, const Value *items, uint32_t n, int depth) {
 }
 
 /* The prelude's List: `Cons(x, rest)` or `Nil` of a type of that name that no program declared. */
-static bool is_list(const Ctor *c) {
+bool print_is_list(const Ctor *c) {
     const TypeDecl *d = c->decl;
     return d && strcmp(d->name->text, "List") == 0 && d->nctors == 2 &&
            (!d->span.source || (d->span.source->flags & SOURCE_INTERNAL));
@@ -201,11 +225,11 @@ static bool is_list(const Ctor *c) {
 
 static void print_list(Printer *p, Value v, int depth) {
     str_add(p->out, "list[");
-    for (int n = 0; v.aux == 2 && !is_interrupted(p); n++) {
+    for (int n = 0; v.aux == 2 && !print_is_stopped(p); n++) {
         const Data *d = v.p;
         if (n)
             str_add(p->out, ", ");
-        if (n == MAX_LIST) {
+        if (n == PRINT_MAX_LIST) {
             str_add(p->out, "...");
             break;
         }
@@ -217,7 +241,7 @@ static void print_list(Printer *p, Value v, int depth) {
 
 static void print_data(Printer *p, Value v, int depth) {
     const Ctor *c = v.aux ? ((const Data *)v.p)->ctor : v.p;
-    if (is_list(c)) {
+    if (print_is_list(c)) {
         print_list(p, v, depth);
         return;
     }
@@ -232,7 +256,7 @@ static void print_data(Printer *p, Value v, int depth) {
         return;
     }
     str_add(p->out, " { ");
-    for (uint32_t i = 0; i < v.aux && !is_interrupted(p); i++) {
+    for (uint32_t i = 0; i < v.aux && !print_is_stopped(p); i++) {
         if (i)
             str_add(p->out, ", ");
         str_add(p->out, c->field_names[i]->text);
@@ -258,7 +282,7 @@ static void print_ref(Printer *p, const Ref *r, int depth) {
 static void print_string(Printer *p, const String *s) {
     enum { PIECE = 1 << 16 };
     str_add_char(p->out, '"');
-    for (size_t at = 0, n; at < s->len && !is_interrupted(p); at += n) {
+    for (size_t at = 0, n; at < s->len && !print_is_stopped(p); at += n) {
         n = s->len - at < PIECE ? s->len - at : PIECE;
         while (at + n < s->len && ((unsigned char)s->text[at + n] & 0xC0) == 0x80 && n < PIECE + 4)
             n++; /* keep whole characters */
@@ -267,20 +291,20 @@ static void print_string(Printer *p, const String *s) {
     str_add_char(p->out, '"');
 }
 
-static void print_value(Printer *p, Value v, int depth) {
+void print_value(Printer *p, Value v, int depth) {
     v = value_primal(v);
-    if (depth > MAX_DEPTH || ++p->nodes > MAX_NODES) {
+    if (depth > PRINT_MAX_DEPTH || ++p->nodes > MAX_NODES) {
         str_add(p->out, "...");
         return;
     }
     switch ((ValueTag)v.tag) {
     case VAL_SCALAR:
         if (dtype_is_float((DType)v.aux))
-            print_float(p->out, v.f, (DType)v.aux);
+            print_float(p, p->out, v.f, (DType)v.aux);
         else
             print_int(p->out, v.i, (DType)v.aux);
         return;
-    case VAL_TENSOR: print_tensor(p, v.p, depth == 0); return;
+    case VAL_TENSOR: print_tensor(p, v.p, depth == 0, false); return;
     case VAL_TUPLE: {
         const Tuple *t = v.p;
         str_add_char(p->out, '(');
@@ -307,7 +331,12 @@ void value_print(Str *out, Value v, const ValuePrintOptions *options) {
         .width = o->width > 0 ? o->width : 80,
         .edge = o->edge > 0 ? o->edge : 3,
         .max_elements = o->max_elements > 0 ? o->max_elements : 1000,
+        .digits = o->digits,
+        .limit = SIZE_MAX,
         .interrupt = o->interrupt,
     };
-    print_value(&p, v, o->nested ? 1 : 0);
+    if (o->nested || o->one_line)
+        print_value(&p, v, o->nested ? 1 : 0);
+    else
+        print_laid_out(&p, v);
 }

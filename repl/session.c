@@ -80,6 +80,11 @@ void session_set_width(Session *s, int width, int diag_width) {
     s->options.diag_width = diag_width;
 }
 
+void session_set_digits(Session *s, int digits) {
+    s->options.digits = digits;
+    interp_set_digits(s->interp, digits);
+}
+
 static void session_write(Session *s, const Str *text) {
     s->sink.value(s->sink.ctx, str_text(text), text->len);
 }
@@ -201,7 +206,7 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     case EVAL_FAILED: return SESSION_FAILED;
     case EVAL_INTERRUPTED: return SESSION_INTERRUPTED;
     }
-    if (item->kind == CORE_EXPR && show && !(is_unit_value(v) && (flags & RUN_PROMPT))) {
+    if (item->kind == CORE_EXPR && show && !is_unit_value(v)) {
         Str out = {0};
         if (!show_value(s, v, item->scheme, &out))
             return SESSION_INTERRUPTED;

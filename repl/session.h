@@ -28,6 +28,7 @@ typedef struct SessionOptions {
     bool color;     /* of diagnostics */
     int diag_width; /* of the terminal they go to, 0: none */
     int width;      /* of the terminal that values go to, 0: none */
+    int digits;     /* shown floats are rounded to so many significant digits, 0: not at all */
 } SessionOptions;
 
 void session_options_init(SessionOptions *o);
@@ -49,6 +50,8 @@ typedef struct SessionSink {
 } SessionSink;
 void session_set_sink(Session *s, const SessionSink *sink);
 void session_set_width(Session *s, int width, int diag_width); /* the terminal was resized */
+
+void session_set_digits(Session *s, int digits); /* 0: floats are not rounded */
 
 /* The text with lines wider than the terminal broken at blanks, outside strings, and indented. */
 const char *session_fold(const Session *s, const Str *text);

@@ -7,7 +7,7 @@
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
     const volatile int *interrupt = interp_interrupt_flag(s->interp);
     ValuePrintOptions options = {
-        .width = s->options.width, .edge = 3, .max_elements = 1000, .interrupt = interrupt};
+        .width = s->options.width, .digits = s->options.digits, .interrupt = interrupt};
     value_print(out, v, &options);
     if (*interrupt)
         return false;

@@ -110,6 +110,35 @@ TEST(tensors) {
                "[ 0,  1,  2,  3,  4,\n  5,  6,  7,  8,  9,\n 10, 11]");
 }
 
+TEST(digits) {
+    ValuePrintOptions three = {.digits = 3};
+    CHECK_TEXT(show_with(value_float(DT_F32, 3.14159274), three), "3.14");
+    CHECK_TEXT(show_with(value_float(DT_F32, 0.1), three), "0.1");
+    CHECK_TEXT(show_with(value_float(DT_F64, 123456.75), three), "123457.0");
+    CHECK_TEXT(show_with(value_float(DT_F64, 99.996), three), "100.0");
+    CHECK_TEXT(show_with(value_float(DT_F64, -1.23456e-7), three), "-1.23e-07");
+    CHECK_TEXT(show_with(value_float(DT_F64, 1.23456e30), three), "1.23e+30");
+    CHECK_TEXT(show_with(value_float(DT_F64, 1.7976931348623157e308), three),
+               "1.7976931348623157e+308");
+    CHECK_TEXT(show_with(value_float(DT_F32, 16777216.0), (ValuePrintOptions){.digits = 17}),
+               "16777216.0");
+    CHECK_TEXT(show_with(value_float(DT_F64, -INFINITY), three), "-inf");
+    CHECK_TEXT(show_with(value_int(DT_I32, 123456), three), "123456");
+}
+
+/* Data that has no room, down to widths that hold nothing. */
+TEST(layout) {
+    Value pair[2] = {iota(1, 30, 0, 0), value_string("\xc3\xa9t\xc3\xa9", 5)};
+    Value both = value_tuple(pair, 2);
+    CHECK_TEXT(show_with(both, (ValuePrintOptions){.width = 40}),
+               "(\n  [0, 1, 2, ..., 27, 28, 29],\n  \"\u00e9t\u00e9\"\n)");
+    CHECK_TEXT(show_with(value_tuple(&both, 1), (ValuePrintOptions){.width = 26}),
+               "((\n  [0, 1, ..., 28, 29],\n  \"\u00e9t\u00e9\"\n),)");
+    CHECK_TEXT(show_with(list_of(8), (ValuePrintOptions){.width = 14}),
+               "list[0, 1, 2,\n     3, 4, 5,\n     6, 7]");
+    CHECK(strlen(show_with(both, (ValuePrintOptions){.width = 1})) < 100);
+}
+
 TEST(long_and_deep) {
     const char *text = show(list_of(300000));
     CHECK(strlen(text) < 6000);
@@ -185,6 +214,8 @@ int main(void) {
     RUN(scalars);
     RUN(containers);
     RUN(tensors);
+    RUN(digits);
+    RUN(layout);
     RUN(long_and_deep);
     RUN(rows_without_elements);
     RUN(shared_tensors_are_bounded);
