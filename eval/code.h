@@ -61,6 +61,7 @@
         X(NO_MATCH)                  /* of value b */                                              \
         X(VERIFY)                    /* b is as place c says; notes in slot a (eval/verify.h) */    \
         X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
+        X(COUNT)                 /* one entry; the last of them leads into better code: tier.c */  \
         X(HALT)
 /* clang-format on */
 
@@ -122,6 +123,13 @@ struct Code {
     Code *base;        /* the code of which this is a twin, or NULL */
     VEC(Code *) twins; /* of a base: the twins that were asked for */
     Code *twin;        /* the twin asked for last, or NULL */
+
+    /* Note [Tiers] in tier.c. */
+    int32_t heat;       /* how many entries until it is optimised */
+    bool is_better;     /* optimised code that its base leads into */
+    bool watched;       /* Interp.optimised has it */
+    Code *better;       /* what it leads into, once it was hot */
+    DependencyVec deps; /* of optimised code */
 };
 
 /* The code of a function literal, resolved when it first runs. There is one as long as something refers

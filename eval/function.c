@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-static const Instr resolve_first[1] = {{CODE_RESOLVE, 0, 0, 0, 0}};
-
 const Symbol *path_of_fn(const Expr *fn) {
     const Symbol *path = fn->fn->path;
     return path && path->len ? path : NULL;
@@ -27,7 +25,7 @@ static bool is_internal(const Expr *e) {
 static Code *code_new(Expr *fn) {
     Code *code = mem_new(Code);
     code->fn = fn;
-    code->instrs = resolve_first;
+    code_begin(code);
     code->internal = is_internal(fn);
     return code;
 }

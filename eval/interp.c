@@ -27,7 +27,8 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->options = *options;
     if (!in->options.memory_bytes)
         in->options.memory_bytes = mem_default_limit();
-    in->passes = (PassCtx){.env = env, .diags = diags, .check = options->check_core};
+    in->passes = (PassCtx){
+        .env = env, .diags = diags, .check = options->check_core, .opt = &in->options.opt};
     in->runner = run_reference;
     in->runner_ctx = in;
     in->write = write_stdout;
@@ -53,7 +54,10 @@ void interp_resume(Interp *in) { in->interrupt = 0; }
 const volatile int *interp_interrupt_flag(Interp *in) { return &in->interrupt; }
 void interp_set_diags(Interp *in, Diags *diags) { in->diags = in->passes.diags = diags; }
 Diags *interp_get_diags(Interp *in) { return in->diags; }
-const InterpStats *interp_stats(const Interp *in) { return &in->stats; }
+const InterpStats *interp_stats(Interp *in) {
+    in->stats.applied = in->passes.applied;
+    return &in->stats;
+}
 void interp_set_args(Interp *in, int argc, char **argv) {
     in->argc = argc;
     in->argv = argv;
@@ -98,6 +102,7 @@ static void begin(Interp *in) {
     machine_enter(in);
     in->running = 0;
     in->sealed = 0;
+    code_drop_outdated(in);
 }
 
 static EvalStatus end(Interp *in, EvalStatus status) {

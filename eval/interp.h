@@ -10,6 +10,7 @@
 
 #include "eval/value.h"
 #include "ops/recipe/plan.h"
+#include "passes/optimise.h"
 #include "types/infer/infer.h"
 
 typedef struct Interp Interp;
@@ -27,6 +28,7 @@ typedef struct InterpOptions {
     bool trace;
     bool verify_types; /* eval/verify.h */
     bool check_core;   /* hold derivatives to the rules of the core */
+    OptOptions opt;
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);
@@ -61,8 +63,10 @@ void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, si
 
 typedef struct InterpStats {
     uint64_t ops_reference, ops_compiled, calls;
+    uint64_t optimised, dropped; /* functions and items that passes ran on; that were made anew */
+    uint64_t applied;            /* single applications of passes (--opt-bisect) */
     size_t stack_peak;
 } InterpStats;
-const InterpStats *interp_stats(const Interp *in);
+const InterpStats *interp_stats(Interp *in);
 
 #endif

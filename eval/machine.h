@@ -59,6 +59,8 @@ struct Interp {
     char **argv;
 
     WeakMap codes;              /* EXPR_FN -> its Code */
+    VEC(void **) optimised;     /* watched: each Code that was optimised (tier.c) */
+    uint64_t inferred;          /* of the definitions, when these were last looked at */
     WeakMap cells;              /* Global -> its Cell, which lives as long as the global */
     Map op_values, ctor_values; /* Op, Ctor -> Closure */
     Closure *idle_closure;      /* of the frame below the first activation */
@@ -125,6 +127,17 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out);
 /* fn (x1, …, xn) { callee(x1, …, xn) } */
 Expr *eta_expand(Expr *callee, uint32_t n, const Attrs *attrs, Type *result, const Symbol *name);
 Expr *builtin_function(Global *g); /* the same of a builtin */
+
+/* ---- tier.c ---------------------------------------------------------------------------------- */
+void code_begin(Code *code); /* nothing is resolved yet */
+/* Whether the code begins by counting its entries. */
+bool code_counts(Interp *in, const Code *code);
+/* What instructions are made of: the function or item itself, or what the passes make of it. */
+Expr *code_source(Interp *in, Code *code);
+/* The code into which `code`, being hot, leads. */
+Code *code_heated(Code *code);
+/* Before an evaluation: what depends on a definition that has changed is made anew. */
+void code_drop_outdated(Interp *in);
 
 /* ---- trace.c --------------------------------------------------------------------------------- */
 /* Reports a run-time error at the instruction being run. */

@@ -756,14 +756,16 @@ bool code_resolve(Interp *in, Code *code) {
     Resolver *r = mem_new(Resolver);
     r->in = in;
     r->code = code;
-    Expr *body = code->item ? code->fn : code->fn->fn->body;
+    Expr *source = code_source(in, code), *body = code->item ? source : source->fn->body;
     if (!code->item)
         for (uint32_t i = 0; i < code->fn->fn->nparams; i++)
-            bind(r, code->fn->fn->params[i], slot(slot_new(r)));
+            bind(r, source->fn->params[i], slot(slot_new(r)));
     for (uint32_t i = 0; i < code->ncaptured; i++)
         if (code->captured[i])
             bind(r, code->captured[i], operand(BASE_CAPTURED, i));
     verify_begin(r);
+    if (code_counts(in, code))
+        emit(r, body, CODE_COUNT, 0, 0, 0, 0);
     if (code->item) {
         int32_t at = slot_new(r);
         resolve(r, body, at);

@@ -215,6 +215,15 @@ do_RESOLVE:
     TRY(code_resolve(in, code));
     goto start;
 
+do_COUNT:
+    if (LIKELY(--code->heat > 0))
+        NEXT();
+    next = code_heated(code);
+    if (closure->code == code)
+        closure->code = next;
+    code = next;
+    goto start;
+
 do_MOVE:
     SLOT(pc->a) = *R(pc->b);
     NEXT();

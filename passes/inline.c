@@ -124,11 +124,20 @@ static Expr *inline_block(Inliner *in, Expr *e) {
     return result;
 }
 
+/* What stands for a variable, with the place of this use of it: messages speak of the operand that is there.
+ * A literal keeps its type, which says its dtype. */
+static Expr *atom_at(Inliner *in, Expr *use) {
+    Expr *atom = map_find(&in->atoms, use->var);
+    if (!atom)
+        return use;
+    atom = expr_copy(atom);
+    atom->span = use->span;
+    return atom;
+}
+
 static Expr *inline_expr(Inliner *in, Expr *e) {
-    if (e->kind == EXPR_VAR) {
-        Expr *atom = map_find(&in->atoms, e->var);
-        return atom ? atom : e;
-    }
+    if (e->kind == EXPR_VAR)
+        return atom_at(in, e);
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;

@@ -6,12 +6,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define PASS(name, run, doc) Expr *run(PassCtx *ctx, Expr *e);
+#define PASS(name, run, level, doc) Expr *run(PassCtx *ctx, Expr *e);
 #include "passes/passes.def"
 #undef PASS
 
 static const Pass table[] = {
-#define PASS(name, run, doc) {#name, run, doc},
+#define PASS(name, run, level, doc) {#name, run, level, doc},
 #include "passes/passes.def"
 #undef PASS
 };

@@ -4,6 +4,7 @@
 #ifndef PASSES_PASS_H
 #define PASSES_PASS_H
 
+#include "passes/optimise.h"
 #include "types/infer/infer.h"
 
 typedef struct PassCtx {
@@ -15,11 +16,15 @@ typedef struct PassCtx {
     uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
     VEC(const char *) notes; /* where a pass gave up: pass_note */
     uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */
+    const OptOptions *opt;   /* of the passes that code goes through (optimise.h) */
+    uint64_t applied;        /* applications of passes to code so far */
+    DependencyVec *deps;     /* what the code being optimised depends on, or NULL */
 } PassCtx;
 
 typedef struct Pass {
     const char *name;
     Expr *(*run)(PassCtx *ctx, Expr *e);
+    int level; /* the least at which it runs on code; 0: only where it is named */
     const char *doc;
 } Pass;
 
@@ -28,6 +33,9 @@ size_t pass_count(void);
 const Pass *pass_at(size_t i);
 /* Says that a pass left something as it was because its fuel ran out. */
 void pass_note(PassCtx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Notes that the code being optimised is right as long as g has the value it has. */
+void pass_depend(PassCtx *ctx, Global *g);
 
 /* Forgets what was found about definitions, because they may have changed. */
 void passes_forget(PassCtx *ctx);

@@ -27,13 +27,17 @@
 
 typedef enum Color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } Color;
 
+/* Words separated by commas. The array ends with a NULL that `len` does not count. */
+typedef VEC(const char *) Words;
+
 typedef struct Cli {
     SessionOptions session;
     Color color;
     bool time, residual, tvm;
     bool wants_json;         /* known before the options are read, for mistakes in them */
     VEC(const char *) texts; /* of -e, run one after the other */
-    VEC(const char *) inputs, passes, files;
+    VEC(const char *) inputs, files;
+    Words passes, without;
 } Cli;
 
 typedef struct Option {
@@ -137,12 +141,41 @@ static bool set_input(Cli *cli, const char *value) {
     return true;
 }
 
-static bool set_pass(Cli *cli, const char *value) {
+static bool set_opt(Cli *cli, const char *value) {
+    int i = find_word("0|1|2|3", value);
+    cli->session.opt.level = i;
+    cli->session.opt.at_once = true;
+    return i >= 0;
+}
+
+static bool set_opt_bisect(Cli *cli, const char *value) {
+    cli->session.opt.bisects = cli->session.opt.at_once = true;
+    return parse_unsigned(value, &cli->session.opt.bisect);
+}
+
+static void add_words(Words *to, const char *value) {
     for (size_t n; *value; value += n + (value[n] == ',')) {
         n = strcspn(value, ",");
         if (n)
-            vec_push(&cli->passes, mem_strndup(value, n));
+            vec_push(to, mem_strndup(value, n));
     }
+    vec_push(to, NULL);
+    to->len--;
+}
+
+static bool set_pass(Cli *cli, const char *value) {
+    OptOptions *opt = &cli->session.opt;
+    add_words(&cli->passes, value);
+    opt->passes = cli->passes.data;
+    opt->npasses = (uint32_t)cli->passes.len;
+    opt->at_once = true;
+    return true;
+}
+
+static bool set_no_pass(Cli *cli, const char *value) {
+    add_words(&cli->without, value);
+    cli->session.opt.without = cli->without.data;
+    cli->session.opt.nwithout = (uint32_t)cli->without.len;
     return true;
 }
 
@@ -202,8 +235,14 @@ static const Option options[] = {
     {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},
     {"memory", "SIZE", "most memory for values and stack, as in 500M or 4G", set_memory},
     {"no-jit-cache", NULL, "keep no compiled kernels on disk", set_jit_cache},
+    {"no-pass", "P,Q", "passes that never run", set_no_pass},
     {"no-prelude", NULL, "start with operators only", set_prelude},
-    {"pass", "P,Q", "ir: the passes to run, in this order", set_pass},
+    {"opt", "0|1|2|3",
+     "how far code is optimised before it first runs; when not said, fully once it has run hot",
+     set_opt},
+    {"opt-bisect", "N", "run the first N applications of passes only, and say which is the last",
+     set_opt_bisect},
+    {"pass", "P,Q", "the passes to run, in this order", set_pass},
     {"residual", NULL, "check: list the checks that are left for the run", set_residual},
     {"seed", "N", "of the random numbers", set_seed},
     {"stack", "SIZE", "most memory for calls; 1G when not said", set_stack},

@@ -128,6 +128,14 @@ static Expr *core_of(Session *s, const char *text, Diags *diags) {
     return NULL;
 }
 
+void session_no_such_pass(Diags *diags, const char *name) {
+    Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", name);
+    Str names = {0};
+    for (size_t i = 0; i < pass_count(); i++)
+        str_printf(&names, "%s%s", i ? ", " : "", pass_at(i)->name);
+    diag_add_fact(d, "passes: %s", str_text(&names));
+}
+
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses,
                          Diags *diags) {
     static const char *const initial[] = {"ad", "partial_eval", "inline", "dce"};
@@ -140,12 +148,7 @@ Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npa
     for (int i = 0; e && i < npasses; i++) {
         const Pass *pass = pass_find(passes[i]);
         if (!pass) {
-            Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`",
-                                 passes[i]);
-            Str names = {0};
-            for (size_t k = 0; k < pass_count(); k++)
-                str_printf(&names, "%s%s", k ? ", " : "", pass_at(k)->name);
-            diag_add_fact(d, "passes: %s", str_text(&names));
+            session_no_such_pass(diags, passes[i]);
             return NULL;
         }
         e = pass_run(&s->passes, pass, e);
@@ -232,6 +235,9 @@ bool session_info(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     if (strcmp(name, "session") == 0) {
         const InterpStats *stats = interp_stats(s->interp);
+        str_printf(out, "functions optimised: %llu, by %llu passes; made anew: %llu\n",
+                   (unsigned long long)stats->optimised, (unsigned long long)stats->applied,
+                   (unsigned long long)stats->dropped);
         str_printf(out, "operators run by reference: %llu\noperators run as kernels: %llu\n",
                    (unsigned long long)stats->ops_reference,
                    (unsigned long long)stats->ops_compiled);

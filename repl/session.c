@@ -19,6 +19,7 @@ enum { FRONT_STACK_BYTES = 1 << 30 };
 
 void session_options_init(SessionOptions *o) {
     *o = (SessionOptions){.jit = true, .jit_cache = true, .prelude = true};
+    opt_options_init(&o->opt);
 #ifdef RLY_DEBUG
     o->check_core = true;
 #endif
@@ -122,6 +123,7 @@ Session *session_new(const SessionOptions *options) {
         .seed = options->seed,
         .verify_types = options->verify_types,
         .check_core = options->check_core,
+        .opt = options->opt,
     };
     s->interp = interp_new(s->env, diags, &io);
     interp_set_output(s->interp, print_through, s);
@@ -129,7 +131,12 @@ Session *session_new(const SessionOptions *options) {
     s->passes = (PassCtx){.env = s->env, .diags = diags, .check = options->check_core};
     if (options->jit)
         launch_use_jit(s->interp, options->threads, options->jit_cache);
-    if (options->prelude && !prelude_open(s)) {
+    const char *unknown = opt_unknown_pass(&options->opt);
+    if (unknown) {
+        session_no_such_pass(diags, unknown);
+        session_print_diags(s, diags);
+    }
+    if (unknown || (options->prelude && !prelude_open(s))) {
         session_fini(s);
         return NULL;
     }

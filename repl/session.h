@@ -15,6 +15,7 @@ typedef struct SessionOptions {
     bool jit_cache;
     bool prelude;    /* false: --no-prelude */
     bool check_core; /* hold the core to its rules after inference and every pass */
+    OptOptions opt;  /* what code goes through before it runs */
 
     int threads; /* 0: as many as cores */
     size_t stack_bytes, memory_bytes;

@@ -72,6 +72,7 @@ Expr *session_core_of(const CoreItem *item);
 /* With --check-core, and always in debug builds: holds an item to the rules of the core. */
 void session_check_core(const Session *s, const CoreItem *item);
 
+void session_no_such_pass(Diags *diags, const char *name);
 /* The passes by name, in order; none: those that `:ir` shows by default. NULL after a diagnostic. */
 Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags);
 /* What those gave up on, as comments. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/optimise.h"
+
+#include "passes/pass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void opt_options_init(OptOptions *options) { *options = (OptOptions){.level = 2}; }
+
+bool opt_is_on(const OptOptions *options) { return options->passes || options->level > 0; }
+
+static const char *unknown_in(const char *const *names, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (!pass_find(names[i]))
+            return names[i];
+    return NULL;
+}
+
+const char *opt_unknown_pass(const OptOptions *options) {
+    const char *unknown = unknown_in(options->passes, options->npasses);
+    return unknown ? unknown : unknown_in(options->without, options->nwithout);
+}
+
+bool dependencies_hold(const DependencyVec *deps) {
+    for (size_t i = 0; i < deps->len; i++)
+        if (deps->data[i].global->value != deps->data[i].value || deps->data[i].global->broken)
+            return false;
+    return true;
+}
+
+void pass_depend(PassCtx *ctx, Global *g) {
+    if (!ctx->deps)
+        return;
+    for (size_t i = 0; i < ctx->deps->len; i++)
+        if (ctx->deps->data[i].global == g)
+            return;
+    vec_push(ctx->deps, ((Dependency){g, g->value}));
+}
+
+static bool is_left_out(const OptOptions *options, const char *name) {
+    for (uint32_t i = 0; i < options->nwithout; i++)
+        if (strcmp(options->without[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Counts an application; false where bisection ends before it. */
+static bool may_apply(PassCtx *ctx, const Pass *pass, const Symbol *name) {
+    ctx->applied++;
+    if (!ctx->opt->bisects || ctx->applied < ctx->opt->bisect)
+        return true;
+    if (ctx->applied > ctx->opt->bisect)
+        return false;
+    fprintf(stderr, "opt-bisect: %llu is the last: %s of %s%s%s\n",
+            (unsigned long long)ctx->applied, pass->name, name ? "`" : "",
+            name ? name->text : "an expression", name ? "`" : "");
+    return true;
+}
+
+static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
+                   const VarVec *given) {
+    if (is_left_out(ctx->opt, pass->name) || !may_apply(ctx, pass, name))
+        return e;
+    Expr *after = pass->run(ctx, e);
+    if (!after)
+        return e;
+    pass_check(ctx, after, given, pass->name);
+    return after;
+}
+
+Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+               DependencyVec *deps) {
+    const OptOptions *opt = ctx->opt;
+    DependencyVec *outer = ctx->deps;
+    ctx->deps = deps;
+    if (opt->passes) {
+        for (uint32_t i = 0; i < opt->npasses; i++)
+            e = apply(ctx, pass_find(opt->passes[i]), e, name, given);
+    } else {
+        for (int round = 0; round < (opt->level > 2 ? 2 : 1); round++)
+            for (size_t i = 0; i < pass_count(); i++)
+                if (pass_at(i)->level && pass_at(i)->level <= opt->level)
+                    e = apply(ctx, pass_at(i), e, name, given);
+    }
+    ctx->deps = outer;
+    return e;
+}
