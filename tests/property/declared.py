@@ -159,12 +159,17 @@ def size_definition(rng, name):
     return text, [f"{name}(zeros(shape=[{n}, {m}]))"]
 
 
+def last_line(diag):
+    """A call that a definition does not take may be blamed on the definition; then a label stands at the call."""
+    return max([diag["line"]] + [label["line"] for label in diag["labels"]])
+
+
 def kept_lines(relay, before, items, text_of, folder):
     """The items that check after this text. A run of the checker reports some mistakes, not all."""
     first = before.count("\n") + 1
     while items:
         errors = run(relay, ["check"], before + "\n".join(map(text_of, items)) + "\n", folder)[1]
-        bad = {d["line"] - first for d in errors}
+        bad = {last_line(d) - first for d in errors}
         if not errors:
             break
         if min(bad) < 0:

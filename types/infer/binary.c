@@ -200,7 +200,7 @@ static Expr *bang(Infer *I, Ast *e) {
         args[0] = a;
         return infer_known_op(I, &op_logical_not, args, 1, e->span, e->op_span);
     }
-    if (t->tag != TY_VAR) {
+    if (t->tag != TY_VAR && t->tag != TY_PARAM) {
         Diag *d = infer_error(I, DIAG_R0219, a->span, "`!` needs a reference or a bool, found %s",
                               type_text(t));
         if (d)
