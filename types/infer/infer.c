@@ -463,9 +463,14 @@ static void bind_names(Infer *I, Global **globals, CoreItem *core) {
         if (!globals[i] || is_shadowed(I, globals[i]))
             continue;
         Global *before = map_find(&I->env->here->globals, globals[i]->name);
+        Global was = before ? *before : (Global){0};
         globals[i] = env_slot(I, globals[i]);
-        if (before != globals[i])
+        if (before != globals[i]) {
             core[i].before = before;
+        } else if (was.kind == GLOBAL_LET && was.scheme) {
+            core[i].was = mem_new(Global);
+            *core[i].was = was;
+        }
         if (core[i].global)
             core[i].global = globals[i];
     }

@@ -25,6 +25,7 @@ typedef struct CoreItem {
     Item *item;
     Global *global;
     Global *before; /* LET: what the name meant until now, if it was another */
+    Global *was;    /* LET: a copy of what `global` was until now, if it took the same slot */
     Expr *expr;
     TypeDecl *decl;
     const Op *op;

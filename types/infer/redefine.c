@@ -415,14 +415,17 @@ void env_recheck(Infer *I) {
 }
 
 void env_restore(Env *env, const CoreItem *item, Diags *diags) {
-    if (!item->before || !is_current(env, item->global))
+    if ((!item->before && !item->was) || !is_current(env, item->global))
         return;
-    env_bind_global(env, item->before);
+    if (item->was)
+        *item->global = *item->was;
+    else
+        env_bind_global(env, item->before);
     Module module = {.source = item->item->span.source};
     vec_push(&module.items, item->item);
     Infer I;
     infer_init(&I, env, &module, INFER_PROMPT, diags);
-    Changed c = {item->before->name, false};
+    Changed c = {item->global->name, false};
     vec_push(&I.changed, c);
     env_recheck(&I);
 }
