@@ -27,6 +27,9 @@ typedef struct Name {
     Span span;
 } Name;
 
+/* Whether the name is that of a value which a pattern takes apart, `(a, b)`: nobody can write it. */
+static inline bool symbol_is_hidden(const Symbol *sym) { return sym->text[0] == '('; }
+
 typedef VEC(Ast *) AstVec;
 typedef VEC(AstType *) AstTypeVec;
 typedef VEC(AstPattern *) AstPatternVec;
@@ -164,7 +167,8 @@ typedef enum AstKind {
     AST_CALL,        /* a(args; attrs), with type_args for f<T>(a) and f[T](a) */
     AST_INSTANTIATE, /* f<T> or f[T] not followed by a call: a, type_args */
     AST_FN,          /* fn [A](params) -> type where … { a } */
-    AST_LET, /* let name : type = a; body   (body NULL: `let x = e` ends its block, value ()) */
+    AST_LET,       /* let name : type = a; body   (body NULL: `let x = e` ends its block, value ()).
+                With a pattern: Note [Patterns that bind] in parse_let.c; flag: made by one */
     AST_GRAPH_LET, /* %i = a; body */
     AST_FREE_VAR,  /* free_var name : type; body */
     AST_SEQ,       /* a; body   (body NULL: `a;` ends its block, value ()) */
@@ -193,7 +197,8 @@ typedef enum UnOp { UNOP_NEG, UNOP_BANG /* not, or reference read: by type */, U
 
 typedef struct AstParam {
     Name name;
-    AstType *type; /* or NULL */
+    AstType *type;       /* or NULL */
+    AstPattern *pattern; /* that takes the argument apart, or NULL: then the name is hidden */
 } AstParam;
 
 typedef struct AstArm {
@@ -226,7 +231,7 @@ typedef struct AstFn {
  * a member that names kinds. The children a, b, c, body and args are NULL or empty where a kind has none. */
 struct Ast {
     AstKind kind;
-    bool flag;  /* MATCH: partial; CALL written by `x |> f`: no (BINARY keeps it) */
+    bool flag;  /* MATCH: partial; LET: made by a pattern, not written */
     uint8_t op; /* UnOp, BinOp */
     Span span;
     Span op_span; /* of the operator's own text: `+`, `@@`, `(` of a call is the callee's */
@@ -251,6 +256,7 @@ struct Ast {
             AstAttrVec attrs;     /* CALL */
             AstTypeVec type_args; /* CALL, INSTANTIATE */
         };
+        AstPattern *pattern;   /* LET: takes `a` apart, or NULL */
         NameVec fields;        /* RECORD, WITH */
         AstFn *fn;             /* FN */
         VEC(AstArm) arms;      /* MATCH */
@@ -298,6 +304,8 @@ typedef struct Item {
     VEC(AstCtor) ctors;          /* TYPE */
     AstType *type;               /* LET, FREE_VAR, OPERATOR */
     Ast *value;                  /* LET, GRAPH_LET, EXPR */
+    AstPattern *pattern;         /* LET: takes the value apart, or NULL */
+    bool derived;                /* LET: made by the pattern of an item before, not written */
     int64_t index;               /* GRAPH_LET */
     bool shown;                  /* EXPR: no `;` after it */
     const char *path;            /* IMPORT "path"; OPERATOR: library */

@@ -144,13 +144,30 @@ static bool equal_pattern(const AstPattern *a, const AstPattern *b) {
            (a->literal && b->literal && equal_expr(a->literal, b->literal));
 }
 
+static bool equal_pattern_or_none(const AstPattern *a, const AstPattern *b) {
+    return a && b ? equal_pattern(a, b) : a == b;
+}
+
+/* Past the links that a pattern made. */
+static const Ast *skip_derived(const Ast *e) {
+    while (e && e->kind == AST_LET && e->flag)
+        e = e->body;
+    return e;
+}
+
+/* What is bound: of a pattern the name says nothing. */
+static bool equal_bound(const AstPattern *a, const Name *x, const AstPattern *b, const Name *y) {
+    return a || b ? equal_pattern_or_none(a, b) : equal_name(x, y);
+}
+
 static bool equal_fn(const AstFn *a, const AstFn *b) {
     if (a == b)
         return true;
     if (!a || !b || a->params.len != b->params.len || a->has_where != b->has_where)
         return false;
     for (size_t i = 0; i < a->params.len; i++)
-        if (!equal_name(&a->params.data[i].name, &b->params.data[i].name) ||
+        if (!equal_bound(a->params.data[i].pattern, &a->params.data[i].name,
+                         b->params.data[i].pattern, &b->params.data[i].name) ||
             !equal_type(a->params.data[i].type, b->params.data[i].type))
             return false;
     return equal_type_params(&a->type_params, &b->type_params) &&
@@ -192,8 +209,8 @@ static bool equal_payload(const Ast *a, const Ast *b) {
     case AST_PROJ: return a->i == b->i;
     case AST_META: return a->i == b->i && equal_str(a->text, b->text);
     case AST_STRING: return equal_text(a->text, a->text_len, b->text, b->text_len);
+    case AST_LET: return equal_bound(a->pattern, &a->name, b->pattern, &b->name);
     case AST_NAME:
-    case AST_LET:
     case AST_FREE_VAR: return equal_name(&a->name, &b->name);
     case AST_RECORD: return a->name.sym == b->name.sym && equal_names(&a->fields, &b->fields);
     case AST_WITH: return equal_names(&a->fields, &b->fields);
@@ -236,6 +253,8 @@ static bool equal_rest(const Ast *a, const Ast *b, bool skip_a, bool skip_b) {
 
 static bool equal_expr(const Ast *a, const Ast *b) {
     for (;;) {
+        a = skip_derived(a);
+        b = skip_derived(b);
         if (a == b)
             return true;
         if (!a || !b)
@@ -296,8 +315,8 @@ static bool equal_doc(const char *a, const char *b) {
 }
 
 static bool equal_item(const Item *a, const Item *b) {
-    return a->kind == b->kind && equal_name(&a->name, &b->name) && equal_fn(a->fn, b->fn) &&
-           equal_names(&a->extra, &b->extra) &&
+    return a->kind == b->kind && equal_bound(a->pattern, &a->name, b->pattern, &b->name) &&
+           equal_fn(a->fn, b->fn) && equal_names(&a->extra, &b->extra) &&
            equal_type_params(&a->type_params, &b->type_params) && equal_ctors(a, b) &&
            equal_type(a->type, b->type) && equal_expr(a->value, b->value) && a->index == b->index &&
            a->shown == b->shown && equal_str(a->path, b->path) && equal_str(a->symbol, b->symbol) &&
@@ -311,13 +330,26 @@ static bool equal_constant(const MetaConstant *a, const MetaConstant *b) {
            a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
+static size_t skip_derived_items(const Module *m, size_t i) {
+    while (i < m->items.len && m->items.data[i]->derived)
+        i++;
+    return i;
+}
+
 bool ast_module_equal(const Module *a, const Module *b) {
-    if (a->items.len != b->items.len || a->versioned != b->versioned ||
-        a->constants.len != b->constants.len)
+    if (a->versioned != b->versioned || a->constants.len != b->constants.len)
         return false;
-    for (size_t i = 0; i < a->items.len; i++)
-        if (!equal_item(a->items.data[i], b->items.data[i]))
+    for (size_t i = 0, k = 0;; i++, k++) {
+        i = skip_derived_items(a, i);
+        k = skip_derived_items(b, k);
+        if (i == a->items.len || k == b->items.len) {
+            if (i != a->items.len || k != b->items.len)
+                return false;
+            break;
+        }
+        if (!equal_item(a->items.data[i], b->items.data[k]))
             return false;
+    }
     for (size_t i = 0; i < a->constants.len; i++)
         if (!equal_constant(a->constants.data[i], b->constants.data[i]))
             return false;

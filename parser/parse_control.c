@@ -13,7 +13,7 @@ static bool at_annotations(Parser *p) {
     return found;
 }
 
-/* x ['{' attributes '}'] [':' T], …, then attributes */
+/* (x | pattern) ['{' attributes '}'] [':' T], …, then attributes */
 static void read_params(Parser *p, AstFn *fn) {
     NameVec names = {0};
     while (!p->panic && !parse_at(p, TOK_RPAREN)) {
@@ -21,7 +21,17 @@ static void read_params(Parser *p, AstFn *fn) {
             parse_attrs(p, TOK_RPAREN, &fn->attrs);
             break;
         }
-        AstParam param = {.name = parse_binder(p, false, "a parameter")};
+        AstParam param = {0};
+        if (parse_at_let_pattern(p)) {
+            size_t mark = parse_scope_mark(p);
+            param.pattern = parse_pattern(p);
+            parse_scope_release(p, mark);
+            parse_pattern_names(param.pattern, &names);
+            param.name = parse_hidden_name(p, param.pattern);
+        } else {
+            param.name = parse_binder(p, false, "a parameter");
+            vec_push(&names, param.name);
+        }
         if (at_annotations(p)) { /* {virtual_device=…}: where TVM would put it */
             AstAttrVec ignored = {0};
             Opened opened = parse_open(p);
@@ -31,7 +41,6 @@ static void read_params(Parser *p, AstFn *fn) {
         if (parse_accept(p, TOK_COLON))
             param.type = parse_type_any(p);
         vec_push(&fn->params, param);
-        vec_push(&names, param.name);
         if (!parse_more(p, TOK_RPAREN))
             break;
     }
@@ -59,9 +68,26 @@ AstFn *parse_fn_rest(Parser *p) {
         p->ctx = ctx;
     }
     fn->has_where = parse_where(p, &fn->where);
-    for (size_t i = 0; i < fn->params.len; i++)
-        parse_scope_bind(p, fn->params.data[i].name);
-    fn->body = parse_block(p);
+    NameVec names = {0};
+    for (size_t i = 0; i < fn->params.len; i++) {
+        if (fn->params.data[i].pattern)
+            parse_pattern_names(fn->params.data[i].pattern, &names);
+        else
+            vec_push(&names, fn->params.data[i].name);
+    }
+    for (size_t i = 0; i < names.len; i++)
+        parse_scope_bind(p, names.data[i]);
+    Ast **body = &fn->body;
+    for (size_t i = 0; i < fn->params.len; i++) {
+        const AstParam *param = &fn->params.data[i];
+        if (param->pattern)
+            *body = parse_take_apart(p, param->pattern, param->name);
+        while (*body)
+            body = &(*body)->body;
+    }
+    *body = parse_block(p);
+    for (Ast *e = fn->body; e != *body; e = e->body)
+        e->span.end = p->prev_end;
     parse_scope_release(p, mark);
     p->type_params.len = type_mark;
     return fn;

@@ -35,21 +35,25 @@ static Ast *bound_value(Parser *p) {
     return p->panic ? parse_error_node(p) : value;
 }
 
-/* 'let' x [':' T] '=' e; the function literal after a recursive binding sees its name. */
+/* 'let' pattern [':' T] '=' e; the function literal after a recursive binding sees its name. The bindings of
+ * the pattern's variables hang in the body already. */
 static Ast *read_let(Parser *p) {
     Ast *let = parse_node(p, AST_LET, p->tok.begin);
     let->op_span = parse_tok_span(p);
     parse_advance(p);
-    let->name = parse_let_name(p, false, "the name of a local");
-    if (parse_accept(p, TOK_COLON))
-        let->type = parse_type_any(p);
+    LetHead head = parse_let_head(p, false);
+    let->name = head.name;
+    let->type = head.type;
+    let->pattern = head.pattern;
     parse_expect(p, TOK_EQUAL);
-    bool recursive = parse_at_word(p, WORD_FN);
+    bool recursive = parse_at_word(p, WORD_FN) && !head.pattern;
     if (recursive)
-        parse_scope_bind(p, let->name);
+        parse_let_bind(p, &head);
     let->a = bound_value(p);
     if (!recursive)
-        parse_scope_bind(p, let->name);
+        parse_let_bind(p, &head);
+    if (head.pattern)
+        let->body = parse_take_apart(p, head.pattern, head.name);
     return let;
 }
 
@@ -126,8 +130,9 @@ static Ast *read_sequence(Parser *p, bool block) {
         *slot = link;
         if (last)
             break;
-        slot = &link->body;
         vec_push(&links, link);
+        for (slot = &link->body; *slot; slot = &(*slot)->body)
+            vec_push(&links, *slot);
         more = next_link(p, link);
         if (p->panic) {
             p->depth = depth;

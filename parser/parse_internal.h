@@ -41,6 +41,7 @@ typedef struct Parser {
     bool failed;                     /* something was reported */
     Map locals;                      /* Symbol -> how many bare and sigil bindings are in scope */
     NameVec bindings;                /* in scope, innermost last */
+    VEC(Item *) derived;             /* by the pattern of the item being read */
     VEC(const Symbol *) type_params; /* in scope: of the functions around */
     Map heads;                       /* Symbol -> flags of what the whole text binds */
 } Parser;
@@ -67,7 +68,6 @@ bool parse_expect_word(Parser *p, Word word);
 typedef enum Expected {
     EXPECTED_OTHER,
     EXPECTED_OPERATOR, /* an expression is complete there, and an operator would continue it */
-    EXPECTED_LET_NAME, /* the name that a `let` binds */
 } Expected;
 /* "expected WHAT, found …" at the token in hand. */
 void parse_unexpected(Parser *p, const char *what);
@@ -138,13 +138,31 @@ bool parse_is_shadowed(Parser *p, const Symbol *sym);
 bool parse_at_soft(Parser *p, Word word);
 /* A name in binding position: `x`, `%x`, also `@f` and dotted names where `global`. */
 Name parse_binder(Parser *p, bool global, const char *what);
-/* The name that a `let` binds: a tuple there is told how it is taken apart. */
-Name parse_let_name(Parser *p, bool global, const char *what);
 /* A name that is used: the longest bound prefix after a sigil, a bare name with its dots. */
 Name parse_name_ref(Parser *p);
 /* a.b.c, all of it, as one symbol: types, attributes, operators. */
 Name parse_dotted(Parser *p, const char *what);
 void parse_check_twice(Parser *p, const NameVec *names, const char *what);
+
+/* ---- parse_let.c: what a binding binds ------------------------------------------------------- */
+
+/* `let` has been passed. Reads a name or a pattern, and `: T`. Binds nothing yet. */
+typedef struct LetHead {
+    Name name; /* hidden where there is a pattern */
+    AstPattern *pattern;
+    AstType *type;
+} LetHead;
+LetHead parse_let_head(Parser *p, bool global);
+/* Binds its variables, or its name. */
+void parse_let_bind(Parser *p, const LetHead *head);
+/* A pattern begins where the name of a binding could stand, too. */
+bool parse_at_let_pattern(Parser *p);
+/* A name for what the pattern takes apart. */
+Name parse_hidden_name(Parser *p, const AstPattern *pattern);
+/* The variables of a pattern that binds, in the order of the text. */
+void parse_pattern_names(const AstPattern *pattern, NameVec *names);
+/* The bindings of its variables to the parts of `whole`, as a chain of `let`s without a body, or NULL. */
+Ast *parse_take_apart(Parser *p, const AstPattern *pattern, Name whole);
 
 /* ---- the productions ------------------------------------------------------------------------- */
 

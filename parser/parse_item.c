@@ -226,39 +226,62 @@ static void end_expr(Parser *p, Item *item) {
         parse_unexpected_at(p, EXPECTED_OPERATOR, "an operator, `;` or a line break");
 }
 
-/* 'let' x [':' T] '=' e ';' | 'let' x [':' T] '=' e 'in' e */
+/* The bindings of the item's variables, as items that follow it. */
+static void derive_items(Parser *p, const Item *item) {
+    for (Ast *e = parse_take_apart(p, item->pattern, item->name); e; e = e->body) {
+        Item *part = mem_new(Item);
+        part->kind = ITEM_LET;
+        part->derived = true;
+        part->span = parse_span_from(p, p->prev_end); /* behind the item: spans do not overlap */
+        part->name = e->name;
+        part->value = e->a;
+        part->doc = item->doc;
+        vec_push(&p->derived, part);
+    }
+}
+
+/* 'let' pattern [':' T] '=' e ';' | 'let' pattern [':' T] '=' e 'in' e */
 static void read_let(Parser *p, Item *item) {
     Span op_span = parse_tok_span(p);
     uint32_t begin = p->tok.begin;
     size_t mark = parse_scope_mark(p);
     parse_advance(p);
     item->kind = ITEM_LET;
-    item->name = parse_let_name(p, true, "the name of a global");
-    if (parse_accept(p, TOK_COLON))
-        item->type = parse_type_any(p);
+    LetHead head = parse_let_head(p, true);
+    item->name = head.name;
+    item->type = head.type;
+    item->pattern = head.pattern;
     parse_expect(p, TOK_EQUAL);
-    bool recursive = parse_at_word(p, WORD_FN);
+    bool recursive = parse_at_word(p, WORD_FN) && !head.pattern;
     if (recursive)
-        parse_scope_bind(p, item->name);
+        parse_let_bind(p, &head);
     item->value = item_value(p);
     if (!recursive)
-        parse_scope_bind(p, item->name);
+        parse_let_bind(p, &head);
     if (!parse_accept_word(p, WORD_IN)) {
         end_binding(p, "`;` or `in`");
+        if (head.pattern && !p->panic)
+            derive_items(p, item);
         return;
     }
-    Ast *let = parse_node(p, AST_LET, begin);
+    Ast *let = parse_node(p, AST_LET, begin), **body = &let->body;
     let->op_span = op_span;
     let->name = item->name;
     let->type = item->type;
+    let->pattern = item->pattern;
     let->a = item->value;
+    if (head.pattern)
+        *body = parse_take_apart(p, head.pattern, head.name);
+    while (*body)
+        body = &(*body)->body;
     p->ctx = CTX_LINE | CTX_NO_SEMI;
-    let->body = parse_sequence(p);
+    *body = parse_sequence(p);
     p->ctx = 0;
     let->span = parse_span_from(p, begin);
     parse_scope_release(p, mark);
     item->name = (Name){0};
     item->type = NULL;
+    item->pattern = NULL;
     item->value = let;
     end_expr(p, item);
 }

@@ -223,12 +223,6 @@ Name parse_binder(Parser *p, bool global, const char *what) {
     return name;
 }
 
-Name parse_let_name(Parser *p, bool global, const char *what) {
-    if (parse_at(p, TOK_LPAREN))
-        parse_unexpected_at(p, EXPECTED_LET_NAME, what);
-    return parse_binder(p, global, what);
-}
-
 void parse_check_twice(Parser *p, const NameVec *names, const char *what) {
     Map seen = {0};
     for (size_t i = 0; i < names->len; i++) {
@@ -267,6 +261,40 @@ static void scan_name(Parser *p, Token *t, uintptr_t flags) {
         lexer_read(&p->lex, t->end, t);
     }
     add_head(p, sym, flags | HEAD_BARE);
+}
+
+/* What the pattern at *t binds, up to its `=`: each name that no bracket follows, and, a little too much, the
+ * names of fields and types. */
+static void scan_pattern(Parser *p, Token *t) {
+    for (int depth = 0; t->kind != TOK_EOF && (depth > 0 || t->kind != TOK_EQUAL);) {
+        Token here = *t;
+        if (here.break_before && parse_begins_item(&here))
+            return;
+        lexer_read(&p->lex, t->end, t);
+        if (here.kind == TOK_LPAREN || here.kind == TOK_LBRACE || here.kind == TOK_LBRACKET)
+            depth++;
+        else if (here.kind == TOK_RPAREN || here.kind == TOK_RBRACE || here.kind == TOK_RBRACKET)
+            depth--;
+        bool opens = t->kind == TOK_LPAREN || t->kind == TOK_LBRACE || t->kind == TOK_LBRACKET;
+        if (here.kind == TOK_LOCAL)
+            add_head(p, here.sym, HEAD_VALUE);
+        else if (here.kind == TOK_IDENT && !opens && !word_is_type(here.word))
+            add_head(p, here.sym, HEAD_VALUE | HEAD_BARE);
+        if (depth < 0)
+            return;
+    }
+}
+
+/* The name or the pattern behind `let`. */
+static void scan_let(Parser *p, Token *t) {
+    Token next;
+    lexer_read(&p->lex, t->end, &next);
+    bool pattern = t->kind == TOK_LPAREN ||
+                   (t->kind == TOK_IDENT && (next.kind == TOK_LPAREN || next.kind == TOK_LBRACE));
+    if (pattern)
+        scan_pattern(p, t);
+    else
+        scan_name(p, t, HEAD_VALUE);
 }
 
 /* `T[A] { C(…), D | E }` behind `type`: the constructors. */
@@ -343,7 +371,7 @@ void parse_scan_heads(Parser *p) {
         switch ((int)here.word) {
         case WORD_DEF:
         case WORD_OPERATOR: scan_name(p, &t, HEAD_DEF); break;
-        case WORD_LET:
+        case WORD_LET: scan_let(p, &t); break;
         case WORD_FREE_VAR: scan_name(p, &t, HEAD_VALUE); break;
         case WORD_TYPE: scan_type(p, &t); break;
         case WORD_IMPORT: scan_import(p, &t); break;

@@ -40,8 +40,11 @@ static AstPattern *read_round(Parser *p) {
     return pat;
 }
 
+/* A name that may be a variable: a constructor of a module, `m.C`, is none. */
 static void bind_variable(Parser *p, Name name) {
     char c = name.sym->text[0];
+    if (name.sigil == SIGIL_NONE && strchr(name.sym->text, '.'))
+        return;
     if (name.sigil != SIGIL_NONE || ((c >= 'a' && c <= 'z') || (c == '_' && name.sym->len > 1)))
         parse_scope_bind(p, name);
 }

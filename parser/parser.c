@@ -258,8 +258,6 @@ void parse_unexpected_at(Parser *p, Expected expected, const char *what) {
     if (d && p->tok.kind == TOK_EQUAL && expected == EXPECTED_OPERATOR)
         diag_add_fact(
             d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
-    if (d && p->tok.kind == TOK_LPAREN && expected == EXPECTED_LET_NAME)
-        diag_add_help(d, "a tuple is taken apart by `match`, or by `.0`, `.1` and so on");
 }
 
 void parse_unexpected(Parser *p, const char *what) { parse_unexpected_at(p, EXPECTED_OTHER, what); }
@@ -484,6 +482,9 @@ static void read_items(Parser *p) {
         } else if (!parse_accept(p, TOK_SEMI)) {
             item = parse_item(p);
             vec_push(&p->module->items, item);
+            for (size_t i = 0; i < p->derived.len; i++)
+                vec_push(&p->module->items, p->derived.data[i]);
+            p->derived.len = 0;
         }
         first = false;
         if (!p->panic)

@@ -14,7 +14,7 @@ static Doc *print_head(Printer *p, const AstFn *fn) {
     for (size_t i = 0; i < fn->params.len; i++) {
         const AstParam *param = &fn->params.data[i];
         rows_next(p, &rows, param->name.span.begin);
-        Doc *name = print_binder(p, &param->name);
+        Doc *name = print_bound(p, param->pattern, &param->name);
         vec_push(&rows.in, param->type
                                ? doc_cat3(name, doc_text(": "), print_inner_type(p, param->type))
                                : name);
@@ -39,8 +39,9 @@ enum { SHORT = 80 };
 Doc *print_fn_rest(Printer *p, const AstFn *fn) {
     size_t mark = print_scope_mark(p);
     Doc *head = print_head(p, fn);
-    Doc *body = print_block(p, fn->body);
-    bool branches = fn->body->kind == AST_IF || fn->body->kind == AST_MATCH;
+    const Ast *written = print_written(p, fn->body);
+    Doc *body = print_block(p, written);
+    bool branches = written->kind == AST_IF || written->kind == AST_MATCH;
     if (branches && doc_flat_width(head, SHORT) + doc_flat_width(body, SHORT) > SHORT)
         body = doc_break(body);
     print_scope_release(p, mark);
@@ -110,11 +111,22 @@ static Doc *print_value(Printer *p, const Ast *e) {
     return closed ? doc_cat3(doc_text("("), d, doc_text(")")) : d;
 }
 
-Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type,
-                   const Ast *value) {
+const Ast *print_written(const Printer *p, const Ast *e) {
+    while (e && e->kind == AST_LET && e->flag && !p->options->tvm)
+        e = e->body;
+    return e;
+}
+
+Doc *print_bound(Printer *p, const AstPattern *pattern, const Name *name) {
+    return pattern && !p->options->tvm ? print_pattern(p, pattern) : print_binder(p, name);
+}
+
+Doc *print_binding(Printer *p, const char *word, const AstPattern *pattern, const Name *name,
+                   const AstType *type, const Ast *value) {
     DocVec parts = {0};
-    bool recursive = value && value->kind == AST_FN && !print_is_parenthesised(value);
-    Doc *right = !value || recursive ? NULL : print_value(p, value), *left = print_binder(p, name);
+    bool recursive = value && value->kind == AST_FN && !print_is_parenthesised(value) && !pattern;
+    Doc *right = !value || recursive ? NULL : print_value(p, value);
+    Doc *left = print_bound(p, pattern, name);
     vec_push(&parts, doc_text(word));
     vec_push(&parts, left);
     if (type) {
@@ -131,9 +143,9 @@ Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType
 /* One link of a chain, without its `;`. */
 static Doc *print_link(Printer *p, const Ast *e) {
     if (e->kind == AST_LET)
-        return print_binding(p, "let ", &e->name, e->type, e->a);
+        return print_binding(p, "let ", e->pattern, &e->name, e->type, e->a);
     if (e->kind == AST_FREE_VAR)
-        return print_binding(p, "free_var ", &e->name, e->type, NULL);
+        return print_binding(p, "free_var ", NULL, &e->name, e->type, NULL);
     Doc *value = print_expr(p, e->a, PREC_SEQ + 1);
     return e->kind == AST_GRAPH_LET ? doc_cat2(doc_textf("%%%" PRId64 " = ", e->i), value) : value;
 }
@@ -158,11 +170,12 @@ Doc *print_open_block(Printer *p, const Ast *e) {
         vec_push(&in, chain ? print_link(p, e) : print_expr(p, e, PREC_SEQ + 1));
         if (!chain)
             break;
-        if (e->body || e->kind != AST_LET)
+        const Ast *next = print_written(p, e->body);
+        if (next || e->kind != AST_LET)
             vec_push(&in, doc_text(";"));
         gap.first = false;
         gap.from = link_end(e);
-        e = e->body;
+        e = next;
     }
     many |= print_last_comments(p, block->span.end, false, &in);
     print_scope_release(p, mark);

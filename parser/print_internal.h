@@ -22,6 +22,7 @@ typedef struct Printer {
     Map locals;            /* tvm: Symbol -> how many of them, bare and with a sigil */
     Map globals, ctors;    /* tvm: of the module: Symbol -> Item */
     Map params;            /* tvm: type parameters met so far, which are bare as sizes */
+    Map plain;             /* tvm: hidden symbol -> the name that is written for it */
     bool module_versioned; /* bare names are operators and constructors already */
 } Printer;
 
@@ -50,8 +51,12 @@ Doc *print_fn(Printer *p, const AstFn *fn);
 Doc *print_if(Printer *p, const Ast *e);
 Doc *print_match(Printer *p, const Ast *e);
 /* let x : T = e, free_var x : T; binds x. */
-Doc *print_binding(Printer *p, const char *word, const Name *name, const AstType *type,
-                   const Ast *value);
+Doc *print_binding(Printer *p, const char *word, const AstPattern *pattern, const Name *name,
+                   const AstType *type, const Ast *value);
+/* What is bound: a name, or a pattern. TVM has no such patterns, and gets the bindings that one stands for. */
+Doc *print_bound(Printer *p, const AstPattern *pattern, const Name *name);
+/* e without the links at its head that a pattern made, where the pattern is printed. */
+const Ast *print_written(const Printer *p, const Ast *e);
 static inline bool ast_is_chain(const Ast *e) {
     return e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
            e->kind == AST_SEQ;

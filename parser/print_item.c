@@ -114,10 +114,11 @@ static Doc *print_item(Printer *p, const Item *item, const Item *next) {
     case ITEM_NO_DERIVATIVE:
         return doc_cat3(doc_text("no_derivative "), print_field(&item->name), doc_text(";"));
     case ITEM_LET: /* `%x` is the item in all that follows and, in a def, everywhere */
-        return doc_cat2(print_binding(p, "let ", &item->name, item->type, item->value),
-                        doc_text(";"));
+        return doc_cat2(
+            print_binding(p, "let ", item->pattern, &item->name, item->type, item->value),
+            doc_text(";"));
     case ITEM_FREE_VAR:
-        return doc_cat2(print_binding(p, "free_var ", &item->name, item->type, NULL),
+        return doc_cat2(print_binding(p, "free_var ", NULL, &item->name, item->type, NULL),
                         doc_text(";"));
     case ITEM_GRAPH_LET:
         return doc_cat3(doc_textf("%%%" PRId64 " = ", item->index),
@@ -189,6 +190,8 @@ void ast_print_module(Str *out, const Module *m, const PrintOptions *options) {
     }
     for (size_t i = 0; i < m->items.len; i++) {
         const Item *item = m->items.data[i];
+        if (item->derived && !options->tvm)
+            continue;
         size_t after;
         gap.at = find_begin(&p, item, &after);
         print_gap(&p, gap, doc_hard(), &all);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names in canonical text. For TVM each gets the sigil of what it means, found in the order in which
  * inference looks (types/infer/scope.c). */
+#include <ctype.h>
 #include <string.h>
 
 #include "parser/print_internal.h"
@@ -35,7 +36,9 @@ void print_scope_release(Printer *p, size_t mark) {
     }
 }
 
-static bool is_compound(const Symbol *sym) { return strpbrk(sym->text, "./:") != NULL; }
+static bool is_compound(const Symbol *sym) {
+    return !symbol_is_hidden(sym) && strpbrk(sym->text, "./:") != NULL;
+}
 
 void print_bind_items(Printer *p, const Module *m) {
     for (size_t i = 0; i < m->items.len; i++) {
@@ -99,8 +102,28 @@ static Sigil find_sigil(const Printer *p, const Symbol *sym) {
                                                                            : SIGIL_NONE;
 }
 
+/* A name for what a pattern takes apart, which nobody can write: `a_b` for `(a, b)`. Nothing else in the text is
+ * called so. */
+static const char *plain_name(Printer *p, const Symbol *sym) {
+    const char *known = map_find(&p->plain, sym);
+    if (known)
+        return known;
+    Str base = {0};
+    for (const char *c = sym->text; *c; c++)
+        if (isalnum((unsigned char)*c) || strchr("_ .", *c))
+            str_add_char(&base, strchr(" .", *c) ? '_' : *c);
+    const char *text = p->module->source ? p->module->source->text : "";
+    const char *name = base.len ? str_text(&base) : "whole";
+    for (int i = 1; strstr(text, name); i++)
+        name = fmt_text("%s_%d", base.len ? str_text(&base) : "whole", i);
+    map_set(&p->plain, sym, (void *)mem_strdup(name));
+    return map_find(&p->plain, sym);
+}
+
 Doc *print_name(Printer *p, const Name *name) {
     Sigil sigil = name->sigil;
+    if (symbol_is_hidden(name->sym))
+        return doc_textf("%%%s", plain_name(p, name->sym));
     if (p->options->tvm && sigil == SIGIL_NONE && !p->module_versioned)
         sigil = find_sigil(p, name->sym);
     return doc_textf("%s%s", sigil_text(sigil), name->sym->text);
@@ -117,6 +140,8 @@ bool print_is_parenthesised(const Ast *e) {
 
 Doc *print_binder(Printer *p, const Name *name) {
     Sigil sigil = name->sigil;
+    if (symbol_is_hidden(name->sym))
+        return print_name(p, name);
     p->compound |= is_compound(name->sym);
     if (p->options->tvm) {
         bind(p, *name);

@@ -157,7 +157,7 @@ static void announce(Session *s, const CoreItem *item) {
     switch (item->kind) {
     case CORE_DEF:
     case CORE_LET:
-        if (item->global)
+        if (item->global && !symbol_is_hidden(item->global->name))
             show_binding(&out, item->global->name, item->global->scheme);
         break;
     case CORE_TYPE:

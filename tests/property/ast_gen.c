@@ -54,7 +54,7 @@ Name gen_binder(Gen *g) {
     return name;
 }
 
-static Name fresh_binder(Gen *g, const NameVec *taken) {
+Name fresh_binder(Gen *g, const NameVec *taken) {
     for (;;) {
         size_t mark = g->scope.len;
         Name name = gen_binder(g);
@@ -505,8 +505,14 @@ AstFn *gen_fn(Gen *g) {
         thing(THING_FN_PARAMS);
     }
     for (int n = gen_pick(g, 3); n > 0; n--) {
-        AstParam p = {.name = fresh_binder(g, &taken)};
-        vec_push(&taken, p.name);
+        AstParam p = {0};
+        if (gen_chance(g, 20)) {
+            p.name = gen_name_of("(whole)", SIGIL_NONE);
+            p.pattern = gen_binding_pattern(g, 1, &taken);
+        } else {
+            p.name = fresh_binder(g, &taken);
+            vec_push(&taken, p.name);
+        }
         if (gen_chance(g, 40))
             p.type = gen_type(g);
         vec_push(&fn->params, p);
@@ -542,7 +548,11 @@ static Ast *gen_chain(Gen *g) {
         if (e->kind == AST_GRAPH_LET)
             e->i = gen_pick(g, 20);
         if (e->kind == AST_LET || e->kind == AST_FREE_VAR) {
-            e->name = gen_binder(g);
+            NameVec bound = {0};
+            bool apart = e->kind == AST_LET && gen_chance(g, 25);
+            e->name = apart ? gen_name_of("(whole)", SIGIL_NONE) : gen_binder(g);
+            if (apart)
+                e->pattern = gen_binding_pattern(g, 2, &bound);
             if (gen_chance(g, 30)) {
                 e->type = gen_type(g);
                 thing(THING_LET_TYPE);

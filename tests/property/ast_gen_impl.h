@@ -23,7 +23,7 @@ enum {
 #define THINGS(X)                                                                                  \
     X(WEAK_INT) X(WEAK_FLOAT) X(NEGATIVE_INT) X(NEGATIVE_FLOAT) X(NEGATIVE_ZERO) X(INF) X(MINUS_INF) \
     X(NAN) X(SMALLEST_INT) X(LARGEST_UINT) X(ESCAPES) X(NOT_UTF8) X(EMPTY_STRING) X(MATCH_PARTIAL) \
-    X(GUARD) X(LET_END) X(SEQ_END) X(LET_TYPE) X(PATTERN_TYPE) X(FN_PARAMS) X(FN_ATTRS) X(FN_RESULT) \
+    X(GUARD) X(BINDING_PATTERN) X(LET_END) X(SEQ_END) X(LET_TYPE) X(PATTERN_TYPE) X(FN_PARAMS) X(FN_ATTRS) X(FN_RESULT) \
     X(FN_WHERE) X(WHERE_ATTRS) X(TYPE_WHERE) X(CALL_TYPES) X(CALL_ATTRS) X(KIND) X(DOC) X(EMPTY_TYPE) \
     X(NAMED_CTOR) X(IMPORT_PATH) X(IMPORT_AS) X(IMPORT_NAMES) X(SHOWN) X(NOT_SHOWN) X(CONSTANT)    \
     X(VERSIONED) X(SOFT_NAME) X(DOTTED_NAME) X(COMPOUND_NAME) X(NUMBERED_UNKNOWN) X(TUPLE_0) X(TUPLE_1) X(CHAIN_VALUE)
@@ -50,6 +50,9 @@ static inline bool gen_chance(Gen *g, int percent) { return gen_pick(g, 100) < p
 
 Name gen_name_of(const char *text, Sigil sigil);
 Name gen_binder(Gen *g);
+Name fresh_binder(Gen *g, const NameVec *taken); /* of a name that is not taken */
+/* A pattern of a `let` or parameter, where each bare name is a variable. */
+AstPattern *gen_binding_pattern(Gen *g, int depth, NameVec *bound);
 AstType *gen_type(Gen *g);
 void gen_type_params(Gen *g, AstTypeParamVec *out, int least);
 AstFn *gen_fn(Gen *g);

@@ -2,6 +2,29 @@
 /* Random items and modules. */
 #include "tests/property/ast_gen_impl.h"
 
+AstPattern *gen_binding_pattern(Gen *g, int depth, NameVec *bound) {
+    AstPattern *pat = mem_new(AstPattern);
+    pat->kind = depth > 0 || gen_chance(g, 20) ? AST_PAT_TUPLE : AST_PAT_NAME;
+    if (pat->kind == AST_PAT_NAME) {
+        pat->name = fresh_binder(g, bound);
+        vec_push(bound, pat->name);
+        if (gen_chance(g, 20))
+            pat->type = gen_type(g);
+        return pat;
+    }
+    if (gen_chance(g, 30)) {
+        pat->kind = AST_PAT_RECORD;
+        pat->name = gen_name_of("Box", SIGIL_NONE);
+        vec_push(&pat->fields, gen_name_of("w", SIGIL_NONE));
+        vec_push(&pat->args, gen_binding_pattern(g, depth - 1, bound));
+        return pat;
+    }
+    for (int n = gen_pick(g, 3); n > 0 && bound->len < 5; n--)
+        vec_push(&pat->args, gen_binding_pattern(g, depth - 1, bound));
+    thing(THING_BINDING_PATTERN);
+    return pat;
+}
+
 static const char *const locals[] = {"x", "y", "acc", "_unused", "x1", "Long_Name_0", "data"};
 static const char *const fields[] = {"w", "b", "weight", "type", "x"};
 

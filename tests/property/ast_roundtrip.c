@@ -220,15 +220,15 @@ TEST(own_files) {
 
 /* ---- canonical files ------------------------------------------------------------------------- */
 
-/* tests/golden/fmt/NAME.rly is its own canonical text, and that of _NAME.rly; tvm.rly is what `fmt
- * --tvm` makes of _tvm.rly, with the program where that was built. */
+/* tests/golden/fmt/NAME.rly is its own canonical text, and that of _NAME.rly; tvm….rly is what `fmt
+ * --tvm` makes of _tvm….rly, with the program where that was built. */
 static void check_canonical(const char *folder, const char *name) {
     size_t len = 0, n = 0;
     Diags *diags;
     const char *source = read_file(fmt_text("%s/%s", folder, name), &len);
     const char *raw = read_file(fmt_text("%s/_%s", folder, name), &n);
     Str other = {0};
-    if (strcmp(name, "tvm.rly") != 0) {
+    if (strncmp(name, "tvm", 3) != 0) {
         const char *texts[] = {source, raw};
         size_t lens[] = {len, n};
         for (int i = 0; i < 2 && texts[i]; i++) {

@@ -159,7 +159,7 @@ void env_each_name(Env *env, SymbolVec *out) {
     if (all.len)
         qsort(all.data, all.len, sizeof *all.data, by_text);
     for (size_t i = 0; i < all.len; i++) {
-        if (i == 0 || all.data[i] != all.data[i - 1])
+        if ((i == 0 || all.data[i] != all.data[i - 1]) && !symbol_is_hidden(all.data[i]))
             vec_push(out, all.data[i]);
     }
 }

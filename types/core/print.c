@@ -48,9 +48,23 @@ static void scan(void *ctx, Expr *e) {
     }
 }
 
+/* A name that can be written for one that cannot: a_b for `(a, b)`. */
+static const char *plain_name(const char *text) {
+    Str out = {0};
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text) || *text == '_')
+            str_add_char(&out, *text);
+        else if (*text == ' ')
+            str_add_char(&out, '_');
+    }
+    return out.len && !isdigit((unsigned char)out.text[0]) ? str_text(&out) : "whole";
+}
+
 static const Symbol *choose_name(Printer *p, Var *v) {
     const char *text = v->name->text;
     const char *base = strcmp(text, "_") == 0 ? "t" : text;
+    if (symbol_is_hidden(v->name))
+        base = plain_name(text);
     if (text[0] == '%') /* of a graph, by its number: no `let` binds such a name */
         base = fmt_text("t%s", text + 1);
     const Symbol *name = sym_intern(base);

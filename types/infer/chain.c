@@ -60,11 +60,11 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
 
 /* A `let` that is declared polymorphic: `let f : fn [a](a) -> a = e`. It may not make a reference, because all
  * instances would share it. A function literal may call itself at any instance. */
-static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation, Ast *e,
-                             Var *var, Global *global) {
+static LetValue let_declared(Infer *I, const Name *name, const AstType *annotation,
+                             const AstPattern *pattern, Ast *e, Var *var, Global *global) {
     LetValue out = {0};
     size_t mark = scope_mark(I);
-    if (e->kind == AST_FN && name) {
+    if (e->kind == AST_FN && name && !pattern) {
         var->scheme = annotation_announce(I, annotation);
         var->type = var->scheme->type;
         if (global) {
@@ -81,6 +81,8 @@ static LetValue let_declared(Infer *I, const Name *name, const AstType *annotati
     TypePlace place = let_place(name);
     out.value = infer_check(I, e, want, place, annotation->span);
     solver_run(I->s);
+    if (pattern)
+        infer_take_apart(I, pattern, want);
     if (head.ndeclared && solver_effect_allocates(I->s, effect)) {
         Diag *d = infer_error(I, DIAG_R0221, e->span,
                               "%s makes a reference, so its type cannot have parameters",
@@ -128,8 +130,8 @@ static void default_literals(Infer *I, size_t from) {
     solver_default_weak_but(I->s, &supplied);
 }
 
-LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
-                         Global *global) {
+LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation,
+                         const AstPattern *pattern, Ast *e, Var *var, Global *global) {
     LetValue out = {0};
     if (infer_too_deep(I, "the values of `let`s", e->span)) {
         out.value = infer_error_expr(e->span);
@@ -137,9 +139,9 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
         return out;
     }
     if (annotation && has_own_params(annotation))
-        return let_declared(I, name, annotation, e, var, global);
+        return let_declared(I, name, annotation, pattern, e, var, global);
     solver_enter(I->s);
-    if (e->kind == AST_FN && name) {
+    if (e->kind == AST_FN && name && !pattern) {
         out = let_fn(I, name, annotation, e, var, global);
         solver_leave(I->s);
         return out;
@@ -156,7 +158,10 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, 
         type = want;
         infer_note_file(I, call, want);
     }
-    solver_run(I->s);
+    if (solver_run(I->s) && pattern) {
+        infer_take_apart(I, pattern, type);
+        solver_run(I->s);
+    }
     bool mono = infer_failed(I) || solver_effect_allocates(I->s, effect);
     if (e->kind != AST_FN) {
         infer_fall_back(I);
@@ -183,16 +188,19 @@ static void finish_let(LinkVec *links, Var *var, const LetValue *v) {
 
 static bool is_blank(const Symbol *name) { return name->len == 1 && name->text[0] == '_'; }
 
-static void let_link(Infer *I, LinkVec *links, Ast *e) {
+/* of_param: it binds a part of a parameter, which may go unused as the parameter may. */
+static void let_link(Infer *I, LinkVec *links, Ast *e, bool of_param) {
     bool blank = is_blank(e->name.sym);
     Var *var = var_new(e->name.sym, type_error(), e->name.span);
-    LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->a, var, NULL);
+    LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->pattern, e->a, var, NULL);
     finish_let(links, var, &v);
     if (blank)
         return;
     scope_warn_hidden(I, &e->name);
     Local *local = scope_bind(I, e->name.sym, e->name.sigil != SIGIL_NONE, var);
-    if (e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_')
+    bool should_be_used = e->name.sigil == SIGIL_NONE && e->name.sym->text[0] != '_' &&
+                          !symbol_is_hidden(e->name.sym) && !of_param;
+    if (should_be_used)
         vec_last(links).local = local;
 }
 
@@ -204,7 +212,7 @@ static void graph_link(Infer *I, LinkVec *links, Ast *e) {
     if (infer_graph_is_lazy(I, e))
         return;
     Var *var = var_new(name.sym, type_error(), name.span);
-    LetValue v = infer_let_value(I, &name, NULL, e->a, var, NULL);
+    LetValue v = infer_let_value(I, &name, NULL, NULL, e->a, var, NULL);
     finish_let(links, var, &v);
     scope_bind(I, name.sym, true, var);
 }
@@ -228,11 +236,13 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want) {
     size_t mark = scope_mark(I);
     Expr *last = NULL;
     Ast *whole = e;
+    bool of_param = true; /* what patterns of parameters bind stands first */
     while (e && !last) {
         if (I->graph_sites.used)
             infer_graph_enter_link(I, e, &links);
         if (e->kind == AST_LET) {
-            let_link(I, &links, e);
+            of_param &= e->flag;
+            let_link(I, &links, e, of_param);
         } else if (e->kind == AST_GRAPH_LET) {
             graph_link(I, &links, e);
         } else if (e->kind == AST_FREE_VAR) {

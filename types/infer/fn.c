@@ -137,6 +137,10 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
     }
     I->fn = ctx;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        if (fn->params.data[i].pattern)
+            infer_take_apart(I, fn->params.data[i].pattern, type->args[i]);
+    }
     Type *effect = I->effect;
     I->effect = type->fn.effect;
     TypePlace place = {.kind = PLACE_RESULT, .of = name ? name->text : NULL};

@@ -218,7 +218,18 @@ void infer_announce_def(Infer *I, Item *item, Global *g) {
 
 /* ---- let, expressions ------------------------------------------------------------------------ */
 
+/* Whether the value that a pattern takes apart has failed: that was said of it once. */
+static bool whole_failed(Infer *I, const Item *item) {
+    const Ast *whole = item->derived ? item->value->a : NULL;
+    FileName *f = whole ? file_name_at(I, whole->name.sym, I->position, false) : NULL;
+    return f && f->global && !f->global->scheme;
+}
+
 bool infer_let_item(Infer *I, Item *item, Global *g) {
+    if (whole_failed(I, item)) {
+        g->scheme = NULL;
+        return false;
+    }
     begin_alone(I, item, g);
     scope_hide_ctor(I, &item->name);
     if (item->kind == ITEM_FREE_VAR) {
@@ -232,7 +243,7 @@ bool infer_let_item(Infer *I, Item *item, Global *g) {
     Name name = item->name;
     name.sym = g->name;
     Var *var = var_new(g->name, type_error(), g->span);
-    LetValue v = infer_let_value(I, &name, item->type, item->value, var, g);
+    LetValue v = infer_let_value(I, &name, item->type, item->pattern, item->value, var, g);
     bool ok = infer_finish_item(I);
     g->scheme = ok ? v.scheme : NULL;
     g->value = v.value;

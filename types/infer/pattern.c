@@ -184,12 +184,12 @@ static Pattern *list_pattern(Infer *I, const AstPattern *p, Type *type) {
 }
 
 static Pattern *bare_name(Infer *I, const AstPattern *p, Type *type, const Expr *value) {
-    if (p->name.sigil == SIGIL_NONE) {
+    if (p->name.sigil == SIGIL_NONE && !I->pattern_binds) {
         Ctor *ctor = scope_find_ctor(I, p->name.sym);
         if (ctor)
             return ctor_pattern(I, p, ctor, type, value);
         char c = p->name.sym->text[0];
-        if (c >= 'A' && c <= 'Z') {
+        if ((c >= 'A' && c <= 'Z') || strchr(p->name.sym->text, '.')) {
             Diag *d = infer_error(I, DIAG_R0113, p->name.span, "there is no constructor `%s`",
                                   p->name.sym->text);
             if (d) {
@@ -254,6 +254,53 @@ Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *va
     Pattern *out = pattern(I, p, type, value);
     I->pattern_depth--;
     return out;
+}
+
+/* The part of a pattern that binds which asks for one of several cases: a literal, a list, a constructor of a type
+ * that has more. NULL where it takes every value. */
+static const AstPattern *find_choice(Infer *I, const AstPattern *p) {
+    switch (p->kind) {
+    case AST_PAT_INT:
+    case AST_PAT_FLOAT:
+    case AST_PAT_BOOL:
+    case AST_PAT_STRING:
+    case AST_PAT_CONS:
+    case AST_PAT_LIST: return p;
+    case AST_PAT_CTOR:
+    case AST_PAT_RECORD: {
+        const Ctor *ctor = scope_find_ctor(I, p->name.sym);
+        if (ctor && ctor->decl->nctors > 1)
+            return p;
+        break;
+    }
+    case AST_PAT_WILDCARD:
+    case AST_PAT_NAME:
+    case AST_PAT_TUPLE:
+    case AST_PAT_PAREN: break;
+    }
+    const AstPattern *found = NULL;
+    for (size_t i = 0; i < p->args.len && !found; i++)
+        found = find_choice(I, p->args.data[i]);
+    return found;
+}
+
+void infer_take_apart(Infer *I, const AstPattern *p, Type *type) {
+    size_t mark = scope_mark(I);
+    I->pattern_binds = true;
+    Pattern *pattern = infer_pattern(I, p, type, NULL);
+    const AstPattern *choice = infer_failed(I) ? NULL : find_choice(I, p);
+    I->pattern_binds = false;
+    scope_restore(I, mark);
+    if (!choice)
+        return;
+    Arm arm = {.pattern = pattern};
+    Cover cover = cover_arms(&arm, 1, type, false);
+    Diag *d = infer_error(I, DIAG_R0222, choice->span, "this pattern does not take every value");
+    if (!d)
+        return;
+    if (cover.missing)
+        diag_set_label(d, "the value may be `%s`", cover.missing);
+    diag_add_help(d, "`match` tells cases apart: `match (e) { pattern => ..., _ => ... }`");
 }
 
 /* ---- the arms of a match --------------------------------------------------------------------- */

@@ -167,6 +167,7 @@ struct Infer {
     LocalVec all;   /* all locals of this item, for supply.c */
     uint32_t time;
     uint32_t pattern_depth; /* how many patterns are around the one being read */
+    bool pattern_binds;     /* it is one of a `let` or parameter, where a bare name is a variable */
     Map type_params;        /* Symbol -> TypeParam */
     VEC(TypeParam *) type_trail;
     FnCtx *fn;
@@ -376,9 +377,9 @@ typedef struct LetValue {
     Scheme *scheme;
     bool rec;
 } LetValue;
-/* global: of an item, or NULL. */
-LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation, Ast *e, Var *var,
-                         Global *global);
+/* global: of an item, or NULL. pattern: takes the value apart, or NULL. */
+LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation,
+                         const AstPattern *pattern, Ast *e, Var *var, Global *global);
 Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const Attrs *attrs,
                      Span span, const Expr *call, Expr *const *operands, uint32_t noperands);
 Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want); /* infer/fn.c */
@@ -445,6 +446,9 @@ Expr *infer_zero(Infer *I, Ast *e);
 /* The named data of a variable's own dims, opened once (LANGUAGE §2). */
 Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor);
 Pattern *infer_pattern(Infer *I, const AstPattern *p, Type *type, const Expr *value);
+/* A value of the type is taken apart by a pattern that binds: its form is settled by that, and the pattern has to
+ * take every value. Binds nothing. */
+void infer_take_apart(Infer *I, const AstPattern *p, Type *type);
 
 /* Graph bindings used outside the block that makes them (infer/graph.c): evaluated on first demand,
  * through a cell made before the link of the innermost block around all uses. */

@@ -446,6 +446,18 @@ static void remainders(Slips *s, size_t i) {
             fmt_text("%s(%s, %s)", call, tokens_text(s, first, left), part(s, begin, end)));
 }
 
+/* let a, b = e */
+static void tuples(Slips *s, size_t i) {
+    size_t first = i;
+    while (first > 0 && (is_name(s, first - 1) || is(s, first - 1, ",")))
+        first--;
+    size_t end = i;
+    while (is_name(s, end) || is(s, end, ","))
+        end++;
+    if (is(s, i, ",") && first > 0 && is(s, first - 1, "let") && is(s, end, "="))
+        replace_tokens(s, first, end, fmt_text("(%s)", tokens_text(s, first, end)));
+}
+
 /* ---- imports --------------------------------------------------------------------------------- */
 
 /* from m import a, b     import m.a     #include "m" */
@@ -477,9 +489,10 @@ static void sizes(Slips *s, size_t i) {
 
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
-    {imports, false}, {comments, true},     {strings, false},       {equals, false},
-    {updates, false}, {returns, true},      {conditions, true},     {literals, true},
-    {arrows, true},   {definitions, false}, {let_functions, false}, {declarations, false},
-    {tensors, false}, {matches, false},     {remainders, false},    {sizes, false},
+    {imports, false},      {comments, true},     {strings, false},       {equals, false},
+    {updates, false},      {returns, true},      {conditions, true},     {literals, true},
+    {arrows, true},        {definitions, false}, {let_functions, false}, {tuples, false},
+    {declarations, false}, {tensors, false},     {matches, false},       {remainders, false},
+    {sizes, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;

@@ -232,8 +232,11 @@ static const Source *read_again(Mender *m, const Mend *mend, int32_t at, Item **
 /* Reads the edited item; PART_CHECKED when it reads. */
 static PartVerdict read_changed(Mender *m, const Mend *mend, int32_t at, Item **item,
                                 const Source **source) {
+    const Item *before = m->c->module->items.data[at];
     *source = read_again(m, mend, at, item);
-    return !*source ? PART_UNSURE : *item ? PART_CHECKED : PART_WORSE;
+    if (!*source || before->pattern || before->derived || (*item && (*item)->pattern))
+        return PART_UNSURE; /* a pattern is several items */
+    return *item ? PART_CHECKED : PART_WORSE;
 }
 
 static bool add_namers(const Mender *m, const Symbol *name, bool plain, IndexVec *out) {
