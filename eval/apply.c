@@ -4,6 +4,7 @@
  * no tensors (ops/elementwise.h). */
 #include "eval/fuse.h"
 #include "eval/machine.h"
+#include "eval/plans.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
 
@@ -89,6 +90,11 @@ static const Attrs *attrs_with_sizes(const Attrs *attrs, const Value *sizes, uin
     return filled;
 }
 
+const Attrs *site_attrs(const Site *site, const Value *args) {
+    return site->nsizes ? attrs_with_sizes(site->attrs, args + site->nargs, site->nsizes)
+                        : site->attrs;
+}
+
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct Operands {
@@ -139,9 +145,8 @@ __attribute__((noinline)) static Value several_results(Tensor *const *outs, int 
     return value_tuple(items, (uint32_t)n);
 }
 
-bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
-    if (site->group)
-        return fuse_apply(in, site->group, args, span, out);
+/* A call whose plan is not kept: it depends on elements, or there are no recipes. */
+static bool apply_plainly(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
     const Op *op = site->op;
     /* cleared, because a collection that the operator forces scans them */
     Tensor *few[FEW] = {0}, *outs[OP_MAX_OUTPUTS] = {0};
@@ -161,10 +166,8 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
             add_operand(&o, op, args[i]);
         }
     }
-    const Attrs *attrs = site->attrs;
-    if (site->nsizes)
-        attrs = attrs_with_sizes(attrs, args + site->nargs, site->nsizes);
-    OpCall call = {op, attrs, o.n, o.in, in->diags, span, NULL, clash_is_told(site)};
+    OpCall call = {op,   site_attrs(site, args), o.n, o.in, in->diags, span,
+                   NULL, clash_is_told(site)};
     size_t said = in->diags->list.len;
     int n = op_run_interruptible(&call, outs, in->runner, in->runner_ctx, &in->interrupt);
     if (n < 0) {
@@ -183,6 +186,54 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     release_temporaries(&o, outs, n);
     *out = several_results(outs, n);
     return true;
+}
+
+typedef struct OpMaking {
+    const Site *site;
+    const Value *args;
+} OpMaking;
+
+static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
+    const OpMaking *m = ctx;
+    const Op *op = m->site->op;
+    OutSpec specs[OP_MAX_OUTPUTS];
+    Tensor *outs[OP_MAX_OUTPUTS];
+    Diags unheard = {0};
+    OpCall call = {
+        .op = op, .attrs = site_attrs(m->site, m->args), .nin = n, .in = in, .diags = &unheard};
+    int nout = op->shape(&call, specs);
+    for (int i = 0; i < nout; i++)
+        outs[i] = tensor_blank(specs[i].dtype, specs[i].rank, specs[i].shape);
+    Plan plan = {.blank = true};
+    if (nout < 0 || !op->lower(&call, outs, &plan))
+        return NULL;
+    Template *t = template_new(&plan, in, n, outs, (uint32_t)nout);
+    if (!t)
+        BUG("operator `%s` reads a tensor that is none of its arguments", op->name);
+    return t;
+}
+
+/* Whether the plans of an operator follow from the layout of its arguments. */
+static bool has_kept_plans(const Op *op) {
+    return op->lower && !op->cut && op->shape_mode == SHAPE_OF_SHAPES;
+}
+
+/* What goes wrong with a kept plan goes wrong again below, where it is reported. */
+bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    if (site->group)
+        return fuse_apply(in, site->group, args, out);
+    if (has_kept_plans(site->op)) {
+        PlanKey key = {site->op, site->attrs, args + site->nargs, site->nsizes, site->op->tuple};
+        OpMaking making = {site, args};
+        int32_t status = plans_run(in, &key, args, site->nargs, make_template, &making, out);
+        if (status == KERNEL_DONE)
+            return true;
+        if (status == KERNEL_INTERRUPTED) {
+            in->interrupt = 1;
+            return false;
+        }
+    }
+    return apply_plainly(in, site, args, span, out);
 }
 
 /* ---- tensor literals ------------------------------------------------------------------------- */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/fuse.h"
 
-#include "ops/ops.h"
+#include "eval/plans.h"
 #include "ops/recipe/fuse.h"
 
 enum {
     MAX_NODES = 24,  /* operators in a group */
     MAX_LEAVES = 12, /* a kernel has RECIPE_MAX_OPERANDS operands */
     MAX_ARGS = 4,
-    LARGE = 2048, /* elements from which merging steps costs less than the intermediate tensors:
-                     planning a group takes about 3 µs, an operator by itself 0.5 */
 };
 
 /* One operator: its arguments are earlier nodes (>= 0) or leaves (~number). */
@@ -209,50 +207,47 @@ static bool run_one_by_one(Interp *in, const Group *g, const Value *args, Value 
     return true;
 }
 
-static bool is_large(const Group *g, const Value *args) {
-    for (uint32_t i = 0; i < g->nleaves; i++)
-        if (args[i].tag == VAL_TENSOR && ((Tensor *)args[i].p)->count >= LARGE)
-            return true;
-    return false;
-}
-
-bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value *out) {
-    if (!is_large(g, args))
-        return run_one_by_one(in, g, args, out);
-    Tensor *leaves[MAX_LEAVES] = {0}, *results[MAX_NODES] = {0};
-    for (uint32_t i = 0; i < g->nleaves; i++)
-        leaves[i] = value_to_tensor(args[i]);
-    Plan plan = {0};
-    OpCall call = {0};
+/* One template of all nodes, their steps merged. */
+static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
+    const Group *g = ctx;
+    Tensor *results[MAX_NODES];
+    Plan plan = {.blank = true};
     for (uint32_t i = 0; i < g->nnodes; i++) {
-        const Node *n = &g->nodes[i];
-        Tensor **operands = mem_new_n(Tensor *, MAX_ARGS);
-        for (uint32_t k = 0; k < n->site.nargs; k++)
-            operands[k] = n->args[k] < 0 ? leaves[~n->args[k]] : results[n->args[k]];
-        call = (OpCall){n->site.op, n->site.attrs, n->site.nargs, operands,
-                        in->diags,  n->span,       NULL,          clash_is_told(&n->site)};
+        const Node *node = &g->nodes[i];
+        Tensor *operands[MAX_ARGS];
+        Diags unheard = {0};
+        for (uint32_t k = 0; k < node->site.nargs; k++)
+            operands[k] = node->args[k] < 0 ? in[~node->args[k]] : results[node->args[k]];
+        OpCall call = {.op = node->site.op,
+                       .attrs = node->site.attrs,
+                       .nin = node->site.nargs,
+                       .in = operands,
+                       .diags = &unheard};
         OutSpec spec;
-        size_t said = in->diags->list.len;
-        if (n->site.op->shape(&call, &spec) != 1) {
-            clash_explain(in, &n->site, &call, NULL, said);
-            return false;
-        }
+        if (node->site.op->shape(&call, &spec) != 1)
+            return NULL;
         results[i] = i + 1 < g->nnodes ? plan_temp(&plan, spec.dtype, spec.rank, spec.shape)
-                                       : tensor_new(spec.dtype, spec.rank, spec.shape);
-        if (!n->site.op->lower(&call, &results[i], &plan))
-            return false;
+                                       : tensor_blank(spec.dtype, spec.rank, spec.shape);
+        if (!node->site.op->lower(&call, &results[i], &plan))
+            return NULL;
     }
     plan_fuse(&plan);
-    int32_t status = plan_run(&plan, in->runner, in->runner_ctx, &in->interrupt);
+    Template *t = template_new(&plan, in, n, &results[g->nnodes - 1], 1);
+    if (!t)
+        BUG("a group reads a tensor that is none of its arguments");
+    return t;
+}
+
+/* A group that fails is run again one by one, which reports what is wrong. */
+bool fuse_apply(Interp *in, const Group *g, const Value *args, Value *out) {
+    PlanKey key = {.what = g};
+    int32_t status = plans_run(in, &key, args, g->nleaves, make_template, (void *)(uintptr_t)g,
+                               out);
+    if (status == KERNEL_DONE)
+        return true;
     if (status == KERNEL_INTERRUPTED) {
         in->interrupt = 1;
         return false;
     }
-    if (status != KERNEL_DONE) {
-        call.span = span;
-        op_report_status(&call, status);
-        return false;
-    }
-    *out = value_tensor(results[g->nnodes - 1]);
-    return true;
+    return run_one_by_one(in, g, args, out);
 }

@@ -26,6 +26,6 @@ bool fuse_let(Resolver *r, Expr *let);
 /* The value of a name that was taken in; NULL for other names. */
 Expr *fuse_value_of(const Resolver *r, const Var *v);
 
-bool fuse_apply(Interp *in, const Group *g, const Value *args, Span span, Value *out);
+bool fuse_apply(Interp *in, const Group *g, const Value *args, Value *out);
 
 #endif

@@ -14,6 +14,13 @@ static int32_t run_reference(void *ctx, const Recipe *r, const KernelArgs *args)
     return recipe_run(r, args);
 }
 
+static int32_t run_kept_reference(void *ctx, TemplateStep *step, char *const *at,
+                                  const volatile int *interrupt) {
+    KernelArgs args;
+    template_bind(step, at, interrupt, &args);
+    return run_reference(ctx, step->recipe, &args);
+}
+
 static void write_stdout(void *ctx, const char *text, size_t n) {
     (void)ctx;
     fwrite(text, 1, n, stdout);
@@ -30,6 +37,7 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->passes = (PassCtx){
         .env = env, .diags = diags, .check = options->check_core, .opt = &in->options.opt};
     in->runner = run_reference;
+    in->kept_runner = run_kept_reference;
     in->runner_ctx = in;
     in->write = write_stdout;
     in->idle_code = mem_new(Code);
@@ -44,8 +52,9 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     return in;
 }
 
-void interp_set_runner(Interp *in, StepRunner runner, void *ctx) {
+void interp_set_runner(Interp *in, StepRunner runner, TemplateRunner kept, void *ctx) {
     in->runner = runner;
+    in->kept_runner = kept;
     in->runner_ctx = ctx;
 }
 

@@ -9,7 +9,7 @@
 #define EVAL_INTERP_H
 
 #include "eval/value.h"
-#include "ops/recipe/plan.h"
+#include "ops/recipe/template.h"
 #include "passes/optimise.h"
 #include "types/infer/infer.h"
 
@@ -33,8 +33,8 @@ typedef struct InterpOptions {
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);
 
-/* How operator steps run; initially the reference. `:info session` counts. */
-void interp_set_runner(Interp *in, StepRunner runner, void *ctx);
+/* How operator steps run, those of plans that are kept too; initially the reference. `:info session` counts. */
+void interp_set_runner(Interp *in, StepRunner runner, TemplateRunner kept, void *ctx);
 
 typedef enum EvalStatus { EVAL_OK, EVAL_FAILED /* reported */, EVAL_INTERRUPTED } EvalStatus;
 
@@ -65,6 +65,7 @@ typedef struct InterpStats {
     uint64_t ops_reference, ops_compiled, calls;
     uint64_t optimised, dropped; /* functions and items that passes ran on; that were made anew */
     uint64_t applied;            /* single applications of passes (--opt-bisect) */
+    uint64_t plans;              /* made; most calls find theirs */
     size_t stack_peak;
 } InterpStats;
 const InterpStats *interp_stats(Interp *in);

@@ -48,10 +48,9 @@ static int64_t elements(const Recipe *r, const KernelArgs *args) {
 
 /* Adds n elements to a recipe's work and says whether it is worth compiling. Of two recipes with one place
  * in the table the newer one has it. */
-static bool is_hot(Launch *l, const Recipe *r, int64_t n) {
+static bool is_hot(Launch *l, uint64_t hash, int64_t n) {
     if (n >= LARGE)
         return true;
-    uint64_t hash = recipe_hash(r);
     Work *w = &l->work[hash >> (64 - TABLE_BITS)];
     if (w->hash != hash)
         *w = (Work){hash, 0};
@@ -76,12 +75,37 @@ static int32_t run_step(void *ctx, const Recipe *r, const KernelArgs *args) {
     Launch *l = ctx;
     if (l->trace != LAUNCH_TRACE_NONE)
         trace_step(l, r, args);
-    if (is_hot(l, r, elements(r, args)) && open_jit(l)) {
+    if (is_hot(l, recipe_hash(r), elements(r, args)) && open_jit(l)) {
         l->in->stats.ops_compiled++;
         return jit_run(l->jit, r, args);
     }
     l->in->stats.ops_reference++;
     return recipe_run(r, args);
+}
+
+/* A step that is compiled keeps what a launch of it needs. */
+static int32_t run_kept(void *ctx, TemplateStep *step, char *const *at,
+                        const volatile int *interrupt) {
+    Launch *l = ctx;
+    JitLaunch *ready = step->made;
+    if (ready && !jit_launch_is_outgrown(ready) && l->trace == LAUNCH_TRACE_NONE) {
+        l->in->stats.ops_compiled++;
+        return jit_launch_run(l->jit, ready, at, step->slot, step->offset);
+    }
+    KernelArgs args;
+    template_bind(step, at, interrupt, &args);
+    if (l->trace != LAUNCH_TRACE_NONE)
+        trace_step(l, step->recipe, &args);
+    if (!is_hot(l, step->hash, step->elements) || !open_jit(l)) {
+        l->in->stats.ops_reference++;
+        return recipe_run(step->recipe, &args);
+    }
+    if (!step->refused) {
+        step->made = jit_launch_new(l->jit, step->recipe, &args);
+        step->refused = !step->made;
+    }
+    l->in->stats.ops_compiled++;
+    return jit_run(l->jit, step->recipe, &args);
 }
 
 static Launch *launch_of(const Interp *in) {
@@ -93,7 +117,7 @@ void launch_use_jit(Interp *in, int threads, bool cache) {
     l->in = in;
     l->options.threads = threads;
     l->options.cache_dir = cache ? NULL : "";
-    interp_set_runner(in, run_step, l);
+    interp_set_runner(in, run_step, run_kept, l);
 }
 
 void launch_print_stats(Interp *in, Str *out) {

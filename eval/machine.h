@@ -41,7 +41,9 @@ struct Interp {
     const Instr *pc;
 
     StepRunner runner;
+    TemplateRunner kept_runner;
     void *runner_ctx;
+    struct Plans *plans; /* those kept: eval/plans.c */
     volatile int interrupt;
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */
     uint64_t level;        /* derivatives begun */
@@ -100,6 +102,8 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
                        Value *out);
 
 /* ---- apply.c: false after a diagnostic, or when in->interrupt is set ------------------------- */
+/* The attributes of a call: the sizes that stand after its arguments are filled in. */
+const Attrs *site_attrs(const Site *site, const Value *args);
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Applies an operator to scalars without making tensors. False where that is impossible; it reports nothing. */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);

@@ -125,11 +125,14 @@ typedef struct JitPlan {
     int nptr;
     int64_t extent[RECIPE_MAX_AXES];
     int64_t stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes */
-    bool empty;                                    /* nothing to do */
+    RecipeKind kind;
+    bool empty;       /* nothing to do */
     int packed;       /* the operand to be packed by column panels; -1: none */
     int64_t elements; /* of the whole domain */
     int64_t wide;     /* PRODUCT: lanes' extent of a tile */
 } JitPlan;
+/* After how many nanoseconds, spent as jr->spent counts them, a recipe is worth the better code. */
+double jit_hot_after(const Recipe *r);
 void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan);
 
 #endif

@@ -35,6 +35,17 @@ int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args);
 /* The same as a StepRunner of ops/recipe/plan.h: ctx is the Jit. */
 int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args);
 
+/* A launch made ready for arguments of one layout: only the elements' addresses are left to give. `r` and
+ * args are as for jit_run. NULL where such launches are large enough for threads or for packing, or not
+ * compiled: jit_run is for them. Collected; it lives no longer than the Jit. */
+typedef struct JitLaunch JitLaunch;
+JitLaunch *jit_launch_new(Jit *jit, const Recipe *r, const KernelArgs *args);
+/* Whether the recipe has by now run often enough for better code: then make another. */
+bool jit_launch_is_outgrown(const JitLaunch *launch);
+/* The elements of operand p, inputs first, begin offset[p] bytes after at[slot[p]]. Returns a kernel status. */
+int32_t jit_launch_run(Jit *jit, JitLaunch *launch, char *const *at, const uint32_t *slot,
+                       const int64_t *offset);
+
 typedef struct JitStats {
     uint64_t compiled;  /* kernels made by LLVM */
     uint64_t loaded;    /* kernels from the cache on disk */

@@ -12,6 +12,10 @@
 
 #include "jit/internal.h"
 
+#include "base/mem.h"
+
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +194,9 @@ static void split(Run *run, double ns) {
     run->axis = 0;
     run->grain = 1;
     run->n = 1;
-    if (pieces < 2)
+    bool in_order = plan->kind == RECIPE_SCATTER ||
+                    (plan->kind == RECIPE_SCAN && sig->form == FORM_SCALAR);
+    if (pieces < 2 || in_order)
         return;
     int end = sig->form == FORM_LANES ? npar - 1 : npar;
     int64_t most = 1;
@@ -365,6 +371,11 @@ static void fill(const JitPlan *plan, const Recipe *r, const KernelArgs *args, K
     memset(slice->origin, 0, sizeof slice->origin);
 }
 
+static double launch_ns(const JitRecipe *jr, const JitPlan *plan) {
+    double ns = jr->cost * (double)plan->elements;
+    return plan->sig.form == FORM_SCALAR ? ns * 10 : ns;
+}
+
 int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
     JitRecipe *jr = jit_recipe_get(jit, r);
     JitPlan plan;
@@ -379,9 +390,7 @@ int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
     run.plan = &plan;
     run.launch = &launch;
     run.whole = &slice;
-    double ns = jr->cost * (double)plan.elements;
-    if (plan.sig.form == FORM_SCALAR)
-        ns *= 10;
+    double ns = launch_ns(jr, &plan);
     bool packed = false;
     KernelLaunch pack_launch;
     if (plan.packed >= 0) {
@@ -398,12 +407,64 @@ int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
     jr->spent += ns;
     if (packed)
         return run_all(&run, run_panels);
-    if (r->kind == RECIPE_SCATTER || (r->kind == RECIPE_SCAN && plan.sig.form == FORM_SCALAR))
-        ns = 0;
     split(&run, ns);
     if (run.n == 1)
         return run.code(&launch, &slice);
     return run_all(&run, run_piece);
+}
+
+/* ---- launches made ready --------------------------------------------------------------------- */
+
+struct JitLaunch {
+    JitRecipe *recipe;
+    KernelCode code;
+    double ns;   /* rough cost of one run */
+    double most; /* jr->spent from which there is better code */
+    int nptr;
+    bool empty;
+    KernelSlice slice;   /* its pointers are those of the last run */
+    KernelLaunch launch; /* with as many rows of strides as there are operands */
+};
+
+JitLaunch *jit_launch_new(Jit *jit, const Recipe *r, const KernelArgs *args) {
+    JitRecipe *jr = jit_recipe_get(jit, r);
+    JitPlan plan;
+    jit_plan(jit, jr, args, &plan);
+    double ns = launch_ns(jr, &plan);
+    Run run = {.jit = jit, .plan = &plan};
+    if (plan.packed >= 0)
+        return NULL;
+    if (!plan.empty) {
+        split(&run, ns);
+        run.code = jit_kernel_get(jit, jr, &plan.sig);
+        if (run.n > 1 || !run.code)
+            return NULL;
+    }
+    size_t rows = (size_t)plan.nptr * sizeof plan.stride[0];
+    /* not scanned: nothing in it is collected but elements, which the run's caller holds */
+    JitLaunch *l = mem_bytes(offsetof(JitLaunch, launch.stride) + rows);
+    l->recipe = jr;
+    l->code = run.code;
+    l->ns = ns;
+    l->most = plan.sig.level ? INFINITY : jit_hot_after(r);
+    l->nptr = plan.nptr;
+    l->empty = plan.empty;
+    if (!plan.empty)
+        fill(&plan, r, args, &l->launch, &l->slice);
+    return l;
+}
+
+bool jit_launch_is_outgrown(const JitLaunch *l) { return l->recipe->spent + l->ns > l->most; }
+
+int32_t jit_launch_run(Jit *jit, JitLaunch *l, char *const *at, const uint32_t *slot,
+                       const int64_t *offset) {
+    if (l->empty)
+        return KERNEL_DONE;
+    for (int p = 0; p < l->nptr; p++)
+        l->slice.ptr[p] = at[slot[p]] + offset[p];
+    jit->stats.launches++;
+    l->recipe->spent += l->ns;
+    return l->code(&l->launch, &l->slice);
 }
 
 int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args) {

@@ -342,6 +342,10 @@ static void promise(Shape *s) {
     }
 }
 
+double jit_hot_after(const Recipe *r) {
+    return r->kind == RECIPE_PRODUCT ? HOT_PRODUCT_NS : HOT_NS;
+}
+
 void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan) {
     const Recipe *r = &jr->recipe;
     Shape shape = {.jit = jit,
@@ -354,6 +358,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     memset(&plan->sig, 0, sizeof plan->sig);
     plan->naxes = 0;
     plan->nptr = s->nptr;
+    plan->kind = r->kind;
     plan->packed = -1;
     plan->empty = false;
     plan->elements = 1;
@@ -375,8 +380,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     sig->flags = jit->cpu.masks ? SIG_MASKS : 0;
     /* Small launches run what is made in less time; past `hot` they are worth the better code. */
     double ns = jr->cost * (double)plan->elements;
-    bool product = r->kind == RECIPE_PRODUCT;
-    bool hot = jit->options.hot || jr->spent + ns > (product ? HOT_PRODUCT_NS : HOT_NS);
+    bool hot = jit->options.hot || jr->spent + ns > jit_hot_after(r);
     sig->level = hot;
     sig->form = FORM_SCALAR;
     add_axes(s, args, 0, r->rank, true);

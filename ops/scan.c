@@ -45,7 +45,7 @@ static bool lower_scan(const OpCall *call, Tensor *const *out, Plan *plan) {
     int64_t extents[TENSOR_MAX_RANK], from[TENSOR_MAX_RANK], to[TENSOR_MAX_RANK];
     int n = 0, axis = 0, rank = out[0]->rank;
     if (attrs_is_none(call->attrs, "axis")) {
-        x = tensor_contiguous(x);
+        x = plan_contiguous(plan, x);
         extents[n] = x->count;
         from[n] = to[n] = 1;
         n++;

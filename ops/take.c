@@ -186,7 +186,7 @@ static bool lower_take(const OpCall *call, Tensor *const *out, Plan *plan) {
     if (!take_plan(call, x, i, &t))
         return false;
     if (t.axis < 0)
-        x = tensor_contiguous(x);
+        x = plan_contiguous(plan, x);
     int64_t xs[2 * TENSOR_MAX_RANK], is[2 * TENSOR_MAX_RANK];
     int64_t stride = take_strides(&t, x, i, xs, is);
     StepBuilder s;

@@ -233,6 +233,13 @@ Buffer *buffer_new(size_t bytes) {
     return &b->base;
 }
 
+Buffer *buffer_blank(void) {
+    Buffer *b = mem_new(Buffer);
+    b->owners = 1;
+    b->size_class = COLLECTED;
+    return b;
+}
+
 void buffer_release(Buffer *b) {
     if (b->size_class == COLLECTED)
         return;

@@ -7,6 +7,8 @@
 
 /* 64-byte aligned, contents undefined, owners 1. Never NULL. */
 Buffer *buffer_new(size_t bytes);
+/* Without storage: data is NULL. */
+Buffer *buffer_blank(void);
 /* Gives the storage back at once; the Buffer must not be used again. */
 void buffer_release(Buffer *b);
 

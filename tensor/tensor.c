@@ -80,6 +80,22 @@ Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64
     return view;
 }
 
+Tensor *tensor_blank(DType dtype, int rank, const int64_t *shape) {
+    Tensor *t = header_new(dtype, rank, shape);
+    t->count = shape_count(rank, shape, dtype);
+    if (t->count < 0)
+        mem_out_of_memory((size_t)1 << 47);
+    t->buffer = buffer_blank();
+    return t;
+}
+
+Tensor *tensor_blank_like(const Tensor *t) {
+    Tensor *blank = tensor_blank(t->dtype, t->rank, t->shape);
+    if (t->rank)
+        memcpy(blank->strides, t->strides, sizeof(int64_t) * (size_t)t->rank);
+    return blank;
+}
+
 bool tensor_is_contiguous(const Tensor *t) {
     int64_t expected = 1;
     if (t->count == 0)

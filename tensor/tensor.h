@@ -41,6 +41,11 @@ Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *dat
 /* Another header over the same buffer. */
 Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
                     int64_t offset);
+/* A header of the same dtype, shape and strides over a buffer of its own that has no elements: it stands
+ * for any tensor of that layout while a call is planned. */
+Tensor *tensor_blank_like(const Tensor *t);
+/* The same of a contiguous tensor. */
+Tensor *tensor_blank(DType dtype, int rank, const int64_t *shape);
 Tensor *tensor_contiguous(const Tensor *t); /* t itself when it already is */
 bool tensor_is_contiguous(const Tensor *t);
 /* For who reads the bits (files, foreign operators): row-major, and every nan the positive quiet one. Which

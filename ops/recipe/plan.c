@@ -13,7 +13,7 @@
 #include <string.h>
 
 Tensor *plan_temp(Plan *plan, DType dtype, int rank, const int64_t *shape) {
-    Tensor *t = tensor_new(dtype, rank, shape);
+    Tensor *t = plan->blank ? tensor_blank(dtype, rank, shape) : tensor_new(dtype, rank, shape);
     vec_push(&plan->temps, t);
     return t;
 }
@@ -239,6 +239,14 @@ void plan_copy(Plan *plan, Tensor *out, const Tensor *t) {
     int64_t strides[RECIPE_MAX_AXES] = {0};
     align(t, out->rank, out->shape, strides);
     plan_gather_strided(plan, out, t, strides, 0);
+}
+
+const Tensor *plan_contiguous(Plan *plan, const Tensor *t) {
+    if (tensor_is_contiguous(t))
+        return t;
+    Tensor *copy = plan_temp(plan, t->dtype, t->rank, t->shape);
+    plan_copy(plan, copy, t);
+    return copy;
 }
 
 static void fill(Plan *plan, Tensor *out, int64_t i, double f) {

@@ -22,6 +22,7 @@ typedef struct Plan {
     VEC(Step *) steps;
     VEC(Tensor *) temps; /* released after the run */
     Step *spare;         /* storage for the first step, or NULL; a Step is large */
+    bool blank;          /* temporaries are made without elements: it becomes a template */
 } Plan;
 
 /* A tensor of this plan alone, elements undefined. */
@@ -103,6 +104,8 @@ void plan_copy(Plan *plan, Tensor *out, const Tensor *t);
 /* out = t read by `strides` (out->rank of them) from `offset`; every layout operator is this. */
 void plan_gather_strided(Plan *plan, Tensor *out, const Tensor *t, const int64_t *strides,
                          int64_t offset);
+/* t itself where it is contiguous, else a temporary that a step fills from it. */
+const Tensor *plan_contiguous(Plan *plan, const Tensor *t);
 /* out = v everywhere. */
 void plan_fill_int(Plan *plan, Tensor *out, int64_t v);
 void plan_fill_float(Plan *plan, Tensor *out, double v);

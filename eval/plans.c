@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "eval/plans.h"
+
+#include "ops/ops.h"
+
+#include <string.h>
+
+enum { SETS = 512, WAYS = 8, FEW = 8, ELEMENT = 64 };
+
+/* An argument: a tensor, or a scalar of that dtype. */
+typedef struct Operand {
+    const Tensor *tensor;
+    DType dtype;
+} Operand;
+
+typedef struct Kept {
+    const void *what, *more;
+    uint64_t hash, used;
+    uint32_t nsizes, n;
+    const int64_t *numbers; /* the sizes; then dtype, rank, shape and strides of each operand */
+    Template *template;
+} Kept;
+
+typedef struct Plans {
+    Kept *table[SETS][WAYS];
+    uint64_t clock;
+} Plans;
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static inline uint64_t mix(uint64_t h, uint64_t x) {
+    h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static inline int64_t form_of(const Operand *o) {
+    return o->tensor ? (int64_t)o->tensor->dtype | (int64_t)o->tensor->rank << 8
+                     : (int64_t)o->dtype;
+}
+
+static uint64_t hash_call(const PlanKey *key, const Operand *in, uint32_t n) {
+    uint64_t h = mix((uintptr_t)key->what, (uintptr_t)key->more + n);
+    for (uint32_t i = 0; i < key->nsizes; i++)
+        h = mix(h, (uint64_t)key->sizes[i].i);
+    for (uint32_t i = 0; i < n; i++) {
+        h = mix(h, (uint64_t)form_of(&in[i]));
+        const Tensor *t = in[i].tensor;
+        for (int axis = 0; t && axis < t->rank; axis++)
+            h = mix(h, (uint64_t)t->shape[axis]);
+    }
+    return h;
+}
+
+static bool is_of(const Kept *k, const PlanKey *key, const Operand *in, uint32_t n) {
+    if (k->what != key->what || k->more != key->more || k->nsizes != key->nsizes || k->n != n)
+        return false;
+    const int64_t *number = k->numbers;
+    for (uint32_t i = 0; i < key->nsizes; i++)
+        if (*number++ != key->sizes[i].i)
+            return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (*number++ != form_of(&in[i]))
+            return false;
+        const Tensor *t = in[i].tensor;
+        int rank = t ? t->rank : 0;
+        for (int axis = 0; axis < rank; axis++)
+            if (number[axis] != t->shape[axis] || number[rank + axis] != t->strides[axis])
+                return false;
+        number += 2 * rank;
+    }
+    return true;
+}
+
+static Kept *find(Plans *p, uint64_t hash, const PlanKey *key, const Operand *in, uint32_t n) {
+    Kept **set = p->table[hash % SETS];
+    for (int i = 0; i < WAYS; i++)
+        if (set[i] && set[i]->hash == hash && is_of(set[i], key, in, n)) {
+            set[i]->used = ++p->clock;
+            return set[i];
+        }
+    return NULL;
+}
+
+static void put(Plans *p, Kept *k) {
+    Kept **set = p->table[k->hash % SETS];
+    int oldest = 0;
+    for (int i = 0; i < WAYS; i++) {
+        if (!set[i]) {
+            oldest = i;
+            break;
+        }
+        if (set[i]->used < set[oldest]->used)
+            oldest = i;
+    }
+    k->used = ++p->clock;
+    set[oldest] = k;
+}
+
+static Kept *kept_new(const PlanKey *key, const Operand *in, uint32_t n) {
+    Kept *k = mem_new(Kept);
+    size_t count = key->nsizes + 1;
+    for (uint32_t i = 0; i < n; i++)
+        count += 1 + (in[i].tensor ? 2 * (size_t)in[i].tensor->rank : 0);
+    int64_t *number = mem_bytes(sizeof *number * count);
+    k->what = key->what;
+    k->more = key->more;
+    k->nsizes = key->nsizes;
+    k->n = n;
+    k->numbers = number;
+    for (uint32_t i = 0; i < key->nsizes; i++)
+        *number++ = key->sizes[i].i;
+    for (uint32_t i = 0; i < n; i++) {
+        *number++ = form_of(&in[i]);
+        const Tensor *t = in[i].tensor;
+        size_t row = t ? sizeof *number * (size_t)t->rank : 0;
+        if (row) {
+            memcpy(number, t->shape, row);
+            memcpy(number + t->rank, t->strides, row);
+            number += 2 * t->rank;
+        }
+    }
+    return k;
+}
+
+static Template *make_template(Interp *in, const PlanKey *key, uint64_t hash,
+                               const Operand *operands, uint32_t n, PlanMake make, void *ctx) {
+    Tensor **blank = mem_new_n(Tensor *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        blank[i] = operands[i].tensor ? tensor_blank_like(operands[i].tensor)
+                                      : tensor_blank(operands[i].dtype, 0, NULL);
+    Template *t = make(ctx, blank, n);
+    if (!t)
+        return NULL;
+    in->stats.plans++;
+    Kept *k = kept_new(key, operands, n);
+    k->hash = hash;
+    k->template = t;
+    if (!in->plans)
+        in->plans = mem_new(Plans);
+    put(in->plans, k);
+    return t;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static Value take_result(Tensor *t) {
+    Value v = value_tensor(t);
+    if (v.tag == VAL_SCALAR)
+        tensor_release(t);
+    return v;
+}
+
+/* A result of rank 0, which needs no tensor. */
+static int32_t run_to_scalar(Interp *in, Template *t, char **at, Value *out) {
+    _Alignas(ELEMENT) char element[ELEMENT];
+    DType d = t->out[0].dtype;
+    at[t->nin] = element;
+    int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
+    if (status == KERNEL_DONE)
+        *out = dtype_is_float(d) ? value_float(d, elem_get_float(element, d))
+                                 : value_int(d, elem_get_int(element, d));
+    return status;
+}
+
+static int32_t run_template(Interp *in, Template *t, char **at, bool tuple, Value *out) {
+    Tensor *outs[OP_MAX_OUTPUTS];
+    if (t->nout == 1 && !tuple && t->out[0].rank == 0)
+        return run_to_scalar(in, t, at, out);
+    for (uint32_t i = 0; i < t->nout; i++) {
+        outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
+        at[t->nin + i] = tensor_data(outs[i]);
+    }
+    int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
+    if (status != KERNEL_DONE)
+        return status;
+    stack_share(in);
+    if (t->nout == 1 && !tuple) {
+        *out = take_result(outs[0]);
+        return status;
+    }
+    Value items[OP_MAX_OUTPUTS];
+    for (uint32_t i = 0; i < t->nout; i++)
+        items[i] = take_result(outs[i]);
+    *out = value_tuple(items, t->nout);
+    return status;
+}
+
+typedef struct Operands {
+    Operand *in;
+    char **at;
+    char (*elements)[ELEMENT]; /* of the scalars */
+    uint32_t n;
+} Operands;
+
+static inline void add_operand(Operands *o, Value v) {
+    uint32_t i = o->n++;
+    if (v.tag == VAL_TENSOR) {
+        const Tensor *t = v.p;
+        o->in[i] = (Operand){t, t->dtype};
+        o->at[i] = tensor_data(t);
+        return;
+    }
+    if (v.tag != VAL_SCALAR)
+        BUG("an operator met a value with tag %u", v.tag);
+    DType d = (DType)v.aux;
+    o->in[i] = (Operand){NULL, d};
+    o->at[i] = o->elements[i];
+    if (dtype_is_float(d))
+        elem_set_float(o->at[i], d, v.f);
+    else
+        elem_set_int(o->at[i], d, v.i);
+}
+
+static uint32_t count_operands(const Value *args, uint32_t n) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const Tuple *t = args[i].p;
+        count += args[i].tag != VAL_TUPLE ? 1 : t ? t->n : 0;
+    }
+    return count;
+}
+
+static int32_t run_on(Interp *in, const PlanKey *key, const Operands *o, PlanMake make, void *ctx,
+                      Value *out) {
+    uint64_t hash = hash_call(key, o->in, o->n);
+    Kept *k = in->plans ? find(in->plans, hash, key, o->in, o->n) : NULL;
+    Template *t = k ? k->template : make_template(in, key, hash, o->in, o->n, make, ctx);
+    if (!t)
+        return PLAN_NONE;
+    enum { ROOM = 24 };
+    if (t->nslots <= ROOM) {
+        char *at[ROOM];
+        memcpy(at, o->at, sizeof *at * o->n);
+        return run_template(in, t, at, key->tuple, out);
+    }
+    char **at = mem_new_n(char *, t->nslots);
+    memcpy(at, o->at, sizeof *at * o->n);
+    return run_template(in, t, at, key->tuple, out);
+}
+
+int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t nargs, PlanMake make,
+                  void *ctx, Value *out) {
+    Operand few[FEW];
+    char *few_at[FEW];
+    _Alignas(ELEMENT) char few_elements[FEW][ELEMENT];
+    Operands o = {few, few_at, few_elements, 0};
+    uint32_t count = count_operands(args, nargs);
+    if (count > FEW) {
+        o.in = mem_new_n(Operand, count);
+        o.at = mem_new_n(char *, count);
+        o.elements = mem_bytes((size_t)count * ELEMENT);
+    }
+    for (uint32_t i = 0; i < nargs; i++) {
+        const Tuple *t = args[i].p;
+        if (args[i].tag != VAL_TUPLE)
+            add_operand(&o, args[i]);
+        else
+            for (uint32_t k = 0; t && k < t->n; k++)
+                add_operand(&o, t->items[k]);
+    }
+    return run_on(in, key, &o, make, ctx, out);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans that are kept. What a call of an operator, or of a group of them, plans depends on the operator, its
+ * attributes and the dtypes, shapes and strides of its arguments, and on nothing else; so the plan is
+ * made once (ops/recipe/template.h) and found again by exactly these.
+ *
+ * Note [Bounded plans]. There is one table an evaluator, of SETS sets of WAYS plans, in which a new plan takes the
+ * place of the one in its set that was used the longest time ago. So a program that meets ever new
+ * sizes keeps no more than that, a loop over forty lengths keeps forty, and equal calls at different
+ * places share one. A plan holds no elements. */
+#ifndef EVAL_PLANS_H
+#define EVAL_PLANS_H
+
+#include "eval/machine.h"
+
+/* What is planned: by identity, but for the integers that belong to it. */
+typedef struct PlanKey {
+    const void *what, *more;
+    const Value *sizes;
+    uint32_t nsizes;
+    bool tuple; /* one result is a tuple of it */
+} PlanKey;
+
+/* Plans a call on blank inputs. It reports nothing: NULL where something is wrong with them. */
+typedef Template *(*PlanMake)(void *ctx, Tensor *const *in, uint32_t n);
+
+/* Runs the plan of a call, which is made where there is none yet. Gives a kernel status. PLAN_NONE:
+ * `make` gave NULL. */
+enum { PLAN_NONE = -1 };
+int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t nargs, PlanMake make,
+                  void *ctx, Value *out);
+
+#endif

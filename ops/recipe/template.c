@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/recipe/template.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { ALIGN = 64, SMALL = 2048 };
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+typedef struct Life {
+    size_t first, last; /* steps that touch the temporary */
+    int64_t bytes, at;
+    bool used;
+} Life;
+
+typedef struct Slots {
+    const Plan *plan;
+    Tensor *const *in, *const *out;
+    uint32_t nin, nout;
+} Slots;
+
+/* Slots are told apart by their buffers: a lowering may have made another header over one. */
+static bool find_slot(const Slots *s, const Tensor *t, uint32_t *slot) {
+    for (uint32_t i = 0; i < s->nin; i++)
+        if (s->in[i]->buffer == t->buffer) {
+            *slot = i;
+            return true;
+        }
+    for (uint32_t i = 0; i < s->nout; i++)
+        if (s->out[i]->buffer == t->buffer) {
+            *slot = s->nin + i;
+            return true;
+        }
+    for (size_t i = 0; i < s->plan->temps.len; i++)
+        if (s->plan->temps.data[i]->buffer == t->buffer) {
+            *slot = s->nin + s->nout + (uint32_t)i;
+            return true;
+        }
+    return false;
+}
+
+static int64_t count_elements(const Step *step) {
+    int64_t n = 1;
+    for (int i = 0; i < step->recipe->rank + step->recipe->nreduce; i++)
+        if (__builtin_mul_overflow(n, step->args.extents[i], &n))
+            return INT64_MAX;
+    return n;
+}
+
+static void count_params(const Recipe *r, uint32_t *ints, uint32_t *floats) {
+    for (int i = 0; i < r->nbody + r->nepilogue; i++) {
+        const Scalar *c = i < r->nbody ? &r->body[i] : &r->epilogue[i - r->nbody];
+        uint32_t *n = dtype_is_float((DType)c->type) ? floats : ints;
+        if (c->op == SC_PARAM && (uint32_t)c->a >= *n)
+            *n = (uint32_t)c->a + 1;
+    }
+}
+
+static bool keep_step(const Slots *slots, const Step *step, TemplateStep *kept) {
+    const Recipe *r = step->recipe;
+    int axes = r->rank + r->nreduce, n = r->noperands + r->noutputs;
+    int64_t *numbers = mem_bytes(sizeof *numbers * (size_t)(axes * (n + 1) + 1));
+    uint32_t *slot = mem_bytes(sizeof *slot * (size_t)(n + 1));
+    int64_t *offset = mem_bytes(sizeof *offset * (size_t)(n + 1));
+    size_t row = sizeof(int64_t) * (size_t)axes;
+    kept->recipe = r;
+    kept->elements = count_elements(step);
+    kept->hash = recipe_hash(r);
+    kept->numbers = numbers;
+    kept->slot = slot;
+    kept->offset = offset;
+    memcpy(numbers, step->args.extents, row);
+    for (int p = 0; p < n; p++) {
+        bool is_in = p < r->noperands;
+        int i = is_in ? p : p - r->noperands;
+        const Tensor *t = is_in ? step->in[i] : step->out[i];
+        int64_t from = t->offset + (is_in ? step->in_offsets[i] : step->out_offsets[i]);
+        if (!find_slot(slots, t, &slot[p]))
+            return false;
+        offset[p] = from * (int64_t)dtype_size(t->dtype);
+        memcpy(numbers += axes, is_in ? step->args.in_strides[i] : step->args.out_strides[i], row);
+    }
+    count_params(r, &kept->niparams, &kept->nfparams);
+    int64_t *ints = mem_bytes(sizeof *ints * (kept->niparams + 1));
+    double *floats = mem_bytes(sizeof *floats * (kept->nfparams + 1));
+    memcpy(ints, step->args.iparams, sizeof *ints * kept->niparams);
+    memcpy(floats, step->args.fparams, sizeof *floats * kept->nfparams);
+    kept->iparams = ints;
+    kept->fparams = floats;
+    return true;
+}
+
+/* Gives each temporary the lowest place that is free while it lives. */
+static int64_t place_temps(const Template *t, const Plan *plan, int64_t *at) {
+    size_t n = plan->temps.len;
+    Life *lives = mem_bytes(sizeof *lives * (n + 1));
+    for (size_t i = 0; i < n; i++) {
+        const Tensor *temp = plan->temps.data[i];
+        int64_t bytes = temp->count * (int64_t)dtype_size(temp->dtype);
+        lives[i] = (Life){.bytes = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN};
+    }
+    for (size_t k = 0; k < t->nsteps; k++) {
+        const Recipe *r = t->steps[k].recipe;
+        for (int p = 0; p < r->noperands + r->noutputs; p++) {
+            uint32_t slot = t->steps[k].slot[p];
+            if (slot < t->nin + t->nout)
+                continue;
+            Life *life = &lives[slot - t->nin - t->nout];
+            if (!life->used)
+                life->first = k;
+            life->last = k;
+            life->used = true;
+        }
+    }
+    int64_t end = 0;
+    for (size_t i = 0; i < n; i++) {
+        Life *life = &lives[i];
+        bool moved = life->used;
+        while (moved) {
+            moved = false;
+            for (size_t k = 0; k < i; k++) {
+                const Life *o = &lives[k];
+                if (o->used && o->first <= life->last && life->first <= o->last &&
+                    o->at < life->at + life->bytes && life->at < o->at + o->bytes) {
+                    life->at = o->at + o->bytes;
+                    moved = true;
+                }
+            }
+        }
+        at[i] = life->at;
+        if (life->used && life->at + life->bytes > end)
+            end = life->at + life->bytes;
+    }
+    return end;
+}
+
+Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor *const *out,
+                       uint32_t nout) {
+    size_t nsteps = plan->steps.len, ntemps = plan->temps.len;
+    Template *t = mem_alloc(sizeof *t + nsteps * sizeof(TemplateStep));
+    Slots slots = {plan, in, out, nin, nout};
+    t->nin = nin;
+    t->nout = nout;
+    t->nslots = nin + nout + (uint32_t)ntemps;
+    t->nsteps = (uint32_t)nsteps;
+    for (size_t k = 0; k < nsteps; k++)
+        if (!keep_step(&slots, plan->steps.data[k], &t->steps[k]))
+            return NULL;
+    t->out = mem_bytes(sizeof *t->out * (nout + 1));
+    for (uint32_t i = 0; i < nout; i++) {
+        t->out[i].dtype = out[i]->dtype;
+        t->out[i].rank = out[i]->rank;
+        memcpy(t->out[i].shape, out[i]->shape, sizeof(int64_t) * (size_t)out[i]->rank);
+    }
+    int64_t *at = mem_bytes(sizeof *at * (ntemps + 1));
+    t->scratch = place_temps(t, plan, at);
+    t->temp_at = at;
+    return t;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+void template_bind(const TemplateStep *step, char *const *at, const volatile int *interrupt,
+                   KernelArgs *args) {
+    const Recipe *r = step->recipe;
+    int axes = r->rank + r->nreduce;
+    size_t row = sizeof(int64_t) * (size_t)axes;
+    const int64_t *numbers = step->numbers;
+    memcpy(args->extents, numbers, row);
+    for (int i = 0; i < r->noperands; i++) {
+        args->in[i] = at[step->slot[i]] + step->offset[i];
+        memcpy(args->in_strides[i], numbers += axes, row);
+    }
+    for (int i = 0; i < r->noutputs; i++) {
+        args->out[i] = at[step->slot[r->noperands + i]] + step->offset[r->noperands + i];
+        memcpy(args->out_strides[i], numbers += axes, row);
+    }
+    memcpy(args->iparams, step->iparams, sizeof(int64_t) * step->niparams);
+    memcpy(args->fparams, step->fparams, sizeof(double) * step->nfparams);
+    args->interrupt = interrupt;
+    args->thread = 0;
+    args->nthreads = 1;
+}
+
+static int32_t run_steps(Template *t, char **at, TemplateRunner runner, void *ctx,
+                         const volatile int *interrupt) {
+    int32_t status = KERNEL_DONE;
+    for (uint32_t k = 0; k < t->nsteps && status == KERNEL_DONE; k++)
+        status = runner(ctx, &t->steps[k], at, interrupt);
+    if (status == KERNEL_MEMORY)
+        mem_out_of_memory(0);
+    return status;
+}
+
+static void place(const Template *t, char **at, char *scratch) {
+    uint32_t first = t->nin + t->nout;
+    for (uint32_t i = first; i < t->nslots; i++)
+        at[i] = scratch + t->temp_at[i - first];
+}
+
+static int32_t run_small(Template *t, char **at, TemplateRunner runner, void *ctx,
+                         const volatile int *interrupt) {
+    _Alignas(ALIGN) char scratch[SMALL];
+    place(t, at, scratch);
+    return run_steps(t, at, runner, ctx, interrupt);
+}
+
+int32_t template_run(Template *t, char **at, TemplateRunner runner, void *ctx,
+                     const volatile int *interrupt) {
+    if (t->nslots == t->nin + t->nout)
+        return run_steps(t, at, runner, ctx, interrupt);
+    if (t->scratch <= SMALL)
+        return run_small(t, at, runner, ctx, interrupt);
+    Tensor *scratch = tensor_new(DT_U8, 1, &t->scratch);
+    place(t, at, tensor_data(scratch));
+    int32_t status = run_steps(t, at, runner, ctx, interrupt);
+    tensor_release(scratch);
+    return status;
+}

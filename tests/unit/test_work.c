@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work that programs are, counted: plans made and kernels run. Nothing here is timed. */
+#include "repl/session.h"
+#include "tests/unit/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static Session *session;
+static Str shown;
+
+static void show(void *ctx, const char *text, size_t n) {
+    (void)ctx;
+    str_add_n(&shown, text, n);
+}
+
+static void begin(void) {
+    SessionOptions options;
+    session_options_init(&options);
+    options.jit = false; /* every step is one operator run by reference */
+    session = session_new(&options);
+    session_set_sink(session, &(SessionSink){show, show, NULL});
+}
+
+static void enter(const char *text) {
+    shown.len = 0;
+    if (session_enter(session, text, strlen(text), false) != SESSION_OK)
+        check_fail(__FILE__, __LINE__, "%s\n%s", text, str_text(&shown));
+}
+
+/* A number of `:info session`. */
+static long count_of(const char *what) {
+    Str info = {0};
+    session_info(session, "session", &info);
+    const char *at = strstr(str_text(&info), what);
+    if (!at)
+        BUG("`:info session` does not say `%s`", what);
+    return strtol(at + strlen(what) + 2, NULL, 10);
+}
+
+typedef struct Work {
+    long plans, steps;
+} Work;
+
+static Work work_of(const char *text) {
+    long plans = count_of("plans made"), steps = count_of("operators run by reference");
+    enter(text);
+    return (Work){count_of("plans made") - plans, count_of("operators run by reference") - steps};
+}
+
+TEST(plans_are_kept) {
+    begin();
+    enter("def loop[n](i: int32, x: Tensor[(n,), float32]) -> Tensor[(n,), float32] {"
+          "    if (i == 0) { x } else { loop(i - 1, nn.relu(x) * x) }"
+          "}");
+    Work w = work_of("loop(1000, full(1.0, shape=(16,), dtype=float32))");
+    CHECK(w.steps >= 1000);
+    CHECK(w.plans > 0 && w.plans < 4);
+    enter("let v = full(1.0, shape=(16,), dtype=float32);");
+    CHECK_INT(work_of("loop(1000, v)").plans, 0);
+    session_fini(session);
+}
+
+/* Forty lengths over and over make forty plans. */
+TEST(lengths_take_turns) {
+    begin();
+    enter("def double[n](x: Tensor[(n,), float32]) -> Tensor[(n,), float32] { x + x }");
+    enter("def turn(x: Tensor[(40,), float32]) {"
+          "    let p1 = double(x[0:10]); let p2 = double(x[0:20]); let p3 = double(x[0:30]);"
+          "    sum(p1) + sum(p2) + sum(p3)"
+          "}");
+    enter("def loop(i: int32, x: Tensor[(40,), float32], s: float32) -> float32 {"
+          "    if (i == 0) { s } else { loop(i - 1, x, s + turn(x)) }"
+          "}");
+    Work w = work_of("loop(100, ones(shape=(40,), dtype=float32), 0.0)");
+    CHECK(w.plans < 16);
+    session_fini(session);
+}
+
+/* Ever new sizes: no more plans than calls, and the right values. */
+TEST(the_table_is_bounded) {
+    begin();
+    enter("def loop(i: int64, s: int64) -> int64 {"
+          "    if (i == 0) { s } else {"
+          "        let x = arange(i, dtype=int64);"
+          "        loop(i - 1, s + sum(x + x))"
+          "    }"
+          "}");
+    enter("loop(6000, 0)");
+    CHECK(strstr(str_text(&shown), "71999998000"));
+    enter("loop(6000, 0)");
+    CHECK(strstr(str_text(&shown), "71999998000"));
+    session_fini(session);
+}
+
+int main(void) {
+    RUN(plans_are_kept);
+    RUN(lengths_take_turns);
+    RUN(the_table_is_bounded);
+    return check_result();
+}
