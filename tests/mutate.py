@@ -43,7 +43,7 @@ EDITS = [
      "golden/grad"),
     ("ad.c is_dual_of", "&& ((Dual *)v.p)->level == level", "", "golden/grad"),
     ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad"),
-    ("fuse_apply", "leaves[~n->args[k]]", "leaves[0]", "golden/eval"),
+    ("fuse.c make_template", "in[~node->args[k]]", "in[0]", "golden/eval"),
     ("visit_leaves", "w->count += leaf_count(v)", "w->count += 1", "golden examples"),
     ("derivative exp", "ct * out", "ct", "golden/grad"),
     ("derivative sin", "cos(data)", "sin(data)", "golden/grad"),
