@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/ad.h"
 
+#include "eval/leaf_map.h"
+
 #include <string.h>
 
 enum { AD_EPOCH_INTERNAL = -1 }; /* cells and chains: writes to them are never scanned */
@@ -71,118 +73,20 @@ static Value filled_like(Value v, double fill) {
     return value_tensor(t);
 }
 
-/* ---- structure maps -------------------------------------------------------------------------- */
+/* ---- maps of the leaves ---------------------------------------------------------------------- */
 
-/* Maps the leaves of x, each with the leaf of y that stands in the same place. */
-typedef struct Mapper {
-    const BuiltinCall *call;
-    uint64_t level;
-    Value (*leaf)(struct Mapper *m, Value x, Value y);
-    Value other; /* what a leaf that is no float becomes, unless keep_other keeps it */
-    bool keep_other, failed;
-    bool paired; /* y was given, and must have the constructors of x */
-} Mapper;
-
-static Value item_or_unit(Value v, uint32_t i) {
-    if (v.tag == VAL_TUPLE && v.p && i < ((Tuple *)v.p)->n)
-        return ((Tuple *)v.p)->items[i];
-    if (v.tag == VAL_CTOR && i < v.aux)
-        return ((Data *)v.p)->fields[i];
-    return value_unit();
-}
-
-static Value map_value(Mapper *m, Value x, Value y);
-
-static const Ctor *ctor_in(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
-
-/* Whether y can stand beside x. () stands for a part without cotangent or tangent. */
-static bool same_form(Value x, Value y) {
-    if (y.tag == VAL_TUPLE && !y.p)
-        return true;
-    if (x.tag == VAL_TUPLE && x.p)
-        return y.tag == VAL_TUPLE && ((Tuple *)y.p)->n == ((Tuple *)x.p)->n;
-    if (x.tag == VAL_CTOR)
-        return y.tag == VAL_CTOR && ctor_in(y) == ctor_in(x);
-    return true;
-}
-
-static void check_form(Mapper *m, Value x, Value y) {
-    if (!m->paired || m->failed || same_form(x, y))
-        return;
-    builtin_fail(m->call, DIAG_R0405,
-                 "the cotangent or tangent has not the form of its value: other "
-                 "constructors or another length");
-    m->failed = true;
-}
-
-/* Maps data. The last field is followed in a loop, so that long lists need no stack. */
-static Value map_data(Mapper *m, Value x, Value y) {
-    Value result = value_unit(), *hole = &result;
-    while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
-        check_form(m, x, y);
-        Data *from = x.p;
-        Data *to = mem_alloc(sizeof *to + x.aux * sizeof(Value));
-        to->ctor = from->ctor;
-        for (uint32_t i = 0; i + 1 < x.aux; i++)
-            to->fields[i] = map_value(m, from->fields[i], item_or_unit(y, i));
-        *hole = (Value){.tag = VAL_CTOR, .aux = x.aux, .p = to};
-        hole = &to->fields[x.aux - 1];
-        y = item_or_unit(y, x.aux - 1);
-        x = from->fields[x.aux - 1];
-    }
-    *hole = map_value(m, x, y);
-    return result;
-}
-
-static Value map_value(Mapper *m, Value x, Value y) {
-    if (mem_stack_left() < 64 * 1024 && !m->failed) {
-        builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply to differentiate");
-        m->failed = true;
-    }
-    check_form(m, x, y);
-    if (m->failed)
-        return x;
-    switch ((ValueTag)x.tag) {
-    case VAL_SCALAR:
-    case VAL_TENSOR:
-    case VAL_DUAL:
-        return value_is_float_tensor(x) ? m->leaf(m, x, y) : m->keep_other ? x : m->other;
-    case VAL_TUPLE: {
-        Tuple *from = x.p;
-        if (!from)
-            return x;
-        Tuple *to = mem_alloc(sizeof *to + from->n * sizeof(Value));
-        to->n = from->n;
-        for (uint32_t i = 0; i < from->n; i++)
-            to->items[i] = map_value(m, from->items[i], item_or_unit(y, i));
-        return (Value){.tag = VAL_TUPLE, .p = to};
-    }
-    case VAL_CTOR: return x.aux ? map_data(m, x, y) : x;
-    case VAL_CLOSURE:
-    case VAL_REF:
-    case VAL_STRING:
-    case VAL_BUILTIN:
-    case VAL_ABSENT: return m->keep_other ? x : m->other;
-    }
-    BUG("no such value: tag %u", x.tag);
-}
-
-static bool run_map(Mapper *m, Value x, Value y, Value *out) {
-    *out = map_value(m, x, y);
-    return !m->failed;
-}
-
-static Value leaf_lift(Mapper *m, Value x, Value y) {
+static Value leaf_lift(LeafMap *m, Value x, Value y) {
     (void)y;
     return new_dual(x, new_ref(value_unit()), m->level);
 }
 
 bool ad_lift(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, tape_level(call->args[0]), leaf_lift, value_unit(), true, false, false};
-    return run_map(&m, call->args[1], value_unit(), out);
+    LeafMap m = {
+        .call = call, .level = tape_level(call->args[0]), .leaf = leaf_lift, .keep_other = true};
+    return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_cotangent(Mapper *m, Value x, Value y) {
+static Value leaf_cotangent(LeafMap *m, Value x, Value y) {
     (void)y;
     if (is_dual_of(x, m->level)) {
         Dual *d = x.p;
@@ -193,48 +97,49 @@ static Value leaf_cotangent(Mapper *m, Value x, Value y) {
 }
 
 bool ad_cotangent(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, tape_level(call->args[0]), leaf_cotangent, value_unit(), false, false, false};
-    return run_map(&m, call->args[1], value_unit(), out);
+    LeafMap m = {.call = call, .level = tape_level(call->args[0]), .leaf = leaf_cotangent};
+    return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_tangent(Mapper *m, Value x, Value y) {
+static Value leaf_tangent(LeafMap *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : filled_like(x, 0.0);
 }
 
 bool ad_tangent(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, tape_level(call->args[0]), leaf_tangent, value_unit(), false, false, false};
-    return run_map(&m, call->args[1], value_unit(), out);
+    LeafMap m = {.call = call, .level = tape_level(call->args[0]), .leaf = leaf_tangent};
+    return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_zeros(Mapper *m, Value x, Value y) {
+static Value leaf_zeros(LeafMap *m, Value x, Value y) {
     (void)m, (void)y;
     return filled_like(x, 0.0);
 }
 
 bool ad_zeros(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, 0, leaf_zeros, value_unit(), false, false, false};
-    return run_map(&m, call->args[0], value_unit(), out);
+    LeafMap m = {.call = call, .leaf = leaf_zeros};
+    return leaf_map_run(&m, call->args[0], value_unit(), out);
 }
 
-static Value leaf_ones(Mapper *m, Value x, Value y) {
+static Value leaf_ones(LeafMap *m, Value x, Value y) {
     (void)m, (void)y;
     return filled_like(x, 1.0);
 }
 
 bool ad_ones(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, 0, leaf_ones, value_unit(), false, false, false};
-    return run_map(&m, call->args[0], value_unit(), out);
+    LeafMap m = {.call = call, .leaf = leaf_ones};
+    return leaf_map_run(&m, call->args[0], value_unit(), out);
 }
 
-static Value leaf_strip(Mapper *m, Value x, Value y) {
+static Value leaf_strip(LeafMap *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->primal : x;
 }
 
 bool ad_strip(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, tape_level(call->args[0]), leaf_strip, value_unit(), true, false, false};
-    return run_map(&m, call->args[1], value_unit(), out);
+    LeafMap m = {
+        .call = call, .level = tape_level(call->args[0]), .leaf = leaf_strip, .keep_other = true};
+    return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
 static bool same_shape(Value a, Value b) {
@@ -249,7 +154,7 @@ static bool same_shape(Value a, Value b) {
            !memcmp(s->shape, t->shape, (size_t)s->rank * sizeof *s->shape);
 }
 
-static Value leaf_pair(Mapper *m, Value x, Value y) {
+static Value leaf_pair(LeafMap *m, Value x, Value y) {
     if (is_unit(y)) /* x has no tangent: it stays inactive */
         return x;
     if (!value_is_float_tensor(y) || !same_shape(x, y)) {
@@ -262,11 +167,15 @@ static Value leaf_pair(Mapper *m, Value x, Value y) {
 }
 
 bool ad_pair(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, tape_level(call->args[0]), leaf_pair, value_unit(), true, false, true};
-    return run_map(&m, call->args[1], call->args[2], out);
+    LeafMap m = {.call = call,
+                 .level = tape_level(call->args[0]),
+                 .leaf = leaf_pair,
+                 .keep_other = true,
+                 .paired = true};
+    return leaf_map_run(&m, call->args[1], call->args[2], out);
 }
 
-static Value leaf_seed(Mapper *m, Value x, Value y) {
+static Value leaf_seed(LeafMap *m, Value x, Value y) {
     if (!is_unit(y) && !(value_is_float_tensor(y) && same_shape(x, y)) && !m->failed) {
         builtin_fail(m->call, DIAG_R0405,
                      "the cotangent has not the shape and dtype of the result");
@@ -276,10 +185,10 @@ static Value leaf_seed(Mapper *m, Value x, Value y) {
 }
 
 bool ad_check_seed(const BuiltinCall *call, Value *out) {
-    Mapper m = {call, 0, leaf_seed, value_unit(), true, false, true};
+    LeafMap m = {.call = call, .leaf = leaf_seed, .keep_other = true, .paired = true};
     Value ignored;
     *out = value_unit();
-    return run_map(&m, call->args[0], call->args[1], &ignored);
+    return leaf_map_run(&m, call->args[0], call->args[1], &ignored);
 }
 
 bool ad_check_result(const BuiltinCall *call, Value *out) {
@@ -388,7 +297,7 @@ bool ad_is_tensor(const BuiltinCall *call, Value *out) {
 }
 
 bool ad_item(const BuiltinCall *call, Value *out) {
-    *out = item_or_unit(call->args[0], (uint32_t)call->args[1].i);
+    *out = leaf_map_item(call->args[0], (uint32_t)call->args[1].i);
     return true;
 }
 

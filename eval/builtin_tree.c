@@ -1,29 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data made of float tensors as one vector, and back: what optimisers and gradient checks need of
- * parameters in any data structure. The leaves are the float tensors, in order of their fields. */
+/* The float tensors of data, its leaves, in order of their fields: as a List, whose tensors are not
+ * copied (what optimisers update), or as one vector (what checks of derivatives step through). */
 #include <string.h>
 
 #include "eval/builtin_all.h"
+#include "eval/leaf_map.h"
 
-typedef struct Walk {
-    const BuiltinCall *call;
-    DType dtype;        /* the vector's */
-    bool exact;         /* other dtypes among the leaves are an error */
-    int64_t count;      /* elements visited so far */
-    char *data;         /* the vector's elements; NULL while only counting */
-    const Tensor *from; /* unflatten: the vector, which is contiguous */
-} Walk;
-
-static bool fail(const Walk *w, const char *what) {
-    builtin_fail(w->call, DIAG_R0506, "%s", what);
+static bool fail(const BuiltinCall *call, const char *what) {
+    builtin_fail(call, DIAG_R0506, "%s", what);
     return false;
 }
 
 static DType leaf_dtype(Value v) {
+    v = value_primal(v);
     return v.tag == VAL_SCALAR ? (DType)v.aux : ((Tensor *)v.p)->dtype;
 }
 
 static int64_t leaf_count(Value v) { return v.tag == VAL_SCALAR ? 1 : ((Tensor *)v.p)->count; }
+
+/* ---- leaves as a list ------------------------------------------------------------------------ */
+
+typedef struct LeafList {
+    VEC(Value) leaves;
+    Value rest; /* refill: the new leaves that have no place yet */
+} LeafList;
+
+static Value take_leaf(LeafMap *m, Value x, Value y) {
+    LeafList *l = m->ctx;
+    (void)y;
+    vec_push(&l->leaves, x);
+    return x;
+}
+
+bool builtin_tree_leaves(const BuiltinCall *call, Value *out) {
+    LeafList l = {0};
+    LeafMap m = {.call = call, .leaf = take_leaf, .ctx = &l, .keep_other = true};
+    if (!leaf_map_run(&m, call->args[0], value_unit(), out))
+        return false;
+    *out = builtin_list(call, l.leaves.data, l.leaves.len);
+    return true;
+}
+
+static bool have_one_shape(Value a, Value b) {
+    a = value_primal(a);
+    b = value_primal(b);
+    if (a.tag != b.tag || a.tag == VAL_SCALAR)
+        return a.tag == b.tag;
+    const Tensor *s = a.p, *t = b.p;
+    return s->rank == t->rank && !memcmp(s->shape, t->shape, (size_t)s->rank * sizeof *s->shape);
+}
+
+static Value take_leaf_beside(LeafMap *m, Value x, Value y) {
+    LeafList *l = m->ctx;
+    if (!m->failed && (!value_is_float_tensor(y) || !have_one_shape(x, y))) {
+        fail(m->call, "a part of the gradient has not the shape of its parameter");
+        m->failed = true;
+    }
+    vec_push(&l->leaves, y);
+    return x;
+}
+
+/* tree.leaves_like(x, y): the leaves of y, each of which stands beside one of x and has its shape. */
+bool builtin_tree_leaves_like(const BuiltinCall *call, Value *out) {
+    LeafList l = {0};
+    LeafMap m = {.call = call,
+                 .leaf = take_leaf_beside,
+                 .ctx = &l,
+                 .keep_other = true,
+                 .paired = true,
+                 .role = "gradient"};
+    if (!leaf_map_run(&m, call->args[0], call->args[1], out))
+        return false;
+    *out = builtin_list(call, l.leaves.data, l.leaves.len);
+    return true;
+}
+
+static Value put_leaf(LeafMap *m, Value x, Value y) {
+    LeafList *l = m->ctx;
+    if (m->failed)
+        return x;
+    const char *wrong = NULL;
+    if (!builtin_list_next(&l->rest, &y))
+        wrong = "the list has fewer tensors than the data that it is to fill";
+    else if (!have_one_shape(x, y) || leaf_dtype(x) != leaf_dtype(y))
+        wrong = "a tensor of the list has not the shape of the one whose place it takes";
+    if (wrong)
+        m->failed = !fail(m->call, wrong);
+    return y;
+}
+
+bool builtin_tree_refill(const BuiltinCall *call, Value *out) {
+    LeafList l = {.rest = call->args[1]};
+    LeafMap m = {.call = call, .leaf = put_leaf, .ctx = &l, .keep_other = true};
+    Value more;
+    return leaf_map_run(&m, call->args[0], value_unit(), out) &&
+           (!builtin_list_next(&l.rest, &more) ||
+            fail(call, "the list has more tensors than the data that it is to fill"));
+}
+
+/* ---- leaves as one vector -------------------------------------------------------------------- */
+
+typedef struct Vector {
+    DType dtype;
+    bool exact;         /* other dtypes among the leaves are an error */
+    int64_t count;      /* elements visited so far */
+    char *data;         /* the elements to fill; NULL while only counting */
+    const Tensor *from; /* unflatten: the vector, which is contiguous */
+} Vector;
 
 /* Copies n elements of float dtypes, each rounded once. */
 static void copy_elements(void *to, DType to_type, const void *from, DType from_type, int64_t n) {
@@ -38,7 +121,7 @@ static void copy_elements(void *to, DType to_type, const void *from, DType from_
 }
 
 /* Copies one leaf's elements into the vector. */
-static void gather_leaf(Walk *w, Value v) {
+static void gather_leaf(const Vector *w, Value v) {
     char *to = w->data + (size_t)w->count * dtype_size(w->dtype);
     if (v.tag == VAL_SCALAR) {
         elem_set_float(to, w->dtype, v.f);
@@ -48,7 +131,7 @@ static void gather_leaf(Walk *w, Value v) {
     }
 }
 
-static Value scatter_leaf(const Walk *w, Value v) {
+static Value scatter_leaf(const Vector *w, Value v) {
     DType t = leaf_dtype(v);
     const char *from = (const char *)tensor_data(w->from) + (size_t)w->count * dtype_size(w->dtype);
     if (v.tag == VAL_SCALAR) {
@@ -62,74 +145,43 @@ static Value scatter_leaf(const Walk *w, Value v) {
     return value_tensor(out);
 }
 
-/* Visits the leaves of v. When unflattening, *out is v with new leaves. */
-static bool visit_leaves(Walk *w, Value v, Value *out) {
-    Value *hole = out;
-    for (;;) { /* along the last field of data in a loop: lists are long */
-        *hole = v;
-        switch ((ValueTag)v.tag) {
-        case VAL_DUAL:
-            return fail(w, "a value that `grad` differentiates cannot be made a vector: take the "
-                           "gradient first");
-        case VAL_SCALAR:
-        case VAL_TENSOR:
-            if (!value_is_float_tensor(v))
-                return true;
-            if (w->exact && leaf_dtype(v) != w->dtype)
-                return fail(w, "every float in here must be float32");
-            if (w->data)
-                gather_leaf(w, v);
-            if (w->from) {
-                if (w->count + leaf_count(v) > w->from->count)
-                    return fail(w, "the vector is shorter than the data it is to fill");
-                *hole = scatter_leaf(w, v);
-            }
-            w->count += leaf_count(v);
-            return true;
-        case VAL_TUPLE: {
-            Tuple *from = v.p;
-            if (!from)
-                return true;
-            Tuple *to = mem_alloc(sizeof *to + from->n * sizeof(Value));
-            to->n = from->n;
-            *hole = (Value){.tag = VAL_TUPLE, .p = to};
-            for (uint32_t i = 0; i < from->n; i++)
-                if (!visit_leaves(w, from->items[i], &to->items[i]))
-                    return false;
-            return true;
-        }
-        case VAL_CTOR: {
-            if (!v.aux)
-                return true;
-            if (mem_stack_left() < 64 * 1024)
-                return fail(w, "this data is nested too deeply");
-            Data *from = v.p, *to = mem_alloc(sizeof *to + v.aux * sizeof(Value));
-            to->ctor = from->ctor;
-            *hole = (Value){.tag = VAL_CTOR, .aux = v.aux, .p = to};
-            for (uint32_t i = 0; i + 1 < v.aux; i++)
-                if (!visit_leaves(w, from->fields[i], &to->fields[i]))
-                    return false;
-            hole = &to->fields[v.aux - 1];
-            v = from->fields[v.aux - 1];
-            break;
-        }
-        case VAL_CLOSURE:
-        case VAL_REF:
-        case VAL_STRING:
-        case VAL_BUILTIN:
-        case VAL_ABSENT: return true;
-        }
+static Value visit_leaf(LeafMap *m, Value x, Value y) {
+    Vector *w = m->ctx;
+    const char *wrong = NULL;
+    (void)y;
+    if (m->failed)
+        return x;
+    if (x.tag == VAL_DUAL)
+        wrong = "a value that `grad` differentiates cannot be made a vector: take the gradient "
+                "first";
+    else if (w->exact && leaf_dtype(x) != w->dtype)
+        wrong = "every float in here must be float32";
+    else if (w->from && w->count + leaf_count(x) > w->from->count)
+        wrong = "the vector is shorter than the data it is to fill";
+    if (wrong) {
+        m->failed = !fail(m->call, wrong);
+        return x;
     }
+    if (w->data)
+        gather_leaf(w, x);
+    Value leaf = w->from ? scatter_leaf(w, x) : x;
+    w->count += leaf_count(x);
+    return leaf;
+}
+
+static bool visit_leaves(const BuiltinCall *call, Vector *w, Value *out) {
+    LeafMap m = {.call = call, .leaf = visit_leaf, .ctx = w, .keep_other = true};
+    return leaf_map_run(&m, call->args[0], value_unit(), out);
 }
 
 static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out) {
-    Walk count = {.call = call, .dtype = dtype, .exact = exact};
+    Vector w = {.dtype = dtype, .exact = exact};
     Value ignored;
-    if (!visit_leaves(&count, call->args[0], &ignored))
+    if (!visit_leaves(call, &w, &ignored))
         return false;
-    Tensor *vector = tensor_new(dtype, 1, &count.count);
-    Walk fill = {.call = call, .dtype = dtype, .data = tensor_data(vector)};
-    visit_leaves(&fill, call->args[0], &ignored);
+    Tensor *vector = tensor_new(dtype, 1, &w.count);
+    w = (Vector){.dtype = dtype, .data = tensor_data(vector)};
+    visit_leaves(call, &w, &ignored);
     *out = value_tensor(vector);
     return true;
 }
@@ -145,12 +197,11 @@ bool builtin_tree_flatten64(const BuiltinCall *call, Value *out) {
 bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
     Tensor *vector = value_to_tensor(value_primal(call->args[1]));
     if (call->args[1].tag == VAL_DUAL)
-        return fail(&(Walk){.call = call},
-                    "a value that `grad` differentiates cannot be taken apart");
-    Walk w = {.call = call, .dtype = vector->dtype, .from = tensor_contiguous(vector)};
-    if (!visit_leaves(&w, call->args[0], out))
-        return false;
-    return w.count == vector->count || fail(&w, "the vector is longer than the data it is to fill");
+        return fail(call, "a value that `grad` differentiates cannot be taken apart");
+    Vector w = {.dtype = vector->dtype, .from = tensor_contiguous(vector)};
+    return visit_leaves(call, &w, out) &&
+           (w.count == vector->count ||
+            fail(call, "the vector is longer than the data it is to fill"));
 }
 
 /* ---- where an element of the vector stands --------------------------------------------------- */
@@ -225,7 +276,7 @@ static bool find_place(Place *p, Value v, const char *path) {
 bool builtin_tree_place(const BuiltinCall *call, Value *out) {
     Place p = {.left = call->args[1].i};
     if (p.left < 0 || !find_place(&p, call->args[0], "x") || p.deep)
-        return fail(&(Walk){.call = call}, "there is no such place in this data");
+        return fail(call, "there is no such place in this data");
     *out = value_string(p.path, strlen(p.path));
     return true;
 }

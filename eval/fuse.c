@@ -24,13 +24,13 @@ struct Group {
 
 /* ---- what is fused --------------------------------------------------------------------------- */
 
+/* Whether values of this type are float tensors, of whatever dtype and rank, and not all scalars. */
 static bool is_float_tensor(Type *t) {
-    DType d;
     uint32_t rank;
     Type **dims;
     t = t ? type_resolve(t) : NULL;
-    return t && t->tag == TY_TENSOR && type_get_dtype(t, &d) && dtype_is_float(d) &&
-           type_get_rank(t, &rank, &dims) && rank > 0;
+    return t && t->tag == TY_TENSOR && !(type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT) &&
+           (!type_get_rank(t, &rank, &dims) || rank > 0);
 }
 
 static bool is_operator(const Expr *e) {

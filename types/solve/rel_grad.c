@@ -8,7 +8,8 @@
  *   Jvp                            fn(T1, …, Tn, D(T1), …, D(Tn)) -> (U, D(U))
  *
  * CustomGrad(f, d): d is fn(T1, …, Tn, D(U)) -> (D(T1), …, D(Tn)), which gives f's cotangents.
- * Checkpoint(f): f is a function of any type. */
+ * Checkpoint(f): f is a function of any type.
+ * Leaves(t, e): e is a scalar of the dtype that all floats of t have (relate_leaves). */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
@@ -205,6 +206,38 @@ static RelStatus relate_checkpoint(Solver *s, Relation *r) {
     return REL_FAIL;
 }
 
+/* Leaves(t, Tensor[(), b]): the float tensors in a value of type t are all of dtype b. D(t) has the same ones. */
+static RelStatus relate_leaves(Solver *s, Relation *r) {
+    Type *t = type_resolve(r->args[0]);
+    if (t->tag == TY_DERIV) {
+        r->args[0] = t->elem;
+        t = type_resolve(t->elem);
+    }
+    TypeVec dtypes = {0};
+    bool known = type_collect_float_dtypes(t, &dtypes);
+    for (size_t i = 1; i < dtypes.len; i++)
+        if (!solver_unify(s, dtypes.data[0], dtypes.data[i])) {
+            rel_error(s, r, DIAG_R0310, "%s holds floats of %s and of %s, wanted is one dtype",
+                      type_text(t), type_text(dtypes.data[0]), type_text(dtypes.data[i]));
+            return REL_FAIL;
+        }
+    Type *wanted = type_resolve(r->args[1]);
+    if (dtypes.len && wanted->tag == TY_TENSOR &&
+        !solver_unify(s, wanted->tensor.dtype, dtypes.data[0])) {
+        rel_error(s, r, DIAG_R0311, "the floats in here are of %s, and those beside them of %s",
+                  type_text(dtypes.data[0]), type_text(wanted->tensor.dtype));
+        return REL_FAIL;
+    }
+    if (dtypes.len && !rel_unify(s, r, 1, type_tensor(type_shape(NULL, 0), dtypes.data[0])))
+        return REL_FAIL;
+    if (known && !dtypes.len) {
+        rel_error(s, r, DIAG_R0310, "%s holds no float tensor", type_text(t));
+        return REL_FAIL;
+    }
+    return known ? REL_DONE : REL_WAIT;
+}
+
+const RelDef rel_leaves = {.name = "Leaves", .relate = relate_leaves, .nargs = 2};
 const RelDef rel_custom_grad = {.name = "CustomGrad", .relate = relate_custom, .nargs = 2};
 const RelDef rel_checkpoint = {.name = "Checkpoint", .relate = relate_checkpoint, .nargs = 1};
 const RelDef rel_grad = {.name = "Grad", .relate = relate_grad, .nargs = 2};

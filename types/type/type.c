@@ -194,6 +194,7 @@ typedef struct Leaves {
     bool floats, others, unknown; /* others: leaves whose derivative is () */
     bool code;                    /* functions, references */
     Map seen;                     /* TypeDecl* entered, their parameters, Type* done */
+    TypeVec *dtypes;              /* collects the dtypes of float leaves, or NULL */
 } Leaves;
 
 static void add_dtype_leaf(Leaves *l, Type *dtype) {
@@ -201,6 +202,8 @@ static void add_dtype_leaf(Leaves *l, Type *dtype) {
     if (map_has(&l->seen, dtype))
         return;
     DTypeSet set = type_dtype_set(dtype);
+    if (l->dtypes && !(set & ~DTS_FLOAT))
+        vec_push(l->dtypes, dtype);
     if (!(set & ~DTS_FLOAT))
         l->floats = true;
     else if (!(set & DTS_FLOAT))
@@ -278,6 +281,12 @@ Holds type_holds_float(Type *t) {
     Leaves l = {0};
     find_leaves(&l, t);
     return l.floats ? HOLDS_YES : l.unknown ? HOLDS_UNKNOWN : HOLDS_NO;
+}
+
+bool type_collect_float_dtypes(Type *t, TypeVec *out) {
+    Leaves l = {.dtypes = out};
+    find_leaves(&l, t);
+    return !l.unknown;
 }
 
 bool type_holds_code(Type *t) {

@@ -190,6 +190,8 @@ DTypeSet type_dtype_set(Type *dtype);
 /* Whether a value of it holds a float that could be differentiated. */
 typedef enum Holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN } Holds;
 Holds type_holds_float(Type *t);
+/* The dtype of each float tensor in a value of this type. False: parts of the type are not known yet. */
+bool type_collect_float_dtypes(Type *t, TypeVec *out);
 /* Whether a function or a reference is known to be in it. */
 bool type_holds_code(Type *t);
 /* Parameters from[i] replaced by to[i]; parts without them are shared. */
