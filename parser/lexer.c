@@ -26,8 +26,45 @@ bool word_is_type(Word word) {
     return c == WORDCLASS_DTYPE || c == WORDCLASS_TYPE;
 }
 
+uint32_t lexer_skip_prompt(const Source *source, uint32_t i) {
+    static const char *const prompts[] = {"relay>", "...>"};
+    uint32_t at = i;
+    while (at < source->len && (source->text[at] == ' ' || source->text[at] == '\t'))
+        at++;
+    for (size_t k = 0; k < sizeof prompts / sizeof *prompts; k++) {
+        size_t n = strlen(prompts[k]);
+        if (source->len - at < n || memcmp(source->text + at, prompts[k], n) != 0)
+            continue;
+        at += (uint32_t)n;
+        if (at < source->len && source->text[at] == ' ')
+            return at + 1;
+        return at == source->len || strchr("\r\n", source->text[at]) ? at : i;
+    }
+    return i;
+}
+
+/* Whether the first line that is neither empty nor a comment has a prompt, or greets as the prompt does. */
+static bool is_session(const Source *source) {
+    static const char greeting[] = "Relay ", answer[] = ":help for commands";
+    const char *text = source->text, *end = text + source->len;
+    while (text < end) {
+        const char *line = text, *stop = memchr(text, '\n', (size_t)(end - text));
+        text = stop ? stop + 1 : end;
+        const char *first = line + strspn(line, " \t\r");
+        if (first >= text || *first == '\n' || (first[0] == '/' && first[1] == '/'))
+            continue;
+        if (strncmp(first, greeting, sizeof greeting - 1) == 0) {
+            const char *found = strstr(first, answer);
+            return found && found < text;
+        }
+        uint32_t begin = (uint32_t)(line - source->text);
+        return lexer_skip_prompt(source, begin) != begin;
+    }
+    return false;
+}
+
 void lexer_init(Lexer *lex, const Source *source, Module *module) {
-    *lex = (Lexer){.source = source, .module = module};
+    *lex = (Lexer){.source = source, .module = module, .session = is_session(source)};
     for (size_t i = 0; i < sizeof word_table / sizeof *word_table; i++)
         map_set(&lex->words, sym_intern(word_table[i].text), (void *)&word_table[i]);
 }
@@ -43,14 +80,19 @@ static char at(const Lexer *lex, uint32_t i) {
     return i < lex->source->len ? lex->source->text[i] : '\0';
 }
 
+enum { LONG_INDENT = 1000 }; /* further in, a comment stands behind something */
+
 static void record_comment(Lexer *lex, uint32_t begin, uint32_t end) {
     if (!lex->module || begin < lex->comments_upto)
         return;
     lex->comments_upto = end;
-    uint32_t i = begin;
-    while (i > 0 && (at(lex, i - 1) == ' ' || at(lex, i - 1) == '\t'))
-        i--;
-    bool own = i == 0 || at(lex, i - 1) == '\n';
+    uint32_t line = begin;
+    while (line > 0 && at(lex, line - 1) != '\n' && begin - line < LONG_INDENT)
+        line--;
+    uint32_t first = lexer_skip_prompt(lex->source, line);
+    while (first < begin && (at(lex, first) == ' ' || at(lex, first) == '\t'))
+        first++;
+    bool own = first == begin && (line == 0 || at(lex, line - 1) == '\n');
     Comment c = {{lex->source, begin, end}, own};
     vec_push(&lex->module->comments, c);
 }
@@ -75,10 +117,26 @@ static uint32_t block_comment_end(const Lexer *lex, uint32_t i) {
     return i;
 }
 
+/* Passes a prompt at the beginning of a line. Of a session the lines without one are passed whole, and so are its
+ * commands. */
+static uint32_t skip_line_head(const Lexer *lex, uint32_t i) {
+    if (lex->versioned)
+        return i;
+    uint32_t behind = lexer_skip_prompt(lex->source, i);
+    bool comment = at(lex, i) == '/' && at(lex, i + 1) == '/';
+    if (!lex->session || comment || (behind != i && at(lex, behind) != ':'))
+        return behind;
+    const char *text = lex->source->text;
+    const char *end = memchr(text + i, '\n', lex->source->len - i);
+    return end ? (uint32_t)(end - text) : (uint32_t)lex->source->len;
+}
+
 /* Skips blanks and comments from t->begin on; false at a block comment that does not end. */
 static bool skip_blanks(Lexer *lex, Token *t) {
     uint32_t i = t->begin, start = i;
     for (;;) {
+        if (i == 0 || at(lex, i - 1) == '\n')
+            i = skip_line_head(lex, i);
         char c = at(lex, i);
         if (c == '\n') {
             t->break_before = true;

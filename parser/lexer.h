@@ -105,10 +105,15 @@ typedef struct Lexer {
     Module *module; /* where comments go */
     uint32_t comments_upto;
     bool versioned; /* strings are raw and may span lines */
+    bool session;   /* the text is copied from a prompt: lines without one are what it answered */
     Map words;      /* Symbol -> (Word) */
 } Lexer;
 
 void lexer_init(Lexer *lex, const Source *source, Module *module);
+
+/* Behind the prompt at the beginning of the line at i (`relay> ` or `...> ` and blanks before it), which text
+ * copied from a session has; i where there is none. */
+uint32_t lexer_skip_prompt(const Source *source, uint32_t i);
 
 /* Reads the token at or after byte `at`. */
 void lexer_read(Lexer *lex, uint32_t at, Token *t);

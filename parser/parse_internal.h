@@ -79,6 +79,9 @@ Diag *parse_mistake(Parser *p, DiagCode code, Span span, const char *fmt, ...)
 Diag *parse_complain(Parser *p, DiagCode code, Span span, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A warning; NULL while muted or in panic. */
+Diag *parse_warn(Parser *p, DiagCode code, Span span, const char *text);
+
 /* An opening bracket is in hand: passes it; returns what parse_close wants back. */
 typedef struct Opened {
     unsigned ctx;

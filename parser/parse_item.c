@@ -12,13 +12,14 @@ static bool is_doc(const Parser *p, const Comment *c) {
     return c->own_line && n >= 3 && memcmp(text, "///", 3) == 0 && (n == 3 || text[3] != '/');
 }
 
-/* Only blanks and at most one line break lie between. */
+/* Only blanks and at most one line break lie between, and prompts of a session. */
 static bool adjoins(const Parser *p, uint32_t end, uint32_t begin) {
     int breaks = 0;
     for (uint32_t i = end; i < begin; i++) {
-        if (p->source->text[i] == '\n')
+        if (p->source->text[i] == '\n') {
             breaks++;
-        else if (!strchr(" \t\r", p->source->text[i]))
+            i = lexer_skip_prompt(p->source, i + 1) - 1;
+        } else if (!strchr(" \t\r", p->source->text[i]))
             return false;
     }
     return breaks <= 1;
@@ -203,17 +204,44 @@ static void read_import(Parser *p, Item *item) {
 
 /* ---- bindings and expressions ---------------------------------------------------------------- */
 
-/* The `;` of a binding, which the end of the text replaces, at the prompt the end of the line. */
+/* How far the line of the byte at `at` is indented. */
+static uint32_t find_indent(const Parser *p, uint32_t at) {
+    uint32_t line = at;
+    while (line > 0 && p->source->text[line - 1] != '\n')
+        line--;
+    line = lexer_skip_prompt(p->source, line);
+    return (uint32_t)strspn(p->source->text + line, " \t");
+}
+
+/* A line break has ended the item. Warns where the next line looks as if it went on: what begins it can begin an
+ * expression, and it is indented further. */
+static void end_line(Parser *p) {
+    if (!parse_at(p, TOK_MINUS) && !parse_at(p, TOK_LPAREN) && !parse_at(p, TOK_LBRACKET))
+        return;
+    if (find_indent(p, p->tok.begin) <= find_indent(p, p->item_begin))
+        return;
+    Diag *d = parse_warn(p, DIAG_R0908, parse_tok_span(p),
+                         "this line does not go on with the one above");
+    if (d) {
+        diag_set_label(d, "begins an item of its own");
+        diag_add_help(d, "an operator at the end of a line goes on with it, and so does an open "
+                         "bracket; `;` says that it "
+                         "ends");
+    }
+}
+
+/* The `;` of a binding, which the end of the line or of the text replaces. */
 static void end_binding(Parser *p, const char *what) {
     if (parse_accept(p, TOK_SEMI) || p->panic || parse_at(p, TOK_EOF))
         return;
-    if (p->options->prompt && p->tok.break_before)
-        return;
-    parse_unexpected(p, what);
+    if (p->tok.break_before && !p->module->versioned)
+        end_line(p);
+    else
+        parse_unexpected(p, what);
 }
 
 static Ast *item_value(Parser *p) {
-    p->ctx = CTX_NO_SEMI | (p->options->prompt ? CTX_LINE : 0);
+    p->ctx = CTX_NO_SEMI | (p->module->versioned ? 0 : CTX_LINE);
     Ast *value = parse_expr(p);
     p->ctx = 0;
     return value;
@@ -224,6 +252,8 @@ static void end_expr(Parser *p, Item *item) {
     item->shown = !parse_accept(p, TOK_SEMI);
     if (item->shown && !p->panic && !parse_at(p, TOK_EOF) && !p->tok.break_before)
         parse_unexpected_at(p, EXPECTED_OPERATOR, "an operator, `;` or a line break");
+    else if (item->shown && !p->panic && !parse_at(p, TOK_EOF))
+        end_line(p);
 }
 
 /* The bindings of the item's variables, as items that follow it. */

@@ -167,6 +167,14 @@ Diag *parse_complain(Parser *p, DiagCode code, Span span, const char *fmt, ...) 
     return d;
 }
 
+Diag *parse_warn(Parser *p, DiagCode code, Span span, const char *text) {
+    if (p->panic || p->muted || p->diags->list.len >= MAX_REPORTS)
+        return NULL;
+    Diag *d = diag_new(code, span, "%s", text);
+    diag_report(p->diags, d);
+    return d;
+}
+
 /* The token in hand is TOK_ERROR. */
 static void report_lexical(Parser *p) {
     const Token *t = &p->tok;

@@ -116,8 +116,11 @@ TEST(line_breaks) {
     READS("if a\nthen b\nelse c\nd", "(if a b c)\nd");
     READS("match x\n| A -> 1\n| B -> 2\nd", "(match x [A => 1] [B => 2])\nd");
     READS("let x = 1\nin x\n(2)", "(let x 1 x)\n2");
-    READS("let x\n= f\n(2)\n- 3;", "(let x (- (call f 2) 3))");
-    READS("let x = 1\ny", "(error x 1) R0001");
+    READS("let x\n= f\n(2)\n- 3;", "(let x f)\n2\n-3;");
+    READS("let x = 1\ny", "(let x 1)\ny");
+    READS("let x\n= f\n@@ y", "(let x (@@ f y))");
+    READS("let x = 1 y", "(error x 1) R0001");
+    READS("#[version = \"0.0.5\"]\nlet %x = f\n(2);", "(let %x (call f 2))");
     READS("1 2", "(error  1) R0001");
     READS("sq\nx", "sq\nx");
     READS("x\n@@ y\n@f", "(@@ x y)\n@f");
