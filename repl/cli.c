@@ -191,6 +191,12 @@ static bool set_check_core(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_digest(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.digest = true;
+    return true;
+}
+
 static bool set_prelude(Cli *cli, const char *value) {
     (void)value;
     cli->session.prelude = false;
@@ -228,6 +234,8 @@ static const Option options[] = {
     {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
      set_color},
     {"diagnostics", "full|short|json", "short and json are one line each", set_diagnostics},
+    {"digest", NULL,
+     "end with a number of the bits of each value shown or bound, to compare engines", set_digest},
     {"engine", "vm|reference", "what evaluates; the reference is plain, slow and for tests",
      set_engine},
     {"input", "NAME=FILE", "run: a value for a parameter of @main or a free_var; =random makes one",
@@ -430,6 +438,12 @@ static int run_program(Cli *cli) {
         session_info(s, "session", &stats);
         fprintf(stderr, "read, checked and ran in %.3f ms\n%s", ms, str_text(&stats));
     }
+    if (cli->session.digest) {
+        Str digests = {0};
+        session_print_digests(s, &digests);
+        fflush(stdout);
+        fputs(str_text(&digests), stderr);
+    }
     return finish(s, status);
 }
 
@@ -464,9 +478,13 @@ static int run_ir(Cli *cli) {
     Session *s = start(cli);
     if (!s)
         return 1;
-    Str out = {0};
-    bool ok = session_ir_file(s, cli->files.data[0], cli->passes.data, (int)cli->passes.len, &out);
-    answer(ok, &out);
+    bool ok = true;
+    for (size_t i = 0; i < cli->files.len && !output_broken; i++) {
+        Str out = {0};
+        ok &= answer(
+            session_ir_file(s, cli->files.data[i], cli->passes.data, (int)cli->passes.len, &out),
+            &out);
+    }
     return finish(s, ok ? SESSION_OK : SESSION_FAILED);
 }
 
@@ -503,7 +521,7 @@ static const Subcommand subcommands[] = {
     {"doc", "NAME...", "what an operator or prelude function does", run_doc, false},
     {"explain", "CODE...", "what a diagnostic means, as in R0312", run_explain, false},
     {"fmt", "FILE...", "print the canonical text", run_fmt, false},
-    {"ir", "FILE", "print the program after passes", run_ir, false},
+    {"ir", "FILE...", "print the program after passes", run_ir, false},
     {"run", "FILE [ARG...]", "run a file; `run` may be left out", run_program, true},
 };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof *subcommands };

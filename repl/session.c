@@ -213,6 +213,10 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     case EVAL_FAILED: return SESSION_FAILED;
     case EVAL_INTERRUPTED: return SESSION_INTERRUPTED;
     }
+    if (s->options.digest && (item->kind == CORE_EXPR || item->kind == CORE_LET)) {
+        const char *name = item->global ? item->global->name->text : "shown";
+        vec_push(&s->digested, ((DigestedValue){name, v}));
+    }
     if (item->kind == CORE_EXPR && show && !is_unit_value(v)) {
         Str out = {0};
         if (!show_value(s, v, item->scheme, &out))

@@ -22,6 +22,7 @@ typedef struct SessionOptions {
     uint64_t seed;
     bool calls_main;    /* `relay run`: an @main that takes arguments is called, or the run fails */
     bool verify_types;  /* --verify-types (eval/verify.h) */
+    bool digest;        /* remember values for session_print_digests */
     const char *stdlib; /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
     int argc;           /* of the script */
     char **argv;
@@ -87,5 +88,9 @@ void session_complete(Session *s, const char *text, size_t len, TextVec *out, si
 
 void session_interrupt(Session *s); /* async-signal-safe */
 Env *session_env(Session *s);
+
+/* With `digest`: a line for each value that was shown or bound by `let` so far, in this order, of its name and
+ * the digest of what it is now (eval/digest.h), what references hold included. */
+void session_print_digests(const Session *s, Str *out);
 
 #endif

@@ -12,6 +12,11 @@ typedef struct Loaded {
     bool running;     /* being loaded now: an import of it is a cycle */
 } Loaded;
 
+typedef struct DigestedValue {
+    const char *name;
+    Value value;
+} DigestedValue;
+
 struct Session {
     SessionOptions options;
     EnvHooks hooks;
@@ -29,6 +34,7 @@ struct Session {
     bool was_check_only;
     const char *const *inputs; /* --input name=file */
     int ninputs;
+    VEC(DigestedValue) digested;
     uint64_t draws; /* `=random` inputs so far: each has its own key */
 };
 

@@ -2,6 +2,7 @@
 /* Values and bindings as the prompt shows them: `value : type`. */
 #include <string.h>
 
+#include "eval/digest.h"
 #include "repl/session_internal.h"
 
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
@@ -141,6 +142,14 @@ const char *session_fold(const Session *s, const Str *text) {
     Str folded = {0};
     add_folded(&folded, str_text(text), (size_t)s->options.width);
     return str_text(&folded);
+}
+
+void session_print_digests(const Session *s, Str *out) {
+    for (size_t i = 0; i < s->digested.len; i++) {
+        const DigestedValue *d = &s->digested.data[i];
+        str_printf(out, "digest: %s %016llx\n", d->name,
+                   (unsigned long long)value_digest(d->value));
+    }
 }
 
 void session_show(Session *s, const Str *text) {
