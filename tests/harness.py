@@ -12,6 +12,7 @@ import process
 import run
 import share
 import transcript
+import ways
 
 GOLDENS = {
     "an expected line": ("1 + 1  // expect: 2 : int32\n", None),
@@ -193,6 +194,32 @@ PLACES = {  # how often the fragment is found in a definition of the name
     ("three", "return 3;"): 1, ("none", "a + b"): 0, ("x.c one", "a + b"): 1, ("y.c one", "a + b"): 0,
     ("def four", "n <= 0"): 1, ("def five", "n <= 0"): 0, ("ROW six", "7"): 1, ("ROW six", "8"): 0,
 }
+# What stands in for `relay` says `other` of the way with this option; the words that then say so.
+WAYS = {
+    "the same": ("echo 1", "echo 1", None),
+    "another line": ("echo 1", "echo 2", "other output than by --engine=reference"),
+    "a line too few": ("echo 1", "true", "other output"),
+    "another bit": ("echo 1; echo 'digest: x 01' >&2", "echo 1; echo 'digest: x 02' >&2", "other values"),
+    "a reference too few": ("echo 'digest: x 01' >&2", "true", "other values"),
+    "another trace": ("echo at f >&2; exit 1", "echo at g >&2; exit 1", "other diagnostics"),
+    "another status": ("exit 1", "exit 0", "other status"),
+    "a signal": ("exit 1", "kill -SEGV $$", "status -11"),
+    "a bug in both": ("echo bug in Relay >&2; exit 1", "echo bug in Relay >&2; exit 1", "bug in Relay"),
+    "a limit met by one": ("echo '{\"code\":\"R0607\"}' >&2; exit 1", "echo 1", None),
+}
+
+
+def compare_ways(options, report):
+    for name, (oracle, other, words) in WAYS.items():
+        with tempfile.TemporaryDirectory(prefix="relay-harness-") as folder:
+            path = os.path.join(folder, "relay")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\ncase $1 in --engine=reference) %s;; *) %s;; esac\n" % (oracle, other))
+            os.chmod(path, stat.S_IRWXU)
+            wrong = ways.compare(ways.Left(path, ways.ORACLE, []), ways.Left(path, ways.FIXED[0], []))
+        judge(report, "ways: " + name, [("failed", wrong) if wrong else ("passed", "")], words)
+
+
 TEXTS = (("x.c", """static int one(int a,
                int b) {
     a +
@@ -226,6 +253,7 @@ def jobs():
     for name, (text, words) in PROPERTIES.items():
         yield in_folder("property", name, ".py", text + "\n", words, run.property_job)
     yield "places", places
+    yield "ways", compare_ways
     yield "shares", shares
     yield "a broken job", a_broken_job
     yield "hangs", hangs

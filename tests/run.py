@@ -6,6 +6,7 @@ Its suites, each of which may be named:
 
     golden     tests/golden/**.rly; golden.py says what their comments mean
     repl       transcripts of the prompt, tests/repl/*.repl (transcript.py)
+    engines    the programs of both in every way of running them (engines/engines.py)
     examples   examples/**.rly
     docs       the blocks in README.md and docs/*.md (docs.py)
     property   tests/property/*.py, scripts that take the program and end with a count
@@ -31,7 +32,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "engines")]
 sys.dont_write_bytecode = True
 import golden
 import messages
@@ -39,7 +40,7 @@ import process
 import share
 from process import PATIENCE, run_program
 
-SUITES = ("golden", "repl", "docs", "examples", "property", "harness")
+SUITES = ("golden", "repl", "docs", "examples", "property", "harness", "engines")
 
 
 class Report:
@@ -194,6 +195,10 @@ def find_jobs(options, report, suites, parts):
                    for n in names if n.startswith("_") and n.endswith(".rly") and not d.endswith("fmt")]
         if not parts:
             yield "golden", "golden helpers", golden.helpers_job, helpers
+    if "engines" in suites:
+        import engines
+        for path, name in list(found("golden", ".rly")) + list(found("../examples", ".rly")):
+            yield "engines", name, engines.job, path
     if "examples" in suites:
         for path, name in found("../examples", ".rly"):
             yield "examples", name, golden.job, path, True
