@@ -205,7 +205,7 @@ WAYS = {
     "another status": ("exit 1", "exit 0", "other status"),
     "a signal": ("exit 1", "kill -SEGV $$", "status -11"),
     "a bug in both": ("echo bug in Relay >&2; exit 1", "echo bug in Relay >&2; exit 1", "bug in Relay"),
-    "a limit met by one": ("echo '{\"code\":\"R0607\"}' >&2; exit 1", "echo 1", None),
+    "a limit met by one": ("echo '{\"code\":\"R0605\"}' >&2; exit 1", "echo 1", None),
 }
 
 

@@ -228,7 +228,7 @@ def read_options():
     p.add_argument("what", nargs="*")
     options = p.parse_intermixed_args()
     options.build = os.path.abspath(options.build)
-    options.relay = os.path.join(options.build, "relay")
+    options.relay = options.program = os.path.join(options.build, "relay")
     options.engines = options.engines.split(",")
     options.drawn = set()  # (code, message) of all diagnostics
     return options
