@@ -90,7 +90,7 @@ class Generator:
             lambda: f"map(fn (x: Tensor[(?,), float32]) {{ same({v()}, x).1 }}, {l()})", lambda: f"map(tail, {l()})",
             lambda: f"map2(fn (x, y) {{ same(x, y).0 }}, {l()}, {l()})", lambda: f"scan(join, {v()}, {l()})",
             lambda: f"scan(fn (a: Tensor[(?,), float32], x) {{ join(a, x) }}, {v()}, {l()})",
-            lambda: f"list.of_tensor({self.matrix()})", lambda: f"if (size(1) == 1) {{ {l()} }} else {{ {l()} }}",
+            lambda: f"list.rows({self.matrix()})", lambda: f"if (size(1) == 1) {{ {l()} }} else {{ {l()} }}",
             lambda: f"{{ let c = ref({l()}); c := Cons({v()}, !c); !c }}", lambda: f"filter(fn (x) {{ sum(x) > 1.0 }}, {l()})",
             lambda: f"{{ let c = ref(Nil); for_each(fn (x) {{ c := Cons(tail(x), !c) }}, {l()}); !c }}",
             lambda: f"map(fn (p) {{ p.0 }}, zip({l()}, {l()}))", lambda: f"deriv(fn (xs) {{ sum(list.sum(xs)) }})({l()})",

@@ -23,8 +23,6 @@ static const struct {
      "`random.uniform(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
     {"randn",
      "`random.normal(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
-    {"linspace", "evenly spaced numbers are `arange(start, stop, step)`"},
-    {"eye", "after `import linalg;` the identity matrix like a is `linalg.eye_like(a)`"},
     {"norm", "after `import linalg;` it is `linalg.norm(x)`"},
     {"mse", "after `import loss;` it is `loss.mse(prediction, target)`"},
     {"adam", "after `import optim;` it is `optim.adam`"},
