@@ -28,7 +28,7 @@
     X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
     X(CALL_GLOBAL) /* the same, b the number of a global's constant */                             \
     X(PATH) /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */     \
-    X(TAIL) /* b(slots from c), x arguments; no frame is kept */                                   \
+    X(TAIL) /* b(slots from c), x arguments; no frame is kept; a: it is the user's call */                                   \
     X(TAIL_GLOBAL)                                                                                 \
     X(HOLE) /* the tail call that follows gives the last field of data c, a part of b */           \
     X(FILL) /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */                  \
@@ -127,6 +127,7 @@ struct Code {
     /* Note [Tiers] in tier.c. */
     int32_t heat;       /* how many entries until it is optimised */
     bool is_better;     /* optimised code that its base leads into */
+    bool is_optimised;  /* its instructions are those of what the passes made */
     bool watched;       /* Interp.optimised has it */
     Code *better;       /* what it leads into, once it was hot */
     DependencyVec deps; /* of optimised code */

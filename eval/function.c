@@ -18,15 +18,11 @@ const Symbol *path_of_fn(const Expr *fn) {
     return path && path->len ? path : NULL;
 }
 
-static bool is_internal(const Expr *e) {
-    return !e->span.source || (e->span.source->flags & SOURCE_INTERNAL);
-}
-
 static Code *code_new(Expr *fn) {
     Code *code = mem_new(Code);
     code->fn = fn;
     code_begin(code);
-    code->internal = is_internal(fn);
+    code->internal = expr_is_internal(fn);
     return code;
 }
 

@@ -354,6 +354,11 @@ typedef struct Hole {
     int32_t whole, part;
 } Hole;
 
+/* Whether e was written in the prelude or the library. */
+static bool is_internal_here(const Resolver *r, const Expr *e) {
+    return e->inlined ? e->inlined->internal : r->code->internal;
+}
+
 static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole *hole) {
     uint32_t mark = r->top;
     Expr *f = e->a;
@@ -371,13 +376,15 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole 
                           : const_value(r, (Value){.tag = VAL_ABSENT});
         emit(r, e, CODE_PATH, 0, 0, at, 0);
     }
-    Opcode op = dst == TAIL ? known ? CODE_TAIL_GLOBAL : CODE_TAIL
-                : known     ? CODE_CALL_GLOBAL
-                            : CODE_CALL;
+    bool tail = dst == TAIL && (hole || !r->passes_ran || expr_is_tail(e, TAIL_CALL));
+    int32_t to = tail ? 0 : result_slot(r, dst);
+    Opcode op = tail ? known ? CODE_TAIL_GLOBAL : CODE_TAIL : known ? CODE_CALL_GLOBAL : CODE_CALL;
     /* the callee's activation begins at `first`, which has to exist even without arguments */
     if ((uint32_t)first >= r->max)
         r->max = (uint32_t)first + 1;
-    emit(r, e, op, e->nargs, dst == TAIL ? 0 : slot(dst), callee, slot(first));
+    emit(r, e, op, e->nargs, tail ? !is_internal_here(r, e) : slot(to), callee, slot(first));
+    if (!tail)
+        finish(r, e, dst, to);
     r->top = mark;
 }
 
@@ -397,6 +404,8 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
     int32_t to = result_slot(r, dst);
     Expr *call = dst == TAIL ? call_in_last_field(r, e) : NULL;
+    if (call && r->passes_ran && !expr_is_tail(call, TAIL_IN_FIELD))
+        call = NULL;
     Hole hole = {to, call ? slot_new(r) : to};
     for (Expr *x = e;;) {
         vec_push(&chain, x);
@@ -757,6 +766,7 @@ bool code_resolve(Interp *in, Code *code) {
     r->in = in;
     r->code = code;
     Expr *source = code_source(in, code), *body = code->item ? source : source->fn->body;
+    r->passes_ran = source != code->fn || (!code->item && code->fn->fn->is_instance);
     if (!code->item)
         for (uint32_t i = 0; i < code->fn->fn->nparams; i++)
             bind(r, source->fn->params[i], slot(slot_new(r)));

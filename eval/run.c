@@ -335,7 +335,7 @@ tail_code:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
-    if (next->internal && !code->internal)
+    if (next->internal && pc->a)
         fp[-1].tail = ORIGIN();
     {
         const Value *from = (const Value *)((char *)base + pc->c);

@@ -3,7 +3,9 @@
  * with an instruction that counts how often it is entered, by calls and by its own tail calls; when that has
  * happened HOT times, the passes run over the function (passes/optimise.h), and what they make becomes a second Code,
  * which is entered instead from then on. Activations of the first one go on in it. With --opt=N or --pass the
- * passes run before a function first runs, and there is one Code only.
+ * passes run before a function first runs, and there is one Code only. So they do without these, where a function or item
+ * gives a definition a function by name or as a literal: `map(fn (x) { … }, xs)` may run long, and what runs then is
+ * a copy of `map` that passes make.
  *
  * Both have the same parameters and captured variables, and the twins of a derivative are made of the function as it
  * stood (Note [Twins] in passes/grad.h), so a closure may be entered through either.
@@ -15,7 +17,10 @@
 
 static const Instr resolve_first[1] = {{CODE_RESOLVE, 0, 0, 0, 0}};
 
-enum { HOT = 64 };
+enum {
+    HOT = 64,        /* entries */
+    LARGEST = 20000, /* nodes of a function that the passes look at */
+};
 
 void code_begin(Code *code) {
     code->instrs = resolve_first;
@@ -26,27 +31,89 @@ static bool may_optimise(Interp *in, const Code *code) {
     return !code->path && !code->base && opt_is_on(&in->options.opt) && !in->options.verify_types;
 }
 
-bool code_counts(Interp *in, const Code *code) {
-    return may_optimise(in, code) && !in->options.opt.at_once && !code->item && !code->is_better;
+typedef struct Survey {
+    Map seen;
+    uint32_t nodes;
+    bool gives_function;
+} Survey;
+
+static bool is_given_function(const Expr *call) {
+    if (call->a->kind != EXPR_GLOBAL || call->a->global->kind != GLOBAL_DEF)
+        return false;
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        const Expr *arg = call->args[i];
+        if (arg->kind == EXPR_FN || arg->kind == EXPR_OP ||
+            (arg->kind == EXPR_GLOBAL && arg->global->kind == GLOBAL_DEF))
+            return true;
+    }
+    return false;
 }
 
-Expr *code_source(Interp *in, Code *code) {
-    bool now = code->is_better || (may_optimise(in, code) && in->options.opt.at_once);
-    if (!now)
-        return code->fn;
+static void survey(void *ctx, Expr *e) {
+    Survey *s = ctx;
+    for (;; e = e->body) {
+        if (s->nodes > LARGEST || map_has(&s->seen, e))
+            return;
+        map_set(&s->seen, e, e);
+        s->nodes++;
+        if (e->kind != EXPR_LET)
+            break;
+        survey(s, e->a);
+    }
+    if (e->kind == EXPR_CALL)
+        s->gives_function |= is_given_function(e);
+    expr_each_child(e, survey, s);
+}
+
+typedef struct Optimisation {
+    Interp *in;
+    Code *code;
+    Expr *source;
+} Optimisation;
+
+static void optimise_code(void *arg) {
+    Optimisation *o = arg;
+    Interp *in = o->in;
+    Code *code = o->code;
+    Survey s = {.nodes = 0};
+    survey(&s, code->fn);
+    bool instance = !code->item && code->fn->fn->is_instance;
+    if (s.nodes > LARGEST) {
+        pass_note(&in->passes, "the passes left a function of more than %d nodes as it is",
+                  LARGEST);
+        return;
+    }
+    if (!code->is_better && !in->options.opt.at_once && !instance && !s.gives_function)
+        return;
     VarVec given = {0};
     for (uint32_t i = 0; i < code->ncaptured; i++)
         if (code->captured[i])
             vec_push(&given, code->captured[i]);
-    const Symbol *name = code->item ? NULL : code->fn->fn->name;
     vec_clear(&code->deps);
     in->passes.diags = in->diags;
-    Expr *source = optimise(&in->passes, code->fn, name, &given, &code->deps);
+    o->source = optimise(&in->passes, code->fn, code->item ? NULL : code->fn->fn->name, &given,
+                         &code->deps);
     if (!code->watched)
         vec_push(&in->optimised, mem_watch(code));
     code->watched = true;
+    code->is_optimised = true;
     in->stats.optimised++;
-    return source;
+}
+
+Expr *code_source(Interp *in, Code *code) {
+    enum { SPARE = 1 << 20 };
+    Optimisation o = {in, code, code->fn};
+    if (!may_optimise(in, code) && !code->is_better)
+        return code->fn;
+    if (mem_stack_left() > SPARE)
+        optimise_code(&o);
+    else
+        call_on_large_stack(in, optimise_code, &o);
+    return o.source;
+}
+
+bool code_counts(Interp *in, const Code *code) {
+    return may_optimise(in, code) && !in->options.opt.at_once && !code->item && !code->is_optimised;
 }
 
 Code *code_heated(Code *code) {

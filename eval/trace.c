@@ -41,9 +41,11 @@ Diag *machine_fail(Interp *in, DiagCode code, const char *fmt, ...) {
 /* An activation, and those above it, in the order in which they are left. */
 typedef struct Walk {
     TraceStep step;
-    bool (*next)(struct Walk *w); /* false at the bottom */
-    const Frame *frame, *bottom;  /* of the machine: the caller's, and the lowest */
-    const TraceStep *rest, *end;  /* of a list: the steps that follow */
+    bool (*next)(struct Walk *w);       /* false at the bottom */
+    const Frame *frame, *bottom;        /* of the machine: the caller's, and the lowest */
+    const TraceStep *rest, *end;        /* of a list: the steps that follow */
+    TraceStep within[INLINED_MOST + 1]; /* of the same activation, the innermost last */
+    size_t nwithin;
 } Walk;
 
 static const char *place(Span s) {
@@ -120,6 +122,22 @@ static void add_to_errors(Interp *in, size_t since, Walk w) {
 
 /* ---- of the machine -------------------------------------------------------------------------- */
 
+/* By which call an activation began that the call `e` led to. Of an inlined function whose last act was this
+ * call, the activation had ended: then it is the call by which that one began (Note [Inlined calls] in core.h). */
+static void set_call(TraceStep *step, const Expr *e) {
+    step->call = e->span;
+    const Inlined *i = e->inlined;
+    if (!i || e->tail != TAIL_CALL)
+        return;
+    if (step->internal && !i->internal) {
+        step->by_tail = true;
+        return;
+    }
+    while (i->tail && i->outer)
+        i = i->outer;
+    step->call = i->call;
+}
+
 static TraceStep step_of(const Code *code, const Frame *frame, const Frame *bottom) {
     TraceStep step = {.call = span_none(), .internal = code->internal, .item = code->item};
     if (code->fn && code->fn->kind == EXPR_FN)
@@ -127,30 +145,60 @@ static TraceStep step_of(const Code *code, const Frame *frame, const Frame *bott
     if (frame < bottom)
         return step;
     step.by_tail = frame->tail != NULL;
-    if (frame->tail)
+    if (frame->tail && frame->code->fn)
         step.call = frame->tail->span;
+    else if (frame->tail)
+        set_call(&step, frame->tail);
     else if (frame->code->origin)
-        step.call = frame->code->origin[frame->pc - 1 - frame->code->instrs]->span;
+        set_call(&step, frame->code->origin[frame->pc - 1 - frame->code->instrs]);
     return step;
 }
 
+/* Puts the activations on the walk that there would be at the node `at` of this code, had nothing been inlined.
+ * calls: `at` is the call that led to the activation before. */
+static void expand(Walk *w, const Code *code, const Expr *at, bool calls) {
+    const Inlined *chain[INLINED_MOST];
+    size_t n = 0;
+    for (const Inlined *i = at->inlined; i && n < INLINED_MOST; i = i->outer)
+        chain[n++] = i;
+    w->nwithin = 0;
+    w->within[w->nwithin++] = step_of(code, w->frame, w->bottom);
+    for (size_t i = n; i-- > 0;) {
+        if (!chain[i]->tail)
+            w->within[w->nwithin++] = (TraceStep){.call = chain[i]->call};
+        TraceStep *step = &w->within[w->nwithin - 1];
+        step->name = chain[i]->name;
+        step->internal = chain[i]->internal;
+    }
+    if (calls && n && at->tail == TAIL_CALL)
+        w->nwithin--; /* it had ended */
+}
+
 static bool next_frame(Walk *w) {
-    if (w->frame < w->bottom || !w->frame->code->origin)
-        return false;
-    const Code *code = w->frame->code;
-    w->frame--;
-    w->step = step_of(code, w->frame, w->bottom);
+    while (!w->nwithin) {
+        if (w->frame < w->bottom || !w->frame->code->origin)
+            return false;
+        const Code *code = w->frame->code;
+        const Expr *at = code->origin[w->frame->pc - 1 - code->instrs];
+        w->frame--;
+        expand(w, code, at, true);
+    }
+    w->step = w->within[--w->nwithin];
     return true;
 }
 
 void trace_since(Interp *in, size_t since) {
     if (in->fp <= in->frames || !in->code)
         return;
-    add_to_errors(in, since,
-                  (Walk){.step = step_of(in->code, in->fp - 1, in->frames),
-                         .next = next_frame,
-                         .frame = in->fp - 1,
-                         .bottom = in->frames});
+    Walk w = {.next = next_frame, .frame = in->fp - 1, .bottom = in->frames};
+    const Code *code = in->code;
+    if (code->origin && in->pc >= code->instrs && in->pc < code->instrs + code->ninstrs) {
+        expand(&w, code, code->origin[in->pc - code->instrs], false);
+        w.step = w.within[--w.nwithin];
+    } else {
+        w.step = step_of(code, w.frame, w.bottom);
+    }
+    add_to_errors(in, since, w);
 }
 
 /* ---- of a list ------------------------------------------------------------------------------- */

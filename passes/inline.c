@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inline: `let x = y; e` where y is a name or a literal becomes e with y for x, and a call of a
- * function literal becomes lets.
+/* inline: `let x = y; e` where y is a name or a literal becomes e with y for x, and a call of a function literal
+ * or of a small definition becomes lets.
  *
- *   let x = y; (fn (a) { f(a, x) })(g(z))   becomes   let a = g(z); f(a, y)
- *   let a = f(x); (x, a)                    becomes   (x, f(x))
+ *   let x = y; (fn (a) { f(a, x) })(g(z))              becomes   let a = g(z); f(a, y)
+ *   let a = f(x); (x, a)                               becomes   (x, f(x))
+ *   def twice(x) { x * 2 }   … twice(f(y)) + 1         becomes   let x = f(y); x * 2 + 1
  *
  * It runs nothing twice, leaves nothing out and keeps the order: a call moves into the tuple behind it
  * only past names and literals, which have no effect and none on them. A global that is bound by `let` stays
- * where it is read, since it may be given another value at the prompt. It does not look for functions
- * that are bound to names, nor for definitions.
+ * where it is read, since it may be given another value at the prompt.
+ *
+ * Note [Calls that stay]. Errors are told as if the call were still there (Note [Inlined calls] in core.h). Where
+ * that cannot be had, the call stays: in the last field of data, whose evaluation keeps other activations; where a
+ * tail call leads from the user's code into the library, since the activation remembers that call while it lasts;
+ * for the same reason where the body ends in such a tail call, or in one of which it is not known where it leads.
+ * What function literals do that are not called here is left alone: they may run as part of a derivative,
+ * whose code is made of the function as it was written.
  *
  * Every variable is bound once (core_check), so one map from variables to what stands for them serves the
  * whole expression, and a node is walked once. A literal that stands at several places gives its binders to
  * the first; the others get copies. */
-#include "passes/pass.h"
-#include "passes/subst.h"
+#include "passes/inline.h"
 
 Expr *pass_inline(PassCtx *ctx, Expr *e);
-
-typedef struct Inliner {
-    PassCtx *ctx;
-    Map done;  /* Expr -> what became of it */
-    Map atoms; /* Var -> the name or literal that stands for it */
-    Map taken; /* the function literals whose binders already stand in the result */
-} Inliner;
-
-static Expr *inline_expr(Inliner *in, Expr *e);
 
 static Expr *inline_child(void *ctx, Expr *child) { return inline_expr(ctx, child); }
 
@@ -39,7 +36,7 @@ static bool is_atom(const Expr *e) {
 /* The literal itself the first time, and later copies with binders of their own. */
 static Expr *take_literal(Inliner *in, Expr *fn) {
     if (map_has(&in->taken, fn)) {
-        Subst s = {0};
+        Subst s = {.renames = true};
         fn = expr_substitute(&s, fn);
     }
     map_set(&in->taken, fn, fn);
@@ -79,27 +76,259 @@ static Expr *put_into_tuple(const Expr *e, const Var *v, Expr *value) {
 
 typedef VEC(Expr *) Links;
 
-/* Binds v to value before what follows, unless value is a name or literal that can replace v. */
+static uint32_t uses_of(const Inliner *in, const Var *v) {
+    return (uint32_t)(uintptr_t)map_find(&in->uses, v);
+}
+
+static void add_one(Map *counts, const Var *v) {
+    map_set(counts, v, (void *)((uintptr_t)map_find(counts, v) + 1));
+}
+
+static void count_here(Inliner *in, Expr *e);
+
+static void count_use(void *ctx, Expr *e) {
+    Inliner *in = ctx;
+    for (; !map_has(&in->visited, e); e = e->body) {
+        map_set(&in->visited, e, e);
+        in->ctx->work++;
+        if (e->kind != EXPR_LET) {
+            count_here(in, e);
+            return;
+        }
+        if (e->rec)
+            map_set(&in->literals, e->var, e->a);
+        count_use(in, e->a);
+    }
+}
+
+/* Of an expression that is no block. */
+static void count_here(Inliner *in, Expr *e) {
+    if (e->kind == EXPR_VAR)
+        add_one(&in->uses, e->var);
+    if (e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && !e->mode && !e->drop &&
+        (!in->counted || in->counted == map_find(&in->literals, e->a->var)))
+        add_one(&in->calls, e->a->var);
+    const Expr *outer = in->counted;
+    if (e->kind == EXPR_FN && e != in->root)
+        in->counted = e;
+    expr_each_child(e, count_use, in);
+    in->counted = outer;
+}
+
+void inline_count_uses(Inliner *in, Expr *e) { count_use(in, e); }
+
+/* ---- what is called -------------------------------------------------------------------------- */
+
+Expr *inline_atom(Inliner *in, Expr *e) {
+    Expr *atom = e->kind == EXPR_VAR ? map_find(&in->atoms, e->var) : NULL;
+    return atom ? atom : e;
+}
+
+/* Nothing is won by the first step of a recursion alone. */
+static bool mentions_itself(const Global *g) {
+    for (size_t i = 0; i < g->uses.len; i++)
+        if (g->uses.data[i] == g)
+            return true;
+    return false;
+}
+
+static Expr *function_of_global(const Global *g) {
+    return g->kind == GLOBAL_DEF && !g->broken && !g->by_types && g->value &&
+                   g->value->kind == EXPR_FN
+               ? g->value
+               : NULL;
+}
+
+Expr *inline_known_function(Inliner *in, Expr *e) {
+    e = inline_atom(in, e);
+    if (e->kind == EXPR_VAR)
+        return map_find(&in->known, e->var);
+    return e->kind == EXPR_FN ? e : e->kind == EXPR_GLOBAL ? function_of_global(e->global) : NULL;
+}
+
+typedef struct Count {
+    uint32_t n, most;
+} Count;
+
+static void count_node(void *ctx, Expr *e) {
+    Count *c = ctx;
+    for (; e->kind == EXPR_LET && c->n <= c->most; e = e->body) {
+        c->n++;
+        count_node(c, e->a);
+    }
+    if (c->n++ < c->most)
+        expr_each_child(e, count_node, c);
+}
+
+uint32_t expr_count(Expr *e, uint32_t most) {
+    Count c = {0, most};
+    count_node(&c, e);
+    return c.n < most ? c.n : most;
+}
+
+static const Fn *written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
+
+/* Whether the call stands in the body of fn, itself inlined or not. */
+static bool is_within(const Inliner *in, const Expr *call, const Expr *fn) {
+    int depth = 0;
+    for (const Inlined *i = call->inlined; i; i = i->outer, depth++)
+        if (written(i->fn) == written(fn))
+            return true;
+    return depth >= INLINED_MOST / 2 ||
+           (in->root->kind == EXPR_FN && written(in->root) == written(fn));
+}
+
+/* Whether the tail call e, in the body of the user's function fn that `call` calls, leads to a function of the user. */
+static bool leads_to_user(Inliner *in, const Expr *e, const Expr *fn, const Expr *call) {
+    Expr *callee = inline_atom(in, e->a);
+    if (callee->kind == EXPR_OP || callee->kind == EXPR_BUILTIN ||
+        (callee->kind == EXPR_GLOBAL && callee->global->kind == GLOBAL_BUILTIN))
+        return true;
+    for (uint32_t i = 0; i < call->nargs && callee->kind == EXPR_VAR; i++)
+        if (fn->fn->params[i] == callee->var)
+            callee = inline_atom(in, call->args[i]);
+    const Expr *known = inline_known_function(in, callee);
+    return known && !expr_is_internal(known);
+}
+
+/* Note [Calls that stay]: what the body of fn says about that. */
+static bool ends_well(Inliner *in, const Expr *fn, const Expr *call) {
+    bool internal = expr_is_internal(fn);
+    Links todo = {0};
+    vec_push(&todo, fn->fn->body);
+    while (todo.len) {
+        Expr *e = vec_pop(&todo);
+        while (e->kind == EXPR_LET || e->kind == EXPR_CHECK)
+            e = e->kind == EXPR_LET ? e->body : e->a;
+        if (e->kind == EXPR_IF) {
+            vec_push(&todo, e->b);
+            vec_push(&todo, e->c);
+        } else if (e->kind == EXPR_MATCH) {
+            for (uint32_t i = 0; i < e->narms; i++)
+                vec_push(&todo, e->arms[i].body);
+        } else if (is_call_of_literal(e)) {
+            vec_push(&todo, e->a->fn->body);
+        } else if (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR) {
+            while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
+                e = e->args[e->nargs - 1];
+            if (e->kind == EXPR_CALL && e->tail == TAIL_IN_FIELD && e->a->kind != EXPR_OP &&
+                e->a->kind != EXPR_BUILTIN)
+                return false;
+        } else if (e->kind == EXPR_CALL && !internal && !leads_to_user(in, e, fn, call)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_internal_here(const Inliner *in, const Expr *e) {
+    return e->inlined ? e->inlined->internal : expr_is_internal(in->root);
+}
+
+enum {
+    SMALL = 30,   /* nodes of a function that is copied wherever it is called */
+    ONCE = 400,   /* of one that is called once */
+    GROWN = 4000, /* by how many nodes a function grows */
+};
+
+/* The function whose body is to stand in place of the call; NULL where the call stays. */
+static Expr *function_to_inline(Inliner *in, Expr *call) {
+    if (!in->replaces_calls || in->nested || call->kind != EXPR_CALL || call->mode || call->drop ||
+        call->tail == TAIL_IN_FIELD || call->a->kind == EXPR_FN)
+        return NULL;
+    Expr *callee = inline_atom(in, call->a);
+    Expr *fn = inline_known_function(in, callee);
+    if (!fn || fn->fn->nparams != call->nargs || fn->fn->path || is_within(in, call, fn))
+        return NULL;
+    if (callee->kind == EXPR_GLOBAL && mentions_itself(callee->global))
+        return NULL;
+    bool once = callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1;
+    uint32_t most = once ? ONCE : SMALL, n = expr_count(fn->fn->body, most);
+    if (n == most || in->grown + n > GROWN)
+        return NULL;
+    expr_mark_tails(fn);
+    if (call->tail == TAIL_CALL && expr_is_internal(fn) && !is_internal_here(in, call))
+        return NULL;
+    if (!ends_well(in, fn, call))
+        return NULL;
+    if (callee->kind == EXPR_GLOBAL)
+        pass_depend(in->ctx, callee->global);
+    in->grown += n;
+    return fn;
+}
+
+/* A copy of fn to stand in place of the call. */
+static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
+    Inlined *site = mem_new(Inlined);
+    *site = (Inlined){.name = fn->fn->name,
+                      .fn = fn,
+                      .call = call->span,
+                      .internal = expr_is_internal(fn),
+                      .tail = call->tail == TAIL_CALL,
+                      .outer = call->inlined};
+    Subst s = {.site = site, .renames = true};
+    /* the body alone: a function literal's parts would not be its activation's */
+    for (uint32_t i = 0; i < fn->fn->nparams; i++) {
+        Var *param = fn->fn->params[i], *fresh = var_new(param->name, param->type, param->span);
+        fresh->scheme = param->scheme;
+        map_set(&s.vars, param, expr_var(fresh, param->span));
+    }
+    Expr *copy = expr_copy(fn);
+    copy->fn = mem_new(Fn);
+    *copy->fn = (Fn){.name = fn->fn->name, .nparams = fn->fn->nparams};
+    copy->fn->params = mem_new_n(Var *, fn->fn->nparams + 1);
+    for (uint32_t i = 0; i < fn->fn->nparams; i++)
+        copy->fn->params[i] = ((Expr *)map_find(&s.vars, fn->fn->params[i]))->var;
+    copy->fn->body = expr_substitute(&s, fn->fn->body);
+    inline_count_uses(in, copy->fn->body);
+    return copy;
+}
+
+/* The function literal whose body continues the block in place of the call e; NULL where e stays. */
+static Expr *literal_for_call(Inliner *in, Expr *e) {
+    if (is_call_of_literal(e))
+        return take_literal(in, e->a);
+    Expr *fn = function_to_inline(in, e);
+    return fn ? copy_for_call(in, fn, e) : NULL;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* Binds v to value before what follows, unless value is a name or literal that can replace v. A block that is
+ * the value comes before it. */
 static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
+    while (value->kind == EXPR_LET && in->replaces_calls) {
+        if (map_has(&in->taken, value)) {
+            Subst s = {.renames = true};
+            value = expr_substitute(&s, value);
+        }
+        map_set(&in->taken, value, value);
+        vec_push(links, expr_copy(value));
+        value = value->body;
+    }
     if (v && !let->rec && is_atom(value)) {
         map_set(&in->atoms, v, value);
         return;
     }
+    if (v && !let->rec && value->kind == EXPR_FN)
+        map_set(&in->known, v, value);
     let->var = v;
     let->a = value;
     vec_push(links, let);
 }
 
-/* Inlines in a block: in its bindings, and in calls of literals, whose bodies continue the block. */
-static Expr *inline_block(Inliner *in, Expr *e) {
+/* Inlines in a block: in its bindings, and in calls whose bodies continue the block. fn: of the call that e is, or
+ * NULL. */
+static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
     Links links = {0};
     for (;;) {
         in->ctx->work++;
         if (e->kind == EXPR_LET) {
+            if (specialise_loop(in, e))
+                map_set(&in->loops, e->var, e->a);
             bind(in, &links, expr_copy(e), e->var, inline_expr(in, e->a));
             e = e->body;
-        } else if (is_call_of_literal(e)) {
-            Expr *fn = take_literal(in, e->a);
+        } else if (fn) {
             for (uint32_t i = 0; i < e->nargs; i++)
                 bind(in, &links, expr_new(EXPR_LET, e->type, e->span), fn->fn->params[i],
                      inline_expr(in, e->args[i]));
@@ -107,6 +336,7 @@ static Expr *inline_block(Inliner *in, Expr *e) {
         } else {
             break;
         }
+        fn = e->kind == EXPR_CALL ? literal_for_call(in, e) : NULL;
     }
     Expr *result = inline_expr(in, e);
     Expr *last = links.len ? vec_last(&links) : NULL;
@@ -124,34 +354,55 @@ static Expr *inline_block(Inliner *in, Expr *e) {
     return result;
 }
 
-/* What stands for a variable, with the place of this use of it: messages speak of the operand that is there.
- * A literal keeps its type, which says its dtype. */
+/* What stands for a variable, with the place and type of this use of it: messages speak of the operand that is there,
+ * and of what was known of it. A literal keeps its type, which says its dtype. */
 static Expr *atom_at(Inliner *in, Expr *use) {
     Expr *atom = map_find(&in->atoms, use->var);
     if (!atom)
         return use;
     atom = expr_copy(atom);
     atom->span = use->span;
+    if (atom->kind != EXPR_LIT)
+        atom->type = use->type;
+    atom->inlined = use->inlined;
     return atom;
 }
 
-static Expr *inline_expr(Inliner *in, Expr *e) {
+static Expr *inline_function(Inliner *in, Expr *e) {
+    bool inner = e != in->root;
+    in->nested += inner;
+    Expr *result = expr_map_children(take_literal(in, e), inline_child, in);
+    in->nested -= inner;
+    return result;
+}
+
+Expr *inline_expr(Inliner *in, Expr *e) {
     if (e->kind == EXPR_VAR)
         return atom_at(in, e);
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;
     in->ctx->work++;
-    Expr *result;
-    if (e->kind == EXPR_LET || is_call_of_literal(e))
-        result = inline_block(in, e);
+    Expr *result, *fn = e->kind == EXPR_CALL ? literal_for_call(in, e) : NULL;
+    Expr *instance = e->kind == EXPR_CALL && !fn ? specialise_call(in, e) : NULL;
+    if (fn || e->kind == EXPR_LET)
+        result = inline_block(in, e, fn);
+    else if (e->kind == EXPR_FN)
+        result = inline_function(in, e);
     else
-        result = expr_map_children(e->kind == EXPR_FN ? take_literal(in, e) : e, inline_child, in);
+        result = expr_map_children(instance ? instance : e, inline_child, in);
     map_set(&in->done, e, result);
     return result;
 }
 
+Expr *inline_root(Inliner *in, Expr *e) {
+    in->root = e;
+    if (in->replaces_calls)
+        inline_count_uses(in, e);
+    return inline_expr(in, e);
+}
+
 Expr *pass_inline(PassCtx *ctx, Expr *e) {
-    Inliner in = {.ctx = ctx};
-    return inline_expr(&in, e);
+    Inliner in = {.ctx = ctx, .replaces_calls = ctx->deps != NULL};
+    return inline_root(&in, e);
 }

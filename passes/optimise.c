@@ -74,6 +74,7 @@ Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
     const OptOptions *opt = ctx->opt;
     DependencyVec *outer = ctx->deps;
     ctx->deps = deps;
+    expr_mark_tails(e);
     if (opt->passes) {
         for (uint32_t i = 0; i < opt->npasses; i++)
             e = apply(ctx, pass_find(opt->passes[i]), e, name, given);

@@ -27,13 +27,17 @@ size_t pass_count(void) { return sizeof table / sizeof *table; }
 
 const Pass *pass_at(size_t i) { return &table[i]; }
 
+/* More tell nobody anything. */
+enum { NOTES = 100 };
+
 void pass_note(PassCtx *ctx, const char *fmt, ...) {
     Str text = {0};
     va_list ap;
     va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
     va_end(ap);
-    vec_push(&ctx->notes, str_text(&text));
+    if (ctx->notes.len < NOTES)
+        vec_push(&ctx->notes, str_text(&text));
 }
 
 void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after) {

@@ -19,6 +19,7 @@ typedef struct PassCtx {
     const OptOptions *opt;   /* of the passes that code goes through (optimise.h) */
     uint64_t applied;        /* applications of passes to code so far */
     DependencyVec *deps;     /* what the code being optimised depends on, or NULL */
+    struct Instances *instances; /* copies of functions made so far (specialise.c) */
 } PassCtx;
 
 typedef struct Pass {

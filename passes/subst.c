@@ -65,6 +65,20 @@ static bool is_attr_use(const Expr *e) {
 
 static Expr *copy_one(Subst *s, Expr *e);
 
+/* Where a copy of a node stands: Note [Inlined calls]. */
+static const Inlined *site_of_copy(Subst *s, const Inlined *own) {
+    if (!own)
+        return s->site;
+    Inlined *known = map_find(&s->sites, own);
+    if (known)
+        return known;
+    known = mem_new(Inlined);
+    *known = *own;
+    known->outer = site_of_copy(s, own->outer);
+    map_set(&s->sites, own, known);
+    return known;
+}
+
 static Expr **copy_args(Subst *s, Expr **args, uint32_t n) {
     Expr **copy = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
@@ -76,6 +90,9 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->fn = mem_new(Fn);
     *copy->fn = *e->fn;
+    copy->fn->is_instance = false;
+    if (!copy->fn->written)
+        copy->fn->written = e->fn;
     for (int m = 0; m < AD_MODES; m++)
         copy->fn->own_twins[m] = NULL;
     copy->fn->base = NULL;
@@ -84,7 +101,10 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     copy->fn->params = mem_new_n(Var *, e->fn->nparams ? e->fn->nparams : 1);
     for (uint32_t i = 0; i < e->fn->nparams; i++)
         copy->fn->params[i] = fresh_var(s, e->fn->params[i]);
+    const Inlined *site = s->site; /* what the function does, it does in activations of its own */
+    s->site = NULL;
     copy->fn->body = expr_substitute(s, e->fn->body);
+    s->site = site;
     return copy;
 }
 
@@ -110,6 +130,8 @@ static Expr *copy_chain(Subst *s, Expr *e) {
         copy->a = expr_substitute(s, e->a);
         if (e->var && !e->rec)
             copy->var = fresh_var(s, e->var);
+        if (s->site)
+            copy->inlined = site_of_copy(s, e->inlined);
         vec_push(&links, copy);
     }
     Expr *result = expr_substitute(s, e);
@@ -128,7 +150,11 @@ static Expr *copy_one(Subst *s, Expr *e) {
     }
     if (e->kind == EXPR_VAR) {
         Expr *stands = map_find(&s->vars, e->var);
-        return stands ? stands : e;
+        if (!stands || !s->renames)
+            return stands ? stands : e;
+        Expr *copy = expr_copy(e);
+        copy->var = stands->var;
+        return copy;
     }
     if (e->kind == EXPR_LET)
         return copy_chain(s, e);
@@ -167,6 +193,8 @@ Expr *expr_substitute(Subst *s, Expr *e) {
     if (known)
         return known;
     Expr *copy = copy_one(s, e);
+    if (s->site && copy != e && e->kind != EXPR_VAR)
+        copy->inlined = site_of_copy(s, e->inlined);
     map_set(&s->copied, e, copy);
     return copy;
 }

@@ -10,6 +10,10 @@ typedef struct Subst {
     Map vars;           /* Var -> Expr that stands for it */
     Map copied;         /* Expr -> its copy: sharing survives */
     const Attrs *attrs; /* of the call a rule is expanded for, or NULL */
+    bool
+        renames; /* what stands for a variable is a variable: its uses keep their places and types */
+    const Inlined *site; /* the call that e, a function's body, replaces; or NULL */
+    Map sites;           /* Inlined of a part of e -> the same within `site` */
 } Subst;
 
 /* A copy of e: bound variables are fresh, free ones replaced as `s->vars` says. */

@@ -278,6 +278,8 @@ static Expr *copy_with_slots(const Expr *e) {
     if (e->kind == EXPR_FN) {
         copy->fn = mem_new(Fn);
         *copy->fn = *e->fn;
+        if (!copy->fn->written)
+            copy->fn->written = e->fn;
         for (int mode = 0; mode < AD_MODES; mode++)
             copy->fn->own_twins[mode] = NULL;
         copy->fn->base = copy->fn->of = NULL;
@@ -440,6 +442,83 @@ static void visit(FreeVars *f, Expr *e) {
 void expr_free_vars(Expr *e, VarVec *out) {
     FreeVars f = {.out = out};
     visit(&f, e);
+}
+
+/* ---- tail position --------------------------------------------------------------------------- */
+
+typedef VEC(Expr *) ExprList;
+
+static void mark_call(Expr *e, ExprList *todo) {
+    if (e->a->kind == EXPR_FN) {
+        vec_push(todo, e->a->fn->body);
+    } else if (e->a->kind == EXPR_CTOR) {
+        while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
+            e = e->args[e->nargs - 1];
+        if (e->kind == EXPR_CALL)
+            e->tail = TAIL_IN_FIELD;
+    } else {
+        e->tail = TAIL_CALL;
+    }
+}
+
+static void mark_function(Expr *fn) {
+    ExprList todo = {0};
+    Map seen = {0};
+    vec_push(&todo, fn->fn->body);
+    while (todo.len) {
+        Expr *e = vec_pop(&todo);
+        if (map_has(&seen, e))
+            continue;
+        map_set(&seen, e, e);
+        if (e->kind == EXPR_LET) {
+            vec_push(&todo, e->body);
+        } else if (e->kind == EXPR_CHECK) {
+            vec_push(&todo, e->a);
+        } else if (e->kind == EXPR_IF) {
+            vec_push(&todo, e->b);
+            vec_push(&todo, e->c);
+        } else if (e->kind == EXPR_MATCH) {
+            for (uint32_t i = 0; i < e->narms; i++)
+                vec_push(&todo, e->arms[i].body);
+        } else if (e->kind == EXPR_CALL) {
+            mark_call(e, &todo);
+        }
+    }
+}
+
+static void mark_all(void *ctx, Expr *e) {
+    Map *seen = ctx;
+    for (;; e = e->body) {
+        if (map_has(seen, e))
+            return;
+        map_set(seen, e, e);
+        if (e->kind != EXPR_LET)
+            break;
+        mark_all(seen, e->a);
+    }
+    if (e->kind == EXPR_FN) {
+        if (e->fn->tails_marked) /* and all within */
+            return;
+        e->fn->tails_marked = true;
+        mark_function(e);
+    }
+    expr_each_child(e, mark_all, ctx);
+}
+
+void expr_mark_tails(Expr *e) {
+    Map seen = {0};
+    mark_all(&seen, e);
+}
+
+bool expr_is_tail(const Expr *e, TailKind kind) {
+    bool tail = e->tail == kind;
+    for (const Inlined *i = e->inlined; i && tail; i = i->outer)
+        tail = i->tail;
+    return tail;
+}
+
+bool expr_is_internal(const Expr *e) {
+    return !e->span.source || (e->span.source->flags & SOURCE_INTERNAL);
 }
 
 /* ---- derivatives ----------------------------------------------------------------------------- */

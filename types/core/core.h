@@ -118,6 +118,9 @@ typedef struct Fn {
     struct Expr *base;
     struct Expr *of;    /* the function of which this twin was made, one transformation before */
     const Symbol *path; /* NULL is "" */
+    bool tails_marked;  /* expr_mark_tails */
+    bool is_instance;   /* made by specialise: it is optimised before it first runs */
+    const struct Fn *written; /* of a copy: the function that was copied first; or NULL */
 } Fn;
 
 typedef enum PatternKind {
@@ -163,12 +166,32 @@ typedef struct Check {
     Span span;
 } Check;
 
+/* Note [Inlined calls]. Errors are told as if no pass had run (eval/trace.c). A node that a pass brought in by
+ * replacing a call by the callee's body says which call that was, and in what: the innermost first. A call also knows
+ * whether it was in tail position of the function it was written in, for then that function's activation had
+ * ended when the callee's began. */
+typedef enum TailKind {
+    TAIL_NOT,
+    TAIL_CALL,
+    TAIL_IN_FIELD, /* the last field of data that is the function's result */
+} TailKind;
+enum { INLINED_MOST = 16 }; /* calls within each other */
+typedef struct Inlined {
+    const Symbol *name; /* of the callee, or NULL */
+    const Expr *fn;     /* the callee */
+    Span call;
+    bool internal; /* the callee's place is in the prelude or the library */
+    bool tail;     /* the call was in tail position */
+    const struct Inlined *outer;
+} Inlined;
+
 struct Expr {
     ExprKind kind;
     bool rec;      /* LET */
     bool partial;  /* MATCH: `match?` */
     bool negate;   /* EQUAL */
     bool is_float; /* LIT: written as a float */
+    uint8_t tail;  /* CALL: TailKind, where expr_mark_tails saw its function */
     uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
     uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path
                         leaves out (Note [Twins] in passes/grad.h) */
@@ -203,7 +226,8 @@ struct Expr {
     uint32_t narms;
     Arm *arms; /* MATCH */
     uint32_t nchecks;
-    Check *checks; /* CHECK */
+    Check *checks;          /* CHECK */
+    const Inlined *inlined; /* NULL: it stands where it was written */
 };
 
 /* `a ++ b` is a call of EXPR_BUILTIN `str.append`; `x |> f`, `f >> g`, `::`, `list[…]`, records and
@@ -249,6 +273,14 @@ bool type_is_tape(Type *t);
 /* Free variables of an expression, in order of first appearance. */
 typedef VEC(Var *) VarVec;
 void expr_free_vars(Expr *e, VarVec *out);
+
+/* Marks the calls in tail position of the function literals in e. */
+void expr_mark_tails(Expr *e);
+/* Whether e is in tail position of the function in whose code it stands now, all inlined calls around it having
+ * been in tail position, too. */
+bool expr_is_tail(const Expr *e, TailKind kind);
+/* Whether e was written in the prelude or the library. */
+bool expr_is_internal(const Expr *e);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);

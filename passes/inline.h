@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by inline.c, which replaces names and calls by what they stand for, and specialise.c, which makes copies of
+ * functions for the functions they are given. */
+#ifndef PASSES_INLINE_H
+#define PASSES_INLINE_H
+
+#include "passes/pass.h"
+#include "passes/subst.h"
+
+typedef struct Inliner {
+    PassCtx *ctx;
+    Map done;  /* Expr -> what became of it */
+    Map atoms; /* Var -> the name or literal that stands for it */
+    Map taken; /* the function literals whose binders already stand in the result */
+    Map known; /* Var -> the function literal that a `let` or a call binds it to */
+    Map loops; /* Var of a `let` that is recursive and only called -> its function literal */
+    Map uses;  /* Var -> how often it is mentioned */
+    Map calls; /* Var -> how often of those it is called, not within a function literal other than its own */
+    Map literals;        /* Var of a recursive `let` -> its function literal */
+    Map visited;         /* while uses are counted */
+    const Expr *counted; /* the literal in which uses are being counted, or NULL */
+    const Expr *root;
+    bool replaces_calls; /* of functions that are small, or called once */
+    bool specialises;
+    uint32_t nested; /* function literals around the expression, besides the root */
+    uint32_t grown;  /* nodes that replacing calls has added */
+} Inliner;
+
+/* The whole of e, which may be an EXPR_FN. */
+Expr *inline_root(Inliner *in, Expr *e);
+Expr *inline_expr(Inliner *in, Expr *e);
+void inline_count_uses(Inliner *in, Expr *e);
+
+/* The function literal that an expression is known to be: itself, or what its variable is bound to. NULL
+ * where it is not known. */
+Expr *inline_known_function(Inliner *in, Expr *e);
+/* The name or literal that stands for a variable, else e itself. */
+Expr *inline_atom(Inliner *in, Expr *e);
+
+/* Nodes of an expression, or `most` where there are more. */
+uint32_t expr_count(Expr *e, uint32_t most);
+
+/* A call, not yet visited, as a call of a copy that is made for the functions among its arguments. NULL where
+ * there is none. */
+Expr *specialise_call(Inliner *in, Expr *call);
+/* Whether the recursive function of a `let` can become a definition of its own, and pays as one. */
+bool specialise_loop(Inliner *in, Expr *let);
+
+#endif

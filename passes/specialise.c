@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* specialise: a call that gives a definition functions becomes a call of a copy made for these functions.
+ *
+ *   map(fn (x) { x * w }, xs)   becomes   map'1(w, xs)   where
+ *   def map'1(w, xs) { match (xs) { Cons(x, rest) => { let y = x * w; Cons(y, map'1(w, rest)) }, Nil => Nil } }
+ *
+ * What the function captures becomes parameters, and a call of the definition by itself that hands the function on
+ * becomes a call of the copy. A local function that calls itself and is only called is made a definition so too,
+ * where it captures a function. The copy (an *instance*) is a function of its own: it has the name of what it
+ * is a copy of in messages, and a trace shows it as that.
+ *
+ * An instance is kept for its definition and the function literals it was made for, MOST of them a definition: a new
+ * one then takes the place of the oldest. It is not made within an instance of the same definition unless it is that
+ * instance, so a function that calls itself with a new function each time is copied once. Whatever
+ * is not specialised runs as it stands.
+ *
+ * It does not look into data that holds functions, nor at functions that a call gives. */
+#include "passes/inline.h"
+
+#include "types/op.h"
+
+#include <string.h>
+
+Expr *pass_specialise(PassCtx *ctx, Expr *e);
+
+enum {
+    MOST = 64,     /* instances of a definition */
+    AT_ONCE = 32,  /* instances made while one function is optimised */
+    LARGEST = 600, /* nodes of a function that is copied */
+    DEEPEST = 4,   /* functions that capture functions */
+};
+
+typedef VEC(const void *) Key;
+
+typedef struct Instance {
+    Key key;
+    Global *global;
+    DependencyVec deps;
+} Instance;
+
+typedef struct Family {
+    VEC(Instance *) members;
+    size_t oldest;
+} Family;
+
+typedef struct Instances {
+    Map families;           /* the Fn as it was written -> Family */
+    VEC(const Fn *) making; /* those of which an instance is being made */
+    uint32_t made;          /* for the function that is being optimised */
+    unsigned long long numbers;
+} Instances;
+
+static Instances *instances_of(PassCtx *ctx) {
+    if (!ctx->instances)
+        ctx->instances = mem_new(Instances);
+    return ctx->instances;
+}
+
+/* A call under consideration: what it gives to which function, as an instance would take it. */
+typedef struct Site {
+    Inliner *in;
+    Expr *fn;  /* the function called, with the variables it captures */
+    Var *self; /* of a local function */
+    Key key;
+    VEC(Var *) params; /* of the instance */
+    VEC(Expr *) args;  /* of its call */
+    VEC(Expr *) links; /* `let`s without bodies: the functions that are known */
+    Map given;         /* Var of the caller -> that of the instance */
+    Subst vars;        /* of fn: its parameters and captured variables -> the instance's */
+    bool pays;
+} Site;
+
+static const Fn *written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
+
+static Var *fresh_like(const Var *v) {
+    Var *fresh = var_new(v->name, v->type, v->span);
+    fresh->scheme = v->scheme;
+    return fresh;
+}
+
+static Expr *link_of(Var *v, Expr *value, bool rec) {
+    Expr *link = expr_new(EXPR_LET, v->type, v->span);
+    link->var = v;
+    link->a = value;
+    link->rec = rec;
+    return link;
+}
+
+/* An argument that is handed on as a value: the instance's parameter for it. `like`: whose name and type it takes. */
+static Var *take_value(Site *s, Expr *arg, const Var *like) {
+    Expr *atom = inline_atom(s->in, arg);
+    Var *known = atom->kind == EXPR_VAR ? map_find(&s->given, atom->var) : NULL;
+    if (!known) {
+        known = fresh_like(like);
+        vec_push(&s->params, known);
+        vec_push(&s->args, arg);
+        if (atom->kind == EXPR_VAR)
+            map_set(&s->given, atom->var, known);
+    }
+    size_t at = 0;
+    while (s->params.data[at] != known)
+        at++;
+    vec_push(&s->key, (const void *)(at * 2 + 1));
+    return known;
+}
+
+static bool is_named_function(const Expr *e) {
+    switch (e->kind) {
+    case EXPR_GLOBAL: return e->global->kind == GLOBAL_DEF && !e->global->by_types;
+    case EXPR_OP: return true;
+    default: return false;
+    }
+}
+
+static Var *take_function(Site *s, Expr *fn, const Var *like, int depth);
+
+/* What stands in the instance for something given to it. */
+static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
+    Expr *atom = inline_atom(s->in, arg);
+    if (is_named_function(atom)) {
+        Var *v = fresh_like(like);
+        vec_push(&s->links, link_of(v, atom, false));
+        vec_push(&s->key, atom->kind == EXPR_OP ? (const void *)atom->op : atom->global);
+        return v;
+    }
+    Expr *fn = inline_known_function(s->in, atom);
+    return fn && depth < DEEPEST ? take_function(s, fn, like, depth + 1) : take_value(s, arg, like);
+}
+
+static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
+    VarVec free = {0};
+    expr_free_vars(fn, &free);
+    vec_push(&s->key, written(fn));
+    Subst within = {.renames = true};
+    for (size_t i = 0; i < free.len; i++) {
+        Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth);
+        map_set(&within.vars, free.data[i], expr_var(v, v->span));
+    }
+    Var *v = fresh_like(like);
+    vec_push(&s->links, link_of(v, expr_substitute(&within, fn), false));
+    return v;
+}
+
+/* ---- what pays ------------------------------------------------------------------------------- */
+
+typedef struct Search {
+    const Var *v;
+    Map seen;
+    bool found;
+} Search;
+
+/* Whether a variable is called or handed on by a call. */
+static void find_call(void *ctx, Expr *e) {
+    Search *s = ctx;
+    for (; e->kind == EXPR_LET && !s->found; e = e->body)
+        find_call(s, e->a);
+    if (s->found || map_has(&s->seen, e))
+        return;
+    map_set(&s->seen, e, e);
+    if (e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR) {
+        s->found = e->a->kind == EXPR_VAR && e->a->var == s->v;
+        for (uint32_t i = 0; i < e->nargs && !s->found; i++)
+            s->found = e->args[i]->kind == EXPR_VAR && e->args[i]->var == s->v;
+    }
+    if (!s->found)
+        expr_each_child(e, find_call, s);
+}
+
+static bool is_called(Expr *fn, const Var *v) {
+    Search s = {.v = v};
+    find_call(&s, fn->fn->body);
+    return s.found;
+}
+
+static bool is_function(Inliner *in, Expr *arg) {
+    Expr *atom = inline_atom(in, arg);
+    return is_named_function(atom) || inline_known_function(in, atom);
+}
+
+bool specialise_loop(Inliner *in, Expr *let) {
+    if (!in->specialises || in->nested || !let->rec || let->a->kind != EXPR_FN ||
+        map_find(&in->calls, let->var) != map_find(&in->uses, let->var))
+        return false;
+    VarVec free = {0};
+    expr_free_vars(let->a, &free);
+    for (size_t i = 0; i < free.len; i++)
+        if (free.data[i] != let->var && is_function(in, expr_var(free.data[i], let->span)) &&
+            is_called(let->a, free.data[i]))
+            return true;
+    return false;
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+static Instance *find_instance(const Family *family, const Key *key) {
+    for (size_t i = 0; i < family->members.len; i++) {
+        Instance *m = family->members.data[i];
+        if (m->key.len == key->len &&
+            memcmp(m->key.data, key->data, key->len * sizeof *key->data) == 0 &&
+            dependencies_hold(&m->deps))
+            return m;
+    }
+    return NULL;
+}
+
+static void keep_instance(Family *family, Instance *m) {
+    if (family->members.len < MOST)
+        vec_push(&family->members, m);
+    else
+        family->members.data[family->oldest++ % MOST] = m;
+}
+
+/* The instance's function, as yet with calls of what it was made for. */
+static Expr *instance_function(Site *s) {
+    if (s->self) {
+        Subst copy = {.renames = true};
+        map_add(&copy.vars, &s->vars.vars);
+        Var *self = fresh_like(s->self);
+        map_set(&copy.vars, s->self, expr_var(self, s->self->span));
+        map_set(&s->vars.vars, s->self, expr_var(self, s->self->span));
+        vec_push(&s->links, link_of(self, expr_substitute(&copy, s->fn), true));
+    }
+    Expr *body = expr_substitute(&s->vars, s->fn->fn->body);
+    while (s->links.len) {
+        Expr *link = vec_pop(&s->links);
+        link->body = body;
+        link->type = body->type;
+        body = link;
+    }
+    Type **types = mem_new_n(Type *, s->params.len + 1);
+    for (size_t i = 0; i < s->params.len; i++)
+        types[i] = s->params.data[i]->type;
+    Type *type = type_fn(types, (uint32_t)s->params.len, body->type, type_allocates());
+    Expr *fn = expr_fn(s->params.data, (uint32_t)s->params.len, body, type, s->fn->span);
+    fn->fn->name = s->fn->fn->name;
+    fn->fn->is_instance = true;
+    fn->fn->tails_marked = true;
+    return fn;
+}
+
+static Instance *make_instance(Site *s, Family *family) {
+    PassCtx *ctx = s->in->ctx;
+    Instances *all = instances_of(ctx);
+    for (size_t i = 0; i < all->making.len; i++)
+        if (all->making.data[i] == written(s->fn))
+            return NULL;
+    if (all->made == AT_ONCE) {
+        pass_note(ctx, "specialise gave up after %d copies of functions", AT_ONCE);
+        all->made++;
+    }
+    if (all->made > AT_ONCE || expr_count(s->fn, LARGEST) == LARGEST)
+        return NULL;
+    all->made++;
+    Instance *m = mem_new(Instance);
+    m->key = s->key;
+    m->global = mem_new(Global);
+    const char *name = s->fn->fn->name ? s->fn->fn->name->text : "fn";
+    *m->global = (Global){.kind = GLOBAL_DEF,
+                          .name = sym_intern(fmt_text("%s'%llu", name, ++all->numbers)),
+                          .span = s->fn->span,
+                          .internal = true};
+    keep_instance(family, m);
+    vec_push(&all->making, written(s->fn));
+    DependencyVec *outer = ctx->deps;
+    ctx->deps = &m->deps;
+    Inliner in = {.ctx = ctx, .replaces_calls = true, .specialises = true};
+    m->global->value = inline_root(&in, instance_function(s));
+    m->global->value->fn->is_instance = true;
+    ctx->deps = outer;
+    all->making.len--;
+    pass_check(ctx, m->global->value, NULL, "specialise, in a copy");
+    return m;
+}
+
+Expr *specialise_call(Inliner *in, Expr *call) {
+    if (!in->specialises || in->nested || call->mode || call->drop || in->ctx->deps == NULL)
+        return NULL;
+    Expr *callee = inline_atom(in, call->a);
+    Site s = {.in = in, .vars.renames = true};
+    if (callee->kind == EXPR_VAR) {
+        s.fn = map_find(&in->loops, callee->var);
+        s.self = callee->var;
+    } else if (callee->kind == EXPR_GLOBAL) {
+        s.fn = inline_known_function(in, callee);
+    }
+    if (!s.fn || s.fn->fn->nparams != call->nargs || s.fn->fn->path)
+        return NULL;
+    for (uint32_t i = 0; i < call->nargs && !s.pays; i++)
+        s.pays = is_function(in, call->args[i]) && is_called(s.fn, s.fn->fn->params[i]);
+    if (!s.pays && !s.self)
+        return NULL;
+    expr_mark_tails(s.fn);
+    if (s.self) {
+        VarVec free = {0};
+        expr_free_vars(s.fn, &free);
+        for (size_t i = 0; i < free.len; i++) {
+            if (free.data[i] == s.self)
+                continue;
+            Var *v = take(&s, expr_var(free.data[i], call->span), free.data[i], 0);
+            map_set(&s.vars.vars, free.data[i], expr_var(v, v->span));
+        }
+    }
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        Var *v = take(&s, call->args[i], s.fn->fn->params[i], 0);
+        map_set(&s.vars.vars, s.fn->fn->params[i], expr_var(v, v->span));
+    }
+    Instances *all = instances_of(in->ctx);
+    Family *family = map_find(&all->families, written(s.fn));
+    if (!family)
+        map_set(&all->families, written(s.fn), family = mem_new(Family));
+    Instance *m = find_instance(family, &s.key);
+    if (!m)
+        m = make_instance(&s, family);
+    if (!m)
+        return NULL;
+    if (callee->kind == EXPR_GLOBAL)
+        pass_depend(in->ctx, callee->global);
+    for (size_t i = 0; i < m->deps.len; i++)
+        pass_depend(in->ctx, m->deps.data[i].global);
+    Expr *result = expr_copy(call);
+    Type **types = mem_new_n(Type *, s.args.len + 1);
+    for (size_t i = 0; i < s.args.len; i++)
+        types[i] = s.params.data[i]->type;
+    result->a = expr_global(m->global,
+                            type_fn(types, (uint32_t)s.args.len, call->type, type_allocates()),
+                            call->a->span);
+    result->args = s.args.data;
+    result->nargs = (uint32_t)s.args.len;
+    return result;
+}
+
+Expr *pass_specialise(PassCtx *ctx, Expr *e) {
+    Inliner in = {.ctx = ctx, .replaces_calls = ctx->deps != NULL, .specialises = true};
+    instances_of(ctx)->made = 0;
+    return inline_root(&in, e);
+}

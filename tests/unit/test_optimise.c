@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When code is optimised and when that is made anew, and that passes over calls stay linear. */
+#include "tests/unit/check.h"
+
+#include "passes/inline.h"
+#include "repl/session.h"
+
+static Session *session;
+
+static void drop(void *ctx, const char *text, size_t n) {
+    (void)ctx;
+    (void)text;
+    (void)n;
+}
+
+static void begin(int level, bool at_once) {
+    SessionOptions options;
+    session_options_init(&options);
+    options.jit = false;
+    options.opt.level = level;
+    options.opt.at_once = at_once;
+    session = session_new(&options);
+    SessionSink sink = {drop, drop, NULL};
+    session_set_sink(session, &sink);
+}
+
+static void enter(const char *text) {
+    CHECK_INT(session_enter(session, text, strlen(text), false), SESSION_OK);
+}
+
+typedef struct Counts {
+    unsigned long long optimised, passes, anew;
+} Counts;
+
+static Counts counts(void) {
+    Str out = {0};
+    Counts c = {0};
+    CHECK(session_info(session, "session", &out));
+    CHECK_INT(sscanf(str_text(&out), "functions optimised: %llu, by %llu passes; made anew: %llu",
+                     &c.optimised, &c.passes, &c.anew),
+              3);
+    return c;
+}
+
+TEST(cold_code_is_left_alone) {
+    begin(2, false);
+    enter("def f(x: int32) -> int32 { let y = x; y + 1 }");
+    enter("f(f(1))");
+    CHECK_INT(counts().optimised, 0);
+    enter("def n(i: int32) -> int32 { if (i == 0) { 0 } else { n(i - 1) } }");
+    enter("n(1000)");
+    CHECK_INT(counts().optimised, 1);
+    enter("n(1000)");
+    CHECK_INT(counts().optimised, 1);
+}
+
+TEST(redefinition_drops_what_depends_on_it_and_nothing_else) {
+    begin(2, true);
+    enter("def f(x: int32) -> int32 { x + 1 }");
+    enter("def g(x: int32) -> int32 { x * 2 }");
+    enter("def uses_f(n: int32, a: int32) -> int32 { if (n == 0) { a } else { uses_f(n - 1, f(a)) "
+          "} }");
+    enter("def uses_g(n: int32, a: int32) -> int32 { if (n == 0) { a } else { uses_g(n - 1, g(a)) "
+          "} }");
+    enter("let before = uses_f(10, 0) + uses_g(2, 1);");
+    Counts first = counts();
+    CHECK_INT(first.anew, 0);
+    enter("def f(x: int32) -> int32 { x + 3 }");
+    enter("let after = uses_f(10, 0) + uses_g(2, 1);");
+    CHECK_INT(counts().anew, 1);
+    enter("assert(before == 14 && after == 34, \"the new definition is not used\")");
+}
+
+TEST(redefinition_reaches_copies) {
+    begin(2, true);
+    enter("def add(a: int32, x: int32) -> int32 { a + x }");
+    enter("def total(xs: List[int32]) -> int32 { foldl(add, 0, xs) }");
+    enter("assert(total(list[1, 2, 3]) == 6, \"wrong\")");
+    enter("def add(a: int32, x: int32) -> int32 { a + x * 10 }");
+    enter("assert(total(list[1, 2, 3]) == 60, \"the copy of foldl has the old function\")");
+    enter("def add(a: int32, x: int32) -> int32 { a - x }");
+    enter("assert(total(list[1, 2, 3]) == -6, \"the copy of foldl has an older function\")");
+}
+
+/* A definition that hands on a new function each time it calls itself is copied once. */
+TEST(copies_of_copies_end) {
+    begin(2, true);
+    enter("def fact(n: int32, k: fn(int32) -> int32) -> int32 {"
+          "  if (n == 0) { k(1) } else { fact(n - 1, fn (r: int32) -> int32 { k(n * r) }) } }");
+    enter("assert(fact(10, fn (r) { r }) == 3628800, \"wrong\")");
+    CHECK(counts().optimised < 30);
+}
+
+static Type *f32(void) { return type_scalar(DT_F32); }
+
+/* A block of n lets, each of a call of a function literal. */
+static Expr *block_of_calls(int n) {
+    Var *x = var_new(sym_intern("x"), f32(), span_none());
+    Expr *e = expr_var(x, span_none());
+    for (int i = 0; i < n; i++) {
+        Var *p = var_new(sym_intern("p"), f32(), span_none());
+        Type *type = type_fn((Type *[]){f32()}, 1, f32(), type_pure());
+        Expr *fn = expr_fn(&p, 1, expr_var(p, span_none()), type, span_none());
+        Expr *one = expr_float(1.0, DT_F32, span_none());
+        Expr *call = expr_call(fn, &one, 1, NULL, f32(), span_none());
+        call->args = mem_new_n(Expr *, 1);
+        call->args[0] = one;
+        e = expr_let(i + 1 == n ? x : var_new(sym_intern("y"), f32(), span_none()), call, e);
+    }
+    return e;
+}
+
+static uint64_t work(const char *pass, Expr *e) {
+    DependencyVec deps = {0};
+    OptOptions options = {.passes = &pass, .npasses = 1};
+    PassCtx ctx = {.env = session_env(session), .opt = &options};
+    (void)optimise(&ctx, e, NULL, NULL, &deps);
+    return ctx.work;
+}
+
+TEST(replacing_calls_is_linear) {
+    begin(2, true);
+    static const char *const passes[] = {"inline", "specialise"};
+    for (int i = 0; i < 2; i++) {
+        uint64_t n = work(passes[i], block_of_calls(1000)),
+                 n2 = work(passes[i], block_of_calls(2000));
+        CHECK(n >= 1000 && n <= 20000);
+        CHECK(n2 <= 2 * n + 10);
+        CHECK(work(passes[i], block_of_calls(100000)) <= 100 * n + 1000);
+    }
+}
+
+int main(void) {
+    mem_init();
+    RUN(cold_code_is_left_alone);
+    RUN(redefinition_drops_what_depends_on_it_and_nothing_else);
+    RUN(redefinition_reaches_copies);
+    RUN(copies_of_copies_end);
+    RUN(replacing_calls_is_linear);
+    return check_result();
+}
