@@ -40,16 +40,39 @@ static Expr *in_tensor(Type *t, Expr *at, const Wanted *w) {
 
 static Expr *in_value(Infer *I, Type *type, Expr *at, const Wanted *w, int depth);
 
+/* What has the dtype of at[i] and of its parts, for an `at` that is a tuple or a tensor: `at[i:]` is element i of a
+ * tuple, and of a tensor a part that is there however short it is. */
+static Expr *index_part(Expr *at, const Relation *r) {
+    Type *t = type_resolve(r->args[2]);
+    if (t->tag == TY_TENSOR)
+        t = type_tensor(type_any(KIND_SHAPE, NULL), t->tensor.dtype);
+    Expr *part = expr_new(EXPR_INDEX, t, at->span);
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, op_index.nattrs + 1);
+    values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = ":1"};
+    attrs->op = &op_index;
+    attrs->values = values;
+    part->a = at;
+    part->args = mem_new_n(Expr *, 1);
+    part->args[0] = expr_int(*(const int64_t *)r->data, DT_I32, at->span);
+    part->nargs = 1;
+    part->attrs = attrs;
+    return part;
+}
+
 /* Looks in a value of open type, by the relations of its scheme that read it: `Field(a, w, Tensor[s, b])`. */
 static Expr *in_open(Infer *I, Type *t, Expr *at, const Wanted *w, int depth) {
     for (size_t k = I->schemes.len; k-- > 0;) {
         for (uint32_t i = 0; i < I->schemes.data[k]->nrelations; i++) {
             const Relation *r = I->schemes.data[k]->relations[i];
             bool field = r->def == &rel_field, proj = r->def == &rel_proj;
-            if ((!field && !proj) || type_resolve(r->args[0]) != t)
+            bool index = r->def == &rel_index && r->nargs == 3 && r->data && w->dtype;
+            if ((!field && !proj && !index) || type_resolve(r->args[0]) != t)
                 continue;
             Expr *part;
-            if (field) {
+            if (index) {
+                part = index_part(at, r);
+            } else if (field) {
                 part = expr_new(EXPR_FIELD, r->args[1], at->span);
                 part->a = at;
                 part->field = r->data;
@@ -57,7 +80,7 @@ static Expr *in_open(Infer *I, Type *t, Expr *at, const Wanted *w, int depth) {
             } else {
                 part = expr_proj(at, (uint32_t) * (const int64_t *)r->data, r->args[1], at->span);
             }
-            Expr *e = in_value(I, r->args[1], part, w, depth - 1);
+            Expr *e = in_value(I, r->args[index ? 2 : 1], part, w, depth - 1);
             if (e)
                 return e;
         }

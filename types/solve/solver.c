@@ -85,13 +85,27 @@ void solver_default_weak(Solver *s) {
     solver_default_weak_but(s, &none);
 }
 
+/* Whether a relation waits for a variable of an outer binding, which decides t: `let s = stack((p[0], 1.0))` in a
+ * function of p. */
+static bool waits_for_outer(const Solver *s, const Type *t) {
+    for (uint32_t i = 0; i < t->var.nwatchers; i++) {
+        const Relation *r = t->var.watchers[i];
+        for (uint32_t k = 0; r->status == REL_WAIT && k + 1 < r->nargs; k++) {
+            Type *arg = type_resolve(r->args[k]);
+            if (arg->tag == TY_VAR && arg->var.level < s->level)
+                return true;
+        }
+    }
+    return false;
+}
+
 void solver_default_weak_but(Solver *s, const Map *but) {
     size_t kept = s->marks.len ? vec_last(&s->marks).weak : 0;
     for (size_t i = kept; i < s->weak.len; i++) {
         Type *t = type_resolve(s->weak.data[i]);
         if (t->tag != TY_VAR || !t->var.weak)
             continue;
-        if (t->var.level < s->level || map_has(but, t)) {
+        if (t->var.level < s->level || map_has(but, t) || waits_for_outer(s, t)) {
             s->weak.data[kept++] = t;
             continue;
         }
