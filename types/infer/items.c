@@ -352,8 +352,13 @@ static bool foreign_item(Infer *I, Item *item, CoreItem *out) {
 bool infer_operator_item(Infer *I, Item *item, CoreItem *out) {
     Global *g = out->global;
     begin(I, g);
-    if (!g)
-        return foreign_item(I, item, out);
+    if (!g) {
+        bool ok = foreign_item(I, item, out);
+        FileName *f = ok ? NULL : map_find(&I->names, item->name.sym);
+        if (f && f->item == item)
+            f->global = infer_make_global(I, item); /* of no type: its uses say nothing more */
+        return ok;
+    }
     g->scheme = infer_ast_scheme(I, item->type);
     g->symbol = item->symbol;
     Type *t = type_resolve(g->scheme->type);

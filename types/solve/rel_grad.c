@@ -48,6 +48,8 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result) {
                   mode_name(mode), type_text(t));
         return false;
     }
+    if (t->tag == TY_ERROR)
+        return true;
     if (t->tag == TY_VAR)
         return solver_unify(s, t, solver_tensor_var(s)) && check_result(s, r, mode, result);
     if (t->tag == TY_TENSOR && solver_restrict(s, t->tensor.dtype, DTS_FLOAT))
