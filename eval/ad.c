@@ -58,8 +58,7 @@ static Value new_dual(Value primal, Value other, uint64_t level) {
     return (Value){.tag = VAL_DUAL, .p = d};
 }
 
-/* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
-static Value filled_like(Value v, double fill) {
+Value value_filled_like(Value v, double fill) {
     v = value_primal(v);
     if (v.tag == VAL_SCALAR)
         return value_float((DType)v.aux, fill);
@@ -91,9 +90,9 @@ static Value leaf_cotangent(LeafMap *m, Value x, Value y) {
     if (is_dual_of(x, m->level)) {
         Dual *d = x.p;
         Value ct = ((Ref *)d->other.p)->value;
-        return is_unit(ct) ? filled_like(d->primal, 0.0) : ct;
+        return is_unit(ct) ? value_filled_like(d->primal, 0.0) : ct;
     }
-    return filled_like(x, 0.0);
+    return value_filled_like(x, 0.0);
 }
 
 bool ad_cotangent(const BuiltinCall *call, Value *out) {
@@ -103,7 +102,7 @@ bool ad_cotangent(const BuiltinCall *call, Value *out) {
 
 static Value leaf_tangent(LeafMap *m, Value x, Value y) {
     (void)y;
-    return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : filled_like(x, 0.0);
+    return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : value_filled_like(x, 0.0);
 }
 
 bool ad_tangent(const BuiltinCall *call, Value *out) {
@@ -113,7 +112,7 @@ bool ad_tangent(const BuiltinCall *call, Value *out) {
 
 static Value leaf_zeros(LeafMap *m, Value x, Value y) {
     (void)m, (void)y;
-    return filled_like(x, 0.0);
+    return value_filled_like(x, 0.0);
 }
 
 bool ad_zeros(const BuiltinCall *call, Value *out) {
@@ -123,7 +122,7 @@ bool ad_zeros(const BuiltinCall *call, Value *out) {
 
 static Value leaf_ones(LeafMap *m, Value x, Value y) {
     (void)m, (void)y;
-    return filled_like(x, 1.0);
+    return value_filled_like(x, 1.0);
 }
 
 bool ad_ones(const BuiltinCall *call, Value *out) {

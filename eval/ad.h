@@ -15,6 +15,8 @@
 #include "types/core/ad.def"
 #undef AD
 
+/* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
+Value value_filled_like(Value v, double fill);
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
 bool value_holds_dual(Value v, uint64_t least, uint64_t most);
 /* The same of the levels above `epoch`. */

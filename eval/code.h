@@ -124,6 +124,13 @@ struct Code {
     VEC(Code *) twins; /* of a base: the twins that were asked for */
     Code *twin;        /* the twin asked for last, or NULL */
 
+    /* A derivative that is code (passes/reverse/reverse.h). What stands for it has a path of its own, so
+       that each call of it asks code_twin: which takes `made` where nothing differentiates the call and
+       no definition changed, else the template it is a twin of. */
+    Code *derived[GRAD_KINDS]; /* what stands for a derivative of this function */
+    Code *made;
+    const struct ReverseCode *from;
+
     /* Note [Tiers] in tier.c. */
     int32_t heat;       /* how many entries until it is optimised */
     bool is_better;     /* optimised code that its base leads into */

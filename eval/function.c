@@ -10,6 +10,7 @@
  * remembered there. */
 #include "eval/machine.h"
 #include "passes/grad.h"
+#include "passes/reverse/reverse.h"
 
 #include <string.h>
 
@@ -74,6 +75,8 @@ Value closure_new(Code *code) { return (Value){.tag = VAL_CLOSURE, .p = closure_
 Code *code_twin(Interp *in, Code *code, const Symbol *path) {
     if (code->path == path)
         return code;
+    if (code->made && !path && reverse_is_current(code->from))
+        return code->made;
     if (code->twin && code->twin->path == path)
         return code->twin;
     Code *base = code->base ? code->base : code, *twin = path ? NULL : base;
@@ -103,6 +106,30 @@ const Symbol *call_path(const Code *code, const Expr *call) {
     return *path ? sym_intern(path) : NULL;
 }
 
+/* ---- derivatives ----------------------------------------------------------------------------- */
+
+/* What stands for a derivative as code of the function `base`, with the template `code` behind it. NULL where the
+ * derivative is not taken as code. */
+static Code *code_derived(Interp *in, GradKind kind, Expr *base, Code *code) {
+    if (kind != GRAD_GRAD && kind != GRAD_VJP && kind != GRAD_DERIV)
+        return NULL;
+    Code *of = code_of_fn(in, base), *known = of->derived[kind];
+    if (known && reverse_is_current(known->from))
+        return known->made ? known : NULL;
+    Code *stub = mem_new(Code);
+    *stub = *code;
+    stub->base = code;
+    stub->twins.data = NULL;
+    stub->twins.len = stub->twins.cap = 0;
+    stub->twin = NULL;
+    stub->path = sym_intern("derived");
+    ReverseCode *from = reverse_derive(&in->passes, kind, base);
+    stub->from = from;
+    stub->made = from->fn ? code_of_fn(in, from->fn) : NULL;
+    of->derived[kind] = stub;
+    return stub->made ? stub : NULL;
+}
+
 /* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
  * only free variable is f. For custom_grad f is a pair of functions. */
 bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
@@ -119,7 +146,8 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     if (inner->kind != EXPR_FN)
         BUG("the template of a derivative gives no function");
     Code *code = code_of_fn(in, inner);
-    Closure *c = closure_alloc(code);
+    Code *derived = in->options.twins ? NULL : code_derived(in, kind, base, code);
+    Closure *c = closure_alloc(derived ? derived : code);
     for (uint32_t i = 0; i < c->ncaptured; i++) {
         if (!code->captured[i])
             continue;

@@ -29,6 +29,7 @@ typedef struct InterpOptions {
     bool verify_types; /* eval/verify.h */
     bool check_core;   /* hold derivatives to the rules of the core */
     OptOptions opt;
+    bool twins; /* never make derivatives code (passes/reverse/reverse.h) */
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);

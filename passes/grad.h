@@ -2,6 +2,9 @@
 /* Differentiation by transformation of the typed core (MAPL'18 figure 6, thesis figure 4.1), for
  * the whole language, composing with itself to any order.
  *
+ * What a first-order function's reverse mode is made into is told in passes/reverse/reverse.h; this is the way of
+ * everything else.
+ *
  * Note [Twins]. The reverse transformation T sends a function `fn (x) { e }` to its twin
  * `fn (D, x) { T e }`, where D is the tape: a reference to the backpropagator so far. A float tensor
  * that is *active* (computed from a parameter of the running grad) is a dual value: its primal and

@@ -227,6 +227,12 @@ static bool set_verify_types(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_twins(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.twins = true;
+    return true;
+}
+
 /* Sorted. */
 static const Option options[] = {
     {"check-core", NULL, "hold the program to the rules of its core, after each pass",
@@ -257,6 +263,7 @@ static const Option options[] = {
     {"threads", "N", "at most so many", set_threads},
     {"time", NULL, "say on standard error how long it took", set_time},
     {"tvm", NULL, "fmt: sigils and layout as TVM prints them", set_tvm},
+    {"twins", NULL, "differentiate while running and never make derivatives code", set_twins},
     {"verify-types", NULL,
      "compare each value with its type while running; for work on Relay itself", set_verify_types},
 };

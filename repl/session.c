@@ -124,6 +124,7 @@ Session *session_new(const SessionOptions *options) {
         .verify_types = options->verify_types,
         .check_core = options->check_core,
         .opt = options->opt,
+        .twins = options->twins,
     };
     s->interp = interp_new(s->env, diags, &io);
     interp_set_output(s->interp, print_through, s);

@@ -22,6 +22,7 @@ typedef struct SessionOptions {
     uint64_t seed;
     bool calls_main;    /* `relay run`: an @main that takes arguments is called, or the run fails */
     bool verify_types;  /* --verify-types (eval/verify.h) */
+    bool twins;         /* --twins (InterpOptions) */
     bool digest;        /* remember values for session_print_digests */
     const char *stdlib; /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
     int argc;           /* of the script */

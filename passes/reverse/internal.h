@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of reverse mode: reading a function into steps (read.c), its places and their accumulators
+ * (place.c), the way back (back.c), rules of operators (rule.c), and the functions made (make.c). */
+#ifndef PASSES_REVERSE_INTERNAL_H
+#define PASSES_REVERSE_INTERNAL_H
+
+#include "passes/build.h"
+#include "passes/grad_internal.h"
+#include "passes/reverse/reverse.h"
+
+/* A function that is known where it is called. */
+typedef struct Known {
+    Expr *fn;        /* EXPR_FN */
+    VarVec captured; /* in the order of its closure */
+    struct Known *
+        *known;    /* what each captured variable is known to be, itself for recursion; or NULL */
+    bool *active;  /* of each captured variable */
+    Global *plain; /* by which it is called where nothing is active, if it captured nothing */
+} Known;
+
+/* Whether an accumulator is there, as far as that is known before running. */
+typedef enum Presence { ABSENT, PRESENT, PERHAPS } Presence;
+
+typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } PlaceForm;
+
+/* One active value under all its names: Note [Places]. */
+typedef struct Place {
+    PlaceForm form;
+    Type *type;
+    uint32_t id; /* numbered in order of making; a part has the number of its whole */
+    bool shared; /* LEAF: its accumulator came from the caller */
+    Ctor *ctor;  /* DATA */
+    uint32_t nparts;
+    struct Place **parts; /* NULL where a part is inactive */
+    struct Place
+        *arm; /* LEAF: its form in the arm of a match that is being read or gone back through */
+    Presence presence; /* LEAF: of the accumulator, while the way back is made */
+    Expr *acc;
+} Place;
+
+typedef struct Instance Instance;
+typedef struct Steps Steps;
+
+typedef enum StepKind { STEP_PLAIN, STEP_OPERATOR, STEP_CALL, STEP_BRANCH } StepKind;
+
+typedef struct Choice { /* an arm of a match or a side of an `if` */
+    Pattern *pattern;
+    Expr *guard;
+    Place *whole; /* what the pattern takes apart for the first time, and its parts; or NULL */
+    VEC(Place *) wholes, splits;
+    Steps *steps;
+    VarVec saved; /* of the variables defined in it, those that its way back reads */
+} Choice;
+
+typedef struct Step {
+    StepKind kind;
+    Var *var; /* the value; NULL: a statement */
+    bool rec;
+    Expr *
+        e; /* PLAIN: what is bound; OPERATOR, CALL: the call, of atoms; BRANCH: the whole `if` or `match` */
+    Place *place; /* of the value; NULL: inactive */
+    Var *frame;   /* CALL, BRANCH */
+    /* CALL */
+    Known *callee;
+    Known **known;  /* of each argument */
+    bool *active;   /* of each argument */
+    Place **places; /* one a slot of the callee */
+    bool *shared;   /* one a slot */
+    uint32_t nslots;
+    Instance *instance;
+    /* BRANCH */
+    Expr *scrutinee; /* an atom: the condition, or what is matched */
+    uint32_t limit;  /* places with a lower number were there before */
+    uint32_t nchoices;
+    Choice *choices;
+} Step;
+
+typedef enum EndKind { END_RETURN, END_LOOP, END_BRANCH } EndKind;
+
+struct Steps {
+    VEC(Step *) steps;
+    Map defines; /* variables bound by the steps, or by the pattern around them */
+    EndKind end;
+    Expr *result; /* RETURN: an atom */
+    Expr *call;   /* LOOP: the self call, of atoms */
+    Step *branch; /* BRANCH */
+    Steps *outer; /* the steps that end in this arm, and the arm; NULL for the body */
+    Choice *choice;
+    uint32_t number; /* RETURN, LOOP: which of its kind */
+    VarVec saved;    /* RETURN, LOOP: what the way back from here reads */
+    Expr *back;      /* RETURN, LOOP: that way, made last */
+};
+
+/* A parameter's accumulator, or that of a variable which a known function captured. */
+typedef struct Slot {
+    Place *place;
+    Presence entry; /* of its accumulator when a loop's frame is popped */
+    Presence out;   /* when the way back ends */
+} Slot;
+
+struct Instance {
+    struct Program *program;
+    Expr *fn;
+    Known *self;
+    Known **known; /* of each parameter */
+    bool *active;  /* of each parameter */
+    bool *shared;  /* of each slot */
+    uint32_t nslots;
+    Slot *slots;
+    VEC(Place *) leaves;
+    uint32_t nplaces;
+    Map places; /* Var -> Place */
+    Map knowns; /* Var -> Known */
+    Steps *body;
+    VEC(Steps *) returns, loops;
+    bool wants_self, straight;
+    Var *self_var, *chain;
+    Global *forward, *back, *pop;
+    Expr *forward_fn, *back_fn, *pop_fn;
+    bool reached;
+};
+
+typedef struct Program {
+    PassCtx *ctx;
+    ReverseCode *code;
+    VEC(Instance *) instances;
+    Map tame;     /* Global -> whether plain calls of it need no care */
+    Map sizes;    /* Expr -> nodes in it */
+    Map used;     /* Global that was noted */
+    bool changed; /* something was learnt: make the ways back again */
+    uint32_t work;
+    const char *why; /* the program is left to the twins; NULL: it is not */
+} Program;
+
+enum { SPARE_STACK = 256 << 10 }; /* of the C stack, before a form is taken apart */
+enum { MAX_INSTANCES = 64, MAX_LEAVES = 24, MAX_WORK = 40000, MAX_ROUNDS = 24 };
+
+/* Leaves the whole program to the twins. */
+void reverse_refuse(Program *p, const char *why);
+
+/* Reading one function. */
+typedef struct Reader {
+    Instance *n;
+    Program *p;
+    Steps *steps; /* being read */
+} Reader;
+
+/* ---- known.c ---- */
+Known *known_new(Expr *fn);
+bool known_equal(const Known *a, const Known *b);
+/* The function that an atom is known to be; NULL when it is not. */
+Known *known_of(Reader *r, Expr *atom);
+/* Whether a function's derivative is that of its code. */
+bool fn_has_own_code(const Expr *fn);
+Expr *function_of_op(Expr *e);
+/* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */
+Expr *plain_callee(Reader *r, Expr *callee);
+/* Whether a plain step may do to active values what it does, with all functions that its variables are. */
+bool is_tame(Reader *r, Expr *e);
+/* Whether an active value is named in e. */
+bool mentions_active(Reader *r, Expr *e);
+
+/* ---- read.c ---- */
+void instance_read(Instance *n);
+/* The instance of a call; NULL when there are too many. */
+Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
+                       const bool *shared, uint32_t nslots);
+Place *place_of(const Instance *n, const Expr *atom);
+
+/* ---- place.c ---- */
+Place *place_new(Instance *n, Type *type);
+Place *place_part(Instance *n, const Place *whole, Type *type);
+void place_make_tuple(Instance *n, Place *p, uint32_t nparts);
+/* The form of p when it is data of that constructor: its own, or one for the arm (*split is set). NULL if it is
+ * of another constructor. */
+Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);
+Place *place_of_closure(Instance *n, const Known *k, bool shared);
+void place_add_slots(Place *p, const Known *k, Place **slots, uint32_t *nslots);
+
+/* The way back under construction: a block of code. */
+typedef struct Way {
+    Instance *n;
+    Block *block;
+    Build build;
+} Way;
+Expr *way_bind(Way *w, Expr *e, Type *type);
+Expr *absent_value(Way *w);
+Presence acc_presence(Place *p);
+Expr *acc_get(Way *w, Place *p);
+void acc_set(Way *w, Place *p, Expr *acc, Presence presence);
+void acc_add(Way *w, Place *p, Expr *ct);
+/* Whether the whole accumulator is absent and no caller has another: it may be moved to. */
+bool acc_is_free(Place *p);
+Presence presence_join(Presence a, Presence b);
+void places_reset(Instance *n);
+
+/* ---- rule.c ---- */
+void way_operator(Way *w, Step *s, Expr *ct);
+
+/* ---- back.c ---- */
+void instance_make_back(Instance *n);
+/* From the place of a result or argument to where it came from. */
+void way_steps(Way *w, Steps *steps);
+
+/* ---- make.c ---- */
+void instance_finish(Instance *n);
+void forward_steps(Instance *n, Steps *steps, Block *into);
+#endif

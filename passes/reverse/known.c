@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions that are known where they are called, and what a step may do that is not differentiated. */
+#include "passes/reverse/internal.h"
+
+/* ---- known functions ------------------------------------------------------------------------- */
+
+Known *known_new(Expr *fn) {
+    Known *k = mem_new(Known);
+    k->fn = fn;
+    expr_free_vars(fn, &k->captured);
+    k->known = mem_new_n(Known *, k->captured.len + 1);
+    k->active = mem_new_n(bool, k->captured.len + 1);
+    return k;
+}
+
+bool known_equal(const Known *a, const Known *b) {
+    if (a == b)
+        return true;
+    if (!a || !b || a->fn != b->fn)
+        return false;
+    for (uint32_t i = 0; i < a->captured.len; i++) {
+        bool self_a = a->known[i] == a, self_b = b->known[i] == b;
+        if (a->active[i] != b->active[i] || self_a != self_b ||
+            (!self_a && !known_equal(a->known[i], b->known[i])))
+            return false;
+    }
+    return true;
+}
+
+/* Notes a definition that the derivative is made from. */
+static void use_global(Program *p, Global *g) {
+    if (map_has(&p->used, g))
+        return;
+    map_set(&p->used, g, g);
+    vec_push(&p->code->uses, ((ReverseUse){g, g->value}));
+}
+
+bool fn_has_own_code(const Expr *fn) {
+    const Fn *f = fn->fn;
+    for (int m = 0; m < AD_MODES; m++)
+        if (f->own_twins[m])
+            return false;
+    return !f->path || !f->path->len;
+}
+
+/* The function of an operator that is given as a value. */
+Expr *function_of_op(Expr *e) {
+    Type *t = type_resolve(e->type);
+    if (t->tag != TY_FN || t->nargs != (uint32_t)e->op->nargs)
+        return NULL;
+    Var **params = mem_new_n(Var *, t->nargs + 1);
+    Expr **args = mem_new_n(Expr *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        params[i] = var_new(sym_intern("x"), t->args[i], e->span);
+        args[i] = expr_var(params[i], e->span);
+    }
+    Expr *body = expr_call_op(e->op, args, t->nargs, attrs_defaults(e->op), t->fn.result, e->span);
+    Expr *fn = expr_fn(params, t->nargs, body, t, e->span);
+    fn->fn->name = sym_intern(e->op->name);
+    return fn;
+}
+
+Known *known_of(Reader *r, Expr *atom) {
+    switch (atom->kind) {
+    case EXPR_VAR: return map_find(&r->n->knowns, atom->var);
+    case EXPR_GLOBAL: {
+        Global *g = atom->global;
+        if (g->kind != GLOBAL_DEF || g->broken || g->by_types || !g->value ||
+            g->value->kind != EXPR_FN || !fn_has_own_code(g->value))
+            return NULL;
+        use_global(r->p, g);
+        return known_new(g->value);
+    }
+    default: return NULL; /* no other atom is a function that was written down */
+    }
+}
+
+/* ---- what needs no care ---------------------------------------------------------------------- */
+
+typedef struct Care {
+    Reader *r;
+    Map seen;
+    bool found;
+} Care;
+
+static bool global_is_tame(Reader *r, Global *g);
+
+/* Finds what a plain step may not do while an active value reaches it: write, differentiate, apply an operator
+ * without derivative. What it calls by a name of its own was given to it, and is looked at where that is written. */
+static void find_care(void *ctx, Expr *e) {
+    Care *c = ctx;
+    if (mem_stack_left() < SPARE_STACK)
+        c->found = true;
+    for (; !c->found && !map_has(&c->seen, e); e = e->body) {
+        map_set(&c->seen, e, e);
+        c->r->p->work++;
+        if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop)
+            c->found = true;
+        if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {
+            const Rule *rule = env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
+            c->found |= (!rule || !rule->fn) && type_may_hold_float(e->type);
+        } else if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF) {
+            c->found |= !global_is_tame(c->r, e->global);
+        }
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, find_care, c);
+            return;
+        }
+        find_care(c, e->a);
+    }
+}
+
+static bool global_is_tame(Reader *r, Global *g) {
+    void *known = map_find(&r->p->tame, g);
+    if (known)
+        return known == (void *)g;
+    map_set(&r->p->tame, g, g); /* a call of itself adds nothing */
+    use_global(r->p, g);
+    Care c = {.r = r};
+    if (!g->value || g->broken)
+        c.found = true;
+    else
+        find_care(&c, g->value);
+    if (c.found)
+        map_set(&r->p->tame, g, r->p);
+    return !c.found;
+}
+
+/* Whether a plain step may do to active values what it does, with all functions that its variables are. */
+bool is_tame(Reader *r, Expr *e) {
+    Care c = {.r = r};
+    find_care(&c, e);
+    VarVec vars = {0};
+    expr_free_vars(e, &vars);
+    for (size_t i = 0; i < vars.len && !c.found; i++) {
+        Known *k = map_find(&r->n->knowns, vars.data[i]);
+        if (k)
+            find_care(&c, k->fn);
+        else
+            c.found = type_holds_code(vars.data[i]->type);
+    }
+    return !c.found;
+}
+
+typedef struct Size {
+    Map *sizes; /* Expr -> the number of its nodes */
+    uintptr_t sum;
+    bool deep;
+} Size;
+
+static void add_size(void *ctx, Expr *e) {
+    Size *s = ctx;
+    if (mem_stack_left() < SPARE_STACK || s->deep) {
+        s->deep = true;
+        return;
+    }
+    uintptr_t known = (uintptr_t)map_find(s->sizes, e);
+    if (!known) {
+        Size inner = {s->sizes, 1, false};
+        for (Expr *at = e;; at = at->body) {
+            if (at->kind != EXPR_LET) {
+                expr_each_child(at, add_size, &inner);
+                break;
+            }
+            add_size(&inner, at->a);
+        }
+        s->deep |= inner.deep;
+        known = inner.sum;
+        map_set(s->sizes, e, (void *)known);
+    }
+    s->sum += known;
+    s->deep |= s->sum > 1u << 30; /* a shared node counts wherever it stands */
+}
+
+/* Whether an active value is named in e. Nested forms are asked one in the other, so what that takes is counted. */
+bool mentions_active(Reader *r, Expr *e) {
+    Size s = {&r->p->sizes, 0, false};
+    add_size(&s, e);
+    r->p->work += (uint32_t)(s.sum / 16);
+    if (s.deep || r->p->work > MAX_WORK) {
+        reverse_refuse(r->p, "the program is too large");
+        return false;
+    }
+    VarVec vars = {0};
+    expr_free_vars(e, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (map_has(&r->n->places, vars.data[i]))
+            return true;
+    return false;
+}
+
+/* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */
+Expr *plain_callee(Reader *r, Expr *callee) {
+    Known *k = callee->kind == EXPR_VAR ? map_find(&r->n->knowns, callee->var) : NULL;
+    if (!k || k->captured.len)
+        return callee;
+    if (!k->plain) {
+        k->plain = mem_new(Global);
+        k->plain->kind = GLOBAL_DEF;
+        k->plain->name = k->fn->fn->name ? k->fn->fn->name : sym_intern("fn");
+        k->plain->internal = true;
+        k->plain->value = k->fn;
+    }
+    return expr_global(k->plain, callee->type, callee->span);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that are made of instances, and the whole derivative. */
+#include "passes/reverse/internal.h"
+
+#include "passes/subst.h"
+
+void reverse_refuse(Program *p, const char *why) {
+    if (!p->why)
+        p->why = why;
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+static Global *new_global(const char *name) {
+    Global *g = mem_new(Global);
+    g->kind = GLOBAL_DEF;
+    g->name = sym_intern(name);
+    g->internal = true;
+    return g;
+}
+
+static bool same_flags(const bool *a, const bool *b, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+static bool is_instance(const Instance *n, const Known *self, Known *const *known,
+                        const bool *active, const bool *shared) {
+    uint32_t nparams = n->fn->fn->nparams;
+    if (n->fn != self->fn || !known_equal(n->self, self) ||
+        !same_flags(n->active, active, nparams) || !same_flags(n->shared, shared, n->nslots))
+        return false;
+    for (uint32_t i = 0; i < nparams; i++)
+        if (!known_equal(n->known[i], known[i]))
+            return false;
+    return true;
+}
+
+Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
+                       const bool *shared, uint32_t nslots) {
+    for (size_t i = 0; i < p->instances.len; i++)
+        if (is_instance(p->instances.data[i], self, known, active, shared))
+            return p->instances.data[i];
+    if (p->instances.len >= MAX_INSTANCES) {
+        reverse_refuse(p, "too many instances");
+        return NULL;
+    }
+    Instance *n = mem_new(Instance);
+    n->program = p;
+    n->fn = self->fn;
+    n->self = self;
+    n->known = known;
+    n->active = mem_new_n(bool, n->fn->fn->nparams + 1);
+    for (uint32_t i = 0; i < n->fn->fn->nparams; i++)
+        n->active[i] = active[i];
+    n->nslots = nslots;
+    n->shared = mem_new_n(bool, nslots + 1);
+    for (uint32_t i = 0; i < nslots; i++)
+        n->shared[i] = shared[i];
+    n->slots = mem_new_n(Slot, nslots + 1);
+    const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
+    n->forward = new_global(fmt_text("%s.fwd", name));
+    n->back = new_global(fmt_text("%s.bwd", name));
+    n->pop = new_global(fmt_text("%s.pop", name));
+    vec_push(&p->instances, n);
+    p->changed = true;
+    instance_read(n);
+    return n;
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* Before the result of a return come the frames so far, where there are loops, and which return it is. */
+static uint32_t frame_head(const Instance *n) {
+    return 1 + (n->loops.len > 0) + (n->returns.len > 1);
+}
+
+static void add_saved(Expr **items, uint32_t *n, const VarVec *saved, Span span) {
+    for (size_t i = 0; i < saved->len; i++)
+        items[(*n)++] = expr_var(saved->data[i], span);
+}
+
+static Expr *frame_of_return(Instance *n, const Steps *end) {
+    Build b = {n->fn->span};
+    Expr **items = mem_new_n(Expr *, end->saved.len + 3);
+    uint32_t count = 0;
+    items[count++] = end->result;
+    if (n->loops.len)
+        items[count++] = b_ref(&b, n->chain);
+    if (n->returns.len > 1)
+        items[count++] = expr_int(end->number, DT_I32, b.span);
+    add_saved(items, &count, &end->saved, b.span);
+    return b_tuple(&b, items, count);
+}
+
+static Expr *first_frame(const Build *b) {
+    Expr **items = mem_new_n(Expr *, 2);
+    items[0] = items[1] = expr_int(-1, DT_I32, b->span);
+    return b_tuple(b, items, 2);
+}
+
+static Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
+    Build b = {call->span};
+    Expr **args = mem_new_n(Expr *, call->nargs + 2);
+    uint32_t count = 0;
+    if (callee->wants_self)
+        args[count++] = call->a;
+    for (uint32_t i = 0; i < call->nargs; i++)
+        args[count++] = call->args[i];
+    if (callee->loops.len)
+        args[count++] = chain;
+    Expr *f = expr_global(callee->forward, b_some_type("f"), b.span);
+    return b_call(&b, f, args, count, 0);
+}
+
+static Expr *frame_of_loop(Instance *n, const Steps *end) {
+    Build b = {end->call->span};
+    Expr **items = mem_new_n(Expr *, end->saved.len + 2);
+    uint32_t count = 0;
+    items[count++] = b_ref(&b, n->chain);
+    items[count++] = expr_int(end->number, DT_I32, b.span);
+    add_saved(items, &count, &end->saved, b.span);
+    Expr *frame = b_tuple(&b, items, count);
+    frame->type = b_some_type("frames");
+    return forward_call(n, end->call, frame);
+}
+
+static Expr *forward_end(Instance *n, Steps *steps);
+
+static Expr *choices_of(const Step *s, Expr **bodies) {
+    Expr *e = expr_copy(s->e);
+    e->a = s->scrutinee;
+    e->type = b_some_type("frame");
+    if (e->kind == EXPR_IF) {
+        e->b = bodies[0];
+        e->c = bodies[1];
+        return e;
+    }
+    e->arms = mem_new_n(Arm, e->narms + 1);
+    for (uint32_t i = 0; i < e->narms; i++)
+        e->arms[i] = (Arm){s->choices[i].pattern, s->choices[i].guard, bodies[i]};
+    return e;
+}
+
+static Expr *forward_inner(Instance *n, const Step *s) {
+    Build b = {s->e->span};
+    Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
+    for (uint32_t i = 0; i < s->nchoices; i++) {
+        const Choice *c = &s->choices[i];
+        Block block = {.b = &b};
+        forward_steps(n, c->steps, &block);
+        Expr **items = mem_new_n(Expr *, c->saved.len + 2);
+        uint32_t count = 0;
+        items[count++] = c->steps->result;
+        items[count++] = expr_int(i, DT_I32, b.span);
+        add_saved(items, &count, &c->saved, b.span);
+        Expr *frame = b_tuple(&b, items, count);
+        frame->type = b_some_type("frame");
+        bodies[i] = block_end(&block, frame);
+    }
+    return choices_of(s, bodies);
+}
+
+static void emit_let(Block *into, Var *v, Expr *value, bool rec) {
+    Expr *link = expr_new(EXPR_LET, NULL, value->span);
+    link->var = v;
+    link->a = value;
+    link->rec = rec;
+    vec_push(&into->links, link);
+}
+
+void forward_steps(Instance *n, Steps *steps, Block *into) {
+    for (size_t i = 0; i < steps->steps.len; i++) {
+        Step *s = steps->steps.data[i];
+        Build b = {s->e->span};
+        if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) {
+            emit_let(into, s->var, s->e, s->rec);
+            continue;
+        }
+        Expr *frame;
+        if (s->kind == STEP_CALL && !s->instance) { /* no cotangent comes back to it */
+            emit_let(into, s->var, s->e, false);
+            continue;
+        }
+        if (s->kind == STEP_CALL) {
+            Expr *none = first_frame(&b);
+            none->type = b_some_type("frames");
+            frame = forward_call(s->instance, s->e, none);
+        } else {
+            frame = forward_inner(n, s);
+        }
+        emit_let(into, s->frame, frame, false);
+        emit_let(into, s->var, expr_proj(b_ref(&b, s->frame), 0, s->var->type, b.span), false);
+    }
+}
+
+static Expr *forward_end(Instance *n, Steps *steps) {
+    Build b = {n->fn->span};
+    Block block = {.b = &b};
+    forward_steps(n, steps, &block);
+    Expr *value = NULL;
+    switch (steps->end) {
+    case END_RETURN: value = frame_of_return(n, steps); break;
+    case END_LOOP: value = frame_of_loop(n, steps); break;
+    case END_BRANCH: {
+        Step *s = steps->branch;
+        Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
+        for (uint32_t i = 0; i < s->nchoices; i++)
+            bodies[i] = forward_end(n, s->choices[i].steps);
+        value = choices_of(s, bodies);
+        break;
+    }
+    }
+    value->type = b_some_type("frame");
+    return block_end(&block, value);
+}
+
+/* Binds what the function captured, from the closure. */
+static void bind_captured(const Instance *n, const Build *b, Expr *self, Block *into) {
+    for (uint32_t i = 0; i < n->self->captured.len; i++) {
+        Var *v = n->self->captured.data[i];
+        Expr *number = expr_int(i, DT_I32, b->span);
+        Expr *value = n->self->known[i] == n->self
+                          ? self
+                          : b_builtin(b, "ad.captured", self, number, NULL);
+        emit_let(into, v, value, false);
+    }
+}
+
+static Expr *make_forward(Instance *n) {
+    Build b = {n->fn->span};
+    const Fn *f = n->fn->fn;
+    Var **params = mem_new_n(Var *, f->nparams + 2);
+    uint32_t count = 0;
+    Block block = {.b = &b};
+    if (n->wants_self) {
+        params[count] = b_var(&b, "self", b_some_type("f"));
+        bind_captured(n, &b, b_ref(&b, params[count]), &block);
+        count++;
+    }
+    for (uint32_t i = 0; i < f->nparams; i++)
+        params[count++] = f->params[i];
+    if (n->loops.len)
+        params[count++] = n->chain = b_var(&b, "k", b_some_type("frames"));
+    Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body)));
+    fn->fn->name = f->name;
+    Subst copy = {0};
+    return expr_substitute(&copy, fn);
+}
+
+/* ---- back ------------------------------------------------------------------------------------ */
+
+/* The way back from one end, which takes what it reads out of its frame. */
+static Expr *open_frame(const Build *b, const Steps *end, Expr *frame, uint32_t head) {
+    Subst s = {0};
+    Block block = {.b = b};
+    for (size_t i = 0; i < end->saved.len; i++) {
+        Var *v = end->saved.data[i];
+        Expr *from = expr_proj(frame, (int32_t)(head + i), v->type, b->span);
+        map_set(&s.vars, v, block_let(&block, v->name->text, from));
+    }
+    return block_end(&block, expr_substitute(&s, end->back));
+}
+
+static Expr *choose_end(const Build *b, Expr *tag, uint32_t number, Expr *it, Expr *others) {
+    if (!others)
+        return it;
+    Expr **two = mem_new_n(Expr *, 2);
+    two[0] = tag;
+    two[1] = expr_int(number, DT_I32, b->span);
+    Expr *test = b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
+    Expr *e = b_if(b, test, it, others);
+    e->type = b_some_type("ct");
+    return e;
+}
+
+static Expr *make_back(Instance *n) {
+    Build b = {n->fn->span};
+    Block block = {.b = &b};
+    Expr *fn = n->back_fn, *frame = b_ref(&b, fn->fn->params[0]), *tag = NULL, *body = NULL;
+    uint32_t head = frame_head(n);
+    if (n->returns.len > 1)
+        tag = block_let(&block, "end",
+                        expr_proj(frame, (int32_t)head - 1, type_scalar(DT_I32), b.span));
+    for (size_t i = n->returns.len; i-- > 0;)
+        body = choose_end(&b, tag, (uint32_t)i, open_frame(&b, n->returns.data[i], frame, head),
+                          body);
+    if (!body)
+        body = b_unit(&b); /* the function never returns */
+    return b_fn(&b, "bwd", fn->fn->params, fn->fn->nparams, block_end(&block, body));
+}
+
+static Expr *make_pop(Instance *n) {
+    Build b = {n->fn->span};
+    Block block = {.b = &b};
+    const Fn *f = n->pop_fn->fn;
+    Expr *frame = b_ref(&b, f->params[0]), *body = NULL;
+    Expr *tag = block_let(&block, "end", expr_proj(frame, 1, type_scalar(DT_I32), b.span));
+    for (size_t i = n->loops.len; i-- > 0;)
+        body = choose_end(&b, tag, (uint32_t)i, open_frame(&b, n->loops.data[i], frame, 2), body);
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        accs[i] = b_ref(&b, f->params[i + 1]);
+    Expr *all = n->nslots == 1 ? accs[0] : b_tuple(&b, accs, n->nslots);
+    Expr **two = mem_new_n(Expr *, 2);
+    two[0] = tag;
+    two[1] = expr_int(-1, DT_I32, b.span);
+    Expr *done = b_if(&b, b_op(&b, &op_equal, two, 2, type_scalar(DT_BOOL)), all, body);
+    done->type = b_some_type("ct");
+    return b_fn(&b, "bwd", f->params, f->nparams, block_end(&block, done));
+}
+
+void instance_finish(Instance *n) {
+    Expr *forward = make_forward(n), *back = make_back(n);
+    pass_check(n->program->ctx, forward, NULL, "the forward function of a derivative");
+    pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
+    n->forward->value = forward;
+    n->back->value = back;
+    if (n->loops.len) {
+        n->pop->value = make_pop(n);
+        pass_check(n->program->ctx, n->pop->value, NULL, "the loop of a derivative");
+    }
+}
+
+/* ---- the whole derivative -------------------------------------------------------------------- */
+
+static void mark_reached(Instance *n);
+
+static void mark_steps(Steps *steps) {
+    for (size_t i = 0; i < steps->steps.len; i++) {
+        Step *s = steps->steps.data[i];
+        if (s->kind == STEP_CALL && s->instance)
+            mark_reached(s->instance);
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            mark_steps(s->choices[k].steps);
+    }
+    if (steps->end == END_BRANCH)
+        for (uint32_t k = 0; k < steps->branch->nchoices; k++)
+            mark_steps(steps->branch->choices[k].steps);
+}
+
+static void mark_reached(Instance *n) {
+    if (n->reached)
+        return;
+    n->reached = true;
+    mark_steps(n->body);
+}
+
+/* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
+static Expr *start(Program *p, GradKind kind, Instance *top) {
+    Build b = {span_none()};
+    Block block = {.b = &b};
+    const Fn *f = top->fn->fn;
+    Var **params = mem_new_n(Var *, f->nparams + 1);
+    Expr **args = mem_new_n(Expr *, f->nparams + 2);
+    uint32_t nparams = f->nparams, slot = 0;
+    for (uint32_t i = 0; i < nparams; i++) {
+        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
+        args[i] = b_ref(&b, params[i]);
+    }
+    if (kind == GRAD_VJP)
+        params[nparams++] = b_var(&b, "c", b_some_type("ct"));
+    Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
+    Expr *none = first_frame(&b);
+    none->type = b_some_type("frames");
+    Expr *frame = block_let(&block, "T", forward_call(top, call, none));
+    Expr *y = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
+    Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
+                                  : block_let(&block, "seed", b_builtin(&b, "ad.ones", y, NULL));
+    if (kind == GRAD_VJP)
+        block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
+    Expr **back = mem_new_n(Expr *, 2);
+    back[0] = frame;
+    back[1] = seed;
+    Expr *g = expr_global(top->back, b_some_type("f"), b.span);
+    Expr *cts = block_let(&block, "cts", b_call(&b, g, back, 2, 0));
+    Expr **partials = mem_new_n(Expr *, f->nparams + 1);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        Expr *ct = b_absent(&b, b_some_type("ct"));
+        if (top->active[i]) {
+            ct = top->nslots == 1 ? cts : expr_proj(cts, (int32_t)slot, b_some_type("ct"), b.span);
+            slot++;
+        }
+        partials[i] = b_builtin(&b, "ad.dense", args[i], ct, NULL);
+    }
+    Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
+                                                      : b_tuple(&b, partials, f->nparams);
+    if (kind != GRAD_DERIV) {
+        Expr **both = mem_new_n(Expr *, 2);
+        both[0] = y;
+        both[1] = all;
+        all = b_tuple(&b, both, 2);
+    }
+    return b_fn(&b, grad_kind_name(kind), params, nparams, block_end(&block, all));
+}
+
+static Instance *top_instance(Program *p, Expr *source) {
+    uint32_t n = source->fn->nparams, nslots = 0;
+    bool *active = mem_new_n(bool, n + 1), *shared = mem_new_n(bool, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        active[i] = type_may_hold_float(source->fn->params[i]->type);
+        nslots += active[i];
+    }
+    if (!nslots) {
+        reverse_refuse(p, "no parameter holds a float");
+        return NULL;
+    }
+    return instance_get(p, known_new(source), mem_new_n(Known *, n + 1), active, shared, nslots);
+}
+
+/* Makes the ways back again until nothing new is learnt. */
+static Instance *settle_instances(Program *p, Expr *source) {
+    Instance *top = top_instance(p, source);
+    for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
+        if (round > MAX_ROUNDS) {
+            reverse_refuse(p, "what is shared does not settle");
+            break;
+        }
+        p->changed = false;
+        for (size_t i = 0; i < p->instances.len && !p->why; i++)
+            instance_make_back(p->instances.data[i]);
+    }
+    return top;
+}
+
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source) {
+    ReverseCode *code = mem_new(ReverseCode);
+    Program p = {.ctx = ctx, .code = code};
+    Build b = {span_none()};
+    code->of = b_var(&b, "f", b_some_type("f"));
+    for (int m = 0; m < AD_MODES; m++)
+        if (source->fn->own_twins[m])
+            reverse_refuse(&p, "a function with a derivative of its own");
+    if (source->fn->path && source->fn->path->len)
+        reverse_refuse(&p, "a twin");
+    Instance *top = p.why ? NULL : settle_instances(&p, source);
+    code->why = p.why;
+    if (p.why)
+        return code;
+    mark_reached(top);
+    for (size_t i = 0; i < p.instances.len; i++)
+        if (p.instances.data[i]->reached)
+            instance_finish(p.instances.data[i]);
+    code->fn = start(&p, kind, top);
+    VarVec given = {0};
+    vec_push(&given, code->of);
+    pass_check(ctx, code->fn, &given, "a derivative");
+    return code;
+}
+
+bool reverse_is_current(const ReverseCode *code) {
+    for (size_t i = 0; i < code->uses.len; i++) {
+        const ReverseUse *u = &code->uses.data[i];
+        if (u->global->value != u->value || u->global->broken)
+            return false;
+    }
+    return true;
+}

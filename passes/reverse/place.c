@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places, and their accumulators while the way back is made: Note [Places] in reverse.h. */
+#include "passes/reverse/internal.h"
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
+    Place *p = mem_new(Place);
+    p->type = type;
+    p->id = id;
+    p->shared = shared;
+    vec_push(&n->leaves, p);
+    return p;
+}
+
+Place *place_new(Instance *n, Type *type) { return make_place(n, type, ++n->nplaces, false); }
+
+Place *place_part(Instance *n, const Place *whole, Type *type) {
+    return make_place(n, type, whole->id, whole->shared);
+}
+
+static void take_form(Place *p, PlaceForm form, uint32_t nparts) {
+    p->form = form;
+    p->nparts = nparts;
+    p->parts = mem_new_n(Place *, nparts + 1);
+}
+
+void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
+    if (p->form != PLACE_LEAF)
+        return;
+    Type *t = type_resolve(p->type);
+    take_form(p, PLACE_TUPLE, nparts);
+    for (uint32_t i = 0; i < nparts; i++) {
+        Type *part = t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
+        if (type_may_hold_float(part))
+            p->parts[i] = place_part(n, p, part);
+    }
+}
+
+/* The type of a field of data that has the type `data`. */
+static Type *field_type(Type *data, const Ctor *ctor, uint32_t i) {
+    data = type_resolve(data);
+    const TypeDecl *decl = ctor->decl;
+    if (data->tag != TY_DATA || data->decl != decl || data->nargs != decl->nparams)
+        return b_some_type("field");
+    return type_substitute(ctor->fields[i], decl->params, data->args, decl->nparams);
+}
+
+static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
+    take_form(p, PLACE_DATA, ctor->nfields);
+    p->ctor = ctor;
+    for (uint32_t i = 0; i < ctor->nfields; i++) {
+        Type *t = field_type(whole->type, ctor, i);
+        if (type_may_hold_float(t))
+            p->parts[i] = place_part(n, whole, t);
+    }
+}
+
+Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split) {
+    *split = false;
+    if (p->arm)
+        p = p->arm;
+    if (p->form == PLACE_DATA)
+        return p->ctor == ctor ? p : NULL;
+    if (p->form != PLACE_LEAF)
+        return NULL;
+    if (ctor->decl->nctors == 1) {
+        make_fields(n, p, p, ctor);
+        return p;
+    }
+    Place *arm = mem_new(Place);
+    arm->type = p->type;
+    arm->id = p->id;
+    make_fields(n, arm, p, ctor);
+    *split = true;
+    return arm;
+}
+
+Place *place_of_closure(Instance *n, const Known *k, bool shared) {
+    Place *p = mem_new(Place);
+    p->type = k->fn->type;
+    p->id = ++n->nplaces;
+    take_form(p, PLACE_CLOSURE, (uint32_t)k->captured.len);
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        if (!k->active[i] || k->known[i] == k)
+            continue;
+        p->parts[i] = k->known[i] ? place_of_closure(n, k->known[i], shared)
+                                  : make_place(n, k->captured.data[i]->type, ++n->nplaces, shared);
+    }
+    return p;
+}
+
+/* One slot for a value; for a known function one for each active variable that it captured. */
+void place_add_slots(Place *p, const Known *k, Place **slots, uint32_t *nslots) {
+    if (!k) {
+        if (slots)
+            slots[*nslots] = p;
+        (*nslots)++;
+        return;
+    }
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->active[i] && k->known[i] != k)
+            place_add_slots(p ? p->parts[i] : NULL, k->known[i], slots, nslots);
+}
+
+/* ---- accumulators ---------------------------------------------------------------------------- */
+
+void places_reset(Instance *n) {
+    for (size_t i = 0; i < n->leaves.len; i++) {
+        Place *p = n->leaves.data[i];
+        p->arm = NULL;
+        p->presence = ABSENT;
+        p->acc = NULL;
+    }
+}
+
+Presence presence_join(Presence a, Presence b) { return a == b ? a : PERHAPS; }
+
+Expr *absent_value(Way *w) { return b_absent(&w->build, b_some_type("ct")); }
+
+Expr *way_bind(Way *w, Expr *e, Type *type) {
+    Expr *v = block_let(w->block, "ct", e);
+    v->var->type = v->type = type ? type : b_some_type("ct");
+    return v;
+}
+
+/* The type of an accumulator that is there. */
+static Type *acc_type(const Place *p) {
+    Type *t = type_resolve(p->type);
+    return t->tag == TY_TENSOR ? t : b_some_type("ct");
+}
+
+Presence acc_presence(Place *p) {
+    if (p->arm)
+        p = p->arm;
+    if (p->form == PLACE_LEAF)
+        return p->presence;
+    for (uint32_t i = 0; i < p->nparts; i++)
+        if (p->parts[i] && acc_presence(p->parts[i]) != ABSENT)
+            return PRESENT;
+    return ABSENT;
+}
+
+Expr *acc_get(Way *w, Place *p) {
+    if (p->arm)
+        p = p->arm;
+    if (p->form == PLACE_LEAF)
+        return p->presence == ABSENT ? absent_value(w) : p->acc;
+    if (acc_presence(p) == ABSENT)
+        return absent_value(w);
+    Expr **parts = mem_new_n(Expr *, p->nparts + 1);
+    for (uint32_t i = 0; i < p->nparts; i++)
+        parts[i] = p->parts[i] ? acc_get(w, p->parts[i]) : absent_value(w);
+    if (p->form == PLACE_TUPLE)
+        return b_tuple(&w->build, parts, p->nparts);
+    Expr *ctor = expr_new(EXPR_CTOR, b_some_type("ctor"), w->build.span);
+    ctor->ctor = p->ctor;
+    return expr_call(ctor, parts, p->nparts, NULL, b_some_type("ct"), w->build.span);
+}
+
+/* A part of an accumulator: of one that was just put together the part itself. */
+static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presence *presence) {
+    if ((acc->kind == EXPR_TUPLE || (acc->kind == EXPR_CALL && acc->a->kind == EXPR_CTOR)) &&
+        i < acc->nargs) {
+        Expr *part = acc->args[i];
+        *presence = part->kind == EXPR_ZERO ? ABSENT : PERHAPS;
+        return part;
+    }
+    Presence of = *presence;
+    *presence = PERHAPS;
+    if (whole->form == PLACE_TUPLE && of == PRESENT) {
+        Expr *proj = expr_proj(acc, i, b_some_type("ct"), w->build.span);
+        return way_bind(w, proj, NULL);
+    }
+    Expr *number = expr_int(i, DT_I32, w->build.span);
+    return way_bind(w, b_builtin(&w->build, "ad.item", acc, number, NULL), NULL);
+}
+
+void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
+    if (p->arm)
+        p = p->arm;
+    if (p->form == PLACE_LEAF) {
+        p->presence = presence;
+        p->acc = presence == ABSENT ? NULL : acc;
+        return;
+    }
+    if (presence != ABSENT && acc->kind != EXPR_VAR && acc->kind != EXPR_TUPLE &&
+        !(acc->kind == EXPR_CALL && acc->a->kind == EXPR_CTOR))
+        acc = way_bind(w, acc, NULL);
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        if (!p->parts[i])
+            continue;
+        Presence of = presence;
+        Expr *part = of == ABSENT ? NULL : acc_item(w, acc, i, p, &of);
+        acc_set(w, p->parts[i], part, of);
+    }
+}
+
+/* Adds a cotangent that is there. */
+void acc_add(Way *w, Place *p, Expr *ct) {
+    if (p->arm)
+        p = p->arm;
+    if (p->form != PLACE_LEAF) {
+        for (uint32_t i = 0; i < p->nparts; i++)
+            if (p->parts[i])
+                acc_add(w, p->parts[i], way_bind(w, b_proj(&w->build, ct, i), NULL));
+        return;
+    }
+    Expr *sum = ct;
+    if (p->presence == PRESENT && type_resolve(p->type)->tag == TY_TENSOR) {
+        Expr **two = mem_new_n(Expr *, 2);
+        two[0] = p->acc;
+        two[1] = ct;
+        sum = b_op(&w->build, &op_add, two, 2, acc_type(p));
+    } else if (p->presence != ABSENT) {
+        sum = b_builtin(&w->build, "ad.add", p->acc, ct, NULL);
+    }
+    p->acc = sum->kind == EXPR_VAR ? sum : way_bind(w, sum, acc_type(p));
+    p->presence = PRESENT;
+}
+
+bool acc_is_free(Place *p) {
+    if (p->arm)
+        p = p->arm;
+    if (p->form == PLACE_LEAF)
+        return p->presence == ABSENT && !p->shared;
+    for (uint32_t i = 0; i < p->nparts; i++)
+        if (p->parts[i] && !acc_is_free(p->parts[i]))
+            return false;
+    return true;
+}

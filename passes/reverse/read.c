@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a function into steps whose operands are names, and finding what is active and which names are one value
+ * (Note [Places]). What no active value reaches stays one plain step, whatever it is. */
+#include "passes/reverse/internal.h"
+
+#include <string.h>
+
+static Expr *read_value(Reader *r, Expr *e);
+
+static void refuse(Reader *r, const char *why) { reverse_refuse(r->p, why); }
+
+Place *place_of(const Instance *n, const Expr *atom) {
+    return atom->kind == EXPR_VAR ? map_find(&n->places, atom->var) : NULL;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
+    Step *s = mem_new(Step);
+    s->kind = kind;
+    s->var = var;
+    s->e = e;
+    vec_push(&r->steps->steps, s);
+    if (var)
+        map_set(&r->steps->defines, var, var);
+    if (++r->p->work > MAX_WORK)
+        refuse(r, "the program is too large");
+    return s;
+}
+
+static Expr *plain(Reader *r, const char *name, Expr *e) {
+    Var *v = var_new(sym_intern(name), e->type, e->span);
+    add_step(r, STEP_PLAIN, v, e);
+    return expr_var(v, e->span);
+}
+
+static bool is_atom(const Expr *e) {
+    switch (e->kind) {
+    case EXPR_LIT: return !e->like;
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_ZERO: return true;
+    default: return false; /* all other forms are run, and bound to a name */
+    }
+}
+
+static void name_place(Reader *r, Var *v, Place *p, Known *k) {
+    if (p)
+        map_set(&r->n->places, v, p);
+    if (k)
+        map_set(&r->n->knowns, v, k);
+}
+
+static Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
+    Expr **atoms = mem_new_n(Expr *, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        atoms[i] = read_value(r, args[i]);
+        *active |= place_of(r->n, atoms[i]) != NULL;
+    }
+    return atoms;
+}
+
+/* Binds the value of e, which an active value reaches but does not leave. */
+static Expr *read_inert(Reader *r, Expr *e) {
+    if (!is_tame(r, e))
+        refuse(r, "an active value reaches what may write it or has no derivative");
+    return plain(r, "v", e);
+}
+
+/* ---- data and tuples ------------------------------------------------------------------------- */
+
+static void take_parts(Reader *r, Place *p, Expr **atoms) {
+    for (uint32_t i = 0; i < p->nparts; i++)
+        p->parts[i] = place_of(r->n, atoms[i]);
+}
+
+static Expr *read_parts(Reader *r, Expr *e) {
+    bool active = false;
+    Expr *copy = expr_copy(e);
+    copy->args = read_args(r, e->args, e->nargs, &active);
+    Expr *v = plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
+    if (!active)
+        return v;
+    Place *p = mem_new(Place);
+    p->type = e->type;
+    p->id = ++r->n->nplaces;
+    p->form = e->kind == EXPR_TUPLE ? PLACE_TUPLE : PLACE_DATA;
+    p->ctor = e->kind == EXPR_TUPLE ? NULL : e->a->ctor;
+    p->nparts = e->nargs;
+    p->parts = mem_new_n(Place *, e->nargs + 1);
+    take_parts(r, p, copy->args);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (p->parts[i] && p->parts[i]->form == PLACE_CLOSURE) {
+            refuse(r, "an active closure is stored in data");
+            return v;
+        }
+    name_place(r, v->var, p, NULL);
+    return v;
+}
+
+static Expr *read_part(Reader *r, Expr *e) {
+    Expr *copy = expr_copy(e);
+    copy->a = read_value(r, e->a);
+    Expr *v = plain(r, "p", copy);
+    Place *whole = place_of(r->n, copy->a);
+    if (!whole)
+        return v;
+    Type *t = type_resolve(copy->a->type);
+    if (e->kind == EXPR_PROJ) {
+        if (whole->form == PLACE_LEAF && t->tag != TY_TUPLE) {
+            refuse(r, "a part of a tuple whose length is not known");
+            return v;
+        }
+        place_make_tuple(r->n, whole, t->nargs);
+    } else {
+        bool split;
+        if (t->tag != TY_DATA || t->decl->nctors != 1 || e->index < 0 ||
+            !place_as_data(r->n, whole, t->decl->ctors[0], &split)) {
+            refuse(r, "a field of a record that is not known");
+            return v;
+        }
+    }
+    if (whole->form != PLACE_CLOSURE && (uint32_t)e->index < whole->nparts)
+        name_place(r, v->var, whole->parts[e->index], NULL);
+    return v;
+}
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+static Expr *read_operator(Reader *r, Expr *e) {
+    bool active = false;
+    Expr *copy = expr_copy(e);
+    copy->args = read_args(r, e->args, e->nargs, &active);
+    const Op *op = e->a->op;
+    const Rule *rule = env_find_rule(r->p->ctx->env, op, RULE_DERIVATIVE);
+    bool flows = active && type_may_hold_float(e->type) &&
+                 !(rule && rule->fn && rule_is_zero(rule));
+    Expr *v = plain(r, "v", copy);
+    if (!flows)
+        return v;
+    if (!rule || !rule->fn) {
+        refuse(r, "an operator without derivative");
+        return v;
+    }
+    Step *s = vec_last(&r->steps->steps);
+    s->kind = STEP_OPERATOR;
+    s->place = place_new(r->n, e->type);
+    name_place(r, v->var, s->place, NULL);
+    return v;
+}
+
+static Expr *read_stack(Reader *r, Expr *e) {
+    Expr *tuple = expr_tuple(e->args, e->nargs, e->span);
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = tuple;
+    return read_operator(
+        r, expr_call_op(&op_stack, args, 1, attrs_defaults(&op_stack), e->type, e->span));
+}
+
+static Expr *read_index(Reader *r, Expr *e) {
+    if (type_resolve(e->a->type)->tag != TY_TENSOR) {
+        refuse(r, "an index into what may be a tuple");
+        return e;
+    }
+    Expr **args = mem_new_n(Expr *, e->nargs + 1);
+    args[0] = e->a;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        args[i + 1] = e->args[i];
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = *e->attrs;
+    attrs->op = &op_index;
+    return read_operator(r, expr_call_op(&op_index, args, e->nargs + 1, attrs, e->type, e->span));
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* Fills in the callee of a call step, whose parts are atoms; false where it is not known. */
+static bool settle_call(Reader *r, Step *s) {
+    Expr *call = s->e;
+    Known *k = known_of(r, call->a);
+    if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs ||
+        !fn_has_own_code(k->fn)) {
+        refuse(r, "an active value reaches a function that is not known");
+        return false;
+    }
+    s->callee = k;
+    s->known = mem_new_n(Known *, call->nargs + 1);
+    s->active = mem_new_n(bool, call->nargs + 1);
+    uint32_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        n = 0;
+        for (uint32_t i = 0; i < call->nargs; i++) {
+            s->known[i] = known_of(r, call->args[i]);
+            Place *p = place_of(r->n, call->args[i]);
+            s->active[i] = p != NULL;
+            if (p)
+                place_add_slots(p, p->form == PLACE_CLOSURE ? s->known[i] : NULL, s->places, &n);
+        }
+        place_add_slots(place_of(r->n, call->a), k, s->places, &n);
+        if (!pass)
+            s->places = mem_new_n(Place *, n + 1);
+    }
+    s->nslots = n;
+    s->shared = mem_new_n(bool, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!s->places[i]) {
+            refuse(r, "a closure that captures itself");
+            return false;
+        }
+    return true;
+}
+
+static bool is_self_call(const Instance *n, const Step *s) {
+    if (s->callee->fn != n->fn || !known_equal(s->callee, n->self) || s->nslots != n->nslots)
+        return false;
+    for (uint32_t i = 0; i < s->e->nargs; i++)
+        if (s->active[i] != n->active[i] || !known_equal(s->known[i], n->known[i]))
+            return false;
+    return true;
+}
+
+/* Whether each shared accumulator is handed to the slot that it came from. */
+static bool hands_on_shared(const Instance *n, const Step *s) {
+    for (uint32_t i = 0; i < n->nslots; i++)
+        if (n->slots[i].place->shared && s->places[i] != n->slots[i].place)
+            return false;
+    return true;
+}
+
+/* A call of atoms, which is no step yet; NULL where it was plain, and *v its value. */
+static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
+    bool active = false;
+    Expr *copy = expr_copy(e);
+    copy->a = e->a->kind == EXPR_BUILTIN ? e->a : read_value(r, e->a);
+    active |= place_of(r->n, copy->a) != NULL;
+    copy->args = read_args(r, e->args, e->nargs, &active);
+    if (active && type_may_hold_float(e->type) && copy->a->kind != EXPR_BUILTIN &&
+        !(copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN))
+        return copy;
+    if (active && type_may_hold_float(e->type))
+        refuse(r, "an active value reaches a builtin");
+    copy->a = plain_callee(r, copy->a);
+    *v = active ? read_inert(r, copy) : plain(r, "v", copy);
+    return NULL;
+}
+
+static Step *new_call(Reader *r, Expr *call) {
+    Step *s = mem_new(Step);
+    s->kind = STEP_CALL;
+    s->e = call;
+    return settle_call(r, s) ? s : NULL;
+}
+
+static Expr *add_call(Reader *r, Step *made) {
+    Expr *call = made->e;
+    Var *v = var_new(sym_intern("v"), call->type, call->span);
+    Step *s = add_step(r, STEP_CALL, v, call);
+    *s = *made;
+    s->var = v;
+    s->frame = var_new(sym_intern("F"), b_some_type("frame"), call->span);
+    map_set(&r->steps->defines, s->frame, s->frame);
+    s->place = place_new(r->n, call->type);
+    name_place(r, v, s->place, NULL);
+    return expr_var(v, call->span);
+}
+
+static Expr *read_call(Reader *r, Expr *e) {
+    if (e->a->kind == EXPR_OP)
+        return read_operator(r, e);
+    if (e->a->kind == EXPR_CTOR)
+        return read_parts(r, e);
+    Expr *v, *call = read_call_parts(r, e, &v);
+    if (!call)
+        return v;
+    Step *s = new_call(r, call);
+    return s ? add_call(r, s) : call;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static Known *read_known(Reader *r, Expr *fn, Var *self) {
+    Known *k = known_new(fn);
+    for (uint32_t i = 0; i < k->captured.len; i++) {
+        Var *v = k->captured.data[i];
+        k->known[i] = v == self ? k : map_find(&r->n->knowns, v);
+        k->active[i] = v != self && map_has(&r->n->places, v);
+    }
+    return k;
+}
+
+static Place *place_of_literal(Reader *r, const Known *k) {
+    Place *p = place_of_closure(r->n, k, false);
+    bool any = false;
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        if (k->active[i])
+            p->parts[i] = map_find(&r->n->places, k->captured.data[i]);
+        any |= k->active[i];
+    }
+    return any ? p : NULL;
+}
+
+static Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec) {
+    if (!fn_has_own_code(e)) {
+        refuse(r, "a function with a derivative of its own");
+        return e;
+    }
+    Known *k = read_known(r, e, rec ? var : NULL);
+    if (!var)
+        var = var_new(sym_intern("f"), e->type, e->span);
+    Step *s = add_step(r, STEP_PLAIN, var, e);
+    s->rec = rec;
+    name_place(r, var, place_of_literal(r, k), k);
+    return expr_var(var, e->span);
+}
+
+/* ---- branches -------------------------------------------------------------------------------- */
+
+static void read_pattern(Reader *r, Pattern *pat, Place *p, Choice *c) {
+    switch (pat->kind) {
+    case PAT_WILDCARD:
+    case PAT_LIT:
+    case PAT_STRING: return;
+    case PAT_VAR:
+        map_set(&c->steps->defines, pat->var, pat->var);
+        if (p && type_may_hold_float(pat->var->type))
+            name_place(r, pat->var, p, NULL);
+        return;
+    case PAT_TUPLE:
+        if (p)
+            place_make_tuple(r->n, p, pat->nargs);
+        break;
+    case PAT_CTOR: {
+        bool split = false;
+        Place *form = p && pat->nargs ? place_as_data(r->n, p, pat->ctor, &split) : NULL;
+        if (split) {
+            vec_push(&c->wholes, p);
+            vec_push(&c->splits, form);
+            p->arm = form;
+        }
+        p = form;
+        break;
+    }
+    }
+    for (uint32_t i = 0; i < pat->nargs; i++)
+        read_pattern(r, pat->args[i], p && p->parts && i < p->nparts ? p->parts[i] : NULL, c);
+}
+
+static void read_end(Reader *r, Expr *e);
+
+/* Reads the arm of a branch: in tail position its own end, else its value. */
+static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool tail) {
+    Steps *outer = r->steps;
+    c->steps = mem_new(Steps);
+    if (c->pattern)
+        read_pattern(r, c->pattern, matched, c);
+    if (c->guard && !is_tame(r, c->guard))
+        refuse(r, "an active value reaches a guard that may write it");
+    r->steps = c->steps;
+    if (tail) {
+        c->steps->outer = outer;
+        c->steps->choice = c;
+        read_end(r, body);
+    } else {
+        c->steps->end = END_RETURN;
+        c->steps->result = read_value(r, body);
+    }
+    r->steps = outer;
+    for (size_t i = c->wholes.len; i-- > 0;)
+        c->wholes.data[i]->arm = NULL;
+}
+
+static void read_branch(Reader *r, Step *s, Expr *e, bool tail) {
+    s->kind = STEP_BRANCH;
+    s->e = e;
+    s->scrutinee = read_value(r, e->a);
+    s->limit = r->n->nplaces + 1;
+    bool is_if = e->kind == EXPR_IF;
+    s->nchoices = is_if ? 2 : e->narms;
+    s->choices = mem_new_n(Choice, s->nchoices + 1);
+    Place *matched = is_if ? NULL : place_of(r->n, s->scrutinee);
+    for (uint32_t i = 0; i < s->nchoices; i++) {
+        Choice *c = &s->choices[i];
+        c->pattern = is_if ? NULL : e->arms[i].pattern;
+        c->guard = is_if ? NULL : e->arms[i].guard;
+        read_choice(r, c, matched, is_if ? (i ? e->c : e->b) : e->arms[i].body, tail);
+    }
+}
+
+static Expr *read_inner_branch(Reader *r, Expr *e) {
+    Step *s = mem_new(Step);
+    read_branch(r, s, e, false);
+    Var *v = var_new(sym_intern("v"), e->type, e->span);
+    s->var = v;
+    s->frame = var_new(sym_intern("F"), b_some_type("frame"), e->span);
+    vec_push(&r->steps->steps, s);
+    map_set(&r->steps->defines, v, v);
+    map_set(&r->steps->defines, s->frame, s->frame);
+    s->place = place_new(r->n, e->type);
+    name_place(r, v, s->place, NULL);
+    return expr_var(v, e->span);
+}
+
+/* ---- all forms ------------------------------------------------------------------------------- */
+
+static void read_binding(Reader *r, Expr *let) {
+    if (let->a->kind == EXPR_FN && let->var) {
+        read_fn(r, let->a, let->var, let->rec);
+        return;
+    }
+    Expr *atom = read_value(r, let->a);
+    if (!let->var)
+        return;
+    add_step(r, STEP_PLAIN, let->var, atom);
+    name_place(r, let->var, place_of(r->n, atom), known_of(r, atom));
+}
+
+static void read_checks(Reader *r, Expr *e) {
+    Expr *check = expr_copy(e);
+    check->a = expr_unit(e->span);
+    check->type = type_unit();
+    add_step(r, STEP_PLAIN, NULL, check);
+}
+
+static Expr *read_form(Reader *r, Expr *e) {
+    switch (e->kind) {
+    case EXPR_CALL: return read_call(r, e);
+    case EXPR_IF:
+    case EXPR_MATCH: return read_inner_branch(r, e);
+    case EXPR_TUPLE: return read_parts(r, e);
+    case EXPR_PROJ:
+    case EXPR_FIELD: return read_part(r, e);
+    case EXPR_TENSOR: return read_stack(r, e);
+    case EXPR_INDEX: return read_index(r, e);
+    case EXPR_READ: return plain(r, "v", e); /* no reference holds an active value */
+    case EXPR_UPDATE:
+    case EXPR_REF:
+    case EXPR_WRITE:
+    case EXPR_BANG:
+    case EXPR_GRAD: refuse(r, "a form that is not taken yet"); return e;
+    case EXPR_LIT: /* with the dtype of an active value */
+    case EXPR_EQUAL:
+    case EXPR_DIM_OF: return plain(r, "v", e);
+    case EXPR_OP:
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_FN:
+    case EXPR_LET:
+    case EXPR_ZERO:
+    case EXPR_CHECK:
+    case EXPR_ERROR: break;
+    }
+    refuse(r, "a form that is not known");
+    return e;
+}
+
+static Expr *read_value(Reader *r, Expr *e) {
+    for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
+        if (r->p->why || is_atom(e))
+            return e;
+        if (e->kind == EXPR_CHECK)
+            read_checks(r, e);
+        else if (e->kind == EXPR_LET)
+            read_binding(r, e);
+        else
+            break;
+    }
+    if (mem_stack_left() < SPARE_STACK) {
+        refuse(r, "forms are nested too deeply");
+        return e;
+    }
+    if (e->kind == EXPR_FN)
+        return read_fn(r, e, NULL, false);
+    if (e->kind == EXPR_OP) {
+        Expr *fn = function_of_op(e);
+        return fn ? read_fn(r, fn, NULL, false) : plain(r, "f", e);
+    }
+    if (!mentions_active(r, e))
+        return plain(r, "v", e);
+    bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
+    if (!type_may_hold_float(e->type) && !known)
+        return read_inert(r, e);
+    return read_form(r, e);
+}
+
+static void end_return(Reader *r, Expr *atom) {
+    r->steps->end = END_RETURN;
+    r->steps->result = atom;
+    r->steps->number = (uint32_t)r->n->returns.len;
+    vec_push(&r->n->returns, r->steps);
+}
+
+static void end_call(Reader *r, Expr *e) {
+    Expr *v, *call = read_call_parts(r, e, &v);
+    if (!call) {
+        end_return(r, v);
+        return;
+    }
+    Step *s = new_call(r, call);
+    if (!s)
+        return;
+    if (!is_self_call(r->n, s) || !hands_on_shared(r->n, s)) {
+        end_return(r, add_call(r, s));
+        return;
+    }
+    r->steps->end = END_LOOP;
+    r->steps->call = call;
+    r->steps->branch = s;
+    r->steps->number = (uint32_t)r->n->loops.len;
+    vec_push(&r->n->loops, r->steps);
+}
+
+/* Reads an expression in tail position. */
+static void read_end(Reader *r, Expr *e) {
+    for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
+        if (r->p->why)
+            return;
+        if (e->kind == EXPR_CHECK)
+            read_checks(r, e);
+        else if (e->kind == EXPR_LET)
+            read_binding(r, e);
+        else
+            break;
+    }
+    bool active = !is_atom(e) && type_may_hold_float(e->type) && mentions_active(r, e);
+    bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR;
+    size_t ends = r->n->returns.len + r->n->loops.len;
+    if (active && function) {
+        end_call(r, e);
+    } else if (active && (e->kind == EXPR_IF || e->kind == EXPR_MATCH) && ends < MAX_LEAVES) {
+        Step *s = mem_new(Step);
+        r->steps->end = END_BRANCH;
+        r->steps->branch = s;
+        read_branch(r, s, e, true);
+    } else {
+        end_return(r, read_value(r, e));
+    }
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+void instance_read(Instance *n) {
+    Reader r = {n, n->program, mem_new(Steps)};
+    n->body = r.steps;
+    if (mem_stack_left() < 2 * SPARE_STACK) {
+        refuse(&r, "calls are nested too deeply");
+        return;
+    }
+    const Fn *f = n->fn->fn;
+    Place **slots = mem_new_n(Place *, n->nslots + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        Place *p = NULL;
+        if (n->active[i] && n->known[i])
+            p = place_of_closure(n, n->known[i], true);
+        else if (n->active[i])
+            p = place_new(n, f->params[i]->type);
+        name_place(&r, f->params[i], p, n->known[i]);
+        map_set(&n->body->defines, f->params[i], f->params[i]);
+        if (p)
+            place_add_slots(p, p->form == PLACE_CLOSURE ? n->known[i] : NULL, slots, &count);
+    }
+    Place *self = place_of_closure(n, n->self, true);
+    place_add_slots(self, n->self, slots, &count);
+    if (count != n->nslots)
+        BUG("an instance has %u slots, its call %u", count, n->nslots);
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i]->shared = n->shared[i];
+        n->slots[i] = (Slot){slots[i], PRESENT, PRESENT};
+    }
+    bool captures = false;
+    for (uint32_t i = 0; i < self->nparts; i++)
+        captures |= n->self->active[i];
+    for (uint32_t i = 0; i < self->nparts; i++) {
+        Var *v = n->self->captured.data[i];
+        map_set(&n->body->defines, v, v);
+        name_place(&r, v, n->self->known[i] == n->self ? (captures ? self : NULL) : self->parts[i],
+                   n->self->known[i]);
+    }
+    n->wants_self = n->self->captured.len > 0;
+    read_end(&r, n->fn->fn->body);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reverse mode as code (DESIGN-ENGINE, "Derivatives are code"). Of a function f two ordinary functions are made:
+ *
+ *   f_fwd : (args) -> (result, saved …)                the frame: the result and what the way back reads
+ *   f_bwd : (frame, cotangent, accumulators) -> accumulators
+ *
+ * Values stay plain; there are no duals, no references, no closures. For example
+ *
+ *   def total(t) { match (t) { Leaf(x) => x * x, Node(l, r) => total(l) + total(r) } }
+ *
+ *   total_fwd(t)         match (t) { Leaf(x) => { let v = x * x; (v, 0, x) },
+ *                                    Node(l, r) => { let F = total_fwd(l); let G = total_fwd(r);
+ *                                                    (F.0 + G.0, 1, F, G) } }
+ *   total_bwd(T, ct)     if T.1 == 0 { let x = T.2; Leaf(ct * x + ct * x) }
+ *                        else { let r = total_bwd(T.3, ct); let l = total_bwd(T.2, ct); Node(l, r) }
+ *
+ * An *accumulator* is the cotangent so far: () while nothing was added (so a part that is never read costs nothing),
+ * else a tensor, or a tuple or constructor of accumulators in the form of the value. They are values that are handed
+ * on: the way back of a call takes the accumulators of its arguments and gives them back.
+ *
+ * Note [Places]. Fig. 4.1 gives each active value one cell, and whoever holds the value adds to it, in reverse order
+ * of evaluation. Since addition of floats is not associative, accumulators must be added to in that very order. So
+ * variables that name one value share one Place: `let y = x`, a projection of a tuple, the variables of a pattern and
+ * what a constructor was made of are found where the function is read (read.c), and using a whole adds to its parts. A
+ * value gets a second name in two other ways: as the result of a branch or function, and as the parameter of a call. A
+ * result may be a variable only where the accumulator of that variable is still absent (its cotangent is moved there);
+ * a parameter is *owned* where that is so, and else *shared*: its accumulator is handed through. Where neither holds
+ * (`if (c) { x } else { y }` and later x again) the function is left to the twins: Program.why says so.
+ *
+ * Note [Loops]. A self call in tail position keeps no frame on a stack: the forward function takes the frames so far
+ * (k), a tail call goes on with (k, site, saved …), and the way back pops them in a loop that is a tail call itself. A
+ * million iterations take constant stack.
+ *
+ * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
+ * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *
+ * w }, …)` is first-order: the accumulator of w goes through foldl to the literal. Instances are found on demand and
+ * made again until nothing changes: what is saved, what is shared and which accumulators may be absent.
+ *
+ * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
+ * references, unknown callees, derivatives inside, functions with a derivative of their own. */
+#ifndef PASSES_REVERSE_H
+#define PASSES_REVERSE_H
+
+#include "passes/pass.h"
+
+/* A global that a derivative was made from, as it was then. */
+typedef struct ReverseUse {
+    Global *global;
+    Expr *value;
+} ReverseUse;
+
+typedef struct ReverseCode {
+    Expr
+        *fn; /* fn (x1, …, xn) { … }, of vjp with the cotangent last; free: `of`. NULL: not taken */
+    Var *of;         /* the function that is differentiated, a closure of `source` */
+    const char *why; /* it was not taken, in words */
+    VEC(ReverseUse) uses;
+} ReverseCode;
+
+/* The derivative (GRAD_GRAD, GRAD_VJP or GRAD_DERIV) of a function literal, whose captured variables are constants. */
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source);
+/* Whether no definition that it was made from has changed since. */
+bool reverse_is_current(const ReverseCode *code);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way back of an operator: its rule (prelude/derivatives.rly), written out with the types of this call. Of a rule
+ * that gives several cotangents only those lets remain that an active argument needs. */
+#include "passes/reverse/internal.h"
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+static bool is_closed(Type *t) {
+    return !type_has_vars(t) && !type_has(t, TY_PARAM) && !type_has(t, TY_ANY);
+}
+
+/* The type of an operator's result, where those of its arguments say it. */
+static void settle_operator(Expr *e) {
+    const Op *op = e->a->op;
+    if (!op->relation || op->foreign || e->nsizes || (e->attrs && attrs_have_refs(e->attrs)))
+        return;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_closed(e->args[i]->type))
+            return;
+    Diags diags = {0};
+    Solver *s = solver_new(&diags);
+    Type **types = mem_new_n(Type *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        types[i] = e->args[i]->type;
+    types[e->nargs] = solver_var(s, KIND_TYPE);
+    Relation *r = solver_post(s, op->relation, types, e->nargs + 1, e->attrs, e->span);
+    r->op = op;
+    if (solver_run(s) && is_closed(types[e->nargs]))
+        e->type = type_zonk(types[e->nargs]);
+}
+
+/* Whether the operator gives its first argument unchanged, since that is like the second one already. */
+static bool keeps_first(const Expr *e) {
+    const Op *op = e->a->op;
+    return (op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like) &&
+           is_closed(e->args[0]->type) && is_closed(e->args[1]->type) &&
+           type_resolve(e->args[0]->type)->tag == TY_TENSOR &&
+           type_equal(e->args[0]->type, e->args[1]->type);
+}
+
+static Expr *settle(Map *done, Expr *e);
+
+static Expr *settle_child(void *ctx, Expr *child) { return settle(ctx, child); }
+
+static Expr *settle_literal(Expr *e) {
+    DType t;
+    if (!e->like || !type_get_dtype(e->like->type, &t))
+        return e;
+    Expr *lit = expr_copy(e);
+    lit->like = NULL;
+    lit->type = type_scalar(t);
+    return lit;
+}
+
+static Expr *settle_block(Map *done, Expr *e) {
+    VEC(Expr *) links = {0};
+    for (; e->kind == EXPR_LET; e = e->body) {
+        Expr *link = expr_copy(e);
+        link->a = settle(done, e->a);
+        if (link->var)
+            link->var->type = link->a->type; /* the rule was copied: the variable is its own */
+        vec_push(&links, link);
+    }
+    Expr *value = settle(done, e);
+    for (size_t i = links.len; i-- > 0;) {
+        links.data[i]->body = value;
+        links.data[i]->type = value->type;
+        value = links.data[i];
+    }
+    return value;
+}
+
+static Expr *settle(Map *done, Expr *e) {
+    Expr *known = map_find(done, e);
+    if (known)
+        return known;
+    Expr *made = e;
+    switch (e->kind) {
+    case EXPR_VAR:
+        if (e->type != e->var->type && is_closed(e->var->type)) {
+            made = expr_copy(e);
+            made->type = e->var->type;
+        }
+        break;
+    case EXPR_LET: made = settle_block(done, e); break;
+    case EXPR_LIT:
+        made = expr_map_children(e, settle_child, done);
+        made = settle_literal(made);
+        break;
+    case EXPR_TUPLE:
+        made = expr_map_children(e, settle_child, done);
+        made = expr_tuple(made->args, made->nargs, e->span);
+        break;
+    case EXPR_CALL:
+        made = expr_map_children(e, settle_child, done);
+        if (made->a->kind != EXPR_OP)
+            break;
+        made = made == e ? expr_copy(e) : made;
+        settle_operator(made);
+        if (keeps_first(made))
+            made = made->args[0];
+        break;
+    case EXPR_IF:
+        made = expr_map_children(e, settle_child, done);
+        if (made->a->kind == EXPR_LIT)
+            made = made->a->i ? made->b : made->c; /* a choice by an attribute */
+        break;
+    default: made = expr_map_children(e, settle_child, done); break;
+    }
+    map_set(done, e, made);
+    return made;
+}
+
+/* ---- contributions --------------------------------------------------------------------------- */
+
+/* Emits those of the rule's lets whose variables are wanted. */
+static void emit_wanted(Way *w, Expr *const *links, size_t n, Map *wanted) {
+    bool *keep = mem_new_n(bool, n + 1);
+    for (size_t i = n; i-- > 0;) {
+        keep[i] = !links[i]->var || map_has(wanted, links[i]->var);
+        VarVec vars = {0};
+        if (keep[i])
+            expr_free_vars(links[i]->a, &vars);
+        for (size_t k = 0; k < vars.len; k++)
+            map_set(wanted, vars.data[k], vars.data[k]);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (keep[i])
+            block_bind(w->block, links[i], links[i]->a);
+}
+
+void way_operator(Way *w, Step *s, Expr *ct) {
+    Expr *call = s->e;
+    uint32_t n = call->nargs;
+    const Rule *rule = env_find_rule(w->n->program->ctx->env, call->a->op, RULE_DERIVATIVE);
+    Expr **all = mem_new_n(Expr *, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = call->args[i];
+    all[n] = b_ref(&w->build, s->var);
+    bool tensor = type_resolve(call->type)->tag == TY_TENSOR;
+    if (!tensor) /* the rule reads parts, which may be absent */
+        ct = way_bind(w, b_builtin(&w->build, "ad.dense", all[n], ct, NULL), NULL);
+    all[n + 1] = ct;
+    Map done = {0}, wanted = {0};
+    Expr *value = settle(&done, rule_expand(rule, call->attrs, all, n + 2));
+    VEC(Expr *) links = {0};
+    for (; value->kind == EXPR_LET; value = value->body)
+        vec_push(&links, value);
+    bool parts = value->kind == EXPR_TUPLE && value->nargs == n && n > 0;
+    bool tuple = n > 1 || rule_gives_tuple(value);
+    VarVec vars = {0};
+    for (uint32_t i = 0; i < n; i++)
+        if (place_of(w->n, call->args[i]))
+            expr_free_vars(parts ? value->args[i] : value, &vars);
+    for (size_t k = 0; k < vars.len; k++)
+        map_set(&wanted, vars.data[k], vars.data[k]);
+    emit_wanted(w, links.data, links.len, &wanted);
+    if (!parts)
+        value = block_let(w->block, "cts", value);
+    /* all cotangents first, then they are added in the order of the arguments */
+    Expr **cts = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Place *p = place_of(w->n, call->args[i]);
+        Expr *part = parts ? value->args[i] : tuple ? b_proj(&w->build, value, i) : value;
+        if (!p || expr_is_unit(part) || type_is_unit(part->type))
+            continue;
+        cts[i] = part->kind == EXPR_VAR ? part : way_bind(w, part, part->type);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (cts[i])
+            acc_add(w, place_of(w->n, call->args[i]), cts[i]);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Derivatives as code (passes/reverse/): which functions are taken, and that what is made of a first-order function
+ * calls definitions alone, makes no reference and reads none. Their values are compared with the other engines by the
+ * goldens. */
+#include "tests/unit/check.h"
+
+#include "passes/reverse/reverse.h"
+#include "repl/session.h"
+
+static Session *session;
+
+static void run(const char *text) { session_run_text(session, "test", text, strlen(text), false); }
+
+static ReverseCode *derive(const char *name) {
+    PassCtx ctx = {.env = session_env(session), .check = true};
+    Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
+    return reverse_derive(&ctx, GRAD_VJP, g->value);
+}
+
+typedef struct Count {
+    Map seen;
+    int references, unknown_calls, closures;
+} Count;
+
+static void count(void *ctx, Expr *e) {
+    Count *c = ctx;
+    if (map_has(&c->seen, e))
+        return;
+    map_set(&c->seen, e, e);
+    c->references += e->kind == EXPR_REF || e->kind == EXPR_READ || e->kind == EXPR_WRITE;
+    c->closures += e->kind == EXPR_FN;
+    c->unknown_calls += e->kind == EXPR_CALL && (e->a->kind == EXPR_VAR || e->a->kind == EXPR_CALL);
+    if (e->kind == EXPR_GLOBAL && e->global->value) {
+        c->closures--; /* the definition itself */
+        count(c, e->global->value);
+    }
+    if (e->kind == EXPR_LET) {
+        count(c, e->a);
+        count(c, e->body);
+        return;
+    }
+    expr_each_child(e, count, c);
+}
+
+static void check_taken(const char *name) {
+    ReverseCode *code = derive(name);
+    CHECK_TEXT(code->why ? code->why : "taken", "taken");
+    if (!code->fn)
+        return;
+    Count c = {0};
+    count(&c, code->fn);
+    CHECK_INT(c.references, 0);
+    CHECK_INT(c.unknown_calls, 0);
+}
+
+static void check_left(const char *name, const char *why) {
+    ReverseCode *code = derive(name);
+    CHECK(!code->fn);
+    CHECK_TEXT(code->why ? code->why : "taken", why);
+}
+
+TEST(first_order_functions_are_taken) {
+    run("def square(x: float32) { x * x }\n"
+        "def newton(x: float64, a: float64, n: int32) -> float64 {\n"
+        "  if (n == 0) { x } else { newton(x - (x * x - a) / (2.0f64 * x), a, n - 1) } }\n"
+        "type Tree { Leaf(float32), Node(Tree, Tree) }\n"
+        "def total(t: Tree) -> float32 {\n"
+        "  match (t) { Leaf(x) => x * x, Node(l, r) => total(l) + total(r) } }\n"
+        "def even(x: float32, n: int32) -> float32 { if (n == 0) { x } else { odd(x * x, n - 1) } "
+        "}\n"
+        "def odd(x: float32, n: int32) -> float32 { if (n == 0) { -x } else { even(x * 0.5, n - 1) "
+        "} }\n"
+        "type Point { Point { a: float32, b: float32 } }\n"
+        "def area(p: Point) { p.a * p.b + p.a }\n"
+        "def choose(x: float32) { let y = if (x > 0.0) { x * 2.0 } else { x * 3.0 }; y * y + x }\n"
+        "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n");
+    const char *const names[] = {"square", "newton", "total", "even", "area", "choose", "reads"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_taken(names[i]);
+}
+
+TEST(known_function_arguments_are_taken) {
+    run("def product(xs: List[float32]) { foldl(fn (a, x) { a * x }, 1.0, xs) }\n"
+        "def scaled(w: float32, xs: List[float32]) { foldl(fn (a, x) { a * x * w }, 1.0, xs) }\n"
+        "def grow(x: float32) { while(fn (x) { x < 100.0 }, fn (x) { x * x }, x) }\n"
+        "def reversed(xs: List[float32]) { foldl(fn (acc, x) { Cons(x, acc) }, Nil, xs) }\n"
+        "def doubled(xs: List[float32]) { map(fn (x) { x * 2.0 }, xs) }\n");
+    const char *const names[] = {"product", "scaled", "grow", "reversed", "doubled"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_taken(names[i]);
+}
+
+TEST(other_functions_keep_the_twins) {
+    run("def written(x: float32) { let r = ref(x); r := !r * !r; !r }\n"
+        "def twice_named(x: float32, c: bool) { let y = if (c) { x } else { x * x }; y * x }\n"
+        "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
+        "def nested(x: float32) { deriv(fn (y: float32) { y * x })(x) }\n");
+    check_left("written", "a form that is not taken yet");
+    check_left("twice_named", "a result is another name of a value that is used elsewhere");
+    check_left("given", "an active value reaches a function that is not known");
+    check_left("nested", "a form that is not taken yet");
+}
+
+TEST(a_changed_definition_is_seen) {
+    const char *inner = "def inner(x: float32) { x * 2.0 }";
+    const char *outer = "def outer(x: float32) { inner(x) * x }";
+    session_enter(session, inner, strlen(inner), false);
+    session_enter(session, outer, strlen(outer), false);
+    ReverseCode *code = derive("outer");
+    CHECK(code->fn && reverse_is_current(code));
+    const char *again = "def inner(x: float32) { x * 3.0 }";
+    session_enter(session, again, strlen(again), false);
+    CHECK(!reverse_is_current(code));
+}
+
+int main(void) {
+    mem_init();
+    SessionOptions options;
+    session_options_init(&options);
+    options.jit = false;
+    session = session_new(&options);
+    RUN(first_order_functions_are_taken);
+    RUN(known_function_arguments_are_taken);
+    RUN(other_functions_keep_the_twins);
+    RUN(a_changed_definition_is_seen);
+    return check_result();
+}
