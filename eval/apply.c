@@ -69,7 +69,7 @@ bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
 static AttrValue fill_sizes(const AttrValue *v, const Value **sizes, const Value *end) {
     AttrValue filled = *v;
     if (v->kind == ATTR_DIM && *sizes < end) {
-        filled = attr_size((*sizes)++->i);
+        filled = attr_computed_size((*sizes)++->i);
     } else if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n);
         for (uint32_t i = 0; i < v->list.n; i++)

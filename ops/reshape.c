@@ -19,7 +19,8 @@ static bool lower_relayout(const OpCall *call, Tensor *const *out, Plan *plan) {
 /* What stands at one place of `newshape`. A size that is a type counts as 1 while it is not known. */
 typedef struct NewSize {
     int64_t value;
-    bool is_size; /* it is no code, whatever its value is */
+    bool is_size;  /* it is no code, whatever its value is */
+    bool computed; /* and it was computed while running */
 } NewSize;
 
 enum { MAX_NEW_SIZES = TENSOR_MAX_RANK + 8 };
@@ -37,6 +38,7 @@ typedef struct ReshapePlan {
         int source, first;
     } splits[TENSOR_MAX_RANK]; /* dims first, first + 1 make source */
     int infer;                 /* the dim that is inferred outside of splits, or -1 */
+    bool has_empty;            /* one of the sizes that were computed is 0 */
     const char *problem;
 } ReshapePlan;
 
@@ -63,6 +65,7 @@ static bool reshape_plan(ReshapePlan *p, int rank, const NewSize *spec, int n, b
         p->dims[p->rank].at = i;
         if (v > 0 || spec[i].is_size || (v == 0 && allowzero)) {
             p->dims[p->rank++].value = v;
+            p->has_empty |= v == 0 && spec[i].computed;
             src++;
         } else if (v == 0) {
             if (src >= rank)
@@ -115,7 +118,7 @@ static int reshape_spec(const Attrs *attrs, NewSize *spec) {
         return -1;
     for (uint32_t i = 0; i < v->list.n; i++) {
         const AttrValue *item = &v->list.items[i];
-        spec[i] = (NewSize){item->i, item->is_size};
+        spec[i] = (NewSize){item->i, item->is_size, item->computed};
         if (item->kind == ATTR_DIM && type_get_int(item->dim, &spec[i].value))
             spec[i].is_size = true;
         else if (item->kind != ATTR_INT)
@@ -241,6 +244,12 @@ static int shape_reshape(const OpCall *call, OutSpec *out) {
             return -1;
         }
     }
+    /* Where a computed size is 0, the elements do not say what -1 is. The type says it where it can (inferred_size in
+     * types/infer/settle.c), and then no -1 is left. */
+    if (p.infer >= 0 && p.has_empty) {
+        shape_error(call, DIAG_R0316, "newshape has a size 0, so nothing says what -1 stands for");
+        return -1;
+    }
     if (p.infer >= 0 && !infer_size(&p, x, source, dims)) {
         add_counts(shape_error(call, DIAG_R0316, "%lld elements do not fill %s",
                                (long long)x->count, shape_text(p.rank, dims)),
@@ -324,7 +333,8 @@ static RelStatus relate_reshape(Solver *s, Relation *r) {
     bool special = false, allowzero = attrs_bool(r->attrs, "allowzero");
     for (uint32_t i = 0; i < v->list.n && n < MAX_NEW_SIZES; i++, n++) {
         const AttrValue *item = &v->list.items[i];
-        spec[n] = item->kind == ATTR_INT ? (NewSize){item->i, item->is_size} : (NewSize){1, true};
+        spec[n] = item->kind == ATTR_INT ? (NewSize){item->i, item->is_size, item->computed}
+                                         : (NewSize){1, true, false};
         if (item->kind == ATTR_DIM)
             sizes[n] = item->dim;
         special |= !spec[n].is_size && spec[n].value < -1;

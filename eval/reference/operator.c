@@ -13,7 +13,7 @@
 static AttrValue fill_value(const AttrValue *v, const Value **next, const Value *end) {
     AttrValue filled = *v;
     if (v->kind == ATTR_DIM && *next < end) {
-        filled = attr_size((*next)++->i);
+        filled = attr_computed_size((*next)++->i);
     } else if (v->kind == ATTR_LIST) {
         AttrValue *items = mem_new_n(AttrValue, v->list.n + 1);
         for (uint32_t i = 0; i < v->list.n; i++)

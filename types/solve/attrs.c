@@ -30,6 +30,12 @@ AttrValue attr_size(int64_t size) {
     return (AttrValue){.kind = ATTR_INT, .i = size, .is_size = true};
 }
 
+AttrValue attr_computed_size(int64_t size) {
+    AttrValue v = attr_size(size);
+    v.computed = true;
+    return v;
+}
+
 int64_t attrs_int(const Attrs *attrs, const char *name) {
     const AttrValue *v = attrs_get(attrs, name);
     int64_t n;

@@ -40,7 +40,8 @@ struct AttrValue {
         const Symbol *ref; /* REF */
     };
     bool is_size; /* an INT that was a size before its value was known: Note [Sizes are no codes] */
-    Span span;    /* where an INT is written, or none; not compared */
+    bool computed; /* and its value was computed while running; not compared */
+    Span span;     /* where an INT is written, or none; not compared */
 };
 
 /* Attributes of one call, in the order of the operator's table, defaults filled in. */
@@ -78,6 +79,7 @@ const AttrValue *attrs_find(const Attrs *attrs, const char *name); /* NULL when 
 const AttrValue *attrs_get(const Attrs *attrs, const char *name);  /* BUG when there is none */
 const char *attr_type_words(AttrType t);                           /* "an integer or None" */
 AttrValue attr_size(int64_t size); /* the value of an ATTR_DIM: Note [Sizes are no codes] */
+AttrValue attr_computed_size(int64_t size); /* the same, computed while running */
 int64_t attrs_int(const Attrs *attrs, const char *name);
 double attrs_float(const Attrs *attrs, const char *name);
 bool attrs_bool(const Attrs *attrs, const char *name);
