@@ -113,11 +113,16 @@ static bool fits_inputs(Fit *fit, const Relation *fact, const Relation *r) {
     return fact->nargs == r->nargs && k + 1 >= fact->nargs;
 }
 
-/* Whether the fact says more than r asks. `<` takes fewer types than `==`, with the same result. An index by any
- * value takes only tensors, whose positions all have one type. */
+static bool is_tensor(Type *t) { return type_resolve(t)->tag == TY_TENSOR; }
+
+/* Whether the fact says more than r asks. `<` takes fewer types than `==`, with the same result; of tensors both ask
+ * the same. An index by any value takes only tensors, whose positions all have one type. */
 static bool is_stronger(Fit *fit, const Relation *fact, const Relation *r) {
     if (fact->def == &rel_broadcast_compare)
         return r->def == &rel_equal;
+    if (fact->def == &rel_equal)
+        return r->def == &rel_broadcast_compare && is_tensor(fact->args[0]) &&
+               is_tensor(fact->args[1]);
     return fact->def == &rel_index && r->def == &rel_index && !fact->data && r->data &&
            attrs_equal_by(fact->attrs, r->attrs, fits_size, fit);
 }
