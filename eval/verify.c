@@ -154,7 +154,7 @@ static int64_t *own_size(const Type *t, const Scope *scope) {
 
 /* Whether a dim or shape is no matter: each value has its own. */
 static bool is_of_each(const Walk *w, const Type *t) {
-    return w->derived || w->element || (t->tag == TY_ANY && t->param.each);
+    return w->derived || w->element || ((t->tag == TY_ANY || t->tag == TY_PARAM) && t->param.each);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

@@ -9,8 +9,10 @@ of declared sizes and of numbers around the limits of int32. Whatever is accepte
 `--verify-types`, which compares each value with its type: it may end in a diagnostic of its own, but never
 with a value of another type, with a signal or with a bug.
 
+Others read two elements of data, or results of a function, where one size is asked of both.
+
 With either hole that it was written for open again (a fact that covers every relation of its name, sizes
-that wrap), a tenth of it fails.
+that wrap, elements of two sizes taken for one, a size 0 beside -1), a tenth of it fails.
 
     declared.py RELAY [--share=F] [--seed=N] [--keep=DIR]
 """
@@ -32,7 +34,12 @@ ROUNDS, DEFINITIONS, CALLS = 160, 24, 6
 VALUES = ['(1, "a")', '("a", 2.0)', '("a", 1, [1.0])', "(1.0f64, True)", "[1, 2]", "[1.0, 2.0, 3.0]",
           "zeros(shape=[2, 3])", "ones(shape=[1, 3])", "zeros(shape=[2, 1, 4])", "ones(shape=[4, 2])",
           "P { w: 1, v: \"v\" }", "P { w: \"w\", v: [1.0] }", "ref(1.0)", "True", '"text"', "(fn (z) { z * z })"]
-START = "type P[a, b] { P { w: a, v: b } }\n"
+START = ("type P[a, b] { P { w: a, v: b } } type Two[n] { Two(Tensor[(n,), float32], Tensor[(n,), float32]) } "
+         "type Q[n] { Q { w: Tensor[(n,), float32], v: Tensor[(n,), float32] } } "
+         "def pair[n](x: Tensor[(n,), float32], y: Tensor[(n,), float32]) { (x, y) } "
+         "def two(x, y) { let _ = list[x, y]; (x, x + y) } "
+         "def pairs[n](x: List[Tensor[(n,), float32]]) { (hd(x), hd(tl(x))) } "
+         "def made(k: int32) { (float32) arange(k) } def same(k: int32) { (float32) arange(k - k + 2) }\n")
 
 
 def families(rng):
@@ -164,6 +171,50 @@ def last_line(diag):
     return max([diag["line"]] + [label["line"] for label in diag["labels"]])
 
 
+def element_definition(rng, name):
+    """Sizes of elements of data, and of results of functions: one size is asked of two of them."""
+    tensor = "Tensor[(n,), float32]"
+    take = rng.choice(["a + b", "(a, b)", "pair(a, b)", "two(a, b)", "Two(a, b)", "Q { w: a, v: b }", "a @@ b",
+                       "pair(a + b, a)", "reshape(a + b, newshape=[1, -1])", "{ let r = pair(a, b); r.0 + r.1 }",
+                       "foldl(fn (t, x) { pair(t, x).0 + x }, a, list[b, a])", "pairs(list[a, b])"])
+    form, value = rng.choice([
+        ("List[{}]", "match? (x) {{ Cons(a, Cons(b, _)) => {} }}"),
+        ("List[{}]", "{{ let a = hd(x); let b = hd(tl(x)); {} }}"),
+        ("List[({}, int32)]", "match? (x) {{ Cons((a, _), Cons((b, _), _)) => {} }}"),
+        ("List[Option[{}]]", "match? (x) {{ Cons(Some(a), Cons(Some(b), _)) => {} }}"),
+        ("Tree[{}]", "match? (x) {{ Rose(a, Cons(Rose(b, _), _)) => {} }}"),
+        ("P[List[{}], int32]", "match? (x.w) {{ Cons(a, Cons(b, _)) => {} }}"),
+        ("ref(List[{}])", "match? (!x) {{ Cons(a, Cons(b, _)) => {} }}"),
+        ("fn(int32) -> {}", "{{ let a = x(1); let b = x(2); {} }}"),
+    ])
+    body, form = value.format(take), form.format(tensor)
+    head = rng.choice([f"def {name}[n](x: {form})", f"def {name}(x)", f"def {name}(x)",
+                       f"def {name}[n](x: {form}, _y: {tensor})"])
+    more = ", ones(shape=[2])" if "_y" in head else ""
+    made = rng.choice(["made", "same"])
+    given = {"L": f"map({made}, list[1, 2])", "T": f"Rose({made}(1), list[Rose({made}(2), list[])])",
+             "P": f"P {{ w: map({made}, list[1, 2]), v: 1 }}", "r": f"ref(map({made}, list[1, 2]))", "f": made}[form[0]]
+    if "int32)]" in form:
+        given = f"map(fn (k) {{ ({made}(k), k) }}, list[1, 2])"
+    elif "Option" in form:
+        given = f"map(fn (k) {{ Some({made}(k)) }}, list[1, 2])"
+    call = f"{name}({given}{more})"
+    if rng.random() < 0.3:
+        call = f"{{ let r = {call}; (r, r) }}"
+    return f"{head} {{ {body} }}", [call]
+
+
+def odd_definition(rng, name):
+    """A size that may be 0 beside a -1 that only the caller's types know."""
+    shape = rng.choice(["[m, -1]", "[-1, m]", "[m, -1, 1]", "[m, 0, -1]", "[-1, m, 3]"])
+    op = rng.choice(["reshape", "contrib_reverse_reshape"])
+    n = rng.choice([0, 0, 1, 2])
+    return (f"def {name}(x) {{ {name}_(x[:, 0], x) }} "
+            f"def {name}_[m](_y: Tensor[(m,), float32], x) {{ {op}(x, newshape={shape}) }} "
+            f"def {name}d[m](x: Tensor[(m, 3), float32]) {{ {name}(x) }}",
+            [f"{name}{rng.choice(['', 'd'])}(zeros(shape=[{n}, 3]))"])
+
+
 def kept_lines(relay, before, items, text_of, folder):
     """The items that check after this text. A run of the checker reports some mistakes, not all."""
     first = before.count("\n") + 1
@@ -186,8 +237,9 @@ def round_of(relay, seed, folder, totals):
     for i in range(DEFINITIONS):
         row = rng.choice(rows)
         known = [b for b in row if b in types]
-        if rng.random() < 0.35 or not known:
-            lines.append(size_definition(rng, f"d{i}"))
+        if rng.random() < 0.5 or not known:
+            make = rng.choice([size_definition, size_definition, element_definition, odd_definition])
+            lines.append(make(rng, f"d{i}"))
             continue
         declared, params = rng.choice(known), parameters(row)
         body = declared if rng.random() < 0.4 else rng.choice(row)

@@ -191,16 +191,20 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
         given[i] = type_args[i];
     CtorInstance c = ctor_instantiate(I, ctor, given, OPEN_FLEXIBLE, NULL);
     Expr **flowed = mem_new_n(Expr *, n + 1);
+    size_t *flows = mem_new_n(size_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Expr *arg = sources ? infer_expr(I, sources[i], c.fields[i]) : args[i];
         flowed[i] = infer_flow(I, arg, c.fields[i], ctor_place(ctor, i), span_none());
+        flows[i] = infer_last_flow(I, flowed[i]);
     }
     Expr *callee = expr_new(EXPR_CTOR, c.data, span);
     callee->ctor = (Ctor *)ctor;
     if (n == 0)
         return callee;
     callee->type = type_fn(c.fields, n, c.data, type_pure());
-    return expr_call(callee, flowed, n, NULL, c.data, span);
+    Expr *call = expr_call(callee, flowed, n, NULL, c.data, span);
+    infer_tie_flows(I, call, flows);
+    return call;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -358,6 +362,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
                                       callee); /* the callee has one type for all its calls here */
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
         call->args = out; /* the elements are filled in below */
+        size_t *flows = mem_new_n(size_t, n + 1);
         for (uint32_t i = 0; i < n; i++) {
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
@@ -373,12 +378,9 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             point_at_argument(I, said, callee, span, arg);
             if (I->diags->list.len > said)
                 explain_recursion(I, callee);
-            Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
-            if (p && p->kind == PENDING_FLOW && p->expr == out[i]) {
-                p->call = call;
-                p->arg = i;
-            }
+            flows[i] = infer_last_flow(I, out[i]);
         }
+        infer_tie_flows(I, call, flows);
         solver_effect_include(I->s, t->fn.effect, I->effect);
         call->type = solver_open_each(call->type);
         infer_note_file(I, call, call->type);

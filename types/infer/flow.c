@@ -138,7 +138,7 @@ static DiagCode flow_code(Infer *I, Type *from, Type *want) {
 Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span) {
     if (is_error(e->type) || is_error(want))
         return e;
-    if (e->type == want)
+    if (e->type == want && !(want->flags & TYPE_HAS_VARS))
         return e;
     Type *from = e->type;
     size_t errors = I->diags->errors;
@@ -181,6 +181,20 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span)
     p->to = want;
     p->place = place;
     return e;
+}
+
+size_t infer_last_flow(const Infer *I, const Expr *e) {
+    const Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
+    return p && p->kind == PENDING_FLOW && p->expr == e ? I->pending.len : 0;
+}
+
+void infer_tie_flows(Infer *I, Expr *call, const size_t *flows) {
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        if (!flows[i])
+            continue;
+        I->pending.data[flows[i] - 1].call = call;
+        I->pending.data[flows[i] - 1].arg = i;
+    }
 }
 
 Expr *infer_check(Infer *I, Ast *e, Type *want, TypePlace place, Span want_span) {

@@ -98,22 +98,6 @@ static void add_field_names(Infer *I, Diag *d, const Ctor *c, const Symbol *near
     diag_add_fact(d, "its fields are %s", str_text(&all));
 }
 
-/* 1 + the index of the pending flow of x, or 0 where there is none. */
-static size_t flow_of(const Infer *I, const Expr *x) {
-    const Pending *p = I->pending.len ? &vec_last(&I->pending) : NULL;
-    return p && p->kind == PENDING_FLOW && p->expr == x ? I->pending.len : 0;
-}
-
-/* Fields of one record may have to agree in size: compares them as the arguments of one call. */
-static void tie_fields(Infer *I, Expr *call, const size_t *flows) {
-    for (uint32_t k = 0; k < call->nargs; k++) {
-        if (!flows[k])
-            continue;
-        I->pending.data[flows[k] - 1].call = call;
-        I->pending.data[flows[k] - 1].arg = k;
-    }
-}
-
 static TypePlace field_place(const Ctor *ctor, const Symbol *field) {
     return (TypePlace){.kind = PLACE_FIELD, .name = field->text, .of = ctor->name->text};
 }
@@ -157,7 +141,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
         }
         Expr *x = infer_check(I, e->args.data[i], inst.fields[k], field_place(ctor, f->sym),
                               span_none());
-        flows[k] = flow_of(I, x);
+        flows[k] = infer_last_flow(I, x);
         args[k] = in_order ? x : let_stack_add(&lets, x, f->sym->text);
     }
     for (uint32_t k = 0; k < ctor->nfields; k++) {
@@ -175,7 +159,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
         return callee;
     callee->type = type_fn(inst.fields, ctor->nfields, inst.data, type_pure());
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, inst.data, e->span);
-    tie_fields(I, call, flows);
+    infer_tie_flows(I, call, flows);
     return let_stack_wrap(&lets, call);
 }
 
@@ -224,7 +208,7 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
         const Symbol *f = e->fields.data[i].sym;
         Expr *x = infer_check(I, e->args.data[i], now->fields[index[i]], field_place(ctor, f),
                               span_none());
-        flows[index[i]] = flow_of(I, x);
+        flows[index[i]] = infer_last_flow(I, x);
         args[index[i]] = let_stack_add(&lets, x, f->text);
     }
     for (uint32_t k = 0; k < ctor->nfields; k++) {
@@ -239,13 +223,13 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
                                          .name = kept->field->text,
                                          .of = ctor->name->text},
                              span_none());
-        flows[k] = flow_of(I, args[k]);
+        flows[k] = infer_last_flow(I, args[k]);
     }
     Expr *callee = expr_new(EXPR_CTOR, type_fn(now->fields, ctor->nfields, now->data, type_pure()),
                             e->span);
     callee->ctor = (Ctor *)ctor;
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, now->data, e->span);
-    tie_fields(I, call, flows);
+    infer_tie_flows(I, call, flows);
     return let_stack_wrap(&lets, call);
 }
 

@@ -455,6 +455,7 @@ typedef struct Checks {
     uint32_t nargs;
     Map taken; /* Note [One unknown, one size] in flow.c: unknown -> the size it took */
     VEC(Check) list;
+    VEC(TypePlace) elements; /* of checks that no relation has listed: sizes of elements */
 } Checks;
 
 /* The type `want` with the sizes that its unknowns took where they stood first. */
@@ -473,10 +474,41 @@ static Type *size_taken(const Checks *c, Type *want) {
     return kept ? type_resolve(type_substitute(want, from.data, to.data, (uint32_t)kept)) : want;
 }
 
-static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact) {
+/* Whether values that have this size in their types may differ in it: Note [Sizes of elements] in unknown.c. */
+static bool is_of_several(Type *size) {
+    TypeVec params = {0};
+    Map seen = {0};
+    type_collect(size, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++)
+        if (params.data[i]->param.each)
+            return true;
+    return solver_has_each(size);
+}
+
+/* Adds the check of one axis. False where the expected size is read from that axis itself. */
+static bool add_size_check(Checks *c, Expr *at, uint32_t axis, Expr *expected) {
+    Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
+    found->a = at;
+    found->index = (int32_t)axis;
+    if (expected->kind == EXPR_DIM_OF && expected->a->kind == EXPR_VAR && at->kind == EXPR_VAR &&
+        expected->a->var == at->var && expected->index == found->index)
+        return false;
+    Check k = {CHECK_SIZE, found, expected, place_of_axis((int)axis, c->p->place), c->p->span};
+    vec_push(&c->list, k);
+    return true;
+}
+
+static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, bool exact,
+                      bool one) {
     bool linked = exact || to->tag == TY_VAR;
     Type *want = type_resolve(to);
     bool each = solver_has_each(want);
+    if ((one || to->tag == TY_VAR) && is_of_several(from) && dim_compare(from, want) == DIM_EQUAL) {
+        Expr *other = supply_dim(c->I, c->p, want, c->args, c->nargs);
+        if (other && add_size_check(c, at, axis, other))
+            vec_push(&c->elements, vec_last(&c->list).place);
+        return;
+    }
     if (want->tag == TY_ANY && (!linked || each) && !map_has(&c->taken, want)) {
         map_set(&c->taken, want, from); /* an unknown that the program wrote takes any size */
         return;
@@ -486,16 +518,8 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
     if (dim_compare(from, want) != DIM_UNDECIDED)
         return;
     Expr *expected = supply_dim(c->I, c->p, want, c->args, c->nargs);
-    if (!expected)
-        return;
-    Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
-    found->a = at;
-    found->index = (int32_t)axis;
-    if (expected->kind == EXPR_DIM_OF && expected->a->kind == EXPR_VAR && at->kind == EXPR_VAR &&
-        expected->a->var == at->var && expected->index == found->index)
-        return;
-    Check k = {CHECK_SIZE, found, expected, place_of_axis((int)axis, c->p->place), c->p->span};
-    vec_push(&c->list, k);
+    if (expected)
+        add_size_check(c, at, axis, expected);
 }
 
 static bool is_unknown(Type *t) { return type_resolve(t)->tag == TY_ANY; }
@@ -506,8 +530,15 @@ static void check_rank(Checks *c, Expr *at, uint32_t rank, Type **dims, bool exa
     vec_push(&c->list, ((Check){CHECK_RANK, at, expected, c->p->place, c->p->span}));
     for (uint32_t i = 0; i < rank; i++) {
         bool own = is_unknown(dims[i]) && !exact && dims[i]->tag != TY_VAR;
-        check_dim(c, at, i, own ? dims[i] : type_any(KIND_DIM, NULL), dims[i], exact);
+        check_dim(c, at, i, own ? dims[i] : type_any(KIND_DIM, NULL), dims[i], exact, false);
     }
+}
+
+static bool add_shape_check(Checks *c, Expr *at, Expr *expected) {
+    if (expected->kind == EXPR_VAR && at->kind == EXPR_VAR && expected->var == at->var)
+        return false;
+    vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->place, c->p->span}));
+    return true;
 }
 
 /* Adds a check of two shapes, of which one has no known rank. */
@@ -515,6 +546,12 @@ static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
     Type *want = type_resolve(to), *taken = map_find(&c->taken, want);
     uint32_t rank;
     Type **dims;
+    if (to->tag == TY_VAR && is_of_several(from) && type_equal(from, want)) {
+        Expr *other = supply_shape(c->I, c->p, want, c->args, c->nargs);
+        if (other && add_shape_check(c, at, other))
+            vec_push(&c->elements, c->p->place);
+        return;
+    }
     exact = exact && !solver_has_each(want);
     if (want->tag == TY_ANY && !exact && !taken) {
         map_set(&c->taken, want, from); /* an unknown that the program wrote takes any shape */
@@ -530,9 +567,8 @@ static void check_shape(Checks *c, Expr *at, Type *from, Type *to, bool exact) {
         return;
     }
     Expr *expected = supply_shape(c->I, c->p, want, c->args, c->nargs);
-    if (expected &&
-        !(expected->kind == EXPR_VAR && at->kind == EXPR_VAR && expected->var == at->var))
-        vec_push(&c->list, ((Check){CHECK_SHAPE, at, expected, c->p->place, c->p->span}));
+    if (expected)
+        add_shape_check(c, at, expected);
 }
 
 /* Collects the comparisons of sizes of `from` with those of `to` that are left for the run. exact: `to` was found
@@ -541,7 +577,7 @@ static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact
     exact |= to->tag == TY_VAR;
     from = type_resolve(from);
     to = type_resolve(to);
-    if (depth == 0 || (from == to && !(to->flags & TYPE_HAS_ANY)))
+    if (depth == 0 || (from == to && !(to->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS))))
         return;
     if (from->tag == TY_TUPLE && to->tag == TY_TUPLE && from->nargs == to->nargs) {
         for (uint32_t i = 0; i < to->nargs; i++)
@@ -556,14 +592,16 @@ static void collect_checks(Checks *c, Expr *at, Type *from, Type *to, bool exact
     Type **a, **b;
     if (!type_get_rank(from, &n, &a) || !type_get_rank(to, &m, &b))
         check_shape(c, at, from->tensor.shape, to->tensor.shape, exact);
+    /* What was found for a shape variable is asked of each size in it. */
+    bool one = to->tensor.shape->tag == TY_VAR;
     for (uint32_t i = 0; n == m && i < n; i++)
-        check_dim(c, at, i, a[i], b[i], exact);
+        check_dim(c, at, i, a[i], b[i], exact, one);
 }
 
 static bool may_need_checks(Type *from, Type *to) {
     from = type_resolve(from);
     to = type_resolve(to);
-    return (from != to || (to->flags & TYPE_HAS_ANY)) &&
+    return (from != to || (to->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS))) &&
            (from->tag == TY_TENSOR || from->tag == TY_TUPLE) && from->tag == to->tag;
 }
 
@@ -639,6 +677,17 @@ static Expr *const *with_ranks(const Expr *call, Expr *const *args, uint32_t n) 
     return out;
 }
 
+/* Lists the checks of sizes that two elements of data are asked to share. */
+static void list_elements(const Checks *c) {
+    for (size_t i = 0; i < c->elements.len; i++) {
+        const TypePlace *place = &c->elements.data[i];
+        solver_add_words(
+            c->I->s,
+            fmt_text("%s: of two elements, whose sizes must be equal", type_place_text(place)),
+            c->p->span, *place);
+    }
+}
+
 static void settle_flow(Infer *I, Pending *p, Map *spread) {
     if (!may_need_checks(p->from, p->to))
         return;
@@ -661,12 +710,14 @@ static void settle_flow(Infer *I, Pending *p, Map *spread) {
             check = spread_call(p->call, &vars);
             map_set(spread, p->call, check);
             vec_clear(&c.list);
+            vec_clear(&c.elements);
             args = check->a->args;
             c.args = with_ranks(check->a, args, n);
             map_clear(&c.taken);
             collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
         }
         add_checks(check, &c);
+        list_elements(&c);
         return;
     }
     Expr *e = p->expr;

@@ -334,6 +334,10 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
 /* The type flows to where `want` is expected: unified with sub-shaping; a note for run-time checks.
  * Reports R02xx/R03xx in terms of `place`. Returns the expression to use (checks around it). */
 Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span);
+/* 1 + the index of the pending flow of e, if that is the last; else 0. */
+size_t infer_last_flow(const Infer *I, const Expr *e);
+/* The arguments of one call may have to agree in size: notes whose pending flows (0: none) they are. */
+void infer_tie_flows(Infer *I, Expr *call, const size_t *flows);
 /* What differs of two types that did not meet, as facts of d: the path, the sizes, their origin. */
 void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer);
 /* R02… or R03… for the solver's last mismatch. */

@@ -129,18 +129,12 @@ static Type *open_size(const Flow *f, Type *from) {
     return f->checkable ? type_resolve(unknowns_open_value(&f->pairs->value, from)) : from;
 }
 
-/* The elements of data each have their own size where one size is asked of all. Only an operator that takes two
- * elements compares them, so the check is listed in words. False where this is not the case. */
+/* Lets elements of data that each have their own size flow to where no one size is asked of all. False where this is
+ * not the case. */
 static bool flow_elements(const Flow *f, Type *from, Type *to) {
-    Solver *s = f->s;
-    if (f->checkable || to->tag != TY_VAR || !solver_has_each(from))
+    if (f->checkable || to->tag != TY_VAR || to->var.asked || !solver_has_each(from))
         return false;
-    if (!to->var.asked && !to->var.nwatchers) {
-        solver_link(s, to, unknowns_replace(s, from, false));
-        return true;
-    }
-    solver_list_elements(s);
-    solver_link(s, to, from);
+    solver_link(f->s, to, to->var.nwatchers ? from : unknowns_replace(f->s, from, false));
     return true;
 }
 

@@ -75,7 +75,7 @@ Type *scheme_instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     Type *v = solver_var_named(s, p->kind, i < scheme->ndeclared ? NULL : p->param.name);
     if (p->kind == KIND_DTYPE)
         v->var.dtypes = p->param.dtypes;
-    v->var.asked = p->kind == KIND_DIM || p->kind == KIND_SHAPE;
+    v->var.asked = p->param.asked;
     v->var.joins = p->kind == KIND_TYPE && scheme->joins[i];
     return v;
 }

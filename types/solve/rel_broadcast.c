@@ -22,13 +22,11 @@ DTypeSet broadcast_dtypes(const Relation *r) {
 typedef struct Bcast {
     Solver *s;
     Relation *r;
-    Type **given; /* all inputs */
-    Type **in;    /* the inputs, resolved */
+    Type **in; /* the inputs, resolved */
     uint32_t n;
     Type **left; /* the distinct inputs that are no units */
     uint32_t nleft;
     Type *result;
-    bool asked;   /* some equal inputs are two values */
     bool compare; /* the result has the dtype bool */
     Type *dtype;  /* the dtype of the inputs that are known to be tensors, or NULL */
 } Bcast;
@@ -114,13 +112,6 @@ static bool is_same_input(Type *a, Type *b) {
     return type_equal(a, b);
 }
 
-static bool is_repeated(const Bcast *b, uint32_t i) {
-    uint32_t k = 0;
-    while (k < i && b->given[k] != b->given[i])
-        k++;
-    return k < i;
-}
-
 static void reduce_set(Bcast *b) {
     b->left = mem_new_n(Type *, b->n + 1);
     for (uint32_t i = 0; i < b->n; i++) {
@@ -131,8 +122,6 @@ static void reduce_set(Bcast *b) {
             k++;
         if (k == b->nleft)
             b->left[b->nleft++] = b->in[i];
-        else /* an equal input that is not the same variable is another value */
-            b->asked = b->asked || !is_repeated(b, i);
     }
 }
 
@@ -522,8 +511,6 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
         if (x->tag == TY_VAR && !make_tensor(b, x, solver_var(b->s, KIND_SHAPE)))
             return REL_FAIL;
         x = type_resolve(x);
-        if (x->tag == TY_TENSOR && b->asked)
-            unknowns_mark_asked(x->tensor.shape);
         if (x->tag == TY_TENSOR)
             return set_result(b, x->tensor.shape);
         if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))
@@ -547,12 +534,7 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
 
 static RelStatus relate_inputs(Solver *s, Relation *r, Type **inputs, uint32_t n, bool compare) {
     for (;;) {
-        Bcast b = {.s = s,
-                   .r = r,
-                   .n = n,
-                   .given = inputs,
-                   .in = mem_new_n(Type *, n + 1),
-                   .compare = compare};
+        Bcast b = {.s = s, .r = r, .n = n, .in = mem_new_n(Type *, n + 1), .compare = compare};
         for (uint32_t i = 0; i < n; i++)
             b.in[i] = type_resolve(inputs[i]);
         b.result = type_resolve(r->args[r->nargs - 1]);

@@ -41,10 +41,8 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place
     vec_push(&s->residuals, check);
 }
 
-void solver_list_elements(Solver *s) {
-    TypePlace place = s->place.kind == PLACE_NONE ? place_of_words("this") : s->place;
-    vec_push(&s->residuals,
-             ((Residual){.span = s->span, .axis = -1, .place = place, .of_elements = true}));
+void solver_add_words(Solver *s, const char *text, Span span, TypePlace place) {
+    vec_push(&s->residuals, ((Residual){.text = text, .span = span, .place = place, .axis = -1}));
 }
 
 const char *relation_argument(const Relation *r, int arg) {
@@ -54,9 +52,6 @@ const char *relation_argument(const Relation *r, int arg) {
 const char *residual_text(const Residual *r, TypeNamer *namer) {
     if (r->text)
         return r->text;
-    if (r->of_elements)
-        return fmt_text("%s: its elements may differ in size, and one size is asked of all",
-                        type_place_text(&r->place));
     Str a = {0}, b = {0};
     type_print(&a, r->a, namer);
     type_print(&b, r->b, namer);
@@ -339,10 +334,34 @@ static bool has_own_check(Solver *s, const Relation *r) {
     return false;
 }
 
+static bool is_same_text(Span a, Span b) {
+    uint32_t n = a.end - a.begin;
+    return a.source && a.source == b.source && n == b.end - b.begin &&
+           memcmp(a.source->text + a.begin, a.source->text + b.begin, n) == 0;
+}
+
+/* The argument's type with sizes of its own for `each` unknowns. `x + x` has one value twice. */
+static Type *open_argument(const Relation *r, uint32_t i, Type *const *before) {
+    for (uint32_t k = 0; r->arg_spans && k < i; k++)
+        if (is_same_text(r->arg_spans[k], r->arg_spans[i]))
+            return before[k];
+    return solver_open_each(r->args[i]);
+}
+
+static Relation *open_arguments(const Relation *r) {
+    Relation *open = mem_new(Relation);
+    *open = *r;
+    open->args = mem_new_n(Type *, r->nargs + 1);
+    for (uint32_t i = 0; i < r->nargs; i++)
+        open->args[i] = i + 1 < r->nargs ? open_argument(r, i, open->args) : r->args[i];
+    return open;
+}
+
 /* A foreign operator has no shape function before its item runs, so it is not tried. Its relation makes all of its
  * checks. */
 void residual_try_sizes(Solver *s, Relation *r) {
     static const int64_t always[] = {0, 1, 2, 3, 7, 1009};
+    r = open_arguments(r);
     Trial t = {.s = s, .r = r, .seed = 1};
     if (!r->op->shape || r->op->untried || has_own_check(s, r) || attrs_have_sizes(r->attrs) ||
         (r->attrs && attrs_have_refs(r->attrs)))

@@ -558,6 +558,7 @@ static Scheme *build_scheme(Build *b) {
     scheme_note_unknowns(scheme, s->marks.len ? vec_last(&s->marks).id : 0);
     early_move_to_scheme(s, scheme, &zonk);
     scheme->joins = scheme_joins(scheme);
+    scheme_note_elements(scheme);
     inside_replace_tensors(s, &b->folded);
     inside_move_to_scheme(s, scheme);
     scheme_note_whole(scheme);

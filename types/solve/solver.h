@@ -63,9 +63,6 @@ typedef struct Residual {
     Type *a, *b; /* dims or shapes that must be equal at run time */
     Span span;
     TypePlace place; /* axis 1 of argument `weight` of nn.dense */
-    /* The sizes of the elements of data at `place` may differ where one size is asked of all of them. Then
-     * a and b are NULL. */
-    bool of_elements;
     /* The words of another check that is no equation, or NULL. With words, a and b are NULL. */
     const char *text;
     const struct Op *op; /* the operator whose relation needs the check, or NULL */
@@ -150,6 +147,8 @@ void solver_set_place(Solver *s, Span span, TypePlace place);
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
 
 void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place);
+/* Adds a check in words, which inference has made itself. */
+void solver_add_words(Solver *s, const char *text, Span span, TypePlace place);
 void solver_drop_residuals(Solver *s, size_t keep); /* drops all after the first `keep` */
 
 /* ---- effects: sub ≤ sup; unifying effects never fails ---------------------------------------- */

@@ -118,14 +118,14 @@ Type *unknowns_replace(Solver *s, Type *t, bool vars);
 bool unknowns_are_apart(const Solver *s, const Type *var, Type *t, bool around);
 /* Replaces those unknowns by undetermined sizes (open) or by `each` unknowns. */
 Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool open);
-/* Marks the open sizes of t as those of several values. */
-void unknowns_mark_asked(Type *t);
+/* For each parameter of the declaration, whether one size is asked of several values (Note [Sizes of elements]). */
+const bool *sizes_asked_of(TypeDecl *decl);
+/* Finds which sizes of a new scheme are asked of several values, and of which each value has its own. */
+void scheme_note_elements(Scheme *scheme);
 /* Marks the unknowns of t that were made since `id` as `each`. */
 void unknowns_mark_each(Type *t, uint32_t id);
 
 /* residual.c */
-/* Lists, for data at the solver's place, that one size is asked of all its elements, which may differ. */
-void solver_list_elements(Solver *s);
 const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL */
 /* Asks the shape function of an operator whose arguments have known ranks. What it says of ranks and axes
  * (R0313, R0315) holds whatever the sizes are. False after a report. */

@@ -170,13 +170,15 @@ bool bind_var(Solver *s, Type *var, Type *to) {
             to->var.level = var->var.level;
         if (to->var.age > var->var.age)
             to->var.age = var->var.age;
-        to->var.asked = true;
+        to->var.asked = to->var.asked || var->var.asked;
         if (!to->var.hint)
             to->var.hint = var->var.hint;
     } else {
         Lower l = {.var = var, .level = var->var.level, .age = var->var.age};
         lower_levels(&l, to);
         s->counts.steps += l.steps;
+        if (var->var.asked && solver_has_each(to))
+            return solver_fail(s, MISMATCH_DIM, to, var);
         if (l.occurs && to->tag == TY_DERIV)
             return post_equation(s, var, to); /* a = D(a) holds for data of floats */
         if (l.occurs)

@@ -19,6 +19,18 @@
  *
  *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
  *
+ * Note [Sizes of elements]. A size parameter of a definition may stand inside of data or functions, and so be asked of
+ * several values:
+ *
+ *     def f[n](xs: List[Tensor[(n,), b]]) { … }     every element has n elements
+ *     def g(xs) { … sum(x) … }                      g : fn [s](List[Tensor[s, b]]) -> …
+ *
+ * A declared size, and one that also stands in a tensor among the parameters, is one size for the call. It is `asked`:
+ * an `each` unknown is no such size, and the call is refused. An inferred size that stands inside only says that g
+ * does not care. There g takes elements of several sizes, and the parameter itself is `each`: what has it as its size
+ * is known to have some size, so that where two such values are given to a function that takes one size, the two are
+ * compared when running.
+ *
  * Ids count up. The age of a variable is the id of the oldest variable that it is a part of. */
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
@@ -153,6 +165,19 @@ static Type *find_own(void *ctx, Type *u) {
 
 Type *unknowns_open_value(OpenValue *o, Type *size) { return unknowns_map(size, find_own, o); }
 
+/* The shape of a tensor, opened. What was found for a size variable may be the size of another value, too. */
+static Type *open_shape(OpenValue *o, Type *t) {
+    OpenValue own = {.open = o->open};
+    if (t->tag == TY_VAR)
+        return unknowns_open_value(&own, type_resolve(t));
+    if (t->tag != TY_SHAPE || !(t->flags & TYPE_HAS_VARS))
+        return unknowns_open_value(o, t);
+    Type **dims = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        dims[i] = unknowns_open_value(t->args[i]->flags & TYPE_HAS_VARS ? &own : o, t->args[i]);
+    return type_shape(dims, t->nargs);
+}
+
 static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     OpenValue own = {.open = o->open};
     if (t->tag == TY_VAR && t->var.link) /* what was found for a variable is a value of its own */
@@ -161,7 +186,7 @@ static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     if (++*nodes > OPENED_NODES || !(t->flags & (TYPE_HAS_ANY | TYPE_HAS_VARS)))
         return t;
     if (t->tag == TY_TENSOR) {
-        Type *shape = unknowns_open_value(o, t->tensor.shape);
+        Type *shape = open_shape(o, t->tensor.shape);
         return shape == t->tensor.shape ? t : type_tensor(shape, t->tensor.dtype);
     }
     if (t->tag != TY_TUPLE && t->tag != TY_DATA)
@@ -207,14 +232,6 @@ void unknowns_mark_each(Type *t, uint32_t id) {
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.id >= id)
             found.data[i]->param.each = true;
-}
-
-void unknowns_mark_asked(Type *t) {
-    TypeVec open = {0};
-    Map seen = {0};
-    type_collect(t, TY_VAR, &seen, &open);
-    for (size_t i = 0; i < open.len; i++)
-        open.data[i]->var.asked = true;
 }
 
 /* ---- open values ----------------------------------------------------------------------------- */
@@ -276,6 +293,95 @@ Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool
 }
 
 /* ---- of a function --------------------------------------------------------------------------- */
+
+/* Where the parameters stand that are sizes: in tensors that are values by themselves, or inside of what holds
+ * several values. */
+typedef struct Elements {
+    Map outside, inside;
+    Map seen[2]; /* by inside: the nodes that were visited */
+} Elements;
+
+static void note_elements(Elements *e, Type *t, bool inside);
+
+static void note_sizes(Elements *e, Type *size, bool inside) {
+    TypeVec params = {0};
+    Map seen = {0};
+    type_collect(size, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++)
+        map_set(inside ? &e->inside : &e->outside, params.data[i], params.data[i]);
+}
+
+static void note_all(Elements *e, Type *const *types, uint32_t n, bool inside) {
+    for (uint32_t i = 0; i < n; i++)
+        note_elements(e, types[i], inside || types[i]->kind == KIND_TYPE);
+}
+
+static void note_elements(Elements *e, Type *t, bool inside) {
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_PARAMS) || map_has(&e->seen[inside], t))
+        return;
+    map_set(&e->seen[inside], t, t);
+    switch (t->tag) {
+    case TY_TENSOR: note_sizes(e, t->tensor.shape, inside); return;
+    case TY_SHAPE:
+    case TY_DIM: note_sizes(e, t, inside); return;
+    case TY_PARAM:
+        if (t->kind != KIND_TYPE)
+            note_sizes(e, t, inside);
+        return;
+    case TY_TUPLE:
+        for (uint32_t i = 0; i < t->nargs; i++)
+            note_elements(e, t->args[i], inside);
+        return;
+    case TY_DATA: note_all(e, t->args, t->nargs, inside); return;
+    case TY_FN:
+        note_all(e, t->args, t->nargs, true);
+        note_elements(e, t->fn.result, true);
+        return;
+    case TY_REF:
+    case TY_DERIV: note_elements(e, t->elem, inside); return;
+    case TY_VAR:
+    case TY_STRING:
+    case TY_ERROR:
+    case TY_DTYPE:
+    case TY_ANY:
+    case TY_PURE:
+    case TY_ALLOCATES: return;
+    }
+}
+
+const bool *sizes_asked_of(TypeDecl *decl) {
+    if (decl->asked)
+        return decl->asked;
+    Elements e = {0};
+    for (uint32_t c = 0; c < decl->nctors; c++)
+        for (uint32_t i = 0; i < decl->ctors[c]->nfields; i++)
+            note_elements(&e, decl->ctors[c]->fields[i], false);
+    decl->asked = mem_new_n(bool, decl->nparams + 1);
+    for (uint32_t i = 0; i < decl->nparams; i++)
+        decl->asked[i] = map_has(&e.inside, decl->params[i]);
+    return decl->asked;
+}
+
+void scheme_note_elements(Scheme *scheme) {
+    Elements e = {0};
+    Type *fn = type_resolve(scheme->type);
+    for (; fn->tag == TY_FN; fn = type_resolve(fn->fn.result))
+        for (uint32_t i = 0; i < fn->nargs; i++)
+            note_elements(&e, fn->args[i], false);
+    bool each = false;
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < scheme->nparams; i++) {
+            Type *p = scheme->params[i];
+            if (p->kind != KIND_DIM && p->kind != KIND_SHAPE)
+                continue;
+            bool inside = map_has(&e.inside, p), outside = map_has(&e.outside, p);
+            bool declared = i < scheme->ndeclared;
+            each = each || (inside && !outside && !declared);
+            p->param.each = each && !outside && !declared; /* and sizes that follow from it */
+            p->param.asked = inside && !p->param.each;
+        }
+}
 
 void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
     if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))

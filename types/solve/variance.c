@@ -100,6 +100,7 @@ const uint8_t *variance_of(TypeDecl *decl) {
 Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param) {
     Type *var = solver_var(s, decl->params[param]->kind);
     var->var.joins = var->kind == KIND_TYPE && !(variance_of(decl)[param] & CONTRAVARIANT);
+    var->var.asked = sizes_asked_of(decl)[param];
     return var;
 }
 

@@ -78,7 +78,7 @@ typedef struct TypeVar {
     bool
         weak; /* KIND_DTYPE: the dtype of a weak literal, which is defaulted when nothing settles it */
     bool
-        asked; /* KIND_DIM, KIND_SHAPE: something else was asked to have this size too (unknown.c) */
+        asked; /* KIND_DIM, KIND_SHAPE: one size is asked of several values: Note [Sizes of elements] */
     bool widens; /* stands where a function takes `?`, and may become an unknown itself (flow.c) */
     bool
         joins; /* KIND_TYPE: a parameter of a constructor: the types that flow to it are joined (flow.c) */
@@ -102,7 +102,9 @@ struct Type {
             const Symbol *name; /* may be NULL */
             uint32_t id;
             int level; /* PARAM: that of solver_rigid. A variable of an outer level cannot become this parameter */
-            bool each;       /* ANY: Note [Each its own size] in flow.c */
+            bool
+                each; /* ANY: Note [Each its own size]; PARAM: Note [Sizes of elements]; in unknown.c */
+            bool asked;      /* PARAM: so are its instances: Note [Sizes of elements] */
             DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
             Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
                                    stands for it; of a shape: the parameter whose tensor has it */
@@ -276,6 +278,8 @@ struct TypeDecl {
     bool superseded;
     struct TypeDecl *earlier; /* the type of the same name that this one replaced, or NULL */
     uint8_t *variance;        /* of each parameter; NULL until solver_flow asks for it */
+    bool *
+        asked; /* of each parameter that is a size: Note [Sizes of elements] in unknown.c; or NULL */
     Span span;
     const char *doc;
     struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */
