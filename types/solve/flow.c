@@ -134,6 +134,8 @@ static Type *open_size(const Flow *f, Type *from) {
 static bool flow_elements(const Flow *f, Type *from, Type *to) {
     if (f->checkable || to->tag != TY_VAR || to->var.asked || !solver_has_each(from))
         return false;
+    if (to->var.each)
+        solver_list_elements(f->s, ELEMENTS_ALL, f->s->span, f->s->place);
     solver_link(f->s, to, to->var.nwatchers ? from : unknowns_replace(f->s, from, false));
     return true;
 }

@@ -76,6 +76,7 @@ Type *scheme_instance_of(Solver *s, const Scheme *scheme, uint32_t i) {
     if (p->kind == KIND_DTYPE)
         v->var.dtypes = p->param.dtypes;
     v->var.asked = p->param.asked;
+    v->var.each = p->param.each;
     v->var.joins = p->kind == KIND_TYPE && scheme->joins[i];
     return v;
 }

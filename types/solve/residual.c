@@ -41,8 +41,11 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place
     vec_push(&s->residuals, check);
 }
 
-void solver_add_words(Solver *s, const char *text, Span span, TypePlace place) {
-    vec_push(&s->residuals, ((Residual){.text = text, .span = span, .place = place, .axis = -1}));
+void solver_list_elements(Solver *s, Elements elements, Span span, TypePlace place) {
+    if (place.kind == PLACE_NONE)
+        place = place_of_words("this");
+    vec_push(&s->residuals,
+             ((Residual){.span = span, .axis = -1, .place = place, .elements = elements}));
 }
 
 const char *relation_argument(const Relation *r, int arg) {
@@ -52,6 +55,12 @@ const char *relation_argument(const Relation *r, int arg) {
 const char *residual_text(const Residual *r, TypeNamer *namer) {
     if (r->text)
         return r->text;
+    if (r->elements == ELEMENTS_ALL)
+        return fmt_text("%s: its elements may differ in size, and one size may be asked of several",
+                        type_place_text(&r->place));
+    if (r->elements == ELEMENTS_TWO)
+        return fmt_text("%s: of two elements, whose sizes must be equal",
+                        type_place_text(&r->place));
     Str a = {0}, b = {0};
     type_print(&a, r->a, namer);
     type_print(&b, r->b, namer);

@@ -58,11 +58,19 @@ struct Relation {
     uint32_t nwatched, cap_watched;
 };
 
+/* Which elements of data a check compares. */
+typedef enum Elements {
+    ELEMENTS_NONE,
+    ELEMENTS_ALL, /* one size may be asked of several of them */
+    ELEMENTS_TWO, /* one size is asked of two */
+} Elements;
+
 /* A check at run time of two sizes that unification cannot compare (LANGUAGE §4 "Any", DESIGN-AD A.2). */
 typedef struct Residual {
     Type *a, *b; /* dims or shapes that must be equal at run time */
     Span span;
-    TypePlace place; /* axis 1 of argument `weight` of nn.dense */
+    TypePlace place;   /* axis 1 of argument `weight` of nn.dense */
+    Elements elements; /* not ELEMENTS_NONE: of elements of data. Then a and b are NULL */
     /* The words of another check that is no equation, or NULL. With words, a and b are NULL. */
     const char *text;
     const struct Op *op; /* the operator whose relation needs the check, or NULL */
@@ -147,8 +155,8 @@ void solver_set_place(Solver *s, Span span, TypePlace place);
 bool solver_restrict(Solver *s, Type *dtype, DTypeSet set);
 
 void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place);
-/* Adds a check in words, which inference has made itself. */
-void solver_add_words(Solver *s, const char *text, Span span, TypePlace place);
+/* Adds a check of elements of data, which is no equation of types. */
+void solver_list_elements(Solver *s, Elements elements, Span span, TypePlace place);
 void solver_drop_residuals(Solver *s, size_t keep); /* drops all after the first `keep` */
 
 /* ---- effects: sub ≤ sup; unifying effects never fails ---------------------------------------- */

@@ -296,14 +296,14 @@ Type *unknowns_keep_apart(Solver *s, const Type *var, Type *t, bool around, bool
 
 /* Where the parameters stand that are sizes: in tensors that are values by themselves, or inside of what holds
  * several values. */
-typedef struct Elements {
+typedef struct SizePlaces {
     Map outside, inside;
     Map seen[2]; /* by inside: the nodes that were visited */
-} Elements;
+} SizePlaces;
 
-static void note_elements(Elements *e, Type *t, bool inside);
+static void note_elements(SizePlaces *e, Type *t, bool inside);
 
-static void note_sizes(Elements *e, Type *size, bool inside) {
+static void note_sizes(SizePlaces *e, Type *size, bool inside) {
     TypeVec params = {0};
     Map seen = {0};
     type_collect(size, TY_PARAM, &seen, &params);
@@ -311,12 +311,12 @@ static void note_sizes(Elements *e, Type *size, bool inside) {
         map_set(inside ? &e->inside : &e->outside, params.data[i], params.data[i]);
 }
 
-static void note_all(Elements *e, Type *const *types, uint32_t n, bool inside) {
+static void note_all(SizePlaces *e, Type *const *types, uint32_t n, bool inside) {
     for (uint32_t i = 0; i < n; i++)
         note_elements(e, types[i], inside || types[i]->kind == KIND_TYPE);
 }
 
-static void note_elements(Elements *e, Type *t, bool inside) {
+static void note_elements(SizePlaces *e, Type *t, bool inside) {
     t = type_resolve(t);
     if (!(t->flags & TYPE_HAS_PARAMS) || map_has(&e->seen[inside], t))
         return;
@@ -353,7 +353,7 @@ static void note_elements(Elements *e, Type *t, bool inside) {
 const bool *sizes_asked_of(TypeDecl *decl) {
     if (decl->asked)
         return decl->asked;
-    Elements e = {0};
+    SizePlaces e = {0};
     for (uint32_t c = 0; c < decl->nctors; c++)
         for (uint32_t i = 0; i < decl->ctors[c]->nfields; i++)
             note_elements(&e, decl->ctors[c]->fields[i], false);
@@ -364,7 +364,7 @@ const bool *sizes_asked_of(TypeDecl *decl) {
 }
 
 void scheme_note_elements(Scheme *scheme) {
-    Elements e = {0};
+    SizePlaces e = {0};
     Type *fn = type_resolve(scheme->type);
     for (; fn->tag == TY_FN; fn = type_resolve(fn->fn.result))
         for (uint32_t i = 0; i < fn->nargs; i++)

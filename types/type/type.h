@@ -79,6 +79,7 @@ typedef struct TypeVar {
         weak; /* KIND_DTYPE: the dtype of a weak literal, which is defaulted when nothing settles it */
     bool
         asked; /* KIND_DIM, KIND_SHAPE: one size is asked of several values: Note [Sizes of elements] */
+    bool each;   /* of a parameter that is `each`: Note [Sizes of elements] */
     bool widens; /* stands where a function takes `?`, and may become an unknown itself (flow.c) */
     bool
         joins; /* KIND_TYPE: a parameter of a constructor: the types that flow to it are joined (flow.c) */
