@@ -466,7 +466,7 @@ void infer_chain_emit(void *links, Var *var, Expr *value);
 Pending *infer_note(Infer *I, PendingKind kind, Expr *expr);
 void infer_settle(Infer *I);
 void settle_flow(Infer *I, Pending *p, Map *spread); /* infer/checks.c */
-void settle_results(Infer *I); /* infer/flow.c: its last part */
+void settle_results(Infer *I);                       /* infer/flow.c: its last part */
 /* Expressions over variables in scope at the note, from the innermost function's parameters
  * outwards, then other variables. NULL when nothing supplies it. infer/supply.c */
 Expr *supply_dtype(Infer *I, const Pending *p, Type *dtype); /* a tensor of it */

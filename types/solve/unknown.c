@@ -369,6 +369,13 @@ void scheme_note_elements(Scheme *scheme) {
     for (; fn->tag == TY_FN; fn = type_resolve(fn->fn.result))
         for (uint32_t i = 0; i < fn->nargs; i++)
             note_elements(&e, fn->args[i], false);
+    for (uint32_t i = 0; i < scheme->nrelations;
+         i++) { /* what is read of a parameter of open type */
+        const Relation *r = scheme->relations[i];
+        if (r->def == &rel_field || r->def == &rel_proj || r->def == &rel_index ||
+            r->def == &rel_bang)
+            note_elements(&e, r->args[r->nargs - 1], false);
+    }
     bool each = false;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < scheme->nparams; i++) {
