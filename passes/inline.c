@@ -295,8 +295,9 @@ static Expr *literal_for_call(Inliner *in, Expr *e) {
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Binds v to value before what follows, unless value is a name or literal that can replace v. A block that is
- * the value comes before it. */
-static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
+ * the value comes before it. before: the value as it was before it was visited: a function literal is known by that, with
+ * all the variables it captures. */
+static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr *before) {
     while (value->kind == EXPR_LET && in->replaces_calls) {
         if (map_has(&in->taken, value)) {
             Subst s = {.renames = true};
@@ -311,7 +312,7 @@ static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value) {
         return;
     }
     if (v && !let->rec && value->kind == EXPR_FN)
-        map_set(&in->known, v, value);
+        map_set(&in->known, v, before->kind == EXPR_FN ? before : value);
     let->var = v;
     let->a = value;
     vec_push(links, let);
@@ -326,12 +327,12 @@ static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
         if (e->kind == EXPR_LET) {
             if (specialise_loop(in, e))
                 map_set(&in->loops, e->var, e->a);
-            bind(in, &links, expr_copy(e), e->var, inline_expr(in, e->a));
+            bind(in, &links, expr_copy(e), e->var, inline_expr(in, e->a), e->a);
             e = e->body;
         } else if (fn) {
             for (uint32_t i = 0; i < e->nargs; i++)
                 bind(in, &links, expr_new(EXPR_LET, e->type, e->span), fn->fn->params[i],
-                     inline_expr(in, e->args[i]));
+                     inline_expr(in, e->args[i]), e->args[i]);
             e = fn->fn->body;
         } else {
             break;

@@ -66,6 +66,8 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
     if (!after)
         return e;
     pass_check(ctx, after, given, pass->name);
+    if (after != e && after->kind == EXPR_FN && e->kind == EXPR_FN)
+        after->fn->written = e->fn->written ? e->fn->written : e->fn;
     return after;
 }
 

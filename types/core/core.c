@@ -278,11 +278,10 @@ static Expr *copy_with_slots(const Expr *e) {
     if (e->kind == EXPR_FN) {
         copy->fn = mem_new(Fn);
         *copy->fn = *e->fn;
-        if (!copy->fn->written)
-            copy->fn->written = e->fn;
         for (int mode = 0; mode < AD_MODES; mode++)
             copy->fn->own_twins[mode] = NULL;
         copy->fn->base = copy->fn->of = NULL;
+        copy->fn->written = NULL;
         copy->fn->path = NULL;
     }
     if (e->kind == EXPR_MATCH) {
