@@ -120,7 +120,8 @@ typedef struct Fn {
     const Symbol *path; /* NULL is "" */
     bool tails_marked;  /* expr_mark_tails */
     bool is_instance;   /* made by specialise: it is optimised before it first runs */
-    const struct Fn *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
+    const struct Fn
+        *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
 } Fn;
 
 typedef enum PatternKind {

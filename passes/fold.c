@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold: does now what is known already.
+ *
+ *   if (True) { a } else { b }                          becomes   a
+ *   let p = (f(x), y); p.0 + p.1                        becomes   let t = f(x); t + y
+ *   match (Some(x)) { Some(y) => g(y), None => 0 }      becomes   g(x)
+ *   2 * 3 + n                                           becomes   6 + n
+ *
+ * Of a `match`, the arms that cannot be taken go; if it stays open which of the others is, the rest is left. Parts of
+ * data that is taken apart later get names, in the order in which they were computed. Operators on
+ * literals are computed by their scalar programs, which say what they mean; a result that has no literal
+ * (nan, an infinity, -0.0) is left to the run, and so is what fails.
+ *
+ * It does not look into references, nor at what function literals do that are not called here (Note [Calls that
+ * stay] in inline.c); there it replaces the names that went. */
+#include <math.h>
+
+#include "ops/elementwise.h"
+#include "passes/inline.h"
+
+Expr *pass_fold(PassCtx *ctx, Expr *e);
+
+typedef VEC(Expr *) Links;
+
+typedef struct Folder {
+    PassCtx *ctx;
+    Map done;  /* Expr -> what became of it */
+    Map atoms; /* Var -> the name or literal that stands for it */
+    Map known; /* Var -> a tuple, or a call of a constructor, of names and literals */
+    Map apart; /* Var that is projected or matched somewhere */
+    Map seen;
+    const Expr *root;
+    uint32_t nested; /* function literals around the expression, besides the root */
+} Folder;
+
+static Expr *fold(Folder *f, Expr *e);
+
+static Expr *fold_child(void *ctx, Expr *child) { return fold(ctx, child); }
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+static bool is_atom(const Expr *e) {
+    if (e->kind == EXPR_GLOBAL)
+        return e->global->kind == GLOBAL_DEF || e->global->kind == GLOBAL_BUILTIN;
+    return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST ||
+           e->kind == EXPR_OP || e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && e->nargs == 0);
+}
+
+static bool is_data(const Expr *e) {
+    return (e->kind == EXPR_TUPLE && e->nargs) ||
+           (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs);
+}
+
+static bool has_atoms_only(const Expr *e) {
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_atom(e->args[i]))
+            return false;
+    return true;
+}
+
+/* The tuple or data that a folded expression is; NULL where that is not known. */
+static Expr *structure_of(Folder *f, Expr *e) {
+    if (e->kind == EXPR_VAR)
+        return map_find(&f->known, e->var);
+    return is_data(e) || (e->kind == EXPR_CTOR && e->ctor->nfields == 0) ? e : NULL;
+}
+
+static void note_apart(void *ctx, Expr *e) {
+    Folder *f = ctx;
+    for (; !map_has(&f->seen, e); e = e->body) {
+        map_set(&f->seen, e, e);
+        f->ctx->work++;
+        if ((e->kind == EXPR_PROJ || e->kind == EXPR_FIELD || e->kind == EXPR_MATCH) &&
+            e->a->kind == EXPR_VAR)
+            map_set(&f->apart, e->a->var, e);
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, note_apart, f);
+            return;
+        }
+        note_apart(f, e->a);
+    }
+}
+
+static Expr *atom_at(Expr *atom, const Expr *use) {
+    atom = expr_copy(atom);
+    atom->span = use->span;
+    atom->inlined = use->inlined;
+    if (atom->kind == EXPR_VAR || atom->kind == EXPR_CONST)
+        atom->type = use->type;
+    return atom;
+}
+
+/* The same data with names for its parts, which `links` binds. */
+static Expr *name_parts(Expr *e, Links *links) {
+    if (has_atoms_only(e))
+        return e;
+    Expr *copy = expr_copy(e);
+    copy->args = mem_new_n(Expr *, e->nargs);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Expr *part = copy->args[i] = e->args[i];
+        if (is_atom(part))
+            continue;
+        Expr *link = expr_new(EXPR_LET, e->type, part->span);
+        link->var = var_new(sym_intern("t"), part->type, part->span);
+        link->a = part;
+        vec_push(links, link);
+        copy->args[i] = expr_var(link->var, part->span);
+    }
+    return copy;
+}
+
+static Expr *close_links(Links *links, Expr *result) {
+    while (links->len) {
+        Expr *link = vec_pop(links);
+        link->body = result;
+        link->type = result->type;
+        result = link;
+    }
+    return result;
+}
+
+/* ---- operators on literals ------------------------------------------------------------------- */
+
+static bool literal_of(const Expr *e, DType *t, ScalarValue *v) {
+    if (e->kind != EXPR_LIT || e->like || !e->type || !type_get_dtype(e->type, t))
+        return false;
+    if (dtype_is_float(*t)) {
+        double f = e->is_float ? e->f : (double)e->i;
+        unsigned char p[8];
+        if (!e->is_float && e->i < 0)
+            return false;
+        elem_set_float(p, *t, f);
+        v->f = elem_get_float(p, *t);
+        return true;
+    }
+    v->i = e->i;
+    return !e->is_float;
+}
+
+static Expr *literal_at(DType t, ScalarValue v, const Expr *use) {
+    DType wanted;
+    if (use->type && type_get_dtype(use->type, &wanted) && wanted != t)
+        return NULL;
+    if (t == DT_BOOL)
+        return expr_bool(v.i != 0, use->span);
+    if (!dtype_is_float(t))
+        return v.i == INT64_MIN || t == DT_U64 ? NULL : expr_int(v.i, t, use->span);
+    return isfinite(v.f) && !(v.f == 0 && signbit(v.f)) ? expr_float(v.f, t, use->span) : NULL;
+}
+
+static Expr *fold_operator(Expr *e) {
+    const Op *op = e->a->op;
+    DType t, u, result;
+    ScalarValue x = {0}, y = {0}, v = {0};
+    int32_t status = KERNEL_DONE;
+    if (op->scalar != OP_SCALAR_FORMULA || op->nattrs || e->nsizes || e->nargs < 1 ||
+        e->nargs > 2 || !literal_of(e->args[0], &t, &x))
+        return NULL;
+    if (e->nargs == 2 && (!literal_of(e->args[1], &u, &y) || u != t))
+        return NULL;
+    bool done = e->nargs == 2 ? op_scalar_eval2(op, t, x, y, &result, &v, &status)
+                              : op_scalar_eval1(op, t, x, &result, &v, &status);
+    return done && status == KERNEL_DONE ? literal_at(result, v, e) : NULL;
+}
+
+/* ---- matches --------------------------------------------------------------------------------- */
+
+typedef enum Outcome { NEVER, OPEN, ALWAYS } Outcome;
+
+static Outcome match_parts(Folder *f, const Pattern *p, const Expr *data, Map *bound);
+
+static Outcome match_literal(const Pattern *p, const Expr *subject) {
+    DType t, u;
+    ScalarValue v, w;
+    if (!literal_of(subject, &t, &v) || !literal_of(p->lit, &u, &w) || t != u || dtype_is_float(t))
+        return OPEN;
+    return v.i == w.i ? ALWAYS : NEVER;
+}
+
+/* Whether a folded subject matches; bound: gets the variables of the pattern. */
+static Outcome match(Folder *f, const Pattern *p, Expr *subject, Map *bound) {
+    switch (p->kind) {
+    case PAT_WILDCARD: return ALWAYS;
+    case PAT_VAR:
+        if (!is_atom(subject))
+            return OPEN;
+        map_set(bound, p->var, subject);
+        return ALWAYS;
+    case PAT_LIT: return match_literal(p, subject);
+    case PAT_STRING: return OPEN;
+    case PAT_CTOR:
+    case PAT_TUPLE: {
+        Expr *data = structure_of(f, subject);
+        return data ? match_parts(f, p, data, bound) : OPEN;
+    }
+    }
+    return OPEN;
+}
+
+static Outcome match_parts(Folder *f, const Pattern *p, const Expr *data, Map *bound) {
+    const Ctor *ctor = data->kind == EXPR_CALL   ? data->a->ctor
+                       : data->kind == EXPR_CTOR ? data->ctor
+                                                 : NULL;
+    if (p->kind == PAT_CTOR ? ctor != p->ctor : ctor != NULL)
+        return p->kind == PAT_CTOR && ctor ? NEVER : OPEN;
+    Outcome all = ALWAYS;
+    for (uint32_t i = 0; i < p->nargs && i < data->nargs; i++) {
+        Outcome one = match(f, p->args[i], data->args[i], bound);
+        all = one < all ? one : all;
+    }
+    return all;
+}
+
+static Expr *fold_match(Folder *f, Expr *e) {
+    Expr *subject = fold(f, e->a), *named = subject;
+    Links links = {0};
+    if (is_data(subject))
+        named = name_parts(subject, &links);
+    VEC(Arm) arms = {0};
+    for (uint32_t i = 0; i < e->narms; i++) {
+        Map bound = {0};
+        Outcome outcome = match(f, e->arms[i].pattern, named, &bound);
+        if (outcome == NEVER)
+            continue;
+        if (outcome == ALWAYS && !e->arms[i].guard && !arms.len) {
+            map_add(&f->atoms, &bound);
+            return close_links(&links, fold(f, e->arms[i].body));
+        }
+        Arm arm = e->arms[i];
+        arm.guard = arm.guard ? fold(f, arm.guard) : NULL;
+        arm.body = fold(f, arm.body);
+        vec_push(&arms, arm);
+        if (outcome == ALWAYS && !arm.guard)
+            break;
+    }
+    Expr *copy = expr_copy(e);
+    copy->a = subject;
+    if (arms.len) {
+        copy->arms = arms.data;
+        copy->narms = (uint32_t)arms.len;
+    } else {
+        for (uint32_t i = 0; i < e->narms; i++) {
+            copy->arms = i ? copy->arms : mem_new_n(Arm, e->narms);
+            copy->arms[i] = e->arms[i];
+            copy->arms[i].guard = e->arms[i].guard ? fold(f, e->arms[i].guard) : NULL;
+            copy->arms[i].body = fold(f, e->arms[i].body);
+        }
+    }
+    return copy;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+/* A block, and the branch of an `if` on a literal where the block's value is one. */
+static Expr *fold_block(Folder *f, Expr *e) {
+    Links links = {0};
+    for (; e->kind == EXPR_LET; e = e->body) {
+        f->ctx->work++;
+        Expr *value = fold(f, e->a);
+        if (e->var && !e->rec && is_atom(value)) {
+            map_set(&f->atoms, e->var, value);
+            continue;
+        }
+        if (e->var && is_data(value) && map_has(&f->apart, e->var)) {
+            value = name_parts(value, &links);
+            map_set(&f->known, e->var, value);
+        }
+        Expr *link = expr_copy(e);
+        link->a = value;
+        vec_push(&links, link);
+    }
+    return close_links(&links, fold(f, e));
+}
+
+static bool is_field(const Ctor *ctor, const Expr *e) {
+    return ctor->field_names && (uint32_t)e->index < ctor->nfields &&
+           ctor->field_names[e->index] == e->field;
+}
+
+static Expr *fold_part(Folder *f, Expr *e) {
+    Expr *data = fold(f, e->a), *known = structure_of(f, data);
+    bool fits = known && e->index >= 0 && (uint32_t)e->index < known->nargs &&
+                has_atoms_only(known) &&
+                (e->kind == EXPR_PROJ ? known->kind == EXPR_TUPLE
+                                      : known->kind == EXPR_CALL && is_field(known->a->ctor, e));
+    if (fits)
+        return atom_at(known->args[e->index], e);
+    if (data == e->a)
+        return e;
+    Expr *copy = expr_copy(e);
+    copy->a = data;
+    return copy;
+}
+
+static Expr *fold_form(Folder *f, Expr *e) {
+    bool here = !f->nested;
+    if (here && e->kind == EXPR_LET)
+        return fold_block(f, e);
+    if (e->kind == EXPR_LET)
+        return expr_map_block(e, fold_child, f);
+    if (e->kind == EXPR_FN && e != f->root) {
+        f->nested++;
+        e = expr_map_children(e, fold_child, f);
+        f->nested--;
+        return e;
+    }
+    if (here && e->kind == EXPR_IF) {
+        Expr *c = fold(f, e->a);
+        if (c->kind == EXPR_LIT && !c->like)
+            return fold(f, c->i ? e->b : e->c);
+    }
+    if (here && e->kind == EXPR_MATCH)
+        return fold_match(f, e);
+    if (here && (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD))
+        return fold_part(f, e);
+    e = expr_map_children(e, fold_child, f);
+    Expr *value = here && e->kind == EXPR_CALL && e->a->kind == EXPR_OP ? fold_operator(e) : NULL;
+    return value ? value : e;
+}
+
+static Expr *fold(Folder *f, Expr *e) {
+    if (e->kind == EXPR_VAR) {
+        Expr *atom = map_find(&f->atoms, e->var);
+        return atom ? atom_at(atom, e) : e;
+    }
+    Expr *known = map_find(&f->done, e);
+    if (known)
+        return known;
+    f->ctx->work++;
+    Expr *result = fold_form(f, e);
+    map_set(&f->done, e, result);
+    return result;
+}
+
+Expr *pass_fold(PassCtx *ctx, Expr *e) {
+    Folder f = {.ctx = ctx, .root = e};
+    note_apart(&f, e);
+    return fold(&f, e);
+}
