@@ -24,6 +24,14 @@ bool file_fail(const File *f, DiagCode code, const char *fmt, ...) {
     return false;
 }
 
+bool file_is_interrupted(const File *f, Output *file) {
+    if (!builtin_interrupted(f->call))
+        return false;
+    file->why = EINTR;
+    output_close(file);
+    return true;
+}
+
 bool file_close(const File *f, Output *file) {
     return output_close(file) ||
            file_fail(f, DIAG_R0505, "cannot be written: %s", strerror(file->why));

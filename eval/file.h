@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of data: NPY and NPZ (NumPy's format documents, versions 1 to 3), IDX (MNIST's page), CSV
- * (RFC 4180). Contents decide the format, not names. Any of them may be gzip'd.
+/* Files of data: NPY and NPZ (NumPy's format documents, versions 1 to 3), safetensors, PNG, IDX
+ * (MNIST's page), CSV (RFC 4180). Contents decide the format, not names. Any of them may be gzip'd.
  *
  * Files are hostile: every number in them is checked against the bytes that are there before it is
  * used. What is read is held in a tensor's buffer, so that it counts as memory of the program. */
@@ -44,26 +44,61 @@ bool is_idx(const Bytes *b);
 Tensor *idx_parse(const File *f, const Bytes *b);
 bool is_zip(const Bytes *b);
 
-typedef struct ZipEntry {
+/* One tensor of an archive. */
+typedef enum MemberKind {
+    MEMBER_STORED,   /* an NPY file as it is */
+    MEMBER_DEFLATED, /* an NPY file, compressed */
+    MEMBER_RAW,      /* elements, whose dtype and shape the archive says (safetensors) */
+} MemberKind;
+typedef struct Member {
     const char *name; /* without ".npy" */
     const unsigned char *p;
     size_t stored, size;
-    uint32_t crc;
-    bool deflated;
-} ZipEntry;
-typedef VEC(ZipEntry) ZipEntryVec;
-bool zip_parse(const File *f, const Bytes *b, ZipEntryVec *out);
-Tensor *zip_tensor(const File *f, const ZipEntry *e);
-/* An archive of tensors, stored. */
+    uint32_t crc; /* of NPY files */
+    MemberKind kind;
+    DType dtype; /* of RAW */
+    int rank;
+    int64_t shape[TENSOR_MAX_RANK];
+} Member;
+typedef VEC(Member) MemberVec;
+bool zip_parse(const File *f, const Bytes *b, MemberVec *out);
+Tensor *zip_tensor(const File *f, const Member *m);
+bool is_safetensors(const Bytes *b);
+bool safetensors_parse(const File *f, const Bytes *b, MemberVec *out);
+/* An archive of either kind. */
+bool is_archive(const Bytes *b);
+bool archive_parse(const File *f, const Bytes *b, MemberVec *out);
+Tensor *archive_tensor(const File *f, const Member *m);
+
+/* A tensor of the elements at p; n bytes are there. big: most significant byte first; fortran: the first
+ * axis is the fastest. */
+Tensor *file_elements(const File *f, DType t, int rank, const int64_t *shape, bool big,
+                      bool fortran, const unsigned char *p, size_t n);
+
+bool is_png(const Bytes *b);
+/* (height, width, channels): 1 grey, 2 grey with alpha, 3 colour, 4 with alpha; uint8, or uint16. */
+Tensor *png_parse(const File *f, const Bytes *b);
+
+/* How archives name the parts of data: a path, and a field by its name, else its number. */
+const char *file_join_path(const char *path, const char *name);
+const char *file_part_name(const Ctor *c, uint32_t i);
+
+/* ---- writing: false after a diagnostic --------------------------------------------------------- */
+
 typedef struct Leaf {
     const char *name;
     Tensor *tensor;
 } Leaf;
 typedef VEC(Leaf) LeafVec;
+/* Whether the program was interrupted; then what was there before stays. */
+bool file_is_interrupted(const File *f, Output *file);
 /* Ends a file being written: false after R0505 when some of it could not be. */
 bool file_close(const File *f, Output *file);
-bool zip_write(const File *f, const LeafVec *leaves);
+bool zip_write(const File *f, const LeafVec *leaves); /* stored */
+bool safetensors_write(const File *f, const LeafVec *leaves);
 bool npy_write(const File *f, const Tensor *t);
+bool csv_write(const File *f, const Tensor *t);
+bool png_write(const File *f, const Tensor *t);
 
 /* Numbers of dtype t; a first line that is none is a heading. rank 1: one row or one column. */
 Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank);

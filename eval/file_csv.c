@@ -147,3 +147,27 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
     }
     return made;
 }
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+bool csv_write(const File *f, const Tensor *t) {
+    if (t->rank != 1 && t->rank != 2)
+        return file_fail(f, DIAG_R0505, "CSV holds a matrix or a vector, this has %d axes",
+                         t->rank);
+    int64_t columns = t->rank == 2 ? t->shape[1] : 1;
+    Str text = {0};
+    for (int64_t i = 0; i < t->count; i++) {
+        if (builtin_interrupted(f->call))
+            return false;
+        void *p = tensor_at(t, i);
+        if (dtype_is_float(t->dtype))
+            value_print(&text, value_float(t->dtype, elem_get_float(p, t->dtype)), NULL);
+        else
+            value_print(&text, value_int(t->dtype, elem_get_int(p, t->dtype)), NULL);
+        str_add_char(&text, (i + 1) % columns == 0 ? '\n' : ',');
+    }
+    Output file;
+    output_open(&file, f->path);
+    output_add(&file, text.text, text.len);
+    return file_close(f, &file);
+}

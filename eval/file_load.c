@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load and save.
+/* load and data.….
  *
- * What is loaded is built by the type that is asked for. A tensor is one NPY, IDX or CSV file, or
- * the one member of an archive. Tuples, data of one constructor and lists are archives (NPZ) whose
- * members are named by the path to each tensor: `layers.0.w` is field w of element 0 of field
- * layers. All that does not fit is listed in one diagnostic. */
+ * What is loaded is built by the type that is asked for. A tensor is one NPY, IDX, CSV or PNG file, or
+ * the one member of an archive. Tuples, data of one constructor and lists are archives (NPZ or
+ * safetensors) whose members are named by the path to each tensor: `layers.0.w` is field w of element 0
+ * of field layers. All that does not fit is listed in one diagnostic. */
 #include <string.h>
 
 #include "eval/file.h"
@@ -41,17 +41,32 @@ static Type *tensor_type(Type *t) {
     return t && t->tag == TY_TENSOR ? t : NULL;
 }
 
+/* ---- archives -------------------------------------------------------------------------------- */
+
+bool is_archive(const Bytes *b) { return is_zip(b) || is_safetensors(b); }
+
+bool archive_parse(const File *f, const Bytes *b, MemberVec *out) {
+    return is_zip(b) ? zip_parse(f, b, out) : safetensors_parse(f, b, out);
+}
+
+Tensor *archive_tensor(const File *f, const Member *m) {
+    if (m->kind != MEMBER_RAW)
+        return zip_tensor(f, m);
+    File member = {f->call, f->path, m->name};
+    return file_elements(&member, m->dtype, m->rank, m->shape, false, false, m->p, m->stored);
+}
+
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
 static Tensor *one_member(const File *f, const Bytes *b) {
-    ZipEntryVec entries = {0};
-    if (!zip_parse(f, b, &entries))
+    MemberVec entries = {0};
+    if (!archive_parse(f, b, &entries))
         return NULL;
     if (entries.len != 1) {
         file_fail(f, DIAG_R0504, "it is an archive of %zu tensors, wanted is one", entries.len);
         return NULL;
     }
-    return zip_tensor(f, &entries.data[0]);
+    return archive_tensor(f, &entries.data[0]);
 }
 
 static Tensor *parse_tensor(const File *f, const Bytes *b, Type *type) {
@@ -60,12 +75,15 @@ static Tensor *parse_tensor(const File *f, const Bytes *b, Type *type) {
     Type **dims;
     if (is_npy(b))
         return npy_parse(f, b);
-    if (is_zip(b))
+    if (is_archive(b))
         return one_member(f, b);
     if (is_idx(b))
         return idx_parse(f, b);
+    if (is_png(b))
+        return png_parse(f, b);
     if (b->n == 0 || memchr(b->p, 0, b->n) || b->p[0] == 0x93 || b->p[0] == 0x1f) {
-        file_fail(f, DIAG_R0502, b->n ? "this is no NPY, NPZ, IDX or CSV file" : "it is empty");
+        file_fail(f, DIAG_R0502,
+                  b->n ? "this is no NPY, NPZ, safetensors, PNG, IDX or CSV file" : "it is empty");
         return NULL;
     }
     if (type) {
@@ -93,17 +111,17 @@ static bool load_tensor(const File *f, const Bytes *b, Type *type, Value *out) {
 
 typedef struct Loader {
     const File *f;
-    Map members; /* Symbol -> ZipEntry */
+    Map members; /* Symbol -> Member */
     Map used;
     TextVec wrong;
     bool failed; /* reported already */
 } Loader;
 
-static const char *join_path(const char *path, const char *name) {
+const char *file_join_path(const char *path, const char *name) {
     return *path ? fmt_text("%s.%s", path, name) : name;
 }
 
-static const char *part_name(const Ctor *c, uint32_t i) {
+const char *file_part_name(const Ctor *c, uint32_t i) {
     return c->field_names ? c->field_names[i]->text : fmt_text("%u", i);
 }
 
@@ -111,13 +129,13 @@ static Value load_part(Loader *l, Type *type, const char *path);
 
 static Value load_leaf(Loader *l, Type *type, const char *path) {
     const Symbol *name = sym_intern(path);
-    ZipEntry *e = map_find(&l->members, name);
+    Member *e = map_find(&l->members, name);
     if (!e) {
         vec_push(&l->wrong, fmt_text("`%s` is missing", path));
         return value_unit();
     }
     map_set(&l->used, name, e);
-    Tensor *t = zip_tensor(l->f, e);
+    Tensor *t = archive_tensor(l->f, e);
     if (!t) {
         l->failed = true;
         return value_unit();
@@ -149,7 +167,7 @@ static Value load_data(Loader *l, Type *type, const char *path) {
     if (is_list_decl(l, d)) {
         VEC(Value) items = {0};
         for (int i = 0; !l->failed; i++) {
-            const char *at = join_path(path, fmt_text("%d", i));
+            const char *at = file_join_path(path, fmt_text("%d", i));
             if (!has_prefix(l, at))
                 break;
             vec_push(&items, load_part(l, type->args[0], at));
@@ -167,7 +185,7 @@ static Value load_data(Loader *l, Type *type, const char *path) {
     Value *fields = mem_new_n(Value, c->nfields + 1);
     for (uint32_t i = 0; i < c->nfields && !l->failed; i++) {
         Type *t = type_substitute(c->fields[i], d->params, type->args, d->nparams);
-        fields[i] = load_part(l, t, join_path(path, part_name(c, i)));
+        fields[i] = load_part(l, t, file_join_path(path, file_part_name(c, i)));
     }
     return value_data(c, fields);
 }
@@ -179,7 +197,7 @@ static Value load_part(Loader *l, Type *type, const char *path) {
     case TY_TUPLE: {
         Value *items = mem_new_n(Value, type->nargs + 1);
         for (uint32_t i = 0; i < type->nargs && !l->failed; i++)
-            items[i] = load_part(l, type->args[i], join_path(path, fmt_text("%u", i)));
+            items[i] = load_part(l, type->args[i], file_join_path(path, fmt_text("%u", i)));
         return value_tuple(items, type->nargs);
     }
     case TY_DATA:
@@ -208,12 +226,13 @@ static Value load_part(Loader *l, Type *type, const char *path) {
 }
 
 static bool load_archive(const File *f, const Bytes *b, Type *type, Value *out) {
-    ZipEntryVec entries = {0};
+    MemberVec entries = {0};
     Loader l = {.f = f};
-    if (!is_zip(b))
-        return file_fail(f, DIAG_R0504, "data of type %s is loaded from an NPZ archive",
+    if (!is_archive(b))
+        return file_fail(f, DIAG_R0504,
+                         "data of type %s is loaded from an NPZ or safetensors archive",
                          type_text(type));
-    if (!zip_parse(f, b, &entries))
+    if (!archive_parse(f, b, &entries))
         return false;
     for (size_t i = 0; i < entries.len; i++)
         map_set(&l.members, sym_intern(entries.data[i].name), &entries.data[i]);
@@ -286,12 +305,12 @@ bool builtin_data_bytes(const BuiltinCall *call, Value *out) {
 /* data.members(path): the names of the tensors of an archive. */
 bool builtin_data_members(const BuiltinCall *call, Value *out) {
     File f = {call, ((const String *)call->args[0].p)->text, NULL};
-    ZipEntryVec entries = {0};
+    MemberVec entries = {0};
     Bytes b;
     if (!file_read(&f, &b))
         return false;
-    bool ok = is_zip(&b) ? zip_parse(&f, &b, &entries)
-                         : file_fail(&f, DIAG_R0504, "this is no NPZ archive");
+    bool ok = is_archive(&b) ? archive_parse(&f, &b, &entries)
+                             : file_fail(&f, DIAG_R0504, "this is no NPZ or safetensors archive");
     VEC(Value) names = {0};
     for (size_t i = 0; ok && i < entries.len; i++)
         vec_push(&names, value_string(entries.data[i].name, strlen(entries.data[i].name)));
@@ -305,24 +324,24 @@ bool builtin_data_members(const BuiltinCall *call, Value *out) {
 bool builtin_data_member(const BuiltinCall *call, Value *out) {
     File f = {call, ((const String *)call->args[0].p)->text, NULL};
     const String *name = call->args[1].p;
-    ZipEntryVec entries = {0};
+    MemberVec entries = {0};
     Bytes b;
     if (!file_read(&f, &b))
         return false;
     Tensor *t = NULL;
     bool tensor = !call->type || type_resolve(call->type)->tag == TY_TENSOR;
-    bool ok = !tensor      ? file_fail(&f, DIAG_R0504, "a member is a tensor, wanted is %s",
-                                       type_text(call->type))
-              : is_zip(&b) ? zip_parse(&f, &b, &entries)
-                           : file_fail(&f, DIAG_R0504, "this is no NPZ archive");
-    const ZipEntry *found = NULL;
+    bool ok = !tensor          ? file_fail(&f, DIAG_R0504, "a member is a tensor, wanted is %s",
+                                           type_text(call->type))
+              : is_archive(&b) ? archive_parse(&f, &b, &entries)
+                               : file_fail(&f, DIAG_R0504, "this is no NPZ or safetensors archive");
+    const Member *found = NULL;
     for (size_t i = 0; ok && i < entries.len; i++)
         if (strcmp(entries.data[i].name, name->text) == 0)
             found = &entries.data[i];
     if (ok && !found)
         file_fail(&f, DIAG_R0504, "it has no member `%s`", name->text);
     else if (ok)
-        t = zip_tensor(&f, found);
+        t = archive_tensor(&f, found);
     bytes_release(&b);
     const char *why = t ? misfit(t, tensor_type(call->type)) : NULL;
     f.member = name->text;
@@ -331,124 +350,4 @@ bool builtin_data_member(const BuiltinCall *call, Value *out) {
     if (t)
         *out = value_tensor(t);
     return t != NULL;
-}
-
-/* ---- saving ---------------------------------------------------------------------------------- */
-
-typedef struct Part {
-    const char *path;
-    Value v;
-} Part;
-
-static bool cannot_hold(const File *f, const char *path, const char *what) {
-    return *path
-               ? file_fail(f, DIAG_R0505, "`%s` is %s, which an archive does not hold", path, what)
-               : file_fail(f, DIAG_R0505, "%s cannot be saved", what);
-}
-
-/* The tensors of a value, named by their paths. Iterative over lists and depth. */
-static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
-    VEC(Part) pending = {0};
-    TypeDecl *list = env_prelude_type(f->call->in->env, "List");
-    Part first = {"", whole};
-    vec_push(&pending, first);
-    while (pending.len) {
-        if (builtin_interrupted(f->call))
-            return false;
-        Part p = vec_pop(&pending);
-        const Value *items = NULL;
-        uint32_t n = 0;
-        const Ctor *c = NULL;
-        switch ((ValueTag)p.v.tag) {
-        case VAL_SCALAR:
-        case VAL_TENSOR: {
-            Leaf leaf = {*p.path ? p.path : "value", value_to_tensor(p.v)};
-            vec_push(out, leaf);
-            continue;
-        }
-        case VAL_TUPLE:
-            if (p.v.p) {
-                items = ((const Tuple *)p.v.p)->items;
-                n = ((const Tuple *)p.v.p)->n;
-            }
-            break;
-        case VAL_CTOR: {
-            c = p.v.aux ? ((const Data *)p.v.p)->ctor : p.v.p;
-            if (c->decl == list) {
-                Value rest = p.v, item;
-                VEC(Part) parts = {0};
-                for (int i = 0; !builtin_interrupted(f->call) && builtin_list_next(&rest, &item);
-                     i++) {
-                    Part part = {join_path(p.path, fmt_text("%d", i)), item};
-                    vec_push(&parts, part);
-                }
-                while (parts.len)
-                    vec_push(&pending, vec_pop(&parts));
-                continue;
-            }
-            if (c->decl->nctors != 1)
-                return cannot_hold(f, p.path,
-                                   fmt_text("a `%s`, one of several constructors", c->name->text));
-            items = p.v.aux ? ((const Data *)p.v.p)->fields : NULL;
-            n = p.v.aux;
-            break;
-        }
-        case VAL_STRING: return cannot_hold(f, p.path, "a String");
-        case VAL_REF: return cannot_hold(f, p.path, "a reference");
-        case VAL_DUAL: return cannot_hold(f, p.path, "a value being differentiated");
-        case VAL_CLOSURE:
-        case VAL_BUILTIN:
-        case VAL_ABSENT: return cannot_hold(f, p.path, "a function");
-        }
-        for (uint32_t i = n; i-- > 0;) {
-            const char *name = c ? part_name(c, i) : fmt_text("%u", i);
-            Part part = {join_path(p.path, name), items[i]};
-            vec_push(&pending, part);
-        }
-    }
-    return true;
-}
-
-static bool csv_write(const File *f, const Tensor *t) {
-    if (t->rank != 1 && t->rank != 2)
-        return file_fail(f, DIAG_R0505, "CSV holds a matrix or a vector, this has %d axes",
-                         t->rank);
-    int64_t columns = t->rank == 2 ? t->shape[1] : 1;
-    Str text = {0};
-    for (int64_t i = 0; i < t->count; i++) {
-        if (builtin_interrupted(f->call))
-            return false;
-        void *p = tensor_at(t, i);
-        if (dtype_is_float(t->dtype))
-            value_print(&text, value_float(t->dtype, elem_get_float(p, t->dtype)), NULL);
-        else
-            value_print(&text, value_int(t->dtype, elem_get_int(p, t->dtype)), NULL);
-        str_add_char(&text, (i + 1) % columns == 0 ? '\n' : ',');
-    }
-    Output file;
-    output_open(&file, f->path);
-    output_add(&file, text.text, text.len);
-    return file_close(f, &file);
-}
-
-static bool ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-/* save(value, path): a tensor as NPY (or CSV, NPZ by the name), anything else as NPZ. */
-bool builtin_save(const BuiltinCall *call, Value *out) {
-    File f = {call, ((const String *)call->args[1].p)->text, NULL};
-    Value v = call->args[0];
-    bool is_tensor = v.tag == VAL_SCALAR || v.tag == VAL_TENSOR, ok;
-    if (is_tensor && ends_with(f.path, ".csv")) {
-        ok = csv_write(&f, value_to_tensor(v));
-    } else if (is_tensor && !ends_with(f.path, ".npz")) {
-        ok = npy_write(&f, value_to_tensor(v));
-    } else {
-        LeafVec leaves = {0};
-        ok = collect_leaves(&f, v, &leaves) && zip_write(&f, &leaves);
-    }
-    *out = value_unit();
-    return ok;
 }

@@ -16,9 +16,8 @@ static void swap_bytes(unsigned char *p, int64_t count, size_t size) {
         }
 }
 
-/* A tensor of the elements at p; n bytes are there. */
-static Tensor *elements(const File *f, DType t, int rank, const int64_t *shape, bool big,
-                        bool fortran, const unsigned char *p, size_t n) {
+Tensor *file_elements(const File *f, DType t, int rank, const int64_t *shape, bool big,
+                      bool fortran, const unsigned char *p, size_t n) {
     int64_t count = shape_count(rank, shape, t), strides[TENSOR_MAX_RANK], stride = 1;
     size_t size = dtype_size(t);
     if (count < 0 || (size_t)count > n / size) {
@@ -166,7 +165,7 @@ Tensor *npy_parse(const File *f, const Bytes *b) {
         return NULL;
     }
     at += len;
-    return elements(f, t, rank, shape, big, fortran, b->p + at, b->n - at);
+    return file_elements(f, t, rank, shape, big, fortran, b->p + at, b->n - at);
 }
 
 bool npy_header(const File *f, const Tensor *t, Str *out) {
@@ -236,5 +235,5 @@ Tensor *idx_parse(const File *f, const Bytes *b) {
         const unsigned char *p = b->p + 4 + 4 * i;
         shape[i] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
     }
-    return elements(f, t, rank, shape, true, false, b->p + at, b->n - at);
+    return file_elements(f, t, rank, shape, true, false, b->p + at, b->n - at);
 }

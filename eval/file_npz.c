@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NPZ: a ZIP archive of NPY files (PKWARE's APPNOTE 6.3, with ZIP64). Written stored, always with
  * ZIP64 sizes, as NumPy does. */
-#include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -78,7 +77,7 @@ static bool read_zip64(const unsigned char *extra, size_t n, uint64_t *size, uin
 }
 
 /* One entry of the central directory; its bytes, 0 when it is damaged. */
-static size_t read_entry(const Bytes *b, uint64_t at, ZipEntry *e) {
+static size_t read_entry(const Bytes *b, uint64_t at, Member *e) {
     if (at > b->n || b->n - at < CENTRAL_BYTES || get32(b->p + at) != CENTRAL)
         return 0;
     const unsigned char *p = b->p + at;
@@ -102,16 +101,16 @@ static size_t read_entry(const Bytes *b, uint64_t at, ZipEntry *e) {
     e->stored = (size_t)stored;
     e->size = (size_t)size;
     e->crc = get32(p + 16);
-    e->deflated = method == 8;
+    e->kind = method == 8 ? MEMBER_DEFLATED : MEMBER_STORED;
     return total;
 }
 
-bool zip_parse(const File *f, const Bytes *b, ZipEntryVec *out) {
+bool zip_parse(const File *f, const Bytes *b, MemberVec *out) {
     uint64_t at, entries;
     if (!find_directory(b, &at, &entries))
         return file_fail(f, DIAG_R0502, "its archive has no directory: it is damaged or cut off");
     for (uint64_t i = 0; i < entries; i++) {
-        ZipEntry e;
+        Member e = {0};
         size_t n = read_entry(b, at, &e);
         if (!n)
             return file_fail(f, DIAG_R0502,
@@ -124,10 +123,11 @@ bool zip_parse(const File *f, const Bytes *b, ZipEntryVec *out) {
     return true;
 }
 
-Tensor *zip_tensor(const File *f, const ZipEntry *e) {
+Tensor *zip_tensor(const File *f, const Member *e) {
     File member = {f->call, f->path, e->name};
     Bytes b = {e->p, e->size, NULL};
-    if (e->deflated && !bytes_inflate(&member, e->p, e->stored, false, (int64_t)e->size, &b))
+    if (e->kind == MEMBER_DEFLATED &&
+        !bytes_inflate(&member, e->p, e->stored, false, (int64_t)e->size, &b))
         return NULL;
     Tensor *t = NULL;
     uLong crc = crc32_z(0, b.p, b.n);
@@ -251,11 +251,8 @@ bool zip_write(const File *f, const LeafVec *leaves) {
     Output file;
     output_open(&file, f->path);
     for (size_t i = 0; i < leaves->len; i++) {
-        if (builtin_interrupted(f->call)) {
-            file.why = EINTR; /* what was there stays */
-            output_close(&file);
+        if (file_is_interrupted(f, &file))
             return false;
-        }
         write_leaf(&file, &leaves->data[i], &headers.data[i], &offset, &directory);
     }
     put_end(&tail, leaves->len, offset, directory.len);

@@ -9,6 +9,7 @@ refused with a diagnostic or is a value, never a signal. A cache costs time when
 """
 import gzip
 import io
+import json
 import os
 import random
 import resource
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from _bad import PATIENCE, SLOW, limit_of, run_parts
@@ -45,6 +47,25 @@ def idx(kind=8, sizes=(2, 3), data=bytes(6), magic=b"\0\0"):
     return magic + bytes([kind, len(sizes)]) + b"".join(struct.pack(">I", n) for n in sizes) + data
 
 
+def safetensors(header, data=b"", length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def entry(dtype="F32", shape=(3,), at=(0, 12)):
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(at)}
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(width=2, height=2, depth=8, colour=2, rows=None, extra=b"", end=True):
+    rows = b"".join(b"\0" + bytes(range(6)) for _ in range(2)) if rows is None else rows
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)) + extra
+            + chunk(b"IDAT", zlib.compress(rows)) + (chunk(b"IEND", b"") if end else b""))
+
+
 def load(kind, path):
     """A program that loads a file as a value of a type."""
     return "let x: %s = load(\"%s\"); print(\"loaded\");" % (kind, path)
@@ -52,6 +73,7 @@ def load(kind, path):
 
 VECTOR, MATRIX = "Tensor[(?,), float32]", "Tensor[(?, ?), float32]"
 BYTES = "Tensor[(?, ?), uint8]"
+IMAGE = "Tensor[(?, ?, ?), uint8]"
 PAIR = "(Tensor[(?,), float32], Tensor[(?,), float32])"
 
 
@@ -102,6 +124,27 @@ def refusals(s):
             "cut member": npz([("0.npy", npy(data=b"")), ("1.npy", npy())]), "bzip2": npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_BZIP2),
             "directory far away": npz([("0.npy", npy())])[:-8] + b"\xff\xff\xff\xff\0\0", "lying entries": b"PK\x05\x06" + b"\0\0\0\0\xff\xff\xff\xff" + bytes(10),
         }),
+        "a.safetensors": (VECTOR, {
+            "empty header": safetensors(b"{"), "no JSON": safetensors(b"{x}"), "cut off": safetensors({"a": entry()}, bytes(11)),
+            "longer": safetensors({"a": entry()}, bytes(13)), "two": safetensors({"a": entry(), "b": entry(at=(12, 24))}, bytes(24)),
+            "overlap": safetensors({"a": entry(), "b": entry(at=(6, 18))}, bytes(18)), "hole": safetensors({"a": entry(at=(4, 16))}, bytes(16)),
+            "same name": safetensors(b'{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}'),
+            "huge": safetensors({"a": entry(shape=(big, big))}, bytes(12)), "negative": safetensors({"a": entry(shape=(-3,))}, bytes(12)),
+            "fraction": safetensors({"a": entry(shape=(1.5,))}, bytes(12)), "many axes": safetensors({"a": entry(shape=(1,) * 100, at=(0, 4))}, bytes(4)),
+            "backwards": safetensors({"a": entry(at=(12, 0))}, bytes(12)), "far": safetensors({"a": entry(at=(0, 1 << 62))}, bytes(12)),
+            "other size": safetensors({"a": entry(at=(0, 8))}, bytes(8)), "no dtype": safetensors({"a": {}}), "F8": safetensors({"a": entry("F8_E4M3", at=(0, 3))}, bytes(3)),
+            "a number": safetensors({"a": 3}), "a list": safetensors(b"{[]"), "metadata alone": safetensors({"__metadata__": {"a": "b"}}),
+            "nested": safetensors(b'{"a":' + b"[" * 100000 + b"]" * 100000 + b"}"), "bad utf-8": safetensors(b'{"\xff": 1}'),
+            "long header": safetensors(b"{" + b" " * 50, length=55), "doubles": safetensors({"a": entry("F64", at=(0, 24))}, bytes(24)),
+            "nul": safetensors(b'{"\\u0000": 1}'), "rank 2": safetensors({"a": entry(shape=(1, 3))}, bytes(12)),
+        }),
+        "a.png": (IMAGE, {
+            "signature": png()[:8], "no size": png(width=0, height=0), "huge": png(width=(1 << 31) - 1, height=(1 << 31) - 1),
+            "depth": png(depth=3), "colour": png(colour=5), "no palette": png(colour=3),
+            "few rows": png(rows=b"\0" + bytes(6)), "filter": png(rows=b"\x09" + bytes(6) + b"\0" + bytes(6)),
+            "crc": png()[:20] + b"\xff" + png()[21:], "cut off": png()[:-30], "critical chunk": png(extra=chunk(b"ABCD", b"x")),
+            "16 bits": png(depth=16, rows=bytes(26)), "stream": png().replace(b"IDAT\x78", b"IDAT\x00"),
+        }),
         "a.idx": (BYTES, {
             "short": idx(data=bytes(5)), "huge": idx(sizes=(0xffffffff, 0xffffffff), data=b""), "other dtype": idx(13, data=bytes(24)),
             "rank 1": idx(sizes=(6,)), "rank 200": b"\0\0\x08\xc8" + bytes(900), "unknown kind": idx(0x0a), "no sizes": b"\0\0\x08\x02\0\0\0\2",
@@ -125,6 +168,7 @@ def refusals(s):
             s.rejects("load: %s, %s" % (path, name), ["-e", load(kind, at)], "R0501|R0502|R0503|R0504|R0604|R0613|R0301|R0314")
     bomb = s.write("bomb.gz", gzip.compress(bytes(400_000_000 if SLOW == 1 else 80_000_000), 9))
     s.rejects("load: a small file of much", ["--memory=50M", "-e", load(VECTOR, bomb)], "R0606")
+    s.rejects("load: a small image of much", ["-e", load(IMAGE, s.write("large.png", png(width=900000, height=900000)))], "R0606")
     zeros = npy(shape="(50000000,)", data=bytes(200_000_000))
     s.rejects("load: a small archive of much", ["--memory=50M", "-e",
               load(PAIR, s.write("bomb.npz", npz([("0.npy", zeros), ("1.npy", zeros)], zipfile.ZIP_DEFLATED)))], "R0606")
@@ -139,13 +183,19 @@ def refusals(s):
         os.makedirs(s.path("folder.npy"), exist_ok=True)
         s.rejects("save: " + to, ["-e", 'save([1.0, 2.0], "%s")' % to], "R0505")
         s.rejects("save of data: " + to, ["-e", 'save(([1.0], [2.0]), "%s")' % to], "R0505")
-    s.rejects("save: full", ["-e", 'save(ones(shape=[10000]), "/dev/full")'], "R0505")
-    s.rejects("save: data, full", ["-e", 'save((ones(shape=[10000]), ones(shape=[10000])), "/dev/full")'], "R0505")
+    for end, value in (("npy", "ones(shape=[10000])"), ("csv", "ones(shape=[10000])"), ("npz", "(ones(shape=[10000]), 1)"),
+                       ("safetensors", "(ones(shape=[10000]), 1)"), ("png", "zeros(shape=[3000, 3000, 3], dtype=uint8)")):
+        os.symlink("/dev/full", s.path("full." + end))
+        s.rejects("save: full, " + end, ["-e", 'save(%s, "full.%s")' % (value, end)], "R0505")
+        s.rejects("save of a String as " + end, ["-e", 'save("text", "x.%s")' % end], "R0505")
     s.rejects("save: text, full", ["-e", 'write_text(str.pad("a", 100000), "/dev/full")'], "R0505")
     s.rejects("save: too long for the limit", ["-e", 'save(ones(shape=[100000]), "limited.npy")'], "R0505",
               before=limit_of(resource.RLIMIT_FSIZE, 5000))
     keeps(s, "kept.npy", npy(shape="(2,)", data=bytes(8)), 'save(ones(shape=[100000]), "%s")')
     keeps(s, "kept.npz", npz([("0.npy", npy(shape="(2,)", data=bytes(8)))]), 'save((ones(shape=[100000]), 1), "%s")')
+    keeps(s, "kept.safetensors", b"kept", 'save((ones(shape=[100000]), 1), "%s")')
+    keeps(s, "kept.png", png(), 'let keys = random.threefry_key(3u64); '
+          'save((uint8) (255.0 * random.uniform(keys, out_shape=[300, 300]).1), "%s")')
     keeps(s, "kept.csv", b"1,2\n", 'save(ones(shape=[100000]), "%s")')
     keeps(s, "kept.txt", b"kept", 'write_text(str.pad("a", 100000), "%s")')
     s.rejects("save of a function", ["-e", 'save(fn (x) { x }, "x.npy")'])
@@ -158,6 +208,11 @@ def acceptances(s):
             ("double quotes.npy", VECTOR, npy('"<f4"')), ("unpadded.npy", VECTOR, npy(pad=False)), ("longer.npy", VECTOR, npy(data=bytes(99))),
             ("packed.npy.gz", VECTOR, gzip.compress(npy())), ("members.gz", VECTOR, gzip.compress(npy()[:30]) + gzip.compress(npy()[30:])),
             ("pair.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())])), ("i.idx", BYTES, idx()),
+            ("one.safetensors", VECTOR, safetensors({"a": entry(), "__metadata__": {"by": "a test"}}, bytes(12))),
+            ("pair.safetensors", PAIR, safetensors({"1": entry(at=(12, 24)), "0": entry()}, bytes(24))),
+            ("padded.safetensors", VECTOR, safetensors(json.dumps({"a": entry()}).encode() + b"    ", bytes(12))),
+            ("rgb.png", IMAGE, png()), ("grey.png", IMAGE, png(colour=0, rows=bytes(6))), ("bits.png", IMAGE, png(depth=1, colour=0, rows=bytes(4))),
+            ("palette.png", IMAGE, png(colour=3, rows=bytes(6), extra=chunk(b"PLTE", bytes(6)))),
             ("rows.idx", BYTES, idx(sizes=(0xff000002, 0), data=b"")), ("m.csv", MATRIX, b"x,y\n1,2\n3,4"),
             ("deflated.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
             ("crlf.csv", MATRIX, b"1,2\r\n3,4\r\n"), ("bom.csv", MATRIX, b"\xef\xbb\xbf1,2\n3,4\n"), ("blank.csv", MATRIX, b"1,2\n\n3,4\n\n")):
@@ -171,6 +226,7 @@ def damaged(s):
     seeds = {"npy": (VECTOR, npy()), "fortran": (MATRIX, npy(shape="(2, 3)", order="True", data=bytes(range(24)))),
              "npz": (PAIR, npz([("0.npy", npy()), ("1.npy", npy())])), "idx": (BYTES, idx()),
              "deflated": (PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
+             "safetensors": (PAIR, safetensors({"1": entry(at=(12, 24)), "0": entry()}, bytes(24))), "png": (IMAGE, png()),
              "csv": (MATRIX, b'a,"b"\n1,-2.5e3\n"3",nan\n'), "gz": (VECTOR, gzip.compress(npy()))}
 
     def job(name, kind, data):
