@@ -7,8 +7,8 @@
  * with the other roots. The switch is a few instructions, not swapcontext: that one saves the
  * signal mask by a system call, and AddressSanitizer complains about it.
  *
- * Note [Static roots]. Only the program's own data is scanned. Shared libraries (LLVM, BLAS,
- * libedit) keep no collected pointer in their data, and leaving them out makes a collection three
+ * Note [Static roots]. Only the program's own data is scanned. Shared libraries (LLVM,
+ * BLAS) keep no collected pointer in their data, and leaving them out makes a collection three
  * times shorter. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"

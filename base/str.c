@@ -153,6 +153,36 @@ size_t text_width(const char *text, size_t n) {
     return width;
 }
 
+/* Whether no cluster ends between two characters; *state is utf8proc's, and begins as 0. */
+static bool joins(uint32_t before, uint32_t c, int32_t *state) {
+#ifdef HAVE_UTF8PROC
+    return !utf8proc_grapheme_break_stateful((utf8proc_int32_t)before, (utf8proc_int32_t)c, state);
+#else
+    (void)before;
+    (void)state;
+    return char_width(c) == 0 && c >= 0x300;
+#endif
+}
+
+size_t text_first_cluster(const char *text, size_t n, size_t *columns) {
+    const unsigned char *bytes = (const unsigned char *)text;
+    uint32_t before, c;
+    int32_t state = 0;
+    size_t end = decode(bytes, n, &before);
+    if (!end) {
+        *columns = 1;
+        return 1;
+    }
+    *columns = char_width(before);
+    for (size_t len; end < n && (len = decode(bytes + end, n - end, &c)) > 0; end += len) {
+        if (!joins(before, c, &state))
+            break;
+        *columns += char_width(c);
+        before = c;
+    }
+    return end;
+}
+
 bool text_is_utf8(const char *text, size_t n, size_t *bad_at) {
     for (size_t i = 0; i < n;) {
         uint32_t c;

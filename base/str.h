@@ -25,6 +25,9 @@ char *fmt_text(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* c
 
 /* Display columns of UTF-8 text (wide and combining characters counted as terminals show them). */
 size_t text_width(const char *text, size_t n);
+/* Bytes of the first character as a reader sees it, a letter with its marks, and its columns. A byte that
+ * is no UTF-8 is a character of one column. n > 0. */
+size_t text_first_cluster(const char *text, size_t n, size_t *columns);
 bool text_is_utf8(const char *text, size_t n, size_t *bad_at);
 
 /* Appends the text as a double-quoted literal with C escapes. */

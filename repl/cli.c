@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "base/symbol.h"
-#include "repl/editor.h"
+#include "repl/line/terminal.h"
 #include "repl/prompt.h"
 #include "repl/session.h"
 
@@ -426,7 +426,7 @@ static int run_program(Cli *cli) {
     struct timespec a, b;
     clock_gettime(CLOCK_MONOTONIC, &a);
     if (prompt) {
-        int result = prompt_run(s);
+        int result = prompt_run(s, want_color(cli->color));
         return finish(s, SESSION_OK) || result;
     } else if (cli->texts.len) {
         for (size_t i = 0; i < cli->texts.len && status == SESSION_OK; i++) {

@@ -5,7 +5,9 @@
 #include "repl/prompt.h"
 
 #include "repl/commands.h"
-#include "repl/editor.h"
+#include "repl/line/editor.h"
+#include "repl/line/terminal.h"
+#include "repl/pieces.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,22 +21,42 @@
 typedef struct Prompt {
     Session *session;
     Editor *editor;
-    Str entry;              /* the lines read so far of an item that goes on */
+    Str entry;              /* plain lines: those read so far of an item that goes on */
+    const char *initial;    /* what stands in the next line to begin with */
     struct timespec cancel; /* when Ctrl-C was last pressed on an empty line */
 } Prompt;
 
-static void complete(void *ctx, const char *text, size_t len, EditWords *out, size_t *begin) {
+/* ---- what the editor asks -------------------------------------------------------------------- */
+
+static bool is_complete(void *ctx, const char *text, size_t len) {
+    Prompt *p = ctx;
+    return text[0] == ':' || session_read_status(p->session, text, len) != PARSE_INCOMPLETE;
+}
+
+static void complete(void *ctx, const char *text, size_t len, EditChoices *out) {
     Prompt *p = ctx;
     TextVec words = {0};
     if (text[0] == ':' && !memchr(text, ' ', len)) {
-        *begin = 0;
+        out->begin = 0;
         command_complete(text, len, &words);
     } else {
-        session_complete(p->session, text, len, &words, begin);
+        session_complete(p->session, text, len, &words, &out->begin);
     }
-    for (size_t i = 0; i < words.len; i++)
-        vec_push(out, words.data[i]);
+    for (size_t i = 0; i < words.len; i++) {
+        EditChoice choice = {words.data[i], NULL};
+        vec_push(&out->list, choice);
+    }
 }
+
+static void hint(void *ctx, const char *text, size_t len, size_t cursor, EditHint *out) {
+    (void)ctx;
+    (void)text;
+    (void)len;
+    (void)cursor;
+    *out = (EditHint){0};
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* What people type who know other prompts; not names here unless they are defined. */
 static const char *find_pointer(Session *s, const char *line) {
@@ -61,22 +83,20 @@ static const char *find_pointer(Session *s, const char *line) {
 
 static bool is_blank(const char *text) { return text[strspn(text, " \t\r\n")] == '\0'; }
 
-/* An entry as one line of history. Line breaks inside an unfinished item mean nothing, so they become
- * blanks; an entry with a comment keeps its lines apart. */
+/* Of an entry without the blanks and the empty lines at its end. */
+static size_t length_without_end(const char *entry) {
+    size_t n = strlen(entry);
+    while (n && strchr(" \t\n", entry[n - 1]))
+        n--;
+    return n;
+}
+
 static void remember(Prompt *p, const char *entry) {
-    bool comment = strstr(entry, "//") != NULL;
-    Str line = {0};
-    for (const char *c = entry;; c++) {
-        if (*c == '\0' || (*c == '\n' && comment)) {
-            if (!is_blank(str_text(&line)))
-                editor_remember(p->editor, str_text(&line));
-            line = (Str){0};
-            if (!*c)
-                return;
-        } else {
-            str_add_char(&line, *c == '\n' ? ' ' : *c);
-        }
-    }
+    editor_remember(p->editor, mem_strndup(entry, length_without_end(entry)));
+}
+
+static void set_width(Prompt *p) {
+    session_set_width(p->session, terminal_width(STDOUT_FILENO), terminal_width(STDERR_FILENO));
 }
 
 static void on_cancel(Prompt *p) {
@@ -88,55 +108,138 @@ static void on_cancel(Prompt *p) {
     p->entry = (Str){0};
 }
 
-/* One line or paste; false to leave. */
-static bool take(Prompt *p, const char *line, bool paste) {
-    bool begins = p->entry.len == 0;
-    if (begins && is_blank(line))
+static bool run_command(Prompt *p, const char *line) {
+    remember(p, line);
+    return command_run(p->session, line) == COMMAND_DONE;
+}
+
+/* A whole entry; false to leave. */
+static bool take_entry(Prompt *p, const char *text) {
+    if (is_blank(text))
         return true;
-    if (begins && line[0] == ':') {
-        editor_remember(p->editor, line);
-        return command_run(p->session, line) == COMMAND_DONE;
-    }
-    const char *pointer = begins ? find_pointer(p->session, line) : NULL;
+    if (text[0] == ':')
+        return run_command(p, text);
+    const char *pointer = find_pointer(p->session, text);
     if (pointer) {
         puts(pointer);
         return true;
     }
-    bool drop = !begins && !paste && is_blank(line);
-    if (!drop) {
-        if (p->entry.len)
-            str_add_char(&p->entry, '\n');
-        str_add(&p->entry, line);
-    }
-    session_set_width(p->session, terminal_width(STDOUT_FILENO), terminal_width(STDERR_FILENO));
-    SessionStatus status = session_enter(p->session, str_text(&p->entry), p->entry.len, !drop);
-    if (status == SESSION_INCOMPLETE)
-        return true;
-    remember(p, str_text(&p->entry));
-    p->entry = (Str){0};
+    set_width(p);
+    remember(p, text);
+    session_enter(p->session, text, length_without_end(text), false);
     return true;
 }
 
-int prompt_run(Session *s) {
+/* One line where there is no editor; false to leave. */
+static bool take_line(Prompt *p, const char *line) {
+    bool begins = p->entry.len == 0, blank = is_blank(line);
+    if (begins && (blank || line[0] == ':' || find_pointer(p->session, line)))
+        return take_entry(p, line);
+    if (!begins && !blank)
+        str_add_char(&p->entry, '\n');
+    if (!blank)
+        str_add(&p->entry, line);
+    if (!blank && !is_complete(p, str_text(&p->entry), p->entry.len))
+        return true;
+    Str entry = p->entry;
+    p->entry = (Str){0};
+    return take_entry(p, str_text(&entry));
+}
+
+/* ---- pastes ---------------------------------------------------------------------------------- */
+
+/* Shows what was pasted; of more lines than a screen has, the first and the last. */
+static void echo(Prompt *p, const char *text, size_t len) {
+    enum { ENDS = 10 };
+    size_t lines = 0, head = 0, tail = len, most = (size_t)terminal_height();
+    while (len && text[len - 1] == '\n')
+        len--;
+    for (size_t i = 0; i < len; i++)
+        lines += text[i] == '\n';
+    if (lines + 1 <= most || lines < 4 * ENDS) {
+        editor_echo(p->editor, text, len);
+        return;
+    }
+    for (size_t n = 0; n < ENDS; n++)
+        head += strcspn(text + head, "\n") + 1;
+    tail = len;
+    for (size_t n = 0; n < ENDS; tail -= n < ENDS)
+        if (text[tail - 1] == '\n')
+            n++;
+        else
+            tail--;
+    editor_echo(p->editor, text, head - 1);
+    printf("  ...> and %zu more lines\n", lines + 1 - ENDS);
+}
+
+/* Runs the pieces [from, to), which are items, together: definitions may mention each other. */
+static void run_items(Prompt *p, const char *text, const PieceVec *pieces, size_t from, size_t to) {
+    size_t begin = pieces->data[from].begin, end = pieces->data[to - 1].end;
+    session_enter_items(p->session, text + begin, end - begin);
+}
+
+/* Runs what was pasted and is complete, and leaves the rest to be edited. False to leave. */
+static bool take_paste(Prompt *p, const char *text, size_t len) {
+    enum { MOST_REMEMBERED = 100 };
+    PieceVec pieces = {0};
+    bool go_on = true;
+    set_width(p);
+    pieces_cut(p->session, text, len, &pieces);
+    size_t n = pieces.len, done = len;
+    if (n && pieces.data[n - 1].kind == PIECE_OPEN)
+        done = pieces.data[--n].begin;
+    if (done < len)
+        p->initial = text + done;
+    if (n)
+        echo(p, text, done);
+    for (size_t i = n > MOST_REMEMBERED ? n - MOST_REMEMBERED : 0; i < n; i++)
+        remember(
+            p, mem_strndup(text + pieces.data[i].begin, pieces.data[i].end - pieces.data[i].begin));
+    for (size_t i = 0; i < n && go_on;) {
+        Piece piece = pieces.data[i];
+        size_t next = i + 1;
+        while (piece.kind == PIECE_ITEMS && next < n && pieces.data[next].kind == PIECE_ITEMS)
+            next++;
+        if (piece.kind == PIECE_ITEMS)
+            run_items(p, text, &pieces, i, next);
+        else if (piece.kind == PIECE_COMMAND)
+            go_on = command_run(p->session, mem_strndup(text + piece.begin,
+                                                        piece.end - piece.begin)) == COMMAND_DONE;
+        else
+            session_enter(p->session, text + piece.begin, piece.end - piece.begin, false);
+        i = next;
+    }
+    return go_on;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+int prompt_run(Session *s, bool colors) {
     Prompt *p = mem_new(Prompt);
+    EditHooks hooks = {p, is_complete, complete, hint};
     mem_pin(p);
     p->session = s;
-    p->editor = editor_new(complete, p);
+    p->initial = "";
+    p->editor = editor_new(&hooks, colors);
     puts("Relay " PACKAGE_VERSION "   :help for commands, Ctrl-D to leave");
     for (bool go_on = true; go_on;) {
-        Str line;
+        Str text;
         fflush(stdout);
-        switch (editor_read(p->editor, p->entry.len ? "  ...> " : "relay> ", &line)) {
-        case EDIT_LINE: go_on = take(p, str_text(&line), false); break;
-        case EDIT_PASTE: go_on = take(p, str_text(&line), true); break;
+        const char *initial = p->initial;
+        p->initial = "";
+        switch (editor_read(p->editor, p->entry.len > 0, initial, &text)) {
+        case EDIT_ENTRY: go_on = take_entry(p, str_text(&text)); break;
+        case EDIT_LINE: go_on = take_line(p, str_text(&text)); break;
+        case EDIT_PASTE: go_on = take_paste(p, str_text(&text), text.len); break;
         case EDIT_CANCEL: on_cancel(p); break;
         case EDIT_END:
-            putchar('\n');
-            go_on = false;
+            if (!editor_is_screen(p->editor))
+                putchar('\n');
+            go_on = p->entry.len > 0; /* it drops an unfinished entry first */
+            p->entry = (Str){0};
             break;
         }
     }
-    editor_fini(p->editor);
     mem_unpin(p);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "repl/session.h"
 
-/* The exit status. */
-int prompt_run(Session *s);
+/* The exit status. colors: of what is typed. */
+int prompt_run(Session *s, bool colors);
 
 #endif

@@ -293,12 +293,16 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         if (flags & RUN_SHOW_LAST)
             show = i == last_shown;
         SessionStatus one = run_item(s, item, show, flags);
+        bool stops = one == SESSION_INTERRUPTED || (one == SESSION_FAILED && !(flags & RUN_ON));
         if (one != SESSION_OK)
-            for (size_t k = items.len; k-- > i;) /* what got no value keeps the one it had */
+            for (size_t k = stops ? items.len : i + 1;
+                 k-- > i;) /* what got no value keeps the one it had */
                 env_restore(s->env, &items.data[k], diags);
         session_print_diags(s, diags);
-        if (one != SESSION_OK)
+        if (stops)
             return one;
+        if (one != SESSION_OK)
+            status = one;
     }
     if (status == SESSION_OK && (flags & RUN_MAIN))
         status = run_main(s, &items, diags);
@@ -353,16 +357,49 @@ static SessionStatus run(Job job) {
     return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
 
-SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
+static SessionStatus enter(Session *s, const char *text, size_t len, unsigned flags,
+                           bool may_continue) {
     Source *source = source_new(fmt_text("prompt %u", s->prompts + 1), text, len, SOURCE_PROMPT);
     SessionStatus status = run((Job){.s = s,
                                      .source = source,
-                                     .flags = RUN_SHOW | RUN_PROMPT,
+                                     .flags = RUN_SHOW | RUN_PROMPT | flags,
                                      .mode = INFER_PROMPT,
                                      .may_continue = may_continue});
     if (status != SESSION_INCOMPLETE)
         s->prompts++;
     return status;
+}
+
+SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
+    return enter(s, text, len, 0, may_continue);
+}
+
+SessionStatus session_enter_items(Session *s, const char *text, size_t len) {
+    return enter(s, text, len, RUN_ON, false);
+}
+
+typedef struct ReadJob {
+    Session *s;
+    const char *text;
+    size_t len;
+    ParseStatus status;
+} ReadJob;
+
+static void read_quietly(void *arg) {
+    ReadJob *job = arg;
+    Source *source = source_new("entry", job->text, job->len, SOURCE_PROMPT);
+    Diags diags = {0};
+    ParseScope scope;
+    session_parse_scope(job->s, &scope);
+    ParseOptions options = {.prompt = true, .scope = &scope};
+    Module *module = NULL;
+    job->status = parse_module(source, &options, &diags, &module);
+}
+
+ParseStatus session_read_status(Session *s, const char *text, size_t len) {
+    ReadJob job = {s, text, len, PARSE_FAILED};
+    session_with_stack(s, read_quietly, &job);
+    return job.status;
 }
 
 SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs,

@@ -61,6 +61,10 @@ const char *session_fold(const Session *s, const Str *text);
 
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
+/* The same for several items at once, of which one that fails does not stop those after it. */
+SessionStatus session_enter_items(Session *s, const char *text, size_t len);
+/* Whether an entry would read: nothing is said and nothing run. */
+ParseStatus session_read_status(Session *s, const char *text, size_t len);
 /* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:
  * "name=file.npy" pairs for `--input`. */
 SessionStatus session_run_file(Session *s, const char *path, const char *const *inputs,

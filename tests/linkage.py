@@ -9,7 +9,8 @@ ROOT = os.path.dirname(HERE)
 
 # Each room, and each room in a room, uses itself and those before it.
 LAYERS = ["base", "parser", "tensor", "types/type", "types/solve", "types/core", "types/infer", "types/mend",
-          "ops/recipe", "ops/relate", "ops", "passes", "passes/reverse", "eval", "jit", "prelude", "stdlib", "repl"]
+          "ops/recipe", "ops/relate", "ops", "passes", "passes/reverse", "eval", "jit", "prelude", "stdlib",
+          "repl/line", "repl"]
 # What stands directly in types/ is the interface below; the reference is an engine beside the machine, which
 # hands it the items it is to run, and takes values and builtins from it.
 SAME_AS = {"types": "types/solve", "eval/reference": "eval"}
@@ -38,6 +39,8 @@ PROCESS = {
     "eval/stack.c": ({"running"}, "for the handler of a signal: whose stack it came upon, by thread"),
     "jit/cpu.c": ({"cpu"}, "what the processor is, found once"),
     "jit/llvm.c": ({"api", "end_program", "state", "version"}, "LLVM's own state is the process's"),
+    "repl/line/terminal.c": ({"cont_before", "ending_before", "found", "int_before", "is_raw", "was_interrupted",
+                              "was_stopped", "was_woken", "winch_before"}, "for the handlers of signals"),
     "repl/cli.c": ({"current", "interrupted", "output_broken"}, "for the handlers of signals"),
 }
 

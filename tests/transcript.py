@@ -5,7 +5,7 @@ A transcript is what the screen shows: lines that begin with a prompt (`relay> `
 typed, all others are output. `^C` at the end of a typed line, or on a line of its own, is sent as
 the key, without Enter; so are `^D`, `\\t` for Tab and `\\e[A` for an arrow (what such a line looks like
 in the end is not compared). `{*}` in a line stands for any text. The first lines may be `#! flags: …`, `#! columns: 80`, `#! folder: repl` (of tests/, to
-run in), `#! needs: libedit` (skipped in a build without it), `#! skip: reason`.
+run in), `#! needs: llvm` (skipped in a build without it), `#! skip: reason`.
 """
 import codecs
 import fcntl
@@ -105,12 +105,11 @@ class Screen:
 
 class Terminal:
     """A program on a pseudo-terminal. Nothing here depends on how soon it answers: the next line is typed
-    when the prompt stands in a row below the last one and, with a line editor, the terminal is the editor's."""
+    when the prompt stands in a row below the last one and the terminal is the editor's."""
 
     def __init__(self, command, columns, patience=process.PATIENCE, folder=None):
         self.screen, self.patience = Screen(columns), patience
         command = [os.path.abspath(command[0])] + command[1:]
-        self.editor = is_built_with(os.environ.get("RELAY_BUILD", os.path.dirname(command[0])), "libedit")
         self.typed_row = -1  # of the screen, where the last line was typed
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -156,8 +155,9 @@ class Terminal:
 
     def is_prompting(self):
         s = self.screen
-        return (s.y > self.typed_row and s.line()[:s.x] in PROMPTS + tuple(p.rstrip() for p in PROMPTS)
-                and (self.is_edited() or not self.editor))
+        # An editor may have put indentation behind the prompt.
+        return (s.y > self.typed_row and s.line()[:s.x].rstrip() in [p.rstrip() for p in PROMPTS]
+                and self.is_edited())
 
     def wait_prompt(self):
         return self.wait(self.is_prompting)
@@ -169,7 +169,7 @@ class Terminal:
         def runs():
             if self.is_prompting():
                 return True
-            if self.screen.y <= self.typed_row or (self.editor and self.is_edited()):
+            if self.screen.y <= self.typed_row or self.is_edited():
                 return False
             begun.append(process.cpu_seconds(self.pid))
             return begun[-1] >= begun[0] + 0.2
@@ -276,7 +276,7 @@ def compare(options, body, flags, columns, first_line=1, folder=None):
     return wrong, got, status
 
 
-LIBRARIES = ("libedit", "llvm", "openblas", "utf8proc")  # that a build may be without
+LIBRARIES = ("llvm", "openblas", "utf8proc")  # that a build may be without
 
 
 def is_built_with(folder, library):
