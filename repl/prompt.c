@@ -8,6 +8,7 @@
 #include "repl/line/editor.h"
 #include "repl/line/terminal.h"
 #include "repl/pieces.h"
+#include "repl/session_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -172,17 +173,54 @@ static void echo(Prompt *p, const char *text, size_t len) {
     printf("  ...> and %zu more lines\n", lines + 1 - ENDS);
 }
 
-/* Runs the pieces [from, to), which are items, together: definitions may mention each other. */
-static void run_items(Prompt *p, const char *text, const PieceVec *pieces, size_t from, size_t to) {
-    size_t begin = pieces->data[from].begin, end = pieces->data[to - 1].end;
-    session_enter_items(p->session, text + begin, end - begin);
+static void enter_piece(Prompt *p, const char *text, const Piece *piece) {
+    size_t end = piece->end;
+    while (end > piece->begin && text[end - 1] == '\n')
+        end--;
+    session_enter(p->session, text + piece->begin, end - piece->begin, false);
+}
+
+/* How many pieces from here on are definitions that may mention each other. */
+static size_t count_definitions(const char *text, const Piece *pieces, size_t n) {
+    size_t count = 0;
+    for (; count < n && pieces[count].kind == PIECE_ITEMS; count++) {
+        const char *item = text + pieces[count].begin;
+        if (strncmp(item, "def ", 4) != 0 && strncmp(item, "type ", 5) != 0)
+            break;
+    }
+    return count;
+}
+
+/* Runs the pieces; false to leave. Definitions side by side are tried together, and one by one when that
+ * fails. */
+static bool run_pieces(Prompt *p, const char *text, const Piece *pieces, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const Piece *piece = &pieces[i];
+        size_t end = i + count_definitions(text, piece, n - i);
+        if (piece->kind == PIECE_COMMAND) {
+            const char *line = mem_strndup(text + piece->begin, piece->end - piece->begin);
+            if (command_run(p->session, line) != COMMAND_DONE)
+                return false;
+        } else if (end > i + 1 &&
+                   session_try_definitions(p->session, text + piece->begin,
+                                           pieces[end - 1].end - piece->begin) == SESSION_OK) {
+            i = end - 1;
+        } else {
+            do
+                enter_piece(p, text, &pieces[i]);
+            while (++i < end);
+            i--;
+        }
+        if (session_was_interrupted(p->session)) /* Ctrl-C gives up the rest too */
+            break;
+    }
+    return true;
 }
 
 /* Runs what was pasted and is complete, and leaves the rest to be edited. False to leave. */
 static bool take_paste(Prompt *p, const char *text, size_t len) {
     enum { MOST_REMEMBERED = 100 };
     PieceVec pieces = {0};
-    bool go_on = true;
     set_width(p);
     pieces_cut(p->session, text, len, &pieces);
     size_t n = pieces.len, done = len;
@@ -195,33 +233,13 @@ static bool take_paste(Prompt *p, const char *text, size_t len) {
     for (size_t i = n > MOST_REMEMBERED ? n - MOST_REMEMBERED : 0; i < n; i++)
         remember(
             p, mem_strndup(text + pieces.data[i].begin, pieces.data[i].end - pieces.data[i].begin));
-    for (size_t i = 0; i < n && go_on;) {
-        Piece piece = pieces.data[i];
-        size_t next = i + 1;
-        while (piece.kind == PIECE_ITEMS && next < n && pieces.data[next].kind == PIECE_ITEMS)
-            next++;
-        if (piece.kind == PIECE_ITEMS)
-            run_items(p, text, &pieces, i, next);
-        else if (piece.kind == PIECE_COMMAND)
-            go_on = command_run(p->session, mem_strndup(text + piece.begin,
-                                                        piece.end - piece.begin)) == COMMAND_DONE;
-        else
-            session_enter(p->session, text + piece.begin, piece.end - piece.begin, false);
-        i = next;
-    }
-    return go_on;
+    return run_pieces(p, text, pieces.data, n);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-int prompt_run(Session *s, bool colors) {
-    Prompt *p = mem_new(Prompt);
-    EditHooks hooks = {p, is_complete, complete, hint};
-    mem_pin(p);
-    p->session = s;
-    p->initial = "";
-    p->editor = editor_new(&hooks, colors);
-    puts("Relay " PACKAGE_VERSION "   :help for commands, Ctrl-D to leave");
+static void run_loop(void *arg) {
+    Prompt *p = arg;
     for (bool go_on = true; go_on;) {
         Str text;
         fflush(stdout);
@@ -240,6 +258,18 @@ int prompt_run(Session *s, bool colors) {
             break;
         }
     }
+}
+
+int prompt_run(Session *s, bool colors) {
+    Prompt *p = mem_new(Prompt);
+    EditHooks hooks = {p, is_complete, complete, hint};
+    mem_pin(p);
+    p->session = s;
+    p->initial = "";
+    p->editor = editor_new(&hooks, colors);
+    puts("Relay " PACKAGE_VERSION "   :help for commands, Ctrl-D to leave");
+    /* One large stack for the whole of it: a paste has many entries, and each would map its own. */
+    session_with_stack(NULL, run_loop, p);
     mem_unpin(p);
     return 0;
 }

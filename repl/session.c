@@ -150,6 +150,8 @@ Env *session_env(Session *s) { return s->env; }
 
 void session_interrupt(Session *s) { interp_interrupt(s->interp); }
 
+bool session_was_interrupted(Session *s) { return *interp_interrupt_flag(s->interp) != 0; }
+
 /* ---- running items --------------------------------------------------------------------------- */
 
 /* After an item: what the prompt says of it. */
@@ -293,16 +295,12 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
         if (flags & RUN_SHOW_LAST)
             show = i == last_shown;
         SessionStatus one = run_item(s, item, show, flags);
-        bool stops = one == SESSION_INTERRUPTED || (one == SESSION_FAILED && !(flags & RUN_ON));
         if (one != SESSION_OK)
-            for (size_t k = stops ? items.len : i + 1;
-                 k-- > i;) /* what got no value keeps the one it had */
+            for (size_t k = items.len; k-- > i;) /* what got no value keeps the one it had */
                 env_restore(s->env, &items.data[k], diags);
         session_print_diags(s, diags);
-        if (stops)
-            return one;
         if (one != SESSION_OK)
-            status = one;
+            return one;
     }
     if (status == SESSION_OK && (flags & RUN_MAIN))
         status = run_main(s, &items, diags);
@@ -357,12 +355,11 @@ static SessionStatus run(Job job) {
     return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
 }
 
-static SessionStatus enter(Session *s, const char *text, size_t len, unsigned flags,
-                           bool may_continue) {
+SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
     Source *source = source_new(fmt_text("prompt %u", s->prompts + 1), text, len, SOURCE_PROMPT);
     SessionStatus status = run((Job){.s = s,
                                      .source = source,
-                                     .flags = RUN_SHOW | RUN_PROMPT | flags,
+                                     .flags = RUN_SHOW | RUN_PROMPT,
                                      .mode = INFER_PROMPT,
                                      .may_continue = may_continue});
     if (status != SESSION_INCOMPLETE)
@@ -370,12 +367,36 @@ static SessionStatus enter(Session *s, const char *text, size_t len, unsigned fl
     return status;
 }
 
-SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
-    return enter(s, text, len, 0, may_continue);
+/* What was said while a text was tried: warnings and bindings, in order. */
+typedef struct Said {
+    bool is_diag;
+    const char *text;
+    size_t len;
+} Said;
+typedef VEC(Said) SaidVec;
+
+static void keep_value(void *ctx, const char *text, size_t n) {
+    Said said = {false, mem_strndup(text, n), n};
+    vec_push((SaidVec *)ctx, said);
 }
 
-SessionStatus session_enter_items(Session *s, const char *text, size_t len) {
-    return enter(s, text, len, RUN_ON, false);
+static void keep_diag(void *ctx, const char *text, size_t n) {
+    Said said = {true, mem_strndup(text, n), n};
+    vec_push((SaidVec *)ctx, said);
+}
+
+SessionStatus session_try_definitions(Session *s, const char *text, size_t len) {
+    SaidVec said = {0};
+    SessionSink sink = s->sink;
+    s->sink = (SessionSink){keep_value, keep_diag, &said};
+    SessionStatus status = session_enter(s, text, len, false);
+    s->sink = sink;
+    for (size_t i = 0; status == SESSION_OK && i < said.len; i++)
+        (said.data[i].is_diag ? sink.diag : sink.value)(sink.ctx, said.data[i].text,
+                                                        said.data[i].len);
+    if (status != SESSION_OK)
+        s->prompts--;
+    return status;
 }
 
 typedef struct ReadJob {

@@ -61,8 +61,8 @@ const char *session_fold(const Session *s, const Str *text);
 
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
-/* The same for several items at once, of which one that fails does not stop those after it. */
-SessionStatus session_enter_items(Session *s, const char *text, size_t len);
+/* The same for definitions that may mention each other. When one fails nothing is bound and nothing said. */
+SessionStatus session_try_definitions(Session *s, const char *text, size_t len);
 /* Whether an entry would read: nothing is said and nothing run. */
 ParseStatus session_read_status(Session *s, const char *text, size_t len);
 /* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:
@@ -91,7 +91,8 @@ SessionStatus session_time(Session *s, const char *expr);
 typedef VEC(const char *) TextVec;
 void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin);
 
-void session_interrupt(Session *s); /* async-signal-safe */
+void session_interrupt(Session *s);       /* async-signal-safe */
+bool session_was_interrupted(Session *s); /* since the last entry began */
 Env *session_env(Session *s);
 
 /* With `digest`: a line for each value that was shown or bound by `let` so far, in this order, of its name and

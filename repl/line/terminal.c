@@ -55,19 +55,17 @@ static void put_back(void) {
     is_raw = 0;
     ssize_t n = write(STDOUT_FILENO, paste_off, sizeof paste_off - 1);
     (void)n;
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &found);
+    tcsetattr(STDIN_FILENO, TCSANOW, &found);
 }
 
-/* Puts the terminal back and lets the signal do what it did before: of a fault, the instruction is run
- * again under the handler that was there. */
+/* Puts the terminal back and lets the signal do what it did before. */
 static void on_ending(int sig) {
     int saved = errno;
     put_back();
     for (int i = 0; i < NENDING; i++)
         if (ending[i] == sig)
             sigaction(sig, &ending_before[i], NULL);
-    if (sig != SIGSEGV && sig != SIGBUS && sig != SIGILL && sig != SIGFPE)
-        raise(sig);
+    raise(sig); /* it comes when this handler has returned */
     errno = saved;
 }
 
@@ -103,7 +101,7 @@ static bool make_raw(void) {
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
     is_raw = 1; /* before it is so: a signal in between puts back what is there already */
-    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0) {
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0) {
         is_raw = 0;
         return false;
     }
