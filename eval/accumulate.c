@@ -3,11 +3,117 @@
 #include "eval/ad.h"
 #include "eval/leaf_map.h"
 #include "eval/machine.h"
+#include "ops/ops.h"
+#include "ops/slice.h"
+
+#include <string.h>
 
 static bool is_unit(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
+/* ---- adding in place --------------------------------------------------------------------------
+ * A cotangent that is read by index again and again is kept in a tensor of its own, which is marked; all its other
+ * readers come after the last addition, and take the mark off (`ad.settle`, `ad.dense`). */
+
+static void settle(Value v) {
+    if (v.tag == VAL_TENSOR)
+        ((Tensor *)v.p)->accumulates = false;
+}
+
+bool ad_settle(const BuiltinCall *call, Value *out) {
+    *out = call->args[0];
+    settle(*out);
+    return true;
+}
+
+/* The accumulator as a tensor that may be added to. Adding a tensor that is zero elsewhere would make 0.0 of each -0.0
+ * in it, and so does this. */
+static Tensor *own_tensor(Value acc, const Tensor *data) {
+    if (acc.tag == VAL_TENSOR && ((Tensor *)acc.p)->accumulates)
+        return acc.p;
+    Tensor *made = tensor_new_zero(data->dtype, data->rank, data->shape);
+    made->accumulates = true;
+    if (acc.tag != VAL_TENSOR)
+        return made;
+    const Tensor *from = tensor_contiguous(acc.p);
+    if (data->dtype == DT_F32) {
+        const float *x = tensor_data(from);
+        float *y = tensor_data(made);
+        for (int64_t i = 0; i < made->count; i++)
+            y[i] = x[i] + 0.0f;
+    } else if (data->dtype == DT_F64) {
+        const double *x = tensor_data(from);
+        double *y = tensor_data(made);
+        for (int64_t i = 0; i < made->count; i++)
+            y[i] = x[i] + 0.0;
+    } else {
+        memcpy(tensor_data(made), tensor_data(from), (size_t)made->count * dtype_size(made->dtype));
+    }
+    return made;
+}
+
+/* Adds to one element of a float32 or float64; false where it is another case. */
+static bool add_element(Tensor *t, Value ct, const char *spec, const Value *at) {
+    if (ct.tag != VAL_SCALAR || (t->dtype != DT_F32 && t->dtype != DT_F64))
+        return false;
+    int64_t place = t->offset;
+    int axis = 0;
+    for (; spec[axis]; axis++) {
+        if (spec[axis] != 'i' || axis >= t->rank)
+            return false;
+        int64_t i = at[axis].i, n = t->shape[axis];
+        i += i < 0 ? n : 0;
+        if (i < 0 || i >= n)
+            return false;
+        place += i * t->strides[axis];
+    }
+    if (axis != t->rank)
+        return false;
+    if (t->dtype == DT_F32)
+        ((float *)t->buffer->data)[place] += (float)ct.f;
+    else
+        ((double *)t->buffer->data)[place] += ct.f;
+    return true;
+}
+
+/* (accumulator, data, cotangent of data[at], spec, at …) */
+bool ad_add_index(const BuiltinCall *call, Value *out) {
+    if (call->args[1].tag != VAL_TENSOR)
+        BUG("a cotangent is added into a value with tag %u", call->args[1].tag);
+    Tensor *t = own_tensor(call->args[0], call->args[1].p);
+    const char *spec = ((const String *)call->args[3].p)->text;
+    *out = (Value){.tag = VAL_TENSOR, .p = t};
+    const Value *at = call->args + 4;
+    uint32_t n = call->n - 4;
+    if (n == 1 && at->tag == VAL_TUPLE) { /* the integers as one argument */
+        const Tuple *all = at->p;
+        n = all ? all->n : 0;
+        at = all ? all->items : NULL;
+    }
+    if (add_element(t, call->args[2], spec, at))
+        return true;
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
+    values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = spec};
+    attrs->op = &op_index;
+    attrs->values = values;
+    Tensor **in = mem_new_n(Tensor *, n + 2);
+    in[0] = t;
+    in[1] = value_to_tensor(call->args[2]);
+    for (uint32_t i = 0; i < n; i++)
+        in[i + 2] = value_to_tensor(at[i]);
+    OpCall op = {&op_index, attrs, n + 2, in, call->in->diags, call->span, NULL, false};
+    int32_t status = index_add_into(&op, call->in->runner, call->in->runner_ctx,
+                                    &call->in->interrupt);
+    if (status == KERNEL_INTERRUPTED)
+        call->in->interrupt = 1;
+    return status == KERNEL_DONE;
+}
+
+/* ---- accumulators ---------------------------------------------------------------------------- */
+
 static Value leaf_dense(LeafMap *m, Value x, Value y) {
     (void)m;
+    settle(y);
     return is_unit(y) ? value_filled_like(x, 0.0) : y;
 }
 

@@ -285,6 +285,16 @@ static bool lower_index_add(const OpCall *call, Tensor *const *out, Plan *plan) 
     return true;
 }
 
+int32_t index_add_into(const OpCall *call, StepRunner runner, void *ctx,
+                       const volatile int *interrupt) {
+    SliceView v;
+    Plan plan = {0};
+    if (!index_view(call, call->in[0], 2, &v))
+        return KERNEL_INDEX;
+    plan_slice_set(&plan, call->in[0], &v, call->in[1], true);
+    return plan_run(&plan, runner, ctx, interrupt);
+}
+
 static const RelDef rel_op_index_add = {"IndexAdd", relate_index_add, 4, false};
 const Op op_index_add = {
     .name = "index_add",

@@ -26,6 +26,11 @@ typedef struct SliceView {
 /* out[view] = t, or out[view] += t, where out is already written. */
 void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add);
 
+/* The operator `index_add` in place: the call's first argument is the tensor, which nobody else may see. Returns a
+ * kernel status. */
+int32_t index_add_into(const OpCall *call, StepRunner runner, void *ctx,
+                       const volatile int *interrupt);
+
 /* The size of the slice begin:end:step of an axis of size d: the bounds are sizes or numbers, negative
  * ones from the end, NULL where there is none; step is not 0. */
 Type *rel_slice_size(Relation *r, Type *d, Type *begin, Type *end, int64_t step);

@@ -295,6 +295,7 @@ void way_steps(Way *w, Steps *steps) {
         if (ct->kind != EXPR_VAR)
             ct = way_bind(w, ct, NULL);
         acc_set(w, s->place, NULL, ABSENT);
+        ct = acc_settle(w, s->place, ct);
         if (presence == PRESENT) {
             way_step(w, s, ct);
             continue;

@@ -127,6 +127,7 @@ typedef struct Program {
     Map tame;     /* Global -> whether plain calls of it need no care */
     Map sizes;    /* Expr -> nodes in it */
     Map used;     /* Global that was noted */
+    bool indexes; /* some accumulator is added to in place */
     bool changed; /* something was learnt: make the ways back again */
     uint32_t work;
     const char *why; /* the program is left to the twins; NULL: it is not */
@@ -189,6 +190,10 @@ Presence acc_presence(Place *p);
 Expr *acc_get(Way *w, Place *p);
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence);
 void acc_add(Way *w, Place *p, Expr *ct);
+/* Adds the cotangent of an element or part, `call` being the operator that read it, in place. */
+void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct);
+/* A cotangent that is added to no more. */
+Expr *acc_settle(Way *w, const Place *p, Expr *ct);
 /* Whether the whole accumulator is absent and no caller has another: it may be moved to. */
 bool acc_is_free(Place *p);
 Presence presence_join(Presence a, Presence b);

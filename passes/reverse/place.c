@@ -2,6 +2,8 @@
 /* Places, and their accumulators while the way back is made: Note [Places] in reverse.h. */
 #include "passes/reverse/internal.h"
 
+#include <string.h>
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
@@ -217,6 +219,36 @@ void acc_add(Way *w, Place *p, Expr *ct) {
     }
     p->acc = sum->kind == EXPR_VAR ? sum : way_bind(w, sum, acc_type(p));
     p->presence = PRESENT;
+}
+
+void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
+    if (p->arm || p->form != PLACE_LEAF)
+        BUG("an index into a value that is no tensor");
+    Expr **args = mem_new_n(Expr *, call->nargs + 3), *spec;
+    spec = expr_new(EXPR_STRING, type_string(), w->build.span);
+    spec->text = attrs_text(call->attrs, "spec");
+    spec->text_len = strlen(spec->text);
+    args[0] = acc_get(w, p);
+    args[1] = call->args[0];
+    args[2] = ct;
+    args[3] = spec;
+    for (uint32_t i = 1; i < call->nargs; i++)
+        args[i + 3] = call->args[i];
+    Program *program = w->n->program;
+    program->changed |= !program->indexes;
+    program->indexes = true;
+    p->acc = way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, call->nargs + 3),
+                      acc_type(p));
+    p->presence = PRESENT;
+}
+
+Expr *acc_settle(Way *w, const Place *p, Expr *ct) {
+    Type *t = type_resolve(p->type), **dims;
+    uint32_t rank;
+    bool scalar = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
+    if (!w->n->program->indexes || scalar)
+        return ct;
+    return way_bind(w, b_builtin(&w->build, "ad.settle", ct, NULL), ct->type);
 }
 
 bool acc_is_free(Place *p) {

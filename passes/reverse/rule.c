@@ -141,6 +141,11 @@ void way_operator(Way *w, Step *s, Expr *ct) {
     if (!tensor) /* the rule reads parts, which may be absent */
         ct = way_bind(w, b_builtin(&w->build, "ad.dense", all[n], ct, NULL), NULL);
     all[n + 1] = ct;
+    Place *read = call->a->op == &op_index ? place_of(w->n, call->args[0]) : NULL;
+    if (read && !call->nsizes) {
+        acc_add_index(w, read, call, ct);
+        return;
+    }
     Map done = {0}, wanted = {0};
     Expr *value = settle(&done, rule_expand(rule, call->attrs, all, n + 2));
     VEC(Expr *) links = {0};
