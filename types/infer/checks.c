@@ -3,6 +3,9 @@
  * the end of Note [Settling] in infer/state.h. */
 #include "types/infer/state.h"
 
+/* Tuples inside of tuples are looked into as deep as this: their types may be DAGs. */
+enum { TUPLES_DEEP = 8 };
+
 typedef struct Checks {
     Infer *I;
     const Pending *p;
@@ -54,11 +57,12 @@ static bool add_size_check(Checks *c, Expr *at, uint32_t axis, Expr *expected) {
     return true;
 }
 
-static Expr *find_in_param(Type *param, Expr *arg, const Type *asked, bool shape, int axis) {
+static Expr *find_in_param(Type *param, Expr *arg, const Type *asked, bool shape, int axis,
+                           int depth) {
     Type *t = type_resolve(param);
-    for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs; i++) {
+    for (uint32_t i = 0; depth > 0 && t->tag == TY_TUPLE && i < t->nargs; i++) {
         Expr *part = find_in_param(t->args[i], expr_proj(arg, i, t->args[i], arg->span), asked,
-                                   shape, axis);
+                                   shape, axis, depth - 1);
         if (part)
             return part;
     }
@@ -86,7 +90,7 @@ static Expr *find_asked(const Checks *c, const Type *asked, bool shape, int axis
     Type *fn = c->callee ? type_resolve(c->callee->type) : NULL;
     Expr *found = NULL;
     for (uint32_t i = 0; fn && fn->tag == TY_FN && i < fn->nargs && i < c->nargs && !found; i++)
-        found = find_in_param(fn->args[i], c->args[i], asked, shape, axis);
+        found = find_in_param(fn->args[i], c->args[i], asked, shape, axis, TUPLES_DEEP);
     return found;
 }
 
@@ -235,17 +239,18 @@ static void add_checks(Expr *check, const Checks *c) {
 }
 
 /* The type of an argument after its rank was checked. */
-static Type *with_rank(Type *from, Type *to) {
+static Type *with_rank(Type *from, Type *to, int depth) {
     from = type_resolve(from);
     to = type_resolve(to);
     if (from->tag == TY_TENSOR && to->tag == TY_TENSOR)
         return is_unknown(from->tensor.shape) ? to : from;
-    if (from->tag != TY_TUPLE || to->tag != TY_TUPLE || from->nargs != to->nargs)
+    if (depth == 0 || from == to || from->tag != TY_TUPLE || to->tag != TY_TUPLE ||
+        from->nargs != to->nargs)
         return from;
     Type **args = mem_new_n(Type *, from->nargs + 1);
     bool same = true;
     for (uint32_t i = 0; i < from->nargs; i++) {
-        args[i] = with_rank(from->args[i], to->args[i]);
+        args[i] = with_rank(from->args[i], to->args[i], depth - 1);
         same = same && args[i] == type_resolve(from->args[i]);
     }
     return same ? from : type_tuple(args, from->nargs);
@@ -258,7 +263,7 @@ static Expr *const *with_ranks(const Expr *call, Expr *const *args, uint32_t n) 
         return args;
     Expr **out = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        Type *known = with_rank(args[i]->type, f->args[i]);
+        Type *known = with_rank(args[i]->type, f->args[i], TUPLES_DEEP);
         out[i] = args[i];
         if (known != type_resolve(args[i]->type)) {
             out[i] = expr_copy(args[i]);
@@ -289,7 +294,7 @@ void settle_flow(Infer *I, Pending *p, Map *spread) {
         c.nargs = n;
         if (p->arg >= n)
             return;
-        collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
+        collect_checks(&c, args[p->arg], p->from, p->to, false, TUPLES_DEEP);
         if (!c.list.len)
             return;
         if (!check) {
@@ -301,7 +306,7 @@ void settle_flow(Infer *I, Pending *p, Map *spread) {
             args = check->a->args;
             c.args = with_ranks(check->a, args, n);
             map_clear(&c.taken);
-            collect_checks(&c, args[p->arg], p->from, p->to, false, 8);
+            collect_checks(&c, args[p->arg], p->from, p->to, false, TUPLES_DEEP);
         }
         add_checks(check, &c);
         list_elements(&c);
@@ -309,7 +314,7 @@ void settle_flow(Infer *I, Pending *p, Map *spread) {
     }
     Expr *e = p->expr;
     Var *v = e->kind == EXPR_VAR ? e->var : var_new(sym_intern("value"), e->type, e->span);
-    collect_checks(&c, expr_var(v, e->span), p->from, p->to, false, 8);
+    collect_checks(&c, expr_var(v, e->span), p->from, p->to, false, TUPLES_DEEP);
     if (!c.list.len)
         return;
     Expr *check = expr_new(EXPR_CHECK, e->type, e->span);
