@@ -231,13 +231,35 @@ def variants(params, body, rng):
     return out
 
 
+def clauses(text):
+    """The relations of a `where`, one by one."""
+    out, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            out.append(text[start:i].strip())
+            start = i + 1
+    return out + [text[start:].strip()]
+
+
 def canonical(t):
-    """A type up to the names of its parameters: numbered as they are declared."""
+    """A type up to the names of its parameters, numbered as they are met, and the order of its relations, which is
+    that in which they were met."""
     m = re.match(r"fn \[([^\]]*)\]", t)
-    names = [n.strip() for n in m.group(1).split(",")] if m else []
-    order = sorted(names, key=lambda n: re.search(r"(?<![\w.])%s\b" % n, t[m.end():]).start()) if m else []
-    number = {n: "#%d" % i for i, n in enumerate(order)}
-    return re.sub(r"[A-Za-z_]\w*", lambda x: number.get(x.group(), x.group()), t[m.end():] if m else t)
+    if not m:
+        return t
+    names = {n.strip() for n in m.group(1).split(",")}
+    head, _, where = t[m.end():].partition(" where ")
+    met = [w for w in re.findall(r"[A-Za-z_]\w*", head) if w in names]
+
+    def anonymous(clause):
+        return re.sub(r"[A-Za-z_]\w*", lambda w: "#" if w.group() in names and w.group() not in met
+                      else "#%d" % met.index(w.group()) if w.group() in met else w.group(), clause)
+
+    whole = " where ".join([head] + [", ".join(sorted(clauses(where), key=anonymous))] * bool(where))
+    number = {}
+    return re.sub(r"[A-Za-z_]\w*", lambda w: number.setdefault(w.group(), "#%d" % len(number))
+                  if w.group() in names else w.group(), whole)
 
 
 def same(t, u):
