@@ -179,5 +179,12 @@ static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
 }
 
 bool ad_add(const BuiltinCall *call, Value *out) {
+    Value acc = call->args[0], ct = call->args[1];
+    bool same = acc.tag == VAL_SCALAR && ct.tag == VAL_SCALAR && acc.aux == ct.aux;
+    if (same && (acc.aux == DT_F32 || acc.aux == DT_F64)) {
+        *out = acc;
+        out->f = acc.aux == DT_F32 ? (float)(acc.f + ct.f) : acc.f + ct.f;
+        return true;
+    }
     return add_accs(call, call->args[0], call->args[1], out);
 }
