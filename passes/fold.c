@@ -217,11 +217,14 @@ static Expr *fold_match(Folder *f, Expr *e) {
     if (is_data(subject))
         named = name_parts(subject, &links);
     VEC(Arm) arms = {0};
+    bool dropped = false;
     for (uint32_t i = 0; i < e->narms; i++) {
         Map bound = {0};
         Outcome outcome = match(f, e->arms[i].pattern, named, &bound);
-        if (outcome == NEVER)
+        if (outcome == NEVER) {
+            dropped = true;
             continue;
+        }
         if (outcome == ALWAYS && !e->arms[i].guard && !arms.len) {
             map_add(&f->atoms, &bound);
             return close_links(&links, fold(f, e->arms[i].body));
@@ -230,13 +233,16 @@ static Expr *fold_match(Folder *f, Expr *e) {
         arm.guard = arm.guard ? fold(f, arm.guard) : NULL;
         arm.body = fold(f, arm.body);
         vec_push(&arms, arm);
-        if (outcome == ALWAYS && !arm.guard)
+        if (outcome == ALWAYS && !arm.guard) {
+            dropped = false;
             break;
+        }
     }
     Expr *copy = expr_copy(e);
     copy->a = subject;
     if (arms.len) {
         copy->arms = arms.data;
+        copy->partial |= dropped; /* it covers no longer what it cannot meet */
         copy->narms = (uint32_t)arms.len;
     } else {
         for (uint32_t i = 0; i < e->narms; i++) {

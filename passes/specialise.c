@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* specialise: a call that gives a definition functions becomes a call of a copy made for these functions.
  *
- *   map(fn (x) { x * w }, xs)   becomes   map'1(w, xs)   where
- *   def map'1(w, xs) { match (xs) { Cons(x, rest) => { let y = x * w; Cons(y, map'1(w, rest)) }, Nil => Nil } }
+ *   map(fn (x) { x * w }, xs)   becomes   map__1(w, xs)   where
+ *   def map__1(w, xs) { match (xs) { Cons(x, rest) => { let y = x * w; Cons(y, map__1(w, rest)) }, Nil => Nil } }
  *
  * What the function captures becomes parameters, and a call of the definition by itself that hands the function on
  * becomes a call of the copy. A local function that calls itself and is only called is made a definition so too,
@@ -256,9 +256,11 @@ static Instance *make_instance(Site *s, Family *family) {
     m->global = mem_new(Global);
     const char *name = s->fn->fn->name ? s->fn->fn->name->text : "fn";
     *m->global = (Global){.kind = GLOBAL_DEF,
-                          .name = sym_intern(fmt_text("%s'%llu", name, ++all->numbers)),
+                          .name = sym_intern(fmt_text("%s__%llu", name, ++all->numbers)),
                           .span = s->fn->span,
                           .internal = true};
+    vec_push(&m->global->uses,
+             m->global); /* as most do: it is called, and not put in place of calls */
     keep_instance(family, m);
     vec_push(&all->making, written(s->fn));
     DependencyVec *outer = ctx->deps;

@@ -39,6 +39,7 @@ static void ir_of_file(void *arg) {
     ParseOptions options = {.scope = &scope};
     Module *module = NULL;
     CoreItemVec items = {0};
+    Map printed = {0};
     passes_forget(&s->passes);
     vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
@@ -52,6 +53,8 @@ static void ir_of_file(void *arg) {
             session_check_core(s, item);
             e = session_run_passes(s, e, job->passes, job->npasses, diags);
             session_print_pass_notes(s, job->out);
+            if (e)
+                session_print_copies(s, e, job->passes, job->npasses, &printed, job->out, diags);
             if (e)
                 print_item(job->out, item, e);
             else

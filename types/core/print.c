@@ -636,7 +636,11 @@ static void print(Printer *p, Expr *e, Prec prec) {
         return;
     case EXPR_CHECK: print(p, e->a, prec); return;
     case EXPR_GRAD:
-        print_wrapped(p, fmt_text("%s(", grad_kind_name((GradKind)e->mode)), e->a, ")");
+        print_wrapped(p,
+                      fmt_text("%s%s(",
+                               e->mode == GRAD_CUSTOM ? "_" : "", /* as the prelude has it */
+                               grad_kind_name((GradKind)e->mode)),
+                      e->a, ")");
         return;
     case EXPR_ERROR: str_add_char(p->out, '_'); return;
     }
