@@ -4,11 +4,15 @@ in one way, and the words that say so; or none, where it is right."""
 import copy
 import os
 import stat
+import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "property"))
+import derivatives
 import golden
 import mutate
 import process
+import reduce
 import run
 import share
 import transcript
@@ -220,6 +224,47 @@ def compare_ways(options, report):
         judge(report, "ways: " + name, [("failed", wrong) if wrong else ("passed", "")], words)
 
 
+# A fault that a text shows where it holds all of these words, and what is left of the text.
+REDUCED = {
+    "an item": ("let a = 1;\nlet b = bad;\nlet c = [1, 2];\n", ["bad"], "bad\n"),
+    "an argument": ("f(g(1, h(bad, 2)), [3.0])\n", ["bad"], "bad\n"),
+    "two places": ("let a = f(one, 2);\ndef g(x) { if (x) { two } else { 3 } }\n", ["one", "two"], "one two\n"),
+    "a branch": ("match (x) { Cons(a, b) => { let c = 1; bad * a }, Nil => 0 }\n", ["bad"], "bad\n"),
+    "brackets that do not match": ("f((1, bad]\nlet x = )\n", ["bad"], "bad\n"),
+    "text in a string": ('f(1, "(bad", 2) // bad\n', ['"(bad"'], '"(bad"\n'),
+}
+
+
+def reducer(options, report):
+    for name, (text, words, small) in REDUCED.items():
+        found = reduce.reduce_text(text, lambda t: all(w in t for w in words))
+        report.add("harness: reduce " + name, "passed" if found == small else "failed", "it leaves:\n" + found)
+    # A fault of one engine alone, planted by a relay that reads `cos` for `sin` there.
+    with tempfile.TemporaryDirectory(prefix="relay-harness-") as folder:
+        path, planted = os.path.join(folder, "program.rly"), os.path.join(folder, "planted")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("def f(x: float32) -> float32 { x * 2.0 }\nlet xs = map(fn (v) { f(sin(v)) + 1.0 }, list[0.5, 1.0]);\n"
+                    "let r = ref(xs);\nr := rev(xs);\n(length(xs), foldl(fn (a, v) { a + v }, 0.0, !r))\n")
+        with open(planted, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\nfor last; do :; done\ncase $1 in --jit=off) sed s/sin/cos/ <$last >$last.2; mv $last.2 $last;; esac\n"
+                    "exec %s \"$@\"\n" % options.program)
+        os.chmod(planted, stat.S_IRWXU)
+        status, out, err = process.run_program([sys.executable, os.path.join(os.path.dirname(__file__), "reduce.py"), planted,
+                                                path, "--differs=--jit=off"])
+        good = status == 0 and "sin" in out and len(out) < 40
+        report.add("harness: reduce what differs", "passed" if good else "failed", out + err)
+
+
+def wrong_rules(options, report):
+    """Random programs find a derivative that is wrong by a thousandth, and a tangent that is."""
+    samples = [derivatives.Sample(seed) for seed in range(20000000, 20000040)]
+    for rule in ("derivative sin(data; out, ct) { (ct * cos(data) * 1.001,) }\n", "tangent tanh(x; out, dx) { dx }\n", ""):
+        found = derivatives.try_samples(options.relay, samples, rule)
+        wrong = [seed for seed, words in found.items() if words]
+        report.add("harness: random programs with %s" % (rule.strip() or "right rules"),
+                   "failed" if bool(wrong) != bool(rule) else "passed", "found: %s" % [found[seed] for seed in wrong[:2]])
+
+
 TEXTS = (("x.c", """static int one(int a,
                int b) {
     a +
@@ -253,7 +298,9 @@ def jobs():
     for name, (text, words) in PROPERTIES.items():
         yield in_folder("property", name, ".py", text + "\n", words, run.property_job)
     yield "places", places
+    yield "wrong rules", wrong_rules
     yield "ways", compare_ways
+    yield "reducer", reducer
     yield "shares", shares
     yield "a broken job", a_broken_job
     yield "hangs", hangs

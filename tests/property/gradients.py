@@ -468,42 +468,6 @@ def layers():
         case(op, "%s(%s, x, y, out_shape=[0]).1" % (op, key), (), ("above1", ()))
 
 
-def composed(rng):
-    """Whole expressions: sharing, closures, lists, references, branches, nested derivatives."""
-    def expr(depth, names, shape):
-        def sub():
-            return expr(depth - 1, names, shape)
-        if depth == 0 or rng.random() < 0.1:
-            return rng.choice(names)
-        kind = rng.randrange(14)
-        name = "w%d" % len(names)
-        more = names + [name]
-        if kind < 3:
-            return "%s(%s)" % (rng.choice(["sin", "tanh", "sigmoid", "cos"]), sub())
-        if kind < 6:
-            return "(%s %s %s)" % (sub(), rng.choice("+-*"), sub())
-        if kind == 6:
-            return "{ let %s = %s; %s }" % (name, sub(), expr(depth - 1, more, shape))
-        if kind == 7:
-            return "(fn (%s) { %s })(%s)" % (name, expr(depth - 1, more, shape), sub())
-        if kind == 8:
-            return "foldl(fn (%s, q) { %s * sin(q) }, %s, list[%s, %s])" % (
-                name, name, sub(), sub(), rng.choice(names))
-        if kind == 9:
-            return "{ let r = ref(%s); r := tanh(!r * %s); !r }" % (sub(), sub())
-        if kind == 10:
-            return "if (%s) { %s } else { %s }" % (rng.choice(["True", "False", "1 < 2"]), sub(), sub())
-        if kind == 11:
-            return "deriv(fn (%s) { sum(sin(%s)) })(%s)" % (name, expr(depth - 1, more, shape), sub())
-        if kind == 12:
-            return "match ((%s, %s)) { (a, b) => a * b + %s }" % (sub(), rng.choice(names), sub())
-        return "(%s * mean(%s%s))" % (sub(), sub(), ", axis=[0], keepdims=True" if shape else "")
-    for i in range(80):
-        shape = rng.choice([(), (3,), (2, 3), (0,)] if i < 60 else [()])
-        case("composed", "{ let z = x * y; " + expr(rng.randrange(2, 5), ["x", "y", "z"], shape) + " }",
-             ("unit", shape), ("unit", shape))
-
-
 def documented(relay, op):
     """A case made of the documented example: its arguments of floats vary near what they are there."""
     page = subprocess.run([relay, "doc", op], text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
@@ -585,7 +549,6 @@ def main():
     products()
     windows()
     layers()
-    composed(rng)
     failures = []
     with open(RULES, encoding="utf-8") as f:
         ruled = re.findall(r"^(?:derivative|tangent) ([\w.]+)\(", f.read(), re.M)

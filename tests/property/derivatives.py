@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs (_draw.py) and their derivatives, by four oracles.
+
+Each program is a function f of float64 data, in a file of many. At its argument x, with a cotangent c of its
+result and a direction t,
+
+    back = <vjp(f)(x, c), t>,   forth = <c, jvp(f)(x, t)>,   best = <c, df/dt>,
+
+the last by central differences with Richardson's extrapolation. `back` and `forth` agree closely, and with
+`best` as far as its own error allows: the difference of its two last columns. A sample whose error exceeds
+1e-8 says nothing; it is thrown away and counted, and more than one in twenty is a failure. The file runs
+again in the reference evaluator, which differentiates as figure 4.1 of the thesis does: what it prints is
+the same to the last bit.
+
+It prints how many programs hold each construct; each must be in a tenth of them. A program that failed is
+made smaller and shown.
+
+    derivatives.py RELAY [--share=F] [--seed=N] [--keep=DIR] [--programs=N] [--state=FILE]
+
+--state continues where a run with the same file was interrupted, and keeps its counts.
+"""
+import collections
+import concurrent.futures
+import json
+import os
+import random
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import reduce
+import share
+import _draw
+from process import PATIENCE, SLOW, run_program
+
+WHOLE = 8000  # `make check` runs a quarter of them, and `make check-long` a million besides
+FILE = 100  # programs
+ADJOINT, ERROR, CENTRAL = 1e-11, 1e-8, 1e-7
+DIFFERS = "other bits than by the reference evaluator:"
+STEPS = 1200  # in making a program smaller
+FEW = 0.05  # samples that may be thrown away
+COMMON = 0.1  # of programs that hold each construct
+
+HARNESS = """
+def noise(v: Tensor[(?,), float64], k: float64) -> Tensor[(?,), float64] {
+  sin(cumsum(ones_like(v)) * k + 0.37) + 0.1
+}
+def like(x, k) { tree.unflatten(x, noise(tree.flatten64(x), k)) }
+def dot(a, b) { sum(tree.flatten64(a) * tree.flatten64(b)) }
+def sample(name: String, f, x) {
+  let h = 0.002f64;
+  let y = f(x);
+  let c = like(y, 2.3);
+  let t = like(x, 1.7);
+  let at = tree.flatten64(x);
+  let by = tree.flatten64(t);
+  let weight = tree.flatten64(c);
+  let along = fn (h: float64) { sum(weight * tree.flatten64(f(tree.unflatten(x, at + h * by)))) };
+  let central = fn (h: float64) { (along(h) - along(-h)) / (2.0 * h) };
+  let g = vjp(f)(x, c).1.0;
+  let parts = tree.flatten64(g) * by;
+  let a = central(h);
+  let b = central(h / 2.0);
+  let e = central(h / 4.0);
+  let coarse = (4.0 * b - a) / 3.0;
+  let fine = (4.0 * e - b) / 3.0;
+  let best = (16.0 * fine - coarse) / 15.0;
+  print(str.join(" ", list[name, show(along(0.0)), show(sum(parts)), show(dot(c, jvp(f)(x, t).1)), show(best),
+                           show(abs(best - fine)), show(sum(abs(parts)))]))
+}
+"""
+
+
+class Sample:
+    """One program, and what a line of output says of it."""
+
+    def __init__(self, seed):
+        self.seed, self.program = seed, _draw.Program(random.Random("%d" % seed))
+
+    def text(self):
+        return "sample(\"%d\", %s, %s);\n" % (self.seed, self.program.function, self.program.argument)
+
+
+def run(relay, way, text):
+    with tempfile.NamedTemporaryFile("w", suffix=".rly", prefix="derivatives-", delete=False) as f:
+        f.write(_draw.DECLARATIONS + HARNESS + text)
+    try:
+        return run_program([relay] + way + ["--diagnostics=short", f.name], b"", PATIENCE * SLOW)
+    finally:
+        os.unlink(f.name)
+
+
+def judge(words):
+    """(what is wrong, whether it was thrown away)"""
+    value, back, forth, best, error, scale = map(float, words)
+    size = 1.0 + abs(value) + scale
+    if not all(abs(v) < 1e6 for v in (value, back, forth)):
+        return "not of moderate size: %s" % words, False
+    if abs(back - forth) > ADJOINT * size:
+        return "backwards %.17g, forwards %.17g" % (back, forth), False
+    if not error <= ERROR * size:
+        return None, True
+    if abs(back - best) > CENTRAL * size:
+        return "derivative %.17g, by differences %.17g (error %.2g)" % (back, best, error), False
+    return None, False
+
+
+def try_samples(relay, samples, rules=""):
+    """Of each sample what is wrong, "" where it was thrown away, or None. rules: that stand before them."""
+    text = rules + "".join(s.text() for s in samples)
+    runs = [run(relay, way, text) for way in ([], ["--engine=reference"])]
+    lines = [{w[0]: w[1:] for w in (line.split() for line in out.splitlines()) if len(w) == 7} for _, out, _ in runs]
+    found = {}
+    for s in samples:
+        one, two = (l.get(str(s.seed)) for l in lines)
+        if one is None or two is None:
+            if len(samples) > 1:  # an error ends a file: each by itself
+                found.update(try_samples(relay, [s], rules))
+            else:
+                found[s.seed] = "".join("%s: status %s\n%s" % (name, status, err[-1500:]) for name, (status, _, err)
+                                        in zip(("vm", "reference"), runs))
+        elif one != two:
+            found[s.seed] = DIFFERS + "\n  %s\n  %s" % (" ".join(one), " ".join(two))
+        else:
+            wrong, thrown = judge(one)
+            found[s.seed] = "" if thrown else wrong
+    return found
+
+
+def shrink(relay, sample, wrong):
+    """The smallest text of a sample that is wrong in the same way: in its words before the first number."""
+    kind = wrong.split("\n")[0][:8]
+
+    def line_of(text, way):
+        words = run(relay, way, text)[1].split()
+        return words if len(words) == 7 else None
+
+    def shows(text):
+        one = line_of(text, [])
+        if one is None:
+            return False
+        if kind != DIFFERS[:8]:
+            return (judge(one[1:])[0] or "").startswith(kind)
+        two = line_of(text, ["--engine=reference"])
+        return two is not None and one != two
+
+    try:
+        return reduce.reduce_text(sample.text(), shows, limit=STEPS)
+    except ValueError:  # it gives no line
+        return sample.text()
+
+
+def one_file(relay, seeds):
+    samples = [Sample(seed) for seed in seeds]
+    counts = collections.Counter(c for s in samples for c in s.program.has)
+    return counts, try_samples(relay, samples)
+
+
+def main():
+    parser = share.arguments(__doc__)
+    parser.add_argument("--programs", type=int, help="so many instead of a share")
+    parser.add_argument("--state", help="a file to keep the counts in, and to go on from")
+    options = parser.parse_args()
+    options.relay = os.path.abspath(options.relay)
+    count = options.programs or share.count(options, WHOLE, FILE) // (4 if SLOW > 1 else 1)
+    state = {"seed": options.seed, "done": 0, "thrown": 0, "failed": [], "counts": {}}
+    if options.state and os.path.exists(options.state):
+        with open(options.state, encoding="utf-8") as f:
+            state = json.load(f)
+    first = state["seed"] * 10000000
+    files = [range(first + i, first + min(i + FILE, count)) for i in range(state["done"], count, FILE)]
+    jobs = len(os.sched_getaffinity(0))
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for at in range(0, len(files), jobs):
+            for counts, found in pool.map(lambda seeds: one_file(options.relay, seeds), files[at:at + jobs]):
+                state["done"] += len(found)
+                state["thrown"] += sum(wrong == "" for wrong in found.values())
+                for name, n in counts.items():
+                    state["counts"][name] = state["counts"].get(name, 0) + n
+                for seed, wrong in found.items():
+                    if wrong:
+                        state["failed"].append(seed)
+                        print("program %d: %s\n%s" % (seed, wrong, shrink(options.relay, Sample(seed), wrong)))
+                        if options.keep:
+                            os.makedirs(options.keep, exist_ok=True)
+                            with open(os.path.join(options.keep, "derivative%d.rly" % seed), "w") as f:
+                                f.write(_draw.DECLARATIONS + HARNESS + Sample(seed).text())
+            if options.state:
+                with open(options.state, "w", encoding="utf-8") as f:
+                    json.dump(state, f)
+    failed = len(state["failed"])
+    done = max(state["done"], 1)
+    for name in _draw.CONSTRUCTS:
+        held = state["counts"].get(name, 0)
+        print("%6.1f %% hold %s" % (100.0 * held / done, name))
+        if held < COMMON * done:
+            failed += 1
+            print("too few programs hold %s" % name)
+    print("%d of %d programs thrown away: differences say nothing" % (state["thrown"], done))
+    if state["thrown"] > FEW * done:
+        failed += 1
+        print("that is more than one in twenty")
+    print("%d passed, %d failed, 0 skipped" % (max(done - failed, 0), failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
