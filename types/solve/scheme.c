@@ -405,6 +405,7 @@ static void abstract_tensors(Build *b) {
 static Type *link_to_param(TypeVec *weak, Type *v) {
     Type *p = type_param(v->var.hint, v->kind);
     p->param.dtypes = v->var.dtypes;
+    p->param.asked = v->var.asked;
     if (v->var.weak)
         vec_push(weak, p);
     v->var.link = p;

@@ -383,10 +383,10 @@ void scheme_note_elements(Scheme *scheme) {
             if (p->kind != KIND_DIM && p->kind != KIND_SHAPE)
                 continue;
             bool inside = map_has(&e.inside, p), outside = map_has(&e.outside, p);
-            bool declared = i < scheme->ndeclared;
-            each = each || (inside && !outside && !declared);
-            p->param.each = each && !outside && !declared; /* and sizes that follow from it */
-            p->param.asked = inside && !p->param.each;
+            bool one = i < scheme->ndeclared || p->param.asked; /* as by a call in the body */
+            each = each || (inside && !outside && !one);
+            p->param.each = each && !outside && !one; /* and sizes that follow from it */
+            p->param.asked = p->param.asked || (inside && !p->param.each);
         }
 }
 
