@@ -36,9 +36,27 @@ static size_t char_bytes(const String *s, size_t at) {
 
 static int64_t char_count(const BuiltinCall *call, const String *s) {
     int64_t n = 0;
+    if (s->chars >= 0)
+        return s->chars;
     for (size_t at = 0; at < s->len && !builtin_interrupted(call); at += char_bytes(s, at))
         n++;
+    if (!builtin_interrupted(call))
+        ((String *)s)->chars = n;
     return n;
+}
+
+/* Where the character of that position begins: from the one that was looked up last, or from the beginning. */
+static size_t char_place(const BuiltinCall *call, const String *s, int64_t position) {
+    if (s->chars == (int64_t)s->len) /* each is one byte */
+        return (size_t)position;
+    bool near = s->at_char <= position;
+    int64_t i = near ? s->at_char : 0;
+    size_t at = near ? s->at_byte : 0;
+    for (; i < position && !builtin_interrupted(call); i++)
+        at += char_bytes(s, at);
+    ((String *)s)->at_char = i;
+    ((String *)s)->at_byte = at;
+    return at;
 }
 
 bool builtin_str_length(const BuiltinCall *call, Value *out) {
@@ -47,11 +65,16 @@ bool builtin_str_length(const BuiltinCall *call, Value *out) {
 }
 
 bool builtin_str_append(const BuiltinCall *call, Value *out) {
-    const String *a = text_arg(call, 0), *b = text_arg(call, 1);
-    String *s = mem_bytes(sizeof(String) + a->len + b->len + 1);
-    s->len = a->len + b->len;
-    memcpy(s->text, a->text, a->len);
-    memcpy(s->text + a->len, b->text, b->len + 1);
+    size_t len = 0;
+    for (uint32_t i = 0; i < call->n; i++)
+        len += text_arg(call, i)->len;
+    String *s = string_new(len);
+    char *to = s->own;
+    for (uint32_t i = 0; i < call->n; i++) {
+        const String *part = text_arg(call, i);
+        memcpy(to, part->text, part->len);
+        to += part->len;
+    }
     *out = (Value){.tag = VAL_STRING, .p = s};
     return true;
 }
@@ -193,13 +216,11 @@ bool builtin_str_slice(const BuiltinCall *call, Value *out) {
     end = end < 0 ? end + n : end;
     begin = begin < 0 ? 0 : begin > n ? n : begin;
     end = end < begin ? begin : end > n ? n : end;
-    size_t at = 0;
-    for (int64_t i = 0; i < begin && !builtin_interrupted(call); i++)
-        at += char_bytes(s, at);
-    size_t from = at;
-    for (int64_t i = begin; i < end && !builtin_interrupted(call); i++)
-        at += char_bytes(s, at);
-    *out = value_string(s->text + from, at - from);
+    size_t from = char_place(call, s, begin);
+    if (end == n && s->len - from > sizeof(String))
+        *out = (Value){.tag = VAL_STRING, .p = (void *)(uintptr_t)string_end(s, from, n - begin)};
+    else
+        *out = value_string(s->text + from, char_place(call, s, end) - from);
     return !builtin_interrupted(call);
 }
 

@@ -36,12 +36,26 @@ Value value_tuple(const Value *items, uint32_t n) {
     return (Value){.tag = VAL_TUPLE, .p = t};
 }
 
-Value value_string(const char *text, size_t len) {
+String *string_new(size_t len) {
     String *s = mem_bytes(sizeof(String) + len + 1);
-    s->len = len;
+    *s = (String){.len = len, .text = s->own, .chars = -1};
+    s->own[len] = '\0';
+    return s;
+}
+
+const String *string_end(const String *s, size_t from, int64_t chars) {
+    String *end = mem_new(String);
+    end->base = s->base ? s->base : s;
+    end->text = s->text + from;
+    end->len = s->len - from;
+    end->chars = chars;
+    return end;
+}
+
+Value value_string(const char *text, size_t len) {
+    String *s = string_new(len);
     if (len)
-        memcpy(s->text, text, len);
-    s->text[len] = '\0';
+        memcpy(s->own, text, len);
     return (Value){.tag = VAL_STRING, .p = s};
 }
 

@@ -47,9 +47,19 @@ typedef struct Ref {
                        number n has epoch < n */
 } Ref;
 
+/* Note [Parts of Strings]. A String that is taken apart from the front shares its text with what is left: the end of a
+ * text is NUL-terminated like the whole. Where the last position that was looked up lies is kept, so that a loop over
+ * positions takes linear time although characters differ in length. */
 typedef struct String {
     size_t len;
-    char text[]; /* NUL-terminated; bytes, UTF-8 by convention */
+    const char
+        *text;     /* NUL-terminated; bytes, UTF-8 by convention. In `own`, or in that of `base` */
+    int64_t chars; /* how many characters, or -1 where nobody has counted them */
+    int64_t at_char; /* a position that was looked up, and where it lies */
+    size_t at_byte;
+    const struct String
+        *base; /* whose text it shares, or NULL; then the collector looks into this block */
+    char own[];
 } String;
 
 struct Code;
@@ -83,6 +93,10 @@ Value value_tensor(Tensor *t);    /* rank 0 becomes a scalar */
 Tensor *value_to_tensor(Value v); /* a scalar becomes a rank-0 tensor; NULL when it is neither */
 Value value_tuple(const Value *items, uint32_t n);
 Value value_string(const char *text, size_t len);
+/* Of `len` bytes, to be written to `own`. */
+String *string_new(size_t len);
+/* What stands behind the first `from` bytes: so many characters, or -1. Shares the text. */
+const String *string_end(const String *s, size_t from, int64_t chars);
 Value value_data(Ctor *ctor, const Value *fields);
 Value value_primal(Value v);         /* through all duals */
 bool value_is_float_tensor(Value v); /* duals included */

@@ -318,6 +318,18 @@ static void print_cons(Printer *p, Expr *e, Prec prec) {
     close_paren(p, parens);
 }
 
+/* a ++ b ++ c */
+static void print_append(Printer *p, Expr *e, Prec prec) {
+    bool parens = infix_table[BINOP_APPEND].prec < prec;
+    open_paren(p, parens);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (i)
+            str_printf(p->out, " %s ", infix_table[BINOP_APPEND].sign);
+        print(p, e->args[i], i ? infix_right(BINOP_APPEND) : infix_left(BINOP_APPEND));
+    }
+    close_paren(p, parens);
+}
+
 static void print_call(Printer *p, Expr *e, Prec prec) {
     if (e->a->kind == EXPR_OP && print_op_call(p, e, prec))
         return;
@@ -325,9 +337,8 @@ static void print_call(Printer *p, Expr *e, Prec prec) {
         print_cons(p, e, prec);
         return;
     }
-    if (e->a->kind == EXPR_BUILTIN && e->nargs == 2 &&
-        strcmp(e->a->symbol->text, "str.append") == 0) {
-        print_infix(p, e->args[0], BINOP_APPEND, e->args[1], prec);
+    if (e->a->kind == EXPR_BUILTIN && strcmp(e->a->symbol->text, "str.append") == 0) {
+        print_append(p, e, prec);
         return;
     }
     if (e->mode) { /* calls of transformed functions have no syntax of their own */

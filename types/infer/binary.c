@@ -67,22 +67,59 @@ static Expr *logical(Infer *I, Ast *e, Expr *a, Expr *b) {
     return expr_if(a, and? b : known, and? known : b, type_scalar(DT_BOOL), e->span);
 }
 
-static Expr *append(Infer *I, Ast *e, Expr *a, Expr *b) {
-    Expr **args = mem_new_n(Expr *, 2);
-    if (type_is_list(a->type) || type_is_list(b->type)) {
+/* The parts joined by one call, or by a tree of calls: `++` from the left would copy the first part for each that
+ * follows. */
+static Expr *join_parts(Expr **parts, size_t n, Span op_span) {
+    enum { MOST = 32 };
+    while (n > MOST) {
+        size_t groups = 0;
+        for (size_t i = 0; i < n; i += MOST)
+            parts[groups++] = join_parts(parts + i, n - i < MOST ? n - i : MOST, op_span);
+        n = groups;
+    }
+    if (n == 1)
+        return parts[0];
+    Expr **args = mem_new_n(Expr *, n);
+    memcpy(args, parts, n * sizeof *args);
+    Span span = span_join(args[0]->span, args[n - 1]->span);
+    Expr *call = expr_call_builtin("str.append", args, (uint32_t)n, type_string(), span);
+    call->a->span = op_span;
+    return call;
+}
+
+/* Checks the parts of a `++`; false after a diagnostic. */
+static bool append_parts(Infer *I, Ast *e, Expr **a, Expr **b) {
+    if (type_is_list((*a)->type) || type_is_list((*b)->type)) {
         Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
         if (d) {
-            diag_add_label(d, a->span, "%s", type_text(a->type));
-            diag_add_label(d, b->span, "%s", type_text(b->type));
+            diag_add_label(d, (*a)->span, "%s", type_text((*a)->type));
+            diag_add_label(d, (*b)->span, "%s", type_text((*b)->type));
             diag_add_fact(d, "lists are joined by `concat(a, b)`");
         }
-        return infer_error_expr(e->span);
+        return false;
     }
-    args[0] = infer_flow(I, a, type_string(), place_of_words("the left of `++`"), span_none());
-    args[1] = infer_flow(I, b, type_string(), place_of_words("the right of `++`"), span_none());
-    Expr *call = expr_call_builtin("str.append", args, 2, type_string(), e->span);
-    call->a->span = e->op_span;
-    return call;
+    *a = infer_flow(I, *a, type_string(), place_of_words("the left of `++`"), span_none());
+    *b = infer_flow(I, *b, type_string(), place_of_words("the right of `++`"), span_none());
+    return true;
+}
+
+/* `left ++ b ++ c`: the links from *at of the spine down that join Strings. *at becomes the last of them. */
+static Expr *append(Infer *I, Ast *const *spine, size_t *at, Expr *left) {
+    VEC(Expr *) parts = {0};
+    vec_push(&parts, left);
+    for (size_t i = *at;; i--) {
+        Ast *e = spine[i];
+        Expr *right = infer_expr(I, e->b, NULL);
+        if (!append_parts(I, e, &left, &right))
+            return infer_error_expr(e->span);
+        if (parts.len == 1)
+            parts.data[0] = left;
+        vec_push(&parts, right);
+        left = right;
+        *at = i;
+        if (i == 0 || spine[i - 1]->op != BINOP_APPEND)
+            return join_parts(parts.data, parts.len, e->op_span);
+    }
 }
 
 /* `x |> f` evaluates x first, then f. An operator or constructor is called directly. */
@@ -148,6 +185,10 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
             left = pipe(I, node, left);
             continue;
         }
+        if (node->op == BINOP_APPEND) {
+            left = append(I, spine.data, &i, left);
+            continue;
+        }
         const Op *op = infix_ops[node->op];
         Expr *right = op && op->relation == &rel_broadcast
                           ? infer_literal_beside(I, node->b, left->type)
@@ -168,10 +209,10 @@ Expr *infer_binary(Infer *I, Ast *e, Type *want) {
         case BINOP_NE: left = equality(I, node, left, right); break;
         case BINOP_AND:
         case BINOP_OR: left = logical(I, node, left, right); break;
-        case BINOP_APPEND: left = append(I, node, left, right); break;
         case BINOP_COMPOSE: left = compose(I, node, left, right); break;
         case BINOP_ASSIGN:
         case BINOP_CONS:
+        case BINOP_APPEND:
         case BINOP_PIPE:
         case BINOP_COUNT: break;
         }
