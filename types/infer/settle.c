@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of an item: its types are known, or stay open because they were generalised. Nodes noted
  * on the way are completed in place: Note [Settling] in infer/state.h. */
+#include <math.h>
 #include <string.h>
 
 #include "types/infer/state.h"
@@ -68,6 +69,29 @@ static bool is_large_unsigned(Span span) {
            memcmp(text + end - 3, "u64", 3) == 0;
 }
 
+/* A literal of a float dtype that is too large for it. Infinity is written `inf`. */
+static bool check_range(Infer *I, double f, DType dtype, Span span) {
+    union {
+        char bytes[8];
+        double aligned;
+    } at = {{0}};
+    elem_set_float(at.bytes, dtype, f);
+    if (!isfinite(f) || isfinite(elem_get_float(at.bytes, dtype)))
+        return true;
+    Diag *d = infer_error(I, DIAG_R0211, span, "%s cannot represent this literal",
+                          dtype_info[dtype].name);
+    if (d) {
+        diag_set_label(d, "%s here", dtype_info[dtype].name);
+        diag_add_fact(d, "%s holds numbers up to %s; `inf` is infinity", dtype_info[dtype].name,
+                      dtype == DT_F16    ? "65504"
+                      : dtype == DT_BF16 ? "3.38e38"
+                                         : "3.4e38");
+        if (dtype == DT_F32)
+            diag_add_help(d, "the suffix `f64` makes it a float64");
+    }
+    return false;
+}
+
 static bool check_number(Infer *I, bool is_float, int64_t i, DType dtype, Span span) {
     bool ok = is_float ? dtype_is_float(dtype)
                        : dtype_is_float(dtype) || dtype_holds_int(dtype, i, false) ||
@@ -103,6 +127,8 @@ static Tensor *numbers_tensor(Infer *I, const Numbers *n, DType dtype) {
                           n->spans[i]))
             return NULL;
         if (as_float && n->is_float) {
+            if (!check_range(I, n->floats[i], dtype, n->spans[i]))
+                return NULL;
             elem_set_float(at, dtype, n->floats[i]);
         } else if (as_float) {
             DType from = DT_I64;
@@ -159,7 +185,8 @@ static void settle_lit(Infer *I, Pending *p) {
     }
     DType t;
     if (type_get_dtype(dtype, &t)) {
-        check_number(I, e->is_float, e->i, t, e->span);
+        if (check_number(I, e->is_float, e->i, t, e->span) && dtype_is_float(t))
+            check_range(I, e->is_float ? e->f : (double)e->i, t, e->span);
         return;
     }
     e->like = supply_dtype(I, p, dtype);
