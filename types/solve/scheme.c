@@ -593,13 +593,29 @@ Scheme *scheme_generalise(Solver *s, Type *t, bool mono) {
 
 /* ---- declared -------------------------------------------------------------------------------- */
 
+/* "and `c` to the type parameters": the variables of the relation that nothing declares. */
+static const char *unbound_words(const Relation *r, TypeNamer *names) {
+    Map seen = {0};
+    TypeVec vars = {0};
+    Str out = {0};
+    for (uint32_t i = 0; i < r->nargs; i++)
+        type_collect(r->args[i], TY_VAR, &seen, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        if (vars.data[i]->kind != KIND_EFFECT)
+            str_printf(&out, "%s`%s`", out.len ? ", " : ", and ",
+                       type_text_with(names, vars.data[i]));
+    if (out.len)
+        str_add(&out, " to the type parameters");
+    return str_text(&out);
+}
+
 static void report_missing(Solver *s, Relation *r) {
     TypeNamer names = {0};
     Str text = {0};
     relation_print(&text, r, &names);
     Diag *d = rel_error(s, r, DIAG_R0304, "`%s` needs more than the signature declares",
                         relation_subject(r));
-    diag_add_fact(d, "add `%s` to the `where`", str_text(&text));
+    diag_add_fact(d, "add `%s` to the `where`%s", str_text(&text), unbound_words(r, &names));
 }
 
 Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t ndeclared,
