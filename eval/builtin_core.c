@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,7 +82,13 @@ bool builtin_script_args(const BuiltinCall *call, Value *out) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* A terminal is told at most ten times a second and at the end, a file at each power of two. */
+/* Whether a line of progress can be written over on standard error. */
+static bool can_write_over(void) {
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term && term[0] && strcmp(term, "dumb") != 0;
+}
+
+/* A terminal is told at most ten times a second and at the end, a file and a dumb terminal at each power of two. */
 bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
     Interp *in = call->in;
     int64_t i = call->args[0].i, n = call->args[1].i;
@@ -89,7 +96,7 @@ bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
     if (i <= 1)
         in->progress_began = in->progress_shown = t;
     bool wanted = i == n || (i & (i - 1)) == 0;
-    if (isatty(STDERR_FILENO))
+    if (can_write_over())
         wanted = i == n || t - in->progress_shown >= 0.1;
     if (wanted)
         in->progress_shown = t;
@@ -110,7 +117,7 @@ bool builtin_progress_report(const BuiltinCall *call, Value *out) {
     int64_t i = call->args[0].i, n = call->args[1].i;
     const String *note = call->args[2].p;
     double spent = now() - in->progress_began;
-    bool tty = isatty(STDERR_FILENO);
+    bool tty = can_write_over();
     Str s = {0};
     str_printf(&s, "%s%lld/%lld", tty ? "\r" : "", (long long)i, (long long)n);
     if (n > 0)
