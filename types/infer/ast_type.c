@@ -118,7 +118,27 @@ static Type *decl_type(Infer *I, TypeDecl *decl, const AstType *t) {
     return type_data(decl, args, decl->nparams);
 }
 
+/* The dtype of which the name has lanes, `int8` of int8x4, as TVM prints vectors of a machine; else NULL. */
+static const char *find_lanes(const Symbol *name) {
+    const char *x = strrchr(name->text, 'x');
+    DType dtype;
+    if (!x || !x[1] || x[1 + strspn(x + 1, "0123456789")] ||
+        !dtype_find(name->text, (size_t)(x - name->text), &dtype))
+        return NULL;
+    return dtype_info[dtype].name;
+}
+
 static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
+    const char *element = find_lanes(t->name);
+    if (element) {
+        Diag *d = infer_error(I, DIAG_R0102, t->span,
+                              "`%s` is a vector of lanes, which Relay does not have",
+                              t->name->text);
+        if (d)
+            diag_add_help(d, "a tensor with one more axis holds the same: its elements are %s",
+                          element);
+        return broken(I, kind);
+    }
     Diag *d = infer_error(I, DIAG_R0102, t->span, "there is no %s `%s`",
                           kind == KIND_DIM     ? "size"
                           : kind == KIND_SHAPE ? "shape"

@@ -223,12 +223,30 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
     return false;
 }
 
+/* Whether the attribute says nothing: TVM prints those that are not given as None, some that are no attributes here,
+ * and those that repeat an argument, as `arange(0, 4, 1, start=meta[…])` does. */
+static bool says_nothing(const Infer *I, const Op *op, const AstAttr *a, int k) {
+    bool none = a->value->kind == AST_ATTR_NONE;
+    if (k >= 0) {
+        AttrType type = op->attrs[k].type;
+        return none && type != AT_INT_OPT && type != AT_INTS_OPT && type != AT_DIMS_OPT &&
+               type != AT_DTYPE;
+    }
+    bool argument = false;
+    for (int i = 0; i < op->nargs && !argument; i++) {
+        argument = strcmp(op_arg(op, i).name, a->name->text) == 0;
+    }
+    return I->module->versioned && (none || argument);
+}
+
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span span) {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     bool *given = mem_new_n(bool, op->nattrs + 1);
     for (size_t i = 0; i < attrs->len; i++) {
         const AstAttr *a = &attrs->data[i];
         int k = op_attr_index(op, a->name->text);
+        if (says_nothing(I, op, a, k))
+            continue;
         if (k < 0) {
             unknown_attr(I, op, a);
             return NULL;
