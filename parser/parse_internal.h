@@ -31,6 +31,8 @@ typedef struct Parser {
     Lexer lex;
     Token tok;
     uint32_t prev_end;   /* of the token before tok */
+    Word prev_word;      /* the token before tok, where it is a word with a meaning */
+    size_t comments;     /* how many comments were looked at: warn_division */
     uint32_t item_begin; /* of the item being read */
     unsigned ctx;
     VEC(char) brackets; /* the open ones, as their opening characters */
@@ -206,6 +208,8 @@ bool parse_meta(Parser *p, const char **key, size_t *key_len, int64_t *index);
 bool parse_index_number(Parser *p, uint32_t begin, uint32_t end, int64_t *value);
 
 Item *parse_item(Parser *p);
+/* The last comment read is the documentation of an item. */
+bool parse_ends_in_doc(const Parser *p);
 
 /* metadata.c: the JSON from `begin` to the end of the text into module->constants. */
 void parse_metadata(Parser *p, uint32_t begin);

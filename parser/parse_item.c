@@ -12,6 +12,11 @@ static bool is_doc(const Parser *p, const Comment *c) {
     return c->own_line && n >= 3 && memcmp(text, "///", 3) == 0 && (n == 3 || text[3] != '/');
 }
 
+bool parse_ends_in_doc(const Parser *p) {
+    const Module *m = p->module;
+    return m->comments.len && is_doc(p, &vec_last(&m->comments));
+}
+
 /* Only blanks and at most one line break lie between, and prompts of a session. */
 static bool adjoins(const Parser *p, uint32_t end, uint32_t begin) {
     int breaks = 0;

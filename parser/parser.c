@@ -27,9 +27,55 @@ Ast *parse_error_node(Parser *p) {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
+static bool is_word_char(char c) { return c == '_' || isalnum((unsigned char)c); }
+
+/* Whether the text is a number without a dot, or the name of a value in scope. */
+static bool is_divisor(Parser *p, const char *text, size_t n) {
+    size_t digits = strspn(text, "0123456789");
+    if (!n || digits == n)
+        return n > 0;
+    for (size_t i = 0; i < n; i++)
+        if (!is_word_char(text[i]))
+            return false;
+    bool local;
+    return !digits && parse_find_name(p, sym_intern_n(text, n), &local) == KNOWN_VALUE;
+}
+
+/* Warns of a comment that looks like a division, `7 // 2`: it follows a value, with at most one blank around its
+ * slashes, and is a number or the name of a value. */
+static void warn_division(Parser *p, Span comment) {
+    const char *text = p->source->text;
+    uint32_t before = comment.begin, begin = comment.begin + 2, end = comment.end;
+    if (before > 0 && text[before - 1] == ' ')
+        before--;
+    if (begin < end && text[begin] == ' ')
+        begin++;
+    while (end > begin && strchr(" \t;", text[end - 1]))
+        end--;
+    bool value = before > 0 && (is_word_char(text[before - 1]) || text[before - 1] == ')' ||
+                                text[before - 1] == ']');
+    if (!value || word_get_class(p->prev_word) == WORDCLASS_RESERVED ||
+        text[comment.begin + 1] != '/' || !is_divisor(p, text + begin, end - begin))
+        return;
+    Diag *d = parse_warn(p, DIAG_R0909, comment, "`//` begins a comment");
+    if (d) {
+        diag_set_label(d, "not read");
+        diag_add_help(
+            d, "`floor_divide(a, b)` divides and rounds down, `/` between integers truncates");
+    }
+}
+
 void parse_advance(Parser *p) {
     p->prev_end = p->tok.end;
+    p->prev_word = p->tok.word;
     lexer_read(&p->lex, p->tok.end, &p->tok);
+    for (; p->comments < p->module->comments.len && !p->muted; p->comments++) {
+        Span comment = p->module->comments.data[p->comments].span;
+        if (comment.begin >= p->tok.begin)
+            break;
+        if (comment.begin >= p->prev_end)
+            warn_division(p, comment);
+    }
 }
 
 Token parse_peek(Parser *p) {
@@ -551,6 +597,8 @@ ParseStatus parse_module(const Source *source, const ParseOptions *options, Diag
     p.module->heads = p.heads;
     lexer_read(&p.lex, (uint32_t)p.options->begin, &p.tok);
     read_items(&p);
+    if (p.options->prompt && !p.module->items.len && parse_ends_in_doc(&p))
+        p.incomplete = true; /* it documents the item to come */
     return p.failed ? PARSE_FAILED : p.incomplete ? PARSE_INCOMPLETE : PARSE_OK;
 }
 

@@ -258,6 +258,8 @@ SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsig
     case PARSE_INCOMPLETE:
         if (may_continue)
             return SESSION_INCOMPLETE;
+        if (!module->items.len && !diags->errors)
+            return SESSION_OK; /* documentation of nothing */
         if (!diags->errors)
             diag_error(diags, DIAG_R0001,
                        (Span){source, (uint32_t)source->len, (uint32_t)source->len},
