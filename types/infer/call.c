@@ -499,7 +499,8 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
     }
     uint32_t n = (uint32_t)e->args.len, ntypes = (uint32_t)e->type_args.len;
     Type **types = ntypes ? infer_type_args(I, e) : NULL;
-    if (e->attrs.len && !I->module->versioned) { /* TVM notes things about calls of functions, which mean nothing */
+    if (e->attrs.len &&
+        !I->module->versioned) { /* TVM notes things about calls of functions, which mean nothing */
         const AstAttr *a = &e->attrs.data[0];
         if (named && r.kind == NAME_NONE) {
             scope_report_unknown(I, &name);
