@@ -191,3 +191,15 @@ void command_complete(const char *text, size_t len, TextVec *out) {
         if (strncmp(commands[i].name, text + 1, len - 1) == 0)
             vec_push(out, fmt_text(":%s", commands[i].name));
 }
+
+const char *command_full_name(const char *name) {
+    bool ambiguous;
+    const Command *command = find_command(name, &ambiguous);
+    return command ? command->name : NULL;
+}
+
+const char *command_help(const char *name) {
+    bool ambiguous;
+    const Command *command = find_command(name, &ambiguous);
+    return command ? command->help : NULL;
+}

@@ -11,5 +11,8 @@ typedef enum CommandResult { COMMAND_DONE, COMMAND_QUIT } CommandResult;
 /* line begins with `:`. Answers go to standard output, complaints to standard error. */
 CommandResult command_run(Session *s, const char *line);
 void command_complete(const char *text, size_t len, TextVec *out);
+/* The command a name or its beginning means, and what it does; NULL: none, or several. */
+const char *command_full_name(const char *name);
+const char *command_help(const char *name);
 
 #endif

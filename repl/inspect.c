@@ -418,29 +418,6 @@ bool session_browse(Session *s, const char *module, Str *out) {
     return true;
 }
 
-/* ---- completion ------------------------------------------------------------------------------ */
-
-void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin) {
-    size_t begin = len;
-    while (begin > 0 &&
-           (strchr("_.@%", text[begin - 1]) || (text[begin - 1] >= '0' && text[begin - 1] <= '9') ||
-            ((text[begin - 1] | 32) >= 'a' && (text[begin - 1] | 32) <= 'z')))
-        begin--;
-    *word_begin = begin;
-    const char *sigil = begin < len && (text[begin] == '@' || text[begin] == '%')
-                            ? mem_strndup(text + begin, 1)
-                            : "";
-    size_t skip = begin + strlen(sigil);
-    SymbolVec names = {0};
-    env_each_name(s->env, &names);
-    for (size_t i = 0; i < names.len; i++) {
-        const char *name = names.data[i]->text;
-        bool private = name[0] == '_' && !(len > skip && text[skip] == '_');
-        if (!private && strncmp(name, text + skip, len - skip) == 0)
-            vec_push(out, fmt_text("%s%s", sigil, name));
-    }
-}
-
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 bool session_llvm(Session *s, const char *expr, bool assembly, Str *out) {

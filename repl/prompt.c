@@ -5,11 +5,13 @@
 #include "repl/prompt.h"
 
 #include "repl/commands.h"
+#include "repl/complete.h"
 #include "repl/line/editor.h"
 #include "repl/line/terminal.h"
 #include "repl/pieces.h"
 #include "repl/session_internal.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -36,25 +38,36 @@ static bool is_complete(void *ctx, const char *text, size_t len) {
 
 static void complete(void *ctx, const char *text, size_t len, EditChoices *out) {
     Prompt *p = ctx;
-    TextVec words = {0};
-    if (text[0] == ':' && !memchr(text, ' ', len)) {
-        out->begin = 0;
-        command_complete(text, len, &words);
-    } else {
-        session_complete(p->session, text, len, &words, &out->begin);
-    }
-    for (size_t i = 0; i < words.len; i++) {
-        EditChoice choice = {words.data[i], NULL};
+    Completions found = {0};
+    complete_text(p->session, text, len, &found);
+    out->begin = found.begin;
+    for (size_t i = 0; i < found.list.len; i++) {
+        EditChoice choice = {found.list.data[i].text, found.list.data[i].note};
         vec_push(&out->list, choice);
     }
 }
 
+static const char *describe(void *ctx, const char *text, size_t len, const char *word) {
+    Prompt *p = ctx;
+    size_t n = len; /* a member is described by its whole name */
+    while (n > 0 && (isalnum((unsigned char)text[n - 1]) || strchr("_.", text[n - 1])))
+        n--;
+    return complete_describe(p->session, fmt_text("%.*s%s", (int)(len - n), text + n, word));
+}
+
+/* The rest of the only word there is, and what the name at the cursor is. */
 static void hint(void *ctx, const char *text, size_t len, size_t cursor, EditHint *out) {
-    (void)ctx;
-    (void)text;
-    (void)len;
-    (void)cursor;
+    Prompt *p = ctx;
+    Completions found = {0};
     *out = (EditHint){0};
+    if (cursor == len && (isalnum((unsigned char)text[len - 1]) || text[len - 1] == '_')) {
+        complete_text(p->session, text, len, &found);
+        size_t typed = len - found.begin;
+        if (found.list.len == 1 && typed >= 2 && strlen(found.list.data[0].text) > typed)
+            out->rest = found.list.data[0].text + typed;
+    }
+    if (!out->rest)
+        out->note = complete_hint(p->session, text, len, cursor);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -262,7 +275,7 @@ static void run_loop(void *arg) {
 
 int prompt_run(Session *s, bool colors) {
     Prompt *p = mem_new(Prompt);
-    EditHooks hooks = {p, is_complete, complete, hint};
+    EditHooks hooks = {p, is_complete, complete, describe, hint};
     mem_pin(p);
     p->session = s;
     p->initial = "";

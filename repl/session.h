@@ -87,9 +87,7 @@ bool session_explain(Session *s, const char *code, Str *out);
 bool session_browse(Session *s, const char *module, Str *out);
 bool session_llvm(Session *s, const char *expr, bool assembly, Str *out);
 SessionStatus session_time(Session *s, const char *expr);
-/* Completions of the word that ends at text[len]; each is the whole word. */
 typedef VEC(const char *) TextVec;
-void session_complete(Session *s, const char *text, size_t len, TextVec *out, size_t *word_begin);
 
 void session_interrupt(Session *s);       /* async-signal-safe */
 bool session_was_interrupted(Session *s); /* since the last entry began */

@@ -24,7 +24,7 @@ typedef enum EditStatus {
 
 typedef struct EditChoice {
     const char *text; /* replaces the text from EditChoices.begin to the cursor */
-    const char *note; /* what it is, for a list; may be NULL */
+    const char *note; /* what it is, for a list; NULL: the hook `describe` is asked */
 } EditChoice;
 
 typedef struct EditChoices {
@@ -44,6 +44,8 @@ typedef struct EditHooks {
     bool (*is_complete)(void *ctx, const char *text, size_t len);
     /* What may stand in place of the word that ends at text[len]. */
     void (*complete)(void *ctx, const char *text, size_t len, EditChoices *out);
+    /* What a choice without a note is, where it would stand at text[len]; NULL: nobody knows. */
+    const char *(*describe)(void *ctx, const char *text, size_t len, const char *choice);
     void (*hint)(void *ctx, const char *text, size_t len, size_t cursor, EditHint *out);
 } EditHooks;
 

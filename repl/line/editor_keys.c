@@ -87,6 +87,19 @@ static size_t common_length(const EditChoices *c) {
     return n;
 }
 
+/* The notes of the choices on the screen. */
+static void describe_list(Editor *e) {
+    size_t end = e->list_from + view_list_rows(e);
+    for (size_t i = e->list_from; i < end && i < e->choices.list.len; i++) {
+        EditChoice *c = &e->choices.list.data[i];
+        if (!c->note)
+            c->note = e->hooks.describe(e->hooks.ctx, str_text(&e->buffer.text), e->choices.begin,
+                                        c->text);
+        if (!c->note)
+            c->note = "";
+    }
+}
+
 static void complete(Editor *e) {
     Buffer *b = &e->buffer;
     size_t line = buffer_line_begin(b, b->cursor);
@@ -108,12 +121,14 @@ static void complete(Editor *e) {
     e->choices = choices;
     e->list_from = 0;
     e->listing = true;
+    describe_list(e);
 }
 
 static void turn_list(Editor *e) {
     e->list_from += view_list_rows(e);
     if (e->list_from >= e->choices.list.len)
         e->list_from = 0;
+    describe_list(e);
 }
 
 /* At the end of the text, a motion forward takes what is offered in grey. */
