@@ -4,7 +4,9 @@
 #include "repl/kind.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 typedef struct Command {
     const char *name;
@@ -14,15 +16,19 @@ typedef struct Command {
 } Command;
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
-static CommandFn run_text, run_help, run_load, run_reload, run_time, run_ir, run_quit;
+static CommandFn run_text, run_help, run_load, run_reload, run_time, run_ir, run_quit, run_clear,
+    run_history, run_save, run_set, run_shell;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
+    {"!", "COMMAND", "run a command of the shell", run_shell},
     {"asm", "EXPR", "the machine code of the kernels EXPR runs", run_text},
     {"browse", "[MODULE]", "what is defined, with types", run_text},
+    {"clear", "", "clear the screen; Ctrl-L does too", run_clear},
     {"doc", "NAME", "what an operator or a definition does", run_text},
     {"explain", "CODE", "what a diagnostic means, as in :explain R0312", run_text},
-    {"help", "", "this list", run_help},
+    {"help", "[WORD]", "this list, or what has to do with WORD", run_help},
+    {"history", "[N]", "the last N entries, or the last 20", run_history},
     {"info", "NAME", "what NAME is; :info session for numbers", run_text},
     {"ir", "EXPR [--pass P,Q]", "the program of EXPR after passes", run_ir},
     {"kind", "TYPE", "the kind of a type", run_text},
@@ -30,6 +36,8 @@ static const Command commands[] = {
     {"load", "FILE", "run a file; its definitions stay", run_load},
     {"quit", "", "leave; Ctrl-D does too", run_quit},
     {"reload", "", "load the last file again", run_reload},
+    {"save", "FILE", "write what was entered and worked, as a program", run_save},
+    {"set", "digits N", "show floats to N digits; 0: exactly", run_set},
     {"time", "EXPR", "run EXPR and say how long it took", run_time},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
@@ -65,19 +73,39 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
     return COMMAND_DONE;
 }
 
+static void print_help_line(const Command *command) {
+    Str line = {0};
+    str_printf(&line, "  :%s %s", command->name, command->argument);
+    str_pad(&line, 26);
+    printf("%s %s\n", str_text(&line), command->help);
+}
+
+/* Commands that have a word in their name or help; else what a name of that word does. */
+static void help_with(Session *s, const char *word) {
+    bool found = false;
+    word += *word == ':';
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        if (strcasestr(commands[i].name, word) || strcasestr(commands[i].help, word)) {
+            print_help_line(&commands[i]);
+            found = true;
+        }
+    Str doc = {0};
+    bool known = env_find(session_env(s), sym_intern(word), SIGIL_NONE).kind != BIND_NONE;
+    if ((known || !found) && session_doc(s, word, &doc))
+        fputs(session_fold(s, &doc), stdout);
+}
+
 static CommandResult run_help(Session *s, const Command *command, const char *argument) {
-    (void)s;
     (void)command;
-    (void)argument;
+    if (*argument) {
+        help_with(s, argument);
+        return COMMAND_DONE;
+    }
     puts("An expression is evaluated and shown; `let`, `def`, `type` and `import` define.\n"
          "An item may go on over several lines; an empty line or Ctrl-C drops it.\n"
          "`it` is the last value shown. Tab completes, Ctrl-R searches the history.\n");
-    for (size_t i = 0; i < NCOMMANDS; i++) {
-        Str line = {0};
-        str_printf(&line, "  :%s %s", commands[i].name, commands[i].argument);
-        str_pad(&line, 26);
-        printf("%s %s\n", str_text(&line), commands[i].help);
-    }
+    for (size_t i = 0; i < NCOMMANDS; i++)
+        print_help_line(&commands[i]);
     return COMMAND_DONE;
 }
 
@@ -137,6 +165,54 @@ static CommandResult run_quit(Session *s, const Command *command, const char *ar
     return COMMAND_QUIT;
 }
 
+static CommandResult run_clear(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    (void)command;
+    (void)argument;
+    return COMMAND_CLEAR;
+}
+
+static CommandResult run_history(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    if (argument[strspn(argument, "0123456789")] == '\0')
+        return COMMAND_HISTORY;
+    fprintf(stderr, ":%s wants a number, not `%s`\n", command->name, argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_save(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    if (*argument)
+        return COMMAND_SAVE;
+    fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_set(Session *s, const Command *command, const char *argument) {
+    int digits, used = 0;
+    if (sscanf(argument, "digits %d%n", &digits, &used) == 1 && !argument[used] && digits >= 0 &&
+        digits <= 20)
+        session_set_digits(s, digits);
+    else
+        fprintf(stderr, ":%s wants %s, as in :set digits 4\n", command->name, command->argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_shell(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    if (!*argument) {
+        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+        return COMMAND_DONE;
+    }
+    fflush(stdout);
+    int status = system(argument);
+    if (status == -1)
+        fputs("the shell cannot be run\n", stderr);
+    else if (WIFEXITED(status) && WEXITSTATUS(status))
+        fprintf(stderr, "exit status %d\n", WEXITSTATUS(status));
+    return COMMAND_DONE;
+}
+
 /* The command of this name, or the only one that begins so. */
 static const Command *find_command(const char *name, bool *ambiguous) {
     const Command *found = NULL;
@@ -153,15 +229,15 @@ static const Command *find_command(const char *name, bool *ambiguous) {
     return *ambiguous ? NULL : found;
 }
 
-CommandResult command_run(Session *s, const char *line) {
+CommandResult command_run(Session *s, const char *line, const char **rest) {
     line += 1 + strspn(line + 1, " \t");
-    size_t n = strcspn(line, " \t(");
+    size_t n = *line == '!' ? 1 : strcspn(line, " \t(");
     const char *name = mem_strndup(line, n);
     const char *argument = line + n + strspn(line + n, " \t");
     size_t end = strlen(argument);
     while (end && strchr(" \t\r\n", argument[end - 1]))
         end--;
-    argument = mem_strndup(argument, end);
+    argument = *rest = mem_strndup(argument, end);
     bool ambiguous;
     const Command *command = find_command(name, &ambiguous);
     fflush(stdout);

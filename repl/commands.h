@@ -6,10 +6,18 @@
 
 #include "repl/session.h"
 
-typedef enum CommandResult { COMMAND_DONE, COMMAND_QUIT } CommandResult;
+/* What a command leaves to the prompt, which has the history and the screen. */
+typedef enum CommandResult {
+    COMMAND_DONE,
+    COMMAND_QUIT,
+    COMMAND_CLEAR,
+    COMMAND_HISTORY,
+    COMMAND_SAVE
+} CommandResult;
 
-/* line begins with `:`. Answers go to standard output, complaints to standard error. */
-CommandResult command_run(Session *s, const char *line);
+/* line begins with `:`. Answers go to standard output, complaints to standard error. *argument: what
+ * stands behind the command. */
+CommandResult command_run(Session *s, const char *line, const char **argument);
 void command_complete(const char *text, size_t len, TextVec *out);
 /* The command a name or its beginning means, and what it does; NULL: none, or several. */
 const char *command_full_name(const char *name);

@@ -22,6 +22,7 @@ typedef struct Place {
     size_t begin;
     const char *owner; /* "a.b" of `a.b.wo`, or NULL */
     bool in_string, in_comment;
+    SymbolVec names; /* of the session, once they were asked for */
     Completions *out;
 } Place;
 
@@ -30,6 +31,12 @@ static void add(Place *p, const char *text, const char *note) {
         return;
     Completion c = {text, note};
     vec_push(&p->out->list, c);
+}
+
+static const SymbolVec *names_of(Place *p) {
+    if (!p->names.len)
+        env_each_name(session_env(p->s), &p->names);
+    return &p->names;
 }
 
 /* ---- the place ------------------------------------------------------------------------------- */
@@ -259,18 +266,17 @@ static const char *up_to_dot(const char *name, size_t from) {
 
 /* Every name; with an owner those of that module, without it. */
 static void add_session_names(Place *p, bool own) {
-    SymbolVec names = {0};
-    env_each_name(session_env(p->s), &names);
+    const SymbolVec *names = names_of(p);
     const char *prefix = p->owner ? fmt_text("%s.", p->owner) : "";
     size_t n = strlen(prefix);
     const char *sigil = p->word[0] == '@' || p->word[0] == '%' ? mem_strndup(p->word, 1) : "";
     const char *before = "";
-    for (size_t i = 0; i < names.len; i++) {
-        const char *name = names.data[i]->text;
+    for (size_t i = 0; i < names->len; i++) {
+        const char *name = names->data[i]->text;
         if (strncmp(name, prefix, n) != 0 || is_private(name, prefix) ||
             strncmp(name + n, p->word + strlen(sigil), strlen(p->word) - strlen(sigil)) != 0)
             continue;
-        Global *g = env_find_loaded(session_env(p->s), names.data[i]);
+        Global *g = env_find_loaded(session_env(p->s), names->data[i]);
         bool is_own = g && !g->internal;
         if (is_own != own && !p->owner)
             continue;
@@ -326,14 +332,13 @@ static bool is_type_place(const Place *p) {
 }
 
 static void add_types(Place *p) {
-    SymbolVec names = {0};
-    env_each_name(session_env(p->s), &names);
-    for (size_t i = 0; i < names.len; i++) {
-        TypeDecl *decl = names.data[i]->text[0] >= 'A' && names.data[i]->text[0] <= 'Z'
-                             ? env_find_type(session_env(p->s), names.data[i])
+    const SymbolVec *names = names_of(p);
+    for (size_t i = 0; i < names->len; i++) {
+        TypeDecl *decl = names->data[i]->text[0] >= 'A' && names->data[i]->text[0] <= 'Z'
+                             ? env_find_type(session_env(p->s), names->data[i])
                              : NULL;
         if (decl)
-            add(p, names.data[i]->text, "type");
+            add(p, names->data[i]->text, "type");
     }
     static const char *const more[] = {"Tensor", "List", "Option", "Tree", "String", "fn", "ref"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
@@ -381,14 +386,13 @@ static void add_ctors(Place *p, const char *subject) {
             add(p, type->decl->ctors[i]->name->text, ctor_note(type->decl->ctors[i]));
         return;
     }
-    SymbolVec names = {0};
-    env_each_name(session_env(p->s), &names);
-    for (size_t i = 0; i < names.len; i++) {
-        Binding b = names.data[i]->text[0] >= 'A' && names.data[i]->text[0] <= 'Z'
-                        ? env_find(session_env(p->s), names.data[i], SIGIL_NONE)
+    const SymbolVec *names = names_of(p);
+    for (size_t i = 0; i < names->len; i++) {
+        Binding b = names->data[i]->text[0] >= 'A' && names->data[i]->text[0] <= 'Z'
+                        ? env_find(session_env(p->s), names->data[i], SIGIL_NONE)
                         : (Binding){.kind = BIND_NONE};
         if (b.kind == BIND_CTOR)
-            add(p, names.data[i]->text, ctor_note(b.ctor));
+            add(p, names->data[i]->text, ctor_note(b.ctor));
     }
 }
 

@@ -12,7 +12,9 @@
 #include "repl/session_internal.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,9 +26,10 @@
 typedef struct Prompt {
     Session *session;
     Editor *editor;
-    Str entry;              /* plain lines: those read so far of an item that goes on */
-    const char *initial;    /* what stands in the next line to begin with */
-    struct timespec cancel; /* when Ctrl-C was last pressed on an empty line */
+    Str entry;                /* plain lines: those read so far of an item that goes on */
+    VEC(const char *) worked; /* entries, for :save */
+    const char *initial;      /* what stands in the next line to begin with */
+    struct timespec cancel;   /* when Ctrl-C was last pressed on an empty line */
 } Prompt;
 
 /* ---- what the editor asks -------------------------------------------------------------------- */
@@ -122,9 +125,91 @@ static void on_cancel(Prompt *p) {
     p->entry = (Str){0};
 }
 
+static void print_history(Prompt *p, const char *argument) {
+    History *h = editor_history(p->editor);
+    size_t want = *argument ? strtoul(argument, NULL, 10) : 20, from = h->items.len;
+    history_refresh(h);
+    from = h->items.len;
+    for (size_t n = 0; from > 0 && n < want; from--)
+        n += h->items.data[from - 1] != NULL;
+    for (; from < h->items.len; from++)
+        if (h->items.data[from])
+            puts(h->items.data[from]->text);
+}
+
+/* `def f` of an entry that defines f; NULL for others. */
+static const char *definition_head(const char *entry) {
+    size_t word = strncmp(entry, "def ", 4) == 0 ? 4 : strncmp(entry, "type ", 5) == 0 ? 5 : 0;
+    size_t n = word;
+    while (word && (isalnum((unsigned char)entry[n]) || strchr("_@%", entry[n])) && entry[n])
+        n++;
+    return word ? mem_strndup(entry, n) : NULL;
+}
+
+/* Whether a later entry defines the same anew, which a file may not do. */
+static bool is_superseded(const Prompt *p, size_t i) {
+    const char *head = definition_head(p->worked.data[i]);
+    for (size_t k = i + 1; head && k < p->worked.len; k++) {
+        const char *later = definition_head(p->worked.data[k]);
+        if (later && strcmp(head, later) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether an entry speaks of the value shown before it, which a file has not. */
+static bool mentions_it(const char *entry) {
+    for (const char *at = entry; (at = strstr(at, "it")); at += 2) {
+        bool begins = at == entry || !(isalnum((unsigned char)at[-1]) || strchr("_.", at[-1]));
+        if (begins && !isalnum((unsigned char)at[2]) && at[2] != '_')
+            return true;
+    }
+    return false;
+}
+
+/* Each entry as an item of a file, where a line break ends it too. */
+static void save_entries(Prompt *p, const char *path) {
+    FILE *f = fopen(path, "wx");
+    if (!f) {
+        fprintf(stderr, errno == EEXIST ? "`%s` is there already\n" : "cannot write `%s`\n", path);
+        return;
+    }
+    size_t written = 0;
+    for (size_t i = 0; i < p->worked.len; i++) {
+        const char *entry = p->worked.data[i];
+        if (is_superseded(p, i) || mentions_it(entry))
+            continue;
+        fprintf(f, "%s\n", entry);
+        written++;
+    }
+    bool lost = ferror(f);
+    if (fclose(f) != 0 || lost)
+        fprintf(stderr, "cannot write `%s`\n", path);
+    else
+        printf("%zu entries in `%s`\n", written, path);
+}
+
+/* False to leave. */
+static bool do_command(Prompt *p, const char *line) {
+    const char *argument;
+    switch (command_run(p->session, line, &argument)) {
+    case COMMAND_DONE: break;
+    case COMMAND_QUIT: return false;
+    case COMMAND_CLEAR: editor_clear(p->editor); break;
+    case COMMAND_HISTORY: print_history(p, argument); break;
+    case COMMAND_SAVE: save_entries(p, argument); break;
+    }
+    return true;
+}
+
 static bool run_command(Prompt *p, const char *line) {
     remember(p, line);
-    return command_run(p->session, line) == COMMAND_DONE;
+    return do_command(p, line);
+}
+
+static void enter(Prompt *p, const char *text, size_t len) {
+    if (session_enter(p->session, text, len, false) == SESSION_OK)
+        vec_push(&p->worked, mem_strndup(text, len));
 }
 
 /* A whole entry; false to leave. */
@@ -140,7 +225,7 @@ static bool take_entry(Prompt *p, const char *text) {
     }
     set_width(p);
     remember(p, text);
-    session_enter(p->session, text, length_without_end(text), false);
+    enter(p, text, length_without_end(text));
     return true;
 }
 
@@ -190,7 +275,7 @@ static void enter_piece(Prompt *p, const char *text, const Piece *piece) {
     size_t end = piece->end;
     while (end > piece->begin && text[end - 1] == '\n')
         end--;
-    session_enter(p->session, text + piece->begin, end - piece->begin, false);
+    enter(p, text + piece->begin, end - piece->begin);
 }
 
 /* How many pieces from here on are definitions that may mention each other. */
@@ -212,11 +297,13 @@ static bool run_pieces(Prompt *p, const char *text, const Piece *pieces, size_t 
         size_t end = i + count_definitions(text, piece, n - i);
         if (piece->kind == PIECE_COMMAND) {
             const char *line = mem_strndup(text + piece->begin, piece->end - piece->begin);
-            if (command_run(p->session, line) != COMMAND_DONE)
+            if (!do_command(p, line))
                 return false;
         } else if (end > i + 1 &&
                    session_try_definitions(p->session, text + piece->begin,
                                            pieces[end - 1].end - piece->begin) == SESSION_OK) {
+            vec_push(&p->worked,
+                     mem_strndup(text + piece->begin, pieces[end - 1].end - piece->begin));
             i = end - 1;
         } else {
             do

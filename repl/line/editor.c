@@ -170,7 +170,7 @@ static bool feed(Editor *e, Str *entry, EditStatus *status) {
 static void find_hint(Editor *e) {
     const Buffer *b = &e->buffer;
     e->hint = (EditHint){0};
-    if (e->screen.colors && b->text.len && !e->searching)
+    if (e->screen.colors && b->text.len && !e->searching && !e->listing)
         e->hooks.hint(e->hooks.ctx, str_text(&b->text), b->text.len, b->cursor, &e->hint);
 }
 
