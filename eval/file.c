@@ -14,6 +14,8 @@
 bool file_fail(const File *f, DiagCode code, const char *fmt, ...) {
     va_list ap;
     Str text = {0};
+    if (!f->call)
+        return false;
     va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
     va_end(ap);

@@ -12,9 +12,9 @@
 
 /* One file being read or written; for messages. */
 typedef struct File {
-    const BuiltinCall *call;
-    const char *path;   /* as the program wrote it */
-    const char *member; /* of an archive; NULL */
+    const BuiltinCall *call; /* NULL: mistakes are not reported */
+    const char *path;        /* as the program wrote it */
+    const char *member;      /* of an archive; NULL */
 } File;
 
 /* Reports `path`: what. Always false. */
@@ -36,6 +36,16 @@ bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, i
                    Bytes *out);
 
 /* ---- formats: NULL or false after a diagnostic ----------------------------------------------- */
+/* What stands before the elements of NPY and IDX. */
+typedef struct NpyHeader {
+    DType dtype;
+    bool big, fortran;
+    int rank;
+    int64_t shape[TENSOR_MAX_RANK];
+    size_t elements; /* where they begin */
+} NpyHeader;
+bool npy_parse_header(const File *f, const Bytes *b, NpyHeader *out);
+bool idx_parse_header(const File *f, const Bytes *b, NpyHeader *out);
 bool is_npy(const Bytes *b);
 Tensor *npy_parse(const File *f, const Bytes *b);
 /* The bytes before the elements; false: the dtype has no NPY form. */
@@ -100,6 +110,8 @@ bool npy_write(const File *f, const Tensor *t);
 bool csv_write(const File *f, const Tensor *t);
 bool png_write(const File *f, const Tensor *t);
 
+/* Rows and columns, without a first line that is a heading. */
+bool csv_count(const File *f, const Bytes *b, int64_t *rows, int64_t *columns, bool *heading);
 /* Numbers of dtype t; a first line that is none is a heading. rank 1: one row or one column. */
 Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank);
 

@@ -100,27 +100,35 @@ static bool is_number(const Str *cell) {
     return *end == '\0';
 }
 
-Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
+bool csv_count(const File *f, const Bytes *b, int64_t *rows, int64_t *columns, bool *heading) {
     Reader r = reader_begin(b);
-    int64_t lines = 0, columns = 0;
-    bool heading = false;
+    int64_t lines = 0;
+    *columns = 0;
+    *heading = false;
     while (read_cell(&r)) {
-        if (builtin_interrupted(f->call))
-            return NULL;
+        if (f->call && builtin_interrupted(f->call))
+            return false;
         if (lines == 0)
-            heading |= !is_number(&r.cell);
+            *heading |= !is_number(&r.cell);
         if (!r.last)
             continue;
         if (lines++ == 0)
-            columns = r.column;
-        if (r.column != columns) {
-            file_fail(f, DIAG_R0503, "line %lld has %lld cell%s, the first has %lld",
-                      (long long)r.line, (long long)r.column, r.column == 1 ? "" : "s",
-                      (long long)columns);
-            return NULL;
-        }
+            *columns = r.column;
+        if (r.column != *columns)
+            return file_fail(f, DIAG_R0503, "line %lld has %lld cell%s, the first has %lld",
+                             (long long)r.line, (long long)r.column, r.column == 1 ? "" : "s",
+                             (long long)*columns);
     }
-    int64_t rows = lines - heading, shape[2] = {rows, columns};
+    *rows = lines - *heading;
+    return true;
+}
+
+Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
+    int64_t rows, columns;
+    bool heading;
+    if (!csv_count(f, b, &rows, &columns, &heading))
+        return NULL;
+    int64_t shape[2] = {rows, columns};
     if (rank == 1 && rows != 1 && columns != 1 && rows * columns != 0) {
         file_fail(f, DIAG_R0504, "a matrix of %lld rows and %lld columns is no vector",
                   (long long)rows, (long long)columns);
@@ -132,7 +140,7 @@ Tensor *csv_parse(const File *f, const Bytes *b, DType t, int rank) {
         BUG("a matrix larger than its file");
     Tensor *made = tensor_new(t, rank == 1 ? 1 : 2, shape);
     unsigned char *to = tensor_data(made);
-    r = reader_begin(b);
+    Reader r = reader_begin(b);
     for (int64_t line = 0; read_cell(&r); line += r.last) {
         if (heading && line == 0)
             continue;

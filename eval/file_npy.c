@@ -129,43 +129,40 @@ static bool npy_dtype(const char *descr, DType *t, bool *big) {
     return false;
 }
 
-Tensor *npy_parse(const File *f, const Bytes *b) {
+bool npy_parse_header(const File *f, const Bytes *b, NpyHeader *out) {
     size_t at = b->p[6] == 1 ? 10 : 12, len = b->p[8] | (size_t)b->p[9] << 8;
     if (b->p[6] > 1 && b->n >= 12)
         len |= (size_t)b->p[10] << 16 | (size_t)b->p[11] << 24;
-    if (b->p[6] < 1 || b->p[6] > 3 || b->n < at || len > b->n - at) {
-        file_fail(f, DIAG_R0502, "this is no NPY file of version 1, 2 or 3");
-        return NULL;
-    }
+    if (b->p[6] < 1 || b->p[6] > 3 || b->n < at || len > b->n - at)
+        return file_fail(f, DIAG_R0502, "this is no NPY file of version 1, 2 or 3");
     Scan s = {(const char *)b->p + at, (const char *)b->p + at + len};
     char key[32], descr[32] = "";
-    bool fortran = false, ok = take(&s, '{'), has_shape = false;
-    int rank = 0;
-    int64_t shape[TENSOR_MAX_RANK];
+    bool ok = take(&s, '{'), has_shape = false;
+    *out = (NpyHeader){.elements = at + len};
     while (ok && !take(&s, '}')) {
         ok = take_text(&s, key, sizeof key) && take(&s, ':');
         if (ok && strcmp(key, "descr") == 0)
             ok = take_text(&s, descr, sizeof descr);
         else if (ok && strcmp(key, "fortran_order") == 0)
-            ok = (fortran = take_word(&s, "True")) || take_word(&s, "False");
+            ok = (out->fortran = take_word(&s, "True")) || take_word(&s, "False");
         else if (ok && strcmp(key, "shape") == 0)
-            ok = has_shape = take_shape(&s, &rank, shape);
+            ok = has_shape = take_shape(&s, &out->rank, out->shape);
         else
             ok = false;
         (void)take(&s, ',');
     }
-    if (!ok || !has_shape || !descr[0]) {
-        file_fail(f, DIAG_R0502, "its NPY header is not one of plain numbers");
+    if (!ok || !has_shape || !descr[0])
+        return file_fail(f, DIAG_R0502, "its NPY header is not one of plain numbers");
+    return npy_dtype(descr, &out->dtype, &out->big) ||
+           file_fail(f, DIAG_R0502, "its elements are `%s`, for which there is no dtype", descr);
+}
+
+Tensor *npy_parse(const File *f, const Bytes *b) {
+    NpyHeader h;
+    if (!npy_parse_header(f, b, &h))
         return NULL;
-    }
-    DType t;
-    bool big;
-    if (!npy_dtype(descr, &t, &big)) {
-        file_fail(f, DIAG_R0502, "its elements are `%s`, for which there is no dtype", descr);
-        return NULL;
-    }
-    at += len;
-    return file_elements(f, t, rank, shape, big, fortran, b->p + at, b->n - at);
+    return file_elements(f, h.dtype, h.rank, h.shape, h.big, h.fortran, b->p + h.elements,
+                         b->n - h.elements);
 }
 
 bool npy_header(const File *f, const Tensor *t, Str *out) {
@@ -221,19 +218,23 @@ bool is_idx(const Bytes *b) {
            b->p[3] <= TENSOR_MAX_RANK;
 }
 
-Tensor *idx_parse(const File *f, const Bytes *b) {
-    DType t = DT_U8;
+bool idx_parse_header(const File *f, const Bytes *b, NpyHeader *out) {
     int rank = b->p[3];
-    size_t at = 4 + 4 * (size_t)rank;
-    int64_t shape[TENSOR_MAX_RANK];
-    (void)idx_dtype(b->p[2], &t);
-    if (b->n < at) {
-        file_fail(f, DIAG_R0502, "its IDX header is cut off");
-        return NULL;
-    }
+    *out = (NpyHeader){.big = true, .rank = rank, .elements = 4 + 4 * (size_t)rank};
+    (void)idx_dtype(b->p[2], &out->dtype);
+    if (b->n < out->elements)
+        return file_fail(f, DIAG_R0502, "its IDX header is cut off");
     for (int i = 0; i < rank; i++) {
         const unsigned char *p = b->p + 4 + 4 * i;
-        shape[i] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+        out->shape[i] = (int64_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
     }
-    return file_elements(f, t, rank, shape, true, false, b->p + at, b->n - at);
+    return true;
+}
+
+Tensor *idx_parse(const File *f, const Bytes *b) {
+    NpyHeader h;
+    if (!idx_parse_header(f, b, &h))
+        return NULL;
+    return file_elements(f, h.dtype, h.rank, h.shape, true, false, b->p + h.elements,
+                         b->n - h.elements);
 }

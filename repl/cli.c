@@ -197,6 +197,12 @@ static bool set_digest(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_no_files(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.no_files = true;
+    return true;
+}
+
 static bool set_prelude(Cli *cli, const char *value) {
     (void)value;
     cli->session.prelude = false;
@@ -248,6 +254,7 @@ static const Option options[] = {
      set_input},
     {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},
     {"memory", "SIZE", "most memory for values and stack, as in 500M or 4G", set_memory},
+    {"no-files", NULL, "types of loaded files come from the program alone", set_no_files},
     {"no-jit-cache", NULL, "keep no compiled kernels on disk", set_jit_cache},
     {"no-pass", "P,Q", "passes that never run", set_no_pass},
     {"no-prelude", NULL, "start with operators only", set_prelude},

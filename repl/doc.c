@@ -134,3 +134,43 @@ void op_print_doc(Str *out, Env *env, const Op *op, size_t width) {
     if (op->see_also)
         entry(out, "see also", op->see_also);
 }
+
+/* ---- words of the language ------------------------------------------------------------------- */
+
+static const struct {
+    const char *word, *form, *text, *example, *result;
+} words[] = {
+    {"let", "let NAME = VALUE",
+     "Binds a name, or the parts of a tuple or record, for what follows.", "let x = 2.0; x * x",
+     "4.0 : float32"},
+    {"def", "def NAME(PARAMETERS) { BODY }",
+     "Defines a function, which may call itself. Types of parameters and result are found where "
+     "they are "
+     "not written.",
+     "def twice(f, x) { f(f(x)) } twice(fn (x) { x * 3 }, 2)", "18 : int32"},
+    {"fn", "fn (PARAMETERS) { BODY }", "A function without a name, which sees the names around it.",
+     "map(fn (x) { x * x }, list[1, 2, 3])", "list[1, 4, 9] : List[int32]"},
+    {"if", "if (CONDITION) { A } else { B }",
+     "A where the condition holds, else B. It has one type.",
+     "if (1 < 2) { \"yes\" } else { \"no\" }", "\"yes\" : String"},
+    {"match", "match (VALUE) { PATTERN => A, … }",
+     "The first arm whose pattern the value has. All values must be covered.",
+     "match (list[1, 2]) { Cons(x, _) => x, Nil => 0 }", "1 : int32"},
+    {"type", "type NAME[PARAMETERS] { CONSTRUCTOR(TYPES), … }",
+     "Declares data: constructors with parts, by position or `{ name: TYPE }`.",
+     "type Line { Line { w: float32, b: float32 } } Line { w: 2.0, b: 1.0 }.w", "2.0 : float32"},
+    {"import", "import NAME;",
+     "Brings the names of a module or of a file: `import optim;` for `optim.sgd`.",
+     "import optim; optim.sgd(0.5, 1.0, 1.0)", "0.5 : float32"},
+};
+
+bool word_print_doc(Str *out, const char *word) {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(words[i].word, word) != 0)
+            continue;
+        str_printf(out, "%s\n  %s\n", words[i].form, words[i].text);
+        str_printf(out, "  example   %s\n  gives     %s\n", words[i].example, words[i].result);
+        return true;
+    }
+    return false;
+}

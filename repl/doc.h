@@ -26,4 +26,7 @@ void op_print_doc(Str *out, Env *env, const Op *op, size_t width);
 /* A text whose later lines are indented by n blanks, and which ends without a line break. */
 void str_add_indented(Str *out, const char *text, size_t n);
 
+/* What a word of the language (`let`, `match`) does. False: it is none. */
+bool word_print_doc(Str *out, const char *word);
+
 #endif

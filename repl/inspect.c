@@ -7,6 +7,7 @@
 #include "eval/launch.h"
 #include "parser/print.h"
 #include "repl/doc.h"
+#include "repl/library.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
@@ -259,6 +260,12 @@ static Binding find_name(Session *s, const char *name) {
     return b;
 }
 
+const char *session_find_module(void *ctx, const Symbol *name) {
+    (void)ctx;
+    const LibraryItem *item = library_find(name->text);
+    return item && *item->module ? item->module : NULL;
+}
+
 static bool no_such_name(Session *s, const char *name) {
     SymbolVec names = {0};
     env_each_name(s->env, &names);
@@ -331,13 +338,23 @@ bool session_doc(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     Binding b = find_name(s, op_name_of_sign(name));
     const char *doc = NULL;
+    const LibraryItem *item = library_find(name);
+    if (item && (b.kind == BIND_NONE || b.kind == BIND_MODULE)) {
+        library_print_doc(out, item);
+        return true;
+    }
     switch (b.kind) {
     case BIND_NONE:
-    case BIND_MODULE: return no_such_name(s, name);
+    case BIND_MODULE: return word_print_doc(out, name) || no_such_name(s, name);
     case BIND_OP: op_print_doc(out, s->env, b.op, doc_width(s)); return true;
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
         doc = b.global->doc;
+        if (item && doc && b.global->span.source &&
+            (b.global->span.source->flags & SOURCE_INTERNAL)) {
+            library_print_comment(out, item);
+            return true;
+        }
         break;
     case BIND_CTOR:
         show_type_decl(out, b.ctor->decl);
@@ -348,7 +365,9 @@ bool session_doc(Session *s, const char *text, Str *out) {
         doc = b.decl->doc;
         break;
     }
-    str_printf(out, "  %s\n", doc ? doc : "(no documentation)");
+    str_add(out, "  ");
+    str_add_indented(out, doc ? doc : "(no documentation)", 2);
+    str_add_char(out, '\n');
     return true;
 }
 
@@ -402,6 +421,19 @@ bool session_explain(Session *s, const char *text, Str *out) {
     return true;
 }
 
+static bool no_such_module(Session *s, const char *name) {
+    SymbolVec names = {0};
+    Str list = {0};
+    session_each_module(s, &names);
+    for (size_t i = 0; i < names.len; i++)
+        str_printf(&list, "%s`%s`", i ? ", " : "", names.data[i]->text);
+    Diags *diags = mem_new(Diags);
+    Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no module `%s`", name);
+    diag_add_fact(d, "modules: %s", str_text(&list));
+    session_print_diags(s, diags);
+    return false;
+}
+
 bool session_browse(Session *s, const char *module, Str *out) {
     const char *prefix = module && *trim(module) ? fmt_text("%s.", trim(module)) : "";
     SymbolVec names = {0};
@@ -415,6 +447,13 @@ bool session_browse(Session *s, const char *module, Str *out) {
         if (b.kind == BIND_GLOBAL && (*prefix || !b.global->internal))
             show_binding(out, name, b.global->scheme);
     }
+    LibraryItemVec items = {0};
+    if (*prefix && !out->len)
+        library_list(trim(module), &items);
+    for (size_t i = 0; i < items.len; i++)
+        str_printf(out, "%s\n", items.data[i].head);
+    if (*prefix && !out->len)
+        return no_such_module(s, trim(module));
     return true;
 }
 

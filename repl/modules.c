@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "eval/file_header.h"
 #include "prelude/texts.h"
 #include "repl/session_internal.h"
 
@@ -66,6 +67,28 @@ Source *session_read_file(Session *s, const char *path, Diags *diags) {
         return NULL;
     }
     return source_new(mem_strdup(path), str_text(&text), text.len, 0);
+}
+
+/* Whether a line of the program saves to the path before that is quoted there: then the file is another one
+ * when the program runs. */
+static bool saves_to(const Source *source, const char *path) {
+    const char *quoted = fmt_text("\"%s\"", path), *text = source->text;
+    for (const char *at = text; (at = strstr(at, quoted)); at++) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n')
+            line--;
+        const char *save = strstr(line, "save");
+        if (save && save < at)
+            return true;
+    }
+    return false;
+}
+
+bool session_read_header(void *ctx, const Source *source, const char *path, FileHeader *out) {
+    Session *s = ctx;
+    const char *folder = s->folders.len ? vec_last(&s->folders) : "";
+    return !s->options.no_files && !(source && saves_to(source, path)) &&
+           file_read_header(path, folder, out);
 }
 
 /* ---- imports --------------------------------------------------------------------------------- */

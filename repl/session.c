@@ -113,7 +113,9 @@ Session *session_new(const SessionOptions *options) {
                           .each_module = session_each_module,
                           .load_global = prelude_load_global,
                           .load_rules = prelude_load_rules,
-                          .each_name = prelude_each_name};
+                          .each_name = prelude_each_name,
+                          .find_module = session_find_module,
+                          .read_header = session_read_header};
     s->env = env_new(&s->hooks);
     Diags *diags = mem_new(Diags);
     InterpOptions io = {
@@ -209,6 +211,15 @@ void session_check_core(const Session *s, const CoreItem *item) {
                                 : "inference");
 }
 
+/* At the prompt the sizes of what has been made are known from here on. */
+static void take_known_sizes(Session *s, CoreItem *item, Value v) {
+    Global *g = item->kind == CORE_LET ? item->global : NULL;
+    if (item->kind == CORE_EXPR)
+        item->scheme = scheme_with_known_sizes(item->scheme, v);
+    else if (g && g->kind == GLOBAL_LET && interp_get_global(s->interp, g, &v))
+        g->scheme = scheme_with_known_sizes(g->scheme, v);
+}
+
 static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags) {
     Value v = value_unit();
     switch (interp_run_item(s->interp, item, &v)) {
@@ -220,6 +231,8 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
         const char *name = item->global ? item->global->name->text : "shown";
         vec_push(&s->digested, ((DigestedValue){name, v}));
     }
+    if (flags & RUN_PROMPT)
+        take_known_sizes(s, item, v);
     if (item->kind == CORE_EXPR && show && !is_unit_value(v)) {
         Str out = {0};
         if (!show_value(s, v, item->scheme, &out))

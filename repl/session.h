@@ -14,6 +14,7 @@ typedef struct SessionOptions {
     bool jit; /* operators as compiled kernels; false: by their reference evaluation */
     bool jit_cache;
     bool prelude;    /* false: --no-prelude */
+    bool no_files;   /* files that a program loads are not looked at while it is checked */
     bool check_core; /* hold the core to its rules after inference and every pass */
     OptOptions opt;  /* what code goes through before it runs */
 

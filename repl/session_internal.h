@@ -62,6 +62,10 @@ void session_print_diags(Session *s, Diags *diags);
 void session_show(Session *s, const Str *text);
 
 /* `value : type` and a line break. False when it was interrupted. */
+/* The scheme of a value that has been made: its unknown sizes are those of the value. */
+Scheme *scheme_with_known_sizes(Scheme *scheme, Value v);
+const char *session_find_module(void *ctx, const Symbol *name);
+bool session_read_header(void *ctx, const Source *source, const char *path, FileHeader *out);
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out);
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme);
 void show_type_decl(Str *out, const TypeDecl *decl);

@@ -22,6 +22,15 @@ typedef struct Rule {
 
 typedef VEC(const Symbol *) SymbolVec;
 
+/* What is known of the tensor in a file before it is read. A size that is not known is -1, and so is the
+ * rank. is_text: its numbers are read as whichever dtype is asked for, and one row or column as a vector. */
+typedef struct FileHeader {
+    bool has_dtype, is_text;
+    DType dtype;
+    int rank;
+    int64_t shape[TENSOR_MAX_RANK];
+} FileHeader;
+
 /* What inference asks of the session. */
 typedef struct EnvHooks {
     void *ctx;
@@ -38,6 +47,12 @@ typedef struct EnvHooks {
     void (*trial)(void *ctx, bool begin);
     void (*each_module)(void *ctx,
                         SymbolVec *out); /* that an import without a path finds. May be NULL */
+    /* The module of the library that has this name (`optim` for `optim.sgd` and for `sgd`), or NULL. May be
+     * NULL itself. */
+    const char *(*find_module)(void *ctx, const Symbol *name);
+    /* Reads the header of the file that a literal path names, in the program of `source`. False where nothing
+     * is known, or the program may not look. May be NULL. */
+    bool (*read_header)(void *ctx, const Source *source, const char *path, FileHeader *out);
 } EnvHooks;
 
 Env *env_new(const EnvHooks *hooks);

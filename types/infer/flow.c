@@ -253,6 +253,7 @@ bool infer_join(Infer *I, Join *join, const Expr *arm) {
 
 void infer_fall_back(Infer *I) {
     size_t kept = 0;
+    infer_read_headers(I);
     for (size_t i = 0; i < I->fallbacks.len; i++) {
         Fallback f = I->fallbacks.data[i];
         Type *t = type_resolve(f.var);

@@ -30,6 +30,90 @@ void infer_note_file(Infer *I, const Expr *call, Type *type) {
     map_set(&I->reads, call->a, (void *)call);
 }
 
+/* ---- headers --------------------------------------------------------------------------------- */
+
+static const FileHeader *find_header(Infer *I, const Expr *call) {
+    const EnvHooks *hooks = &I->env->hooks;
+    const Symbol *path = sym_intern(call->args[0]->text);
+    FileHeader *h = map_find(&I->headers, path);
+    if (!h && hooks->read_header) {
+        h = mem_new(FileHeader);
+        if (!hooks->read_header(hooks->ctx, call->span.source, path->text, h))
+            h->rank = -1;
+        map_set(&I->headers, path, h);
+    }
+    return h && h->rank >= 0 ? h : NULL;
+}
+
+static Type *size_from_file(const Expr *call, int64_t n) {
+    Origin *o = mem_new(Origin);
+    *o = (Origin){.kind = ORIGIN_FILE,
+                  .span = call->span,
+                  .place = {.kind = PLACE_NAME, .name = call->args[0]->text}};
+    return n < 0 ? type_any(KIND_DIM, o) : type_dim_int(n, o);
+}
+
+/* Whether this is a variable of the scope that is being closed. */
+static bool is_open_here(const Infer *I, const Type *t) {
+    return t->tag == TY_VAR && t->var.level >= solver_level(I->s);
+}
+
+static bool take_shape(Infer *I, const Expr *call, Type *shape, const FileHeader *h) {
+    uint32_t rank;
+    Type **dims;
+    Type *sizes[TENSOR_MAX_RANK];
+    if (is_open_here(I, shape)) {
+        for (int i = 0; i < h->rank; i++)
+            sizes[i] = size_from_file(call, h->shape[i]);
+        return solver_unify(I->s, shape, type_shape(sizes, (uint32_t)h->rank));
+    }
+    bool took = false;
+    if (!type_get_rank(shape, &rank, &dims) || (int)rank != h->rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        Type *d = type_resolve(dims[i]);
+        if (is_open_here(I, d) && h->shape[i] >= 0)
+            took |= solver_unify(I->s, d, size_from_file(call, h->shape[i]));
+    }
+    return took;
+}
+
+/* Takes what is open in the type of a call from the header of the file. What contradicts it stays: it is
+ * compared when the file is read. */
+static bool take_header(Infer *I, const Expr *call) {
+    Type *t = type_resolve(call->type);
+    if (!call->nargs || call->args[0]->kind != EXPR_STRING || !type_has_vars(t) ||
+        (t->tag != TY_TENSOR && !is_open_here(I, t)))
+        return false;
+    const FileHeader *h = find_header(I, call);
+    if (!h)
+        return false;
+    bool took = false;
+    if (t->tag == TY_VAR) {
+        Type *tensor = type_tensor(solver_var(I->s, KIND_SHAPE), solver_var(I->s, KIND_DTYPE));
+        took = solver_unify(I->s, t, tensor);
+        t = type_resolve(t);
+    }
+    if (t->tag != TY_TENSOR)
+        return took;
+    Type *dtype = type_resolve(t->tensor.dtype);
+    if (is_open_here(I, dtype) && h->has_dtype && (dtype->var.dtypes & DT_BIT(h->dtype)))
+        took |= solver_unify(I->s, dtype, type_dtype(h->dtype));
+    return take_shape(I, call, type_resolve(t->tensor.shape), h) || took;
+}
+
+void infer_read_headers(Infer *I) {
+    const void *use;
+    void *call;
+    bool took = false;
+    for (size_t i = 0; !infer_failed(I) && map_next(&I->reads, &i, &use, &call);)
+        took |= take_header(I, call);
+    if (took)
+        solver_run(I->s);
+}
+
+/* ---- where the item ends --------------------------------------------------------------------- */
+
 /* Makes sizes that were not found unknowns, and says whether anything else in the type is still open. */
 static bool is_open(Infer *I, Type *t) {
     TypeVec found = {0};

@@ -194,6 +194,7 @@ struct Infer {
     size_t item_diags;         /* diags->list.len then */
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
     Map reads;                 /* use of what reads a file -> its call: read.c */
+    Map headers;               /* Symbol of a path -> FileHeader: read.c */
     Map beside;                /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     int of_several,
@@ -417,6 +418,8 @@ void infer_note_file(Infer *I, const Expr *call, Type *type);
 bool builtin_reads_file(const char *symbol);
 void infer_note_read(Infer *I, Expr *use);
 void settle_read(Infer *I, Expr *use);
+/* Where a scope closes: what is open in the types of files is taken from their headers. */
+void infer_read_headers(Infer *I);
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);

@@ -96,6 +96,20 @@ const Symbol *env_suggest(Env *env, const Symbol *name, bool types) {
     return nearest(env, name, &names);
 }
 
+/* Names the module of the library that has the name. */
+static bool add_module_help(Infer *I, Diag *d, const Symbol *name) {
+    const EnvHooks *hooks = &I->env->hooks;
+    bool asks = hooks->find_module && !budget_is_spent(&I->env->budget);
+    const char *module = asks ? hooks->find_module(hooks->ctx, name) : NULL;
+    if (!module || map_has(&I->env->here->modules, sym_intern(module)))
+        return false;
+    if (strchr(name->text, '.'))
+        diag_add_help(d, "`import %s;` has it", module);
+    else
+        diag_add_help(d, "`import %s;` has it, as `%s.%s`", module, module, name->text);
+    return true;
+}
+
 void scope_report_unknown(Infer *I, const Name *name) {
     const char *sigil = name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
@@ -128,6 +142,8 @@ void scope_report_unknown(Infer *I, const Name *name) {
             diag_add_help(d, "%s", help);
             return;
         }
+        if (name->sigil == SIGIL_NONE && add_module_help(I, d, name->sym))
+            return;
         if (!budget_is_spent(&I->env->budget)) {
             add_keys(&far, &I->names);
             add_env_names(&far, I->env);
