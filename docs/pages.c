@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/errors.md from base/diag.def, docs/operators.md from the table of operators. */
+/* docs/errors.md from base/diag.def, docs/operators.md from the table of operators, docs/library.md from
+ * the `///` comments of the prelude and the library. */
 #include "docs/pages.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "repl/doc.h"
+#include "repl/library.h"
 
 const Page pages[PAGE_COUNT] = {
     {"errors", page_print_errors},
     {"kernels", page_print_kernels},
+    {"library", page_print_library},
     {"operators", page_print_operators},
 };
 
@@ -149,5 +152,44 @@ bool page_print_operators(Session *s, Str *out, const char **why) {
         print_op(s, out, op_at(i));
     while (out->len > 1 && out->text[out->len - 1] == '\n' && out->text[out->len - 2] == '\n')
         out->text[--out->len] = '\0';
+    return true;
+}
+
+/* ---- the prelude and the library ------------------------------------------------------------- */
+
+static void print_example(Str *out, const LibraryItem *item) {
+    str_add(out, "\n```relay\n");
+    if (*item->module)
+        str_printf(out, "import %s;\n", item->module);
+    str_printf(out, "%s\n", item->example);
+    for (const char *line = item->result; *line;) {
+        size_t n = strcspn(line, "\n");
+        str_printf(out, "// expect: %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+    str_add(out, "```\n");
+}
+
+bool page_print_library(Session *s, Str *out, const char **why) {
+    LibraryItemVec items = {0};
+    const char *module = NULL;
+    (void)s;
+    (void)why;
+    library_list(NULL, &items);
+    for (size_t i = 0; i < items.len; i++) {
+        const LibraryItem *item = &items.data[i];
+        if (!module || strcmp(module, item->module) != 0) {
+            module = item->module;
+            if (*module)
+                str_printf(out, "%s## `import %s;`\n", i ? "\n" : "", module);
+            else
+                str_printf(out, "%s## The prelude\n", i ? "\n" : "");
+        }
+        str_printf(out, "\n### `%s`\n\n    %s\n", item->name, item->head);
+        if (*item->doc)
+            str_printf(out, "\n%s\n", item->doc);
+        if (item->example)
+            print_example(out, item);
+    }
     return true;
 }

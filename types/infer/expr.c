@@ -111,6 +111,27 @@ static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t 
     return true;
 }
 
+/* A call of g as it is written here, with type arguments of the kinds that it takes: `nn.linear<2, 3>(...)`. */
+static const char *example_with_types(const Global *g, Span span) {
+    Str out = {0};
+    const char *name = span.source
+                           ? mem_strndup(span.source->text + span.begin, span.end - span.begin)
+                           : g->name->text;
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < g->scheme->nparams; i++) {
+        Kind kind = g->scheme->params[i]->kind;
+        if (kind == KIND_EFFECT)
+            continue;
+        str_add(&out, shown ? ", " : "");
+        if (kind == KIND_DIM)
+            str_printf(&out, "%u", shown + 2);
+        else
+            str_add(&out, kind == KIND_SHAPE ? "(2, 3)" : "float32");
+        shown++;
+    }
+    return fmt_text("%s<%s>(...)", name, str_text(&out));
+}
+
 static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n) {
     if (g->broken) {
         Diag *d = infer_error(I, DIAG_R0104, span, "`%s` no longer checks and cannot be used",
@@ -129,7 +150,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
                               "supplies them when running",
                               g->name->text);
         if (d)
-            diag_add_fact(d, "as in `%s<float32>(...)`", g->name->text);
+            diag_add_fact(d, "as in `%s`", example_with_types(g, span));
         return infer_error_expr(span);
     }
     if (n && !g->scheme->nparams && !g->value && g->item && g->item->fn &&
