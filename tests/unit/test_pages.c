@@ -54,7 +54,7 @@ TEST(examples) {
     for (size_t i = 0; i < op_count(); i++) {
         const Op *op = op_at(i);
         said = (Str){0};
-        session_enter(session, op->example, strlen(op->example), false);
+        session_run_text(session, "example", op->example, strlen(op->example), false);
         const char *text = str_text(&said);
         size_t n = strlen(op->example_result);
         check_tried();
