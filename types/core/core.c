@@ -501,6 +501,13 @@ static void mark_all(void *ctx, Expr *e) {
         e->fn->tails_marked = true;
         mark_function(e);
     }
+    if (e->kind == EXPR_CALL && e->a->kind == EXPR_FN) {
+        /* called at once, it is no function of its own: its calls end what is around it, if anything */
+        mark_all(seen, e->a->fn->body);
+        for (uint32_t i = 0; i < e->nargs; i++)
+            mark_all(seen, e->args[i]);
+        return;
+    }
     expr_each_child(e, mark_all, ctx);
 }
 
