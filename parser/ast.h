@@ -105,7 +105,8 @@ typedef enum AstAttrKind {
     AST_ATTR_LIST, /* [a, b] or (a, b) */
     AST_ATTR_NAME, /* a dtype, a dim in scope, an attribute of the operator of a derivative rule */
     AST_ATTR_META, /* meta[Key][N] */
-    AST_ATTR_DIM,  /* dim arithmetic, `?` */
+    AST_ATTR_DIM,  /* in a `where`: dim arithmetic, `?` */
+    AST_ATTR_EXPR, /* in a call: a size that is computed */
 } AstAttrKind;
 
 typedef struct AstAttrValue AstAttrValue;
@@ -118,6 +119,7 @@ struct AstAttrValue {
     size_t text_len;
     const Symbol *name;        /* NAME */
     AstType *dim;              /* DIM */
+    Ast *expr;                 /* EXPR */
     VEC(AstAttrValue *) items; /* LIST */
 };
 
@@ -126,6 +128,9 @@ struct AstAttr {
     AstAttrValue *value;
     Span span;
 };
+
+/* Visits the expressions among the values of attributes. A bare name is none: it may be a dtype. */
+void ast_attrs_each(const AstAttrVec *attrs, void (*visit)(void *ctx, Ast *e), void *ctx);
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 

@@ -64,6 +64,7 @@ static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b) {
     case AST_ATTR_NAME: return a->name == b->name;
     case AST_ATTR_META: return a->i == b->i && equal_str(a->text, b->text);
     case AST_ATTR_DIM: return equal_type(a->dim, b->dim);
+    case AST_ATTR_EXPR: return equal_expr(a->expr, b->expr);
     case AST_ATTR_LIST:
         if (a->items.len != b->items.len)
             return false;
@@ -73,6 +74,18 @@ static bool equal_attr_value(const AstAttrValue *a, const AstAttrValue *b) {
         return true;
     }
     return false;
+}
+
+static void each_expr(const AstAttrValue *v, void (*visit)(void *ctx, Ast *e), void *ctx) {
+    if (v->kind == AST_ATTR_EXPR)
+        visit(ctx, v->expr);
+    for (size_t i = 0; v->kind == AST_ATTR_LIST && i < v->items.len; i++)
+        each_expr(v->items.data[i], visit, ctx);
+}
+
+void ast_attrs_each(const AstAttrVec *attrs, void (*visit)(void *ctx, Ast *e), void *ctx) {
+    for (size_t i = 0; i < attrs->len; i++)
+        each_expr(attrs->data[i].value, visit, ctx);
 }
 
 static bool equal_attrs(const AstAttrVec *a, const AstAttrVec *b) {

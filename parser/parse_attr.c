@@ -145,9 +145,33 @@ static AstAttrValue *read_word(Parser *p) {
     return read_dim(p);
 }
 
-/* value := number | 'True' | 'False' | string | meta | 'None' | list | dim */
+/* A size that is computed, as an expression. */
+static AstAttrValue *read_expr(Parser *p, uint32_t begin) {
+    Ast *e = parse_expr(p);
+    AstAttrValue *v = value_node(p, AST_ATTR_EXPR, begin);
+    v->expr = e;
+    return v;
+}
+
+static bool ends_value(TokenKind kind) {
+    return kind == TOK_COMMA || kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE ||
+           kind == TOK_EOF;
+}
+
+/* Whether the word in hand begins an expression that is more than a name. */
+static bool begins_size(Parser *p) {
+    Token next = parse_peek(p);
+    bool constant = p->tok.word == WORD_TRUE || p->tok.word == WORD_FALSE ||
+                    (p->tok.word == WORD_META && next.kind == TOK_LBRACKET);
+    return p->in_call && !constant && !word_is_type(p->tok.word) && !ends_value(next.kind) &&
+           !parse_at_literal_number(p);
+}
+
+/* value := number | 'True' | 'False' | string | meta | 'None' | list | dtype | size
+ * A size is an expression, and in a `where` a dim. */
 static AstAttrValue *read_value(Parser *p) {
     uint32_t begin = p->tok.begin;
+    Parser before = *p;
     if (!parse_enter(p)) {
         parse_leave(p);
         return value_node(p, AST_ATTR_NONE, begin);
@@ -164,8 +188,12 @@ static AstAttrValue *read_value(Parser *p) {
         v->text_len = lit->text_len;
         break;
     }
-    case TOK_IDENT: v = read_word(p); break;
-    case TOK_NUMBER: v = at_simple_number(p) ? read_number(p, begin) : read_dim(p); break;
+    case TOK_IDENT: v = begins_size(p) ? read_expr(p, begin) : read_word(p); break;
+    case TOK_NUMBER:
+        v = at_simple_number(p) ? read_number(p, begin)
+            : p->in_call        ? read_expr(p, begin)
+                                : read_dim(p);
+        break;
     case TOK_MINUS:
         next = parse_peek(p);
         if (next.kind == TOK_NUMBER ||
@@ -174,16 +202,24 @@ static AstAttrValue *read_value(Parser *p) {
             v = read_number(p, begin);
             break;
         }
-        v = read_dim(p);
+        v = p->in_call ? read_expr(p, begin) : read_dim(p);
         break;
     case TOK_QUESTION: v = read_dim(p); break;
-    default: /* tokens, not one of our sums: everything else is wrong here */
+    default: /* tokens, not one of our sums: what begins no expression is wrong here */
+        if (p->in_call && parse_begins_expr(&p->tok)) {
+            v = read_expr(p, begin);
+            break;
+        }
         parse_unexpected(p,
                          "an attribute's value: a constant, a dtype, a size or `meta[...][...]`");
     }
     parse_leave(p);
-    if (v && continues_dim(p))
+    if (v && p->in_call && !p->panic && !ends_value(p->tok.kind)) {
+        *p = before; /* `(n + 1) * 2`, `2 * n`: what was read is a part of an expression */
+        v = read_expr(p, begin);
+    } else if (v && continues_dim(p)) {
         parse_unexpected(p, "`,` or `)`");
+    }
     return v ? v : value_node(p, AST_ATTR_NONE, begin);
 }
 

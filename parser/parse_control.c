@@ -18,7 +18,10 @@ static void read_params(Parser *p, AstFn *fn) {
     NameVec names = {0};
     while (!p->panic && !parse_at(p, TOK_RPAREN)) {
         if (parse_at_attr(p)) {
+            bool before = p->in_call;
+            p->in_call = false;
             parse_attrs(p, TOK_RPAREN, &fn->attrs);
+            p->in_call = before;
             break;
         }
         AstParam param = {0};
@@ -35,7 +38,10 @@ static void read_params(Parser *p, AstFn *fn) {
         if (at_annotations(p)) { /* {virtual_device=…}: where TVM would put it */
             AstAttrVec ignored = {0};
             Opened opened = parse_open(p);
+            bool before = p->in_call;
+            p->in_call = false;
             parse_attrs(p, TOK_RBRACE, &ignored);
+            p->in_call = before;
             parse_close(p, TOK_RBRACE, opened);
         }
         if (parse_accept(p, TOK_COLON))

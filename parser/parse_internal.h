@@ -38,6 +38,7 @@ typedef struct Parser {
     VEC(char) brackets; /* the open ones, as their opening characters */
     int depth;
     int muted;
+    bool in_call; /* sizes among attributes are expressions, not types */
     bool panic;
     bool incomplete;                 /* the first thing missing is missing at the end */
     bool failed;                     /* something was reported */

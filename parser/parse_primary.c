@@ -301,7 +301,10 @@ static Ast *read_call(Parser *p, Ast *f) {
     Opened opened = parse_open(p);
     while (!p->panic && !parse_at(p, TOK_RPAREN)) {
         if (parse_at_attr(p)) {
+            bool before = p->in_call;
+            p->in_call = true;
             parse_attrs(p, TOK_RPAREN, &e->attrs);
+            p->in_call = before;
             break;
         }
         vec_push(&e->args, parse_expr(p));

@@ -106,8 +106,11 @@ bool parse_where(Parser *p, AstConstraintVec *where) {
         Opened opened = parse_open(p);
         while (!p->panic && !parse_at(p, TOK_RPAREN)) {
             if (parse_at_attr(p)) {
+                bool before = p->in_call;
+                p->in_call = false;
                 c.attrs = mem_new(AstAttrVec);
                 parse_attrs(p, TOK_RPAREN, c.attrs);
+                p->in_call = before;
                 break;
             }
             vec_push(&c.args, parse_type_any(p));

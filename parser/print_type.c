@@ -226,6 +226,7 @@ Doc *print_attr_value(Printer *p, const AstAttrValue *v) {
     case AST_ATTR_NAME: return doc_text(v->name->text);
     case AST_ATTR_META: return doc_textf("meta[%s][%" PRId64 "]", v->text, v->i);
     case AST_ATTR_DIM: return print_type(p, v->dim);
+    case AST_ATTR_EXPR: return print_expr(p, v->expr, 0);
     case AST_ATTR_LIST: {
         DocVec items = {0};
         for (size_t i = 0; i < v->items.len; i++)

@@ -235,11 +235,27 @@ static AstType *gen_attr_dim(Gen *g) {
     return gen_chance(g, 30) ? dim_node(DIM_ANY) : t;
 }
 
+/* n * 2 + m, which is no bare name. */
+static Ast *gen_size(Gen *g) {
+    Ast *e = mem_new(Ast), *a = mem_new(Ast), *b = mem_new(Ast);
+    e->kind = AST_BINARY;
+    e->op = gen_chance(g, 50) ? BINOP_ADD : BINOP_MUL;
+    a->kind = AST_NAME;
+    a->name.sym = sym("n");
+    b->kind = AST_INT;
+    b->i = gen_pick(g, 9);
+    e->a = a;
+    e->b = gen_chance(g, 50) ? b : a;
+    return e;
+}
+
 static AstAttrValue *gen_attr_value(Gen *g, int depth) {
     AstAttrValue *v = mem_new(AstAttrValue);
     v->kind = (AstAttrKind)gen_pick(g, N_ATTR);
     if (v->kind == AST_ATTR_LIST && depth <= 0)
         v->kind = AST_ATTR_NONE;
+    if (v->kind == (g->in_call ? AST_ATTR_DIM : AST_ATTR_EXPR))
+        v->kind = g->in_call ? AST_ATTR_EXPR : AST_ATTR_DIM;
     if (v->kind == AST_ATTR_NONE && shadows(g, "None"))
         v->kind = AST_ATTR_INT;
     drawn_attr[v->kind]++;
@@ -269,6 +285,7 @@ static AstAttrValue *gen_attr_value(Gen *g, int depth) {
             v->dim->dtype = type_name("float32");
         }
         break;
+    case AST_ATTR_EXPR: v->expr = gen_size(g); break;
     case AST_ATTR_LIST:
         for (int n = gen_pick(g, 4); n > 0; n--)
             vec_push(&v->items, gen_attr_value(g, depth - 1));
@@ -686,7 +703,9 @@ static Ast *gen_branch(Gen *g) {
         }
         gen_args(g, &e->args, 3);
         if (gen_chance(g, 20)) {
+            g->in_call = true;
             gen_attrs(g, &e->attrs);
+            g->in_call = false;
             thing(THING_CALL_ATTRS);
         }
         break;

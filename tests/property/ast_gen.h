@@ -10,6 +10,7 @@ typedef struct Gen {
     uint64_t state;
     int depth; /* how much deeper an expression may go */
     bool versioned;
+    bool in_call;    /* sizes among attributes are expressions */
     bool soft;       /* soft words are bound, and their syntax is not drawn */
     VEC(Name) scope; /* bare and sigil locals */
 } Gen;

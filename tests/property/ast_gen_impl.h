@@ -9,7 +9,7 @@ enum {
     N_AST = AST_ERROR,
     N_TYPE = AST_TYPE_HOLE + 1,
     N_PATTERN = AST_PAT_LIST + 1,
-    N_ATTR = AST_ATTR_DIM + 1,
+    N_ATTR = AST_ATTR_EXPR + 1,
     N_INDEX = INDEX_NEW_AXIS + 1,
     N_BINOP = BINOP_COUNT,
     N_UNOP = UNOP_SQ + 1,

@@ -9,7 +9,8 @@ of declared sizes and of numbers around the limits of int32. Whatever is accepte
 `--verify-types`, which compares each value with its type: it may end in a diagnostic of its own, but never
 with a value of another type, with a signal or with a bug.
 
-Others read two elements of data, or results of a function, where one size is asked of both.
+Others read two elements of data, or results of a function, where one size is asked of both, and
+make sizes from values (docs/sizes.md).
 
 With either hole that it was written for open again (a fact that covers every relation of its name, sizes
 that wrap, elements of two sizes taken for one, a size 0 beside -1), a tenth of it fails.
@@ -39,6 +40,8 @@ START = ("type P[a, b] { P { w: a, v: b } } type Two[n] { Two(Tensor[(n,), float
          "def pair[n](x: Tensor[(n,), float32], y: Tensor[(n,), float32]) { (x, y) } "
          "def two(x, y) { let _ = list[x, y]; (x, x + y) } "
          "def pairs[n](x: List[Tensor[(n,), float32]]) { (hd(x), hd(tl(x))) } "
+         "let up = length(list[1, 2]); let filled = fn (k) { ones(shape=[k]) }; "
+         "def vmap_(x, y) { map(fn (i: int32) { x[i] + y[i] }, list[0, 1]) } def twice(f) { (f(1), f(2), f(1)) } "
          "def made(k: int32) { (float32) arange(k) } def same(k: int32) { (float32) arange(k - k + 2) }\n")
 
 
@@ -204,6 +207,44 @@ def element_definition(rng, name):
     return f"{head} {{ {body} }}", [call]
 
 
+def value_size(rng, names, depth=2):
+    """A size over integer variables: docs/sizes.md."""
+    if depth == 0 or rng.random() < 0.4:
+        return rng.choice(names + names + ["1", "2", "length(list[1, 2])", "(if True then 2 else 1)"])
+    a, b = value_size(rng, names, depth - 1), value_size(rng, names, depth - 1)
+    form = rng.choice(["({a} + {b})", "({a} - {b})", "({a} * {b})", "(2 * {a})", "floordiv({a}, 2)", "min({a}, {b})",
+                       "max({a}, {b})", "minimum({a}, {b})", "({a} + 1)"])
+    return form.format(a=a, b=b)
+
+
+def value_definition(rng, name):
+    """Sizes from values, through functions, closures, data, recursion and derivatives."""
+    names = ["k", "j", "c", "up"]
+
+    def tensor(inner=()):
+        size = value_size(rng, names + list(inner))
+        return rng.choice(["zeros(shape=[{}])", "ones(shape=[{}])", "(float32) arange({})", "full(1.0, shape=[{}])", "made({})",
+                           "reshape(ones(shape=[{}, 2]), newshape=[-1])", "reshape(ones(shape=[2, {}]), newshape=[-1, {}])[0]",
+                           "y[0:{}]", "y[{}:]", "broadcast_to(1.0, shape=[{}])", "filled({})", "sum(ones(shape=[{}, 3]), axis=[1])",
+                           "one_hot(1, 1.0, 0.0, depth={})", "ones(shape=[2, {}])[1]"]).replace("{}", size)
+
+    a, b, c, e = tensor(), tensor(), tensor(["i"]), tensor(["i"])
+    body = rng.choice([f"{a} + {b}", f"pair({a}, {b})", f"({a}, {a})", f"list[{a}, {b}]", f"pairs(list[{a}, {b}])", f"Two({a}, {b})",
+                       f"Q {{ w: {a}, v: {b} }}", f"(fn (z) {{ pair(z, {a}) }})({b})", f"{{ let g = fn (z) {{ pair({a}, z) }}; g({b}) }}",
+                       f"map(fn (i) {{ {c} }}, list[1, 2])", f"foldl(fn (t, i) {{ t + sum({c}) }}, 0.0, list[0, 1, 2])",
+                       f"{{ let g = fn (i) {{ {c} }}; pair(g(1), g(2)) }}", f"{{ let g = fn (i) {{ {c} }}; (g(j), {a}) }}",
+                       f"(if (k > 1) {{ {a} }} else {{ {b} }})", f"grad(fn (w) {{ sum(w * {a}) }})({b})",
+                       f"{{ let g = fn (i, w) {{ {c} * w + {e} }}; grad(fn (w) {{ sum(g(k, w)) }})(2.0) }}",
+                       f"{{ let r = ref({a}); r := {b}; pair(!r, {a}) }}", f"vmap_({a}, {b})", f"{a} @@ {b}",
+                       f"concatenate(({a}, {b}))", f"{{ let p = ({a}, {b}); pair(p.0, p.1) }}", f"(fn (i) {{ pair({c}, {e}) }})(k)",
+                       f"twice(fn (i) {{ {c} }})", f"loop(2, fn (t) {{ t * 2.0 + {a} }}, {b})"])
+    head = rng.choice(["k", "k: int32"])
+    bound = rng.choice(["k + 1", "2", "k", "c * 2", "length(list[k])", "k - 1"])
+    more = rng.choice(["", f" let h = {a};"])
+    return (f"def {name}({head}, y: Tensor[(?,), float32]) {{ let c = {rng.choice([1, 2, 3])}; let j = {bound};{more} {body} }}",
+            [f"{name}({rng.choice([-1, 0, 1, 1, 2, 2, 3])}, made({rng.choice([0, 1, 2, 3])}))"])
+
+
 def odd_definition(rng, name):
     """A size that may be 0 beside a -1 that only the caller's types know."""
     shape = rng.choice(["[m, -1]", "[-1, m]", "[m, -1, 1]", "[m, 0, -1]", "[-1, m, 3]"])
@@ -238,7 +279,7 @@ def round_of(relay, seed, folder, totals):
         row = rng.choice(rows)
         known = [b for b in row if b in types]
         if rng.random() < 0.5 or not known:
-            make = rng.choice([size_definition, size_definition, element_definition, odd_definition])
+            make = rng.choice([size_definition, value_definition, value_definition, element_definition, odd_definition])
             lines.append(make(rng, f"d{i}"))
             continue
         declared, params = rng.choice(known), parameters(row)

@@ -50,6 +50,7 @@ static void dump_value(Str *s, const AstAttrValue *v) {
     case AST_ATTR_NAME: str_add(s, v->name->text); break;
     case AST_ATTR_META: str_printf(s, "meta[%s][%lld]", v->text, (long long)v->i); break;
     case AST_ATTR_DIM: dump_type(s, v->dim); break;
+    case AST_ATTR_EXPR: dump_expr(s, v->expr); break;
     }
 }
 

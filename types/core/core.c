@@ -43,17 +43,47 @@ static int size_op_of(const Expr *e) {
     return -1;
 }
 
+bool expr_is_integer(const Expr *e) {
+    Type *t = type_resolve(e->type);
+    uint32_t rank;
+    Type **dims;
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0 &&
+           !(type_dtype_set(t->tensor.dtype) & ~DTS_INT);
+}
+
+Type *var_size(Var *v) {
+    if (!v->size)
+        v->size = type_any_value(v->name, v->id, NULL);
+    return v->size;
+}
+
+/* floor_divide, minimum and maximum of sizes. */
+static Type *size_of_call(const Op *op, Type *a, Type *b) {
+    int64_t n;
+    if (op == &op_floor_divide)
+        return type_get_int(b, &n) && n > 0 ? dim_floordiv(a, b) : NULL;
+    return op == &op_minimum ? dim_min(a, b) : op == &op_maximum ? dim_max(a, b) : NULL;
+}
+
 Type *expr_size(const Expr *e) {
     if (e->kind == EXPR_LIT)
         return e->is_float ? NULL : type_dim_int(e->i, NULL);
     if (e->kind == EXPR_DIM_OF)
         return e->zero_type;
-    int op = size_op_of(e);
-    Type *a = op >= 0 ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
-    int64_t n;
-    if (!b || (op == 2 && !type_get_int(a, &n) && !type_get_int(b, &n)))
+    if (e->kind == EXPR_VAR)
+        return expr_is_integer(e) ? var_size(e->var) : NULL;
+    if (e->kind == EXPR_GLOBAL)
+        return expr_is_integer(e) ? e->global->size : NULL;
+    bool of_op = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs == 2;
+    Type *a = of_op ? expr_size(e->args[0]) : NULL, *b = a ? expr_size(e->args[1]) : NULL;
+    if (!b)
         return NULL;
-    return op == 0 ? dim_add(a, b) : op == 1 ? dim_sub(a, b) : dim_mul(a, b);
+    switch (size_op_of(e)) {
+    case 0: return dim_add(a, b);
+    case 1: return dim_sub(a, b);
+    case 2: return dim_mul(a, b);
+    }
+    return size_of_call(e->a->op, a, b);
 }
 
 void expr_check_size(Expr *e) {

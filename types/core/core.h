@@ -23,6 +23,7 @@ typedef struct Var {
     Span span;
     uint32_t id;    /* unique in the process */
     Scheme *scheme; /* of a generalised let; NULL: monomorphic */
+    Type *size;     /* what it is as a size: a number, or an unknown; NULL until asked (var_size) */
 } Var;
 
 /* A slot for each global name and type (LANGUAGE §7): a redefinition at another type is another
@@ -39,6 +40,7 @@ typedef struct Global {
     bool sigil;         /* bound with `@` or `%` */
     Scheme *scheme;
     Expr *value;        /* NULL for BUILTIN, FREE_VAR */
+    Type *size;         /* of a LET of one integer: what it is as a size; else NULL */
     const char *symbol; /* BUILTIN */
     Span span;
     const char *doc;
@@ -246,6 +248,10 @@ Expr *expr_new(ExprKind kind, Type *type, Span span);
 /* An integer as a size (a negative number too): literals, declared sizes, their sums and multiples.
  * NULL where it is not known before running. */
 Type *expr_size(const Expr *e);
+/* What an integer variable is as a size: a number, or an unknown of its own. */
+Type *var_size(Var *v);
+/* Whether its type is known to be that of one integer. */
+bool expr_is_integer(const Expr *e);
 /* What a type takes for that size is computed without wrapping: R0614 where its dtype does not hold it. */
 void expr_check_size(Expr *e);
 Expr *expr_var(Var *v, Span span);

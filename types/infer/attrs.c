@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes of an operator call, checked by the operator's table. They are constants, but for
- * sizes (dim parameters, `?`) and, in a derivative rule, the attributes of the rule's operator. */
+ * sizes (any integers, `?`) and, in a derivative rule, the attributes of the rule's operator. */
 #include <string.h>
 
 #include "types/infer/state.h"
@@ -49,21 +49,47 @@ static bool as_float(const AstAttrValue *v, AttrValue *out) {
     return true;
 }
 
+/* The expression that stands for a value. */
+static Ast *expr_of(const AstAttrValue *v) {
+    if (v->kind == AST_ATTR_EXPR)
+        return v->expr;
+    Ast *e = mem_new(Ast);
+    e->kind = AST_NAME;
+    e->span = v->span;
+    e->name = (Name){.sym = v->name, .span = v->span};
+    return e;
+}
+
+/* An integer that a `let` bound, where the language needs a constant. */
+static bool as_constant(Infer *I, const AstAttrValue *v, AttrValue *out) {
+    int64_t n;
+    bool size = v->kind == AST_ATTR_EXPR ||
+                (v->kind == AST_ATTR_NAME && !type_scope_find(I, v->name));
+    Type *dim = size ? infer_size(I, expr_of(v)) : NULL;
+    if (!dim || !type_get_int(dim, &n))
+        return false;
+    *out = (AttrValue){.kind = ATTR_INT, .i = n, .span = v->span};
+    return true;
+}
+
 static bool as_dim(Infer *I, const AstAttrValue *v, AttrValue *out) {
     if (as_int(v, out))
         return true;
     Type *dim = NULL;
-    if (v->kind == AST_ATTR_NAME) {
+    if (v->kind == AST_ATTR_NAME && type_scope_find(I, v->name) && !map_has(&I->locals, v->name)) {
         AstType name = {.kind = AST_TYPE_NAME, .span = v->span, .name = v->name};
-        if (!type_scope_find(I, v->name))
-            return false;
         dim = infer_ast_type(I, &name, KIND_DIM);
     } else if (v->kind == AST_ATTR_DIM && v->dim) {
         dim = infer_ast_type(I, v->dim, KIND_DIM);
+    } else if (v->kind == AST_ATTR_NAME || v->kind == AST_ATTR_EXPR) {
+        dim = infer_size(I, expr_of(v));
     }
     if (!dim)
         return false;
-    *out = (AttrValue){.kind = ATTR_DIM, .dim = dim};
+    int64_t n;
+    *out = type_get_int(dim, &n)
+               ? (AttrValue){.kind = ATTR_INT, .i = n, .is_size = true, .span = v->span}
+               : (AttrValue){.kind = ATTR_DIM, .dim = dim};
     return true;
 }
 
@@ -111,8 +137,8 @@ static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *o
     case AT_INT_OPT:
         if (none)
             break;
-        return as_int(v, out);
-    case AT_INT: return as_int(v, out);
+        return as_int(v, out) || as_constant(I, v, out);
+    case AT_INT: return as_int(v, out) || as_constant(I, v, out);
     case AT_FLOAT: return as_float(v, out);
     case AT_BOOL:
         if (v->kind != AST_ATTR_BOOL && v->kind != AST_ATTR_INT)
@@ -142,7 +168,7 @@ static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *o
     case AT_INT_OR_INTS:
         if (v->kind == AST_ATTR_LIST)
             return as_list(I, AT_INT, v, out);
-        return as_int(v, out);
+        return as_int(v, out) || as_constant(I, v, out);
     case AT_FLOATS: return as_list(I, AT_FLOAT, v, out);
     case AT_DIM: return as_dim(I, v, out);
     }
@@ -239,6 +265,14 @@ static bool says_nothing(const Infer *I, const Op *op, const AstAttr *a, int k) 
     return I->module->versioned && (none || argument);
 }
 
+/* Whether a part of the value is computed. */
+static bool is_expression(const AstAttrValue *v) {
+    bool any = v->kind == AST_ATTR_EXPR || v->kind == AST_ATTR_NAME;
+    for (size_t i = 0; v->kind == AST_ATTR_LIST && i < v->items.len && !any; i++)
+        any = is_expression(v->items.data[i]);
+    return any;
+}
+
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span span) {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     bool *given = mem_new_n(bool, op->nattrs + 1);
@@ -257,7 +291,12 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
                                   a->name->text, op->name, attr_type_words(op->attrs[k].type));
             if (d && op->attrs[k].type == AT_DTYPE)
                 d->cause = DIAG_CAUSE_ATTR_DTYPE;
-            if (d)
+            if (d && is_expression(a->value))
+                diag_add_fact(d,
+                              "`%s` must be a constant: the rank of the result, or how it is "
+                              "computed, depends on it",
+                              a->name->text);
+            else if (d)
                 diag_add_fact(d, "attributes are constants, written where the call is");
             return NULL;
         }

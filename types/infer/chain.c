@@ -182,6 +182,7 @@ static void finish_let(LinkVec *links, Var *var, const LetValue *v) {
     var->type = v->scheme->type;
     if (v->scheme->nparams || v->scheme->nunknowns || v->scheme->nouter)
         var->scheme = v->scheme;
+    infer_note_constant(v->value, &var->size);
     Link link = {var, NULL, v->value, v->rec};
     vec_push(links, link);
 }

@@ -112,7 +112,7 @@ static void check_dim(Checks *c, Expr *at, uint32_t axis, Type *from, Type *to, 
     }
     if (!linked || each)
         want = size_taken(c, want);
-    if (dim_compare(from, want) != DIM_UNDECIDED)
+    if (dim_compare(from, want) == DIM_EQUAL)
         return;
     Expr *expected = supply_dim(c->I, c->p, want, c->args, c->nargs);
     if (expected)

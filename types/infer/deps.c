@@ -92,6 +92,22 @@ static void collect_in_fn(Mentions *m, const AstFn *fn, const NameVec *extra) {
     restore(m, mark);
 }
 
+static void visit_size(void *mentions, Ast *e) { collect_mentions(mentions, e); }
+
+/* A name may be a size there, or a dtype, which mentions nothing. */
+static void collect_in_value(Mentions *m, const AstAttrValue *v) {
+    if (v->kind == AST_ATTR_NAME)
+        mention(m, &(Name){.sym = v->name, .span = v->span});
+    for (size_t i = 0; v->kind == AST_ATTR_LIST && i < v->items.len; i++)
+        collect_in_value(m, v->items.data[i]);
+}
+
+static void collect_in_attrs(Mentions *m, const AstAttrVec *attrs) {
+    ast_attrs_each(attrs, visit_size, m);
+    for (size_t i = 0; i < attrs->len; i++)
+        collect_in_value(m, attrs->data[i].value);
+}
+
 /* Walks all parts of e but the `body` of a chain. */
 static void collect_in_parts(Mentions *m, const Ast *e) {
     if (e->a)
@@ -102,6 +118,8 @@ static void collect_in_parts(Mentions *m, const Ast *e) {
         collect_mentions(m, e->c);
     for (size_t i = 0; i < e->args.len; i++)
         collect_mentions(m, e->args.data[i]);
+    if (e->kind == AST_CALL)
+        collect_in_attrs(m, &e->attrs);
     for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)

@@ -149,11 +149,17 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         Expr *body = infer_root(I, fn->body, type->fn.result);
         bool recursive = head->recursive || (head->self && head->self->used) ||
                          (head->global && I->used && map_has(I->used, head->global));
-        if (!recursive && type_resolve(type->fn.result)->tag == TY_VAR)
-            solver_unify(I->s, type->fn.result, solver_make_each_since(body->type, head->mark));
+        bool open = !recursive && type_resolve(type->fn.result)->tag == TY_VAR;
+        bool own = open &&
+                   type_has(body->type, TY_ANY); /* the same type, but for whose its sizes are */
+        f->body = body;
+        if (open &&
+            !solver_unify(I->s, type->fn.result, solver_make_each_since(body->type, head->mark)))
+            own = false;
         solver_set_recursive(I->s, recursive);
-        f->body = infer_flow(I, body, type->fn.result, place,
-                             fn->result ? fn->result->span : span_none());
+        if (!own)
+            f->body = infer_flow(I, body, type->fn.result, place,
+                                 fn->result ? fn->result->span : span_none());
         solver_set_recursive(I->s, false);
     } else {
         f->body = infer_error_expr(span);

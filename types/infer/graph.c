@@ -91,6 +91,17 @@ static void find_uses_in_chain(GraphWalk *w, Ast *e, Block *outer, const Ast *ou
     }
 }
 
+typedef struct SizeUses {
+    GraphWalk *w;
+    Block *b;
+    const Ast *link;
+} SizeUses;
+
+static void find_uses_in_size(void *uses, Ast *e) {
+    const SizeUses *u = uses;
+    find_uses(u->w, e, u->b, u->link);
+}
+
 static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
     while (e->kind == AST_BINARY && !infix_table[e->op].right) {
         find_uses(w, e->b, b, link);
@@ -118,6 +129,10 @@ static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
         find_uses(w, e->c, b, link);
     for (size_t i = 0; i < e->args.len; i++)
         find_uses(w, e->args.data[i], b, link);
+    if (e->kind == AST_CALL) {
+        SizeUses uses = {w, b, link};
+        ast_attrs_each(&e->attrs, find_uses_in_size, &uses);
+    }
     for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)

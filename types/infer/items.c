@@ -247,6 +247,11 @@ bool infer_let_item(Infer *I, Item *item, Global *g) {
     bool ok = infer_finish_item(I);
     g->scheme = ok ? v.scheme : NULL;
     g->value = v.value;
+    if (ok && expr_is_integer(v.value)) {
+        infer_note_constant(v.value, &g->size);
+        if (!g->size)
+            g->size = type_any_value(g->name, var->id, NULL);
+    }
     keep_uses(I, g);
     return ok;
 }

@@ -114,6 +114,7 @@ Global *env_slot(Infer *I, Global *g) {
     Global *old = map_find(&env->here->globals, g->name);
     bool prompt = I->mode == INFER_PROMPT;
     if (prompt && old && old != g && old->scheme && g->scheme && old->kind == g->kind &&
+        !old->size && /* its value may have entered types */
         scheme_same_or_more_general(g->scheme, old->scheme)) {
         Changed c = {old->name, scheme_asks_same(g->scheme, old->scheme)};
         replace(old, g);

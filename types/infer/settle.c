@@ -195,7 +195,7 @@ static void settle_lit(Infer *I, Pending *p) {
         no_supply(I, dtype, e->span, "the dtype of this literal");
 }
 
-static const Attrs *attrs_with_dtype(const Op *op, DType t) {
+const Attrs *attrs_with_dtype(const Op *op, DType t) {
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     for (int i = 0; i < op->nattrs; i++)
         if (op->attrs[i].initial)
@@ -340,8 +340,25 @@ static void settle_dim(Infer *I, Pending *p) {
 typedef struct Sizes {
     Infer *I;
     const Pending *p;
+    Expr *call; /* a copy of the call */
     VEC(Expr *) found;
+    LetStack
+        lets;   /* the arguments of the call, then the sizes that are computed besides variables */
+    bool bound; /* the arguments are in variables */
 } Sizes;
+
+/* Binds a size that is computed after the arguments to a variable, so that derivatives take it as any other value. */
+static Expr *bind_size(Sizes *s, Expr *value) {
+    Expr *call = s->call;
+    if (!s->bound) {
+        Expr **args = mem_new_n(Expr *, call->nargs + 1);
+        for (uint32_t i = 0; i < call->nargs; i++)
+            args[i] = let_stack_add(&s->lets, call->args[i], "arg");
+        call->args = args;
+        s->bound = true;
+    }
+    return let_stack_add(&s->lets, infer_as_int64(value), "size");
+}
 
 static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
     AttrValue out = *v;
@@ -354,7 +371,8 @@ static AttrValue settle_attr(Sizes *s, const AttrValue *v) {
         int64_t n;
         if (type_get_int(v->dim, &n))
             return attr_size(n);
-        Expr *size = supply_dim(s->I, s->p, v->dim, NULL, 0);
+        Expr *value = map_find(&s->I->sizes, type_resolve(v->dim));
+        Expr *size = value ? bind_size(s, value) : supply_dim(s->I, s->p, v->dim, NULL, 0);
         if (!size) {
             no_supply(s->I, v->dim, s->p->span, "a size among the attributes");
             return out;
@@ -393,7 +411,7 @@ static void settle_sizes(Infer *I, Pending *p) {
     Expr *e = p->expr;
     if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP)
         return;
-    Sizes s = {.I = I, .p = p};
+    Sizes s = {.I = I, .p = p, .call = expr_copy(e)};
     const Op *op = e->a->op;
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
     bool reshapes = op == &op_reshape || op == &op_contrib_reverse_reshape;
@@ -406,9 +424,10 @@ static void settle_sizes(Infer *I, Pending *p) {
     Attrs *attrs = mem_new(Attrs);
     attrs->op = op;
     attrs->values = values;
-    e->attrs = attrs;
-    e->sizes = s.found.data;
-    e->nsizes = (uint32_t)s.found.len;
+    s.call->attrs = attrs;
+    s.call->sizes = s.found.data;
+    s.call->nsizes = (uint32_t)s.found.len;
+    *e = *let_stack_wrap(&s.lets, s.call);
 }
 
 /* ---- what the types decide ------------------------------------------------------------------- */

@@ -195,6 +195,7 @@ struct Infer {
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
     Map reads;                 /* use of what reads a file -> its call: read.c */
     Map headers;               /* Symbol of a path -> FileHeader: read.c */
+    Map sizes;                 /* unknown size -> the expression it is the value of */
     Map beside;                /* literal -> the operator's call that it is an argument of */
     bool in_decl;
     int of_several,
@@ -430,7 +431,14 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
 bool callee_name(Infer *I, const Ast *e, Name *out); /* also of `nn.dense` read as a field of nn */
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
-                         Span span);              /* infer/attrs.c */
+                         Span span); /* infer/attrs.c */
+/* infer/size.c: docs/sizes.md. What an expression is as a size: a dim, or NULL after a report. An unknown that no
+ * variable is gets the expression as its value (Infer.sizes). */
+Type *infer_size(Infer *I, Ast *e);
+/* The size that a `let` of this value is: *size is set where that is a number. */
+void infer_note_constant(const Expr *value, Type **size);
+/* The size that stands for a value of one integer, as int64. */
+Expr *infer_as_int64(Expr *e);
 Expr *infer_binary(Infer *I, Ast *e, Type *want); /* infer/binary.c */
 Expr *infer_unary(Infer *I, Ast *e, Type *want);
 Expr *infer_literal(Infer *I, Ast *e, bool negative); /* infer/literal.c */
@@ -466,6 +474,8 @@ void infer_chain_emit(void *links, Var *var, Expr *value);
 
 /* ---- infer/settle.c -------------------------------------------------------------------------- */
 
+/* The default attributes with this dtype. */
+const Attrs *attrs_with_dtype(const Op *op, DType t);
 Pending *infer_note(Infer *I, PendingKind kind, Expr *expr);
 void infer_settle(Infer *I);
 void settle_flow(Infer *I, Pending *p, Map *spread); /* infer/checks.c */

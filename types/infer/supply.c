@@ -148,6 +148,8 @@ static Expr *in_opened(Infer *I, const Local *l, Expr *at, const Wanted *w) {
 
 /* Looks for an unknown size in the value of a global. */
 static Expr *in_global(Infer *I, const Pending *p, const Global *g, const Wanted *w) {
+    if (g && g->size && w->dim && g->size == w->dim)
+        return infer_as_int64(expr_global((Global *)g, g->scheme->type, p->span));
     bool is_value = g && g->kind == GLOBAL_LET && g->scheme && !g->scheme->nparams && !g->broken;
     if (!is_value || !(type_resolve(g->scheme->type)->flags & TYPE_HAS_ANY))
         return NULL;
@@ -168,7 +170,26 @@ static Expr *in_globals(Infer *I, const Pending *p, const Wanted *w) {
     return e;
 }
 
+/* The variable whose value the size is. */
+static Expr *in_variables(Infer *I, const Pending *p, const Type *size) {
+    for (const FnCtx *fn = p->fn; fn; fn = fn->outer)
+        for (uint32_t i = 0; i < fn->nparams; i++)
+            if (fn->params[i]->size == size)
+                return infer_as_int64(expr_var(fn->params[i], p->span));
+    for (size_t i = I->all.len; i-- > 0;) {
+        const Local *l = I->all.data[i];
+        if (l->var->size == size && l->enter <= p->time && l->leave > p->time && !l->lazy)
+            return infer_as_int64(expr_var(l->var, p->span));
+    }
+    return NULL;
+}
+
 static Expr *in_scope(Infer *I, const Pending *p, const Wanted *w) {
+    if (w->dim && w->dim->tag == TY_ANY && w->dim->param.value) {
+        Expr *e = in_variables(I, p, w->dim);
+        if (e)
+            return e;
+    }
     for (const FnCtx *fn = p->fn; fn; fn = fn->outer) {
         for (uint32_t i = 0; i < fn->nparams; i++) {
             Expr *e = in_value(I, fn->params[i]->type, expr_var(fn->params[i], p->span), w,

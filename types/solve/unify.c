@@ -317,7 +317,7 @@ bool dims_must_wait(Type *a, Type *b) {
 
 /* Adds a check where var is older than an unknown in `to` (Note [Open values] in unknown.c). */
 static bool check_apart(Solver *s, Type *var, Type *to, bool gradual) {
-    if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, false))
+    if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, true))
         return false;
     solver_add_residual(s, var, to, s->span, s->place);
     return true;

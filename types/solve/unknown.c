@@ -33,6 +33,7 @@
  *
  * Ids count up. The age of a variable is the id of the oldest variable that it is a part of. */
 #include "base/mem.h"
+#include "types/op.h"
 #include "types/solve/solver_impl.h"
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -256,8 +257,9 @@ static bool is_apart(const Solver *s, const Type *var, const Type *unknown, bool
     if (s->bodies.len == 0 || unknown->param.each)
         return false;
     const Body *first = s->bodies.data, *last = &vec_last(&s->bodies);
+    bool own = age >= last->params && age < last->mark; /* of the innermost function's parameter */
     return id >= find_later_id(s, age) ||
-           (around && age < last->mark && id >= first->params && id < last->params);
+           (around && id < last->params && (own || (age < last->mark && id >= first->params)));
 }
 
 Type *solver_make_parameter(Solver *s, const Type *fn, Type *arg) {
@@ -390,12 +392,26 @@ void scheme_note_elements(Scheme *scheme) {
         }
 }
 
+static void collect_in_attr(const AttrValue *v, Map *seen, TypeVec *out) {
+    if (v->kind == ATTR_DIM)
+        type_collect(v->dim, TY_ANY, seen, out);
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        collect_in_attr(&v->list.items[i], seen, out);
+}
+
 void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
-    if (scheme->type->tag != TY_FN || !(scheme->type->flags & TYPE_HAS_ANY))
+    if (scheme->type->tag != TY_FN)
         return;
     TypeVec all = {0}, own = {0}, outer = {0};
     Map any = {0};
     type_collect(scheme->type, TY_ANY, &any, &all);
+    for (uint32_t i = 0; i < scheme->nrelations; i++) {
+        const Relation *r = scheme->relations[i];
+        for (uint32_t k = 0; k < r->nargs; k++)
+            type_collect(r->args[k], TY_ANY, &any, &all);
+        for (int k = 0; r->attrs && k < r->attrs->op->nattrs; k++)
+            collect_in_attr(&r->attrs->values[k], &any, &all);
+    }
     for (size_t i = 0; i < all.len; i++)
         if (all.data[i]->param.id > mark)
             vec_push(&own, all.data[i]);

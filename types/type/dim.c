@@ -310,7 +310,7 @@ static bool dim_never_negative(Type *t, int depth) {
 static bool atom_never_negative(const DimAtom *a, int depth) {
     int64_t n;
     switch (a->kind) {
-    case DIM_ATOM_TYPE: return true;
+    case DIM_ATOM_TYPE: return a->type->tag != TY_ANY || !a->type->param.value;
     case DIM_ATOM_FLOORDIV:
         return (!type_get_int(a->b, &n) || n > 0) && dim_never_negative(a->b, depth) &&
                dim_never_negative(a->a, depth);

@@ -101,6 +101,16 @@ Type *type_any_each(Kind kind, const Origin *origin) {
     return t;
 }
 
+Type *type_any_value(const Symbol *name, uint32_t id, const Origin *origin) {
+    Type *t = new_type(TY_ANY, KIND_DIM);
+    t->flags = TYPE_HAS_ANY;
+    t->param.name = name;
+    t->param.id = id;
+    t->param.value = true;
+    t->origin = origin;
+    return t;
+}
+
 Type *type_tensor(Type *shape, Type *dtype) {
     check_kind(shape, KIND_SHAPE);
     check_kind(dtype, KIND_DTYPE);

@@ -105,6 +105,8 @@ struct Type {
             int level; /* PARAM: that of solver_rigid. A variable of an outer level cannot become this parameter */
             bool
                 each; /* ANY: Note [Each its own size]; PARAM: Note [Sizes of elements]; in unknown.c */
+            bool
+                value; /* ANY: the value of an integer variable, which may be negative (docs/sizes.md) */
             bool asked;      /* PARAM: so are its instances: Note [Sizes of elements] */
             DTypeSet dtypes; /* PARAM of KIND_DTYPE: its class (`where Float(b)`); DTS_ALL: any */
             Type *known; /* PARAM: Note [Declared tensors] in ast_type.c; or NULL. Of a type: what
@@ -152,6 +154,8 @@ Type *type_dim_int(int64_t n, const Origin *origin);
 Type *type_any(Kind kind, const Origin *origin); /* a fresh unknown: KIND_DIM or KIND_SHAPE */
 Type *type_any_each(Kind kind,
                     const Origin *origin); /* an unknown of which each value has its own */
+/* The unknown that an integer variable is as a size. id: that of the variable. */
+Type *type_any_value(const Symbol *name, uint32_t id, const Origin *origin);
 Type *type_dim_made(Type *dim, const Origin *origin); /* the same size with another origin */
 Type *type_param(const Symbol *name, Kind kind);
 Type *type_var(Kind kind, int level, const Symbol *hint); /* inference uses solver_var */
