@@ -235,14 +235,13 @@ static AstType *gen_attr_dim(Gen *g) {
     return gen_chance(g, 30) ? dim_node(DIM_ANY) : t;
 }
 
-/* n * 2 + m, which is no bare name. */
+static Ast *node(AstKind kind);
+
+/* A sum or product, which is no bare name. */
 static Ast *gen_size(Gen *g) {
-    Ast *e = mem_new(Ast), *a = mem_new(Ast), *b = mem_new(Ast);
-    e->kind = AST_BINARY;
+    Ast *e = node(AST_BINARY), *a = node(AST_NAME), *b = node(AST_INT);
     e->op = gen_chance(g, 50) ? BINOP_ADD : BINOP_MUL;
-    a->kind = AST_NAME;
     a->name.sym = sym("n");
-    b->kind = AST_INT;
     b->i = gen_pick(g, 9);
     e->a = a;
     e->b = gen_chance(g, 50) ? b : a;

@@ -152,7 +152,7 @@ static Expr **infer_args(Infer *I, const AstVec *args) {
     return out;
 }
 
-static Expr *call_op(Infer *I, const Op *op, Ast *e) {
+Expr *infer_named_op(Infer *I, const Op *op, Ast *e) {
     const Attrs *attrs = infer_attrs(I, op, &e->attrs, e->span);
     Expr **args = infer_args(I, &e->args);
     if (!attrs && op->nattrs + e->attrs.len)
@@ -495,8 +495,11 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
                         r.op->name);
             return infer_error_expr(e->span);
         }
-        return call_op(I, r.op, e);
+        return infer_named_op(I, r.op, e);
     }
+    const Op *dyn = named && r.kind == NAME_NONE ? infer_find_dyn(&name) : NULL;
+    if (dyn)
+        return infer_dyn_call(I, dyn, e);
     uint32_t n = (uint32_t)e->args.len, ntypes = (uint32_t)e->type_args.len;
     Type **types = ntypes ? infer_type_args(I, e) : NULL;
     if (e->attrs.len &&

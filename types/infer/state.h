@@ -413,6 +413,11 @@ void fn_close(Infer *I, FnHead *head); /* ends the signature alone, and keeps it
 void fn_drop(Infer *I, FnHead *head);  /* ends it without making a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
+Expr *infer_named_op(Infer *I, const Op *op,
+                     Ast *call); /* the call of an operator as it is written */
+/* infer/dyn.c: the operator of which TVM's dyn.NAME is the form with sizes in a tensor, or NULL; its call. */
+const Op *infer_find_dyn(const Name *name);
+Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e);
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
 void infer_note_file(Infer *I, const Expr *call, Type *type);
 /* read.c: a use of a global; the call of one, which the type comes from; what is to hold of both. */
