@@ -67,6 +67,7 @@ class Prompt(Terminal):
             raise Wrong("the line is %r and not %r" % (self.screen.line().rstrip(), text))
 
     def leave(self):
+        self.wait(self.is_edited)  # a key that comes before is the terminal's, which drops what waits with it
         self.send("\003\004")
         status = self.finish()
         if status != 0:
