@@ -220,12 +220,15 @@ static bool has_kept_plans(const Op *op) {
 
 /* What goes wrong with a kept plan goes wrong again below, where it is reported. */
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    uint64_t dying = in->dying;
+    in->dying = 0;
     if (site->group)
-        return fuse_apply(in, site->group, args, out);
+        return fuse_apply(in, site->group, args, dying, out);
     if (has_kept_plans(site->op)) {
-        PlanKey key = {site->op, site->attrs, args + site->nargs, site->nsizes, site->op->tuple};
+        PlanCall call = {site->op,     site->attrs,     args + site->nargs,
+                         site->nsizes, site->op->tuple, dying};
         OpMaking making = {site, args};
-        int32_t status = plans_run(in, &key, args, site->nargs, make_template, &making, out);
+        int32_t status = plans_run(in, &call, args, site->nargs, make_template, &making, out);
         if (status == KERNEL_DONE)
             return true;
         if (status == KERNEL_INTERRUPTED) {

@@ -28,7 +28,7 @@
     X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
     X(CALL_GLOBAL) /* the same, b the number of a global's constant */                             \
     X(PATH) /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */     \
-    X(TAIL) /* b(slots from c), x arguments; no frame is kept; a: it is the user's call */                                   \
+    X(TAIL) /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Gives */                                   \
     X(TAIL_GLOBAL)                                                                                 \
     X(HOLE) /* the tail call that follows gives the last field of data c, a part of b */           \
     X(FILL) /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */                  \
@@ -91,6 +91,16 @@ typedef struct Make {
     int32_t *captured; /* code->ncaptured operands */
 } Make;
 
+/* Who owns an argument that is read for the last time (eval/own.h): nobody known, this activation, or it
+ * does if the parameter of the number above OWN_IF was given to it. */
+enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 64 };
+
+/* The arguments that a tail call gives to its callee. */
+typedef struct Gives {
+    uint32_t n;
+    uint8_t owner[OWN_PARAMS];
+} Gives;
+
 /* A call of an operator or builtin. */
 typedef struct Site {
     const Op *op;
@@ -102,6 +112,8 @@ typedef struct Site {
     OpScalar scalar;
     const struct Group *group; /* fused operators, in place of op; or NULL */
     const Expr *call;          /* for messages; may be NULL */
+    uint32_t nowned;           /* how many of `owner` there are */
+    uint8_t *owner;            /* of the first arguments */
 } Site;
 
 struct Code {
@@ -117,6 +129,7 @@ struct Code {
     Expr **origin; /* of each instruction: for its place, and for what does not fit into it */
     Make *makes;
     Site *sites;
+    Gives **gives;
     Verify *verify;    /* what its values are compared with, or NULL */
     bool internal;     /* its place is in the prelude or the library */
     bool item;         /* fn is the expression of an item: no parameters, no tail calls */

@@ -161,6 +161,37 @@ static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budg
     return false;
 }
 
+/* Whether e only reads variables and applies operators. At most *budget expressions are looked at. */
+static bool is_pure(const Expr *e, uint32_t *budget) {
+    if (!*budget)
+        return false;
+    --*budget;
+    if (e->kind != EXPR_CALL)
+        return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST;
+    if (e->a->kind != EXPR_OP || e->nsizes)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_pure(e->args[i], budget))
+            return false;
+    return true;
+}
+
+/* The same of the arguments of a call or the parts of a tuple, where those before it are pure. */
+static bool is_operand_in_parts(const Expr *e, const Var *v, uint32_t *budget) {
+    bool is_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_FN;
+    if (!is_call && e->kind != EXPR_TUPLE)
+        return is_operand_in(e, v, true, budget);
+    if (is_call && e->a->kind != EXPR_CTOR && !may_evaluate_early(e->a))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (e->args[i]->kind != EXPR_VAR && is_operand_in(e->args[i], v, true, budget))
+            return true;
+        if (!is_pure(e->args[i], budget))
+            return false;
+    }
+    return false;
+}
+
 /* Subtracts the number of operators in e from the budget. */
 static void spend(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_elementwise(e))
@@ -176,7 +207,7 @@ bool fuse_let(Resolver *r, Expr *let) {
     if (!let->var || let->rec || !is_elementwise(let->a))
         return false;
     Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
-    if (next->kind == EXPR_VAR || !is_operand_in(next, let->var, true, &budget))
+    if (next->kind == EXPR_VAR || !is_operand_in_parts(next, let->var, &budget))
         return false;
     /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);
@@ -239,9 +270,9 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
 }
 
 /* A group that fails is run again one by one, which reports what is wrong. */
-bool fuse_apply(Interp *in, const Group *g, const Value *args, Value *out) {
-    PlanKey key = {.what = g};
-    int32_t status = plans_run(in, &key, args, g->nleaves, make_template, (void *)(uintptr_t)g,
+bool fuse_apply(Interp *in, const Group *g, const Value *args, uint64_t dying, Value *out) {
+    PlanCall call = {.what = g, .dying = dying};
+    int32_t status = plans_run(in, &call, args, g->nleaves, make_template, (void *)(uintptr_t)g,
                                out);
     if (status == KERNEL_DONE)
         return true;

@@ -26,6 +26,7 @@ bool fuse_let(Resolver *r, Expr *let);
 /* The value of a name that was taken in; NULL for other names. */
 Expr *fuse_value_of(const Resolver *r, const Var *v);
 
-bool fuse_apply(Interp *in, const Group *g, const Value *args, Value *out);
+/* dying: the arguments that it may take over, a bit each (eval/own.h). */
+bool fuse_apply(Interp *in, const Group *g, const Value *args, uint64_t dying, Value *out);
 
 #endif

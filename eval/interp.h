@@ -67,6 +67,7 @@ typedef struct InterpStats {
     uint64_t optimised, dropped; /* functions and items that passes ran on; that were made anew */
     uint64_t applied;            /* single applications of passes (--opt-bisect) */
     uint64_t plans;              /* made; most calls find theirs */
+    uint64_t in_place;           /* results written over an argument (eval/own.h) */
     size_t stack_peak;
 } InterpStats;
 const InterpStats *interp_stats(Interp *in);

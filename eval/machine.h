@@ -43,6 +43,8 @@ struct Interp {
     StepRunner runner;
     TemplateRunner kept_runner;
     void *runner_ctx;
+    uint64_t owned;      /* parameters of the activation that were given to it: eval/own.h */
+    uint64_t dying;      /* arguments that the next operator may take over */
     struct Plans *plans; /* those kept: eval/plans.c */
     volatile int interrupt;
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */

@@ -13,6 +13,13 @@ typedef struct Operand {
     DType dtype;
 } Operand;
 
+typedef struct Operands {
+    Operand *in;
+    char **at;
+    char (*elements)[ELEMENT]; /* of the scalars */
+    uint32_t n;
+} Operands;
+
 typedef struct Kept {
     const void *what, *more;
     uint64_t hash, used;
@@ -38,10 +45,10 @@ static inline int64_t form_of(const Operand *o) {
                      : (int64_t)o->dtype;
 }
 
-static uint64_t hash_call(const PlanKey *key, const Operand *in, uint32_t n) {
-    uint64_t h = mix((uintptr_t)key->what, (uintptr_t)key->more + n);
-    for (uint32_t i = 0; i < key->nsizes; i++)
-        h = mix(h, (uint64_t)key->sizes[i].i);
+static uint64_t hash_call(const PlanCall *call, const Operand *in, uint32_t n) {
+    uint64_t h = mix((uintptr_t)call->what, (uintptr_t)call->more + n);
+    for (uint32_t i = 0; i < call->nsizes; i++)
+        h = mix(h, (uint64_t)call->sizes[i].i);
     for (uint32_t i = 0; i < n; i++) {
         h = mix(h, (uint64_t)form_of(&in[i]));
         const Tensor *t = in[i].tensor;
@@ -51,12 +58,12 @@ static uint64_t hash_call(const PlanKey *key, const Operand *in, uint32_t n) {
     return h;
 }
 
-static bool is_of(const Kept *k, const PlanKey *key, const Operand *in, uint32_t n) {
-    if (k->what != key->what || k->more != key->more || k->nsizes != key->nsizes || k->n != n)
+static bool is_of(const Kept *k, const PlanCall *call, const Operand *in, uint32_t n) {
+    if (k->what != call->what || k->more != call->more || k->nsizes != call->nsizes || k->n != n)
         return false;
     const int64_t *number = k->numbers;
-    for (uint32_t i = 0; i < key->nsizes; i++)
-        if (*number++ != key->sizes[i].i)
+    for (uint32_t i = 0; i < call->nsizes; i++)
+        if (*number++ != call->sizes[i].i)
             return false;
     for (uint32_t i = 0; i < n; i++) {
         if (*number++ != form_of(&in[i]))
@@ -71,10 +78,10 @@ static bool is_of(const Kept *k, const PlanKey *key, const Operand *in, uint32_t
     return true;
 }
 
-static Kept *find(Plans *p, uint64_t hash, const PlanKey *key, const Operand *in, uint32_t n) {
+static Kept *find(Plans *p, uint64_t hash, const PlanCall *call, const Operand *in, uint32_t n) {
     Kept **set = p->table[hash % SETS];
     for (int i = 0; i < WAYS; i++)
-        if (set[i] && set[i]->hash == hash && is_of(set[i], key, in, n)) {
+        if (set[i] && set[i]->hash == hash && is_of(set[i], call, in, n)) {
             set[i]->used = ++p->clock;
             return set[i];
         }
@@ -96,19 +103,19 @@ static void put(Plans *p, Kept *k) {
     set[oldest] = k;
 }
 
-static Kept *kept_new(const PlanKey *key, const Operand *in, uint32_t n) {
+static Kept *kept_new(const PlanCall *call, const Operand *in, uint32_t n) {
     Kept *k = mem_new(Kept);
-    size_t count = key->nsizes + 1;
+    size_t count = call->nsizes + 1;
     for (uint32_t i = 0; i < n; i++)
         count += 1 + (in[i].tensor ? 2 * (size_t)in[i].tensor->rank : 0);
     int64_t *number = mem_bytes(sizeof *number * count);
-    k->what = key->what;
-    k->more = key->more;
-    k->nsizes = key->nsizes;
+    k->what = call->what;
+    k->more = call->more;
+    k->nsizes = call->nsizes;
     k->n = n;
     k->numbers = number;
-    for (uint32_t i = 0; i < key->nsizes; i++)
-        *number++ = key->sizes[i].i;
+    for (uint32_t i = 0; i < call->nsizes; i++)
+        *number++ = call->sizes[i].i;
     for (uint32_t i = 0; i < n; i++) {
         *number++ = form_of(&in[i]);
         const Tensor *t = in[i].tensor;
@@ -122,7 +129,7 @@ static Kept *kept_new(const PlanKey *key, const Operand *in, uint32_t n) {
     return k;
 }
 
-static Template *make_template(Interp *in, const PlanKey *key, uint64_t hash,
+static Template *make_template(Interp *in, const PlanCall *call, uint64_t hash,
                                const Operand *operands, uint32_t n, PlanMake make, void *ctx) {
     Tensor **blank = mem_new_n(Tensor *, n + 1);
     for (uint32_t i = 0; i < n; i++)
@@ -132,7 +139,7 @@ static Template *make_template(Interp *in, const PlanKey *key, uint64_t hash,
     if (!t)
         return NULL;
     in->stats.plans++;
-    Kept *k = kept_new(key, operands, n);
+    Kept *k = kept_new(call, operands, n);
     k->hash = hash;
     k->template = t;
     if (!in->plans)
@@ -162,10 +169,53 @@ static int32_t run_to_scalar(Interp *in, Template *t, char **at, Value *out) {
     return status;
 }
 
-static int32_t run_template(Interp *in, Template *t, char **at, bool tuple, Value *out) {
+/* The input that the one result is written over: it ends here, nothing else refers to it, and the template
+ * writes each element where it has read it for the last time. -1: none. */
+static int find_place(const Template *t, const Operands *o, uint64_t dying) {
+    uint64_t may = dying & t->in_place;
+    for (uint32_t i = 0; may >> i; i++) {
+        const Tensor *x = may >> i & 1 ? o->in[i].tensor : NULL;
+        if (!x || x->offset || x->buffer->owners != 1)
+            continue;
+        bool alone = true; /* an argument that stands there twice may be read in two ways */
+        for (uint32_t k = 0; k < o->n; k++)
+            alone = alone && (k == i || !o->in[k].tensor || o->in[k].tensor->buffer != x->buffer);
+        if (alone)
+            return (int)i;
+    }
+    return -1;
+}
+
+static void release_dying(const Operands *o, uint64_t dying) {
+    for (uint32_t i = 0; i < o->n && dying >> i; i++)
+        if (dying >> i & 1 && o->in[i].tensor)
+            tensor_release((Tensor *)o->in[i].tensor);
+}
+
+static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, uint32_t place,
+                        uint64_t dying, Value *out) {
+    at[t->nin] = at[place];
+    int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
+    if (status != KERNEL_DONE)
+        return status;
+    in->stats.in_place++;
+    *out = (Value){.tag = VAL_TENSOR, .p = (Tensor *)o->in[place].tensor};
+    release_dying(o, dying & ~(UINT64_C(1) << place));
+    return status;
+}
+
+static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *call,
+                            const Operands *o, Value *out) {
     Tensor *outs[OP_MAX_OUTPUTS];
-    if (t->nout == 1 && !tuple && t->out[0].rank == 0)
-        return run_to_scalar(in, t, at, out);
+    if (t->nout == 1 && !call->tuple && t->out[0].rank == 0) {
+        int32_t status = run_to_scalar(in, t, at, out);
+        if (status == KERNEL_DONE)
+            release_dying(o, call->dying);
+        return status;
+    }
+    int place = t->nout == 1 && !call->tuple ? find_place(t, o, call->dying) : -1;
+    if (place >= 0)
+        return run_over(in, t, at, o, (uint32_t)place, call->dying, out);
     for (uint32_t i = 0; i < t->nout; i++) {
         outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
         at[t->nin + i] = tensor_data(outs[i]);
@@ -173,8 +223,9 @@ static int32_t run_template(Interp *in, Template *t, char **at, bool tuple, Valu
     int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
     if (status != KERNEL_DONE)
         return status;
+    release_dying(o, call->dying);
     stack_share(in);
-    if (t->nout == 1 && !tuple) {
+    if (t->nout == 1 && !call->tuple) {
         *out = take_result(outs[0]);
         return status;
     }
@@ -184,13 +235,6 @@ static int32_t run_template(Interp *in, Template *t, char **at, bool tuple, Valu
     *out = value_tuple(items, t->nout);
     return status;
 }
-
-typedef struct Operands {
-    Operand *in;
-    char **at;
-    char (*elements)[ELEMENT]; /* of the scalars */
-    uint32_t n;
-} Operands;
 
 static inline void add_operand(Operands *o, Value v) {
     uint32_t i = o->n++;
@@ -220,26 +264,26 @@ static uint32_t count_operands(const Value *args, uint32_t n) {
     return count;
 }
 
-static int32_t run_on(Interp *in, const PlanKey *key, const Operands *o, PlanMake make, void *ctx,
+static int32_t run_on(Interp *in, const PlanCall *call, const Operands *o, PlanMake make, void *ctx,
                       Value *out) {
-    uint64_t hash = hash_call(key, o->in, o->n);
-    Kept *k = in->plans ? find(in->plans, hash, key, o->in, o->n) : NULL;
-    Template *t = k ? k->template : make_template(in, key, hash, o->in, o->n, make, ctx);
+    uint64_t hash = hash_call(call, o->in, o->n);
+    Kept *k = in->plans ? find(in->plans, hash, call, o->in, o->n) : NULL;
+    Template *t = k ? k->template : make_template(in, call, hash, o->in, o->n, make, ctx);
     if (!t)
         return PLAN_NONE;
     enum { ROOM = 24 };
     if (t->nslots <= ROOM) {
         char *at[ROOM];
         memcpy(at, o->at, sizeof *at * o->n);
-        return run_template(in, t, at, key->tuple, out);
+        return run_template(in, t, at, call, o, out);
     }
     char **at = mem_new_n(char *, t->nslots);
     memcpy(at, o->at, sizeof *at * o->n);
-    return run_template(in, t, at, key->tuple, out);
+    return run_template(in, t, at, call, o, out);
 }
 
-int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t nargs, PlanMake make,
-                  void *ctx, Value *out) {
+int32_t plans_run(Interp *in, const PlanCall *call, const Value *args, uint32_t nargs,
+                  PlanMake make, void *ctx, Value *out) {
     Operand few[FEW];
     char *few_at[FEW];
     _Alignas(ELEMENT) char few_elements[FEW][ELEMENT];
@@ -250,6 +294,11 @@ int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t na
         o.at = mem_new_n(char *, count);
         o.elements = mem_bytes((size_t)count * ELEMENT);
     }
+    PlanCall flat = *call; /* arguments that are tuples of several operands own none */
+    if (count != nargs) {
+        flat.dying = 0;
+        call = &flat;
+    }
     for (uint32_t i = 0; i < nargs; i++) {
         const Tuple *t = args[i].p;
         if (args[i].tag != VAL_TUPLE)
@@ -258,5 +307,5 @@ int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t na
             for (uint32_t k = 0; t && k < t->n; k++)
                 add_operand(&o, t->items[k]);
     }
-    return run_on(in, key, &o, make, ctx, out);
+    return run_on(in, call, &o, make, ctx, out);
 }

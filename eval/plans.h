@@ -12,13 +12,15 @@
 
 #include "eval/machine.h"
 
-/* What is planned: by identity, but for the integers that belong to it. */
-typedef struct PlanKey {
+/* A call: what is planned, by identity, but for the integers that belong to it. */
+typedef struct PlanCall {
     const void *what, *more;
     const Value *sizes;
     uint32_t nsizes;
     bool tuple; /* one result is a tuple of it */
-} PlanKey;
+    uint64_t
+        dying; /* the arguments that it may take over (eval/own.h); the same plan serves without */
+} PlanCall;
 
 /* Plans a call on blank inputs. It reports nothing: NULL where something is wrong with them. */
 typedef Template *(*PlanMake)(void *ctx, Tensor *const *in, uint32_t n);
@@ -26,7 +28,7 @@ typedef Template *(*PlanMake)(void *ctx, Tensor *const *in, uint32_t n);
 /* Runs the plan of a call, which is made where there is none yet. Gives a kernel status. PLAN_NONE:
  * `make` gave NULL. */
 enum { PLAN_NONE = -1 };
-int32_t plans_run(Interp *in, const PlanKey *key, const Value *args, uint32_t nargs, PlanMake make,
-                  void *ctx, Value *out);
+int32_t plans_run(Interp *in, const PlanCall *call, const Value *args, uint32_t nargs,
+                  PlanMake make, void *ctx, Value *out);
 
 #endif

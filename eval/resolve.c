@@ -10,6 +10,7 @@
 #include "eval/resolve.h"
 
 #include "eval/fuse.h"
+#include "eval/own.h"
 #include "eval/verify.h"
 
 #include <string.h>
@@ -783,12 +784,14 @@ bool code_resolve(Interp *in, Code *code) {
     } else {
         resolve(r, body, TAIL);
     }
+    own_code(r);
     code->ninstrs = (uint32_t)r->instrs.len;
     code->nslots = r->max;
     code->consts = r->consts.data;
     code->origin = r->origin.data;
     code->makes = r->makes.data;
     code->sites = r->sites.data;
+    code->gives = r->gives.data;
     Instr *instrs = mem_bytes(r->instrs.len * sizeof(Instr));
     memcpy(instrs, r->instrs.data, r->instrs.len * sizeof(Instr));
     code->instrs = instrs;

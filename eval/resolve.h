@@ -19,7 +19,8 @@ typedef struct Resolver {
     VEC(Value) consts;
     VEC(Make) makes;
     VEC(Site) sites;
-    bool passes_ran;        /* tail calls are those of the function as it was written */
+    bool passes_ran; /* tail calls are those of the function as it was written */
+    VEC(Gives *) gives;
     const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
     uint32_t top, max;      /* slots in use now, and at most */
 } Resolver;

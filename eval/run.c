@@ -37,6 +37,26 @@ static inline Value make_float(uint64_t h, double f) {
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
 
+static inline bool is_owned(const Interp *in, uint32_t owner) {
+    return owner == OWN_ALWAYS || (owner >= OWN_IF && in->owned >> (owner - OWN_IF) & 1);
+}
+
+/* The arguments that an operator may take over, a bit each. */
+static uint64_t dying_arguments(const Interp *in, const Site *s) {
+    uint64_t dying = 0;
+    for (uint32_t i = 0; i < s->nowned; i++)
+        dying |= (uint64_t)is_owned(in, s->owner[i]) << i;
+    return dying;
+}
+
+/* The parameters that a tail call's callee then owns. */
+static uint64_t given(const Interp *in, const Gives *g) {
+    uint64_t owned = 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        owned |= (uint64_t)is_owned(in, g->owner[i]) << i;
+    return owned;
+}
+
 /* The slow half of an arithmetic instruction. */
 static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
     const Expr *call = in->code->origin[in->pc - in->code->instrs];
@@ -61,6 +81,9 @@ static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
         args[1] = value_primal(r);
     }
     Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
+    bool jumps = in->pc->op >= CODE_JUMP_LT && in->pc->op <= CODE_JUMP_EQ;
+    uint32_t owners = jumps ? OWN_NOT : in->pc->x;
+    in->dying = (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
     if (call->kind == EXPR_CALL && call->attrs)
         site.attrs = call->attrs;
     else
@@ -249,6 +272,7 @@ do_RETURN : {
     pc = fp->pc;
     base = (Value *)((char *)base - pc[-1].c);
     SLOT(pc[-1].a) = v;
+    in->owned = 0;
     in->code = code;
     in->fp = fp;
     in->top = base + code->nslots;
@@ -298,6 +322,7 @@ enter:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
+    in->owned = 0;
     *fp++ = (Frame){closure, code, pc + 1, NULL};
     closure = callee;
     code = next;
@@ -335,7 +360,8 @@ tail_code:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
-    if (next->internal && pc->a)
+    in->owned = pc->a >> 1 ? given(in, code->gives[(pc->a >> 1) - 1]) : 0;
+    if (next->internal && pc->a & 1)
         fp[-1].tail = ORIGIN();
     {
         const Value *from = (const Value *)((char *)base + pc->c);
@@ -544,9 +570,11 @@ do_OPERATOR : {
     Site *s = &code->sites[pc->c];
     const Value *args = &SLOT(pc->b);
     SAVE();
-    if (!apply_scalar(in, s, args, &SLOT(pc->a)) &&
-        !apply_op(in, s, args, ORIGIN()->span, &SLOT(pc->a)))
-        goto failed;
+    if (!apply_scalar(in, s, args, &SLOT(pc->a))) {
+        in->dying = dying_arguments(in, s);
+        if (!apply_op(in, s, args, ORIGIN()->span, &SLOT(pc->a)))
+            goto failed;
+    }
     if (UNLIKELY(in->interrupt))
         goto stopped;
     NEXT();
@@ -742,6 +770,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
             for (uint32_t i = 0; i < n; i++)
                 base[i] = args[i];
             in->top = base + n + 1;
+            in->owned = 0;
             status = run_loop(in, closure, code, base, out);
         } else {
             status = EVAL_FAILED;
@@ -756,6 +785,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
     in->escape = outer;
     in->fp = frames;
     in->top = base;
+    in->owned = in->dying = 0;
     if (status != EVAL_OK) {
         in->code = NULL;
         stack_trim(in);

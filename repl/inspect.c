@@ -301,9 +301,10 @@ bool session_info(Session *s, const char *text, Str *out) {
                    (unsigned long long)stats->dropped);
         str_printf(out,
                    "operators run by reference: %llu\noperators run as kernels: %llu\n"
-                   "plans made: %llu\n",
+                   "plans made: %llu\nresults written over an argument: %llu\n",
                    (unsigned long long)stats->ops_reference,
-                   (unsigned long long)stats->ops_compiled, (unsigned long long)stats->plans);
+                   (unsigned long long)stats->ops_compiled, (unsigned long long)stats->plans,
+                   (unsigned long long)stats->in_place);
         launch_print_stats(s->interp, out);
         str_printf(out, "calls: %llu\ncollected heap: %zu bytes\ntensors: %zu bytes\nseed: %llu\n",
                    (unsigned long long)stats->calls, mem_heap_bytes(), tensor_bytes_live(),

@@ -5,7 +5,8 @@
  * Buffers come from a size-class free list, 64-byte aligned. Finalizers on the Buffer objects (not
  * on views) are the backstop; a collection is forced when outside bytes since the last one exceed
  * max(64 MB, live outside bytes). tensor_new never returns NULL: past the memory limit it calls the
- * out-of-memory handler of base/mem.h. Elements are never changed once a tensor is a value. */
+ * out-of-memory handler of base/mem.h. Elements are never changed once a tensor is a value, but by an operator that
+ * takes over a tensor which nobody else refers to (eval/own.h). */
 #ifndef TENSOR_TENSOR_H
 #define TENSOR_TENSOR_H
 

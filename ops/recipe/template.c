@@ -136,6 +136,82 @@ static int64_t place_temps(const Template *t, const Plan *plan, int64_t *at) {
     return end;
 }
 
+/* Whether an instruction may end a kernel. Shifts and divisions by a constant do not. */
+static bool may_fail(const Scalar *code, int i) {
+    const Scalar *c = &code[i];
+    if (c->op == SC_CHECK)
+        return true;
+    bool checked = c->op == SC_DIV || c->op == SC_REM || c->op == SC_SHL || c->op == SC_SHR;
+    if (!checked || dtype_is_float((DType)c->type))
+        return false;
+    return code[c->b].op != SC_CONST || code[c->b].imm.i <= 0;
+}
+
+static bool step_may_fail(const Recipe *r) {
+    for (int i = 0; i < r->nbody; i++)
+        if (may_fail(r->body, i))
+            return true;
+    for (int i = 0; i < r->nepilogue; i++)
+        if (may_fail(r->epilogue, i))
+            return true;
+    return false;
+}
+
+static bool loads_plainly(const Recipe *r, int operand) {
+    for (int i = 0; i < r->nbody; i++)
+        if ((r->body[i].op == SC_LOAD_AT || r->body[i].op == SC_LOAD_IF) && r->body[i].a == operand)
+            return false;
+    return true;
+}
+
+/* Whether the step, a MAP, reads input `slot` only at the element that it writes, if at all. */
+static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
+    const Recipe *r = step->recipe;
+    int axes = r->rank;
+    const int64_t *to = step->numbers + axes * (1 + r->noperands);
+    for (int p = 0; p < r->noperands; p++) {
+        const int64_t *from = step->numbers + axes * (1 + p);
+        if (step->slot[p] != slot)
+            continue;
+        if (r->in_types[p] != r->out_types[0] || !loads_plainly(r, p) || step->offset[p])
+            return false;
+        for (int a = 0; a < axes; a++)
+            if (from[a] != to[a] && step->numbers[a] > 1)
+                return false;
+    }
+    return true;
+}
+
+/* The inputs over which the output may be written: it is written by the last step alone, after which nothing is
+ * read, and has their layout. A call that fails is run again, so nothing may fail. */
+static uint64_t find_in_place(const Template *t, Tensor *const *in, const Tensor *out) {
+    uint64_t found = 0;
+    if (!t->nsteps)
+        return 0;
+    const TemplateStep *last = &t->steps[t->nsteps - 1];
+    const Recipe *r = last->recipe;
+    if (r->kind != RECIPE_MAP || r->noutputs != 1 || last->slot[r->noperands] != t->nin ||
+        last->offset[r->noperands])
+        return 0;
+    for (uint32_t k = 0; k < t->nsteps; k++) {
+        const Recipe *step = t->steps[k].recipe;
+        if (step_may_fail(step))
+            return 0;
+        for (int p = 0; p < step->noperands + step->noutputs; p++)
+            if (t->steps[k].slot[p] == t->nin && (k + 1 < t->nsteps || p < step->noperands))
+                return 0;
+    }
+    for (uint32_t i = 0; i < t->nin && i < 64; i++) {
+        const Tensor *x = in[i];
+        bool same = x->dtype == out->dtype && x->rank == out->rank && x->count == out->count;
+        for (int a = 0; a < x->rank && same; a++)
+            same = x->shape[a] == out->shape[a] && x->strides[a] == out->strides[a];
+        if (same && reads_in_step(last, i))
+            found |= UINT64_C(1) << i;
+    }
+    return found;
+}
+
 Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor *const *out,
                        uint32_t nout) {
     size_t nsteps = plan->steps.len, ntemps = plan->temps.len;
@@ -157,6 +233,7 @@ Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor
     int64_t *at = mem_bytes(sizeof *at * (ntemps + 1));
     t->scratch = place_temps(t, plan, at);
     t->temp_at = at;
+    t->in_place = nout == 1 ? find_in_place(t, in, out[0]) : 0;
     return t;
 }
 

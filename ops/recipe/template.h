@@ -34,6 +34,7 @@ typedef struct TemplateStep {
 typedef struct Template {
     uint32_t nin, nout, nslots, nsteps;
     OutSpec *out;
+    uint64_t in_place;      /* inputs over which the one output may be written, a bit each */
     int64_t scratch;        /* bytes of all temporaries */
     const int64_t *temp_at; /* where each begins */
     TemplateStep steps[];

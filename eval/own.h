@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tensors an operator may take over. A tensor that an operator of a function made, that nothing but
+ * slots of this activation refers to, and that is read here for the last time, is the operator's own:
+ * its result may be written in its place, and else its buffer is given back at once.
+ *
+ *     def loop(i, x) { if (i == 0) { x } else { loop(i - 1, tanh(x * b) * b) } }
+ *
+ * Note [Owners]. This is decided on the instructions of a function when it is resolved. Each tensor that an
+ * operator makes has a number, and each slot knows which tensor it holds. A tensor that is put where
+ * this function does not see it any more (data, a closure, a call's argument, the result) loses its
+ * number; so does one that different branches leave differently. Where an operator reads a numbered
+ * tensor that no slot read later holds, it is the operator's own.
+ *
+ * A parameter belongs to the caller, unless the call is a tail call that hands over a tensor of its own:
+ * then nobody is left who knows it. The tail call says which of its arguments these are (Gives), the
+ * machine keeps that as one bit a parameter until the next call or return, and an operator that could
+ * take over a parameter asks for its bit. */
+#ifndef EVAL_OWN_H
+#define EVAL_OWN_H
+
+#include "eval/resolve.h"
+
+/* Adds to resolved code what its operators and tail calls may take over. */
+void own_code(Resolver *r);
+
+#endif
