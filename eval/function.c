@@ -146,7 +146,9 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     if (inner->kind != EXPR_FN)
         BUG("the template of a derivative gives no function");
     Code *code = code_of_fn(in, inner);
-    Code *derived = in->options.twins ? NULL : code_derived(in, kind, base, code);
+    /* The code of a derivative holds rules with the types of their definitions, of which one function has several. */
+    bool twins = in->options.twins || in->options.verify_types;
+    Code *derived = twins ? NULL : code_derived(in, kind, base, code);
     Closure *c = closure_alloc(derived ? derived : code);
     for (uint32_t i = 0; i < c->ncaptured; i++) {
         if (!code->captured[i])

@@ -257,7 +257,9 @@ def test_left_as_found(relay, home):
             pass
         os.close(held)
         os.close(p.fd)
-        if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != number:
+        # A sanitizer takes what says a fault, and ends the program itself.
+        taken = process.SLOW > 1 and number in (signal.SIGSEGV, signal.SIGABRT)
+        if not taken and (not os.WIFSIGNALED(status) or os.WTERMSIG(status) != number):
             raise Wrong("signal %d: status %s" % (number, status))
         if not flags & termios.ICANON or not flags & termios.ECHO:
             raise Wrong("signal %d left the terminal raw" % number)
