@@ -162,16 +162,22 @@ def find_files(folder, ending, parts):
 
 
 def find_jobs(options, report, suites, parts):
+    """Those of all jobs that --skip does not leave out."""
+    left_out = [s for s in options.skip.split(",") if s]
+    for job in all_jobs(options, report, suites, parts):
+        if not any(s in os.path.basename(job[1]) for s in left_out):
+            yield job
+
+
+def all_jobs(options, report, suites, parts):
     """(suite, name, function, its arguments), those that take long first."""
     def found(folder, ending):
         for path in find_files(os.path.join(HERE, folder), ending, parts):
             yield path, os.path.relpath(path, HERE)
 
     if "property" in suites:
-        left_out = [s for s in options.skip.split(",") if s]
         for path, name in found("property", ".py"):
-            if not any(s in os.path.basename(path) for s in left_out):
-                yield name, name, property_job, path
+            yield name, name, property_job, path
     for program in filter(None, options.unit.split(",")):
         yield "unit", program, unit_job, program
     if options.lint:
@@ -221,7 +227,7 @@ def read_options():
                    help="how many times slower this build is: limits grow, and the largest inputs shrink")
     p.add_argument("--share", type=float, default=share.SHARE, help="how much of the long tests, 1 is all")
     p.add_argument("--seed", type=int, default=share.SEED, help="which part of them")
-    p.add_argument("--skip", default="", help="parts of names of property tests to leave out, separated by commas")
+    p.add_argument("--skip", default="", help="parts of names of tests to leave out, separated by commas")
     p.add_argument("--times", action="store_true", help="tell the processor time of each suite")
     p.add_argument("--verify-types", action="store_true", help="every program of a test runs under this option")
     p.add_argument("--verbose", "-v", action="store_true")
