@@ -278,6 +278,7 @@ def test_random_keys(relay, home, seed):
     p.send(typed + "\033[201~\003\r\003\r\003")
     p.send("123456 + 1\r")
     p.expect("123457")
+    p.wait(p.is_edited)
     p.send("\003\004")
     status = p.finish()
     if status is None or os.WIFSIGNALED(status):
