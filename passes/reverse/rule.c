@@ -3,37 +3,23 @@
  * that gives several cotangents only those lets remain that an active argument needs. */
 #include "passes/reverse/internal.h"
 
-/* ---- types ----------------------------------------------------------------------------------- */
+#include "types/core/check.h"
 
-static bool is_closed(Type *t) {
-    return !type_has_vars(t) && !type_has(t, TY_PARAM) && !type_has(t, TY_ANY);
-}
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /* The type of an operator's result, where those of its arguments say it. */
 static void settle_operator(Expr *e) {
-    const Op *op = e->a->op;
-    if (!op->relation || op->foreign || e->nsizes || (e->attrs && attrs_have_refs(e->attrs)))
-        return;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_closed(e->args[i]->type))
-            return;
-    Diags diags = {0};
-    Solver *s = solver_new(&diags);
-    Type **types = mem_new_n(Type *, e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        types[i] = e->args[i]->type;
-    types[e->nargs] = solver_var(s, KIND_TYPE);
-    Relation *r = solver_post(s, op->relation, types, e->nargs + 1, e->attrs, e->span);
-    r->op = op;
-    if (solver_run(s) && is_closed(types[e->nargs]))
-        e->type = type_zonk(types[e->nargs]);
+    const char *wrong;
+    Type *result = core_type_of_call(e, &wrong);
+    if (result && core_is_closed(result))
+        e->type = type_zonk(result);
 }
 
 /* Whether the operator gives its first argument unchanged, since that is like the second one already. */
 static bool keeps_first(const Expr *e) {
     const Op *op = e->a->op;
     return (op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like) &&
-           is_closed(e->args[0]->type) && is_closed(e->args[1]->type) &&
+           core_is_closed(e->args[0]->type) && core_is_closed(e->args[1]->type) &&
            type_resolve(e->args[0]->type)->tag == TY_TENSOR &&
            type_equal(e->args[0]->type, e->args[1]->type);
 }
@@ -77,7 +63,7 @@ static Expr *settle(Map *done, Expr *e) {
     Expr *made = e;
     switch (e->kind) {
     case EXPR_VAR:
-        if (e->type != e->var->type && is_closed(e->var->type)) {
+        if (e->type != e->var->type && core_is_closed(e->var->type)) {
             made = expr_copy(e);
             made->type = e->var->type;
         }

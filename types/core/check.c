@@ -254,31 +254,42 @@ static void check_fn(Checker *c, Expr *e) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static bool is_closed(Type *t) {
+bool core_is_closed(Type *t) {
     return !type_has_vars(t) && !type_has(t, TY_PARAM) && !type_has(t, TY_ANY);
 }
 
-static void check_relation(Checker *c, Expr *e) {
-    const Op *op = e->a->op;
-    if (!op->relation || op->foreign || e->nsizes || (e->attrs && attrs_have_refs(e->attrs)) ||
-        !is_closed(e->type))
-        return;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_closed(e->args[i]->type))
-            return;
+Type *core_type_of_call(const Expr *call, const char **wrong) {
+    const Op *op = call->a->op;
+    *wrong = NULL;
+    if (!op->relation || op->foreign || call->nsizes ||
+        (call->attrs && attrs_have_refs(call->attrs)))
+        return NULL;
+    for (uint32_t i = 0; i < call->nargs; i++)
+        if (!core_is_closed(call->args[i]->type))
+            return NULL;
     Diags diags = {0};
     Solver *s = solver_new(&diags);
-    Type **types = mem_new_n(Type *, e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        types[i] = e->args[i]->type;
-    types[e->nargs] = solver_var(s, KIND_TYPE);
-    Relation *r = solver_post(s, op->relation, types, e->nargs + 1, e->attrs, e->span);
+    Type **types = mem_new_n(Type *, call->nargs + 1);
+    for (uint32_t i = 0; i < call->nargs; i++)
+        types[i] = call->args[i]->type;
+    types[call->nargs] = solver_var(s, KIND_TYPE);
+    Relation *r = solver_post(s, op->relation, types, call->nargs + 1, call->attrs, call->span);
     r->op = op;
-    if (!solver_run(s))
-        BROKEN(c, "`%s` does not take these: %s", op->name,
-               diags.list.len ? diags.list.data[0]->message : "its relation fails");
-    else
-        want(c, e, e->type, types[e->nargs], op->name);
+    if (solver_run(s))
+        return types[call->nargs];
+    *wrong = diags.list.len ? diags.list.data[0]->message : "its relation fails";
+    return NULL;
+}
+
+static void check_relation(Checker *c, Expr *e) {
+    if (!core_is_closed(e->type))
+        return;
+    const char *wrong;
+    Type *result = core_type_of_call(e, &wrong);
+    if (wrong)
+        BROKEN(c, "`%s` does not take these: %s", e->a->op->name, wrong);
+    else if (result)
+        want(c, e, e->type, result, e->a->op->name);
 }
 
 static void check_call(Checker *c, Expr *e) {
