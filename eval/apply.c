@@ -105,15 +105,6 @@ typedef struct Operands {
 
 enum { FEW = 8 };
 
-static uint32_t count_operands(const Value *args, uint32_t n) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const Tuple *t = args[i].p;
-        count += args[i].tag != VAL_TUPLE ? 1 : t ? t->n : 0;
-    }
-    return count;
-}
-
 static void add_operand(Operands *o, const Op *op, Value v) {
     if (v.tag != VAL_SCALAR && v.tag != VAL_TENSOR)
         BUG("operator `%s` met a value with tag %u", op->name, v.tag);

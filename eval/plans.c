@@ -255,7 +255,7 @@ static inline void add_operand(Operands *o, Value v) {
         elem_set_int(o->at[i], d, v.i);
 }
 
-static uint32_t count_operands(const Value *args, uint32_t n) {
+uint32_t count_operands(const Value *args, uint32_t n) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
         const Tuple *t = args[i].p;

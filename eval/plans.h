@@ -22,6 +22,9 @@ typedef struct PlanCall {
         dying; /* the arguments that it may take over (eval/own.h); the same plan serves without */
 } PlanCall;
 
+/* How many tensors the arguments of an operator are: a tuple gives its items. */
+uint32_t count_operands(const Value *args, uint32_t n);
+
 /* Plans a call on blank inputs. It reports nothing: NULL where something is wrong with them. */
 typedef Template *(*PlanMake)(void *ctx, Tensor *const *in, uint32_t n);
 
