@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "base/symbol.h"
+#include "repl/doctest.h"
 #include "repl/line/terminal.h"
 #include "repl/prompt.h"
 #include "repl/session.h"
@@ -515,6 +516,23 @@ static int run_doc(Cli *cli) {
     return finish(s, ok ? SESSION_OK : SESSION_FAILED);
 }
 
+/* Each page in a session of its own, as wide as its lines may be. */
+static int run_doctest(Cli *cli) {
+    DoctestCount count = {0};
+    for (size_t i = 0; i < cli->files.len && !output_broken; i++) {
+        Session *s = start(cli);
+        if (!s)
+            return 1;
+        session_set_width(s, DOCTEST_WIDTH, DOCTEST_WIDTH);
+        Str out = {0};
+        doctest_run(s, cli->files.data[i], &count, &out);
+        fputs(str_text(&out), stdout);
+        finish(s, SESSION_OK);
+    }
+    printf("%zu passed, %zu failed\n", count.passed, count.failed);
+    return flush_output() || count.failed;
+}
+
 static int run_explain(Cli *cli) {
     cli->session.jit = cli->session.prelude = false;
     Session *s = start(cli);
@@ -533,6 +551,8 @@ static int run_explain(Cli *cli) {
 static const Subcommand subcommands[] = {
     {"check", "FILE...", "read and type-check; silent when all is well", run_check, false},
     {"doc", "NAME...", "what an operator or prelude function does", run_doc, false},
+    {"doctest", "FILE...", "run what a page types at `relay>`, and compare the answers",
+     run_doctest, false},
     {"explain", "CODE...", "what a diagnostic means, as in R0312", run_explain, false},
     {"fmt", "FILE...", "print the canonical text", run_fmt, false},
     {"ir", "FILE...", "print the program after passes", run_ir, false},

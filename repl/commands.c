@@ -49,7 +49,7 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
     Str out = {0};
     const char *name = command->name;
     if (!*argument && name[0] != 'b') {
-        fprintf(stderr, ":%s wants %s\n", name, command->argument);
+        session_complain(s, ":%s wants %s\n", name, command->argument);
         return COMMAND_DONE;
     }
     if (strcmp(name, "asm") == 0)
@@ -69,15 +69,16 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
     else
         session_type_of(s, argument, name[4] == '!', &out);
     bool code = strcmp(name, "asm") == 0 || strcmp(name, "llvm") == 0;
-    fputs(code ? str_text(&out) : session_fold(s, &out), stdout);
+    session_say(s, code ? str_text(&out) : session_fold(s, &out));
     return COMMAND_DONE;
 }
 
-static void print_help_line(const Command *command) {
+static void print_help_line(Session *s, const Command *command) {
     Str line = {0};
     str_printf(&line, "  :%s %s", command->name, command->argument);
     str_pad(&line, 26);
-    printf("%s %s\n", str_text(&line), command->help);
+    str_printf(&line, " %s\n", command->help);
+    session_say(s, str_text(&line));
 }
 
 /* Commands that have a word in their name or help; else what a name of that word does. */
@@ -86,13 +87,13 @@ static void help_with(Session *s, const char *word) {
     word += *word == ':';
     for (size_t i = 0; i < NCOMMANDS; i++)
         if (strcasestr(commands[i].name, word) || strcasestr(commands[i].help, word)) {
-            print_help_line(&commands[i]);
+            print_help_line(s, &commands[i]);
             found = true;
         }
     Str doc = {0};
     bool known = env_find(session_env(s), sym_intern(word), SIGIL_NONE).kind != BIND_NONE;
     if ((known || !found) && session_doc(s, word, &doc))
-        fputs(session_fold(s, &doc), stdout);
+        session_say(s, session_fold(s, &doc));
 }
 
 static CommandResult run_help(Session *s, const Command *command, const char *argument) {
@@ -101,11 +102,12 @@ static CommandResult run_help(Session *s, const Command *command, const char *ar
         help_with(s, argument);
         return COMMAND_DONE;
     }
-    puts("An expression is evaluated and shown; `let`, `def`, `type` and `import` define.\n"
-         "An item may go on over several lines; an empty line or Ctrl-C drops it.\n"
-         "`it` is the last value shown. Tab completes, Ctrl-R searches the history.\n");
+    session_say(s,
+                "An expression is evaluated and shown; `let`, `def`, `type` and `import` define.\n"
+                "An item may go on over several lines; an empty line or Ctrl-C drops it.\n"
+                "`it` is the last value shown. Tab completes, Ctrl-R searches the history.\n\n");
     for (size_t i = 0; i < NCOMMANDS; i++)
-        print_help_line(&commands[i]);
+        print_help_line(s, &commands[i]);
     return COMMAND_DONE;
 }
 
@@ -115,7 +117,7 @@ static CommandResult run_load(Session *s, const Command *command, const char *ar
     if (n > 1 && argument[0] == '"' && argument[n - 1] == '"')
         argument = mem_strndup(argument + 1, n - 2);
     if (!*argument)
-        fputs(":load wants FILE\n", stderr);
+        session_complain(s, ":load wants FILE\n");
     else
         session_load(s, argument);
     return COMMAND_DONE;
@@ -130,7 +132,7 @@ static CommandResult run_reload(Session *s, const Command *command, const char *
 
 static CommandResult run_time(Session *s, const Command *command, const char *argument) {
     if (!*argument)
-        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
     else
         session_time(s, argument);
     return COMMAND_DONE;
@@ -152,9 +154,9 @@ static CommandResult run_ir(Session *s, const Command *command, const char *argu
         argument = mem_strndup(argument, (size_t)(flag - argument));
     }
     if (!*argument)
-        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
     else if (session_ir(s, argument, passes.data, (int)passes.len, &out))
-        fputs(str_text(&out), stdout);
+        session_say(s, str_text(&out));
     return COMMAND_DONE;
 }
 
@@ -176,7 +178,7 @@ static CommandResult run_history(Session *s, const Command *command, const char 
     (void)s;
     if (argument[strspn(argument, "0123456789")] == '\0')
         return COMMAND_HISTORY;
-    fprintf(stderr, ":%s wants a number, not `%s`\n", command->name, argument);
+    session_complain(s, ":%s wants a number, not `%s`\n", command->name, argument);
     return COMMAND_DONE;
 }
 
@@ -184,7 +186,7 @@ static CommandResult run_save(Session *s, const Command *command, const char *ar
     (void)s;
     if (*argument)
         return COMMAND_SAVE;
-    fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+    session_complain(s, ":%s wants %s\n", command->name, command->argument);
     return COMMAND_DONE;
 }
 
@@ -194,22 +196,23 @@ static CommandResult run_set(Session *s, const Command *command, const char *arg
         digits <= 20)
         session_set_digits(s, digits);
     else
-        fprintf(stderr, ":%s wants %s, as in :set digits 4\n", command->name, command->argument);
+        session_complain(s, ":%s wants %s, as in :set digits 4\n", command->name,
+                         command->argument);
     return COMMAND_DONE;
 }
 
 static CommandResult run_shell(Session *s, const Command *command, const char *argument) {
     (void)s;
     if (!*argument) {
-        fprintf(stderr, ":%s wants %s\n", command->name, command->argument);
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
         return COMMAND_DONE;
     }
     fflush(stdout);
     int status = system(argument);
     if (status == -1)
-        fputs("the shell cannot be run\n", stderr);
+        session_complain(s, "the shell cannot be run\n");
     else if (WIFEXITED(status) && WEXITSTATUS(status))
-        fprintf(stderr, "exit status %d\n", WEXITSTATUS(status));
+        session_complain(s, "exit status %d\n", WEXITSTATUS(status));
     return COMMAND_DONE;
 }
 
@@ -248,7 +251,7 @@ CommandResult command_run(Session *s, const char *line, const char **rest) {
         for (size_t i = 0; i < NCOMMANDS; i++)
             if (strncmp(commands[i].name, name, n) == 0 && !strchr(commands[i].name, '!'))
                 str_printf(&fits, "%s:%s", fits.len ? ", " : "", commands[i].name);
-        fprintf(stderr, "`:%s` may be %s\n", name, str_text(&fits));
+        session_complain(s, "`:%s` may be %s\n", name, str_text(&fits));
         return COMMAND_DONE;
     }
     const Symbol *names[NCOMMANDS];
@@ -256,9 +259,10 @@ CommandResult command_run(Session *s, const char *line, const char **rest) {
         names[i] = sym_intern(commands[i].name);
     const Symbol *nearest = sym_find_nearest(sym_intern(name), names, NCOMMANDS, NULL);
     if (nearest)
-        fprintf(stderr, "there is no command `:%s`; did you mean `:%s`?\n", name, nearest->text);
+        session_complain(s, "there is no command `:%s`; did you mean `:%s`?\n", name,
+                         nearest->text);
     else
-        fprintf(stderr, "there is no command `:%s`; :help lists them\n", name);
+        session_complain(s, "there is no command `:%s`; :help lists them\n", name);
     return COMMAND_DONE;
 }
 
@@ -278,4 +282,26 @@ const char *command_help(const char *name) {
     bool ambiguous;
     const Command *command = find_command(name, &ambiguous);
     return command ? command->help : NULL;
+}
+
+const char *command_pointer(Session *s, const char *line) {
+    static const struct {
+        const char *word, *answer;
+    } pointers[] = {
+        {"exit", "Ctrl-D or :quit leaves"},
+        {"exit()", "Ctrl-D or :quit leaves"},
+        {"help", ":help lists the commands, :doc NAME explains a name"},
+        {"quit", "Ctrl-D or :quit leaves"},
+        {"quit()", "Ctrl-D or :quit leaves"},
+    };
+    if (line[0] == '?')
+        return ":doc NAME explains a name, :info NAME says what it is";
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
+        if (strcmp(line, pointers[i].word) == 0) {
+            size_t n = strcspn(line, "(");
+            bool bound = env_find(session_env(s), sym_intern_n(line, n), SIGIL_NONE).kind !=
+                         BIND_NONE;
+            return bound ? NULL : pointers[i].answer;
+        }
+    return NULL;
 }

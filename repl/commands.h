@@ -15,12 +15,14 @@ typedef enum CommandResult {
     COMMAND_SAVE
 } CommandResult;
 
-/* line begins with `:`. Answers go to standard output, complaints to standard error. *argument: what
- * stands behind the command. */
+/* line begins with `:`. Answers and complaints go to the session's sink. *argument: what stands behind
+ * the command. */
 CommandResult command_run(Session *s, const char *line, const char **argument);
 void command_complete(const char *text, size_t len, TextVec *out);
 /* The command a name or its beginning means, and what it does; NULL: none, or several. */
 const char *command_full_name(const char *name);
 const char *command_help(const char *name);
+/* What to say to those who type what other prompts know (`exit`, `?x`), where it is no name here; or NULL. */
+const char *command_pointer(Session *s, const char *line);
 
 #endif

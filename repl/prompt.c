@@ -75,29 +75,6 @@ static void hint(void *ctx, const char *text, size_t len, size_t cursor, EditHin
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* What people type who know other prompts; not names here unless they are defined. */
-static const char *find_pointer(Session *s, const char *line) {
-    static const struct {
-        const char *word, *answer;
-    } pointers[] = {
-        {"exit", "Ctrl-D or :quit leaves"},
-        {"exit()", "Ctrl-D or :quit leaves"},
-        {"help", ":help lists the commands, :doc NAME explains a name"},
-        {"quit", "Ctrl-D or :quit leaves"},
-        {"quit()", "Ctrl-D or :quit leaves"},
-    };
-    if (line[0] == '?')
-        return ":doc NAME explains a name, :info NAME says what it is";
-    for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++)
-        if (strcmp(line, pointers[i].word) == 0) {
-            size_t n = strcspn(line, "(");
-            bool bound = env_find(session_env(s), sym_intern_n(line, n), SIGIL_NONE).kind !=
-                         BIND_NONE;
-            return bound ? NULL : pointers[i].answer;
-        }
-    return NULL;
-}
-
 static bool is_blank(const char *text) { return text[strspn(text, " \t\r\n")] == '\0'; }
 
 /* Of an entry without the blanks and the empty lines at its end. */
@@ -218,7 +195,7 @@ static bool take_entry(Prompt *p, const char *text) {
         return true;
     if (text[0] == ':')
         return run_command(p, text);
-    const char *pointer = find_pointer(p->session, text);
+    const char *pointer = command_pointer(p->session, text);
     if (pointer) {
         puts(pointer);
         return true;
@@ -232,7 +209,7 @@ static bool take_entry(Prompt *p, const char *text) {
 /* One line where there is no editor; false to leave. */
 static bool take_line(Prompt *p, const char *line) {
     bool begins = p->entry.len == 0, blank = is_blank(line);
-    if (begins && (blank || line[0] == ':' || find_pointer(p->session, line)))
+    if (begins && (blank || line[0] == ':' || command_pointer(p->session, line)))
         return take_entry(p, line);
     if (!begins && !blank)
         str_add_char(&p->entry, '\n');

@@ -76,6 +76,23 @@ static void print_through(void *ctx, const char *text, size_t n) {
 
 void session_set_sink(Session *s, const SessionSink *sink) { s->sink = *sink; }
 
+SessionSink session_swap_sink(Session *s, const SessionSink *sink) {
+    SessionSink had = s->sink;
+    s->sink = *sink;
+    return had;
+}
+
+void session_say(Session *s, const char *text) { s->sink.value(s->sink.ctx, text, strlen(text)); }
+
+void session_complain(Session *s, const char *fmt, ...) {
+    Str text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    s->sink.diag(s->sink.ctx, str_text(&text), text.len);
+}
+
 void session_set_width(Session *s, int width, int diag_width) {
     s->options.width = width;
     s->options.diag_width = diag_width;

@@ -53,6 +53,10 @@ typedef struct SessionSink {
     void *ctx;
 } SessionSink;
 void session_set_sink(Session *s, const SessionSink *sink);
+SessionSink session_swap_sink(Session *s, const SessionSink *sink); /* the one it had */
+/* What a face has to say itself goes the same ways: an answer as it stands, and a complaint. */
+void session_say(Session *s, const char *text);
+void session_complain(Session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void session_set_width(Session *s, int width, int diag_width); /* the terminal was resized */
 
 void session_set_digits(Session *s, int digits); /* 0: floats are not rounded */

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documentation is tested. In README.md and docs/*.md, blocks fenced as ```relay are run:
-those with lines that begin `relay> ` as transcripts of the prompt (the blocks of one file are one
-session), others as programs, which must end without a diagnostic and print what their `// expect:`
-comments say, if there are any; `// error: R0301 words` is as in golden tests. Blocks fenced as
-```relay-fragment are not run."""
+those with lines that begin `relay> ` by `relay doctest`, which takes those of the manual page too,
+others as programs, which must end without a diagnostic and print what their `// expect:` comments say,
+if there are any; `// error: R0301 words` is as in golden tests. Blocks fenced as ```relay-fragment are
+not run."""
 import os
 import re
 import tempfile
 
 import golden
-import transcript
+import messages
+from process import PATIENCE, run_program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -29,12 +30,24 @@ def blocks(path):
     return found
 
 
+def doctest(options, report, path):
+    """Runs what a page types at the prompt."""
+    status, out, err = run_program([options.relay, "doctest", path], b"", PATIENCE * options.slow, ROOT)
+    with open(path, encoding="utf-8") as f:
+        options.drawn.update(messages.drawn_in(f.read()))
+    report.add(os.path.relpath(path, ROOT) + " transcript", "passed" if status == 0 else "failed",
+               out[-6000:] + err[-2000:])
+
+
 def job(options, report, path):
     name = os.path.relpath(path, ROOT)
-    session = []
+    if path.endswith(".1"):
+        doctest(options, report, path)
+        return
+    types = False
     for line, text in blocks(path):
         if any(l.startswith("relay> ") for l in text):
-            session += text
+            types = True
             continue
         with tempfile.NamedTemporaryFile("w", suffix=".rly", encoding="utf-8") as f:
             f.write("\n".join(text) + "\n")
@@ -43,6 +56,5 @@ def job(options, report, path):
             test.lenient = not test.expects
             wrong, _, _ = golden.run_golden(options, test, "--jit=on")
         report.add("%s:%d" % (name, line), "failed" if wrong else "passed", "\n".join(wrong))
-    if session:
-        wrong = transcript.compare(options, ["Relay {*}"] + session, [], 100)[0]
-        report.add(name + " transcript", "failed" if wrong else "passed", "\n".join(wrong))
+    if types:
+        doctest(options, report, path)

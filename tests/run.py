@@ -8,7 +8,7 @@ Its suites, each of which may be named:
     repl       transcripts of the prompt, tests/repl/*.repl (transcript.py)
     engines    the programs of both in every way of running them (engines/engines.py)
     examples   examples/**.rly
-    docs       the blocks in README.md and docs/*.md (docs.py)
+    docs       the blocks in README.md, docs/*.md and the manual page (docs.py)
     property   tests/property/*.py, scripts that take the program and end with a count
     harness    whether all of this notices what it should (harness.py)
 
@@ -190,7 +190,8 @@ def all_jobs(options, report, suites, parts):
             yield "repl", name, transcript.job, path
     if "docs" in suites:
         import docs
-        for path in [os.path.join(ROOT, "README.md")] + find_files(os.path.join(ROOT, "docs"), ".md", parts):
+        pages = [f for ending in (".md", ".1") for f in find_files(os.path.join(ROOT, "docs"), ending, parts)]
+        for path in [os.path.join(ROOT, "README.md")] + pages:
             yield "docs", os.path.relpath(path, ROOT), docs.job, path
     if "golden" in suites:
         for path, name in found("golden", ".rly"):
