@@ -123,6 +123,49 @@ bool ad_dense(const BuiltinCall *call, Value *out) {
     return leaf_map_run(&m, call->args[0], call->args[1], out);
 }
 
+static Value leaf_fit(LeafMap *m, Value x, Value y) {
+    if (is_unit(y))
+        return value_filled_like(x, 0.0);
+    if (!value_is_float_tensor(y) || !value_has_form(x, y)) {
+        builtin_fail(m->call, DIAG_R0405,
+                     "the tangent has not the shape and dtype of its argument");
+        m->failed = true;
+    }
+    return y;
+}
+
+/* A tangent of x, which has x's form and a tensor wherever x has a float tensor. */
+bool ad_fit(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .leaf = leaf_fit, .paired = true};
+    return leaf_map_run(&m, call->args[0], call->args[1], out);
+}
+
+/* Whether some part of a tangent is there. */
+static bool holds_tensor(Value v) {
+    for (;;) { /* along the last part in a loop: lists are long */
+        const Value *parts;
+        uint32_t n;
+        if (v.tag == VAL_TUPLE && v.p) {
+            parts = ((Tuple *)v.p)->items;
+            n = ((Tuple *)v.p)->n;
+        } else if (v.tag == VAL_CTOR && v.aux) {
+            parts = ((Data *)v.p)->fields;
+            n = v.aux;
+        } else {
+            return value_is_float_tensor(v);
+        }
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (holds_tensor(parts[i]))
+                return true;
+        v = parts[n - 1];
+    }
+}
+
+bool ad_has_tangent(const BuiltinCall *call, Value *out) {
+    *out = value_bool(holds_tensor(call->args[0]));
+    return true;
+}
+
 bool ad_captured(const BuiltinCall *call, Value *out) {
     const Closure *c = call->args[0].p;
     if (call->args[0].tag != VAL_CLOSURE || (uint32_t)call->args[1].i >= c->ncaptured)

@@ -141,7 +141,7 @@ bool ad_strip(const BuiltinCall *call, Value *out) {
     return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
-static bool same_shape(Value a, Value b) {
+bool value_has_form(Value a, Value b) {
     a = value_primal(a);
     b = value_primal(b);
     if (a.tag != b.tag)
@@ -156,7 +156,7 @@ static bool same_shape(Value a, Value b) {
 static Value leaf_pair(LeafMap *m, Value x, Value y) {
     if (is_unit(y)) /* x has no tangent: it stays inactive */
         return x;
-    if (!value_is_float_tensor(y) || !same_shape(x, y)) {
+    if (!value_is_float_tensor(y) || !value_has_form(x, y)) {
         builtin_fail(m->call, DIAG_R0405,
                      "the tangent has not the shape and dtype of its argument");
         m->failed = true;
@@ -175,7 +175,7 @@ bool ad_pair(const BuiltinCall *call, Value *out) {
 }
 
 static Value leaf_seed(LeafMap *m, Value x, Value y) {
-    if (!is_unit(y) && !(value_is_float_tensor(y) && same_shape(x, y)) && !m->failed) {
+    if (!is_unit(y) && !(value_is_float_tensor(y) && value_has_form(x, y)) && !m->failed) {
         builtin_fail(m->call, DIAG_R0405,
                      "the cotangent has not the shape and dtype of the result");
         m->failed = true;

@@ -17,6 +17,8 @@
 
 /* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
 Value value_filled_like(Value v, double fill);
+/* Whether b has the dtype and shape of the float tensor a. */
+bool value_has_form(Value a, Value b);
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */
 bool value_holds_dual(Value v, uint64_t least, uint64_t most);
 /* The same of the levels above `epoch`. */

@@ -111,7 +111,7 @@ const Symbol *call_path(const Code *code, const Expr *call) {
 /* What stands for a derivative as code of the function `base`, with the template `code` behind it. NULL where the
  * derivative is not taken as code. */
 static Code *code_derived(Interp *in, GradKind kind, Expr *base, Code *code) {
-    if (kind != GRAD_GRAD && kind != GRAD_VJP && kind != GRAD_DERIV)
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT)
         return NULL;
     Code *of = code_of_fn(in, base), *known = of->derived[kind];
     if (known && reverse_is_current(known->from))

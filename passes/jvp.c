@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forward mode: what becomes of an operator call.
+/* Forward mode by twins: what becomes of an operator call. Most programs do not come here: passes/reverse/tangent.c.
  *
  *   op(a, b)   becomes   let v = op(ad.primal(L, a), ad.primal(L, b));
  *                        if ad.is_active(L, a, b) { ad.pair(L, v, <tangent>) } else { v }

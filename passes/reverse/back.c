@@ -127,7 +127,7 @@ static void acc_move(Way *w, Place *p, Expr *acc, Presence presence) {
     }
 }
 
-static void enter_arm(Way *w, const Choice *c) {
+void enter_arm(Way *w, const Choice *c) {
     for (size_t i = 0; i < c->wholes.len; i++) {
         Place *p = c->wholes.data[i];
         Presence presence = p->presence;
@@ -137,7 +137,7 @@ static void enter_arm(Way *w, const Choice *c) {
     }
 }
 
-static void leave_arm(Way *w, const Choice *c) {
+void leave_arm(Way *w, const Choice *c) {
     for (size_t i = c->wholes.len; i-- > 0;) {
         Place *p = c->wholes.data[i];
         Presence presence = acc_presence(p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of reverse mode: reading a function into steps (read.c), its places and their accumulators
- * (place.c), the way back (back.c), rules of operators (rule.c), and the functions made (make.c). */
+/* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
+ * (place.c), the way back (back.c), tangents (tangent.c), rules of operators (rule.c), the functions made (make.c), and
+ * what is made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -18,8 +19,9 @@ typedef struct Known {
     Global *plain; /* by which it is called where nothing is active, if it captured nothing */
 } Known;
 
-/* Whether an accumulator is there, as far as that is known before running. */
-typedef enum Presence { ABSENT, PRESENT, PERHAPS } Presence;
+/* Whether an accumulator is there, as far as that is known before running. A tangent that is PRESENT is there with all
+ * its parts. UNKNOWN is what a tangent starts from while the results of recursive calls are being found. */
+typedef enum Presence { ABSENT, PRESENT, PERHAPS, UNKNOWN } Presence;
 
 typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } PlaceForm;
 
@@ -27,9 +29,10 @@ typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } Pl
 typedef struct Place {
     PlaceForm form;
     Type *type;
-    uint32_t id; /* numbered in order of making; a part has the number of its whole */
-    bool shared; /* LEAF: its accumulator came from the caller */
-    Ctor *ctor;  /* DATA */
+    uint32_t id;  /* numbered in order of making; a part has the number of its whole */
+    bool shared;  /* LEAF: its accumulator came from the caller */
+    bool partial; /* an inactive part of it may hold floats */
+    Ctor *ctor;   /* DATA */
     uint32_t nparts;
     struct Place **parts; /* NULL where a part is inactive */
     struct Place
@@ -100,6 +103,11 @@ typedef struct Slot {
 
 struct Instance {
     struct Program *program;
+    bool forward;          /* its values come with tangents; otherwise there is a way back */
+    Presence *given;       /* forward: of the tangent of each slot */
+    Presence out;          /* forward: of the tangent of the result */
+    bool is_rule;          /* the derivative of one operator: its body is read as a value */
+    VEC(Instance *) calls; /* forward: what the function that was made calls */
     Expr *fn;
     Known *self;
     Known **known; /* of each parameter */
@@ -115,7 +123,7 @@ struct Instance {
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
     Var *self_var, *chain;
-    Global *forward, *back, *pop;
+    Global *forward_global, *back, *pop;
     Expr *forward_fn, *back_fn, *pop_fn;
     bool reached;
 };
@@ -199,15 +207,41 @@ bool acc_is_free(Place *p);
 Presence presence_join(Presence a, Presence b);
 void places_reset(Instance *n);
 
+/* ---- tangent.c ---- */
+/* The instance of a call whose slots have these tangents; NULL when there are too many. */
+Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *active,
+                           const Presence *given, uint32_t nslots);
+/* Makes n->forward_fn: fn (args, tangents) -> (result, its tangent), or the result alone where it has none. */
+void instance_make_tangent(Instance *n);
+/* A call of that function. */
+Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents);
+
 /* ---- rule.c ---- */
+/* A derivative rule as written out, with the types of its arguments. identities: operators that give their first
+ * argument unchanged stay. */
+Expr *rule_settle(Expr *e, bool identities);
+/* Whether the operator gives its first argument unchanged, since that is like the second one already. */
+bool is_identity(const Expr *call);
 void way_operator(Way *w, Step *s, Expr *ct);
 
 /* ---- back.c ---- */
 void instance_make_back(Instance *n);
 /* From the place of a result or argument to where it came from. */
 void way_steps(Way *w, Steps *steps);
+/* Between these two the parts of what an arm takes apart have accumulators of their own. */
+void enter_arm(Way *w, const Choice *c);
+void leave_arm(Way *w, const Choice *c);
 
 /* ---- make.c ---- */
+Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots);
+bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active);
 void instance_finish(Instance *n);
 void forward_steps(Instance *n, Steps *steps, Block *into);
+/* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
+Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
+/* The branch of a step with these arms. */
+Expr *choices_of(const Step *s, Expr **bodies);
+void emit_let(Block *into, Var *v, Expr *value, bool rec);
+Expr *forward_call(Instance *callee, const Expr *call, Expr *chain);
+Expr *first_frame(const Build *b);
 #endif

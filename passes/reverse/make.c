@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that are made of instances, and the whole derivative. */
+/* The functions that are made of instances. */
 #include "passes/reverse/internal.h"
 
 #include "passes/subst.h"
-
-void reverse_refuse(Program *p, const char *why) {
-    if (!p->why)
-        p->why = why;
-}
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
@@ -26,11 +21,9 @@ static bool same_flags(const bool *a, const bool *b, uint32_t n) {
     return true;
 }
 
-static bool is_instance(const Instance *n, const Known *self, Known *const *known,
-                        const bool *active, const bool *shared) {
+bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active) {
     uint32_t nparams = n->fn->fn->nparams;
-    if (n->fn != self->fn || !known_equal(n->self, self) ||
-        !same_flags(n->active, active, nparams) || !same_flags(n->shared, shared, n->nslots))
+    if (n->fn != self->fn || !known_equal(n->self, self) || !same_flags(n->active, active, nparams))
         return false;
     for (uint32_t i = 0; i < nparams; i++)
         if (!known_equal(n->known[i], known[i]))
@@ -38,15 +31,8 @@ static bool is_instance(const Instance *n, const Known *self, Known *const *know
     return true;
 }
 
-Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, uint32_t nslots) {
-    for (size_t i = 0; i < p->instances.len; i++)
-        if (is_instance(p->instances.data[i], self, known, active, shared))
-            return p->instances.data[i];
-    if (p->instances.len >= MAX_INSTANCES) {
-        reverse_refuse(p, "too many instances");
-        return NULL;
-    }
+Instance *instance_new(Program *p, Known *self, Known **known, const bool *active,
+                       uint32_t nslots) {
     Instance *n = mem_new(Instance);
     n->program = p;
     n->fn = self->fn;
@@ -57,13 +43,29 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
         n->active[i] = active[i];
     n->nslots = nslots;
     n->shared = mem_new_n(bool, nslots + 1);
-    for (uint32_t i = 0; i < nslots; i++)
-        n->shared[i] = shared[i];
     n->slots = mem_new_n(Slot, nslots + 1);
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
-    n->forward = new_global(fmt_text("%s.fwd", name));
+    n->forward_global = new_global(fmt_text("%s.fwd", name));
     n->back = new_global(fmt_text("%s.bwd", name));
     n->pop = new_global(fmt_text("%s.pop", name));
+    return n;
+}
+
+Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
+                       const bool *shared, uint32_t nslots) {
+    for (size_t i = 0; i < p->instances.len; i++) {
+        Instance *n = p->instances.data[i];
+        if (!n->forward && instance_is_of(n, self, known, active) &&
+            same_flags(n->shared, shared, nslots))
+            return n;
+    }
+    if (p->instances.len >= MAX_INSTANCES) {
+        reverse_refuse(p, "too many instances");
+        return NULL;
+    }
+    Instance *n = instance_new(p, self, known, active, nslots);
+    for (uint32_t i = 0; i < nslots; i++)
+        n->shared[i] = shared[i];
     vec_push(&p->instances, n);
     p->changed = true;
     instance_read(n);
@@ -95,13 +97,13 @@ static Expr *frame_of_return(Instance *n, const Steps *end) {
     return b_tuple(&b, items, count);
 }
 
-static Expr *first_frame(const Build *b) {
+Expr *first_frame(const Build *b) {
     Expr **items = mem_new_n(Expr *, 2);
     items[0] = items[1] = expr_int(-1, DT_I32, b->span);
     return b_tuple(b, items, 2);
 }
 
-static Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
+Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
     Build b = {call->span};
     Expr **args = mem_new_n(Expr *, call->nargs + 2);
     uint32_t count = 0;
@@ -111,7 +113,7 @@ static Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
         args[count++] = call->args[i];
     if (callee->loops.len)
         args[count++] = chain;
-    Expr *f = expr_global(callee->forward, b_some_type("f"), b.span);
+    Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
     return b_call(&b, f, args, count, 0);
 }
 
@@ -129,7 +131,7 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
 
 static Expr *forward_end(Instance *n, Steps *steps);
 
-static Expr *choices_of(const Step *s, Expr **bodies) {
+Expr *choices_of(const Step *s, Expr **bodies) {
     Expr *e = expr_copy(s->e);
     e->a = s->scrutinee;
     e->type = b_some_type("frame");
@@ -163,7 +165,7 @@ static Expr *forward_inner(Instance *n, const Step *s) {
     return choices_of(s, bodies);
 }
 
-static void emit_let(Block *into, Var *v, Expr *value, bool rec) {
+void emit_let(Block *into, Var *v, Expr *value, bool rec) {
     Expr *link = expr_new(EXPR_LET, NULL, value->span);
     link->var = v;
     link->a = value;
@@ -229,23 +231,28 @@ static void bind_captured(const Instance *n, const Build *b, Expr *self, Block *
     }
 }
 
-static Expr *make_forward(Instance *n) {
-    Build b = {n->fn->span};
+Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count) {
     const Fn *f = n->fn->fn;
-    Var **params = mem_new_n(Var *, f->nparams + 2);
-    uint32_t count = 0;
-    Block block = {.b = &b};
+    Var **params = mem_new_n(Var *, f->nparams + n->nslots + 2);
+    *count = 0;
     if (n->wants_self) {
-        params[count] = b_var(&b, "self", b_some_type("f"));
-        bind_captured(n, &b, b_ref(&b, params[count]), &block);
-        count++;
+        Var *self = params[(*count)++] = b_var(b, "self", b_some_type("f"));
+        bind_captured(n, b, b_ref(b, self), into);
     }
     for (uint32_t i = 0; i < f->nparams; i++)
-        params[count++] = f->params[i];
+        params[(*count)++] = f->params[i];
+    return params;
+}
+
+static Expr *make_forward(Instance *n) {
+    Build b = {n->fn->span};
+    Block block = {.b = &b};
+    uint32_t count;
+    Var **params = forward_params(n, &b, &block, &count);
     if (n->loops.len)
         params[count++] = n->chain = b_var(&b, "k", b_some_type("frames"));
     Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body)));
-    fn->fn->name = f->name;
+    fn->fn->name = n->fn->fn->name;
     Subst copy = {0};
     return expr_substitute(&copy, fn);
 }
@@ -313,148 +320,19 @@ static Expr *make_pop(Instance *n) {
 }
 
 void instance_finish(Instance *n) {
+    if (n->forward) {
+        Subst copy = {0};
+        n->forward_global->value = expr_substitute(&copy, n->forward_fn);
+        pass_check(n->program->ctx, n->forward_global->value, NULL, "a function with tangents");
+        return;
+    }
     Expr *forward = make_forward(n), *back = make_back(n);
     pass_check(n->program->ctx, forward, NULL, "the forward function of a derivative");
     pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
-    n->forward->value = forward;
+    n->forward_global->value = forward;
     n->back->value = back;
     if (n->loops.len) {
         n->pop->value = make_pop(n);
         pass_check(n->program->ctx, n->pop->value, NULL, "the loop of a derivative");
     }
-}
-
-/* ---- the whole derivative -------------------------------------------------------------------- */
-
-static void mark_reached(Instance *n);
-
-static void mark_steps(Steps *steps) {
-    for (size_t i = 0; i < steps->steps.len; i++) {
-        Step *s = steps->steps.data[i];
-        if (s->kind == STEP_CALL && s->instance)
-            mark_reached(s->instance);
-        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
-            mark_steps(s->choices[k].steps);
-    }
-    if (steps->end == END_BRANCH)
-        for (uint32_t k = 0; k < steps->branch->nchoices; k++)
-            mark_steps(steps->branch->choices[k].steps);
-}
-
-static void mark_reached(Instance *n) {
-    if (n->reached)
-        return;
-    n->reached = true;
-    mark_steps(n->body);
-}
-
-/* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
-static Expr *start(Program *p, GradKind kind, Instance *top) {
-    Build b = {span_none()};
-    Block block = {.b = &b};
-    const Fn *f = top->fn->fn;
-    Var **params = mem_new_n(Var *, f->nparams + 1);
-    Expr **args = mem_new_n(Expr *, f->nparams + 2);
-    uint32_t nparams = f->nparams, slot = 0;
-    for (uint32_t i = 0; i < nparams; i++) {
-        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
-        args[i] = b_ref(&b, params[i]);
-    }
-    if (kind == GRAD_VJP)
-        params[nparams++] = b_var(&b, "c", b_some_type("ct"));
-    Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
-    Expr *none = first_frame(&b);
-    none->type = b_some_type("frames");
-    Expr *frame = block_let(&block, "T", forward_call(top, call, none));
-    Expr *y = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
-    Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
-                                  : block_let(&block, "seed", b_builtin(&b, "ad.ones", y, NULL));
-    if (kind == GRAD_VJP)
-        block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
-    Expr **back = mem_new_n(Expr *, 2);
-    back[0] = frame;
-    back[1] = seed;
-    Expr *g = expr_global(top->back, b_some_type("f"), b.span);
-    Expr *cts = block_let(&block, "cts", b_call(&b, g, back, 2, 0));
-    Expr **partials = mem_new_n(Expr *, f->nparams + 1);
-    for (uint32_t i = 0; i < f->nparams; i++) {
-        Expr *ct = b_absent(&b, b_some_type("ct"));
-        if (top->active[i]) {
-            ct = top->nslots == 1 ? cts : expr_proj(cts, (int32_t)slot, b_some_type("ct"), b.span);
-            slot++;
-        }
-        partials[i] = b_builtin(&b, "ad.dense", args[i], ct, NULL);
-    }
-    Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
-                                                      : b_tuple(&b, partials, f->nparams);
-    if (kind != GRAD_DERIV) {
-        Expr **both = mem_new_n(Expr *, 2);
-        both[0] = y;
-        both[1] = all;
-        all = b_tuple(&b, both, 2);
-    }
-    return b_fn(&b, grad_kind_name(kind), params, nparams, block_end(&block, all));
-}
-
-static Instance *top_instance(Program *p, Expr *source) {
-    uint32_t n = source->fn->nparams, nslots = 0;
-    bool *active = mem_new_n(bool, n + 1), *shared = mem_new_n(bool, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        active[i] = type_may_hold_float(source->fn->params[i]->type);
-        nslots += active[i];
-    }
-    if (!nslots) {
-        reverse_refuse(p, "no parameter holds a float");
-        return NULL;
-    }
-    return instance_get(p, known_new(source), mem_new_n(Known *, n + 1), active, shared, nslots);
-}
-
-/* Makes the ways back again until nothing new is learnt. */
-static Instance *settle_instances(Program *p, Expr *source) {
-    Instance *top = top_instance(p, source);
-    for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
-        if (round > MAX_ROUNDS) {
-            reverse_refuse(p, "what is shared does not settle");
-            break;
-        }
-        p->changed = false;
-        for (size_t i = 0; i < p->instances.len && !p->why; i++)
-            instance_make_back(p->instances.data[i]);
-    }
-    return top;
-}
-
-ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source) {
-    ReverseCode *code = mem_new(ReverseCode);
-    Program p = {.ctx = ctx, .code = code};
-    Build b = {span_none()};
-    code->of = b_var(&b, "f", b_some_type("f"));
-    for (int m = 0; m < AD_MODES; m++)
-        if (source->fn->own_twins[m])
-            reverse_refuse(&p, "a function with a derivative of its own");
-    if (source->fn->path && source->fn->path->len)
-        reverse_refuse(&p, "a twin");
-    Instance *top = p.why ? NULL : settle_instances(&p, source);
-    code->why = p.why;
-    if (p.why)
-        return code;
-    mark_reached(top);
-    for (size_t i = 0; i < p.instances.len; i++)
-        if (p.instances.data[i]->reached)
-            instance_finish(p.instances.data[i]);
-    code->fn = start(&p, kind, top);
-    VarVec given = {0};
-    vec_push(&given, code->of);
-    pass_check(ctx, code->fn, &given, "a derivative");
-    return code;
-}
-
-bool reverse_is_current(const ReverseCode *code) {
-    for (size_t i = 0; i < code->uses.len; i++) {
-        const ReverseUse *u = &code->uses.data[i];
-        if (u->global->value != u->value || u->global->broken)
-            return false;
-    }
-    return true;
 }

@@ -116,7 +116,11 @@ void places_reset(Instance *n) {
     }
 }
 
-Presence presence_join(Presence a, Presence b) { return a == b ? a : PERHAPS; }
+Presence presence_join(Presence a, Presence b) {
+    if (a == UNKNOWN || b == UNKNOWN)
+        return a == UNKNOWN ? b : a;
+    return a == b ? a : PERHAPS;
+}
 
 Expr *absent_value(Way *w) { return b_absent(&w->build, b_some_type("ct")); }
 
@@ -147,7 +151,7 @@ Expr *acc_get(Way *w, Place *p) {
     if (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF)
-        return p->presence == ABSENT ? absent_value(w) : p->acc;
+        return p->acc ? p->acc : absent_value(w);
     if (acc_presence(p) == ABSENT)
         return absent_value(w);
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
@@ -160,40 +164,43 @@ Expr *acc_get(Way *w, Place *p) {
     return expr_call(ctor, parts, p->nparts, NULL, b_some_type("ct"), w->build.span);
 }
 
-/* A part of an accumulator: of one that was just put together the part itself. */
+/* A part of an accumulator: of one that was just put together the part itself. A tangent that is there has all parts,
+ * a cotangent perhaps. */
 static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presence *presence) {
+    Presence of = *presence;
+    *presence = w->n->forward ? of : PERHAPS;
     if ((acc->kind == EXPR_TUPLE || (acc->kind == EXPR_CALL && acc->a->kind == EXPR_CTOR)) &&
         i < acc->nargs) {
-        Expr *part = acc->args[i];
-        *presence = part->kind == EXPR_ZERO ? ABSENT : PERHAPS;
-        return part;
+        if (acc->args[i]->kind == EXPR_ZERO)
+            *presence = ABSENT;
+        return acc->args[i];
     }
-    Presence of = *presence;
-    *presence = PERHAPS;
+    Type *type = *presence == PRESENT ? acc_type(whole->parts[i]) : NULL;
     if (whole->form == PLACE_TUPLE && of == PRESENT) {
-        Expr *proj = expr_proj(acc, i, b_some_type("ct"), w->build.span);
-        return way_bind(w, proj, NULL);
+        Expr *proj = expr_proj(acc, (int32_t)i, b_some_type("ct"), w->build.span);
+        return way_bind(w, proj, type);
     }
     Expr *number = expr_int(i, DT_I32, w->build.span);
-    return way_bind(w, b_builtin(&w->build, "ad.item", acc, number, NULL), NULL);
+    return way_bind(w, b_builtin(&w->build, "ad.item", acc, number, NULL), type);
 }
 
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
     if (p->arm)
         p = p->arm;
+    bool none = presence == ABSENT || presence == UNKNOWN;
     if (p->form == PLACE_LEAF) {
         p->presence = presence;
-        p->acc = presence == ABSENT ? NULL : acc;
+        p->acc = none ? NULL : acc;
         return;
     }
-    if (presence != ABSENT && acc->kind != EXPR_VAR && acc->kind != EXPR_TUPLE &&
+    if (!none && acc->kind != EXPR_VAR && acc->kind != EXPR_TUPLE &&
         !(acc->kind == EXPR_CALL && acc->a->kind == EXPR_CTOR))
         acc = way_bind(w, acc, NULL);
     for (uint32_t i = 0; i < p->nparts; i++) {
         if (!p->parts[i])
             continue;
         Presence of = presence;
-        Expr *part = of == ABSENT ? NULL : acc_item(w, acc, i, p, &of);
+        Expr *part = none ? NULL : acc_item(w, acc, i, p, &of);
         acc_set(w, p->parts[i], part, of);
     }
 }

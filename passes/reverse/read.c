@@ -74,8 +74,11 @@ static Expr *read_inert(Reader *r, Expr *e) {
 /* ---- data and tuples ------------------------------------------------------------------------- */
 
 static void take_parts(Reader *r, Place *p, Expr **atoms) {
-    for (uint32_t i = 0; i < p->nparts; i++)
+    for (uint32_t i = 0; i < p->nparts; i++) {
         p->parts[i] = place_of(r->n, atoms[i]);
+        bool empty = atoms[i]->kind == EXPR_CTOR;
+        p->partial |= !p->parts[i] && !empty && type_may_hold_float(atoms[i]->type);
+    }
 }
 
 static Expr *read_parts(Reader *r, Expr *e) {
@@ -585,5 +588,10 @@ void instance_read(Instance *n) {
                    n->self->known[i]);
     }
     n->wants_self = n->self->captured.len > 0;
-    read_end(&r, n->fn->fn->body);
+    if (n->is_rule) {
+        r.steps->end = END_RETURN;
+        r.steps->result = read_value(&r, n->fn->fn->body);
+    } else {
+        read_end(&r, n->fn->fn->body);
+    }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reverse mode as code (DESIGN-ENGINE, "Derivatives are code"). Of a function f two ordinary functions are made:
+/* Derivatives as code (DESIGN-ENGINE, "Derivatives are code"). For reverse mode two ordinary functions are made of a
+ * function f:
  *
  *   f_fwd : (args) -> (result, saved …)                the frame: the result and what the way back reads
  *   f_bwd : (frame, cotangent, accumulators) -> accumulators
@@ -17,6 +18,9 @@
  * An *accumulator* is the cotangent so far: () while nothing was added (so a part that is never read costs nothing),
  * else a tensor, or a tuple or constructor of accumulators in the form of the value. They are values that are handed
  * on: the way back of a call takes the accumulators of its arguments and gives them back.
+ *
+ * For forward mode (`jvp`) one function is made, of the same steps: f_fwd takes the tangents of the active arguments
+ * behind the arguments and gives (result, its tangent). tangent.c tells of it.
  *
  * Note [Places]. Fig. 4.1 gives each active value one cell, and whoever holds the value adds to it, in reverse order
  * of evaluation. Since addition of floats is not associative, accumulators must be added to in that very order. So
@@ -50,14 +54,15 @@ typedef struct ReverseUse {
 } ReverseUse;
 
 typedef struct ReverseCode {
-    Expr
-        *fn; /* fn (x1, …, xn) { … }, of vjp with the cotangent last; free: `of`. NULL: not taken */
+    Expr *
+        fn; /* fn (x1, …, xn) { … }, of vjp with the cotangent last, of jvp with the tangents last; free: `of`.
+                        NULL: not taken */
     Var *of;         /* the function that is differentiated, a closure of `source` */
     const char *why; /* it was not taken, in words */
     VEC(ReverseUse) uses;
 } ReverseCode;
 
-/* The derivative (GRAD_GRAD, GRAD_VJP or GRAD_DERIV) of a function literal, whose captured variables are constants. */
+/* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are constants. */
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source);
 /* Whether no definition that it was made from has changed since. */
 bool reverse_is_current(const ReverseCode *code);

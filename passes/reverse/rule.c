@@ -15,8 +15,7 @@ static void settle_operator(Expr *e) {
         e->type = type_zonk(result);
 }
 
-/* Whether the operator gives its first argument unchanged, since that is like the second one already. */
-static bool keeps_first(const Expr *e) {
+bool is_identity(const Expr *e) {
     const Op *op = e->a->op;
     return (op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like) &&
            core_is_closed(e->args[0]->type) && core_is_closed(e->args[1]->type) &&
@@ -24,7 +23,12 @@ static bool keeps_first(const Expr *e) {
            type_equal(e->args[0]->type, e->args[1]->type);
 }
 
-static Expr *settle(Map *done, Expr *e);
+typedef struct Settling {
+    Map map; /* Expr -> what it became */
+    bool identities;
+} Settling;
+
+static Expr *settle(Settling *s, Expr *e);
 
 static Expr *settle_child(void *ctx, Expr *child) { return settle(ctx, child); }
 
@@ -38,16 +42,16 @@ static Expr *settle_literal(Expr *e) {
     return lit;
 }
 
-static Expr *settle_block(Map *done, Expr *e) {
+static Expr *settle_block(Settling *s, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
         Expr *link = expr_copy(e);
-        link->a = settle(done, e->a);
+        link->a = settle(s, e->a);
         if (link->var)
             link->var->type = link->a->type; /* the rule was copied: the variable is its own */
         vec_push(&links, link);
     }
-    Expr *value = settle(done, e);
+    Expr *value = settle(s, e);
     for (size_t i = links.len; i-- > 0;) {
         links.data[i]->body = value;
         links.data[i]->type = value->type;
@@ -56,8 +60,8 @@ static Expr *settle_block(Map *done, Expr *e) {
     return value;
 }
 
-static Expr *settle(Map *done, Expr *e) {
-    Expr *known = map_find(done, e);
+static Expr *settle(Settling *s, Expr *e) {
+    Expr *known = map_find(&s->map, e);
     if (known)
         return known;
     Expr *made = e;
@@ -68,33 +72,38 @@ static Expr *settle(Map *done, Expr *e) {
             made->type = e->var->type;
         }
         break;
-    case EXPR_LET: made = settle_block(done, e); break;
+    case EXPR_LET: made = settle_block(s, e); break;
     case EXPR_LIT:
-        made = expr_map_children(e, settle_child, done);
+        made = expr_map_children(e, settle_child, s);
         made = settle_literal(made);
         break;
     case EXPR_TUPLE:
-        made = expr_map_children(e, settle_child, done);
+        made = expr_map_children(e, settle_child, s);
         made = expr_tuple(made->args, made->nargs, e->span);
         break;
     case EXPR_CALL:
-        made = expr_map_children(e, settle_child, done);
+        made = expr_map_children(e, settle_child, s);
         if (made->a->kind != EXPR_OP)
             break;
         made = made == e ? expr_copy(e) : made;
         settle_operator(made);
-        if (keeps_first(made))
+        if (!s->identities && is_identity(made))
             made = made->args[0];
         break;
     case EXPR_IF:
-        made = expr_map_children(e, settle_child, done);
+        made = expr_map_children(e, settle_child, s);
         if (made->a->kind == EXPR_LIT)
             made = made->a->i ? made->b : made->c; /* a choice by an attribute */
         break;
-    default: made = expr_map_children(e, settle_child, done); break;
+    default: made = expr_map_children(e, settle_child, s); break;
     }
-    map_set(done, e, made);
+    map_set(&s->map, e, made);
     return made;
+}
+
+Expr *rule_settle(Expr *e, bool identities) {
+    Settling s = {.identities = identities};
+    return settle(&s, e);
 }
 
 /* ---- contributions --------------------------------------------------------------------------- */
@@ -132,8 +141,8 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         acc_add_index(w, read, call, ct);
         return;
     }
-    Map done = {0}, wanted = {0};
-    Expr *value = settle(&done, rule_expand(rule, call->attrs, all, n + 2));
+    Map wanted = {0};
+    Expr *value = rule_settle(rule_expand(rule, call->attrs, all, n + 2), false);
     VEC(Expr *) links = {0};
     for (; value->kind == EXPR_LET; value = value->body)
         vec_push(&links, value);

@@ -11,10 +11,12 @@ static Session *session;
 
 static void run(const char *text) { session_run_text(session, "test", text, strlen(text), false); }
 
+static GradKind kind = GRAD_VJP;
+
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
     Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
-    return reverse_derive(&ctx, GRAD_VJP, g->value);
+    return reverse_derive(&ctx, kind, g->value);
 }
 
 typedef struct Count {
@@ -53,6 +55,16 @@ static void check_taken(const char *name) {
     CHECK_INT(c.unknown_calls, 0);
 }
 
+/* Backwards and forwards. */
+static void check_all_taken(const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        check_taken(names[i]);
+    kind = GRAD_JVP;
+    for (size_t i = 0; i < n; i++)
+        check_taken(names[i]);
+    kind = GRAD_VJP;
+}
+
 static void check_left(const char *name, const char *why) {
     ReverseCode *code = derive(name);
     CHECK(!code->fn);
@@ -75,8 +87,7 @@ TEST(first_order_functions_are_taken) {
         "def choose(x: float32) { let y = if (x > 0.0) { x * 2.0 } else { x * 3.0 }; y * y + x }\n"
         "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n");
     const char *const names[] = {"square", "newton", "total", "even", "area", "choose", "reads"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check_taken(names[i]);
+    check_all_taken(names, sizeof names / sizeof *names);
 }
 
 TEST(known_function_arguments_are_taken) {
@@ -86,8 +97,7 @@ TEST(known_function_arguments_are_taken) {
         "def reversed(xs: List[float32]) { foldl(fn (acc, x) { Cons(x, acc) }, Nil, xs) }\n"
         "def doubled(xs: List[float32]) { map(fn (x) { x * 2.0 }, xs) }\n");
     const char *const names[] = {"product", "scaled", "grow", "reversed", "doubled"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check_taken(names[i]);
+    check_all_taken(names, sizeof names / sizeof *names);
 }
 
 TEST(other_functions_keep_the_twins) {

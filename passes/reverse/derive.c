@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole derivative: its instances, made again until nothing new is learnt, and the function that starts it. */
+#include "passes/reverse/internal.h"
+#include "types/core/check.h"
+
+void reverse_refuse(Program *p, const char *why) {
+    if (!p->why)
+        p->why = why;
+}
+
+/* ---- what is made ---------------------------------------------------------------------------- */
+
+static void mark_reached(Instance *n);
+
+static void mark_steps(Steps *steps) {
+    for (size_t i = 0; i < steps->steps.len; i++) {
+        Step *s = steps->steps.data[i];
+        if (s->kind == STEP_CALL && s->instance)
+            mark_reached(s->instance);
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            mark_steps(s->choices[k].steps);
+    }
+    if (steps->end == END_BRANCH)
+        for (uint32_t k = 0; k < steps->branch->nchoices; k++)
+            mark_steps(steps->branch->choices[k].steps);
+}
+
+static void mark_reached(Instance *n) {
+    if (n->reached)
+        return;
+    n->reached = true;
+    for (size_t i = 0; i < n->calls.len; i++)
+        mark_reached(n->calls.data[i]);
+    if (!n->forward)
+        mark_steps(n->body);
+}
+
+/* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
+static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
+    Build b = {span_none()};
+    Block block = {.b = &b};
+    const Fn *f = top->fn->fn;
+    Var **params = mem_new_n(Var *, f->nparams + 1);
+    Expr **args = mem_new_n(Expr *, f->nparams + 2);
+    uint32_t nparams = f->nparams, slot = 0;
+    for (uint32_t i = 0; i < nparams; i++) {
+        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
+        args[i] = b_ref(&b, params[i]);
+    }
+    if (kind == GRAD_VJP)
+        params[nparams++] = b_var(&b, "c", b_some_type("ct"));
+    Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
+    Expr *none = first_frame(&b);
+    none->type = b_some_type("frames");
+    Expr *frame = block_let(&block, "T", forward_call(top, call, none));
+    Expr *y = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
+    Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
+                                  : block_let(&block, "seed", b_builtin(&b, "ad.ones", y, NULL));
+    if (kind == GRAD_VJP)
+        block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
+    Expr **back = mem_new_n(Expr *, 2);
+    back[0] = frame;
+    back[1] = seed;
+    Expr *g = expr_global(top->back, b_some_type("f"), b.span);
+    Expr *cts = block_let(&block, "cts", b_call(&b, g, back, 2, 0));
+    Expr **partials = mem_new_n(Expr *, f->nparams + 1);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        Expr *ct = b_absent(&b, b_some_type("ct"));
+        if (top->active[i]) {
+            ct = top->nslots == 1 ? cts : expr_proj(cts, (int32_t)slot, b_some_type("ct"), b.span);
+            slot++;
+        }
+        partials[i] = b_builtin(&b, "ad.dense", args[i], ct, NULL);
+    }
+    Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
+                                                      : b_tuple(&b, partials, f->nparams);
+    if (kind != GRAD_DERIV) {
+        Expr **both = mem_new_n(Expr *, 2);
+        both[0] = y;
+        both[1] = all;
+        all = b_tuple(&b, both, 2);
+    }
+    return b_fn(&b, grad_kind_name(kind), params, nparams, block_end(&block, all));
+}
+
+/* fn (x1, …, xn, t1, …, tn) { let F = fwd(x1, …, t1, …); (F.0, F.1 with all parts) } */
+static Expr *start_forward(Program *p, Instance *top) {
+    Build b = {span_none()};
+    Block block = {.b = &b};
+    const Fn *f = top->fn->fn;
+    uint32_t n = f->nparams, slot = 0;
+    Var **params = mem_new_n(Var *, 2 * n + 1);
+    Expr **args = mem_new_n(Expr *, n + 1), **tangents = mem_new_n(Expr *, top->nslots + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
+        params[n + i] = b_var(&b, fmt_text("t%u", i + 1), b_some_type("t"));
+        args[i] = b_ref(&b, params[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        Type *type = type_resolve(f->params[i]->type);
+        Expr *t = b_ref(&b, params[n + i]);
+        if (type->tag != TY_TENSOR || !core_is_closed(type))
+            t = block_let(&block, "t", b_builtin(&b, "ad.fit", args[i], t, NULL));
+        if (top->active[i])
+            tangents[slot++] = t;
+    }
+    Expr *call = b_call(&b, b_ref(&b, p->code->of), args, n, 0);
+    Expr *made = tangent_call(top, call, tangents), **both = mem_new_n(Expr *, 2);
+    if (top->out == ABSENT || top->out == UNKNOWN) {
+        both[0] = block_let(&block, "y", made);
+        both[1] = b_absent(&b, b_some_type("ct"));
+    } else {
+        Expr *frame = block_let(&block, "F", made);
+        both[0] = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
+        both[1] = expr_proj(frame, 1, b_some_type("ct"), b.span);
+    }
+    Type *result = type_resolve(f->body->type);
+    if (top->out != PRESENT || result->tag != TY_TENSOR)
+        both[1] = b_builtin(&b, "ad.dense", both[0], both[1], NULL);
+    return b_fn(&b, "jvp", params, 2 * n, block_end(&block, b_tuple(&b, both, 2)));
+}
+
+static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
+    uint32_t n = source->fn->nparams, nslots = 0;
+    bool *active = mem_new_n(bool, n + 1), *shared = mem_new_n(bool, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        active[i] = type_may_hold_float(source->fn->params[i]->type);
+        nslots += active[i];
+    }
+    if (!nslots) {
+        reverse_refuse(p, "no parameter holds a float");
+        return NULL;
+    }
+    Known *self = known_new(source), **known = mem_new_n(Known *, n + 1);
+    if (kind != GRAD_JVP)
+        return instance_get(p, self, known, active, shared, nslots);
+    Presence *given = mem_new_n(Presence, nslots + 1);
+    for (uint32_t i = 0; i < nslots; i++)
+        given[i] = PRESENT;
+    return tangent_instance(p, self, known, active, given, nslots);
+}
+
+/* Makes the ways back again until nothing new is learnt. */
+static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
+    Instance *top = top_instance(p, kind, source);
+    for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
+        if (round > MAX_ROUNDS) {
+            reverse_refuse(p, "what is shared does not settle");
+            break;
+        }
+        p->changed = false;
+        for (size_t i = 0; i < p->instances.len && !p->why; i++)
+            if (p->instances.data[i]->forward)
+                instance_make_tangent(p->instances.data[i]);
+            else
+                instance_make_back(p->instances.data[i]);
+    }
+    return top;
+}
+
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source) {
+    ReverseCode *code = mem_new(ReverseCode);
+    Program p = {.ctx = ctx, .code = code};
+    Build b = {span_none()};
+    code->of = b_var(&b, "f", b_some_type("f"));
+    for (int m = 0; m < AD_MODES; m++)
+        if (source->fn->own_twins[m])
+            reverse_refuse(&p, "a function with a derivative of its own");
+    if (source->fn->path && source->fn->path->len)
+        reverse_refuse(&p, "a twin");
+    Instance *top = p.why ? NULL : settle_instances(&p, kind, source);
+    code->why = p.why;
+    if (p.why)
+        return code;
+    mark_reached(top);
+    for (size_t i = 0; i < p.instances.len; i++)
+        if (p.instances.data[i]->reached)
+            instance_finish(p.instances.data[i]);
+    code->fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
+    VarVec given = {0};
+    vec_push(&given, code->of);
+    pass_check(ctx, code->fn, &given, "a derivative");
+    return code;
+}
+
+bool reverse_is_current(const ReverseCode *code) {
+    for (size_t i = 0; i < code->uses.len; i++) {
+        const ReverseUse *u = &code->uses.data[i];
+        if (u->global->value != u->value || u->global->broken)
+            return false;
+    }
+    return true;
+}
