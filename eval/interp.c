@@ -10,6 +10,7 @@
 
 static int32_t run_reference(void *ctx, const Recipe *r, const KernelArgs *args) {
     Interp *in = ctx;
+    in->stats.launches++;
     in->stats.ops_reference++;
     return recipe_run(r, args);
 }

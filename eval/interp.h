@@ -68,6 +68,8 @@ typedef struct InterpStats {
     uint64_t applied;            /* single applications of passes (--opt-bisect) */
     uint64_t plans;              /* made; most calls find theirs */
     uint64_t in_place;           /* results written over an argument (eval/own.h) */
+    uint64_t bytes_in_place;     /* of these results */
+    uint64_t launches;           /* steps of plans run, compiled or not; scalars need none */
     size_t stack_peak;
 } InterpStats;
 const InterpStats *interp_stats(Interp *in);

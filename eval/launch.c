@@ -73,6 +73,7 @@ static void trace_step(Launch *l, const Recipe *r, const KernelArgs *args) {
 
 static int32_t run_step(void *ctx, const Recipe *r, const KernelArgs *args) {
     Launch *l = ctx;
+    l->in->stats.launches++;
     if (l->trace != LAUNCH_TRACE_NONE)
         trace_step(l, r, args);
     if (is_hot(l, recipe_hash(r), elements(r, args)) && open_jit(l)) {
@@ -88,6 +89,7 @@ static int32_t run_kept(void *ctx, TemplateStep *step, char *const *at,
                         const volatile int *interrupt) {
     Launch *l = ctx;
     JitLaunch *ready = step->made;
+    l->in->stats.launches++;
     if (ready && !jit_launch_is_outgrown(ready) && l->trace == LAUNCH_TRACE_NONE) {
         l->in->stats.ops_compiled++;
         return jit_launch_run(l->jit, ready, at, step->slot, step->offset);

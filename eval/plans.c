@@ -199,6 +199,7 @@ static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, u
     if (status != KERNEL_DONE)
         return status;
     in->stats.in_place++;
+    in->stats.bytes_in_place += o->in[place].tensor->buffer->bytes;
     *out = (Value){.tag = VAL_TENSOR, .p = (Tensor *)o->in[place].tensor};
     release_dying(o, dying & ~(UINT64_C(1) << place));
     return status;

@@ -16,7 +16,7 @@ typedef struct Command {
 } Command;
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
-static CommandFn run_text, run_help, run_load, run_reload, run_time, run_ir, run_quit, run_clear,
+static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
     run_history, run_save, run_set, run_shell;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
@@ -34,11 +34,12 @@ static const Command commands[] = {
     {"kind", "TYPE", "the kind of a type", run_text},
     {"llvm", "EXPR", "the LLVM code of the kernels EXPR runs", run_text},
     {"load", "FILE", "run a file; its definitions stay", run_load},
+    {"mem", "EXPR", "run EXPR and say what its tensors took", run_measure},
     {"quit", "", "leave; Ctrl-D does too", run_quit},
     {"reload", "", "load the last file again", run_reload},
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
     {"set", "digits N", "show floats to N digits; 0: exactly", run_set},
-    {"time", "EXPR", "run EXPR and say how long it took", run_time},
+    {"time", "EXPR", "run EXPR and say how long it took", run_measure},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
 };
@@ -130,11 +131,11 @@ static CommandResult run_reload(Session *s, const Command *command, const char *
     return COMMAND_DONE;
 }
 
-static CommandResult run_time(Session *s, const Command *command, const char *argument) {
+static CommandResult run_measure(Session *s, const Command *command, const char *argument) {
     if (!*argument)
         session_complain(s, ":%s wants %s\n", command->name, command->argument);
     else
-        session_time(s, argument);
+        (command->name[0] == 'm' ? session_mem : session_time)(s, argument);
     return COMMAND_DONE;
 }
 

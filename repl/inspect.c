@@ -292,6 +292,25 @@ static size_t doc_width(const Session *s) {
     return width > 0 && width < 100 ? (size_t)width : 100;
 }
 
+void session_print_work(const Session *s, InterpStats stats, TensorCounts counts, Str *out) {
+    const InterpStats *now = interp_stats(s->interp);
+    TensorCounts tensors = tensor_counts();
+    uint64_t n[] = {now->launches - stats.launches,
+                    tensors.asked - counts.asked,
+                    now->bytes_in_place - stats.bytes_in_place,
+                    tensors.returned - counts.returned,
+                    tensors.recycled - counts.recycled,
+                    tensors.peak};
+    static const char *const what[] = {"launches",
+                                       "bytes asked",
+                                       "bytes written over an argument",
+                                       "bytes given back at their last use",
+                                       "bytes in storage used before",
+                                       "most bytes at once"};
+    for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+        str_printf(out, "%s: %llu\n", what[i], (unsigned long long)n[i]);
+}
+
 bool session_info(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     if (strcmp(name, "session") == 0) {
@@ -306,6 +325,7 @@ bool session_info(Session *s, const char *text, Str *out) {
                    (unsigned long long)stats->ops_compiled, (unsigned long long)stats->plans,
                    (unsigned long long)stats->in_place);
         launch_print_stats(s->interp, out);
+        session_print_work(s, (InterpStats){0}, (TensorCounts){0}, out);
         str_printf(out, "calls: %llu\ncollected heap: %zu bytes\ntensors: %zu bytes\nseed: %llu\n",
                    (unsigned long long)stats->calls, mem_heap_bytes(), tensor_bytes_live(),
                    (unsigned long long)s->options.seed);

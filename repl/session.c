@@ -592,3 +592,14 @@ SessionStatus session_time(Session *s, const char *expr) {
     session_write(s, &out);
     return status;
 }
+
+SessionStatus session_mem(Session *s, const char *expr) {
+    InterpStats stats = *interp_stats(s->interp);
+    TensorCounts counts = tensor_counts();
+    tensor_restart_peak();
+    SessionStatus status = session_enter(s, expr, strlen(expr), false);
+    Str out = {0};
+    session_print_work(s, stats, counts, &out);
+    session_write(s, &out);
+    return status;
+}

@@ -81,7 +81,7 @@ SessionStatus session_reload(Session *s);                 /* :reload: the last o
 SessionStatus session_check_file(Session *s, const char *path, bool residual);
 SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *out);
 
-/* Questions, none of which evaluates (but time). False: a diagnostic was printed. */
+/* Questions, none of which evaluates (but time and mem). False: a diagnostic was printed. */
 bool session_type_of(Session *s, const char *expr, bool raw, Str *out);
 bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out);
 bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
@@ -92,6 +92,7 @@ bool session_explain(Session *s, const char *code, Str *out);
 bool session_browse(Session *s, const char *module, Str *out);
 bool session_llvm(Session *s, const char *expr, bool assembly, Str *out);
 SessionStatus session_time(Session *s, const char *expr);
+SessionStatus session_mem(Session *s, const char *expr); /* launches and bytes of tensors */
 typedef VEC(const char *) TextVec;
 
 void session_interrupt(Session *s);       /* async-signal-safe */

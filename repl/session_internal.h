@@ -91,5 +91,7 @@ void session_print_copies(Session *s, Expr *e, const char *const *passes, int np
                           Str *out, Diags *diags);
 /* What those gave up on, as comments. */
 void session_print_pass_notes(const Session *s, Str *out);
+/* Launches and bytes of tensors since these counts were taken. */
+void session_print_work(const Session *s, InterpStats since, TensorCounts counts, Str *out);
 
 #endif

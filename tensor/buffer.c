@@ -51,6 +51,7 @@ typedef struct Pool {
     size_t in_period;                  /* bytes allocated in this period */
     bool used[NCLASSES];               /* whether the class was allocated from in this period */
     size_t mappings;                   /* blocks and chunks mapped so far */
+    TensorCounts counts;
 } Pool;
 
 static Pool pool;
@@ -94,6 +95,7 @@ static void *block_new(uint32_t c) {
     if (b) {
         pool.blocks[c] = b->next;
         pool.idle -= bytes;
+        pool.counts.recycled += bytes;
         return b;
     }
     if (bytes > BLOCK_MAX)
@@ -181,6 +183,8 @@ static void count_live(size_t taken) {
     pool.live += taken;
     if (pool.live > pool.peak)
         pool.peak = pool.live;
+    if (pool.live > pool.counts.peak)
+        pool.counts.peak = pool.live;
     pool.in_period += taken;
     size_t mark = pool.peak > IDLE_MIN ? pool.peak : IDLE_MIN;
     if (pool.in_period / PERIODS > mark) {
@@ -193,6 +197,7 @@ static void count_live(size_t taken) {
 }
 
 Buffer *buffer_new(size_t bytes) {
+    pool.counts.asked += bytes;
     if (bytes <= SMALL) {
         Buffer *b = mem_new(Buffer);
         char *p = mem_bytes(bytes + 64); /* one past the end must not be another block's start */
@@ -212,6 +217,7 @@ Buffer *buffer_new(size_t bytes) {
         pool.buffers[c] = b->next;
         b->next = NULL;
         pool.idle -= taken;
+        pool.counts.recycled += taken;
     } else {
         make_room(taken);
         b = (PooledBuffer *)mem_new(PooledBuffer);
@@ -241,6 +247,7 @@ Buffer *buffer_blank(void) {
 }
 
 void buffer_release(Buffer *b) {
+    pool.counts.returned += b->bytes;
     if (b->size_class == COLLECTED)
         return;
     PooledBuffer *p = (PooledBuffer *)b;
@@ -255,4 +262,6 @@ void buffer_release(Buffer *b) {
 size_t tensor_bytes_live(void) { return pool.live; }
 size_t tensor_bytes_idle(void) { return pool.idle; }
 size_t tensor_mappings(void) { return pool.mappings; }
+TensorCounts tensor_counts(void) { return pool.counts; }
+void tensor_restart_peak(void) { pool.counts.peak = pool.live; }
 void tensor_set_limit(size_t bytes_with_heap) { pool.limit = bytes_with_heap; }

@@ -71,6 +71,16 @@ void tensor_release(Tensor *t);
 size_t tensor_bytes_live(void); /* outside the collector, without those that wait for reuse */
 size_t tensor_bytes_idle(void); /* freed, and kept for reuse */
 size_t tensor_mappings(void);   /* how often memory was taken from the system */
+
+/* What tensors have taken since the program began. */
+typedef struct TensorCounts {
+    uint64_t asked;    /* bytes of all buffers made */
+    uint64_t recycled; /* of these, in storage that an earlier tensor had given back */
+    uint64_t returned; /* bytes given back at their last use; the collector finds the others */
+    size_t peak;       /* most bytes live at once, since tensor_restart_peak */
+} TensorCounts;
+TensorCounts tensor_counts(void);
+void tensor_restart_peak(void);                /* the peak is what is live now */
 void tensor_set_limit(size_t bytes_with_heap); /* collected heap and buffers together */
 
 #endif

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What one step of common networks launches and takes: exact numbers, so that a kernel more is noticed.
+
+Each program does `n` steps. It runs with two counts of steps, both so many that its functions are optimised, and
+what the second takes beyond the first is divided by the steps. Counted are launches of kernels, bytes of
+tensors made, and bytes of results written over an argument (`:mem`, eval/interp.h). docs/performance.md tells what a
+person would need by hand.
+
+    work.py RELAY
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+from process import PATIENCE
+
+COUNT = """
+let n = match (args) { Cons(a, _) => match (str.int(a)) { Some(k) => k, None => 0 }, Nil => 0 };
+"""
+
+PROGRAMS = []
+
+
+def program(name, launches, asked, in_place, text, first=100, second=140):
+    PROGRAMS.append((name, (launches, asked, in_place), text, first, second))
+
+
+program("an MLP of 784, 128 and 10, a step of 64 by hand", 23, 724904, 480296, """
+let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
+let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
+let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
+let b1: Tensor[(128,), float32] = zeros(shape=[128]);
+let w2: Tensor[(128, 10), float32] = full(0.01, shape=[128, 10]);
+let b2: Tensor[(10,), float32] = zeros(shape=[10]);
+def step(i: int32, w1, b1, w2, b2) {
+  if (i == 0) { (w1, b1, w2, b2) } else {
+    let h = nn.relu(x @@ w1 + b1);
+    let d2 = (nn.softmax(h @@ w2 + b2) - y) / 64.0;
+    let d1 = where(h > 0.0, d2 @@ transpose(w2), 0.0);
+    step(i - 1, w1 - 0.1 * (transpose(x) @@ d1), b1 - 0.1 * sum(d1, axis=[0]),
+         w2 - 0.1 * (transpose(h) @@ d2), b2 - 0.1 * sum(d2, axis=[0]))
+  }
+}
+sum(step(n, w1, b1, w2, b2).0)
+""")
+
+program("the same through grad and optim.sgd", 34, 1442168, 7680, """
+import loss;
+import nn;
+import optim;
+let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
+let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
+type Mlp { Mlp { hidden: nn.Linear[784, 128], output: nn.Linear[128, 10] } }
+def logits(net: Mlp, x) { nn.apply_linear(net.output, nn.relu(nn.apply_linear(net.hidden, x))) }
+def step(net: Mlp) -> Mlp {
+  let (_, (g,)) = grad(fn (n: Mlp) { loss.cross_entropy(logits(n, x), y) })(net);
+  optim.sgd(0.1, net, g)
+}
+let start = Mlp {
+  hidden: nn.Linear { w: full(0.01, shape=[128, 784]), b: zeros(shape=[128]) },
+  output: nn.Linear { w: full(0.01, shape=[10, 128]), b: zeros(shape=[10]) } };
+sum(loop(n, step, start).hidden.w)
+""")
+
+LSTM = """
+type P { P { w: Tensor[(2048, 300), float32], u: Tensor[(2048, 512), float32], b: Tensor[(2048,), float32] } }
+let p = P { w: full(0.01, shape=[2048, 300]), u: full(0.01, shape=[2048, 512]), b: zeros(shape=[2048]) };
+let xs: Tensor[(40, 1, 300), float32] = full(0.1, shape=[40, 1, 300]);
+let zero: Tensor[(1, 512), float32] = zeros(shape=[1, 512]);
+def cell(p: P, x: Tensor[(1, 300), float32], h: Tensor[(1, 512), float32], c: Tensor[(1, 512), float32]) {
+  let g = nn.dense(x, p.w) + nn.dense(h, p.u) + p.b;
+  let (i, f, o, z) = split(g, indices_or_sections=4, axis=1);
+  let c = sigmoid(f) * c + sigmoid(i) * tanh(z);
+  (sigmoid(o) * tanh(c), c)
+}
+def run(p: P, t: int32, h, c) {
+  if (t == 0) { h } else { let (h, c) = cell(p, xs[mod(t, 40)], h, c); run(p, t - 1, h, c) }
+}
+"""
+program("an LSTM of 300 and 512, a token", 10, 29876, 8192, LSTM + "sum(run(p, n, zero, zero))\n")
+program("the same, 20 tokens with gradient", 1036, 262057488, 407552, LSTM + """
+def loss(p: P) { sum(run(p, 20, zero, zero)) }
+def steps(k: int32, s: float32) -> float32 {
+  if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
+}
+steps(n, 0.0)
+""", 4, 6)
+
+TREE = """
+type Parse { Word(int32), Phrase(Parse, Parse) }
+type Cell { Cell {
+  wx: Tensor[(300, 450), float32], b: Tensor[(450,), float32], u: Tensor[(150, 450), float32],
+  uf: Tensor[(150, 150), float32], bf: Tensor[(150,), float32] } }
+type State { State { c: Tensor[(1, 150), float32], h: Tensor[(1, 150), float32] } }
+let cell = Cell {
+  wx: full(0.01, shape=[300, 450]), b: zeros(shape=[450]), u: full(0.01, shape=[150, 450]),
+  uf: full(0.01, shape=[150, 150]), bf: zeros(shape=[150]) };
+let xs: Tensor[(32, 1, 300), float32] = full(0.1, shape=[32, 1, 300]);
+def leaf(p: Cell, x: Tensor[(1, 300), float32]) -> State {
+  let (i, o, u) = split(x @@ p.wx + p.b, indices_or_sections=3, axis=1);
+  let c = sigmoid(i) * tanh(u);
+  State { c: c, h: sigmoid(o) * tanh(c) }
+}
+def node(p: Cell, l: State, r: State) -> State {
+  let (i, o, u) = split((l.h + r.h) @@ p.u + p.b, indices_or_sections=3, axis=1);
+  let c = sigmoid(i) * tanh(u) + sigmoid(l.h @@ p.uf + p.bf) * l.c + sigmoid(r.h @@ p.uf + p.bf) * r.c;
+  State { c: c, h: sigmoid(o) * tanh(c) }
+}
+def run(p: Cell, t: Parse) -> State {
+  match (t) { Word(i) => leaf(p, xs[i]), Phrase(l, r) => node(p, run(p, l), run(p, r)) }
+}
+"""
+program("a leaf of a Tree-LSTM of 300 and 150", 9, 6016, 1800, TREE + """
+def leaves(k: int32, s: float32) -> float32 { if (k == 0) { s } else { leaves(k - 1, s + leaf(cell, xs[3]).h[0, 0]) } }
+leaves(n, 0.0)
+""")
+program("an inner node of it", 10, 6000, 2400, TREE + """
+def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { nodes(k - 1, node(cell, l, r), r) } }
+let at = leaf(cell, xs[1]);
+sum(nodes(n, at, at).h)
+""")
+program("a tree of 8 leaves with gradient", 765, 14501432, 57000, TREE + """
+def make(lo: int32, hi: int32) -> Parse {
+  if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
+}
+let t = make(0, 8);
+def loss(p: Cell) { sum(run(p, t).h) }
+def steps(k: int32, s: float32) -> float32 {
+  if (k == 0) { s } else { let (v, (g,)) = grad(loss)(cell); steps(k - 1, s + v + sum(g.b)) }
+}
+steps(n, 0.0)
+""", 70, 80)
+
+program("a layer of attention, 8 heads of 32 over 64 places", 24, 1181824, 524288, """
+type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
+  o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
+let w: Tensor[(256, 256), float32] = full(0.01, shape=[256, 256]);
+let layer = Layer { q: w, k: w, v: w, o: w, b: zeros(shape=[256]) };
+def heads(x: Tensor[(64, 256), float32]) { transpose(reshape(x, newshape=[64, 8, 32]), axes=[1, 0, 2]) }
+def attend(l: Layer, x: Tensor[(64, 256), float32]) -> Tensor[(64, 256), float32] {
+  let q = heads(x @@ l.q + l.b);
+  let k = heads(x @@ l.k + l.b);
+  let v = heads(x @@ l.v + l.b);
+  let p = nn.softmax(nn.batch_matmul(q, transpose(k, axes=[0, 2, 1])) / sqrt(32.0));
+  let y = nn.batch_matmul(p, v);
+  x + reshape(transpose(y, axes=[1, 0, 2]), newshape=[64, 256]) @@ l.o + l.b
+}
+let x: Tensor[(64, 256), float32] = full(0.1, shape=[64, 256]);
+def layers(k: int32, x) { if (k == 0) { x } else { layers(k - 1, attend(layer, x)) } }
+sum(layers(n, x))
+""")
+
+
+def counts(relay, path, n):
+    env = dict(os.environ, OMP_NUM_THREADS="1")
+    run = subprocess.run([relay, "--threads=1", "--time", path, str(n)], capture_output=True, text=True,
+                         timeout=PATIENCE, env=env)
+    if run.returncode:
+        sys.exit(run.stdout + run.stderr)
+    found = [re.search(rf"^{what}: (\d+)$", run.stderr, re.M)
+             for what in ("launches", "bytes asked", "bytes written over an argument")]
+    return [int(f.group(1)) for f in found]
+
+
+def main():
+    relay = os.path.abspath(sys.argv[1])
+    passed = failed = 0
+    for name, wanted, text, first, second in PROGRAMS:
+        with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+            f.write(COUNT + text)
+            f.flush()
+            a, b = counts(relay, f.name, first), counts(relay, f.name, second)
+        found = tuple((y - x) / (second - first) for x, y in zip(a, b))
+        if found == wanted:
+            passed += 1
+        else:
+            failed += 1
+            print(f"FAILED {name}: launches, bytes asked, bytes in place\n  expected {wanted}\n  found    {found}")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
