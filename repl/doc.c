@@ -137,9 +137,7 @@ void op_print_doc(Str *out, Env *env, const Op *op, size_t width) {
 
 /* ---- words of the language ------------------------------------------------------------------- */
 
-static const struct {
-    const char *word, *form, *text, *example, *result;
-} words[] = {
+static const WordDoc words[] = {
     {"let", "let NAME = VALUE",
      "Binds a name, or the parts of a tuple or record, for what follows.", "let x = 2.0; x * x",
      "4.0 : float32"},
@@ -164,12 +162,15 @@ static const struct {
      "import optim; optim.sgd(0.5, 1.0, 1.0)", "0.5 : float32"},
 };
 
-bool word_print_doc(Str *out, const char *word) {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(words[i].word, word) != 0)
+const WordDoc *word_doc_at(size_t i) { return i < sizeof words / sizeof *words ? &words[i] : NULL; }
+
+bool word_print_doc(Str *out, const char *text) {
+    const WordDoc *w;
+    for (size_t i = 0; (w = word_doc_at(i)); i++) {
+        if (strcmp(w->word, text) != 0)
             continue;
-        str_printf(out, "%s\n  %s\n", words[i].form, words[i].text);
-        str_printf(out, "  example   %s\n  gives     %s\n", words[i].example, words[i].result);
+        str_printf(out, "%s\n  %s\n", w->form, w->text);
+        str_printf(out, "  example   %s\n  gives     %s\n", w->example, w->result);
         return true;
     }
     return false;

@@ -26,7 +26,12 @@ void op_print_doc(Str *out, Env *env, const Op *op, size_t width);
 /* A text whose later lines are indented by n blanks, and which ends without a line break. */
 void str_add_indented(Str *out, const char *text, size_t n);
 
-/* What a word of the language (`let`, `match`) does. False: it is none. */
-bool word_print_doc(Str *out, const char *word);
+/* A word of the language (`let`, `match`): how it is written, what it does, and a program with what that shows. */
+typedef struct WordDoc {
+    const char *word, *form, *text, *example, *result;
+} WordDoc;
+const WordDoc *word_doc_at(size_t i); /* NULL behind the last */
+/* False: there is no such word. */
+bool word_print_doc(Str *out, const char *text);
 
 #endif

@@ -359,6 +359,7 @@ bool session_doc(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     Binding b = find_name(s, op_name_of_sign(name));
     const char *doc = NULL;
+    const Source *source = NULL;
     const LibraryItem *item = library_find(name);
     if (item && (b.kind == BIND_NONE || b.kind == BIND_MODULE)) {
         library_print_doc(out, item);
@@ -371,20 +372,20 @@ bool session_doc(Session *s, const char *text, Str *out) {
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
         doc = b.global->doc;
-        if (item && doc && b.global->span.source &&
-            (b.global->span.source->flags & SOURCE_INTERNAL)) {
-            library_print_comment(out, item);
-            return true;
-        }
+        source = b.global->span.source;
         break;
     case BIND_CTOR:
-        show_type_decl(out, b.ctor->decl);
-        doc = b.ctor->decl->doc;
+    case BIND_TYPE: {
+        const TypeDecl *decl = b.kind == BIND_CTOR ? b.ctor->decl : b.decl;
+        show_type_decl(out, decl);
+        doc = decl->doc;
+        source = decl->span.source;
         break;
-    case BIND_TYPE:
-        show_type_decl(out, b.decl);
-        doc = b.decl->doc;
-        break;
+    }
+    }
+    if (item && doc && source && (source->flags & SOURCE_INTERNAL)) {
+        library_print_comment(out, item);
+        return true;
     }
     str_add(out, "  ");
     str_add_indented(out, doc ? doc : "(no documentation)", 2);
@@ -455,6 +456,20 @@ static bool no_such_module(Session *s, const char *name) {
     return false;
 }
 
+/* What stands in the text of a module of the library, of the prelude, or of a part of it (`str`). */
+static void browse_library(const char *module, Str *out) {
+    LibraryItemVec items = {0}, prelude = {0};
+    bool is_prelude = strcmp(module, "prelude") == 0;
+    library_list(is_prelude ? "" : module, &items);
+    for (size_t i = 0; i < items.len; i++)
+        str_printf(out, "%s\n", items.data[i].head);
+    library_list("", &prelude);
+    const char *part = fmt_text("%s.", module);
+    for (size_t i = 0; i < prelude.len; i++)
+        if (strncmp(prelude.data[i].name, part, strlen(part)) == 0)
+            str_printf(out, "%s\n", prelude.data[i].head);
+}
+
 bool session_browse(Session *s, const char *module, Str *out) {
     const char *prefix = module && *trim(module) ? fmt_text("%s.", trim(module)) : "";
     SymbolVec names = {0};
@@ -468,11 +483,8 @@ bool session_browse(Session *s, const char *module, Str *out) {
         if (b.kind == BIND_GLOBAL && (*prefix || !b.global->internal))
             show_binding(out, name, b.global->scheme);
     }
-    LibraryItemVec items = {0};
     if (*prefix && !out->len)
-        library_list(trim(module), &items);
-    for (size_t i = 0; i < items.len; i++)
-        str_printf(out, "%s\n", items.data[i].head);
+        browse_library(trim(module), out);
     if (*prefix && !out->len)
         return no_such_module(s, trim(module));
     return true;

@@ -21,12 +21,12 @@ static const char *item_word(const char *line) {
     return NULL;
 }
 
-/* The definition up to its body: to `{`, or for an operator to `=`; line breaks become blanks. */
-static const char *head_text(const char *line, bool is_operator, bool is_type) {
+/* The definition up to its body: of a function to `{`, of an operator or a `let` to `=`; line breaks become blanks. */
+static const char *head_text(const char *line, bool is_def, bool is_type) {
     Str out = {0};
-    for (const char *p = line; *p && (is_operator ? strncmp(p, " = \"", 4) : is_type || *p != '{');
+    for (const char *p = line; *p && (is_def ? *p != '{' : is_type || strncmp(p, " = ", 3) != 0);
          p++) {
-        if (*p == '\n' && (is_type || is_operator))
+        if (*p == '\n' && !is_def)
             break;
         if (*p == '\n')
             p += strspn(p + 1, " ");
@@ -73,7 +73,7 @@ static void read_text(const char *module, const char *text, LibraryItemVec *out)
             while (is_name_char(name[len]))
                 len++;
             item.name = mem_strndup(name, len);
-            item.head = head_text(p, word[0] == 'o', word[0] == 't');
+            item.head = head_text(p, word[0] == 'd', word[0] == 't');
             if (comment)
                 read_comment(comment, p, &item);
             vec_push(out, item);

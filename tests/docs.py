@@ -39,22 +39,23 @@ def doctest(options, report, path):
                out[-6000:] + err[-2000:])
 
 
-def job(options, report, path):
-    name = os.path.relpath(path, ROOT)
-    if path.endswith(".1"):
-        doctest(options, report, path)
+def job(options, report, page):
+    name = os.path.relpath(page, ROOT)
+    if page.endswith(".1"):
+        doctest(options, report, page)
         return
     types = False
-    for line, text in blocks(path):
+    for line, text in blocks(page):
         if any(l.startswith("relay> ") for l in text):
             types = True
             continue
-        with tempfile.NamedTemporaryFile("w", suffix=".rly", encoding="utf-8") as f:
-            f.write("\n".join(text) + "\n")
-            f.flush()
-            test = golden.Golden(f.name)
-            test.lenient = not test.expects
+        with tempfile.TemporaryDirectory() as folder:  # in which it runs, and may write
+            path = os.path.join(folder, "block.rly")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("\n".join(text) + "\n")
+            test = golden.Golden(path)
+            test.lenient = True
             wrong, _, _ = golden.run_golden(options, test, "--jit=on")
         report.add("%s:%d" % (name, line), "failed" if wrong else "passed", "\n".join(wrong))
     if types:
-        doctest(options, report, path)
+        doctest(options, report, page)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated pages of docs/ are those that `make docs` would write; the documented example of
- * each operator gives what it says. */
+ * each operator and word gives what it says, and every name of the library has one. */
 #include "docs/pages.h"
+#include "repl/doc.h"
+#include "repl/library.h"
 #include "repl/session_internal.h"
 #include "tests/unit/check.h"
 #include "types/op.h"
@@ -50,17 +52,33 @@ TEST(page) {
     }
 }
 
+static void check_example(const char *name, const char *example, const char *result) {
+    said = (Str){0};
+    session_run_text(session, "example", example, strlen(example), false);
+    const char *text = str_text(&said);
+    size_t n = strlen(result);
+    check_tried();
+    if (strncmp(text, result, n) != 0 || strcmp(text + n, "\n") != 0)
+        check_fail(__FILE__, __LINE__, "%s: the example gives\n%s\nnot\n%s", name, text, result);
+}
+
 TEST(examples) {
-    for (size_t i = 0; i < op_count(); i++) {
-        const Op *op = op_at(i);
-        said = (Str){0};
-        session_run_text(session, "example", op->example, strlen(op->example), false);
-        const char *text = str_text(&said);
-        size_t n = strlen(op->example_result);
+    const WordDoc *w;
+    for (size_t i = 0; i < op_count(); i++)
+        check_example(op_at(i)->name, op_at(i)->example, op_at(i)->example_result);
+    for (size_t i = 0; (w = word_doc_at(i)); i++)
+        check_example(w->word, w->example, w->result);
+}
+
+/* That each example is true is seen where docs/library.md runs (tests/docs.py). */
+TEST(library_has_examples) {
+    LibraryItemVec items = {0};
+    library_list(NULL, &items);
+    for (size_t i = 0; i < items.len; i++) {
         check_tried();
-        if (strncmp(text, op->example_result, n) != 0 || strcmp(text + n, "\n") != 0)
-            check_fail(__FILE__, __LINE__, "%s: the example gives\n%s\nnot\n%s", op->name, text,
-                       op->example_result);
+        if (!items.data[i].example || !*items.data[i].doc)
+            check_fail(__FILE__, __LINE__, "%s %s: the comment above it lacks a text or an example",
+                       items.data[i].module, items.data[i].name);
     }
 }
 
@@ -74,6 +92,7 @@ static void run_all(void *arg) {
     SessionSink sink = {collect, collect, NULL};
     session_set_sink(session, &sink);
     RUN(examples);
+    RUN(library_has_examples);
     for (int i = 0; i < PAGE_COUNT; i++) {
         page = &pages[i];
         check_run(page->name, test_page);
