@@ -44,6 +44,16 @@ static png_voidp allocate(png_structp png, png_alloc_size_t n) {
 
 static void release(png_structp png, png_voidp p) { (void)png, (void)p; }
 
+/* libpng, ready to read or to write an image whose mistakes go to `image`. */
+static png_structp begin(Image *image, bool writes, png_infop *info) {
+    png_structp png = (writes ? png_create_write_struct_2 : png_create_read_struct_2)(
+        PNG_LIBPNG_VER_STRING, image, on_error, on_warning, NULL, allocate, release);
+    *info = png ? png_create_info_struct(png) : NULL;
+    if (!*info)
+        BUG("libpng does not begin");
+    return png;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void take_bytes(png_structp png, png_bytep out, size_t n) {
@@ -79,11 +89,8 @@ static Tensor *read_image(Image *image, png_structp png, png_infop info) {
 Tensor *png_parse(const File *f, const Bytes *b) {
     Image *image = mem_new(Image);
     *image = (Image){.f = f, .from = b};
-    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, image, on_error, on_warning,
-                                               NULL, allocate, release);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info)
-        BUG("libpng does not begin");
+    png_infop info;
+    png_structp png = begin(image, false, &info);
     if (setjmp(image->failed) == 0)
         return read_image(image, png, info);
     if (!builtin_interrupted(f->call))
@@ -136,11 +143,8 @@ bool png_write(const File *f, const Tensor *t) {
     Output file;
     Image *image = mem_new(Image);
     *image = (Image){.f = f, .to = &file};
-    png_structp png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, image, on_error, on_warning,
-                                                NULL, allocate, release);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info)
-        BUG("libpng does not begin");
+    png_infop info;
+    png_structp png = begin(image, true, &info);
     output_open(&file, f->path);
     if (setjmp(image->failed) == 0) {
         write_image(image, png, info, tensor_contiguous(t));
