@@ -298,7 +298,7 @@ def jobs():
     for name, (text, words) in PROPERTIES.items():
         yield in_folder("property", name, ".py", text + "\n", words, run.property_job)
     yield "places", places
-    yield "wrong rules", wrong_rules
+    yield "mutants", wrong_rules
     yield "ways", compare_ways
     yield "reducer", reducer
     yield "shares", shares

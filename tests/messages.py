@@ -172,7 +172,7 @@ def drawn_in(text):
 
 def check(report, options):
     wrong = undrawn(options.drawn)
-    report.add("messages", "failed" if wrong else "passed", "\n".join(wrong))
+    report.add("messages drawn", "failed" if wrong else "passed", "\n".join(wrong))
 
 
 if __name__ == "__main__":
