@@ -180,6 +180,15 @@ void *mem_alloc(size_t bytes) {
     return GC_MALLOC(bytes ? bytes : 1);
 }
 
+void *mem_cells(size_t bytes) {
+#ifdef RLY_GC_STRESS
+    return mem_alloc(bytes); /* its first word is NULL */
+#else
+    void *cells = GC_malloc_many(bytes);
+    return cells ? cells : mem_alloc(bytes); /* which says that memory is exhausted */
+#endif
+}
+
 void *mem_bytes(size_t bytes) {
     stress();
     return GC_MALLOC_ATOMIC(bytes ? bytes : 1);

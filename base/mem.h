@@ -24,6 +24,9 @@ void mem_init(void);
 void *mem_alloc(size_t bytes); /* scanned, zeroed */
 void *mem_bytes(size_t bytes); /* not scanned, not zeroed */
 void *mem_realloc(void *p, size_t bytes);
+/* Several scanned cells of `bytes` each, one at least: a list linked through their first words, zeroed behind
+ * them. For who makes very many of one size and keeps the list where the collector sees it. */
+void *mem_cells(size_t bytes);
 
 #define mem_new(T) ((T *)mem_alloc(sizeof(T)))
 #define mem_new_n(T, n) ((T *)mem_alloc(sizeof(T) * (size_t)(n)))

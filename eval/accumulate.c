@@ -117,8 +117,55 @@ static Value leaf_dense(LeafMap *m, Value x, Value y) {
     return is_unit(y) ? value_filled_like(x, 0.0) : y;
 }
 
+/* Whether the accumulator y of x has a part for each leaf, nothing else, and no tensor that is added to in place. The
+ * last part is looked at in a loop; what is nested too deeply for the stack is said to be different. */
+static bool is_dense(Value x, Value y) {
+    for (;;) {
+        const Value *xs, *ys;
+        uint32_t n;
+        if (x.tag == VAL_SCALAR)
+            return dtype_is_float((DType)x.aux) ? y.tag == VAL_SCALAR && y.aux == x.aux
+                                                : is_unit(y);
+        if (x.tag == VAL_TENSOR)
+            return dtype_is_float(((Tensor *)x.p)->dtype)
+                       ? y.tag == VAL_TENSOR && !((Tensor *)y.p)->accumulates
+                       : is_unit(y);
+        if (x.tag == VAL_CTOR && !x.aux)
+            return y.tag == VAL_CTOR && y.p == x.p;
+        if (x.tag == VAL_CTOR) {
+            const Data *from = x.p, *to = y.p;
+            if (y.tag != VAL_CTOR || y.aux != x.aux || from->ctor != to->ctor)
+                return false;
+            xs = from->fields;
+            ys = to->fields;
+            n = x.aux;
+        } else if (x.tag == VAL_TUPLE && x.p) {
+            const Tuple *from = x.p, *to = y.p;
+            if (y.tag != VAL_TUPLE || !to || to->n != from->n)
+                return false;
+            xs = from->items;
+            ys = to->items;
+            n = from->n;
+        } else {
+            return x.tag == VAL_TUPLE && is_unit(y);
+        }
+        bool leaf = xs->tag == VAL_SCALAR || xs->tag == VAL_TENSOR;
+        if (!leaf && n > 1 && mem_stack_left() < 64 * 1024)
+            return false;
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (!is_dense(xs[i], ys[i]))
+                return false;
+        x = xs[n - 1];
+        y = ys[n - 1];
+    }
+}
+
 /* An accumulator in the form of its value, with zeros where nothing was added. */
 bool ad_dense(const BuiltinCall *call, Value *out) {
+    if (is_dense(call->args[0], call->args[1])) {
+        *out = call->args[1];
+        return true;
+    }
     LeafMap m = {.call = call, .leaf = leaf_dense};
     return leaf_map_run(&m, call->args[0], call->args[1], out);
 }
@@ -222,12 +269,16 @@ static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
 }
 
 bool ad_add(const BuiltinCall *call, Value *out) {
-    Value acc = call->args[0], ct = call->args[1];
+    return apply_add_ct(call->in, call->span, call->args[0], call->args[1], out);
+}
+
+bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out) {
     bool same = acc.tag == VAL_SCALAR && ct.tag == VAL_SCALAR && acc.aux == ct.aux;
     if (same && (acc.aux == DT_F32 || acc.aux == DT_F64)) {
         *out = acc;
         out->f = acc.aux == DT_F32 ? (float)(acc.f + ct.f) : acc.f + ct.f;
         return true;
     }
-    return add_accs(call, call->args[0], call->args[1], out);
+    BuiltinCall call = {.in = in, .span = span};
+    return add_accs(&call, acc, ct, out);
 }

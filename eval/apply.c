@@ -335,3 +335,56 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
     Site site = {.op = &op_index, .attrs = attrs, .nargs = origin->nargs + 1};
     return apply_op(in, &site, all, origin->span, out);
 }
+
+/* ---- what instructions leave to this file ---------------------------------------------------- */
+
+static bool is_owned(const Interp *in, uint32_t owner) {
+    return owner == OWN_ALWAYS || (owner >= OWN_IF && in->owned >> (owner - OWN_IF) & 1);
+}
+
+uint64_t dying_arguments(const Interp *in, const Site *s) {
+    uint64_t dying = 0;
+    for (uint32_t i = 0; i < s->nowned; i++)
+        dying |= (uint64_t)is_owned(in, s->owner[i]) << i;
+    return dying;
+}
+
+uint64_t given_arguments(const Interp *in, const Gives *g) {
+    uint64_t owned = 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        owned |= (uint64_t)is_owned(in, g->owner[i]) << i;
+    return owned;
+}
+
+bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
+    const Expr *call = in->code->origin[in->pc - in->code->instrs];
+    if (l.tag == VAL_STRING && r.tag == VAL_STRING) {
+        const String *s = l.p, *t = r.p;
+        int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
+        if (order == 0)
+            order = s->len < t->len ? -1 : s->len > t->len;
+        *out = value_bool(op == CODE_LT   ? order < 0
+                          : op == CODE_LE ? order <= 0
+                          : op == CODE_GT ? order > 0
+                                          : order >= 0);
+        return true;
+    }
+    bool unary = op == CODE_NEG || op == CODE_NOT;
+    Value args[2];
+    args[0] = l;
+    if (!unary)
+        args[1] = r;
+    if (op >= CODE_LT && op <= CODE_GE) { /* comparisons have no derivative */
+        args[0] = value_primal(l);
+        args[1] = value_primal(r);
+    }
+    Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
+    bool jumps = in->pc->op >= CODE_JUMP_LT && in->pc->op <= CODE_JUMP_EQ;
+    uint32_t owners = jumps ? OWN_NOT : in->pc->x;
+    in->dying = (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
+    if (call->kind == EXPR_CALL && call->attrs)
+        site.attrs = call->attrs;
+    else
+        site.attrs = attrs_defaults(site.op);
+    return apply_op(in, &site, args, machine_span(in), out);
+}

@@ -40,7 +40,8 @@
     X(JUMP_LE)                                                                                     \
     X(JUMP_GT)                                                                                     \
     X(JUMP_GE)                                                                                     \
-    X(JUMP_EQ) /* to a when (b ? c) is x */                                                        \
+    X(JUMP_EQ)     /* to a when (b ? c) is x */                                                    \
+    X(JUMP_ABSENT) /* to a when it is x that the cotangent b is absent */                          \
     X(ADD)                                                                                         \
     X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
         X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
@@ -58,6 +59,14 @@
         X(TEST_DATA) X(TEST_NULLARY) /* to a unless b is of constructor c (constant operand) */    \
         X(TEST_VALUE)                /* to a unless b equals the literal c */                      \
         X(GET_FIELD) X(GET_ITEM)     /* a <- field, item number c of b */                          \
+        X(ADD_CT)                    /* a <- cotangent b + cotangent c, either may be absent */    \
+        X(MOVES) /* slots from a <- x operands of lists[b]; so on: eval/tighten.h */               \
+        X(TUPLE_OF)                  /* a <- c operands of lists[b] */                             \
+        X(DATA_OF)                   /* a <- constructor c of operands of lists[b] */              \
+        X(UNPACK)                    /* slots from a <- x items of tuple b, from c on */           \
+        X(GET_FIELDS)                /* the same of fields */                                      \
+        X(TAIL_OF) /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
+        X(TAIL_GLOBAL_OF)                                                                          \
         X(NO_MATCH)                  /* of value b */                                              \
         X(VERIFY)                    /* b is as place c says; notes in slot a (eval/verify.h) */    \
         X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
@@ -130,6 +139,7 @@ struct Code {
     Make *makes;
     Site *sites;
     Gives **gives;
+    int32_t *lists;    /* operands: eval/tighten.h */
     Verify *verify;    /* what its values are compared with, or NULL */
     bool internal;     /* its place is in the prelude or the library */
     bool item;         /* fn is the expression of an item: no parameters, no tail calls */

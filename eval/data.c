@@ -139,3 +139,82 @@ void fail_no_match(Interp *in, Value v) {
     Diag *d = machine_fail(in, DIAG_R0607, "no arm matches this value");
     diag_add_fact(d, "the value is %s", str_text(&text));
 }
+
+/* ---- literals and sizes ---------------------------------------------------------------------- */
+
+Value value_of_literal(const Expr *lit, DType t) {
+    if (dtype_is_float(t)) {
+        double f = lit->is_float ? lit->f : (double)lit->i;
+        if (!lit->is_float && lit->i < 0 && lit->type) { /* a uint64 literal keeps its bits */
+            DType own;
+            if (type_get_dtype(lit->type, &own) && own == DT_U64)
+                f = (double)(uint64_t)lit->i;
+        }
+        unsigned char p[8];
+        elem_set_float(p, t, f);
+        return value_float(t, elem_get_float(p, t));
+    }
+    unsigned char p[8];
+    if (lit->is_float) {
+        elem_cast(p, t, &lit->f, DT_F64);
+    } else if (t == DT_BOOL) {
+        p[0] = lit->i != 0;
+    } else {
+        elem_set_int(p, t, lit->i);
+    }
+    return value_int(t, elem_get_int(p, t));
+}
+
+static Value value_in_dtype(Value raw, DType t) {
+    Expr lit = {.kind = EXPR_LIT, .is_float = raw.aux == DT_F64};
+    if (lit.is_float)
+        lit.f = raw.f;
+    else
+        lit.i = raw.i;
+    return value_of_literal(&lit, t);
+}
+
+bool dtype_of_value(Value v, DType *out) {
+    v = value_primal(v);
+    if (v.tag == VAL_SCALAR)
+        *out = (DType)v.aux;
+    else if (v.tag == VAL_TENSOR)
+        *out = ((Tensor *)v.p)->dtype;
+    else
+        return false;
+    return true;
+}
+
+bool value_is_literal(Value v, Value lit) {
+    v = value_primal(v);
+    if (v.tag != lit.tag)
+        return false;
+    if (v.tag == VAL_STRING) {
+        const String *s = v.p, *t = lit.p;
+        return s->len == t->len && memcmp(s->text, t->text, s->len) == 0;
+    }
+    if (v.aux != lit.aux && dtype_is_float((DType)v.aux))
+        lit = value_in_dtype(lit, (DType)v.aux);
+    return dtype_is_float((DType)v.aux) ? v.f == lit.f : v.i == lit.i;
+}
+
+bool tensor_axis_size(Value v, int axis, int64_t *out) {
+    v = value_primal(v);
+    if (v.tag != VAL_TENSOR)
+        return false;
+    const Tensor *t = v.p;
+    if (axis < 0)
+        axis += t->rank;
+    if (axis < 0 || axis >= t->rank)
+        return false;
+    *out = t->shape[axis];
+    return true;
+}
+
+bool fits_dtype(int64_t size, Type *type, Value *out) {
+    DType d;
+    if (!type || !type_get_dtype(type, &d))
+        d = DT_I32;
+    *out = value_in_dtype(value_int(DT_I64, size), d);
+    return dtype_is_float(d) || dtype_holds_int(d, size, false);
+}

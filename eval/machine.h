@@ -24,6 +24,8 @@ typedef struct Cell {
     bool set;
 } Cell;
 
+enum { CELL_SIZES = 18 };
+
 struct Interp {
     Env *env;
     Diags *diags;
@@ -62,12 +64,13 @@ struct Interp {
     int argc;
     char **argv;
 
-    WeakMap codes;              /* EXPR_FN -> its Code */
-    VEC(void **) optimised;     /* watched: each Code that was optimised (tier.c) */
-    uint64_t inferred;          /* of the definitions, when these were last looked at */
-    WeakMap cells;              /* Global -> its Cell, which lives as long as the global */
-    Map op_values, ctor_values; /* Op, Ctor -> Closure */
-    Closure *idle_closure;      /* of the frame below the first activation */
+    WeakMap codes;                /* EXPR_FN -> its Code */
+    VEC(void **) optimised;       /* watched: each Code that was optimised (tier.c) */
+    uint64_t inferred;            /* of the definitions, when these were last looked at */
+    WeakMap cells;                /* Global -> its Cell, which lives as long as the global */
+    void *free_cells[CELL_SIZES]; /* lists of free cells, by size in units of 16 bytes (run.c) */
+    Map op_values, ctor_values;   /* Op, Ctor -> Closure */
+    Closure *idle_closure;        /* of the frame below the first activation */
     Code *idle_code;
     Code *fill; /* see Note [Calls in a last field] */
     double progress_began, progress_shown;
@@ -109,6 +112,21 @@ const Attrs *site_attrs(const Site *site, const Value *args);
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Applies an operator to scalars without making tensors. False where that is impossible; it reports nothing. */
 bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
+/* The slow half of an arithmetic instruction, the one at in->pc. */
+bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out);
+/* The arguments that an operator may take over, and the parameters that a tail call's callee then owns: a bit each
+ * (eval/own.h). */
+uint64_t dying_arguments(const Interp *in, const Site *s);
+uint64_t given_arguments(const Interp *in, const Gives *g);
+/* Adds two accumulators of a derivative, of which either may be absent (eval/accumulate.c). */
+bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out);
+/* The dtype of a tensor. False: v is none. */
+bool dtype_of_value(Value v, DType *out);
+/* Whether v is the literal, which is first rounded to the dtype of v. */
+bool value_is_literal(Value v, Value lit);
+bool tensor_axis_size(Value v, int axis, int64_t *out);
+/* A size as a value of that type; false where an integer dtype does not hold it. */
+bool fits_dtype(int64_t size, Type *type, Value *out);
 /* The operator that an instruction of arithmetic stands for. */
 extern const Op *const arith_ops[OPCODE_COUNT];
 bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Value *out);

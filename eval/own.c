@@ -43,7 +43,7 @@ static void add_slots(Reads *reads, int32_t at, uint32_t n, Use use) {
 }
 
 static bool is_jump(const Instr *i) {
-    return i->op == CODE_JUMP || (i->op >= CODE_JUMP_IF && i->op <= CODE_JUMP_EQ) ||
+    return i->op == CODE_JUMP || (i->op >= CODE_JUMP_IF && i->op <= CODE_JUMP_ABSENT) ||
            i->op == CODE_TEST_DATA || i->op == CODE_TEST_NULLARY || i->op == CODE_TEST_VALUE;
 }
 
@@ -89,6 +89,7 @@ static bool look(const Resolver *r, size_t at, Reads *reads, int32_t *to, bool *
     case CODE_CLOSURE: reads->make = &r->makes.data[i->b]; return true;
     case CODE_JUMP: *to = -1; return true;
     case CODE_JUMP_IF:
+    case CODE_JUMP_ABSENT:
     case CODE_TEST_DATA:
     case CODE_TEST_NULLARY:
     case CODE_TEST_VALUE:
@@ -161,6 +162,17 @@ static bool look(const Resolver *r, size_t at, Reads *reads, int32_t *to, bool *
         add_slots(reads, i->b, 1, USE_KEEP);
         add_slots(reads, i->c, 1, USE_KEEP);
         return true;
+    case CODE_ADD_CT: /* may give one of them */
+        add_slots(reads, i->b, 1, USE_KEEP);
+        add_slots(reads, i->c, 1, USE_KEEP);
+        return true;
+    case CODE_MOVES: /* made later: tighten.h */
+    case CODE_TUPLE_OF:
+    case CODE_DATA_OF:
+    case CODE_UNPACK:
+    case CODE_GET_FIELDS:
+    case CODE_TAIL_OF:
+    case CODE_TAIL_GLOBAL_OF:
     case CODE_HOLE:   /* moves the activation */
     case CODE_FILL:   /* of code made by hand */
     case CODE_VERIFY: /* reads anything */

@@ -11,6 +11,7 @@
 
 #include "eval/fuse.h"
 #include "eval/own.h"
+#include "eval/tighten.h"
 #include "eval/verify.h"
 
 #include <string.h>
@@ -81,29 +82,6 @@ static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
-
-Value value_of_literal(const Expr *lit, DType t) {
-    if (dtype_is_float(t)) {
-        double f = lit->is_float ? lit->f : (double)lit->i;
-        if (!lit->is_float && lit->i < 0 && lit->type) { /* a uint64 literal keeps its bits */
-            DType own;
-            if (type_get_dtype(lit->type, &own) && own == DT_U64)
-                f = (double)(uint64_t)lit->i;
-        }
-        unsigned char p[8];
-        elem_set_float(p, t, f);
-        return value_float(t, elem_get_float(p, t));
-    }
-    unsigned char p[8];
-    if (lit->is_float) {
-        elem_cast(p, t, &lit->f, DT_F64);
-    } else if (t == DT_BOOL) {
-        p[0] = lit->i != 0;
-    } else {
-        elem_set_int(p, t, lit->i);
-    }
-    return value_int(t, elem_get_int(p, t));
-}
 
 static DType literal_dtype(const Expr *lit) {
     DType t;
@@ -219,8 +197,14 @@ static bool equality_parts(const Expr *e, Expr **a, Expr **b, bool *negate) {
     return true;
 }
 
+/* Whether e is a call of the builtin of derivatives with that name. */
+static bool calls_ad(const Expr *e, const char *name) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, name) == 0;
+}
+
 static bool is_site(const Expr *e) {
-    if (e->kind != EXPR_CALL)
+    if (e->kind != EXPR_CALL || calls_ad(e, "ad.add"))
         return false;
     const Expr *f = e->a;
     Expr *a, *b;
@@ -347,7 +331,8 @@ static bool is_function_call(const Resolver *r, const Expr *e) {
     Expr *a, *b;
     bool negate;
     return e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR && arith_opcode(e) == OPCODE_COUNT &&
-           !is_site(e) && !equality_parts(e, &a, &b, &negate) && !is_inline(r, e);
+           !is_site(e) && !equality_parts(e, &a, &b, &negate) && !is_inline(r, e) &&
+           !calls_ad(e, "ad.add");
 }
 
 /* Data whose last field is still missing: the slots of all of it, and of the part that lacks the field. */
@@ -569,6 +554,12 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     case EXPR_CALL: {
         Expr *left, *right;
         bool negate;
+        if (calls_ad(e, "ad.add")) {
+            a = resolve_operand(r, e->args[0]);
+            b = resolve_operand(r, e->args[1]);
+            emit(r, e, CODE_ADD_CT, 0, s, a, b);
+            break;
+        }
         if (!equality_parts(e, &left, &right, &negate))
             BUG("a call of a kind that is not known");
         a = resolve_operand(r, left);
@@ -634,7 +625,7 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
         resolve_arith(r, e, dst);
     else if (is_site(e))
         resolve_site_chain(r, e, dst);
-    else if (equality_parts(e, &a, &b, &negate))
+    else if (equality_parts(e, &a, &b, &negate) || calls_ad(e, "ad.add"))
         resolve_plain(r, e, dst);
     else
         resolve_function_call(r, e, dst, NULL);
@@ -729,6 +720,9 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     } else if (equality_parts(e, &left, &right, &negate)) {
         int32_t b = resolve_operand(r, left), c = resolve_operand(r, right);
         at = emit(r, e, CODE_JUMP_EQ, sense != negate, 0, b, c);
+    } else if (calls_ad(e, "ad.is_zero")) {
+        int32_t b = resolve_operand(r, e->args[0]);
+        at = emit(r, e, CODE_JUMP_ABSENT, sense, 0, b, 0);
     } else {
         int32_t b = resolve_operand(r, e);
         at = emit(r, e, CODE_JUMP_IF, sense, 0, b, 0);
@@ -785,6 +779,8 @@ bool code_resolve(Interp *in, Code *code) {
         resolve(r, body, TAIL);
     }
     own_code(r);
+    tighten_code(r);
+    code->lists = r->lists;
     code->ninstrs = (uint32_t)r->instrs.len;
     code->nslots = r->max;
     code->consts = r->consts.data;

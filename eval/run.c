@@ -37,114 +37,26 @@ static inline Value make_float(uint64_t h, double f) {
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
 
-static inline bool is_owned(const Interp *in, uint32_t owner) {
-    return owner == OWN_ALWAYS || (owner >= OWN_IF && in->owned >> (owner - OWN_IF) & 1);
+/* Copies the two words one by one. Most values were written so, and one load of both would have to wait until the
+ * stores reach the cache (a sixth of all time in a loop of derivatives). */
+static inline void copy_value(Value *to, const Value *from) {
+    uint64_t h = head(from), word;
+    memcpy(&word, &from->i, sizeof word);
+    __asm__("" : "+r"(h), "+r"(word)); /* the compiler would join them */
+    memcpy(to, &h, sizeof h);
+    memcpy(&to->i, &word, sizeof word);
 }
 
-/* The arguments that an operator may take over, a bit each. */
-static uint64_t dying_arguments(const Interp *in, const Site *s) {
-    uint64_t dying = 0;
-    for (uint32_t i = 0; i < s->nowned; i++)
-        dying |= (uint64_t)is_owned(in, s->owner[i]) << i;
-    return dying;
-}
-
-/* The parameters that a tail call's callee then owns. */
-static uint64_t given(const Interp *in, const Gives *g) {
-    uint64_t owned = 0;
-    for (uint32_t i = 0; i < g->n; i++)
-        owned |= (uint64_t)is_owned(in, g->owner[i]) << i;
-    return owned;
-}
-
-/* The slow half of an arithmetic instruction. */
-static bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
-    const Expr *call = in->code->origin[in->pc - in->code->instrs];
-    if (l.tag == VAL_STRING && r.tag == VAL_STRING) {
-        const String *s = l.p, *t = r.p;
-        int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
-        if (order == 0)
-            order = s->len < t->len ? -1 : s->len > t->len;
-        *out = value_bool(op == CODE_LT   ? order < 0
-                          : op == CODE_LE ? order <= 0
-                          : op == CODE_GT ? order > 0
-                                          : order >= 0);
-        return true;
-    }
-    bool unary = op == CODE_NEG || op == CODE_NOT;
-    Value args[2];
-    args[0] = l;
-    if (!unary)
-        args[1] = r;
-    if (op >= CODE_LT && op <= CODE_GE) { /* comparisons have no derivative */
-        args[0] = value_primal(l);
-        args[1] = value_primal(r);
-    }
-    Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
-    bool jumps = in->pc->op >= CODE_JUMP_LT && in->pc->op <= CODE_JUMP_EQ;
-    uint32_t owners = jumps ? OWN_NOT : in->pc->x;
-    in->dying = (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
-    if (call->kind == EXPR_CALL && call->attrs)
-        site.attrs = call->attrs;
-    else
-        site.attrs = attrs_defaults(site.op);
-    return apply_op(in, &site, args, machine_span(in), out);
-}
-
-static Value value_in_dtype(Value raw, DType t) {
-    Expr lit = {.kind = EXPR_LIT, .is_float = raw.aux == DT_F64};
-    if (lit.is_float)
-        lit.f = raw.f;
-    else
-        lit.i = raw.i;
-    return value_of_literal(&lit, t);
-}
-
-static bool dtype_of_value(Value v, DType *out) {
-    v = value_primal(v);
-    if (v.tag == VAL_SCALAR)
-        *out = (DType)v.aux;
-    else if (v.tag == VAL_TENSOR)
-        *out = ((Tensor *)v.p)->dtype;
-    else
-        return false;
-    return true;
-}
-
-/* Whether v is the literal, which is first rounded to the dtype of v. */
-static bool equals_literal(Value v, Value lit) {
-    v = value_primal(v);
-    if (v.tag != lit.tag)
-        return false;
-    if (v.tag == VAL_STRING) {
-        const String *s = v.p, *t = lit.p;
-        return s->len == t->len && memcmp(s->text, t->text, s->len) == 0;
-    }
-    if (v.aux != lit.aux && dtype_is_float((DType)v.aux))
-        lit = value_in_dtype(lit, (DType)v.aux);
-    return dtype_is_float((DType)v.aux) ? v.f == lit.f : v.i == lit.i;
-}
-
-static bool size_of_axis(Value v, int axis, int64_t *out) {
-    v = value_primal(v);
-    if (v.tag != VAL_TENSOR)
-        return false;
-    const Tensor *t = v.p;
-    if (axis < 0)
-        axis += t->rank;
-    if (axis < 0 || axis >= t->rank)
-        return false;
-    *out = t->shape[axis];
-    return true;
-}
-
-/* A size as a value of that type; false where an integer dtype does not hold it. */
-static bool fits_dtype(int64_t size, Type *type, Value *out) {
-    DType d;
-    if (!type || !type_get_dtype(type, &d))
-        d = DT_I32;
-    *out = value_in_dtype(value_int(DT_I64, size), d);
-    return dtype_is_float(d) || dtype_holds_int(d, size, false);
+/* Of at least so many bytes; all but the first word is zero, or given by the caller at once. */
+static inline void *cell_new(Interp *in, size_t bytes) {
+    size_t size = (bytes + 15) / 16;
+    if (UNLIKELY(size >= CELL_SIZES))
+        return mem_alloc(bytes);
+    void **cell = in->free_cells[size];
+    if (UNLIKELY(!cell))
+        cell = mem_cells(bytes);
+    in->free_cells[size] = *cell;
+    return cell;
 }
 
 /* See Note [Calls in a last field]. */
@@ -178,6 +90,8 @@ static Expr *frame_call(const Frame *f) {
         return f->tail;
     return f->code->origin[f->pc - 1 - f->code->instrs];
 }
+
+enum { CLEARED_EACH = 32 /* calls */ };
 
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
     static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
@@ -224,7 +138,8 @@ start: /* an activation whose frame is pushed and whose arguments are at base */
             goto failed;
     }
     in->top = base + code->nslots;
-    /* values that earlier activations left here would keep their data alive */
+    /* values that earlier activations left here would keep their data alive; what a tail call of the same code
+     * leaves is cleared now and then */
     for (Value *v = base + code->nparams; v < in->top; v++)
         *v = (Value){0};
     bases[BASE_SLOT] = base;
@@ -248,8 +163,16 @@ do_COUNT:
     goto start;
 
 do_MOVE:
-    SLOT(pc->a) = *R(pc->b);
+    copy_value(&SLOT(pc->a), R(pc->b));
     NEXT();
+
+do_MOVES : {
+    Value *to = &SLOT(pc->a);
+    const int32_t *from = code->lists + pc->b;
+    for (uint32_t i = 0; i < pc->x; i++)
+        copy_value(to + i, R(from[i]));
+    NEXT();
+}
 
 do_GLOBAL:
     TRY(global_value(in, R(pc->b)->p, R(pc->b)[1].p, &SLOT(pc->a)));
@@ -265,13 +188,13 @@ do_LIKE : {
 }
 
 do_RETURN : {
-    Value v = *R(pc->b);
+    const Value *v = R(pc->b);
     fp--;
     closure = fp->closure;
     code = fp->code;
     pc = fp->pc;
     base = (Value *)((char *)base - pc[-1].c);
-    SLOT(pc[-1].a) = v;
+    copy_value(&SLOT(pc[-1].a), v);
     in->owned = 0;
     in->code = code;
     in->fp = fp;
@@ -299,7 +222,7 @@ do_PATH:
     want = R(pc->b)->p;
     pc++;
     f = R(pc->b);
-    if (pc->op == CODE_TAIL)
+    if (pc->op == CODE_TAIL || pc->op == CODE_TAIL_OF)
         goto tail_at;
     goto call_at;
 
@@ -329,7 +252,8 @@ enter:
     base = (Value *)((char *)base + pc->c);
     goto start;
 
-do_TAIL_GLOBAL : {
+do_TAIL_GLOBAL:
+do_TAIL_GLOBAL_OF : {
     Global *g = R(pc->b)->p;
     const Cell *cell = R(pc->b)[1].p;
     if (UNLIKELY(cell->source != g->value || g->broken)) {
@@ -343,6 +267,7 @@ do_TAIL_GLOBAL : {
 }
 
 do_TAIL:
+do_TAIL_OF:
     f = R(pc->b);
     want = code->path;
 tail_at:
@@ -360,17 +285,28 @@ tail_code:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
-    in->owned = pc->a >> 1 ? given(in, code->gives[(pc->a >> 1) - 1]) : 0;
+    in->owned = pc->a >> 1 ? given_arguments(in, code->gives[(pc->a >> 1) - 1]) : 0;
     if (next->internal && pc->a & 1)
         fp[-1].tail = ORIGIN();
-    {
+    if (pc->op == CODE_TAIL_OF || pc->op == CODE_TAIL_GLOBAL_OF) {
+        const int32_t *list = code->lists + pc->c;
+        for (int32_t i = *list++; i > 0; i--, list += 2)
+            copy_value(&SLOT(list[0]), R(list[1]));
+    } else {
         const Value *from = (const Value *)((char *)base + pc->c);
         for (uint32_t i = 0; i < next->nparams; i++)
-            base[i] = from[i];
+            copy_value(base + i, from + i);
     }
     closure = callee;
-    code = next;
-    goto start;
+    if (next != code || !(calls % CLEARED_EACH)) {
+        code = next;
+        goto start;
+    }
+    bases[BASE_CAPTURED] = closure->captured;
+    pc = code->instrs;
+    if (UNLIKELY(in->interrupt))
+        goto stopped;
+    DISPATCH();
 
 do_HOLE : {
     Value whole = *R(pc->b), last = *R(pc->c);
@@ -425,6 +361,11 @@ do_JUMP:
             pc++;                                                                                  \
         DISPATCH();                                                                                \
     } while (0)
+
+do_JUMP_ABSENT : {
+    const Value *v = R(pc->b);
+    BRANCH(v->tag == VAL_TUPLE && !v->p);
+}
 
 do_JUMP_IF : {
     const Value *v = R(pc->b);
@@ -587,9 +528,39 @@ do_BUILTIN : {
     NEXT();
 }
 
+do_ADD_CT : {
+    const Value *l = R(pc->b), *r = R(pc->c);
+    uint64_t h = head(l);
+    if (LIKELY(h == head(r))) {
+        if (h == HEAD_OF(DT_F32)) {
+            SLOT(pc->a) = make_float(h, (float)(l->f + r->f));
+            NEXT();
+        }
+        if (h == HEAD_OF(DT_F64)) {
+            SLOT(pc->a) = make_float(h, l->f + r->f);
+            NEXT();
+        }
+    }
+    TRY(apply_add_ct(in, ORIGIN()->span, *l, *r, &SLOT(pc->a)));
+    NEXT();
+}
+
 do_DATA : {
     SAVE();
     SLOT(pc->a) = value_data(R(pc->c)->p, &SLOT(pc->b));
+    NEXT();
+}
+
+do_DATA_OF : {
+    SAVE();
+    Ctor *ctor = R(pc->c)->p;
+    uint32_t n = ctor->nfields;
+    const int32_t *from = code->lists + pc->b;
+    Data *d = cell_new(in, sizeof(Data) + n * sizeof(Value));
+    d->ctor = ctor;
+    for (uint32_t i = 0; i < n; i++)
+        copy_value(&d->fields[i], R(from[i]));
+    SLOT(pc->a) = (Value){.tag = VAL_CTOR, .aux = n, .p = d};
     NEXT();
 }
 
@@ -598,12 +569,36 @@ do_TUPLE:
     SLOT(pc->a) = value_tuple(&SLOT(pc->b), (uint32_t)pc->c);
     NEXT();
 
+do_TUPLE_OF : {
+    SAVE();
+    uint32_t n = (uint32_t)pc->c;
+    const int32_t *from = code->lists + pc->b;
+    Tuple *t = cell_new(in, sizeof(Tuple) + n * sizeof(Value));
+    *(void **)t = NULL;
+    t->n = n;
+    for (uint32_t i = 0; i < n; i++)
+        copy_value(&t->items[i], R(from[i]));
+    SLOT(pc->a) = (Value){.tag = VAL_TUPLE, .p = t};
+    NEXT();
+}
+
 do_PROJ : {
     const Value *v = R(pc->b);
     const Tuple *t = v->p;
     if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c >= t->n))
         BUG("projection %d of a value with tag %u", pc->c, v->tag);
-    SLOT(pc->a) = t->items[pc->c];
+    copy_value(&SLOT(pc->a), &t->items[pc->c]);
+    NEXT();
+}
+
+do_UNPACK : {
+    const Value *v = R(pc->b);
+    const Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
+        BUG("projection %d of a value with tag %u", pc->c + pc->x - 1, v->tag);
+    Value *to = &SLOT(pc->a);
+    for (uint32_t i = 0, n = pc->x, first = (uint32_t)pc->c; i < n; i++)
+        copy_value(to + i, &t->items[first + i]);
     NEXT();
 }
 
@@ -666,7 +661,7 @@ do_INDEX:
 
 do_DIM_OF:;
     int64_t size;
-    if (!size_of_axis(*R(pc->b), pc->c, &size))
+    if (!tensor_axis_size(*R(pc->b), pc->c, &size))
         BUG("no axis %d to take the size of", pc->c);
     if (UNLIKELY(!fits_dtype(size, ORIGIN()->type, &SLOT(pc->a)))) {
         SAVE();
@@ -711,17 +706,25 @@ do_TEST_NULLARY:
     DISPATCH();
 
 do_TEST_VALUE:
-    if (equals_literal(*R(pc->b), *R(pc->c)))
+    if (value_is_literal(*R(pc->b), *R(pc->c)))
         NEXT();
     pc = code->instrs + pc->a;
     DISPATCH();
 
 do_GET_FIELD:
-    SLOT(pc->a) = ((const Data *)R(pc->b)->p)->fields[pc->c];
+    copy_value(&SLOT(pc->a), &((const Data *)R(pc->b)->p)->fields[pc->c]);
     NEXT();
 
+do_GET_FIELDS : {
+    const Value *from = ((const Data *)R(pc->b)->p)->fields + pc->c;
+    Value *to = &SLOT(pc->a);
+    for (uint32_t i = 0; i < pc->x; i++)
+        copy_value(to + i, from + i);
+    NEXT();
+}
+
 do_GET_ITEM:
-    SLOT(pc->a) = ((const Tuple *)R(pc->b)->p)->items[pc->c];
+    copy_value(&SLOT(pc->a), &((const Tuple *)R(pc->b)->p)->items[pc->c]);
     NEXT();
 
 do_NO_MATCH:

@@ -141,9 +141,16 @@ void leave_arm(Way *w, const Choice *c) {
     for (size_t i = c->wholes.len; i-- > 0;) {
         Place *p = c->wholes.data[i];
         Presence presence = acc_presence(p);
+        const Place *arm = p->arm;
         Expr *acc = presence == ABSENT ? NULL : acc_get(w, p);
         acc_set(w, p, NULL, ABSENT);
         p->arm = NULL;
+        if (arm && arm->form == PLACE_DATA &&
+            !arm->nparts) { /* it is the end of a list: it stands for itself */
+            acc = expr_new(EXPR_CTOR, b_some_type("ct"), w->build.span);
+            acc->ctor = arm->ctor;
+            presence = PRESENT;
+        }
         p->presence = presence;
         p->acc = acc;
     }
@@ -278,8 +285,14 @@ typedef struct Perhaps {
 
 static void run_perhaps(Way *w, void *ctx, uint32_t i) {
     Perhaps *p = ctx;
-    if (i == 1)
-        way_step(w, p->s, p->ct);
+    Expr *ct = p->ct;
+    if (i != 1)
+        return;
+    if (type_resolve(p->s->place->type)->tag == TY_TENSOR) { /* here it is there */
+        ct = expr_copy(ct);
+        ct->type = p->s->place->type;
+    }
+    way_step(w, p->s, ct);
 }
 
 void way_steps(Way *w, Steps *steps) {

@@ -338,7 +338,9 @@ static void read_pattern(Reader *r, Pattern *pat, Place *p, Choice *c) {
         break;
     case PAT_CTOR: {
         bool split = false;
-        Place *form = p && pat->nargs ? place_as_data(r->n, p, pat->ctor, &split) : NULL;
+        Place *form = p && (pat->nargs || !pat->ctor->nfields)
+                          ? place_as_data(r->n, p, pat->ctor, &split)
+                          : NULL;
         if (split) {
             vec_push(&c->wholes, p);
             vec_push(&c->splits, form);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "eval/tighten.h"
+
+#include <string.h>
+
+typedef struct Tightener {
+    Resolver *r;
+    VEC(int32_t) lists;
+    bool *targets; /* instruction -> some jump leads to it */
+    bool *gone;    /* instruction -> another one does its work */
+} Tightener;
+
+enum { LONGEST = 32 /* arguments */, FARTHEST = 64 /* instructions looked back */ };
+
+static bool jumps(const Instr *i) {
+    return i->op == CODE_JUMP || (i->op >= CODE_JUMP_IF && i->op <= CODE_JUMP_ABSENT) ||
+           i->op == CODE_TEST_DATA || i->op == CODE_TEST_NULLARY || i->op == CODE_TEST_VALUE;
+}
+
+static Instr *at(const Tightener *t, size_t i) { return &t->r->instrs.data[i]; }
+
+static bool is_slot(int32_t operand_of) { return (operand_of & 3) == BASE_SLOT; }
+
+/* Whether only the slot `a` is written, besides slots from c on by calls. */
+static bool writes_a_only(const Instr *i) {
+    switch ((Opcode)i->op) {
+    case CODE_MOVE:
+    case CODE_GLOBAL:
+    case CODE_LIKE:
+    case CODE_CLOSURE:
+    case CODE_ADD:
+    case CODE_SUB:
+    case CODE_MUL:
+    case CODE_DIV:
+    case CODE_LT:
+    case CODE_LE:
+    case CODE_GT:
+    case CODE_GE:
+    case CODE_EQUAL:
+    case CODE_NEG:
+    case CODE_NOT:
+    case CODE_ADD_CT:
+    case CODE_PROJ:
+    case CODE_FIELD:
+    case CODE_READ:
+    case CODE_BANG:
+    case CODE_DIM_OF:
+    case CODE_REF:
+    case CODE_GET_FIELD:
+    case CODE_GET_ITEM:
+    case CODE_DATA:
+    case CODE_TUPLE:
+    case CODE_OPERATOR:
+    case CODE_BUILTIN:
+    case CODE_TENSOR:
+    case CODE_INDEX: return true;
+    default: return false;
+    }
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Where the n arguments in the slots from `first` of instruction `use` can be read instead: from[k] is what a
+ * MOVE put there, and moves[k] that MOVE; else the slot itself. False where none was moved. */
+static bool find_sources(const Tightener *t, size_t use, uint32_t first, uint32_t n, int32_t *from,
+                         size_t *moves) {
+    bool written[LONGEST] = {false}, any = false;
+    for (uint32_t k = 0; k < n; k++) {
+        from[k] = operand(BASE_SLOT, first + k);
+        moves[k] = SIZE_MAX;
+    }
+    size_t end = use > FARTHEST ? use - FARTHEST : 0;
+    VEC(uint32_t) later = {0}; /* slots that instructions behind the one looked at write */
+    for (size_t i = use; i-- > end;) {
+        if (t->targets[i + 1])
+            break;
+        const Instr *in = at(t, i);
+        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH)
+            continue;
+        if (!writes_a_only(in))
+            break;
+        uint32_t to = (uint32_t)in->a >> 4, k = to - first;
+        if (to >= first && k < n && !written[k]) {
+            written[k] = true;
+            bool is_free = in->op == CODE_MOVE;
+            for (size_t w = 0; w < later.len && is_free; w++)
+                is_free = in->b != operand(BASE_SLOT, later.data[w]);
+            if (is_free) {
+                from[k] = in->b;
+                moves[k] = i;
+                any = true;
+            }
+        } else if (to >= first && k < n) {
+            break;
+        }
+        vec_push(&later, to);
+    }
+    /* An argument that another one is computed from stays where it is. */
+    for (size_t i = use; any && i-- > end && !t->targets[i + 1];) {
+        const Instr *in = at(t, i);
+        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH)
+            continue;
+        if (!writes_a_only(in))
+            break;
+        bool row = in->op == CODE_DATA || in->op == CODE_TUPLE || in->op == CODE_OPERATOR ||
+                   in->op == CODE_BUILTIN || in->op == CODE_TENSOR || in->op == CODE_INDEX ||
+                   in->op == CODE_CLOSURE;
+        for (uint32_t k = 0; k < n; k++) {
+            if (moves[k] == SIZE_MAX || moves[k] >= i)
+                continue;
+            int32_t self = operand(BASE_SLOT, first + k);
+            bool reads = row ? in->op == CODE_CLOSURE || in->op == CODE_INDEX || in->b <= self
+                             : in->b == self || in->c == self;
+            if (reads) {
+                moves[k] = SIZE_MAX;
+                from[k] = self;
+            }
+        }
+    }
+    for (uint32_t k = 0; k < n; k++)
+        if (moves[k] != SIZE_MAX)
+            return true;
+    return false;
+}
+
+static void drop_moves(Tightener *t, const size_t *moves, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (moves[k] != SIZE_MAX)
+            t->gone[moves[k]] = true;
+}
+
+static int32_t add_list(Tightener *t, const int32_t *items, uint32_t n) {
+    int32_t from = (int32_t)t->lists.len;
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&t->lists, items[i]);
+    return from;
+}
+
+static void tighten_parts(Tightener *t, size_t i) {
+    Instr *in = at(t, i);
+    bool is_tuple = in->op == CODE_TUPLE;
+    uint32_t n = is_tuple ? (uint32_t)in->c
+                          : ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields;
+    int32_t from[LONGEST];
+    size_t moves[LONGEST];
+    if (n > LONGEST || !find_sources(t, i, (uint32_t)in->b >> 4, n, from, moves))
+        return;
+    drop_moves(t, moves, n);
+    in->op = is_tuple ? CODE_TUPLE_OF : CODE_DATA_OF;
+    in->b = add_list(t, from, n);
+}
+
+/* The arguments of a tail call in an order in which none is overwritten before it is read: pairs of a parameter's
+ * slot and an operand. False where there is no such order. */
+static bool order_moves(int32_t *from, uint32_t n, int32_t *pairs, uint32_t *npairs) {
+    bool done[LONGEST] = {false};
+    *npairs = 0;
+    for (uint32_t left = n, before = n + 1; left && left < before;) {
+        before = left;
+        for (uint32_t k = 0; k < n; k++) {
+            int32_t to = operand(BASE_SLOT, k);
+            bool is_read = false;
+            for (uint32_t j = 0; j < n && !done[k]; j++)
+                is_read |= j != k && !done[j] && from[j] == to;
+            if (done[k] || is_read)
+                continue;
+            done[k] = true;
+            left--;
+            if (from[k] == to)
+                continue;
+            pairs[2 * *npairs] = to;
+            pairs[2 * *npairs + 1] = from[k];
+            ++*npairs;
+        }
+        if (!left)
+            return true;
+    }
+    return n == 0;
+}
+
+static void tighten_tail(Tightener *t, size_t i) {
+    Instr *in = at(t, i);
+    int32_t from[LONGEST], pairs[2 * LONGEST + 1];
+    size_t moves[LONGEST];
+    uint32_t n = in->x, npairs;
+    if (n > LONGEST)
+        return;
+    (void)find_sources(t, i, (uint32_t)in->c >> 4, n, from, moves);
+    if (!order_moves(from, n, pairs + 1, &npairs))
+        return;
+    for (uint32_t k = 0; k < npairs; k++) /* the callee is read last */
+        if (in->op == CODE_TAIL && pairs[1 + 2 * k] == in->b)
+            return;
+    drop_moves(t, moves, n);
+    pairs[0] = (int32_t)npairs;
+    in->c = add_list(t, pairs, 2 * npairs + 1);
+    in->op = in->op == CODE_TAIL ? CODE_TAIL_OF : CODE_TAIL_GLOBAL_OF;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* How many instructions from i on are alike and not jumped into, with a growing by one, and c too. */
+static uint32_t count_row(const Tightener *t, size_t i, bool grows) {
+    const Instr *first = at(t, i);
+    uint32_t n = 1;
+    for (; i + n < t->r->instrs.len && !t->targets[i + n] && !t->gone[i + n]; n++) {
+        const Instr *in = at(t, i + n);
+        if (in->op != first->op || in->a != first->a + (int32_t)(n << 4) || n == UINT16_MAX)
+            break;
+        if (grows && (in->b != first->b || in->c != first->c + (int32_t)n ||
+                      (is_slot(first->b) && at(t, i + n - 1)->a == first->b)))
+            break;
+    }
+    return n;
+}
+
+static void drop_row(Tightener *t, size_t i, uint32_t n) {
+    for (uint32_t k = 1; k < n; k++)
+        t->gone[i + k] = true;
+}
+
+static void tighten_row(Tightener *t, size_t i) {
+    Instr *in = at(t, i);
+    bool moves = in->op == CODE_MOVE;
+    uint32_t n = count_row(t, i, !moves);
+    if (n < 2)
+        return;
+    if (moves) {
+        int32_t from = (int32_t)t->lists.len;
+        for (uint32_t k = 0; k < n; k++)
+            vec_push(&t->lists, at(t, i + k)->b);
+        in->op = CODE_MOVES;
+        in->b = from;
+    } else {
+        in->op = in->op == CODE_GET_FIELD ? CODE_GET_FIELDS : CODE_UNPACK;
+    }
+    in->x = (uint16_t)n;
+    drop_row(t, i, n);
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+/* Whether the slot is written before it is read, on each way from instruction i; the ways end soon. */
+static bool is_dead(const Tightener *t, size_t i, int32_t slot_of, int depth);
+
+static bool reads(const Tightener *t, const Instr *in, size_t i, int32_t x) {
+    uint32_t n = 0;
+    int32_t first = in->b;
+    switch ((Opcode)in->op) {
+    case CODE_MOVE:
+    case CODE_RETURN:
+    case CODE_JUMP_IF:
+    case CODE_TEST_DATA:
+    case CODE_TEST_NULLARY:
+    case CODE_TEST_VALUE:
+    case CODE_PROJ:
+    case CODE_GET_FIELD:
+    case CODE_GET_ITEM:
+    case CODE_JUMP_ABSENT:
+    case CODE_NEG:
+    case CODE_NOT: return in->b == x;
+    case CODE_ADD:
+    case CODE_SUB:
+    case CODE_MUL:
+    case CODE_DIV:
+    case CODE_LT:
+    case CODE_LE:
+    case CODE_GT:
+    case CODE_GE:
+    case CODE_EQUAL:
+    case CODE_ADD_CT:
+    case CODE_JUMP_LT:
+    case CODE_JUMP_LE:
+    case CODE_JUMP_GT:
+    case CODE_JUMP_GE:
+    case CODE_JUMP_EQ: return in->b == x || in->c == x;
+    case CODE_TUPLE: n = (uint32_t)in->c; break;
+    case CODE_OPERATOR: n = t->r->sites.data[in->c].nargs + t->r->sites.data[in->c].nsizes; break;
+    case CODE_BUILTIN: n = t->r->sites.data[in->c].nargs; break;
+    case CODE_DATA: n = ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields; break;
+    case CODE_CALL_GLOBAL:
+    case CODE_TAIL_GLOBAL:
+        n = in->x;
+        first = in->c;
+        break;
+    default: (void)i; return true;
+    }
+    return x >= first && x < first + (int32_t)(n << 4);
+}
+
+static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth) {
+    enum { STEPS = 48, BRANCHES = 4 };
+    for (int steps = 0; steps < STEPS; steps++, i++) {
+        if (i >= t->r->instrs.len || depth > BRANCHES)
+            return false;
+        const Instr *in = at(t, i);
+        if (in->op == CODE_JUMP) {
+            i = (size_t)in->a - 1;
+            continue;
+        }
+        if (in->op == CODE_NO_MATCH)
+            return in->b != x;
+        if (reads(t, in, i, x))
+            return false;
+        if (in->op == CODE_RETURN || in->op == CODE_TAIL_GLOBAL)
+            return true;
+        if (jumps(in) && !is_dead(t, (size_t)in->a, x, depth + 1))
+            return false;
+        if (writes_a_only(in) && in->a == x)
+            return true;
+        if (in->op == CODE_CALL_GLOBAL && (in->a == x || x >= in->c))
+            return true; /* the callee's activation was there */
+    }
+    return false;
+}
+
+/* A comparison whose value is only jumped by. */
+static void tighten_condition(Tightener *t, size_t i) {
+    Instr *test = at(t, i), *jump = i + 1 < t->r->instrs.len ? at(t, i + 1) : NULL;
+    if (!jump || jump->op != CODE_JUMP_IF || jump->b != test->a || t->targets[i + 1] ||
+        !is_dead(t, i + 2, test->a, 0) || !is_dead(t, (size_t)jump->a, test->a, 0))
+        return;
+    Opcode op = test->op == CODE_EQUAL ? CODE_JUMP_EQ
+                                       : (Opcode)(CODE_JUMP_LT + (test->op - CODE_LT));
+    uint16_t sense = test->op == CODE_EQUAL ? jump->x != test->x : jump->x;
+    *jump = (Instr){(uint16_t)op, sense, jump->a, test->b, test->c};
+    t->r->origin.data[i + 1] = t->r->origin.data[i];
+    t->gone[i] = true;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Leaves out what is gone, and leads jumps to where their targets are now. */
+static void close_up(Tightener *t) {
+    Resolver *r = t->r;
+    uint32_t n = (uint32_t)r->instrs.len, kept = 0;
+    int32_t *moved = mem_bytes((n + 1) * sizeof *moved);
+    for (uint32_t i = 0; i < n; i++) {
+        moved[i] = (int32_t)kept;
+        kept += !t->gone[i];
+    }
+    moved[n] = (int32_t)kept;
+    kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (t->gone[i])
+            continue;
+        Instr in = *at(t, i);
+        if (jumps(&in))
+            in.a = moved[in.a];
+        r->instrs.data[kept] = in;
+        r->origin.data[kept++] = r->origin.data[i];
+    }
+    r->instrs.len = r->origin.len = kept;
+}
+
+void tighten_code(Resolver *r) {
+    size_t n = r->instrs.len;
+    Tightener t = {.r = r};
+    if (r->code->verify)
+        return;
+    t.targets = mem_bytes(n + 1);
+    t.gone = mem_bytes(n + 1);
+    memset(t.targets, 0, n + 1);
+    memset(t.gone, 0, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (jumps(at(&t, i)))
+            t.targets[at(&t, i)->a] = true;
+    for (size_t i = 0; i < n; i++)
+        if ((at(&t, i)->op >= CODE_LT && at(&t, i)->op <= CODE_EQUAL))
+            tighten_condition(&t, i);
+    for (size_t i = 0; i < n; i++) {
+        Opcode op = (Opcode)at(&t, i)->op;
+        if (op == CODE_TUPLE || op == CODE_DATA)
+            tighten_parts(&t, i);
+        else if (op == CODE_TAIL || op == CODE_TAIL_GLOBAL)
+            tighten_tail(&t, i);
+    }
+    for (size_t i = 0; i < n; i++) {
+        Opcode op = (Opcode)at(&t, i)->op;
+        if (!t.gone[i] && (op == CODE_MOVE || op == CODE_PROJ || op == CODE_GET_FIELD))
+            tighten_row(&t, i);
+    }
+    close_up(&t);
+    r->lists = t.lists.data;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fewer instructions for the same work: the last step before code runs.
+ *
+ * Arguments are computed in adjacent slots, so a value that has a place already is moved there first. Of such moves
+ * and of other rows of equal instructions one instruction is made:
+ *
+ *     MOVE s8 <- s3; MOVE s9 <- c1; TUPLE s7 <- s8, 2          TUPLE_OF s7 <- s3, c1
+ *     MOVE s8 <- s3; MOVE s9 <- s5; CALL_GLOBAL s7 <- f(s8 …)  MOVES s8 <- s3, s5; CALL_GLOBAL s7 <- f(s8 …)
+ *     MOVE s8 <- s3; MOVE s9 <- s5; TAIL_GLOBAL f(s8 …)        TAIL_GLOBAL_OF f(s3, s5)
+ *     PROJ s4 <- s2.1; PROJ s5 <- s2.2                         UNPACK s4, s5 <- s2 from 1
+ *     EQUAL s4 <- s0, c0; JUMP_IF s4                           JUMP_EQ s0, c0
+ *
+ * The lists of operands stand beside the code (Code.lists). */
+#ifndef EVAL_TIGHTEN_H
+#define EVAL_TIGHTEN_H
+
+#include "eval/resolve.h"
+
+/* Rewrites the resolver's instructions. own_code has looked at them: it sees the plain forms only. */
+void tighten_code(Resolver *r);
+
+#endif
