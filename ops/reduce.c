@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions: sum mean max min prod all any argmax argmin variance.
+/* Reductions: sum mean max min prod logsumexp all any argmax argmin variance.
  *
  * Corner cases, as NumPy has them: `axis=None` is all axes and `axis=[]` none; sum, prod, all and
  * any of nothing are 0, 1, True and False, max and min of nothing an error; a nan makes max, min,
@@ -178,6 +178,38 @@ static bool lower_variance(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+/* The largest element, of all that go into one result, is taken off before `exp` and added after `log`, so
+ * that nothing overflows. Where it is infinite 0 is: then the sum itself says what the result is. */
+static bool lower_logsumexp(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *t = call->in[0];
+    DType acc = sc_type_of(t->dtype);
+    uint32_t axes;
+    StepBuilder s;
+    axes_of(call, &axes);
+    int64_t kept[TENSOR_MAX_RANK];
+    for (int axis = 0; axis < t->rank; axis++)
+        kept[axis] = axes >> axis & 1 ? 1 : t->shape[axis];
+    Tensor *top = plan_temp(plan, acc, t->rank, kept);
+    step_begin_reduce(&s, plan, RECIPE_REDUCE, t, axes);
+    sc_load(&s.body, step_in_reduced(&s, t, axes), t->dtype);
+    step_combine(&s, COMBINE_MAX, acc);
+    ScalarBuilder *e = &s.epilogue;
+    Sc m = sc_acc(e, acc);
+    sc_select(e, sc_isinf(e, m), sc_float(e, acc, 0), m);
+    step_out_reduced(&s, top, t, axes);
+    step_end(&s);
+    step_begin_reduce(&s, plan, RECIPE_REDUCE, t, axes);
+    Sc x = sc_load(&s.body, step_in_reduced(&s, t, axes), t->dtype);
+    int shift = step_in_reduced(&s, top, axes);
+    sc_exp(&s.body, sc_sub(&s.body, x, sc_load(&s.body, shift, acc)));
+    step_combine(&s, COMBINE_SUM, acc);
+    Sc log = sc_log(e, sc_acc(e, acc));
+    sc_add(e, log, sc_load(e, shift, acc));
+    step_out_reduced(&s, out[0], t, axes);
+    step_end(&s);
+    return true;
+}
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 #define AXIS                                                                                       \
@@ -220,6 +252,11 @@ REDUCE(all, DTS_BOOL, 0, "Whether all elements hold; True of none.",
 REDUCE(any, DTS_BOOL, 0, "Whether some element holds; False of none.",
        "any([[True, False], [False, False]], axis=[1])", "[True, False] : Tensor[(2,), bool]",
        "all")
+REDUCE(
+    logsumexp, DTS_FLOAT, 0,
+    "log(sum(exp(data))), stable: nothing overflows. Its derivative is the softmax. Of none: -inf.",
+    "logsumexp([[0.0, 0.0], [1000.0, 1000.0]], axis=[1])",
+    "[0.6931472, 1000.6932] : Tensor[(2,), float32]", "nn.log_softmax, max, sum")
 REDUCE(max, DTS_ALL, DTS_ALL, "The greatest element; nan if there is one. Of none: an error.",
        "max([[1.0, 5.0], [3.0, 2.0]], axis=[1])", "[5.0, 3.0] : Tensor[(2,), float32]",
        "argmax, maximum, min")

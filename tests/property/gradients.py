@@ -230,7 +230,7 @@ REDUCED = [("", (2, 3), (1, 1)), ("", (), ()), (", axis=[0]", (2, 3), (1, 3)),
 
 def reductions():
     for attrs, shape, kept in REDUCED:
-        for op in ["sum", "mean", "max", "min", "prod"]:
+        for op in ["sum", "mean", "max", "min", "prod", "logsumexp"]:
             case(op, "%s(x%s)" % (op, attrs), shape)
             case(op, "x * %s(x%s)" % (op, attrs.replace(", keepdims=True", "") + ", keepdims=True"),
                  shape)
