@@ -3,48 +3,71 @@
 
 #include <string.h>
 
-static const char *pair(const Attrs *attrs, const char *name, int64_t *out, const char *problem) {
-    int64_t v[2];
-    int n = attr_int_list(attrs, name, v, 2);
-    if (n < 1)
-        return problem;
-    out[0] = v[0];
-    out[1] = v[n - 1];
-    return out[0] < 1 || out[1] < 1 ? problem : NULL;
+bool window_list(const Attrs *attrs, const char *name, int sides, int64_t least, int64_t *out) {
+    int64_t v[WINDOW_SIDES];
+    int n = attr_int_list(attrs, name, v, WINDOW_SIDES);
+    if (n != 1 && n != sides)
+        return false;
+    for (int j = 0; j < sides; j++) {
+        out[j] = v[n == 1 ? 0 : j];
+        if (out[j] < least)
+            return false;
+    }
+    return true;
 }
 
 const char *window_attrs(const Attrs *attrs, Window *w) {
-    const char *problem = pair(attrs, "strides", w->stride,
-                               "strides are one or two numbers from 1");
-    if (!problem)
-        problem = pair(attrs, "dilation", w->dilation, "dilation is one or two numbers from 1");
-    if (problem)
-        return problem;
-    int64_t p[4];
-    int n = attr_int_list(attrs, "padding", p, 4);
-    if (n != 1 && n != 2 && n != 4)
-        return "padding is 1, 2 or 4 numbers";
+    int sides = w->sides;
+    const char *words = sides == 1   ? "one number"
+                        : sides == 2 ? "one or two numbers"
+                                     : "one or three numbers";
+    if (!window_list(attrs, "strides", sides, 1, w->stride))
+        return fmt_text("strides are %s from 1", words);
+    if (!window_list(attrs, "dilation", sides, 1, w->dilation))
+        return fmt_text("dilation is %s from 1", words);
+    int64_t p[2 * WINDOW_SIDES];
+    int n = attr_int_list(attrs, "padding", p, 2 * WINDOW_SIDES);
+    if (n != 1 && n != sides && n != 2 * sides)
+        return sides == 1   ? "padding is 1 or 2 numbers"
+               : sides == 2 ? "padding is 1, 2 or 4 numbers"
+                            : "padding is 1, 3 or 6 numbers";
     for (int i = 0; i < n; i++)
         if (p[i] < 0)
             return "padding is not negative";
-    w->before[0] = p[0];
-    w->before[1] = p[n == 1 ? 0 : 1];
-    w->after[0] = p[n == 4 ? 2 : 0];
-    w->after[1] = p[n == 4 ? 3 : n == 2 ? 1 : 0];
+    for (int j = 0; j < sides; j++) {
+        w->before[j] = p[n == 1 ? 0 : j];
+        w->after[j] = p[n == 1 ? 0 : n == sides ? j : sides + j];
+    }
     return NULL;
 }
 
-void layout_read(const char *layout, const char *letters, int *place) {
-    for (size_t i = 0; letters[i]; i++)
-        place[i] = (int)(strchr(layout, letters[i]) - layout);
+const char *layout_letters(const char *first, int sides) {
+    return fmt_text("%s%s", first, sides == 1 ? "W" : sides == 2 ? "HW" : "DHW");
 }
 
-static int64_t reach(const Window *w, int side) {
+bool layout_read(const char *layout, const char *letters, int *place) {
+    if (strlen(layout) != strlen(letters))
+        return false;
+    for (size_t i = 0; letters[i]; i++) {
+        const char *at = strchr(layout, letters[i]);
+        if (!at)
+            return false;
+        place[i] = (int)(at - layout);
+    }
+    return true;
+}
+
+const char *side_name(int sides, int side) {
+    static const char *const names[] = {"depth", "height", "width"};
+    return names[WINDOW_SIDES - sides + side];
+}
+
+int64_t window_reach(const Window *w, int side) {
     return (w->kernel[side] - 1) * w->dilation[side] + 1;
 }
 
 int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode) {
-    int64_t room = size + w->before[side] + w->after[side] - reach(w, side);
+    int64_t room = size + w->before[side] + w->after[side] - window_reach(w, side);
     if (room < 0)
         return -1;
     if (ceil_mode)
@@ -66,15 +89,31 @@ Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, Type 
     return dim_add_int(room, 1);
 }
 
-Tensor *plan_spread(Plan *plan, const Tensor *t, const int *axes, const int64_t *before,
+bool window_make_ranks(Solver *s, Relation *r, uint32_t nargs, int rank) {
+    uint32_t own;
+    Type **dims;
+    for (uint32_t i = 0; i < nargs; i++) {
+        if (!rel_make_rank(s, r, (int)i, (uint32_t)rank))
+            return false;
+        rel_rank_in(r->args[i], &own, &dims);
+        if ((int)own == rank)
+            continue;
+        rel_error(s, r, DIAG_R0313, "`%s`: `%s` has %u axes and needs %d", r->op->name,
+                  op_arg(r->op, (int)i).name, own, rank);
+        return false;
+    }
+    return true;
+}
+
+Tensor *plan_spread(Plan *plan, const Tensor *t, int sides, const int *axes, const int64_t *before,
                     const int64_t *spread, const int64_t *size) {
     int64_t shape[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], offset = 0;
     memcpy(shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
-    for (int j = 0; j < 2; j++)
+    for (int j = 0; j < sides; j++)
         shape[axes[j]] = size[j];
     Tensor *out = plan_temp(plan, t->dtype, t->rank, shape);
     memcpy(strides, out->strides, sizeof(int64_t) * (size_t)t->rank);
-    for (int j = 0; j < 2; j++) {
+    for (int j = 0; j < sides; j++) {
         offset += before[j] * strides[axes[j]];
         strides[axes[j]] *= spread[j];
     }

@@ -391,22 +391,37 @@ def products():
     case("einsum", 'einsum((x, y, z), equation="ij,jk,kl->il")', (2, 2), (2, 3), (3, 2), second=False)
 
 
+
+
 CONVOLUTIONS = [
-    ("", (1, 2, 4, 5), (3, 2, 2, 3)),
-    (", strides=[2, 1], padding=[1, 0, 2, 1]", (2, 2, 4, 4), (2, 2, 3, 2)),
-    (", dilation=[2, 1], padding=[1, 1]", (1, 2, 5, 4), (2, 2, 2, 2)),
-    (", groups=2", (1, 4, 3, 3), (4, 2, 2, 2)),
-    (", groups=2, strides=[2, 2], padding=[1, 1]", (1, 2, 4, 3), (2, 1, 3, 3)),
-    (', data_layout="NHWC", kernel_layout="HWIO"', (1, 4, 3, 2), (2, 2, 2, 3)),
-    (', data_layout="NHWC", kernel_layout="OHWI", strides=[1, 2]', (1, 4, 4, 2), (3, 2, 2, 2)),
+    ("2d", "", (1, 2, 4, 5), (3, 2, 2, 3)),
+    ("2d", ", strides=[2, 1], padding=[1, 0, 2, 1]", (2, 2, 4, 4), (2, 2, 3, 2)),
+    ("2d", ", dilation=[2, 1], padding=[1, 1]", (1, 2, 5, 4), (2, 2, 2, 2)),
+    ("2d", ", groups=2", (1, 4, 3, 3), (4, 2, 2, 2)),
+    ("2d", ", groups=2, strides=[2, 2], padding=[1, 1]", (1, 2, 4, 3), (2, 1, 3, 3)),
+    ("2d", ', data_layout="NHWC", kernel_layout="HWIO"', (1, 4, 3, 2), (2, 2, 2, 3)),
+    ("2d", ', data_layout="NHWC", kernel_layout="OHWI", strides=[1, 2]', (1, 4, 4, 2), (3, 2, 2, 2)),
+    ("1d", ', strides=[2], padding=[1, 0], data_layout="NCW", kernel_layout="OIW"', (2, 2, 5), (3, 2, 2)),
+    ("1d", ', groups=2, data_layout="NWC", kernel_layout="WOI"', (1, 3, 2), (2, 2, 1)),
+    ("3d", ', dilation=[1, 2, 1], padding=[1, 0, 0], data_layout="NCDHW", kernel_layout="OIDHW"',
+     (1, 2, 2, 3, 2), (2, 2, 2, 2, 1)),
+]
+TRANSPOSED = [
+    ("1d", ', strides=[2], padding=[1, 0], output_padding=[1]', (2, 3, 2), (3, 2, 3)),
+    ("2d", ', strides=[2, 1], dilation=[1, 2]', (1, 2, 2, 3), (2, 2, 2, 2)),
+    ("2d", ', groups=2, data_layout="NHWC", kernel_layout="HWIO"', (1, 2, 2, 4), (2, 2, 4, 1)),
+    ("3d", ', strides=[1, 2, 1]', (1, 2, 1, 2, 2), (2, 1, 1, 2, 2)),
 ]
 
 
 def windows():
-    for attrs, a, b in CONVOLUTIONS:
-        case("nn.conv2d", "nn.conv2d(x, y%s)" % attrs, a, b)
-        case("nn.conv2d_data", "nn.conv2d_data(nn.conv2d(x, y%s), y, x%s)" % (attrs, attrs), a, b)
-        case("nn.conv2d_weight", "nn.conv2d_weight(nn.conv2d(x, y%s), x, y%s)" % (attrs, attrs), a, b)
+    for sides, attrs, a, b in CONVOLUTIONS:
+        case("nn.conv" + sides, "nn.conv%s(x, y%s)" % (sides, attrs), a, b)
+        case("nn.conv", "nn.conv(x, y%s)" % attrs, a, b)
+        case("nn.conv_data", "nn.conv_data(nn.conv(x, y%s), y, x%s)" % (attrs, attrs), a, b)
+        case("nn.conv_weight", "nn.conv_weight(nn.conv(x, y%s), x, y%s)" % (attrs, attrs), a, b)
+    for sides, attrs, a, b in TRANSPOSED:
+        case("nn.conv%s_transpose" % sides, "nn.conv%s_transpose(x, y%s)" % (sides, attrs), a, b)
     case("nn.conv2d_backward_weight", "nn.conv2d_backward_weight(x, y, kernel_size=[2, 2])",
          (1, 3, 3, 4), (1, 2, 4, 5))
     case("nn.conv2d_backward_weight", "nn.conv2d_backward_weight(x, y, kernel_size=[3, 2], "
@@ -420,23 +435,35 @@ def windows():
         how = '%s, mode="%s"' % (widths, mode)
         case("nn.mirror_pad", "nn.mirror_pad(x, %s)" % how, (2, 3))
         case("nn.mirror_pad_sum", "nn.mirror_pad_sum(x, y, %s) * y" % how, (3, 5), (2, 3))
-    for attrs, shape in [
-            ("pool_size=[2, 2]", (1, 2, 3, 4)),
-            ("pool_size=[2, 3], strides=[2, 2], padding=[1, 1]", (1, 1, 4, 5)),
-            ("pool_size=[2, 2], strides=[2, 2], ceil_mode=True", (1, 1, 3, 5)),
-            ("pool_size=[2, 2], dilation=[2, 1]", (1, 1, 4, 3)),
-            ('pool_size=[2, 2], layout="NHWC"', (1, 3, 3, 2))]:
-        case("nn.max_pool2d", "nn.max_pool2d(x, %s)" % attrs, shape)
-        case("nn.max_pool2d_grad", "nn.max_pool2d_grad(nn.max_pool2d(x * 2.0, %s), y, %s)"
-             % (attrs, attrs), shape, shape)
-        case("nn.max_pool2d_pick", "nn.max_pool2d_pick(x, y, %s)" % attrs, shape, shape)
+    for sides, attrs, shape in [
+            ("2d", "pool_size=[2, 2]", (1, 2, 3, 4)),
+            ("2d", "pool_size=[2, 3], strides=[2, 2], padding=[1, 1]", (1, 1, 4, 5)),
+            ("2d", "pool_size=[2, 2], strides=[2, 2], ceil_mode=True", (1, 1, 3, 5)),
+            ("2d", "pool_size=[2, 2], dilation=[2, 1]", (1, 1, 4, 3)),
+            ("2d", 'pool_size=[2, 2], layout="NHWC"', (1, 3, 3, 2)),
+            ("1d", 'pool_size=[2], padding=[1, 0], layout="NCW"', (1, 2, 3)),
+            ("3d", 'pool_size=[2, 1, 2], strides=[1, 2, 1], layout="NCDHW"', (1, 1, 2, 3, 3))]:
+        case("nn.max_pool" + sides, "nn.max_pool%s(x, %s)" % (sides, attrs), shape)
+        case("nn.max_pool_grad", "nn.max_pool_grad(nn.max_pool%s(x * 2.0, %s), y, %s)"
+             % (sides, attrs, attrs), shape, shape)
+        case("nn.max_pool_pick", "nn.max_pool_pick(x, y, %s)" % attrs, shape, shape)
         for more in ["", ", count_include_pad=True"]:
-            case("nn.avg_pool2d", "nn.avg_pool2d(x, %s%s)" % (attrs, more), shape)
-            case("nn.avg_pool2d_grad", "nn.avg_pool2d_grad(nn.avg_pool2d(x, %s%s), y, %s%s)"
+            case("nn.avg_pool" + sides, "nn.avg_pool%s(x, %s%s)" % (sides, attrs, more), shape)
+            case("nn.avg_pool", "nn.avg_pool(x, %s%s)" % (attrs, more), shape)
+            case("nn.avg_pool_grad", "nn.avg_pool_grad(nn.avg_pool(x, %s%s), y, %s%s)"
                  % (attrs, more, attrs, more), shape, shape)
-    for layout in ["NCHW", "NHWC"]:
-        case("nn.global_avg_pool2d", 'nn.global_avg_pool2d(x, layout="%s")' % layout, (2, 3, 2, 2))
-        case("nn.global_max_pool2d", 'nn.global_max_pool2d(x, layout="%s")' % layout, (2, 3, 2, 2))
+    for name in ["max", "avg"]:
+        case("nn.%s_pool2d_grad" % name, "nn.%s_pool2d_grad(nn.%s_pool2d(x * 2.0, pool_size=[2, 2]), y, "
+             "pool_size=[2, 2])" % (name, name), (1, 1, 3, 4), (1, 1, 3, 4))
+        for sides, attrs, shape in [("1d", "output_size=[2]", (2, 1, 5)),
+                                    ("2d", "output_size=[3, 2]", (1, 2, 4, 4)),
+                                    ("2d", 'output_size=[2, 5], layout="NHWC"', (1, 3, 3, 2)),
+                                    ("3d", "output_size=[1, 2, 2]", (1, 1, 2, 3, 4))]:
+            case("nn.adaptive_%s_pool%s" % (name, sides),
+                 "nn.adaptive_%s_pool%s(x, %s)" % (name, sides, attrs), shape)
+        for layout in ["NCHW", "NHWC", "HWNC"]:
+            case("nn.global_%s_pool2d" % name, 'nn.global_%s_pool2d(x, layout="%s")' % (name, layout),
+                 (2, 3, 2, 2))
 
 
 def layers():
