@@ -34,7 +34,7 @@ typedef VEC(const char *) Words;
 typedef struct Cli {
     SessionOptions session;
     Color color;
-    bool time, residual, tvm;
+    bool time, residual, transcript, tvm;
     bool wants_json;         /* known before the options are read, for mistakes in them */
     VEC(const char *) texts; /* of -e, run one after the other */
     VEC(const char *) inputs, files;
@@ -222,6 +222,12 @@ static bool set_time(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_transcript(Cli *cli, const char *value) {
+    (void)value;
+    cli->transcript = true;
+    return true;
+}
+
 static bool set_tvm(Cli *cli, const char *value) {
     (void)value;
     cli->tvm = true;
@@ -270,6 +276,8 @@ static const Option options[] = {
     {"stack", "SIZE", "most memory for calls; 1G when not said", set_stack},
     {"threads", "N", "at most so many", set_threads},
     {"time", NULL, "say on standard error how long it took", set_time},
+    {"transcript", NULL, "doctest: print what a lesson of the tutor says, and each answer tried",
+     set_transcript},
     {"tvm", NULL, "fmt: sigils and layout as TVM prints them", set_tvm},
     {"twins", NULL, "differentiate while running and never make derivatives code", set_twins},
     {"verify-types", NULL,
@@ -525,7 +533,12 @@ static int run_doctest(Cli *cli) {
             return 1;
         session_set_width(s, DOCTEST_WIDTH, DOCTEST_WIDTH);
         Str out = {0};
-        doctest_run(s, cli->files.data[i], &count, &out);
+        const char *path = cli->files.data[i];
+        size_t n = strlen(path);
+        if (n > 4 && strcmp(path + n - 4, ".tut") == 0)
+            doctest_play(s, path, cli->transcript, &count, &out);
+        else
+            doctest_run(s, path, &count, &out);
         fputs(str_text(&out), stdout);
         finish(s, SESSION_OK);
     }

@@ -17,7 +17,7 @@ typedef struct Command {
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
-    run_history, run_save, run_set, run_shell;
+    run_history, run_save, run_set, run_shell, run_tutor;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -40,6 +40,7 @@ static const Command commands[] = {
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
     {"set", "digits N", "show floats to N digits; 0: exactly", run_set},
     {"time", "EXPR", "run EXPR and say how long it took", run_measure},
+    {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
 };
@@ -173,6 +174,13 @@ static CommandResult run_clear(Session *s, const Command *command, const char *a
     (void)command;
     (void)argument;
     return COMMAND_CLEAR;
+}
+
+static CommandResult run_tutor(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    (void)command;
+    (void)argument;
+    return COMMAND_TUTOR;
 }
 
 static CommandResult run_history(Session *s, const Command *command, const char *argument) {

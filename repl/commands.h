@@ -12,7 +12,8 @@ typedef enum CommandResult {
     COMMAND_QUIT,
     COMMAND_CLEAR,
     COMMAND_HISTORY,
-    COMMAND_SAVE
+    COMMAND_SAVE,
+    COMMAND_TUTOR
 } CommandResult;
 
 /* line begins with `:`. Answers and complaints go to the session's sink. *argument: what stands behind

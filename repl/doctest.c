@@ -5,6 +5,7 @@
 
 #include "repl/commands.h"
 #include "repl/session_internal.h"
+#include "repl/tutor.h"
 
 static const char first_prompt[] = "relay> ", next_prompt[] = "  ...> ";
 
@@ -202,4 +203,15 @@ void doctest_run(Session *s, const char *path, DoctestCount *count, Str *out) {
     count->failed++;
     if (page)
         str_printf(out, "%s: no block fenced as ```relay types anything at `relay> `\n", path);
+}
+
+void doctest_play(Session *s, const char *path, bool shows, DoctestCount *count, Str *out) {
+    TutorCount played = {0};
+    Str play = {0}, wrong = {0};
+    tutor_play(s, path, &played, &play, &wrong);
+    count->passed += played.passed;
+    count->failed += played.failed;
+    if (shows)
+        str_add(out, str_text(&play));
+    str_add(out, str_text(&wrong));
 }

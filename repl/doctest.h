@@ -19,6 +19,8 @@ typedef struct DoctestCount {
     size_t passed, failed; /* entries */
 } DoctestCount;
 
+/* The same for a lesson of `:tutor` (a file `.tut`), which is played with right and wrong answers. */
+void doctest_play(Session *s, const char *path, bool shows, DoctestCount *count, Str *out);
 /* Adds what differs to `out`. A page that cannot be read, or that types nothing, is a failure. */
 void doctest_run(Session *s, const char *path, DoctestCount *count, Str *out);
 

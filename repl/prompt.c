@@ -10,6 +10,7 @@
 #include "repl/line/terminal.h"
 #include "repl/pieces.h"
 #include "repl/session_internal.h"
+#include "repl/tutor.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +25,9 @@
 #endif
 
 typedef struct Prompt {
-    Session *session;
+    Session *main;    /* of the whole sitting */
+    Session *session; /* what is typed now goes here: `main`, or a lesson's */
+    Tutor *tutor;
     Editor *editor;
     Str entry;                /* plain lines: those read so far of an item that goes on */
     VEC(const char *) worked; /* entries, for :save */
@@ -90,7 +93,10 @@ static void remember(Prompt *p, const char *entry) {
 }
 
 static void set_width(Prompt *p) {
-    session_set_width(p->session, terminal_width(STDOUT_FILENO), terminal_width(STDERR_FILENO));
+    int width = terminal_width(STDOUT_FILENO), diag_width = terminal_width(STDERR_FILENO);
+    session_set_width(p->main, width, diag_width);
+    if (p->session != p->main)
+        session_set_width(p->session, width, diag_width);
 }
 
 static void on_cancel(Prompt *p) {
@@ -166,6 +172,11 @@ static void save_entries(Prompt *p, const char *path) {
         printf("%zu entries in `%s`\n", written, path);
 }
 
+static void choose_session(Prompt *p) {
+    Session *lesson = tutor_session(p->tutor);
+    p->session = lesson ? lesson : p->main;
+}
+
 /* False to leave. */
 static bool do_command(Prompt *p, const char *line) {
     const char *argument;
@@ -175,7 +186,14 @@ static bool do_command(Prompt *p, const char *line) {
     case COMMAND_CLEAR: editor_clear(p->editor); break;
     case COMMAND_HISTORY: print_history(p, argument); break;
     case COMMAND_SAVE: save_entries(p, argument); break;
+    case COMMAND_TUTOR:
+        tutor_command(p->tutor, argument);
+        choose_session(p);
+        return true;
     }
+    if (tutor_session(p->tutor))
+        tutor_take_entry(p->tutor, line);
+    choose_session(p);
     return true;
 }
 
@@ -185,22 +203,34 @@ static bool run_command(Prompt *p, const char *line) {
 }
 
 static void enter(Prompt *p, const char *text, size_t len) {
-    if (session_enter(p->session, text, len, false) == SESSION_OK)
+    bool worked = session_enter(p->session, text, len, false) == SESSION_OK;
+    if (tutor_session(p->tutor))
+        tutor_take_entry(p->tutor, mem_strndup(text, len));
+    else if (worked)
         vec_push(&p->worked, mem_strndup(text, len));
+    choose_session(p);
 }
 
 /* A whole entry; false to leave. */
 static bool take_entry(Prompt *p, const char *text) {
-    if (is_blank(text))
+    set_width(p);
+    if (is_blank(text)) {
+        tutor_take_empty(p->tutor);
+        choose_session(p);
         return true;
+    }
     if (text[0] == ':')
         return run_command(p, text);
+    if (tutor_is_word(p->tutor, text)) {
+        tutor_command(p->tutor, text);
+        choose_session(p);
+        return true;
+    }
     const char *pointer = command_pointer(p->session, text);
     if (pointer) {
         puts(pointer);
         return true;
     }
-    set_width(p);
     remember(p, text);
     enter(p, text, length_without_end(text));
     return true;
@@ -341,10 +371,11 @@ int prompt_run(Session *s, bool colors) {
     Prompt *p = mem_new(Prompt);
     EditHooks hooks = {p, is_complete, complete, describe, hint};
     mem_pin(p);
-    p->session = s;
+    p->main = p->session = s;
+    p->tutor = tutor_new(s);
     p->initial = "";
     p->editor = editor_new(&hooks, colors);
-    puts("Relay " PACKAGE_VERSION "   :help for commands, Ctrl-D to leave");
+    puts("Relay " PACKAGE_VERSION "   :help for commands, :tutor to learn, Ctrl-D to leave");
     /* One large stack for the whole of it: a paste has many entries, and each would map its own. */
     session_with_stack(NULL, run_loop, p);
     mem_unpin(p);

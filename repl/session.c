@@ -110,6 +110,9 @@ static void session_write(Session *s, const Str *text) {
 void session_print_diags(Session *s, Diags *diags) {
     if (!diags->list.len)
         return;
+    for (size_t i = 0; i < diags->list.len && s->result.error == DIAG_NONE; i++)
+        if (diag_get_info(diags->list.data[i]->code)->severity == SEVERITY_ERROR)
+            s->result.error = diags->list.data[i]->code;
     Str out = {0};
     DiagLook look = {s->options.diag_style, s->options.color, s->options.diag_width};
     diags_print(&out, diags, &look);
@@ -167,7 +170,29 @@ void session_fini(Session *s) { mem_unpin(s); }
 
 Env *session_env(Session *s) { return s->env; }
 
-void session_interrupt(Session *s) { interp_interrupt(s->interp); }
+Session *session_new_beside(Session *s) {
+    Session *beside = session_new(&s->options);
+    if (!beside)
+        return NULL;
+    beside->sink = s->sink;
+    vec_push(&s->beside, beside);
+    return beside;
+}
+
+void session_end_beside(Session *s, Session *beside) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->beside.len; i++)
+        if (s->beside.data[i] != beside)
+            s->beside.data[kept++] = s->beside.data[i];
+    s->beside.len = kept;
+    session_fini(beside);
+}
+
+void session_interrupt(Session *s) {
+    interp_interrupt(s->interp);
+    for (size_t i = 0; i < s->beside.len; i++)
+        interp_interrupt(s->beside.data[i]->interp);
+}
 
 bool session_was_interrupted(Session *s) { return *interp_interrupt_flag(s->interp) != 0; }
 
@@ -250,6 +275,11 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
     }
     if (flags & RUN_PROMPT)
         take_known_sizes(s, item, v);
+    if (item->kind == CORE_EXPR) {
+        s->result.has_value = true;
+        s->result.value = v;
+        s->result.scheme = item->scheme;
+    }
     if (item->kind == CORE_EXPR && show && !is_unit_value(v)) {
         Str out = {0};
         if (!show_value(s, v, item->scheme, &out))
@@ -384,7 +414,26 @@ static SessionStatus run(Job job) {
     if (job.flags & RUN_PROMPT)
         interp_resume(job.s->interp);
     env_begin_run(job.s->env);
-    return session_with_stack(job.s, run_job, &job) ? job.status : SESSION_FAILED;
+    job.s->result = (SessionResult){0};
+    bool done = session_with_stack(job.s, run_job, &job);
+    job.s->result.status = done ? job.status : SESSION_FAILED;
+    return job.s->result.status;
+}
+
+const SessionResult *session_last_result(const Session *s) { return &s->result; }
+
+static void say_nothing(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
+
+void session_probe(Session *s, const char *text, size_t len, SessionResult *out) {
+    SessionSink quiet = {say_nothing, say_nothing, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionResult before = s->result;
+    Source *source = source_new("probe", text, len, SOURCE_PROMPT);
+    run((Job){.s = s, .source = source, .mode = INFER_PROMPT});
+    *out = s->result;
+    if (out->has_value)
+        out->scheme = scheme_with_known_sizes((Scheme *)out->scheme, out->value);
+    s->result = before;
+    s->sink = sink;
 }
 
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {

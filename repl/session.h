@@ -37,6 +37,10 @@ typedef struct SessionOptions {
 
 void session_options_init(SessionOptions *o);
 Session *session_new(const SessionOptions *options);
+/* Another session with the options of this one, which shows and complains where this one does; an interrupt of
+ * this one stops what that one runs too. NULL when it cannot begin, which was said. */
+Session *session_new_beside(Session *s);
+void session_end_beside(Session *s, Session *beside);
 void session_fini(Session *s);
 
 typedef enum SessionStatus {
@@ -68,6 +72,18 @@ const char *session_fold(const Session *s, const Str *text);
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
 /* The same for definitions that may mention each other. When one fails nothing is bound and nothing said. */
 SessionStatus session_try_definitions(Session *s, const char *text, size_t len);
+
+/* What became of a text: the last value of an expression in it, or the first mistake. */
+typedef struct SessionResult {
+    SessionStatus status;
+    DiagCode error; /* DIAG_NONE: there was none */
+    bool has_value; /* an expression was evaluated */
+    Value value;
+    const Scheme *scheme; /* of the value */
+} SessionResult;
+const SessionResult *session_last_result(const Session *s); /* of the last entry, file or text */
+/* Evaluates a text beside the entries: nothing is shown or said, and `it` stays. */
+void session_probe(Session *s, const char *text, size_t len, SessionResult *out);
 /* Whether an entry would read: nothing is said and nothing run. */
 ParseStatus session_read_status(Session *s, const char *text, size_t len);
 /* A whole file ("-": standard input) or text: read and checked before its first item runs; then @main. inputs:

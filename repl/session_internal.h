@@ -35,7 +35,9 @@ struct Session {
     const char *const *inputs; /* --input name=file */
     int ninputs;
     VEC(DigestedValue) digested;
-    uint64_t draws; /* `=random` inputs so far: each has its own key */
+    SessionResult result;
+    VEC(Session *) beside; /* session_new_beside */
+    uint64_t draws;        /* `=random` inputs so far: each has its own key */
 };
 
 /* Reads, checks and, unless the session only checks, runs one source. */

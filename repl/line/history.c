@@ -2,6 +2,7 @@
 #include "repl/line/history.h"
 
 #include "base/str.h"
+#include "repl/line/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,27 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes the directories on the way to the file. */
-static bool make_parents(const char *path) {
-    char *copy = mem_strdup(path);
-    for (char *p = copy + 1; *p; p++)
-        if (*p == '/') {
-            *p = '\0';
-            if (mkdir(copy, 0700) != 0 && errno != EEXIST)
-                return false;
-            *p = '/';
-        }
-    return true;
-}
-
-void history_open(History *h) {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    *h = (History){0};
-    if (state && state[0] == '/')
-        h->path = fmt_text("%s/relay/history", state);
-    else if (home && home[0] == '/')
-        h->path = fmt_text("%s/.local/state/relay/history", home);
-}
+void history_open(History *h) { *h = (History){.path = place_of_state("history")}; }
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
@@ -219,7 +200,7 @@ void history_add(History *h, const char *entry) {
         return;
     keep(h, entry, strlen(entry));
     vec_push(&h->own, sym_intern(entry));
-    if (!h->path || !make_parents(h->path))
+    if (!h->path || !place_make_parents(h->path))
         return;
     int fd = open_locked(h, O_WRONLY | O_CREAT | O_APPEND);
     if (fd < 0)
