@@ -375,7 +375,11 @@ int prompt_run(Session *s, bool colors) {
     p->tutor = tutor_new(s);
     p->initial = "";
     p->editor = editor_new(&hooks, colors);
-    puts("Relay " PACKAGE_VERSION "   :help for commands, :tutor to learn, Ctrl-D to leave");
+    set_width(p);
+    Str banner = {0};
+    str_add(&banner,
+            "Relay " PACKAGE_VERSION "   :help for commands, :tutor to learn, Ctrl-D to leave\n");
+    session_say(s, session_fold(s, &banner));
     /* One large stack for the whole of it: a paste has many entries, and each would map its own. */
     session_with_stack(NULL, run_loop, p);
     mem_unpin(p);
