@@ -5,12 +5,16 @@
 #include "eval/launch.h"
 
 #include "eval/machine.h"
+#include "eval/plans.h"
 #include "jit/jit.h"
 
 enum {
     LARGE = 1 << 14, /* elements of a launch that is compiled at once */
     HOT = 200000,    /* elements after which a recipe is compiled */
     TABLE_BITS = 12,
+    KEPT =
+        32
+        << 10, /* bytes from which panels are kept: less stays in the first caches in any order */
 };
 
 typedef struct Work {
@@ -84,15 +88,55 @@ static int32_t run_step(void *ctx, const Recipe *r, const KernelArgs *args) {
     return recipe_run(r, args);
 }
 
+/* What a compiled step keeps: a launch that only wants addresses, or how an operand is packed. */
+typedef struct Ready {
+    JitLaunch *launch;
+    bool packs;
+    JitPacking packing;
+} Ready;
+
+static void make_ready(Launch *l, TemplateStep *step, const KernelArgs *args) {
+    Ready *ready = mem_new(Ready);
+    step->made = ready;
+    ready->packs = jit_find_packing(l->jit, step->recipe, args, &ready->packing) &&
+                   ready->packing.bytes >= KEPT;
+    if (!ready->packs)
+        ready->launch = jit_launch_new(l->jit, step->recipe, args);
+    step->refused = !ready->launch;
+}
+
+/* Runs a step that reads an operand in panels, once that is worth while; -1: not yet. */
+static int32_t run_packed(Launch *l, TemplateStep *step, const KernelArgs *args) {
+    Ready *ready = step->made;
+    int p = ready->packing.operand;
+    const Tensor *t = plans_input(l->in, step->slot[p]);
+    if (!t)
+        return -1;
+    PackedKey *key = &ready->packing.key;
+    key->offset = (const char *)args->in[p] - (const char *)t->buffer->data;
+    const void *panels = packed_find(t->buffer, key);
+    if (!panels && packed_is_due(t->buffer, key)) {
+        void *made = packed_new(t->buffer, key, ready->packing.bytes);
+        int32_t status = made ? jit_pack(l->jit, step->recipe, args, made) : -1;
+        if (status != KERNEL_DONE) {
+            packed_forget(t->buffer);
+            return status == KERNEL_INTERRUPTED ? status : -1;
+        }
+        panels = made;
+    }
+    return panels ? jit_run_packed(l->jit, step->recipe, args, panels) : -1;
+}
+
 /* A step that is compiled keeps what a launch of it needs. */
 static int32_t run_kept(void *ctx, TemplateStep *step, char *const *at,
                         const volatile int *interrupt) {
     Launch *l = ctx;
-    JitLaunch *ready = step->made;
+    const Ready *ready = step->made;
     l->in->stats.launches++;
-    if (ready && !jit_launch_is_outgrown(ready) && l->trace == LAUNCH_TRACE_NONE) {
+    if (ready && ready->launch && !jit_launch_is_outgrown(ready->launch) &&
+        l->trace == LAUNCH_TRACE_NONE) {
         l->in->stats.ops_compiled++;
-        return jit_launch_run(l->jit, ready, at, step->slot, step->offset);
+        return jit_launch_run(l->jit, ready->launch, at, step->slot, step->offset);
     }
     KernelArgs args;
     template_bind(step, at, interrupt, &args);
@@ -102,11 +146,15 @@ static int32_t run_kept(void *ctx, TemplateStep *step, char *const *at,
         l->in->stats.ops_reference++;
         return recipe_run(step->recipe, &args);
     }
-    if (!step->refused) {
-        step->made = jit_launch_new(l->jit, step->recipe, &args);
-        step->refused = !step->made;
-    }
+    if (!step->refused)
+        make_ready(l, step, &args);
+    ready = step->made;
     l->in->stats.ops_compiled++;
+    if (ready->packs) {
+        int32_t status = run_packed(l, step, &args);
+        if (status >= 0)
+            return status;
+    }
     return jit_run(l->jit, step->recipe, &args);
 }
 

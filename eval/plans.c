@@ -2,6 +2,7 @@
 #include "eval/plans.h"
 
 #include "ops/ops.h"
+#include "tensor/packed.h"
 
 #include <string.h>
 
@@ -13,12 +14,13 @@ typedef struct Operand {
     DType dtype;
 } Operand;
 
-typedef struct Operands {
+struct Operands {
     Operand *in;
     char **at;
     char (*elements)[ELEMENT]; /* of the scalars */
     uint32_t n;
-} Operands;
+};
+typedef struct Operands Operands;
 
 typedef struct Kept {
     const void *what, *more;
@@ -195,6 +197,7 @@ static void release_dying(const Operands *o, uint64_t dying) {
 static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, uint32_t place,
                         uint64_t dying, Value *out) {
     at[t->nin] = at[place];
+    packed_forget(o->in[place].tensor->buffer);
     int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
     if (status != KERNEL_DONE)
         return status;
@@ -208,6 +211,7 @@ static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, u
 static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *call,
                             const Operands *o, Value *out) {
     Tensor *outs[OP_MAX_OUTPUTS];
+    in->inputs = o;
     if (t->nout == 1 && !call->tuple && t->out[0].rank == 0) {
         int32_t status = run_to_scalar(in, t, at, out);
         if (status == KERNEL_DONE)
@@ -254,6 +258,10 @@ static inline void add_operand(Operands *o, Value v) {
         elem_set_float(o->at[i], d, v.f);
     else
         elem_set_int(o->at[i], d, v.i);
+}
+
+const Tensor *plans_input(const Interp *in, uint32_t slot) {
+    return slot < in->inputs->n ? in->inputs->in[slot].tensor : NULL;
 }
 
 uint32_t count_operands(const Value *args, uint32_t n) {

@@ -25,6 +25,9 @@ typedef struct PlanCall {
 /* How many tensors the arguments of an operator are: a tuple gives its items. */
 uint32_t count_operands(const Value *args, uint32_t n);
 
+/* While a plan runs: the tensor that is its input of that number; NULL for a scalar, and for what is no input. */
+const Tensor *plans_input(const Interp *in, uint32_t slot);
+
 /* Plans a call on blank inputs. It reports nothing: NULL where something is wrong with them. */
 typedef Template *(*PlanMake)(void *ctx, Tensor *const *in, uint32_t n);
 

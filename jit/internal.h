@@ -128,11 +128,13 @@ typedef struct JitPlan {
     RecipeKind kind;
     bool empty;       /* nothing to do */
     int packed;       /* the operand to be packed by column panels; -1: none */
+    int keeps;        /* the operand whose panels serve later launches too; -1: none */
     int64_t elements; /* of the whole domain */
     int64_t wide;     /* PRODUCT: lanes' extent of a tile */
 } JitPlan;
 /* After how many nanoseconds, spent as jr->spent counts them, a recipe is worth the better code. */
 double jit_hot_after(const Recipe *r);
-void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan);
+/* kept: panels of plan->keeps are there already, so the launch reads these. */
+void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, bool kept, JitPlan *plan);
 
 #endif

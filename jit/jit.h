@@ -13,6 +13,7 @@
 
 #include "base/str.h"
 #include "ops/recipe/recipe.h"
+#include "tensor/packed.h"
 
 typedef struct Jit Jit;
 
@@ -45,6 +46,20 @@ bool jit_launch_is_outgrown(const JitLaunch *launch);
 /* The elements of operand p, inputs first, begin offset[p] bytes after at[slot[p]]. Returns a kernel status. */
 int32_t jit_launch_run(Jit *jit, JitLaunch *launch, char *const *at, const uint32_t *slot,
                        const int64_t *offset);
+
+/* The operand of a product that launches of one layout would rather read in panels, and how these lie: the key,
+ * but for its offset, and the bytes of all panels. See Note [Packed operands] in jit/launch.c. */
+typedef struct JitPacking {
+    int operand;
+    size_t bytes;
+    PackedKey key;
+} JitPacking;
+/* False: there is none. */
+bool jit_find_packing(Jit *jit, const Recipe *r, const KernelArgs *args, JitPacking *packing);
+/* Copies the operand to its panels. Returns a kernel status. */
+int32_t jit_pack(Jit *jit, const Recipe *r, const KernelArgs *args, void *panels);
+/* As jit_run, the operand read from its panels. */
+int32_t jit_run_packed(Jit *jit, const Recipe *r, const KernelArgs *args, const void *panels);
 
 typedef struct JitStats {
     uint64_t compiled;  /* kernels made by LLVM */

@@ -14,6 +14,7 @@ typedef struct Shape {
     const JitRecipe *jr;
     const Recipe *r;
     JitPlan *plan;
+    bool kept; /* the vector operand of a product is read from panels that are there */
     int nptr, nin, npar, nred;
 } Shape;
 
@@ -277,6 +278,8 @@ static void shape_product(Shape *s) {
     plan->sig.form = FORM_TILE;
     bool still = wide_ins == 1 && (w < 0 || plan->stride[vector][w] == 0) &&
                  s->jr->plain_loads >> vector & 1;
+    for (int i = 0; i < s->r->nepilogue; i++) /* it reads the operand where it stands */
+        still = still && (s->r->epilogue[i].op != SC_LOAD || s->r->epilogue[i].a != vector);
     int64_t k = 1;
     for (int a = s->npar; a <= in; a++)
         k *= plan->extent[a];
@@ -286,6 +289,14 @@ static void shape_product(Shape *s) {
     } else if (still && is_unit(s, vector, v) && m >= 32 &&
                k * n * elem_size(s->r, vector) >= PANEL_BYTES) {
         plan->packed = vector;
+    }
+    if (still && (plan->packed >= 0 || (turned == 1 && !is_unit(s, vector, v)))) {
+        plan->keeps = vector;
+        for (int a = 0; a < v; a++)
+            if (plan->stride[vector][a] != 0)
+                plan->keeps = -1;
+        if (s->kept)
+            plan->packed = plan->keeps;
     }
     if (plan->packed < 0 && turned && turned <= 2 && plan->extent[in] >= lanes) {
         plan->sig.form = FORM_TURN;
@@ -346,12 +357,13 @@ double jit_hot_after(const Recipe *r) {
     return r->kind == RECIPE_PRODUCT ? HOT_PRODUCT_NS : HOT_NS;
 }
 
-void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *plan) {
+void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, bool kept, JitPlan *plan) {
     const Recipe *r = &jr->recipe;
     Shape shape = {.jit = jit,
                    .jr = jr,
                    .r = r,
                    .plan = plan,
+                   .kept = kept,
                    .nin = r->noperands,
                    .nptr = r->noperands + r->noutputs},
           *s = &shape;
@@ -359,7 +371,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, JitPlan *pl
     plan->naxes = 0;
     plan->nptr = s->nptr;
     plan->kind = r->kind;
-    plan->packed = -1;
+    plan->packed = plan->keeps = -1;
     plan->empty = false;
     plan->elements = 1;
     bool nothing = false; /* to fold */

@@ -25,6 +25,7 @@
 #include "tensor/buffer.h"
 
 #include "base/mem.h"
+#include "tensor/packed.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -142,6 +143,7 @@ static void trim(size_t most) {
 static void unreachable(void *p, void *arg) {
     (void)arg;
     Buffer *b = p;
+    packed_forget(b);
     if (b->data) {
         void *data = b->data;
         b->data = NULL;
@@ -171,6 +173,8 @@ static void make_room(size_t bytes) {
     if (!exceeds(bytes))
         return;
     trim(0);
+    if (packed_drop())
+        trim(0);
     if (!exceeds(bytes))
         return;
     collect();
@@ -178,6 +182,9 @@ static void make_room(size_t bytes) {
     if (exceeds(bytes))
         mem_out_of_memory(bytes);
 }
+
+bool buffer_has_room(size_t bytes) { return !exceeds(class_bytes(class_of(bytes))); }
+size_t buffer_limit(void) { return pool.limit ? pool.limit : (size_t)1 << 30; }
 
 static void count_live(size_t taken) {
     pool.live += taken;
@@ -250,6 +257,7 @@ void buffer_release(Buffer *b) {
     pool.counts.returned += b->bytes;
     if (b->size_class == COLLECTED)
         return;
+    packed_forget(b);
     PooledBuffer *p = (PooledBuffer *)b;
     pool.live -= class_bytes(b->size_class);
     pool.idle += class_bytes(b->size_class);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Storage of tensor elements: see tensor/tensor.h for the rules. Used by tensor.c alone. */
+/* Storage of tensor elements: see tensor/tensor.h for the rules. Used by tensor.c and packed.c alone. */
 #ifndef TENSOR_BUFFER_H
 #define TENSOR_BUFFER_H
 
@@ -11,5 +11,9 @@ Buffer *buffer_new(size_t bytes);
 Buffer *buffer_blank(void);
 /* Gives the storage back at once; the Buffer must not be used again. */
 void buffer_release(Buffer *b);
+/* Whether so many bytes more stay below the limit as things are. */
+bool buffer_has_room(size_t bytes);
+/* Of collected heap and buffers together; 1 GB where none is set. */
+size_t buffer_limit(void);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct Buffer {
     size_t bytes;    /* as asked for */
     uint32_t owners; /* tensor headers over it */
     uint32_t size_class;
+    struct Packed *packed; /* its elements in other orders: tensor/packed.h */
 } Buffer;
 
 typedef struct Tensor {

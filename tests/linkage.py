@@ -31,6 +31,7 @@ PROCESS = {
                    "the collector is the process's"),
     "base/symbol.c": ({"table", "table_cap", "table_len"}, "the table of symbols"),
     "tensor/buffer.c": ({"pool"}, "freed buffers, which the collector frees for all sessions"),
+    "tensor/packed.c": ({"all"}, "copies of buffers, dropped when memory is short, whose ever they are"),
     "types/type/type.c": ({"constant_allocates", "constant_dtypes", "constant_error", "constant_pure",
                            "constant_rank0", "constant_scalars", "constant_string", "constant_unit", "next"},
                           "constants, handed out as Type *; ids are unique in the process"),

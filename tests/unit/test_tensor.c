@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dtypes, tensors and their buffers. */
+#include "tensor/packed.h"
 #include "tensor/tensor.h"
 #include "tests/unit/check.h"
 
@@ -159,6 +160,49 @@ TEST(nans_have_one_sign_outside) {
     }
 }
 
+/* Copies in another order: made at the second use, gone with the elements that they are of. */
+TEST(packed_copies) {
+    int64_t n = 50000;
+    Tensor *t = tensor_new(DT_F32, 1, &n);
+    PackedKey key = {.width = 16}, other = {.width = 32};
+    CHECK(!packed_is_due(t->buffer, &key));
+    CHECK(packed_find(t->buffer, &key) == NULL);
+    CHECK(packed_is_due(t->buffer, &key));
+    void *copy = packed_new(t->buffer, &key, 200000);
+    CHECK(copy != NULL && packed_find(t->buffer, &key) == copy);
+    CHECK(packed_find(t->buffer, &other) == NULL);
+    CHECK_INT(packed_bytes(), 200000);
+    packed_forget(t->buffer); /* as when it is written to */
+    CHECK(packed_find(t->buffer, &key) == NULL && packed_bytes() == 0);
+    CHECK(!packed_is_due(t->buffer, &key) && packed_is_due(t->buffer, &key));
+    CHECK(packed_new(t->buffer, &key, 200000) != NULL);
+    CHECK(packed_new(t->buffer, &other, (size_t)1 << 45) ==
+          NULL); /* it was never due, and is too large */
+    tensor_release(t);
+    CHECK_INT(packed_bytes(), 0);
+}
+
+static void pack_and_drop(void) {
+    int64_t n = 50000;
+    PackedKey key = {.width = 16};
+    for (int i = 0; i < 20; i++) {
+        Tensor *t = tensor_new(DT_F32, 1, &n);
+        packed_is_due(t->buffer, &key);
+        CHECK(packed_new(t->buffer, &key, 200000) != NULL);
+    }
+}
+
+TEST(packed_copies_make_room) {
+    pack_and_drop();
+    CHECK_INT(packed_bytes(), 20 * 200000);
+    tensor_set_limit(mem_heap_bytes() + tensor_bytes_live() + tensor_bytes_idle() + (4 << 20));
+    int64_t n = 6 << 20; /* more than is free without them */
+    Tensor *t = tensor_new(DT_U8, 1, &n);
+    CHECK(packed_bytes() == 0);
+    tensor_release(t);
+    tensor_set_limit(0);
+}
+
 int main(void) {
     RUN(halves_round_trip);
     RUN(halves_round_to_even);
@@ -171,5 +215,7 @@ int main(void) {
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
     RUN(a_peak_is_forgotten);
+    RUN(packed_copies);
+    RUN(packed_copies_make_room);
     return check_result();
 }
