@@ -171,6 +171,25 @@ bool builtin_read_text(const BuiltinCall *call, Value *out) {
     return true;
 }
 
+/* read_line(): without its line break; None at the end. What is there before the end is a line, too. */
+bool builtin_read_line(const BuiltinCall *call, Value *out) {
+    Str line = {0};
+    char part[16384];
+    bool ended = false;
+    while (!ended && fgets(part, sizeof part, stdin)) {
+        size_t n = strlen(part);
+        ended = n && part[n - 1] == '\n';
+        str_add_n(&line, part, n - ended);
+    }
+    if (builtin_interrupted(call)) {
+        clearerr(stdin);
+        return false;
+    }
+    *out = ended || line.len ? builtin_some(call, value_string(str_text(&line), line.len))
+                             : builtin_none(call);
+    return true;
+}
+
 bool builtin_write_text(const BuiltinCall *call, Value *out) {
     const String *text = call->args[0].p, *path = call->args[1].p;
     Output file;

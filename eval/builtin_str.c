@@ -136,24 +136,35 @@ bool builtin_str_trim(const BuiltinCall *call, Value *out) {
 }
 
 /* Blanks around the number are allowed, nothing else. */
-bool builtin_str_int(const BuiltinCall *call, Value *out) {
+static bool read_int(const BuiltinCall *call, DType t, Value *out) {
     const String *s = trimmed(text_arg(call, 0));
     char *end;
     errno = 0;
     long long v = strtoll(s->text, &end, 10);
-    bool ok = s->len && end == s->text + s->len && errno == 0 && v >= INT32_MIN && v <= INT32_MAX;
-    *out = ok ? builtin_some(call, value_int(DT_I32, v)) : builtin_none(call);
+    bool ok = s->len && end == s->text + s->len && errno == 0 &&
+              (t == DT_I64 || (v >= INT32_MIN && v <= INT32_MAX));
+    *out = ok ? builtin_some(call, value_int(t, v)) : builtin_none(call);
+    return true;
+}
+
+bool builtin_str_int(const BuiltinCall *call, Value *out) { return read_int(call, DT_I32, out); }
+bool builtin_str_int64(const BuiltinCall *call, Value *out) { return read_int(call, DT_I64, out); }
+
+static bool read_float(const BuiltinCall *call, DType t, Value *out) {
+    const String *s = trimmed(text_arg(call, 0));
+    char *end;
+    double v = t == DT_F32 ? (double)strtof(s->text, &end) : strtod(s->text, &end);
+    bool hex = memchr(s->text, 'x', s->len) || memchr(s->text, 'X', s->len);
+    bool ok = s->len && end == s->text + s->len && !hex;
+    *out = ok ? builtin_some(call, value_float(t, v)) : builtin_none(call);
     return true;
 }
 
 bool builtin_str_float(const BuiltinCall *call, Value *out) {
-    const String *s = trimmed(text_arg(call, 0));
-    char *end;
-    float v = strtof(s->text, &end);
-    bool hex = memchr(s->text, 'x', s->len) || memchr(s->text, 'X', s->len);
-    bool ok = s->len && end == s->text + s->len && !hex;
-    *out = ok ? builtin_some(call, value_float(DT_F32, (double)v)) : builtin_none(call);
-    return true;
+    return read_float(call, DT_F32, out);
+}
+bool builtin_str_float64(const BuiltinCall *call, Value *out) {
+    return read_float(call, DT_F64, out);
 }
 
 /* str.fixed(x, digits): a number with so many digits after its point. */
