@@ -25,6 +25,18 @@ bool ad_settle(const BuiltinCall *call, Value *out) {
     return true;
 }
 
+static Value leaf_settle(LeafMap *m, Value x, Value y) {
+    (void)m, (void)y;
+    settle(x);
+    return x;
+}
+
+/* The same of all tensors in a value. */
+bool ad_settle_parts(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .leaf = leaf_settle, .keep_other = true};
+    return leaf_map_run(&m, call->args[0], value_unit(), out);
+}
+
 /* The accumulator as a tensor that may be added to. Adding a tensor that is zero elsewhere would make 0.0 of each -0.0
  * in it, and so does this. */
 static Tensor *own_tensor(Value acc, const Tensor *data) {
@@ -257,15 +269,28 @@ static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
             *out = acc;
             return true;
         }
-        const Tuple *x = acc.p, *y = ct.p;
-        Tuple *sum = mem_alloc(sizeof *sum + x->n * sizeof(Value));
-        sum->n = x->n;
+        const Tuple *x = acc.p, *y = ct.p; /* of frames one may be longer: ad_add_part */
+        uint32_t n = x->n > y->n ? x->n : y->n;
+        Tuple *sum = mem_alloc(sizeof *sum + n * sizeof(Value));
+        sum->n = n;
         *out = (Value){.tag = VAL_TUPLE, .p = sum};
-        for (uint32_t i = 0; i < x->n; i++)
-            if (!add_accs(call, x->items[i], y->items[i], &sum->items[i]))
+        for (uint32_t i = 0; i < n; i++)
+            if (!add_accs(call, leaf_map_item(acc, i), leaf_map_item(ct, i), &sum->items[i]))
                 return false;
         return true;
     }
+}
+
+/* An accumulator of a tuple whose length is not known: parts that nothing was added to are missing at its end. */
+bool ad_add_part(const BuiltinCall *call, Value *out) {
+    const Tuple *acc = is_unit(call->args[0]) ? NULL : call->args[0].p;
+    uint32_t n = acc ? acc->n : 0, i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
+    Tuple *sum = mem_alloc(sizeof *sum + len * sizeof(Value));
+    sum->n = len;
+    for (uint32_t k = 0; k < len; k++)
+        sum->items[k] = k < n ? acc->items[k] : value_unit();
+    *out = (Value){.tag = VAL_TUPLE, .p = sum};
+    return add_accs(call, sum->items[i], call->args[2], &sum->items[i]);
 }
 
 bool ad_add(const BuiltinCall *call, Value *out) {

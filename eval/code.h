@@ -153,6 +153,8 @@ struct Code {
     Code *derived[GRAD_KINDS]; /* what stands for a derivative of this function */
     Code *made;
     const struct ReverseCode *from;
+    struct ReverseCode
+        *unmerged; /* the same to be differentiated, or NULL (passes/reverse/merge.c) */
 
     /* Note [Tiers] in tier.c. */
     int32_t heat;       /* how many entries until it is optimised */

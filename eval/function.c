@@ -123,11 +123,21 @@ static Code *code_derived(Interp *in, GradKind kind, Expr *base, Code *code) {
     stub->twins.len = stub->twins.cap = 0;
     stub->twin = NULL;
     stub->path = sym_intern("derived");
-    ReverseCode *from = reverse_derive(&in->passes, kind, base);
+    ReverseCode *from = reverse_derive(&in->passes, kind, true, base);
     stub->from = from;
     stub->made = from->fn ? code_of_fn(in, from->fn) : NULL;
     of->derived[kind] = stub;
     return stub->made ? stub : NULL;
+}
+
+/* The function that a derivative became, for a derivative of it. */
+static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *stub) {
+    const ReverseCode *from = stub->from;
+    if (kind == GRAD_JVP || !from->merges)
+        return stub->made->fn;
+    if (!stub->unmerged)
+        stub->unmerged = reverse_derive(&in->passes, from->kind, false, from->source);
+    return stub->unmerged->fn;
 }
 
 /* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
@@ -148,7 +158,11 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     Code *code = code_of_fn(in, inner);
     /* The code of a derivative holds rules with the types of their definitions, of which one function has several. */
     bool twins = in->options.twins || in->options.verify_types;
-    Code *derived = twins ? NULL : code_derived(in, kind, base, code);
+    Code *of = ((Closure *)run.p)->code;
+    if (of->made &&
+        reverse_is_current(of->from)) /* a derivative that is code is differentiated as that code */
+        base = derivative_to_differentiate(in, kind, of);
+    Code *derived = twins || !base ? NULL : code_derived(in, kind, base, code);
     Closure *c = closure_alloc(derived ? derived : code);
     for (uint32_t i = 0; i < c->ncaptured; i++) {
         if (!code->captured[i])

@@ -28,8 +28,11 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
 
 /* What is made once a session. */
 typedef struct GradState {
-    WeakMap twins[AD_MODES];   /* EXPR_FN -> its twin */
-    Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    WeakMap twins[AD_MODES]; /* EXPR_FN -> its twin */
+    WeakMap derived[GRAD_KINDS]
+                   [2]; /* EXPR_FN -> its ReverseCode, as found inside; with values merged or not */
+    WeakMap straight;   /* Fn of what derivatives became that calls none in a circle -> itself */
+    Expr *accumulate;   /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
 } GradState;
 GradState *grad_state(PassCtx *ctx);

@@ -273,6 +273,7 @@ static void way_step(Way *w, Step *s, Expr *ct) {
     switch (s->kind) {
     case STEP_PLAIN: return;
     case STEP_OPERATOR: way_operator(w, s, ct); return;
+    case STEP_BUILTIN: way_builtin(w, s, ct); return;
     case STEP_CALL: way_call(w, s, ct); return;
     case STEP_BRANCH: way_branch(w, s, ct); return;
     }

@@ -35,6 +35,31 @@ static void mark_reached(Instance *n) {
         mark_steps(n->body);
 }
 
+/* A type that says all, or some type. */
+static Type *known_type(Type *t, const char *name) {
+    return core_is_closed(t) ? t : b_some_type(name);
+}
+
+/* The type of the cotangent or tangent of a tensor, or some type. */
+static Type *tensor_type(Type *t, const char *name) {
+    return type_resolve(t)->tag == TY_TENSOR && type_may_hold_float(t) ? known_type(t, name)
+                                                                       : b_some_type(name);
+}
+
+static bool is_scalar(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    return t->tag == TY_TENSOR && core_is_closed(t) && type_get_rank(t, &rank, &dims) && !rank;
+}
+
+static Expr *ones_like(const Build *b, Expr *y) {
+    DType t;
+    if (is_scalar(y->type) && type_get_dtype(y->type, &t))
+        return expr_float(1.0, t, b->span);
+    return b_builtin(b, "ad.ones", y, NULL);
+}
+
 /* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
 static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Build b = {span_none()};
@@ -44,7 +69,7 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr **args = mem_new_n(Expr *, f->nparams + 2);
     uint32_t nparams = f->nparams, slot = 0;
     for (uint32_t i = 0; i < nparams; i++) {
-        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
+        params[i] = b_var(&b, fmt_text("x%u", i + 1), known_type(f->params[i]->type, "x"));
         args[i] = b_ref(&b, params[i]);
     }
     if (kind == GRAD_VJP)
@@ -53,9 +78,9 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr *none = first_frame(&b);
     none->type = b_some_type("frames");
     Expr *frame = block_let(&block, "T", forward_call(top, call, none));
-    Expr *y = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
+    Expr *y = block_let(&block, "y", expr_proj(frame, 0, known_type(f->body->type, "y"), b.span));
     Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
-                                  : block_let(&block, "seed", b_builtin(&b, "ad.ones", y, NULL));
+                                  : block_let(&block, "seed", ones_like(&b, y));
     if (kind == GRAD_VJP)
         block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
     Expr **back = mem_new_n(Expr *, 2);
@@ -70,7 +95,10 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
             ct = top->nslots == 1 ? cts : expr_proj(cts, (int32_t)slot, b_some_type("ct"), b.span);
             slot++;
         }
-        partials[i] = b_builtin(&b, "ad.dense", args[i], ct, NULL);
+        bool there = top->active[i] && top->slots[slot - 1].out == PRESENT;
+        partials[i] = there && is_scalar(f->params[i]->type)
+                          ? ct
+                          : b_builtin(&b, "ad.dense", args[i], ct, NULL);
     }
     Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
                                                       : b_tuple(&b, partials, f->nparams);
@@ -92,8 +120,8 @@ static Expr *start_forward(Program *p, Instance *top) {
     Var **params = mem_new_n(Var *, 2 * n + 1);
     Expr **args = mem_new_n(Expr *, n + 1), **tangents = mem_new_n(Expr *, top->nslots + 1);
     for (uint32_t i = 0; i < n; i++) {
-        params[i] = b_var(&b, fmt_text("x%u", i + 1), b_some_type("x"));
-        params[n + i] = b_var(&b, fmt_text("t%u", i + 1), b_some_type("t"));
+        params[i] = b_var(&b, fmt_text("x%u", i + 1), known_type(f->params[i]->type, "x"));
+        params[n + i] = b_var(&b, fmt_text("t%u", i + 1), tensor_type(f->params[i]->type, "t"));
         args[i] = b_ref(&b, params[i]);
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -111,7 +139,8 @@ static Expr *start_forward(Program *p, Instance *top) {
         both[1] = b_absent(&b, b_some_type("ct"));
     } else {
         Expr *frame = block_let(&block, "F", made);
-        both[0] = block_let(&block, "y", expr_proj(frame, 0, b_some_type("y"), b.span));
+        both[0] = block_let(&block, "y",
+                            expr_proj(frame, 0, known_type(f->body->type, "y"), b.span));
         both[1] = expr_proj(frame, 1, b_some_type("ct"), b.span);
     }
     Type *result = type_resolve(f->body->type);
@@ -158,9 +187,61 @@ static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
     return top;
 }
 
-ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source) {
+/* Whether a function that n calls leads back to n. */
+static bool leads_to(Instance *n, const Instance *to, Map *seen);
+
+static bool steps_lead_to(Steps *steps, const Instance *to, Map *seen) {
+    for (size_t i = 0; i < steps->steps.len; i++) {
+        Step *s = steps->steps.data[i];
+        if (s->kind == STEP_CALL && s->instance && leads_to(s->instance, to, seen))
+            return true;
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            if (steps_lead_to(s->choices[k].steps, to, seen))
+                return true;
+    }
+    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
+        if (steps_lead_to(steps->branch->choices[k].steps, to, seen))
+            return true;
+    return false;
+}
+
+static bool leads_to(Instance *n, const Instance *to, Map *seen) {
+    if (n == to)
+        return true;
+    if (map_has(seen, n))
+        return false;
+    map_set(seen, n, n);
+    for (size_t i = 0; i < n->calls.len; i++)
+        if (leads_to(n->calls.data[i], to, seen))
+            return true;
+    return !n->forward && steps_lead_to(n->body, to, seen);
+}
+
+static bool is_straight(Instance *n) {
+    Map seen = {0};
+    if (n->loops.len && !n->forward)
+        return false;
+    for (size_t i = 0; i < n->calls.len; i++)
+        if (leads_to(n->calls.data[i], n, &seen))
+            return false;
+    return n->forward || !steps_lead_to(n->body, n, &seen);
+}
+
+static void note_straight(PassCtx *ctx, Expr *fn) {
+    weak_set(&grad_state(ctx)->straight, fn->fn, fn->fn);
+}
+
+bool reverse_is_straight(PassCtx *ctx, const Expr *fn) {
+    const WeakMap *straight = &grad_state(ctx)->straight;
+    return weak_find(straight, fn->fn) || (fn->fn->written && weak_find(straight, fn->fn->written));
+}
+
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source) {
     ReverseCode *code = mem_new(ReverseCode);
-    Program p = {.ctx = ctx, .code = code};
+    Program p = {.ctx = ctx, .code = code, .merges = merges};
+    code->merges = merges;
+    code->kind = kind;
+    code->source = source;
     Build b = {span_none()};
     code->of = b_var(&b, "f", b_some_type("f"));
     for (int m = 0; m < AD_MODES; m++)
@@ -174,9 +255,18 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source) {
         return code;
     mark_reached(top);
     for (size_t i = 0; i < p.instances.len; i++)
-        if (p.instances.data[i]->reached)
-            instance_finish(p.instances.data[i]);
-    code->fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
+        if (p.instances.data[i]->reached) {
+            Instance *n = p.instances.data[i];
+            instance_finish(n);
+            if (!is_straight(n))
+                continue;
+            note_straight(ctx, n->forward_global->value);
+            if (!n->forward)
+                note_straight(ctx, n->back->value);
+        }
+    Expr *fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
+    code->fn = pass_find("dce")->run(ctx, fn);
+    note_straight(ctx, code->fn);
     VarVec given = {0};
     vec_push(&given, code->of);
     pass_check(ctx, code->fn, &given, "a derivative");

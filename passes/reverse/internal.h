@@ -44,7 +44,13 @@ typedef struct Place {
 typedef struct Instance Instance;
 typedef struct Steps Steps;
 
-typedef enum StepKind { STEP_PLAIN, STEP_OPERATOR, STEP_CALL, STEP_BRANCH } StepKind;
+typedef enum StepKind {
+    STEP_PLAIN,
+    STEP_OPERATOR,
+    STEP_BUILTIN, /* what code of a derivative does with accumulators: Note [Derivatives inside] in nested.c */
+    STEP_CALL,
+    STEP_BRANCH
+} StepKind;
 
 typedef struct Choice { /* an arm of a match or a side of an `if` */
     Pattern *pattern;
@@ -83,6 +89,8 @@ typedef enum EndKind { END_RETURN, END_LOOP, END_BRANCH } EndKind;
 struct Steps {
     VEC(Step *) steps;
     Map defines; /* variables bound by the steps, or by the pattern around them */
+    Map merged; /* number of an operator and its arguments -> the steps that apply it: Note [Merging] */
+    Steps *around; /* in whose scope these stand; NULL for the body */
     EndKind end;
     Expr *result; /* RETURN: an atom */
     Expr *call;   /* LOOP: the self call, of atoms */
@@ -117,8 +125,10 @@ struct Instance {
     Slot *slots;
     VEC(Place *) leaves;
     uint32_t nplaces;
-    Map places; /* Var -> Place */
-    Map knowns; /* Var -> Known */
+    Map places;  /* Var -> Place */
+    Map knowns;  /* Var -> Known */
+    Map tuples;  /* Var -> the tuple of atoms that it is */
+    Map aliases; /* Var -> the atom it names, where values are merged */
     Steps *body;
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
@@ -136,6 +146,8 @@ typedef struct Program {
     Map sizes;    /* Expr -> nodes in it */
     Map used;     /* Global that was noted */
     bool indexes; /* some accumulator is added to in place */
+    bool grows;   /* some accumulator is a tuple that grows */
+    bool merges;  /* Note [Merging]: values that are equal may become one */
     bool changed; /* something was learnt: make the ways back again */
     uint32_t work;
     const char *why; /* the program is left to the twins; NULL: it is not */
@@ -157,6 +169,8 @@ typedef struct Reader {
 /* ---- known.c ---- */
 Known *known_new(Expr *fn);
 bool known_equal(const Known *a, const Known *b);
+/* Notes a definition that the derivative is made from. */
+void use_global(Program *p, Global *g);
 /* The function that an atom is known to be; NULL when it is not. */
 Known *known_of(Reader *r, Expr *atom);
 /* Whether a function's derivative is that of its code. */
@@ -169,7 +183,33 @@ bool is_tame(Reader *r, Expr *e);
 /* Whether an active value is named in e. */
 bool mentions_active(Reader *r, Expr *e);
 
+/* ---- merge.c ---- */
+/* The atom that one names: itself, or what it was bound to where values are merged. */
+Expr *merge_atom(Reader *r, Expr *atom);
+void merge_alias(Reader *r, Var *v, Expr *atom);
+/* An atom with the value of an operator's call, if one is known; else NULL, and the step that is added next has it. */
+Expr *merge_operator(Reader *r, Expr *call);
+void merge_step(Reader *r, Step *s);
+
+/* ---- nested.c ---- */
+/* The body of a straight function that a derivative was made into, in place of a call of it; NULL: the call stays. */
+Expr *inline_made(Reader *r, Expr *call);
+/* Whether the function that is differentiated is known. */
+bool derivative_is_known(Reader *r, Expr *e);
+/* The derivative of a known function as the function it is made into. */
+Expr *read_derivative(Reader *r, Expr *e);
+/* Reads a call of `ad.…`, whose arguments are atoms; false where it is none that derivatives as code contain. */
+bool read_builtin(Reader *r, Expr *call, bool active, Expr **v);
+/* v is a part of a tuple whose length is not known: of a frame. */
+Expr *read_unknown_part(Reader *r, Expr *v);
 /* ---- read.c ---- */
+Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e);
+Expr *add_plain(Reader *r, const char *name, Expr *e);
+void name_place(Reader *r, Var *v, Place *p, Known *k);
+/* An atom with the value of e. */
+Expr *read_value(Reader *r, Expr *e);
+Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active);
+Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec);
 void instance_read(Instance *n);
 /* The instance of a call; NULL when there are too many. */
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
@@ -215,6 +255,12 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
 void instance_make_tangent(Instance *n);
 /* A call of that function. */
 Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents);
+
+Presence tangent_presence(Place *p);
+
+/* ---- nested.c ---- */
+void follow_builtin(Way *w, Step *s);
+void way_builtin(Way *w, Step *s, Expr *ct);
 
 /* ---- rule.c ---- */
 /* A derivative rule as written out, with the types of its arguments. identities: operators that give their first

@@ -27,8 +27,7 @@ bool known_equal(const Known *a, const Known *b) {
     return true;
 }
 
-/* Notes a definition that the derivative is made from. */
-static void use_global(Program *p, Global *g) {
+void use_global(Program *p, Global *g) {
     if (map_has(&p->used, g))
         return;
     map_set(&p->used, g, g);
@@ -65,8 +64,9 @@ Known *known_of(Reader *r, Expr *atom) {
     case EXPR_VAR: return map_find(&r->n->knowns, atom->var);
     case EXPR_GLOBAL: {
         Global *g = atom->global;
-        if (g->kind != GLOBAL_DEF || g->broken || g->by_types || !g->value ||
-            g->value->kind != EXPR_FN || !fn_has_own_code(g->value))
+        bool is_code = g->kind == GLOBAL_DEF || g->kind == GLOBAL_LET;
+        if (!is_code || g->broken || g->by_types || !g->value || g->value->kind != EXPR_FN ||
+            !fn_has_own_code(g->value))
             return NULL;
         use_global(r->p, g);
         return known_new(g->value);

@@ -72,6 +72,8 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     return n;
 }
 
+static Expr *without_unused(PassCtx *ctx, Expr *fn) { return pass_run(ctx, pass_find("dce"), fn); }
+
 /* ---- forward --------------------------------------------------------------------------------- */
 
 /* Before the result of a return come the frames so far, where there are loops, and which return it is. */
@@ -177,8 +179,9 @@ void forward_steps(Instance *n, Steps *steps, Block *into) {
     for (size_t i = 0; i < steps->steps.len; i++) {
         Step *s = steps->steps.data[i];
         Build b = {s->e->span};
-        if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) {
-            emit_let(into, s->var, s->e, s->rec);
+        if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR || s->kind == STEP_BUILTIN) {
+            bool identity = s->kind == STEP_OPERATOR && n->program->merges && is_identity(s->e);
+            emit_let(into, s->var, identity ? s->e->args[0] : s->e, s->rec);
             continue;
         }
         Expr *frame;
@@ -322,15 +325,16 @@ static Expr *make_pop(Instance *n) {
 void instance_finish(Instance *n) {
     if (n->forward) {
         Subst copy = {0};
-        n->forward_global->value = expr_substitute(&copy, n->forward_fn);
+        n->forward_global->value = without_unused(n->program->ctx,
+                                                  expr_substitute(&copy, n->forward_fn));
         pass_check(n->program->ctx, n->forward_global->value, NULL, "a function with tangents");
         return;
     }
     Expr *forward = make_forward(n), *back = make_back(n);
     pass_check(n->program->ctx, forward, NULL, "the forward function of a derivative");
     pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
-    n->forward_global->value = forward;
-    n->back->value = back;
+    n->forward_global->value = without_unused(n->program->ctx, forward);
+    n->back->value = without_unused(n->program->ctx, back);
     if (n->loops.len) {
         n->pop->value = make_pop(n);
         pass_check(n->program->ctx, n->pop->value, NULL, "the loop of a derivative");

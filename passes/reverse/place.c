@@ -176,7 +176,7 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
         return acc->args[i];
     }
     Type *type = *presence == PRESENT ? acc_type(whole->parts[i]) : NULL;
-    if (whole->form == PLACE_TUPLE && of == PRESENT) {
+    if (whole->form == PLACE_TUPLE && of == PRESENT && !w->n->program->grows) {
         Expr *proj = expr_proj(acc, (int32_t)i, b_some_type("ct"), w->build.span);
         return way_bind(w, proj, type);
     }

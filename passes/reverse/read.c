@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-static Expr *read_value(Reader *r, Expr *e);
-
 static void refuse(Reader *r, const char *why) { reverse_refuse(r->p, why); }
 
 Place *place_of(const Instance *n, const Expr *atom) {
@@ -15,7 +13,7 @@ Place *place_of(const Instance *n, const Expr *atom) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
+Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     Step *s = mem_new(Step);
     s->kind = kind;
     s->var = var;
@@ -28,7 +26,7 @@ static Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     return s;
 }
 
-static Expr *plain(Reader *r, const char *name, Expr *e) {
+Expr *add_plain(Reader *r, const char *name, Expr *e) {
     Var *v = var_new(sym_intern(name), e->type, e->span);
     add_step(r, STEP_PLAIN, v, e);
     return expr_var(v, e->span);
@@ -48,14 +46,14 @@ static bool is_atom(const Expr *e) {
     }
 }
 
-static void name_place(Reader *r, Var *v, Place *p, Known *k) {
+void name_place(Reader *r, Var *v, Place *p, Known *k) {
     if (p)
         map_set(&r->n->places, v, p);
     if (k)
         map_set(&r->n->knowns, v, k);
 }
 
-static Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
+Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
     Expr **atoms = mem_new_n(Expr *, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         atoms[i] = read_value(r, args[i]);
@@ -68,7 +66,7 @@ static Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
 static Expr *read_inert(Reader *r, Expr *e) {
     if (!is_tame(r, e))
         refuse(r, "an active value reaches what may write it or has no derivative");
-    return plain(r, "v", e);
+    return add_plain(r, "v", e);
 }
 
 /* ---- data and tuples ------------------------------------------------------------------------- */
@@ -76,7 +74,7 @@ static Expr *read_inert(Reader *r, Expr *e) {
 static void take_parts(Reader *r, Place *p, Expr **atoms) {
     for (uint32_t i = 0; i < p->nparts; i++) {
         p->parts[i] = place_of(r->n, atoms[i]);
-        bool empty = atoms[i]->kind == EXPR_CTOR;
+        bool empty = atoms[i]->kind == EXPR_CTOR || atoms[i]->kind == EXPR_ZERO;
         p->partial |= !p->parts[i] && !empty && type_may_hold_float(atoms[i]->type);
     }
 }
@@ -85,7 +83,9 @@ static Expr *read_parts(Reader *r, Expr *e) {
     bool active = false;
     Expr *copy = expr_copy(e);
     copy->args = read_args(r, e->args, e->nargs, &active);
-    Expr *v = plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
+    Expr *v = add_plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
+    if (e->kind == EXPR_TUPLE)
+        map_set(&r->n->tuples, v->var, copy);
     if (!active)
         return v;
     Place *p = mem_new(Place);
@@ -108,16 +108,17 @@ static Expr *read_parts(Reader *r, Expr *e) {
 static Expr *read_part(Reader *r, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->a = read_value(r, e->a);
-    Expr *v = plain(r, "p", copy);
+    const Expr *tuple = copy->a->kind == EXPR_VAR ? map_find(&r->n->tuples, copy->a->var) : NULL;
+    if (tuple && e->kind == EXPR_PROJ && (uint32_t)e->index < tuple->nargs)
+        return tuple->args[e->index];
+    Expr *v = add_plain(r, "p", copy);
     Place *whole = place_of(r->n, copy->a);
     if (!whole)
         return v;
     Type *t = type_resolve(copy->a->type);
     if (e->kind == EXPR_PROJ) {
-        if (whole->form == PLACE_LEAF && t->tag != TY_TUPLE) {
-            refuse(r, "a part of a tuple whose length is not known");
-            return v;
-        }
+        if (whole->form == PLACE_LEAF && t->tag != TY_TUPLE)
+            return read_unknown_part(r, v);
         place_make_tuple(r->n, whole, t->nargs);
     } else {
         bool split;
@@ -138,11 +139,15 @@ static Expr *read_operator(Reader *r, Expr *e) {
     bool active = false;
     Expr *copy = expr_copy(e);
     copy->args = read_args(r, e->args, e->nargs, &active);
+    Expr *same = merge_operator(r, copy);
+    if (same)
+        return same;
     const Op *op = e->a->op;
     const Rule *rule = env_find_rule(r->p->ctx->env, op, RULE_DERIVATIVE);
     bool flows = active && type_may_hold_float(e->type) &&
                  !(rule && rule->fn && rule_is_zero(rule));
-    Expr *v = plain(r, "v", copy);
+    Expr *v = add_plain(r, "v", copy);
+    merge_step(r, vec_last(&r->steps->steps));
     if (!flows)
         return v;
     if (!rule || !rule->fn) {
@@ -241,13 +246,15 @@ static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
     copy->a = e->a->kind == EXPR_BUILTIN ? e->a : read_value(r, e->a);
     active |= place_of(r->n, copy->a) != NULL;
     copy->args = read_args(r, e->args, e->nargs, &active);
+    if (copy->a->kind == EXPR_BUILTIN && read_builtin(r, copy, active, v))
+        return NULL;
     if (active && type_may_hold_float(e->type) && copy->a->kind != EXPR_BUILTIN &&
         !(copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN))
         return copy;
     if (active && type_may_hold_float(e->type))
         refuse(r, "an active value reaches a builtin");
     copy->a = plain_callee(r, copy->a);
-    *v = active ? read_inert(r, copy) : plain(r, "v", copy);
+    *v = active ? read_inert(r, copy) : add_plain(r, "v", copy);
     return NULL;
 }
 
@@ -276,9 +283,11 @@ static Expr *read_call(Reader *r, Expr *e) {
         return read_operator(r, e);
     if (e->a->kind == EXPR_CTOR)
         return read_parts(r, e);
-    Expr *v, *call = read_call_parts(r, e, &v);
+    Expr *v, *call = read_call_parts(r, e, &v), *body;
     if (!call)
         return v;
+    if ((body = inline_made(r, call)))
+        return read_value(r, body);
     Step *s = new_call(r, call);
     return s ? add_call(r, s) : call;
 }
@@ -306,7 +315,7 @@ static Place *place_of_literal(Reader *r, const Known *k) {
     return any ? p : NULL;
 }
 
-static Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec) {
+Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec) {
     if (!fn_has_own_code(e)) {
         refuse(r, "a function with a derivative of its own");
         return e;
@@ -360,6 +369,7 @@ static void read_end(Reader *r, Expr *e);
 static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool tail) {
     Steps *outer = r->steps;
     c->steps = mem_new(Steps);
+    c->steps->around = outer;
     if (c->pattern)
         read_pattern(r, c->pattern, matched, c);
     if (c->guard && !is_tame(r, c->guard))
@@ -421,6 +431,7 @@ static void read_binding(Reader *r, Expr *let) {
         return;
     add_step(r, STEP_PLAIN, let->var, atom);
     name_place(r, let->var, place_of(r->n, atom), known_of(r, atom));
+    merge_alias(r, let->var, atom);
 }
 
 static void read_checks(Reader *r, Expr *e) {
@@ -440,15 +451,15 @@ static Expr *read_form(Reader *r, Expr *e) {
     case EXPR_FIELD: return read_part(r, e);
     case EXPR_TENSOR: return read_stack(r, e);
     case EXPR_INDEX: return read_index(r, e);
-    case EXPR_READ: return plain(r, "v", e); /* no reference holds an active value */
+    case EXPR_READ: return add_plain(r, "v", e); /* no reference holds an active value */
     case EXPR_UPDATE:
     case EXPR_REF:
     case EXPR_WRITE:
-    case EXPR_BANG:
-    case EXPR_GRAD: refuse(r, "a form that is not taken yet"); return e;
+    case EXPR_BANG: refuse(r, "a form that is not taken yet"); return e;
+    case EXPR_GRAD: return read_derivative(r, e);
     case EXPR_LIT: /* with the dtype of an active value */
     case EXPR_EQUAL:
-    case EXPR_DIM_OF: return plain(r, "v", e);
+    case EXPR_DIM_OF: return add_plain(r, "v", e);
     case EXPR_OP:
     case EXPR_CONST:
     case EXPR_STRING:
@@ -466,10 +477,10 @@ static Expr *read_form(Reader *r, Expr *e) {
     return e;
 }
 
-static Expr *read_value(Reader *r, Expr *e) {
+Expr *read_value(Reader *r, Expr *e) {
     for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
         if (r->p->why || is_atom(e))
-            return e;
+            return merge_atom(r, e);
         if (e->kind == EXPR_CHECK)
             read_checks(r, e);
         else if (e->kind == EXPR_LET)
@@ -485,10 +496,12 @@ static Expr *read_value(Reader *r, Expr *e) {
         return read_fn(r, e, NULL, false);
     if (e->kind == EXPR_OP) {
         Expr *fn = function_of_op(e);
-        return fn ? read_fn(r, fn, NULL, false) : plain(r, "f", e);
+        return fn ? read_fn(r, fn, NULL, false) : add_plain(r, "f", e);
     }
+    if (e->kind == EXPR_GRAD && derivative_is_known(r, e))
+        return read_derivative(r, e);
     if (!mentions_active(r, e))
-        return plain(r, "v", e);
+        return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
     if (!type_may_hold_float(e->type) && !known)
         return read_inert(r, e);
@@ -506,6 +519,11 @@ static void end_call(Reader *r, Expr *e) {
     Expr *v, *call = read_call_parts(r, e, &v);
     if (!call) {
         end_return(r, v);
+        return;
+    }
+    Expr *body = inline_made(r, call);
+    if (body) {
+        read_end(r, body);
         return;
     }
     Step *s = new_call(r, call);

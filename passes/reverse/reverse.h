@@ -40,8 +40,10 @@
  * w }, …)` is first-order: the accumulator of w goes through foldl to the literal. Instances are found on demand and
  * made again until nothing changes: what is saved, what is shared and which accumulators may be absent.
  *
+ * A derivative inside is made first, and what it became is read as any code: Note [Derivatives inside] in nested.c.
+ *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references, unknown callees, derivatives inside, functions with a derivative of their own. */
+ * references, unknown callees, functions with a derivative of their own. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 
@@ -59,11 +61,17 @@ typedef struct ReverseCode {
                         NULL: not taken */
     Var *of;         /* the function that is differentiated, a closure of `source` */
     const char *why; /* it was not taken, in words */
+    bool merges;
+    GradKind kind;
+    Expr *source;
     VEC(ReverseUse) uses;
 } ReverseCode;
 
-/* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are constants. */
-ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, Expr *source);
+/* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are
+ * constants. merges: what is made is not differentiated backwards (Note [Merging] in merge.c). */
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source);
+/* Whether fn was made for a derivative and calls no function in a circle: it may stand where it is called. */
+bool reverse_is_straight(PassCtx *ctx, const Expr *fn);
 /* Whether no definition that it was made from has changed since. */
 bool reverse_is_current(const ReverseCode *code);
 

@@ -27,7 +27,7 @@ enum { MAX_PERHAPS = 5 }; /* arguments of one operator, for each subset of which
 
 /* ---- presence -------------------------------------------------------------------------------- */
 
-static Presence tangent_presence(Place *p) {
+Presence tangent_presence(Place *p) {
     if (!p)
         return ABSENT;
     if (p->arm)
@@ -175,7 +175,7 @@ static Expr *expand_tangent(Way *w, const Expr *call, Expr *v, const Rule *rule,
                              : way_bind(w, b_builtin(&w->build, "ad.dense", call->args[i], t, NULL),
                                         NULL);
     }
-    Expr *dv = rule_settle(rule_expand(rule, call->attrs, all, 2 * n + 1), false);
+    Expr *dv = rule_settle(rule_expand(rule, call->attrs, all, 2 * n + 1), !w->n->program->merges);
     for (; dv->kind == EXPR_LET; dv = dv->body)
         block_bind(w->block, dv, dv->a);
     return b_builtin(&w->build, "ad.fit", v, dv, NULL);
@@ -234,7 +234,8 @@ static Expr *tangent_of_cases(Way *w, const Operation *o) {
 static void follow_operator(Way *w, Step *s) {
     Instance *n = w->n;
     Expr *call = s->e;
-    emit_let(w->block, s->var, is_identity(call) ? call->args[0] : call, false);
+    bool identity = n->program->merges && is_identity(call);
+    emit_let(w->block, s->var, identity ? call->args[0] : call, false);
     if (!s->place)
         return;
     Operation o = {.call = call, .v = b_ref(&w->build, s->var)};
@@ -420,6 +421,7 @@ static void follow_step(Way *w, Step *s) {
     switch (s->kind) {
     case STEP_PLAIN: emit_let(w->block, s->var, s->e, s->rec); return;
     case STEP_OPERATOR: follow_operator(w, s); return;
+    case STEP_BUILTIN: follow_builtin(w, s); return;
     case STEP_CALL: follow_call(w, s); return;
     case STEP_BRANCH: follow_branch(w, s); return;
     }

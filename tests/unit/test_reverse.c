@@ -16,7 +16,7 @@ static GradKind kind = GRAD_VJP;
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
     Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
-    return reverse_derive(&ctx, kind, g->value);
+    return reverse_derive(&ctx, kind, true, g->value);
 }
 
 typedef struct Count {
@@ -100,15 +100,30 @@ TEST(known_function_arguments_are_taken) {
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
+TEST(derivatives_inside_are_taken) {
+    run("def inner(x: float32, y: float32) { x * y * y }\n"
+        "def slope(x: float32) { deriv(fn (y: float32) { inner(x, y) })(x) * x }\n"
+        "def along(x: float32) { jvp(fn (y: float32) { inner(x, y) })(x, x).1 }\n"
+        "def third(x: float32) { deriv(deriv(deriv(fn (y: float32) { y * sin(y) })))(x) }\n"
+        "def power(x: float32, n: int32) -> float32 { if (n == 0) { 1.0 } else { x * power(x, n - "
+        "1) } }\n"
+        "def slope_of_power(x: float32) { deriv(fn (y: float32) { power(y, 5) })(x) }\n");
+    const char *const names[] = {"slope", "along", "third"};
+    check_all_taken(names, sizeof names / sizeof *names);
+    kind = GRAD_JVP;
+    check_taken("slope_of_power");
+    kind = GRAD_VJP;
+}
+
 TEST(other_functions_keep_the_twins) {
     run("def written(x: float32) { let r = ref(x); r := !r * !r; !r }\n"
         "def twice_named(x: float32, c: bool) { let y = if (c) { x } else { x * x }; y * x }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
-        "def nested(x: float32) { deriv(fn (y: float32) { y * x })(x) }\n");
+        "def own(x: float32) { custom_grad(fn (y) { y * y }, fn (y, ct) { (ct,) })(x) }\n");
     check_left("written", "a form that is not taken yet");
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
     check_left("given", "an active value reaches a function that is not known");
-    check_left("nested", "a form that is not taken yet");
+    check_left("own", "an active value reaches a function that is not known");
 }
 
 TEST(a_changed_definition_is_seen) {
@@ -131,6 +146,7 @@ int main(void) {
     session = session_new(&options);
     RUN(first_order_functions_are_taken);
     RUN(known_function_arguments_are_taken);
+    RUN(derivatives_inside_are_taken);
     RUN(other_functions_keep_the_twins);
     RUN(a_changed_definition_is_seen);
     return check_result();

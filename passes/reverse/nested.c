@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Derivatives inside of what is differentiated.
+ *
+ * Note [Derivatives inside]. The derivative of a known function is made first, and the function it became is read like
+ * any other:
+ *
+ *   fn (x) { x * deriv(fn (y) { x * y * y })(3.0) }   reads   let f = fn (y) { … };
+ *                                                            let D = fn (y) { let T = f.fwd(f, y); … f.bwd(T, seed) };
+ *                                                            x * D(3.0)
+ *
+ * What made code does with accumulators and frames is linear: a part of a frame, the sum of two accumulators. These
+ * builtins are steps of their own, STEP_BUILTIN, whose tangent and way back stand here. A frame is a tuple of which
+ * nothing is known but which part is read; so its accumulator is a tuple that grows (ad.add_part). */
+#include "passes/reverse/internal.h"
+#include "passes/subst.h"
+
+#include <string.h>
+
+/* ---- derivatives of known functions ---------------------------------------------------------- */
+
+/* The derivative as code of a function literal, made once as long as nothing it was made from changes. */
+static ReverseCode *derivative_of(Program *p, GradKind kind, bool merges, Expr *fn) {
+    WeakMap *made = &grad_state(p->ctx)->derived[kind][merges];
+    ReverseCode *known = weak_find(made, fn);
+    if (known && reverse_is_current(known))
+        return known;
+    ReverseCode *unfinished = mem_new(ReverseCode);
+    unfinished->why = "a function that differentiates itself";
+    weak_set(made, fn, unfinished);
+    known = reverse_derive(p->ctx, kind, merges, fn);
+    weak_set(made, fn, known);
+    return known;
+}
+
+bool derivative_is_known(Reader *r, Expr *e) {
+    while (e->kind == EXPR_GRAD)
+        e = e->a;
+    if (e->kind == EXPR_FN)
+        return true;
+    return (e->kind == EXPR_VAR || e->kind == EXPR_GLOBAL) && known_of(r, e);
+}
+
+Expr *read_derivative(Reader *r, Expr *e) {
+    GradKind kind = (GradKind)e->mode;
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT) {
+        reverse_refuse(r->p, "a derivative of its own, or one that runs again");
+        return e;
+    }
+    Expr *f = read_value(r, e->a);
+    Known *k = r->p->why ? NULL : known_of(r, f);
+    if (!k) {
+        reverse_refuse(r->p, "the derivative of a function that is not known");
+        return e;
+    }
+    const ReverseCode *code = derivative_of(r->p, kind, r->p->merges && r->n->forward, k->fn);
+    if (!code->fn) {
+        reverse_refuse(r->p, code->why);
+        return e;
+    }
+    for (size_t i = 0; i < code->uses.len; i++)
+        use_global(r->p, code->uses.data[i].global);
+    Subst s = {0};
+    map_set(&s.vars, code->of, f);
+    return read_fn(r, expr_substitute(&s, code->fn), NULL, false);
+}
+
+/* ---- calls of what was made ------------------------------------------------------------------- */
+
+/* The variables that a literal captured must be known here; those of one that came as an argument are not. */
+static bool is_in_scope(const Reader *r, const Known *k) {
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (!map_has(&r->n->knowns, k->captured.data[i]))
+            return false;
+    return true;
+}
+
+Expr *inline_made(Reader *r, Expr *call) {
+    Known *k = known_of(r, call->a);
+    if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs ||
+        !reverse_is_straight(r->p->ctx, k->fn) || !is_in_scope(r, k))
+        return NULL;
+    Inlined *site = mem_new(Inlined);
+    *site = (Inlined){.name = k->fn->fn->name,
+                      .fn = k->fn,
+                      .call = call->span,
+                      .internal = expr_is_internal(k->fn),
+                      .tail = call->tail == TAIL_CALL,
+                      .outer = call->inlined};
+    Subst s = {.site = site};
+    for (uint32_t i = 0; i < call->nargs; i++)
+        map_set(&s.vars, k->fn->fn->params[i], call->args[i]);
+    return expr_substitute(&s, k->fn->fn->body);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static Expr *add_linear(Reader *r, Expr *e) {
+    Expr *v = add_plain(r, "v", e);
+    Step *s = vec_last(&r->steps->steps);
+    s->kind = STEP_BUILTIN;
+    s->place = place_new(r->n, e->type);
+    name_place(r, v->var, s->place, NULL);
+    return v;
+}
+
+static bool is_called(const Expr *call, const char *name) {
+    return call->kind == EXPR_CALL && strcmp(call->a->symbol->text, name) == 0;
+}
+
+Expr *read_unknown_part(Reader *r, Expr *v) {
+    Step *s = vec_last(&r->steps->steps);
+    if (s->var != v->var)
+        BUG("a part is not the last step");
+    if (!type_may_hold_float(v->type))
+        return v;
+    s->kind = STEP_BUILTIN;
+    s->place = place_new(r->n, v->type);
+    name_place(r, v->var, s->place, NULL);
+    return v;
+}
+
+/* A captured variable of a known closure, or a part of a value whose parts are known. */
+static bool read_known_part(Reader *r, Expr *call, Expr **v) {
+    Place *p = place_of(r->n, call->args[0]);
+    uint32_t i = (uint32_t)call->args[1]->i;
+    Known *k = known_of(r, call->args[0]), *part = NULL;
+    if (p && p->arm)
+        p = p->arm;
+    if (!p || p->form == PLACE_LEAF || call->args[1]->kind != EXPR_LIT)
+        return false;
+    if (k && i < k->captured.len)
+        part = k->known[i];
+    *v = add_plain(r, "v", call);
+    name_place(r, (*v)->var, i < p->nparts ? p->parts[i] : NULL, part);
+    return true;
+}
+
+/* The accumulators or cotangents among the arguments of a builtin that is linear in them: a bit each. */
+static uint32_t linear_args(const Expr *call) {
+    static const struct {
+        const char *name;
+        uint32_t args;
+    } table[] = {{"ad.add", 3}, {"ad.add_index", 5}, {"ad.add_part", 5}, {"ad.dense", 2},
+                 {"ad.fit", 2}, {"ad.item", 1},      {"ad.settle", 1},   {"ad.settle_parts", 1}};
+    if (call->kind == EXPR_PROJ)
+        return 1;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (is_called(call, table[i].name))
+            return table[i].args;
+    return 0;
+}
+
+bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
+    bool captured = is_called(call, "ad.captured");
+    if (captured && read_known_part(r, call, v))
+        return true;
+    if (captured) { /* of a closure that is a constant */
+        Known *k = known_of(r, call->args[0]);
+        uint32_t i = (uint32_t)call->args[1]->i;
+        *v = add_plain(r, "v", call);
+        if (k && i < k->captured.len)
+            name_place(r, (*v)->var, NULL, k->known[i]);
+        return true;
+    }
+    if (!active)
+        return false;
+    if (is_called(call, "ad.ones") || is_called(call, "ad.zeros")) {
+        *v = add_plain(r, "v", call);
+        return true;
+    }
+    if (is_called(call, "ad.item") && read_known_part(r, call, v))
+        return true;
+    uint32_t linear = linear_args(call);
+    bool flows = false;
+    for (uint32_t i = 0; i < call->nargs && i < 32; i++)
+        flows |= (linear >> i & 1) && place_of(r->n, call->args[i]);
+    if (!linear)
+        return false;
+    *v = flows ? add_linear(r, call) : add_plain(r, "v", call);
+    return true;
+}
+
+/* ---- tangents -------------------------------------------------------------------------------- */
+
+/* The same builtin of the tangents of what it is linear in; what has none is (). */
+static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
+    const Expr *e = s->e;
+    if (e->kind == EXPR_PROJ)
+        return b_builtin(&w->build, "ad.item", tangents[0],
+                         expr_int(e->index, DT_I32, w->build.span), NULL);
+    Expr **args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        bool linear = i < 32 && linear_args(e) >> i & 1;
+        args[i] = !linear ? e->args[i] : tangents[i] ? tangents[i] : absent_value(w);
+    }
+    if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) /* what is absent stays absent */
+        return b_builtin(&w->build, "ad.settle_parts", args[1], NULL);
+    return b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs);
+}
+
+void follow_builtin(Way *w, Step *s) {
+    Expr *e = s->e;
+    emit_let(w->block, s->var, e, false);
+    Expr **args = e->kind == EXPR_PROJ ? &e->a : e->args;
+    uint32_t n = e->kind == EXPR_PROJ ? 1 : e->nargs, linear = linear_args(e);
+    Expr **tangents = mem_new_n(Expr *, n + 1);
+    Presence *presence = mem_new_n(Presence, n + 1);
+    uint32_t present = 0, perhaps = 0, unknown = 0, last = 0;
+    for (uint32_t i = 0; i < n && i < 32; i++) {
+        if (!(linear >> i & 1))
+            continue;
+        Place *p = place_of(w->n, args[i]);
+        presence[i] = tangent_presence(p);
+        present += presence[i] == PRESENT;
+        perhaps += presence[i] == PERHAPS;
+        unknown += presence[i] == UNKNOWN;
+        if (presence[i] != PRESENT && presence[i] != PERHAPS)
+            continue;
+        tangents[i] = acc_get(w, p);
+        last = i;
+    }
+    if (!present && !perhaps) {
+        acc_set(w, s->place, NULL, unknown ? UNKNOWN : ABSENT);
+        return;
+    }
+    bool sum = is_called(e, "ad.add"), added = sum || linear == 5;
+    Presence out = present ? PRESENT : PERHAPS;
+    Expr *dv;
+    if (e->kind == EXPR_PROJ && out == PRESENT) {
+        dv = expr_proj(tangents[0], e->index, b_some_type("ct"), w->build.span);
+    } else if (sum && present + perhaps == 1) {
+        dv = tangents[last];
+    } else {
+        dv = same_of_tangents(w, s, tangents);
+        if (added && !sum && presence[2] != PRESENT) { /* nothing may come to be added */
+            Expr *there = b_builtin(&w->build, "ad.has_tangent",
+                                    tangents[2] ? tangents[2] : absent_value(w), NULL);
+            Expr *acc = tangents[0] ? tangents[0] : absent_value(w);
+            dv = tangents[2] ? b_if(&w->build, there, dv, acc) : acc;
+            out = presence[0] == PRESENT ? PRESENT : PERHAPS;
+        } else if (is_called(e, "ad.add_part") || is_called(e, "ad.item")) {
+            out = is_called(e, "ad.item") ? out : PERHAPS;
+        }
+    }
+    if (added && !sum) {
+        w->n->program->changed |= is_called(e, "ad.add_index") && !w->n->program->indexes;
+        w->n->program->indexes |= is_called(e, "ad.add_index");
+    }
+    bool tensor = out == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
+    acc_set(w, s->place, way_bind(w, dv, tensor ? s->place->type : NULL), out);
+}
+
+/* ---- the way back ---------------------------------------------------------------------------- */
+
+static void add_to(Way *w, const Expr *arg, Expr *ct) {
+    Place *p = place_of(w->n, arg);
+    if (p)
+        acc_add(w, p, ct);
+}
+
+/* Adds a cotangent that may be absent. */
+static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
+    Place *p = place_of(w->n, arg);
+    if (!p)
+        return;
+    if (acc_presence(p) == ABSENT)
+        acc_set(w, p, ct, PERHAPS);
+    else
+        acc_set(w, p, way_bind(w, b_builtin(&w->build, "ad.add", acc_get(w, p), ct, NULL), NULL),
+                PERHAPS);
+}
+
+static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
+    Place *p = place_of(w->n, arg);
+    if (!p)
+        return;
+    if (p->arm)
+        p = p->arm;
+    if (p->form != PLACE_LEAF) {
+        if (i < p->nparts && p->parts[i])
+            acc_add(w, p->parts[i], ct);
+        return;
+    }
+    Program *program = w->n->program;
+    program->changed |= !program->grows;
+    program->grows = true;
+    Expr *sum = b_builtin(&w->build, "ad.add_part", acc_get(w, p),
+                          expr_int(i, DT_I32, w->build.span), ct, NULL);
+    acc_set(w, p, way_bind(w, sum, NULL), PRESENT);
+}
+
+void way_builtin(Way *w, Step *s, Expr *ct) {
+    const Expr *e = s->e;
+    if (e->kind == EXPR_PROJ) {
+        add_part(w, e->a, e->index, ct);
+    } else if (is_called(e, "ad.item")) {
+        add_part(w, e->args[0], e->args[1]->i, ct);
+    } else if (is_called(e, "ad.add")) {
+        add_to(w, e->args[0], ct);
+        add_to(w, e->args[1], ct);
+    } else if (is_called(e, "ad.add_part")) {
+        Expr *part = way_bind(w, b_builtin(&w->build, "ad.item", ct, e->args[1], NULL), NULL);
+        add_to(w, e->args[0], ct);
+        add_perhaps(w, e->args[2], part);
+    } else if (is_called(e, "ad.add_index")) {
+        Attrs *attrs = mem_new(Attrs);
+        AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
+        values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING,
+                                                               .text = e->args[3]->text};
+        attrs->op = &op_index;
+        attrs->values = values;
+        Expr **args = mem_new_n(Expr *, e->nargs);
+        args[0] = ct;
+        for (uint32_t i = 4; i < e->nargs; i++)
+            args[i - 3] = e->args[i];
+        Expr *part = expr_call_op(&op_index, args, e->nargs - 3, attrs,
+                                  place_of(w->n, e->args[2]) ? e->args[2]->type : b_some_type("ct"),
+                                  w->build.span);
+        part = way_bind(w, part, part->type);
+        add_to(w, e->args[0], ct);
+        add_to(w, e->args[2], part);
+    } else {
+        add_to(w, e->args[e->nargs - 1], ct);
+    }
+}
