@@ -379,10 +379,11 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             if (I->diags->list.len > said)
                 explain_recursion(I, callee);
             flows[i] = infer_last_flow(I, out[i]);
+            t = named_give(I, t, i, out[i]);
         }
         infer_tie_flows(I, call, flows);
         solver_effect_include(I->s, t->fn.effect, I->effect);
-        call->type = solver_open_each(call->type);
+        call->type = solver_open_each(t->fn.result);
         infer_note_file(I, call, call->type);
         return call;
     }

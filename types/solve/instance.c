@@ -118,8 +118,7 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         from[scheme->nparams + i] = scheme->unknowns[i];
         Type *u = scheme->unknowns[i];
         const Origin *origin = origin_at_call(u->origin, span);
-        to[scheme->nparams + i] = u->param.each ? type_any_each(u->kind, origin)
-                                                : type_any(u->kind, origin);
+        to[scheme->nparams + i] = unknown_copy(u, origin);
     }
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];

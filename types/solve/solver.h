@@ -132,6 +132,10 @@ Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param);
  * type of a monomorphic function at each call. scheme_instantiate does so itself. (unknown.c) */
 Type *solver_open_unknowns(Solver *s, Type *t);
 
+/* The same, where the names of the function's parameters stay (Note [Named parameters]). */
+Type *solver_open_each_of(const Type *fn, Type *t);
+/* The type with unknowns of its own in place of those that each value has its own of. */
+Type *unknowns_rename(Type *t);
 /* The type of a value that is read: its `each` unknowns become unknowns of its own (Note [Each its own size]
  * in unknown.c). */
 Type *solver_open_each(Type *t);
