@@ -138,6 +138,7 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     if (!scheme || fn_has_many_unknowns(I, scheme, name, span))
         scheme = scheme_mono(type_error());
     scheme->name = name;
+    named_note_sizes(head->made, scheme);
     if (scheme->nrelations)
         vec_push(&I->schemes, scheme);
     end_signature(I, head);
@@ -150,6 +151,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     const AstFn *fn = head->fn;
     Type *type = head->type;
     Fn *f = mem_new(Fn);
+    head->made = f;
     f->name = name;
     f->nparams = (uint32_t)fn->params.len;
     f->params = mem_new_n(Var *, f->nparams + 1);
@@ -194,8 +196,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         }
         solver_set_recursive(I->s, recursive);
         if (!own)
-            f->body = infer_flow(I, body, want, place,
-                                 fn->result ? fn->result->span : span_none());
+            f->body = infer_flow(I, body, want, place, fn->result ? fn->result->span : span_none());
         solver_set_recursive(I->s, false);
         f->body = named_compare_arguments(I, f, type, f->body);
     } else {

@@ -88,8 +88,9 @@ void named_check_places(Infer *I, const NamedScope *scope, Type *type, Span span
     Diag *d = infer_error(I, DIAG_R0209, span,
                           "a parameter's name stands in a tensor, or a tuple of tensors");
     if (d)
-        diag_add_fact(d, "what a call is given is compared with it, and inside of data and functions "
-                         "nothing compares: write `?`");
+        diag_add_fact(d,
+                      "what a call is given is compared with it, and inside of data and functions "
+                      "nothing compares: write `?`");
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
@@ -177,8 +178,23 @@ static Type *size_of_argument(Infer *I, const Expr *arg) {
     return size;
 }
 
-Type *named_give(Infer *I, Type *fn, uint32_t i, const Expr *arg) {
-    if (!fn->fn.named || !fn->fn.named[i])
+void named_note_sizes(const Fn *f, Scheme *scheme) {
+    for (uint32_t i = 0; f && scheme->nunknowns && i < f->nparams; i++)
+        for (uint32_t k = 0; f->params[i]->size && k < scheme->nunknowns; k++) {
+            if (scheme->unknowns[k] != f->params[i]->size)
+                continue;
+            if (!scheme->sizes)
+                scheme->sizes = mem_new_n(Type *, f->nparams);
+            scheme->sizes[i] = scheme->unknowns[k];
+        }
+}
+
+Type *named_give(Infer *I, Type *fn, Type *const *sizes, uint32_t i, const Expr *arg) {
+    Type *open = sizes ? sizes[i] : NULL;
+    if (!open && (!fn->fn.named || !fn->fn.named[i]))
         return fn;
-    return type_resolve(type_fn_give(fn, i, size_of_argument(I, arg)));
+    Type *size = size_of_argument(I, arg);
+    if (open)
+        solver_unify(I->s, open, size);
+    return type_resolve(type_fn_give(fn, i, size));
 }

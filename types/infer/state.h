@@ -408,9 +408,10 @@ typedef struct FnHead {
     Type *type; /* the function's type; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
-    Type **named;     /* the names of its parameters in its types as written, or NULL: infer/named.c */
+    Type **named; /* the names of its parameters in its types as written, or NULL: infer/named.c */
     uint32_t params,
-        mark; /* type variables with ids between these are in the types of its parameters */
+        mark;       /* type variables with ids between these are in the types of its parameters */
+    const Fn *made; /* what fn_body made */
     struct Global *global; /* by which its own body calls it, if it has a name: a global, or */
     struct Local *self;
     bool recursive;   /* its body calls it */
@@ -431,8 +432,10 @@ Type *named_of_result(Infer *I, const Fn *f, Type *const *named, Type *t);
 Expr *named_compare_arguments(Infer *I, const Fn *f, const Type *type, Expr *body);
 /* The result's type with names for the sizes that parameters are. `named` gets those and the written ones. */
 Type *named_result(const Fn *f, Type *const *written, Type ***named, Type *result);
-/* The callee's type after its argument i. */
-Type *named_give(Infer *I, Type *fn, uint32_t i, const Expr *arg);
+/* The sizes among the unknowns of a definition's scheme that are arguments: Scheme.sizes. */
+void named_note_sizes(const Fn *f, Scheme *scheme);
+/* The callee's type after its argument i. sizes: those that solver_take_sizes gave for the callee, or NULL. */
+Type *named_give(Infer *I, Type *fn, Type *const *sizes, uint32_t i, const Expr *arg);
 void fn_use_hint(Infer *I, FnHead *head, Type *want); /* before the body */
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 /* False, or the definition is refused. */

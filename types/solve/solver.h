@@ -320,6 +320,8 @@ typedef struct Scheme {
     Relation **relations; /* over the params; never run themselves */
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
+    Type **
+        sizes; /* for each parameter of the function, the one of `unknowns` that is its value, or NULL */
     uint32_t nouter; /* unknowns of values further out: each is one size for all calls */
     Type **outer;
     uint32_t nweak;
@@ -359,6 +361,9 @@ const Scheme *scheme_open_uses(const Scheme *scheme);
  * explicit arguments (NULL entries are inferred), or NULL. out_args, where not NULL, gets the nparams types. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args);
+/* Makes the sizes that are arguments undetermined in the next instance, and puts those of Scheme.sizes into *sizes,
+ * for the call to decide. NULL: no more. */
+void solver_take_sizes(Solver *s, Type ***sizes);
 /* The early entries as text, which is the same for the same operators. */
 const char *scheme_early_text(const Scheme *scheme);
 /* Drops the early entries that mention none of these params. */

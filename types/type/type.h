@@ -105,8 +105,7 @@ struct Type {
             int level; /* PARAM: that of solver_rigid. A variable of an outer level cannot become this parameter */
             bool
                 each; /* ANY: Note [Each its own size]; PARAM: Note [Sizes of elements]; in unknown.c */
-            bool
-                declared; /* ANY: a written signature names it, so that no other size is it */
+            bool declared; /* ANY: a written signature names it, so that no other size is it */
             bool
                 value; /* ANY: the value of an integer variable, which may be negative (docs/sizes.md) */
             bool asked;      /* PARAM: so are its instances: Note [Sizes of elements] */
