@@ -350,8 +350,8 @@ uint64_t dying_arguments(const Interp *in, const Site *s) {
 }
 
 uint64_t given_arguments(const Interp *in, const Gives *g) {
-    uint64_t owned = 0;
-    for (uint32_t i = 0; i < g->n; i++)
+    uint64_t owned = g->always;
+    for (uint32_t i = 0; g->depends && i < g->n; i++)
         owned |= (uint64_t)is_owned(in, g->owner[i]) << i;
     return owned;
 }

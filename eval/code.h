@@ -107,6 +107,8 @@ enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 64 };
 /* The arguments that a tail call gives to its callee. */
 typedef struct Gives {
     uint32_t n;
+    bool depends;    /* some only if they were given to this activation */
+    uint64_t always; /* a bit for each of the others */
     uint8_t owner[OWN_PARAMS];
 } Gives;
 

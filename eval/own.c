@@ -312,6 +312,8 @@ static void give_arguments(Owning *o, size_t at) {
         gives->n = k + 1;
         gives->owner[k] = (uint8_t)(is_param(o, tensor) ? OWN_IF + (uint32_t)tensor - 1
                                                         : OWN_ALWAYS);
+        gives->depends |= is_param(o, tensor);
+        gives->always |= (uint64_t)!is_param(o, tensor) << k;
     }
 }
 

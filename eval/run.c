@@ -168,9 +168,9 @@ do_MOVE:
 
 do_MOVES : {
     Value *to = &SLOT(pc->a);
-    const int32_t *from = code->lists + pc->b;
-    for (uint32_t i = 0; i < pc->x; i++)
-        copy_value(to + i, R(from[i]));
+    const int32_t *from = code->lists + pc->b, *end = from + pc->x;
+    for (; from < end; from++, to++)
+        copy_value(to, R(*from));
     NEXT();
 }
 
@@ -289,8 +289,8 @@ tail_code:
     if (next->internal && pc->a & 1)
         fp[-1].tail = ORIGIN();
     if (pc->op == CODE_TAIL_OF || pc->op == CODE_TAIL_GLOBAL_OF) {
-        const int32_t *list = code->lists + pc->c;
-        for (int32_t i = *list++; i > 0; i--, list += 2)
+        const int32_t *list = code->lists + pc->c, *end = list + 2 * *list;
+        for (list++; list <= end; list += 2)
             copy_value(&SLOT(list[0]), R(list[1]));
     } else {
         const Value *from = (const Value *)((char *)base + pc->c);
@@ -545,11 +545,10 @@ do_ADD_CT : {
     NEXT();
 }
 
-do_DATA : {
+do_DATA:
     SAVE();
     SLOT(pc->a) = value_data(R(pc->c)->p, &SLOT(pc->b));
     NEXT();
-}
 
 do_DATA_OF : {
     SAVE();
@@ -558,8 +557,8 @@ do_DATA_OF : {
     const int32_t *from = code->lists + pc->b;
     Data *d = cell_new(in, sizeof(Data) + n * sizeof(Value));
     d->ctor = ctor;
-    for (uint32_t i = 0; i < n; i++)
-        copy_value(&d->fields[i], R(from[i]));
+    for (Value *to = d->fields, *end = to + n; to < end; to++, from++)
+        copy_value(to, R(*from));
     SLOT(pc->a) = (Value){.tag = VAL_CTOR, .aux = n, .p = d};
     NEXT();
 }
@@ -576,8 +575,8 @@ do_TUPLE_OF : {
     Tuple *t = cell_new(in, sizeof(Tuple) + n * sizeof(Value));
     *(void **)t = NULL;
     t->n = n;
-    for (uint32_t i = 0; i < n; i++)
-        copy_value(&t->items[i], R(from[i]));
+    for (Value *to = t->items, *end = to + n; to < end; to++, from++)
+        copy_value(to, R(*from));
     SLOT(pc->a) = (Value){.tag = VAL_TUPLE, .p = t};
     NEXT();
 }
@@ -596,9 +595,10 @@ do_UNPACK : {
     const Tuple *t = v->p;
     if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
         BUG("projection %d of a value with tag %u", pc->c + pc->x - 1, v->tag);
-    Value *to = &SLOT(pc->a);
-    for (uint32_t i = 0, n = pc->x, first = (uint32_t)pc->c; i < n; i++)
-        copy_value(to + i, &t->items[first + i]);
+    Value *to = &SLOT(pc->a), *end = to + pc->x;
+    const Value *from = t->items + pc->c;
+    for (; to < end; to++, from++)
+        copy_value(to, from);
     NEXT();
 }
 
@@ -717,9 +717,9 @@ do_GET_FIELD:
 
 do_GET_FIELDS : {
     const Value *from = ((const Data *)R(pc->b)->p)->fields + pc->c;
-    Value *to = &SLOT(pc->a);
-    for (uint32_t i = 0; i < pc->x; i++)
-        copy_value(to + i, from + i);
+    Value *to = &SLOT(pc->a), *end = to + pc->x;
+    for (; to < end; to++, from++)
+        copy_value(to, from);
     NEXT();
 }
 

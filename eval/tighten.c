@@ -50,11 +50,39 @@ static bool writes_a_only(const Instr *i) {
     case CODE_GET_ITEM:
     case CODE_DATA:
     case CODE_TUPLE:
+    case CODE_DATA_OF:
+    case CODE_TUPLE_OF:
     case CODE_OPERATOR:
     case CODE_BUILTIN:
     case CODE_TENSOR:
     case CODE_INDEX: return true;
     default: return false;
+    }
+}
+
+static uint32_t count_fields(const Tightener *t, const Instr *in) {
+    return ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields;
+}
+
+/* Whether an instruction that writes one slot only may read the slot. */
+static bool may_read(const Tightener *t, const Instr *in, int32_t slot_of) {
+    switch ((Opcode)in->op) {
+    case CODE_CLOSURE:
+    case CODE_INDEX: return true;
+    case CODE_DATA:
+    case CODE_TUPLE:
+    case CODE_OPERATOR:
+    case CODE_BUILTIN:
+    case CODE_TENSOR: return in->b <= slot_of;
+    case CODE_DATA_OF:
+    case CODE_TUPLE_OF: {
+        uint32_t n = in->op == CODE_TUPLE_OF ? (uint32_t)in->c : count_fields(t, in);
+        for (uint32_t i = 0; i < n; i++)
+            if (t->lists.data[(uint32_t)in->b + i] == slot_of)
+                return true;
+        return false;
+    }
+    default: return in->b == slot_of || in->c == slot_of;
     }
 }
 
@@ -102,16 +130,11 @@ static bool find_sources(const Tightener *t, size_t use, uint32_t first, uint32_
             continue;
         if (!writes_a_only(in))
             break;
-        bool row = in->op == CODE_DATA || in->op == CODE_TUPLE || in->op == CODE_OPERATOR ||
-                   in->op == CODE_BUILTIN || in->op == CODE_TENSOR || in->op == CODE_INDEX ||
-                   in->op == CODE_CLOSURE;
         for (uint32_t k = 0; k < n; k++) {
             if (moves[k] == SIZE_MAX || moves[k] >= i)
                 continue;
             int32_t self = operand(BASE_SLOT, first + k);
-            bool reads = row ? in->op == CODE_CLOSURE || in->op == CODE_INDEX || in->b <= self
-                             : in->b == self || in->c == self;
-            if (reads) {
+            if (may_read(t, in, self)) {
                 moves[k] = SIZE_MAX;
                 from[k] = self;
             }
@@ -139,12 +162,12 @@ static int32_t add_list(Tightener *t, const int32_t *items, uint32_t n) {
 static void tighten_parts(Tightener *t, size_t i) {
     Instr *in = at(t, i);
     bool is_tuple = in->op == CODE_TUPLE;
-    uint32_t n = is_tuple ? (uint32_t)in->c
-                          : ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields;
+    uint32_t n = is_tuple ? (uint32_t)in->c : count_fields(t, in);
     int32_t from[LONGEST];
     size_t moves[LONGEST];
-    if (n > LONGEST || !find_sources(t, i, (uint32_t)in->b >> 4, n, from, moves))
+    if (n > LONGEST || !n)
         return;
+    (void)find_sources(t, i, (uint32_t)in->b >> 4, n, from, moves);
     drop_moves(t, moves, n);
     in->op = is_tuple ? CODE_TUPLE_OF : CODE_DATA_OF;
     in->b = add_list(t, from, n);
