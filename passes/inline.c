@@ -267,9 +267,11 @@ static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
                       .tail = call->tail == TAIL_CALL,
                       .outer = call->inlined};
     Subst s = {.site = site, .renames = true};
+    s.mono = mono_of_call(fn, call->args, call->nargs);
     /* the body alone: a function literal's parts would not be its activation's */
     for (uint32_t i = 0; i < fn->fn->nparams; i++) {
-        Var *param = fn->fn->params[i], *fresh = var_new(param->name, param->type, param->span);
+        Var *param = fn->fn->params[i];
+        Var *fresh = var_new(param->name, mono_type(s.mono, param->type), param->span);
         fresh->scheme = param->scheme;
         map_set(&s.vars, param, expr_var(fresh, param->span));
     }

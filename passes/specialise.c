@@ -11,8 +11,9 @@
  *
  * An instance is kept for its definition and the function literals it was made for, MOST of them a definition: a new
  * one then takes the place of the oldest. It is not made within an instance of the same definition unless it is that
- * instance, so a function that calls itself with a new function each time is copied once. Whatever
- * is not specialised runs as it stands.
+ * instance, so a function that calls itself with a new function each time is copied once. The types that the call
+ * knows are those of the copy (mono.h), unless it calls its definition with others. Whatever is not specialised runs as
+ * it stands.
  *
  * It does not look into data that holds functions, nor at functions that a call gives. */
 #include "passes/inline.h"
@@ -33,9 +34,10 @@ enum {
 typedef VEC(const void *) Key;
 
 typedef struct Instance {
-    Key key;
+    Key key, types;
     Global *global;
     DependencyVec deps;
+    bool strayed; /* it calls its definition, and not itself */
 } Instance;
 
 typedef struct Family {
@@ -47,6 +49,7 @@ typedef struct Instances {
     Map families;           /* the Fn as it was written -> Family */
     VEC(const Fn *) making; /* those of which an instance is being made */
     uint32_t made;          /* for the function that is being optimised */
+    bool strays; /* an instance calls its definition with types that are not known to be its own */
     unsigned long long numbers;
 } Instances;
 
@@ -66,14 +69,15 @@ typedef struct Site {
     VEC(Expr *) args;  /* of its call */
     VEC(Expr *) links; /* `let`s without bodies: the functions that are known */
     Map given;         /* Var of the caller -> that of the instance */
-    Subst vars;        /* of fn: its parameters and captured variables -> the instance's */
+    Subst vars; /* of fn: its parameters and captured variables -> the instance's; and its types */
+    Key types;  /* of the instance: parameters and what they are, as interned texts */
     bool pays;
 } Site;
 
 static const Fn *written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
 
-static Var *fresh_like(const Var *v) {
-    Var *fresh = var_new(v->name, v->type, v->span);
+static Var *fresh_like(Mono *mono, const Var *v) {
+    Var *fresh = var_new(v->name, mono_type(mono, v->type), v->span);
     fresh->scheme = v->scheme;
     return fresh;
 }
@@ -91,7 +95,7 @@ static Var *take_value(Site *s, Expr *arg, const Var *like) {
     Expr *atom = inline_atom(s->in, arg);
     Var *known = atom->kind == EXPR_VAR ? map_find(&s->given, atom->var) : NULL;
     if (!known) {
-        known = fresh_like(like);
+        known = fresh_like(s->vars.mono, like);
         vec_push(&s->params, known);
         vec_push(&s->args, arg);
         if (atom->kind == EXPR_VAR)
@@ -118,7 +122,7 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth);
 static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
     Expr *atom = inline_atom(s->in, arg);
     if (is_named_function(atom)) {
-        Var *v = fresh_like(like);
+        Var *v = fresh_like(s->vars.mono, like);
         vec_push(&s->links, link_of(v, atom, false));
         vec_push(&s->key, atom->kind == EXPR_OP ? (const void *)atom->op : atom->global);
         return v;
@@ -136,7 +140,7 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
         Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth);
         map_set(&within.vars, free.data[i], expr_var(v, v->span));
     }
-    Var *v = fresh_like(like);
+    Var *v = fresh_like(s->vars.mono, like);
     vec_push(&s->links, link_of(v, expr_substitute(&within, fn), false));
     return v;
 }
@@ -192,15 +196,25 @@ bool specialise_loop(Inliner *in, Expr *let) {
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
-static Instance *find_instance(const Family *family, const Key *key) {
+static bool same_key(const Key *a, const Key *b) {
+    return a->len == b->len && (!a->len || memcmp(a->data, b->data, a->len * sizeof *a->data) == 0);
+}
+
+static Instance *find_instance(const Family *family, const Key *key, const Key *types) {
     for (size_t i = 0; i < family->members.len; i++) {
         Instance *m = family->members.data[i];
-        if (m->key.len == key->len &&
-            memcmp(m->key.data, key->data, key->len * sizeof *key->data) == 0 &&
-            dependencies_hold(&m->deps))
+        if (same_key(&m->key, key) && same_key(&m->types, types) && dependencies_hold(&m->deps))
             return m;
     }
     return NULL;
+}
+
+static void note_types(Site *s) {
+    const Mono *mono = s->vars.mono;
+    for (uint32_t i = 0; mono && i < mono->n; i++) {
+        vec_push(&s->types, mono->from[i]);
+        vec_push(&s->types, sym_intern(type_text(mono->to[i])));
+    }
 }
 
 static void keep_instance(Family *family, Instance *m) {
@@ -215,7 +229,7 @@ static Expr *instance_function(Site *s) {
     if (s->self) {
         Subst copy = {.renames = true};
         map_add(&copy.vars, &s->vars.vars);
-        Var *self = fresh_like(s->self);
+        Var *self = fresh_like(s->vars.mono, s->self);
         map_set(&copy.vars, s->self, expr_var(self, s->self->span));
         map_set(&s->vars.vars, s->self, expr_var(self, s->self->span));
         vec_push(&s->links, link_of(self, expr_substitute(&copy, s->fn), true));
@@ -238,21 +252,11 @@ static Expr *instance_function(Site *s) {
     return fn;
 }
 
-static Instance *make_instance(Site *s, Family *family) {
-    PassCtx *ctx = s->in->ctx;
-    Instances *all = instances_of(ctx);
-    for (size_t i = 0; i < all->making.len; i++)
-        if (all->making.data[i] == written(s->fn))
-            return NULL;
-    if (all->made == AT_ONCE) {
-        pass_note(ctx, "specialise gave up after %d copies of functions", AT_ONCE);
-        all->made++;
-    }
-    if (all->made > AT_ONCE || expr_count(s->fn, LARGEST) == LARGEST)
-        return NULL;
-    all->made++;
+static Instance *instance_new(Site *s, Family *family) {
+    Instances *all = instances_of(s->in->ctx);
     Instance *m = mem_new(Instance);
     m->key = s->key;
+    m->types = s->types;
     m->global = mem_new(Global);
     const char *name = s->fn->fn->name ? s->fn->fn->name->text : "fn";
     *m->global = (Global){.kind = GLOBAL_DEF,
@@ -262,19 +266,44 @@ static Instance *make_instance(Site *s, Family *family) {
     vec_push(&m->global->uses,
              m->global); /* as most do: it is called, and not put in place of calls */
     keep_instance(family, m);
+    return m;
+}
+
+/* NULL where another call within the same definition makes one already, or many were made. */
+static Instance *make_instance(Site *s, Family *family) {
+    PassCtx *ctx = s->in->ctx;
+    Instances *all = instances_of(ctx);
+    for (size_t i = 0; i < all->making.len; i++)
+        if (all->making.data[i] == written(s->fn)) {
+            all->strays = true;
+            return NULL;
+        }
+    if (all->made == AT_ONCE) {
+        pass_note(ctx, "specialise gave up after %d copies of functions", AT_ONCE);
+        all->made++;
+    }
+    if (all->made > AT_ONCE || expr_count(s->fn, LARGEST) == LARGEST)
+        return NULL;
+    all->made++;
+    Instance *m = instance_new(s, family);
     vec_push(&all->making, written(s->fn));
     DependencyVec *outer = ctx->deps;
+    bool strays = all->strays;
+    all->strays = false;
     ctx->deps = &m->deps;
     Inliner in = {.ctx = ctx, .replaces_calls = true, .specialises = true};
     m->global->value = inline_root(&in, instance_function(s));
     m->global->value->fn->is_instance = true;
+    m->strayed = all->strays;
     ctx->deps = outer;
+    all->strays = strays;
     all->making.len--;
     pass_check(ctx, m->global->value, NULL, "specialise, in a copy");
     return m;
 }
 
-Expr *specialise_call(Inliner *in, Expr *call) {
+/* with_types: the copy has the types that the call knows. */
+static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     if (!in->specialises || in->nested || call->mode || call->drop || in->ctx->deps == NULL)
         return NULL;
     Expr *callee = inline_atom(in, call->a);
@@ -292,6 +321,8 @@ Expr *specialise_call(Inliner *in, Expr *call) {
     if (!s.pays && !s.self)
         return NULL;
     expr_mark_tails(s.fn);
+    s.vars.mono = with_types && !s.self ? mono_of_call(s.fn, call->args, call->nargs) : NULL;
+    note_types(&s);
     if (s.self) {
         VarVec free = {0};
         expr_free_vars(s.fn, &free);
@@ -310,11 +341,11 @@ Expr *specialise_call(Inliner *in, Expr *call) {
     Family *family = map_find(&all->families, written(s.fn));
     if (!family)
         map_set(&all->families, written(s.fn), family = mem_new(Family));
-    Instance *m = find_instance(family, &s.key);
+    Instance *m = find_instance(family, &s.key, &s.types);
     if (!m)
         m = make_instance(&s, family);
-    if (!m)
-        return NULL;
+    if (!m || (m->strayed && s.types.len))
+        return m ? specialise_with(in, call, false) : NULL;
     if (callee->kind == EXPR_GLOBAL)
         pass_depend(in->ctx, callee->global);
     for (size_t i = 0; i < m->deps.len; i++)
@@ -330,6 +361,8 @@ Expr *specialise_call(Inliner *in, Expr *call) {
     result->nargs = (uint32_t)s.args.len;
     return result;
 }
+
+Expr *specialise_call(Inliner *in, Expr *call) { return specialise_with(in, call, true); }
 
 Expr *pass_specialise(PassCtx *ctx, Expr *e) {
     Inliner in = {.ctx = ctx, .replaces_calls = ctx->deps != NULL, .specialises = true};

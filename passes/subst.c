@@ -3,17 +3,19 @@
  *
  *   of a: 2 in   let b = a + c; b * a   becomes   let b1 = 2 + c; b1 * 2
  *
- * Types stay as they are, and nothing is simplified: that is for inline and dce. Every bound variable gets a copy, so the result can stand inside the code it came from (the rule
- * of `multiply` is expanded inside the transform of a rule that multiplies) without capture. Shared
- * nodes stay shared: a node is copied once. let chains are walked in a loop. */
+ * Types stay as they are, or become those of a call (mono.h); nothing is simplified: that is for inline and dce. Every
+ * bound variable gets a copy, so the result can stand inside the code it came from (the rule of `multiply` is expanded
+ * inside the transform of a rule that multiplies) without capture. Shared nodes stay shared: a node is copied once.
+ * let chains are walked in a loop. */
 #include "passes/subst.h"
 
 #include <string.h>
 
+#include "types/core/check.h"
 #include "types/op.h"
 
 static Var *fresh_var(Subst *s, Var *v) {
-    Var *copy = var_new(v->name, v->type, v->span);
+    Var *copy = var_new(v->name, mono_type(s->mono, v->type), v->span);
     copy->scheme = v->scheme;
     map_set(&s->vars, v, expr_var(copy, v->span));
     return copy;
@@ -22,6 +24,7 @@ static Var *fresh_var(Subst *s, Var *v) {
 static Pattern *copy_pattern(Subst *s, Pattern *p) {
     Pattern *copy = mem_new(Pattern);
     *copy = *p;
+    copy->type = mono_type(s->mono, p->type);
     if (p->kind == PAT_VAR)
         copy->var = fresh_var(s, p->var);
     if (p->nargs) {
@@ -130,6 +133,8 @@ static Expr *copy_chain(Subst *s, Expr *e) {
         copy->a = expr_substitute(s, e->a);
         if (e->var && !e->rec)
             copy->var = fresh_var(s, e->var);
+        if (s->mono && e->var && !e->rec && !e->var->scheme && core_is_closed(copy->a->type))
+            copy->var->type = copy->a->type;
         if (s->site)
             copy->inlined = site_of_copy(s, e->inlined);
         vec_push(&links, copy);
@@ -137,6 +142,8 @@ static Expr *copy_chain(Subst *s, Expr *e) {
     Expr *result = expr_substitute(s, e);
     for (size_t i = links.len; i-- > 0;) {
         links.data[i]->body = result;
+        if (s->mono)
+            links.data[i]->type = result->type;
         result = links.data[i];
     }
     return result;
@@ -154,6 +161,10 @@ static Expr *copy_one(Subst *s, Expr *e) {
             return stands ? stands : e;
         Expr *copy = expr_copy(e);
         copy->var = stands->var;
+        if (s->mono)
+            copy->type = core_is_closed(copy->var->type) && !copy->var->scheme
+                             ? copy->var->type
+                             : mono_type(s->mono, e->type);
         return copy;
     }
     if (e->kind == EXPR_LET)
@@ -193,6 +204,8 @@ Expr *expr_substitute(Subst *s, Expr *e) {
     if (known)
         return known;
     Expr *copy = copy_one(s, e);
+    if (s->mono && copy != e && e->kind != EXPR_VAR && e->kind != EXPR_LET)
+        mono_settle(s->mono, copy);
     if (s->site && copy != e && e->kind != EXPR_VAR)
         copy->inlined = site_of_copy(s, e->inlined);
     map_set(&s->copied, e, copy);

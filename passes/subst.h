@@ -4,7 +4,7 @@
 #ifndef PASSES_SUBST_H
 #define PASSES_SUBST_H
 
-#include "types/core/core.h"
+#include "passes/mono.h"
 
 typedef struct Subst {
     Map vars;           /* Var -> Expr that stands for it */
@@ -13,6 +13,7 @@ typedef struct Subst {
     bool
         renames; /* what stands for a variable is a variable: its uses keep their places and types */
     const Inlined *site; /* the call that e, a function's body, replaces; or NULL */
+    Mono *mono;          /* the types of the copy, or NULL: as they are */
     Map sites;           /* Inlined of a part of e -> the same within `site` */
 } Subst;
 

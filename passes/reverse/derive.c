@@ -160,7 +160,7 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
         reverse_refuse(p, "no parameter holds a float");
         return NULL;
     }
-    Known *self = known_new(source), **known = mem_new_n(Known *, n + 1);
+    Known *self = known_prepared(p, source), **known = mem_new_n(Known *, n + 1);
     if (kind != GRAD_JVP)
         return instance_get(p, self, known, active, shared, nslots);
     Presence *given = mem_new_n(Presence, nslots + 1);
@@ -236,20 +236,29 @@ bool reverse_is_straight(PassCtx *ctx, const Expr *fn) {
     return weak_find(straight, fn->fn) || (fn->fn->written && weak_find(straight, fn->fn->written));
 }
 
+static Instance *derive(Program *p, GradKind kind, Expr *source) {
+    for (int m = 0; m < AD_MODES; m++)
+        if (source->fn->own_twins[m])
+            reverse_refuse(p, "a function with a derivative of its own");
+    if (source->fn->path && source->fn->path->len)
+        reverse_refuse(p, "a twin");
+    return p->why ? NULL : settle_instances(p, kind, source);
+}
+
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source) {
     ReverseCode *code = mem_new(ReverseCode);
-    Program p = {.ctx = ctx, .code = code, .merges = merges};
     code->merges = merges;
     code->kind = kind;
     code->source = source;
     Build b = {span_none()};
     code->of = b_var(&b, "f", b_some_type("f"));
-    for (int m = 0; m < AD_MODES; m++)
-        if (source->fn->own_twins[m])
-            reverse_refuse(&p, "a function with a derivative of its own");
-    if (source->fn->path && source->fn->path->len)
-        reverse_refuse(&p, "a twin");
-    Instance *top = p.why ? NULL : settle_instances(&p, kind, source);
+    Program p = {.ctx = ctx, .code = code, .merges = merges};
+    p.prepares = ctx->opt && opt_is_on(ctx->opt);
+    Instance *top = derive(&p, kind, source);
+    if (p.why && p.prepares) { /* what was inlined may give a value two names */
+        p = (Program){.ctx = ctx, .code = code, .merges = merges};
+        top = derive(&p, kind, source);
+    }
     code->why = p.why;
     if (p.why)
         return code;

@@ -145,6 +145,8 @@ typedef struct Program {
     Map tame;     /* Global -> whether plain calls of it need no care */
     Map sizes;    /* Expr -> nodes in it */
     Map used;     /* Global that was noted */
+    Map prepared; /* EXPR_FN -> the same after the passes */
+    bool prepares;
     bool indexes; /* some accumulator is added to in place */
     bool grows;   /* some accumulator is a tuple that grows */
     bool merges;  /* Note [Merging]: values that are equal may become one */
@@ -168,6 +170,8 @@ typedef struct Reader {
 
 /* ---- known.c ---- */
 Known *known_new(Expr *fn);
+/* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
+Known *known_prepared(Program *p, Expr *fn);
 bool known_equal(const Known *a, const Known *b);
 /* Notes a definition that the derivative is made from. */
 void use_global(Program *p, Global *g);

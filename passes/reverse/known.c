@@ -34,6 +34,30 @@ void use_global(Program *p, Global *g) {
     vec_push(&p->code->uses, ((ReverseUse){g, g->value}));
 }
 
+/* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand
+ * inlined, so that one frame is kept where there were several, and `while`, `foldl` and the like are copies that call
+ * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. */
+static Expr *prepare(Program *p, Expr *fn) {
+    Expr *known = map_find(&p->prepared, fn);
+    if (known || !p->prepares || mem_stack_left() < SPARE_STACK)
+        return known ? known : fn;
+    VarVec given = {0};
+    DependencyVec deps = {0};
+    expr_free_vars(fn, &given);
+    Expr *made = optimise(p->ctx, fn, fn->fn->name, &given, &deps);
+    for (size_t i = 0; i < deps.len; i++)
+        use_global(p, deps.data[i].global);
+    map_set(&p->prepared, fn, made);
+    map_set(&p->prepared, made, made);
+    return made;
+}
+
+Known *known_prepared(Program *p, Expr *fn) {
+    Known *k = known_new(fn);
+    k->fn = prepare(p, fn);
+    return k;
+}
+
 bool fn_has_own_code(const Expr *fn) {
     const Fn *f = fn->fn;
     for (int m = 0; m < AD_MODES; m++)
@@ -69,7 +93,7 @@ Known *known_of(Reader *r, Expr *atom) {
             !fn_has_own_code(g->value))
             return NULL;
         use_global(r->p, g);
-        return known_new(g->value);
+        return known_prepared(r->p, g->value);
     }
     default: return NULL; /* no other atom is a function that was written down */
     }

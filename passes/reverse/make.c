@@ -116,7 +116,9 @@ Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
     if (callee->loops.len)
         args[count++] = chain;
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
-    return b_call(&b, f, args, count, 0);
+    Expr *made = b_call(&b, f, args, count, 0);
+    made->inlined = call->inlined;
+    return made;
 }
 
 static Expr *frame_of_loop(Instance *n, const Steps *end) {

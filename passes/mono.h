@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types of one call: a definition that serves many types is copied with those that a call knows.
+ *
+ *   def scaled[b](x: Tensor[(), b], k) { x * k }    in the copy for  scaled(y: float64, 2.0)  x * k is a float64
+ *
+ * A copy (an inlined body, an instance of specialise) then has scalars where the definition has values of any form, so
+ * fold, fusion and derivatives know what they have. Sizes of axes stay symbolic where they are a parameter of their
+ * own; a type that is a parameter is taken as it is. */
+#ifndef PASSES_MONO_H
+#define PASSES_MONO_H
+
+#include "types/core/core.h"
+
+/* Type parameters of a function and what a call says that they are. */
+typedef struct Mono {
+    Type **from, **to;
+    uint32_t n;
+    Substitution by;
+} Mono;
+
+/* What the arguments say of the parameters of fn. NULL where they say nothing. */
+Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
+/* A type in a copy. m may be NULL. */
+Type *mono_type(Mono *m, Type *t);
+/* Gives a node that was just copied, its parts copied already, the type that it has here. */
+void mono_settle(Mono *m, Expr *copy);
+
+#endif
