@@ -108,6 +108,15 @@ static const Format *find_format(const char *path) {
     return NULL;
 }
 
+static bool write_drawing(const File *f, const Str *bytes, const char *why) {
+    Output file;
+    if (why)
+        return file_fail(f, DIAG_R0505, "%s", why);
+    output_open(&file, f->path);
+    output_add(&file, str_text(bytes), bytes->len);
+    return file_close(f, &file);
+}
+
 /* save(value, path): in the format that the path's extension says. */
 bool builtin_save(const BuiltinCall *call, Value *out) {
     File f = {call, ((const String *)call->args[1].p)->text, NULL};
@@ -115,7 +124,11 @@ bool builtin_save(const BuiltinCall *call, Value *out) {
     const Format *format = find_format(f.path);
     bool is_tensor = v.tag == VAL_SCALAR || v.tag == VAL_TENSOR;
     LeafVec leaves = {0};
+    Str drawing = {0};
+    const char *why = NULL;
     *out = value_unit();
+    if (call->in->draw && call->in->draw(v, f.path, &drawing, &why))
+        return write_drawing(&f, &drawing, why);
     if (!format)
         return file_fail(
             &f, DIAG_R0505,

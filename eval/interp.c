@@ -81,6 +81,8 @@ void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, si
     in->write_ctx = ctx;
 }
 
+void interp_set_draw(Interp *in, DrawFn draw) { in->draw = draw; }
+
 uint64_t interp_begin_level(Interp *in) {
     in->running++;
     return ++in->level;

@@ -62,6 +62,11 @@ void interp_set_digits(Interp *in, int digits);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 
+/* What `save` writes of a value that is a drawing, in the format of the path's extension: its bytes, or why there
+ * are none. False where the value is none. */
+typedef bool (*DrawFn)(Value v, const char *path, Str *bytes, const char **why);
+void interp_set_draw(Interp *in, DrawFn draw);
+
 typedef struct InterpStats {
     uint64_t ops_reference, ops_compiled, calls;
     uint64_t optimised, dropped; /* functions and items that passes ran on; that were made anew */

@@ -61,7 +61,8 @@ struct Interp {
 
     void (*write)(void *ctx, const char *text, size_t n);
     void *write_ctx;
-    int digits; /* floats that `print` and `show` write are rounded to so many, 0: not at all */
+    DrawFn draw; /* NULL: nothing is a drawing */
+    int digits;  /* floats that `print` and `show` write are rounded to so many, 0: not at all */
     int argc;
     char **argv;
 

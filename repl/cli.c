@@ -11,6 +11,7 @@
 #include "base/symbol.h"
 #include "repl/doctest.h"
 #include "repl/line/terminal.h"
+#include "repl/plot/screen.h"
 #include "repl/prompt.h"
 #include "repl/session.h"
 
@@ -386,6 +387,7 @@ static bool want_color(Color color) {
 
 static Session *start(Cli *cli) {
     cli->session.color = cli->session.diag_style == DIAG_STYLE_FULL && want_color(cli->color);
+    cli->session.plot_color = isatty(STDOUT_FILENO) && want_color(cli->color);
     cli->session.width = terminal_width(STDOUT_FILENO);
     cli->session.diag_width = terminal_width(STDERR_FILENO);
     Session *s = session_new(&cli->session);
@@ -527,6 +529,7 @@ static int run_doc(Cli *cli) {
 /* Each page in a session of its own, as wide as its lines may be. */
 static int run_doctest(Cli *cli) {
     DoctestCount count = {0};
+    cli->session.plot_screen = SCREEN_BRAILLE; /* whatever the terminal */
     for (size_t i = 0; i < cli->files.len && !output_broken; i++) {
         Session *s = start(cli);
         if (!s)

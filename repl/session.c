@@ -150,6 +150,7 @@ Session *session_new(const SessionOptions *options) {
     };
     s->interp = interp_new(s->env, diags, &io);
     interp_set_output(s->interp, print_through, s);
+    interp_set_draw(s->interp, show_draw);
     interp_set_args(s->interp, options->argc, options->argv);
     s->passes = (PassCtx){.env = s->env, .diags = diags, .check = options->check_core};
     if (options->jit)

@@ -29,10 +29,13 @@ typedef struct SessionOptions {
     int argc;           /* of the script */
     char **argv;
     DiagStyle diag_style;
-    bool color;     /* of diagnostics */
-    int diag_width; /* of the terminal they go to, 0: none */
-    int width;      /* of the terminal that values go to, 0: none */
-    int digits;     /* shown floats are rounded to so many significant digits, 0: not at all */
+    bool color;      /* of diagnostics */
+    int diag_width;  /* of the terminal they go to, 0: none */
+    int width;       /* of the terminal that values go to, 0: none */
+    int plot_screen; /* how plots are shown (repl/plot/screen.h) */
+    int plot_height; /* rows of a plot that is text, 0: 15 */
+    bool plot_color; /* of plots that are text */
+    int digits;      /* shown floats are rounded to so many significant digits, 0: not at all */
 } SessionOptions;
 
 void session_options_init(SessionOptions *o);

@@ -68,6 +68,7 @@ void session_show(Session *s, const Str *text);
 Scheme *scheme_with_known_sizes(Scheme *scheme, Value v);
 const char *session_find_module(void *ctx, const Symbol *name);
 bool session_read_header(void *ctx, const Source *source, const char *path, FileHeader *out);
+bool show_draw(Value v, const char *path, Str *bytes, const char **why); /* DrawFn: of plots */
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out);
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme);
 void show_type_decl(Str *out, const TypeDecl *decl);

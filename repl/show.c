@@ -3,10 +3,48 @@
 #include <string.h>
 
 #include "eval/digest.h"
+#include "repl/plot/cairo.h"
+#include "repl/plot/screen.h"
 #include "repl/session_internal.h"
+
+/* A plot is shown as a picture, without its type. */
+static bool show_plot(Session *s, Value v, Str *out) {
+    enum { MOST_COLUMNS = 72, ROWS = 15 };
+    const volatile int *interrupt = interp_interrupt_flag(s->interp);
+    int width = s->options.width, height = s->options.plot_height;
+    PlotLook look = {.width = width > 0 && width < MOST_COLUMNS ? width : MOST_COLUMNS,
+                     .height = height ? height : ROWS,
+                     .color = s->options.plot_color};
+    PlotScreen screen = (PlotScreen)s->options.plot_screen;
+    if (screen == SCREEN_AUTO)
+        screen = plot_screen_find(width > 0);
+    plot_show(out, plot_read(v, interrupt), screen, &look);
+    return !*interrupt;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool show_draw(Value v, const char *path, Str *bytes, const char **why) {
+    if (!plot_is(v))
+        return false;
+    if (ends_with(path, ".svg"))
+        *why = plot_draw(bytes, plot_read(v, NULL), PLOT_SVG);
+    else if (ends_with(path, ".png"))
+        *why = plot_draw(bytes, plot_read(v, NULL), PLOT_PNG);
+    else if (ends_with(path, ".pdf"))
+        *why = plot_draw(bytes, plot_read(v, NULL), PLOT_PDF);
+    else
+        *why = "a plot is saved as .svg, .png or .pdf";
+    return true;
+}
 
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
     const volatile int *interrupt = interp_interrupt_flag(s->interp);
+    if (plot_is(v))
+        return show_plot(s, v, out);
     ValuePrintOptions options = {
         .width = s->options.width, .digits = s->options.digits, .interrupt = interrupt};
     value_print(out, v, &options);

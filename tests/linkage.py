@@ -10,7 +10,7 @@ ROOT = os.path.dirname(HERE)
 # Each room, and each room in a room, uses itself and those before it.
 LAYERS = ["base", "parser", "tensor", "types/type", "types/solve", "types/core", "types/infer", "types/mend",
           "ops/recipe", "ops/relate", "ops", "passes", "passes/reverse", "eval", "jit", "prelude", "stdlib",
-          "repl/line", "repl"]
+          "repl/line", "repl/plot", "repl"]
 # What stands directly in types/ is the interface below; the reference is an engine beside the machine, which
 # hands it the items it is to run, and takes values and builtins from it.
 SAME_AS = {"types": "types/solve", "eval/reference": "eval"}
@@ -42,6 +42,7 @@ PROCESS = {
     "jit/llvm.c": ({"api", "end_program", "state", "version"}, "LLVM's own state is the process's"),
     "repl/line/terminal.c": ({"cont_before", "ending_before", "found", "int_before", "is_raw", "was_interrupted",
                               "was_stopped", "was_woken", "winch_before"}, "for the handlers of signals"),
+    "repl/plot/cairo.c": ({"cairo", "is_open"}, "the library that draws, opened once"),
     "repl/cli.c": ({"current", "interrupted", "output_broken"}, "for the handlers of signals"),
 }
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "repl/plot/screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "repl/plot/cairo.h"
+
+const char *const plot_screen_names[NSCREENS] = {"auto",  "kitty",   "iterm",
+                                                 "sixel", "braille", "ascii"};
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+static bool is_set(const char *name) {
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static bool starts(const char *name, const char *with) {
+    const char *value = getenv(name);
+    return value && strncmp(value, with, strlen(with)) == 0;
+}
+
+static bool is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_set(names[i]))
+            return strcasestr(getenv(names[i]), "utf-8") || strcasestr(getenv(names[i]), "utf8");
+    return false;
+}
+
+PlotScreen plot_screen_find(bool is_terminal) {
+    static const char *const sixel_terms[] = {"foot", "mlterm", "yaft", "contour"};
+    bool direct = is_terminal && !is_set("TMUX") && !is_set("STY") && !starts("TERM", "dumb");
+    if (direct && (is_set("KITTY_WINDOW_ID") || starts("TERM", "xterm-kitty") ||
+                   starts("TERM_PROGRAM", "ghostty")))
+        return SCREEN_KITTY;
+    if (direct && (starts("TERM_PROGRAM", "iTerm") || starts("TERM_PROGRAM", "WezTerm")))
+        return SCREEN_ITERM;
+    for (size_t i = 0; direct && i < sizeof sixel_terms / sizeof *sixel_terms; i++)
+        if (starts("TERM", sixel_terms[i]))
+            return SCREEN_SIXEL;
+    return is_utf8() && !starts("TERM", "dumb") ? SCREEN_BRAILLE : SCREEN_ASCII;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+static void add_base64(Str *out, const char *bytes, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned b0 = (unsigned char)bytes[i], b1 = i + 1 < n ? (unsigned char)bytes[i + 1] : 0,
+                 b2 = i + 2 < n ? (unsigned char)bytes[i + 2] : 0;
+        str_add_char(out, digits[b0 >> 2]);
+        str_add_char(out, digits[(b0 & 3) << 4 | b1 >> 4]);
+        str_add_char(out, i + 1 < n ? digits[(b1 & 15) << 2 | b2 >> 6] : '=');
+        str_add_char(out, i + 2 < n ? digits[b2 & 63] : '=');
+    }
+}
+
+/* The terminal graphics protocol of kitty: at most 4,096 bytes an escape. */
+static void add_kitty(Str *out, const Str *png) {
+    enum { CHUNK = 4096 };
+    Str text = {0};
+    add_base64(&text, png->text, png->len);
+    for (size_t at = 0; at < text.len; at += CHUNK) {
+        size_t n = text.len - at < CHUNK ? text.len - at : CHUNK;
+        str_printf(out, "\033_G%sm=%d;", at ? "" : "a=T,f=100,", at + n < text.len);
+        str_add_n(out, text.text + at, n);
+        str_add(out, "\033\\");
+    }
+    str_add_char(out, '\n');
+}
+
+static void add_iterm(Str *out, const Str *png) {
+    str_printf(out, "\033]1337;File=inline=1;size=%zu:", png->len);
+    add_base64(out, png->text, png->len);
+    str_add(out, "\a\n");
+}
+
+/* 6 levels of each colour, and 24 greys between them, as terminals number them. */
+static int sixel_color(uint32_t pixel) {
+    int r = (int)(pixel >> 16 & 255), g = (int)(pixel >> 8 & 255), b = (int)(pixel & 255);
+    if (abs(r - g) < 12 && abs(g - b) < 12)
+        return 216 + (r + g + b) * 23 / (3 * 255);
+    return (r * 5 + 127) / 255 * 36 + (g * 5 + 127) / 255 * 6 + (b * 5 + 127) / 255;
+}
+
+static void add_sixel_palette(Str *out) {
+    for (int i = 0; i < 216; i++)
+        str_printf(out, "#%d;2;%d;%d;%d", i, i / 36 * 20, i / 6 % 6 * 20, i % 6 * 20);
+    for (int i = 0; i < 24; i++)
+        str_printf(out, "#%d;2;%d;%d;%d", 216 + i, i * 100 / 23, i * 100 / 23, i * 100 / 23);
+}
+
+/* A run of one character. */
+static void add_run(Str *out, int n, int bits) {
+    if (n > 3)
+        str_printf(out, "!%d%c", n, bits + '?');
+    for (; n > 0 && n <= 3; n--)
+        str_add_char(out, (char)(bits + '?'));
+}
+
+/* Bands of six rows, in each band a line of characters for each of its colours. */
+static void add_sixel(Str *out, const PlotPixels *p) {
+    unsigned char *colors = mem_bytes((size_t)p->width * (size_t)p->height);
+    for (int i = 0; i < p->width * p->height; i++)
+        colors[i] = (unsigned char)sixel_color(p->pixels[i]);
+    str_printf(out, "\033Pq\"1;1;%d;%d", p->width, p->height);
+    add_sixel_palette(out);
+    for (int band = 0; band < p->height; band += 6) {
+        int rows = p->height - band < 6 ? p->height - band : 6;
+        bool used[256] = {false};
+        for (int i = 0; i < rows * p->width; i++)
+            used[colors[band * p->width + i]] = true;
+        for (int color = 0; color < 256; color++) {
+            if (!used[color])
+                continue;
+            str_printf(out, "#%d", color);
+            int run = 0, before = -1;
+            for (int x = 0; x < p->width; x++) {
+                int bits = 0;
+                for (int y = 0; y < rows; y++)
+                    bits |= (colors[(band + y) * p->width + x] == color) << y;
+                if (bits != before && run) {
+                    add_run(out, run, before);
+                    run = 0;
+                }
+                before = bits;
+                run++;
+            }
+            add_run(out, run, before);
+            str_add_char(out, '$');
+        }
+        str_add_char(out, '-');
+    }
+    str_add(out, "\033\\\n");
+}
+
+/* False without cairo. */
+static bool add_picture(Str *out, const PlotModel *p, PlotScreen screen) {
+    PlotPixels pixels;
+    Str png = {0};
+    if (screen == SCREEN_SIXEL) {
+        if (plot_draw_pixels(p, &pixels))
+            return false;
+        add_sixel(out, &pixels);
+        return true;
+    }
+    if (plot_draw(&png, p, PLOT_PNG))
+        return false;
+    if (screen == SCREEN_KITTY)
+        add_kitty(out, &png);
+    else
+        add_iterm(out, &png);
+    return true;
+}
+
+void plot_show(Str *out, const PlotModel *p, PlotScreen screen, const PlotLook *look) {
+    PlotLook as_text = *look;
+    if ((screen == SCREEN_KITTY || screen == SCREEN_ITERM || screen == SCREEN_SIXEL) &&
+        add_picture(out, p, screen))
+        return;
+    as_text.ascii = screen == SCREEN_ASCII || (screen != SCREEN_BRAILLE && !is_utf8());
+    plot_print(out, p, &as_text);
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plots of every kind, in each form: files that are what they say, pictures of terminals, text; and of nan, of no
+points, of ten million.
+
+    tests/property/plots.py RELAY
+
+What a picture looks like is for eyes; here are its size, its colours and its text.
+"""
+import os
+import struct
+import sys
+import tempfile
+import xml.dom.minidom
+import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from process import PATIENCE, SLOW, run_program
+
+KINDS = {
+    "line": "plot.line([0.0, 1.0, 2.0], [0.0, 1.0, 4.0])",
+    "scatter": "plot.scatter([0, 1, 2], [0.0, 1.0, 4.0])",
+    "bars": "plot.bars([3, 1, 2])",
+    "hist": "plot.hist([[1.0, 2.0], [2.0, 2.5]])",
+    "heat": "plot.heat([[1.0, 2.0, nan], [4.0, 5.0, 6.0]])",
+    "image": "plot.image(ones(shape=[2, 3, 3]))",
+    "grey": "plot.image(255 * ones(shape=[2, 3, 1], dtype=uint8))",
+    "alpha": "plot.image(ones(shape=[2, 3, 4]))",
+    "contour": "plot.contour(fn (x, y) { x * x + y * y }, -1.0, 1.0)",
+    "functions": "plot.functions(list[sin, cos], -3.0, 3.0)",
+    "over": "plot.over(list[plot.named(\"a\", plot.line([0, 1], [0, 1])), plot.named(\"b\", plot.scatter([0, 1], [1, 0]))])",
+    "figure": "{ plot.figure(list[plot.bars([1, 2]), plot.figure(list[plot.bars([1]), plot.bars([2])])]) with title = \"all\" }",
+    "log": "{ plot.line([1, 10, 100], [1, 100, 10000]) with log_across = True, log_up = True, title = \"t\", across = \"x\", up = \"y\" }",
+    "nan": "plot.line([0.0, nan, 2.0], [nan, 1.0, inf])",
+    "no points": "plot.line(zeros(shape=[0]), zeros(shape=[0]))",
+    "no numbers": "plot.hist(zeros(shape=[0]))",
+    "no matrix": "plot.heat(zeros(shape=[0, 3]))",
+    "no plots": "plot.over(list[])",
+    "an empty figure": "plot.figure(list[])",
+    "one point": "plot.scatter([1.0], [5.0])",
+    "a constant": "plot.line([1, 2], [7, 7])",
+    "huge numbers": "plot.line([-1e38, 1e38], [1e-38, 3e38])",
+    "negative on a logarithm": "{ plot.line([1.0, 2.0], [-1.0, 10.0]) with log_up = True }",
+    "not UTF-8": "{ plot.bars([1]) with title = \"\\xff\" }",
+}
+MANY = "let x = cumsum(ones(shape=[%d], dtype=float64), axis=0); let y = sin(x * 0.001)"
+
+
+def read_png(data):
+    """Width, height and the set of colours."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, body = 8, b""
+    while at < len(data):
+        n, kind = struct.unpack(">I4s", data[at:at + 8])
+        if kind == b"IHDR":
+            width, height, depth, color = struct.unpack(">IIBB", data[at + 8:at + 18])
+        if kind == b"IDAT":
+            body += data[at + 8:at + 8 + n]
+        at += 12 + n
+    raw = zlib.decompress(body)
+    channels = {2: 3, 6: 4}[color]
+    assert len(raw) == height * (1 + width * channels)
+    return width, height, raw
+
+
+class Test:
+    def __init__(self, relay):
+        self.relay, self.passed, self.failed = relay, 0, 0
+
+    def check(self, ok, what):
+        self.passed, self.failed = self.passed + bool(ok), self.failed + (not ok)
+        if not ok:
+            print(what)
+
+    def run(self, text, env=None):
+        before = dict(os.environ)
+        os.environ.update(env or {})
+        try:
+            return run_program([self.relay, "-e", "import plot; " + text], b"", PATIENCE * SLOW)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def text(self, name, expr):
+        for ascii_only in (False, True):
+            status, out, err = self.run(expr, {"TERM": "dumb" if ascii_only else "xterm"})
+            self.check(status == 0 and not err, "%s: status %s, %s" % (name, status, err))
+            lines = out.split("\n")
+            self.check(all(len(l) <= 72 for l in lines), "%s: a line is too wide\n%s" % (name, out))
+            self.check(not ascii_only or out.isascii() or name == "not UTF-8", "%s: no ASCII\n%s" % (name, out))
+            self.check(all(l == l.rstrip() for l in lines), "%s: blanks at a line's end" % name)
+
+    def files(self, name, expr, folder):
+        paths = [os.path.join(folder, "p." + e) for e in ("svg", "png", "pdf")]
+        status, out, err = self.run("let p = %s; %s" % (expr, "; ".join("save(p, \"%s\")" % p for p in paths)))
+        if "libcairo" in err:
+            return False
+        self.check(status == 0 and not err, "%s: status %s, %s" % (name, status, err))
+        if status:
+            return True
+        svg, png, pdf = (open(p, "rb").read() for p in paths)
+        try:
+            xml.dom.minidom.parseString(svg)
+            width, height, raw = read_png(png)
+            self.check(width >= 640 and height >= 420, "%s: %d x %d" % (name, width, height))
+            self.check(len(set(raw)) > 1, "%s: nothing is drawn" % name)
+        except Exception as e:
+            self.check(False, "%s: %r" % (name, e))
+        self.check(pdf.startswith(b"%PDF-") and b"%%EOF" in pdf[-20:], "%s: no PDF" % name)
+        return True
+
+
+def main():
+    t = Test(os.path.abspath(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        has_cairo = True
+        for name, expr in KINDS.items():
+            t.text(name, expr)
+            has_cairo = has_cairo and t.files(name, expr, folder)
+        status, out, err = t.run("save(plot.bars([1]), \"%s/p.npy\")" % folder)
+        t.check(status == 1 and "a plot is saved as .svg, .png or .pdf" in err, err)
+        status, out, err = t.run("save(plot.bars([1]), \"/none/p.svg\")")
+        t.check(status == 1 and ("cannot be written" in err or "libcairo" in err), err)
+        n = 10 ** 7 if SLOW == 1 else 10 ** 5
+        status, out, err = t.run(MANY % n + "; plot.line(x, y)", {"TERM": "xterm"})
+        t.check(status == 0 and out.count("⣿") > 500, "a line of many points: %s %s\n%s" % (status, err, out))
+        if has_cairo:
+            path = os.path.join(folder, "many.svg")
+            status, out, err = t.run(MANY % n + "; save(plot.over(list[plot.line(x, y), plot.scatter(x, y)]), \"%s\")" % path)
+            t.check(status == 0 and os.path.getsize(path) < 10e6, "many points: %s %s %s" % (status, err, os.path.getsize(path)))
+    print("%d passed, %d failed, %d skipped" % (t.passed, t.failed, not has_cairo))
+    return t.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
