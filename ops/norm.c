@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "ops/relate/structured.h"
+#include "ops/norm.h"
 
 /* ---- reductions over one axis, kept with size 1 -----------------------------------------------
  */
@@ -55,7 +55,7 @@ static Tensor *kept_temp(Plan *plan, const Kept *k, DType t) {
 }
 
 /* A vector that lies along `axis` of a domain. */
-static int axis_in(StepBuilder *s, const Tensor *v, int axis) {
+int norm_vector_in(StepBuilder *s, const Tensor *v, int axis) {
     int64_t strides[RECIPE_MAX_AXES] = {0};
     strides[axis] = v->strides[0];
     return step_in_strided(s, v, strides, 0);
@@ -71,7 +71,7 @@ static int shape_with_axis(const OpCall *call, OutSpec *out) {
 }
 
 /* (data, vectors along axis…): the vectors have one element for each place of the axis. */
-static bool check_vectors(const OpCall *call, int axis) {
+bool norm_check_vectors(const OpCall *call, int axis) {
     for (int i = 1; i < (int)call->nin; i++)
         if (!shape_check_same_dtype(call, 0, i) || !shape_check_rank(call, i, 1) ||
             !shape_check_dims(call, 0, axis, i, 0))
@@ -80,7 +80,7 @@ static bool check_vectors(const OpCall *call, int axis) {
 }
 
 /* data has axes n, c, h, w, … with c at `axis`; the other arguments have c elements. */
-static void write_vector_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
+void norm_write_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks) {
     static const char *const others[] = {"n", "h", "w", "d"};
     int rank = nin && ranks[0] > 0 ? ranks[0] : 2, at = (int)attrs_int(attrs, "axis");
     at = at < 0 ? at + rank : at;
@@ -95,7 +95,7 @@ static void write_vector_sizes(Str *out, const Attrs *attrs, uint32_t nin, const
 }
 
 /* The result has data's type; other arguments are vectors along `axis`, which data determines. */
-static RelStatus relate_with_vectors(Solver *s, Relation *r) {
+RelStatus norm_relate(Solver *s, Relation *r) {
     RelStatus status;
     DTypeSet set = r->op->dtypes;
     if (rel_known(s, r, (DTypeSet[]){set, set, set, set, set}, &status))
@@ -181,7 +181,7 @@ static bool lower_softmax(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec last_axis[] = {{"axis", AT_INT, "-1", "the axis along which the sum is 1"}};
-static const RelDef rel_softmax = {"Softmax", relate_with_vectors, 2, false};
+static const RelDef rel_softmax = {"Softmax", norm_relate, 2, false};
 const Op op_nn_softmax = {
     .name = "nn.softmax",
     .args = "data",
@@ -199,7 +199,7 @@ const Op op_nn_softmax = {
     .example_result = "[0.5, 0.5] : Tensor[(2,), float32]",
     .see_also = "nn.log_softmax, nn.cross_entropy",
 };
-static const RelDef rel_log_softmax = {"LogSoftmax", relate_with_vectors, 2, false};
+static const RelDef rel_log_softmax = {"LogSoftmax", norm_relate, 2, false};
 const Op op_nn_log_softmax = {
     .name = "nn.log_softmax",
     .args = "data",
@@ -218,12 +218,31 @@ const Op op_nn_log_softmax = {
     .see_also = "nn.softmax, nn.cross_entropy_with_logits",
 };
 
+static const RelDef rel_fast_softmax = {"Softmax", norm_relate, 2, false};
+const Op op_nn_fast_softmax = {
+    .name = "nn.fast_softmax",
+    .args = "data",
+    .nargs = 1,
+    .attrs = last_axis,
+    .nattrs = 1,
+    .relation = &rel_fast_softmax,
+    .dtypes = DTS_FLOAT,
+    .pattern = OP_OPAQUE,
+    .variant = PLAIN,
+    .shape = shape_with_axis,
+    .lower = lower_softmax,
+    .doc = "The same as nn.softmax: TVM's name for one with an approximation of exp.",
+    .example = "nn.fast_softmax([0.0, 0.0])",
+    .example_result = "[0.5, 0.5] : Tensor[(2,), float32]",
+    .see_also = "nn.softmax",
+};
+
 /* ---- nn.bias_add ----------------------------------------------------------------------------- */
 
 static int shape_bias_add(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
-    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis))
+    if (!shape_one_axis(call, "axis", x->rank, &axis) || !norm_check_vectors(call, axis))
         return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
@@ -234,19 +253,19 @@ static bool lower_bias_add(const OpCall *call, Tensor *const *out, Plan *plan) {
     step_begin(&s, plan, RECIPE_MAP, x->rank, x->shape);
     ScalarBuilder *b = &s.body;
     Sc a = sc_load(b, step_in(&s, x), x->dtype);
-    sc_add(b, a, sc_load(b, axis_in(&s, v, lower_axis(call, "axis", x->rank)), v->dtype));
+    sc_add(b, a, sc_load(b, norm_vector_in(&s, v, lower_axis(call, "axis", x->rank)), v->dtype));
     step_out(&s, out[0]);
     step_end(&s);
     return true;
 }
 
-static const RelDef rel_bias_add = {"BiasAdd", relate_with_vectors, 3, false};
+static const RelDef rel_bias_add = {"BiasAdd", norm_relate, 3, false};
 static const AttrSpec bias_axis[] = {{"axis", AT_INT, "1", "the axis along which bias lies"}};
 const Op op_nn_bias_add = {
     .name = "nn.bias_add",
     .args = "data, bias",
     .nargs = 2,
-    .write_sizes = write_vector_sizes,
+    .write_sizes = norm_write_sizes,
     .attrs = bias_axis,
     .nattrs = 1,
     .relation = &rel_bias_add,
@@ -266,7 +285,7 @@ static int shape_layer_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
     if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis) ||
-        !check_vectors(call, axis))
+        !norm_check_vectors(call, axis))
         return -1;
     return shape_set(call, out, x->dtype, x->rank, x->shape) ? 1 : -1;
 }
@@ -304,15 +323,15 @@ static bool lower_layer_norm(const OpCall *call, Tensor *const *out, Plan *plan)
     d = sc_sub(b, v, sc_load(b, step_in(&s, mean), t));
     Sc y = sc_mul(b, d, sc_load(b, step_in(&s, scale), t));
     if (attrs_bool(call->attrs, "scale"))
-        y = sc_mul(b, y, sc_load(b, axis_in(&s, gamma, axis), gamma->dtype));
+        y = sc_mul(b, y, sc_load(b, norm_vector_in(&s, gamma, axis), gamma->dtype));
     if (attrs_bool(call->attrs, "center"))
-        sc_add(b, y, sc_load(b, axis_in(&s, beta, axis), beta->dtype));
+        sc_add(b, y, sc_load(b, norm_vector_in(&s, beta, axis), beta->dtype));
     step_out(&s, out[0]);
     step_end(&s);
     return true;
 }
 
-static const RelDef rel_layer_norm = {"LayerNorm", relate_with_vectors, 4, false};
+static const RelDef rel_layer_norm = {"LayerNorm", norm_relate, 4, false};
 static const AttrSpec layer_norm_attrs[] = {
     {"axis", AT_INT, "-1", "the axis that is normalised"},
     {"epsilon", AT_FLOAT, "1e-5", "added to the variance"},
@@ -323,7 +342,7 @@ const Op op_nn_layer_norm = {
     .name = "nn.layer_norm",
     .args = "data, gamma, beta",
     .nargs = 3,
-    .write_sizes = write_vector_sizes,
+    .write_sizes = norm_write_sizes,
     .attrs = layer_norm_attrs,
     .nattrs = 4,
     .relation = &rel_layer_norm,
@@ -344,7 +363,7 @@ const Op op_nn_layer_norm = {
 static int shape_batch_norm(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
     int axis;
-    if (!shape_one_axis(call, "axis", x->rank, &axis) || !check_vectors(call, axis))
+    if (!shape_one_axis(call, "axis", x->rank, &axis) || !norm_check_vectors(call, axis))
         return -1;
     for (int i = 0; i < 3; i++) {
         const Tensor *t = call->in[i ? i + 2 : 0];
@@ -374,10 +393,10 @@ static bool lower_batch_norm(const OpCall *call, Tensor *const *out, Plan *plan)
     step_begin(&s, plan, RECIPE_MAP, x->rank, x->shape);
     b = &s.body;
     v = sc_load(b, step_in(&s, x), x->dtype);
-    Sc d = sc_sub(b, v, sc_load(b, axis_in(&s, mean, axis), mean->dtype));
-    f = sc_load(b, axis_in(&s, factor, axis), t);
+    Sc d = sc_sub(b, v, sc_load(b, norm_vector_in(&s, mean, axis), mean->dtype));
+    f = sc_load(b, norm_vector_in(&s, factor, axis), t);
     if (attrs_bool(call->attrs, "center"))
-        sc_fma(b, d, f, sc_load(b, axis_in(&s, beta, axis), beta->dtype));
+        sc_fma(b, d, f, sc_load(b, norm_vector_in(&s, beta, axis), beta->dtype));
     else
         sc_mul(b, d, f);
     step_out(&s, out[0]);
@@ -387,7 +406,7 @@ static bool lower_batch_norm(const OpCall *call, Tensor *const *out, Plan *plan)
     return true;
 }
 
-static const RelDef rel_batch_norm = {"BatchNorm", relate_with_vectors, 6, false};
+static const RelDef rel_batch_norm = {"BatchNorm", norm_relate, 6, false};
 static const AttrSpec batch_norm_attrs[] = {
     {"axis", AT_INT, "1", "the axis of the channels, along which the vectors lie"},
     {"epsilon", AT_FLOAT, "1e-5", "added to the variance"},
@@ -398,7 +417,7 @@ const Op op_nn_batch_norm = {
     .name = "nn.batch_norm",
     .args = "data, gamma, beta, moving_mean, moving_var",
     .nargs = 5,
-    .write_sizes = write_vector_sizes,
+    .write_sizes = norm_write_sizes,
     .attrs = batch_norm_attrs,
     .nattrs = 4,
     .relation = &rel_batch_norm,

@@ -120,6 +120,8 @@ static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges
     int na = attr_int_list(attrs, "axes", axes, TENSOR_MAX_RANK);
     bool by_size = !strcmp(attrs_text(attrs, "slice_mode"), "size");
     int n = nb > ne ? nb : ne;
+    if (n < 0) /* strides alone name the axes */
+        n = ns;
     if (na >= 0 && na < n)
         return "axes are fewer than the slices";
     if (na >= 0)

@@ -34,6 +34,7 @@ typedef VEC(Ast *) AstVec;
 typedef VEC(AstType *) AstTypeVec;
 typedef VEC(AstPattern *) AstPatternVec;
 typedef VEC(Name) NameVec;
+typedef VEC(const Symbol *) SymbolVec;
 
 /* ---- types (LANGUAGE §4) --------------------------------------------------------------------- */
 
@@ -86,6 +87,7 @@ struct AstType {
     const Symbol *name;     /* NAME */
     AstTypeVec args;        /* NAME: type arguments; SHAPE: dims; DIM: operands; FN: parameters;
                                 TUPLE: elements */
+    SymbolVec arg_names;    /* FN: the name of each parameter or NULL; empty where none has one */
     AstType *shape, *dtype; /* TENSOR: shape is SHAPE, NAME or HOLE; dtype is NAME or HOLE */
     AstType *result;        /* FN: result; REF, DERIV, FORALL: the one inside */
     AstTypeParamVec params; /* FN, FORALL */

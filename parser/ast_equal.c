@@ -113,8 +113,12 @@ static bool equal_where(const AstConstraintVec *a, const AstConstraintVec *b) {
 
 /* All of a type but its arguments. */
 static bool equal_type_rest(const AstType *a, const AstType *b) {
-    if (a->kind != b->kind || a->name != b->name || a->args.len != b->args.len)
+    if (a->kind != b->kind || a->name != b->name || a->args.len != b->args.len ||
+        a->arg_names.len != b->arg_names.len)
         return false;
+    for (size_t i = 0; i < a->arg_names.len; i++)
+        if (a->arg_names.data[i] != b->arg_names.data[i])
+            return false;
     if (a->kind == AST_TYPE_DIM &&
         (a->op != b->op || ((a->op == DIM_INT || a->op == DIM_ANY) && a->value != b->value)))
         return false;

@@ -135,7 +135,25 @@ bool parse_where(Parser *p, AstConstraintVec *where) {
     return true;
 }
 
-/* 'fn' [params] '(' T, … ')' '->' T ['where' …]; the `where` is the outermost function's: that of a
+/* [name ':'] T, …: the types after a name may have it as a size. */
+static void read_fn_params(Parser *p, AstType *fn) {
+    while (!p->panic && !parse_at(p, TOK_RPAREN)) {
+        const Symbol *name = NULL;
+        if (parse_at(p, TOK_IDENT) && parse_peek(p).kind == TOK_COLON) {
+            name = parse_binder(p, false, "the name of a parameter").sym;
+            parse_advance(p);
+        }
+        while (name && fn->arg_names.len < fn->args.len)
+            vec_push(&fn->arg_names, NULL);
+        if (name || fn->arg_names.len)
+            vec_push(&fn->arg_names, name);
+        vec_push(&fn->args, parse_type_any(p));
+        if (!parse_more(p, TOK_RPAREN))
+            break;
+    }
+}
+
+/* 'fn' [params] '(' [name ':'] T, … ')' '->' T ['where' …]; the `where` is the outermost function's: that of a
  * result needs parentheses. */
 static AstType *read_fn_type(Parser *p, uint32_t begin) {
     AstType *t = type_node(p, AST_TYPE_FN, begin);
@@ -144,7 +162,7 @@ static AstType *read_fn_type(Parser *p, uint32_t begin) {
     parse_type_params(p, &t->params);
     if (!p->panic && parse_at(p, TOK_LPAREN)) {
         Opened opened = parse_open(p);
-        parse_type_args(p, TOK_RPAREN, &t->args);
+        read_fn_params(p, t);
         parse_close(p, TOK_RPAREN, opened);
     } else {
         parse_unexpected(p, "`(`");

@@ -142,11 +142,21 @@ static Doc *print_shape(Printer *p, const AstType *t) {
     return print_types(p, "(", &t->args, t->args.len == 1 ? ",)" : ")");
 }
 
+static Doc *print_fn_params(Printer *p, const AstType *t) {
+    DocVec items = {0};
+    for (size_t i = 0; i < t->args.len; i++) {
+        const Symbol *name = t->arg_names.data[i];
+        Doc *type = print_inner_type(p, t->args.data[i]);
+        vec_push(&items, name ? doc_cat2(doc_textf("%s: ", name->text), type) : type);
+    }
+    return doc_list("(", items, ",", ")", false);
+}
+
 static Doc *print_fn_type(Printer *p, const AstType *t) {
     DocVec parts = {0};
     vec_push(&parts, doc_text(t->params.len ? "fn " : "fn"));
     vec_push(&parts, print_type_params(p, &t->params));
-    vec_push(&parts, print_types(p, "(", &t->args, ")"));
+    vec_push(&parts, t->arg_names.len ? print_fn_params(p, t) : print_types(p, "(", &t->args, ")"));
     vec_push(&parts, doc_text(" -> "));
     vec_push(&parts, print_inner_type(p, t->result));
     if (t->where.len)

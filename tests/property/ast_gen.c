@@ -144,8 +144,7 @@ static AstType *gen_fn_type(Gen *g) {
     AstType *t = type_node(AST_TYPE_FN);
     if (gen_chance(g, 30))
         gen_type_params(g, &t->params, 1);
-    for (int n = gen_pick(g, 3); n > 0; n--)
-        vec_push(&t->args, gen_type(g));
+    gen_arg_types(g, t);
     t->result = gen_type(g);
     if (gen_chance(g, 30) && !g->versioned) { /* there an inner one cannot be parenthesised */
         thing(THING_TYPE_WHERE);

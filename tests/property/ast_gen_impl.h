@@ -55,6 +55,7 @@ Name fresh_binder(Gen *g, const NameVec *taken); /* of a name that is not taken 
 AstPattern *gen_binding_pattern(Gen *g, int depth, NameVec *bound);
 AstType *gen_type(Gen *g);
 void gen_type_params(Gen *g, AstTypeParamVec *out, int least);
+void gen_arg_types(Gen *g, AstType *fn); /* of a function type, some with a name */
 AstFn *gen_fn(Gen *g);
 Ast *gen_expr(Gen *g);
 

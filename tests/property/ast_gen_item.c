@@ -25,6 +25,17 @@ AstPattern *gen_binding_pattern(Gen *g, int depth, NameVec *bound) {
     return pat;
 }
 
+void gen_arg_types(Gen *g, AstType *fn) {
+    for (int n = gen_pick(g, 3); n > 0; n--)
+        vec_push(&fn->args, gen_type(g));
+    if (!gen_chance(g, 20) || g->versioned)
+        return;
+    for (size_t i = 0; i < fn->args.len; i++)
+        vec_push(&fn->arg_names, i == 0              ? sym_intern("n")
+                                 : gen_chance(g, 50) ? sym_intern("m")
+                                                     : NULL);
+}
+
 static const char *const locals[] = {"x", "y", "acc", "_unused", "x1", "Long_Name_0", "data"};
 static const char *const fields[] = {"w", "b", "weight", "type", "x"};
 

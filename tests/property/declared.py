@@ -42,7 +42,9 @@ START = ("type P[a, b] { P { w: a, v: b } } type Two[n] { Two(Tensor[(n,), float
          "def pairs[n](x: List[Tensor[(n,), float32]]) { (hd(x), hd(tl(x))) } "
          "let up = length(list[1, 2]); let filled = fn (k) { ones(shape=[k]) }; "
          "def vmap_(x, y) { map(fn (i: int32) { x[i] + y[i] }, list[0, 1]) } def twice(f) { (f(1), f(2), f(1)) } "
-         "def made(k: int32) { (float32) arange(k) } def same(k: int32) { (float32) arange(k - k + 2) }\n")
+         "def made(k: int32) { (float32) arange(k) } def same(k: int32) { (float32) arange(k - k + 2) } "
+         "def plain(_k: int32, y: Tensor[(?,), float32]) { y } "
+         "def called(f: fn(int32, Tensor[(?,), float32]) -> Tensor[(?,), float32], y) { f(2, y) }\n")
 
 
 def families(rng):
@@ -239,6 +241,16 @@ def value_definition(rng, name):
                        f"concatenate(({a}, {b}))", f"{{ let p = ({a}, {b}); pair(p.0, p.1) }}", f"(fn (i) {{ pair({c}, {e}) }})(k)",
                        f"twice(fn (i) {{ {c} }})", f"loop(2, fn (t) {{ t * 2.0 + {a} }}, {b})"])
     head = rng.choice(["k", "k: int32"])
+    if rng.random() < 0.3:  # the size of y is named, as the caller or the body must have it
+        size = rng.choice(["k", "k", "k + 1", "2 * k", "max(k, 0)"])
+        result = rng.choice(["", "", f" -> Tensor[({size},), float32]", " -> Tensor[(k,), float32]"])
+        form = rng.choice([a, b, "y", f"y + {a}", f"pair(y, {a})", f"called({name}n, {a})", f"{name}n(k, {a})"])
+        use = rng.choice(["{0}(K, Y)", "called({0}, Y)", "(id({0}))(K, Y)", "hd(list[{0}])(K, Y)", "hd(list[{0}, plain])(K, Y)",
+                          "(fn (f, z) {{ f(K, z) }})({0}, Y)", "grad(fn (z) {{ sum({0}(K, z)) }})(Y)", "vjp({0})(K, Y, Y).0"])
+        use = use.format(name).replace("K", rng.choice(["1", "2", "up", "length(list[1, 2])"]))
+        return (f"def {name}n(k: int32, y: Tensor[(k,), float32]) {{ y }} "
+                f"def {name}(k: int32, y: Tensor[({size},), float32]){result} {{ let c = 2; let j = c; let _ = c + j; {form} }}",
+                [use.replace("Y", f"made({rng.choice([1, 2, 3])})" if rng.random() < 0.7 else "ones(shape=[2])")])
     bound = rng.choice(["k + 1", "2", "k", "c * 2", "length(list[k])", "k - 1"])
     more = rng.choice(["", f" let h = {a};"])
     return (f"def {name}({head}, y: Tensor[(?,), float32]) {{ let c = {rng.choice([1, 2, 3])}; let j = {bound};{more} {body} }}",

@@ -482,6 +482,26 @@ def layers():
     case("nn.batch_norm", "nn.batch_norm(x, y, z, u, v, axis=-1).0", (2, 3), (3,), (3,), (3,),
          ("pos", (3,)))
     case("nn.dropout", "nn.dropout(x).0 * x", (2, 3))
+    for reduction in ["mean", "sum", "none"]:
+        case("nn.nll_loss", 'nn.nll_loss(x, [1, -100, 2], y, reduction="%s")' % reduction, (3, 3), ("pos", (3,)))
+    case("nn.nll_loss", "nn.nll_loss(x, [[1, 0]], y)", (1, 2, 2), ("pos", (2,)))
+    for attrs in ["num_groups=2", "num_groups=2, axis=-1", "epsilon=0.1, scale=False", "center=False"]:
+        case("nn.group_norm", "nn.group_norm(x, y, z, %s)" % attrs, (2, 4, 4), (4,), (4,))
+    case("nn.instance_norm", "nn.instance_norm(x, y, z)", (2, 2, 3), (2,), (2,))
+    case("group_mean", "group_mean(x, num_groups=2) * x", (2, 4, 2))
+    case("nn.l2_normalize", "nn.l2_normalize(x, eps=0.001, axis=[1])", (2, 3))
+    case("nn.l2_normalize", "nn.l2_normalize(x, eps=100.0)", (2, 3))
+    case("nn.lrn", "nn.lrn(x, size=3, alpha=0.5)", (2, 4))
+    case("window_sum", "window_sum(x, size=3, axis=0) * x", (4, 2))
+    case("nn.prelu", "nn.prelu(x, y)", (2, 3, 2), (3,))
+    for mode in ["DCR", "CRD"]:
+        case("nn.depth_to_space", 'nn.depth_to_space(x, block_size=2, mode="%s")' % mode, (1, 8, 1, 2))
+        case("nn.space_to_depth", 'nn.space_to_depth(x, block_size=2, layout="NHWC", mode="%s")' % mode, (1, 2, 4, 2))
+    case("nn.space_to_batch_nd", "nn.space_to_batch_nd(x, block_shape=[2, 1], paddings=[[1, 0], [0, 1]])", (2, 3, 2))
+    case("nn.batch_to_space_nd", "nn.batch_to_space_nd(x, block_shape=[2, 1], crops=[[1, 0], [0, 1]])", (4, 3, 2))
+    case("nn.dilate", "nn.dilate(x, strides=[2, 1])", (3, 2))
+    case("sliding_window", "sliding_window(x, axis=1, window_shape=[2, 2], strides=[1, 2])", (2, 3, 4))
+    case("sliding_window_add", "sliding_window_add(x, y, axis=0, window_shape=[2], strides=[1]) * y", (2, 2), (3,))
     key = "random.threefry_key(7i64)"
     case("random.threefry_key", "let k = %s; x * random.uniform(k, 0.0f64, 1.0f64, out_shape=[3]).1"
          % key, (3,))

@@ -20,8 +20,6 @@ typedef struct Rule {
     Span span;
 } Rule;
 
-typedef VEC(const Symbol *) SymbolVec;
-
 /* What is known of the tensor in a file before it is read. A size that is not known is -1, and so is the
  * rank. is_text: its numbers are read as whichever dtype is asked for, and one row or column as a vector. */
 typedef struct FileHeader {

@@ -168,6 +168,9 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
 /* A name as a type: a parameter, a dtype, String, a declared type. */
 static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     const Symbol *name = t->name;
+    Type *size = kind == KIND_DIM && !t->args.len ? named_find(I, name, t->span) : NULL;
+    if (size)
+        return size;
     TypeParam *p = type_scope_find(I, name);
     if (p) {
         if (t->args.len) {
@@ -284,14 +287,22 @@ static Type *fn_type(Infer *I, const AstType *t) {
         return type_error();
     }
     Type **params = mem_new_n(Type *, t->args.len + 1);
+    const Symbol **names = mem_new_n(const Symbol *, t->args.len + 1);
+    NamedScope scope;
     I->of_calls++;
-    for (size_t i = 0; i < t->args.len; i++)
+    named_open(I, &scope, names, params, (uint32_t)t->args.len);
+    for (size_t i = 0; i < t->args.len; i++) {
         params[i] = infer_ast_type(I, t->args.data[i], KIND_TYPE);
+        named_check_places(I, &scope, params[i], t->args.data[i]->span);
+        names[i] = i < t->arg_names.len ? t->arg_names.data[i] : NULL;
+        scope.n++;
+    }
     Type *result = infer_ast_type(I, t->result, KIND_TYPE);
+    Type **named = named_close(I);
     I->of_calls--;
     /* A function in a declaration or a foreign signature may do anything; other effects are inferred. */
     Type *effect = I->in_decl ? type_allocates() : solver_var(I->s, KIND_EFFECT);
-    return type_fn(params, (uint32_t)t->args.len, result, effect);
+    return type_fn_named(params, (uint32_t)t->args.len, result, effect, named);
 }
 
 static Type *written(Infer *I, const AstType *t, Kind is, Kind kind, const char *what, Type *type) {

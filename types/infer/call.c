@@ -345,9 +345,9 @@ static void explain_recursion(Infer *I, const Expr *callee) {
                   callee->global->name->text);
 }
 
-/* Applies a callee of any type to args, or where these are NULL to their sources. */
-static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uint32_t n,
-                   Span span) {
+/* Applies a callee of any type to args, or where these are NULL to their sources. sizes: what named_give takes. */
+static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast *const *sources,
+                   uint32_t n, Span span) {
     Type *t = type_resolve(callee->type);
     Expr **out = mem_new_n(Expr *, n + 1);
     if (t->tag == TY_FN && t->nargs == n) {
@@ -379,10 +379,13 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
             if (I->diags->list.len > said)
                 explain_recursion(I, callee);
             flows[i] = infer_last_flow(I, out[i]);
+            t = named_give(I, t, sizes, i, out[i]);
         }
         infer_tie_flows(I, call, flows);
         solver_effect_include(I->s, t->fn.effect, I->effect);
-        call->type = solver_open_each(call->type);
+        if (sizes)
+            solver_run(I->s);
+        call->type = solver_open_each(t->fn.result);
         infer_note_file(I, call, call->type);
         return call;
     }
@@ -394,7 +397,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
     if (t->tag == TY_FN && t->nargs != n)
         return fn_arity(I, callee, t->nargs, n, span);
     if (t->tag == TY_FN)
-        return apply(I, callee, out, NULL, n, span);
+        return apply(I, callee, sizes, out, NULL, n, span);
     if (t->tag != TY_VAR) {
         Diag *d = infer_error(I, DIAG_R0202, callee->span, "only functions can be called, found %s",
                               type_text(t));
@@ -423,7 +426,7 @@ static Expr *apply(Infer *I, Expr *callee, Expr **args, Ast *const *sources, uin
 
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who) {
     (void)who;
-    return apply(I, callee, args, NULL, n, span);
+    return apply(I, callee, NULL, args, NULL, n, span);
 }
 
 /* ---- grad, vjp, jvp -------------------------------------------------------------------------- */
@@ -528,7 +531,11 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
         Type *t = scheme_instantiate(I->s, r.global->scheme, e->span, NULL, 0, NULL);
         return call_grad(I, e, t, mode);
     }
-    Expr *fn = callee.kind == AST_NAME ? infer_name(I, &callee, types, ntypes, NULL)
-                                       : infer_expr(I, e->a, NULL);
-    return apply(I, fn, NULL, e->args.data, n, e->span);
+    Type **sizes = NULL;
+    if (callee.kind != AST_NAME)
+        return apply(I, infer_expr(I, e->a, NULL), NULL, NULL, e->args.data, n, e->span);
+    solver_take_sizes(I->s, &sizes);
+    Expr *fn = infer_name(I, &callee, types, ntypes, NULL);
+    solver_take_sizes(I->s, NULL);
+    return apply(I, fn, sizes, NULL, e->args.data, n, e->span);
 }

@@ -54,7 +54,10 @@ static LetValue let_fn(Infer *I, const Name *name, const AstType *annotation, As
     }
     scope_restore(I, mark);
     out.rec = self && self->used;
-    out.scheme = fn_end(I, &head, out.value->type, name->sym);
+    Type *found = type_resolve(out.value->type);
+    bool forgets = want && found->tag == TY_FN &&
+                   found->fn.named; /* the annotation lacks its names */
+    out.scheme = fn_end(I, &head, forgets ? want : out.value->type, name->sym);
     return out;
 }
 

@@ -202,7 +202,7 @@ static bool may_need_checks(Type *from, Type *to) {
 
 /* Turns f(e0, e1) into let a0 = e0; let a1 = e1; f(a0, a1), because sizes of one argument may have to equal those of
  * another. */
-static Expr *spread_call(Expr *call, Var ***vars) {
+static Expr *spread_call(Infer *I, Expr *call, Var ***vars) {
     uint32_t n = call->nargs;
     LetStack lets = {0};
     Expr *inner = expr_copy(call);
@@ -211,6 +211,7 @@ static Expr *spread_call(Expr *call, Var ***vars) {
     *vars = mem_new_n(Var *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Var *v = var_new(sym_intern("arg"), call->args[i]->type, call->args[i]->span);
+        v->size = map_find(&I->argument_sizes, call->args[i]);
         vec_push(&lets.vars, v);
         vec_push(&lets.values, call->args[i]);
         inner->args[i] = expr_var(v, v->span);
@@ -299,7 +300,7 @@ void settle_flow(Infer *I, Pending *p, Map *spread) {
             return;
         if (!check) {
             Var **vars;
-            check = spread_call(p->call, &vars);
+            check = spread_call(I, p->call, &vars);
             map_set(spread, p->call, check);
             vec_clear(&c.list);
             vec_clear(&c.elements);

@@ -18,6 +18,25 @@ bool ast_fn_is_annotated(const AstFn *fn) {
     return fn->type_params.len == 0 || fn->has_where || fn->where.len == 0;
 }
 
+/* Refuses def f[n](x: Tensor[(n,), float32], n: int32), where `n` in a type would be either. */
+static void refuse_two_meanings(Infer *I, const FnHead *head, Type *const *params) {
+    for (size_t d = 0; d < head->declared.len; d++)
+        for (size_t i = 0; i < head->fn->params.len; i++) {
+            const TypeParam *p = head->declared.data[d];
+            const Name *name = &head->fn->params.data[i].name;
+            uint32_t rank;
+            Type **dims;
+            if (p->name != name->sym || !p->kind_known || p->kind != KIND_DIM ||
+                !type_get_rank(params[i], &rank, &dims) || rank)
+                continue;
+            Diag *diag = infer_error(I, DIAG_R0103, name->span,
+                                     "`%s` is a size and a parameter, and a type could mean either",
+                                     p->name->text);
+            if (diag && p->span.source)
+                diag_add_label(diag, p->span, "declared as a size here");
+        }
+}
+
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     head->fn = fn;
     head->type_mark = type_scope_mark(I);
@@ -34,15 +53,21 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
                              I->s,
                              KIND_TYPE); /* made before the types that calls give, and so older */
     head->params = type_next_id();
+    const Symbol **names = mem_new_n(const Symbol *, n + 1);
+    NamedScope scope;
     signature_enter(I);
     where_open(I, head->declared.data, head->declared.len, &fn->where);
+    named_open(I, &scope, names, params, n);
     for (uint32_t i = 0; i < n; i++) {
         const AstType *t = fn->params.data[i].type;
-        const Symbol *name = fn->params.data[i].name.sym;
+        const Symbol *name = names[i] = fn->params.data[i].name.sym;
         if (t && name)
             I->annotates = (TypePlace){.kind = PLACE_PARAMETER, .name = name->text};
         params[i] = t ? infer_ast_type(I, t, KIND_TYPE) : solver_var(I->s, KIND_TYPE);
         I->annotates = (TypePlace){0};
+        if (t)
+            named_check_places(I, &scope, params[i], t->span);
+        scope.n++;
     }
     head->mark = type_next_id();
     if (fn->result) {
@@ -50,6 +75,8 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         result = infer_ast_type(I, fn->result, KIND_TYPE);
         I->of_calls--;
     }
+    head->named = named_close(I);
+    refuse_two_meanings(I, head, params);
     if (fn->type_params.len) {
         I->infer_where = !fn->has_where;
         solver_set_infer_where(I->s, I->infer_where);
@@ -61,7 +88,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         result = type_zonk(result);
     }
     signature_leave(I);
-    head->type = type_fn(params, n, result, solver_var(I->s, KIND_EFFECT));
+    head->type = type_fn_named(params, n, result, solver_var(I->s, KIND_EFFECT), head->named);
 }
 
 void fn_close(Infer *I, FnHead *head) {
@@ -111,6 +138,7 @@ Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name) {
     if (!scheme || fn_has_many_unknowns(I, scheme, name, span))
         scheme = scheme_mono(type_error());
     scheme->name = name;
+    named_note_sizes(head->made, scheme);
     if (scheme->nrelations)
         vec_push(&I->schemes, scheme);
     end_signature(I, head);
@@ -123,6 +151,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     const AstFn *fn = head->fn;
     Type *type = head->type;
     Fn *f = mem_new(Fn);
+    head->made = f;
     f->name = name;
     f->nparams = (uint32_t)fn->params.len;
     f->params = mem_new_n(Var *, f->nparams + 1);
@@ -132,7 +161,9 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     *ctx = ctx_value;
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Name *n = &fn->params.data[i].name;
-        f->params[i] = var_new(n->sym, type->args[i], n->span);
+        f->params[i] = var_new(n->sym, named_of_param(f, head->named, type->args[i]), n->span);
+        if (head->named && head->named[i])
+            var_size(f->params[i])->param.declared = true;
         scope_warn_hidden(I, n);
         scope_bind(I, n->sym, n->sigil != SIGIL_NONE, f->params[i]);
     }
@@ -145,22 +176,29 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
     I->effect = type->fn.effect;
     TypePlace place = {.kind = PLACE_RESULT, .of = name ? name->text : NULL};
     solver_enter_body(I->s, head->params, head->mark);
+    Type *want = named_of_result(I, f, head->named, type->fn.result);
     if (fn->body) {
-        Expr *body = infer_root(I, fn->body, type->fn.result);
+        Expr *body = infer_root(I, fn->body, want);
         bool recursive = head->recursive || (head->self && head->self->used) ||
                          (head->global && I->used && map_has(I->used, head->global));
         bool open = !recursive && type_resolve(type->fn.result)->tag == TY_VAR;
         bool own = open &&
                    type_has(body->type, TY_ANY); /* the same type, but for whose its sizes are */
         f->body = body;
-        if (open &&
-            !solver_unify(I->s, type->fn.result, solver_make_each_since(body->type, head->mark)))
-            own = false;
+        if (open) {
+            Type **named, *result = named_result(f, head->named, &named, body->type);
+            result = solver_make_each_since(result, head->mark);
+            if (!solver_unify(I->s, type->fn.result, result))
+                own = false;
+            if (own)
+                type = head->type = type_fn_named(type->args, f->nparams, type->fn.result,
+                                                  type->fn.effect, named);
+        }
         solver_set_recursive(I->s, recursive);
         if (!own)
-            f->body = infer_flow(I, body, type->fn.result, place,
-                                 fn->result ? fn->result->span : span_none());
+            f->body = infer_flow(I, body, want, place, fn->result ? fn->result->span : span_none());
         solver_set_recursive(I->s, false);
+        f->body = named_compare_arguments(I, f, type, f->body);
     } else {
         f->body = infer_error_expr(span);
     }
@@ -186,17 +224,21 @@ void fn_use_hint(Infer *I, FnHead *head, Type *want) {
     want = want ? type_resolve(want) : NULL;
     if (!want || want->tag != TY_FN || want->nargs != type->nargs)
         return;
+    if (want->fn.named && !head->named) { /* the literal has names of its own */
+        want = type_resolve(unknowns_rename(want));
+        head->named = want->fn.named;
+    }
     Type **params = mem_new_n(Type *, type->nargs + 1);
     for (uint32_t i = 0; i < type->nargs; i++) {
         params[i] = type->args[i];
         if (head->fn->params.data[i].type)
             continue;
         if (solver_has_each(want->args[i]))
-            params[i] = solver_open_each(want->args[i]);
+            params[i] = solver_open_each_of(want, want->args[i]);
         else
             solver_unify(I->s, params[i], want->args[i]);
     }
-    head->type = type_fn(params, type->nargs, type->fn.result, type->fn.effect);
+    head->type = type_fn_named(params, type->nargs, type->fn.result, type->fn.effect, head->named);
     head->mark = type_next_id();
 }
 

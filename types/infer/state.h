@@ -59,6 +59,17 @@ struct TypeParam {
     TypeParam *shadowed;
 };
 
+/* A signature or function type that is being read: types after a parameter may have its name (infer/named.c). */
+typedef struct NamedScope NamedScope;
+struct NamedScope {
+    NamedScope *outer;
+    uint32_t n; /* parameters read so far */
+    const Symbol **names;
+    Type **types;
+    Type **named; /* the unknown that each is in the types, where one mentions it; else NULL */
+    bool any;
+};
+
 /* ---- notes ----------------------------------------------------------------------------------- */
 
 typedef enum PendingKind {
@@ -197,6 +208,8 @@ struct Infer {
     Map headers;               /* Symbol of a path -> FileHeader: read.c */
     Map sizes;                 /* unknown size -> the expression it is the value of */
     Map beside;                /* literal -> the operator's call that it is an argument of */
+    Map argument_sizes;        /* argument -> the unknown size that it is the value of */
+    NamedScope *naming;        /* the innermost function type being read, or NULL */
     bool in_decl;
     int of_several,
         of_calls;        /* the type that is read is of elements, of what calls take and give: Note
@@ -395,14 +408,34 @@ typedef struct FnHead {
     Type *type; /* the function's type; its result may be a variable */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
+    Type **named; /* the names of its parameters in its types as written, or NULL: infer/named.c */
     uint32_t params,
-        mark; /* type variables with ids between these are in the types of its parameters */
+        mark;       /* type variables with ids between these are in the types of its parameters */
+    const Fn *made; /* what fn_body made */
     struct Global *global; /* by which its own body calls it, if it has a name: a global, or */
     struct Local *self;
     bool recursive;   /* its body calls it */
     bool infer_where; /* of the enclosing function */
 } FnHead;
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head);
+/* infer/named.c: Note [Named parameters]. A function type is read between named_open and named_close, which gives the
+ * names that were mentioned, or NULL. scope->n parameters have been read. */
+void named_open(Infer *I, NamedScope *scope, const Symbol **names, Type **types, uint32_t n);
+Type **named_close(Infer *I);
+/* The size of that name: of a parameter read before, or of a function around. NULL where there is none. */
+Type *named_find(Infer *I, const Symbol *name, Span span);
+/* Refuses a parameter's type in which a name stands where no call could compare it. */
+void named_check_places(Infer *I, const NamedScope *scope, Type *type, Span span);
+/* In the body: a parameter's type, the type that the result must have; the body after arguments were compared. */
+Type *named_of_param(const Fn *f, Type *const *named, Type *t);
+Type *named_of_result(Infer *I, const Fn *f, Type *const *named, Type *t);
+Expr *named_compare_arguments(Infer *I, const Fn *f, const Type *type, Expr *body);
+/* The result's type with names for the sizes that parameters are. `named` gets those and the written ones. */
+Type *named_result(const Fn *f, Type *const *written, Type ***named, Type *result);
+/* The sizes among the unknowns of a definition's scheme that are arguments: Scheme.sizes. */
+void named_note_sizes(const Fn *f, Scheme *scheme);
+/* The callee's type after its argument i. sizes: those that solver_take_sizes gave for the callee, or NULL. */
+Type *named_give(Infer *I, Type *fn, Type *const *sizes, uint32_t i, const Expr *arg);
 void fn_use_hint(Infer *I, FnHead *head, Type *want); /* before the body */
 Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span);
 /* False, or the definition is refused. */

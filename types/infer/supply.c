@@ -297,18 +297,33 @@ static Expr *atom(Infer *I, const Pending *p, const DimAtom *a, Expr *const *arg
                : arithmetic(a->kind == DIM_ATOM_MIN ? &op_minimum : &op_maximum, left, right);
 }
 
+/* Whether a parameter that a signature names is in the size. */
+static bool has_declared(Type *dim) {
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    type_collect(dim, TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++)
+        if (unknowns.data[i]->param.declared)
+            return true;
+    return false;
+}
+
 Expr *supply_dim(Infer *I, const Pending *p, Type *dim, Expr *const *args, uint32_t nargs) {
     Type *d = dim_normal(dim);
     int64_t n;
     if (type_get_int(d, &n))
         return expr_int(n, DT_I64, p->span);
     Wanted w = {.dim = d};
+    for (uint32_t i = 0; i < nargs; i++)
+        if (args[i]->kind == EXPR_VAR && args[i]->var->size == d)
+            return infer_as_int64(args[i]);
     for (uint32_t i = 0; i < nargs; i++) {
         Expr *e = in_value(I, args[i]->type, args[i], &w, SUPPLY_DEPTH);
         if (e)
             return e;
     }
-    Expr *whole = in_scope(I, p, &w);
+    /* What a signature says of a parameter is not read from that parameter, which is compared with it. */
+    Expr *whole = d->tag == TY_DIM && has_declared(d) ? NULL : in_scope(I, p, &w);
     if (whole || d->tag != TY_DIM)
         return whole;
     const Dim *poly = d->dim;

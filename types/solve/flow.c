@@ -23,6 +23,7 @@ typedef struct Flow {
     Solver *s;
     bool checkable; /* outside functions, data and references, where `?` may be checked */
     bool result;    /* what flows is the result of a function */
+    bool parameter; /* it is the argument of a function, which compares it with its names */
     Pairs *pairs;
 } Flow;
 
@@ -117,6 +118,17 @@ static bool takes_any(const Type *to, bool met) {
     return to->tag == TY_ANY && (!met || to->param.each);
 }
 
+/* Whether a forgotten name of a parameter is in the size of another: Note [Named parameters]. */
+static bool is_compared_inside(const Flow *f, Type *to) {
+    TypeVec found = {0};
+    if (f->parameter && to->tag == TY_DIM)
+        unknowns_collect(to, &found);
+    for (size_t i = 0; i < found.len; i++)
+        if (found.data[i]->param.each && found.data[i]->param.value)
+            return true;
+    return false;
+}
+
 static bool take_size(const Flow *f, Type *unknown, Type *size) {
     Type *before = map_find(&f->pairs->taken, unknown);
     if (!before)
@@ -158,6 +170,8 @@ static bool flow_dim(const Flow *f, Type *from, Type *to, bool met) {
         return flow_to_itself(f, to, met);
     if (takes_any(to, met))
         return take_size(f, to, from);
+    if (is_compared_inside(f, to))
+        return true;
     if ((to->flags & TYPE_HAS_ANY) && (!met || solver_has_each(to)) && !type_equal(from, to))
         to = substitute_taken(f, to, met);
     from = open_size(f, from);
@@ -239,9 +253,22 @@ static Type *substitute_result(const Flow *f, Type *fn) {
                 : fn->fn.result;
 }
 
+void solver_fix_names(const Solver *s, Type **a, Type **b, bool both) {
+    for (uint32_t i = 0; (*b)->fn.named && i < (*b)->nargs; i++) {
+        if (!type_fn_names(*b, i) || (both && !type_fn_names(*a, i)))
+            continue;
+        Type *size = type_param((*b)->fn.named[i]->param.name, KIND_DIM);
+        size->param.level = s->level + 1;
+        *a = type_fn_give(*a, i, size);
+        *b = type_fn_give(*b, i, size);
+    }
+}
+
 /* Flows in the contrary direction, and names the two sides of a mismatch the right way round. */
 static bool flow_contravariant(const Flow *f, Type *from, Type *to) {
-    if (flow(f, to, from, false))
+    Flow back = *f;
+    back.parameter = !f->parameter;
+    if (flow(&back, to, from, false))
         return true;
     Mismatch *m = &f->s->mismatch;
     Type *a = m->a;
@@ -254,6 +281,7 @@ static bool flow_fn(const Flow *f, Type *from, Type *to) {
     Solver *s = f->s;
     if (from->nargs != to->nargs)
         return solver_fail(s, MISMATCH_ARITY, from, to);
+    solver_fix_names(s, &from, &to, false);
     Flow inner = *f;
     inner.checkable = false;
     fix_unknowns(f, to);
@@ -511,14 +539,19 @@ static Type *join_heads(Joins *j, Type *a, Type *b, bool meet) {
     }
     case TY_TUPLE: args = join_args(j, a, b, meet); return args ? type_tuple(args, a->nargs) : NULL;
     case TY_FN: {
+        bool each = j->each;
+        if (a->fn.named && b->fn.named)
+            b = type_fn_rename(b, a);
+        j->each = true;
         args = join_args(j, a, b, !meet);
         Type *result = args ? join(j, a->fn.result, b->fn.result, meet) : NULL;
+        j->each = each;
         if (!result)
             return NULL;
         Type *effect = solver_var(s, KIND_EFFECT);
         solver_effect_include(s, a->fn.effect, effect);
         solver_effect_include(s, b->fn.effect, effect);
-        return type_fn(args, a->nargs, result, effect);
+        return type_fn_named(args, a->nargs, result, effect, a->fn.named);
     }
     case TY_DATA: return join_data(j, a, b, meet);
     case TY_VAR:

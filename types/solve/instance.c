@@ -97,6 +97,22 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
     return copy;
 }
 
+void solver_take_sizes(Solver *s, Type ***sizes) { s->take_sizes = sizes; }
+
+/* Replaces the sizes that are arguments by undetermined ones. They are the unknowns from[i]. */
+static void open_sizes(Solver *s, const Scheme *scheme, Type *const *from, Type **to, uint32_t n) {
+    Type ***taken = s->take_sizes;
+    uint32_t nargs = type_resolve(scheme->type)->nargs;
+    s->take_sizes = NULL;
+    if (!taken || !scheme->sizes)
+        return;
+    *taken = mem_new_n(Type *, nargs + 1);
+    for (uint32_t i = 0; i < nargs; i++)
+        for (uint32_t k = 0; scheme->sizes[i] && k < n; k++)
+            if (from[k] == scheme->sizes[i])
+                (*taken)[i] = to[k] = solver_var(s, KIND_DIM);
+}
+
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args) {
     uint32_t mine = scheme->nparams + scheme->nunknowns, n = mine + scheme->nouter;
@@ -118,9 +134,9 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
         from[scheme->nparams + i] = scheme->unknowns[i];
         Type *u = scheme->unknowns[i];
         const Origin *origin = origin_at_call(u->origin, span);
-        to[scheme->nparams + i] = u->param.each ? type_any_each(u->kind, origin)
-                                                : type_any(u->kind, origin);
+        to[scheme->nparams + i] = unknown_copy(u, origin);
     }
+    open_sizes(s, scheme, from + scheme->nparams, to + scheme->nparams, scheme->nunknowns);
     for (uint32_t i = 0; i < scheme->nouter; i++) {
         from[mine + i] = scheme->outer[i];
         to[mine + i] = make_linked(s, scheme->outer[i]);

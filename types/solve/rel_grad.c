@@ -10,6 +10,8 @@
  * CustomGrad(f, d): d is fn(T1, …, Tn, D(U)) -> (D(T1), …, D(Tn)), which gives f's cotangents.
  * Checkpoint(f): f is a function of any type.
  * Leaves(t, e): e is a scalar of the dtype that all floats of t have (relate_leaves). */
+#include <string.h>
+
 #include "base/mem.h"
 #include "types/solve/solver_impl.h"
 
@@ -82,16 +84,23 @@ static Type *make_derivative_type(Mode mode, Type *f) {
     Type *u = f->fn.result, *effect = f->fn.effect, *d = make_deriv_tuple(f->args, n);
     Type *pair[] = {u, mode == MODE_JVP ? type_deriv(u) : d};
     Type *both = type_tuple(pair, 2);
-    Type **params = mem_new_n(Type *, 2 * (size_t)n + 1);
+    Type **params = mem_new_n(Type *, 2 * (size_t)n + 1), **named = NULL;
+    if (f->fn.named) {
+        named = mem_new_n(Type *, 2 * (size_t)n + 1);
+        memcpy(named, f->fn.named, n * sizeof *named);
+    }
     for (uint32_t i = 0; i < n; i++) {
         params[i] = f->args[i];
         params[n + i] = type_deriv(f->args[i]);
     }
     switch (mode) {
-    case MODE_GRAD: return type_fn(f->args, n, both, effect);
-    case MODE_DERIV: return type_fn(f->args, n, n == 1 ? type_deriv(f->args[0]) : d, effect);
-    case MODE_VJP: params[n] = type_deriv(u); return type_fn(params, n + 1, both, effect);
-    case MODE_JVP: return type_fn(params, 2 * n, both, effect);
+    case MODE_GRAD: return type_fn_named(f->args, n, both, effect, named);
+    case MODE_DERIV:
+        return type_fn_named(f->args, n, n == 1 ? type_deriv(f->args[0]) : d, effect, named);
+    case MODE_VJP:
+        params[n] = type_deriv(u);
+        return type_fn_named(params, n + 1, both, effect, named);
+    case MODE_JVP: return type_fn_named(params, 2 * n, both, effect, named);
     }
     return NULL;
 }

@@ -132,6 +132,10 @@ Type *solver_var_of_data(Solver *s, TypeDecl *decl, uint32_t param);
  * type of a monomorphic function at each call. scheme_instantiate does so itself. (unknown.c) */
 Type *solver_open_unknowns(Solver *s, Type *t);
 
+/* The same, where the names of the function's parameters stay (Note [Named parameters]). */
+Type *solver_open_each_of(const Type *fn, Type *t);
+/* The type with unknowns of its own in place of those that each value has its own of. */
+Type *unknowns_rename(Type *t);
 /* The type of a value that is read: its `each` unknowns become unknowns of its own (Note [Each its own size]
  * in unknown.c). */
 Type *solver_open_each(Type *t);
@@ -316,6 +320,8 @@ typedef struct Scheme {
     Relation **relations; /* over the params; never run themselves */
     uint32_t nunknowns;   /* unknown sizes (TY_ANY) made by each call: fresh in each instance */
     Type **unknowns;
+    Type **
+        sizes; /* for each parameter of the function, the one of `unknowns` that is its value, or NULL */
     uint32_t nouter; /* unknowns of values further out: each is one size for all calls */
     Type **outer;
     uint32_t nweak;
@@ -355,6 +361,9 @@ const Scheme *scheme_open_uses(const Scheme *scheme);
  * explicit arguments (NULL entries are inferred), or NULL. out_args, where not NULL, gets the nparams types. */
 Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type_args,
                          uint32_t ntype_args, Type ***out_args);
+/* Makes the sizes that are arguments undetermined in the next instance, and puts those of Scheme.sizes into *sizes,
+ * for the call to decide. NULL: no more. */
+void solver_take_sizes(Solver *s, Type ***sizes);
 /* The early entries as text, which is the same for the same operators. */
 const char *scheme_early_text(const Scheme *scheme);
 /* Drops the early entries that mention none of these params. */

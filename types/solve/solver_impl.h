@@ -41,11 +41,12 @@ typedef struct Body {
 struct Solver {
     Diags *diags;
     int level;
-    VEC(Mark) marks;   /* one for each level */
-    VEC(Body) bodies;  /* the functions around, from the outermost */
-    uint32_t nbodies;  /* functions entered so far */
-    bool recursive;    /* what flows is an argument of a function that is being inferred */
-    RelationVec queue; /* first in, first out, from qhead */
+    VEC(Mark) marks;    /* one for each level */
+    VEC(Body) bodies;   /* the functions around, from the outermost */
+    uint32_t nbodies;   /* functions entered so far */
+    bool recursive;     /* what flows is an argument of a function that is being inferred */
+    Type ***take_sizes; /* solver_take_sizes */
+    RelationVec queue;  /* first in, first out, from qhead */
     size_t qhead;
     RelationVec waiting; /* posted relations, in order; done ones are dropped now and then */
     VEC(Type *) weak;    /* dtype variables of weak literals */
@@ -96,19 +97,25 @@ void solver_lower_levels(Solver *s, Type *t, int level);
 /* Links a variable after the checks of occurrence, level and class. False after a mismatch. */
 bool bind_var(Solver *s, Type *var, Type *to);
 
+/* flow.c: puts one rigid size for each name of b in its place, and for that parameter's name in a. Variables cannot become
+ * it. both: only for parameters that a names too. */
+void solver_fix_names(const Solver *s, Type **a, Type **b, bool both);
+
 /* variance.c */
 enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
 const uint8_t *variance_of(TypeDecl *decl); /* one for each parameter */
 
 /* unknown.c */
-void unknowns_collect(Type *t, TypeVec *out); /* collects each unknown once */
+void unknowns_collect(Type *t, TypeVec *out);            /* collects each unknown once */
+Type *unknown_copy(const Type *u, const Origin *origin); /* another of its kind and name */
 /* Replaces each unknown of t by what `by` gives for it. */
 typedef Type *(*UnknownMap)(void *ctx, Type *unknown);
 Type *unknowns_map(Type *t, UnknownMap by, void *ctx);
 /* One value, and what stands for the `each` unknowns of its type. */
 typedef struct OpenValue {
-    Solver *open; /* makes undetermined sizes for them; NULL makes unknowns */
-    Map own;      /* `each` unknown -> the value's own size or unknown */
+    Solver *open;   /* makes undetermined sizes for them; NULL makes unknowns */
+    const Type *fn; /* the names of its parameters stay, or NULL */
+    Map own;        /* `each` unknown -> the value's own size or unknown */
 } OpenValue;
 /* A size or shape of the value, with its own sizes for `each` unknowns. */
 Type *unknowns_open_value(OpenValue *o, Type *size);

@@ -225,7 +225,7 @@ static void collect_inside(Solve *v, Type *t) {
         v->vars = true;
         map_set(&v->inside, t, t);
     } else if (t->tag == TY_ANY) {
-        v->unknowns = true;
+        v->unknowns |= !t->param.declared;
     } else if (t->tag == TY_DIM) {
         for (uint32_t i = 0; i < t->dim->nterms; i++)
             for (uint32_t k = 0; k < t->dim->terms[i].natoms; k++)
@@ -380,7 +380,7 @@ bool unify_dims(Solver *s, Type *a, Type *b, bool gradual) {
             solver_add_residual(s, a, b, s->span, s->place);
             return true;
         }
-    } else if (difference->tag == TY_ANY && gradual) {
+    } else if (difference->tag == TY_ANY && !difference->param.declared && gradual) {
         solver_add_residual(s, a, b, s->span, s->place);
         return true;
     }
@@ -482,6 +482,8 @@ static bool unify_heads(Solver *s, Map *same, Type *a, Type *b) {
     case TY_FN:
         if (a->nargs != b->nargs)
             return solver_fail(s, MISMATCH_ARITY, a, b);
+        if (a->fn.named && b->fn.named)
+            solver_fix_names(s, &a, &b, true);
         for (uint32_t i = 0; i < a->nargs; i++)
             if (!unify(s, same, a->args[i], b->args[i])) {
                 solver_prefix_path(s, "parameter %u", i + 1);

@@ -38,8 +38,11 @@
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static Type *copy_unknown(const Type *u) {
-    return u->param.each ? type_any_each(u->kind, u->origin) : type_any(u->kind, u->origin);
+Type *unknown_copy(const Type *u, const Origin *origin) {
+    Type *copy = u->param.each ? type_any_each(u->kind, origin) : type_any(u->kind, origin);
+    copy->param.name = u->param.each ? u->param.name : NULL;
+    copy->param.value = u->param.value;
+    return copy;
 }
 
 void unknowns_collect(Type *t, TypeVec *out) {
@@ -69,7 +72,7 @@ typedef struct Replacing {
 static Type *replace_unknown(void *ctx, Type *u) {
     const Replacing *r = ctx;
     if (!r->vars || u->param.each)
-        return copy_unknown(u);
+        return unknown_copy(u, u->origin);
     Type *var = solver_var(r->s, u->kind);
     var->var.widens = true;
     return var;
@@ -152,13 +155,22 @@ bool solver_has_each(Type *t) {
 /* Types are DAGs. In a large one only so many nodes are opened, and the rest stays `each`. */
 enum { OPENED_NODES = 256 };
 
+static bool names_parameter(const Type *fn, const Type *u) {
+    for (uint32_t i = 0; fn->fn.named && i < fn->nargs; i++)
+        if (fn->fn.named[i] == u)
+            return true;
+    return false;
+}
+
 static Type *find_own(void *ctx, Type *u) {
     OpenValue *o = ctx;
-    if (!u->param.each)
+    if (!u->param.each || (o->fn && names_parameter(o->fn, u)))
         return u;
     Type *own = map_find(&o->own, u);
     if (!own) {
         own = o->open ? solver_var(o->open, u->kind) : type_any(u->kind, u->origin);
+        if (!o->open)
+            own->param.value = u->param.value;
         map_set(&o->own, u, own);
     }
     return own;
@@ -168,7 +180,7 @@ Type *unknowns_open_value(OpenValue *o, Type *size) { return unknowns_map(size, 
 
 /* The shape of a tensor, opened. What was found for a size variable may be the size of another value, too. */
 static Type *open_shape(OpenValue *o, Type *t) {
-    OpenValue own = {.open = o->open};
+    OpenValue own = {.open = o->open, .fn = o->fn};
     if (t->tag == TY_VAR)
         return unknowns_open_value(&own, type_resolve(t));
     if (t->tag != TY_SHAPE || !(t->flags & TYPE_HAS_VARS))
@@ -180,7 +192,7 @@ static Type *open_shape(OpenValue *o, Type *t) {
 }
 
 static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
-    OpenValue own = {.open = o->open};
+    OpenValue own = {.open = o->open, .fn = o->fn};
     if (t->tag == TY_VAR && t->var.link) /* what was found for a variable is a value of its own */
         o = &own;
     t = type_resolve(t);
@@ -202,13 +214,22 @@ static Type *open_value(OpenValue *o, Type *t, uint32_t *nodes) {
     return t->tag == TY_TUPLE ? type_tuple(args, t->nargs) : type_data(t->decl, args, t->nargs);
 }
 
-static Type *open_each(Solver *s, Type *t) {
+static Type *open_each(Solver *s, const Type *fn, Type *t) {
     uint32_t nodes = 0;
-    OpenValue o = {.open = s};
+    OpenValue o = {.open = s, .fn = fn};
     return solver_has_each(t) ? open_value(&o, t, &nodes) : t;
 }
 
-Type *solver_open_each(Type *t) { return open_each(NULL, t); }
+Type *solver_open_each(Type *t) { return open_each(NULL, NULL, t); }
+
+Type *solver_open_each_of(const Type *fn, Type *t) { return open_each(NULL, fn, t); }
+
+static Type *rename_each(void *ctx, Type *u) {
+    (void)ctx;
+    return u->param.each ? unknown_copy(u, u->origin) : u;
+}
+
+Type *unknowns_rename(Type *t) { return unknowns_map(t, rename_each, NULL); }
 
 Type *solver_open_parameters(Solver *s, Type *fn) {
     fn = type_resolve(fn);
@@ -216,8 +237,8 @@ Type *solver_open_parameters(Solver *s, Type *fn) {
         return fn;
     Type **params = mem_new_n(Type *, fn->nargs + 1);
     for (uint32_t i = 0; i < fn->nargs; i++)
-        params[i] = open_each(s, fn->args[i]);
-    return type_fn(params, fn->nargs, fn->fn.result, fn->fn.effect);
+        params[i] = open_each(s, fn, fn->args[i]);
+    return type_fn_named(params, fn->nargs, fn->fn.result, fn->fn.effect, fn->fn.named);
 }
 
 static Type *make_each_since(void *ctx, Type *u) {

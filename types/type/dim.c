@@ -374,8 +374,8 @@ static bool is_never_negative(const Poly *p, int depth) {
     for (size_t i = 0; plain && i < p->terms.len; i++) {
         plain = p->terms.data[i].coef > 0;
         for (uint32_t k = 0; plain && k < p->terms.data[i].natoms; k++)
-            plain = p->terms.data[i].atoms[k]->kind == DIM_ATOM_TYPE ||
-                    (depth > 0 && atom_never_negative(p->terms.data[i].atoms[k], depth - 1));
+            plain = (depth > 0 || p->terms.data[i].atoms[k]->kind == DIM_ATOM_TYPE) &&
+                    atom_never_negative(p->terms.data[i].atoms[k], depth - 1);
     }
     if (plain || depth == 0)
         return plain;

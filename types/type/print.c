@@ -112,6 +112,15 @@ void namer_count_unknowns(TypeNamer *namer, Type *const *types, size_t n) {
 }
 
 static void print_unknown(Str *out, Type *t, TypeNamer *namer) {
+    const Symbol *name = map_find(&namer->names, t);
+    if (name) { /* of a parameter of the function that is printed */
+        str_add(out, name->text);
+        return;
+    }
+    if (t->param.declared) { /* in the body whose signature names it */
+        str_add(out, t->param.name->text);
+        return;
+    }
     uintptr_t seen = (uintptr_t)map_find(&namer->unknowns, t);
     str_add_char(out, '?');
     if (seen < 2)
@@ -206,12 +215,38 @@ static void print_effect(Str *out, Type *effect, TypeNamer *namer) {
         str_printf(out, " effect %s", namer_name(namer, effect)->text);
 }
 
+/* Prints (n: int32, Tensor[(n,), b]). Within the function's type the unknown has that name. */
+static void print_named_params(Str *out, Type *t, TypeNamer *namer) {
+    for (uint32_t i = 0; i < t->nargs && out->len <= TYPE_PRINT_LIMIT; i++) {
+        str_add(out, i ? ", " : "(");
+        if (type_fn_names(t, i))
+            str_printf(out, "%s: ", namer_name(namer, t->fn.named[i])->text);
+        type_print_part(out, t->args[i], namer);
+    }
+    str_add(out, t->nargs ? ")" : "()");
+}
+
+static void free_names(const Type *t, TypeNamer *namer) {
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        const Symbol *name = t->fn.named[i] ? map_find(&namer->names, t->fn.named[i]) : NULL;
+        if (!name)
+            continue;
+        map_remove(&namer->names, t->fn.named[i]);
+        map_remove(&namer->taken, name);
+    }
+}
+
 void type_print_signature(Str *out, Type *t, TypeNamer *namer) {
-    print_list(out, '(', t->args, t->nargs, false, ')', namer);
+    if (t->fn.named)
+        print_named_params(out, t, namer);
+    else
+        print_list(out, '(', t->args, t->nargs, false, ')', namer);
     str_add(out, " -> ");
     type_print_part(out, t->fn.result, namer);
     if (namer->show_effects)
         print_effect(out, t->fn.effect, namer);
+    if (t->fn.named)
+        free_names(t, namer);
 }
 
 /* The dtype of a weak literal, shown in diagnostics as what it would become; else NULL. */

@@ -146,6 +146,19 @@ Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect) {
     return t;
 }
 
+Type *type_fn_named(Type **params, uint32_t n, Type *result, Type *effect, Type **named) {
+    Type *t = type_fn(params, n, result, effect);
+    t->fn.named = named;
+    return t;
+}
+
+Type *type_any_named(const Symbol *name) {
+    Type *t = type_any_each(KIND_DIM, NULL);
+    t->param.name = name;
+    t->param.value = true;
+    return t;
+}
+
 Type *type_ref(Type *elem) {
     Type *t = new_type(TY_REF, KIND_TYPE);
     t->elem = elem;

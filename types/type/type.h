@@ -105,6 +105,7 @@ struct Type {
             int level; /* PARAM: that of solver_rigid. A variable of an outer level cannot become this parameter */
             bool
                 each; /* ANY: Note [Each its own size]; PARAM: Note [Sizes of elements]; in unknown.c */
+            bool declared; /* ANY: a written signature names it, so that no other size is it */
             bool
                 value; /* ANY: the value of an integer variable, which may be negative (docs/sizes.md) */
             bool asked;      /* PARAM: so are its instances: Note [Sizes of elements] */
@@ -117,6 +118,7 @@ struct Type {
         } tensor;
         struct {
             Type *result, *effect;
+            Type **named; /* by parameter, or NULL: Note [Named parameters] in named.c */
         } fn;
         struct {
             Type *elem, *reduced;
@@ -143,6 +145,10 @@ Type *type_scalar(DType dtype);            /* Tensor[(), dtype] */
 Type *type_tuple(Type **args, uint32_t n); /* n may be 0: () */
 Type *type_unit(void);
 Type *type_fn(Type **params, uint32_t n, Type *result, Type *effect);
+/* The same with names for parameters, each an `each` unknown or NULL: Note [Named parameters] in named.c. */
+Type *type_fn_named(Type **params, uint32_t n, Type *result, Type *effect, Type **named);
+/* The unknown by which a function's type names a parameter. */
+Type *type_any_named(const Symbol *name);
 Type *type_ref(Type *elem);
 Type *type_data(TypeDecl *decl, Type **args, uint32_t n);
 Type *type_string(void);
@@ -201,6 +207,12 @@ Holds type_holds_float(Type *t);
 bool type_collect_float_dtypes(Type *t, TypeVec *out);
 /* Whether a function or a reference is known to be in it. */
 bool type_holds_code(Type *t);
+/* Note [Named parameters] in named.c. Whether a parameter's name stands in the function's type. */
+bool type_fn_names(const Type *fn, uint32_t param);
+/* The function's type where that parameter has this size. It is not named any more. */
+Type *type_fn_give(Type *fn, uint32_t param, Type *size);
+/* b with the names of a, where both are functions of as many parameters. */
+Type *type_fn_rename(Type *b, const Type *a);
 /* Parameters from[i] replaced by to[i]; parts without them are shared. */
 Type *type_substitute(Type *t, Type *const *from, Type *const *to, uint32_t n);
 /* The same for several types: what they share stays shared, and the parameters are noted once. */

@@ -54,6 +54,18 @@ static Type **rebuild_args(Walk *w, Type *t) {
     return out;
 }
 
+/* The names of a function's parameters after the walk. What a name became that is no name ends it. */
+static Type **rebuild_names(Walk *w, const Type *fn) {
+    if (!fn->fn.named)
+        return NULL;
+    Type **out = mem_new_n(Type *, fn->nargs);
+    for (uint32_t i = 0; i < fn->nargs; i++) {
+        Type *now = fn->fn.named[i] ? rebuild(w, fn->fn.named[i]) : NULL;
+        out[i] = now && now->tag == TY_ANY && now->param.each ? now : NULL;
+    }
+    return out;
+}
+
 /* Nodes with equal heads and equal parts. */
 typedef struct Bucket Bucket;
 struct Bucket {
@@ -69,7 +81,12 @@ static bool is_alike(const Type *a, const Type *b) {
             return false;
     switch (a->tag) {
     case TY_TENSOR: return a->tensor.shape == b->tensor.shape && a->tensor.dtype == b->tensor.dtype;
-    case TY_FN: return a->fn.result == b->fn.result && a->fn.effect == b->fn.effect;
+    case TY_FN:
+        for (uint32_t i = 0; i < a->nargs && (a->fn.named || b->fn.named); i++)
+            if (type_fn_names(a, i) != type_fn_names(b, i) ||
+                (type_fn_names(a, i) && a->fn.named[i] != b->fn.named[i]))
+                return false;
+        return a->fn.result == b->fn.result && a->fn.effect == b->fn.effect;
     case TY_REF:
     case TY_DERIV: return a->elem == b->elem;
     case TY_DATA: return a->decl == b->decl;
@@ -151,7 +168,8 @@ static Type *rebuild(Walk *w, Type *t) {
         args = rebuild_args(w, t);
         Type *result = rebuild(w, t->fn.result), *effect = rebuild(w, t->fn.effect);
         if (args || result != t->fn.result || effect != t->fn.effect)
-            out = type_fn(args ? args : t->args, t->nargs, result, effect);
+            out = type_fn_named(args ? args : t->args, t->nargs, result, effect,
+                                rebuild_names(w, t));
         break;
     }
     case TY_REF: {
@@ -381,6 +399,8 @@ static bool equal(Map *same, Type *a, Type *b) {
     if (map_find(same, a) == b)
         return true;
     bool yes = false;
+    if (a->tag == TY_FN && a->fn.named && b->fn.named)
+        b = type_fn_rename(b, a);
     switch (a->tag) {
     case TY_TENSOR:
         yes = equal(same, a->tensor.shape, b->tensor.shape) &&
