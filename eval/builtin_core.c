@@ -171,9 +171,11 @@ bool builtin_read_text(const BuiltinCall *call, Value *out) {
     return true;
 }
 
-/* read_line(): without its line break; None at the end. What is there before the end is a line, too. */
+/* read_line(): without its line break; None at the end. What is there before the end is a line, too. Whoever
+ * answers may wait for what was printed, which is written out first. */
 bool builtin_read_line(const BuiltinCall *call, Value *out) {
     Str line = {0};
+    fflush(stdout);
     char part[16384];
     bool ended = false;
     while (!ended && fgets(part, sizeof part, stdin)) {
