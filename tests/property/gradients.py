@@ -481,6 +481,19 @@ def layers():
     case("nn.layer_norm", "nn.layer_norm(x, y, z, axis=0)", (2, 3), (2,), (2,))
     case("nn.batch_norm", "nn.batch_norm(x, y, z, u, v, axis=-1).0", (2, 3), (3,), (3,), (3,),
          ("pos", (3,)))
+    for how, shape in [("size=[5]", (1, 2, 3)), ('size=[2], method="nearest_neighbor"', (1, 1, 5)),
+                       ('size=[4], method="cubic", cubic_exclude=1', (1, 1, 3)),
+                       ('size=[3], coordinate_transformation_mode="tf_crop_and_resize", roi=[-0.5, 1.2], '
+                        'extrapolation_value=2.0', (1, 1, 4))]:
+        case("image.resize1d", "image.resize1d(x, %s)" % how, shape)
+        how = how[how.index("]") + 1:] + ', layout="NCW"'
+        case("image.resize_like", "image.resize_like(x, y%s) * y" % how, shape, (1, shape[1], 4))
+        case("image.resize_grad", "image.resize_grad(x, y%s) * y" % how, (1, shape[1], 4), shape)
+    case("image.resize2d", 'image.resize2d(x, size=[3, 2], method="cubic", layout="NHWC")', (1, 2, 4, 2))
+    case("image.resize3d", "image.resize3d(x, size=[1, 3, 2])", (1, 1, 2, 2, 3))
+    case("nn.upsampling", "nn.upsampling(x, scale_h=2.0, scale_w=1.5, align_corners=True)", (1, 1, 2, 2))
+    case("nn.upsampling", 'nn.upsampling(x, scale_h=2.0, method="bicubic")', (1, 1, 2, 2))
+    case("nn.upsampling3d", 'nn.upsampling3d(x, scale_d=2.0, method="trilinear")', (1, 1, 2, 2, 1))
     case("nn.dropout", "nn.dropout(x).0 * x", (2, 3))
     for reduction in ["mean", "sum", "none"]:
         case("nn.nll_loss", 'nn.nll_loss(x, [1, -100, 2], y, reduction="%s")' % reduction, (3, 3), ("pos", (3,)))
