@@ -11,12 +11,14 @@
 static bool is_unit(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
 /* ---- adding in place --------------------------------------------------------------------------
- * A cotangent that is read by index again and again is kept in a tensor of its own, which is marked; all its other
- * readers come after the last addition, and take the mark off (`ad.settle`, `ad.dense`). */
+ * A sum of cotangents is a tensor that only its accumulator knows. It is marked, and what is added next is added in
+ * place; all other readers come after the last addition, and take the mark off (`ad.settle`, `ad.dense`). One whose
+ * elements are read by index has no -0.0, since adding a tensor that is zero elsewhere leaves none. */
+enum { SETTLED, SUM, SUM_WITHOUT_NEGATIVE_ZERO };
 
 static void settle(Value v) {
     if (v.tag == VAL_TENSOR)
-        ((Tensor *)v.p)->accumulates = false;
+        ((Tensor *)v.p)->accumulates = SETTLED;
 }
 
 bool ad_settle(const BuiltinCall *call, Value *out) {
@@ -40,10 +42,10 @@ bool ad_settle_parts(const BuiltinCall *call, Value *out) {
 /* The accumulator as a tensor that may be added to. Adding a tensor that is zero elsewhere would make 0.0 of each -0.0
  * in it, and so does this. */
 static Tensor *own_tensor(Value acc, const Tensor *data) {
-    if (acc.tag == VAL_TENSOR && ((Tensor *)acc.p)->accumulates)
+    if (acc.tag == VAL_TENSOR && ((Tensor *)acc.p)->accumulates == SUM_WITHOUT_NEGATIVE_ZERO)
         return acc.p;
     Tensor *made = tensor_new_zero(data->dtype, data->rank, data->shape);
-    made->accumulates = true;
+    made->accumulates = SUM_WITHOUT_NEGATIVE_ZERO;
     if (acc.tag != VAL_TENSOR)
         return made;
     const Tensor *from = tensor_contiguous(acc.p);
@@ -234,12 +236,21 @@ bool ad_captured(const BuiltinCall *call, Value *out) {
     return true;
 }
 
-static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, Value *out) {
+/* dying: as Interp.dying, of the two. */
+static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dying, Value *out) {
     static const Site site = {.op = &op_add, .nargs = 2, .scalar = OP_SCALAR_FORMULA};
     Site s = site;
     s.attrs = attrs_defaults(&op_add);
     Value args[2] = {acc, ct};
-    return apply_scalar(call->in, &s, args, out) || apply_op(call->in, &s, args, call->span, out);
+    if (apply_scalar(call->in, &s, args, out))
+        return true;
+    uint8_t was = acc.tag == VAL_TENSOR ? ((Tensor *)acc.p)->accumulates : SETTLED;
+    call->in->dying = dying | (was != SETTLED);
+    if (!apply_op(call->in, &s, args, call->span, out))
+        return false;
+    if (out->tag == VAL_TENSOR)
+        ((Tensor *)out->p)->accumulates = was == SETTLED ? SUM : was;
+    return true;
 }
 
 /* Adds two accumulators of one form. The last field of data is followed in a loop. */
@@ -265,7 +276,7 @@ static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
         if (acc.tag != VAL_TUPLE) {
             bool number = acc.tag == VAL_SCALAR || acc.tag == VAL_TENSOR;
             if (number)
-                return add_leaves(call, acc, ct, out);
+                return add_leaves(call, acc, ct, 0, out);
             *out = acc;
             return true;
         }
@@ -305,5 +316,9 @@ bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out) {
         return true;
     }
     BuiltinCall call = {.in = in, .span = span};
+    uint64_t dying = in->dying;
+    in->dying = 0;
+    if (acc.tag == VAL_TENSOR && ct.tag == VAL_TENSOR)
+        return add_leaves(&call, acc, ct, dying, out);
     return add_accs(&call, acc, ct, out);
 }

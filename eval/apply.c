@@ -349,6 +349,10 @@ uint64_t dying_arguments(const Interp *in, const Site *s) {
     return dying;
 }
 
+uint64_t dying_operands(const Interp *in, uint32_t owners) {
+    return (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
+}
+
 uint64_t given_arguments(const Interp *in, const Gives *g) {
     uint64_t owned = g->always;
     for (uint32_t i = 0; g->depends && i < g->n; i++)
@@ -381,7 +385,7 @@ bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
     Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
     bool jumps = in->pc->op >= CODE_JUMP_LT && in->pc->op <= CODE_JUMP_EQ;
     uint32_t owners = jumps ? OWN_NOT : in->pc->x;
-    in->dying = (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
+    in->dying = dying_operands(in, owners);
     if (call->kind == EXPR_CALL && call->attrs)
         site.attrs = call->attrs;
     else

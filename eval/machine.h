@@ -119,6 +119,7 @@ bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out);
 /* The arguments that an operator may take over, and the parameters that a tail call's callee then owns: a bit each
  * (eval/own.h). */
 uint64_t dying_arguments(const Interp *in, const Site *s);
+uint64_t dying_operands(const Interp *in, uint32_t owners); /* of two; owners as in Instr.x */
 uint64_t given_arguments(const Interp *in, const Gives *g);
 /* Adds two accumulators of a derivative, of which either may be absent (eval/accumulate.c). */
 bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out);

@@ -330,7 +330,7 @@ static void run_forward(Owning *o) {
         meet_before(o, at);
         (void)look(o->r, at, &reads, &to, &makes);
         if ((i->op >= CODE_ADD && i->op <= CODE_GE) || i->op == CODE_NEG || i->op == CODE_NOT ||
-            i->op == CODE_OPERATOR)
+            i->op == CODE_ADD_CT || i->op == CODE_OPERATOR)
             own_operands(o, at, to);
         if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL)
             give_arguments(o, at);

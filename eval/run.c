@@ -541,6 +541,7 @@ do_ADD_CT : {
             NEXT();
         }
     }
+    in->dying = dying_operands(in, pc->x);
     TRY(apply_add_ct(in, ORIGIN()->span, *l, *r, &SLOT(pc->a)));
     NEXT();
 }

@@ -30,8 +30,9 @@ typedef struct Tensor {
     int64_t offset; /* of the first element in the buffer, in elements */
     Buffer *buffer;
     int64_t *strides; /* rank, in elements; may be 0 or negative */
-    bool accumulates; /* it is added to in place, and no program has seen it (eval/accumulate.c) */
-    int64_t shape[];  /* rank */
+    uint8_t
+        accumulates; /* it is added to in place, and no program has seen it: eval/accumulate.c */
+    int64_t shape[]; /* rank */
 } Tensor;
 
 /* Fresh, contiguous, elements undefined. */

@@ -205,6 +205,14 @@ void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
     }
 }
 
+/* Whether sums of its cotangents are worth making in one tensor (`ad.add`). Others are made by the operator, which
+ * is fused with what it adds. */
+static bool adds_in_place(const Place *p) {
+    Type *t = type_resolve(p->type), **dims;
+    uint32_t rank;
+    return t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims) || rank > 1;
+}
+
 /* Adds a cotangent that is there. */
 void acc_add(Way *w, Place *p, Expr *ct) {
     if (p->arm)
@@ -216,7 +224,7 @@ void acc_add(Way *w, Place *p, Expr *ct) {
         return;
     }
     Expr *sum = ct;
-    if (p->presence == PRESENT && type_resolve(p->type)->tag == TY_TENSOR) {
+    if (p->presence == PRESENT && !adds_in_place(p)) {
         Expr **two = mem_new_n(Expr *, 2);
         two[0] = p->acc;
         two[1] = ct;
@@ -253,7 +261,7 @@ Expr *acc_settle(Way *w, const Place *p, Expr *ct) {
     Type *t = type_resolve(p->type), **dims;
     uint32_t rank;
     bool scalar = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
-    if (!w->n->program->indexes || scalar)
+    if (scalar)
         return ct;
     return way_bind(w, b_builtin(&w->build, "ad.settle", ct, NULL), ct->type);
 }

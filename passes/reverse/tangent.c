@@ -149,6 +149,8 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
         dv = b_builtin(&w->build, "ad.zeros", v, NULL);
     else if (presence == PERHAPS || !tensor)
         dv = b_builtin(&w->build, "ad.dense", v, dv, NULL);
+    else
+        dv = acc_settle(&back, place, dv);
     /* the rule's own values come first; any value stands for the cotangent, of which they read the form */
     size_t begin = w->block->links.len;
     emit_let(w->block, ct, v, false);

@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 34, 1442168, 7680, """
+program("the same through grad and optim.sgd", 34, 1447288, 2560, """
 import loss;
 import nn;
 import optim;
@@ -83,7 +83,7 @@ def run(p: P, t: int32, h, c) {
 }
 """
 program("an LSTM of 300 and 512, a token", 10, 29876, 8192, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 857, 261893648, 204800, LSTM + """
+program("the same, 20 tokens with gradient", 857, 135476752, 126621696, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -124,7 +124,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 621, 14451032, 21000, TREE + """
+program("a tree of 8 leaves with gradient", 621, 7835432, 6636600, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
