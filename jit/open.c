@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds and opens librelayjit.so: $RELAY_JIT, beside the executable, in the build tree (the same
- * place), in ../lib/relay as installed, then in pkglibdir. Around the executable only a library of
- * this user, of root or of the executable's owner is taken, not writable by everybody: a program that
- * lies in /tmp/x looks into /tmp. */
+/* Finds and opens librelayjit.so: $RELAY_JIT, beside the executable (or librelay.so, where this is part of that), in the
+ * build tree (the same place), in ../lib/relay or relay as installed, then in pkglibdir. Around the executable only a
+ * library of this user, of root or of the executable's owner is taken, not writable by everybody: a program that lies
+ * in /tmp/x looks into /tmp. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <libgen.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,22 +43,32 @@ static bool is_trusted(const char *path, const char *exe) {
     return owned && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH);
 }
 
+/* The file of the executable or shared library that this function is part of. */
+static bool own_file(char path[PATH_MAX]) {
+    Dl_info info;
+    struct link_map *map = NULL;
+    if (dladdr1((void *)(uintptr_t)own_file, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+        map->l_name && *map->l_name)
+        return realpath(map->l_name, path) != NULL;
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
 char *jit_library_find(const char *given, Str *tried) {
     char path[PATH_MAX + 32], exe[PATH_MAX];
     if (given)
         return try_file(given, tried);
     if ((given = getenv("RELAY_JIT")) && *given)
         return try_file(given, tried);
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n > 0) {
-        exe[n] = 0;
+    if (own_file(exe)) {
         char program[PATH_MAX];
-        memcpy(program, exe, (size_t)n + 1);
+        memcpy(program, exe, strlen(exe) + 1);
         const char *dir = dirname(exe);
         /* Unit tests and benchmarks lie one or two folders below the build's root; what was installed
          * may have been moved as a whole. */
-        static const char *const up[] = {"", "/..", "/../..", "/../lib/relay"};
-        for (int i = 0; i < 4; i++) {
+        static const char *const up[] = {"", "/..", "/../..", "/../lib/relay", "/relay"};
+        for (size_t i = 0; i < sizeof up / sizeof *up; i++) {
             snprintf(path, sizeof path, "%s%s/" LIBRARY, dir, up[i]);
             char *found = try_file(path, tried);
             if (found && is_trusted(found, program))

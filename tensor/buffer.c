@@ -246,6 +246,28 @@ Buffer *buffer_new(size_t bytes) {
     return &b->base;
 }
 
+/* Memory of somebody else. It counts as allocated, so that it is given back before long, and not as live. */
+typedef struct BorrowedBuffer {
+    Buffer base;
+    void (*release)(void *ctx);
+    void *ctx;
+} BorrowedBuffer;
+
+static void give_back(void *p, void *arg) {
+    (void)arg;
+    BorrowedBuffer *b = p;
+    b->release(b->ctx);
+}
+
+Buffer *buffer_borrow(void *data, size_t bytes, void (*release)(void *ctx), void *ctx) {
+    make_room(bytes);
+    BorrowedBuffer *b = mem_new(BorrowedBuffer);
+    *b = (BorrowedBuffer){
+        {.data = data, .bytes = bytes, .owners = 2, .size_class = COLLECTED}, release, ctx};
+    mem_on_unreachable(b, give_back, NULL);
+    return &b->base;
+}
+
 Buffer *buffer_blank(void) {
     Buffer *b = mem_new(Buffer);
     b->owners = 1;

@@ -7,6 +7,9 @@
 
 /* 64-byte aligned, contents undefined, owners 1. Never NULL. */
 Buffer *buffer_new(size_t bytes);
+/* Over memory of somebody else, which is only read (owners is 2, so that nobody writes over it): release(ctx) is called
+ * some time after the Buffer became unreachable. */
+Buffer *buffer_borrow(void *data, size_t bytes, void (*release)(void *ctx), void *ctx);
 /* Without storage: data is NULL. */
 Buffer *buffer_blank(void);
 /* Gives the storage back at once; the Buffer must not be used again. */

@@ -69,6 +69,15 @@ Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *dat
     return t;
 }
 
+Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t *strides,
+                      void *data, void (*release)(void *ctx), void *ctx) {
+    Tensor *t = header_new(dtype, rank, shape);
+    if (rank && strides)
+        memcpy(t->strides, strides, sizeof(int64_t) * (size_t)rank);
+    t->buffer = buffer_borrow(data, (size_t)t->count * dtype_size(dtype), release, ctx);
+    return t;
+}
+
 Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
                     int64_t offset) {
     Tensor *view = header_new(t->dtype, rank, shape);

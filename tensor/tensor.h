@@ -42,6 +42,10 @@ Tensor *tensor_scalar_int(DType dtype, int64_t v);
 Tensor *tensor_scalar_float(DType dtype, double v);
 /* Copies `data` (contiguous, row-major). */
 Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *data);
+/* Over memory of somebody else, which nobody changes until release(ctx) is called: strides in elements, NULL for
+ * row-major. */
+Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t *strides,
+                      void *data, void (*release)(void *ctx), void *ctx);
 /* Another header over the same buffer. */
 Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
                     int64_t offset);
