@@ -222,15 +222,18 @@ static void announce(Session *s, const CoreItem *item) {
 
 static bool is_unit_value(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
+void session_bind(Session *s, const char *name, Value v, Scheme *scheme) {
+    Global *g = mem_new(Global);
+    g->kind = GLOBAL_LET;
+    g->name = sym_intern(name);
+    g->scheme = scheme;
+    interp_set_global(s->interp, g, v);
+    env_bind_global(s->env, g);
+}
+
 static void bind_it(Session *s, Value v, Scheme *scheme) {
-    if (is_unit_value(v) || !scheme)
-        return;
-    Global *it = mem_new(Global);
-    it->kind = GLOBAL_LET;
-    it->name = sym_intern("it");
-    it->scheme = scheme;
-    interp_set_global(s->interp, it, v);
-    env_bind_global(s->env, it);
+    if (!is_unit_value(v) && scheme)
+        session_bind(s, "it", v, scheme);
 }
 
 Expr *session_core_of(const CoreItem *item) {
@@ -288,7 +291,8 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
         session_show(s, &out);
     }
     if (flags & RUN_PROMPT) {
-        announce(s, item);
+        if (!(flags & RUN_QUIET))
+            announce(s, item);
         if (item->kind == CORE_EXPR && item->shown)
             bind_it(s, v, item->scheme);
     }
@@ -517,6 +521,12 @@ SessionStatus session_run_text(Session *s, const char *name, const char *text, s
     Source *source = source_new(name, text, len, 0);
     unsigned flags = show_last_only ? RUN_SHOW_LAST : RUN_SHOW | RUN_MAIN;
     return run((Job){.s = s, .source = source, .flags = flags, .mode = INFER_FILE});
+}
+
+SessionStatus session_evaluate(Session *s, const char *name, const char *text, size_t len) {
+    Source *source = source_new(name, text, len, SOURCE_PROMPT);
+    return run(
+        (Job){.s = s, .source = source, .flags = RUN_PROMPT | RUN_QUIET, .mode = INFER_PROMPT});
 }
 
 SessionStatus session_load(Session *s, const char *path) {

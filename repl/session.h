@@ -95,6 +95,10 @@ SessionStatus session_run_file(Session *s, const char *path, const char *const *
                                int ninputs);
 SessionStatus session_run_text(Session *s, const char *name, const char *text, size_t len,
                                bool show_last_only);
+/* Runs an entry as the prompt does, and shows nothing (session_last_result). name: of the text, in diagnostics. */
+SessionStatus session_evaluate(Session *s, const char *name, const char *text, size_t len);
+/* As `let name = v` at the prompt, of a value that has this type. */
+void session_bind(Session *s, const char *name, Value v, Scheme *scheme);
 SessionStatus session_load(Session *s, const char *path); /* :load */
 SessionStatus session_reload(Session *s);                 /* :reload: the last one again */
 SessionStatus session_check_file(Session *s, const char *path, bool residual);

@@ -46,6 +46,7 @@ typedef enum RunFlags {
     RUN_SHOW_LAST = 2, /* only of the last */
     RUN_MAIN = 4,      /* call @main at the end */
     RUN_PROMPT = 8,    /* tell what definitions bound; bind `it` */
+    RUN_QUIET = 16,    /* with RUN_PROMPT: tell nothing */
 } RunFlags;
 /* begin: where reading starts (parser.h). */
 SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags,

@@ -25,6 +25,7 @@ INTERFACES = {
 
 # Variables that are the process's and no session's: file -> (names, the reason).
 PROCESS = {
+    "repl/api.c": ({"library"}, "the thread that all sessions of relay.h share"),
     "base/diag.c": ({"bug_handler"}, "what a bug of ours does: set by tests, once"),
     "base/mem.c": ({"done", "heap_limit", "nroots_callbacks", "old_push_other_roots", "oom_handler",
                     "pins", "roots_callbacks", "roots_callbacks_cap", "stack_low", "stack_most", "suspended"},
