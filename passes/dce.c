@@ -18,6 +18,7 @@ typedef struct Cleaner {
     Effects *effects;
     Map done; /* Expr -> what became of it */
     Map used; /* Var that what is kept so far mentions */
+    const Expr *root;
 } Cleaner;
 
 static Expr *clean(Cleaner *c, Expr *e);
@@ -58,12 +59,19 @@ static Expr *clean(Cleaner *c, Expr *e) {
     if (e->kind == EXPR_VAR)
         map_set(&c->used, e->var, e->var);
     c->ctx->work++;
+    if (e->kind == EXPR_FN && e->fn->keeps_captured && e != c->root) {
+        VarVec captured = {0};
+        expr_free_vars(e, &captured);
+        for (size_t i = 0; i < captured.len; i++)
+            map_set(&c->used, captured.data[i], captured.data[i]);
+        return e;
+    }
     Expr *result = e->kind == EXPR_LET ? clean_block(c, e) : expr_map_children(e, clean_child, c);
     map_set(&c->done, e, result);
     return result;
 }
 
 Expr *pass_dce(PassCtx *ctx, Expr *e) {
-    Cleaner c = {.ctx = ctx, .effects = effects_new(ctx, e)};
+    Cleaner c = {.ctx = ctx, .effects = effects_new(ctx, e), .root = e};
     return clean(&c, e);
 }

@@ -304,6 +304,8 @@ static Expr *fold_form(Folder *f, Expr *e) {
         return fold_block(f, e);
     if (e->kind == EXPR_LET)
         return expr_map_block(e, fold_child, f);
+    if (e->kind == EXPR_FN && e != f->root && e->fn->keeps_captured)
+        return literal_with_names(e, fold_child, f);
     if (e->kind == EXPR_FN && e != f->root) {
         f->nested++;
         e = expr_map_children(e, fold_child, f);

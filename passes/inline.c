@@ -371,8 +371,38 @@ static Expr *atom_at(Inliner *in, Expr *use) {
     return atom;
 }
 
+Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx) {
+    VarVec captured = {0};
+    Links links = {0};
+    Subst s = {.renames = true};
+    expr_free_vars(fn, &captured);
+    for (size_t i = 0; i < captured.len; i++) {
+        Var *v = captured.data[i];
+        Expr *now = name(ctx, expr_var(v, fn->span));
+        if (now->kind == EXPR_VAR && now->var == v)
+            continue;
+        Expr *link = expr_new(EXPR_LET, fn->type, fn->span);
+        link->var = var_new(v->name, v->type, v->span);
+        link->var->scheme = v->scheme;
+        link->a = now;
+        vec_push(&links, link);
+        map_set(&s.vars, v, expr_var(link->var, v->span));
+    }
+    Expr *result = links.len ? expr_substitute(&s, fn) : fn;
+    while (links.len) {
+        Expr *link = vec_pop(&links);
+        link->body = result;
+        result = link;
+    }
+    return result;
+}
+
+static Expr *inline_name(void *ctx, Expr *use) { return atom_at(ctx, use); }
+
 static Expr *inline_function(Inliner *in, Expr *e) {
     bool inner = e != in->root;
+    if (inner && e->fn->keeps_captured)
+        return literal_with_names(take_literal(in, e), inline_name, in);
     in->nested += inner;
     Expr *result = expr_map_children(take_literal(in, e), inline_child, in);
     in->nested -= inner;

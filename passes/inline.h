@@ -40,6 +40,11 @@ Expr *inline_atom(Inliner *in, Expr *e);
 /* Nodes of an expression, or `most` where there are more. */
 uint32_t expr_count(Expr *e, uint32_t most);
 
+/* A function literal that is not called here, with other names for what it captures: `name` gives that for a use of a
+ * variable, or the use itself. Where closures of it must capture what they did, one by one, the names are bound
+ * before it. */
+Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx);
+
 /* A call, not yet visited, as a call of a copy that is made for the functions among its arguments. NULL where
  * there is none. */
 Expr *specialise_call(Inliner *in, Expr *call);

@@ -71,21 +71,39 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
     return after;
 }
 
-Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
-               DependencyVec *deps) {
+static bool joins_values(const Pass *pass) { return strcmp(pass->name, "cse") == 0; }
+
+static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+                        bool is_source) {
     const OptOptions *opt = ctx->opt;
+    size_t n = opt->passes ? opt->npasses : pass_count();
+    int rounds = opt->passes || opt->level <= 2 ? 1 : 2;
+    for (int round = 0; round < rounds; round++)
+        for (size_t i = 0; i < n; i++) {
+            const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
+            bool runs = opt->passes || (pass->level && pass->level <= opt->level);
+            if (runs && !(is_source && joins_values(pass)))
+                e = apply(ctx, pass, e, name, given);
+        }
+    return e;
+}
+
+static Expr *optimise_as(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+                         DependencyVec *deps, bool is_source) {
     DependencyVec *outer = ctx->deps;
     ctx->deps = deps;
     expr_mark_tails(e);
-    if (opt->passes) {
-        for (uint32_t i = 0; i < opt->npasses; i++)
-            e = apply(ctx, pass_find(opt->passes[i]), e, name, given);
-    } else {
-        for (int round = 0; round < (opt->level > 2 ? 2 : 1); round++)
-            for (size_t i = 0; i < pass_count(); i++)
-                if (pass_at(i)->level && pass_at(i)->level <= opt->level)
-                    e = apply(ctx, pass_at(i), e, name, given);
-    }
+    e = run_passes(ctx, e, name, given, is_source);
     ctx->deps = outer;
     return e;
+}
+
+Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+               DependencyVec *deps) {
+    return optimise_as(ctx, e, name, given, deps, false);
+}
+
+Expr *optimise_source(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+                      DependencyVec *deps) {
+    return optimise_as(ctx, e, name, given, deps, true);
 }

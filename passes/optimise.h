@@ -49,5 +49,9 @@ bool dependencies_hold(const DependencyVec *deps);
  * around e, or NULL. deps: gets what the result depends on. */
 Expr *optimise(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                DependencyVec *deps);
+/* The same of what is to be differentiated: without passes that make one value of several, since cotangents are added
+ * up for each. */
+Expr *optimise_source(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
+                      DependencyVec *deps);
 
 #endif

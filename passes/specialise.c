@@ -177,8 +177,8 @@ static bool is_called(Expr *fn, const Var *v) {
 }
 
 static bool is_function(Inliner *in, Expr *arg) {
-    Expr *atom = inline_atom(in, arg);
-    return is_named_function(atom) || inline_known_function(in, atom);
+    Expr *atom = inline_atom(in, arg), *fn = inline_known_function(in, atom);
+    return is_named_function(atom) || (fn && !fn->fn->keeps_captured);
 }
 
 bool specialise_loop(Inliner *in, Expr *let) {

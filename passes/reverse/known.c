@@ -36,7 +36,35 @@ void use_global(Program *p, Global *g) {
 
 /* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand
  * inlined, so that one frame is kept where there were several, and `while`, `foldl` and the like are copies that call
- * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. */
+ * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where
+ * closures are made or derivatives taken all the same, the function is read as it was written: which variables a
+ * closure captured, in which order, is read by number. */
+typedef struct Order {
+    const Expr *root;
+    Map seen;
+    bool is_first; /* no function literal and no derivative was found */
+} Order;
+
+static void find_literal(void *ctx, Expr *e) {
+    Order *o = ctx;
+    for (; o->is_first && !map_has(&o->seen, e); e = e->body) {
+        map_set(&o->seen, e, e);
+        o->is_first &= e->kind != EXPR_GRAD && (e->kind != EXPR_FN || e == o->root);
+        if (e->kind != EXPR_LET) {
+            if (o->is_first)
+                expr_each_child(e, find_literal, o);
+            return;
+        }
+        find_literal(o, e->a);
+    }
+}
+
+static bool is_first_order(Expr *fn) {
+    Order o = {.root = fn, .is_first = true};
+    find_literal(&o, fn);
+    return o.is_first;
+}
+
 static Expr *prepare(Program *p, Expr *fn) {
     Expr *known = map_find(&p->prepared, fn);
     if (known || !p->prepares || mem_stack_left() < SPARE_STACK)
@@ -44,8 +72,10 @@ static Expr *prepare(Program *p, Expr *fn) {
     VarVec given = {0};
     DependencyVec deps = {0};
     expr_free_vars(fn, &given);
-    Expr *made = optimise(p->ctx, fn, fn->fn->name, &given, &deps);
-    for (size_t i = 0; i < deps.len; i++)
+    Expr *made = optimise_source(p->ctx, fn, fn->fn->name, &given, &deps);
+    if (!is_first_order(made))
+        made = fn;
+    for (size_t i = 0; made != fn && i < deps.len; i++)
         use_global(p, deps.data[i].global);
     map_set(&p->prepared, fn, made);
     map_set(&p->prepared, made, made);

@@ -608,6 +608,7 @@ void instance_read(Instance *n) {
                    n->self->known[i]);
     }
     n->wants_self = n->self->captured.len > 0;
+    n->fn->fn->keeps_captured |= n->wants_self;
     if (n->is_rule) {
         r.steps->end = END_RETURN;
         r.steps->result = read_value(&r, n->fn->fn->body);

@@ -118,10 +118,11 @@ typedef struct Fn {
      * (passes/custom.c), the twins that are taken as they stand. */
     struct Expr *own_twins[AD_MODES];
     struct Expr *base;
-    struct Expr *of;    /* the function of which this twin was made, one transformation before */
-    const Symbol *path; /* NULL is "" */
-    bool tails_marked;  /* expr_mark_tails */
-    bool is_instance;   /* made by specialise: it is optimised before it first runs */
+    struct Expr *of;     /* the function of which this twin was made, one transformation before */
+    const Symbol *path;  /* NULL is "" */
+    bool tails_marked;   /* expr_mark_tails */
+    bool is_instance;    /* made by specialise: it is optimised before it first runs */
+    bool keeps_captured; /* code of a derivative reads by number what its closures captured */
     const struct Fn
         *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
 } Fn;
