@@ -53,19 +53,19 @@ static Bytes bytes_new(int64_t n) {
 
 /* ---- where a file is ------------------------------------------------------------------------- */
 
-/* The folder of the file whose item runs; NULL at the prompt. */
-static const char *script_folder(const Interp *in) {
+/* The folder of the file whose item runs; NULL at the prompt. The reference evaluator has no code: there it is the
+ * file of the call. */
+static const char *script_folder(const BuiltinCall *call) {
+    const Interp *in = call->in;
     const Code *item = in->fp > in->frames + 1 ? in->frames[1].code : in->code;
-    if (!item || !item->fn || !item->fn->span.source)
-        return NULL;
-    const Source *s = item->fn->span.source;
-    const char *slash = strrchr(s->name, '/');
+    const Source *s = item && item->fn ? item->fn->span.source : call->span.source;
+    const char *slash = s && !(s->flags & SOURCE_INTERNAL) ? strrchr(s->name, '/') : NULL;
     return slash ? mem_strndup(s->name, (size_t)(slash - s->name)) : NULL;
 }
 
 static const char *find_path(const File *f) {
     const char *folder;
-    if (f->path[0] == '/' || access(f->path, F_OK) == 0 || !(folder = script_folder(f->call->in)))
+    if (f->path[0] == '/' || access(f->path, F_OK) == 0 || !(folder = script_folder(f->call)))
         return f->path;
     const char *beside = fmt_text("%s/%s", folder, f->path);
     return access(beside, F_OK) == 0 ? beside : f->path;
