@@ -110,9 +110,18 @@ static Expr *twin_children(Twin *t, Expr *e) {
     return copy;
 }
 
+/* A literal takes its dtype from a dual as from its primal; what is computed for that meets duals. */
+static Expr *twin_literal(Twin *t, Expr *e) {
+    if (!e->like || e->like->kind == EXPR_VAR)
+        return e;
+    Expr *copy = expr_copy(e);
+    copy->like = twin_expr(t, e->like);
+    return copy;
+}
+
 static Expr *twin_form(Twin *t, Expr *e) {
     switch (e->kind) {
-    case EXPR_LIT:
+    case EXPR_LIT: return twin_literal(t, e);
     case EXPR_CONST:
     case EXPR_STRING:
     case EXPR_VAR:
