@@ -13,9 +13,17 @@
 /* ---- scalars --------------------------------------------------------------------------------- */
 
 const Op *const arith_ops[OPCODE_COUNT] = {
-    [CODE_ADD] = &op_add,         [CODE_SUB] = &op_subtract,     [CODE_MUL] = &op_multiply,
-    [CODE_DIV] = &op_divide,      [CODE_LT] = &op_less,          [CODE_LE] = &op_less_equal,
-    [CODE_GT] = &op_greater,      [CODE_GE] = &op_greater_equal, [CODE_NEG] = &op_negative,
+    [CODE_ADD] = &op_add,
+    [CODE_SUB] = &op_subtract,
+    [CODE_MUL] = &op_multiply,
+    [CODE_DIV] = &op_divide,
+    [CODE_STRONG_MUL] = &op_strong_multiply,
+    [CODE_STRONG_DIV] = &op_strong_divide,
+    [CODE_LT] = &op_less,
+    [CODE_LE] = &op_less_equal,
+    [CODE_GT] = &op_greater,
+    [CODE_GE] = &op_greater_equal,
+    [CODE_NEG] = &op_negative,
     [CODE_NOT] = &op_logical_not,
 };
 

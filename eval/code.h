@@ -43,7 +43,9 @@
     X(JUMP_EQ)     /* to a when (b ? c) is x */                                                    \
     X(JUMP_ABSENT) /* to a when it is x that the cotangent b is absent */                          \
     X(ADD)                                                                                         \
-    X(SUB) X(MUL) X(DIV) X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
+    X(SUB) X(MUL) X(DIV)                                                                         \
+    X(STRONG_MUL) X(STRONG_DIV) /* where a zero is stronger than what is not finite */            \
+    X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
         X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
         X(BUILTIN)                /* the same for a builtin */                                     \
         X(DATA)                   /* a <- constructor (constant operand c) of the slots from b */  \

@@ -112,6 +112,8 @@ static bool look(const Resolver *r, size_t at, Reads *reads, int32_t *to, bool *
     case CODE_SUB:
     case CODE_MUL:
     case CODE_DIV:
+    case CODE_STRONG_MUL:
+    case CODE_STRONG_DIV:
     case CODE_LT:
     case CODE_LE:
     case CODE_GT:

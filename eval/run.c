@@ -10,6 +10,7 @@
  * may fail, allocate or be traced. */
 #include "eval/ad.h"
 #include "eval/machine.h"
+#include "eval/run_scalar.h"
 #include "eval/verify.h"
 
 #include <math.h>
@@ -436,31 +437,6 @@ do_EQUAL : {
     NEXT();
 }
 
-#define ARITH(name, op)                                                                            \
-    do_##name : {                                                                                  \
-        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
-        uint64_t h = head(l);                                                                      \
-        if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32)) {                                                            \
-                SLOT(pc->a) = make_int(h, (int32_t)((uint32_t)l->i op(uint32_t) r->i));            \
-                NEXT();                                                                            \
-            }                                                                                      \
-            if (h == HEAD_OF(DT_F32)) {                                                            \
-                SLOT(pc->a) = make_float(h, (float)(l->f op r->f));                                \
-                NEXT();                                                                            \
-            }                                                                                      \
-            if (h == HEAD_OF(DT_F64)) {                                                            \
-                SLOT(pc->a) = make_float(h, l->f op r->f);                                         \
-                NEXT();                                                                            \
-            }                                                                                      \
-            if (h == HEAD_OF(DT_I64)) {                                                            \
-                SLOT(pc->a) = make_int(h, (int64_t)((uint64_t)l->i op(uint64_t) r->i));            \
-                NEXT();                                                                            \
-            }                                                                                      \
-        }                                                                                          \
-        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
-        NEXT();                                                                                    \
-    }
     ARITH(ADD, +)
     ARITH(SUB, -)
     ARITH(MUL, *)
@@ -485,6 +461,9 @@ do_DIV : {
     TRY(apply_arith(in, CODE_DIV, *l, *r, &SLOT(pc->a)));
     NEXT();
 }
+
+    STRONG(STRONG_MUL, *)
+    STRONG(STRONG_DIV, /)
 
 do_NEG : {
     const Value *l = R(pc->b);

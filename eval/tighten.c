@@ -32,6 +32,8 @@ static bool writes_a_only(const Instr *i) {
     case CODE_SUB:
     case CODE_MUL:
     case CODE_DIV:
+    case CODE_STRONG_MUL:
+    case CODE_STRONG_DIV:
     case CODE_LT:
     case CODE_LE:
     case CODE_GT:
@@ -286,6 +288,8 @@ static bool reads(const Tightener *t, const Instr *in, size_t i, int32_t x) {
     case CODE_SUB:
     case CODE_MUL:
     case CODE_DIV:
+    case CODE_STRONG_MUL:
+    case CODE_STRONG_DIV:
     case CODE_LT:
     case CODE_LE:
     case CODE_GT:

@@ -55,6 +55,12 @@ static Sc checked_subtract(ScalarBuilder *b, Sc x, Sc y) {
     return difference;
 }
 
+/* x, where it is zero and `value` nan. */
+static Sc strong(ScalarBuilder *b, Sc x, Sc value) {
+    Sc is_zero = sc_eq(b, x, of_type(b, x, 0));
+    return sc_select(b, sc_and(b, is_zero, sc_ne(b, value, value)), x, value);
+}
+
 /* The product divided by x is y, but for -1 times the least integer, which both wrap to itself. */
 static Sc checked_multiply(ScalarBuilder *b, Sc x, Sc y) {
     Sc product = sc_mul(b, x, y);

@@ -45,7 +45,7 @@ EDITS = [
     ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad"),
     ("fuse.c make_template", "in[~node->args[k]]", "in[0]", "golden/eval"),
     ("visit_leaf", "w->count += leaf_count(x)", "w->count += 1", "golden examples"),
-    ("derivative exp", "ct * out", "ct", "golden/grad"),
+    ("derivative exp", "strong_multiply(ct, out)", "ct", "golden/grad"),
     ("derivative sin", "cos(data)", "sin(data)", "golden/grad"),
     ("derivative tanh", "out * out", "out", "golden/grad"),
     ("def loop", "n <= 0", "n <= 1", "golden examples"),

@@ -159,9 +159,9 @@ BinOp op_find_infix(const Op *op);
  * computed while running, literals that take the dtype of another value, derivatives. The reshapes have their -1 settled
  * by the types. */
 extern const Op op_broadcast_to_like, op_cast, op_cast_like, op_checked_add, op_collapse_sum_like,
-    op_contrib_reverse_reshape, op_checked_multiply, op_checked_subtract, op_floor_divide, op_index,
-    op_logical_not, op_maximum, op_minimum, op_negative, op_ones_like, op_reshape, op_stack,
-    op_zeros_like;
+    op_contrib_reverse_reshape, op_checked_multiply, op_checked_subtract, op_strong_divide,
+    op_strong_multiply, op_floor_divide, op_index, op_logical_not, op_maximum, op_minimum,
+    op_negative, op_ones_like, op_reshape, op_stack, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
 size_t op_count(void);

@@ -59,7 +59,7 @@ static bool is_one(const Expr *e) {
 
 /* 1.0 * x and x * 1.0 of scalars of one dtype. */
 static Expr *product_with_one(const Expr *call) {
-    if (call->a->op != &op_multiply)
+    if (call->a->op != &op_multiply && call->a->op != &op_strong_multiply)
         return NULL;
     for (int i = 0; i < 2; i++) {
         DType t, u;
