@@ -5,9 +5,9 @@
  *                                                let y = (fn (tape, x) { … })(D, l); … }
  *
  * `deriv` is written as the `grad` of which it is a part. jvp and vjp are written out likewise; custom_grad and
- * checkpoint are not: their twins stand as they are in custom.c. A derivative is written out where its function is a literal that calls operators, constructors
- * and literals only. Others stay as they are: which code their callees have is decided by the
- * values, when running (Note [Twins]). */
+ * checkpoint are not: their twins stand as they are in custom.c. A derivative is written out where its function is a
+ * literal that calls operators and constructors only, and holds no function. Others stay as they are: which code their
+ * callees have is decided by the values, when running (Note [Twins]); a function that is written out has no twins. */
 #include "passes/grad.h"
 #include "passes/subst.h"
 
@@ -33,7 +33,7 @@ static void find_unknown_call(void *ctx, Expr *e) {
         }
         bool known = e->kind != EXPR_CALL || e->a->kind == EXPR_OP || e->a->kind == EXPR_CTOR ||
                      e->a->kind == EXPR_BUILTIN;
-        s->found = e->kind == EXPR_GRAD || !known;
+        s->found = e->kind == EXPR_GRAD || e->kind == EXPR_FN || !known;
         expr_each_child(e, find_unknown_call, s);
         return;
     }
@@ -52,7 +52,8 @@ static Expr *literal_of(Expr *e) {
     return e && e->kind == EXPR_FN && is_first_order(e) ? e : NULL;
 }
 
-/* Takes the mark off the template's call: it calls a literal, so no twin has to be found. */
+/* Takes the mark off the template's call: it calls a literal, so no twin has to be found. What the twin calls in the
+ * world outside the derivative is now called in the world the code stands in. */
 static Expr *settle_calls(void *ctx, Expr *e) {
     Map *done = ctx;
     Expr *known = map_find(done, e);
@@ -60,9 +61,11 @@ static Expr *settle_calls(void *ctx, Expr *e) {
         return known;
     Expr *result = e->kind == EXPR_LET ? expr_map_block(e, settle_calls, done)
                                        : expr_map_children(e, settle_calls, done);
-    if (result->kind == EXPR_CALL && result->mode && result->a->kind == EXPR_FN) {
+    bool settled = result->kind == EXPR_CALL && result->mode && result->a->kind == EXPR_FN;
+    if (result->kind == EXPR_CALL && (settled || result->drop)) {
         result = expr_copy(result);
-        result->mode = 0;
+        result->mode = settled ? 0 : result->mode;
+        result->drop -= result->drop > 0;
     }
     map_set(done, e, result);
     return result;
