@@ -52,22 +52,31 @@ static Expr *literal_of(Expr *e) {
     return e && e->kind == EXPR_FN && is_first_order(e) ? e : NULL;
 }
 
+typedef struct Settled {
+    Map done;  /* Expr -> what it became */
+    Span span; /* of the derivative: for what has no place of its own, and may fail */
+} Settled;
+
 /* Takes the mark off the template's call: it calls a literal, so no twin has to be found. What the twin calls in the
  * world outside the derivative is now called in the world the code stands in. */
 static Expr *settle_calls(void *ctx, Expr *e) {
-    Map *done = ctx;
-    Expr *known = map_find(done, e);
+    Settled *s = ctx;
+    Expr *known = map_find(&s->done, e);
     if (known)
         return known;
-    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, settle_calls, done)
-                                       : expr_map_children(e, settle_calls, done);
+    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, settle_calls, s)
+                                       : expr_map_children(e, settle_calls, s);
     bool settled = result->kind == EXPR_CALL && result->mode && result->a->kind == EXPR_FN;
     if (result->kind == EXPR_CALL && (settled || result->drop)) {
         result = expr_copy(result);
         result->mode = settled ? 0 : result->mode;
         result->drop -= result->drop > 0;
     }
-    map_set(done, e, result);
+    if (result->kind == EXPR_CALL && result->a->kind == EXPR_BUILTIN && !result->span.source) {
+        result = expr_copy(result);
+        result->span = s->span;
+    }
+    map_set(&s->done, e, result);
     return result;
 }
 
@@ -130,7 +139,7 @@ static Expr *expand(Expander *x, Expr *e) {
         Expr *template = grad_template(x->ctx, kind, literal->fn->nparams);
         Expr *twin = grad_twin(x->ctx, literal, kind == GRAD_JVP ? AD_FORWARD : AD_REVERSE);
         if (twin) {
-            Map settled = {0};
+            Settled settled = {.span = e->span};
             Subst copy_twin = {0}, fill = {0};
             map_set(&fill.vars, template->fn->params[0], expr_substitute(&copy_twin, twin));
             Type *type = type_resolve(result->type);
