@@ -239,7 +239,9 @@ def value_definition(rng, name):
                        f"{{ let g = fn (i, w) {{ {c} * w + {e} }}; grad(fn (w) {{ sum(g(k, w)) }})(2.0) }}",
                        f"{{ let r = ref({a}); r := {b}; pair(!r, {a}) }}", f"vmap_({a}, {b})", f"{a} @@ {b}",
                        f"concatenate(({a}, {b}))", f"{{ let p = ({a}, {b}); pair(p.0, p.1) }}", f"(fn (i) {{ pair({c}, {e}) }})(k)",
-                       f"twice(fn (i) {{ {c} }})", f"loop(2, fn (t) {{ t * 2.0 + {a} }}, {b})"])
+                       f"twice(fn (i) {{ {c} }})", f"foldl(fn (t, x) {{ concatenate((t, x)) }}, {a}, list[{b}, {b}])",
+                       f"loop(2, fn (t) {{ concatenate((t * 2.0, {a})) }}, {b})", f"loop(2, fn (t) {{ pair(t, {a}).0[1:] }}, {b})",
+                       f"loop(2, fn ((t, u)) {{ (concatenate((t, u)), u) }}, ({a}, {b}))", f"loop(2, fn (t) {{ t * 2.0 + {a} }}, {b})"])
     head = rng.choice(["k", "k: int32"])
     if rng.random() < 0.3:  # the size of y is named, as the caller or the body must have it
         size = rng.choice(["k", "k", "k + 1", "2 * k", "max(k, 0)"])

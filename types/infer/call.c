@@ -363,6 +363,8 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
         Expr *call = expr_call(callee, out, n, NULL, t->fn.result, span);
         call->args = out; /* the elements are filled in below */
         size_t *flows = mem_new_n(size_t, n + 1);
+        Growing g;
+        bool grows = poly && growing_find(t, &g);
         for (uint32_t i = 0; i < n; i++) {
             Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
@@ -371,7 +373,9 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
             if (poly && type_has_vars(t->args[i]))
                 arg->type = origin_enter(arg->type, arg->span, span);
             solver_set_recursive(I->s, recursive);
-            out[i] = infer_flow(I, arg, t->args[i], arg_place(callee, who, i, n), span_none());
+            TypePlace place = arg_place(callee, who, i, n);
+            Type *want = grows ? growing_want(I, &g, i, arg, t->args[i], place) : t->args[i];
+            out[i] = infer_flow(I, arg, want, place, span_none());
             solver_set_recursive(I->s, false);
             if (I->diags->list.len == said)
                 solver_check_use(I->s, early, i + 1 == n);
@@ -381,11 +385,22 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
             flows[i] = infer_last_flow(I, out[i]);
             t = named_give(I, t, sizes, i, out[i]);
         }
+        Type *result = t->fn.result;
+        if (grows && !g.stopped) {
+            size_t said = I->diags->list.len;
+            uint32_t i = g.value;
+            out[i] = growing_close(I, &g, out[i], out[g.function], arg_place(callee, who, i, n),
+                                   &result);
+            flows[i] = infer_last_flow(I, out[i]);
+            if (I->diags->list.len == said)
+                solver_check_use(I->s, early, true);
+            point_at_argument(I, said, callee, span, out[i]);
+        }
         infer_tie_flows(I, call, flows);
         solver_effect_include(I->s, t->fn.effect, I->effect);
         if (sizes)
             solver_run(I->s);
-        call->type = solver_open_each(t->fn.result);
+        call->type = solver_open_each(result);
         infer_note_file(I, call, call->type);
         return call;
     }

@@ -459,6 +459,24 @@ void infer_note_read(Infer *I, Expr *use);
 void settle_read(Infer *I, Expr *use);
 /* Where a scope closes: what is open in the types of files is taken from their headers. */
 void infer_read_headers(Infer *I);
+/* infer/grow.c: a call that gives a state and a function to what makes the next state of it. */
+typedef struct Growing {
+    Type *state;              /* the type variable of the callee */
+    uint32_t age;             /* its age: what is older is no part of this call alone */
+    uint32_t function, value; /* the arguments: what makes the next state, the first state */
+    uint32_t at;              /* the function's parameter that is the state */
+    Type *next, *first; /* the types of the next and the first state, once they are inferred */
+    Type *wanted;       /* the type that the callee asks of the function, and its place */
+    TypePlace place;
+    bool stopped; /* one type is asked of all, as of other arguments */
+} Growing;
+/* Whether a function of this type is such a callee. */
+bool growing_find(Type *fn, Growing *g);
+/* What is asked of argument i, of which `want` is asked otherwise. */
+Type *growing_want(Infer *I, Growing *g, uint32_t i, const Expr *arg, Type *want, TypePlace place);
+/* When all arguments are seen: decides what grows. arg, fn: the first state and the function, as given. *result: the
+ * type of the call's result, with unknowns where it grows. Returns arg as it flows. */
+Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, Type **result);
 Expr *infer_apply(Infer *I, Expr *callee, Expr **args, uint32_t n, Span span, const char *who);
 Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, const Attrs *attrs,
                     Span span, Span op_span);
