@@ -105,7 +105,7 @@ bool file_read_header(const char *path, const char *folder, FileHeader *out) {
     size_t whole;
     if (path[0] != '/' && access(path, F_OK) != 0)
         path = fmt_text("%s%s", folder, path);
-    *out = (FileHeader){.rank = -1};
+    *out = (FileHeader){.rank = -1, .missing = access(path, F_OK) != 0};
     if (!read_begin(path, MOST_HEADER, &b, &whole) || b.n < 4)
         return false;
     if (is_npy(&b) || is_idx(&b)) {

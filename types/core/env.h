@@ -23,7 +23,7 @@ typedef struct Rule {
 /* What is known of the tensor in a file before it is read. A size that is not known is -1, and so is the
  * rank. is_text: its numbers are read as whichever dtype is asked for, and one row or column as a vector. */
 typedef struct FileHeader {
-    bool has_dtype, is_text;
+    bool has_dtype, is_text, missing; /* missing: there is no file */
     DType dtype;
     int rank;
     int64_t shape[TENSOR_MAX_RANK];

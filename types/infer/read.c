@@ -147,6 +147,21 @@ static Expr *as_function(const Expr *use, Type *fn) {
     return expr_fn(params, fn->nargs, call, fn, use->span);
 }
 
+/* A type that would have come from a file which is not there. False where that is not the reason. */
+static bool report_missing(Infer *I, const Expr *call) {
+    const Expr *path = call && call->nargs ? call->args[0] : NULL;
+    if (!path || path->kind != EXPR_STRING)
+        return false;
+    const FileHeader *h = map_find(&I->headers, sym_intern(path->text));
+    bool text = strcmp(call->a->global->symbol, "data.json") == 0; /* it names no file */
+    if (!h || !h->missing || text)
+        return false;
+    Diag *d = infer_error(I, DIAG_R0501, path->span, "there is no file `%s`", path->text);
+    if (d)
+        diag_add_fact(d, "its type is taken from the file, since nothing else says it");
+    return true;
+}
+
 void settle_read(Infer *I, Expr *use) {
     Type *fn = type_resolve(use->type);
     const Expr *call = map_find(&I->reads, use);
@@ -155,6 +170,8 @@ void settle_read(Infer *I, Expr *use) {
     const char *name = use->global->name->text;
     Type *result = call ? call->type : fn->fn.result;
     if (is_open(I, result) || is_open(I, fn->fn.result)) {
+        if (report_missing(I, call))
+            return;
         Diag *d = infer_error(I, DIAG_R0220, call ? call->span : use->span,
                               "nothing says the type of what `%s` reads here", name);
         if (d) {

@@ -341,32 +341,36 @@ static bool is_new_axis(const Type *d) {
     const Origin *o = d->origin;
     while (o && o->kind == ORIGIN_ARGUMENT && o->from)
         o = o->from;
+    if (o && o->kind == ORIGIN_ARGUMENT && o->of)
+        return strcmp(o->of, "reshape") == 0;
     return o && o->kind == ORIGIN_OPERATOR && o->place.kind == PLACE_NAME &&
            strcmp(o->place.name, "expand_dims") == 0;
 }
 
-/* Warns (R0901) where the result differs from every operand that is not a scalar. It is meant where expand_dims made
- * all axes that grow, as in `expand_dims(p, axis=1) - expand_dims(q, axis=0)`. */
+/* Warns (R0901) where the result differs from every operand that is not a scalar. It is meant where expand_dims or
+ * reshape made the axes that grow, as in `expand_dims(p, axis=1) - q`. An edit that is tried is never meant:
+ * it is not suggested (mend/trial.c). */
 static void warn_outer(Bcast *b, const Ranked *in, uint32_t nin, Type **dims, uint32_t rank) {
     const Source *source = b->r->span.source;
     if (nin < 2 || !source || (source->flags & SOURCE_INTERNAL))
         return;
-    bool meant = true;
+    bool meant = !b->s->bounded, made_so = false;
     for (uint32_t i = 0; i < nin; i++) {
         bool same = in[i].rank == rank;
-        meant = meant && same;
         for (uint32_t k = 0; k < in[i].rank; k++) {
             Type *c = dims[k + rank - in[i].rank];
             int64_t have, made;
             if (!is_size(in[i].dims[k], &have) || !is_size(c, &made))
                 return;
-            meant = meant && (have == made || is_new_axis(type_resolve(in[i].dims[k])));
+            bool is_new = is_new_axis(type_resolve(in[i].dims[k]));
+            meant = meant && (have == made || is_new);
+            made_so = made_so || (have != made && is_new);
             same = same && have == made;
         }
         if (same)
             return;
     }
-    if (meant)
+    if (meant && made_so)
         return;
     TypeNamer names = {0};
     Str text = {0};
