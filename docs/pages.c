@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/ops.h"
 #include "repl/doc.h"
 #include "repl/library.h"
 
@@ -141,15 +142,87 @@ static void print_op(Session *s, Str *out, const Op *op) {
         print_see_also(out, op->see_also);
 }
 
+static const struct {
+    const char *group, *name; /* one of them */
+} tvm[] = {
+#define TVM_GROUP(title) {title, NULL},
+#define TVM(name) {NULL, name},
+#include "docs/tvm.def"
+#undef TVM_GROUP
+#undef TVM
+};
+enum { NTVM = sizeof tvm / sizeof *tvm };
+
+static bool is_of_tvm(const Op *op) {
+    for (size_t i = 0; i < NTVM; i++)
+        if (tvm[i].name && op_find(sym_intern(tvm[i].name)) == op)
+            return true;
+    return false;
+}
+
+/* One row for each of TVM's operators that is here; the others of its group behind them. */
+static void print_tvm(Session *s, Str *out) {
+    size_t all = 0, here = 0;
+    for (size_t i = 0; i < NTVM; i++) {
+        all += tvm[i].name != NULL;
+        here += tvm[i].name && op_find(sym_intern(tvm[i].name));
+    }
+    str_printf(
+        out,
+        "## TVM's operators\n\nOf the %zu operators that TVM's Relay registers %zu are here. "
+        "Compiled ones run as kernels and give the bits of their reference evaluation.\n\n"
+        "| operator | runs | derivative |\n|---|---|---|\n",
+        all, here);
+    for (size_t i = 0; i < NTVM; i++) {
+        const Op *op = tvm[i].name ? op_find(sym_intern(tvm[i].name)) : NULL;
+        if (tvm[i].group)
+            str_printf(out, "| **%s** | | |\n", tvm[i].group);
+        if (op) {
+            str_add(out, "| ");
+            print_link(out, op->name, strlen(op->name));
+            str_printf(out, " | %s | %s |\n", op->lower ? "compiled" : "reference",
+                       op_rule_text(session_env(s), op) ? "yes" : "none");
+        }
+    }
+    str_add(out, "\nNot here:");
+    for (size_t i = 0, n = 0; i < NTVM; i++)
+        if (tvm[i].name && !op_find(sym_intern(tvm[i].name)))
+            str_printf(out, "%s`%s`", n++ ? ",\n" : "\n", tvm[i].name);
+    str_add(out, ".\n\nAnd these are not TVM's:");
+    for (size_t i = 0, n = 0; i < op_count(); i++)
+        if (!op_is_internal(op_at(i)) && !is_of_tvm(op_at(i))) {
+            str_add(out, n++ ? ",\n" : "\n");
+            print_link(out, op_at(i)->name, strlen(op_at(i)->name));
+        }
+    str_add(out, ".\n\n");
+}
+
+/* Links to the operators of one kind, then their entries. */
+static void print_kind(Session *s, Str *out, bool internal) {
+    for (size_t i = 0; i < op_count(); i++)
+        if (op_is_internal(op_at(i)) == internal) {
+            print_link(out, op_at(i)->name, strlen(op_at(i)->name));
+            str_add_char(out, '\n');
+        }
+    str_add_char(out, '\n');
+    for (size_t i = 0; i < op_count(); i++)
+        if (op_is_internal(op_at(i)) == internal)
+            print_op(s, out, op_at(i));
+}
+
 bool page_print_operators(Session *s, Str *out, const char **why) {
     (void)why;
-    str_printf(out, "## The %zu operators\n\n", op_count());
-    for (size_t i = 0; i < op_count(); i++) {
-        print_link(out, op_at(i)->name, strlen(op_at(i)->name));
-        str_add(out, i + 1 < op_count() ? "\n" : "\n\n");
-    }
+    size_t shown = 0;
     for (size_t i = 0; i < op_count(); i++)
-        print_op(s, out, op_at(i));
+        shown += !op_is_internal(op_at(i));
+    print_tvm(s, out);
+    str_printf(out, "## The %zu operators\n\n", shown);
+    print_kind(s, out, false);
+    str_printf(out,
+               "## What derivatives are made of\n\nThese %zu are in the derivatives of others; no "
+               "program needs to call them.\n\n",
+               op_count() - shown);
+    print_kind(s, out, true);
     while (out->len > 1 && out->text[out->len - 1] == '\n' && out->text[out->len - 2] == '\n')
         out->text[--out->len] = '\0';
     return true;

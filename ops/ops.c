@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define OP(symbol) extern const Op op_##symbol;
+#define INTERNAL(symbol) OP(symbol)
 #define UNARY(symbol, ...) OP(symbol)
 #define TEST(symbol, ...) OP(symbol)
 #define BINARY(symbol, ...) OP(symbol)
@@ -25,6 +26,22 @@ static const Op *table[] = {
 #include "ops/ops.def"
 };
 #undef OP
+
+static const Op *const internal[] = {
+#undef INTERNAL
+#define OP(symbol)
+#define INTERNAL(symbol) &op_##symbol,
+#include "ops/ops.def"
+#undef INTERNAL
+#undef OP
+};
+
+bool op_is_internal(const Op *op) {
+    for (size_t i = 0; i < sizeof internal / sizeof internal[0]; i++)
+        if (internal[i] == op)
+            return true;
+    return false;
+}
 
 static int by_name(const void *a, const void *b) {
     return strcmp((*(const Op *const *)a)->name, (*(const Op *const *)b)->name);

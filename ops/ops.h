@@ -17,4 +17,7 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
  * index out of range, R0603 negative shift or exponent. */
 void op_report_status(const OpCall *call, int32_t status);
 
+/* Only derivatives are made of it: no program needs to call it. */
+bool op_is_internal(const Op *op);
+
 #endif

@@ -481,6 +481,14 @@ def layers():
     case("nn.layer_norm", "nn.layer_norm(x, y, z, axis=0)", (2, 3), (2,), (2,))
     case("nn.batch_norm", "nn.batch_norm(x, y, z, u, v, axis=-1).0", (2, 3), (3,), (3,), (3,),
          ("pos", (3,)))
+    case("trilu", "trilu(x, 1)", (3, 4))
+    case("trilu", "trilu(x, -1, upper=False)", (2, 3, 2))
+    case("reverse_sequence", "reverse_sequence(x, [1, 3])", (2, 4))
+    case("sequence_mask", "sequence_mask(x, [1, 3], mask_value=2.0, axis=1)", (2, 4))
+    for attrs, diagonal in [("k1=-1, k2=1", (3, 3)), ("k1=1, k2=1", (3,)),
+                            ("k1=-1, k2=0, sub_diag_right_align=True", (2, 3))]:
+        case("matrix_set_diag", "matrix_set_diag(x, y, %s)" % attrs, (3, 4), diagonal)
+        case("matrix_diag_part", "matrix_diag_part(x, y, %s) * y" % attrs, (3, 4), diagonal)
     for how, shape in [("size=[5]", (1, 2, 3)), ('size=[2], method="nearest_neighbor"', (1, 1, 5)),
                        ('size=[4], method="cubic", cubic_exclude=1', (1, 1, 3)),
                        ('size=[3], coordinate_transformation_mode="tf_crop_and_resize", roi=[-0.5, 1.2], '
