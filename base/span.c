@@ -67,6 +67,9 @@ Span span_inside(Span block) {
         depth -= s->text[i] == '}';
         if (depth == 0)
             return block; /* `{ a } + { b }` */
+        if (depth == 1 && is_blank(s->text[i]) && strncmp(s->text + i + 1, "with", 4) == 0 &&
+            (is_blank(s->text[i + 5]) || s->text[i + 5] == '['))
+            return block; /* `{ a with w = b }` */
     }
     for (begin++, end--; begin < end && is_blank(s->text[begin]);)
         begin++;

@@ -7,6 +7,7 @@
 #include "eval/plans.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/recipe/plan.h"
 
 #include <string.h>
 
@@ -144,8 +145,46 @@ __attribute__((noinline)) static Value several_results(Tensor *const *outs, int 
     return value_tuple(items, (uint32_t)n);
 }
 
+/* Whether nothing but the call knows the tensor, so that its elements may change. */
+static bool is_alone(const Operands *o, const Tensor *x) {
+    if (o->temporary[0] || x->buffer->owners != 1)
+        return false;
+    for (uint32_t i = 1; i < o->n; i++)
+        if (o->in[i]->buffer == x->buffer)
+            return false;
+    return true;
+}
+
+/* Runs an operator that changes a part of its first argument (Op.over_first) in place; the call was checked. Gives a
+ * kernel status. */
+static int32_t run_over_first(Interp *in, const OpCall *call) {
+    Plan plan = {0};
+    Tensor *out = call->in[0];
+    if (!call->op->lower(call, &out, &plan))
+        BUG("operator `%s` cannot be run", call->op->name);
+    in->stats.in_place++;
+    return plan_run(&plan, in->runner, in->runner_ctx, &in->interrupt);
+}
+
+static bool apply_over_first(Interp *in, const Site *site, const OpCall *call, const Value *args,
+                             bool *ok) {
+    size_t said = in->diags->list.len;
+    OutSpec spec[OP_MAX_OUTPUTS];
+    *ok = false;
+    if (call->op->shape(call, spec) < 0) {
+        clash_explain(in, site, call, args, said);
+        return true;
+    }
+    int32_t status = run_over_first(in, call);
+    if (status == KERNEL_INTERRUPTED)
+        in->interrupt = 1;
+    *ok = status == KERNEL_DONE;
+    return *ok || status == KERNEL_INTERRUPTED;
+}
+
 /* A call whose plan is not kept: it depends on elements, or there are no recipes. */
-static bool apply_plainly(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+static bool apply_plainly(Interp *in, const Site *site, const Value *args, uint64_t dying,
+                          Span span, Value *out) {
     const Op *op = site->op;
     /* cleared, because a collection that the operator forces scans them */
     Tensor *few[FEW] = {0}, *outs[OP_MAX_OUTPUTS] = {0};
@@ -168,6 +207,15 @@ static bool apply_plainly(Interp *in, const Site *site, const Value *args, Span 
     OpCall call = {op,   site_attrs(site, args), o.n, o.in, in->diags, span,
                    NULL, clash_is_told(site)};
     size_t said = in->diags->list.len;
+    bool ok;
+    if (op->over_first && dying & 1 && is_alone(&o, o.in[0]) &&
+        apply_over_first(in, site, &call, args, &ok)) {
+        if (ok) {
+            release_temporaries(&o, o.in, 1);
+            *out = args[0];
+        }
+        return ok;
+    }
     int n = op_run_interruptible(&call, outs, in->runner, in->runner_ctx, &in->interrupt);
     if (n < 0) {
         if (n == OP_INTERRUPTED)
@@ -235,7 +283,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
             return false;
         }
     }
-    return apply_plainly(in, site, args, span, out);
+    return apply_plainly(in, site, args, dying, span, out);
 }
 
 /* ---- tensor literals ------------------------------------------------------------------------- */

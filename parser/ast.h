@@ -186,6 +186,7 @@ typedef enum AstKind {
     AST_FIELD,     /* a.field */
     AST_RECORD,    /* name { fields: args } */
     AST_WITH,      /* { a with fields = args } */
+    AST_WITH_AT,   /* { a with [indices] = args[0] }; op_span: `with` */
     AST_TENSOR,    /* [args] */
     AST_LIST,      /* list[args] */
     AST_INDEX,     /* a[indices] */
@@ -267,9 +268,13 @@ struct Ast {
         NameVec fields;        /* RECORD, WITH */
         AstFn *fn;             /* FN */
         VEC(AstArm) arms;      /* MATCH */
-        VEC(AstIndex) indices; /* INDEX */
+        VEC(AstIndex) indices; /* INDEX, WITH_AT */
     };
 };
+
+static inline bool ast_has_indices(const Ast *e) {
+    return e->kind == AST_INDEX || e->kind == AST_WITH_AT;
+}
 
 /* ---- items ----------------------------------------------------------------------------------- */
 

@@ -235,6 +235,7 @@ static bool equal_payload(const Ast *a, const Ast *b) {
         return equal_attrs(&a->attrs, &b->attrs) && equal_types(&a->type_args, &b->type_args);
     case AST_INSTANTIATE: return equal_types(&a->type_args, &b->type_args);
     case AST_FN: return equal_fn(a->fn, b->fn);
+    case AST_WITH_AT:
     case AST_INDEX: return equal_indices(a, b);
     case AST_UNARY:
     case AST_BINARY: return a->op == b->op;

@@ -164,7 +164,27 @@ static void read_fields(Parser *p, TokenKind sign, Ast *record) {
     parse_check_twice(p, &record->fields, "field");
 }
 
-/* '{' sequence '}' | '{' e 'with' w '=' e, … '}' */
+/* 'with' w '=' e, … | 'with' '[' index, … ']' '=' e */
+static Ast *read_with(Parser *p, Ast *a, uint32_t begin) {
+    Ast *with = parse_node(p, AST_WITH, begin);
+    with->op_span = parse_tok_span(p);
+    with->a = a;
+    parse_advance(p);
+    if (!parse_at(p, TOK_LBRACKET)) {
+        read_fields(p, TOK_EQUAL, with);
+        return with;
+    }
+    with->kind = AST_WITH_AT;
+    parse_indices(p, with);
+    with->op_span.end = p->prev_end;
+    parse_expect(p, TOK_EQUAL);
+    vec_push(&with->args, parse_expr(p));
+    if (!p->panic && parse_at(p, TOK_COMMA))
+        parse_unexpected(p, "`}`: one part at a time is replaced");
+    return with;
+}
+
+/* '{' sequence '}' | '{' e with '}' */
 Ast *parse_block(Parser *p) {
     uint32_t begin = p->tok.begin;
     if (p->panic || !parse_at(p, TOK_LBRACE)) {
@@ -178,15 +198,10 @@ Ast *parse_block(Parser *p) {
     } else {
         e = read_sequence(p, true);
         if (!p->panic && parse_at_word(p, WORD_WITH)) {
-            Ast *with = parse_node(p, AST_WITH, begin);
-            with->op_span = parse_tok_span(p);
-            parse_advance(p);
-            with->a = e;
-            read_fields(p, TOK_EQUAL, with);
-            e = with;
+            e = read_with(p, e, begin);
         }
     }
-    bool updates = e->kind == AST_WITH;
+    bool updates = e->kind == AST_WITH || e->kind == AST_WITH_AT;
     parse_close_after(p, TOK_RBRACE, opened, updates ? EXPECTED_OTHER : EXPECTED_OPERATOR,
                       updates ? "`,` or `}`" : "an operator, `;` or `}`");
     e->span = parse_span_from(p, begin);

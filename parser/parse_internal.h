@@ -185,6 +185,8 @@ Ast *parse_fn(Parser *p);
 AstFn *parse_fn_rest(Parser *p); /* from the type parameters to the body */
 Ast *parse_literal(Parser *p, bool negative);
 bool parse_at_literal_number(Parser *p); /* a number, inf, nan */
+/* [i, 1:3]: into e->indices. */
+void parse_indices(Parser *p, Ast *e);
 /* [i, j] after a: an index, or type arguments. */
 Ast *parse_brackets(Parser *p, Ast *a);
 bool parse_begins_expr(const Token *t);

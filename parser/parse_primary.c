@@ -180,6 +180,19 @@ static AstIndex read_index(Parser *p) {
     return index;
 }
 
+void parse_indices(Parser *p, Ast *e) {
+    Opened opened = parse_open(p);
+    if (parse_at(p, TOK_RBRACKET))
+        parse_unexpected(p, "an index");
+    while (!p->panic && !parse_at(p, TOK_RBRACKET)) {
+        AstIndex index = read_index(p);
+        vec_push(&e->indices, index);
+        if (!parse_more(p, TOK_RBRACKET))
+            break;
+    }
+    parse_close(p, TOK_RBRACKET, opened);
+}
+
 /* Whether brackets after a instantiate it: after a def, a constructor, an operator. Of a name nobody
  * knows, what stands in the brackets decides. */
 static bool takes_types(Parser *p, const Ast *a) {
@@ -220,16 +233,7 @@ Ast *parse_brackets(Parser *p, Ast *a) {
     }
     Ast *e = parse_node(p, AST_INDEX, a->span.begin);
     e->a = a;
-    Opened opened = parse_open(p);
-    if (parse_at(p, TOK_RBRACKET))
-        parse_unexpected(p, "an index");
-    while (!p->panic && !parse_at(p, TOK_RBRACKET)) {
-        AstIndex index = read_index(p);
-        vec_push(&e->indices, index);
-        if (!parse_more(p, TOK_RBRACKET))
-            break;
-    }
-    parse_close(p, TOK_RBRACKET, opened);
+    parse_indices(p, e);
     e->op_span = parse_span_from(p, bracket);
     e->span.end = p->prev_end;
     return e;

@@ -171,6 +171,7 @@ static const Ast *leftmost(const Ast *e) {
         case AST_TUPLE:
         case AST_RECORD:
         case AST_WITH:
+        case AST_WITH_AT:
         case AST_TENSOR:
         case AST_LIST:
         case AST_UNARY:
@@ -190,7 +191,7 @@ static const Ast *leftmost(const Ast *e) {
 static Doc *print_prefix(Printer *p, const char *word, const Ast *a) {
     const Ast *first = leftmost(a);
     bool where = first->kind == AST_NAME && strcmp(first->name.sym->text, "where") == 0;
-    if (ast_is_chain(first) || first->kind == AST_WITH || where)
+    if (ast_is_chain(first) || first->kind == AST_WITH || first->kind == AST_WITH_AT || where)
         return doc_cat3(doc_textf("%s(", word), print_expr(p, a, PREC_SEQ + 1), doc_text(")"));
     return doc_cat2(doc_textf("%s ", word), print_expr(p, a, PREC_UNARY));
 }
@@ -340,6 +341,16 @@ static Doc *print_indices(Printer *p, const Ast *e) {
     return doc_list("[", items, ",", "]", false);
 }
 
+/* { t with [i, 1:3] = v } */
+static Doc *print_with_at(Printer *p, const Ast *e) {
+    Doc *base = print_expr(p, e->a, PREC_ASSIGN);
+    Rows rows = {.pad = true};
+    rows_next(p, &rows, e->op_span.end);
+    vec_push(&rows.in, doc_cat3(print_indices(p, e), doc_text(" = "),
+                                print_expr(p, e->args.data[0], PREC_SEQ + 1)));
+    return doc_cat3(doc_text("{ "), base, rows_end(p, &rows, " with", "}", args_end(e)));
+}
+
 static bool is_postfix(const Ast *e) {
     return e->kind == AST_CALL || e->kind == AST_INSTANTIATE || e->kind == AST_PROJ ||
            e->kind == AST_FIELD || e->kind == AST_INDEX;
@@ -412,6 +423,7 @@ static int prec_of(const Printer *p, const Ast *e) {
     case AST_TUPLE:
     case AST_RECORD:
     case AST_WITH:
+    case AST_WITH_AT:
     case AST_TENSOR:
     case AST_LIST:
     case AST_META:
@@ -451,6 +463,7 @@ static Doc *print_bare(Printer *p, const Ast *e) {
     case AST_TUPLE: return print_elements(p, "(", e, e->args.len == 1 ? ",)" : ")");
     case AST_RECORD: return print_record(p, e);
     case AST_WITH: return print_with(p, e);
+    case AST_WITH_AT: return print_with_at(p, e);
     case AST_TENSOR: return print_elements(p, "[", e, "]");
     case AST_LIST: return print_elements(p, "list[", e, "]");
     case AST_UNARY: return print_unary(p, e);

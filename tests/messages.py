@@ -39,8 +39,8 @@ UNDRAWN = {
     ("ops/einsum_grad.c", "`grad` has shape %s, the result %s"): EARLIER,
     ("ops/einsum_grad.c", "einsum of more than two tensors has no derivative of the third order"):
         EARLIER,
-    ("ops/index.c", "\"%s\" is not an index spec"): EARLIER,
-    ("ops/index.c", "%d indices for a tensor with %d %s"): EARLIER,
+    ("ops/index_view.c", "\"%s\" is not an index spec"): EARLIER,
+    ("ops/index_view.c", "%d indices for a tensor with %d %s"): EARLIER,
     ("ops/join.c", "a tuple has at most %d parts here"): EARLIER,
     ("ops/pad.c", "pads at most %d axes by reflection"): EARLIER,
     ("ops/random.c", "out_dtype is %s, and `%s` is %s"): EARLIER,

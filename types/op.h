@@ -110,6 +110,9 @@ struct Op {
     bool refuses_sizes;
     /* Its integers decide what it refuses: `check --residual` does not try it on sizes of its own. */
     bool untried;
+    /* `lower` writes a result that is the first argument itself where that is given for it: it then changes
+     * a part in place. */
+    bool over_first;
     DTypeSet needs_elements; /* a reduction of no elements of these dtypes has no value */
     /* Tells apart the operators that share functions: a constant of their file. */
     int variant;
@@ -160,8 +163,8 @@ BinOp op_find_infix(const Op *op);
  * by the types. */
 extern const Op op_broadcast_to_like, op_cast, op_cast_like, op_checked_add, op_collapse_sum_like,
     op_contrib_reverse_reshape, op_checked_multiply, op_checked_subtract, op_strong_divide,
-    op_strong_multiply, op_floor_divide, op_index, op_logical_not, op_maximum, op_minimum,
-    op_negative, op_ones_like, op_reshape, op_stack, op_zeros_like;
+    op_strong_multiply, op_floor_divide, op_index, op_index_set, op_logical_not, op_maximum,
+    op_minimum, op_negative, op_ones_like, op_reshape, op_stack, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
 size_t op_count(void);

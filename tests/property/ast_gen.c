@@ -741,15 +741,14 @@ static Ast *gen_branch(Gen *g) {
         e->a = gen_expr(g);
         gen_fields(g, e);
         break;
-    case AST_INDEX:
-        do
+    case AST_WITH_AT:
+    case AST_INDEX: /* brackets after a name may hold types */
+        while (!e->a || e->a->kind == AST_NAME || e->a->kind == AST_INSTANTIATE)
             e->a = gen_expr(g);
-        while (e->a->kind == AST_NAME ||
-               e->a->kind == AST_INSTANTIATE); /* brackets may hold types */
-        for (int n = 1 + gen_pick(g, 3); n > 0; n--) {
-            AstIndex x = gen_index(g);
-            vec_push(&e->indices, x);
-        }
+        for (int n = 1 + gen_pick(g, 3); n > 0; n--)
+            vec_push(&e->indices, gen_index(g));
+        if (e->indices.len > 2 && (e->kind = AST_WITH_AT))
+            vec_push(&e->args, node(AST_TUPLE));
         break;
     case AST_UNARY:
         e->op = (uint8_t)gen_pick(g, N_UNOP);
@@ -787,7 +786,7 @@ static Ast *gen_branch(Gen *g) {
     case AST_META:
     case AST_ERROR: break;
     }
-    drawn_ast[kind]++;
+    drawn_ast[e->kind]++;
     return e;
 }
 

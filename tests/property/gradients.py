@@ -306,6 +306,15 @@ def shapes():
 def indexing():
     for at in ["1", "-1, 0", "0:1, ::2", "..., -1", ":, None, 1:", "::-1, 2", "1:1"]:
         case("index", "x[%s]" % at, (3, 4))
+    for at in ["[0, -1, 0]", "1:, [3, 3, 1]", "[True, False, True], None", "-1, [2]"]:
+        case("index", "x[%s]" % at, (3, 4))
+        case("index_last", 'let p = x[%s]; p * { x with [%s] = p * p }[0, 0]' % (at, at), (3, 4))
+    case("index_last", 'index_last(x, ([2, 0, 2],), spec="v")', (3, 2))
+    case("index_set", "{ x with [1] = y }", (3, 2), (2,))
+    case("index_set", "{ x with [1] = y * y } * x", (3, 2), ())
+    case("index_set", "{ x with [[2, 0, 2], 1:] = y } * x", (3, 3), (3, 2))
+    case("index_set", "{ x with [[True, False, True]] = y } * x", (3, 2), (2,))
+    case("index_set", "{ x with [1:, ::2] = y * y }", (3, 4), (2, 1))
     case("index", "x[0] * x[1] + x[0]", (3, 4))
     case("index_add", 'index_add(x, y, (1,), spec="i")', (3, 2), (2,))
     case("index_add", 'index_add(x, y * y, (-1,), spec="i")', (3,), ())

@@ -32,7 +32,7 @@ PASSES = ("ad", "partial_eval", "inline", "specialise", "fold", "dce")
 UNSAID = re.compile(r"^\s*(type|import|operator|derivative|tangent|no_derivative|extern|free_var)\b"
                     r"|\bdef \w+\[|\?", re.M)
 DIRECTED = re.compile(r"//\s*(command|args|stdin|exit|skip|flags|error|warning|check|check-not|engine)\b")
-INTERNAL = re.compile(r"\bad\.\w|<[^>]*>\(|\bshape_of\([^)]*\)\[\d")
+INTERNAL = re.compile(r"\bad\.\w|\bconstant<|<[^>]*>\(|\bshape_of\([^)]*\)\[\d")
 # Output that differs between two runs, or that tells where in the text something stands.
 VOLATILE = re.compile(r"\bclock\(|\bprogress\b")
 

@@ -173,6 +173,8 @@ static const struct {
     {NULL, "return_counts", "False;True"},
     {"index", "spec", "\"i\";\"ii\";\".i\";\":0i\";\"n.\";\"i.:0\";\"iiiii\""},
     {"index_add", "spec", "\"i\";\"ii\";\".i\";\":0i\";\"n.\""},
+    {"index_last", "spec", "\"i\";\"ii\";\".i\";\":0i\";\"n.\""},
+    {"index_set", "spec", "\"i\";\"ii\";\".i\";\":0i\";\"n.\""},
     {"broadcast_to", "shape", "[];[2, 3];[1, 2, 2];[3]"},
     {NULL, "shape", "[];[3];[2, 0];[1, 2, 3, 1]"},
     {NULL, "out_shape", "[];[3];[2, 0]"},
@@ -391,7 +393,8 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     bool narrow = below(2), together = below(2), one_shape = c->tuples && below(3) == 0;
     uint32_t way = below(9 * 16);
     for (int i = 0; i < c->nin; i++) {
-        bool index = integers && i >= c->nin - c->ntuple;
+        bool index = integers && i >= __builtin_ctz(c->tuples) &&
+                     i < __builtin_ctz(c->tuples) + c->ntuple;
         Shape *s = &c->shapes[i];
         *s = i == 0                 ? shapes[number * 89 % (uint32_t)nshapes]
              : one_shape            ? c->shapes[0]

@@ -349,8 +349,9 @@ static void dump_expr(Str *s, const Ast *e) {
         dump_fields(s, e);
         str_add_char(s, ')');
         break;
+    case AST_WITH_AT:
     case AST_INDEX:
-        dump_form(s, "index", e->a, NULL, NULL);
+        dump_form(s, e->kind == AST_INDEX ? "index" : "with-at", e->a, NULL, NULL);
         for (size_t i = 0; i < e->indices.len; i++) {
             str_add_char(s, ' ');
             dump_index(s, &e->indices.data[i]);

@@ -115,6 +115,22 @@ TEST(a_loop_overwrites_its_argument) {
     session_fini(session);
 }
 
+/* n updates of one tensor copy it once. */
+TEST(updates_are_in_place) {
+    begin();
+    enter("def fill(i: int32, x: Tensor[(?,), float32]) -> Tensor[(?,), float32] {"
+          "    if (i == 0) { x } else { fill(i - 1, { x with [i - 1] = 1.0 }) }"
+          "}");
+    Work w = work_of("sum(fill(1000, zeros(shape=[1000])))");
+    CHECK(w.over >= 999);
+    CHECK(strstr(str_text(&shown), "1000.0"));
+    enter("def put(i: int32, x: Tensor[(?,), float32]) -> Tensor[(?,), float32] {"
+          "    if (i == 0) { x } else { put(i - 1, { x with [[i - 1, 0]] = [1.0, 2.0] }) }"
+          "}");
+    CHECK(work_of("put(1000, zeros(shape=[1000]))").over >= 999);
+    session_fini(session);
+}
+
 /* Intermediate tensors are given back at their last use: a thousand rounds live in the room of one. */
 TEST(intermediate_tensors_are_given_back) {
     begin();
@@ -136,6 +152,7 @@ int main(void) {
     RUN(lengths_take_turns);
     RUN(the_table_is_bounded);
     RUN(a_loop_overwrites_its_argument);
+    RUN(updates_are_in_place);
     RUN(intermediate_tensors_are_given_back);
     return check_result();
 }

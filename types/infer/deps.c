@@ -120,7 +120,7 @@ static void collect_in_parts(Mentions *m, const Ast *e) {
         collect_mentions(m, e->args.data[i]);
     if (e->kind == AST_CALL)
         collect_in_attrs(m, &e->attrs);
-    for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
+    for (size_t i = 0; ast_has_indices(e) && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
             collect_mentions(m, x->at);
@@ -204,6 +204,7 @@ static void collect_mentions(Mentions *m, const Ast *e) {
         case AST_PROJ:
         case AST_FIELD:
         case AST_WITH:
+        case AST_WITH_AT:
         case AST_TENSOR:
         case AST_LIST:
         case AST_INDEX:

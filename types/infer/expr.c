@@ -593,6 +593,7 @@ Expr *infer_expr(Infer *I, Ast *e, Type *want) {
     case AST_FIELD: return infer_field(I, e);
     case AST_RECORD: return infer_record(I, e, want);
     case AST_WITH: return infer_with(I, e, want);
+    case AST_WITH_AT: return infer_with_at(I, e);
     case AST_TENSOR: return infer_tensor(I, e, want);
     case AST_LIST: return infer_list(I, e, want);
     case AST_INDEX: return infer_index(I, e);

@@ -133,7 +133,7 @@ static void find_uses(GraphWalk *w, Ast *e, Block *b, const Ast *link) {
         SizeUses uses = {w, b, link};
         ast_attrs_each(&e->attrs, find_uses_in_size, &uses);
     }
-    for (size_t i = 0; e->kind == AST_INDEX && i < e->indices.len; i++) {
+    for (size_t i = 0; ast_has_indices(e) && i < e->indices.len; i++) {
         const AstIndex *x = &e->indices.data[i];
         if (x->at)
             find_uses(w, x->at, b, link);

@@ -7,31 +7,127 @@
 
 static bool is_error(const Expr *e) { return type_resolve(e->type)->tag == TY_ERROR; }
 
-/* Infers one integer of an index: a scalar of any integer dtype. */
-static Expr *integer(Infer *I, Ast *e) {
+static void refuse_index(Infer *I, const Expr *x, bool bound) {
+    const char *found = type_text(x->type);
+    Diag *d = bound ? infer_error(I, DIAG_R0201, x->span,
+                                  "the bound of a slice is one integer, found %s", found)
+                    : infer_error(I, DIAG_R0201, x->span,
+                                  "an index is one integer, or one vector of integers or bools, "
+                                  "found %s",
+                                  found);
+    if (d)
+        diag_set_label(d, "%s", type_text(x->type));
+}
+
+/* The dtypes that an index may still have; its rank is known or 0. */
+static bool restrict_index(Infer *I, Expr *x, uint32_t rank, DTypeSet set) {
+    Type *dtype = solver_var(I->s, KIND_DTYPE), *size = solver_var(I->s, KIND_DIM);
+    Type *want = type_tensor(type_shape(&size, rank), dtype);
+    return solver_restrict(I->s, dtype, set) && solver_unify(I->s, x->type, want);
+}
+
+/* Infers one integer of an index: a scalar of any integer dtype. vector: NULL, or where a vector may stand too; it
+ * is set where one does. */
+static Expr *infer_one_index(Infer *I, Ast *e, bool *vector) {
     Expr *x = infer_expr(I, e, NULL);
-    if (is_error(x))
+    uint32_t rank = 0;
+    Type **dims, *t = type_resolve(x->type);
+    if (t->tag == TY_ERROR)
         return x;
     if (x->kind == EXPR_LIT && !x->is_float) { /* a literal needs no dtype, whatever is indexed */
-        Type *b = type_resolve(type_resolve(x->type)->tensor.dtype);
+        Type *b = type_resolve(t->tensor.dtype);
         if (b->tag == TY_VAR)
             solver_unify(I->s, b,
                          type_dtype(dtype_holds_int(DT_I32, x->i, false) ? DT_I32 : DT_I64));
     }
-    Type *dtype = solver_var(I->s, KIND_DTYPE);
-    Type *want = type_tensor(type_shape(NULL, 0), dtype);
-    bool ok = solver_restrict(I->s, dtype, DTS_INT) && solver_unify(I->s, x->type, want);
-    if (!ok) {
-        Diag *d = infer_error(I, DIAG_R0201, x->span, "an index is one integer, found %s",
-                              type_text(x->type));
-        if (d)
-            diag_set_label(d, "%s", type_text(x->type));
-    }
+    bool shaped = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
+    if (t->tag == TY_TENSOR && !shaped && type_dtype_set(t->tensor.dtype) == DTS_BOOL)
+        rank = 1; /* one bool is no index */
+    if (vector && rank == 1)
+        *vector = true;
+    bool ok = rank == 0 ? restrict_index(I, x, 0, DTS_INT)
+                        : vector && rank == 1 && restrict_index(I, x, 1, DTS_INT | DTS_BOOL);
+    if (!ok)
+        refuse_index(I, x, !vector);
     return x;
 }
 
-static void add_integer(Infer *I, Ast *e, Expr **args, uint32_t *n) {
-    args[(*n)++] = integer(I, e);
+/* What stands between brackets. */
+typedef struct Indices {
+    Str spec;
+    Expr **args;
+    uint32_t n;
+    const Ast *vector; /* where it is written, or NULL */
+} Indices;
+
+static void add_integer(Infer *I, Ast *e, Indices *to) {
+    to->args[to->n++] = infer_one_index(I, e, NULL);
+}
+
+static void add_index(Infer *I, Ast *e, Indices *to) {
+    bool vector = false;
+    to->args[to->n++] = infer_one_index(I, e, &vector);
+    str_add_char(&to->spec, vector ? 'v' : 'i');
+    if (vector && to->vector) {
+        Diag *d = infer_error(I, DIAG_R0201, e->span, "an index has at most one vector");
+        if (d) {
+            diag_add_label(d, to->vector->span, "one vector");
+            diag_add_help(d, "one after the other is `x[rows][:, columns]`");
+        }
+    } else if (vector) {
+        to->vector = e;
+    }
+}
+
+/* False after a diagnostic. */
+static bool infer_indices(Infer *I, const Ast *e, Indices *to) {
+    uint32_t ellipses = 0;
+    *to = (Indices){.args = mem_new_n(Expr *, 3 * e->indices.len + 1)};
+    for (size_t i = 0; i < e->indices.len; i++) {
+        const AstIndex *x = &e->indices.data[i];
+        switch (x->kind) {
+        case INDEX_AT: add_index(I, x->at, to); break;
+        case INDEX_SLICE:
+            str_printf(&to->spec, ":%d", (x->begin ? 1 : 0) + (x->end ? 2 : 0) + (x->step ? 4 : 0));
+            if (x->begin)
+                add_integer(I, x->begin, to);
+            if (x->end)
+                add_integer(I, x->end, to);
+            if (x->step)
+                add_integer(I, x->step, to);
+            break;
+        case INDEX_ELLIPSIS:
+            str_add_char(&to->spec, '.');
+            if (++ellipses > 1)
+                infer_error(I, DIAG_R0201, x->span, "an index has at most one `...`");
+            break;
+        case INDEX_NEW_AXIS: str_add_char(&to->spec, 'n'); break;
+        }
+    }
+    return !infer_failed(I);
+}
+
+static const Attrs *attrs_of_spec(const Op *op, const Indices *indices) {
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
+    values[op_attr_index(op, "spec")] = (AttrValue){.kind = ATTR_STRING,
+                                                    .text = str_text(&indices->spec)};
+    attrs->op = op;
+    attrs->values = values;
+    return attrs;
+}
+
+/* The operator takes the indices as one tuple. */
+static Type *tuple_of_indices(const Indices *indices) {
+    Type **types = mem_new_n(Type *, indices->n + 1);
+    for (uint32_t i = 0; i < indices->n; i++)
+        types[i] = indices->args[i]->type;
+    return type_tuple(types, indices->n);
+}
+
+static Span span_of_indices(const Indices *indices, Span otherwise) {
+    uint32_t n = indices->n;
+    return n ? span_join(indices->args[0]->span, indices->args[n - 1]->span) : otherwise;
 }
 
 static const int64_t *constant_of(const Expr *e) {
@@ -71,68 +167,74 @@ static const Attrs *with_sizes(const Attrs *attrs, Expr **args, uint32_t n) {
     return out;
 }
 
+/* The attributes as the relation of the operator sees them. */
+static const Attrs *known_attrs(const Attrs *attrs, const Indices *indices) {
+    bool slices = indices->n && strchr(attrs_text(attrs, "spec"), ':');
+    return slices ? with_sizes(attrs, indices->args, indices->n) : attrs;
+}
+
 Expr *infer_index(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
-    Str spec = {0};
-    Expr **args = mem_new_n(Expr *, 3 * e->indices.len + 1);
-    uint32_t n = 0, ellipses = 0;
-    for (size_t i = 0; i < e->indices.len; i++) {
-        const AstIndex *x = &e->indices.data[i];
-        switch (x->kind) {
-        case INDEX_AT:
-            str_add_char(&spec, 'i');
-            add_integer(I, x->at, args, &n);
-            break;
-        case INDEX_SLICE:
-            str_printf(&spec, ":%d", (x->begin ? 1 : 0) + (x->end ? 2 : 0) + (x->step ? 4 : 0));
-            if (x->begin)
-                add_integer(I, x->begin, args, &n);
-            if (x->end)
-                add_integer(I, x->end, args, &n);
-            if (x->step)
-                add_integer(I, x->step, args, &n);
-            break;
-        case INDEX_ELLIPSIS:
-            str_add_char(&spec, '.');
-            if (++ellipses > 1)
-                infer_error(I, DIAG_R0201, x->span, "an index has at most one `...`");
-            break;
-        case INDEX_NEW_AXIS: str_add_char(&spec, 'n'); break;
-        }
-    }
-    if (is_error(a) || infer_failed(I))
+    Indices at;
+    if (!infer_indices(I, e, &at) || is_error(a))
         return infer_error_expr(e->span);
     bool lone = e->indices.len == 1 && e->indices.data[0].kind == INDEX_AT;
-    const Op *op = &op_index;
-    Attrs *attrs = mem_new(Attrs);
-    AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
-    values[op_attr_index(op, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = str_text(&spec)};
-    attrs->op = op;
-    attrs->values = values;
     Expr *x = expr_new(EXPR_INDEX, solver_var(I->s, KIND_TYPE), e->span);
     x->a = a;
-    x->args = args;
-    x->nargs = n;
-    x->attrs = attrs;
-    /* the operator takes the integers as one tuple */
-    Type **ints = mem_new_n(Type *, n + 1), **types = mem_new_n(Type *, 3);
+    x->args = at.args;
+    x->nargs = at.n;
+    x->attrs = attrs_of_spec(&op_index, &at);
+    Type **types = mem_new_n(Type *, 3);
     Span *spans = mem_new_n(Span, 2);
-    for (uint32_t i = 0; i < n; i++)
-        ints[i] = args[i]->type;
     types[0] = a->type;
-    types[1] = type_tuple(ints, n);
+    types[1] = tuple_of_indices(&at);
     types[2] = x->type;
     spans[0] = a->span;
-    spans[1] = n ? span_join(args[0]->span, args[n - 1]->span) : e->span;
-    const Attrs *known = n && strchr(str_text(&spec), ':') ? with_sizes(attrs, args, n) : attrs;
-    Relation *r = solver_post_index(I->s, types, 3, known, lone ? constant_of(args[0]) : NULL,
-                                    e->span);
+    spans[1] = span_of_indices(&at, e->span);
+    Relation *r = solver_post_index(I->s, types, 3, known_attrs(x->attrs, &at),
+                                    lone ? constant_of(at.args[0]) : NULL, e->span);
     r->arg_spans = spans;
     r->expr = x;
     if (!solver_run(I->s))
         return infer_error_expr(e->span);
     infer_note(I, PENDING_INDEX, x);
     return x;
+}
+
+/* { t with [i, 1:3] = v }: t, the indices, v. */
+Expr *infer_with_at(Infer *I, Ast *e) {
+    Expr *a = infer_expr(I, e->a, NULL);
+    Indices at;
+    bool ok = infer_indices(I, e, &at);
+    Expr *part = infer_expr(I, e->args.data[0], NULL);
+    if (!ok || is_error(a) || is_error(part))
+        return infer_error_expr(e->span);
+    Type *t = type_resolve(a->type);
+    if (t->tag != TY_VAR && t->tag != TY_PARAM && t->tag != TY_TENSOR) {
+        Diag *d = infer_error(I, DIAG_R0212, a->span,
+                              "`with [...]` changes a part of a tensor, found %s", type_text(t));
+        if (d)
+            diag_set_label(d, "%s", type_text(t));
+        return infer_error_expr(e->span);
+    }
+    Expr **args = mem_new_n(Expr *, 3);
+    Type **types = mem_new_n(Type *, 4);
+    args[0] = a;
+    args[1] = expr_tuple(at.args, at.n, span_of_indices(&at, e->span));
+    args[2] = part;
+    types[0] = a->type;
+    types[1] = args[1]->type = tuple_of_indices(&at);
+    types[2] = part->type;
+    types[3] = solver_var(I->s, KIND_TYPE);
+    const Attrs *attrs = attrs_of_spec(&op_index_set, &at);
+    Expr *x = expr_call_op(&op_index_set, args, 3, attrs, types[3], e->span);
+    if (part->kind == EXPR_LIT || part->kind == EXPR_CONST)
+        map_set(&I->beside, part, x);
+    Relation *r = infer_post(I, op_index_set.relation, types, 4, known_attrs(attrs, &at),
+                             e->op_span, x, args, 3);
+    r->op = &op_index_set;
+    ((Span *)r->arg_spans)[1] = span_none();
+    return solver_run(I->s) ? x : infer_error_expr(e->span);
 }
 
 /* Γ ⊢ e : (T0, …, Tn)   ⟹   e.i : Ti */

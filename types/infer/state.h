@@ -504,6 +504,7 @@ Expr *infer_int(Infer *I, int64_t n, Span span); /* an integer literal that was 
 Expr *infer_tensor(Infer *I, Ast *e, Type *want);
 Expr *infer_meta(Infer *I, Ast *e);
 Expr *infer_index(Infer *I, Ast *e); /* infer/index.c */
+Expr *infer_with_at(Infer *I, Ast *e);
 Expr *infer_proj(Infer *I, Ast *e);
 Expr *infer_field(Infer *I, Ast *e); /* infer/record.c */
 Expr *infer_record(Infer *I, Ast *e, Type *want);
