@@ -195,6 +195,28 @@ static bool builtin_value(Interp *in, Global *g, Cell *cell) {
     return true;
 }
 
+static void find_function(void *ctx, Type *part) {
+    bool *found = ctx;
+    part = type_resolve(part);
+    *found |= part->tag == TY_FN;
+    if (!*found)
+        type_each_part(part, find_function, found);
+}
+
+/* A `let` in an evaluation that is watched: it has the value that it has, but where that holds a function of another
+ * engine it is computed anew. */
+static bool watched_value(Interp *in, Global *g, Cell *cell) {
+    const Cell *known = weak_find(in->watched, g);
+    if (!known || !known->set)
+        return true;
+    cell->value = known->value;
+    bool has_function = false;
+    if (g->value && g->scheme)
+        find_function(&has_function, g->scheme->type);
+    cell->set = !has_function || reference_eval_global(in->reference, g->value, &cell->value);
+    return cell->set;
+}
+
 bool global_value(Interp *in, Global *g, Cell *cell, Value *out) {
     if (g->broken) {
         machine_fail(in, DIAG_R0608, "`%s` no longer checks, and cannot run until it is mended",
@@ -215,6 +237,8 @@ bool global_value(Interp *in, Global *g, Cell *cell, Value *out) {
         break;
     case GLOBAL_LET:
     case GLOBAL_FREE_VAR:
+        if (!cell->set && in->watched && !watched_value(in, g, cell))
+            return false;
         if (!cell->set) {
             Diag *d = machine_fail(in, DIAG_R0608, "`%s` has no value yet", g->name->text);
             if (g->kind == GLOBAL_FREE_VAR)

@@ -66,10 +66,11 @@ struct Interp {
     int argc;
     char **argv;
 
-    WeakMap codes;                /* EXPR_FN -> its Code */
-    VEC(void **) optimised;       /* watched: each Code that was optimised (tier.c) */
-    uint64_t inferred;            /* of the definitions, when these were last looked at */
-    WeakMap cells;                /* Global -> its Cell, which lives as long as the global */
+    WeakMap codes;          /* EXPR_FN -> its Code */
+    VEC(void **) optimised; /* watched: each Code that was optimised (tier.c) */
+    uint64_t inferred;      /* of the definitions, when these were last looked at */
+    WeakMap *watched;       /* the cells of the session while an evaluation is watched, or NULL */
+    WeakMap cells;          /* Global -> its Cell, which lives as long as the global */
     void *free_cells[CELL_SIZES]; /* lists of free cells, by size in units of 16 bytes (run.c) */
     Map op_values, ctor_values;   /* Op, Ctor -> Closure */
     Closure *idle_closure;        /* of the frame below the first activation */

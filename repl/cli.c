@@ -437,6 +437,7 @@ static int run_program(Cli *cli) {
         for (size_t i = 1; i < cli->files.len; i++)
             cli->session.argv[i - 1] = mem_strdup(cli->files.data[i]);
     }
+    cli->session.at_prompt = prompt;
     Session *s = start(cli);
     if (!s)
         return 1;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "repl/commands.h"
 
+#include "base/output.h"
+#include "repl/graph.h"
 #include "repl/kind.h"
+#include "repl/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct Command {
     const char *name;
@@ -17,7 +21,7 @@ typedef struct Command {
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
-    run_history, run_save, run_set, run_shell, run_tutor;
+    run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -27,6 +31,7 @@ static const Command commands[] = {
     {"clear", "", "clear the screen; Ctrl-L does too", run_clear},
     {"doc", "NAME", "what an operator or a definition does", run_text},
     {"explain", "CODE", "what a diagnostic means, as in :explain R0312", run_text},
+    {"graph", "EXPR [> FILE]", "values and derivatives of EXPR; > FILE.svg or FILE.dot", run_graph},
     {"help", "[WORD]", "this list, or what has to do with WORD", run_help},
     {"history", "[N]", "the last N entries, or the last 20", run_history},
     {"info", "NAME", "what NAME is; :info session for numbers", run_text},
@@ -39,6 +44,7 @@ static const Command commands[] = {
     {"reload", "", "load the last file again", run_reload},
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
     {"set", "digits N", "show floats to N digits; 0: exactly", run_set},
+    {"step", "EXPR", "walk through an evaluation, and a gradient's way back", run_step},
     {"time", "EXPR", "run EXPR and say how long it took", run_measure},
     {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
@@ -159,6 +165,50 @@ static CommandResult run_ir(Session *s, const Command *command, const char *argu
         session_complain(s, ":%s wants %s\n", command->name, command->argument);
     else if (session_ir(s, argument, passes.data, (int)passes.len, &out))
         session_say(s, str_text(&out));
+    return COMMAND_DONE;
+}
+
+/* What stands behind the last ` > ` of an argument that ends as a file of `kinds` does; NULL for none. */
+static const char *find_file(const char *argument, const char **end) {
+    const char *found = NULL;
+    for (const char *at = argument; (at = strstr(at, " > ")); at += 3)
+        found = at;
+    if (!found || strchr(found + 3, ' ') || !strrchr(found, '.'))
+        return NULL;
+    *end = found;
+    return found + 3;
+}
+
+static CommandResult run_graph(Session *s, const Command *command, const char *argument) {
+    Str out = {0};
+    const char *end, *file = find_file(argument, &end);
+    const char *extension = file ? strrchr(file, '.') : "";
+    bool svg = strcmp(extension, ".svg") == 0, dot = strcmp(extension, ".dot") == 0;
+    if (svg || dot)
+        argument = mem_strndup(argument, (size_t)(end - argument));
+    if (!*argument) {
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
+        return COMMAND_DONE;
+    }
+    if (!graph_print(s, argument, svg ? GRAPH_SVG : dot ? GRAPH_DOT : GRAPH_TEXT, &out))
+        return COMMAND_DONE;
+    if (!svg && !dot) {
+        session_say(s, str_text(&out));
+        return COMMAND_DONE;
+    }
+    Output to;
+    output_open(&to, file);
+    output_add(&to, str_text(&out), out.len);
+    if (!output_close(&to))
+        session_complain(s, "cannot write `%s`: %s\n", file, strerror(to.why));
+    return COMMAND_DONE;
+}
+
+static CommandResult run_step(Session *s, const Command *command, const char *argument) {
+    if (*argument)
+        step_run(s, argument, isatty(STDIN_FILENO) && session_is_at_prompt(s));
+    else
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
     return COMMAND_DONE;
 }
 

@@ -129,6 +129,39 @@ static Expr *core_of(Session *s, const char *text, Diags *diags) {
     return NULL;
 }
 
+typedef struct Watching {
+    Session *s;
+    const char *text;
+    WatchFn watch;
+    void *ctx;
+    bool ok;
+} Watching;
+
+static void watch_expression(void *arg) {
+    Watching *w = arg;
+    Session *s = w->s;
+    Diags *diags = mem_new(Diags), *before = interp_get_diags(s->interp);
+    Module *module = read_items(s, w->text, true, diags);
+    CoreItemVec items = {0};
+    Value v;
+    if (module && module->items.len == 1 && module->items.data[0]->kind == ITEM_EXPR &&
+        mend_infer_module(s->env, module, INFER_PROMPT, diags, &items)) {
+        interp_set_diags(s->interp, diags);
+        w->ok = reference_watch(s->interp, items.data[0].expr, w->watch, w->ctx, &v) == EVAL_OK;
+        interp_set_diags(s->interp, before);
+    } else if (!diags->errors) {
+        diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
+    }
+    session_print_diags(s, diags);
+}
+
+bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx) {
+    Watching w = {s, expr, watch, ctx, false};
+    interp_resume(s->interp);
+    env_begin_run(s->env);
+    return session_with_stack(s, watch_expression, &w) && w.ok;
+}
+
 void session_no_such_pass(Diags *diags, const char *name) {
     Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", name);
     Str names = {0};

@@ -171,6 +171,8 @@ void session_fini(Session *s) { mem_unpin(s); }
 
 Env *session_env(Session *s) { return s->env; }
 
+bool session_is_at_prompt(const Session *s) { return s->options.at_prompt; }
+
 Session *session_new_beside(Session *s) {
     Session *beside = session_new(&s->options);
     if (!beside)

@@ -5,6 +5,7 @@
 #define REPL_SESSION_H
 
 #include "eval/interp.h"
+#include "eval/reference/reference.h"
 #include "parser/parser.h"
 
 typedef struct Session Session;
@@ -34,6 +35,7 @@ typedef struct SessionOptions {
     int width;       /* of the terminal that values go to, 0: none */
     int plot_screen; /* how plots are shown (repl/plot/screen.h) */
     int plot_height; /* rows of a plot that is text, 0: 15 */
+    bool at_prompt;  /* somebody may be asked at the terminal */
     bool plot_color; /* of plots that are text */
     int digits;      /* shown floats are rounded to so many significant digits, 0: not at all */
 } SessionOptions;
@@ -116,11 +118,14 @@ bool session_browse(Session *s, const char *module, Str *out);
 bool session_llvm(Session *s, const char *expr, bool assembly, Str *out);
 SessionStatus session_time(Session *s, const char *expr);
 SessionStatus session_mem(Session *s, const char *expr); /* launches and bytes of tensors */
+/* Evaluates an expression by the reference evaluator, which tells what happens. False after a diagnostic. */
+bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx);
 typedef VEC(const char *) TextVec;
 
 void session_interrupt(Session *s);       /* async-signal-safe */
 bool session_was_interrupted(Session *s); /* since the last entry began */
 Env *session_env(Session *s);
+bool session_is_at_prompt(const Session *s);
 
 /* With `digest`: a line for each value that was shown or bound by `let` so far, in this order, of its name and
  * the digest of what it is now (eval/digest.h), what references hold included. */

@@ -280,13 +280,33 @@ static void record(World *w, TapeStep step) {
     *w->tape = made;
 }
 
+static bool step_back(Reference *r, uint64_t level, const TapeStep *s) {
+    Value ct = cotangent(r, level, s->result), *outer = r->gave;
+    Value *gave = r->watch ? mem_new_n(Value, s->n + 1) : NULL;
+    for (uint32_t i = 0; gave && i < s->n; i++)
+        gave[i] = value_unit();
+    r->gave = gave;
+    r->unwatched++;
+    bool ok = s->back(r, level, s, ct);
+    r->unwatched--;
+    r->gave = outer;
+    return ok && ref_tell(r, (WatchEvent){.kind = WATCH_BACK,
+                                          .what = s->rule ? s->rule->op->name : NULL,
+                                          .span = s->span,
+                                          .n = s->n,
+                                          .args = s->args,
+                                          .value = s->result,
+                                          .cotangent = ct,
+                                          .gave = s->rule ? gave : NULL,
+                                          .level = level});
+}
+
 /* Runs a tape of `level` backwards, in the current world. */
 static bool go_back(Reference *r, uint64_t level, const TapeStep *last) {
     for (const TapeStep *s = last; s; s = s->before) {
         if (r->in->interrupt)
             return false;
-        if (has_cotangent(s->result, level) &&
-            !s->back(r, level, s, cotangent(r, level, s->result)))
+        if (has_cotangent(s->result, level) && !step_back(r, level, s))
             return false;
     }
     return true;
@@ -355,6 +375,7 @@ static bool gives_nothing(const Rule *rule) {
 static bool operator_back(Reference *r, uint64_t level, const TapeStep *s, Value ct) {
     const Attrs *outer = r->rule_attrs;
     const Local *env = bind_derivative(s, ct);
+    Value *gave = r->gave;
     Expr *e = s->rule->fn->fn->body;
     r->rule_attrs = s->attrs;
     bool ok = eval_bindings(r, &e, &env);
@@ -368,6 +389,8 @@ static bool operator_back(Reference *r, uint64_t level, const TapeStep *s, Value
             continue;
         if (apart)
             ok = ref_eval(r, e->args[i], env, NULL, &part);
+        if (gave)
+            gave[i] = part;
         ok = ok && accumulate(r, level, s->args[i], part);
     }
     r->rule_attrs = outer;
@@ -472,7 +495,8 @@ bool ref_differentiate(Reference *r, const Expr *call, const Op *op, const Attrs
                   .args = kept,
                   .primals = primals,
                   .n = n,
-                  .out = v};
+                  .out = v,
+                  .span = call ? call->span : span_none()};
     if (!derivative && !forward) {
         ok = refuse(r, op);
     } else if (w->mode == AD_FORWARD) {
@@ -610,8 +634,13 @@ static bool run_reverse(Reference *r, Value f, const Value *args, uint32_t n, co
     for (uint32_t i = 0; i < n; i++)
         lifted[i] = lift(r, w.level, args[i]);
     r->world = &w;
-    bool ok = ref_apply(r, NULL, f, lifted, n, &y);
+    bool ok = ref_tell(
+                  r,
+                  (WatchEvent){
+                      .kind = WATCH_BEGIN, .n = n, .args = lifted, .value = f, .level = w.level}) &&
+              ref_apply(r, NULL, f, lifted, n, &y);
     r->world = w.outer;
+    ok = ok && ref_tell(r, (WatchEvent){.kind = WATCH_SEED, .value = y, .level = w.level});
     if (ok && seed)
         ok = check_seed(r, y, *seed);
     ok = ok && accumulate(r, w.level, y, seed ? *seed : map_value(r, 0, ones_leaf, false, y)) &&

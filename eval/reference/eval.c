@@ -102,12 +102,24 @@ static const Local *enter(Reference *r, const Closure *c, const Value *args, uin
     return env;
 }
 
+static bool tell_call(Reference *r, const Closure *c, const Value *args, uint32_t n) {
+    const Fn *fn = c->fn->fn;
+    if (!r->watch || is_internal(c->fn->span))
+        return true;
+    return ref_tell(r, (WatchEvent){.kind = WATCH_CALL,
+                                    .what = fn->name ? fn->name->text : NULL,
+                                    .span = c->fn->span,
+                                    .n = n,
+                                    .args = args});
+}
+
 bool ref_apply(Reference *r, const Expr *call, Value f, const Value *args, uint32_t n, Value *out) {
     const Closure *c = function_in(f);
     Activation own = {.caller = r->top, .fn = c->fn, .call = call};
     r->top = &own;
     r->in->stats.calls++;
-    bool ok = ref_eval(r, c->fn->fn->body, enter(r, c, args, n), &own, out);
+    bool ok = tell_call(r, c, args, n) &&
+              ref_eval(r, c->fn->fn->body, enter(r, c, args, n), &own, out);
     if (!ok)
         trace(r);
     r->top = own.caller;
@@ -311,6 +323,7 @@ static bool call_operator(Reference *r, Expr *e, const Local *env, Value *out) {
         !eval_all(r, e->sizes, e->nsizes, env, args + e->nargs))
         return false;
     r->at = e;
+    r->scope = env;
     if (op == &op_equal || op == &op_not_equal)
         return compare_equal(r, e, args[0], args[1], op == &op_not_equal, out);
     if (e->nargs == 2 && compare_strings(op, args, out))
@@ -548,6 +561,8 @@ static bool call_function(Reference *r, const Expr *call, Value f, const Value *
     if (is_internal(c->fn->span) && own->fn && !is_internal(own->fn->span))
         own->tail = call;
     own->fn = c->fn;
+    if (!tell_call(r, c, args, n))
+        return false;
     next->env = enter(r, c, args, n);
     next->e = c->fn->fn->body;
     return true;

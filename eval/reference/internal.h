@@ -36,6 +36,7 @@ typedef struct TapeStep {
     Value f;            /* of custom_grad its pair of functions, of checkpoint its function */
     const Value *args, *primals;
     Value out; /* the operator's result, of the primals */
+    Span span; /* of its call */
     uint32_t n;
 } TapeStep;
 
@@ -51,6 +52,11 @@ typedef struct World {
 struct Reference {
     Interp *in;
     World *world;
+    WatchFn watch; /* NULL: nobody is told */
+    void *watch_ctx;
+    int unwatched;           /* > 0: inside of what is not told */
+    const Local *scope;      /* of the last operator that was called by the program */
+    Value *gave;             /* where a step back leaves what its arguments get, or NULL */
     const Attrs *rule_attrs; /* of the call whose rule is being evaluated, or NULL */
     const Activation *top;
     const Expr *at;              /* the form being evaluated */
@@ -80,6 +86,10 @@ bool ref_operator_plain(Reference *r, const Expr *call, const Op *op, const Attr
                         const Value *args, uint32_t n, Value *out);
 /* Attributes with the sizes that were computed for this call in place. */
 const Attrs *ref_attrs_with_sizes(const Attrs *attrs, const Value *sizes, uint32_t n);
+
+/* ---- watch.c ---- */
+/* Tells it. False where the evaluation is to end. */
+bool ref_tell(Reference *r, WatchEvent event);
 
 /* ---- derivative.c ---- */
 /* An operator of which some argument is a dual of r->world's level. */

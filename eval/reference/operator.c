@@ -101,8 +101,17 @@ bool ref_operator(Reference *r, const Expr *call, const Op *op, const Attrs *att
     World *inner = r->world;
     while (r->world && !some_active(args, n, r->world->level))
         r->world = r->world->outer;
+    uint64_t level = r->world ? r->world->level : 0;
+    r->unwatched++;
     bool ok = r->world ? ref_differentiate(r, call, op, attrs, args, n, out)
                        : ref_operator_plain(r, call, op, attrs, args, n, out);
+    r->unwatched--;
     r->world = inner;
-    return ok;
+    return ok && ref_tell(r, (WatchEvent){.kind = WATCH_VALUE,
+                                          .what = op->name,
+                                          .span = call ? call->span : span_none(),
+                                          .n = n,
+                                          .args = args,
+                                          .value = *out,
+                                          .level = level});
 }
