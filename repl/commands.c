@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "repl/graph.h"
 #include "repl/kind.h"
+#include "repl/settings.h"
 #include "repl/step.h"
 
 #include <stdio.h>
@@ -21,12 +22,13 @@ typedef struct Command {
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
-    run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step;
+    run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
     {"!", "COMMAND", "run a command of the shell", run_shell},
     {"asm", "EXPR", "the machine code of the kernels EXPR runs", run_text},
+    {"bench", "EXPR", "run EXPR several times: the median, and the first run", run_bench},
     {"browse", "[MODULE]", "what is defined, with types", run_text},
     {"clear", "", "clear the screen; Ctrl-L does too", run_clear},
     {"doc", "NAME", "what an operator or a definition does", run_text},
@@ -43,7 +45,7 @@ static const Command commands[] = {
     {"quit", "", "leave; Ctrl-D does too", run_quit},
     {"reload", "", "load the last file again", run_reload},
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
-    {"set", "digits N", "show floats to N digits; 0: exactly", run_set},
+    {"set", "[NAME VALUE]", "how values are shown, as in :set digits 4; :set lists", run_set},
     {"step", "EXPR", "walk through an evaluation, and a gradient's way back", run_step},
     {"time", "EXPR", "run EXPR and say how long it took", run_measure},
     {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
@@ -204,6 +206,15 @@ static CommandResult run_graph(Session *s, const Command *command, const char *a
     return COMMAND_DONE;
 }
 
+static CommandResult run_bench(Session *s, const Command *command, const char *argument) {
+    Str out = {0};
+    if (!*argument)
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
+    else if (session_bench(s, argument, &out))
+        session_say(s, session_fold(s, &out));
+    return COMMAND_DONE;
+}
+
 static CommandResult run_step(Session *s, const Command *command, const char *argument) {
     if (*argument)
         step_run(s, argument, isatty(STDIN_FILENO) && session_is_at_prompt(s));
@@ -250,13 +261,8 @@ static CommandResult run_save(Session *s, const Command *command, const char *ar
 }
 
 static CommandResult run_set(Session *s, const Command *command, const char *argument) {
-    int digits, used = 0;
-    if (sscanf(argument, "digits %d%n", &digits, &used) == 1 && !argument[used] && digits >= 0 &&
-        digits <= 20)
-        session_set_digits(s, digits);
-    else
-        session_complain(s, ":%s wants %s, as in :set digits 4\n", command->name,
-                         command->argument);
+    (void)command;
+    settings_change(s, argument);
     return COMMAND_DONE;
 }
 
@@ -363,4 +369,33 @@ const char *command_pointer(Session *s, const char *line) {
             return bound ? NULL : pointers[i].answer;
         }
     return NULL;
+}
+
+static void drop_text(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
+
+void command_enter_quietly(Session *s, const char *text) {
+    SessionSink sink = session_swap_sink(s, &(SessionSink){0});
+    SessionSink quiet = {drop_text, sink.diag, sink.ctx};
+    session_set_sink(s, &quiet);
+    command_enter_lines(s, text, false);
+    session_set_sink(s, &sink);
+}
+
+void command_enter_lines(Session *s, const char *text, bool shows) {
+    Str entry = {0};
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        const char *argument;
+        n = strcspn(text, "\n");
+        const char *line = mem_strndup(text, n);
+        if (shows)
+            session_say(s, fmt_text("%s%s\n", entry.len ? "   ..> " : "tutor> ", line));
+        str_printf(&entry, "%s%s", entry.len ? "\n" : "", line);
+        if (line[0] == ':' && entry.len == n)
+            command_run(s, line, &argument);
+        else if (text[n] && session_read_status(s, str_text(&entry), entry.len) == PARSE_INCOMPLETE)
+            continue;
+        else if (entry.text[strspn(entry.text, " \t\n")])
+            session_enter(s, str_text(&entry), entry.len, false);
+        entry = (Str){0};
+    }
 }

@@ -19,6 +19,10 @@ typedef enum CommandResult {
 /* line begins with `:`. Answers and complaints go to the session's sink. *argument: what stands behind
  * the command. */
 CommandResult command_run(Session *s, const char *line, const char **argument);
+/* Each line that begins an item, with those that go on with it, and each command; shows: behind `tutor> `. */
+void command_enter_lines(Session *s, const char *text, bool shows);
+/* The same, of which only mistakes are said. */
+void command_enter_quietly(Session *s, const char *text);
 void command_complete(const char *text, size_t len, TextVec *out);
 /* The command a name or its beginning means, and what it does; NULL: none, or several. */
 const char *command_full_name(const char *name);

@@ -129,6 +129,17 @@ static Expr *core_of(Session *s, const char *text, Diags *diags) {
     return NULL;
 }
 
+Expr *session_read_expression(Session *s, const char *text, Diags *diags) {
+    Module *module = read_items(s, text, true, diags);
+    CoreItemVec items = {0};
+    if (module && module->items.len == 1 && module->items.data[0]->kind == ITEM_EXPR &&
+        mend_infer_module(s->env, module, INFER_PROMPT, diags, &items))
+        return items.data[0].expr;
+    if (!diags->errors)
+        diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
+    return NULL;
+}
+
 typedef struct Watching {
     Session *s;
     const char *text;
@@ -141,17 +152,11 @@ static void watch_expression(void *arg) {
     Watching *w = arg;
     Session *s = w->s;
     Diags *diags = mem_new(Diags), *before = interp_get_diags(s->interp);
-    Module *module = read_items(s, w->text, true, diags);
-    CoreItemVec items = {0};
+    Expr *e = session_read_expression(s, w->text, diags);
     Value v;
-    if (module && module->items.len == 1 && module->items.data[0]->kind == ITEM_EXPR &&
-        mend_infer_module(s->env, module, INFER_PROMPT, diags, &items)) {
-        interp_set_diags(s->interp, diags);
-        w->ok = reference_watch(s->interp, items.data[0].expr, w->watch, w->ctx, &v) == EVAL_OK;
-        interp_set_diags(s->interp, before);
-    } else if (!diags->errors) {
-        diag_error(diags, DIAG_R0001, span_none(), "an expression is wanted here");
-    }
+    interp_set_diags(s->interp, diags);
+    w->ok = e && reference_watch(s->interp, e, w->watch, w->ctx, &v) == EVAL_OK;
+    interp_set_diags(s->interp, before);
     session_print_diags(s, diags);
 }
 

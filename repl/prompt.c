@@ -7,6 +7,7 @@
 #include "repl/commands.h"
 #include "repl/complete.h"
 #include "repl/line/editor.h"
+#include "repl/line/place.h"
 #include "repl/line/terminal.h"
 #include "repl/pieces.h"
 #include "repl/session_internal.h"
@@ -367,12 +368,28 @@ static void run_loop(void *arg) {
     }
 }
 
+/* $XDG_CONFIG_HOME/relay/init.rly: what is said of it is mistakes alone. */
+static void run_init_file(Session *s) {
+    enum { MOST_BYTES = 1 << 20 };
+    const char *path = place_of_settings("init.rly");
+    FILE *f = path ? fopen(path, "r") : NULL;
+    Str text = {0};
+    char buffer[4096];
+    for (size_t n; f && text.len < MOST_BYTES && (n = fread(buffer, 1, sizeof buffer, f)) > 0;)
+        str_add_n(&text, buffer, n);
+    if (f)
+        fclose(f);
+    if (text.len)
+        command_enter_quietly(s, str_text(&text));
+}
+
 int prompt_run(Session *s, bool colors) {
     Prompt *p = mem_new(Prompt);
     EditHooks hooks = {p, is_complete, complete, describe, hint};
     mem_pin(p);
     p->main = p->session = s;
     p->tutor = tutor_new(s);
+    run_init_file(s);
     p->initial = "";
     p->editor = editor_new(&hooks, colors);
     set_width(p);

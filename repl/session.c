@@ -94,7 +94,7 @@ void session_complain(Session *s, const char *fmt, ...) {
 }
 
 void session_set_width(Session *s, int width, int diag_width) {
-    s->options.width = width;
+    s->options.width = s->options.fixed_width ? s->options.fixed_width : width;
     s->options.diag_width = diag_width;
 }
 

@@ -30,9 +30,12 @@ typedef struct SessionOptions {
     int argc;           /* of the script */
     char **argv;
     DiagStyle diag_style;
-    bool color;      /* of diagnostics */
-    int diag_width;  /* of the terminal they go to, 0: none */
-    int width;       /* of the terminal that values go to, 0: none */
+    bool color;              /* of diagnostics */
+    int diag_width;          /* of the terminal they go to, 0: none */
+    int width;               /* of the terminal that values go to, 0: none */
+    int fixed_width;         /* :set width; 0: the terminal's */
+    int edge, most_elements; /* of tensors that are summarised; 0: as usual */
+    bool hides_types;
     int plot_screen; /* how plots are shown (repl/plot/screen.h) */
     int plot_height; /* rows of a plot that is text, 0: 15 */
     bool at_prompt;  /* somebody may be asked at the terminal */
@@ -118,6 +121,8 @@ bool session_browse(Session *s, const char *module, Str *out);
 bool session_llvm(Session *s, const char *expr, bool assembly, Str *out);
 SessionStatus session_time(Session *s, const char *expr);
 SessionStatus session_mem(Session *s, const char *expr); /* launches and bytes of tensors */
+/* Runs an expression at least five times: the median, the spread, and the first run. */
+bool session_bench(Session *s, const char *expr, Str *out);
 /* Evaluates an expression by the reference evaluator, which tells what happens. False after a diagnostic. */
 bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx);
 typedef VEC(const char *) TextVec;

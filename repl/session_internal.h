@@ -81,6 +81,8 @@ void session_parse_scope(Session *s, ParseScope *scope);
  * without a session nothing catches that. */
 bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg);
 
+/* A text that is to be one expression, checked; NULL after a diagnostic. */
+Expr *session_read_expression(Session *s, const char *text, Diags *diags);
 /* The expression of an item; NULL for those that have none. */
 Expr *session_core_of(const CoreItem *item);
 /* With --check-core, and always in debug builds: holds an item to the rules of the core. */

@@ -45,12 +45,15 @@ bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
     const volatile int *interrupt = interp_interrupt_flag(s->interp);
     if (plot_is(v))
         return show_plot(s, v, out);
-    ValuePrintOptions options = {
-        .width = s->options.width, .digits = s->options.digits, .interrupt = interrupt};
+    ValuePrintOptions options = {.width = s->options.width,
+                                 .digits = s->options.digits,
+                                 .edge = s->options.edge,
+                                 .max_elements = s->options.most_elements,
+                                 .interrupt = interrupt};
     value_print(out, v, &options);
     if (*interrupt)
         return false;
-    if (scheme) {
+    if (scheme && !s->options.hides_types) {
         str_add(out, " : ");
         scheme_print(out, scheme, NULL);
     }

@@ -54,29 +54,9 @@ void frame_say(Session *s, const char *paragraph) {
 
 static void drop_text(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
 
-/* Each line that begins an item, with those that go on with it, as at the prompt. */
-static void enter_lines(Session *s, const char *text, bool shows) {
-    Str entry = {0};
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        const char *argument;
-        n = strcspn(text, "\n");
-        const char *line = mem_strndup(text, n);
-        if (shows)
-            session_say(s, fmt_text("%s%s\n", entry.len ? "   ..> " : "tutor> ", line));
-        str_printf(&entry, "%s%s", entry.len ? "\n" : "", line);
-        if (line[0] == ':' && entry.len == n)
-            command_run(s, line, &argument);
-        else if (text[n] && session_read_status(s, str_text(&entry), entry.len) == PARSE_INCOMPLETE)
-            continue;
-        else
-            session_enter(s, str_text(&entry), entry.len, false);
-        entry = (Str){0};
-    }
-}
-
 static void enter_unseen(Session *s, const char *text) {
     SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
-    enter_lines(s, text, false);
+    command_enter_lines(s, text, false);
     session_set_sink(s, &sink);
 }
 
@@ -87,7 +67,7 @@ void frame_show(Session *s, const Frame *frame) {
         switch (b->kind) {
         case BLOCK_TEXT: add_paragraph(&out, b->text, "", width_of(s)); break;
         case BLOCK_TASK: add_paragraph(&out, b->text, "  > ", width_of(s)); break;
-        case BLOCK_SHOW: enter_lines(s, b->text, true); break;
+        case BLOCK_SHOW: command_enter_lines(s, b->text, true); break;
         case BLOCK_SETUP: enter_unseen(s, b->text); continue;
         }
         session_say(s, fmt_text("%s\n", str_text(&out)));
@@ -109,5 +89,5 @@ void frame_enter_answer(Session *s, const Frame *frame) {
 
 void frame_show_answer(Session *s, const Frame *frame) {
     if (frame->answer)
-        enter_lines(s, frame->answer, true);
+        command_enter_lines(s, frame->answer, true);
 }

@@ -8,6 +8,7 @@
 right. What was said is compared with tests/tutor/LESSON.txt; --bless writes that. Lessons that are none get a reason.
 """
 import os
+import re
 import sys
 import tempfile
 
@@ -17,6 +18,7 @@ ROOT = os.path.dirname(TESTS)
 sys.path.insert(0, TESTS)
 from process import PATIENCE, SLOW, run_program
 
+TIMES = re.compile(r"^.*\d ms\b.*$", re.M)  # lines that tell how long something took
 LESSONS = os.path.join(ROOT, "repl", "tutor")
 # (text, what is said of it)
 BAD = [
@@ -52,6 +54,7 @@ def main():
         status, out, err = run_program([relay, "doctest", "--transcript", os.path.join("repl", "tutor", name)],
                                        b"", PATIENCE * SLOW, ROOT)
         check(status == 0, "%s: status %s\n%s%s" % (name, status, out[-3000:], err[-3000:]))
+        out = TIMES.sub("(times)", out)
         said = os.path.join(TESTS, "tutor", name.replace(".tut", ".txt"))
         if bless:
             with open(said, "w", encoding="utf-8") as f:
