@@ -4,6 +4,7 @@
 #include "base/output.h"
 #include "repl/graph.h"
 #include "repl/kind.h"
+#include "repl/search.h"
 #include "repl/settings.h"
 #include "repl/step.h"
 
@@ -22,7 +23,8 @@ typedef struct Command {
 
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
-    run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench;
+    run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench,
+    run_search;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -45,6 +47,8 @@ static const Command commands[] = {
     {"quit", "", "leave; Ctrl-D does too", run_quit},
     {"reload", "", "load the last file again", run_reload},
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
+    {"search", "TYPE", "what has this type, as in :search (a -> b, List[a]) -> List[b]",
+     run_search},
     {"set", "[NAME VALUE]", "how values are shown, as in :set digits 4; :set lists", run_set},
     {"step", "EXPR", "walk through an evaluation, and a gradient's way back", run_step},
     {"time", "EXPR", "run EXPR and say how long it took", run_measure},
@@ -211,6 +215,15 @@ static CommandResult run_bench(Session *s, const Command *command, const char *a
     if (!*argument)
         session_complain(s, ":%s wants %s\n", command->name, command->argument);
     else if (session_bench(s, argument, &out))
+        session_say(s, session_fold(s, &out));
+    return COMMAND_DONE;
+}
+
+static CommandResult run_search(Session *s, const Command *command, const char *argument) {
+    Str out = {0};
+    if (!*argument)
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
+    else if (search_type(s, argument, &out))
         session_say(s, session_fold(s, &out));
     return COMMAND_DONE;
 }
