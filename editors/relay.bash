@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of the command `relay` for bash.
+_relay() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    [ "$before" = "=" ] && before=${COMP_WORDS[COMP_CWORD - 2]}
+    [ "$word" = "=" ] && word=""
+    COMPREPLY=()
+    case $before in
+    --color) COMPREPLY=($(compgen -W "auto always never" -- "$word")); return ;;
+    --diagnostics) COMPREPLY=($(compgen -W "full short json" -- "$word")); return ;;
+    --engine) COMPREPLY=($(compgen -W "vm reference" -- "$word")); return ;;
+    --jit) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
+    --opt) COMPREPLY=($(compgen -W "0 1 2 3" -- "$word")); return ;;
+    esac
+    case $word in
+    -*) COMPREPLY=($(compgen -W "--check-core --color= --diagnostics= --digest --engine= --input= --jit= --memory= --no-files --no-jit-cache --no-pass= --no-prelude --opt= --opt-bisect= --pass= --residual --seed= --stack= --threads= --time --transcript --tvm --twins --verify-types -e --help --version" -- "$word"))
+        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace ;;
+    *)  [ "$COMP_CWORD" = 1 ] && COMPREPLY=($(compgen -W "check doc doctest explain fmt ir run" -- "$word"))
+        COMPREPLY+=($(compgen -f -- "$word"))
+        compopt -o filenames ;;
+    esac
+}
+complete -F _relay relay
