@@ -114,13 +114,16 @@ static bool announces(const char *line, const char *p) {
 }
 
 /* Where the line of n bytes is best broken: at a blank, far to the right, not deep in brackets, and
- * rather after a comma than within a term. NULL: it fits, or has no such blank. *open: the brackets
- * open where the line begins, then where it breaks. */
+ * rather after a comma than within a term. NULL: it fits, has no such blank, or is coloured, as the lines of a
+ * picture are, which are as wide as they should be. *open: the brackets open where the line begins, then where it
+ * breaks. */
 static const char *break_of(const char *line, size_t n, size_t width, long *open) {
     const char *best = NULL;
     long depth = *open, best_score = 0;
     bool quoted = false;
     size_t column = 0, indent = strspn(line, " ");
+    if (memchr(line, '\033', n))
+        return NULL;
     for (const char *p = line; p < line + n;) {
         size_t len = 1;
         while (p + len < line + n && ((unsigned char)p[len] & 0xC0) == 0x80)

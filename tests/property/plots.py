@@ -7,10 +7,15 @@ points, of ten million.
 
 What a picture looks like is for eyes; here are its size, its colours and its text.
 """
+import fcntl
 import os
+import pty
+import re
 import struct
+import subprocess
 import sys
 import tempfile
+import termios
 import xml.dom.minidom
 import zlib
 
@@ -91,6 +96,31 @@ class Test:
             self.check(not ascii_only or out.isascii() or name == "not UTF-8", "%s: no ASCII\n%s" % (name, out))
             self.check(all(l == l.rstrip() for l in lines), "%s: blanks at a line's end" % name)
 
+    def on_terminal(self, expr):
+        """Colours change nothing else."""
+        plain = self.run(expr, {"TERM": "xterm", "LC_ALL": "C.UTF-8"})[1]
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+        env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM_PROGRAM", "KITTY_WINDOW_ID")}
+        program = subprocess.Popen([self.relay, "-e", "import plot; " + expr], stdin=subprocess.DEVNULL, stdout=theirs,
+                                   stderr=theirs, env=dict(env, TERM="xterm", LC_ALL="C.UTF-8", TMUX="1"))
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the program has gone
+                break
+            if not part:
+                break
+            shown += part
+        program.wait()
+        os.close(ours)
+        text = shown.decode().replace("\r\n", "\n")
+        self.check("\033[" in text, "no colours on a terminal")
+        bare = [l.rstrip() for l in re.sub(r"\033\[[0-9;]*m", "", text).split("\n")]
+        self.check(bare == plain.split("\n"), "on a terminal:\n%s\nelse:\n%s" % ("\n".join(bare), plain))
+
     def files(self, name, expr, folder):
         paths = [os.path.join(folder, "p." + e) for e in ("svg", "png", "pdf")]
         status, out, err = self.run("let p = %s; %s" % (expr, "; ".join("save(p, \"%s\")" % p for p in paths)))
@@ -118,6 +148,7 @@ def main():
         for name, expr in KINDS.items():
             t.text(name, expr)
             has_cairo = has_cairo and t.files(name, expr, folder)
+        t.on_terminal("plot.functions(list[sin, cos], -6.0, 6.0)")
         status, out, err = t.run("save(plot.bars([1]), \"%s/p.npy\")" % folder)
         t.check(status == 1 and "a plot is saved as .svg, .png or .pdf" in err, err)
         status, out, err = t.run("save(plot.bars([1]), \"/none/p.svg\")")
