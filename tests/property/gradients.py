@@ -7,7 +7,7 @@ For each case f, at x, with a cotangent c of its result and a tangent t of x, in
     back = <vjp(f)(x, c), t>,  forth = <c, jvp(f)(x, t)>,  central = <c, df/dt by differences>
 
 agree; and the same for the function (x, c) -> vjp(f)(x, c), which is the rule itself. An operator
-that has a rule in prelude/derivatives.rly and no case here is tried near its documented example. Points stay
+that has a rule in prelude/ and no case here is tried near its documented example. Points stay
 away from kinks.
 
     gradients.py RELAY [--only PART-OF-NAME] [--verbose]
@@ -28,7 +28,7 @@ import share
 from process import PATIENCE, SLOW
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RULES = os.path.join(HERE, "..", "..", "prelude", "derivatives.rly")
+RULES = [os.path.join(HERE, "..", "..", "prelude", name) for name in ("derivatives.rly", "derivatives_nn.rly")]
 
 HARNESS = """
 def noise(v: Tensor[(?,), float64], k: float64) -> Tensor[(?,), float64] {
@@ -627,8 +627,10 @@ def main():
     windows()
     layers()
     failures = []
-    with open(RULES, encoding="utf-8") as f:
-        ruled = re.findall(r"^(?:derivative|tangent) ([\w.]+)\(", f.read(), re.M)
+    ruled = []
+    for path in RULES:
+        with open(path, encoding="utf-8") as f:
+            ruled += re.findall(r"^(?:derivative|tangent) ([\w.]+)\(", f.read(), re.M)
     for op in sorted(set(ruled) - {c.op for c in CASES}):
         if not documented(options.relay, op):
             failures.append("%s has a derivative rule, no case here, and no float in its example" % op)
