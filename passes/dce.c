@@ -39,8 +39,10 @@ static Expr *clean_block(Cleaner *c, Expr *e) {
     while (links.len) {
         Expr *link = vec_pop(&links);
         c->ctx->work++;
-        if (is_unused(c, link))
+        if (is_unused(c, link)) {
+            effects_depend(c->ctx, link->a);
             continue;
+        }
         Expr *value = clean(c, link->a);
         if (value != link->a || result != link->body) {
             link = expr_copy(link);

@@ -395,3 +395,20 @@ Effects *effects_new(PassCtx *ctx, Expr *root) {
 }
 
 unsigned effects_at(Effects *effects, Expr *e) { return effects_in(&effects->last, e); }
+
+void effects_depend(PassCtx *ctx, Expr *e) {
+    if (!ctx->deps)
+        return;
+    Reached reached = {.state = state_of(ctx)};
+    Map met = {0};
+    reach_mentions(&reached, e);
+    while (reached.pending.len) {
+        Global *g = vec_pop(&reached.pending);
+        if (map_has(&met, g) || !function_of(g))
+            continue;
+        map_set(&met, g, g);
+        pass_depend(ctx, g);
+        for (size_t i = 0; i < g->uses.len; i++)
+            vec_push(&reached.pending, g->uses.data[i]);
+    }
+}

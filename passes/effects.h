@@ -31,6 +31,9 @@ unsigned effects_at(Effects *effects, Expr *e);
 /* Of a call of the function that g is bound to; EFFECT_ALL where that is not known. */
 unsigned effects_of_calling(PassCtx *ctx, Global *g);
 
+/* Notes that the code being optimised is right as long as what e calls, and what that calls, stays as it is. */
+void effects_depend(PassCtx *ctx, Expr *e);
+
 /* "fails, loops", in the order above; "none". */
 const char *effects_text(unsigned effects);
 
