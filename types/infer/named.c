@@ -123,17 +123,37 @@ Type *named_of_result(Infer *I, const Fn *f, Type *const *named, Type *t) {
     return own == t ? t : particular(I, own);
 }
 
-Expr *named_compare_arguments(Infer *I, const Fn *f, const Type *type, Expr *body) {
+/* The type with an unknown for each size that has a name in it. */
+static Type *with_any_sizes(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    bool tensor = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
+    if (!tensor && t->tag != TY_TUPLE)
+        return t;
+    uint32_t n = tensor ? rank : t->nargs;
+    Type **args = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = !tensor                    ? with_any_sizes(t->args[i])
+                  : solver_has_each(dims[i]) ? type_any(KIND_DIM, NULL)
+                                             : dims[i];
+    return tensor ? type_tensor(type_shape(args, n), t->tensor.dtype) : type_tuple(args, n);
+}
+
+/* The function takes what it is given as `arg`, of any size; the parameter itself is that value once it was compared. */
+Expr *named_compare_arguments(Infer *I, Fn *f, const Type *type, Expr *body) {
     for (uint32_t i = f->nparams; type->fn.named && i-- > 0;) {
         Var *v = f->params[i];
         if (v->type == type->args[i])
             continue;
-        Expr *at = expr_var(v, v->span);
+        Var *arg = var_new(v->name, with_any_sizes(type->args[i]), v->span);
+        Expr *at = expr_var(arg, v->span);
         Pending *p = infer_note(I, PENDING_FLOW, at);
-        p->from = solver_open_each(type->args[i]);
+        p->from = arg->type;
         p->to = particular(I, v->type);
         p->place = (TypePlace){.kind = PLACE_PARAMETER, .name = v->name->text};
-        body = expr_let(var_new(v->name, v->type, v->span), at, body);
+        f->params[i] = arg;
+        body = expr_let(v, at, body);
     }
     return body;
 }

@@ -429,7 +429,7 @@ void named_check_places(Infer *I, const NamedScope *scope, Type *type, Span span
 /* In the body: a parameter's type, the type that the result must have; the body after arguments were compared. */
 Type *named_of_param(const Fn *f, Type *const *named, Type *t);
 Type *named_of_result(Infer *I, const Fn *f, Type *const *named, Type *t);
-Expr *named_compare_arguments(Infer *I, const Fn *f, const Type *type, Expr *body);
+Expr *named_compare_arguments(Infer *I, Fn *f, const Type *type, Expr *body);
 /* The result's type with names for the sizes that parameters are. `named` gets those and the written ones. */
 Type *named_result(const Fn *f, Type *const *written, Type ***named, Type *result);
 /* The sizes among the unknowns of a definition's scheme that are arguments: Scheme.sizes. */
