@@ -325,7 +325,7 @@ static const AttrSpec l2_attrs[] = {
     {"eps", AT_FLOAT, NULL, "the least sum of squares that is divided by"},
     {"axis", AT_INTS_OPT, "None", "the axes along which the sum of squares becomes 1; None: all"},
 };
-static const RelDef rel_l2_normalize = {"Identity", relate_l2_normalize, 2, false};
+static const RelDef rel_l2_normalize = {"L2Normalize", relate_l2_normalize, 2, false};
 const Op op_nn_l2_normalize = {
     .name = "nn.l2_normalize",
     .args = "data",
@@ -427,7 +427,7 @@ static const AttrSpec lrn_attrs[] = {
     {"alpha", AT_FLOAT, "0.0001", "the sum is multiplied by alpha / size"},
     {"beta", AT_FLOAT, "0.75", "the exponent"},
 };
-static const RelDef rel_lrn = {"Identity", relate_neighbours, 2, false};
+static const RelDef rel_lrn = {"LRN", relate_neighbours, 2, false};
 const Op op_nn_lrn = {
     .name = "nn.lrn",
     .args = "data",

@@ -218,14 +218,13 @@ const Op op_nn_log_softmax = {
     .see_also = "nn.softmax, nn.cross_entropy_with_logits",
 };
 
-static const RelDef rel_fast_softmax = {"Softmax", norm_relate, 2, false};
 const Op op_nn_fast_softmax = {
     .name = "nn.fast_softmax",
     .args = "data",
     .nargs = 1,
     .attrs = last_axis,
     .nattrs = 1,
-    .relation = &rel_fast_softmax,
+    .relation = &rel_softmax,
     .dtypes = DTS_FLOAT,
     .pattern = OP_OPAQUE,
     .variant = PLAIN,

@@ -371,7 +371,7 @@ static bool lower_invert(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
-static const RelDef rel_invert = {"Identity", relate_invert, 2, false};
+static const RelDef rel_invert = {"InvertPermutation", relate_invert, 2, false};
 const Op op_invert_permutation = {
     .name = "invert_permutation",
     .args = "data",

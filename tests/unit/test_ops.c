@@ -30,6 +30,8 @@ TEST(fields) {
             FAIL("%s: its arguments are not documented", op->name);
         if (!op->relation || !op->shape || !op->dtypes)
             FAIL("%s: relation, shape or dtypes are missing", op->name);
+        if (rel_find(sym_intern(op->relation->name)) != op->relation)
+            FAIL("%s: `%s` of a `where` is another relation", op->name, op->relation->name);
         if (!op->lower == !op->eval || !op->eval != !op->reference_only)
             FAIL("%s: it needs a plan, or an evaluation and the reason for it", op->name);
         if (!op->doc || strlen(op->doc) < 10 || !op->example || !op->example_result)
