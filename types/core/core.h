@@ -303,7 +303,10 @@ Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx);
 typedef struct CorePrintOptions {
     bool types;
     bool tvm;
+    const Map *names; /* Global -> const char *: other names for some; or NULL */
 } CorePrintOptions;
+/* A name that can be written for a hidden one (symbol_is_hidden): a_b for `(a, b)`. */
+const char *core_plain_name(const Symbol *hidden);
 void expr_print(Str *out, Expr *e, const CorePrintOptions *options);
 
 #endif

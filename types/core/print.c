@@ -29,6 +29,24 @@ typedef struct Scan {
     Map seen;
 } Scan;
 
+const char *core_plain_name(const Symbol *hidden) {
+    Str out = {0};
+    for (const char *text = hidden->text; *text; text++) {
+        if (isalnum((unsigned char)*text) || *text == '_')
+            str_add_char(&out, *text);
+        else if (*text == ' ')
+            str_add_char(&out, '_');
+    }
+    return out.len && !isdigit((unsigned char)out.text[0]) ? str_text(&out) : "whole";
+}
+
+static const char *global_name(const Printer *p, const Global *g) {
+    const char *name = p->options.names ? map_find(p->options.names, g) : NULL;
+    if (name)
+        return name;
+    return symbol_is_hidden(g->name) ? core_plain_name(g->name) : g->name->text;
+}
+
 static void scan(void *ctx, Expr *e) {
     Scan *c = ctx;
     while (!map_has(&c->seen, e)) {
@@ -36,7 +54,7 @@ static void scan(void *ctx, Expr *e) {
         if (e->kind == EXPR_VAR)
             map_set(&c->p->used, e->var, e->var);
         if (e->kind == EXPR_GLOBAL)
-            map_set(&c->p->taken, e->global->name, e->global);
+            map_set(&c->p->taken, sym_intern(global_name(c->p, e->global)), e->global);
         if (e->kind == EXPR_OP)
             map_set(&c->p->taken, sym_intern(e->op->name), (void *)e->op);
         if (e->kind != EXPR_LET) {
@@ -48,23 +66,11 @@ static void scan(void *ctx, Expr *e) {
     }
 }
 
-/* A name that can be written for one that cannot: a_b for `(a, b)`. */
-static const char *plain_name(const char *text) {
-    Str out = {0};
-    for (; *text; text++) {
-        if (isalnum((unsigned char)*text) || *text == '_')
-            str_add_char(&out, *text);
-        else if (*text == ' ')
-            str_add_char(&out, '_');
-    }
-    return out.len && !isdigit((unsigned char)out.text[0]) ? str_text(&out) : "whole";
-}
-
 static const Symbol *choose_name(Printer *p, Var *v) {
     const char *text = v->name->text;
     const char *base = strcmp(text, "_") == 0 ? "t" : text;
     if (symbol_is_hidden(v->name))
-        base = plain_name(text);
+        base = core_plain_name(v->name);
     if (text[0] == '%') /* of a graph, by its number: no `let` binds such a name */
         base = fmt_text("t%s", text + 1);
     const Symbol *name = sym_intern(base);
@@ -113,10 +119,9 @@ static void print_binding(Printer *p, Var *v) {
 }
 
 static void print_global(Printer *p, const Global *g) {
-    const char *text = g->name->text;
     if (g->sigil || p->options.tvm || op_find(g->name))
         str_add_char(p->out, '@');
-    str_add(p->out, text);
+    str_add(p->out, global_name(p, g));
 }
 
 static void new_line(Printer *p) {
