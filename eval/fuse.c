@@ -214,7 +214,7 @@ bool fuse_let(Resolver *r, Expr *let) {
     if (left <= 1)
         return false;
     if (!r->uses.len)
-        count_uses(r, r->code->fn->kind == EXPR_FN ? r->code->fn->fn->body : r->code->fn);
+        count_uses(r, r->body);
     if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
         return false;
     map_set(&r->fused_values, let->var, let->a);

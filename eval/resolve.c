@@ -761,6 +761,7 @@ bool code_resolve(Interp *in, Code *code) {
     r->in = in;
     r->code = code;
     Expr *source = code_source(in, code), *body = code->item ? source : source->fn->body;
+    r->body = body;
     r->passes_ran = source != code->fn || (!code->item && code->fn->fn->is_instance);
     if (!code->item)
         for (uint32_t i = 0; i < code->fn->fn->nparams; i++)

@@ -9,6 +9,7 @@
 typedef struct Resolver {
     Interp *in;
     Code *code;
+    Expr *body;        /* what becomes instructions: after the passes, where they ran */
     Map vars;          /* Var -> operand + 1 */
     Map pointers;      /* what a constant points to -> its operand */
     Map fused_values;  /* Var -> the value that was fused into its one use (fuse.h) */
