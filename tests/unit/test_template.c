@@ -23,7 +23,7 @@ static void fill(Tensor *t) {
 
 /* Elements of a shape; its axes lie in reverse order in memory where `turned`. */
 static Tensor *argument(DType dtype, const Shape *s, bool turned) {
-    int64_t shape[4], strides[4], stride = 1;
+    int64_t shape[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], stride = 1;
     int rank = s->rank;
     for (int i = 0; i < rank; i++) {
         shape[rank - 1 - i] = s->dims[i];
