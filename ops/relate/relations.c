@@ -567,6 +567,8 @@ static RelStatus relate_arange(Solver *s, Relation *r) {
         rel_round_once(s, r, i, rel_attr_dtype(r, "dtype", dtype));
     Type *size = arange_size(r, dtype);
     Type *dims[] = {size ? size : solver_var(s, KIND_DIM)};
+    if (!size)
+        dims[0]->var.made = true;
     RelStatus status = rel_result(s, r, dims, 1, rel_attr_dtype(r, "dtype", dtype));
     return status == REL_DONE && !size ? REL_WAIT : status;
 }

@@ -13,6 +13,8 @@ Relation *infer_post(Infer *I, const RelDef *def, Type **args, uint32_t n, const
         spans[i] = operands[i]->span;
     r->arg_spans = spans;
     r->expr = call;
+    r->fn = I->fn;
+    r->time = I->time;
     return r;
 }
 

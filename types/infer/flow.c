@@ -291,6 +291,7 @@ typedef struct Asked {
     Infer *I;
     Expr *const *args; /* variables from which sizes may be read */
     uint32_t nargs;
+    Pending at_call; /* where the call stands, whose variables supply sizes too */
     Span span;
     TypePlace place;
     bool ranks; /* not even the rank is known */
@@ -306,9 +307,8 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
     Type **dims;
     if (t->tag != TY_TENSOR)
         return;
-    Pending at_call = {.kind = PENDING_FLOW, .span = a->span};
     if (!type_get_rank(t, &rank, &dims)) {
-        Expr *like = a->ranks ? supply_shape(a->I, &at_call, t->tensor.shape, a->args, a->nargs)
+        Expr *like = a->ranks ? supply_shape(a->I, &a->at_call, t->tensor.shape, a->args, a->nargs)
                               : NULL;
         if (like)
             vec_push(&a->list, ((Check){CHECK_SHAPE, at, like, a->place, a->span}));
@@ -319,7 +319,7 @@ static void ask(Asked *a, Expr *at, Type *type, int depth) {
         vec_push(&a->list, ((Check){CHECK_RANK, at, expected, a->place, a->span}));
     }
     for (uint32_t k = 0; k < rank; k++) {
-        Expr *expected = supply_dim(a->I, &at_call, dims[k], a->args, a->nargs);
+        Expr *expected = supply_dim(a->I, &a->at_call, dims[k], a->args, a->nargs);
         if (!expected)
             continue;
         Expr *found = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), at->span);
@@ -346,13 +346,12 @@ static Expr *checked(Asked *a, Expr *value) {
 /* Compares the sizes that the operators inside of f assume equal before the call, as far as its arguments supply them:
  * f may write its result to a reference, whose type nothing compares afterwards. */
 static Expr *compared(Asked *a, const Expr *f, Expr *call) {
-    Pending at_call = {.kind = PENDING_FLOW, .span = a->span};
     for (size_t i = 0; i < solver_nresiduals(a->I->s); i++) {
         const Residual *r = solver_residual_at(a->I->s, i);
         if (r->of_result != f || r->a->kind != KIND_DIM)
             continue;
-        Expr *found = supply_dim(a->I, &at_call, r->b, a->args, a->nargs);
-        Expr *expected = found ? supply_dim(a->I, &at_call, r->a, a->args, a->nargs) : NULL;
+        Expr *found = supply_dim(a->I, &a->at_call, r->b, a->args, a->nargs);
+        Expr *expected = found ? supply_dim(a->I, &a->at_call, r->a, a->args, a->nargs) : NULL;
         if (expected)
             vec_push(&a->list,
                      ((Check){CHECK_SIZE, found, expected,
@@ -394,6 +393,7 @@ void settle_results(Infer *I) {
             continue;
         map_set(&I->checked_results, e, e);
         Asked a = {.I = I, .span = e->span, .place = r->place, .ranks = r->a->kind == KIND_SHAPE};
+        a.at_call = (Pending){.kind = PENDING_FLOW, .span = e->span, .fn = r->fn, .time = r->time};
         a.place.has_axis = false; /* each axis of it is checked */
         Expr *now = type_resolve(e->type)->tag == TY_FN ? checked_function(&a, e)
                                                         : checked(&a, expr_copy(e));

@@ -35,6 +35,8 @@ void solver_add_residual(Solver *s, Type *a, Type *b, Span span, TypePlace place
         check.of_result = r->instance ? r->instance : (struct Expr *)r->expr;
     check.unlisted = r && r->from_call && s->arg == NO_ARGUMENT && is_broadcast(r->def);
     if (r) {
+        check.fn = r->fn;
+        check.time = r->time;
         check.inner = r->inner;
         check.inner_name = r->inner_name;
     }

@@ -38,6 +38,8 @@ struct Relation {
     const Span *arg_spans;      /* nargs - 1 of them, or NULL */
     const struct Expr *expr;    /* the call in the core, or NULL */
     const struct Var *read_var; /* Field: the variable whose field is read, or NULL */
+    struct FnCtx *fn;           /* of a call: the function that it stands in, or NULL, */
+    uint32_t time;              /* and when it was made (infer/state.h) */
     struct Expr *instance; /* the use of the definition whose scheme gave this relation, or NULL */
     int level;
     uint32_t body; /* the Body.number of the function in which it was posted, or 0 */
@@ -79,6 +81,8 @@ typedef struct Residual {
     /* The call or function whose result must have the size, or NULL. Such a check is made by comparing that
      * result with its type (infer/settle.c). */
     struct Expr *of_result;
+    struct FnCtx *fn;         /* where that call stands, */
+    uint32_t time;            /* as its relation has it */
     Span inner;               /* where in a generalised definition the check arose, or none */
     const Symbol *inner_name; /* the name of that definition, or NULL */
     bool unlisted;            /* the list has this check operator by operator (inside.c) */

@@ -171,6 +171,7 @@ bool bind_var(Solver *s, Type *var, Type *to) {
         if (to->var.age > var->var.age)
             to->var.age = var->var.age;
         to->var.asked = to->var.asked || var->var.asked;
+        to->var.made = to->var.made || var->var.made;
         if (!to->var.hint)
             to->var.hint = var->var.hint;
     } else {
@@ -315,9 +316,11 @@ bool dims_must_wait(Type *a, Type *b) {
     return v.vars && !v.best && !solve_extreme(d->dim, &side, &is);
 }
 
-/* Adds a check where var is older than an unknown in `to` (Note [Open values] in unknown.c). */
+/* Adds a check where var is older than an unknown in `to`, or an operator makes it later (Note [Open values] in
+ * unknown.c). */
 static bool check_apart(Solver *s, Type *var, Type *to, bool gradual) {
-    if (!gradual || to->tag == TY_VAR || !unknowns_are_apart(s, var, to, true))
+    bool made = var->var.made && type_has(to, TY_ANY) && s->arg != -1;
+    if (!gradual || to->tag == TY_VAR || !(made || unknowns_are_apart(s, var, to, true)))
         return false;
     solver_add_residual(s, var, to, s->span, s->place);
     return true;

@@ -19,6 +19,9 @@
  *
  *     fn (y) { pair(arange(i), y) }      pair : fn [n](Tensor[(n,), int32], Tensor[(n,), int32]) -> …
  *
+ * A result whose size is only known with a dtype, as that of `arange(4 + 1)`, is not made to fit an unknown either
+ * (`made`): it was 5 all along, and what asks for the unknown compares the two.
+ *
  * Note [Sizes of elements]. A size parameter of a definition may stand inside of data or functions, and so be asked of
  * several values:
  *

@@ -80,6 +80,7 @@ typedef struct TypeVar {
     bool
         asked; /* KIND_DIM, KIND_SHAPE: one size is asked of several values: Note [Sizes of elements] */
     bool each;   /* of a parameter that is `each`: Note [Sizes of elements] */
+    bool made;   /* KIND_DIM: an operator makes it once a dtype is known: Note [Open values] */
     bool widens; /* stands where a function takes `?`, and may become an unknown itself (flow.c) */
     bool
         joins; /* KIND_TYPE: a parameter of a constructor: the types that flow to it are joined (flow.c) */
