@@ -164,11 +164,19 @@ Expr *acc_get(Way *w, Place *p) {
     return expr_call(ctor, parts, p->nparts, NULL, b_some_type("ct"), w->build.span);
 }
 
-/* A part of an accumulator: of one that was just put together the part itself. A tangent that is there has all parts,
- * a cotangent perhaps. */
+/* Whether a value of this type may have no tangent: an integer, for all that is known here. */
+static bool may_be_constant(Type *t) {
+    t = type_resolve(t);
+    if (t->tag == TY_VAR || t->tag == TY_PARAM)
+        return true;
+    return t->tag == TY_TENSOR && type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT;
+}
+
+/* A part of an accumulator: of one that was just put together the part itself. A tangent that is there has all parts
+ * that have one, a cotangent perhaps. */
 static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presence *presence) {
     Presence of = *presence;
-    *presence = w->n->forward ? of : PERHAPS;
+    *presence = w->n->forward && !may_be_constant(whole->parts[i]->type) ? of : PERHAPS;
     if ((acc->kind == EXPR_TUPLE || (acc->kind == EXPR_CALL && acc->a->kind == EXPR_CTOR)) &&
         i < acc->nargs) {
         if (acc->args[i]->kind == EXPR_ZERO)
