@@ -9,23 +9,8 @@
 #include <link.h>
 #include <string.h>
 
+#include "tensor/dlpack.h"
 #include "types/type/dim.h"
-
-/* DLPack's C structures (dlpack.h, version 0). */
-typedef struct DLTensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} DLTensor;
-enum { DL_CPU = 1, DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
 
 enum { MAX_PARAMS = 64 };
 
@@ -135,25 +120,10 @@ static int foreign_shape(const OpCall *call, OutSpec *out) {
     return 1;
 }
 
-/* shape: TENSOR_MAX_RANK sizes that the callee may write to. */
-static void fill_dl(DLTensor *d, Tensor *t, int64_t *shape) {
-    static const uint8_t codes[] = {
-        [DTC_BOOL] = DL_BOOL, [DTC_INT] = DL_INT, [DTC_UINT] = DL_UINT, [DTC_FLOAT] = DL_FLOAT};
-    memset(d, 0, sizeof *d);
-    d->data = tensor_data(t);
-    d->device.type = DL_CPU;
-    d->ndim = t->rank;
-    d->dtype.code = t->dtype == DT_BF16 ? DL_BFLOAT : codes[dtype_info[t->dtype].cls];
-    d->dtype.bits = (uint8_t)(dtype_size(t->dtype) * 8);
-    d->dtype.lanes = 1;
-    memcpy(shape, t->shape, (size_t)t->rank * sizeof *shape);
-    d->shape = shape; /* strides NULL: contiguous */
-}
-
 static bool foreign_eval(const OpCall *call, Tensor *const *out) {
     const Bound *b = call->op->foreign->handle;
     DLTensor tensors[MAX_PARAMS + 1], *pointers[MAX_PARAMS + 1];
-    int64_t shapes[MAX_PARAMS + 1][TENSOR_MAX_RANK];
+    int64_t shapes[MAX_PARAMS + 1][TENSOR_MAX_RANK]; /* the callee may write to them */
     void *values[MAX_PARAMS + 1];
     Tensor *kept[MAX_PARAMS + 1]; /* alive during the call */
     uint32_t n = 0;
@@ -162,13 +132,13 @@ static bool foreign_eval(const OpCall *call, Tensor *const *out) {
         if (kept[n]->rank == 0) {
             values[n] = tensor_data(kept[n]);
         } else {
-            fill_dl(&tensors[n], kept[n], shapes[n]);
+            tensors[n] = dlpack_of(kept[n], shapes[n], NULL);
             pointers[n] = &tensors[n];
             values[n] = &pointers[n];
         }
     }
     if (b->result_is_tensor) {
-        fill_dl(&tensors[n], out[0], shapes[n]);
+        tensors[n] = dlpack_of(out[0], shapes[n], NULL);
         pointers[n] = &tensors[n];
         values[n] = &pointers[n];
     }

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "repl/dlpack.h"
 #include "repl/session_internal.h"
+#include "tensor/dlpack.h"
 
 struct RelaySession {
     Session *session;
@@ -525,18 +525,9 @@ static void give_tensor(void *arg) {
     *back = (GivenBack){.exported = t};
     mem_pin(t);
     t->buffer->owners++; /* nobody writes over it */
-    memcpy(e->sizes, t->shape, sizeof(int64_t) * (size_t)t->rank);
-    memcpy(e->sizes + t->rank, t->strides, sizeof(int64_t) * (size_t)t->rank);
     e->given_back = back;
-    e->managed = (struct DLManagedTensor){
-        .dl_tensor = {.data = tensor_data(t),
-                      .device = {DLPACK_CPU, 0},
-                      .ndim = t->rank,
-                      .dtype = dlpack_type(t->dtype),
-                      .shape = e->sizes,
-                      .strides = e->sizes + t->rank},
-        .deleter = delete_export,
-    };
+    e->managed = (struct DLManagedTensor){.dl_tensor = dlpack_of(t, e->sizes, e->sizes + t->rank),
+                                          .deleter = delete_export};
     c->tensor = &e->managed;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How DLPack describes a tensor in memory (github.com/dmlc/dlpack, the unversioned structures of 0.x, which 1.x keeps).
- * Whoever uses relay.h includes DLPack's own header, or declares the same. */
-#ifndef REPL_DLPACK_H
-#define REPL_DLPACK_H
+ * Foreign operators take their tensors so, and relay.h gives and takes them; whoever is on the other side includes
+ * DLPack's own header, or declares the same. */
+#ifndef TENSOR_DLPACK_H
+#define TENSOR_DLPACK_H
 
 #include "tensor/tensor.h"
 
@@ -33,7 +34,8 @@ struct DLManagedTensor {
 
 enum { DLPACK_CPU = 1 };
 
-DLDataType dlpack_type(DType dtype);
+/* The tensor as it lies, with its sizes and strides where the caller keeps them. strides NULL: it is contiguous. */
+DLTensor dlpack_of(const Tensor *t, int64_t *shape, int64_t *strides);
 /* Why a tensor is not taken, NULL where it is; then *dtype is that of its elements. */
 const char *dlpack_refuses(const DLTensor *t, DType *dtype);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "repl/dlpack.h"
+#include "tensor/dlpack.h"
 
 #include "base/str.h"
+
+#include <string.h>
 
 typedef enum TypeCode {
     CODE_INT = 0,
@@ -21,13 +23,27 @@ static TypeCode code_of(DType dtype) {
     return dtype == DT_BF16 ? CODE_BFLOAT : CODE_FLOAT;
 }
 
-DLDataType dlpack_type(DType dtype) {
+static DLDataType type_of(DType dtype) {
     return (DLDataType){(uint8_t)code_of(dtype), (uint8_t)(dtype_size(dtype) * 8), 1};
+}
+
+DLTensor dlpack_of(const Tensor *t, int64_t *shape, int64_t *strides) {
+    if (t->rank) {
+        memcpy(shape, t->shape, sizeof *shape * (size_t)t->rank);
+        if (strides)
+            memcpy(strides, t->strides, sizeof *strides * (size_t)t->rank);
+    }
+    return (DLTensor){.data = tensor_data(t),
+                      .device = {.device_type = DLPACK_CPU},
+                      .ndim = t->rank,
+                      .dtype = type_of(t->dtype),
+                      .shape = shape,
+                      .strides = strides};
 }
 
 static bool find_dtype(DLDataType type, DType *out) {
     for (int t = 0; t < DTYPE_COUNT; t++) {
-        DLDataType own = dlpack_type((DType)t);
+        DLDataType own = type_of((DType)t);
         if (own.code == type.code && own.bits == type.bits && type.lanes == 1) {
             *out = (DType)t;
             return true;
