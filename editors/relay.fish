@@ -15,6 +15,7 @@ complete -c relay -l engine -x -a 'vm reference' -d 'what evaluates; the referen
 complete -c relay -l input -x -d 'run; a value for a parameter of @main or a free_var; =random makes one'
 complete -c relay -l jit -x -a 'on off' -d 'operators as compiled kernels, or by their reference evaluation'
 complete -c relay -l memory -x -d 'most memory for values and stack, as in 500M or 4G'
+complete -c relay -l nan -d 'fail where a NaN or an infinity is made of finite numbers'
 complete -c relay -l no-files -d 'types of loaded files come from the program alone'
 complete -c relay -l no-jit-cache -d 'keep no compiled kernels on disk'
 complete -c relay -l no-pass -x -d 'passes that never run'

@@ -75,6 +75,8 @@ void interp_set_args(Interp *in, int argc, char **argv) {
 
 void interp_set_digits(Interp *in, int digits) { in->digits = digits; }
 
+void interp_hunt_nan(Interp *in, bool on) { in->options.hunts_nan = on; }
+
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n),
                        void *ctx) {
     in->write = write;
@@ -128,6 +130,8 @@ static EvalStatus end(Interp *in, EvalStatus status) {
 
 EvalStatus interp_eval(Interp *in, Expr *e, Value *out) {
     begin(in);
+    if (in->options.hunts_nan)
+        return end(in, reference_hunt(in, &in->hunter, e, out));
     if (in->reference)
         return end(in, reference_eval(in->reference, e, out));
     return end(in, machine_run(in, in->idle_closure, code_of_expr(in, e), NULL, 0, out));

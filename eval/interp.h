@@ -25,7 +25,7 @@ typedef struct InterpOptions {
     size_t stack_bytes;  /* 0: 1 GB, or all memory where it is less */
     size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
-    bool trace;
+    bool hunts_nan;    /* an operator that makes a NaN or an infinity of finite numbers fails */
     bool verify_types; /* eval/verify.h */
     bool check_core;   /* hold derivatives to the rules of the core */
     OptOptions opt;
@@ -59,6 +59,9 @@ void interp_set_diags(Interp *in, Diags *diags);
 Diags *interp_get_diags(Interp *in);
 /* `print` and `show` round floats to so many significant digits; 0, as at first, rounds none. */
 void interp_set_digits(Interp *in, int digits);
+/* What runs from now on fails where a NaN or an infinity is born, or does not. It is the reference evaluator that
+ * looks, with the session's kernels. */
+void interp_hunt_nan(Interp *in, bool on);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 

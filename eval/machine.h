@@ -79,6 +79,8 @@ struct Interp {
     double progress_began, progress_shown;
 
     struct Reference *reference; /* the evaluator that runs instead of the machine, or NULL */
+    struct Reference
+        *hunter; /* the one that looks for NaN and infinities (reference_hunt), or NULL */
 };
 
 /* ---- stack.c --------------------------------------------------------------------------------- */

@@ -46,5 +46,7 @@ Expr *grad_twin_at(PassCtx *ctx, Expr *fn, const Symbol *path);
 
 /* The function `fn (f) { fn (x1, …, xn) { … } }` that grad, vjp or jvp of an n-ary function runs. */
 Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t nparams);
+/* Whether fn is what such a function gives, and of which kind of derivative. */
+bool grad_is_template(PassCtx *ctx, const Expr *fn, GradKind *kind);
 
 #endif

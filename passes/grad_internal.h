@@ -34,6 +34,7 @@ typedef struct GradState {
     WeakMap straight;   /* Fn of what derivatives became that calls none in a circle -> itself */
     Expr *accumulate;   /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
+    Map kinds; /* the functions that these give -> the address of their kind's templates */
 } GradState;
 GradState *grad_state(PassCtx *ctx);
 /* A reference to the global function that adds a cotangent into the cells of a lifted value. */

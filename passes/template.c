@@ -212,5 +212,14 @@ Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n) {
     }
     pass_check(ctx, made, NULL, grad_kind_name(kind));
     map_set(&state->templates[kind], key, made);
+    map_set(&state->kinds, made->fn->body, &state->templates[kind]);
     return made;
+}
+
+bool grad_is_template(PassCtx *ctx, const Expr *fn, GradKind *kind) {
+    GradState *state = grad_state(ctx);
+    const Map *of = map_find(&state->kinds, fn);
+    if (of)
+        *kind = (GradKind)(of - state->templates);
+    return of != NULL;
 }

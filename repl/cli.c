@@ -235,6 +235,12 @@ static bool set_tvm(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_nan(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.hunts_nan = true;
+    return true;
+}
+
 static bool set_verify_types(Cli *cli, const char *value) {
     (void)value;
     cli->session.verify_types = true;
@@ -262,6 +268,7 @@ static const Option options[] = {
      set_input},
     {"jit", "on|off", "operators as compiled kernels, or by their reference evaluation", set_jit},
     {"memory", "SIZE", "most memory for values and stack, as in 500M or 4G", set_memory},
+    {"nan", NULL, "fail where a NaN or an infinity is made of finite numbers", set_nan},
     {"no-files", NULL, "types of loaded files come from the program alone", set_no_files},
     {"no-jit-cache", NULL, "keep no compiled kernels on disk", set_jit_cache},
     {"no-pass", "P,Q", "passes that never run", set_no_pass},

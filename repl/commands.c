@@ -24,7 +24,7 @@ typedef struct Command {
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
     run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench,
-    run_search;
+    run_search, run_nan;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -44,6 +44,7 @@ static const Command commands[] = {
     {"llvm", "EXPR", "the LLVM code of the kernels EXPR runs", run_text},
     {"load", "FILE", "run a file; its definitions stay", run_load},
     {"mem", "EXPR", "run EXPR and say what its tensors took", run_measure},
+    {"nan", "on|off", "fail where a NaN or an infinity is made of finite numbers", run_nan},
     {"quit", "", "leave; Ctrl-D does too", run_quit},
     {"reload", "", "load the last file again", run_reload},
     {"save", "FILE", "write what was entered and worked, as a program", run_save},
@@ -233,6 +234,16 @@ static CommandResult run_step(Session *s, const Command *command, const char *ar
         step_run(s, argument, isatty(STDIN_FILENO) && session_is_at_prompt(s));
     else
         session_complain(s, ":%s wants %s\n", command->name, command->argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_nan(Session *s, const Command *command, const char *argument) {
+    if (strcmp(argument, "on") == 0 || strcmp(argument, "off") == 0)
+        session_hunt_nan(s, argument[1] == 'n');
+    else if (*argument)
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
+    else
+        session_say(s, session_hunts_nan(s) ? "nan is on\n" : "nan is off\n");
     return COMMAND_DONE;
 }
 

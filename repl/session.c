@@ -103,6 +103,13 @@ void session_set_digits(Session *s, int digits) {
     interp_set_digits(s->interp, digits);
 }
 
+void session_hunt_nan(Session *s, bool on) {
+    s->options.hunts_nan = on;
+    interp_hunt_nan(s->interp, on);
+}
+
+bool session_hunts_nan(const Session *s) { return s->options.hunts_nan; }
+
 static void session_write(Session *s, const Str *text) {
     s->sink.value(s->sink.ctx, str_text(text), text->len);
 }
@@ -143,6 +150,7 @@ Session *session_new(const SessionOptions *options) {
         .stack_bytes = options->stack_bytes,
         .memory_bytes = options->memory_bytes,
         .seed = options->seed,
+        .hunts_nan = options->hunts_nan,
         .verify_types = options->verify_types,
         .check_core = options->check_core,
         .opt = options->opt,

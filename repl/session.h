@@ -23,6 +23,7 @@ typedef struct SessionOptions {
     size_t stack_bytes, memory_bytes;
     uint64_t seed;
     bool calls_main;    /* `relay run`: an @main that takes arguments is called, or the run fails */
+    bool hunts_nan;     /* --nan, :nan on */
     bool verify_types;  /* --verify-types (eval/verify.h) */
     bool twins;         /* --twins (InterpOptions) */
     bool digest;        /* remember values for session_print_digests */
@@ -71,6 +72,8 @@ void session_say(Session *s, const char *text);
 void session_complain(Session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void session_set_width(Session *s, int width, int diag_width); /* the terminal was resized */
 
+void session_hunt_nan(Session *s, bool on); /* interp_hunt_nan */
+bool session_hunts_nan(const Session *s);
 void session_set_digits(Session *s, int digits); /* 0: floats are not rounded */
 
 /* The text with lines wider than the terminal broken at blanks, outside strings, and indented. */

@@ -281,14 +281,17 @@ static void record(World *w, TapeStep step) {
 }
 
 static bool step_back(Reference *r, uint64_t level, const TapeStep *s) {
+    const TapeStep *rule_of = r->rule_of;
     Value ct = cotangent(r, level, s->result), *outer = r->gave;
     Value *gave = r->watch ? mem_new_n(Value, s->n + 1) : NULL;
     for (uint32_t i = 0; gave && i < s->n; i++)
         gave[i] = value_unit();
     r->gave = gave;
+    r->rule_of = s;
     r->unwatched++;
     bool ok = s->back(r, level, s, ct);
     r->unwatched--;
+    r->rule_of = rule_of;
     r->gave = outer;
     return ok && ref_tell(r, (WatchEvent){.kind = WATCH_BACK,
                                           .what = s->rule ? s->rule->op->name : NULL,
@@ -449,6 +452,21 @@ static bool eval_tangent(Reference *r, const TapeStep *s, uint64_t level, const 
     return transpose(r, eval_rule, s, map_value(r, 0, zeros_leaf, false, s->out), seed, out);
 }
 
+/* The same, which nan.c can tell from the way back. */
+static bool tangent_of_step(Reference *r, const TapeStep *s, uint64_t level, const Rule *rule,
+                            Value *out) {
+    if (!r->hunts_nan)
+        return eval_tangent(r, s, level, rule, out);
+    const TapeStep *outer = r->rule_of;
+    TapeStep *forward = mem_new(TapeStep);
+    *forward = *s;
+    forward->is_forward = true;
+    r->rule_of = forward;
+    bool ok = eval_tangent(r, forward, level, rule, out);
+    r->rule_of = outer;
+    return ok;
+}
+
 static bool holds_float(Value v) {
     uint32_t n;
     const Value *parts = parts_of(v, &n);
@@ -491,17 +509,21 @@ bool ref_differentiate(Reference *r, const Expr *call, const Op *op, const Attrs
     }
     TapeStep s = {.back = operator_back,
                   .rule = derivative,
+                  .op = op,
                   .attrs = attrs,
                   .args = kept,
                   .primals = primals,
                   .n = n,
                   .out = v,
-                  .span = call ? call->span : span_none()};
+                  .span = call ? call->span : span_none(),
+                  .within = r->rule_of};
+    if (r->hunts_nan)
+        s.place = ref_place_in_program(r, s.span);
     if (!derivative && !forward) {
         ok = refuse(r, op);
     } else if (w->mode == AD_FORWARD) {
         Value dv;
-        ok = eval_tangent(r, &s, w->level, forward, &dv) && pair(r, w->level, v, dv, out);
+        ok = tangent_of_step(r, &s, w->level, forward, &dv) && pair(r, w->level, v, dv, out);
     } else {
         *out = s.result = lift(r, w->level, v);
         record(w, s);

@@ -70,7 +70,8 @@ static const VarVec *captured_by(Reference *r, Expr *fn) {
 /* rec: a variable that names the function itself, or NULL. */
 static Value closure_of(Reference *r, Expr *fn, const Local *env, const Var *rec) {
     const VarVec *vars = captured_by(r, fn);
-    Closure *c = mem_alloc(sizeof *c + vars->len * sizeof(Value));
+    Closure *c = r->serves_machine ? closure_alloc(code_of_fn(r->in, fn))
+                                   : mem_alloc(sizeof *c + vars->len * sizeof(Value));
     Value v = {.tag = VAL_CLOSURE, .p = c};
     c->fn = fn;
     c->ncaptured = (uint32_t)vars->len;
@@ -87,13 +88,18 @@ static Closure *function_in(Value f) {
     return f.p;
 }
 
+/* The function that was written: the machine's closure may be one of a twin of it. */
+static Expr *written_function(const Closure *c) {
+    return c->fn->fn->base ? c->fn->fn->base : c->fn;
+}
+
 /* The environment in which the body runs. */
 static const Local *enter(Reference *r, const Closure *c, const Value *args, uint32_t n) {
-    const Fn *fn = c->fn->fn;
+    const Fn *fn = written_function(c)->fn;
     if (fn->nparams != n)
         BUG("`%s` takes %u arguments, its call has %u", fn->name ? fn->name->text : "fn",
             fn->nparams, n);
-    const VarVec *vars = captured_by(r, c->fn);
+    const VarVec *vars = captured_by(r, written_function(c));
     const Local *env = NULL;
     for (size_t i = 0; i < vars->len; i++)
         env = local_new(vars->data[i], c->captured[i], env);
@@ -113,13 +119,25 @@ static bool tell_call(Reference *r, const Closure *c, const Value *args, uint32_
                                     .args = args});
 }
 
+/* The derivative `kind` of f at args, or f itself where that is a plain call. */
+static bool apply_derivative(Reference *r, const Expr *call, GradKind kind, Value f,
+                             const Value *args, uint32_t n, Value *out) {
+    if (!ref_is_plain_call(r, kind))
+        return ref_derivative(r, kind, f, args, n, out);
+    return ref_apply(r, call, kind == GRAD_CUSTOM ? ((Tuple *)f.p)->items[0] : f, args, n, out);
+}
+
 bool ref_apply(Reference *r, const Expr *call, Value f, const Value *args, uint32_t n, Value *out) {
     const Closure *c = function_in(f);
     Activation own = {.caller = r->top, .fn = c->fn, .call = call};
+    GradKind kind;
+    Value of;
     r->top = &own;
     r->in->stats.calls++;
-    bool ok = tell_call(r, c, args, n) &&
-              ref_eval(r, c->fn->fn->body, enter(r, c, args, n), &own, out);
+    bool ok = ref_find_derivative(r, c, &kind, &of)
+                  ? apply_derivative(r, call, kind, of, args, n, out)
+                  : tell_call(r, c, args, n) &&
+                        ref_eval(r, written_function(c)->fn->body, enter(r, c, args, n), &own, out);
     if (!ok)
         trace(r);
     r->top = own.caller;
@@ -139,7 +157,9 @@ static Value value_of_callee(Reference *r, Map *known, const void *key, Expr *ca
 
 /* The derivative of a function as a value: fn (x1, …) { grad(f)(x1, …) }, where this call, marked by
  * `drop`, is run by ref_derivative. */
-static Value derivative_of(Reference *r, GradKind kind, Value f) {
+static bool derivative_of(Reference *r, GradKind kind, Value f, Value *out) {
+    if (r->serves_machine)
+        return grad_of(r->in, kind, f, out);
     Value run = kind == GRAD_CUSTOM && f.tag == VAL_TUPLE ? ((Tuple *)f.p)->items[0] : f;
     uint32_t n = function_in(run)->fn->fn->nparams;
     uint32_t nparams = kind == GRAD_VJP ? n + 1 : kind == GRAD_JVP ? 2 * n : n;
@@ -158,7 +178,8 @@ static Value derivative_of(Reference *r, GradKind kind, Value f) {
     c->fn = fn;
     c->ncaptured = 1;
     c->captured[0] = f;
-    return (Value){.tag = VAL_CLOSURE, .p = c};
+    *out = (Value){.tag = VAL_CLOSURE, .p = c};
+    return true;
 }
 
 /* ---- literals and sizes ---------------------------------------------------------------------- */
@@ -510,7 +531,7 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
         r->at = e;
         return compare_equal(r, e, v[0], v[1], e->negate, out);
     case EXPR_DIM_OF: return size_of_axis(r, e, *v, out);
-    case EXPR_GRAD: *out = derivative_of(r, (GradKind)e->mode, *v); return true;
+    case EXPR_GRAD: return derivative_of(r, (GradKind)e->mode, *v, out);
     default: BUG("form %d cannot be evaluated", (int)e->kind);
     }
 }
@@ -557,6 +578,10 @@ static bool call_function(Reference *r, const Expr *call, Value f, const Value *
     if (!own)
         return ref_apply(r, call, f, args, n, out);
     const Closure *c = function_in(f);
+    GradKind kind;
+    Value of;
+    if (ref_find_derivative(r, c, &kind, &of))
+        return ref_apply(r, call, f, args, n, out);
     r->in->stats.calls++;
     if (is_internal(c->fn->span) && own->fn && !is_internal(own->fn->span))
         own->tail = call;
@@ -564,7 +589,7 @@ static bool call_function(Reference *r, const Expr *call, Value f, const Value *
     if (!tell_call(r, c, args, n))
         return false;
     next->env = enter(r, c, args, n);
-    next->e = c->fn->fn->body;
+    next->e = written_function(c)->fn->body;
     return true;
 }
 

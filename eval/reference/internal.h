@@ -32,12 +32,16 @@ typedef struct TapeStep {
     Value result; /* lifted: its duals' references hold the cotangent */
     bool (*back)(Reference *r, uint64_t level, const struct TapeStep *s, Value ct);
     const Rule *rule;   /* of an operator, */
+    const Op *op;       /* which is this one, */
     const Attrs *attrs; /* with these attributes; */
     Value f;            /* of custom_grad its pair of functions, of checkpoint its function */
     const Value *args, *primals;
     Value out; /* the operator's result, of the primals */
     Span span; /* of its call */
     uint32_t n;
+    Span place;      /* the same, or of the program's call that led there; where hunts_nan */
+    bool is_forward; /* its tangent is computed, on no tape */
+    const struct TapeStep *within; /* the step whose rule called the operator, or NULL */
 } TapeStep;
 
 /* The derivatives that run, the innermost first. Code inside of it sees the duals of its level; its
@@ -54,9 +58,14 @@ struct Reference {
     World *world;
     WatchFn watch; /* NULL: nobody is told */
     void *watch_ctx;
-    int unwatched;           /* > 0: inside of what is not told */
-    const Local *scope;      /* of the last operator that was called by the program */
-    Value *gave;             /* where a step back leaves what its arguments get, or NULL */
+    int unwatched;  /* > 0: inside of what is not told */
+    bool hunts_nan; /* an operator that makes a NaN or an infinity fails (nan.c) */
+    bool
+        serves_machine; /* its functions are closures of the machine too (Note [Two engines] in nan.c) */
+    const TapeStep
+        *rule_of;       /* the step whose rule is being evaluated, or NULL; kept where hunts_nan */
+    const Local *scope; /* of the last operator that was called by the program */
+    Value *gave;        /* where a step back leaves what its arguments get, or NULL */
     const Attrs *rule_attrs; /* of the call whose rule is being evaluated, or NULL */
     const Activation *top;
     const Expr *at;              /* the form being evaluated */
@@ -90,6 +99,16 @@ const Attrs *ref_attrs_with_sizes(const Attrs *attrs, const Value *sizes, uint32
 /* ---- watch.c ---- */
 /* Tells it. False where the evaluation is to end. */
 bool ref_tell(Reference *r, WatchEvent event);
+
+/* ---- nan.c ---- */
+/* Whether an operator may give `out`; false after a diagnostic: there is a NaN or an infinity in it, and none in
+ * args. */
+bool ref_stays_finite(Reference *r, const Expr *call, const Op *op, const Value *args, uint32_t n,
+                      Value out);
+/* `at`, or if that is in the prelude or the library, the program's call that led there. */
+Span ref_place_in_program(const Reference *r, Span at);
+/* Whether the machine made this closure for a derivative, and of which function. */
+bool ref_find_derivative(Reference *r, const Closure *c, GradKind *kind, Value *of);
 
 /* ---- derivative.c ---- */
 /* An operator of which some argument is a dual of r->world's level. */

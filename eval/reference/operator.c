@@ -69,7 +69,8 @@ bool ref_operator_plain(Reference *r, const Expr *call, const Op *op, const Attr
     Tensor *outs[OP_MAX_OUTPUTS] = {0}; /* in sight of the collector */
     size_t said = in->diags->list.len;
     in->stats.ops_reference++;
-    int made = op_run_interruptible(&c, outs, NULL, NULL, &in->interrupt);
+    int made = op_run_interruptible(&c, outs, r->serves_machine ? in->runner : NULL, in->runner_ctx,
+                                    &in->interrupt);
     if (made == OP_INTERRUPTED)
         in->interrupt = 1;
     else if (made < 0)
@@ -78,13 +79,13 @@ bool ref_operator_plain(Reference *r, const Expr *call, const Op *op, const Attr
         return false;
     if (made == 1 && !op->tuple) {
         *out = value_tensor(outs[0]);
-        return true;
+    } else {
+        Value *items = mem_new_n(Value, made + 1);
+        for (int i = 0; i < made; i++)
+            items[i] = value_tensor(outs[i]);
+        *out = value_tuple(items, (uint32_t)made);
     }
-    Value *items = mem_new_n(Value, made + 1);
-    for (int i = 0; i < made; i++)
-        items[i] = value_tensor(outs[i]);
-    *out = value_tuple(items, (uint32_t)made);
-    return true;
+    return !r->hunts_nan || ref_stays_finite(r, call, op, args, n, *out);
 }
 
 /* ---- in the world there is ------------------------------------------------------------------- */

@@ -59,6 +59,10 @@ typedef bool (*WatchFn)(void *ctx, const WatchEvent *event);
  * has. */
 EvalStatus reference_watch(Interp *in, Expr *e, WatchFn watch, void *ctx, Value *out);
 
+/* The value of a closed expression; it fails where a NaN or an infinity is born, and says by what. The session may
+ * have the other engine: hunter is NULL at first, and kept for the next time. */
+EvalStatus reference_hunt(Interp *in, Reference **hunter, Expr *e, Value *out);
+
 /* What tells one active value of a derivative from another, or NULL for others; and its cotangent so far. */
 const void *watch_identity(Value v, uint64_t level);
 Value watch_cotangent(Value v, uint64_t level);
