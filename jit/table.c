@@ -31,10 +31,11 @@ static void *must(void *p, size_t n) {
 static void look(JitRecipe *jr) {
     const Recipe *r = &jr->recipe;
     uint32_t plain = 0, other = 0;
-    double cost = 0.05 * (r->noperands + r->noutputs);
+    double cost = 0.05 * r->noutputs;
     for (int pass = 0; pass < 2; pass++) {
         const Scalar *code = pass ? r->epilogue : r->body;
         int n = pass ? r->nepilogue : r->nbody;
+        double each = cost; /* an epilogue runs once a result, which is little beside the fold */
         for (int i = 0; i < n; i++) {
             cost += 0.012;
             switch ((int)code[i].op) {
@@ -55,7 +56,10 @@ static void look(JitRecipe *jr) {
                 break;
             }
         }
+        if (pass)
+            cost = each;
     }
+    cost += 0.05 * __builtin_popcount(plain | other);
     jr->plain_loads = plain & ~other;
     jr->loads = plain | other;
     jr->cost = cost;

@@ -4,6 +4,7 @@
 #include "ops/recipe/fuse.h"
 
 #include "base/mem.h"
+#include "ops/recipe/epilogue.h"
 
 #include <string.h>
 
@@ -20,11 +21,6 @@ typedef struct Fusion {
     uint32_t indexed;               /* consumer axes used by SC_IOTA */
     VEC(Scalar) body, epilogue;
 } Fusion;
-
-static DType value_type(const Scalar *c) {
-    bool truth = c->op == SC_CHECK || (c->op >= SC_EQ && c->op <= SC_GE);
-    return truth ? DT_BOOL : (DType)c->type;
-}
 
 static int axes(const Recipe *r) { return r->rank + r->nreduce; }
 
@@ -238,10 +234,10 @@ static bool add_consumer(Fusion *f, const Scalar *code, int n, int32_t value) {
 
 static bool fusible(const Step *into, const Step *producer, int operand) {
     const Recipe *r = into->recipe, *p = producer->recipe;
-    if (p->kind != RECIPE_MAP || p->noutputs != 1 || r->kind == RECIPE_PRODUCT ||
-        r->kind == RECIPE_SCATTER || producer->out[0] != into->in[operand] ||
+    if (p->kind != RECIPE_MAP || r->kind == RECIPE_PRODUCT || r->kind == RECIPE_SCATTER ||
+        producer->out[0] != into->in[operand] ||
         producer->out_offsets[0] != into->in_offsets[operand] ||
-        value_type(&p->body[p->results[0]]) != (DType)p->out_types[0])
+        scalar_result(&p->body[p->results[0]]) != (DType)p->out_types[0])
         return false;
     for (int i = 0; i < r->nbody; i++)
         if (is_load(&r->body[i]) && r->body[i].a == operand && r->body[i].op != SC_LOAD)
@@ -361,29 +357,46 @@ static bool inputs_stay(const Plan *plan, size_t producer, size_t consumer) {
     return true;
 }
 
-int plan_fuse(Plan *plan) {
+/* Step i and what it alone writes are gone. */
+static void drop_step(Plan *plan, size_t i) {
+    Tensor *t = plan->steps.data[i]->out[0];
+    memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
+            (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
+    plan->steps.len--;
+    for (size_t k = 0; k < plan->temps.len; k++)
+        if (plan->temps.data[k] == t) {
+            plan->temps.data[k] = plan->temps.data[--plan->temps.len];
+            break;
+        }
+    tensor_release(t);
+}
+
+/* One way through the plan; `fuse` makes a reader compute what it reads. */
+static int fuse_with(Plan *plan, bool (*fuse)(Step *reader, const Step *producer, int operand)) {
     int gone = 0;
     for (size_t i = 0; i < plan->steps.len;) {
         Step *s = plan->steps.data[i];
         size_t reader = 0;
         int operand = 0;
-        Tensor *t = s->out[0];
-        if (s->recipe->kind != RECIPE_MAP || s->recipe->noutputs != 1 || !is_temp(plan, t) ||
+        if (s->recipe->noutputs != 1 || !is_temp(plan, s->out[0]) ||
             !only_reader(plan, i, &reader, &operand) || !inputs_stay(plan, i, reader) ||
-            !step_fuse(plan->steps.data[reader], s, operand)) {
+            !fuse(plan->steps.data[reader], s, operand)) {
             i++;
             continue;
         }
-        memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
-                (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
-        plan->steps.len--;
-        for (size_t k = 0; k < plan->temps.len; k++)
-            if (plan->temps.data[k] == t) {
-                plan->temps.data[k] = plan->temps.data[--plan->temps.len];
-                break;
-            }
-        tensor_release(t);
+        drop_step(plan, i);
         gone++;
     }
+    return gone;
+}
+
+/* Maps first, so that what a fold is followed by is one step. A step fused may leave another with one reader. */
+int plan_fuse(Plan *plan) {
+    int gone = 0, more;
+    do {
+        more = fuse_with(plan, step_fuse);
+        more += fuse_with(plan, step_finish);
+        gone += more;
+    } while (more);
     return gone;
 }

@@ -9,7 +9,8 @@
  *
  * A consumer's axis is split where the producer has two. Not done: into PRODUCT and SCATTER (the
  * producer would be computed again and again); where the consumer repeats or shifts what it reads;
- * where indices (SC_IOTA) would need arithmetic. */
+ * where indices (SC_IOTA) would need arithmetic. A MAP that reads what a REDUCE or PRODUCT gives becomes
+ * part of that step in turn (ops/recipe/epilogue.h). */
 #ifndef OPS_RECIPE_FUSE_H
 #define OPS_RECIPE_FUSE_H
 

@@ -157,25 +157,35 @@ static bool step_may_fail(const Recipe *r) {
     return false;
 }
 
-static bool loads_plainly(const Recipe *r, int operand) {
+static bool is_load_of(const Scalar *c, int operand) {
+    return (c->op == SC_LOAD || c->op == SC_LOAD_AT || c->op == SC_LOAD_IF) && c->a == operand;
+}
+
+/* Whether the operand is read at the index of the result alone, when that is worked out: by a MAP's body, or by
+ * the epilogue of a fold. */
+static bool is_read_at_result(const Recipe *r, int operand) {
+    bool folds = r->kind != RECIPE_MAP;
     for (int i = 0; i < r->nbody; i++)
-        if ((r->body[i].op == SC_LOAD_AT || r->body[i].op == SC_LOAD_IF) && r->body[i].a == operand)
+        if (is_load_of(&r->body[i], operand) && (folds || r->body[i].op != SC_LOAD))
+            return false;
+    for (int i = 0; i < r->nepilogue; i++)
+        if (is_load_of(&r->epilogue[i], operand) && r->epilogue[i].op != SC_LOAD)
             return false;
     return true;
 }
 
-/* Whether the step, a MAP, reads input `slot` only at the element that it writes, if at all. */
+/* Whether the step reads input `slot` only at the element that it writes, if at all. */
 static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
     const Recipe *r = step->recipe;
-    int axes = r->rank;
+    int axes = r->rank + r->nreduce;
     const int64_t *to = step->numbers + axes * (1 + r->noperands);
     for (int p = 0; p < r->noperands; p++) {
         const int64_t *from = step->numbers + axes * (1 + p);
         if (step->slot[p] != slot)
             continue;
-        if (r->in_types[p] != r->out_types[0] || !loads_plainly(r, p) || step->offset[p])
+        if (r->in_types[p] != r->out_types[0] || !is_read_at_result(r, p) || step->offset[p])
             return false;
-        for (int a = 0; a < axes; a++)
+        for (int a = 0; a < r->rank; a++)
             if (from[a] != to[a] && step->numbers[a] > 1)
                 return false;
     }
@@ -190,7 +200,9 @@ static uint64_t find_in_place(const Template *t, Tensor *const *in, const Tensor
         return 0;
     const TemplateStep *last = &t->steps[t->nsteps - 1];
     const Recipe *r = last->recipe;
-    if (r->kind != RECIPE_MAP || r->noutputs != 1 || last->slot[r->noperands] != t->nin ||
+    bool one_by_one = r->kind == RECIPE_MAP || r->kind == RECIPE_REDUCE ||
+                      r->kind == RECIPE_PRODUCT; /* each result is written once */
+    if (!one_by_one || r->noutputs != 1 || last->slot[r->noperands] != t->nin ||
         last->offset[r->noperands])
         return 0;
     for (uint32_t k = 0; k < t->nsteps; k++) {

@@ -120,13 +120,16 @@ static Made half(void) { /* a temporary that rounds */
     return m;
 }
 
-static Made twice(void) { /* read by two steps */
+static Made twice(bool fold) { /* read by two steps, which may become one */
     Made m = {0};
     Tensor *x = numbers(2, matrix, 1), *t = plan_temp(&m.plan, DT_F32, 2, matrix);
-    Tensor *u = plan_temp(&m.plan, DT_F32, 2, matrix);
+    Tensor *u = plan_temp(&m.plan, DT_F32, fold ? 1 : 2, fold ? row : matrix);
     m.out = tensor_new(DT_F32, 2, matrix);
     add(&m.plan, t, x, x);
-    add(&m.plan, u, t, x);
+    if (fold)
+        plan_reduce(&m.plan, u, t, 1, COMBINE_MAX);
+    else
+        add(&m.plan, u, t, x);
     add(&m.plan, m.out, u, t);
     return m;
 }
@@ -137,6 +140,103 @@ static Made repeated(void) { /* a row that every row of the result reads: not co
     Tensor *t = plan_temp(&m.plan, DT_F32, 1, row);
     m.out = tensor_new(DT_F32, 2, matrix);
     tanh_times(&m.plan, t, b, b, 2);
+    add(&m.plan, m.out, x, t);
+    return m;
+}
+
+enum { K = 5 };
+
+/* t[i, j] = sum over k of x[i, k] * y[k, j]; t may lie in any order. */
+static void product(Plan *plan, Tensor *t, const Tensor *x, const Tensor *y) {
+    StepBuilder s;
+    int64_t k = x->shape[1];
+    step_begin(&s, plan, RECIPE_PRODUCT, 2, t->shape);
+    step_reduce_over(&s, 1, &k);
+    int64_t rows[3] = {x->strides[0], 0, x->strides[1]},
+            columns[3] = {0, y->strides[1], y->strides[0]};
+    Sc a = sc_load(&s.body, step_in_strided(&s, x, rows, 0), DT_F32);
+    sc_mul(&s.body, a, sc_load(&s.body, step_in_strided(&s, y, columns, 0), DT_F32));
+    step_combine(&s, COMBINE_SUM, DT_F32);
+    step_out(&s, t);
+    step_end(&s);
+}
+
+static Tensor *product_of(Plan *plan, Tensor *t) {
+    int64_t left[2] = {t->shape[0], K}, right[2] = {K, t->shape[1]};
+    product(plan, t, numbers(2, left, 8), numbers(2, right, 9));
+    return t;
+}
+
+static Made layer(void) { /* tanh(x @@ w + bias) * residual * 3 */
+    Made m = {0};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix), *u = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    product_of(&m.plan, t);
+    add(&m.plan, u, t, numbers(1, row, 2));
+    tanh_times(&m.plan, m.out, u, numbers(2, matrix, 3), 3);
+    return m;
+}
+
+static Made cut(void) { /* (x @@ w) as (M, 3, N / 3), added to what repeats along the middle */
+    Made m = {0};
+    int64_t parts[3] = {M, 3, N / 3}, some[3] = {M, 1, N / 3};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 3, parts);
+    product_of(&m.plan, t);
+    int64_t strides[3] = {N, N / 3, 1};
+    StepBuilder s;
+    step_begin(&s, &m.plan, RECIPE_MAP, 3, parts);
+    Sc a = sc_load(&s.body, step_in_strided(&s, t, strides, 0), DT_F32);
+    sc_add(&s.body, a, sc_load(&s.body, step_in(&s, numbers(3, some, 4)), DT_F32));
+    step_out(&s, m.out);
+    step_end(&s);
+    return m;
+}
+
+static Made turned_result(void) { /* (x @@ w)ᵀ + y */
+    Made m = {0};
+    int64_t shape[2] = {N, M};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, shape);
+    product_of(&m.plan, t);
+    int64_t strides[2] = {1, N};
+    StepBuilder s;
+    step_begin(&s, &m.plan, RECIPE_MAP, 2, shape);
+    Sc a = sc_load(&s.body, step_in_strided(&s, t, strides, 0), DT_F32);
+    sc_sub(&s.body, a, sc_load(&s.body, step_in(&s, numbers(2, shape, 6)), DT_F32));
+    step_out(&s, m.out);
+    step_end(&s);
+    return m;
+}
+
+static Made two_products(void) { /* x @@ w + y @@ v + bias: the first takes in the rest */
+    Made m = {0};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix), *u = plan_temp(&m.plan, DT_F32, 2, matrix);
+    Tensor *v = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    product_of(&m.plan, t);
+    product_of(&m.plan, u);
+    add(&m.plan, v, t, u);
+    add(&m.plan, m.out, v, numbers(1, row, 2));
+    return m;
+}
+
+static Made sum_of_rows(void) { /* a sum of rows, and what follows it */
+    Made m = {0};
+    int64_t column[2] = {M, 1};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, column);
+    m.out = tensor_new(DT_F32, 2, column);
+    plan_reduce(&m.plan, t, numbers(2, matrix, 3), 2, COMBINE_SUM);
+    tanh_times(&m.plan, m.out, t, numbers(2, column, 1), 0.5);
+    return m;
+}
+
+static Made broadcast(void) { /* a sum that each element of a row reads */
+    Made m = {0};
+    int64_t column[2] = {M, 1};
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, column), *x = numbers(2, matrix, 3);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    plan_reduce(&m.plan, t, x, 2, COMBINE_SUM);
     add(&m.plan, m.out, x, t);
     return m;
 }
@@ -153,7 +253,10 @@ static void check(const char *what, Made plain, Made fused, size_t steps) {
         check_fail(__FILE__, __LINE__, "%s: other bits", what);
 }
 
-TEST(chains) { check("chain", chain(), chain(), 1); }
+TEST(chains) {
+    check("chain", chain(), chain(), 1);
+    check("twice", twice(false), twice(false), 1);
+}
 TEST(reductions) {
     for (uint32_t which = 1; which < 8; which++)
         if (which & 3)
@@ -164,8 +267,15 @@ TEST(fills) { check("fill", filled(), filled(), 1); }
 TEST(not_fused) {
     check("half", half(), half(), 2);
     check("repeated", repeated(), repeated(), 2);
-    Made m = twice();
-    check("twice", twice(), m, 2);
+    check("read by a fold too", twice(true), twice(true), 3);
+    check("broadcast", broadcast(), broadcast(), 2);
+}
+TEST(epilogues) {
+    check("layer", layer(), layer(), 1);
+    check("cut", cut(), cut(), 1);
+    check("turned", turned_result(), turned_result(), 1);
+    check("two products", two_products(), two_products(), 2);
+    check("reduction", sum_of_rows(), sum_of_rows(), 1);
 }
 
 int main(void) {
@@ -174,5 +284,6 @@ int main(void) {
     RUN(views);
     RUN(fills);
     RUN(not_fused);
+    RUN(epilogues);
     return check_result();
 }
