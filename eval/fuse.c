@@ -35,7 +35,8 @@ static bool is_float_tensor(Type *t) {
 
 static bool is_operator(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs > 0 && e->nargs <= MAX_ARGS &&
-           !e->nsizes && !e->a->op->tuple && e->a->op->lower;
+           !e->nsizes && !e->a->op->tuple && e->a->op->lower && !e->a->op->cut &&
+           e->a->op->shape_mode == SHAPE_OF_SHAPES; /* the plan is made without elements */
 }
 
 static bool is_elementwise(const Expr *e) {
@@ -44,10 +45,17 @@ static bool is_elementwise(const Expr *e) {
            is_float_tensor(e->type);
 }
 
+static bool is_reduction(const Expr *e) {
+    return is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type);
+}
+
 /* The root of a group may also be a reduction. */
-static bool is_root(const Expr *e) {
-    return is_elementwise(e) ||
-           (is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type));
+static bool is_root(const Expr *e) { return is_elementwise(e) || is_reduction(e); }
+
+/* What element-wise operators may follow in the same kernel: they become its epilogue. */
+static bool is_fold(const Expr *e) {
+    bool is_product = is_operator(e) && e->a->op->pattern == OP_PRODUCT;
+    return (is_product || is_reduction(e)) && is_float_tensor(e->type);
 }
 
 /* Whether e may be evaluated before the operators around it: at most another of two mistakes is met first. */
@@ -66,6 +74,7 @@ typedef struct Collector {
     Map numbers; /* Expr -> its number in Node.args, plus MAX_LEAVES + 1 */
     VEC(Node) nodes;
     uint32_t entered; /* nodes so far, with those whose arguments are still being collected */
+    bool folds;       /* those below the root are taken in */
     bool failed;
 } Collector;
 
@@ -93,7 +102,8 @@ static int32_t collect(Collector *c, Expr *e, bool root) {
     void *known = map_find(&c->numbers, e);
     if (known)
         return (int32_t)(intptr_t)known - MAX_LEAVES - 1;
-    if (c->failed || c->entered == MAX_NODES || !(root ? is_root(e) : is_elementwise(e)))
+    bool taken = root ? is_root(e) : is_elementwise(e) || (c->folds && is_fold(e));
+    if (c->failed || c->entered == MAX_NODES || !taken)
         return add_leaf(c, e);
     c->entered++;
     Node n = {.site = {.op = e->a->op,
@@ -102,8 +112,9 @@ static int32_t collect(Collector *c, Expr *e, bool root) {
                        .nargs = e->nargs,
                        .call = e},
               .span = e->span};
+    bool reads_often = e->a->op->pattern == OP_PRODUCT; /* what it reads is better written once */
     for (uint32_t i = 0; i < e->nargs; i++)
-        n.args[i] = collect(c, e->args[i], false);
+        n.args[i] = reads_often ? add_leaf(c, e->args[i]) : collect(c, e->args[i], false);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);
 }
@@ -111,8 +122,13 @@ static int32_t collect(Collector *c, Expr *e, bool root) {
 Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves) {
     if (!is_root(e))
         return NULL;
-    Collector c = {.r = r, .leaves = leaves};
+    Collector c = {.r = r, .leaves = leaves, .folds = true};
     collect(&c, e, true);
+    if (c.failed) { /* an argument of a product may be none of a group's */
+        leaves->len = 0;
+        c = (Collector){.r = r, .leaves = leaves};
+        collect(&c, e, true);
+    }
     if (c.failed || c.nodes.len < 2)
         return NULL;
     Group *g = mem_alloc(sizeof *g + c.nodes.len * sizeof(Node));
@@ -152,7 +168,7 @@ static void count_uses(void *ctx, Expr *e) {
 static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget) {
     if (e->kind == EXPR_VAR)
         return e->var == v;
-    if (!*budget || !(root ? is_root(e) : is_elementwise(e)))
+    if (!*budget || !(root ? is_root(e) : is_elementwise(e) || is_reduction(e)))
         return false;
     --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
@@ -194,7 +210,7 @@ static bool is_operand_in_parts(const Expr *e, const Var *v, uint32_t *budget) {
 
 /* Subtracts the number of operators in e from the budget. */
 static void spend(const Expr *e, uint32_t *budget) {
-    if (!*budget || !is_elementwise(e))
+    if (!*budget || !(is_elementwise(e) || is_fold(e)))
         return;
     --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
@@ -204,7 +220,7 @@ static void spend(const Expr *e, uint32_t *budget) {
 bool fuse_let(Resolver *r, Expr *let) {
     uint32_t run = r->run, budget = MAX_NODES, left = MAX_NODES - run;
     r->run = 0;
-    if (!let->var || let->rec || !is_elementwise(let->a))
+    if (!let->var || let->rec || !(is_elementwise(let->a) || is_fold(let->a)))
         return false;
     Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
     if (next->kind == EXPR_VAR || !is_operand_in_parts(next, let->var, &budget))

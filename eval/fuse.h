@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused operators: a tree of element-wise operators on float tensors, with perhaps a reduction on
- * top, runs as one call whose steps are merged (ops/recipe/fuse.h), so that no intermediate tensor
- * is written. The values are those of the single operators, to the bit.
+/* Fused operators: a tree of element-wise operators on float tensors, with products and reductions below them and
+ * perhaps a reduction on top, runs as one call whose steps are merged (ops/recipe/fuse.h), so that no
+ * intermediate tensor is written. The values are those of the single operators, to the bit.
  *
  *     let t = a * b; let u = t + c; sum(tanh(u) * a)       one kernel that reads a, b, c
+ *     nn.relu(x @@ w + b)                                  one kernel: a product with an epilogue
  *
  * Taken together is what types say to be float tensors with axes: scalars are faster one by one,
  * and integers may divide by zero, which is reported at its own operator. A `let` is taken in where
