@@ -157,6 +157,7 @@ struct Code {
     Code *derived[GRAD_KINDS]; /* what stands for a derivative of this function */
     Code *made;
     const struct ReverseCode *from;
+    Code *next; /* the same derivative for other functions captured */
     struct ReverseCode
         *unmerged; /* the same to be differentiated, or NULL (passes/reverse/merge.c) */
 

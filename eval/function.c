@@ -108,14 +108,34 @@ const Symbol *call_path(const Code *code, const Expr *call) {
 
 /* ---- derivatives ----------------------------------------------------------------------------- */
 
-/* What stands for a derivative as code of the function `base`, with the template `code` behind it. NULL where the
- * derivative is not taken as code. */
-static Code *code_derived(Interp *in, GradKind kind, Expr *base, Code *code) {
-    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT)
+enum {
+    CAPTURED_DEPTH =
+        6, /* of closures that captured closures, of which it is looked at which they are */
+    CAPTURED_KINDS = 16 /* sets of captured functions, for each of which a derivative is made */
+};
+
+/* The function of a closure with those that it captured, or NULL. base: its function literal. */
+static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
+    if (depth == CAPTURED_DEPTH || (c->code->made && !reverse_is_current(c->code->from)))
         return NULL;
-    Code *of = code_of_fn(in, base), *known = of->derived[kind];
-    if (known && reverse_is_current(known->from))
-        return known->made ? known : NULL;
+    uint32_t n = c->ncaptured, self = n;
+    struct Known **captured = mem_new_n(struct Known *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const Closure *inner = c->captured[i].p;
+        if (c->captured[i].tag != VAL_CLOSURE)
+            continue;
+        if (inner == c) {
+            self = i;
+            continue;
+        }
+        Expr *fn = inner->fn->fn->base ? inner->fn->fn->base : inner->fn;
+        fn = inner->code->made ? inner->code->made->fn : fn;
+        captured[i] = known_of_closure(inner, fn, depth + 1);
+    }
+    return reverse_known(base, captured, n, self);
+}
+
+static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *given, Code *code) {
     Code *stub = mem_new(Code);
     *stub = *code;
     stub->base = code;
@@ -123,11 +143,40 @@ static Code *code_derived(Interp *in, GradKind kind, Expr *base, Code *code) {
     stub->twins.len = stub->twins.cap = 0;
     stub->twin = NULL;
     stub->path = sym_intern("derived");
-    ReverseCode *from = reverse_derive(&in->passes, kind, true, base);
+    ReverseCode *from = reverse_derive(&in->passes, kind, true, base, given);
     stub->from = from;
     stub->made = from->fn ? code_of_fn(in, from->fn) : NULL;
-    of->derived[kind] = stub;
-    return stub->made ? stub : NULL;
+    in->stats.derived += stub->made != NULL;
+    return stub;
+}
+
+/* What stands for a derivative as code of the closure `run` of the function `base`, with the template `code` behind
+ * it. NULL where the derivative is not taken as code. Where no one code serves all that the closure may capture, there
+ * is one for each set of functions that it did. */
+static Code *code_derived(Interp *in, GradKind kind, Expr *base, const Closure *run, Code *code) {
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT)
+        return NULL;
+    Code *of = code_of_fn(in, base), *any = of->derived[kind];
+    if (!any || !reverse_is_current(any->from))
+        any = of->derived[kind] = derive_for(in, kind, base, NULL, code);
+    struct Known *given = any->made ? NULL : known_of_closure(run, base, 0);
+    if (any->made || !given)
+        return any->made ? any : NULL;
+    Code **at = &any->next;
+    for (int i = 0; *at && i < CAPTURED_KINDS; i++) {
+        Code *known = *at;
+        if (!reverse_is_current(known->from)) {
+            *at = known->next;
+            continue;
+        }
+        if (reverse_known_is(known->from->given, given))
+            return known->made ? known : NULL;
+        at = &known->next;
+    }
+    if (*at)
+        return NULL;
+    *at = derive_for(in, kind, base, given, code);
+    return (*at)->made ? *at : NULL;
 }
 
 /* The function that a derivative became, for a derivative of it. */
@@ -136,7 +185,7 @@ static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *stub) 
     if (kind == GRAD_JVP || !from->merges)
         return stub->made->fn;
     if (!stub->unmerged)
-        stub->unmerged = reverse_derive(&in->passes, from->kind, false, from->source);
+        stub->unmerged = reverse_derive(&in->passes, from->kind, false, from->source, from->given);
     return stub->unmerged->fn;
 }
 
@@ -162,7 +211,7 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
     if (of->made &&
         reverse_is_current(of->from)) /* a derivative that is code is differentiated as that code */
         base = derivative_to_differentiate(in, kind, of);
-    Code *derived = twins || !base ? NULL : code_derived(in, kind, base, code);
+    Code *derived = twins || !base ? NULL : code_derived(in, kind, base, run.p, code);
     Closure *c = closure_alloc(derived ? derived : code);
     for (uint32_t i = 0; i < c->ncaptured; i++) {
         if (!code->captured[i])

@@ -85,9 +85,14 @@ void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, si
 
 void interp_set_draw(Interp *in, DrawFn draw) { in->draw = draw; }
 
-uint64_t interp_begin_level(Interp *in) {
+static uint64_t begin_level(Interp *in) {
     in->running++;
     return ++in->level;
+}
+
+uint64_t interp_begin_level(Interp *in) {
+    in->stats.taped++;
+    return begin_level(in);
 }
 
 void interp_end_level(Interp *in, uint64_t level) {
@@ -98,7 +103,7 @@ void interp_end_level(Interp *in, uint64_t level) {
 
 uint64_t interp_seal(Interp *in) {
     uint64_t before = in->sealed;
-    in->sealed = interp_begin_level(in);
+    in->sealed = begin_level(in);
     return before;
 }
 

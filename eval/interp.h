@@ -78,6 +78,8 @@ typedef struct InterpStats {
     uint64_t in_place;           /* results written over an argument (eval/own.h) */
     uint64_t bytes_in_place;     /* of these results */
     uint64_t launches;           /* steps of plans run, compiled or not; scalars need none */
+    uint64_t derived;            /* derivatives made into code */
+    uint64_t taped;              /* calls of derivatives that are none, and keep a tape */
     size_t stack_peak;
 } InterpStats;
 const InterpStats *interp_stats(Interp *in);

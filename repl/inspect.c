@@ -356,6 +356,8 @@ bool session_info(Session *s, const char *text, Str *out) {
         str_printf(out, "functions optimised: %llu, by %llu passes; made anew: %llu\n",
                    (unsigned long long)stats->optimised, (unsigned long long)stats->applied,
                    (unsigned long long)stats->dropped);
+        str_printf(out, "derivatives made into code: %llu\nderivatives that kept a tape: %llu\n",
+                   (unsigned long long)stats->derived, (unsigned long long)stats->taped);
         str_printf(out,
                    "operators run by reference: %llu\noperators run as kernels: %llu\n"
                    "plans made: %llu\nresults written over an argument: %llu\n",

@@ -161,6 +161,8 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
         return NULL;
     }
     Known *self = known_prepared(p, source), **known = mem_new_n(Known *, n + 1);
+    for (uint32_t i = 0; p->code->given && i < self->captured.len; i++)
+        self->known[i] = p->code->given->known[i];
     if (kind != GRAD_JVP)
         return instance_get(p, self, known, active, shared, nslots);
     Presence *given = mem_new_n(Presence, nslots + 1);
@@ -245,9 +247,10 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
     return p->why ? NULL : settle_instances(p, kind, source);
 }
 
-ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source) {
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source, Known *given) {
     ReverseCode *code = mem_new(ReverseCode);
     code->merges = merges;
+    code->given = given;
     code->kind = kind;
     code->source = source;
     Build b = {span_none()};
@@ -276,9 +279,9 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     Expr *fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
     code->fn = pass_find("dce")->run(ctx, fn);
     note_straight(ctx, code->fn);
-    VarVec given = {0};
-    vec_push(&given, code->of);
-    pass_check(ctx, code->fn, &given, "a derivative");
+    VarVec outside = {0};
+    vec_push(&outside, code->of);
+    pass_check(ctx, code->fn, &outside, "a derivative");
     return code;
 }
 

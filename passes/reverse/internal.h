@@ -173,6 +173,8 @@ Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
 bool known_equal(const Known *a, const Known *b);
+Known *known_inactive(const Known *k);
+bool known_captured_any(const Known *k);
 /* Notes a definition that the derivative is made from. */
 void use_global(Program *p, Global *g);
 /* The function that an atom is known to be; NULL when it is not. */

@@ -13,6 +13,33 @@ Known *known_new(Expr *fn) {
     return k;
 }
 
+Known *reverse_known(Expr *fn, Known *const *captured, uint32_t n, uint32_t self) {
+    Known *k = known_new(fn);
+    for (uint32_t i = 0; i < n && i < k->captured.len; i++)
+        k->known[i] = i == self ? k : captured[i];
+    return k;
+}
+
+/* The same function with nothing active in what it captured. */
+Known *known_inactive(const Known *k) {
+    Known *made = known_new(k->fn);
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        made->known[i] = !k->known[i]       ? NULL
+                         : k->known[i] == k ? made
+                                            : known_inactive(k->known[i]);
+    return made;
+}
+
+/* Whether a function is known among what it captured. */
+bool known_captured_any(const Known *k) {
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->known[i])
+            return true;
+    return false;
+}
+
+bool reverse_known_is(const Known *a, const Known *b) { return known_equal(a, b); }
+
 bool known_equal(const Known *a, const Known *b) {
     if (a == b)
         return true;

@@ -19,16 +19,18 @@
 /* ---- derivatives of known functions ---------------------------------------------------------- */
 
 /* The derivative as code of a function literal, made once as long as nothing it was made from changes. */
-static ReverseCode *derivative_of(Program *p, GradKind kind, bool merges, Expr *fn) {
+static ReverseCode *derivative_of(Program *p, GradKind kind, bool merges, const Known *k) {
     WeakMap *made = &grad_state(p->ctx)->derived[kind][merges];
-    ReverseCode *known = weak_find(made, fn);
-    if (known && reverse_is_current(known))
+    Known *given = known_captured_any(k) ? known_inactive(k) : NULL;
+    ReverseCode *known = weak_find(made, k->fn);
+    if (known && reverse_is_current(known) && known_equal(known->given, given))
         return known;
     ReverseCode *unfinished = mem_new(ReverseCode);
     unfinished->why = "a function that differentiates itself";
-    weak_set(made, fn, unfinished);
-    known = reverse_derive(p->ctx, kind, merges, fn);
-    weak_set(made, fn, known);
+    unfinished->given = given;
+    weak_set(made, k->fn, unfinished);
+    known = reverse_derive(p->ctx, kind, merges, k->fn, given);
+    weak_set(made, k->fn, known);
     return known;
 }
 
@@ -52,7 +54,7 @@ Expr *read_derivative(Reader *r, Expr *e) {
         reverse_refuse(r->p, "the derivative of a function that is not known");
         return e;
     }
-    const ReverseCode *code = derivative_of(r->p, kind, r->p->merges && r->n->forward, k->fn);
+    const ReverseCode *code = derivative_of(r->p, kind, r->p->merges && r->n->forward, k);
     if (!code->fn) {
         reverse_refuse(r->p, code->why);
         return e;

@@ -59,17 +59,26 @@ typedef struct ReverseCode {
     Expr *
         fn; /* fn (x1, …, xn) { … }, of vjp with the cotangent last, of jvp with the tangents last; free: `of`.
                         NULL: not taken */
-    Var *of;         /* the function that is differentiated, a closure of `source` */
-    const char *why; /* it was not taken, in words */
+    Var *of;             /* the function that is differentiated, a closure of `source` */
+    struct Known *given; /* which functions that closure captured; NULL: any */
+    const char *why;     /* it was not taken, in words */
     bool merges;
     GradKind kind;
     Expr *source;
     VEC(ReverseUse) uses;
 } ReverseCode;
 
+/* A function literal of which it is known which functions its closure captured. captured has one entry for each of its
+ * free variables, in their order (expr_free_vars): NULL where the value is no function that was written down. self: the
+ * number of the variable that is the function itself, or n. */
+struct Known *reverse_known(Expr *fn, struct Known *const *captured, uint32_t n, uint32_t self);
+/* Whether two such literals are the same with the same functions captured. NULL: nothing is known. */
+bool reverse_known_is(const struct Known *a, const struct Known *b);
 /* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are
- * constants. merges: what is made is not differentiated backwards (Note [Merging] in merge.c). */
-ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source);
+ * constants. merges: what is made is not differentiated backwards (Note [Merging] in merge.c). given: the functions
+ * that the closure of `source` captured, where the derivative is made for them alone; or NULL. */
+ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source,
+                            struct Known *given);
 /* Whether fn was made for a derivative and calls no function in a circle: it may stand where it is called. */
 bool reverse_is_straight(PassCtx *ctx, const Expr *fn);
 /* Whether no definition that it was made from has changed since. */

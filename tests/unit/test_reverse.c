@@ -16,7 +16,7 @@ static GradKind kind = GRAD_VJP;
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
     Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
-    return reverse_derive(&ctx, kind, true, g->value);
+    return reverse_derive(&ctx, kind, true, g->value, NULL);
 }
 
 typedef struct Count {

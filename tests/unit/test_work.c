@@ -131,6 +131,30 @@ TEST(updates_are_in_place) {
     session_fini(session);
 }
 
+/* How many calls of derivatives kept a tape. */
+static long tapes_of(const char *text) {
+    long before = count_of("derivatives that kept a tape");
+    enter(text);
+    return count_of("derivatives that kept a tape") - before;
+}
+
+/* A derivative of a closure is made into code for the functions that the closure captured. */
+TEST(captured_functions_are_known) {
+    begin();
+    enter("def slope(f, x: float64) { deriv(fn (y: float64) { f(y) * f(y) })(x) }");
+    enter("def curve(f, x: float64) { deriv(deriv(fn (y: float64) -> float64 { f(y) }))(x) }");
+    enter("def twice(f) { fn (x) { f(f(x)) } }");
+    enter("def power(n: int32) { let go = fn (x, n) { if (n == 0) { 1.0f64 } else { x * go(x, n - "
+          "1) } }; fn (x) { go(x, n) } }");
+    CHECK_INT(tapes_of("slope(fn (x) { x * x }, 3.0f64)"), 0);
+    CHECK_INT(tapes_of("slope(sin, 3.0f64)"), 0);
+    CHECK_INT(tapes_of("slope(twice(twice(cos)), 3.0f64)"), 0);
+    CHECK_INT(tapes_of("slope(power(4), 3.0f64)"), 0);
+    CHECK_INT(tapes_of("curve(fn (x) { x * x * x }, 3.0f64)"), 0);
+    CHECK_INT(tapes_of("jvp(fn (x) { slope(sin, x) })(3.0f64, 1.0f64)"), 0);
+    session_fini(session);
+}
+
 /* Intermediate tensors are given back at their last use: a thousand rounds live in the room of one. */
 TEST(intermediate_tensors_are_given_back) {
     begin();
@@ -153,6 +177,7 @@ int main(void) {
     RUN(the_table_is_bounded);
     RUN(a_loop_overwrites_its_argument);
     RUN(updates_are_in_place);
+    RUN(captured_functions_are_known);
     RUN(intermediate_tensors_are_given_back);
     return check_result();
 }
