@@ -240,8 +240,13 @@ void follow_builtin(Way *w, Step *s) {
             Expr *acc = tangents[0] ? tangents[0] : absent_value(w);
             dv = tangents[2] ? b_if(&w->build, there, dv, acc) : acc;
             out = presence[0] == PRESENT ? PRESENT : PERHAPS;
-        } else if (is_called(e, "ad.add_part") || is_called(e, "ad.item")) {
-            out = is_called(e, "ad.item") ? out : PERHAPS;
+        } else if (is_called(e, "ad.add_part")) {
+            out = PERHAPS;
+        } else if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) {
+            /* of a tuple some parts may have been absent: those are zeros, which have no tangent */
+            bool whole = type_resolve(s->place->type)->tag == TY_TENSOR ||
+                         type_resolve(e->args[0]->type)->tag == TY_TENSOR;
+            out = whole ? out : PERHAPS;
         }
     }
     if (added && !sum) {
