@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "repl/doc.h"
 #include "repl/library.h"
+#include "types/infer/infer.h"
 
 const Page pages[PAGE_COUNT] = {
     {"errors", page_print_errors},
@@ -160,12 +161,19 @@ static bool is_of_tvm(const Op *op) {
     return false;
 }
 
+/* The operator that has this name in TVM, or of which it is a form; or NULL. */
+static const Op *find_tvm(size_t i) {
+    const Symbol *name = tvm[i].name ? sym_intern(tvm[i].name) : NULL;
+    const Op *op = name ? op_find(name) : NULL;
+    return op || !name ? op : infer_find_dyn(name);
+}
+
 /* One row for each of TVM's operators that is here; the others of its group behind them. */
 static void print_tvm(Session *s, Str *out) {
     size_t all = 0, here = 0;
     for (size_t i = 0; i < NTVM; i++) {
         all += tvm[i].name != NULL;
-        here += tvm[i].name && op_find(sym_intern(tvm[i].name));
+        here += find_tvm(i) != NULL;
     }
     str_printf(
         out,
@@ -174,11 +182,13 @@ static void print_tvm(Session *s, Str *out) {
         "| operator | runs | derivative |\n|---|---|---|\n",
         all, here);
     for (size_t i = 0; i < NTVM; i++) {
-        const Op *op = tvm[i].name ? op_find(sym_intern(tvm[i].name)) : NULL;
+        const Op *op = find_tvm(i);
         if (tvm[i].group)
             str_printf(out, "| **%s** | | |\n", tvm[i].group);
         if (op) {
             str_add(out, "| ");
+            if (op != op_find(sym_intern(tvm[i].name)))
+                str_printf(out, "`%s`, a form of ", tvm[i].name);
             print_link(out, op->name, strlen(op->name));
             str_printf(out, " | %s | %s |\n", op->lower ? "compiled" : "reference",
                        op_rule_text(session_env(s), op) ? "yes" : "none");
@@ -186,7 +196,7 @@ static void print_tvm(Session *s, Str *out) {
     }
     str_add(out, "\nNot here:");
     for (size_t i = 0, n = 0; i < NTVM; i++)
-        if (tvm[i].name && !op_find(sym_intern(tvm[i].name)))
+        if (tvm[i].name && !find_tvm(i))
             str_printf(out, "%s`%s`", n++ ? ",\n" : "\n", tvm[i].name);
     str_add(out, ".\n\nAnd these are not TVM's:");
     for (size_t i = 0, n = 0; i < op_count(); i++)

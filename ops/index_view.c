@@ -249,6 +249,15 @@ static Type *known_integer(const Attrs *attrs, int i) {
     return t->flags & TYPE_HAS_ANY || !(type_get_int(t, &n) || dim_is_size(t)) ? NULL : t;
 }
 
+/* Whether a call has still to say what one of the integers is: a number below 0 would count from the end. */
+static bool integers_are_open(const Attrs *attrs) {
+    const AttrValue *v = attrs_get(attrs, "sizes");
+    bool open = false;
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n && !open; i++)
+        open = rel_dim_open(type_resolve(rel_attr_dim(&v->list.items[i])));
+    return open;
+}
+
 /* The size of the slice whose bounds the digit names; its integers are `first`, first + 1, … */
 static Type *index_slice(Relation *r, char digit, int first, Type *d) {
     Type *bound[3] = {NULL};
@@ -314,6 +323,8 @@ RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **
                   count.axes == 1 ? "index" : "indices", rank, rank == 1 ? "axis" : "axes");
         return REL_FAIL;
     }
+    if (integers_are_open(r->attrs))
+        return REL_WAIT;
     const Type *at = type_resolve(r->args[arg]);
     Type **out = mem_new_n(Type *, count.results + (int)rank - count.axes + 1);
     uint32_t n = 0, axis = 0, rest = rank - (uint32_t)count.axes;

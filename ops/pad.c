@@ -18,7 +18,7 @@ typedef struct Padding {
     int64_t before[TENSOR_MAX_RANK], after[TENSOR_MAX_RANK];
 } Padding;
 
-static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding *p) {
+static PadMode pad_mode(const Op *op, const Attrs *attrs) {
     static const struct {
         const char *name;
         PadMode mode;
@@ -31,27 +31,38 @@ static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding 
     bool mirror = strstr(op->name, "mirror") != NULL;
     const char *mode = attrs_text(attrs, mirror ? "mode" : "pad_mode");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (names[i].mirror != mirror || strcmp(mode, names[i].name))
-            continue;
-        p->mode = names[i].mode;
+        if (names[i].mirror == mirror && !strcmp(mode, names[i].name))
+            return names[i].mode;
     }
+    return PAD_CONSTANT;
+}
+
+/* The numbers or sizes before and after each axis; a problem, or NULL. */
+static const char *pad_pairs(const Attrs *attrs, int rank, const AttrValue **pairs) {
     const AttrValue *v = attrs_get(attrs, "pad_width");
     if (v->kind != ATTR_LIST)
         return "pad_width is a list with a pair for each axis";
-    bool flat = v->list.n == 2 && rank == 1 && v->list.items[0].kind == ATTR_INT;
+    bool flat = v->list.n == 2 && rank == 1 && v->list.items[0].kind != ATTR_LIST;
     if (!flat && (int)v->list.n != rank)
         return "pad_width has a pair for each axis of `data`";
     for (int i = 0; i < rank; i++) {
         const AttrValue *pair = flat ? v : &v->list.items[i];
-        if (pair->kind != ATTR_LIST || pair->list.n != 2 || pair->list.items[0].kind != ATTR_INT ||
-            pair->list.items[1].kind != ATTR_INT)
+        if (pair->kind != ATTR_LIST || pair->list.n != 2)
             return "pad_width is a list with a pair of numbers for each axis";
-        p->before[i] = pair->list.items[0].i;
-        p->after[i] = pair->list.items[1].i;
-        if (p->before[i] < 0 || p->after[i] < 0)
-            return "pad_width is not negative";
+        pairs[i] = pair->list.items;
     }
     return NULL;
+}
+
+static const char *pad_read(const Op *op, const Attrs *attrs, int rank, Padding *p) {
+    const AttrValue *pairs[TENSOR_MAX_RANK];
+    const char *problem = pad_pairs(attrs, rank, pairs);
+    p->mode = pad_mode(op, attrs);
+    for (int i = 0; i < rank && !problem; i++) {
+        if (!attr_get_int(&pairs[i][0], &p->before[i]) || !attr_get_int(&pairs[i][1], &p->after[i]))
+            problem = "pad_width is a list with a pair of numbers for each axis";
+    }
+    return problem;
 }
 
 /* What a mode needs of the size: something to repeat, and a reflection not longer than the data. */
@@ -80,6 +91,12 @@ static bool pad_shape(const OpCall *call, const Tensor *x, Padding *p, int64_t *
             return false;
         }
         dims[i] = size_add(size_add(x->shape[i], p->before[i]), p->after[i]);
+        if (dims[i] < 0) {
+            shape_error(call, DIAG_R0316,
+                        "pad_width takes %lld elements from axis %d of `data`, of size %lld",
+                        (long long)(x->shape[i] - dims[i]), i, (long long)x->shape[i]);
+            return false;
+        }
     }
     return true;
 }
@@ -107,15 +124,15 @@ static RelStatus relate_pad(Solver *s, Relation *r) {
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, dtype);
-    Padding p;
-    const char *problem = pad_read(r->op, r->attrs, (int)rank, &p);
+    const AttrValue *pairs[TENSOR_MAX_RANK];
+    const char *problem = pad_pairs(r->attrs, (int)rank, pairs);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s (`data` has %u)", r->op->name, problem, rank);
         return REL_FAIL;
     }
     Type **out = mem_new_n(Type *, rank + 1);
     for (uint32_t i = 0; i < rank; i++)
-        out[i] = dim_add_int(dims[i], p.before[i] + p.after[i]);
+        out[i] = dim_add(dim_add(dims[i], rel_attr_dim(&pairs[i][0])), rel_attr_dim(&pairs[i][1]));
     return rel_result(s, r, out, rank, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
@@ -171,18 +188,46 @@ static bool pad_parameters(const OpCall *call, const Padding *p, int rank) {
     return false;
 }
 
+/* Copies the part of data that is in the padded tensor, to there (pad) or back. A negative pad takes elements away. */
+static void copy_inside(Plan *plan, const Padding *p, int rank, const int64_t *shape,
+                        const Tensor *from, const int64_t *from_strides, Tensor *to,
+                        const int64_t *to_strides, bool pad) {
+    int64_t extents[TENSOR_MAX_RANK] = {0}, data_at = 0, padded_at = 0;
+    const int64_t *data = pad ? from_strides : to_strides,
+                  *padded = pad ? to_strides : from_strides;
+    for (int i = 0; i < rank; i++) {
+        int64_t first = p->before[i] < 0 ? -p->before[i] : 0;
+        int64_t last = shape[i] + (p->after[i] < 0 ? p->after[i] : 0);
+        extents[i] = last - first;
+        if (extents[i] <= 0)
+            return;
+        data_at += first * data[i];
+        padded_at += (p->before[i] > 0 ? p->before[i] : 0) * padded[i];
+    }
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, rank, extents);
+    sc_load(&s.body, step_in_strided(&s, from, from_strides, pad ? data_at : padded_at),
+            from->dtype);
+    step_out_strided(&s, to, to_strides, pad ? padded_at : data_at);
+    step_end(&s);
+}
+
+static bool takes_away(const Padding *p, int rank) {
+    bool any = false;
+    for (int i = 0; i < rank; i++)
+        any = any || p->before[i] < 0 || p->after[i] < 0;
+    return any;
+}
+
 static bool lower_pad(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     Padding p;
-    int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], offset = 0;
+    int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK];
     if (!pad_shape(call, x, &p, dims) || !pad_parameters(call, &p, x->rank))
         return false;
     if (p.mode == PAD_CONSTANT) {
-        for (int i = 0; i < x->rank; i++)
-            offset += p.before[i] * out[0]->strides[i];
         plan_copy(plan, out[0], call->in[1]);
-        if (x->count)
-            plan_place_strided(plan, out[0], out[0]->strides, offset, x);
+        copy_inside(plan, &p, x->rank, x->shape, x, x->strides, out[0], out[0]->strides, true);
         return true;
     }
     StepBuilder s;
@@ -196,7 +241,9 @@ static bool lower_pad(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const RelDef rel_pad = {"Pad", relate_pad, 3, false};
 static const AttrSpec pad_attrs[] = {
-    {"pad_width", AT_INT_LISTS, NULL, "how much before and after each axis: [[1, 1], [0, 2]]"},
+    {"pad_width", AT_DIM_LISTS, NULL,
+     "how much before and after each axis: [[1, 1], [0, 2]]; a negative number takes elements "
+     "away"},
     {"pad_mode", AT_STRING, "\"constant\"",
      "\"constant\" pad_value, \"edge\" the last element, "
      "\"reflect\" backwards without it"},
@@ -222,7 +269,7 @@ const Op op_nn_pad = {
 static const RelDef rel_mirror_pad = {"MirrorPad", relate_pad, 2, false};
 static const AttrSpec mirror_attrs[] = {
     {"mode", AT_STRING, "\"SYMMETRIC\"", "\"SYMMETRIC\" repeats the edge, \"REFLECT\" does not"},
-    {"pad_width", AT_INT_LISTS, NULL, "how much before and after each axis"},
+    {"pad_width", AT_DIM_LISTS, NULL, "how much before and after each axis"},
 };
 const Op op_nn_mirror_pad = {
     .name = "nn.mirror_pad",
@@ -273,16 +320,16 @@ static RelStatus relate_pad_sum(Solver *s, Relation *r) {
 static bool lower_pad_sum(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *y = call->in[0];
     Padding p;
-    int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK], offset = 0;
+    int64_t dims[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK];
     if (!pad_shape(call, out[0], &p, dims) || !pad_parameters(call, &p, y->rank))
         return false;
+    if (p.mode != PAD_CONSTANT || takes_away(&p, y->rank))
+        plan_fill_int(plan, out[0], 0);
     if (p.mode == PAD_CONSTANT) {
-        for (int i = 0; i < y->rank; i++)
-            offset += p.before[i] * y->strides[i];
-        plan_gather_strided(plan, out[0], y, y->strides, offset);
+        copy_inside(plan, &p, y->rank, out[0]->shape, y, y->strides, out[0], out[0]->strides,
+                    false);
         return true;
     }
-    plan_fill_int(plan, out[0], 0);
     StepBuilder s;
     step_begin(&s, plan, RECIPE_SCATTER, y->rank, y->shape);
     step_combine(&s, COMBINE_SUM, sc_type_of(y->dtype));

@@ -49,41 +49,48 @@ static int shape_tile(const OpCall *call, OutSpec *out) {
 
 /* Data has as many axes as the result where that has more than are repeated; or as many, of which
  * the first is not all repetitions of nothing. */
-static bool rank_of_tiled(Solver *s, Relation *r) {
-    int64_t reps[TENSOR_MAX_RANK], d;
-    int n = attr_int_list(r->attrs, "reps", reps, TENSOR_MAX_RANK);
+static bool rank_of_tiled(Solver *s, Relation *r, uint32_t n, Type *const *reps) {
+    int64_t d, rep;
     uint32_t rank;
     Type **dims;
-    if (n < 0 || !rel_rank_in(rel_result_arg(r), &rank, &dims))
+    if (!rel_rank_in(rel_result_arg(r), &rank, &dims))
         return true;
-    bool all = (int)rank > n || rank == 0 ||
-               ((int)rank == n && type_get_int(type_resolve(dims[0]), &d) && d != reps[0]);
+    bool all = rank > n || rank == 0 ||
+               (rank == n && type_get_int(type_resolve(dims[0]), &d) &&
+                type_get_int(type_resolve(reps[0]), &rep) && d != rep);
     return !all || rel_rank_of_result(s, r, 0, 0);
+}
+
+static bool tiles_are_sizes(Solver *s, Relation *r) {
+    const AttrValue *reps = attrs_get(r->attrs, "reps");
+    int64_t n;
+    for (uint32_t i = 0; i < reps->list.n; i++)
+        if (attr_get_int(&reps->list.items[i], &n) && n < 0) {
+            rel_error(s, r, DIAG_R0316, "`tile`: reps must not be negative");
+            return false;
+        }
+    return true;
 }
 
 static RelStatus relate_tile(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
         return status;
-    uint32_t rank;
-    Type **dims;
-    Tiling t;
-    if (!rank_of_tiled(s, r))
+    uint32_t rank, n;
+    Type **dims, **reps;
+    if (!tiles_are_sizes(s, r) || !rel_attr_dims(s, r, "reps", &n, &reps) ||
+        !rank_of_tiled(s, r, n, reps))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    const char *problem = tiling(r->attrs, (int)rank, &t);
-    if (problem) {
-        rel_error(s, r, DIAG_R0316, "`tile`: reps %s", problem);
-        return REL_FAIL;
+    uint32_t most = n > rank ? n : rank; /* the shape function counts those that are repeated */
+    Type **out = mem_new_n(Type *, most + 1);
+    for (uint32_t i = 0; i < most; i++) {
+        Type *d = i + rank < most ? NULL : dims[i + rank - most],
+             *rep = i + n < most ? NULL : reps[i + n - most];
+        out[i] = !d ? rep : !rep || rel_is_one(rep) ? d : dim_mul(d, rep);
     }
-    Type **out = mem_new_n(Type *, t.rank + 1);
-    for (int i = 0; i < t.rank; i++) {
-        int k = i - (t.rank - (int)rank);
-        Type *n = rel_int_dim(r, t.reps[i]);
-        out[i] = k < 0 ? n : t.reps[i] == 1 ? dims[k] : dim_mul(dims[k], n);
-    }
-    status = rel_result(s, r, out, (uint32_t)t.rank, rel_dtype_in(r->args[0]));
+    status = rel_result(s, r, out, most, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
 
@@ -117,7 +124,7 @@ static bool lower_tile(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const RelDef rel_tile = {"Tile", relate_tile, 2, false};
 static const AttrSpec tile_attrs[] = {
-    {"reps", AT_INTS, NULL, "how often along each axis; aligned with the last axes"},
+    {"reps", AT_DIMS, NULL, "how often along each axis; aligned with the last axes"},
 };
 const Op op_tile = {
     .name = "tile",
@@ -129,6 +136,7 @@ const Op op_tile = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_tile,
+    .refuses_sizes = true,
     .lower = lower_tile,
     .doc = "The whole tensor laid out several times along its axes.",
     .example = "tile([1, 2], reps=[2, 2])",
@@ -259,7 +267,7 @@ static RelStatus relate_repeat(Solver *s, Relation *r) {
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return flat ? rel_wait_rank(s, r, 1, rel_dtype_in(r->args[0]))
                     : rel_wait(s, r, rel_dtype_in(r->args[0]));
-    Type *n = rel_int_dim(r, attrs_int(r->attrs, "repeats"));
+    Type *n = rel_attr_dim(attrs_get(r->attrs, "repeats"));
     if (flat) {
         Type *all = dim_mul(rel_product(r, rank, dims), n);
         status = rel_result(s, r, &all, 1, rel_dtype_in(r->args[0]));
@@ -312,7 +320,7 @@ static bool lower_repeat(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const RelDef rel_repeat = {"Repeat", relate_repeat, 2, false};
 static const AttrSpec repeat_attrs[] = {
-    {"repeats", AT_INT, NULL, "how often each element"},
+    {"repeats", AT_DIM, NULL, "how often each element"},
     {"axis", AT_INT_OPT, "None", "along this axis; None: of the flattened tensor"},
 };
 const Op op_repeat = {
@@ -325,6 +333,7 @@ const Op op_repeat = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_repeat,
+    .refuses_sizes = true,
     .lower = lower_repeat,
     .doc = "Each element several times in a row along an axis.",
     .example = "repeat([1, 2], repeats=2, axis=0)",

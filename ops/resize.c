@@ -139,11 +139,20 @@ static RelStatus relate_resize(Solver *s, Relation *r) {
     Resize z;
     uint32_t rank;
     Type **dims, *dtype = rel_dtype_in(r->args[0]);
-    int64_t size[WINDOW_SIDES];
+    uint32_t nsizes = 0;
+    Type **size = NULL;
     const char *problem = read_resize(r->attrs, &z);
     bool scaled = scale_of(r->attrs, z.sides, 0) != 0;
-    if (!problem && !scaled && !window_list(r->attrs, "size", z.sides, 0, size))
-        problem = "size is one number a side from 0";
+    if (!problem && !scaled) {
+        const AttrValue *sizes = attrs_get(r->attrs, "size");
+        bool fits = sizes->list.n == 1 || (int)sizes->list.n == z.sides;
+        for (uint32_t i = 0; i < sizes->list.n; i++)
+            fits = fits && (sizes->list.items[i].kind == ATTR_DIM || sizes->list.items[i].i >= 0);
+        if (fits && !rel_attr_dims(s, r, "size", &nsizes, &size))
+            return REL_FAIL;
+        if (!fits)
+            problem = "size is one number a side from 0";
+    }
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
@@ -157,7 +166,7 @@ static RelStatus relate_resize(Solver *s, Relation *r) {
         int64_t n;
         Type *own = type_resolve(dims[z.axis[j]]), **to = &out[z.axis[j]];
         if (!scaled)
-            *to = rel_int_dim(r, size[j]);
+            *to = size[nsizes == 1 ? 0 : j];
         else if (scale == __builtin_floor(scale) && scale >= 1 && scale < INT16_MAX)
             *to = dim_mul(own, rel_int_dim(r, (int64_t)scale));
         else if (type_get_int(own, &n) && scale > 0 && scale < INT16_MAX)
@@ -416,7 +425,7 @@ static bool lower_resize(const OpCall *call, Tensor *const *out, Plan *plan) {
     }
 enum { NHOW = 8 };
 #define RESIZE_ATTRS(order)                                                                        \
-    {"size", AT_INTS, NULL, "the sides of the result"}, RESIZE_HOW(order), {                       \
+    {"size", AT_DIMS, NULL, "the sides of the result"}, RESIZE_HOW(order), {                       \
         "out_dtype", AT_DTYPE, "None", "of the result; None: that of data"                         \
     }
 static const AttrSpec resize1d_attrs[] = {RESIZE_ATTRS("NCW")};

@@ -110,55 +110,93 @@ static void view_slice(SliceView *v, int axis, const SliceRange *r) {
 
 /* ---- strided_slice --------------------------------------------------------------------------- */
 
-/* The ranges that the attributes name, one an axis of data; a problem, or NULL. */
-static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges, uint32_t *named) {
-    int64_t begin[TENSOR_MAX_RANK], end[TENSOR_MAX_RANK], step[TENSOR_MAX_RANK],
-        axes[TENSOR_MAX_RANK];
-    int nb = attr_int_list(attrs, "begin", begin, TENSOR_MAX_RANK);
-    int ne = attr_int_list(attrs, "end", end, TENSOR_MAX_RANK);
-    int ns = attr_int_list(attrs, "strides", step, TENSOR_MAX_RANK);
+/* Which item of the lists is about each axis of data, or -1; a problem, or NULL. */
+static const char *slice_items(const Attrs *attrs, int rank, int *items) {
+    int64_t axes[TENSOR_MAX_RANK];
+    const AttrValue *begin = attrs_get(attrs, "begin"), *end = attrs_get(attrs, "end"),
+                    *step = attrs_get(attrs, "strides");
     int na = attr_int_list(attrs, "axes", axes, TENSOR_MAX_RANK);
-    bool by_size = !strcmp(attrs_text(attrs, "slice_mode"), "size");
-    int n = nb > ne ? nb : ne;
-    if (n < 0) /* strides alone name the axes */
-        n = ns;
+    int nb = begin->kind == ATTR_LIST ? (int)begin->list.n : -1,
+        ne = end->kind == ATTR_LIST ? (int)end->list.n : -1, n = nb > ne ? nb : ne;
+    if (n < 0 && step->kind == ATTR_LIST) /* strides alone name the axes */
+        n = (int)step->list.n;
     if (na >= 0 && na < n)
         return "axes are fewer than the slices";
     if (na >= 0)
         n = na;
     if (n > rank && na < 0)
         return "there are more slices than axes";
-    *named = 0;
     for (int i = 0; i < rank; i++)
-        ranges[i] = (SliceRange){.step = 1};
+        items[i] = -1;
     for (int i = 0; i < n; i++) {
         int64_t axis = na >= 0 ? axes[i] : i;
         if (axis < 0)
             axis += rank;
-        if (axis < 0 || axis >= rank || *named >> axis & 1)
+        if (axis < 0 || axis >= rank || items[axis] >= 0)
             return "axes name an axis that is not there, or one twice";
-        *named |= 1u << axis;
-        SliceRange *r = &ranges[axis];
-        r->has_begin = i < nb;
-        r->has_end = i < ne;
-        if (r->has_begin)
-            r->begin = begin[i];
-        if (r->has_end)
-            r->end = end[i];
-        if (by_size) {
-            if (r->has_end && r->end < 0)
-                r->has_end = false;
-            else if (r->has_end && __builtin_add_overflow(r->end, r->begin, &r->end))
-                r->end = INT64_MAX;
-            else if (r->has_end && r->has_begin && r->begin < 0 && r->end >= 0)
-                r->has_end = false;
-        } else if (ns > 0) {
-            r->step = ns == 1 ? step[0] : i < ns ? step[i] : 1;
-        }
-        if (r->step == 0)
-            return "a stride is 0";
+        items[axis] = i;
     }
     return NULL;
+}
+
+/* Item i of a list, or NULL. */
+static const AttrValue *item_of(const Attrs *attrs, const char *name, int i) {
+    const AttrValue *v = attrs_get(attrs, name);
+    return v->kind == ATTR_LIST && i < (int)v->list.n ? &v->list.items[i] : NULL;
+}
+
+/* The step of item i: a lone stride is every item's. */
+static int64_t slice_step(const Attrs *attrs, int i) {
+    const AttrValue *strides = attrs_get(attrs, "strides");
+    bool by_size = !strcmp(attrs_text(attrs, "slice_mode"), "size");
+    bool lone = strides->kind == ATTR_LIST && strides->list.n == 1;
+    const AttrValue *step = by_size ? NULL : item_of(attrs, "strides", lone ? 0 : i);
+    return step ? step->i : 1;
+}
+
+/* Of a range whose end is the number of places: where it ends. A number below 0 is all that is left. */
+static void size_to_end(SliceRange *r) {
+    if (!r->has_end)
+        return;
+    if (r->end < 0)
+        r->has_end = false;
+    else if (__builtin_add_overflow(r->end, r->begin, &r->end))
+        r->end = INT64_MAX;
+    else if (r->has_begin && r->begin < 0 && r->end >= 0)
+        r->has_end = false;
+}
+
+/* The range of item i, whose bounds are numbers. */
+static SliceRange slice_range(const Attrs *attrs, int i) {
+    const AttrValue *begin = item_of(attrs, "begin", i), *end = item_of(attrs, "end", i);
+    SliceRange r = {.step = slice_step(attrs, i)};
+    r.has_begin = begin && attr_get_int(begin, &r.begin);
+    r.has_end = end && attr_get_int(end, &r.end);
+    if (!strcmp(attrs_text(attrs, "slice_mode"), "size"))
+        size_to_end(&r);
+    return r;
+}
+
+/* The ranges that the attributes name, one an axis of data; a problem, or NULL. */
+static const char *slice_ranges(const Attrs *attrs, int rank, SliceRange *ranges, uint32_t *named) {
+    int items[TENSOR_MAX_RANK];
+    const char *problem = slice_items(attrs, rank, items);
+    *named = 0;
+    for (int axis = 0; axis < rank && !problem; axis++) {
+        ranges[axis] = (SliceRange){.step = 1};
+        if (items[axis] < 0)
+            continue;
+        *named |= 1u << axis;
+        ranges[axis] = slice_range(attrs, items[axis]);
+        const AttrValue *end = item_of(attrs, "end", items[axis]);
+        int64_t n;
+        if (ranges[axis].step == 0)
+            problem = "a stride is 0";
+        else if (end && (end->is_size || end->kind == ATTR_DIM) && attr_get_int(end, &n) && n < 0 &&
+                 !strcmp(attrs_text(attrs, "slice_mode"), "size"))
+            problem = "a size is negative";
+    }
+    return problem;
 }
 
 static bool slice_view(const OpCall *call, const Tensor *x, SliceView *view) {
@@ -192,39 +230,77 @@ static int shape_strided_slice(const OpCall *call, OutSpec *out) {
     return shape_set(call, out, x->dtype, x->rank, dims) ? 1 : -1;
 }
 
+/* Whether the bound is computed from values: it may be counted from either end, so nothing is known of the slice. */
+static bool is_unknown(const AttrValue *v) {
+    int64_t n;
+    Type *t = v && !attr_get_int(v, &n) ? type_resolve(v->dim) : NULL;
+    return t && (t->flags & TYPE_HAS_ANY || !dim_is_size(t));
+}
+
+static bool is_size(const AttrValue *v) {
+    int64_t n;
+    return v && !attr_get_int(v, &n);
+}
+
+/* Whether a call has still to say what the bound is. */
+static bool is_open(const AttrValue *v) {
+    return v && v->kind == ATTR_DIM && rel_dim_open(type_resolve(v->dim));
+}
+
+/* The size of an axis of size d that item i slices. */
+static Type *sliced_size(Relation *r, Type *d, int i) {
+    const AttrValue *low = item_of(r->attrs, "begin", i), *high = item_of(r->attrs, "end", i);
+    bool by_size = !strcmp(attrs_text(r->attrs, "slice_mode"), "size");
+    int64_t size, first, count;
+    if (is_unknown(low) || is_unknown(high))
+        return rel_unknown_dim(r);
+    if (is_size(low) || is_size(high)) {
+        Type *begin = low ? rel_attr_dim(low) : NULL, *end = high ? rel_attr_dim(high) : NULL;
+        int64_t n;
+        if (by_size && low && attr_get_int(low, &n) && n < 0)
+            return rel_unknown_dim(r);
+        if (by_size && high)
+            end = attr_get_int(high, &n) && n < 0 ? NULL : begin ? dim_add(begin, end) : end;
+        return rel_slice_size(r, d, begin, end, slice_step(r->attrs, i));
+    }
+    SliceRange g = slice_range(r->attrs, i);
+    if (type_get_int(type_resolve(d), &size)) {
+        slice_resolve(&g, size, &first, &count);
+        return rel_int_dim(r, count);
+    }
+    Type *begin = g.has_begin ? rel_int_dim(r, g.begin) : NULL;
+    /* TVM writes the largest int32 for all that is left. */
+    bool cut = g.has_end && (g.step < 0 || g.end < INT32_MAX);
+    return rel_slice_size(r, d, begin, cut ? rel_int_dim(r, g.end) : NULL, g.step);
+}
+
 static RelStatus relate_strided_slice(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
         return status;
-    uint32_t rank, named;
+    uint32_t rank;
     Type **dims;
-    SliceRange ranges[TENSOR_MAX_RANK];
+    int items[TENSOR_MAX_RANK];
     if (!rel_rank_of_result(s, r, 0, 0))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    const char *problem = slice_ranges(r->attrs, (int)rank, ranges, &named);
+    const char *problem = slice_items(r->attrs, (int)rank, items);
+    for (uint32_t i = 0; i < rank && !problem; i++)
+        if (items[i] >= 0 && slice_step(r->attrs, items[i]) == 0)
+            problem = "a stride is 0";
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`strided_slice`: %s (`data` has %u)", problem, rank);
         return REL_FAIL;
     }
+    for (uint32_t i = 0; i < rank; i++) /* a number below 0 would count from the end */
+        if (items[i] >= 0 && (is_open(item_of(r->attrs, "begin", items[i])) ||
+                              is_open(item_of(r->attrs, "end", items[i]))))
+            return rel_wait_rank(s, r, rank, rel_dtype_in(r->args[0]));
     Type **out = rel_copy_dims(rank, dims, 0);
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t d, first, count;
-        if (!(named >> i & 1))
-            continue;
-        if (type_get_int(type_resolve(dims[i]), &d)) {
-            slice_resolve(&ranges[i], d, &first, &count);
-            out[i] = rel_int_dim(r, count);
-        } else {
-            const SliceRange *g = &ranges[i];
-            Type *begin = g->has_begin ? rel_int_dim(r, g->begin) : NULL;
-            /* TVM writes the largest int32 for all that is left. */
-            bool cut = g->has_end && (g->step < 0 || g->end < INT32_MAX);
-            Type *end = cut ? rel_int_dim(r, g->end) : NULL;
-            out[i] = rel_slice_size(r, dims[i], begin, end, g->step);
-        }
-    }
+    for (uint32_t i = 0; i < rank; i++)
+        if (items[i] >= 0)
+            out[i] = sliced_size(r, dims[i], items[i]);
     status = rel_result(s, r, out, rank, rel_dtype_in(r->args[0]));
     return status == REL_FAIL ? status : REL_DONE;
 }
@@ -239,8 +315,8 @@ static bool lower_strided_slice(const OpCall *call, Tensor *const *out, Plan *pl
 
 static const RelDef rel_strided_slice = {"StridedSlice", relate_strided_slice, 2, false};
 static const AttrSpec slice_attrs[] = {
-    {"begin", AT_INTS_OPT, "None", "first place on each axis; negative: from the end"},
-    {"end", AT_INTS_OPT, "None", "place after the last"},
+    {"begin", AT_DIMS_OPT, "None", "first place on each axis; negative: from the end"},
+    {"end", AT_DIMS_OPT, "None", "place after the last"},
     {"strides", AT_INTS_OPT, "None", "steps; None: 1"},
     {"slice_mode", AT_STRING, "\"end\"", "\"size\": end holds sizes, -1 for all the rest"},
     {"axes", AT_INTS_OPT, "None", "the axes that the lists are about; None: the first ones"},
@@ -256,6 +332,7 @@ const Op op_strided_slice = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_strided_slice,
+    .refuses_sizes = true,
     .lower = lower_strided_slice,
     .doc = "A rectangular part: from begin to before end on each axis, cut off at the edges.",
     .example = "strided_slice([1, 2, 3, 4], begin=[1], end=[4], strides=[2])",
@@ -342,13 +419,16 @@ static bool dynamic_view(const OpCall *call, uint32_t first, const Tensor *x, Sl
         }
     }
     const Tensor *begin = call->in[first], *end = call->in[first + 1], *step = call->in[first + 2];
+    bool by_size = !strcmp(attrs_text(call->attrs, "slice_mode"), "size");
     for (int64_t i = 0; i < x->rank; i++) {
         SliceRange r = {.has_begin = i < begin->count, .has_end = i < end->count, .step = 1};
         if (r.has_begin)
             r.begin = elem_get_int(tensor_at(begin, i), begin->dtype);
         if (r.has_end)
             r.end = elem_get_int(tensor_at(end, i), end->dtype);
-        if (i < step->count)
+        if (by_size)
+            size_to_end(&r);
+        else if (i < step->count)
             r.step = elem_get_int(tensor_at(step, i), step->dtype);
         if (r.step == 0) {
             shape_error(call, DIAG_R0316, "the stride of axis %lld is 0", (long long)i);
@@ -396,11 +476,17 @@ static bool lower_dyn_strided_slice(const OpCall *call, Tensor *const *out, Plan
     return true;
 }
 
+static const AttrSpec dynamic_attrs[] = {
+    {"slice_mode", AT_STRING, "\"end\"", "\"size\": end holds sizes, -1 for all the rest"},
+};
 static const RelDef rel_dyn_strided_slice = {"DynStridedSlice", relate_dyn_strided_slice, 5, false};
 const Op op_dyn_strided_slice = {
     .name = "dyn.strided_slice",
     .args = "data, begin, end, strides",
     .nargs = 4,
+    .attrs = dynamic_attrs,
+    .nattrs = 1,
+    .choices = "slice_mode: end size",
     .relation = &rel_dyn_strided_slice,
     .dtypes = DTS_ALL,
     .shape_mode = SHAPE_OF_DATA,
@@ -455,6 +541,9 @@ const Op op_strided_set = {
     .name = "strided_set",
     .args = "data, v, begin, end, strides",
     .nargs = 5,
+    .attrs = dynamic_attrs,
+    .nattrs = 1,
+    .choices = "slice_mode: end size",
     .relation = &rel_strided_set,
     .dtypes = DTS_ALL,
     .shape_mode = SHAPE_OF_DATA,

@@ -332,32 +332,34 @@ const Op op_unsort_by = {
 
 typedef enum TopK { TOPK_BOTH, TOPK_VALUES, TOPK_INDICES } TopK;
 
-static void topk_read(const Attrs *attrs, TopK *what, int64_t *k) {
+static TopK topk_result(const Attrs *attrs) {
     const char *type = attrs_text(attrs, "ret_type");
-    *k = attrs_is_none(attrs, "k") ? 0 : attrs_int(attrs, "k");
-    if (!strcmp(type, "both"))
-        *what = TOPK_BOTH;
-    else if (!strcmp(type, "values"))
-        *what = TOPK_VALUES;
-    else
-        *what = TOPK_INDICES;
+    return !strcmp(type, "both") ? TOPK_BOTH : !strcmp(type, "values") ? TOPK_VALUES : TOPK_INDICES;
+}
+
+/* How many are asked for, or NULL for all: None, and a written number below 1 (Note [Sizes are no codes]). */
+static const AttrValue *topk_count(const Attrs *attrs) {
+    const AttrValue *k = attrs_get(attrs, "k");
+    bool all = k->kind == ATTR_NONE || (k->kind == ATTR_INT && k->i < 1 && !k->is_size);
+    return all ? NULL : k;
 }
 
 static int shape_topk(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0];
-    TopK what;
-    int64_t k, dims[TENSOR_MAX_RANK];
+    TopK what = topk_result(call->attrs);
+    const AttrValue *count = topk_count(call->attrs);
+    int64_t dims[TENSOR_MAX_RANK];
     int axis, n = 0;
-    topk_read(call->attrs, &what, &k);
     if (!shape_check_min_rank(call, 0, 1) || !shape_one_axis(call, "axis", x->rank, &axis))
         return -1;
     memcpy(dims, x->shape, sizeof *dims * (size_t)x->rank);
-    if (k > dims[axis]) {
+    int64_t k = 0;
+    if (count && (!attr_get_int(count, &k) || k < 0 || k > dims[axis])) {
         shape_error(call, DIAG_R0316, "k=%lld, and axis %d of `data` has size %lld", (long long)k,
                     axis, (long long)dims[axis]);
         return -1;
     }
-    if (k >= 1)
+    if (count)
         dims[axis] = k;
     if (what != TOPK_INDICES && !shape_set(call, &out[n++], x->dtype, x->rank, dims))
         return -1;
@@ -375,12 +377,12 @@ static Type *topk_type(Relation *r, TopK what, Type *shape) {
 }
 
 /* They have as many axes as data. */
-static bool topk_rank(Solver *s, Relation *r, TopK what, int64_t k) {
+static bool topk_rank(Solver *s, Relation *r, TopK what, bool all) {
     uint32_t rank;
     Type **dims, *shape = solver_var(s, KIND_SHAPE);
     if (rel_rank_in(r->args[0], &rank, &dims))
         return true;
-    if (k < 1)
+    if (all)
         shape = rel_shape_in(r->args[0]);
     return rel_result_type(s, r, topk_type(r, what, shape)) != REL_FAIL &&
            (!type_get_rank(type_resolve(shape), &rank, &dims) || rel_give_rank(s, r, 0, rank));
@@ -390,28 +392,25 @@ static RelStatus relate_topk(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL}, &status))
         return status;
-    TopK what;
-    int64_t k;
+    TopK what = topk_result(r->attrs);
+    const AttrValue *count = topk_count(r->attrs);
     uint32_t rank, axis;
     Type **dims;
-    topk_read(r->attrs, &what, &k);
-    if (!topk_rank(s, r, what, k))
+    if (!topk_rank(s, r, what, !count))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
     if (!rel_one_axis(s, r, "axis", rank, &axis))
         return REL_FAIL;
     Type **out = rel_copy_dims(rank, dims, 0);
-    if (k >= 1)
-        out[axis] = rel_int_dim(r, k);
+    if (count)
+        out[axis] = count->kind == ATTR_DIM ? count->dim : rel_int_dim(r, count->i);
     Type *t = topk_type(r, what, type_shape(out, rank));
     return rel_result_type(s, r, t) == REL_FAIL ? REL_FAIL : rel_settled(r);
 }
 
 static bool eval_topk(const OpCall *call, Tensor *const *out) {
-    TopK what;
-    int64_t k;
-    topk_read(call->attrs, &what, &k);
+    TopK what = topk_result(call->attrs);
     Lanes l = lanes_of(call, call->in[0]);
     if (what != TOPK_INDICES) {
         l.others[0] = out[0];
@@ -428,7 +427,7 @@ static bool eval_topk(const OpCall *call, Tensor *const *out) {
 
 static const RelDef rel_topk = {"TopK", relate_topk, 2, false};
 static const AttrSpec topk_attrs[] = {
-    {"k", AT_INT_OPT, "None", "how many; None or less than 1: all"},
+    {"k", AT_DIM, "None", "how many; None or a number below 1: all"},
     {"axis", AT_INT, "-1", "along this axis"},
     {"ret_type", AT_STRING, "\"both\"", "\"both\" (values, indices), \"values\" or \"indices\""},
     {"is_ascend", AT_BOOL, "False", "the smallest first"},

@@ -53,12 +53,12 @@ static bool is_inactive(Expr *original, Expr *arg) {
     return arg->kind == EXPR_LIT || arg->kind == EXPR_CONST || !type_may_hold_float(original->type);
 }
 
-Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n) {
+Expr *rule_expand(const Rule *rule, const Expr *call, Expr **args, uint32_t n) {
     Fn *fn = rule->fn->fn;
     if (fn->nparams != n)
         BUG("the derivative of `%s` takes %u values, its call has %u", rule->op->name, fn->nparams,
             n);
-    Subst s = {.attrs = attrs};
+    Subst s = {.call = call};
     for (uint32_t i = 0; i < n; i++)
         map_set(&s.vars, fn->params[i], args[i]);
     return expr_substitute(&s, fn->body);
@@ -167,7 +167,7 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
     Block back = {.b = &b};
     primals[n] = v;
     primals[n + 1] = block_let(&back, "ct", b_builtin(&b, "ad.cotangent", t->tape, r, NULL));
-    Expr *rule_value = rule_expand(rule, call->attrs, primals, n + 2);
+    Expr *rule_value = rule_expand(rule, call, primals, n + 2);
     Expr *flow = block_end(&back, backward(t, &b, rule_value, args, inactive, n));
     Block body = {.b = &b};
     block_do(&body,

@@ -42,7 +42,7 @@ Expr *grad_accumulate(PassCtx *ctx);
 
 /* The rule of an operator call as a block: parameters bound to primals, result and cotangent (or
  * tangents), then the rule's value. */
-Expr *rule_expand(const Rule *rule, const Attrs *attrs, Expr **args, uint32_t n);
+Expr *rule_expand(const Rule *rule, const Expr *call, Expr **args, uint32_t n);
 
 /* Whether a value of this type can hold a float: true also where the type is open. */
 bool type_may_hold_float(Type *t);

@@ -32,7 +32,7 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     memcpy(all, primals, n * sizeof *all);
     all[n] = v;
     all[n + 1] = b_ref(b, ct);
-    Expr *linear = rule_expand(rule, call->attrs, all, n + 2);
+    Expr *linear = rule_expand(rule, call, all, n + 2);
     bool tuple = n > 1 || rule_gives_tuple(linear);
     Expr *h = b_fn(b, "transpose", &ct, 1, linear);
     Expr *vjp = b_vjp(b, h);
@@ -100,7 +100,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
         all[n] = v;
         for (uint32_t i = 0; i < n; i++)
             all[n + 1 + i] = block_let(&lets, "dx", tangent_of(t, &b, args[i]));
-        dv = block_end(&lets, rule_expand(tangent, call->attrs, all, 2 * n + 1));
+        dv = block_end(&lets, rule_expand(tangent, call, all, 2 * n + 1));
     } else {
         dv = transposed(t, &b, derivative, call, primals, args, n, v);
     }

@@ -35,6 +35,44 @@ static Pattern *copy_pattern(Subst *s, Pattern *p) {
     return copy;
 }
 
+/* The number of sizes in a value. */
+static uint32_t count_sizes(const AttrValue *v) {
+    uint32_t n = v->kind == ATTR_DIM;
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        n += count_sizes(&v->list.items[i]);
+    return n;
+}
+
+typedef VEC(Expr *) SizeVec;
+
+/* Adds the sizes of the call's attribute i. */
+static void add_sizes_of(const Expr *call, int i, SizeVec *out) {
+    uint32_t first = 0;
+    for (int k = 0; k < i; k++)
+        first += count_sizes(&call->attrs->values[k]);
+    uint32_t n = count_sizes(&call->attrs->values[i]);
+    for (uint32_t k = 0; k < n && first + k < call->nsizes; k++)
+        vec_push(out, call->sizes[first + k]);
+}
+
+/* Adds the sizes of a value of a rule: those of the attributes of the call that it names. */
+static void add_sizes(const Expr *call, const AttrValue *v, SizeVec *out) {
+    if (v->kind == ATTR_REF)
+        add_sizes_of(call, op_attr_index(call->attrs->op, v->ref->text), out);
+    for (uint32_t i = 0; v->kind == ATTR_LIST && i < v->list.n; i++)
+        add_sizes(call, &v->list.items[i], out);
+}
+
+/* Gives a call in a rule the attributes that it takes from the rule's call, with the sizes that are computed. */
+static void take_attrs(const Expr *call, Expr *copy) {
+    SizeVec sizes = {0};
+    for (int i = 0; i < copy->attrs->op->nattrs; i++)
+        add_sizes(call, &copy->attrs->values[i], &sizes);
+    copy->attrs = attrs_substitute(copy->attrs, call->attrs);
+    copy->sizes = sizes.data;
+    copy->nsizes = (uint32_t)sizes.len;
+}
+
 /* The constant an attribute stands for in an expression of a rule. */
 static Expr *attr_expr(const AttrValue *v, Span span) {
     switch (v->kind) {
@@ -150,10 +188,10 @@ static Expr *copy_chain(Subst *s, Expr *e) {
 }
 
 static Expr *copy_one(Subst *s, Expr *e) {
-    if (is_attr_use(e) && s->attrs) {
-        int i = op_attr_index(s->attrs->op, e->args[0]->text);
+    if (is_attr_use(e) && s->call && s->call->attrs) {
+        int i = op_attr_index(s->call->attrs->op, e->args[0]->text);
         if (i >= 0)
-            return attr_expr(&s->attrs->values[i], e->span);
+            return attr_expr(&s->call->attrs->values[i], e->span);
     }
     if (e->kind == EXPR_VAR) {
         Expr *stands = map_find(&s->vars, e->var);
@@ -194,8 +232,8 @@ static Expr *copy_one(Subst *s, Expr *e) {
             copy->checks[i].expected = expr_substitute(s, e->checks[i].expected);
         }
     }
-    if (e->attrs && s->attrs && attrs_have_refs(e->attrs))
-        copy->attrs = attrs_substitute(e->attrs, s->attrs);
+    if (e->attrs && s->call && attrs_have_refs(e->attrs))
+        take_attrs(s->call, copy);
     return copy;
 }
 

@@ -7,9 +7,10 @@
 #include "passes/mono.h"
 
 typedef struct Subst {
-    Map vars;           /* Var -> Expr that stands for it */
-    Map copied;         /* Expr -> its copy: sharing survives */
-    const Attrs *attrs; /* of the call a rule is expanded for, or NULL */
+    Map vars;   /* Var -> Expr that stands for it */
+    Map copied; /* Expr -> its copy: sharing survives */
+    const Expr *
+        call; /* the operator's call that a rule is expanded for, or NULL: it says the attributes */
     bool
         renames; /* what stands for a variable is a variable: its uses keep their places and types */
     const Inlined *site; /* the call that e, a function's body, replaces; or NULL */

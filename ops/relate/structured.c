@@ -353,6 +353,13 @@ bool rel_known(Solver *s, Relation *r, const DTypeSet *sets, RelStatus *status) 
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
+bool attr_get_int(const AttrValue *v, int64_t *out) {
+    if (v->kind == ATTR_DIM)
+        return type_get_int(type_resolve(v->dim), out);
+    *out = v->i;
+    return v->kind == ATTR_INT;
+}
+
 int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max) {
     const AttrValue *v = attrs_get(attrs, name);
     if (v->kind == ATTR_INT) {
@@ -364,9 +371,9 @@ int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max) {
     int n = 0;
     for (uint32_t i = 0; i < v->list.n; i++) {
         const AttrValue *item = &v->list.items[i];
-        if (item->kind != ATTR_INT || n == max)
+        if (n == max || !attr_get_int(item, &out[n]))
             return -1;
-        out[n++] = item->i;
+        n++;
     }
     return n;
 }

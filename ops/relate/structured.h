@@ -66,6 +66,8 @@ bool rel_axis_set(Solver *s, Relation *r, const char *attr, bool exclude, uint32
 /* One axis; `otherwise` where the attribute is None. */
 bool shape_one_axis(const OpCall *call, const char *attr, int rank, int *out);
 bool rel_one_axis(Solver *s, Relation *r, const char *attr, uint32_t rank, uint32_t *out);
+/* A written integer, or a size that is known; false otherwise. */
+bool attr_get_int(const AttrValue *v, int64_t *out);
 /* Attribute list of ints into out[max]; its length, or -1 when None or something else. */
 int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max);
 

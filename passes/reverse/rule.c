@@ -142,7 +142,7 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         return;
     }
     Map wanted = {0};
-    Expr *value = rule_settle(rule_expand(rule, call->attrs, all, n + 2), !w->n->program->merges);
+    Expr *value = rule_settle(rule_expand(rule, call, all, n + 2), !w->n->program->merges);
     VEC(Expr *) links = {0};
     for (; value->kind == EXPR_LET; value = value->body)
         vec_push(&links, value);

@@ -126,7 +126,7 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     memcpy(all, call->args, n * sizeof *all);
     all[n] = v;
     all[n + 1] = b_ref(&w->build, ct);
-    Expr *linear = rule_settle(rule_expand(rule, call->attrs, all, n + 2), true);
+    Expr *linear = rule_settle(rule_expand(rule, call, all, n + 2), true);
     bool tuple = n > 1 || rule_gives_tuple(linear);
     for (uint32_t i = 0; i < n; i++)
         if (tuple && gives_nothing(linear, i))
@@ -177,7 +177,7 @@ static Expr *expand_tangent(Way *w, const Expr *call, Expr *v, const Rule *rule,
                              : way_bind(w, b_builtin(&w->build, "ad.dense", call->args[i], t, NULL),
                                         NULL);
     }
-    Expr *dv = rule_settle(rule_expand(rule, call->attrs, all, 2 * n + 1), !w->n->program->merges);
+    Expr *dv = rule_settle(rule_expand(rule, call, all, 2 * n + 1), !w->n->program->merges);
     for (; dv->kind == EXPR_LET; dv = dv->body)
         block_bind(w->block, dv, dv->a);
     return b_builtin(&w->build, "ad.fit", v, dv, NULL);

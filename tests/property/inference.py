@@ -267,8 +267,9 @@ def same(t, u):
 
 
 def is_writable(t):
-    """Whether t can be the annotation of its own definition: all but a type that was declared anew."""
-    return not re.search(r"T#", t)
+    """Whether t can be the annotation of its own definition: all but a type that was declared anew, and one whose
+    relations have what an argument is among their attributes, which has no name there."""
+    return not re.search(r"T#|, \w+=(\?|\[[^\]]*\?)", t)
 
 
 class Runner:

@@ -18,6 +18,7 @@ const char *attr_type_words(AttrType t) {
     case AT_DIMS: return "a list of sizes";
     case AT_DIMS_OPT: return "a list of sizes or None";
     case AT_INT_LISTS: return "a list of lists of integers";
+    case AT_DIM_LISTS: return "a list of lists of sizes";
     case AT_INT_OR_INTS: return "an integer or a list of integers";
     case AT_FLOATS: return "a list of numbers";
     case AT_DIM: return "a size";
@@ -165,6 +166,7 @@ static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *o
         return as_list(I, AT_DIM, v, out);
     case AT_DIMS: return as_list(I, AT_DIM, v, out);
     case AT_INT_LISTS: return v->kind == AST_ATTR_LIST && as_list(I, AT_INTS, v, out);
+    case AT_DIM_LISTS: return v->kind == AST_ATTR_LIST && as_list(I, AT_DIMS, v, out);
     case AT_INT_OR_INTS:
         if (v->kind == AST_ATTR_LIST)
             return as_list(I, AT_INT, v, out);

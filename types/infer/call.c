@@ -515,7 +515,7 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
         }
         return infer_named_op(I, r.op, e);
     }
-    const Op *dyn = named && r.kind == NAME_NONE ? infer_find_dyn(&name) : NULL;
+    const Op *dyn = named && r.kind == NAME_NONE ? infer_find_dyn(name.sym) : NULL;
     if (dyn)
         return infer_dyn_call(I, dyn, e);
     uint32_t n = (uint32_t)e->args.len, ntypes = (uint32_t)e->type_args.len;

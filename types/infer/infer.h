@@ -37,6 +37,9 @@ typedef VEC(CoreItem) CoreItemVec;
 typedef enum InferMode { INFER_FILE, INFER_PROMPT, INFER_CHECK_ONLY } InferMode;
 bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, CoreItemVec *out);
 
+/* The operator of which TVM's dyn.NAME is the form with attributes among its arguments, or NULL (infer/dyn.c). */
+const Op *infer_find_dyn(const Symbol *name);
+
 /* `:type e`: the scheme without evaluating; NULL after diagnostics. */
 Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
 

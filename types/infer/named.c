@@ -215,6 +215,6 @@ Type *named_give(Infer *I, Type *fn, Type *const *sizes, uint32_t i, const Expr 
         return fn;
     Type *size = size_of_argument(I, arg);
     if (open)
-        solver_unify(I->s, open, size);
+        solver_give_size(I->s, open, size);
     return type_resolve(type_fn_give(fn, i, size));
 }

@@ -448,8 +448,7 @@ bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 Expr *infer_named_op(Infer *I, const Op *op,
                      Ast *call); /* the call of an operator as it is written */
-/* infer/dyn.c: the operator of which TVM's dyn.NAME is the form with sizes in a tensor, or NULL; its call. */
-const Op *infer_find_dyn(const Name *name);
+/* The call of the operator that infer_find_dyn found. */
 Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e);
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
 void infer_note_file(Infer *I, const Expr *call, Type *type);

@@ -63,6 +63,7 @@ typedef enum AttrType {
     AT_DIMS /* list of ints and sizes */,
     AT_DIMS_OPT,
     AT_INT_LISTS /* [[1, 1], [0, 0]] */,
+    AT_DIM_LISTS /* the same of ints and sizes */,
     AT_INT_OR_INTS,
     AT_FLOATS,
     AT_DIM,

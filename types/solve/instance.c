@@ -99,6 +99,15 @@ Relation *relation_instance(Solver *s, const Scheme *scheme, const Relation *r, 
 
 void solver_take_sizes(Solver *s, Type ***sizes) { s->take_sizes = sizes; }
 
+void solver_give_size(Solver *s, Type *open, Type *size) {
+    int64_t n;
+    open = type_resolve(open);
+    if (open->tag == TY_VAR && type_get_int(size, &n) && n < 0)
+        solver_link(s, open, size);
+    else
+        solver_unify(s, open, size);
+}
+
 /* Replaces the sizes that are arguments by undetermined ones. They are the unknowns from[i]. */
 static void open_sizes(Solver *s, const Scheme *scheme, Type *const *from, Type **to, uint32_t n) {
     Type ***taken = s->take_sizes;

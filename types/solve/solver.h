@@ -368,6 +368,8 @@ Type *scheme_instantiate(Solver *s, const Scheme *scheme, Span span, Type **type
 /* Makes the sizes that are arguments undetermined in the next instance, and puts those of Scheme.sizes into *sizes,
  * for the call to decide. NULL: no more. */
 void solver_take_sizes(Solver *s, Type ***sizes);
+/* What an argument is as a size, for one of those. It may be negative, as a bound of a slice is. */
+void solver_give_size(Solver *s, Type *open, Type *size);
 /* The early entries as text, which is the same for the same operators. */
 const char *scheme_early_text(const Scheme *scheme);
 /* Drops the early entries that mention none of these params. */
