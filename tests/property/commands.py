@@ -9,6 +9,7 @@ No signal, no bug of Relay, status 0 or 1, diagnostics that are JSON where JSON 
 
 Starting the program costs more than most goldens, so each command gets GROUP of them at once; where that
 fails each gets its own, to name it. Under sanitizers, which see more, all goldens are taken, else a share.
+`ir` with all passes gets every golden, and with a single one those that check: the others end before it.
 """
 import concurrent.futures
 import json
@@ -42,18 +43,22 @@ def run(relay, args, cwd):
 
 
 def check_json(args, text):
-    for line in text.splitlines():
-        try:
-            json.loads(line)
-        except ValueError:
-            raise Finding("relay %s: no JSON: %s" % (" ".join(args), line[:300]))
+    """What each line of the text is."""
+    try:
+        return [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        raise Finding("relay %s: no JSON: %s" % (" ".join(args), text[:300]))
+
+
+def refused(messages):
+    """The files in which the messages find an error."""
+    return {m["file"] for m in messages if m["severity"] == "error"}
 
 
 def read_json(relay, args, cwd):
+    """The messages of a command."""
     _, out, said = run(relay, args, cwd)
-    check_json(args, said)
-    if args[0] == "check":
-        check_json(args, out)
+    return check_json(args, said + (out if args[0] == "check" else ""))
 
 
 def format_all(relay, flags, paths, folder):
@@ -80,8 +85,8 @@ def check_format(relay, flags, paths, folder):
     """What `fmt` writes without an error is read back, and it writes the same again."""
     flags = flags + ["--diagnostics=json"]
     _, texts, said = format_all(relay, flags, paths, folder)
-    refused = {d["file"] for d in map(json.loads, said.splitlines()) if d["severity"] == "error"}
-    read = [(path, text) for path, text in zip(paths, texts) if path not in refused]
+    wrong = refused(check_json(["fmt"] + flags, said))
+    read = [(path, text) for path, text in zip(paths, texts) if path not in wrong]
     if not read:
         return
     copies = ["%d-%s" % (i, os.path.basename(path)) for i, (path, _) in enumerate(read)]
@@ -103,18 +108,19 @@ def names_in(path):
 
 def check_group(relay, paths, scratch):
     """How many commands ran. paths: of goldens."""
-    ran = 0
-    for flags in (["check", "--residual", "--diagnostics=json"], ["check", "--diagnostics=short"]):
-        (read_json if flags[1] == "--residual" else run)(relay, flags + paths, None)
-        ran += 1
+    wrong = refused(read_json(relay, ["check", "--residual", "--diagnostics=json"] + paths, None))
+    run(relay, ["check", "--diagnostics=short"] + paths, None)
+    ran = 2
     run(relay, ["doc"] + sorted({name for path in paths for name in names_in(path)}), None)
     folder = tempfile.mkdtemp(dir=scratch)
     for flags in ([], ["--tvm"]):
         check_format(relay, flags, paths, folder)
         ran += 2
-    for passes in PASSES + [",".join(PASSES)]:
-        read_json(relay, ["ir", "--diagnostics=json", "--pass=" + passes] + paths, None)
-        ran += 1
+    right = [path for path in paths if path not in wrong]
+    for passes, given in [(",".join(PASSES), paths)] + [(name, right) for name in PASSES]:
+        if given:
+            read_json(relay, ["ir", "--diagnostics=json", "--pass=" + passes] + given, None)
+            ran += 1
     return ran + 1
 
 
