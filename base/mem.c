@@ -163,12 +163,16 @@ void mem_init(void) {
 }
 
 /* --enable-gc-stress: collect at every RLY_GC_STRESS'th allocation, more rarely as the heap grows, so
- * that a run takes a multiple of its time and not the square. */
+ * that a run takes a multiple of its time and not the square, and more rarely as the run goes on: what
+ * a loop does has been collected in the midst of after its first rounds. */
 static inline void stress(void) {
 #ifdef RLY_GC_STRESS
-    static size_t count;
-    if (++count >= RLY_GC_STRESS && count >= GC_get_heap_size() / 4096) {
+    enum { OFTEN = 64 }; /* collections */
+    static size_t count, collections;
+    if (++count >= RLY_GC_STRESS &&
+        count / (1 + collections / OFTEN) >= GC_get_heap_size() / 4096) {
         count = 0;
+        collections++;
         GC_gcollect();
     }
 #endif
