@@ -541,8 +541,9 @@ bool mend_try(Mender *m, MendKind kind, uint32_t begin, uint32_t end, const char
 
 bool mend_try_token(Mender *m, MendKind kind, size_t token, const char *text) {
     const MendToken *t = &m->tokens.data[token];
-    bool negative = strcmp(text, "0") == 0 && t->kind == TOK_NUMBER && token > 1 &&
-                    t[-1].kind == TOK_MINUS && t[-1].end == t->begin &&
+    bool no_sign = strcmp(text, "0") == 0 || text[0] == '-'; /* neither -0 nor --1 */
+    bool negative = no_sign && t->kind == TOK_NUMBER && token > 1 && t[-1].kind == TOK_MINUS &&
+                    t[-1].end == t->begin &&
                     (t[-2].kind == TOK_EQUAL || t[-2].kind == TOK_COMMA ||
                      t[-2].kind == TOK_LPAREN || t[-2].kind == TOK_LBRACKET);
     return mend_try(m, kind, negative ? t[-1].begin : t->begin, t->end, text);

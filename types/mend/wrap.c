@@ -43,8 +43,18 @@ void mend_cast(Mender *m, uint32_t begin, uint32_t end, const char *dtype) {
              is_atom(text) ? fmt_text("(%s) %s", dtype, text) : fmt_text("(%s) (%s)", dtype, text));
 }
 
+/* Whether an attribute's value begins there. An operator around it would make an unknown size of it,
+ * which puts the error off and mends nothing. */
+static bool is_attribute(Mender *m, uint32_t begin) {
+    size_t i = mend_token_at(m, begin);
+    const MendToken *t = &m->tokens.data[i];
+    return i > 2 && t[-1].kind == TOK_EQUAL && t[-2].sym &&
+           (t[-3].kind == TOK_COMMA || t[-3].kind == TOK_LPAREN);
+}
+
 static void wrap_operand(Mender *m, Span span) {
-    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND)
+    if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND ||
+        is_attribute(m, span.begin))
         return;
     const char *text = mend_text(m, span.begin, span.end);
     if (strchr(text, '\n'))
