@@ -27,4 +27,7 @@ void output_open(Output *o, const char *path);
 void output_add(Output *o, const void *bytes, size_t n);
 bool output_close(Output *o); /* false: something failed, and why says what */
 
+/* Whether the locale's texts are UTF-8, as LC_ALL, LC_CTYPE or LANG say. */
+bool output_is_utf8(void);
+
 #endif

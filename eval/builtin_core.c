@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output, failure, the clock, the script's arguments, progress, text files. */
+/* Output, failure, the clock, the script's arguments, text files. */
 #include "base/output.h"
 #include "eval/builtin_all.h"
 
@@ -77,69 +77,6 @@ bool builtin_script_args(const BuiltinCall *call, Value *out) {
     for (int i = 0; i < n; i++)
         items[i] = value_string(call->in->argv[i], strlen(call->in->argv[i]));
     *out = builtin_list(call, items, (size_t)n);
-    return true;
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-/* Whether a line of progress can be written over on standard error. */
-static bool can_write_over(void) {
-    const char *term = getenv("TERM");
-    return isatty(STDERR_FILENO) && term && term[0] && strcmp(term, "dumb") != 0;
-}
-
-/* A terminal is told at most ten times a second and at the end, a file and a dumb terminal at each power of two. */
-bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
-    Interp *in = call->in;
-    int64_t i = call->args[0].i, n = call->args[1].i;
-    double t = now();
-    if (i <= 1)
-        in->progress_began = in->progress_shown = t;
-    bool wanted = i == n || (i & (i - 1)) == 0;
-    if (can_write_over())
-        wanted = i == n || t - in->progress_shown >= 0.1;
-    if (wanted)
-        in->progress_shown = t;
-    *out = value_bool(wanted);
-    return true;
-}
-
-static void add_duration(Str *s, double seconds) {
-    long long t = (long long)(seconds + 0.5);
-    if (t >= 3600)
-        str_printf(s, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
-    else
-        str_printf(s, "%lld:%02lld", t / 60, t % 60);
-}
-
-bool builtin_progress_report(const BuiltinCall *call, Value *out) {
-    Interp *in = call->in;
-    int64_t i = call->args[0].i, n = call->args[1].i;
-    const String *note = call->args[2].p;
-    double spent = now() - in->progress_began;
-    bool tty = can_write_over();
-    Str s = {0};
-    str_printf(&s, "%s%lld/%lld", tty ? "\r" : "", (long long)i, (long long)n);
-    if (n > 0)
-        str_printf(&s, " %3.0f%%", 100.0 * (double)i / (double)n);
-    if (spent > 0 && i > 1) {
-        str_printf(&s, "  %.3g/s", (double)(i - 1) / spent);
-        if (i < n) {
-            str_add(&s, "  left ");
-            add_duration(&s, spent / (double)(i - 1) * (double)(n - i));
-        }
-    }
-    if (note->len) {
-        str_add(&s, "  ");
-        str_add_n(&s, note->text, note->len);
-    }
-    if (tty)
-        str_add(&s, "\033[K");
-    if (!tty || i == n)
-        str_add_char(&s, '\n');
-    fwrite(s.text, 1, s.len, stderr);
-    fflush(stderr);
-    *out = value_unit();
     return true;
 }
 

@@ -26,6 +26,7 @@ typedef struct InterpOptions {
     size_t memory_bytes; /* collected heap, tensors and stack together; 0: mem_default_limit */
     uint64_t seed;
     bool hunts_nan;    /* an operator that makes a NaN or an infinity of finite numbers fails */
+    bool no_progress;  /* `progress` says nothing */
     bool verify_types; /* eval/verify.h */
     bool check_core;   /* hold derivatives to the rules of the core */
     OptOptions opt;
@@ -62,6 +63,9 @@ void interp_set_digits(Interp *in, int digits);
 /* What runs from now on fails where a NaN or an infinity is born, or does not. It is the reference evaluator that
  * looks, with the session's kernels. */
 void interp_hunt_nan(Interp *in, bool on);
+/* The calls that led to the last error of a program, each with its place; "" for none. */
+const char *interp_last_trace(Interp *in);
+void interp_set_seed(Interp *in, uint64_t seed);
 /* Where `print` writes; initially stdout. */
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n), void *ctx);
 

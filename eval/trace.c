@@ -7,7 +7,7 @@
 #include "eval/machine.h"
 #include "eval/reference/reference.h"
 
-enum { SHOWN = 8 };
+enum { SHOWN = 8, KEPT = 1000 };
 
 static bool is_internal(Span s) { return !s.source || (s.source->flags & SOURCE_INTERNAL); }
 
@@ -54,46 +54,75 @@ static const char *place(Span s) {
     return fmt_text("%s:%u:%u", s.source->name, line, column);
 }
 
-static const char *name_of(const TraceStep *step) {
-    return step->name ? fmt_text("`%s`", step->name->text) : "a function";
+static const char *name_text(const Symbol *name) {
+    return name ? fmt_text("`%s`", name->text) : "a function";
 }
 
-/* The calls above the one where the error is shown. */
-static void add_calls(Diag *d, Walk w) {
-    const char *last = NULL;
-    Span last_call = span_none();
-    unsigned long long repeats = 0;
-    int shown = 0;
-    unsigned long long more = 0;
+/* Calls of one place that follow each other. */
+typedef struct CallLine {
+    const Symbol *name;
+    Span call;
+    unsigned long long repeats; /* besides the first, */
+    const Symbol *repeated;     /* which may be a function that the called one ended in */
+} CallLine;
+typedef VEC(CallLine) CallLines;
+
+/* The calls of the program on a walk, which may be millions: nothing is allocated for one that repeats. *more: those behind the first KEPT lines. */
+static void list_calls(Walk w, CallLines *out, unsigned long long *more) {
     do {
         Span call = w.step.call;
         if (w.step.internal || w.step.item || is_internal(call))
             continue;
-        if (shown == SHOWN) {
-            more++;
-            continue;
+        CallLine *last = out->len ? &out->data[out->len - 1] : NULL;
+        if (last && call.source == last->call.source && call.begin == last->call.begin) {
+            last->repeats++;
+            last->repeated = w.step.name;
+        } else if (out->len < KEPT) {
+            vec_push(out, ((CallLine){w.step.name, call, 0, NULL}));
+        } else {
+            ++*more;
         }
-        if (last && call.source == last_call.source && call.begin == last_call.begin) {
-            repeats++;
-            continue;
-        }
-        if (repeats)
-            diag_add_fact(d, "... %llu more of %s", repeats, last);
-        repeats = 0;
-        last = name_of(&w.step);
-        last_call = call;
-        if (!shown++)
-            diag_add_label(d, call, "%s is called here", last);
-        else
-            diag_add_fact(d, "in %s, called at %s", last, place(call));
     } while (w.next(&w));
-    if (repeats)
-        diag_add_fact(d, "... %llu more of %s", repeats, last);
+}
+
+static void keep_trace(Interp *in, const Diag *d, const CallLines *calls, unsigned long long more) {
+    Str *s = &in->last_trace;
+    vec_clear(s);
+    str_printf(s, "error[%s]: %s\n", diag_get_info(d->code)->name, d->message);
+    if (!is_internal(d->primary.span))
+        str_printf(s, "  at %s\n", place(d->primary.span));
+    for (size_t i = 0; i < calls->len; i++) {
+        const CallLine *c = &calls->data[i];
+        str_printf(s, "  in %s, called at %s\n", name_text(c->name), place(c->call));
+        if (c->repeats)
+            str_printf(s, "  ... %llu more of %s\n", c->repeats, name_text(c->repeated));
+    }
+    if (more)
+        str_printf(s, "  ... and %llu more calls above\n", more);
+}
+
+/* The calls above the one where the error is shown. */
+static void add_calls(Interp *in, Diag *d, Walk w) {
+    CallLines calls = {0};
+    unsigned long long more = 0;
+    list_calls(w, &calls, &more);
+    keep_trace(in, d, &calls, more);
+    for (size_t i = 0; i < calls.len; i++) {
+        const CallLine *c = &calls.data[i];
+        if (i >= SHOWN)
+            more += 1 + c->repeats;
+        else if (!i)
+            diag_add_label(d, c->call, "%s is called here", name_text(c->name));
+        else
+            diag_add_fact(d, "in %s, called at %s", name_text(c->name), place(c->call));
+        if (i < SHOWN && c->repeats)
+            diag_add_fact(d, "... %llu more of %s", c->repeats, name_text(c->repeated));
+    }
     if (more)
         diag_add_fact(d, "... and %llu more calls above", more);
 }
 
-static void trace_add(Diag *d, Walk w) {
+static void trace_add(Interp *in, Diag *d, Walk w) {
     if (is_internal(d->primary.span)) {
         Span inside = d->primary.span;
         bool found = false;
@@ -111,13 +140,13 @@ static void trace_add(Diag *d, Walk w) {
         if (!w.step.by_tail && !w.next(&w))
             return;
     }
-    add_calls(d, w);
+    add_calls(in, d, w);
 }
 
 static void add_to_errors(Interp *in, size_t since, Walk w) {
     for (size_t i = since; i < in->diags->list.len; i++)
         if (diag_get_info(in->diags->list.data[i]->code)->severity == SEVERITY_ERROR)
-            trace_add(in->diags->list.data[i], w);
+            trace_add(in, in->diags->list.data[i], w);
 }
 
 /* ---- of the machine -------------------------------------------------------------------------- */
@@ -209,6 +238,8 @@ static bool next_in_list(Walk *w) {
     w->step = *w->rest++;
     return true;
 }
+
+const char *interp_last_trace(Interp *in) { return str_text(&in->last_trace); }
 
 void trace_errors(Interp *in, size_t since, const TraceStep *steps, size_t n) {
     if (n)

@@ -241,6 +241,11 @@ static bool set_nan(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_progress(Cli *cli, const char *value) {
+    cli->session.no_progress = strcmp(value, "never") == 0;
+    return cli->session.no_progress || strcmp(value, "auto") == 0;
+}
+
 static bool set_verify_types(Cli *cli, const char *value) {
     (void)value;
     cli->session.verify_types = true;
@@ -279,6 +284,7 @@ static const Option options[] = {
     {"opt-bisect", "N", "run the first N applications of passes only, and say which is the last",
      set_opt_bisect},
     {"pass", "P,Q", "the passes to run, in this order", set_pass},
+    {"progress", "auto|never", "whether `progress` tells how far it is", set_progress},
     {"residual", NULL, "check: list the checks that are left for the run", set_residual},
     {"seed", "N", "of the random numbers", set_seed},
     {"stack", "SIZE", "most memory for calls; 1G when not said", set_stack},

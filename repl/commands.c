@@ -24,7 +24,7 @@ typedef struct Command {
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
     run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench,
-    run_search, run_nan;
+    run_search, run_nan, run_trace, run_edit;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -34,6 +34,7 @@ static const Command commands[] = {
     {"browse", "[MODULE]", "what is defined, with types", run_text},
     {"clear", "", "clear the screen; Ctrl-L does too", run_clear},
     {"doc", "NAME", "what an operator or a definition does", run_text},
+    {"edit", "[NAME]", "change the last entry, or a definition, in $EDITOR", run_edit},
     {"explain", "CODE", "what a diagnostic means, as in :explain R0312", run_text},
     {"graph", "EXPR [> FILE]", "values and derivatives of EXPR; > FILE.svg or FILE.dot", run_graph},
     {"help", "[WORD]", "this list, or what has to do with WORD", run_help},
@@ -53,6 +54,7 @@ static const Command commands[] = {
     {"set", "[NAME VALUE]", "how values are shown, as in :set digits 4; :set lists", run_set},
     {"step", "EXPR", "walk through an evaluation, and a gradient's way back", run_step},
     {"time", "EXPR", "run EXPR and say how long it took", run_measure},
+    {"trace", "", "all calls that led to the last error", run_trace},
     {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
@@ -245,6 +247,24 @@ static CommandResult run_nan(Session *s, const Command *command, const char *arg
     else
         session_say(s, session_hunts_nan(s) ? "nan is on\n" : "nan is off\n");
     return COMMAND_DONE;
+}
+
+static CommandResult run_trace(Session *s, const Command *command, const char *argument) {
+    (void)command;
+    (void)argument;
+    Str out = {0};
+    str_add(&out, session_last_trace(s));
+    if (!out.len)
+        str_add(&out, "no program has failed yet\n");
+    session_say(s, session_fold(s, &out));
+    return COMMAND_DONE;
+}
+
+static CommandResult run_edit(Session *s, const Command *command, const char *argument) {
+    (void)s;
+    (void)command;
+    (void)argument;
+    return COMMAND_EDIT;
 }
 
 static CommandResult run_quit(Session *s, const Command *command, const char *argument) {

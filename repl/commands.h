@@ -11,6 +11,7 @@ typedef enum CommandResult {
     COMMAND_DONE,
     COMMAND_QUIT,
     COMMAND_CLEAR,
+    COMMAND_EDIT,
     COMMAND_HISTORY,
     COMMAND_SAVE,
     COMMAND_TUTOR

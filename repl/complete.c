@@ -12,6 +12,7 @@
 #include "repl/commands.h"
 #include "repl/doc.h"
 #include "repl/session_internal.h"
+#include "repl/settings.h"
 
 typedef struct Place {
     Session *s;
@@ -35,7 +36,7 @@ static void add(Place *p, const char *text, const char *note) {
 
 static const SymbolVec *names_of(Place *p) {
     if (!p->names.len)
-        env_each_name(session_env(p->s), &p->names);
+        session_each_name(p->s, &p->names);
     return &p->names;
 }
 
@@ -556,6 +557,16 @@ static bool complete_argument(Place *p) {
         return false;
     if (strcmp(command, "load") == 0 || strcmp(command, "save") == 0) {
         add_files(p);
+        return true;
+    }
+    if (strcmp(command, "nan") == 0) {
+        add(p, "on", "");
+        add(p, "off", "");
+        return true;
+    }
+    if (strcmp(command, "set") == 0) {
+        for (size_t i = 0; i < settings_count(); i++)
+            add(p, settings_name(i), "");
         return true;
     }
     if (strcmp(command, "browse") == 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "eval/launch.h"
+#include "ops/ops.h"
 #include "parser/print.h"
 #include "repl/doc.h"
 #include "repl/library.h"
@@ -165,6 +166,16 @@ bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx) {
     interp_resume(s->interp);
     env_begin_run(s->env);
     return session_with_stack(s, watch_expression, &w) && w.ok;
+}
+
+void session_each_name(Session *s, SymbolVec *out) {
+    SymbolVec all = {0};
+    env_each_name(s->env, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        Binding b = env_find(s->env, all.data[i], SIGIL_NONE);
+        if (b.kind != BIND_OP || !op_is_internal(b.op))
+            vec_push(out, all.data[i]);
+    }
 }
 
 void session_no_such_pass(Diags *diags, const char *name) {

@@ -6,6 +6,7 @@
 
 #include "repl/commands.h"
 #include "repl/complete.h"
+#include "repl/edit.h"
 #include "repl/line/editor.h"
 #include "repl/line/place.h"
 #include "repl/line/terminal.h"
@@ -32,6 +33,7 @@ typedef struct Prompt {
     Editor *editor;
     Str entry;                /* plain lines: those read so far of an item that goes on */
     VEC(const char *) worked; /* entries, for :save */
+    const char *last;         /* entry, whether it worked or not, for :edit; or NULL */
     const char *initial;      /* what stands in the next line to begin with */
     struct timespec cancel;   /* when Ctrl-C was last pressed on an empty line */
 } Prompt;
@@ -173,6 +175,73 @@ static void save_entries(Prompt *p, const char *path) {
         printf("%zu entries in `%s`\n", written, path);
 }
 
+/* Whether an entry binds this name. */
+static bool defines(const char *entry, const char *name) {
+    static const char *const words[] = {"def ", "let ", "type "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = entry + strlen(words[i]);
+        if (strncmp(entry, words[i], strlen(words[i])) != 0)
+            continue;
+        at += strspn(at, " @");
+        size_t n = strlen(name);
+        return strncmp(at, name, n) == 0 && !isalnum((unsigned char)at[n]) && at[n] != '_';
+    }
+    return false;
+}
+
+/* The item of the file or entry from which a name of the session has its definition; NULL: it has none. */
+static const char *find_item_of(Session *s, const char *name) {
+    Binding b = env_find(session_env(s), sym_intern(name), SIGIL_NONE);
+    Span at = b.kind == BIND_GLOBAL ? b.global->span : span_none();
+    if (!at.source || (at.source->flags & SOURCE_INTERNAL))
+        return NULL;
+    PieceVec pieces = {0};
+    Str text = {0}; /* the last item of a file may be without a line break */
+    str_add_n(&text, at.source->text, at.source->len);
+    str_add_char(&text, '\n');
+    pieces_cut(s, str_text(&text), text.len, &pieces);
+    for (size_t i = 0; i < pieces.len; i++)
+        if (pieces.data[i].begin <= at.begin && at.begin < pieces.data[i].end)
+            return mem_strndup(text.text + pieces.data[i].begin,
+                               pieces.data[i].end - pieces.data[i].begin);
+    return NULL;
+}
+
+static const char *find_entry(const Prompt *p, const char *name) {
+    if (!*name)
+        return p->last;
+    for (size_t i = p->worked.len; i-- > 0;)
+        if (defines(p->worked.data[i], name))
+            return p->worked.data[i];
+    return find_item_of(p->session, name);
+}
+
+static bool take_paste(Prompt *p, const char *text, size_t len);
+
+/* False to leave. */
+static bool edit_entry(Prompt *p, const char *name) {
+    const char *entry = find_entry(p, name), *why;
+    Str text = {0};
+    if (!entry) {
+        if (*name)
+            session_complain(p->session, "`%s` is not defined by an entry or a file\n", name);
+        else
+            session_complain(p->session, "nothing was entered yet\n");
+        return true;
+    }
+    entry = fmt_text("%s\n", mem_strndup(entry, length_without_end(entry)));
+    if ((why = edit_text(entry, &text))) {
+        session_complain(p->session, "%s; nothing is entered\n", why);
+        return true;
+    }
+    if (strcmp(str_text(&text), entry) == 0) {
+        session_say(p->session, "nothing was changed\n");
+        return true;
+    }
+    str_add_char(&text, '\n');
+    return take_paste(p, str_text(&text), text.len);
+}
+
 static void choose_session(Prompt *p) {
     Session *lesson = tutor_session(p->tutor);
     p->session = lesson ? lesson : p->main;
@@ -185,6 +254,7 @@ static bool do_command(Prompt *p, const char *line) {
     case COMMAND_DONE: break;
     case COMMAND_QUIT: return false;
     case COMMAND_CLEAR: editor_clear(p->editor); break;
+    case COMMAND_EDIT: return edit_entry(p, argument);
     case COMMAND_HISTORY: print_history(p, argument); break;
     case COMMAND_SAVE: save_entries(p, argument); break;
     case COMMAND_TUTOR:
@@ -204,6 +274,7 @@ static bool run_command(Prompt *p, const char *line) {
 }
 
 static void enter(Prompt *p, const char *text, size_t len) {
+    p->last = mem_strndup(text, len);
     bool worked = session_enter(p->session, text, len, false) == SESSION_OK;
     if (tutor_session(p->tutor))
         tutor_take_entry(p->tutor, mem_strndup(text, len));

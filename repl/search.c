@@ -68,7 +68,7 @@ bool search_type(Session *s, const char *type, Str *out) {
     SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
     SymbolVec names = {0};
     VEC(Found) found = {0};
-    env_each_name(s->env, &names);
+    session_each_name(s, &names);
     for (size_t i = 0; i < names.len && !session_was_interrupted(s); i++) {
         const char *name = names.data[i]->text;
         if (!is_candidate(name) || !fits(s, letters, type, name))

@@ -108,6 +108,13 @@ void session_hunt_nan(Session *s, bool on) {
     interp_hunt_nan(s->interp, on);
 }
 
+void session_set_seed(Session *s, uint64_t seed) {
+    s->options.seed = seed;
+    interp_set_seed(s->interp, seed);
+}
+
+const char *session_last_trace(Session *s) { return interp_last_trace(s->interp); }
+
 bool session_hunts_nan(const Session *s) { return s->options.hunts_nan; }
 
 static void session_write(Session *s, const Str *text) {
@@ -151,6 +158,7 @@ Session *session_new(const SessionOptions *options) {
         .memory_bytes = options->memory_bytes,
         .seed = options->seed,
         .hunts_nan = options->hunts_nan,
+        .no_progress = options->no_progress,
         .verify_types = options->verify_types,
         .check_core = options->check_core,
         .opt = options->opt,

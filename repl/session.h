@@ -24,6 +24,7 @@ typedef struct SessionOptions {
     uint64_t seed;
     bool calls_main;    /* `relay run`: an @main that takes arguments is called, or the run fails */
     bool hunts_nan;     /* --nan, :nan on */
+    bool no_progress;   /* --progress=never */
     bool verify_types;  /* --verify-types (eval/verify.h) */
     bool twins;         /* --twins (InterpOptions) */
     bool digest;        /* remember values for session_print_digests */
@@ -74,6 +75,8 @@ void session_set_width(Session *s, int width, int diag_width); /* the terminal w
 
 void session_hunt_nan(Session *s, bool on); /* interp_hunt_nan */
 bool session_hunts_nan(const Session *s);
+void session_set_seed(Session *s, uint64_t seed);
+const char *session_last_trace(Session *s);      /* interp_last_trace */
 void session_set_digits(Session *s, int digits); /* 0: floats are not rounded */
 
 /* The text with lines wider than the terminal broken at blanks, outside strings, and indented. */

@@ -74,6 +74,9 @@ bool show_value(Session *s, Value v, const Scheme *scheme, Str *out);
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme);
 void show_type_decl(Str *out, const TypeDecl *decl);
 
+/* The names that a user may write: without the operators that only derivatives and passes use. */
+void session_each_name(Session *s, SymbolVec *out);
+
 /* What the reader must know of names bound so far. */
 void session_parse_scope(Session *s, ParseScope *scope);
 

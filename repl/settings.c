@@ -80,6 +80,19 @@ static void print_plots(const Session *s, Str *out) {
     str_add(out, plot_screen_names[s->options.plot_screen]);
 }
 
+static bool set_seed(Session *s, const char *value) {
+    char *end;
+    unsigned long long seed = strtoull(value, &end, 10);
+    if (end == value || *end || *value == '-')
+        return false;
+    session_set_seed(s, seed);
+    return true;
+}
+
+static void print_seed(const Session *s, Str *out) {
+    str_printf(out, "%llu", (unsigned long long)s->options.seed);
+}
+
 static bool set_types(Session *s, const char *value) {
     bool on;
     if (!read_switch(value, &on))
@@ -113,6 +126,7 @@ static const Setting settings[] = {
     {"elements", "N", "a tensor of more is shown by its ends", set_elements, print_elements},
     {"plots", "auto|kitty|iterm|sixel|braille|ascii", "how plots are shown", set_plots,
      print_plots},
+    {"seed", "N", "of the random numbers", set_seed, print_seed},
     {"types", "on|off", "the type behind each value", set_types, print_types},
     {"width", "N", "columns to lay values out for; 0: those of the terminal", set_width,
      print_width},

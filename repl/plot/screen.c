@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/output.h"
 #include "repl/plot/cairo.h"
 
 const char *const plot_screen_names[NSCREENS] = {"auto",  "kitty",   "iterm",
@@ -22,14 +23,6 @@ static bool starts(const char *name, const char *with) {
     return value && strncmp(value, with, strlen(with)) == 0;
 }
 
-static bool is_utf8(void) {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (is_set(names[i]))
-            return strcasestr(getenv(names[i]), "utf-8") || strcasestr(getenv(names[i]), "utf8");
-    return false;
-}
-
 PlotScreen plot_screen_find(bool is_terminal) {
     static const char *const sixel_terms[] = {"foot", "mlterm", "yaft", "contour"};
     bool direct = is_terminal && !is_set("TMUX") && !is_set("STY") && !starts("TERM", "dumb");
@@ -41,7 +34,7 @@ PlotScreen plot_screen_find(bool is_terminal) {
     for (size_t i = 0; direct && i < sizeof sixel_terms / sizeof *sixel_terms; i++)
         if (starts("TERM", sixel_terms[i]))
             return SCREEN_SIXEL;
-    return is_utf8() && !starts("TERM", "dumb") ? SCREEN_BRAILLE : SCREEN_ASCII;
+    return output_is_utf8() && !starts("TERM", "dumb") ? SCREEN_BRAILLE : SCREEN_ASCII;
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -161,6 +154,6 @@ void plot_show(Str *out, const PlotModel *p, PlotScreen screen, const PlotLook *
     if ((screen == SCREEN_KITTY || screen == SCREEN_ITERM || screen == SCREEN_SIXEL) &&
         add_picture(out, p, screen))
         return;
-    as_text.ascii = screen == SCREEN_ASCII || (screen != SCREEN_BRAILLE && !is_utf8());
+    as_text.ascii = screen == SCREEN_ASCII || (screen != SCREEN_BRAILLE && !output_is_utf8());
     plot_print(out, p, &as_text);
 }

@@ -239,6 +239,50 @@ def test_dumb(relay, home):
         raise Wrong("status %s: %r" % (program.returncode, out))
 
 
+def test_edit(relay, home):
+    """`:edit` in an editor that changes the text, changes nothing, fails, is not there, is ended, makes garbage."""
+    script = os.path.join(home, "an editor")
+    with open(script, "w") as f:
+        f.write("#!/bin/sh\nsed -i -e s/one/two/ -e s/1/2/ \"$1\"\n")
+    os.chmod(script, 0o755)
+    p = Prompt(relay, home, VISUAL="", EDITOR="'%s'" % script)
+    p.enter(":edit")
+    p.expect("nothing was entered yet")
+    p.enter("let one = 1")
+    p.enter("def twice(x) {\r2 * x + 1\r}")
+    p.enter("twice(21)")
+    p.expect("43 : int32")
+    p.enter(":ed twice")
+    p.expect("relay> def twice(x) {\n  ...>   2 * x + 2")
+    p.enter("twice(20)")
+    p.expect("42 : int32")
+    p.enter(":edit one")
+    p.enter("two + 40")
+    p.expect("42 : int32")
+    p.enter("nosuch_1")
+    p.enter(":edit")  # what failed is what one edits
+    p.expect("there is no `nosuch_2`")
+    p.enter(":edit sum")
+    p.expect("`sum` is not defined by an entry or a file")
+    with open(os.path.join(home, "some.rly"), "w") as f:
+        f.write("let a = 1\ndef loaded(x) { x + 1 }")
+    p.enter(":load %s/some.rly" % home)
+    p.enter(":edit loaded")
+    p.expect("relay> def loaded(x) { x + 2 }")
+    p.leave()
+    for editor, answer in (("true", "nothing was changed"), ("false", "`false` ended with status 1; nothing is entered"),
+                           ("no-such-editor", "`no-such-editor` ended with status 127; nothing is entered"),
+                           ("kill $$;", "`kill $$;` was ended by a signal; nothing is entered"), ("rm", "cannot read `"),
+                           ("head -c 300 /dev/urandom | tee", "relay>")):
+        p = Prompt(relay, home, VISUAL=editor)
+        p.enter("40 + 1")
+        p.enter(":edit")
+        p.expect(answer)
+        p.enter("50 + 6")
+        p.expect("56 : int32")
+        p.leave()
+
+
 def test_left_as_found(relay, home):
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGABRT):
         p = Prompt(relay, home)
@@ -286,7 +330,7 @@ def test_random_keys(relay, home, seed):
 
 
 TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_paste, test_narrow,
-              test_width_changes, test_dumb, test_left_as_found]
+              test_width_changes, test_dumb, test_edit, test_left_as_found]
 
 
 def main():

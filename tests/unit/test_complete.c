@@ -49,6 +49,9 @@ TEST(places) {
     CHECK_TEXT(offered("def f(x: Tensor[(3,), float3", 9), "float32");
     CHECK_TEXT(offered(":ty", 1), ":type");
     CHECK_TEXT(offered(":type figu", 9), "figure");
+    CHECK_TEXT(offered("take_a", 9), ""); /* only derivatives use it */
+    CHECK_TEXT(offered(":nan o", 9), "on off");
+    CHECK_TEXT(offered(":set se", 9), "seed");
     CHECK_TEXT(offered(":load ", 9), offered("load(\"", 9));
     CHECK_TEXT(offered("let lin", 9), "");              /* a name to be bound */
     CHECK_TEXT(offered("1 // li", 9), "");              /* a comment */
