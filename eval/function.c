@@ -154,7 +154,7 @@ static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *giv
  * it. NULL where the derivative is not taken as code. Where no one code serves all that the closure may capture, there
  * is one for each set of functions that it did. */
 static Code *code_derived(Interp *in, GradKind kind, Expr *base, const Closure *run, Code *code) {
-    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT)
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT || kind == GRAD_VMAP)
         return NULL;
     Code *of = code_of_fn(in, base), *any = of->derived[kind];
     if (!any || !reverse_is_current(any->from))

@@ -64,7 +64,9 @@ static Value map_value(LeafMap *m, Value x, Value y) {
     case VAL_SCALAR:
     case VAL_TENSOR:
     case VAL_DUAL:
-        return value_is_float_tensor(x) ? m->leaf(m, x, y) : m->keep_other ? x : value_unit();
+        return m->all_tensors || value_is_float_tensor(x) ? m->leaf(m, x, y)
+               : m->keep_other                            ? x
+                                                          : value_unit();
     case VAL_TUPLE: {
         Tuple *from = x.p;
         if (!from)

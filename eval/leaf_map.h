@@ -14,6 +14,7 @@ typedef struct LeafMap {
     uint64_t level;                                     /* of a derivative (eval/ad.c) */
     Value (*leaf)(struct LeafMap *m, Value x, Value y); /* y is () where it has no such part */
     void *ctx;                                          /* the leaf function's own */
+    bool all_tensors; /* tensors of any dtype are leaves, and not floats only */
     bool keep_other;  /* what is no leaf stays; else it becomes (), as in D(T) */
     bool paired;      /* y was given, and must have the constructors of x */
     const char *role; /* what y is, for messages; NULL: "cotangent or tangent" */

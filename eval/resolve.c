@@ -13,6 +13,7 @@
 #include "eval/own.h"
 #include "eval/tighten.h"
 #include "eval/verify.h"
+#include "passes/vmap.h"
 
 #include <string.h>
 
@@ -744,6 +745,8 @@ static void resolve_later(void *arg) {
 
 static void resolve(Resolver *r, Expr *e, int32_t dst) {
     enum { SPARE = 256 << 10 };
+    if (e->kind == EXPR_GRAD)
+        e = vmap_to_run(&r->in->passes, e);
     if (mem_stack_left() > SPARE) {
         resolve_here(r, e, dst);
         return;

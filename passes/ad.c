@@ -128,7 +128,7 @@ static Expr *expand(Expander *x, Expr *e) {
     Expr *result = e->kind == EXPR_LET ? expr_map_block(e, expand_child, x)
                                        : expr_map_children(e, expand_child, x);
     bool starts = result->kind == EXPR_GRAD && result->mode != GRAD_CUSTOM &&
-                  result->mode != GRAD_CHECKPOINT;
+                  result->mode != GRAD_CHECKPOINT && result->mode != GRAD_VMAP;
     Expr *literal = starts ? literal_of(result->a) : NULL;
     if (literal && result->mode == GRAD_DERIV) {
         Type *type = type_resolve(result->type);

@@ -19,6 +19,7 @@
  *
  * An enclosing derivative transforms them as it transforms everything. */
 #include "passes/grad_internal.h"
+#include "passes/vmap.h"
 
 GradState *grad_state(PassCtx *ctx) {
     if (!ctx->grad)
@@ -208,6 +209,7 @@ Expr *grad_template(PassCtx *ctx, GradKind kind, uint32_t n) {
     case GRAD_DERIV: made = deriv_template(&b, n); break;
     case GRAD_CUSTOM: made = custom_template(ctx, &b, n); break;
     case GRAD_CHECKPOINT: made = checkpoint_template(ctx, &b, n); break;
+    case GRAD_VMAP: made = vmap_template(ctx, n); break;
     case GRAD_KINDS: BUG("no such kind of derivative");
     }
     pass_check(ctx, made, NULL, grad_kind_name(kind));

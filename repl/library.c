@@ -85,7 +85,8 @@ static void read_text(const char *module, const char *text, LibraryItemVec *out)
 
 void library_list(const char *module, LibraryItemVec *out) {
     for (const EmbeddedText *t = embedded_texts; t->name; t++) {
-        bool prelude = strcmp(t->name, "prelude/prelude.rly") == 0;
+        bool prelude = strcmp(t->name, "prelude/prelude.rly") == 0 ||
+                       strcmp(t->name, "prelude/rows.rly") == 0;
         if (!prelude && strncmp(t->name, "stdlib/", 7) != 0)
             continue;
         const char *file = t->name + 7;

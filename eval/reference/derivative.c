@@ -717,6 +717,7 @@ bool ref_derivative(Reference *r, GradKind kind, Value f, const Value *args, uin
         r->world = w;
         return ok;
     }
+    case GRAD_VMAP: /* the loop is differentiated as what it is */
     case GRAD_KINDS: break;
     }
     BUG("no such kind of derivative");

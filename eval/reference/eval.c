@@ -531,7 +531,11 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
         r->at = e;
         return compare_equal(r, e, v[0], v[1], e->negate, out);
     case EXPR_DIM_OF: return size_of_axis(r, e, *v, out);
-    case EXPR_GRAD: return derivative_of(r, (GradKind)e->mode, *v, out);
+    case EXPR_GRAD:
+        if (e->mode != GRAD_VMAP)
+            return derivative_of(r, (GradKind)e->mode, *v, out);
+        *out = ref_vmap(r, *v);
+        return true;
     default: BUG("form %d cannot be evaluated", (int)e->kind);
     }
 }
@@ -690,6 +694,12 @@ static bool step(Reference *r, Next *next, Activation *own, Value *out) {
         next->e = e->a;
         return true;
     case EXPR_CALL: return eval_call(r, e, own, next, out);
+    case EXPR_GRAD:
+        next->e = ref_loop(r, e);
+        if (next->e != e)
+            return true;
+        next->e = NULL;
+        return eval_plain(r, e, next->env, out);
     default: next->e = NULL; return eval_plain(r, e, next->env, out);
     }
 }

@@ -72,6 +72,7 @@ struct Reference {
     bool traced;                 /* the calls that led to the error were told */
     size_t since;                /* diagnostics there were before */
     WeakMap captures;            /* EXPR_FN -> the variables it captures */
+    WeakMap loops;               /* EXPR_GRAD of GRAD_VMAP -> the loop that it means */
     Map operators;               /* Op -> its function literal */
     Map ctors;                   /* Ctor -> the same */
     Map derivatives[GRAD_KINDS]; /* number of parameters + 1 -> its function literal */
@@ -95,6 +96,12 @@ bool ref_operator_plain(Reference *r, const Expr *call, const Op *op, const Attr
                         const Value *args, uint32_t n, Value *out);
 /* Attributes with the sizes that were computed for this call in place. */
 const Attrs *ref_attrs_with_sizes(const Attrs *attrs, const Value *sizes, uint32_t n);
+
+/* ---- vmap.c ---- */
+/* What e, an EXPR_GRAD, is evaluated as: of a vmap its loop, made once, or e itself. */
+Expr *ref_loop(Reference *r, Expr *e);
+/* vmap(f) where only the closure f says how many parameters it has. */
+Value ref_vmap(Reference *r, Value f);
 
 /* ---- watch.c ---- */
 /* Tells it. False where the evaluation is to end. */

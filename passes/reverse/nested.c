@@ -44,8 +44,8 @@ bool derivative_is_known(Reader *r, Expr *e) {
 
 Expr *read_derivative(Reader *r, Expr *e) {
     GradKind kind = (GradKind)e->mode;
-    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT) {
-        reverse_refuse(r->p, "a derivative of its own, or one that runs again");
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT || kind == GRAD_VMAP) {
+        reverse_refuse(r->p, "a function of the evaluator that is no derivative of code");
         return e;
     }
     Expr *f = read_value(r, e->a);
@@ -162,6 +162,10 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         *v = add_plain(r, "v", call);
         if (k && i < k->captured.len)
             name_place(r, (*v)->var, NULL, k->known[i]);
+        return true;
+    }
+    if (is_called(call, "vmap.empty")) { /* without elements */
+        *v = add_plain(r, "v", call);
         return true;
     }
     if (!active)

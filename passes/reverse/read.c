@@ -2,6 +2,7 @@
 /* Reading a function into steps whose operands are names, and finding what is active and which names are one value
  * (Note [Places]). What no active value reaches stays one plain step, whatever it is. */
 #include "passes/reverse/internal.h"
+#include "passes/vmap.h"
 
 #include <string.h>
 
@@ -479,6 +480,8 @@ static Expr *read_form(Reader *r, Expr *e) {
 
 Expr *read_value(Reader *r, Expr *e) {
     for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
+        if (e->kind == EXPR_GRAD)
+            e = vmap_to_run(r->p->ctx, e);
         if (r->p->why || is_atom(e))
             return merge_atom(r, e);
         if (e->kind == EXPR_CHECK)

@@ -564,7 +564,8 @@ static const char *const grad_names[GRAD_KINDS] = {[GRAD_GRAD] = "grad",
                                                    [GRAD_JVP] = "jvp",
                                                    [GRAD_DERIV] = "deriv",
                                                    [GRAD_CUSTOM] = "custom_grad",
-                                                   [GRAD_CHECKPOINT] = "checkpoint"};
+                                                   [GRAD_CHECKPOINT] = "checkpoint",
+                                                   [GRAD_VMAP] = "vmap"};
 
 static const Symbol *tape_name(void) { return sym_intern("<tape>"); }
 

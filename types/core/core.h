@@ -95,6 +95,7 @@ typedef enum GradKind {
     GRAD_DERIV,
     GRAD_CUSTOM,     /* of a pair (f, df): f with the derivative df */
     GRAD_CHECKPOINT, /* f, run again when going backwards */
+    GRAD_VMAP, /* no derivative: f at each index (passes/vmap.h). zero_type: its type as inferred */
     GRAD_KINDS
 } GradKind;
 const char *grad_kind_name(GradKind kind); /* "grad", as the prelude declares it */
@@ -213,7 +214,8 @@ struct Expr {
         const Symbol *symbol; /* BUILTIN */
         Fn *fn;
         const Symbol *field; /* FIELD */
-        Type *zero_type;     /* ZERO; DIM_OF: until inference settles it, the declared size */
+        Type
+            *zero_type; /* ZERO; DIM_OF: until inference settles it, the declared size; GRAD_VMAP */
     };
     size_t text_len;
     int32_t index; /* PROJ, FIELD, DIM_OF */

@@ -59,6 +59,15 @@ Global *env_find_loaded(Env *env, const Symbol *name) {
     return g ? g : map_find(&env->prelude->globals, name);
 }
 
+Global *env_prelude_global(Env *env, const Symbol *name) {
+    Global *g = map_find(&env->prelude->globals, name);
+    if (!g && env->hooks.load_global) {
+        env->hooks.load_global(env->hooks.ctx, name);
+        g = map_find(&env->prelude->globals, name);
+    }
+    return g;
+}
+
 Ctor *env_find_ctor(const Env *env, const Symbol *name, bool *in_prelude) {
     *in_prelude = false;
     Ctor *c = map_find(&env->here->ctors, name);

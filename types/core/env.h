@@ -96,6 +96,8 @@ Global *env_find_loaded(Env *env, const Symbol *name); /* without asking the pre
 TypeDecl *env_find_type(Env *env, const Symbol *name);
 TypeDecl *env_prelude_type(const Env *env, const char *name); /* NULL before it is declared */
 Ctor *env_prelude_ctor(const Env *env, const char *name);
+/* What the prelude binds, whatever hides it; NULL without a prelude. */
+Global *env_prelude_global(Env *env, const Symbol *name);
 /* All names visible at the prompt, sorted, for completion and `:browse`. */
 void env_each_name(Env *env, SymbolVec *out);
 void env_bind_global(Env *env, Global *g);

@@ -454,6 +454,8 @@ static Expr *call_grad(Infer *I, Ast *e, Type *instance, GradKind mode) {
     Type *t = type_resolve(instance);
     Expr *g = expr_new(EXPR_GRAD, t->fn.result, e->span);
     g->mode = mode;
+    if (mode == GRAD_VMAP)
+        g->zero_type = g->type;
     g->a = infer_flow(I, infer_expr(I, e->args.data[0], NULL), t->args[0],
                       (TypePlace){.kind = PLACE_ONLY, .of = grad_kind_name(mode)}, span_none());
     if (g->a->kind == EXPR_ERROR || !solver_run(I->s))

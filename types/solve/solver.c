@@ -700,7 +700,7 @@ static const RelDef *const generic[] = {
     &rel_num,    &rel_float, &rel_int,   &rel_bits, &rel_broadcast,   &rel_broadcast_compare,
     &rel_field,  &rel_proj,  &rel_index, &rel_bang, &rel_equal,       &rel_same,
     &rel_grad,   &rel_deriv, &rel_vjp,   &rel_jvp,  &rel_custom_grad, &rel_checkpoint,
-    &rel_leaves,
+    &rel_leaves, &rel_vmap,
 };
 
 const RelDef *rel_find(const Symbol *name) {

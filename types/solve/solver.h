@@ -398,6 +398,7 @@ extern const RelDef rel_field, rel_proj, rel_index, rel_bang, rel_equal, rel_sam
 extern const RelDef rel_grad, rel_deriv, rel_vjp, rel_jvp; /* (f, g): g is the derivative of f */
 extern const RelDef rel_leaves; /* (t, e): the floats of t have the dtype of the scalar e */
 extern const RelDef rel_custom_grad, rel_checkpoint; /* (f, d): d its cotangents; (f) */
+extern const RelDef rel_vmap; /* (f, g): g is f at each index of its arguments' first axes */
 
 const char *dtype_class_name(DTypeSet set);      /* "a float" */
 const char *dtype_class_words(DTypeSet set);     /* "floats", "integers", "one of int8, uint8" */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/vmap.h"
+
+#include "passes/build.h"
+
+#include <string.h>
+
+typedef struct Loop {
+    PassCtx *ctx;
+    Build b;
+    Expr *f;       /* an atom */
+    uint32_t n;    /* parameters */
+    Var **params;  /* x1, …, xn */
+    Type **rows;   /* what f takes */
+    Type *row;     /* what f gives */
+    Type *as_told; /* the type of vmap(f) where it was written, or NULL */
+    Type *result;
+} Loop;
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static Expr *call_prelude(const Loop *l, const char *name, Expr **args, uint32_t n, Type *result) {
+    Global *g = env_prelude_global(l->ctx->env, sym_intern(name));
+    if (!g)
+        BUG("the prelude has no `%s`", name);
+    Type **types = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = args[i]->type;
+    Expr *callee = expr_global(g, type_fn(types, n, result, type_allocates()), l->b.span);
+    return b_call(&l->b, callee, args, n, 0);
+}
+
+static Expr **args_of(Expr *a, Expr *b, Expr *c) {
+    Expr **args = mem_new_n(Expr *, 4);
+    args[0] = a;
+    args[1] = b;
+    args[2] = c;
+    return args;
+}
+
+static Expr *call_builtin(const Loop *l, const char *name, Expr **args, uint32_t n, Type *type) {
+    return expr_call_builtin(name, args, n, type, l->b.span);
+}
+
+static Type *list_of(const Loop *l, Type *elem) {
+    return type_data(env_prelude_type(l->ctx->env, "List"), &elem, 1);
+}
+
+static Expr *tuple_of_params(const Loop *l) {
+    Expr **xs = mem_new_n(Expr *, (size_t)l->n + 1);
+    for (uint32_t i = 0; i < l->n; i++)
+        xs[i] = b_ref(&l->b, l->params[i]);
+    return b_tuple(&l->b, xs, l->n);
+}
+
+/* Whether the type is a tensor, or a tuple of such. */
+static bool is_flat(Type *t) {
+    t = type_resolve(t);
+    if (t->tag == TY_TENSOR)
+        return true;
+    if (t->tag != TY_TUPLE)
+        return false;
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!is_flat(t->args[i]))
+            return false;
+    return true;
+}
+
+/* ---- a result without rows ------------------------------------------------------------------- */
+
+/* The size `dim`, known here or read from the value x of type t; NULL where it is not found. */
+static Expr *find_size(const Loop *l, Type *dim, Expr *x, Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    if (t->tag == TY_TUPLE) {
+        Expr *found = NULL;
+        for (uint32_t i = 0; i < t->nargs && !found; i++)
+            found = find_size(l, dim, b_proj(&l->b, x, i), t->args[i]);
+        return found;
+    }
+    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (type_resolve(dims[i]) != dim)
+            continue;
+        Expr *size = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), l->b.span);
+        size->a = x;
+        size->index = (int32_t)i;
+        return size;
+    }
+    return NULL;
+}
+
+static Expr *size_of_empty(const Loop *l, Type *dim) {
+    int64_t n;
+    Type *told = type_resolve(l->as_told);
+    dim = type_resolve(dim);
+    if (type_get_int(dim, &n))
+        return expr_int(n, DT_I64, l->b.span);
+    for (uint32_t i = 0; i < l->n && i < told->nargs; i++) {
+        Expr *found = find_size(l, dim, b_ref(&l->b, l->params[i]), told->args[i]);
+        if (found)
+            return found;
+    }
+    return expr_int(0, DT_I64, l->b.span);
+}
+
+/* NULL where the type does not say what it is. */
+static Expr *empty_of(const Loop *l, Type *told, Type *type) {
+    uint32_t rank;
+    Type **dims;
+    DType dtype;
+    told = type_resolve(told);
+    type = type_resolve(type);
+    if (told->tag == TY_TUPLE) {
+        Expr **parts = mem_new_n(Expr *, (size_t)told->nargs + 1);
+        for (uint32_t i = 0; i < told->nargs; i++) {
+            Type *part = type->tag == TY_TUPLE && i < type->nargs ? type->args[i] : told->args[i];
+            parts[i] = empty_of(l, told->args[i], part);
+            if (!parts[i])
+                return NULL;
+        }
+        return b_tuple(&l->b, parts, told->nargs);
+    }
+    if (told->tag != TY_TENSOR || !type_get_rank(told, &rank, &dims) || rank == 0 ||
+        !type_get_dtype(told, &dtype))
+        return NULL;
+    Expr **sizes = mem_new_n(Expr *, rank);
+    sizes[0] = expr_int(0, DT_I64, l->b.span);
+    for (uint32_t i = 1; i < rank; i++)
+        sizes[i] = size_of_empty(l, dims[i]);
+    return call_builtin(l, "vmap.zeros", sizes, rank, type);
+}
+
+static Expr *make_empty(const Loop *l) {
+    Type *told = l->as_told ? type_resolve(l->as_told) : NULL;
+    Expr *made = told && told->tag == TY_FN ? empty_of(l, told->fn.result, l->result) : NULL;
+    return made ? made
+                : call_builtin(l, "vmap.empty", args_of(l->f, tuple_of_params(l), NULL), 2,
+                               l->result);
+}
+
+/* ---- rows of tensors and tuples -------------------------------------------------------------- */
+
+static Expr *index_row(const Loop *l, Expr *x, Expr *i, Type *row) {
+    row = type_resolve(row);
+    if (row->tag == TY_TUPLE) {
+        Expr **parts = mem_new_n(Expr *, (size_t)row->nargs + 1);
+        for (uint32_t k = 0; k < row->nargs; k++)
+            parts[k] = index_row(l, b_proj(&l->b, x, k), i, row->args[k]);
+        return b_tuple(&l->b, parts, row->nargs);
+    }
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
+    values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = "i"};
+    attrs->op = &op_index;
+    attrs->values = values;
+    Expr *at = b_tuple(&l->b, args_of(i, NULL, NULL), 1);
+    return expr_call_op(&op_index, args_of(x, at, NULL), 2, attrs, row, l->b.span);
+}
+
+/* map(fn (i) { f(x1[i], …) }, range(n)) */
+static Expr *make_rows(const Loop *l, Expr *n) {
+    Var *i = b_var(&l->b, "i", type_scalar(DT_I32));
+    Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
+    for (uint32_t k = 0; k < l->n; k++)
+        args[k] = index_row(l, b_ref(&l->b, l->params[k]), b_ref(&l->b, i), l->rows[k]);
+    Expr *call = b_call(&l->b, l->f, args, l->n, 0);
+    call->type = l->row;
+    Expr *range = call_prelude(l, "range", args_of(n, NULL, NULL), 1,
+                               list_of(l, type_scalar(DT_I32)));
+    return call_prelude(l, "map", args_of(b_fn(&l->b, "vmap", &i, 1, call), range, NULL), 2,
+                        list_of(l, l->row));
+}
+
+/* The part of r, a row, to which `path` leads from its variable. */
+static Expr *same_part(const Loop *l, Var *r, const Expr *path) {
+    return path->kind == EXPR_PROJ ? b_proj(&l->b, same_part(l, r, path->a), (uint32_t)path->index)
+                                   : b_ref(&l->b, r);
+}
+
+/* Stacks the parts of all rows to which `path`, projections of a variable, leads. Their type is `row`. */
+static Expr *stack_part(const Loop *l, Expr *rows, Expr *n, Expr *path, Type *row, Type *result) {
+    row = type_resolve(row);
+    result = type_resolve(result);
+    if (row->tag == TY_TUPLE) {
+        Expr **parts = mem_new_n(Expr *, (size_t)row->nargs + 1);
+        for (uint32_t k = 0; k < row->nargs; k++) {
+            Type *type = result->tag == TY_TUPLE && k < result->nargs ? result->args[k]
+                                                                      : b_some_type("part");
+            parts[k] = stack_part(l, rows, n, b_proj(&l->b, path, k), row->args[k], type);
+        }
+        return b_tuple(&l->b, parts, row->nargs);
+    }
+    Expr *column = rows;
+    if (path->kind != EXPR_VAR) {
+        Var *r = b_var(&l->b, "r", l->row);
+        Expr *part = b_fn(&l->b, "part", &r, 1, same_part(l, r, path));
+        column = call_prelude(l, "map", args_of(part, rows, NULL), 2, list_of(l, row));
+    }
+    return call_prelude(l, "_vmap_stack", args_of(column, n, NULL), 2, result);
+}
+
+static Expr *flat_body(const Loop *l, Expr *n) {
+    Block block = {.b = &l->b};
+    Expr *rows = block_let(&block, "rows", make_rows(l, n));
+    block_do(&block, call_builtin(l, "vmap.check", args_of(rows, NULL, NULL), 1, type_unit()));
+    Expr *whole = b_ref(&l->b, b_var(&l->b, "r", l->row));
+    return block_end(&block, stack_part(l, rows, n, whole, l->row, l->result));
+}
+
+/* ---- rows of data, found when running -------------------------------------------------------- */
+
+/* _vmap_run(fn (t) { f(t.0, …) }, (x1, …), vmap.leaves((x1, …)), n) */
+static Expr *data_body(const Loop *l, Expr *n) {
+    Var *t = b_var(&l->b, "t", type_tuple(l->rows, l->n));
+    Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
+    for (uint32_t k = 0; k < l->n; k++)
+        args[k] = b_proj(&l->b, b_ref(&l->b, t), k);
+    Expr *call = b_call(&l->b, l->f, args, l->n, 0);
+    call->type = l->row;
+    Expr **parts = mem_new_n(Expr *, 4);
+    Type *leaf = type_tensor(type_any(KIND_SHAPE, NULL), type_param(sym_intern("b"), KIND_DTYPE));
+    parts[0] = b_fn(&l->b, "vmap", &t, 1, call);
+    parts[1] = tuple_of_params(l);
+    parts[2] = call_builtin(l, "vmap.leaves", args_of(tuple_of_params(l), NULL, NULL), 1,
+                            list_of(l, leaf));
+    parts[3] = n;
+    return call_prelude(l, "_vmap_run", parts, 4, l->result);
+}
+
+static Expr *make_loop(const Loop *l) {
+    Block block = {.b = &l->b};
+    Expr *n = block_let(&block, "n",
+                        call_builtin(l, "vmap.size", args_of(tuple_of_params(l), NULL, NULL), 1,
+                                     type_scalar(DT_I32)));
+    bool flat = is_flat(l->row);
+    for (uint32_t i = 0; i < l->n; i++)
+        flat &= is_flat(l->rows[i]);
+    Expr **sides = args_of(n, expr_int(0, DT_I32, l->b.span), NULL);
+    Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
+    Expr *loop = flat ? flat_body(l, n) : data_body(l, n);
+    Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
+    return b_fn(&l->b, "vmap", l->params, l->n, body);
+}
+
+/* ---- what stands for vmap(f) ----------------------------------------------------------------- */
+
+Expr *vmap_to_run(PassCtx *ctx, Expr *e) {
+    Type *f = type_resolve(e->a->type), *g = type_resolve(e->type);
+    if (e->mode != GRAD_VMAP || f->tag != TY_FN || g->tag != TY_FN || f->nargs < g->nargs)
+        return e;
+    Loop l = {.ctx = ctx, .b = {e->span}, .n = g->nargs, .row = f->fn.result};
+    l.rows = f->args + (f->nargs - g->nargs); /* in a twin its tapes stand before them */
+    l.as_told = e->zero_type;
+    l.result = g->fn.result;
+    l.params = mem_new_n(Var *, (size_t)l.n + 1);
+    for (uint32_t i = 0; i < l.n; i++)
+        l.params[i] = b_var(&l.b, fmt_text("x%u", i + 1), g->args[i]);
+    Block block = {.b = &l.b};
+    l.f = block_atom(&block, "f", e->a);
+    return block_end(&block, make_loop(&l));
+}
+
+Expr *vmap_template(PassCtx *ctx, uint32_t n) {
+    Loop l = {.ctx = ctx, .b = {span_none()}, .n = n, .row = b_some_type("r")};
+    l.result = b_some_type("y");
+    l.params = mem_new_n(Var *, (size_t)n + 1);
+    l.rows = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        l.rows[i] = b_some_type("a");
+        l.params[i] = b_var(&l.b, fmt_text("x%u", i + 1), b_some_type("x"));
+    }
+    Var *f = b_var(&l.b, "f", type_fn(l.rows, n, l.row, type_allocates()));
+    l.f = b_ref(&l.b, f);
+    return b_fn(&l.b, "vmap", &f, 1, make_loop(&l));
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vmap(f, g): g is f at each index of the first axis of every tensor in its arguments (LANGUAGE §3).
+ *
+ *   f : fn(T1, …, Tn) -> U   ⇒   g : fn(Rows(T1), …, Rows(Tn)) -> Rows(U)
+ *
+ * Rows(T) has a first axis more at each tensor of T: Rows(Tensor[(3,), b]) = Tensor[(k, 3), b]. All tensors of all arguments
+ * and of the result have the same k. Tuples and data are mapped through; Strings, functions and references stay what
+ * they are, as arguments, and are refused in the result. Data is mapped through its type arguments, since its declaration
+ * stays: List[Tensor[(3,), b]] becomes List[Tensor[(k, 3), b]]. A declaration that fixes the rank of a tensor, as
+ * `type P { P(float32) }` does, holds no rows.
+ *
+ * Whichever side of a parameter is known first gives the other one, so `vmap(fn (x) { … })(xs)` needs no annotation. */
+#include "base/mem.h"
+#include "tensor/tensor.h"
+#include "types/solve/solver_impl.h"
+
+/* One run of the relation. */
+typedef struct Rows {
+    Solver *s;
+    Relation *r;
+    Type *count;    /* the size of the first axes; NULL: no tensor was met yet */
+    bool is_result; /* the result is at hand, and not a parameter */
+    bool waits;     /* some part is not known on either side */
+    bool has_tensor, failed;
+} Rows;
+
+static void relate_rows(Rows *w, Type **row, Type **all);
+
+static void fail(Rows *w) { w->failed = true; }
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* Takes `size` for the first axis of a tensor. */
+static void take_count(Rows *w, Type *size) {
+    int64_t a, b;
+    w->has_tensor = true;
+    size = type_resolve(size);
+    if (!w->count) {
+        w->count = size;
+    } else if (type_get_int(w->count, &a) && type_get_int(size, &b)) {
+        if (a == b)
+            return;
+        Diag *d = rel_error(w->s, w->r, DIAG_R0314,
+                            "the first axes of the arguments of `vmap` differ: %lld and %lld",
+                            (long long)a, (long long)b);
+        diag_add_fact(d, "the function is called once for each index of them");
+        fail(w);
+    } else if (!rel_unify_dim(w->s, w->r, w->count, size, -1, 0)) {
+        fail(w);
+    } else if (type_get_int(size, &b)) {
+        w->count = size;
+    }
+}
+
+static Type *prepend_count(Rows *w, uint32_t rank, Type *const *dims) {
+    Type **all = mem_new_n(Type *, (size_t)rank + 1);
+    w->has_tensor = true;
+    if (!w->count)
+        w->count = solver_var(w->s, KIND_DIM);
+    all[0] = w->count;
+    for (uint32_t i = 0; i < rank; i++)
+        all[i + 1] = dims[i];
+    return type_shape(all, rank + 1);
+}
+
+/* Relates the shape of a row to that of all rows. */
+static void relate_shapes(Rows *w, Type **row, Type **all) {
+    uint32_t rank;
+    Type **dims;
+    *row = type_resolve(*row);
+    *all = type_resolve(*all);
+    if (type_get_rank(*all, &rank, &dims)) {
+        if (rank == 0) {
+            rel_error(w->s, w->r, DIAG_R0313,
+                      w->is_result ? "the result of `vmap` has a first axis, this is a scalar"
+                                   : "`vmap` takes its arguments apart along their first axis; a "
+                                     "scalar has none");
+            fail(w);
+            return;
+        }
+        take_count(w, dims[0]);
+        *row = type_shape(dims + 1, rank - 1);
+    } else if (type_get_rank(*row, &rank, &dims)) {
+        if (rank + 1 > TENSOR_MAX_RANK) {
+            rel_error(w->s, w->r, DIAG_R0313, "a tensor has at most %d axes", TENSOR_MAX_RANK);
+            fail(w);
+            return;
+        }
+        if (w->is_result && !w->count)
+            w->waits = true;
+        else
+            *all = prepend_count(w, rank, dims);
+    } else if ((*all)->tag == TY_ANY || (*row)->tag == TY_ANY) {
+        w->has_tensor = true;
+        if (!w->count)
+            w->count = type_any(KIND_DIM, NULL);
+        if ((*row)->tag == TY_VAR)
+            *row = type_any(KIND_SHAPE, NULL);
+        if ((*all)->tag == TY_VAR)
+            *all = type_any(KIND_SHAPE, NULL);
+    } else {
+        w->has_tensor = true;
+        w->waits = true;
+    }
+}
+
+static void relate_tensors(Rows *w, Type **row, Type **all) {
+    const Type *known = (*row)->tag == TY_TENSOR ? *row : *all;
+    bool both = (*row)->tag == (*all)->tag;
+    Type *dtype = known->tensor.dtype;
+    Type *row_shape = (*row)->tag == TY_TENSOR ? (*row)->tensor.shape : NULL;
+    Type *all_shape = (*all)->tag == TY_TENSOR ? (*all)->tensor.shape : NULL;
+    row_shape = row_shape ? row_shape : solver_var(w->s, KIND_SHAPE);
+    all_shape = all_shape ? all_shape : solver_var(w->s, KIND_SHAPE);
+    relate_shapes(w, &row_shape, &all_shape);
+    if (both && row_shape == (*row)->tensor.shape && all_shape == (*all)->tensor.shape &&
+        type_resolve((*row)->tensor.dtype) == type_resolve((*all)->tensor.dtype))
+        return;
+    *row = type_tensor(row_shape, dtype);
+    *all = type_tensor(all_shape, dtype);
+}
+
+/* ---- tuples and data ------------------------------------------------------------------------- */
+
+static Type **fresh_like(Rows *w, Type *const *args, uint32_t n) {
+    Type **out = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = solver_var(w->s, type_resolve(args[i])->kind);
+    return out;
+}
+
+static void relate_tuples(Rows *w, Type **row, Type **all) {
+    uint32_t n = (*row)->tag == TY_TUPLE ? (*row)->nargs : (*all)->nargs;
+    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
+    Type **made = fresh_like(w, (*row)->tag == TY_TUPLE ? (*row)->args : (*all)->args, n);
+    if ((*row)->tag == (*all)->tag && (*row)->nargs != (*all)->nargs)
+        return; /* unification says it */
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = (*row)->tag == TY_TUPLE ? (*row)->args[i] : made[i];
+        alls[i] = (*all)->tag == TY_TUPLE ? (*all)->args[i] : made[i];
+        relate_rows(w, &rows[i], &alls[i]);
+    }
+    *row = type_tuple(rows, n);
+    *all = type_tuple(alls, n);
+}
+
+/* Whether fields of the declaration keep their types when the tensors in its type arguments get an axis more. */
+static bool may_hold_rows(TypeDecl *decl, Map *seen);
+
+static bool field_may_hold_rows(Type *t, Map *seen) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    switch (t->tag) {
+    case TY_TENSOR:
+        return !type_get_rank(t, &rank, &dims) && type_resolve(t->tensor.shape)->tag == TY_PARAM;
+    case TY_DATA:
+        if (!may_hold_rows(t->decl, seen))
+            return false;
+        break;
+    case TY_TUPLE: break;
+    default: return true;
+    }
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (type_resolve(t->args[i])->kind == KIND_TYPE && !field_may_hold_rows(t->args[i], seen))
+            return false;
+    return true;
+}
+
+static bool may_hold_rows(TypeDecl *decl, Map *seen) {
+    if (map_has(seen, decl))
+        return true;
+    map_set(seen, decl, decl);
+    for (uint32_t i = 0; i < decl->nctors; i++)
+        for (uint32_t k = 0; k < decl->ctors[i]->nfields; k++)
+            if (!field_may_hold_rows(decl->ctors[i]->fields[k], seen))
+                return false;
+    return true;
+}
+
+static void relate_data(Rows *w, Type **row, Type **all) {
+    const Type *known = (*row)->tag == TY_DATA ? *row : *all;
+    TypeDecl *decl = known->decl;
+    Map seen = {0};
+    if ((*row)->tag == (*all)->tag && (*row)->decl != (*all)->decl)
+        return; /* unification says it */
+    if (!may_hold_rows(decl, &seen)) {
+        Diag *d = rel_error(w->s, w->r, DIAG_R0319,
+                            "`vmap` cannot give the tensors of `%s` a first axis: its declaration "
+                            "says how many axes they have",
+                            decl->name->text);
+        diag_add_help(d, "a tuple of its fields, or a type with a parameter in the place of the "
+                         "tensor, has room for it");
+        fail(w);
+        return;
+    }
+    uint32_t n = known->nargs;
+    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
+    Type **made = fresh_like(w, known->args, n);
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = (*row)->tag == TY_DATA ? (*row)->args[i] : made[i];
+        alls[i] = (*all)->tag == TY_DATA ? (*all)->args[i] : made[i];
+        switch (type_resolve(known->args[i])->kind) {
+        case KIND_TYPE: relate_rows(w, &rows[i], &alls[i]); break;
+        case KIND_SHAPE: relate_shapes(w, &rows[i], &alls[i]); break;
+        case KIND_DIM:
+        case KIND_DTYPE:
+        case KIND_EFFECT: alls[i] = rows[i] = known->args[i]; break;
+        }
+    }
+    *row = type_data(decl, rows, n);
+    *all = type_data(decl, alls, n);
+}
+
+/* ---- all types ------------------------------------------------------------------------------- */
+
+/* What has no tensors to take apart is the same in each call. */
+static void relate_whole(Rows *w, Type **row, Type **all, const Type *known) {
+    if (w->is_result && known->tag != TY_ERROR) {
+        rel_error(w->s, w->r, DIAG_R0319,
+                  "`vmap` stacks the results of its function, which must be tensors, or tuples and "
+                  "data of them; this one gives %s",
+                  type_text((*row)->tag == TY_VAR ? *all : *row));
+        fail(w);
+        return;
+    }
+    if ((*row)->tag == TY_VAR)
+        *row = *all;
+    else if ((*all)->tag == TY_VAR)
+        *all = *row;
+}
+
+/* Makes *row and *all what they are, as far as one says it of the other. */
+static void relate_rows(Rows *w, Type **row, Type **all) {
+    if (w->failed)
+        return;
+    *row = type_resolve(*row);
+    *all = type_resolve(*all);
+    const Type *known = (*row)->tag == TY_VAR ? *all : *row;
+    const Type *other = known == *row ? *all : *row;
+    if (known->tag != TY_VAR && other->tag != TY_VAR && other->tag != known->tag)
+        return; /* unification says it */
+    switch (known->tag) {
+    case TY_TENSOR: relate_tensors(w, row, all); return;
+    case TY_TUPLE: relate_tuples(w, row, all); return;
+    case TY_DATA: relate_data(w, row, all); return;
+    case TY_STRING:
+    case TY_FN:
+    case TY_REF:
+    case TY_ERROR: relate_whole(w, row, all, known); return;
+    default:
+        w->waits = true;
+        w->has_tensor |= !w->is_result;
+        return; /* not known yet */
+    }
+}
+
+static RelStatus report_no_tensor(Rows *w, uint32_t n) {
+    rel_error(w->s, w->r, DIAG_R0319,
+              n ? "no argument of this function holds a tensor that `vmap` could take apart"
+                : "`vmap` needs a function with a parameter, this one has none");
+    return REL_FAIL;
+}
+
+/* f and g as functions of as many parameters. False: not known yet, or *status is REL_FAIL. */
+static bool find_functions(Solver *s, Relation *r, RelStatus *status) {
+    *status = REL_WAIT;
+    for (int i = 0; i < 2; i++) {
+        Type *one = type_resolve(r->args[i]), *other = type_resolve(r->args[1 - i]);
+        if (one->tag != TY_FN || other->tag != TY_VAR)
+            continue;
+        Type **params = mem_new_n(Type *, (size_t)one->nargs + 1);
+        for (uint32_t k = 0; k < one->nargs; k++)
+            params[k] = solver_var(s, KIND_TYPE);
+        Type *made = type_fn(params, one->nargs, solver_var(s, KIND_TYPE), one->fn.effect);
+        if (!rel_unify(s, r, 1 - i, made))
+            *status = REL_FAIL;
+    }
+    Type *f = type_resolve(r->args[0]), *g = type_resolve(r->args[1]);
+    if (f->tag != TY_FN && f->tag != TY_VAR && f->tag != TY_PARAM && f->tag != TY_ERROR) {
+        rel_error(s, r, DIAG_R0201, "`vmap` takes a function, this is %s", type_text(f));
+        *status = REL_FAIL;
+    }
+    return *status != REL_FAIL && f->tag == TY_FN && g->tag == TY_FN;
+}
+
+static RelStatus relate_vmap(Solver *s, Relation *r) {
+    RelStatus status;
+    if (!find_functions(s, r, &status))
+        return status;
+    Type *f = type_resolve(r->args[0]), *g = type_resolve(r->args[1]);
+    uint32_t n = f->nargs;
+    Rows w = {.s = s, .r = r};
+    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = f->args[i];
+        alls[i] = i < g->nargs ? g->args[i] : solver_var(s, KIND_TYPE);
+        relate_rows(&w, &rows[i], &alls[i]);
+    }
+    if (w.failed)
+        return REL_FAIL;
+    if (!w.has_tensor)
+        return report_no_tensor(&w, n);
+    Type *row = f->fn.result, *all = g->fn.result;
+    w.is_result = true;
+    relate_rows(&w, &row, &all);
+    if (w.failed || !rel_unify(s, r, 0, type_fn_named(rows, n, row, f->fn.effect, f->fn.named)) ||
+        !rel_unify(s, r, 1, type_fn(alls, n, all, f->fn.effect)))
+        return REL_FAIL;
+    return w.waits ? REL_WAIT : REL_DONE;
+}
+
+const RelDef rel_vmap = {.name = "Vmap", .relate = relate_vmap, .nargs = 2};
