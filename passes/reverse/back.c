@@ -26,16 +26,7 @@ static void restore_accs(Instance *n, const Saved *s) {
     }
 }
 
-typedef struct Arms {
-    uint32_t narms;
-    Expr **tests; /* narms - 1: whether it is that arm */
-    void (*run)(Way *w, void *ctx, uint32_t arm);
-    Expr *(*close)(Way *w, void *ctx, uint32_t arm, Expr *body); /* or NULL */
-    void *ctx;
-} Arms;
-
-/* Emits the code of all arms; the accumulators that some arm changed are what the choice gives. */
-static void way_choose(Way *w, const Arms *arms) {
+void way_choose(Way *w, const Arms *arms) {
     Instance *n = w->n;
     Saved *before = save_accs(n), **after = mem_new_n(Saved *, arms->narms);
     Block *outer = w->block, *blocks = mem_new_n(Block, arms->narms);
@@ -95,11 +86,32 @@ static void way_choose(Way *w, const Arms *arms) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+typedef struct Move {
+    Place *place;
+    Expr *acc;
+    Presence presence;
+} Move;
+
+static void move_one(Way *w, Place *p, Expr *acc, Presence presence);
+
+static void run_move(Way *w, void *ctx) {
+    const Move *m = ctx;
+    move_one(w, m->place, m->acc, m->presence);
+}
+
 /* Moves a cotangent to a result that is another name of p. */
 static void acc_move(Way *w, Place *p, Expr *acc, Presence presence) {
     if (presence == ABSENT)
         return;
-    if (p->arm)
+    Move m = {p, acc, presence};
+    if (p->form == PLACE_LEAF)
+        alias_each(w, &p, 1, run_move, &m);
+    else
+        move_one(w, p, acc, presence);
+}
+
+static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_CLOSURE) {
         refuse(w, "an active closure is a result");
@@ -157,7 +169,7 @@ void leave_arm(Way *w, const Choice *c) {
 }
 
 static void collect_leaves(Place *p, Map *seen, bool *twice) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF) {
         *twice |= map_has(seen, p);
@@ -182,7 +194,8 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         refuse(w, "a call is given one value twice");
         return;
     }
-    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots);
+    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots,
+                                    &s->slots);
     if (!callee)
         return;
     s->instance = callee;
@@ -193,6 +206,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     for (uint32_t i = 0; i < s->nslots; i++)
         if (s->shared[i])
             args[nargs++] = acc_get(w, s->places[i]);
+    alias_take(w, s);
     Expr *f = expr_global(callee->back, b_some_type("f"), w->build.span);
     Expr *r = way_bind(w, b_call(&w->build, f, args, nargs, 0), NULL);
     for (uint32_t i = 0; i < s->nslots; i++) {
@@ -218,7 +232,10 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     Choice *c = &b->s->choices[i];
     enter_arm(w, c);
     Place *result = place_of(w->n, c->steps->result);
-    if (result)
+    bool named = alias_is_choice(b->s, i);
+    if (result && !named && !acc_is_free(result))
+        named = alias_learn_choice(w, b->s, i, result);
+    if (result && !named)
         acc_move(w, result, b->ct, PRESENT);
     way_steps(w, c->steps);
     leave_arm(w, c);
@@ -269,20 +286,39 @@ static void way_branch(Way *w, Step *s, Expr *ct) {
     way_choose(w, &(Arms){s->nchoices, tests, run_choice, close_choice, &b});
 }
 
-static void way_step(Way *w, Step *s, Expr *ct) {
-    switch (s->kind) {
-    case STEP_PLAIN: return;
-    case STEP_OPERATOR: way_operator(w, s, ct); return;
-    case STEP_BUILTIN: way_builtin(w, s, ct); return;
-    case STEP_CALL: way_call(w, s, ct); return;
-    case STEP_BRANCH: way_branch(w, s, ct); return;
-    }
-}
-
 typedef struct Perhaps {
     Step *s;
     Expr *ct;
 } Perhaps;
+
+static void run_call(Way *w, void *ctx) {
+    const Perhaps *p = ctx;
+    way_call(w, p->s, p->ct);
+}
+
+static void run_builtin(Way *w, void *ctx) {
+    const Perhaps *p = ctx;
+    way_builtin(w, p->s, p->ct);
+}
+
+static void way_step(Way *w, Step *s, Expr *ct) {
+    Perhaps p = {s, ct};
+    Place **places = s->places;
+    uint32_t n = s->nslots;
+    switch (s->kind) {
+    case STEP_PLAIN: return;
+    case STEP_OPERATOR: way_operator(w, s, ct); return;
+    case STEP_BUILTIN:
+        n = s->e->kind == EXPR_PROJ ? 1 : s->e->nargs;
+        places = mem_new_n(Place *, n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            places[i] = place_of(w->n, s->e->kind == EXPR_PROJ ? s->e->a : s->e->args[i]);
+        alias_each(w, places, n, run_builtin, &p);
+        return;
+    case STEP_CALL: alias_each(w, places, n, run_call, &p); return;
+    case STEP_BRANCH: way_branch(w, s, ct); return;
+    }
+}
 
 static void run_perhaps(Way *w, void *ctx, uint32_t i) {
     Perhaps *p = ctx;
@@ -367,7 +403,10 @@ static void make_end(Instance *n, Steps *end, Expr **accs, Expr *ct, Expr *chain
     enter_path(&w, end);
     if (end->end == END_RETURN) {
         Place *result = place_of(n, end->result);
-        if (result)
+        bool named = alias_is_return(n, end);
+        if (result && !named && !acc_is_free(result))
+            named = alias_learn_return(n, end, result);
+        if (result && !named)
             acc_move(&w, result, ct, PRESENT);
     } else {
         const Step *s = end->branch;

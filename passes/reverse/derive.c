@@ -163,12 +163,13 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     Known *self = known_prepared(p, source), **known = mem_new_n(Known *, n + 1);
     for (uint32_t i = 0; p->code->given && i < self->captured.len; i++)
         self->known[i] = p->code->given->known[i];
+    SlotMap numbers = slots_apart(nslots);
     if (kind != GRAD_JVP)
-        return instance_get(p, self, known, active, shared, nslots);
+        return instance_get(p, self, known, active, shared, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
     for (uint32_t i = 0; i < nslots; i++)
         given[i] = PRESENT;
-    return tangent_instance(p, self, known, active, given, nslots);
+    return tangent_instance(p, self, known, active, given, nslots, &numbers);
 }
 
 /* Makes the ways back again until nothing new is learnt. */

@@ -25,6 +25,18 @@ typedef enum Presence { ABSENT, PRESENT, PERHAPS, UNKNOWN } Presence;
 
 typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } PlaceForm;
 
+typedef struct Steps Steps;
+
+/* A result of a branch or call that is another name of `place` where the frame says so: Note [Results with two names]
+ * in alias.c. */
+typedef struct Alias {
+    Var *frame;
+    uint32_t index;  /* of the part of the frame that is a number */
+    uint32_t number; /* that it is then; ALWAYS: the result is nothing else */
+    struct Place *place;
+} Alias;
+enum { ALWAYS = UINT32_MAX };
+
 /* One active value under all its names: Note [Places]. */
 typedef struct Place {
     PlaceForm form;
@@ -36,13 +48,22 @@ typedef struct Place {
     uint32_t nparts;
     struct Place **parts; /* NULL where a part is inactive */
     struct Place
-        *arm; /* LEAF: its form in the arm of a match that is being read or gone back through */
+        *arm;    /* LEAF: its form in the arm of a match that is being read or gone back through */
+    Steps *home; /* where it got its first name */
+    VEC(Alias) aliases;
+    bool is_own;       /* LEAF: it is no other name in the code that is being made */
     Presence presence; /* LEAF: of the accumulator, while the way back is made */
     Expr *acc;
 } Place;
 
 typedef struct Instance Instance;
-typedef struct Steps Steps;
+
+/* Which slot each active argument, and each active variable that a known function captured, has. Two that are one value
+ * have one slot. */
+typedef struct SlotMap {
+    uint32_t n;
+    uint32_t *slot;
+} SlotMap;
 
 typedef enum StepKind {
     STEP_PLAIN,
@@ -76,6 +97,7 @@ typedef struct Step {
     Place **places; /* one a slot of the callee */
     bool *shared;   /* one a slot */
     uint32_t nslots;
+    SlotMap slots;
     Instance *instance;
     /* BRANCH */
     Expr *scrutinee; /* an atom: the condition, or what is matched */
@@ -109,6 +131,11 @@ typedef struct Slot {
     Presence out;   /* when the way back ends */
 } Slot;
 
+/* A return, and a slot. */
+typedef struct Return {
+    uint32_t number, slot;
+} Return;
+
 struct Instance {
     struct Program *program;
     bool forward;          /* its values come with tangents; otherwise there is a way back */
@@ -122,7 +149,9 @@ struct Instance {
     bool *active;  /* of each parameter */
     bool *shared;  /* of each slot */
     uint32_t nslots;
+    SlotMap numbers;
     Slot *slots;
+    VEC(Return) named; /* returns whose result is another name of a shared slot */
     VEC(Place *) leaves;
     uint32_t nplaces;
     Map places;  /* Var -> Place */
@@ -219,7 +248,7 @@ Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec);
 void instance_read(Instance *n);
 /* The instance of a call; NULL when there are too many. */
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, uint32_t nslots);
+                       const bool *shared, uint32_t nslots, const SlotMap *numbers);
 Place *place_of(const Instance *n, const Expr *atom);
 
 /* ---- place.c ---- */
@@ -256,7 +285,7 @@ void places_reset(Instance *n);
 /* ---- tangent.c ---- */
 /* The instance of a call whose slots have these tangents; NULL when there are too many. */
 Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *active,
-                           const Presence *given, uint32_t nslots);
+                           const Presence *given, uint32_t nslots, const SlotMap *numbers);
 /* Makes n->forward_fn: fn (args, tangents) -> (result, its tangent), or the result alone where it has none. */
 void instance_make_tangent(Instance *n);
 /* A call of that function. */
@@ -276,7 +305,32 @@ Expr *rule_settle(Expr *e, bool identities);
 bool is_identity(const Expr *call);
 void way_operator(Way *w, Step *s, Expr *ct);
 
+/* ---- alias.c ---- */
+/* Adds a cotangent to the value that p names, which the frame tells; false where p is no other name. */
+bool alias_add(Way *w, Place *p, Expr *ct);
+/* Emits `run` once for each value that places in p may name: in it they are those. */
+typedef void (*AliasRun)(Way *w, void *ctx);
+void alias_each(Way *w, Place *const *places, uint32_t n, AliasRun run, void *ctx);
+/* Choice i of a branch gives `result`, which is not free: from the next round on the step's value is another name of it
+ * there. False where that cannot be. */
+bool alias_learn_choice(Way *w, Step *s, uint32_t i, Place *result);
+bool alias_is_choice(const Step *s, uint32_t i);
+/* The same of a return, whose result is the place of a slot. */
+bool alias_learn_return(Instance *n, const Steps *end, const Place *result);
+bool alias_is_return(const Instance *n, const Steps *end);
+/* Takes the names that the results of the callee have. */
+void alias_take(Way *w, Step *s);
+
 /* ---- back.c ---- */
+typedef struct Arms {
+    uint32_t narms;
+    Expr **tests; /* narms - 1: whether it is that arm */
+    void (*run)(Way *w, void *ctx, uint32_t arm);
+    Expr *(*close)(Way *w, void *ctx, uint32_t arm, Expr *body); /* or NULL */
+    void *ctx;
+} Arms;
+/* Emits the code of all arms; the accumulators that some arm changed are what the choice gives. */
+void way_choose(Way *w, const Arms *arms);
 void instance_make_back(Instance *n);
 /* From the place of a result or argument to where it came from. */
 void way_steps(Way *w, Steps *steps);
@@ -285,8 +339,15 @@ void enter_arm(Way *w, const Choice *c);
 void leave_arm(Way *w, const Choice *c);
 
 /* ---- make.c ---- */
-Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots);
-bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active);
+Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
+                       const SlotMap *numbers);
+bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active,
+                    const SlotMap *numbers);
+/* Each active argument has a slot of its own. */
+SlotMap slots_apart(uint32_t n);
+bool slots_equal(const SlotMap *a, const SlotMap *b);
+/* Before the result of a return come the frames so far, where there are loops, and which return it is. */
+uint32_t frame_head(const Instance *n);
 void instance_finish(Instance *n);
 void forward_steps(Instance *n, Steps *steps, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */

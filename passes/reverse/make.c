@@ -4,6 +4,8 @@
 
 #include "passes/subst.h"
 
+#include <string.h>
+
 /* ---- instances ------------------------------------------------------------------------------- */
 
 static Global *new_global(const char *name) {
@@ -21,9 +23,22 @@ static bool same_flags(const bool *a, const bool *b, uint32_t n) {
     return true;
 }
 
-bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active) {
+SlotMap slots_apart(uint32_t n) {
+    SlotMap m = {n, mem_new_n(uint32_t, n + 1)};
+    for (uint32_t i = 0; i < n; i++)
+        m.slot[i] = i;
+    return m;
+}
+
+bool slots_equal(const SlotMap *a, const SlotMap *b) {
+    return a->n == b->n && !memcmp(a->slot, b->slot, a->n * sizeof *a->slot);
+}
+
+bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active,
+                    const SlotMap *numbers) {
     uint32_t nparams = n->fn->fn->nparams;
-    if (n->fn != self->fn || !known_equal(n->self, self) || !same_flags(n->active, active, nparams))
+    if (n->fn != self->fn || !known_equal(n->self, self) ||
+        !same_flags(n->active, active, nparams) || !slots_equal(&n->numbers, numbers))
         return false;
     for (uint32_t i = 0; i < nparams; i++)
         if (!known_equal(n->known[i], known[i]))
@@ -31,8 +46,8 @@ bool instance_is_of(const Instance *n, const Known *self, Known *const *known, c
     return true;
 }
 
-Instance *instance_new(Program *p, Known *self, Known **known, const bool *active,
-                       uint32_t nslots) {
+Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
+                       const SlotMap *numbers) {
     Instance *n = mem_new(Instance);
     n->program = p;
     n->fn = self->fn;
@@ -42,6 +57,7 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
     for (uint32_t i = 0; i < n->fn->fn->nparams; i++)
         n->active[i] = active[i];
     n->nslots = nslots;
+    n->numbers = *numbers;
     n->shared = mem_new_n(bool, nslots + 1);
     n->slots = mem_new_n(Slot, nslots + 1);
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
@@ -52,10 +68,10 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
 }
 
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, uint32_t nslots) {
+                       const bool *shared, uint32_t nslots, const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
         Instance *n = p->instances.data[i];
-        if (!n->forward && instance_is_of(n, self, known, active) &&
+        if (!n->forward && instance_is_of(n, self, known, active, numbers) &&
             same_flags(n->shared, shared, nslots))
             return n;
     }
@@ -63,7 +79,7 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
         reverse_refuse(p, "too many instances");
         return NULL;
     }
-    Instance *n = instance_new(p, self, known, active, nslots);
+    Instance *n = instance_new(p, self, known, active, nslots, numbers);
     for (uint32_t i = 0; i < nslots; i++)
         n->shared[i] = shared[i];
     vec_push(&p->instances, n);
@@ -76,10 +92,7 @@ static Expr *without_unused(PassCtx *ctx, Expr *fn) { return pass_run(ctx, pass_
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* Before the result of a return come the frames so far, where there are loops, and which return it is. */
-static uint32_t frame_head(const Instance *n) {
-    return 1 + (n->loops.len > 0) + (n->returns.len > 1);
-}
+uint32_t frame_head(const Instance *n) { return 1 + (n->loops.len > 0) + (n->returns.len > 1); }
 
 static void add_saved(Expr **items, uint32_t *n, const VarVec *saved, Span span) {
     for (size_t i = 0; i < saved->len; i++)

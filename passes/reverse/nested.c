@@ -126,7 +126,7 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     Place *p = place_of(r->n, call->args[0]);
     uint32_t i = (uint32_t)call->args[1]->i;
     Known *k = known_of(r, call->args[0]), *part = NULL;
-    if (p && p->arm)
+    while (p && p->arm)
         p = p->arm;
     if (!p || p->form == PLACE_LEAF || call->args[1]->kind != EXPR_LIT)
         return false;
@@ -285,7 +285,7 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
     Place *p = place_of(w->n, arg);
     if (!p)
         return;
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form != PLACE_LEAF) {
         if (i < p->nparts && p->parts[i])

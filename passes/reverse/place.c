@@ -34,8 +34,10 @@ void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
     take_form(p, PLACE_TUPLE, nparts);
     for (uint32_t i = 0; i < nparts; i++) {
         Type *part = t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
-        if (type_may_hold_float(part))
-            p->parts[i] = place_part(n, p, part);
+        if (!type_may_hold_float(part))
+            continue;
+        p->parts[i] = place_part(n, p, part);
+        p->parts[i]->home = p->home;
     }
 }
 
@@ -60,7 +62,7 @@ static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
 
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split) {
     *split = false;
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_DATA)
         return p->ctor == ctor ? p : NULL;
@@ -111,6 +113,7 @@ void places_reset(Instance *n) {
     for (size_t i = 0; i < n->leaves.len; i++) {
         Place *p = n->leaves.data[i];
         p->arm = NULL;
+        p->is_own = false;
         p->presence = ABSENT;
         p->acc = NULL;
     }
@@ -137,7 +140,7 @@ static Type *acc_type(const Place *p) {
 }
 
 Presence acc_presence(Place *p) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF)
         return p->presence;
@@ -148,7 +151,7 @@ Presence acc_presence(Place *p) {
 }
 
 Expr *acc_get(Way *w, Place *p) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF)
         return p->acc ? p->acc : absent_value(w);
@@ -193,7 +196,7 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
 }
 
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     bool none = presence == ABSENT || presence == UNKNOWN;
     if (p->form == PLACE_LEAF) {
@@ -223,7 +226,7 @@ static bool adds_in_place(const Place *p) {
 
 /* Adds a cotangent that is there. */
 void acc_add(Way *w, Place *p, Expr *ct) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form != PLACE_LEAF) {
         for (uint32_t i = 0; i < p->nparts; i++)
@@ -231,6 +234,8 @@ void acc_add(Way *w, Place *p, Expr *ct) {
                 acc_add(w, p->parts[i], way_bind(w, b_proj(&w->build, ct, i), NULL));
         return;
     }
+    if (alias_add(w, p, ct))
+        return;
     Expr *sum = ct;
     if (p->presence == PRESENT && !adds_in_place(p)) {
         Expr **two = mem_new_n(Expr *, 2);
@@ -245,7 +250,9 @@ void acc_add(Way *w, Place *p, Expr *ct) {
 }
 
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
-    if (p->arm || p->form != PLACE_LEAF)
+    while (p->arm)
+        p = p->arm;
+    if (p->form != PLACE_LEAF)
         BUG("an index into a value that is no tensor");
     Expr **args = mem_new_n(Expr *, call->nargs + 3), *spec;
     spec = expr_new(EXPR_STRING, type_string(), w->build.span);
@@ -275,7 +282,7 @@ Expr *acc_settle(Way *w, const Place *p, Expr *ct) {
 }
 
 bool acc_is_free(Place *p) {
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF)
         return p->presence == ABSENT && !p->shared;

@@ -50,6 +50,8 @@ static bool is_atom(const Expr *e) {
 void name_place(Reader *r, Var *v, Place *p, Known *k) {
     if (p)
         map_set(&r->n->places, v, p);
+    if (p && !p->home)
+        p->home = r->steps;
     if (k)
         map_set(&r->n->knowns, v, k);
 }
@@ -187,6 +189,20 @@ static Expr *read_index(Reader *r, Expr *e) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* Gives what is one value one slot. */
+static void number_slots(Step *s, uint32_t n) {
+    s->slots = slots_apart(n);
+    s->nslots = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < s->nslots && s->places[k] != s->places[i])
+            k++;
+        if (k == s->nslots)
+            s->places[s->nslots++] = s->places[i];
+        s->slots.slot[i] = k;
+    }
+}
+
 /* Fills in the callee of a call step, whose parts are atoms; false where it is not known. */
 static bool settle_call(Reader *r, Step *s) {
     Expr *call = s->e;
@@ -213,18 +229,19 @@ static bool settle_call(Reader *r, Step *s) {
         if (!pass)
             s->places = mem_new_n(Place *, n + 1);
     }
-    s->nslots = n;
-    s->shared = mem_new_n(bool, n + 1);
     for (uint32_t i = 0; i < n; i++)
         if (!s->places[i]) {
             refuse(r, "a closure that captures itself");
             return false;
         }
+    number_slots(s, n);
+    s->shared = mem_new_n(bool, n + 1);
     return true;
 }
 
 static bool is_self_call(const Instance *n, const Step *s) {
-    if (s->callee->fn != n->fn || !known_equal(s->callee, n->self) || s->nslots != n->nslots)
+    if (s->callee->fn != n->fn || !known_equal(s->callee, n->self) ||
+        !slots_equal(&s->slots, &n->numbers))
         return false;
     for (uint32_t i = 0; i < s->e->nargs; i++)
         if (s->active[i] != n->active[i] || !known_equal(s->known[i], n->known[i]))
@@ -371,11 +388,11 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
     Steps *outer = r->steps;
     c->steps = mem_new(Steps);
     c->steps->around = outer;
+    r->steps = c->steps;
     if (c->pattern)
         read_pattern(r, c->pattern, matched, c);
     if (c->guard && !is_tame(r, c->guard))
         refuse(r, "an active value reaches a guard that may write it");
-    r->steps = c->steps;
     if (tail) {
         c->steps->outer = outer;
         c->steps->choice = c;
@@ -572,6 +589,21 @@ static void read_end(Reader *r, Expr *e) {
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
+/* The place of a parameter or captured variable: p, or that of one which is the same value. */
+static Place *take_slot(const Instance *n, Place *p, const Known *k, uint32_t *next, Place **slots,
+                        uint32_t *count) {
+    if (!k) {
+        uint32_t slot = n->numbers.slot[(*next)++];
+        if (slot < *count)
+            return slots[slot];
+        return slots[(*count)++] = p;
+    }
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->active[i] && k->known[i] != k)
+            p->parts[i] = take_slot(n, p->parts[i], k->known[i], next, slots, count);
+    return p;
+}
+
 void instance_read(Instance *n) {
     Reader r = {n, n->program, mem_new(Steps)};
     n->body = r.steps;
@@ -581,20 +613,21 @@ void instance_read(Instance *n) {
     }
     const Fn *f = n->fn->fn;
     Place **slots = mem_new_n(Place *, n->nslots + 1);
-    uint32_t count = 0;
+    uint32_t count = 0, next = 0;
     for (uint32_t i = 0; i < f->nparams; i++) {
         Place *p = NULL;
         if (n->active[i] && n->known[i])
             p = place_of_closure(n, n->known[i], true);
         else if (n->active[i])
             p = place_new(n, f->params[i]->type);
+        if (p)
+            p = take_slot(n, p, p->form == PLACE_CLOSURE ? n->known[i] : NULL, &next, slots,
+                          &count);
         name_place(&r, f->params[i], p, n->known[i]);
         map_set(&n->body->defines, f->params[i], f->params[i]);
-        if (p)
-            place_add_slots(p, p->form == PLACE_CLOSURE ? n->known[i] : NULL, slots, &count);
     }
     Place *self = place_of_closure(n, n->self, true);
-    place_add_slots(self, n->self, slots, &count);
+    take_slot(n, self, n->self, &next, slots, &count);
     if (count != n->nslots)
         BUG("an instance has %u slots, its call %u", count, n->nslots);
     for (uint32_t i = 0; i < count; i++) {

@@ -124,6 +124,17 @@ static void emit_wanted(Way *w, Expr *const *links, size_t n, Map *wanted) {
             block_bind(w->block, links[i], links[i]->a);
 }
 
+typedef struct Reading {
+    Place *place;
+    const Expr *call;
+    Expr *ct;
+} Reading;
+
+static void run_reading(Way *w, void *ctx) {
+    const Reading *r = ctx;
+    acc_add_index(w, r->place, r->call, r->ct);
+}
+
 void way_operator(Way *w, Step *s, Expr *ct) {
     Expr *call = s->e;
     uint32_t n = call->nargs;
@@ -138,7 +149,8 @@ void way_operator(Way *w, Step *s, Expr *ct) {
     all[n + 1] = ct;
     Place *read = call->a->op == &op_index ? place_of(w->n, call->args[0]) : NULL;
     if (read && !call->nsizes) {
-        acc_add_index(w, read, call, ct);
+        Reading reading = {read, call, ct};
+        alias_each(w, &read, 1, run_reading, &reading);
         return;
     }
     Map wanted = {0};

@@ -30,7 +30,7 @@ enum { MAX_PERHAPS = 5 }; /* arguments of one operator, for each subset of which
 Presence tangent_presence(Place *p) {
     if (!p)
         return ABSENT;
-    if (p->arm)
+    while (p->arm)
         p = p->arm;
     if (p->form == PLACE_LEAF)
         return p->presence;
@@ -111,7 +111,8 @@ static Instance *read_rule(Program *p, Expr *rule, Var *ct) {
     Build b = {rule->span};
     Known *self = known_new(b_fn(&b, "transpose", &ct, 1, rule));
     bool active = true;
-    Instance *h = instance_new(p, self, mem_new_n(Known *, 2), &active, 1);
+    SlotMap one = slots_apart(1);
+    Instance *h = instance_new(p, self, mem_new_n(Known *, 2), &active, 1, &one);
     h->is_rule = true;
     instance_read(h);
     return h;
@@ -292,10 +293,10 @@ Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangen
 }
 
 Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *active,
-                           const Presence *given, uint32_t nslots) {
+                           const Presence *given, uint32_t nslots, const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
         Instance *n = p->instances.data[i];
-        if (n->forward && instance_is_of(n, self, known, active) &&
+        if (n->forward && instance_is_of(n, self, known, active, numbers) &&
             !memcmp(n->given, given, nslots * sizeof *given))
             return n;
     }
@@ -303,7 +304,7 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
         reverse_refuse(p, "too many instances");
         return NULL;
     }
-    Instance *n = instance_new(p, self, known, active, nslots);
+    Instance *n = instance_new(p, self, known, active, nslots, numbers);
     n->forward = true;
     n->given = mem_new_n(Presence, nslots + 1);
     memcpy(n->given, given, nslots * sizeof *given);
@@ -326,7 +327,7 @@ static Expr *make_call(Way *w, Step *s) {
         if (given[i] != ABSENT)
             tangents[i] = acc_get(w, s->places[i]);
     }
-    s->instance = tangent_instance(p, s->callee, s->known, s->active, given, s->nslots);
+    s->instance = tangent_instance(p, s->callee, s->known, s->active, given, s->nslots, &s->slots);
     if (!s->instance)
         return NULL;
     vec_push(&w->n->calls, s->instance);

@@ -85,8 +85,15 @@ TEST(first_order_functions_are_taken) {
         "type Point { Point { a: float32, b: float32 } }\n"
         "def area(p: Point) { p.a * p.b + p.a }\n"
         "def choose(x: float32) { let y = if (x > 0.0) { x * 2.0 } else { x * 3.0 }; y * y + x }\n"
+        "def two_names(x: float32) { let y = if (x > 0.0) { x } else { x * x }; y * x }\n"
+        "def same(x: float32) { x }\n"
+        "def same_again(x: float32) { let y = same(x); y * x * sin(y) }\n"
+        "def product(x: float32, y: float32, n: int32) -> float32 { if (n == 0) { x } else { "
+        "y * product(x, y, n - 1) } }\n"
+        "def power(x: float32) { product(x, x, 5) }\n"
         "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n");
-    const char *const names[] = {"square", "newton", "total", "even", "area", "choose", "reads"};
+    const char *const names[] = {"square", "newton", "total",     "even",       "area",
+                                 "choose", "reads",  "two_names", "same_again", "power"};
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
@@ -117,7 +124,8 @@ TEST(derivatives_inside_are_taken) {
 
 TEST(other_functions_keep_the_twins) {
     run("def written(x: float32) { let r = ref(x); r := !r * !r; !r }\n"
-        "def twice_named(x: float32, c: bool) { let y = if (c) { x } else { x * x }; y * x }\n"
+        "def twice_named(x: List[float32], c: bool) { let y = if (c) { x } else { Nil }; "
+        "list.sum(y) * list.sum(x) }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
         "def own(x: float32) { custom_grad(fn (y) { y * y }, fn (y, ct) { (ct,) })(x) }\n");
     check_left("written", "a form that is not taken yet");
