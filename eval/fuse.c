@@ -49,14 +49,24 @@ static bool is_reduction(const Expr *e) {
     return is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type);
 }
 
-/* The root of a group may also be a reduction. */
-static bool is_root(const Expr *e) { return is_elementwise(e) || is_reduction(e); }
-
-/* What element-wise operators may follow in the same kernel: they become its epilogue. */
-static bool is_fold(const Expr *e) {
-    bool is_product = is_operator(e) && e->a->op->pattern == OP_PRODUCT;
-    return (is_product || is_reduction(e)) && is_float_tensor(e->type);
+static bool is_product(const Expr *e) {
+    return is_operator(e) && e->a->op->pattern == OP_PRODUCT && is_float_tensor(e->type);
 }
+
+/* An operator that puts the elements of a tensor elsewhere: what reads its result may read the tensor instead. */
+static bool is_move(const Expr *e) {
+    return is_operator(e) && e->nargs == 1 && e->a->op->pattern == OP_INJECTIVE &&
+           is_float_tensor(e->type) && is_float_tensor(e->args[0]->type);
+}
+
+/* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */
+static bool is_inner(const Expr *e) {
+    return is_elementwise(e) || is_move(e) || is_product(e) ||
+           (is_reduction(e) && is_float_tensor(e->type));
+}
+
+/* The root of a group may also be a reduction to a scalar. */
+static bool is_root(const Expr *e) { return is_inner(e) || is_reduction(e); }
 
 /* Whether e may be evaluated before the operators around it: at most another of two mistakes is met first. */
 static bool may_evaluate_early(const Expr *e) {
@@ -74,7 +84,7 @@ typedef struct Collector {
     Map numbers; /* Expr -> its number in Node.args, plus MAX_LEAVES + 1 */
     VEC(Node) nodes;
     uint32_t entered; /* nodes so far, with those whose arguments are still being collected */
-    bool folds;       /* those below the root are taken in */
+    bool folds;       /* products, reductions and moves are taken in below the root */
     bool failed;
 } Collector;
 
@@ -95,6 +105,14 @@ static int32_t add_leaf(Collector *c, Expr *e) {
     return remember(c, e, ~(int32_t)(c->leaves->len - 1));
 }
 
+static int32_t collect(Collector *c, Expr *e, bool root);
+
+/* What a product reads again and again is better written once, unless it only has to be read elsewhere. */
+static int32_t collect_factor(Collector *c, Expr *e) {
+    Expr *value = e->kind == EXPR_VAR ? fuse_value_of(c->r, e->var) : NULL;
+    return c->folds && is_move(value ? value : e) ? collect(c, e, false) : add_leaf(c, e);
+}
+
 /* A chain longer than a group is cut: what is below is a leaf, and a group of its own. */
 static int32_t collect(Collector *c, Expr *e, bool root) {
     if (e->kind == EXPR_VAR && fuse_value_of(c->r, e->var))
@@ -102,7 +120,7 @@ static int32_t collect(Collector *c, Expr *e, bool root) {
     void *known = map_find(&c->numbers, e);
     if (known)
         return (int32_t)(intptr_t)known - MAX_LEAVES - 1;
-    bool taken = root ? is_root(e) : is_elementwise(e) || (c->folds && is_fold(e));
+    bool taken = root ? is_root(e) : c->folds ? is_inner(e) : is_elementwise(e);
     if (c->failed || c->entered == MAX_NODES || !taken)
         return add_leaf(c, e);
     c->entered++;
@@ -112,9 +130,8 @@ static int32_t collect(Collector *c, Expr *e, bool root) {
                        .nargs = e->nargs,
                        .call = e},
               .span = e->span};
-    bool reads_often = e->a->op->pattern == OP_PRODUCT; /* what it reads is better written once */
     for (uint32_t i = 0; i < e->nargs; i++)
-        n.args[i] = reads_often ? add_leaf(c, e->args[i]) : collect(c, e->args[i], false);
+        n.args[i] = is_product(e) ? collect_factor(c, e->args[i]) : collect(c, e->args[i], false);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);
 }
@@ -164,16 +181,20 @@ static void count_uses(void *ctx, Expr *e) {
         count_uses(r, e->like);
 }
 
-/* Whether v is an operand somewhere in the operators of e. At most *budget of them are looked at. */
-static bool is_operand_in(const Expr *e, const Var *v, bool root, uint32_t *budget) {
+/* Whether the variable of a let is an operand somewhere in the operators of e. At most *budget of them are looked
+ * at. */
+static bool is_operand_in(const Expr *e, const Expr *let, bool root, uint32_t *budget) {
     if (e->kind == EXPR_VAR)
-        return e->var == v;
-    if (!*budget || !(root ? is_root(e) : is_elementwise(e) || is_reduction(e)))
+        return e->var == let->var;
+    if (!*budget || !(root ? is_root(e) : is_inner(e)))
         return false;
     --*budget;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (is_operand_in(e->args[i], v, false, budget))
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const Expr *arg = e->args[i];
+        bool taken = !is_product(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg);
+        if (taken && is_operand_in(arg, let, false, budget))
             return true;
+    }
     return false;
 }
 
@@ -193,14 +214,14 @@ static bool is_pure(const Expr *e, uint32_t *budget) {
 }
 
 /* The same of the arguments of a call or the parts of a tuple, where those before it are pure. */
-static bool is_operand_in_parts(const Expr *e, const Var *v, uint32_t *budget) {
+static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget) {
     bool is_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_FN;
     if (!is_call && e->kind != EXPR_TUPLE)
-        return is_operand_in(e, v, true, budget);
+        return is_operand_in(e, let, true, budget);
     if (is_call && e->a->kind != EXPR_CTOR && !may_evaluate_early(e->a))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (e->args[i]->kind != EXPR_VAR && is_operand_in(e->args[i], v, true, budget))
+        if (e->args[i]->kind != EXPR_VAR && is_operand_in(e->args[i], let, true, budget))
             return true;
         if (!is_pure(e->args[i], budget))
             return false;
@@ -210,7 +231,7 @@ static bool is_operand_in_parts(const Expr *e, const Var *v, uint32_t *budget) {
 
 /* Subtracts the number of operators in e from the budget. */
 static void spend(const Expr *e, uint32_t *budget) {
-    if (!*budget || !(is_elementwise(e) || is_fold(e)))
+    if (!*budget || !is_inner(e))
         return;
     --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
@@ -220,10 +241,10 @@ static void spend(const Expr *e, uint32_t *budget) {
 bool fuse_let(Resolver *r, Expr *let) {
     uint32_t run = r->run, budget = MAX_NODES, left = MAX_NODES - run;
     r->run = 0;
-    if (!let->var || let->rec || !(is_elementwise(let->a) || is_fold(let->a)))
+    if (!let->var || let->rec || !is_inner(let->a))
         return false;
     Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
-    if (next->kind == EXPR_VAR || !is_operand_in_parts(next, let->var, &budget))
+    if (next->kind == EXPR_VAR || !is_operand_in_parts(next, let, &budget))
         return false;
     /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);

@@ -14,6 +14,8 @@ typedef struct Fusion {
     Tensor *in[RECIPE_MAX_OPERANDS];
     int64_t in_offsets[RECIPE_MAX_OPERANDS];
     bool gap; /* the place of `operand` is free */
+    bool
+        moves; /* the producer only moves elements: reading through it costs nothing, however often */
     int operand;
     const Step *producer;
     int axis_of[RECIPE_MAX_AXES];   /* consumer axis → producer axis, -1: extent 1 */
@@ -85,7 +87,7 @@ static bool map_axes(Fusion *f) {
     for (int a = 0; a < axes(&f->recipe); a++) {
         int64_t n = f->args.extents[a], stride = f->args.in_strides[f->operand][a];
         f->axis_of[a] = -1;
-        if (n == 1)
+        if (n == 1 || (stride == 0 && f->moves))
             continue;
         int j = stride > 0 ? axis_by_stride(p, stride) : -1;
         if (j < 0)
@@ -109,7 +111,7 @@ static bool map_axes(Fusion *f) {
     for (int j = 0; j < p->recipe->rank; j++)
         if (reach[j] >= p->args.extents[j])
             return false;
-    return elements <= most;
+    return elements <= most || f->moves;
 }
 
 /* ---- operands and parameters ----------------------------------------------------------------- */
@@ -232,12 +234,18 @@ static bool add_consumer(Fusion *f, const Scalar *code, int n, int32_t value) {
     return f->body.len <= UINT16_MAX;
 }
 
+/* Whether the step gives elements as it has read them. */
+static bool only_moves(const Recipe *r) {
+    return r->kind == RECIPE_MAP && r->nbody == 1 && r->body[0].op == SC_LOAD &&
+           r->in_types[r->body[0].a] == r->out_types[0];
+}
+
 static bool fusible(const Step *into, const Step *producer, int operand) {
     const Recipe *r = into->recipe, *p = producer->recipe;
-    if (p->kind != RECIPE_MAP || r->kind == RECIPE_PRODUCT || r->kind == RECIPE_SCATTER ||
-        producer->out[0] != into->in[operand] ||
+    if (p->kind != RECIPE_MAP || (r->kind == RECIPE_PRODUCT && !only_moves(p)) ||
+        r->kind == RECIPE_SCATTER || producer->out[0] != into->in[operand] ||
         producer->out_offsets[0] != into->in_offsets[operand] ||
-        scalar_result(&p->body[p->results[0]]) != (DType)p->out_types[0])
+        (!only_moves(p) && scalar_result(&p->body[p->results[0]]) != (DType)p->out_types[0]))
         return false;
     for (int i = 0; i < r->nbody; i++)
         if (is_load(&r->body[i]) && r->body[i].a == operand && r->body[i].op != SC_LOAD)
@@ -260,6 +268,7 @@ static bool step_fuse(Step *into, const Step *producer, int operand) {
     f->operand = operand;
     f->gap = true;
     f->producer = producer;
+    f->moves = only_moves(producer->recipe);
     memcpy(f->in, into->in, sizeof f->in);
     memcpy(f->in_offsets, into->in_offsets, sizeof f->in_offsets);
     for (int i = 0; i < old->nbody; i++)

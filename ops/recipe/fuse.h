@@ -7,8 +7,8 @@
  *     y = relu(t)           MAP over (m n)
  *     ⇒ y = relu(x + bias)  MAP over (m, n): load x, load bias, add, max
  *
- * A consumer's axis is split where the producer has two. Not done: into PRODUCT and SCATTER (the
- * producer would be computed again and again); where the consumer repeats or shifts what it reads;
+ * A consumer's axis is split where the producer has two. Not done: into SCATTER, and into PRODUCT unless the producer
+ * only moves elements, as a transpose does (anything else would be computed again and again); where the consumer repeats or shifts what it reads;
  * where indices (SC_IOTA) would need arithmetic. A MAP that reads what a REDUCE or PRODUCT gives becomes
  * part of that step in turn (ops/recipe/epilogue.h). */
 #ifndef OPS_RECIPE_FUSE_H

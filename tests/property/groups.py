@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random groups of float operators give the same bits however they run: products, convolutions and reductions with
-element-wise operators before and behind them, values used several times, parameters updated in a loop, derivatives.
+element-wise operators and transposes before and behind them, values used several times, parameters updated in a loop, derivatives.
 
 Each seed makes one file. Its sizes are such that kernels are compiled, and the reference evaluator runs
 each operator by itself.
@@ -47,6 +47,12 @@ class Drawer:
         return name
 
     def leaf(self, shape):
+        """A variable, or one whose elements are read elsewhere."""
+        kind = self.rng.random()
+        if kind < 0.15 and len(shape) > 1:
+            return "transpose(%s)" % self.leaf(list(reversed(shape)))
+        if kind < 0.25 and len(shape) > 1:
+            return "reshape(%s, newshape=%s)" % (self.leaf([shape[0] * shape[1]] + shape[2:]), shape)
         known = [n for n, s in self.variables if s == shape]
         if known and self.rng.random() < 0.6:
             return self.rng.choice(known)
@@ -87,6 +93,8 @@ class Drawer:
     def expr(self, shape, depth):
         if depth <= 0:
             return self.leaf(shape)
+        if len(shape) == 2 and self.rng.random() < 0.1:
+            return "transpose(%s)" % self.named(self.expr(list(reversed(shape)), depth - 1), list(reversed(shape)))
         kind = self.rng.random()
         if kind < 0.3:
             form = self.rng.choice(UNARY)

@@ -221,6 +221,16 @@ static Made two_products(void) { /* x @@ w + y @@ v + bias: the first takes in t
     return m;
 }
 
+static Made through_a_transpose(void) { /* x @@ yᵀ, where the transpose is a step of its own */
+    Made m = {0};
+    int64_t left[2] = {M, K}, stored[2] = {N, K}, right[2] = {K, N};
+    Tensor *y = numbers(2, stored, 9), *t = plan_temp(&m.plan, DT_F32, 2, right);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    plan_copy(&m.plan, t, turned(y));
+    product(&m.plan, m.out, numbers(2, left, 8), t);
+    return m;
+}
+
 static Made sum_of_rows(void) { /* a sum of rows, and what follows it */
     Made m = {0};
     int64_t column[2] = {M, 1};
@@ -275,6 +285,7 @@ TEST(epilogues) {
     check("cut", cut(), cut(), 1);
     check("turned", turned_result(), turned_result(), 1);
     check("two products", two_products(), two_products(), 2);
+    check("transpose", through_a_transpose(), through_a_transpose(), 1);
     check("reduction", sum_of_rows(), sum_of_rows(), 1);
 }
 
