@@ -191,7 +191,7 @@ static int find_place(const Template *t, const Operands *o, uint64_t dying) {
 static void release_dying(const Operands *o, uint64_t dying) {
     for (uint32_t i = 0; i < o->n && dying >> i; i++)
         if (dying >> i & 1 && o->in[i].tensor)
-            tensor_release((Tensor *)o->in[i].tensor);
+            tensor_drop((Tensor *)o->in[i].tensor);
 }
 
 static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, uint32_t place,
@@ -208,6 +208,32 @@ static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, u
     return status;
 }
 
+/* Note [Results that are views]. A part of a tensor needs no copy, but it keeps the whole tensor in memory and out of
+ * what may be written over. So all parts together are views (`split`), and so is what has all elements of a tensor that
+ * ends here (`reshape`); any other part, like a row of a large matrix, is copied. */
+static bool may_view(const Template *t, const Operands *o, uint64_t dying) {
+    if (!t->views)
+        return false;
+    int64_t count = 0;
+    for (uint32_t i = 0; i < t->nout; i++) {
+        const TemplateView *v = &t->views[i];
+        if (v->slot != t->views[0].slot || v->slot >= o->n || !o->in[v->slot].tensor)
+            return false;
+        count += shape_count(t->out[i].rank, t->out[i].shape, t->out[i].dtype);
+    }
+    uint32_t slot = t->views[0].slot;
+    return count == o->in[slot].tensor->count && (t->nout > 1 || (slot < 64 && dying >> slot & 1));
+}
+
+static void make_views(const Template *t, const Operands *o, Tensor **outs) {
+    for (uint32_t i = 0; i < t->nout; i++) {
+        const TemplateView *v = &t->views[i];
+        const Tensor *from = o->in[v->slot].tensor;
+        outs[i] = tensor_view(from, t->out[i].rank, t->out[i].shape, v->strides,
+                              from->offset + v->offset);
+    }
+}
+
 static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *call,
                             const Operands *o, Value *out) {
     Tensor *outs[OP_MAX_OUTPUTS];
@@ -221,11 +247,16 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
     int place = t->nout == 1 && !call->tuple ? find_place(t, o, call->dying) : -1;
     if (place >= 0)
         return run_over(in, t, at, o, (uint32_t)place, call->dying, out);
-    for (uint32_t i = 0; i < t->nout; i++) {
+    bool viewed = may_view(t, o, call->dying);
+    int32_t status = KERNEL_DONE;
+    if (viewed)
+        make_views(t, o, outs);
+    for (uint32_t i = 0; i < t->nout && !viewed; i++) {
         outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
         at[t->nin + i] = tensor_data(outs[i]);
     }
-    int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
+    if (!viewed)
+        status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
     if (status != KERNEL_DONE)
         return status;
     release_dying(o, call->dying);

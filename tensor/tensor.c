@@ -218,3 +218,12 @@ void tensor_release(Tensor *t) {
     t->buffer = NULL;
     buffer_release(b);
 }
+
+void tensor_drop(Tensor *t) {
+    if (!t->buffer || t->buffer->owners == 1) {
+        tensor_release(t);
+        return;
+    }
+    t->buffer->owners--;
+    t->buffer = NULL;
+}

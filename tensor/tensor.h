@@ -73,6 +73,8 @@ int64_t shape_count(int rank, const int64_t *shape, DType dtype);
 
 /* Gives the buffer back at once; only where the caller is its one owner (temporaries). */
 void tensor_release(Tensor *t);
+/* The header is dead: its buffer has an owner less, and is given back with the last one. */
+void tensor_drop(Tensor *t);
 
 size_t tensor_bytes_live(void); /* outside the collector, without those that wait for reuse */
 size_t tensor_bytes_idle(void); /* freed, and kept for reuse */

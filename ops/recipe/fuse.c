@@ -234,18 +234,12 @@ static bool add_consumer(Fusion *f, const Scalar *code, int n, int32_t value) {
     return f->body.len <= UINT16_MAX;
 }
 
-/* Whether the step gives elements as it has read them. */
-static bool only_moves(const Recipe *r) {
-    return r->kind == RECIPE_MAP && r->nbody == 1 && r->body[0].op == SC_LOAD &&
-           r->in_types[r->body[0].a] == r->out_types[0];
-}
-
 static bool fusible(const Step *into, const Step *producer, int operand) {
     const Recipe *r = into->recipe, *p = producer->recipe;
-    if (p->kind != RECIPE_MAP || (r->kind == RECIPE_PRODUCT && !only_moves(p)) ||
+    if (p->kind != RECIPE_MAP || (r->kind == RECIPE_PRODUCT && !recipe_only_moves(p)) ||
         r->kind == RECIPE_SCATTER || producer->out[0] != into->in[operand] ||
         producer->out_offsets[0] != into->in_offsets[operand] ||
-        (!only_moves(p) && scalar_result(&p->body[p->results[0]]) != (DType)p->out_types[0]))
+        (!recipe_only_moves(p) && scalar_result(&p->body[p->results[0]]) != (DType)p->out_types[0]))
         return false;
     for (int i = 0; i < r->nbody; i++)
         if (is_load(&r->body[i]) && r->body[i].a == operand && r->body[i].op != SC_LOAD)
@@ -268,7 +262,7 @@ static bool step_fuse(Step *into, const Step *producer, int operand) {
     f->operand = operand;
     f->gap = true;
     f->producer = producer;
-    f->moves = only_moves(producer->recipe);
+    f->moves = recipe_only_moves(producer->recipe);
     memcpy(f->in, into->in, sizeof f->in);
     memcpy(f->in_offsets, into->in_offsets, sizeof f->in_offsets);
     for (int i = 0; i < old->nbody; i++)

@@ -51,6 +51,11 @@ bool recipe_equal(const Recipe *a, const Recipe *b) {
            (!a->nepilogue || memcmp(a->epilogue, b->epilogue, a->nepilogue * sizeof(Scalar)) == 0);
 }
 
+bool recipe_only_moves(const Recipe *r) {
+    return r->kind == RECIPE_MAP && r->noutputs == 1 && r->nbody == 1 && r->body[0].op == SC_LOAD &&
+           r->in_types[r->body[0].a] == r->out_types[0];
+}
+
 /* How the fields of an instruction read. */
 typedef enum Shape {
     S_IMM,

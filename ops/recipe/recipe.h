@@ -239,6 +239,8 @@ typedef int32_t (*KernelFn)(const KernelArgs *args);
 /* Structural: the cache key of a recipe (not of its sizes). */
 uint64_t recipe_hash(const Recipe *r);
 bool recipe_equal(const Recipe *a, const Recipe *b);
+/* Whether it gives elements as it has read them, at other places. */
+bool recipe_only_moves(const Recipe *r);
 void recipe_print(Str *out, const Recipe *r); /* readable, for tests and `:llvm` */
 
 /* Evaluates a launch plainly. Returns a kernel status. */

@@ -224,6 +224,55 @@ static uint64_t find_in_place(const Template *t, Tensor *const *in, const Tensor
     return found;
 }
 
+/* Where along the step's axes an axis of its output lies; -1: across several of them. */
+static int find_axis(const TemplateStep *step, int64_t extent, int64_t stride) {
+    int axes = step->recipe->rank;
+    const int64_t *to = step->numbers + 2 * axes;
+    for (int a = 0; a < axes; a++)
+        if (to[a] > 0 && stride % to[a] == 0 && stride >= to[a] &&
+            stride * extent <= to[a] * step->numbers[a])
+            return a;
+    return -1;
+}
+
+/* Whether the step gives a part of input as it lies there. */
+static bool find_view(const Template *t, uint32_t k, const Tensor *out, TemplateView *view) {
+    const TemplateStep *step = &t->steps[k];
+    const Recipe *r = step->recipe;
+    if (!recipe_only_moves(r) || r->noperands != 1 || step->slot[0] >= t->nin ||
+        step->slot[1] != t->nin + k || step->offset[1] || !out->rank)
+        return false;
+    view->slot = step->slot[0];
+    view->offset = step->offset[0] / (int64_t)dtype_size(r->in_types[0]);
+    const int64_t *from = step->numbers + r->rank;
+    bool inner = true;
+    for (int axis = out->rank; axis-- > 0;) {
+        view->strides[axis] = 1;
+        if (out->shape[axis] == 1)
+            continue;
+        int a = find_axis(step, out->shape[axis], out->strides[axis]);
+        if (a < 0 || from[a] <= 0)
+            return false;
+        int64_t times = out->strides[axis] / step->numbers[2 * r->rank + a];
+        view->strides[axis] = times * from[a];
+        if (inner && view->strides[axis] != 1)
+            return false;
+        inner = false;
+    }
+    return true;
+}
+
+/* The results as parts of the inputs, where nothing else is computed. */
+static const TemplateView *find_views(const Template *t, Tensor *const *out) {
+    if (t->nsteps != t->nout || !t->nout)
+        return NULL;
+    TemplateView *views = mem_bytes(sizeof *views * t->nout);
+    for (uint32_t i = 0; i < t->nout; i++)
+        if (!find_view(t, i, out[i], &views[i]))
+            return NULL;
+    return views;
+}
+
 Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor *const *out,
                        uint32_t nout) {
     size_t nsteps = plan->steps.len, ntemps = plan->temps.len;
@@ -245,6 +294,7 @@ Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor
     int64_t *at = mem_bytes(sizeof *at * (ntemps + 1));
     t->scratch = place_temps(t, plan, at);
     t->temp_at = at;
+    t->views = find_views(t, out);
     t->in_place = nout == 1 ? find_in_place(t, in, out[0]) : 0;
     return t;
 }

@@ -31,9 +31,18 @@ typedef struct TemplateStep {
     bool refused;          /* the runner keeps nothing with it */
 } TemplateStep;
 
+/* A result that is a part of an input, its last axis as contiguous as the input's. */
+typedef struct TemplateView {
+    uint32_t slot;
+    int64_t offset; /* in elements, from the input's first */
+    int64_t strides[TENSOR_MAX_RANK];
+} TemplateView;
+
 typedef struct Template {
     uint32_t nin, nout, nslots, nsteps;
     OutSpec *out;
+    const TemplateView
+        *views;             /* one an output where all steps only take parts of inputs; else NULL */
     uint64_t in_place;      /* inputs over which the one output may be written, a bit each */
     int64_t scratch;        /* bytes of all temporaries */
     const int64_t *temp_at; /* where each begins */

@@ -58,6 +58,17 @@ class Drawer:
             return self.rng.choice(known)
         return self.input(shape)
 
+    def part(self, shape):
+        """One of the parts that `split` gives."""
+        axis, n = self.rng.randrange(len(shape)), self.rng.choice([2, 3])
+        whole = list(shape)
+        whole[axis] *= n
+        names = ["p%d_%d" % (len(self.lets), i) for i in range(n)]
+        self.lets.append("  let (%s) = split(%s, indices_or_sections=%d, axis=%d);" % (
+            ", ".join(names), self.leaf(whole), n, axis))
+        self.variables += [(name, shape) for name in names]
+        return names[-1]
+
     def smaller(self, shape):
         """A shape that broadcasts to this one."""
         kind = self.rng.randrange(3)
@@ -92,7 +103,7 @@ class Drawer:
 
     def expr(self, shape, depth):
         if depth <= 0:
-            return self.leaf(shape)
+            return self.part(shape) if self.rng.random() < 0.06 else self.leaf(shape)
         if len(shape) == 2 and self.rng.random() < 0.1:
             return "transpose(%s)" % self.named(self.expr(list(reversed(shape)), depth - 1), list(reversed(shape)))
         kind = self.rng.random()

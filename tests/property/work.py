@@ -30,7 +30,7 @@ def program(name, launches, asked, in_place, text, first=100, second=140):
     PROGRAMS.append((name, (launches, asked, in_place), text, first, second))
 
 
-program("an MLP of 784, 128 and 10, a step of 64 by hand", 16, 317824, 412200, """
+program("an MLP of 784, 128 and 10, a step of 64 by hand", 13, 79232, 412200, """
 let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
 let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
 let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
@@ -82,8 +82,8 @@ def run(p: P, t: int32, h, c) {
   if (t == 0) { h } else { let (h, c) = cell(p, xs[mod(t, 40)], h, c); run(p, t - 1, h, c) }
 }
 """
-program("an LSTM of 300 and 512, a token", 9, 29940, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 857, 135476752, 126621696, LSTM + """
+program("an LSTM of 300 and 512, a token", 5, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
+program("the same, 20 tokens with gradient", 777, 135312912, 126621696, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -115,16 +115,16 @@ def run(p: Cell, t: Parse) -> State {
   match (t) { Word(i) => leaf(p, xs[i]), Phrase(l, r) => node(p, run(p, l), run(p, r)) }
 }
 """
-program("a leaf of a Tree-LSTM of 300 and 150", 8, 6016, 0, TREE + """
+program("a leaf of a Tree-LSTM of 300 and 150", 5, 4216, 0, TREE + """
 def leaves(k: int32, s: float32) -> float32 { if (k == 0) { s } else { leaves(k - 1, s + leaf(cell, xs[3]).h[0, 0]) } }
 leaves(n, 0.0)
 """)
-program("an inner node of it", 9, 5400, 0, TREE + """
+program("an inner node of it", 6, 3600, 0, TREE + """
 def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { nodes(k - 1, node(cell, l, r), r) } }
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 621, 7835432, 6636600, TREE + """
+program("a tree of 8 leaves with gradient", 576, 7808432, 6636600, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
@@ -136,7 +136,7 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 70, 80)
 
-program("a layer of attention, 8 heads of 32 over 64 places", 19, 1181824, 131072, """
+program("a layer of attention, 8 heads of 32 over 64 places", 10, 592064, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
 let w: Tensor[(256, 256), float32] = full(0.01, shape=[256, 256]);
