@@ -9,13 +9,36 @@ enum { BEFORE = 14 }; /* the most tokens that the head of a construct may have *
 
 /* ---- assignments ----------------------------------------------------------------------------- */
 
+/* Whether token i is the first of a statement. */
+static bool begins_statement(const Slips *s, size_t i) {
+    return !i || token(s, i)->line || token(s, i - 1)->kind == TOK_SEMI ||
+           token(s, i - 1)->kind == TOK_LBRACE || token(s, i - 1)->kind == TOK_RBRACE;
+}
+
+/* `x[i] = e`: another tensor under the same name. */
+static void set_part(Slips *s, size_t i) {
+    int32_t open = token(s, i - 1)->partner;
+    if (!is(s, i - 1, "]") || open < 1 || !is_name(s, (size_t)open - 1) ||
+        !begins_statement(s, (size_t)open - 1))
+        return;
+    const char *name = tokens_text(s, (size_t)open - 1, (size_t)open);
+    size_t end = expression_end(s, i + 1, true);
+    SlipEdits c = {0};
+    edit(&c, begin_of(s, (size_t)open - 1), begin_of(s, (size_t)open),
+         fmt_text("let %s = { %s with ", name, name));
+    edit(&c, end_before(s, end), end_before(s, end), " }");
+    offer(s, &c);
+    edit(&c, end_before(s, end), end_before(s, end), ";");
+    if (!is(s, end, ";"))
+        offer(s, &c);
+}
+
 /* `x = e`: a comparison in a condition, otherwise a binding or an assignment. */
 static void equals(Slips *s, size_t i) {
     if (!is(s, i, "=") || !i)
         return;
-    bool begins = is_name(s, i - 1) &&
-                  (i == 1 || token(s, i - 1)->line || token(s, i - 2)->kind == TOK_SEMI ||
-                   token(s, i - 2)->kind == TOK_LBRACE || token(s, i - 2)->kind == TOK_RBRACE);
+    set_part(s, i);
+    bool begins = is_name(s, i - 1) && begins_statement(s, i - 1);
     if (!begins)
         replace_tokens(s, i, i + 1, "==");
     if (!begins)
