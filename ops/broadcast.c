@@ -158,5 +158,5 @@ const Op op_collapse_sum_to = {
     .lower = lower_collapse,
     .doc = "data summed down to the sizes given by the integers in shape.",
     .example = "collapse_sum_to([[1.0, 2.0], [3.0, 4.0]], [1, 2])",
-    .example_result = "[[4.0, 6.0]] : Tensor[(?, ?), float32]",
+    .example_result = "[[4.0, 6.0]] : Tensor[(1, 2), float32]",
     .see_also = "collapse_sum_like"};

@@ -313,6 +313,14 @@ static RelStatus vector_size(Solver *s, Relation *r, int arg, Type *vector, Type
     return REL_DONE;
 }
 
+/* The axis of `x[:, None]`: its origin says that it was asked for, so that nobody is warned where it grows (R0901). */
+static Type *new_axis(Relation *r) {
+    Origin *o = mem_new(Origin);
+    *o = *rel_origin(r);
+    o->place = place_of_name("None");
+    return type_dim_int(1, o);
+}
+
 RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **dims, Type ***part,
                          uint32_t *nout) {
     const char *spec = attrs_text(r->attrs, "spec");
@@ -335,7 +343,7 @@ RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **
             if (*p == 0)
                 break;
         } else if (*p == 'n') {
-            out[n++] = rel_int_dim(r, 1);
+            out[n++] = new_axis(r);
         } else if (*p == 'i') {
             axis++;
             used++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions: sum mean max min prod logsumexp all any argmax argmin variance.
+/* Reductions: sum mean max min prod logsumexp all any argmax argmin variance var std.
  *
  * Corner cases, as NumPy has them: `axis=None` is all axes and `axis=[]` none; sum, prod, all and
  * any of nothing are 0, 1, True and False, max and min of nothing an error; a nan makes max, min,
@@ -178,6 +178,46 @@ static bool lower_variance(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+/* The mean first, then the mean of the squares of what is left; `root`: the square root of that. */
+static bool lower_spread(const OpCall *call, Tensor *const *out, Plan *plan, bool root) {
+    const Tensor *t = call->in[0];
+    DType acc = sc_type_of(t->dtype);
+    uint32_t axes;
+    int64_t results, kept[TENSOR_MAX_RANK];
+    StepBuilder s;
+    axes_of(call, &axes);
+    int64_t n = reduced_count(t, axes, &results);
+    for (int axis = 0; axis < t->rank; axis++)
+        kept[axis] = axes >> axis & 1 ? 1 : t->shape[axis];
+    Tensor *mean = plan_temp(plan, acc, t->rank, kept);
+    step_begin_reduce(&s, plan, RECIPE_REDUCE, t, axes);
+    sc_load(&s.body, step_in_reduced(&s, t, axes), t->dtype);
+    step_combine(&s, COMBINE_SUM, acc);
+    divide_by(&s, mean, acc, n);
+    step_out_reduced(&s, mean, t, axes);
+    step_end(&s);
+    step_begin_reduce(&s, plan, RECIPE_REDUCE, t, axes);
+    Sc x = sc_load(&s.body, step_in_reduced(&s, t, axes), t->dtype);
+    Sc d = sc_sub(&s.body, x, sc_load(&s.body, step_in_reduced(&s, mean, axes), acc));
+    sc_mul(&s.body, d, d);
+    step_combine(&s, COMBINE_SUM, acc);
+    ScalarBuilder *e = &s.epilogue;
+    n -= attrs_bool(call->attrs, "unbiased");
+    Sc of_squares = sc_div(e, sc_acc(e, acc), step_fparam(&s, e, acc, n < 0 ? 0 : (double)n));
+    sc_cast(e, root ? sc_sqrt(e, of_squares) : of_squares, sc_type_of(out[0]->dtype));
+    step_out_reduced(&s, out[0], t, axes);
+    step_end(&s);
+    return true;
+}
+
+static bool lower_var(const OpCall *call, Tensor *const *out, Plan *plan) {
+    return lower_spread(call, out, plan, false);
+}
+
+static bool lower_std(const OpCall *call, Tensor *const *out, Plan *plan) {
+    return lower_spread(call, out, plan, true);
+}
+
 /* The largest element, of all that go into one result, is taken off before `exp` and added after `log`, so
  * that nothing overflows. Where it is infinite 0 is: then the sum itself says what the result is. */
 static bool lower_logsumexp(const OpCall *call, Tensor *const *out, Plan *plan) {
@@ -270,7 +310,9 @@ REDUCE(min, DTS_ALL, DTS_ALL, "The least element; nan if there is one. Of none: 
        "argmin, minimum, max")
 REDUCE(prod, DTS_NUM, 0, "The product of the elements; 1 of none. Integers wrap.",
        "prod([1.0, 2.0, 3.0, 4.0])", "24.0 : float32", "sum")
-REDUCE(sum, DTS_NUM, 0, "The sum of the elements; 0 of none. Integers wrap.",
+REDUCE(sum, DTS_NUM, 0,
+       "The sum of the elements; 0 of none. Integers wrap. Of bools it is `any`, as TVM has it: "
+       "cast them to count.",
        "sum([[1.0, 2.0], [3.0, 4.0]], axis=[1], keepdims=True)",
        "[[3.0],\n [7.0]] : Tensor[(2, 1), float32]", "mean, prod, cumsum")
 
@@ -313,3 +355,24 @@ const Op op_variance = {
     .example = "variance([1.0, 2.0, 3.0, 4.0], [2.5], axis=[0])",
     .example_result = "1.25 : float32",
     .see_also = "mean"};
+
+#define SPREAD(symbol, text, sample, value, also)                                                  \
+    const Op op_##symbol = {.name = #symbol,                                                       \
+                            .args = "data",                                                        \
+                            .nargs = 1,                                                            \
+                            .attrs = variance_attrs,                                               \
+                            .nattrs = 4,                                                           \
+                            .relation = &rel_reduce,                                               \
+                            .dtypes = DTS_FLOAT,                                                   \
+                            .pattern = OP_REDUCE,                                                  \
+                            .shape = reduce_shape,                                                 \
+                            .lower = lower_##symbol,                                               \
+                            .doc = text,                                                           \
+                            .example = sample,                                                     \
+                            .example_result = value,                                               \
+                            .see_also = also};
+SPREAD(std, "The standard deviation: the square root of the variance. Of none: nan.",
+       "std([1.0, 2.0, 3.0, 4.0])", "1.118034 : float32", "mean, var")
+SPREAD(var, "The variance: the mean of the squares of the distances from the mean. Of none: nan.",
+       "var([[1.0, 3.0], [2.0, 6.0]], axis=[1])", "[1.0, 4.0] : Tensor[(2,), float32]",
+       "mean, std, variance")

@@ -569,6 +569,12 @@ static bool like_axes(const OpCall *call, int rank, uint32_t *axes) {
     return shape_axis_set(call, "axes", false, rank, axes);
 }
 
+/* Where no axes are named, those that shape_like lacks are not cut. */
+static bool names_axes(const Attrs *attrs) {
+    const AttrValue *axes = attrs_find(attrs, "axes");
+    return axes && axes->kind == ATTR_LIST && axes->list.n > 0;
+}
+
 static int shape_slice_like(const OpCall *call, OutSpec *out) {
     const Tensor *x = call->in[0], *like = call->in[1];
     uint32_t axes;
@@ -579,6 +585,8 @@ static int shape_slice_like(const OpCall *call, OutSpec *out) {
     for (int i = 0; i < x->rank; i++) {
         dims[i] = x->shape[i];
         if (!(axes >> i & 1))
+            continue;
+        if (i >= like->rank && !pad && !names_axes(call->attrs))
             continue;
         if (i >= like->rank) {
             shape_error(call, DIAG_R0313, "`shape_like` has no axis %d", i);
@@ -617,6 +625,10 @@ static RelStatus relate_slice_like(Solver *s, Relation *r) {
             continue;
         if (!ranked) {
             out[i] = solver_var(s, KIND_DIM);
+            continue;
+        }
+        if (i >= nlike && r->op->variant != PAD && !names_axes(r->attrs)) {
+            out[i] = dims[i];
             continue;
         }
         if (i >= nlike) {

@@ -158,7 +158,13 @@ Expr *infer_named_op(Infer *I, const Op *op, Ast *e) {
     if (!attrs && op->nattrs + e->attrs.len)
         return infer_error_expr(e->span);
     Span op_span = e->a->span;
-    return infer_op_call(I, op, e, args, (uint32_t)e->args.len, attrs, e->span, op_span);
+    uint32_t n = (uint32_t)e->args.len;
+    op = infer_accept(I, op, args, n, &attrs);
+    Type *sized = infer_written_sizes(op, e, args);
+    Expr *call = infer_op_call(I, op, e, args, n, attrs, e->span, op_span);
+    if (sized && !is_error(call->type))
+        call->type = sized;
+    return call;
 }
 
 /* ---- constructors ---------------------------------------------------------------------------- */

@@ -448,6 +448,10 @@ bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 Expr *infer_named_op(Infer *I, const Op *op,
                      Ast *call); /* the call of an operator as it is written */
+/* infer/accept.c: the operator that a call means, whose arguments and attributes become what it takes; and the type of
+ * a result whose sizes are written among the arguments, or NULL. */
+const Op *infer_accept(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs **attrs);
+Type *infer_written_sizes(const Op *op, const Ast *call, Expr *const *args);
 /* The call of the operator that infer_find_dyn found. */
 Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e);
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */

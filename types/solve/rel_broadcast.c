@@ -336,7 +336,7 @@ static void add_outer_helps(Diag *d, Bcast *b, const Ranked *in, Type **dims, ui
                   sizes_text(dims, rank));
 }
 
-/* Whether expand_dims made the axis. */
+/* Whether expand_dims or `None` between brackets made the axis. */
 static bool is_new_axis(const Type *d) {
     const Origin *o = d->origin;
     while (o && o->kind == ORIGIN_ARGUMENT && o->from)
@@ -344,7 +344,7 @@ static bool is_new_axis(const Type *d) {
     if (o && o->kind == ORIGIN_ARGUMENT && o->of)
         return strcmp(o->of, "reshape") == 0;
     return o && o->kind == ORIGIN_OPERATOR && o->place.kind == PLACE_NAME &&
-           strcmp(o->place.name, "expand_dims") == 0;
+           (strcmp(o->place.name, "expand_dims") == 0 || strcmp(o->place.name, "None") == 0);
 }
 
 /* Warns (R0901) where the result differs from every operand that is not a scalar. It is meant where expand_dims or
