@@ -2,10 +2,10 @@
 /* Operators applied to values. A tuple argument is flattened into its tensors; scalars become
  * tensors of rank 0 for the call, unless the operator has a meaning on single elements, which needs
  * no tensors (ops/elementwise.h). */
+#include "eval/element.h"
 #include "eval/fuse.h"
 #include "eval/machine.h"
 #include "eval/plans.h"
-#include "ops/elementwise.h"
 #include "ops/ops.h"
 #include "ops/recipe/plan.h"
 
@@ -28,25 +28,7 @@ const Op *const arith_ops[OPCODE_COUNT] = {
     [CODE_NOT] = &op_logical_not,
 };
 
-static bool apply_element(Interp *in, const Site *site, const Value *args, Value *out) {
-    DType t = (DType)args[0].aux, result;
-    ScalarValue x = {.i = args[0].i}, y = {0}, v;
-    int32_t status = KERNEL_DONE;
-    bool done;
-    if (site->nargs == 2) {
-        y.i = args[1].i;
-        done = op_scalar_eval2(site->op, t, x, y, &result, &v, &status);
-    } else {
-        done = op_scalar_eval1(site->op, t, x, &result, &v, &status);
-    }
-    if (!done || status != KERNEL_DONE) /* apply_op reports it */
-        return false;
-    in->stats.ops_reference++;
-    *out = (Value){.tag = VAL_SCALAR, .aux = result, .i = v.i};
-    return true;
-}
-
-bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
+bool apply_scalar(Interp *in, Site *site, const Value *args, Value *out) {
     OpScalar meaning = site->scalar;
     if (meaning == OP_SCALAR_NONE || args[0].tag != VAL_SCALAR)
         return false;
@@ -57,7 +39,7 @@ bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out) {
     DType t = (DType)args[0].aux;
     switch (meaning) {
     case OP_SCALAR_NONE: return false;
-    case OP_SCALAR_FORMULA: return apply_element(in, site, args, out);
+    case OP_SCALAR_FORMULA: return element_apply(in, site, args, out);
     case OP_SCALAR_SELF: *out = args[0]; return true;
     case OP_SCALAR_ZERO: *out = (Value){.tag = VAL_SCALAR, .aux = args[0].aux}; return true;
     case OP_SCALAR_ONE:

@@ -162,6 +162,27 @@ static Launch *launch_of(const Interp *in) {
     return in->runner == run_step ? in->runner_ctx : NULL;
 }
 
+bool launch_element(Interp *in, Template *t, char *const *at) {
+    Launch *l = launch_of(in);
+    TemplateStep *step = &t->steps[0];
+    if (!l || l->trace != LAUNCH_TRACE_NONE || step->refused)
+        return false;
+    if (!step->made) {
+        KernelArgs args;
+        if (!open_jit(l))
+            return false;
+        template_bind(step, at, &in->interrupt, &args);
+        jit_expect_often(l->jit, step->recipe);
+        make_ready(l, step, &args);
+    }
+    const Ready *ready = step->made;
+    if (!ready->launch ||
+        jit_launch_run(l->jit, ready->launch, at, step->slot, step->offset) != KERNEL_DONE)
+        return false;
+    in->stats.ops_compiled++;
+    return true;
+}
+
 void launch_use_jit(Interp *in, int threads, bool cache) {
     Launch *l = mem_new(Launch);
     l->in = in;

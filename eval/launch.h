@@ -5,10 +5,14 @@
 #define EVAL_LAUNCH_H
 
 #include "eval/interp.h"
+#include "ops/recipe/template.h"
 
 /* From now on steps run as kernels; the library with LLVM is opened by the first of them. threads:
  * 0 as many as cores. cache: kernels are kept on disk. */
 void launch_use_jit(Interp *in, int threads, bool cache);
+
+/* Runs the one step of a template on single elements, in the better code at once. False: there is no kernel for it. */
+bool launch_element(Interp *in, Template *t, char *const *at);
 
 /* Kernels compiled, loaded from disk, and operators run by reference: lines for `:info session`. */
 void launch_print_stats(Interp *in, Str *out);

@@ -31,6 +31,7 @@ struct Interp {
     Diags *diags;
     InterpOptions options;
     InterpStats stats;
+    Map elements; /* what eval/element.c knows of an operator in a dtype, by its program */
     PassCtx passes;
 
     /* The stacks: [stack, top) and [frames, fp) are live. */
@@ -117,7 +118,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
 const Attrs *site_attrs(const Site *site, const Value *args);
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* Applies an operator to scalars without making tensors. False where that is impossible; it reports nothing. */
-bool apply_scalar(Interp *in, const Site *site, const Value *args, Value *out);
+bool apply_scalar(Interp *in, Site *site, const Value *args, Value *out);
 /* The slow half of an arithmetic instruction, the one at in->pc. */
 bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out);
 /* The arguments that an operator may take over, and the parameters that a tail call's callee then owns: a bit each

@@ -41,6 +41,8 @@ int32_t jit_run_step(void *jit, const Recipe *r, const KernelArgs *args);
  * compiled: jit_run is for them. Collected; it lives no longer than the Jit. */
 typedef struct JitLaunch JitLaunch;
 JitLaunch *jit_launch_new(Jit *jit, const Recipe *r, const KernelArgs *args);
+/* The recipe will run so often that the next launch made is to be the better code at once. */
+void jit_expect_often(Jit *jit, const Recipe *r);
 /* Whether the recipe has by now run often enough for better code: then make another. */
 bool jit_launch_is_outgrown(const JitLaunch *launch);
 /* The elements of operand p, inputs first, begin offset[p] bytes after at[slot[p]]. Returns a kernel status. */

@@ -554,6 +554,10 @@ JitLaunch *jit_launch_new(Jit *jit, const Recipe *r, const KernelArgs *args) {
     return l;
 }
 
+void jit_expect_often(Jit *jit, const Recipe *r) {
+    jit_recipe_get(jit, r)->spent += jit_hot_after(r);
+}
+
 bool jit_launch_is_outgrown(const JitLaunch *l) { return l->recipe->spent + l->ns > l->most; }
 
 int32_t jit_launch_run(Jit *jit, JitLaunch *l, char *const *at, const uint32_t *slot,
