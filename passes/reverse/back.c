@@ -183,6 +183,10 @@ static void collect_leaves(Place *p, Map *seen, bool *twice) {
 
 static void way_call(Way *w, Step *s, Expr *ct) {
     Program *program = w->n->program;
+    if (s->is_custom) {
+        way_custom(w, s, ct);
+        return;
+    }
     Map seen = {0};
     bool twice = false;
     for (uint32_t i = 0; i < s->nslots; i++) {
@@ -201,11 +205,13 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     s->instance = callee;
     Expr **args = mem_new_n(Expr *, s->nslots + 2);
     uint32_t nargs = 0;
-    args[nargs++] = b_ref(&w->build, s->frame);
+    args[nargs++] = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
     args[nargs++] = ct;
     for (uint32_t i = 0; i < s->nslots; i++)
         if (s->shared[i])
             args[nargs++] = acc_get(w, s->places[i]);
+    if (s->runs_again && callee->named.len)
+        refuse(w, "a checkpoint gives a value that is used elsewhere");
     alias_take(w, s);
     Expr *f = expr_global(callee->back, b_some_type("f"), w->build.span);
     Expr *r = way_bind(w, b_call(&w->build, f, args, nargs, 0), NULL);

@@ -99,6 +99,8 @@ typedef struct Step {
     uint32_t nslots;
     SlotMap slots;
     Instance *instance;
+    bool runs_again; /* of checkpoint: callee is the function that it was given */
+    bool is_custom;  /* of custom_grad: there is no callee */
     /* BRANCH */
     Expr *scrutinee; /* an atom: the condition, or what is matched */
     uint32_t limit;  /* places with a lower number were there before */
@@ -304,6 +306,22 @@ Expr *rule_settle(Expr *e, bool identities);
 /* Whether the operator gives its first argument unchanged, since that is like the second one already. */
 bool is_identity(const Expr *call);
 void way_operator(Way *w, Step *s, Expr *ct);
+
+/* ---- own.c ---- */
+/* Whether fn is what `checkpoint` or `custom_grad` gives. */
+bool own_is(PassCtx *ctx, const Expr *fn, GradKind kind);
+/* What a global is that checkpoint or custom_grad gave; NULL where it is not known. */
+Known *own_of_global(Reader *r, Global *g);
+Expr *read_own(Reader *r, Expr *e);
+/* A call of the prelude's `custom_grad` as what it does; any other expression as it is. */
+Expr *own_unfold(Reader *r, Expr *e);
+/* Whether a function that is known may write to a reference. */
+bool own_may_write(Reader *r, const Known *k);
+/* The function, or functions, that checkpoint or custom_grad was given. */
+Expr *own_captured(Way *w, const Step *s);
+/* The frame of another run of the function that checkpoint was given. */
+Expr *own_run_again(Way *w, const Step *s, Instance *callee);
+void way_custom(Way *w, Step *s, Expr *ct);
 
 /* ---- alias.c ---- */
 /* Adds a cotangent to the value that p names, which the frame tells; false where p is no other name. */

@@ -146,6 +146,8 @@ Known *known_of(Reader *r, Expr *atom) {
     case EXPR_GLOBAL: {
         Global *g = atom->global;
         bool is_code = g->kind == GLOBAL_DEF || g->kind == GLOBAL_LET;
+        if (is_code && !g->broken && g->value && g->value->kind != EXPR_FN)
+            return own_of_global(r, g);
         if (!is_code || g->broken || g->by_types || !g->value || g->value->kind != EXPR_FN ||
             !fn_has_own_code(g->value))
             return NULL;

@@ -200,7 +200,8 @@ void forward_steps(Instance *n, Steps *steps, Block *into) {
             continue;
         }
         Expr *frame;
-        if (s->kind == STEP_CALL && !s->instance) { /* no cotangent comes back to it */
+        if (s->kind == STEP_CALL && (!s->instance || s->runs_again)) {
+            /* no cotangent comes back to it, or it keeps nothing for that */
             emit_let(into, s->var, s->e, false);
             continue;
         }

@@ -35,6 +35,8 @@ static ReverseCode *derivative_of(Program *p, GradKind kind, bool merges, const 
 }
 
 bool derivative_is_known(Reader *r, Expr *e) {
+    if (e->mode == GRAD_CUSTOM)
+        return true;
     while (e->kind == EXPR_GRAD)
         e = e->a;
     if (e->kind == EXPR_FN)
@@ -44,7 +46,9 @@ bool derivative_is_known(Reader *r, Expr *e) {
 
 Expr *read_derivative(Reader *r, Expr *e) {
     GradKind kind = (GradKind)e->mode;
-    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT || kind == GRAD_VMAP) {
+    if (kind == GRAD_CUSTOM || kind == GRAD_CHECKPOINT)
+        return read_own(r, e);
+    if (kind == GRAD_VMAP) {
         reverse_refuse(r->p, "a function of the evaluator that is no derivative of code");
         return e;
     }

@@ -203,16 +203,41 @@ static void number_slots(Step *s, uint32_t n) {
     }
 }
 
+/* A call of what custom_grad gave: its arguments are read, and nothing that it was given is differentiated. */
+static bool settle_custom(Reader *r, Step *s) {
+    s->is_custom = true;
+    s->nslots = 0;
+    s->places = mem_new_n(Place *, s->e->nargs + 1);
+    for (uint32_t i = 0; i < s->e->nargs; i++) {
+        Place *p = place_of(r->n, s->e->args[i]);
+        if (p && p->form == PLACE_CLOSURE) {
+            refuse(r, "an active closure is given to a function with a derivative of its own");
+            return false;
+        }
+        if (p)
+            s->places[s->nslots++] = p;
+    }
+    return true;
+}
+
 /* Fills in the callee of a call step, whose parts are atoms; false where it is not known. */
 static bool settle_call(Reader *r, Step *s) {
     Expr *call = s->e;
-    Known *k = known_of(r, call->a);
-    if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs ||
-        !fn_has_own_code(k->fn)) {
+    Known *k = known_of(r, call->a), *callee = k;
+    if (k && own_is(r->p->ctx, k->fn, GRAD_CUSTOM) && !place_of(r->n, call->a))
+        return settle_custom(r, s);
+    if (k && own_is(r->p->ctx, k->fn, GRAD_CHECKPOINT)) {
+        callee = k->known[0];
+        s->runs_again = true;
+        if (callee && own_may_write(r, callee))
+            callee = NULL;
+    }
+    if (!callee || call->mode || call->drop || callee->fn->fn->nparams != call->nargs ||
+        !fn_has_own_code(callee->fn)) {
         refuse(r, "an active value reaches a function that is not known");
         return false;
     }
-    s->callee = k;
+    s->callee = callee;
     s->known = mem_new_n(Known *, call->nargs + 1);
     s->active = mem_new_n(bool, call->nargs + 1);
     uint32_t n = 0;
@@ -240,8 +265,8 @@ static bool settle_call(Reader *r, Step *s) {
 }
 
 static bool is_self_call(const Instance *n, const Step *s) {
-    if (s->callee->fn != n->fn || !known_equal(s->callee, n->self) ||
-        !slots_equal(&s->slots, &n->numbers))
+    if (s->is_custom || s->runs_again || s->callee->fn != n->fn ||
+        !known_equal(s->callee, n->self) || !slots_equal(&s->slots, &n->numbers))
         return false;
     for (uint32_t i = 0; i < s->e->nargs; i++)
         if (s->active[i] != n->active[i] || !known_equal(s->known[i], n->known[i]))
@@ -512,6 +537,7 @@ Expr *read_value(Reader *r, Expr *e) {
         refuse(r, "forms are nested too deeply");
         return e;
     }
+    e = own_unfold(r, e);
     if (e->kind == EXPR_FN)
         return read_fn(r, e, NULL, false);
     if (e->kind == EXPR_OP) {

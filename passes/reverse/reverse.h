@@ -43,8 +43,11 @@
  *
  * A derivative inside is made first, and what it became is read as any code: Note [Derivatives inside] in nested.c.
  *
+ * A call of what `checkpoint` gave runs its function again on the way back, one of what `custom_grad` gave calls the
+ * derivative that was written (own.c).
+ *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references, unknown callees, functions with a derivative of their own. */
+ * references, unknown callees. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 

@@ -318,6 +318,10 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
 /* The call of a step with the tangents of what it is given; NULL where there are too many instances. */
 static Expr *make_call(Way *w, Step *s) {
     Program *p = w->n->program;
+    if (s->is_custom) {
+        reverse_refuse(p, "the tangent of a derivative that was written");
+        return NULL;
+    }
     Presence *given = mem_new_n(Presence, s->nslots + 1);
     Expr **tangents = mem_new_n(Expr *, s->nslots + 1);
     for (uint32_t i = 0; i < s->nslots; i++) {
@@ -331,7 +335,11 @@ static Expr *make_call(Way *w, Step *s) {
     if (!s->instance)
         return NULL;
     vec_push(&w->n->calls, s->instance);
-    return tangent_call(s->instance, s->e, tangents);
+    if (!s->runs_again)
+        return tangent_call(s->instance, s->e, tangents);
+    Expr *call = expr_copy(s->e);
+    call->a = own_captured(w, s);
+    return tangent_call(s->instance, call, tangents);
 }
 
 /* Binds the value of a step and its tangent. */

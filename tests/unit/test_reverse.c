@@ -126,12 +126,10 @@ TEST(other_functions_keep_the_twins) {
     run("def written(x: float32) { let r = ref(x); r := !r * !r; !r }\n"
         "def twice_named(x: List[float32], c: bool) { let y = if (c) { x } else { Nil }; "
         "list.sum(y) * list.sum(x) }\n"
-        "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
-        "def own(x: float32) { custom_grad(fn (y) { y * y }, fn (y, ct) { (ct,) })(x) }\n");
+        "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n");
     check_left("written", "a form that is not taken yet");
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
     check_left("given", "an active value reaches a function that is not known");
-    check_left("own", "an active value reaches a function that is not known");
 }
 
 TEST(a_changed_definition_is_seen) {

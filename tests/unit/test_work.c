@@ -155,6 +155,33 @@ TEST(captured_functions_are_known) {
     session_fini(session);
 }
 
+/* Checkpoints and derivatives that are written are code, and so is what is called by two names. */
+TEST(own_derivatives_keep_no_tape) {
+    begin();
+    enter("let again = checkpoint(fn (x: float64) { x * x });");
+    enter("let clip = custom_grad(fn (x: float64) { x }, fn (x, ct) { (where(ct > 1.0, 1.0, ct),) "
+          "});");
+    enter("def steps(n: int32, x: float64) -> float64 { if (n == 1) { sin(x) + x } else { let h = "
+          "n / 2;"
+          "  checkpoint(fn (x: float64) { steps(n - h, x) })(checkpoint(fn (x: float64) { steps(h, "
+          "x) })(x)) } }");
+    CHECK_INT(tapes_of("grad(fn (x) { again(x) * x })(3.0f64)"), 0);
+    CHECK_INT(tapes_of("deriv(fn (x) { x * checkpoint(fn (y) { x * y * y })(x) })(2.0f64)"), 0);
+    CHECK_INT(tapes_of("jvp(fn (x) { x * checkpoint(fn (y) { x * y * y })(x) })(2.0f64, 1.0f64)"),
+              0);
+    CHECK_INT(tapes_of("deriv(fn (x) { steps(64, x) })(0.01f64)"), 0);
+    CHECK_INT(tapes_of("grad(fn (x) { clip(x) * clip(x * x) })(3.0f64)"), 0);
+    CHECK_INT(tapes_of("grad(fn (xs) { list.sum(map(clip, xs)) })(list[1.0f64, 2.0])"), 0);
+    CHECK_INT(
+        tapes_of(
+            "grad(fn (x, y) { let g = custom_grad(fn (y, z) { y * z }, fn (y, z, ct) { (ct, z) });"
+            "  g(x, y) * x })(2.0f64, 3.0f64)"),
+        0);
+    CHECK_INT(tapes_of("deriv(fn (x) { let y = if (x > 0.0) { x } else { -x }; y * x })(2.0f64)"),
+              0);
+    session_fini(session);
+}
+
 /* Intermediate tensors are given back at their last use: a thousand rounds live in the room of one. */
 TEST(intermediate_tensors_are_given_back) {
     begin();
@@ -178,6 +205,7 @@ int main(void) {
     RUN(a_loop_overwrites_its_argument);
     RUN(updates_are_in_place);
     RUN(captured_functions_are_known);
+    RUN(own_derivatives_keep_no_tape);
     RUN(intermediate_tensors_are_given_back);
     return check_result();
 }
