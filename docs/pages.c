@@ -12,9 +12,8 @@
 #include "types/infer/infer.h"
 
 const Page pages[PAGE_COUNT] = {
-    {"errors", page_print_errors},
-    {"kernels", page_print_kernels},
-    {"library", page_print_library},
+    {"errors", page_print_errors},       {"kernels", page_print_kernels},
+    {"library", page_print_library},     {"onnx", page_print_onnx},
     {"operators", page_print_operators},
 };
 

@@ -15,13 +15,14 @@ typedef struct Page {
     bool (*print)(Session *s, Str *out, const char **why);
 } Page;
 
-enum { PAGE_COUNT = 4 };
+enum { PAGE_COUNT = 5 };
 extern const Page pages[PAGE_COUNT];
 const Page *page_find(const char *name); /* NULL when there is none */
 
 bool page_print_errors(Session *s, Str *out, const char **why);
 bool page_print_library(Session *s, Str *out, const char **why);
 bool page_print_operators(Session *s, Str *out, const char **why);
+bool page_print_onnx(Session *s, Str *out, const char **why);
 bool page_print_kernels(Session *s, Str *out, const char **why);
 
 /* The whole page: the head of the text there is, then the generated part. */

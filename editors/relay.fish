@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion of the command `relay` for fish.
 complete -c relay -n __fish_use_subcommand -a check -d 'read and type-check; silent when all is well'
+complete -c relay -n __fish_use_subcommand -a convert -d 'translate an ONNX model to Relay, its weights beside it'
 complete -c relay -n __fish_use_subcommand -a doc -d 'what an operator or prelude function does'
 complete -c relay -n __fish_use_subcommand -a doctest -d 'run what a page types at relay>, and compare the answers'
 complete -c relay -n __fish_use_subcommand -a explain -d 'what a diagnostic means, as in R0312'
@@ -25,6 +26,7 @@ complete -c relay -l opt-bisect -x -d 'run the first N applications of passes on
 complete -c relay -l pass -x -d 'the passes to run, in this order'
 complete -c relay -l progress -x -a 'auto never' -d 'whether `progress` tells how far it is'
 complete -c relay -l residual -d 'check; list the checks that are left for the run'
+complete -c relay -l save -x -d 'run; write each output of a model to DIR/NAME.npy'
 complete -c relay -l seed -x -d 'of the random numbers'
 complete -c relay -l stack -x -d 'most memory for calls; 1G when not said'
 complete -c relay -l threads -x -d 'at most so many'

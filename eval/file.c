@@ -63,7 +63,7 @@ static const char *script_folder(const BuiltinCall *call) {
     return slash ? mem_strndup(s->name, (size_t)(slash - s->name)) : NULL;
 }
 
-static const char *find_path(const File *f) {
+const char *file_find_path(const File *f) {
     const char *folder;
     if (f->path[0] == '/' || access(f->path, F_OK) == 0 || !(folder = script_folder(f->call)))
         return f->path;
@@ -85,7 +85,7 @@ static bool grow(Bytes *b, bool wanted) {
 }
 
 static bool read_all(const File *f, Bytes *out) {
-    const char *path = find_path(f);
+    const char *path = file_find_path(f);
     struct stat st;
     if (stat(path, &st) != 0)
         return file_fail(f, DIAG_R0501, "%s", strerror(errno));

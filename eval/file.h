@@ -31,6 +31,8 @@ void bytes_release(Bytes *b);
 /* The whole file, inflated when it is gzip'd. Looked for from the working directory, then beside
  * the running script. */
 bool file_read(const File *f, Bytes *out);
+/* Where the file is. */
+const char *file_find_path(const File *f);
 /* Inflates a deflate (gzip: with its header) stream. expected: bytes it must give, or -1. */
 bool bytes_inflate(const File *f, const unsigned char *p, size_t n, bool gzip, int64_t expected,
                    Bytes *out);
@@ -75,7 +77,9 @@ bool zip_parse(const File *f, const Bytes *b, MemberVec *out);
 Tensor *zip_tensor(const File *f, const Member *m);
 bool is_safetensors(const Bytes *b);
 bool safetensors_parse(const File *f, const Bytes *b, MemberVec *out);
-/* An archive of either kind. */
+bool is_onnx(const Bytes *b);
+bool onnx_parse(const File *f, const Bytes *b, MemberVec *out); /* its weights and constants */
+/* An archive of any of these kinds. */
 bool is_archive(const Bytes *b);
 bool archive_parse(const File *f, const Bytes *b, MemberVec *out);
 Tensor *archive_tensor(const File *f, const Member *m);

@@ -43,10 +43,12 @@ static Type *tensor_type(Type *t) {
 
 /* ---- archives -------------------------------------------------------------------------------- */
 
-bool is_archive(const Bytes *b) { return is_zip(b) || is_safetensors(b); }
+bool is_archive(const Bytes *b) { return is_zip(b) || is_safetensors(b) || is_onnx(b); }
 
 bool archive_parse(const File *f, const Bytes *b, MemberVec *out) {
-    return is_zip(b) ? zip_parse(f, b, out) : safetensors_parse(f, b, out);
+    return is_zip(b)           ? zip_parse(f, b, out)
+           : is_safetensors(b) ? safetensors_parse(f, b, out)
+                               : onnx_parse(f, b, out);
 }
 
 Tensor *archive_tensor(const File *f, const Member *m) {

@@ -11,6 +11,7 @@
 #include "base/symbol.h"
 #include "repl/doctest.h"
 #include "repl/line/terminal.h"
+#include "repl/model.h"
 #include "repl/plot/screen.h"
 #include "repl/prompt.h"
 #include "repl/session.h"
@@ -39,6 +40,7 @@ typedef struct Cli {
     bool wants_json;         /* known before the options are read, for mistakes in them */
     VEC(const char *) texts; /* of -e, run one after the other */
     VEC(const char *) inputs, files;
+    const char *save, *output; /* --save, -o */
     Words passes, without;
 } Cli;
 
@@ -141,6 +143,11 @@ static bool set_input(Cli *cli, const char *value) {
         return false;
     vec_push(&cli->inputs, value);
     return true;
+}
+
+static bool set_save(Cli *cli, const char *value) {
+    cli->save = value;
+    return *value != '\0';
 }
 
 static bool set_opt(Cli *cli, const char *value) {
@@ -286,6 +293,7 @@ static const Option options[] = {
     {"pass", "P,Q", "the passes to run, in this order", set_pass},
     {"progress", "auto|never", "whether `progress` tells how far it is", set_progress},
     {"residual", NULL, "check: list the checks that are left for the run", set_residual},
+    {"save", "DIR", "run: write each output of a model to DIR/NAME.npy", set_save},
     {"seed", "N", "of the random numbers", set_seed},
     {"stack", "SIZE", "most memory for calls; 1G when not said", set_stack},
     {"threads", "N", "at most so many", set_threads},
@@ -466,6 +474,8 @@ static int run_program(Cli *cli) {
             status = session_run_text(s, i ? fmt_text("-e %zu", i + 1) : "-e", text, strlen(text),
                                       true);
         }
+    } else if (path && session_is_model(s, path)) {
+        status = session_run_model(s, path, cli->inputs.data, (int)cli->inputs.len, cli->save);
     } else {
         status = session_run_file(s, path ? path : "-", cli->inputs.data, (int)cli->inputs.len);
     }
@@ -510,6 +520,15 @@ static int run_fmt(Cli *cli) {
         fwrite(str_text(&out), 1, out.len, stdout);
     }
     return finish(s, status);
+}
+
+static int run_convert(Cli *cli) {
+    if (cli->files.len != 1 || !cli->output)
+        return usage_error(cli, "`relay convert` wants a file and where its translation goes: %s",
+                           "`relay convert m.onnx -o m.rly`");
+    cli->session.jit = false;
+    Session *s = start(cli);
+    return s ? finish(s, session_convert_model(s, cli->files.data[0], cli->output)) : 1;
 }
 
 static int run_ir(Cli *cli) {
@@ -580,6 +599,8 @@ static int run_explain(Cli *cli) {
 
 static const Subcommand subcommands[] = {
     {"check", "FILE...", "read and type-check; silent when all is well", run_check, false},
+    {"convert", "FILE -o FILE", "translate an ONNX model to Relay, its weights beside it",
+     run_convert, false},
     {"doc", "NAME...", "what an operator or prelude function does", run_doc, false},
     {"doctest", "FILE...", "run what a page types at `relay>`, and compare the answers",
      run_doctest, false},
@@ -631,8 +652,9 @@ int cli_main(int argc, char **argv) {
         const char *arg = argv[i];
         bool script = cli->files.len && (!command || command->script);
         /* `relay run FILE --input name=value`: an input is the command's wherever it stands */
-        if (command && command->script && strncmp(arg, "--input", 7) == 0 &&
-            (arg[7] == '=' || arg[7] == '\0'))
+        bool input = strncmp(arg, "--input", 7) == 0 && (arg[7] == '=' || arg[7] == '\0');
+        bool save = strncmp(arg, "--save", 6) == 0 && (arg[6] == '=' || arg[6] == '\0');
+        if (command && command->script && (input || save))
             script = false;
         if (script || only_arguments || arg[0] != '-' || arg[1] == '\0') {
             if (!command && !cli->files.len && !cli->texts.len && !only_arguments) {
@@ -648,6 +670,10 @@ int cli_main(int argc, char **argv) {
             if (++i >= argc)
                 return usage_error(cli, "`-e` wants %s", "a text");
             vec_push(&cli->texts, argv[i]);
+        } else if (strcmp(arg, "-o") == 0) {
+            if (++i >= argc)
+                return usage_error(cli, "`-o` wants %s", "a file");
+            cli->output = argv[i];
         } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
             print_help();
             return flush_output();

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "eval/file_header.h"
+#include "interchange/translate.h"
 #include "prelude/texts.h"
 #include "repl/session_internal.h"
 
@@ -178,6 +179,23 @@ static void report_cycle(Session *s, const Item *item, const char *name, Diags *
     diag_add_fact(d, "%s", str_text(&chain));
 }
 
+/* A model is read as the program that it is translated to. The source keeps the model's name, so that messages
+ * speak of the file; each line of it says which node it comes from. */
+static Source *translate_model(Session *s, Source *source, Span at, Diags *diags) {
+    if (!source)
+        return NULL;
+    size_t n = strlen(source->name);
+    bool named = n > 5 && strcmp(source->name + n - 5, ".onnx") == 0;
+    if (!named && !onnx_is_model((const unsigned char *)source->text, source->len))
+        return source;
+    OnnxProgram program = {0};
+    OnnxModel *model = onnx_read(source->name, (const unsigned char *)source->text, source->len, at,
+                                 diags);
+    if (!model || !onnx_translate(model, source->name, s->known_inputs, diags, &program))
+        return NULL;
+    return source_new(source->name, str_text(&program.text), program.text.len, 0);
+}
+
 typedef struct ModuleJob {
     Session *s;
     Source *source;
@@ -235,6 +253,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags) {
         Source *source = path ? session_read_file(s, path, diags)
                               : source_new(embedded->name, embedded->text, embedded->len,
                                            SOURCE_INTERNAL);
+        source = translate_model(s, source, item->span, diags);
         if (source && library)
             source->flags |= SOURCE_INTERNAL;
         const char *slash = path ? strrchr(path, '/') : NULL;

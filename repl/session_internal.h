@@ -36,8 +36,9 @@ struct Session {
     int ninputs;
     VEC(DigestedValue) digested;
     SessionResult result;
-    VEC(Session *) beside; /* session_new_beside */
-    uint64_t draws;        /* `=random` inputs so far: each has its own key */
+    VEC(Session *) beside;                 /* session_new_beside */
+    const struct OnnxKnowns *known_inputs; /* of the model that is run */
+    uint64_t draws;                        /* `=random` inputs so far: each has its own key */
 };
 
 /* Reads, checks and, unless the session only checks, runs one source. */

@@ -9,7 +9,7 @@ ROOT = os.path.dirname(HERE)
 
 # Each room, and each room in a room, uses itself and those before it.
 LAYERS = ["base", "parser", "tensor", "types/type", "types/solve", "types/core", "types/infer", "types/mend",
-          "ops/recipe", "ops/relate", "ops", "passes", "passes/reverse", "eval", "jit", "prelude", "stdlib",
+          "ops/recipe", "ops/relate", "ops", "passes", "passes/reverse", "interchange", "eval", "jit", "prelude", "stdlib",
           "repl/line", "repl/plot", "repl"]
 # What stands directly in types/ is the interface below; the reference is an engine beside the machine, which
 # hands it the items it is to run, and takes values and builtins from it.

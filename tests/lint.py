@@ -13,7 +13,7 @@ ROOT = os.path.dirname(HERE)
 
 # Each room includes itself and those before it: linkage.LAYERS. What a room asks of a later one stands in a
 # header for it: linkage.INTERFACES, each with its reason.
-ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "prelude", "stdlib",
+ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "interchange", "eval", "jit", "prelude", "stdlib",
          "repl"]
 MAX_LINES = 800
 

@@ -10,7 +10,7 @@ import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "repl"]
+ROOMS = ["base", "parser", "tensor", "types", "ops", "passes", "interchange", "eval", "jit", "repl"]
 
 # name of the function -> position of the code among its arguments, position of the format
 MAKERS = {

@@ -33,6 +33,19 @@ static void write_npy(const char *name, const char *dtype, const char *shape, co
     write_file(name, s.text, s.len);
 }
 
+/* Models as tests/onnx/make.py writes them: y = abs(x), of a float32 and of a string. */
+static const char whole_model[] = "\010\010\022\007\155\141\153\145\056\160\171\072\064\012\015\012"
+                                  "\001\170\022\001\171\032\000\042\003\101\142\163\022\001\147\132"
+                                  "\017\012\001\170\022\012\012\010\010\001\022\004\012\002\010\001"
+                                  "\142\017\012\001\171\022\012\012\010\010\001\022\004\012\002\010"
+                                  "\001\102\004\012\000\020\021";
+static const char strings_model[] =
+    "\010\010\022\007\155\141\153\145\056\160\171\072\064\012\015\012"
+    "\001\170\022\001\171\032\000\042\003\101\142\163\022\001\147\132"
+    "\017\012\001\170\022\012\012\010\010\010\022\004\012\002\010\001"
+    "\142\017\012\001\171\022\012\012\010\010\010\022\004\012\002\010"
+    "\001\102\004\012\000\020\021";
+
 /* The files that the examples name, in a folder of their own. */
 static void make_files(char *folder) {
     if (!mkdtemp(folder) || chdir(folder) != 0)
@@ -44,11 +57,15 @@ static void make_files(char *folder) {
     write_file("words.csv", "1,2\n3,four\n", 11);
     write_file("numbers.csv", "1,2\n3,4\n", 8);
     write_file("cycle.rly", "import cycle;", 13);
+    write_file("whole.onnx", whole_model, sizeof whole_model - 1);
+    write_file("strings.onnx", strings_model, sizeof strings_model - 1);
+    write_file("broken.onnx", whole_model, sizeof whole_model / 2);
 }
 
 static void remove_files(const char *folder) {
-    static const char *const names[] = {"broken.npy",  "whole.npy", "bytes.npy", "words.csv",
-                                        "numbers.csv", "f.npy",     "cycle.rly", "example.rly"};
+    static const char *const names[] = {"broken.npy",  "whole.npy",    "bytes.npy",  "words.csv",
+                                        "numbers.csv", "f.npy",        "cycle.rly",  "example.rly",
+                                        "whole.onnx",  "strings.onnx", "broken.onnx"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         remove(names[i]);
     if (chdir("/") != 0 || rmdir(folder) != 0)

@@ -444,7 +444,7 @@ static bool check_imports(Infer *I, CoreItem *core) {
             !I->env->hooks.import(I->env->hooks.ctx, I->env, item, I->diags))
             return false;
     }
-    return true;
+    return infer_import_models(I);
 }
 
 /* A later `let` of the same entry binds the name: what stands between reads this one, and the session has

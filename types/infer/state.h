@@ -460,6 +460,9 @@ void infer_note_file(Infer *I, const Expr *call, Type *type);
 bool builtin_reads_file(const char *symbol);
 void infer_note_read(Infer *I, Expr *use);
 void settle_read(Infer *I, Expr *use);
+/* Replaces each `import_onnx("…")` by the model of that file. False after a diagnostic. */
+bool infer_import_models(Infer *I);
+
 /* Where a scope closes: what is open in the types of files is taken from their headers. */
 void infer_read_headers(Infer *I);
 /* infer/grow.c: a call that gives a state and a function to what makes the next state of it. */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model is imported as a module, and the rest is said in Relay: inputs are read by `load`, outputs written by
+ * `save`. What a small input holds is known before the model is translated, so that it may be a shape or an axis. */
+#include "repl/model.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "eval/value.h"
+#include "interchange/translate.h"
+#include "repl/session_internal.h"
+
+bool session_is_model(Session *s, const char *path) {
+    struct stat st;
+    Diags diags = {0};
+    size_t n = strlen(path);
+    /* The name decides whether it is worth looking at, the contents what it is. */
+    if (n > 5 && strcmp(path + n - 5, ".onnx") == 0)
+        return true;
+    if (n > 4 && strcmp(path + n - 4, ".rly") == 0)
+        return false;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    Source *source = session_read_file(s, path, &diags);
+    return source && onnx_is_model((const unsigned char *)source->text, source->len);
+}
+
+static bool fail(Session *s, DiagCode code, const char *message) {
+    Diags *diags = mem_new(Diags);
+    diag_error(diags, code, span_none(), "%s", message);
+    session_print_diags(s, diags);
+    return false;
+}
+
+static bool evaluate(Session *s, const char *name, const Str *text, SessionStatus *status) {
+    *status = session_evaluate(s, name, str_text(text), text->len);
+    return *status == SESSION_OK;
+}
+
+static const char *find_input(const char *const *inputs, int n, const char *name) {
+    size_t len = strlen(name);
+    for (int i = 0; i < n; i++)
+        if (strncmp(inputs[i], name, len) == 0 && inputs[i][len] == '=')
+            return inputs[i] + len + 1;
+    return NULL;
+}
+
+/* Loads an input under the name `_input0`; a sequence as what the model says. */
+static bool load_input(Session *s, const OnnxValue *in, size_t k, const char *path,
+                       OnnxKnowns *known, SessionStatus *status) {
+    Str text = {0};
+    if (in->type->kind != ONNX_TYPE_TENSOR)
+        return true; /* loaded by its type, which the translation says */
+    str_add(&text, "load(");
+    str_add_quoted(&text, path, strlen(path));
+    str_add(&text, ")");
+    if (!evaluate(s, fmt_text("input %s", in->name), &text, status))
+        return false;
+    Value v = s->result.value;
+    session_bind(s, fmt_text("_input%zu", k), v, (Scheme *)s->result.scheme);
+    if (v.tag == VAL_TENSOR) {
+        const Tensor *t = value_to_tensor(v);
+        OnnxKnown one = {in->name, t->dtype, t->rank, t->shape, tensor_data(t)};
+        vec_push(known, one);
+    }
+    return true;
+}
+
+/* Reads the model; NULL after a diagnostic. */
+static OnnxModel *read_model(Session *s, const char *path) {
+    Diags *diags = mem_new(Diags);
+    Source *source = session_read_file(s, path, diags);
+    OnnxModel *m = source ? onnx_read(path, (const unsigned char *)source->text, source->len,
+                                      span_none(), diags)
+                          : NULL;
+    session_print_diags(s, diags);
+    return m;
+}
+
+static bool is_initializer(const OnnxGraph *g, const char *name) {
+    for (size_t i = 0; i < g->initializers.len; i++)
+        if (strcmp(g->initializers.data[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+static const char *file_name(const char *output) {
+    Str out = {0};
+    for (const char *p = output; *p; p++)
+        str_add_char(&out,
+                     *p == '/' || (unsigned char)*p < ' ' || (p == output && *p == '.') ? '_' : *p);
+    return str_text(&out);
+}
+
+static bool check_inputs(Session *s, const OnnxModel *m, const char *const *inputs, int ninputs) {
+    for (int i = 0; i < ninputs; i++) {
+        bool found = false;
+        for (size_t k = 0; k < m->graph->inputs.len; k++) {
+            const char *name = m->graph->inputs.data[k]->name;
+            size_t len = strlen(name);
+            found |= strncmp(inputs[i], name, len) == 0 && inputs[i][len] == '=';
+        }
+        if (!found)
+            return fail(s, DIAG_R0507,
+                        fmt_text("`%s` has no input `%.*s`", m->path, (int)strcspn(inputs[i], "="),
+                                 inputs[i]));
+    }
+    for (size_t k = 0; k < m->graph->inputs.len; k++) {
+        const char *name = m->graph->inputs.data[k]->name;
+        if (!is_initializer(m->graph, name) && !find_input(inputs, ninputs, name))
+            return fail(
+                s, DIAG_R0507,
+                fmt_text("input `%s` of `%s` has no value: give it by `--input=%s=FILE.npy`", name,
+                         m->path, name));
+    }
+    return true;
+}
+
+static void import_text(Str *text, const char *path) {
+    str_add(text, "import ");
+    str_add_quoted(text, path, strlen(path));
+    str_add(text, ";\n");
+}
+
+SessionStatus session_run_model(Session *s, const char *path, const char *const *inputs,
+                                int ninputs, const char *save) {
+    OnnxModel *m = read_model(s, path);
+    if (!m || !check_inputs(s, m, inputs, ninputs))
+        return SESSION_FAILED;
+    SessionStatus status = SESSION_OK;
+    OnnxKnowns *known = mem_new(OnnxKnowns);
+    for (size_t i = 0; i < m->graph->inputs.len; i++) {
+        const OnnxValue *in = m->graph->inputs.data[i];
+        if (!is_initializer(m->graph, in->name) &&
+            !load_input(s, in, i, find_input(inputs, ninputs, in->name), known, &status))
+            return status;
+    }
+    s->known_inputs = known;
+    OnnxProgram program = {0};
+    Diags *diags = mem_new(Diags);
+    bool translated = onnx_translate(m, path, known, diags, &program);
+    session_print_diags(s, diags);
+    if (!translated)
+        return SESSION_FAILED;
+    Str text = {0}, calls = {0}, saves = {0};
+    import_text(&text, path[0] == '/' || path[0] == '.' ? path : fmt_text("./%s", path));
+    for (size_t i = 0, k = 0; i < m->graph->inputs.len; i++) {
+        const OnnxValue *in = m->graph->inputs.data[i];
+        if (is_initializer(m->graph, in->name))
+            continue;
+        if (in->type->kind != ONNX_TYPE_TENSOR) {
+            const char *file = find_input(inputs, ninputs, in->name);
+            str_printf(&text, "let _input%zu: %s = load(", i, program.inputs.data[k].type);
+            str_add_quoted(&text, file, strlen(file));
+            str_add(&text, ");\n");
+        }
+        str_printf(&calls, ", _input%zu", i);
+        k++;
+    }
+    str_printf(&text, "let _outputs = run(weights%s);\n", str_text(&calls));
+    if (!evaluate(s, "run", &text, &status))
+        return status;
+    if (save && mkdir(save, 0777) != 0 && errno != EEXIST) {
+        fail(s, DIAG_R0505, fmt_text("`%s` cannot be made: %s", save, strerror(errno)));
+        return SESSION_FAILED;
+    }
+    for (size_t i = 0; i < program.outputs.len; i++) {
+        const OnnxPort *out = &program.outputs.data[i];
+        const char *value = program.outputs.len == 1 ? "_outputs" : fmt_text("_outputs.%zu", i);
+        if (save) {
+            const char *file = fmt_text("%s/%s.%s", save, file_name(out->name),
+                                        out->many ? "npz" : "npy");
+            str_printf(&saves, "save(%s, ", value);
+            str_add_quoted(&saves, file, strlen(file));
+            str_add(&saves, ");\n");
+        } else
+            str_printf(&saves, "%s\n", value);
+    }
+    return session_run_text(s, "outputs", str_text(&saves), saves.len, false);
+}
+
+SessionStatus session_convert_model(Session *s, const char *path, const char *to) {
+    OnnxModel *m = read_model(s, path);
+    OnnxProgram program = {0};
+    OnnxMembers members = {0};
+    if (!m)
+        return SESSION_FAILED;
+    size_t n = strlen(to), stem = n > 4 && strcmp(to + n - 4, ".rly") == 0 ? n - 4 : n;
+    const char *weights = fmt_text("%.*s.safetensors", (int)stem, to);
+    const char *slash = strrchr(weights, '/');
+    Diags *diags = mem_new(Diags);
+    bool translated = onnx_translate(m, slash ? slash + 1 : weights, NULL, diags, &program);
+    session_print_diags(s, diags);
+    if (!translated)
+        return SESSION_FAILED;
+    /* The model is imported and so checked before anything is written. */
+    Str text = {0};
+    SessionStatus status;
+    import_text(&text, path[0] == '/' || path[0] == '.' ? path : fmt_text("./%s", path));
+    onnx_find_members(m, &members);
+    if (members.len) {
+        str_add(&text, "save(stored, ");
+        str_add_quoted(&text, weights, strlen(weights));
+        str_add(&text, ");\n");
+    }
+    if (!evaluate(s, "convert", &text, &status))
+        return status;
+    Output out;
+    output_open(&out, to);
+    output_add(&out, str_text(&program.text), program.text.len);
+    if (!output_close(&out)) {
+        fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
+        return SESSION_FAILED;
+    }
+    return SESSION_OK;
+}
