@@ -40,7 +40,17 @@ static bool find_function(Solver *s, Relation *r, Mode mode) {
     return rel_unify(s, r, 0, type_fn(g->args, n, result, g->fn.effect));
 }
 
-static bool check_result(Solver *s, Relation *r, Mode mode, Type *result) {
+/* Whether f gives a value and the derivative by its only parameter, as `grad(g)` does. */
+static bool gives_grad(const Type *f) {
+    Type *t = type_resolve(f->fn.result), *partials;
+    if (f->nargs != 1 || t->tag != TY_TUPLE || t->nargs != 2)
+        return false;
+    partials = type_resolve(t->args[1]);
+    return partials->tag == TY_TUPLE && partials->nargs == 1 &&
+           type_equal(partials->args[0], type_deriv(f->args[0]));
+}
+
+static bool check_result(Solver *s, Relation *r, Mode mode, const Type *f, Type *result) {
     bool seeds = mode == MODE_GRAD || mode == MODE_DERIV;
     Type *t = type_resolve(result);
     if (!seeds) {
@@ -53,7 +63,7 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result) {
     if (t->tag == TY_ERROR)
         return true;
     if (t->tag == TY_VAR)
-        return solver_unify(s, t, solver_tensor_var(s)) && check_result(s, r, mode, result);
+        return solver_unify(s, t, solver_tensor_var(s)) && check_result(s, r, mode, f, result);
     if (t->tag == TY_TENSOR && solver_restrict(s, t->tensor.dtype, DTS_FLOAT))
         return true;
     if (t->tag == TY_TENSOR && type_resolve(t->tensor.dtype)->tag == TY_PARAM &&
@@ -67,7 +77,10 @@ static bool check_result(Solver *s, Relation *r, Mode mode, Type *result) {
                         "`%s` needs a function whose result is a float tensor, this "
                         "one gives %s",
                         mode_name(mode), type_text(t));
-    if (type_holds_float(t) == HOLDS_YES)
+    if (gives_grad(f))
+        diag_add_help(d, "`deriv(deriv(f))` is the second derivative: `grad` gives the value of "
+                         "the function too");
+    else if (type_holds_float(t) == HOLDS_YES)
         diag_add_fact(d, "`vjp(f)(x, c)` takes the cotangent `c` of such a result");
     return false;
 }
@@ -145,7 +158,7 @@ static RelStatus relate_mode(Solver *s, Relation *r, Mode mode) {
     Holds holds = params_hold_float(f->args, f->nargs);
     if (holds == HOLDS_NO)
         return report_no_float(s, r, f->args, f->nargs);
-    if (!check_result(s, r, mode, f->fn.result))
+    if (!check_result(s, r, mode, f, f->fn.result))
         return REL_FAIL;
     if (!rel_unify(s, r, 1, make_derivative_type(mode, f)))
         return REL_FAIL;
