@@ -72,6 +72,18 @@ static Template *plan_blank(const OpCall *call) {
     return template_new(&plan, blank, call->nin, outs, (uint32_t)n);
 }
 
+static int viewed;
+
+/* The part of an argument that a result could be has the elements of the result. */
+static void check_view(const OpCall *call, const TemplateView *view, const Tensor *want) {
+    const Tensor *from = call->in[view->slot];
+    const Tensor *part = tensor_contiguous(
+        tensor_view(from, want->rank, want->shape, view->strides, from->offset + view->offset));
+    size_t bytes = (size_t)want->count * dtype_size(want->dtype);
+    if (part->dtype != want->dtype || memcmp(tensor_data(part), tensor_data(want), bytes) != 0)
+        check_fail(__FILE__, __LINE__, "%s: the view differs", call->op->name);
+}
+
 static void compare(const OpCall *call, Template *t) {
     Tensor *want[OP_MAX_OUTPUTS], *got[OP_MAX_OUTPUTS];
     char **at = mem_new_n(char *, t->nslots + 1);
@@ -86,6 +98,8 @@ static void compare(const OpCall *call, Template *t) {
     int32_t status = template_run(t, at, ready ? run_ready : run_step, jit, NULL);
     if ((status == KERNEL_DONE) != (n >= 0))
         check_fail(__FILE__, __LINE__, "%s: status %d, %d results", call->op->name, status, n);
+    for (int i = 0; i < n && t->views; i++, viewed++)
+        check_view(call, &t->views[i], want[i]);
     for (int i = 0; i < n && status == KERNEL_DONE; i++)
         if (got[i]->count != want[i]->count ||
             memcmp(tensor_data(got[i]), tensor_data(want[i]),
@@ -132,7 +146,7 @@ TEST(operators) {
             done += try_call(op, tries);
         missed += !done;
     }
-    CHECK(kept > 2000 && transposed > 200 && missed < 6);
+    CHECK(kept > 2000 && transposed > 200 && missed < 6 && viewed > 50);
     if (jit)
         CHECK(launched > 200);
     jit_close(jit);
