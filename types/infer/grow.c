@@ -169,6 +169,36 @@ static Type *with_unknowns(const TypeVec *grown, Type *t) {
     return type_substitute(t, grown->data, each.data, (uint32_t)grown->len);
 }
 
+/* A size that the body takes from another value, as a matrix gives its rows to `x @@ l.w`, is the parameter's where its
+ * type is left out. Written with `?`, the parameter takes what comes, and the body compares. */
+static void explain_state(Infer *I, const Growing *g, const Expr *fn, Type *form, const Sizes *z,
+                          const TypeVec *next) {
+    TypeVec taken = {0}, each = {0};
+    for (size_t i = 0; i < z->open.len; i++) {
+        Type *size = type_resolve(z->open.data[i]);
+        if (size->tag != TY_ANY || !next->data[i] || dim_compare(next->data[i], size) == DIM_EQUAL)
+            continue;
+        vec_push(&taken, size);
+        vec_push(&each, type_any(KIND_DIM, NULL));
+    }
+    const AstFn *def = fn->kind == EXPR_GLOBAL && fn->global->item ? fn->global->item->fn : NULL;
+    const Type *t = type_resolve(fn->type);
+    if (!taken.len || t->tag != TY_FN ||
+        (fn->kind != EXPR_FN && (!def || def->params.len != t->nargs)))
+        return;
+    Type *state = type_substitute(type_zonk(form), taken.data, each.data, (uint32_t)taken.len);
+    Str head = {0};
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        const Symbol *name = def ? def->params.data[i].name.sym : fn->fn->params[i]->name;
+        if (symbol_is_hidden(name))
+            return;
+        str_printf(&head, "%s%s: %s", i ? ", " : "", name->text,
+                   type_text(i == g->at ? state : t->args[i]));
+    }
+    diag_add_help(vec_last(&I->diags->list),
+                  "a size that changes from step to step is written `?`: `(%s)`", str_text(&head));
+}
+
 Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, Type **result) {
     Sizes z = {0};
     TypeVec next = {0}, grown = {0};
@@ -194,8 +224,11 @@ Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, 
             solver_unify(I->s, open, z.first.data[i]);
     }
     if (!grown.len) {
+        size_t said = I->diags->list.len;
         if (!solver_unify(I->s, g->next, g->state))
             (void)infer_flow(I, fn, g->wanted, g->place, span_none()); /* says what differs */
+        if (I->diags->list.len > said)
+            explain_state(I, g, fn, form, &z, &next);
         return infer_flow(I, arg, g->state, place, span_none());
     }
     Type *takes = with_unknowns(&grown, type_zonk(g->state));
