@@ -16,8 +16,10 @@ static bool show_plot(Session *s, Value v, Str *out) {
                      .height = height ? height : ROWS,
                      .color = s->options.plot_color};
     PlotScreen screen = (PlotScreen)s->options.plot_screen;
+    if (screen == SCREEN_AUTO && width > 0 && s->options.at_prompt && !s->asked_screen)
+        s->asked_screen = (int)plot_screen_ask();
     if (screen == SCREEN_AUTO)
-        screen = plot_screen_find(width > 0);
+        screen = s->asked_screen ? (PlotScreen)s->asked_screen : plot_screen_find(width > 0);
     plot_show(out, plot_read(v, interrupt), screen, &look);
     return !*interrupt;
 }

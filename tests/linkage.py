@@ -41,8 +41,9 @@ PROCESS = {
     "eval/stack.c": ({"running"}, "for the handler of a signal: whose stack it came upon, by thread"),
     "jit/cpu.c": ({"cpu"}, "what the processor is, found once"),
     "jit/llvm.c": ({"api", "end_program", "state", "version"}, "LLVM's own state is the process's"),
-    "repl/line/terminal.c": ({"cont_before", "ending_before", "found", "int_before", "is_raw", "was_interrupted",
-                              "was_stopped", "was_woken", "winch_before"}, "for the handlers of signals"),
+    "repl/line/terminal.c": ({"cont_before", "ending_before", "found", "int_before", "is_raw", "ntyped", "typed",
+                              "was_interrupted", "was_stopped", "was_woken", "winch_before"},
+                             "for the handlers of signals; the keys that wait: there is one terminal"),
     "repl/plot/cairo.c": ({"cairo", "is_open"}, "the library that draws, opened once"),
     "repl/cli.c": ({"current", "interrupted", "output_broken"}, "for the handlers of signals"),
 }

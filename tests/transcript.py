@@ -38,7 +38,7 @@ class Screen:
         while i < len(data):
             c = data[i]
             if c == "\033":
-                m = re.compile(r"\033(?:\[([?>=]?)([\d;]*)([@-~])|\][^\007]*\007|[()][A-Z0-9]|[=>78M])"
+                m = re.compile(r"\033(?:\[([?>=]?)([\d;]*)([@-~])|\][^\007]*\007|_[^\033]*\033\\|[()][A-Z0-9]|[=>78M])"
                                ).match(data, i)
                 if not m:
                     if len(data) - i < 40:

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,7 @@ static void resume(void) {
     make_raw();
 }
 
-TerminalEvent terminal_read(char *bytes, size_t *n, int milliseconds) {
+static TerminalEvent read_now(char *bytes, size_t *n, int milliseconds) {
     sigset_t wakers, before;
     sigemptyset(&wakers);
     sigaddset(&wakers, SIGWINCH);
@@ -177,6 +178,96 @@ TerminalEvent terminal_read(char *bytes, size_t *n, int milliseconds) {
         return TERMINAL_GONE;
     *n = (size_t)got;
     return TERMINAL_BYTES;
+}
+
+/* What was typed while the terminal was asked something. */
+static char typed[256];
+static size_t ntyped;
+
+static size_t take_typed(char *bytes, size_t most) {
+    size_t n = ntyped < most ? ntyped : most;
+    memcpy(bytes, typed, n);
+    memmove(typed, typed + n, ntyped - n);
+    ntyped -= n;
+    return n;
+}
+
+TerminalEvent terminal_read(char *bytes, size_t *n, int milliseconds) {
+    if (!ntyped)
+        return read_now(bytes, n, milliseconds);
+    *n = take_typed(bytes, *n);
+    return TERMINAL_BYTES;
+}
+
+/* The length of the answer that begins at text, `ESC [ ? … letter` or `ESC _ … ESC \`; 0: none does, and SIZE_MAX: it
+ * has not come to its end. */
+static size_t answer_length(const char *text, size_t n) {
+    if (text[0] != '\033')
+        return 0;
+    if (n < 3)
+        return n == 1 || text[1] == '[' || text[1] == '_' ? SIZE_MAX : 0;
+    if (text[1] == '_') {
+        for (size_t i = 2; i + 1 < n; i++)
+            if (text[i] == '\033' && text[i + 1] == '\\')
+                return i + 2;
+        return SIZE_MAX;
+    }
+    if (text[1] != '[' || text[2] != '?')
+        return 0;
+    for (size_t i = 3; i < n; i++)
+        if (text[i] >= '@' && text[i] <= '~')
+            return i + 1;
+    return SIZE_MAX;
+}
+
+/* Moves whole answers from the front of what was read, and keys to `typed`. True after the last answer. */
+static bool sort_answers(char *got, size_t *n, char *answers, size_t most) {
+    bool ended = false;
+    size_t at = 0, have = strlen(answers);
+    while (at < *n && !ended) {
+        size_t len = answer_length(got + at, *n - at);
+        if (len == SIZE_MAX)
+            break;
+        if (!len) {
+            if (ntyped < sizeof typed)
+                typed[ntyped++] = got[at];
+            at++;
+            continue;
+        }
+        ended = got[at + len - 1] == 'c';
+        if (have + len < most) {
+            memcpy(answers + have, got + at, len);
+            have += len;
+            answers[have] = '\0';
+        }
+        at += len;
+    }
+    memmove(got, got + at, *n - at);
+    *n -= at;
+    return ended;
+}
+
+bool terminal_ask(const char *question, char *answers, size_t most, int milliseconds) {
+    char got[512];
+    size_t n = 0;
+    answers[0] = '\0';
+    if (!terminal_can_edit() || ntyped || !terminal_enter())
+        return false;
+    terminal_write(question, strlen(question));
+    for (bool ended = false; !ended && n < sizeof got;) {
+        size_t more = sizeof got - n;
+        TerminalEvent event = read_now(got + n, &more, milliseconds);
+        if (event == TERMINAL_WOKEN)
+            continue;
+        if (event != TERMINAL_BYTES)
+            break;
+        n += more;
+        ended = sort_answers(got, &n, answers, most);
+    }
+    for (size_t i = 0; i < n && ntyped < sizeof typed; i++) /* an answer that never ends, or keys */
+        typed[ntyped++] = got[i];
+    terminal_leave();
+    return true;
 }
 
 bool terminal_was_stopped(void) {

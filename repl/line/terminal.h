@@ -34,6 +34,10 @@ typedef enum TerminalEvent {
 
 /* Waits at most `milliseconds` (-1: for ever) and reads up to *n bytes, which *n then counts. */
 TerminalEvent terminal_read(char *bytes, size_t *n, int milliseconds);
+/* Asks the terminal, which need not be raw: writes the question, to which the last answer is that of `ESC [ c`, and
+ * reads answers until that has come, or nothing for so long. They are put into `answers`, NUL-terminated; what
+ * somebody types meanwhile is kept for terminal_read. False where it cannot be asked. */
+bool terminal_ask(const char *question, char *answers, size_t most, int milliseconds);
 /* Whether the last TERMINAL_WOKEN was the end of a stop, after which nothing is known of the screen. */
 bool terminal_was_stopped(void);
 /* Writes to standard output, past stdio, all of it or as much as the terminal takes. */

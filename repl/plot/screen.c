@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/output.h"
+#include "repl/line/terminal.h"
 #include "repl/plot/cairo.h"
 
 const char *const plot_screen_names[NSCREENS] = {"auto",  "kitty",   "iterm",
@@ -35,6 +36,27 @@ PlotScreen plot_screen_find(bool is_terminal) {
         if (starts("TERM", sixel_terms[i]))
             return SCREEN_SIXEL;
     return output_is_utf8() && !starts("TERM", "dumb") ? SCREEN_BRAILLE : SCREEN_ASCII;
+}
+
+PlotScreen plot_screen_ask(void) {
+    enum { PATIENCE = 100 }; /* milliseconds */
+    /* kitty's question, of a picture of one pixel; and what every terminal answers: what it is. */
+    static const char question[] = "\033_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\033\\\033[c";
+    char answers[512];
+    PlotScreen screen = plot_screen_find(true);
+    bool is_text = screen == SCREEN_BRAILLE || screen == SCREEN_ASCII;
+    if (!is_text || is_set("TMUX") || is_set("STY") || starts("TERM", "dumb") ||
+        starts("TERM", "screen") || starts("TERM", "tmux") || starts("TERM", "linux") ||
+        starts("TERM", "vt") || /* those may write the question down */
+        !terminal_ask(question, answers, sizeof answers, PATIENCE))
+        return screen;
+    if (strstr(answers, "\033_Gi=31;OK"))
+        return SCREEN_KITTY;
+    const char *what = strstr(answers, "\033[?"); /* ESC [ ? class ; attribute ; … c */
+    for (what = what ? strchr(what, ';') : NULL; what; what = strchr(what + 1, ';'))
+        if (what[1] == '4' && (what[2] == ';' || what[2] == 'c'))
+            return SCREEN_SIXEL;
+    return screen;
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */

@@ -20,6 +20,10 @@ extern const char *const plot_screen_names[NSCREENS];
  * stands between; braille where the locale is UTF-8. */
 PlotScreen plot_screen_find(bool is_terminal);
 
+/* Asks the terminal of a prompt that plot_screen_find knows nothing of: whether it takes pictures. One that does not answer
+ * within 100 ms takes none. */
+PlotScreen plot_screen_ask(void);
+
 /* Without cairo a picture is text. */
 void plot_show(Str *out, const PlotModel *p, PlotScreen screen, const PlotLook *look);
 

@@ -239,6 +239,41 @@ def test_dumb(relay, home):
         raise Wrong("status %s: %r" % (program.returncode, out))
 
 
+def test_pictures(relay, home):
+    """A plot on terminals that answer what they take, that they take nothing, garbage, or not at all."""
+    kitty, sixel, text = "\033_Gi=31;OK\033\\\033[?62;c", "\033[?62;4;22c", "\033[?1;2c"
+    for answer, wants, keys in ((kitty, "\033_Ga=T", ""), (sixel, "\033Pq", ""), (text, "└──", ""), ("", "└──", ""),
+                                ("\033_Gi=31;ENOTSUP\033\\" + text, "└──", ""), ("\033]11;x\007\033[?", "└──", ""),
+                                ("\033_" + "x" * 700, "└──", ""), ("2 + " + text, "└──", "40\r"),
+                                ("\033" + kitty, "\033_Ga=T", "")):
+        p = Prompt(relay, home, LC_ALL="C.UTF-8", TERM_PROGRAM="")
+        raw = []
+        feed = p.screen.feed
+
+        def answering(data, raw=raw, feed=feed, p=p, answer=answer):
+            raw.append(data)
+            if "_Gi=31,s=1" in data and answer:
+                p.send(answer)
+            feed(data)
+        p.enter("import plot")
+        p.screen.feed = answering
+        p.type("plot.scatter([1.0, 2.0], [3.0, 4.0])\r")
+        if not p.wait(lambda: wants in "".join(raw) and p.is_edited()):
+            if "cairo" in "".join(raw) or wants == "└──":
+                raise Wrong("after %r: %r" % (answer, "".join(raw)[-2000:]))
+        if keys:
+            p.send(keys)
+            p.expect("42 : int32")
+        if "".join(raw).count("_Gi=31,s=1") != 1:
+            raise Wrong("it was asked %d times" % "".join(raw).count("_Gi=31,s=1"))
+        p.screen.feed = feed
+        p.send("\003")
+        p.wait(p.is_edited)
+        p.send("\r12 * 12\r")
+        p.expect("144 : int32")
+        p.leave()
+
+
 def test_edit(relay, home):
     """`:edit` in an editor that changes the text, changes nothing, fails, is not there, is ended, makes garbage."""
     script = os.path.join(home, "an editor")
@@ -330,7 +365,7 @@ def test_random_keys(relay, home, seed):
 
 
 TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_paste, test_narrow,
-              test_width_changes, test_dumb, test_edit, test_left_as_found]
+              test_width_changes, test_dumb, test_pictures, test_edit, test_left_as_found]
 
 
 def main():

@@ -310,6 +310,9 @@ bool env_open_module(Env *env, const Item *import, Diags *diags) {
     if (prefix)
         map_set(&env->here->modules, prefix, from);
     open_all(env, from, prefix);
+    if (prefix &&
+        map_has(&from->globals, module)) /* after `import plot`, plot(x) is plot.plot(x) */
+        (void)open_name(env, from, module, prefix);
     return true;
 }
 
