@@ -7,6 +7,7 @@ complete -c relay -n __fish_use_subcommand -a doctest -d 'run what a page types 
 complete -c relay -n __fish_use_subcommand -a explain -d 'what a diagnostic means, as in R0312'
 complete -c relay -n __fish_use_subcommand -a fmt -d 'print the canonical text'
 complete -c relay -n __fish_use_subcommand -a ir -d 'print the program after passes'
+complete -c relay -n __fish_use_subcommand -a watch -d 'run a file again when it is saved, and show the values that changed'
 complete -c relay -n __fish_use_subcommand -a run -d 'run a file; run may be left out'
 complete -c relay -l check-core -d 'hold the program to the rules of its core, after each pass'
 complete -c relay -l color -x -a 'auto always never' -d 'colours in diagnostics; auto asks the terminal and NO_COLOR'

@@ -11,6 +11,7 @@
 #include "base/symbol.h"
 #include "repl/doctest.h"
 #include "repl/line/terminal.h"
+#include "repl/live.h"
 #include "repl/model.h"
 #include "repl/plot/screen.h"
 #include "repl/prompt.h"
@@ -595,6 +596,18 @@ static int run_explain(Cli *cli) {
     return finish(s, ok ? SESSION_OK : SESSION_FAILED);
 }
 
+static Session *start_live(void *ctx) { return start(ctx); }
+
+static void finish_live(void *ctx, Session *s) {
+    (void)ctx;
+    finish(s, SESSION_OK);
+}
+
+static int run_watch(Cli *cli) {
+    LiveFace face = {start_live, finish_live, cli, &interrupted, &output_broken};
+    return !live_run(&face, cli->files.data[0]);
+}
+
 /* ---- subcommands ----------------------------------------------------------------------------- */
 
 static const Subcommand subcommands[] = {
@@ -608,6 +621,8 @@ static const Subcommand subcommands[] = {
     {"fmt", "FILE...", "print the canonical text", run_fmt, false},
     {"ir", "FILE...", "print the program after passes", run_ir, false},
     {"run", "FILE [ARG...]", "run a file; `run` may be left out", run_program, true},
+    {"watch", "FILE", "run a file again when it is saved, and show the values that changed",
+     run_watch, false},
 };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 

@@ -76,6 +76,11 @@ static void print_through(void *ctx, const char *text, size_t n) {
 
 void session_set_sink(Session *s, const SessionSink *sink) { s->sink = *sink; }
 
+void session_set_shown(Session *s, ShownFn shown, void *ctx) {
+    s->shown = shown;
+    s->shown_ctx = ctx;
+}
+
 SessionSink session_swap_sink(Session *s, const SessionSink *sink) {
     SessionSink had = s->sink;
     s->sink = *sink;
@@ -306,7 +311,10 @@ static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned fl
         Str out = {0};
         if (!show_value(s, v, item->scheme, &out))
             return SESSION_INTERRUPTED;
-        session_show(s, &out);
+        if (s->shown && item->expr->span.source)
+            s->shown(s->shown_ctx, s, item->expr->span, session_fold(s, &out));
+        else
+            session_show(s, &out);
     }
     if (flags & RUN_PROMPT) {
         if (!(flags & RUN_QUIET))

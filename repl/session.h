@@ -67,6 +67,9 @@ typedef struct SessionSink {
     void *ctx;
 } SessionSink;
 void session_set_sink(Session *s, const SessionSink *sink);
+/* Instead of the sink, values of shown items go here: the item's place, and `value : type`. */
+typedef void (*ShownFn)(void *ctx, Session *s, Span at, const char *text);
+void session_set_shown(Session *s, ShownFn shown, void *ctx);
 SessionSink session_swap_sink(Session *s, const SessionSink *sink); /* the one it had */
 /* What a face has to say itself goes the same ways: an answer as it stands, and a complaint. */
 void session_say(Session *s, const char *text);

@@ -39,6 +39,8 @@ struct Session {
     VEC(Session *) beside;                 /* session_new_beside */
     const struct OnnxKnowns *known_inputs; /* of the model that is run */
     uint64_t draws;                        /* `=random` inputs so far: each has its own key */
+    ShownFn shown;                         /* who is told of shown items, or NULL */
+    void *shown_ctx;
     int asked_screen; /* what the terminal takes, a PlotScreen; 0: it was not asked yet */
 };
 
