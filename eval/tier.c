@@ -14,6 +14,7 @@
  * looks whether they are still the same; where one is not, the code is made anew when it is next entered. */
 #include "eval/machine.h"
 #include "passes/effects.h"
+#include "passes/vmap.h"
 
 static const Instr resolve_first[1] = {{CODE_RESOLVE, 0, 0, 0, 0}};
 
@@ -78,21 +79,25 @@ static void optimise_code(void *arg) {
     Survey s = {.nodes = 0};
     survey(&s, code->fn);
     bool instance = !code->item && code->fn->fn->is_instance;
+    vec_clear(&code->deps);
+    in->passes.diags = in->diags;
+    Expr *rows = code->item ? NULL : vmap_batched(&in->passes, code->fn, &code->deps);
     if (s.nodes > LARGEST) {
         pass_note(&in->passes, "the passes left a function of more than %d nodes as it is",
                   LARGEST);
         return;
     }
-    if (!code->is_better && !in->options.opt.at_once && !instance && !s.gives_function)
+    if (!rows && !code->is_better && !in->options.opt.at_once && !instance && !s.gives_function)
         return;
     VarVec given = {0};
     for (uint32_t i = 0; i < code->ncaptured; i++)
         if (code->captured[i])
             vec_push(&given, code->captured[i]);
-    vec_clear(&code->deps);
-    in->passes.diags = in->diags;
-    o->source = optimise(&in->passes, code->fn, code->item ? NULL : code->fn->fn->name, &given,
-                         &code->deps);
+    if (rows)
+        o->source = rows;
+    else
+        o->source = optimise(&in->passes, code->fn, code->item ? NULL : code->fn->fn->name, &given,
+                             &code->deps);
     if (!code->watched)
         vec_push(&in->optimised, mem_watch(code));
     code->watched = true;

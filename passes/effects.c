@@ -79,9 +79,7 @@ static bool program_fails(const Op *op, DType t) {
     return false;
 }
 
-/* Whether an element-wise operator fails for some dtype that its argument may have. Other operators may always
- * fail. */
-static bool elements_fail(const Op *op, Type *arg) {
+bool op_elements_fail(const Op *op, Type *arg) {
     DTypeSet set = arg->tag == TY_TENSOR ? type_dtype_set(arg->tensor.dtype) : DTS_ALL;
     set &= op->dtypes;
     for (int t = 0; t < DTYPE_COUNT; t++)
@@ -133,7 +131,7 @@ static bool op_fails(const Expr *call) {
     if (call->nsizes || op->foreign || !op->lower || call->nargs == 0)
         return true;
     bool plain = op == &op_zeros_like || op == &op_ones_like;
-    if (!plain && elements_fail(op, type_resolve(call->args[0]->type)))
+    if (!plain && op_elements_fail(op, type_resolve(call->args[0]->type)))
         return true;
     const Expr *x = call->args[0], *y = call->args[call->nargs - 1];
     bool same = x->kind == EXPR_VAR && y->kind == EXPR_VAR && x->var == y->var;

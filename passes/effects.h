@@ -34,6 +34,10 @@ unsigned effects_of_calling(PassCtx *ctx, Global *g);
 /* Notes that the code being optimised is right as long as what e calls, and what that calls, stays as it is. */
 void effects_depend(PassCtx *ctx, Expr *e);
 
+/* Whether an element-wise operator fails for some dtype that its first argument, of type `arg`, may have. Other operators
+ * may always fail. */
+bool op_elements_fail(const Op *op, Type *arg);
+
 /* "fails, loops", in the order above; "none". */
 const char *effects_text(unsigned effects);
 

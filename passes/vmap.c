@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/vmap.h"
 
-#include "passes/build.h"
+#include "passes/batch.h"
+#include "passes/effects.h"
+#include "passes/grad_internal.h"
+#include "passes/subst.h"
 
 #include <string.h>
 
@@ -15,6 +18,7 @@ typedef struct Loop {
     Type *row;     /* what f gives */
     Type *as_told; /* the type of vmap(f) where it was written, or NULL */
     Type *result;
+    Expr *body; /* of the loop that was made */
 } Loop;
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -230,7 +234,7 @@ static Expr *data_body(const Loop *l, Expr *n) {
     return call_prelude(l, "_vmap_run", parts, 4, l->result);
 }
 
-static Expr *make_loop(const Loop *l) {
+static Expr *make_loop(Loop *l) {
     Block block = {.b = &l->b};
     Expr *n = block_let(&block, "n",
                         call_builtin(l, "vmap.size", args_of(tuple_of_params(l), NULL, NULL), 1,
@@ -242,6 +246,7 @@ static Expr *make_loop(const Loop *l) {
     Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
     Expr *loop = flat ? flat_body(l, n) : data_body(l, n);
     Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
+    l->body = body;
     return b_fn(&l->b, "vmap", l->params, l->n, body);
 }
 
@@ -251,7 +256,8 @@ Expr *vmap_to_run(PassCtx *ctx, Expr *e) {
     Type *f = type_resolve(e->a->type), *g = type_resolve(e->type);
     if (e->mode != GRAD_VMAP || f->tag != TY_FN || g->tag != TY_FN || f->nargs < g->nargs)
         return e;
-    Loop l = {.ctx = ctx, .b = {e->span}, .n = g->nargs, .row = f->fn.result};
+    Loop *made = mem_new(Loop), l = {.ctx = ctx, .b = {e->span}, .n = g->nargs};
+    l.row = f->fn.result;
     l.rows = f->args + (f->nargs - g->nargs); /* in a twin its tapes stand before them */
     l.as_told = e->zero_type;
     l.result = g->fn.result;
@@ -259,8 +265,85 @@ Expr *vmap_to_run(PassCtx *ctx, Expr *e) {
     for (uint32_t i = 0; i < l.n; i++)
         l.params[i] = b_var(&l.b, fmt_text("x%u", i + 1), g->args[i]);
     Block block = {.b = &l.b};
-    l.f = block_atom(&block, "f", e->a);
-    return block_end(&block, make_loop(&l));
+    bool literal = e->a->kind == EXPR_FN && !e->a->fn->base && e->a->fn->nparams == l.n;
+    l.f = literal ? e->a : block_atom(&block, "f", e->a);
+    Expr *loop = make_loop(&l);
+    *made = l;
+    weak_set(&grad_state(ctx)->loops, loop, made);
+    return block_end(&block, loop);
+}
+
+/* ---- all rows at once ------------------------------------------------------------------------ */
+
+/* The function that is called for each row, as a literal of its own with the types of a row; NULL where it is not known. */
+static Expr *find_literal(const Loop *l) {
+    Expr *fn = l->f;
+    bool is_code = fn->kind == EXPR_GLOBAL &&
+                   (fn->global->kind == GLOBAL_DEF || fn->global->kind == GLOBAL_LET);
+    if (is_code && !fn->global->broken && !fn->global->by_types) {
+        pass_depend(l->ctx, fn->global);
+        fn = fn->global->value;
+    }
+    Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
+    Var **params = mem_new_n(Var *, (size_t)l->n + 1);
+    for (uint32_t i = 0; i < l->n; i++) {
+        params[i] = b_var(&l->b, "x", l->rows[i]);
+        args[i] = b_ref(&l->b, params[i]);
+    }
+    if (fn && fn->kind == EXPR_OP && (uint32_t)fn->op->nargs == l->n && attrs_defaults(fn->op))
+        return b_fn(&l->b, fn->op->name, params, l->n, b_op(&l->b, fn->op, args, l->n, l->row));
+    if (!fn || fn->kind != EXPR_FN || fn->fn->nparams != l->n ||
+        (fn->fn->path && fn->fn->path->len))
+        return NULL;
+    Subst s = {.mono = mono_of_call(fn, args, l->n)};
+    for (uint32_t i = 0; i < l->n; i++)
+        map_set(&s.vars, fn->fn->params[i], args[i]);
+    return b_fn(&l->b, "vmap", params, l->n, expr_substitute(&s, fn->fn->body));
+}
+
+static Type *count_of_rows(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    if (t->tag == TY_TUPLE && t->nargs)
+        return count_of_rows(t->args[0]);
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank ? dims[0] : NULL;
+}
+
+static Expr *batch_loop(const Loop *l) {
+    Expr *fn = find_literal(l), **args = mem_new_n(Expr *, (size_t)l->n + 1);
+    Type *count = l->n ? count_of_rows(l->params[0]->type) : NULL;
+    const char *why = "the function is not known before running";
+    Expr *rows = NULL;
+    if (fn && count) {
+        fn = pass_find("inline")->run(l->ctx, fn);
+        fn = pass_find("fold")->run(l->ctx, fn);
+        effects_depend(l->ctx, fn);
+        for (uint32_t i = 0; i < l->n; i++)
+            args[i] = b_ref(&l->b, l->params[i]);
+        rows = batch_rows(l->ctx, fn, args, count, l->b.span, &why);
+    }
+    if (!rows) {
+        pass_note(l->ctx, "`vmap` runs its function once for each row: %s", why);
+        return NULL;
+    }
+    Expr *let = expr_copy(l->body), *choice = expr_copy(l->body->body);
+    choice->c = rows;
+    let->body = choice;
+    return b_fn(&l->b, "vmap", l->params, l->n, let);
+}
+
+Expr *vmap_batched(PassCtx *ctx, Expr *fn, DependencyVec *deps) {
+    const Loop *l = fn->kind == EXPR_FN ? weak_find(&grad_state(ctx)->loops, fn) : NULL;
+    if (!l)
+        return NULL;
+    DependencyVec *outer = ctx->deps;
+    ctx->deps = deps;
+    Expr *made = batch_loop(l);
+    ctx->deps = outer;
+    if (made)
+        pass_check(ctx, made, NULL, "vmap");
+    return made;
 }
 
 Expr *vmap_template(PassCtx *ctx, uint32_t n) {

@@ -23,6 +23,9 @@
 /* What runs in place of e, an EXPR_GRAD: the loop, or e itself where it is no vmap or has an unknown number of
  * arguments. */
 Expr *vmap_to_run(PassCtx *ctx, Expr *e);
+/* The function literal that vmap_to_run made, at all rows at once (passes/batch.h) where that gives the same: with the same
+ * parameters, and capturing no more. NULL where it is none, or has to run as the loop. Derivatives are those of the loop. */
+Expr *vmap_batched(PassCtx *ctx, Expr *fn, DependencyVec *deps);
 /* The same as fn (f) { fn (x1, …, xn) { … } }, for any f of n parameters. */
 Expr *vmap_template(PassCtx *ctx, uint32_t n);
 

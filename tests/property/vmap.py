@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`vmap` at all rows at once (passes/batch.c) against the loop that it means: the same bits, and few launches.
+
+Each expression runs by the reference evaluator, without passes (both run the loop) and with them, and all bits are
+compared. Each kind of expression is counted too: with a rule for all of its operators, ROWS rows take fewer launches than
+there are rows.
+
+    vmap.py RELAY [EXPRESSION]
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+from process import PATIENCE
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+ROWS = 40
+START = "import random;"
+SHAPES = {"x": (3, 4), "y": (3, 4), "v": (4,), "u": (4,), "s": (), "m": (4, 5), "p": (130, 67), "q": (67, 70), "l": (1500,),
+          "o": (1, 3, 1), "w": (6, 4)}
+
+
+def elementwise(kind):
+    """The names of the element-wise operators of a kind that take floats."""
+    with open(os.path.join(ROOT, "ops", "elementwise.def"), encoding="utf-8") as f:
+        found = re.findall(rf'^{kind}\(\w+, "([^"]+)", (DTS_\w+)', f.read(), re.M)
+    return [name for name, dtypes in found if dtypes in ("DTS_FLOAT", "DTS_NUM", "DTS_ALL")]
+
+
+def kinds():
+    """kind -> expressions of r0, r1 … (rows of the tensors named before the colon) and whole tensors."""
+    made = {}
+    made["unary"] = [f"{t}: {name}(r0)" for name in elementwise("UNARY") for t in ("x", "s")]
+    made["binary"] = [f"{t}: {name}({args})" for name in elementwise("BINARY") + elementwise("COMPARE")
+                      for t, args in (("x y", "r0, r1"), ("x v", "r0, r1"), ("s x", "r0, r1"), ("v", "V, r0"), ("s", "r0, X"))]
+    made["reductions"] = [f"{t}: {name}(r0{how})" for name in ("sum", "mean", "max", "min", "prod", "logsumexp", "argmax")
+                          for t, how in (("x", ""), ("x", ", axis=[0]"), ("x", ", axis=[-1], keepdims=True"),
+                                         ("x", ", axis=[1], exclude=True"), ("l", ""), ("p", ", axis=[0]"), ("p", ", axis=[1]"),
+                                         ("o", ", axis=[0, 2]"))]
+    made["products"] = ["x m: r0 @@ r1", "x: r0 @@ M", "m: X @@ r0", "v m: r0 @@ r1", "v: r0 @@ M", "m: V @@ r0", "x v: r0 @@ r1",
+                        "v: X @@ r0", "x: r0 @@ V", "v u: r0 @@ r1", "v: r0 @@ U", "v: U @@ r0", "p q: r0 @@ r1", "p: r0 @@ Q",
+                        "q: P @@ r0", "x w: nn.dense(r0, r1)", "x: nn.dense(r0, W)", "v: nn.dense(r0, W)"]
+    made["axes"] = [f"x: {e}" for e in (
+        "transpose(r0)", "transpose(r0, axes=[-1, 0])", "reshape(r0, newshape=[2, -1])", "expand_dims(r0, axis=0)",
+        "expand_dims(r0, axis=-1, num_newaxis=2)", "nn.softmax(r0)", "nn.softmax(r0, axis=0)", "nn.log_softmax(r0, axis=-1)",
+        "r0[1:, ::2]", "r0[..., None]", "concatenate((r0, 2.0 * r0), axis=-1)", "stack((r0, r0), axis=1)", "[r0, r0 + 1.0]")]
+    made["axes"] += ["o: squeeze(r0)", "o: squeeze(r0, axis=[-1])", "s: [r0, 2.0 * r0]"]
+    made["functions"] = ["x v: { let h = tanh(r0 @@ M); (sum(h * h), (r1, exp(r1) - sum(h))) }",
+                         "x: { let (a, b) = (r0 + 1.0, sum(r0, axis=[0])); where(a > b, a, b * V) }",
+                         "x: nn.relu(r0 - V) @@ M", "x: { let k = sum(V); r0 * k }", "s: r0 * 2.0 + 1.0",
+                         "v: sum((r0 * U - 0.5) ** 2.0)", "x: cast(r0 > 0.5, dtype=int32)", "x: clip(r0, a_min=0.2, a_max=0.6)", "x: zeros_like(r0) + ones_like(r0)"]
+    return made
+
+
+def program(expressions):
+    lines = [START]
+    for i, (name, shape) in enumerate(SHAPES.items()):
+        for k, (to, sizes) in enumerate(((name, (ROWS,) + shape), (name.upper(), shape))):
+            made = f"random.uniform(random.key({2 * i + k}), out_shape=[{', '.join(map(str, sizes))}])"
+            lines.append(f"let {to} = 0.1 + 0.8 * {made}.1;")
+    for e in expressions:
+        tensors, body = e.split(": ", 1)
+        tensors = tensors.split()
+        params = ", ".join(f"r{i}" for i in range(len(tensors)))
+        lines.append(f"vmap(fn ({params}) {{ {body} }})({', '.join(tensors)})")
+    return "\n".join(lines) + "\n"
+
+
+def run(relay, path, flags):
+    env = dict(os.environ, OMP_NUM_THREADS="1")
+    r = subprocess.run([relay, "--threads=1", "--digest", "--time", *flags, path], capture_output=True, text=True,
+                       timeout=PATIENCE, env=env)
+    launches = re.search(r"^launches: (\d+)$", r.stderr, re.M)
+    said = re.sub(r"^(?!error|warning).*\n", "", r.stderr, flags=re.M)
+    return r.stdout.split("\n"), said, int(launches.group(1)) if launches else 0, r.returncode
+
+
+def count_launches(relay, expressions):
+    with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+        f.write(program(expressions))
+        f.flush()
+        return run(relay, f.name, [])[2]
+
+
+def main():
+    relay, passed, failed = os.path.abspath(sys.argv[1]), 0, 0
+    made = count_launches(relay, [])
+    wanted = {"given": sys.argv[2:]} if len(sys.argv) > 2 else kinds()
+    for kind, expressions in wanted.items():
+        with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+            f.write(program(expressions))
+            f.flush()
+            plain = run(relay, f.name, ["--opt=0"])
+            ways = [("the reference", run(relay, f.name, ["--engine=reference"])), ("all rows at once", run(relay, f.name, []))]
+        wrong = [f"{name} differs: {a[:90]} and {b[:90]}" for name, way in ways for a, b in zip(plain[0], way[0]) if a != b][:3]
+        wrong += [f"{name}: status {way[3]} {way[1].split(chr(10))[0]}" for name, way in ways + [("the loop", plain)] if way[3]]
+        launches = ways[1][1][2] - made
+        if launches >= ROWS / 2 * len(expressions):
+            wrong.append(f"{launches} launches for {len(expressions)} expressions")
+        if min(len(way[0]) for _, way in ways) < len(expressions):
+            wrong.append("some values are missing")
+        if wrong:
+            failed += 1
+            print(f"FAILED {kind}: " + "\n  ".join(wrong))
+        else:
+            passed += 1
+    dense = count_launches(relay, ["x w: nn.dense(r0, r1)"]) - made
+    passed, failed = passed + (dense == 1), failed + (dense != 1)
+    if dense != 1:
+        print(f"FAILED vmap(nn.dense) takes {dense} launches, not one")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
