@@ -14,8 +14,8 @@ enum { MAX_NODES = 1 << 20 };
 
 typedef struct Digest {
     uint64_t hash;
-    VEC(Value) todo; /* the next one last */
-    Map refs;        /* Ref -> the number of those met before it, plus one */
+    VEC(Value) pending; /* the next one last */
+    Map refs;           /* Ref -> the number of those met before it, plus one */
 } Digest;
 
 static void add_bytes(Digest *d, const void *p, size_t n) { d->hash = hash_bytes(p, n, d->hash); }
@@ -37,7 +37,7 @@ static void add_tensor(Digest *d, const Tensor *t) {
 static void push_items(Digest *d, const Value *items, uint32_t n) {
     add_word(d, n);
     for (uint32_t i = n; i-- > 0;)
-        vec_push(&d->todo, items[i]);
+        vec_push(&d->pending, items[i]);
 }
 
 static void add_value(Digest *d, Value v) {
@@ -61,12 +61,12 @@ static void add_value(Digest *d, Value v) {
         add_word(d, (uint64_t)(uintptr_t)before);
         if (!before) {
             map_set(&d->refs, v.p, (void *)(uintptr_t)(d->refs.len + 1));
-            vec_push(&d->todo, ((Ref *)v.p)->value);
+            vec_push(&d->pending, ((Ref *)v.p)->value);
         }
         break;
     }
     case VAL_STRING: add_bytes(d, ((String *)v.p)->text, ((String *)v.p)->len); break;
-    case VAL_DUAL: vec_push(&d->todo, value_primal(v)); break;
+    case VAL_DUAL: vec_push(&d->pending, value_primal(v)); break;
     case VAL_CLOSURE:
     case VAL_BUILTIN:
     case VAL_ABSENT: break;
@@ -75,8 +75,8 @@ static void add_value(Digest *d, Value v) {
 
 uint64_t value_digest(Value v) {
     Digest d = {0};
-    vec_push(&d.todo, v);
-    for (int nodes = 0; d.todo.len && nodes < MAX_NODES; nodes++)
-        add_value(&d, d.todo.data[--d.todo.len]);
+    vec_push(&d.pending, v);
+    for (int nodes = 0; d.pending.len && nodes < MAX_NODES; nodes++)
+        add_value(&d, d.pending.data[--d.pending.len]);
     return d.hash;
 }
