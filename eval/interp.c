@@ -35,8 +35,13 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->options = *options;
     if (!in->options.memory_bytes)
         in->options.memory_bytes = mem_default_limit();
-    in->passes = (PassCtx){
-        .env = env, .diags = diags, .check = options->check_core, .opt = &in->options.opt};
+    in->passes = (PassCtx){.env = env,
+                           .diags = diags,
+                           .check = options->check_core,
+                           .opt = &in->options.opt,
+                           .keeps_derivatives = options->twins,
+                           .poll = interp_poll_passes,
+                           .poll_arg = in};
     in->runner = run_reference;
     in->kept_runner = run_kept_reference;
     in->runner_ctx = in;

@@ -55,6 +55,9 @@ bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg);
 void interp_interrupt(Interp *in);
 void interp_resume(Interp *in);
 const volatile int *interp_interrupt_flag(Interp *in);
+/* Leaves passes within an evaluation or interp_guard after interp_interrupt: for PassCtx.poll. They hold nothing that has
+ * to be released, so this is done as if memory had run out (Note [Out of memory] in eval/stack.c). */
+void interp_poll_passes(void *interp);
 void interp_set_args(Interp *in, int argc, char **argv); /* `args` */
 void interp_set_diags(Interp *in, Diags *diags);
 Diags *interp_get_diags(Interp *in);

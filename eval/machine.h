@@ -59,6 +59,7 @@ struct Interp {
     /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
     jmp_buf *escape;
     size_t escape_wanted;
+    bool escape_is_interrupt; /* it was Ctrl-C that left the passes, and not that memory ran out */
 
     void (*write)(void *ctx, const char *text, size_t n);
     void *write_ctx;
@@ -96,7 +97,8 @@ void stack_share(Interp *in);
 void stack_forget(bool collect);
 /* Makes this interpreter the one that the collector's callbacks of this thread serve. */
 void machine_enter(Interp *in);
-Diag *out_of_memory_fail(Interp *in);
+/* After a jump to in->escape: reports where memory ran out, and says which of the two it was. */
+EvalStatus stack_escaped(Interp *in);
 /* Runs fn(arg) on a large C stack; running out of memory there resumes as it would here. */
 void call_on_large_stack(Interp *in, void (*fn)(void *arg), void *arg);
 

@@ -761,9 +761,9 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
         if (status == EVAL_FAILED)
             trace_since(in, since);
     } else {
-        out_of_memory_fail(in);
-        trace_since(in, since);
-        status = EVAL_FAILED;
+        status = stack_escaped(in);
+        if (status == EVAL_FAILED)
+            trace_since(in, since);
     }
     in->escape = outer;
     in->fp = frames;

@@ -124,6 +124,21 @@ static void use_large_pages(void *from, void *to) {
         madvise((void *)begin, (uintptr_t)to - begin, MADV_HUGEPAGE);
 }
 
+static void out_of_memory_fail(Interp *in) {
+    in->escape = NULL;
+    mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */
+    Diag *d = machine_fail(in, DIAG_R0606, "out of memory");
+    if (in->escape_wanted)
+        diag_add_fact(d, "%zu bytes more were wanted", in->escape_wanted);
+    diag_add_fact(d, "%zu MB of data and %zu MB of tensors are in use", mem_heap_bytes() >> 20,
+                  tensor_bytes_live() >> 20);
+    diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
+    char words[MEM_LIMIT_WORDS];
+    if (mem_limit_words(words))
+        diag_add_fact(d, "%s", words);
+    share_limit(in);
+}
+
 static void fail_too_deep(Interp *in, size_t peak) {
     size_t bound = stack_bound(in);
     if (!in->options.stack_bytes && peak < 1 << 20) { /* something else took it all */
@@ -214,20 +229,22 @@ void stack_forget(bool collect) {
     mem_run_finalizers();
 }
 
-Diag *out_of_memory_fail(Interp *in) {
-    in->escape = NULL;
-    mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */
-    Diag *d = machine_fail(in, DIAG_R0606, "out of memory");
-    if (in->escape_wanted)
-        diag_add_fact(d, "%zu bytes more were wanted", in->escape_wanted);
-    diag_add_fact(d, "%zu MB of data and %zu MB of tensors are in use", mem_heap_bytes() >> 20,
-                  tensor_bytes_live() >> 20);
-    diag_add_fact(d, "the bound is %zu MB (`--memory`)", in->options.memory_bytes >> 20);
-    char words[MEM_LIMIT_WORDS];
-    if (mem_limit_words(words))
-        diag_add_fact(d, "%s", words);
-    share_limit(in);
-    return d;
+void interp_poll_passes(void *arg) {
+    Interp *in = arg;
+    if (!in->interrupt || !in->escape)
+        return;
+    in->escape_is_interrupt = true;
+    longjmp(*in->escape, 1);
+}
+
+EvalStatus stack_escaped(Interp *in) {
+    bool interrupt = in->escape_is_interrupt;
+    in->escape_is_interrupt = false;
+    passes_abandon(&in->passes);
+    if (interrupt)
+        return EVAL_INTERRUPTED;
+    out_of_memory_fail(in);
+    return EVAL_FAILED;
 }
 
 bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg) {
@@ -246,7 +263,7 @@ bool interp_guard(Interp *in, Diags *diags, void (*fn)(void *arg), void *arg) {
     } else {
         in->code = fp == in->frames ? NULL : code;
         interp_set_diags(in, diags);
-        out_of_memory_fail(in);
+        (void)stack_escaped(in);
         interp_set_diags(in, before);
     }
     in->escape = outer;

@@ -223,7 +223,7 @@ static Expr *find_block(Finder *f, Expr *e) {
     Links links = {0};
     size_t mark = f->scope.len;
     for (; e->kind == EXPR_LET; e = e->body) {
-        f->ctx->work++;
+        pass_visit(f->ctx);
         Expr *value = find_statement(f, e->a, &links);
         if (e->var && !e->rec && !f->nested && !e->var->scheme) {
             if (value->kind == EXPR_VAR && e->a->kind != EXPR_VAR) {
@@ -353,7 +353,7 @@ static Expr *find(Finder *f, Expr *e) {
     Expr *known = f->nested ? map_find(&f->done, e) : NULL;
     if (known)
         return known;
-    f->ctx->work++;
+    pass_visit(f->ctx);
     if (f->steps++ >= MOST_STEPS)
         return e;
     Expr *result = find_form(f, e);

@@ -38,7 +38,7 @@ static Expr *clean_block(Cleaner *c, Expr *e) {
     Expr *result = clean(c, e);
     while (links.len) {
         Expr *link = vec_pop(&links);
-        c->ctx->work++;
+        pass_visit(c->ctx);
         if (is_unused(c, link)) {
             effects_depend(c->ctx, link->a);
             continue;
@@ -60,7 +60,7 @@ static Expr *clean(Cleaner *c, Expr *e) {
         return known;
     if (e->kind == EXPR_VAR)
         map_set(&c->used, e->var, e->var);
-    c->ctx->work++;
+    pass_visit(c->ctx);
     if (e->kind == EXPR_FN && e->fn->keeps_captured && e != c->root) {
         VarVec captured = {0};
         expr_free_vars(e, &captured);

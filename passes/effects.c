@@ -291,7 +291,7 @@ static unsigned effects_in(Round *r, Expr *e) {
     uintptr_t known = (uintptr_t)map_find(&r->nodes, e);
     if (known)
         return (unsigned)known - 1;
-    r->state->ctx->work++;
+    pass_visit(r->state->ctx);
     unsigned effects = effects_of_form(r, e);
     map_set(&r->nodes, e, (void *)(uintptr_t)(effects + 1));
     return effects;
@@ -312,7 +312,7 @@ static void reach_mentions(void *ctx, Expr *e) {
         if (map_has(&reached->seen, e))
             return;
         map_set(&reached->seen, e, e);
-        reached->state->ctx->work++;
+        pass_visit(reached->state->ctx);
         if (e->kind != EXPR_LET)
             break;
         reach_mentions(ctx, e->a);

@@ -69,7 +69,7 @@ static void note_apart(void *ctx, Expr *e) {
     Folder *f = ctx;
     for (; !map_has(&f->seen, e); e = e->body) {
         map_set(&f->seen, e, e);
-        f->ctx->work++;
+        pass_visit(f->ctx);
         if ((e->kind == EXPR_PROJ || e->kind == EXPR_FIELD || e->kind == EXPR_MATCH) &&
             e->a->kind == EXPR_VAR)
             map_set(&f->apart, e->a->var, e);
@@ -261,7 +261,7 @@ static Expr *fold_match(Folder *f, Expr *e) {
 static Expr *fold_block(Folder *f, Expr *e) {
     Links links = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
-        f->ctx->work++;
+        pass_visit(f->ctx);
         Expr *value = fold(f, e->a);
         if (e->var && !e->rec && is_atom(value)) {
             map_set(&f->atoms, e->var, value);
@@ -283,8 +283,30 @@ static bool is_field(const Ctor *ctor, const Expr *e) {
            ctor->field_names[e->index] == e->field;
 }
 
+/* Whether the parts of a tuple that are left out when part number `index` is taken do nothing. */
+static bool others_are_atoms(const Expr *tuple, int32_t index) {
+    for (uint32_t i = 0; i < tuple->nargs; i++)
+        if ((int32_t)i != index && !is_atom(tuple->args[i]))
+            return false;
+    return index >= 0 && (uint32_t)index < tuple->nargs;
+}
+
+/* `{ let a = f(x); (x, a) }.1` is `{ let a = f(x); a }`. */
+static Expr *fold_part_of_block(Expr *e, Expr *block) {
+    Links links = {0};
+    for (; block->kind == EXPR_LET; block = block->body)
+        vec_push(&links, expr_copy(block));
+    if (e->kind == EXPR_PROJ && block->kind == EXPR_TUPLE && others_are_atoms(block, e->index))
+        return close_links(&links, block->args[e->index]);
+    Expr *part = expr_copy(e);
+    part->a = block;
+    return close_links(&links, part);
+}
+
 static Expr *fold_part(Folder *f, Expr *e) {
     Expr *data = fold(f, e->a), *known = structure_of(f, data);
+    if (data->kind == EXPR_LET)
+        return fold_part_of_block(e, data);
     bool fits = known && e->index >= 0 && (uint32_t)e->index < known->nargs &&
                 has_atoms_only(known) &&
                 (e->kind == EXPR_PROJ ? known->kind == EXPR_TUPLE
@@ -334,7 +356,7 @@ static Expr *fold(Folder *f, Expr *e) {
     Expr *known = map_find(&f->done, e);
     if (known)
         return known;
-    f->ctx->work++;
+    pass_visit(f->ctx);
     Expr *result = fold_form(f, e);
     map_set(&f->done, e, result);
     return result;

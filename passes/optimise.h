@@ -25,6 +25,7 @@ typedef struct OptOptions {
     uint32_t npasses;
     const char *const *without; /* never these */
     uint32_t nwithout;
+    const char *print_after; /* the pass after which each function or item is printed, or NULL */
     bool bisects;
     uint64_t bisect; /* bisects: the number of the last application that runs */
 } OptOptions;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/pass.h"
 
+#include "passes/grad_internal.h"
 #include "types/core/check.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PASS(name, run, level, doc) Expr *run(PassCtx *ctx, Expr *e);
@@ -40,10 +42,38 @@ void pass_note(PassCtx *ctx, const char *fmt, ...) {
         vec_push(&ctx->notes, str_text(&text));
 }
 
+void pass_tell(PassCtx *ctx, TellingKind kind, const char *pass, Span span, const char *fmt, ...) {
+    if (!ctx->tellings)
+        return;
+    Str text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&text, fmt, ap);
+    va_end(ap);
+    vec_push(ctx->tellings, ((Telling){kind, pass, span, str_text(&text)}));
+}
+
+void passes_abandon(PassCtx *ctx) {
+    ctx->deps = NULL;
+    ctx->tellings = NULL;
+    ctx->instances = NULL; /* one of them may be half made, and so may a derivative */
+    if (ctx->grad)
+        memset(ctx->grad->derived, 0, sizeof ctx->grad->derived);
+}
+
 void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after) {
     const char *wrong = ctx->check ? core_check(e, given) : NULL;
     if (wrong)
         BUG("after %s: %s", after, wrong);
+}
+
+void pass_print_after(const PassCtx *ctx, const Pass *pass, const Symbol *name, Expr *e) {
+    Str text = {0};
+    if (!ctx->opt || !ctx->opt->print_after || strcmp(ctx->opt->print_after, pass->name) != 0)
+        return;
+    expr_print(&text, e, NULL);
+    fprintf(stderr, "// %s of %s%s%s:\n%s\n", pass->name, name ? "`" : "",
+            name ? name->text : "an expression", name ? "`" : "", str_text(&text));
 }
 
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) {

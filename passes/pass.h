@@ -7,18 +7,33 @@
 #include "passes/optimise.h"
 #include "types/infer/infer.h"
 
+/* What a pass did with a part of the program, or why it left it as it was: for `:why`. */
+typedef enum TellingKind { TOLD_DONE, TOLD_LEFT } TellingKind;
+typedef struct Telling {
+    TellingKind kind;
+    const char *pass; /* or another stage: "vmap", "fuse" */
+    Span span;        /* the part of the program */
+    const char *text; /* "put `f` in place of its call" */
+} Telling;
+typedef VEC(Telling) TellingVec;
+
 typedef struct PassCtx {
     Env *env;
     Diags *diags;
     struct GradState *grad; /* the helper functions and templates of differentiation, made once */
     struct EffectState *effects; /* of definitions (effects.h) */
     bool check;                  /* run core_check on what passes and derivatives make */
+    bool keeps_derivatives;      /* `derive` leaves them to the run: --twins */
     uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
     VEC(const char *) notes; /* where a pass gave up: pass_note */
     uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */
-    const OptOptions *opt;   /* of the passes that code goes through (optimise.h) */
-    uint64_t applied;        /* applications of passes to code so far */
-    DependencyVec *deps;     /* what the code being optimised depends on, or NULL */
+    TellingVec *tellings;    /* what pass_tell adds to, or NULL: nobody asks */
+    void (*poll)(
+        void *arg); /* is called while passes work, and may not come back: Ctrl-C; or NULL */
+    void *poll_arg;
+    const OptOptions *opt;       /* of the passes that code goes through (optimise.h) */
+    uint64_t applied;            /* applications of passes to code so far */
+    DependencyVec *deps;         /* what the code being optimised depends on, or NULL */
     struct Instances *instances; /* copies of functions made so far (specialise.c) */
 } PassCtx;
 
@@ -29,11 +44,27 @@ typedef struct Pass {
     const char *doc;
 } Pass;
 
+/* The pass of the table that stands in a room above this one. */
+Expr *pass_derive(PassCtx *ctx, Expr *e);
+
 const Pass *pass_find(const char *name); /* NULL when there is none */
 size_t pass_count(void);
 const Pass *pass_at(size_t i);
 /* Says that a pass left something as it was because its fuel ran out. */
 void pass_note(PassCtx *ctx, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Tells `:why` what became of a part of the program, where somebody asks. */
+void pass_tell(PassCtx *ctx, TellingKind kind, const char *pass, Span span, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Counts the visit of a node. Each pass calls it at each node, so that Ctrl-C is seen in every one. */
+static inline void pass_visit(PassCtx *ctx) {
+    enum { BETWEEN_POLLS = 1024 };
+    if (++ctx->work % BETWEEN_POLLS == 0 && ctx->poll)
+        ctx->poll(ctx->poll_arg);
+}
+/* Puts the state in order after passes were left by a jump: an interrupt, or no memory. */
+void passes_abandon(PassCtx *ctx);
 
 /* Notes that the code being optimised is right as long as g has the value it has. */
 void pass_depend(PassCtx *ctx, Global *g);
@@ -43,6 +74,8 @@ void passes_forget(PassCtx *ctx);
 /* Ends the program with a BUG where ctx->check is set and e breaks a rule (types/core/check.h). after: what
  * made e. */
 void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after);
+/* With --print-after: writes what a pass made of a function or item to the standard error. */
+void pass_print_after(const PassCtx *ctx, const Pass *pass, const Symbol *name, Expr *e);
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 
 #endif

@@ -37,10 +37,13 @@ static void run_guarded(void *arg) {
     Diags *diags = mem_new(Diags);
     size_t folders = g->s->folders.len;
     g->ok = interp_guard(g->s->interp, diags, g->fn, g->arg);
-    if (!g->ok) {
-        g->s->folders.len = folders;
-        session_print_diags(g->s, diags);
-    }
+    if (g->ok)
+        return;
+    g->s->folders.len = folders;
+    passes_abandon(&g->s->passes);
+    session_print_diags(g->s, diags);
+    if (session_was_interrupted(g->s))
+        g->s->sink.diag(g->s->sink.ctx, "interrupted\n", strlen("interrupted\n"));
 }
 
 bool session_with_stack(Session *s, void (*fn)(void *arg), void *arg) {
@@ -173,7 +176,12 @@ Session *session_new(const SessionOptions *options) {
     interp_set_output(s->interp, print_through, s);
     interp_set_draw(s->interp, show_draw);
     interp_set_args(s->interp, options->argc, options->argv);
-    s->passes = (PassCtx){.env = s->env, .diags = diags, .check = options->check_core};
+    s->passes = (PassCtx){.env = s->env,
+                          .diags = diags,
+                          .check = options->check_core,
+                          .opt = &s->options.opt,
+                          .poll = interp_poll_passes,
+                          .poll_arg = s->interp};
     if (options->jit)
         launch_use_jit(s->interp, options->threads, options->jit_cache);
     const char *unknown = opt_unknown_pass(&options->opt);

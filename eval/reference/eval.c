@@ -767,7 +767,7 @@ static EvalStatus run_guarded(Reference *r, Run *what) {
     if (setjmp(here) == 0)
         call_on_large_stack(in, run, what);
     else
-        out_of_memory_fail(in);
+        (void)stack_escaped(in);
     in->escape = outer;
     r->top = NULL;
     r->at = NULL;
