@@ -309,11 +309,12 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A function literal applied at once is a `let` of its parameters. */
+/* A function literal applied at once is a `let` of its parameters. What a derivative became has no place in the
+ * program: it is called, since errors in it are told at its call. */
 static bool is_inline(const Resolver *r, const Expr *e) {
     const Expr *f = e->a;
     return f->kind == EXPR_FN && !e->mode && !e->drop && f->fn->nparams == e->nargs &&
-           path_of_fn(f) == r->code->path;
+           !f->fn->is_straight && path_of_fn(f) == r->code->path;
 }
 
 static Expr *resolve_inline(Resolver *r, Expr *e) {

@@ -196,6 +196,10 @@ static void expand(Walk *w, const Code *code, const Expr *at, bool calls) {
         if (!chain[i]->tail)
             w->within[w->nwithin++] = (TraceStep){.call = chain[i]->call};
         TraceStep *step = &w->within[w->nwithin - 1];
+        if (chain[i]->tail && chain[i]->internal && !step->internal) {
+            step->call = chain[i]->call; /* it is kept in the activation, as Frame.tail is */
+            step->by_tail = true;
+        }
         step->name = chain[i]->name;
         step->internal = chain[i]->internal;
     }

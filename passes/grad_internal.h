@@ -31,7 +31,6 @@ typedef struct GradState {
     WeakMap twins[AD_MODES]; /* EXPR_FN -> its twin */
     WeakMap derived[GRAD_KINDS]
                    [2]; /* EXPR_FN -> its ReverseCode, as found inside; with values merged or not */
-    WeakMap straight;   /* Fn of what derivatives became that calls none in a circle -> itself */
     WeakMap loops;      /* EXPR_FN that vmap_to_run made -> what it was made of */
     Expr *accumulate;   /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */

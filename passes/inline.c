@@ -22,6 +22,8 @@
  * the first; the others get copies. */
 #include "passes/inline.h"
 
+#include <string.h>
+
 Expr *pass_inline(PassCtx *ctx, Expr *e);
 
 static Expr *inline_child(void *ctx, Expr *child) { return inline_expr(ctx, child); }
@@ -90,7 +92,7 @@ static void count_use(void *ctx, Expr *e) {
     Inliner *in = ctx;
     for (; !map_has(&in->visited, e); e = e->body) {
         map_set(&in->visited, e, e);
-        in->ctx->work++;
+        pass_visit(in->ctx);
         if (e->kind != EXPR_LET) {
             count_here(in, e);
             return;
@@ -166,16 +168,18 @@ uint32_t expr_count(Expr *e, uint32_t most) {
     return c.n < most ? c.n : most;
 }
 
-static const Fn *written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
+const Fn *fn_written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
+
+bool fn_is_straight(const Expr *fn) { return fn->fn->is_straight || fn_written(fn)->is_straight; }
 
 /* Whether the call stands in the body of fn, itself inlined or not. */
 static bool is_within(const Inliner *in, const Expr *call, const Expr *fn) {
     int depth = 0;
     for (const Inlined *i = call->inlined; i; i = i->outer, depth++)
-        if (written(i->fn) == written(fn))
+        if (fn_written(i->fn) == fn_written(fn))
             return true;
     return depth >= INLINED_MOST / 2 ||
-           (in->root->kind == EXPR_FN && written(in->root) == written(fn));
+           (in->root->kind == EXPR_FN && fn_written(in->root) == fn_written(fn));
 }
 
 /* Whether the tail call e, in the body of the user's function fn that `call` calls, leads to a function of the user. */
@@ -242,12 +246,13 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
         return NULL;
     if (callee->kind == EXPR_GLOBAL && mentions_itself(callee->global))
         return NULL;
-    bool once = callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1;
+    bool once = (callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1) || fn_is_straight(fn);
     uint32_t most = once ? ONCE : SMALL, n = expr_count(fn->fn->body, most);
     if (n == most || in->grown + n > GROWN)
         return NULL;
     expr_mark_tails(fn);
-    if (call->tail == TAIL_CALL && expr_is_internal(fn) && !is_internal_here(in, call))
+    if (call->tail == TAIL_CALL && expr_is_internal(fn) && !is_internal_here(in, call) &&
+        !fn_is_straight(fn))
         return NULL;
     if (!ends_well(in, fn, call))
         return NULL;
@@ -289,7 +294,7 @@ static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
 /* The function literal whose body continues the block in place of the call e; NULL where e stays. */
 static Expr *literal_for_call(Inliner *in, Expr *e) {
     if (is_call_of_literal(e))
-        return take_literal(in, e->a);
+        return e->a->fn->is_straight ? copy_for_call(in, e->a, e) : take_literal(in, e->a);
     Expr *fn = function_to_inline(in, e);
     return fn ? copy_for_call(in, fn, e) : NULL;
 }
@@ -325,7 +330,7 @@ static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr
 static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
     Links links = {0};
     for (;;) {
-        in->ctx->work++;
+        pass_visit(in->ctx);
         if (e->kind == EXPR_LET) {
             if (specialise_loop(in, e))
                 map_set(&in->loops, e->var, e->a);
@@ -409,13 +414,31 @@ static Expr *inline_function(Inliner *in, Expr *e) {
     return result;
 }
 
+/* The variable that code of a derivative reads by its number in the closure of a literal that is known; e where it is
+ * no such read. */
+static Expr *captured_variable(Inliner *in, Expr *e) {
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_BUILTIN ||
+        strcmp(e->a->symbol->text, "ad.captured") != 0)
+        return e;
+    Expr *closure = inline_atom(in, e->args[0]);
+    Expr *fn = closure->kind == EXPR_VAR ? map_find(&in->known, closure->var) : NULL;
+    VarVec captured = {0};
+    if (!fn)
+        return e;
+    expr_free_vars(fn, &captured);
+    Expr *v = expr_var(captured.data[e->args[1]->i], e->span);
+    v->inlined = e->inlined;
+    return v;
+}
+
 Expr *inline_expr(Inliner *in, Expr *e) {
+    e = captured_variable(in, e);
     if (e->kind == EXPR_VAR)
         return atom_at(in, e);
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;
-    in->ctx->work++;
+    pass_visit(in->ctx);
     Expr *result, *fn = e->kind == EXPR_CALL ? literal_for_call(in, e) : NULL;
     Expr *instance = e->kind == EXPR_CALL && !fn ? specialise_call(in, e) : NULL;
     if (fn || e->kind == EXPR_LET)

@@ -37,6 +37,11 @@ Expr *inline_known_function(Inliner *in, Expr *e);
 /* The name or literal that stands for a variable, else e itself. */
 Expr *inline_atom(Inliner *in, Expr *e);
 
+/* What the function is a copy of that differs in its variables only, else itself. */
+const Fn *fn_written(const Expr *fn);
+/* Whether it was made for a derivative and calls no function in a circle, so that it may stand where it is called. */
+bool fn_is_straight(const Expr *fn);
+
 /* Nodes of an expression, or `most` where there are more. */
 uint32_t expr_count(Expr *e, uint32_t most);
 

@@ -19,7 +19,9 @@ static const char *unknown_in(const char *const *names, uint32_t n) {
 
 const char *opt_unknown_pass(const OptOptions *options) {
     const char *unknown = unknown_in(options->passes, options->npasses);
-    return unknown ? unknown : unknown_in(options->without, options->nwithout);
+    if (!unknown)
+        unknown = unknown_in(options->without, options->nwithout);
+    return unknown ? unknown : unknown_in(&options->print_after, options->print_after != NULL);
 }
 
 bool dependencies_hold(const DependencyVec *deps) {
@@ -66,12 +68,17 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
     if (!after)
         return e;
     pass_check(ctx, after, given, pass->name);
+    pass_print_after(ctx, pass, name, after);
     if (after != e && after->kind == EXPR_FN && e->kind == EXPR_FN)
         after->fn->written = e->fn->written ? e->fn->written : e->fn;
     return after;
 }
 
-static bool joins_values(const Pass *pass) { return strcmp(pass->name, "cse") == 0; }
+/* cse makes one value of several, which adds cotangents up in another order; a derivative inside is made where it is read
+ * (Note [Derivatives inside] in passes/reverse/nested.c). */
+static bool spoils_source(const Pass *pass) {
+    return strcmp(pass->name, "cse") == 0 || strcmp(pass->name, "derive") == 0;
+}
 
 static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                         bool is_source) {
@@ -82,7 +89,7 @@ static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec 
         for (size_t i = 0; i < n; i++) {
             const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
             bool runs = opt->passes || (pass->level && pass->level <= opt->level);
-            if (runs && !(is_source && joins_values(pass)))
+            if (runs && !(is_source && spoils_source(pass)))
                 e = apply(ctx, pass, e, name, given);
         }
     return e;

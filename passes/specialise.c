@@ -74,8 +74,6 @@ typedef struct Site {
     bool pays;
 } Site;
 
-static const Fn *written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
-
 static Var *fresh_like(Mono *mono, const Var *v) {
     Var *fresh = var_new(v->name, mono_type(mono, v->type), v->span);
     fresh->scheme = v->scheme;
@@ -134,7 +132,7 @@ static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
 static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
     VarVec free = {0};
     expr_free_vars(fn, &free);
-    vec_push(&s->key, written(fn));
+    vec_push(&s->key, fn_written(fn));
     Subst within = {.renames = true};
     for (size_t i = 0; i < free.len; i++) {
         Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth);
@@ -262,7 +260,8 @@ static Instance *instance_new(Site *s, Family *family) {
     *m->global = (Global){.kind = GLOBAL_DEF,
                           .name = sym_intern(fmt_text("%s__%llu", name, ++all->numbers)),
                           .span = s->fn->span,
-                          .internal = true};
+                          .internal = true,
+                          .is_made = true};
     vec_push(&m->global->uses,
              m->global); /* as most do: it is called, and not put in place of calls */
     keep_instance(family, m);
@@ -274,7 +273,7 @@ static Instance *make_instance(Site *s, Family *family) {
     PassCtx *ctx = s->in->ctx;
     Instances *all = instances_of(ctx);
     for (size_t i = 0; i < all->making.len; i++)
-        if (all->making.data[i] == written(s->fn)) {
+        if (all->making.data[i] == fn_written(s->fn)) {
             all->strays = true;
             return NULL;
         }
@@ -286,7 +285,7 @@ static Instance *make_instance(Site *s, Family *family) {
         return NULL;
     all->made++;
     Instance *m = instance_new(s, family);
-    vec_push(&all->making, written(s->fn));
+    vec_push(&all->making, fn_written(s->fn));
     DependencyVec *outer = ctx->deps;
     bool strays = all->strays;
     all->strays = false;
@@ -338,9 +337,9 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         map_set(&s.vars.vars, s.fn->fn->params[i], expr_var(v, v->span));
     }
     Instances *all = instances_of(in->ctx);
-    Family *family = map_find(&all->families, written(s.fn));
+    Family *family = map_find(&all->families, fn_written(s.fn));
     if (!family)
-        map_set(&all->families, written(s.fn), family = mem_new(Family));
+        map_set(&all->families, fn_written(s.fn), family = mem_new(Family));
     Instance *m = find_instance(family, &s.key, &s.types);
     if (!m)
         m = make_instance(&s, family);

@@ -163,6 +163,11 @@ static bool set_opt_bisect(Cli *cli, const char *value) {
     return parse_unsigned(value, &cli->session.opt.bisect);
 }
 
+static bool set_print_after(Cli *cli, const char *value) {
+    cli->session.opt.print_after = value;
+    return true;
+}
+
 static void add_words(Words *to, const char *value) {
     for (size_t n; *value; value += n + (value[n] == ',')) {
         n = strcspn(value, ",");
@@ -292,6 +297,8 @@ static const Option options[] = {
     {"opt-bisect", "N", "run the first N applications of passes only, and say which is the last",
      set_opt_bisect},
     {"pass", "P,Q", "the passes to run, in this order", set_pass},
+    {"print-after", "P", "write each function to standard error as the pass P leaves it",
+     set_print_after},
     {"progress", "auto|never", "whether `progress` tells how far it is", set_progress},
     {"residual", NULL, "check: list the checks that are left for the run", set_residual},
     {"save", "DIR", "run: write each output of a model to DIR/NAME.npy", set_save},

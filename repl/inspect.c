@@ -90,6 +90,7 @@ typedef struct Question {
 } Question;
 
 static bool ask(void (*fn)(void *), Question *q) {
+    interp_resume(q->s->interp);
     env_begin_run(q->s->env);
     return session_with_stack(q->s, fn, q) && q->ok;
 }
@@ -178,106 +179,11 @@ void session_each_name(Session *s, SymbolVec *out) {
     }
 }
 
-void session_no_such_pass(Diags *diags, const char *name) {
-    Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", name);
-    Str names = {0};
-    for (size_t i = 0; i < pass_count(); i++)
-        str_printf(&names, "%s%s", i ? ", " : "", pass_at(i)->name);
-    diag_add_fact(d, "passes: %s", str_text(&names));
-}
-
-Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses,
-                         Diags *diags) {
-    static const char *const initial[] = {"ad", "partial_eval", "inline", "dce"};
-    if (!npasses && s->options.opt.at_once) { /* --opt: what code is made of */
-        const char **names = mem_new_n(const char *, pass_count());
-        for (size_t i = 0; i < pass_count(); i++)
-            if (pass_at(i)->level && pass_at(i)->level <= s->options.opt.level)
-                names[npasses++] = pass_at(i)->name;
-        passes = names;
-    } else if (!npasses) {
-        passes = initial;
-        npasses = sizeof initial / sizeof *initial;
-    }
-    s->passes.diags = diags;
-    vec_clear(&s->passes.notes);
-    DependencyVec deps = {0};
-    s->passes.deps = &deps;
-    if (e)
-        expr_mark_tails(e);
-    for (int i = 0; e && i < npasses; i++) {
-        const Pass *pass = pass_find(passes[i]);
-        if (!pass) {
-            session_no_such_pass(diags, passes[i]);
-            return NULL;
-        }
-        e = pass_run(&s->passes, pass, e);
-    }
-    s->passes.deps = NULL;
-    return e;
-}
-
-void session_print_pass_notes(const Session *s, Str *out) {
-    for (size_t i = 0; i < s->passes.notes.len; i++)
-        str_printf(out, "// %s\n", s->passes.notes.data[i]);
-}
-
-/* The copies of functions that an expression calls and that are not printed yet. */
-typedef struct Copies {
-    Map seen;
-    Map *printed;
-    VEC(Global *) found;
-} Copies;
-
-static void find_copies(void *ctx, Expr *e) {
-    Copies *c = ctx;
-    for (; !map_has(&c->seen, e); e = e->body) {
-        map_set(&c->seen, e, e);
-        if (e->kind != EXPR_LET)
-            break;
-        find_copies(c, e->a);
-    }
-    if (e->kind == EXPR_GLOBAL && e->global->value && e->global->value->kind == EXPR_FN &&
-        e->global->value->fn->is_instance && !map_has(c->printed, e->global)) {
-        map_set(c->printed, e->global, e->global);
-        vec_push(&c->found, e->global);
-    }
-    if (e->kind != EXPR_LET)
-        expr_each_child(e, find_copies, c);
-}
-
-void session_print_copies(Session *s, Expr *e, const char *const *passes, int npasses, Map *printed,
-                          Str *out, Diags *diags) {
-    Copies c = {.printed = printed};
-    find_copies(&c, e);
-    for (size_t i = 0; i < c.found.len; i++) {
-        Global *g = c.found.data[i];
-        Expr *value = session_run_passes(s, g->value, passes, npasses, diags);
-        CorePrintOptions options = {0};
-        Str text = {0};
-        if (!value)
-            return;
-        find_copies(&c, value);
-        expr_print(&text, value, &options);
-        str_printf(out, "def @%s%s\n", g->name->text, str_text(&text) + strlen("fn "));
-    }
-}
-
 static void ir_of(void *arg) {
     Question *q = arg;
     Diags *diags = mem_new(Diags);
     Expr *e = core_of(q->s, q->text, diags);
-    passes_forget(&q->s->passes);
-    e = session_run_passes(q->s, e, q->passes, q->npasses, diags);
-    if (e) {
-        CorePrintOptions options = {0};
-        Map printed = {0};
-        session_print_pass_notes(q->s, q->out);
-        session_print_copies(q->s, e, q->passes, q->npasses, &printed, q->out, diags);
-        expr_print(q->out, e, &options);
-        str_add_char(q->out, '\n');
-        q->ok = true;
-    }
+    q->ok = e && session_print_ir(q->s, e, q->passes, q->npasses, q->out, diags);
     session_print_diags(q->s, diags);
 }
 

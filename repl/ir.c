@@ -1,9 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `relay ir FILE`: the items of a file as core after passes, in Relay's text. Nothing runs. */
+/* `relay ir FILE` and `:ir EXPR`: core after passes, in Relay's text. Nothing runs.
+ *
+ * The functions that passes make, the copies of `specialise` and the code of `derive`, are printed before what first
+ * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
 
 #include <string.h>
+
+void session_no_such_pass(Diags *diags, const char *name) {
+    Diag *d = diag_error(diags, DIAG_R0101, span_none(), "there is no pass `%s`", name);
+    Str names = {0};
+    for (size_t i = 0; i < pass_count(); i++)
+        str_printf(&names, "%s%s", i ? ", " : "", pass_at(i)->name);
+    diag_add_fact(d, "passes: %s", str_text(&names));
+}
+
+typedef VEC(const Pass *) PassVec;
+
+/* The passes by name; none: those of the level that was asked for, else what `:ir` shows by default, where a
+ * derivative without calls is written out as the thesis does. */
+static bool find_passes(Session *s, const char *const *names, int n, PassVec *out, Diags *diags) {
+    for (int i = 0; i < n; i++) {
+        const Pass *pass = pass_find(names[i]);
+        if (!pass) {
+            session_no_such_pass(diags, names[i]);
+            return false;
+        }
+        vec_push(out, pass);
+    }
+    int level = s->options.opt.at_once ? s->options.opt.level : 2;
+    for (size_t i = 0; !n && i < pass_count(); i++) {
+        const Pass *pass = pass_at(i);
+        if (pass->level ? pass->level <= level : !s->options.opt.at_once)
+            vec_push(out, pass);
+    }
+    return true;
+}
+
+static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
+    DependencyVec deps = {0};
+    s->passes.deps = &deps;
+    expr_mark_tails(e);
+    for (size_t i = 0; e && i < passes->len; i++) {
+        e = pass_run(&s->passes, passes->data[i], e);
+        if (e)
+            pass_print_after(&s->passes, passes->data[i], name, e);
+    }
+    s->passes.deps = NULL;
+    return e;
+}
+
+/* What is being printed. */
+typedef struct Ir {
+    Session *s;
+    PassVec passes;
+    Str *out;
+    Map names;   /* Global -> its name in the text */
+    Map taken;   /* Symbol -> the Global that has the name */
+    Map printed; /* the functions that passes made */
+} Ir;
+
+static void print_notes(Ir *ir) {
+    for (size_t i = 0; i < ir->s->passes.notes.len; i++)
+        str_printf(ir->out, "// %s\n", ir->s->passes.notes.data[i]);
+    vec_clear(&ir->s->passes.notes);
+}
+
+static void give_name(Ir *ir, Global *g, const char *base) {
+    const Symbol *name = sym_intern(base);
+    for (int k = 1;
+         map_has(&ir->taken, name) || env_find(ir->s->env, name, SIGIL_NONE).kind != BIND_NONE; k++)
+        name = sym_intern(fmt_text("%s_%d", base, k));
+    map_set(&ir->taken, name, g);
+    map_set(&ir->names, g, (void *)name->text);
+}
+
+static void print_indented(Str *out, const char *text) {
+    for (; *text; text++) {
+        str_add_char(out, *text);
+        if (*text == '\n')
+            str_add(out, "  ");
+    }
+}
+
+/* `def @f(x) { … }`, `let x = …;`, `…`, and `…;` where the value is not shown. */
+static void print_global(Ir *ir, const Global *g, bool is_def, Expr *e) {
+    CorePrintOptions options = {.names = &ir->names};
+    Str text = {0};
+    expr_print(&text, e, &options);
+    const char *t = str_text(&text), *name = map_find(&ir->names, g);
+    name = name ? name : g->name->text;
+    if (is_def && strncmp(t, "fn ", 3) == 0) {
+        str_printf(ir->out, "def @%s%s\n", name, t + 3);
+    } else if (e->kind == EXPR_LET) {
+        str_printf(ir->out, "let %s = {\n  ", name);
+        print_indented(ir->out, t);
+        str_add(ir->out, "\n};\n");
+    } else {
+        str_printf(ir->out, "let %s = %s;\n", name, t);
+    }
+}
+
+/* ---- functions that passes made --------------------------------------------------------------- */
+
+typedef struct MadeVec {
+    Ir *ir;
+    Map seen;
+    VEC(Global *) found;
+} MadeVec;
+
+static void find_made(void *ctx, Expr *e) {
+    MadeVec *m = ctx;
+    for (; !map_has(&m->seen, e); e = e->body) {
+        map_set(&m->seen, e, e);
+        if (e->kind != EXPR_LET)
+            break;
+        find_made(m, e->a);
+    }
+    if (e->kind == EXPR_GLOBAL && e->global->is_made && !map_has(&m->ir->printed, e->global)) {
+        map_set(&m->ir->printed, e->global, e->global);
+        vec_push(&m->found, e->global);
+    }
+    if (e->kind != EXPR_LET)
+        expr_each_child(e, find_made, m);
+}
+
+/* `total.fwd` as `total_fwd`. */
+static const char *plain_name(const Symbol *name) {
+    char *text = mem_strndup(name->text, name->len);
+    for (char *p = text; *p; p++)
+        if (*p == '.')
+            *p = '_';
+    return text;
+}
+
+static void print_made(Ir *ir, Expr *e) {
+    MadeVec m = {.ir = ir};
+    VEC(Expr *) values = {0};
+    find_made(&m, e);
+    for (size_t i = 0; i < m.found.len; i++) {
+        Global *g = m.found.data[i];
+        give_name(ir, g, plain_name(g->name));
+        vec_push(&values, run_passes(ir->s, g->value, &ir->passes, g->name));
+        find_made(&m, vec_last(&values));
+    }
+    print_notes(ir);
+    for (size_t i = 0; i < m.found.len; i++)
+        print_global(ir, m.found.data[i], true, values.data[i]);
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
 
 typedef struct IrJob {
     Session *s;
@@ -15,37 +162,31 @@ typedef struct IrJob {
 } IrJob;
 
 /* Names for the values that patterns take apart, each a name of nothing else. */
-static void name_hidden(Session *s, const CoreItemVec *items, Map *names) {
-    Map taken = {0};
+static void name_hidden(Ir *ir, const CoreItemVec *items) {
     for (size_t i = 0; i < items->len; i++)
         if (items->data[i].global)
-            map_set(&taken, items->data[i].global->name, items->data[i].global);
+            map_set(&ir->taken, items->data[i].global->name, items->data[i].global);
     for (size_t i = 0; i < items->len; i++) {
         Global *g = items->data[i].global;
-        if (!g || !symbol_is_hidden(g->name))
-            continue;
-        const char *base = core_plain_name(g->name);
-        const Symbol *name = sym_intern(base);
-        for (int k = 1;
-             map_has(&taken, name) || env_find(s->env, name, SIGIL_NONE).kind != BIND_NONE; k++)
-            name = sym_intern(fmt_text("%s_%d", base, k));
-        map_set(&taken, name, g);
-        map_set(names, g, (void *)name->text);
+        if (g && symbol_is_hidden(g->name))
+            give_name(ir, g, core_plain_name(g->name));
     }
 }
 
-/* `def @f(x) { … }`, `let x = …;`, `…`, and `…;` where the value is not shown. */
-static void print_item(Str *out, const CoreItem *item, Expr *e, const Map *names) {
-    CorePrintOptions options = {.names = names};
-    Str text = {0};
-    expr_print(&text, e, &options);
-    const char *t = str_text(&text), *name = item->global ? map_find(names, item->global) : NULL;
-    if (item->kind == CORE_DEF && strncmp(t, "fn ", 3) == 0)
-        str_printf(out, "def @%s%s\n", item->global->name->text, t + 3);
-    else if (item->global)
-        str_printf(out, "let %s = %s;\n", name ? name : item->global->name->text, t);
-    else
-        str_printf(out, "%s%s\n", t, item->shown ? "" : ";");
+static void print_item(Ir *ir, const CoreItem *item) {
+    Expr *e = session_core_of(item);
+    if (!e)
+        return;
+    session_check_core(ir->s, item);
+    e = run_passes(ir->s, e, &ir->passes, item->global ? item->global->name : NULL);
+    print_made(ir, e);
+    if (item->global) {
+        print_global(ir, item->global, item->kind == CORE_DEF, e);
+        return;
+    }
+    CorePrintOptions options = {.names = &ir->names};
+    expr_print(ir->out, e, &options);
+    str_add(ir->out, item->shown ? "\n" : ";\n");
 }
 
 static void ir_of_file(void *arg) {
@@ -59,28 +200,18 @@ static void ir_of_file(void *arg) {
     ParseOptions options = {.scope = &scope};
     Module *module = NULL;
     CoreItemVec items = {0};
-    Map printed = {0}, names = {0};
+    Ir ir = {.s = s, .out = job->out};
     passes_forget(&s->passes);
+    vec_clear(&s->passes.notes);
+    s->passes.diags = diags;
     vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
-        mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items)) {
+        mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items) &&
+        find_passes(s, job->passes, job->npasses, &ir.passes, diags)) {
+        name_hidden(&ir, &items);
+        for (size_t i = 0; i < items.len; i++)
+            print_item(&ir, &items.data[i]);
         job->ok = true;
-        name_hidden(s, &items, &names);
-        for (size_t i = 0; i < items.len && job->ok; i++) {
-            const CoreItem *item = &items.data[i];
-            Expr *e = session_core_of(item);
-            if (!e)
-                continue;
-            session_check_core(s, item);
-            e = session_run_passes(s, e, job->passes, job->npasses, diags);
-            session_print_pass_notes(s, job->out);
-            if (e)
-                session_print_copies(s, e, job->passes, job->npasses, &printed, job->out, diags);
-            if (e)
-                print_item(job->out, item, e, &names);
-            else
-                job->ok = false;
-        }
     }
     s->folders.len--;
     session_print_diags(s, diags);
@@ -91,4 +222,22 @@ bool session_ir_file(Session *s, const char *path, const char *const *passes, in
     IrJob job = {s, path, passes, npasses, out, false};
     env_begin_run(s->env);
     return session_with_stack(s, ir_of_file, &job) && job.ok;
+}
+
+/* ---- expressions ------------------------------------------------------------------------------ */
+
+bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasses, Str *out,
+                      Diags *diags) {
+    Ir ir = {.s = s, .out = out};
+    passes_forget(&s->passes);
+    vec_clear(&s->passes.notes);
+    s->passes.diags = diags;
+    if (!find_passes(s, passes, npasses, &ir.passes, diags))
+        return false;
+    e = run_passes(s, e, &ir.passes, NULL);
+    print_made(&ir, e);
+    CorePrintOptions options = {.names = &ir.names};
+    expr_print(out, e, &options);
+    str_add_char(out, '\n');
+    return true;
 }

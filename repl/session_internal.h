@@ -96,14 +96,10 @@ Expr *session_core_of(const CoreItem *item);
 void session_check_core(const Session *s, const CoreItem *item);
 
 void session_no_such_pass(Diags *diags, const char *name);
-/* The passes by name, in order; none: those that `:ir` shows by default. NULL after a diagnostic. */
-Expr *session_run_passes(Session *s, Expr *e, const char *const *passes, int npasses, Diags *diags);
-/* The copies of functions (passes/specialise.c) that e calls, after the passes, as definitions. printed: those that
- * were printed before. */
-void session_print_copies(Session *s, Expr *e, const char *const *passes, int npasses, Map *printed,
-                          Str *out, Diags *diags);
-/* What those gave up on, as comments. */
-void session_print_pass_notes(const Session *s, Str *out);
+/* e after the passes, by name and in order (none: those that `:ir` shows by default), behind the functions that they made.
+ * False after a diagnostic. */
+bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasses, Str *out,
+                      Diags *diags);
 /* Launches and bytes of tensors since these counts were taken. */
 void session_print_work(const Session *s, InterpStats since, TensorCounts counts, Str *out);
 

@@ -19,6 +19,8 @@ SAME_AS = {"types": "types/solve", "eval/reference": "eval"}
 INTERFACES = {
     ("types/", "ops/", "types/op.h"):
         "programs call operators, which are entries of ops/: their table, and those that a form of the language calls",
+    ("passes/", "passes/reverse/pass.c", "passes/pass.h"):
+        "the table of passes lists the one that makes derivatives code",
     ("eval/", "jit/launch.c", "jit/jit.h"):
         "kernels are an engine that may be missing: the evaluator asks for it and goes on without",
 }

@@ -69,7 +69,7 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr **args = mem_new_n(Expr *, f->nparams + 2);
     uint32_t nparams = f->nparams, slot = 0;
     for (uint32_t i = 0; i < nparams; i++) {
-        params[i] = b_var(&b, fmt_text("x%u", i + 1), known_type(f->params[i]->type, "x"));
+        params[i] = b_var(&b, f->params[i]->name->text, known_type(f->params[i]->type, "x"));
         args[i] = b_ref(&b, params[i]);
     }
     if (kind == GRAD_VJP)
@@ -111,7 +111,7 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     return b_fn(&b, grad_kind_name(kind), params, nparams, block_end(&block, all));
 }
 
-/* fn (x1, …, xn, t1, …, tn) { let F = fwd(x1, …, t1, …); (F.0, F.1 with all parts) } */
+/* fn (x1, …, xn, dx1, …, dxn) { let F = fwd(x1, …, t1, …); (F.0, F.1 with all parts) } */
 static Expr *start_forward(Program *p, Instance *top) {
     Build b = {span_none()};
     Block block = {.b = &b};
@@ -120,8 +120,9 @@ static Expr *start_forward(Program *p, Instance *top) {
     Var **params = mem_new_n(Var *, 2 * n + 1);
     Expr **args = mem_new_n(Expr *, n + 1), **tangents = mem_new_n(Expr *, top->nslots + 1);
     for (uint32_t i = 0; i < n; i++) {
-        params[i] = b_var(&b, fmt_text("x%u", i + 1), known_type(f->params[i]->type, "x"));
-        params[n + i] = b_var(&b, fmt_text("t%u", i + 1), tensor_type(f->params[i]->type, "t"));
+        params[i] = b_var(&b, f->params[i]->name->text, known_type(f->params[i]->type, "x"));
+        params[n + i] = b_var(&b, fmt_text("d%s", f->params[i]->name->text),
+                              tensor_type(f->params[i]->type, "t"));
         args[i] = b_ref(&b, params[i]);
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -230,13 +231,11 @@ static bool is_straight(Instance *n) {
     return n->forward || !steps_lead_to(n->body, n, &seen);
 }
 
-static void note_straight(PassCtx *ctx, Expr *fn) {
-    weak_set(&grad_state(ctx)->straight, fn->fn, fn->fn);
-}
-
-bool reverse_is_straight(PassCtx *ctx, const Expr *fn) {
-    const WeakMap *straight = &grad_state(ctx)->straight;
-    return weak_find(straight, fn->fn) || (fn->fn->written && weak_find(straight, fn->fn->written));
+/* A function that calls itself, by whatever way, does not stand in place of its calls. */
+static void note_calls(Global *made, bool straight) {
+    made->value->fn->is_straight = straight;
+    if (!straight)
+        vec_push(&made->uses, made);
 }
 
 static Instance *derive(Program *p, GradKind kind, Expr *source) {
@@ -271,15 +270,14 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
         if (p.instances.data[i]->reached) {
             Instance *n = p.instances.data[i];
             instance_finish(n);
-            if (!is_straight(n))
-                continue;
-            note_straight(ctx, n->forward_global->value);
+            bool straight = is_straight(n);
+            note_calls(n->forward_global, straight);
             if (!n->forward)
-                note_straight(ctx, n->back->value);
+                note_calls(n->back, straight);
         }
     Expr *fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
     code->fn = pass_find("dce")->run(ctx, fn);
-    note_straight(ctx, code->fn);
+    code->fn->fn->is_straight = true;
     VarVec outside = {0};
     vec_push(&outside, code->of);
     pass_check(ctx, code->fn, &outside, "a derivative");

@@ -11,7 +11,8 @@
 
 /* A function that is known where it is called. */
 typedef struct Known {
-    Expr *fn;        /* EXPR_FN */
+    Expr *fn;        /* EXPR_FN, after the passes where those ran */
+    Expr *original;  /* before them: of which the closure is made */
     VarVec captured; /* in the order of its closure */
     struct Known *
         *known;    /* what each captured variable is known to be, itself for recursion; or NULL */

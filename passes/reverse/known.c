@@ -6,7 +6,7 @@
 
 Known *known_new(Expr *fn) {
     Known *k = mem_new(Known);
-    k->fn = fn;
+    k->fn = k->original = fn;
     expr_free_vars(fn, &k->captured);
     k->known = mem_new_n(Known *, k->captured.len + 1);
     k->active = mem_new_n(bool, k->captured.len + 1);
@@ -177,6 +177,7 @@ static void find_care(void *ctx, Expr *e) {
     for (; !c->found && !map_has(&c->seen, e); e = e->body) {
         map_set(&c->seen, e, e);
         c->r->p->work++;
+        pass_visit(c->r->p->ctx);
         if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop)
             c->found = true;
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {

@@ -12,7 +12,7 @@ static Global *new_global(const char *name) {
     Global *g = mem_new(Global);
     g->kind = GLOBAL_DEF;
     g->name = sym_intern(name);
-    g->internal = true;
+    g->internal = g->is_made = true;
     return g;
 }
 

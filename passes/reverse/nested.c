@@ -11,6 +11,7 @@
  * What made code does with accumulators and frames is linear: a part of a frame, the sum of two accumulators. These
  * builtins are steps of their own, STEP_BUILTIN, whose tangent and way back stand here. A frame is a tuple of which
  * nothing is known but which part is read; so its accumulator is a tuple that grows (ad.add_part). */
+#include "passes/inline.h"
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 
@@ -18,19 +19,17 @@
 
 /* ---- derivatives of known functions ---------------------------------------------------------- */
 
-/* The derivative as code of a function literal, made once as long as nothing it was made from changes. */
-static ReverseCode *derivative_of(Program *p, GradKind kind, bool merges, const Known *k) {
-    WeakMap *made = &grad_state(p->ctx)->derived[kind][merges];
-    Known *given = known_captured_any(k) ? known_inactive(k) : NULL;
-    ReverseCode *known = weak_find(made, k->fn);
+ReverseCode *reverse_get(PassCtx *ctx, GradKind kind, bool merges, Expr *fn, Known *given) {
+    WeakMap *made = &grad_state(ctx)->derived[kind][merges];
+    ReverseCode *known = weak_find(made, fn);
     if (known && reverse_is_current(known) && known_equal(known->given, given))
         return known;
     ReverseCode *unfinished = mem_new(ReverseCode);
     unfinished->why = "a function that differentiates itself";
     unfinished->given = given;
-    weak_set(made, k->fn, unfinished);
-    known = reverse_derive(p->ctx, kind, merges, k->fn, given);
-    weak_set(made, k->fn, known);
+    weak_set(made, fn, unfinished);
+    known = reverse_derive(ctx, kind, merges, fn, given);
+    weak_set(made, fn, known);
     return known;
 }
 
@@ -58,7 +57,9 @@ Expr *read_derivative(Reader *r, Expr *e) {
         reverse_refuse(r->p, "the derivative of a function that is not known");
         return e;
     }
-    const ReverseCode *code = derivative_of(r->p, kind, r->p->merges && r->n->forward, k);
+    Known *given = known_captured_any(k) ? known_inactive(k) : NULL;
+    const ReverseCode *code = reverse_get(r->p->ctx, kind, r->p->merges && r->n->forward, k->fn,
+                                          given);
     if (!code->fn) {
         reverse_refuse(r->p, code->why);
         return e;
@@ -83,7 +84,7 @@ static bool is_in_scope(const Reader *r, const Known *k) {
 Expr *inline_made(Reader *r, Expr *call) {
     Known *k = known_of(r, call->a);
     if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs ||
-        !reverse_is_straight(r->p->ctx, k->fn) || !is_in_scope(r, k))
+        !fn_is_straight(k->fn) || !is_in_scope(r, k))
         return NULL;
     Inlined *site = mem_new(Inlined);
     *site = (Inlined){.name = k->fn->fn->name,

@@ -22,6 +22,7 @@ Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     vec_push(&r->steps->steps, s);
     if (var)
         map_set(&r->steps->defines, var, var);
+    pass_visit(r->p->ctx);
     if (++r->p->work > MAX_WORK)
         refuse(r, "the program is too large");
     return s;
@@ -671,6 +672,7 @@ void instance_read(Instance *n) {
     }
     n->wants_self = n->self->captured.len > 0;
     n->fn->fn->keeps_captured |= n->wants_self;
+    n->self->original->fn->keeps_captured |= n->wants_self;
     if (n->is_rule) {
         r.steps->end = END_RETURN;
         r.steps->result = read_value(&r, n->fn->fn->body);

@@ -83,8 +83,9 @@ bool reverse_known_is(const struct Known *a, const struct Known *b);
  * that the closure of `source` captured, where the derivative is made for them alone; or NULL. */
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source,
                             struct Known *given);
-/* Whether fn was made for a derivative and calls no function in a circle: it may stand where it is called. */
-bool reverse_is_straight(PassCtx *ctx, const Expr *fn);
+/* The same, made once as long as nothing it was made from changes. */
+ReverseCode *reverse_get(PassCtx *ctx, GradKind kind, bool merges, Expr *source,
+                         struct Known *given);
 /* Whether no definition that it was made from has changed since. */
 bool reverse_is_current(const ReverseCode *code);
 

@@ -99,6 +99,20 @@ TEST(long_blocks_are_loops) { /* on a C stack of 8 MB: recursion would need more
     CHECK(expr_substitute(&s, long_block(x, 100000))->kind == EXPR_LET);
 }
 
+static void count_poll(void *count) { ++*(uint64_t *)count; }
+
+TEST(passes_see_an_interrupt) { /* each polls between 1,024 visits of nodes */
+    Var *x = new_var("x");
+    for (size_t i = 0; i < pass_count(); i++) {
+        uint64_t polls = 0;
+        PassCtx ctx = {.env = env, .poll = count_poll, .poll_arg = &polls};
+        if (!pass_at(i)->level)
+            continue;
+        (void)pass_run(&ctx, pass_at(i), long_block(x, 100000));
+        CHECK(polls >= 97 && polls == ctx.work / 1024);
+    }
+}
+
 /* broadcast_to and its like take sizes that are computed: expressions beside the arguments. */
 TEST(substitution_reaches_sizes) {
     Var *n = var_new(sym_intern("n"), type_scalar(DT_I64), span_none()), *x = new_var("x");
@@ -147,6 +161,7 @@ int main(void) {
     RUN(effects_are_found_once);
     RUN(shared_nodes_are_walked_once);
     RUN(long_blocks_are_loops);
+    RUN(passes_see_an_interrupt);
     RUN(substitution_reaches_sizes);
     RUN(fuel_that_ran_out_is_said);
     return check_result();

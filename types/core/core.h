@@ -45,6 +45,7 @@ typedef struct Global {
     Span span;
     const char *doc;
     bool internal;             /* of the prelude or stdlib */
+    bool is_made;              /* by a pass: no program can name it */
     bool versioned;            /* its bare names are operators and constructors only */
     bool by_types;             /* runs only as a copy made for explicit type arguments: nothing else
                              supplies a dtype or size its body names */
@@ -119,10 +120,12 @@ typedef struct Fn {
      * (passes/custom.c), the twins that are taken as they stand. */
     struct Expr *own_twins[AD_MODES];
     struct Expr *base;
-    struct Expr *of;     /* the function of which this twin was made, one transformation before */
-    const Symbol *path;  /* NULL is "" */
-    bool tails_marked;   /* expr_mark_tails */
-    bool is_instance;    /* made by specialise: it is optimised before it first runs */
+    struct Expr *of;    /* the function of which this twin was made, one transformation before */
+    const Symbol *path; /* NULL is "" */
+    bool tails_marked;  /* expr_mark_tails */
+    bool is_instance;   /* made by specialise: it is optimised before it first runs */
+    bool
+        is_straight; /* made for a derivative, and calls no function in a circle: it may stand where it is called */
     bool keeps_captured; /* code of a derivative reads by number what its closures captured */
     const struct Fn
         *written; /* of a copy that differs in its variables only: what was copied first; or NULL */

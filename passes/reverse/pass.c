@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* derive: a derivative of a function that is known becomes the code that runs for it (reverse.h).
+ *
+ *   deriv(fn (x) { x * x })   becomes   fn (x1) { let T = fn.fwd(x1); fn.bwd(T, 1.0) }
+ *
+ * and the passes behind it put fn.fwd and fn.bwd in place of their calls. The function is a literal, a definition, what a
+ * `let` binds to a literal, or a derivative of such a function. A derivative of which no code is made stays, and a note
+ * says why. Function literals that are not called here are left alone: they may run as part of a derivative, which is made
+ * of the function as it was written (Note [Calls that stay] in passes/inline.c). */
+#include "passes/grad_internal.h"
+#include "passes/reverse/reverse.h"
+#include "passes/subst.h"
+
+typedef struct Deriver {
+    PassCtx *ctx;
+    const Expr *root;
+    Map done;     /* Expr -> what became of it */
+    Map literals; /* Var of a `let` -> the function literal it is bound to */
+} Deriver;
+
+/* A function that is to be differentiated, and the bindings that stand before what is made of it. */
+typedef struct Original {
+    Expr *literal, *atom; /* the function, and a name for it */
+    VEC(Expr *) links;    /* `let`s without bodies */
+} Original;
+
+static Expr *bind_function(Original *s, const char *name, Expr *fn) {
+    Var *v = var_new(sym_intern(name), fn->type, fn->span);
+    Expr *link = expr_new(EXPR_LET, fn->type, fn->span);
+    link->var = v;
+    link->a = fn;
+    vec_push(&s->links, link);
+    return expr_var(v, fn->span);
+}
+
+static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
+    const ReverseCode *code = reverse_get(d->ctx, kind, merges, s->literal, NULL);
+    if (!code->fn) {
+        const Symbol *name = s->literal->fn->name;
+        pass_note(d->ctx,
+                  "no code was made for `%s` of %s%s%s, which is differentiated while it runs: %s",
+                  grad_kind_name(kind), name ? "`" : "", name ? name->text : "a function",
+                  name ? "`" : "", code->why);
+        return NULL;
+    }
+    for (size_t i = 0; i < code->uses.len; i++)
+        pass_depend(d->ctx, code->uses.data[i].global);
+    Subst with_function = {0};
+    map_set(&with_function.vars, code->of, s->atom);
+    return expr_substitute(&with_function, code->fn);
+}
+
+/* The code reads by number what its function captured. */
+static void keep_captured(Expr *fn) {
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    fn->fn->keeps_captured |= captured.len > 0;
+}
+
+static bool becomes_code(const Expr *e) { return e->kind == EXPR_GRAD && e->mode <= GRAD_DERIV; }
+
+static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
+    Expr *made;
+    switch (e->kind) {
+    case EXPR_FN:
+        s->literal = e;
+        s->atom = bind_function(s, e->fn->name ? e->fn->name->text : "f", e);
+        keep_captured(e);
+        return true;
+    case EXPR_VAR:
+        s->literal = map_find(&d->literals, e->var);
+        s->atom = e;
+        if (s->literal)
+            keep_captured(s->literal);
+        return s->literal != NULL;
+    case EXPR_GLOBAL:
+        if (e->global->kind != GLOBAL_DEF || e->global->broken || e->global->by_types ||
+            !e->global->value || e->global->value->kind != EXPR_FN)
+            return false;
+        s->literal = e->global->value;
+        s->atom = e;
+        pass_depend(d->ctx, e->global);
+        return true;
+    case EXPR_GRAD:
+        if (!becomes_code(e) || !find_source(d, e->a, e->mode == GRAD_JVP, s))
+            return false;
+        made = make_code(d, s, (GradKind)e->mode, is_forward);
+        if (!made)
+            return false;
+        s->literal = made;
+        s->atom = bind_function(s, grad_kind_name((GradKind)e->mode), made);
+        return true;
+    default: return false;
+    }
+}
+
+static bool mentions(Expr *e, const Var *v) {
+    VarVec free = {0};
+    expr_free_vars(e, &free);
+    for (size_t i = 0; i < free.len; i++)
+        if (free.data[i] == v)
+            return true;
+    return false;
+}
+
+/* The code of the derivative e, or NULL. */
+static Expr *derivative_as_code(Deriver *d, Expr *e) {
+    Original s = {0};
+    if (!find_source(d, e->a, e->mode == GRAD_JVP, &s))
+        return NULL;
+    Expr *result = make_code(d, &s, (GradKind)e->mode, true);
+    if (!result)
+        return NULL;
+    while (s.links.len) {
+        Expr *link = vec_pop(&s.links);
+        if (!mentions(result, link->var))
+            continue;
+        link->body = result;
+        link->type = result->type;
+        result = link;
+    }
+    return result;
+}
+
+static void find_literals(Deriver *d, const Expr *block) {
+    for (; block->kind == EXPR_LET; block = block->body)
+        if (block->var && block->a->kind == EXPR_FN)
+            map_set(&d->literals, block->var, block->a);
+}
+
+/* `{ let f = …; fn (x1) { … } }(x)` with the binding, which does nothing, before the call. */
+static Expr *call_behind_block(Expr *call) {
+    VEC(Expr *) links = {0};
+    Expr *result = expr_copy(call);
+    for (; result->a->kind == EXPR_LET; result->a = result->a->body)
+        vec_push(&links, expr_copy(result->a));
+    while (links.len) {
+        Expr *link = vec_pop(&links);
+        link->body = result;
+        link->type = result->type;
+        result = link;
+    }
+    return result;
+}
+
+static Expr *derive_expr(void *ctx, Expr *e) {
+    Deriver *d = ctx;
+    Expr *known = map_find(&d->done, e);
+    if (known)
+        return known;
+    pass_visit(d->ctx);
+    Expr *result = e;
+    if (e->kind == EXPR_LET) {
+        find_literals(d, e);
+        result = expr_map_block(e, derive_expr, d);
+    } else if (becomes_code(e)) {
+        result = derivative_as_code(d, e);
+        result = result ? result : e;
+    } else if (e->kind != EXPR_FN || e == d->root) {
+        result = expr_map_children(e, derive_expr, d);
+        if (e->kind == EXPR_CALL && becomes_code(e->a) && result->a->kind == EXPR_LET)
+            result = call_behind_block(result);
+    }
+    map_set(&d->done, e, result);
+    return result;
+}
+
+Expr *pass_derive(PassCtx *ctx, Expr *e) {
+    if (ctx->keeps_derivatives)
+        return e;
+    Deriver d = {.ctx = ctx, .root = e};
+    return derive_expr(&d, e);
+}
