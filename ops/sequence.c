@@ -20,19 +20,6 @@ static Sc zero_of(ScalarBuilder *b, DType t) {
     return dtype_is_float(t) ? sc_float(b, t, 0) : sc_int(b, t, 0);
 }
 
-/* An argument of this rank, which its type says or is told; false after a report. */
-static bool need_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
-    uint32_t own;
-    Type **dims;
-    if (!rel_make_rank(s, r, arg, rank))
-        return false;
-    if (!rel_rank_in(r->args[arg], &own, &dims) || own == rank)
-        return true;
-    rel_error(s, r, DIAG_R0313, "`%s`: `%s` has %u axes, not %u", r->op->name,
-              op_arg(r->op, arg).name, own, rank);
-    return false;
-}
-
 /* ---- trilu ------------------------------------------------------------------------------------- */
 
 static int shape_trilu(const OpCall *call, OutSpec *out) {
@@ -49,7 +36,7 @@ static RelStatus relate_trilu(Solver *s, Relation *r) {
         return status;
     uint32_t rank;
     Type **dims;
-    if (!need_rank(s, r, 1, 0) || rel_result_type(s, r, r->args[0]) == REL_FAIL)
+    if (!rel_need_rank(s, r, 1, 0) || rel_result_type(s, r, r->args[0]) == REL_FAIL)
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
@@ -149,7 +136,7 @@ static RelStatus relate_lengths(Solver *s, Relation *r) {
         return status;
     uint32_t rank, n, axis, batch;
     Type **dims, **lengths;
-    if (!need_rank(s, r, 1, 1) || rel_result_type(s, r, r->args[0]) == REL_FAIL)
+    if (!rel_need_rank(s, r, 1, 1) || rel_result_type(s, r, r->args[0]) == REL_FAIL)
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return REL_WAIT;
@@ -289,7 +276,7 @@ static RelStatus relate_unravel(Solver *s, Relation *r) {
         return status;
     uint32_t rank, one;
     Type **dims, **sizes;
-    if (!need_rank(s, r, 1, 1) || !rel_rank_of_result(s, r, 0, -1))
+    if (!rel_need_rank(s, r, 1, 1) || !rel_rank_of_result(s, r, 0, -1))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
@@ -351,7 +338,7 @@ static RelStatus relate_invert(Solver *s, Relation *r) {
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_INT}, &status))
         return status;
-    return need_rank(s, r, 0, 1) ? done(rel_result_type(s, r, r->args[0])) : REL_FAIL;
+    return rel_need_rank(s, r, 0, 1) ? done(rel_result_type(s, r, r->args[0])) : REL_FAIL;
 }
 
 static bool lower_invert(const OpCall *call, Tensor *const *out, Plan *plan) {
@@ -431,7 +418,7 @@ static RelStatus relate_search(Solver *s, Relation *r) {
     }
     if (rank == 1)
         return REL_DONE;
-    if (!need_rank(s, r, 1, rank) || !rel_rank_in(r->args[1], &n, &values))
+    if (!rel_need_rank(s, r, 1, rank) || !rel_rank_in(r->args[1], &n, &values))
         return REL_FAIL;
     for (uint32_t i = 0; i + 1 < rank; i++)
         if (!rel_unify_dim(s, r, dims[i], values[i], 0, (int)i))

@@ -11,8 +11,9 @@
 #include "types/solve/solver.h"
 
 typedef struct Op Op;
-struct Plan;        /* ops/recipe/plan.h */
-struct Elementwise; /* ops/elementwise.h */
+typedef struct Signature Signature; /* ops/relate/signature.h */
+struct Plan;                        /* ops/recipe/plan.h */
+struct Elementwise;                 /* ops/elementwise.h */
 
 /* A call while running. The tensors of a tuple argument (concatenate) stand in `in` one by one, in
  * order; nin counts them all. */
@@ -136,6 +137,7 @@ struct Op {
     const char *sizes;
     void (*write_sizes)(Str *out, const Attrs *attrs, uint32_t nin, const int *ranks);
 
+    const Signature *signature; /* what its relation and its shape function follow from, or NULL */
     const struct Elementwise *elementwise; /* the formula; NULL when it is not element-wise */
 
     const char *doc;            /* two lines: meaning, shapes */

@@ -18,6 +18,18 @@ bool rel_give_rank(Solver *s, Relation *r, int arg, int64_t rank) {
     return rel_unify(s, r, arg == (int)r->nargs - 1 ? -1 : arg, t);
 }
 
+bool rel_need_rank(Solver *s, Relation *r, int arg, uint32_t rank) {
+    uint32_t own;
+    Type **dims;
+    if (!rel_make_rank(s, r, arg, rank))
+        return false;
+    if (!rel_rank_in(r->args[arg], &own, &dims) || own == rank)
+        return true;
+    rel_error(s, r, DIAG_R0313, "`%s`: `%s` has %u axes, not %u", r->op->name,
+              op_arg(r->op, arg).name, own, rank);
+    return false;
+}
+
 /* b has `more` axes more than a: the one that is known gives the other its rank. */
 static bool rel_ranks_differ(Solver *s, Relation *r, int a, int b, int more) {
     uint32_t rank;

@@ -13,6 +13,8 @@
 
 /* The rank of an argument whose shape is undetermined; nothing where it is none of a tensor's. */
 bool rel_give_rank(Solver *s, Relation *r, int arg, int64_t rank);
+/* The rank of an argument, which its type says or is told. */
+bool rel_need_rank(Solver *s, Relation *r, int arg, uint32_t rank);
 /* a and b have the same rank: the one that is known gives it to the other. */
 bool rel_same_rank(Solver *s, Relation *r, int a, int b);
 /* The only rank for which `possible` is true, if there is one. */

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "ops/recipe/plan.h"
+#include "ops/relate/signature.h"
 #include "types/solve/solver.h"
 
 enum { MAX_IN = 8, MAX_CHOICES = 12, MAX_ATTRS = 12 };
@@ -35,6 +36,7 @@ static const struct {
     {"squeeze", "axis", "None;[0];[1, 2];[-1];[0, 0]"},
     {"cast", "dtype", "float32;int8"},
     {"random.uniform", "out_dtype", "None;float64"},
+    {"fixed_point_multiply_per_axis", "axes", "[-1];[0];[1]"},
     {NULL, "axis", "None;0;1;-1;-2;[0];[0, 1];[-1];[];[1, 1];[3];4"},
     {NULL, "axes", "None;[0];[1, 0];[0, 2, 1];[2, 0, 1];[0, 1, 2, 3];[-1];[0, 0]"},
     {NULL, "keepdims", "False;True"},
@@ -350,7 +352,7 @@ static DType later_dtype(const Op *op, DType first, uint32_t way) {
 }
 
 static DType first_dtype(const Op *op) {
-    static const DType order[] = {DT_F32, DT_I32, DT_F64, DT_U64, DT_BOOL};
+    static const DType order[] = {DT_F32, DT_I32, DT_F64, DT_U64, DT_I8, DT_BOOL};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (op->dtypes & DT_BIT(order[i]))
             return order[i];
@@ -375,6 +377,33 @@ static void fit_padding(Call *c) {
         const AttrValue *pair = &widths->list.items[k];
         data->dims[k] = 1 + (int64_t)below(3);
         grad->dims[k] = data->dims[k] + pair->list.items[0].i + pair->list.items[1].i;
+    }
+}
+
+/* Scales and zero points behind one or two quantised tensors. */
+static void fit_params(Call *c) {
+    int n = c->nin % 2 ? 1 : 2;
+    c->dtypes[1] = c->dtypes[0];
+    for (int i = n; i < c->nin; i++) {
+        c->dtypes[i] = (i - n) % 2 ? DT_I32 : DT_F32;
+        c->shapes[i] = (Shape){below(4) == 0, {1 + (int64_t)below(2)}};
+    }
+}
+
+/* Arguments as the signature has them, where the first one is the one drawn. */
+static void fit_signature(Call *c) {
+    int64_t names[26];
+    OutSpec rest = {.rank = c->shapes[0].rank}, fit;
+    for (int i = 0; i < 26; i++)
+        names[i] = (int64_t)below(4);
+    memcpy(rest.shape, c->shapes[0].dims, sizeof *rest.shape * (size_t)rest.rank);
+    for (int i = 0; i < c->nin; i++) {
+        signature_argument(c->op, i, names, &rest, c->dtypes[0], &fit);
+        if (fit.rank > 5)
+            return;
+        c->dtypes[i] = fit.dtype;
+        c->shapes[i].rank = fit.rank;
+        memcpy(c->shapes[i].dims, fit.shape, sizeof *fit.shape * (size_t)fit.rank);
     }
 }
 
@@ -419,6 +448,16 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     }
     if (strcmp(op->name, "where") == 0)
         c->dtypes[0] = DT_BOOL;
+    if (strcmp(op->name, "qnn.concatenate") == 0)
+        for (int i = c->ntuple; i < c->nin; i++) {
+            bool zero = i < 3 * c->ntuple ? i >= 2 * c->ntuple : i == c->nin - 1;
+            c->shapes[i].rank = 0;
+            c->dtypes[i] = zero ? DT_I32 : DT_F32;
+        }
+    else if (strncmp(op->name, "qnn.", 4) == 0 && !op->signature)
+        fit_params(c);
+    if (op->signature && below(4))
+        fit_signature(c);
     fit_padding(c);
     return true;
 }
