@@ -161,8 +161,9 @@ static const AttrSpec fixed_attrs[] = {
     {"shift", AT_INT, NULL, "the exponent of 2 that the factor is multiplied with"},
 };
 SIGNATURE_OP(fixed_point_multiply, "FixedPointMultiply", "fixed_point_multiply", "data", 1,
-             ("int32(...) -> =0(...)", refuse_multiplier, NULL), .attrs = fixed_attrs, .nattrs = 2,
-             .dtypes = DT_BIT(DT_I32), .pattern = OP_ELEMWISE, .lower = lower_fixed_point,
+             (.text = "int32(...) -> =0(...)", .refuse = refuse_multiplier), .attrs = fixed_attrs,
+             .nattrs = 2, .dtypes = DT_BIT(DT_I32), .pattern = OP_ELEMWISE,
+             .lower = lower_fixed_point,
              .doc = "data times multiplier / 2^31 * 2^shift, in 64 bits; halves are rounded up.",
              .example = "fixed_point_multiply([100, -7], multiplier=1073741824, shift=0)",
              .example_result = "[50, -3] : Tensor[(2,), int32]",
@@ -214,7 +215,8 @@ static const AttrSpec per_axis_attrs[] = {
 };
 SIGNATURE_OP(fixed_point_multiply_per_axis, "FixedPointMultiplyPerAxis",
              "fixed_point_multiply_per_axis", "data, fp_multiplier, left_shift, right_shift", 4,
-             ("int32(...), int32~, int32~, int32~ -> =0(...)", refuse_per_axis, measure_per_axis),
+             (.text = "int32(...), int32~, int32~, int32~ -> =0(...)", .refuse = refuse_per_axis,
+              .measure = measure_per_axis),
              .attrs = per_axis_attrs, .nattrs = 3, .dtypes = DT_BIT(DT_I32), .pattern = OP_ELEMWISE,
              .lower = lower_per_axis,
              .doc =
@@ -252,7 +254,8 @@ static const AttrSpec quantize_attrs[] = {
     {"axis", AT_INT, "-1", "the axis along which vectors of scales and zero points lie"},
 };
 SIGNATURE_OP(qnn_quantize, "Quantize", "qnn.quantize", "data, output_scale, output_zero_point", 3,
-             ("float(...), " QNN_VECTOR " -> @out_dtype(...)", refuse_dtype, measure_axis),
+             (.text = "float(...), " QNN_VECTOR " -> @out_dtype(...)", .refuse = refuse_dtype,
+              .measure = measure_axis),
              .attrs = quantize_attrs, .nattrs = 2, .dtypes = DTS_FLOAT, .pattern = OP_ELEMWISE,
              .lower = lower_quantize,
              .doc = "round(data / output_scale) + output_zero_point, the nearest number that\n"
@@ -280,7 +283,9 @@ static const AttrSpec dequantize_attrs[] = {
     {"axis", AT_INT, "-1", "the axis along which vectors of scales and zero points lie"},
 };
 SIGNATURE_OP(qnn_dequantize, "Dequantize", "qnn.dequantize", "data, input_scale, input_zero_point",
-             3, ("quant(...), " QNN_VECTOR " -> @out_dtype(...)", refuse_float, measure_axis),
+             3,
+             (.text = "quant(...), " QNN_VECTOR " -> @out_dtype(...)", .refuse = refuse_float,
+              .measure = measure_axis),
              .attrs = dequantize_attrs, .nattrs = 2, .dtypes = QNN_DTYPES, .pattern = OP_ELEMWISE,
              .lower = lower_dequantize,
              .doc = "input_scale * (data - input_zero_point): the floats that quantised numbers\n"
@@ -312,8 +317,8 @@ static const AttrSpec requantize_attrs[] = {
 };
 SIGNATURE_OP(qnn_requantize, "Requantize", "qnn.requantize",
              "data, input_scale, input_zero_point, output_scale, output_zero_point", 5,
-             ("quant(...), " QNN_VECTOR ", " QNN_SCALAR " -> @out_dtype(...)", refuse_dtype,
-              measure_axis),
+             (.text = "quant(...), " QNN_VECTOR ", " QNN_SCALAR " -> @out_dtype(...)",
+              .refuse = refuse_dtype, .measure = measure_axis),
              .attrs = requantize_attrs, .nattrs = 3, .choices = "rounding: None UPWARD TONEAREST",
              .dtypes = QNN_DTYPES, .pattern = OP_ELEMWISE, .lower = lower_requantize,
              .doc = "Quantised numbers of one scale and zero point as those of another, by a\n"
@@ -349,15 +354,15 @@ static Sc hardswish(ScalarBuilder *b, Sc x) {
 }
 
 #define QNN_ARGS "data, scale, zero_point, output_scale, output_zero_point"
-#define QNN_UNARY(fn, rel, formula, meaning, text, value)                                          \
+#define QNN_UNARY(fn, rel, formula, meaning, shown, value)                                         \
     static bool lower_##fn(const OpCall *call, Tensor *const *out, Plan *plan) {                   \
         return lower_unary(call, out, plan, formula);                                              \
     }                                                                                              \
     SIGNATURE_OP(qnn_##fn, rel, "qnn." #fn, QNN_ARGS, 5,                                           \
-                 ("quant(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)", NULL, NULL),            \
+                 (.text = "quant(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)"),                \
                  .dtypes = QNN_DTYPES, .pattern = OP_ELEMWISE, .lower = lower_##fn,                \
                  .doc = meaning " of the numbers that data stands for, quantised.",                \
-                 .example = "qnn." #fn "(" text ")",                                               \
+                 .example = "qnn." #fn "(" shown ")",                                              \
                  .example_result = value " : Tensor[(2,), int8]", .see_also = "qnn.dequantize")
 
 static Sc absolute(ScalarBuilder *b, Sc x) { return sc_abs(b, x); }
@@ -402,7 +407,8 @@ static const char *refuse_alpha(const Attrs *attrs, const int *ranks) {
 
 static const AttrSpec alpha_attrs[] = {{"alpha", AT_FLOAT, "0.25", "the slope below 0"}};
 SIGNATURE_OP(qnn_leaky_relu, "QLeakyRelu", "qnn.leaky_relu", QNN_ARGS, 5,
-             ("quant(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)", refuse_alpha, NULL),
+             (.text = "quant(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)",
+              .refuse = refuse_alpha),
              .attrs = alpha_attrs, .nattrs = 1, .dtypes = QNN_DTYPES, .pattern = OP_ELEMWISE,
              .lower = lower_leaky_relu,
              .doc = "Quantised numbers of another scale, those that stand for less than 0 times\n"
@@ -469,7 +475,8 @@ static const char *refuse_softmax(const Attrs *attrs, const int *ranks) {
 
 static const AttrSpec softmax_attrs[] = {{"axis", AT_INT, "-1", "along this axis"}};
 SIGNATURE_OP(qnn_softmax, "QSoftmax", "qnn.softmax", QNN_ARGS, 5,
-             ("int8(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)", refuse_softmax, NULL),
+             (.text = "int8(...), " QNN_SCALAR ", " QNN_SCALAR " -> =0(...)",
+              .refuse = refuse_softmax),
              .attrs = softmax_attrs, .nattrs = 1, .dtypes = DT_BIT(DT_I8), .pattern = OP_OPAQUE,
              .lower = lower_softmax,
              .doc = "Softmax of the numbers that data stands for, computed in integers and\n"

@@ -374,7 +374,8 @@ static RelStatus relate_concatenate(Solver *s, Relation *r) {
         if (!rel_parts(r, i, &n[i], &parts[i]))
             return REL_WAIT;
     if (n[1] != n[0] || n[2] != n[0]) {
-        rel_error(s, r, DIAG_R0316, "`%s`: the tuples have different lengths", r->op->name);
+        rel_error(s, r, DIAG_R0316, "`%s`: %u tensors have %u scales and %u zero points",
+                  r->op->name, n[0], n[1], n[2]);
         return REL_FAIL;
     }
     Type *scale = type_tensor(type_shape(NULL, 0), type_dtype(DT_F32));

@@ -121,10 +121,13 @@ static void read_tensor(const char **p, SigTensor *t) {
     ++*p;
 }
 
-static void read_line(const Op *op, Line *line) {
+static void read_line(const Op *op, const Attrs *attrs, Line *line) {
     *line = (Line){.nargs = op->nargs};
     int n = 0;
-    for (const char *p = op->signature->text; *p; p += strspn(p, ", ->")) {
+    const char *p = op->signature->text;
+    for (int form = op->signature->form ? op->signature->form(attrs) : 0; form > 0; form--)
+        p = strchr(p, '|') + 1;
+    for (; *p && *p != '|'; p += strspn(p, ", ->")) {
         if (n == SIG_TENSORS)
             BUG("`%s`: its signature has more than %d tensors", op->name, SIG_TENSORS);
         read_tensor(&p, &line->tensors[n++]);
@@ -248,7 +251,7 @@ int shape_by_signature(const OpCall *call, OutSpec *out) {
         shape_error(call, DIAG_R0316, "%s", problem);
         return -1;
     }
-    read_line(call->op, &line);
+    read_line(call->op, call->attrs, &line);
     for (int i = 0; i < line.nargs; i++)
         if (!check_argument(call, &line.tensors[i], i, &b))
             return -1;
@@ -398,10 +401,10 @@ const char *refuse_axis(const Attrs *attrs, const char *attr, int rank) {
                : fmt_text("%s=%lld is not one of the %d axes", attr, (long long)axis, rank);
 }
 
-void signature_argument(const Op *op, int arg, const int64_t *names, const OutSpec *rest,
-                        DType first, OutSpec *out) {
+void signature_argument(const Op *op, const Attrs *attrs, int arg, const int64_t *names,
+                        const OutSpec *rest, DType first, OutSpec *out) {
     Line line;
-    read_line(op, &line);
+    read_line(op, attrs, &line);
     const SigTensor *t = &line.tensors[arg], *source = t->like > 0 ? &line.tensors[t->like] : t;
     out->dtype = arg == 0 || t->like == 0 ? first : (DType)__builtin_ctz(source->set);
     if (!t->like && t->set & DT_BIT(DT_F32))
@@ -410,7 +413,9 @@ void signature_argument(const Op *op, int arg, const int64_t *names, const OutSp
     for (int i = 0; i < t->naxes; i++) {
         if (t->sizes[i].kind != SIZE_REST)
             out->shape[out->rank++] = t->sizes[i].kind == SIZE_NAME ? names[t->sizes[i].n]
-                                                                    : t->sizes[i].n;
+                                      : t->sizes[i].kind == SIZE_ATTR
+                                          ? attr_size_of(attrs, &t->sizes[i])->i
+                                          : t->sizes[i].n;
         for (int k = 0; t->sizes[i].kind == SIZE_REST && k < rest->rank; k++)
             out->shape[out->rank++] = rest->shape[k];
     }
@@ -424,7 +429,9 @@ RelStatus relate_by_signature(Solver *s, Relation *r) {
     Line line;
     RelStatus status;
     DTypeSet sets[SIG_TENSORS];
-    read_line(r->op, &line);
+    if (rel_attrs_open(r))
+        return REL_WAIT;
+    read_line(r->op, r->attrs, &line);
     for (int i = 0; i < line.nargs; i++) {
         const SigTensor *t = &line.tensors[i];
         sets[i] = t->like >= 0 ? line.tensors[t->like].set : t->set;

@@ -14,6 +14,9 @@
  *     @attr    the size that an attribute gives, @attr.1 the one at that place of its list
  *     ?        of a result: `measure` tells it from the sizes of the arguments
  *
+ * Where results or ranks follow from an attribute, several lines stand one behind the other with `|` between
+ * them, and `form` tells which one it is.
+ *
  * An entry is written with SIGNATURE_OP, which sets the fields that follow from the line. */
 #ifndef OPS_RELATE_SIGNATURE_H
 #define OPS_RELATE_SIGNATURE_H
@@ -28,14 +31,15 @@ struct Signature {
     /* Fills the sizes that are `?` (-1 in out[]), and checks what the line does not say; false after a
      * report. NULL: there is nothing to do. */
     bool (*measure)(const OpCall *call, OutSpec *out);
+    int (*form)(const Attrs *attrs); /* which of several lines, from 0; NULL: there is one */
 };
 
 /* For `refuse`: attribute `attr` is no axis of a tensor of this rank; NULL where it is one, or rank is -1. */
 const char *refuse_axis(const Attrs *attrs, const char *attr, int rank);
 /* The shape and dtype that argument `arg` has where names (26 of them), `...` and the dtype of argument 0 are
  * these: what tests draw calls from. */
-void signature_argument(const Op *op, int arg, const int64_t *names, const OutSpec *rest,
-                        DType first, OutSpec *out);
+void signature_argument(const Op *op, const Attrs *attrs, int arg, const int64_t *names,
+                        const OutSpec *rest, DType first, OutSpec *out);
 
 int shape_by_signature(const OpCall *call, OutSpec *out);
 RelStatus relate_by_signature(Solver *s, Relation *r);

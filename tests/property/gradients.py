@@ -512,6 +512,25 @@ def layers():
     case("nn.upsampling", 'nn.upsampling(x, scale_h=2.0, method="bicubic")', (1, 1, 2, 2))
     case("nn.upsampling3d", 'nn.upsampling3d(x, scale_d=2.0, method="trilinear")', (1, 1, 2, 2, 1))
     case("nn.dropout", "nn.dropout(x).0 * x", (2, 3))
+    rois = "[[0.0f64, 0.0, 0.0, 2.6, 1.9], [0.0, 0.7, 0.4, 3.0, 3.0]]"
+    how = "pooled_size=[2, 2], spatial_scale=0.9"
+    for mode in ('mode="avg"', 'mode="max", sample_ratio=2'):
+        case("vision.roi_align", "vision.roi_align(x, %s, %s, %s)" % (rois, how, mode), (1, 2, 3, 4))
+        case("vision.roi_align_grad", "vision.roi_align_grad(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s, %s)"
+             % (rois, how, mode), (2, 1, 2, 2))
+        case("vision.roi_align_pick", "vision.roi_align_pick(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s, %s)"
+             % (rois, how, mode), (1, 1, 3, 4))
+    case("vision.roi_pool", "vision.roi_pool(x, %s, %s)" % (rois, how), (1, 2, 3, 4))
+    case("vision.roi_pool_grad", "vision.roi_pool_grad(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s)"
+         % (rois, how), (2, 1, 2, 2))
+    case("vision.roi_pool_pick", "vision.roi_pool_pick(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s)"
+         % (rois, how), (1, 1, 3, 4))
+    for method in ("bilinear", "bicubic"):
+        for outside in ("zeros", "border", "reflection"):
+            how = 'method="%s", padding_mode="%s"' % (method, outside)
+            case("image.grid_sample", "image.grid_sample(x, y, %s)" % how, (1, 1, 3, 4), ("off", (1, 2, 1, 3)))
+            case("image.grid_sample", "image.grid_sample(x, y, %s, align_corners=False)" % how, (1, 1, 3, 4),
+                 ("unit", (1, 2, 1, 3)))
     for reduction in ["mean", "sum", "none"]:
         case("nn.nll_loss", 'nn.nll_loss(x, [1, -100, 2], y, reduction="%s")' % reduction, (3, 3), ("pos", (3,)))
     case("nn.nll_loss", "nn.nll_loss(x, [[1, 0]], y)", (1, 2, 2), ("pos", (2,)))

@@ -36,6 +36,16 @@ static const struct {
     {"squeeze", "axis", "None;[0];[1, 2];[-1];[0, 0]"},
     {"cast", "dtype", "float32;int8"},
     {"random.uniform", "out_dtype", "None;float64"},
+    {"image.grid_sample", "layout", "\"NCHW\";\"NCDHW\""},
+    {"image.sample", "layout", "\"NCHW\";\"NCDHW\""},
+    {"image.sample_add", "layout", "\"NCHW\";\"NCDHW\""},
+    {NULL, "target_shape", "[1, 2];[0, 3]"},
+    {NULL, "pooled_size", "[1, 1];[2, 1]"},
+    {"vision.get_valid_counts", "score_index", "1;0;-1"},
+    {"vision.non_max_suppression", "score_index", "1;0"},
+    {"vision.non_max_suppression", "coord_start", "0;-1"},
+    {NULL, "return_indices", "True;False"},
+    {NULL, "output_format", "\"onnx\";\"tensorflow\""},
     {"fixed_point_multiply_per_axis", "axes", "[-1];[0];[1]"},
     {NULL, "axis", "None;0;1;-1;-2;[0];[0, 1];[-1];[];[1, 1];[3];4"},
     {NULL, "axes", "None;[0];[1, 0];[0, 2, 1];[2, 0, 1];[0, 1, 2, 3];[-1];[0, 0]"},
@@ -395,10 +405,10 @@ static void fit_signature(Call *c) {
     int64_t names[26];
     OutSpec rest = {.rank = c->shapes[0].rank}, fit;
     for (int i = 0; i < 26; i++)
-        names[i] = (int64_t)below(4);
+        names[i] = (int64_t)below(below(2) ? 4 : 7);
     memcpy(rest.shape, c->shapes[0].dims, sizeof *rest.shape * (size_t)rest.rank);
     for (int i = 0; i < c->nin; i++) {
-        signature_argument(c->op, i, names, &rest, c->dtypes[0], &fit);
+        signature_argument(c->op, c->attrs, i, names, &rest, c->dtypes[0], &fit);
         if (fit.rank > 5)
             return;
         c->dtypes[i] = fit.dtype;

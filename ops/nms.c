@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boxes and their scores: vision.get_valid_counts, and the greedy suppression of boxes that overlap one of a
+ * higher score (vision.non_max_suppression, of rows that hold all; vision.all_class_non_max_suppression, of
+ * boxes and scores by class). Which boxes stay depends on those before, so there are no recipes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ops/relate/signature.h"
+
+static void *at3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
+    int64_t at[] = {a, b, c}, offset = 0;
+    for (int i = 0; i < t->rank; i++)
+        offset += at[i] * t->strides[i];
+    return (char *)tensor_data(t) + offset * (int64_t)dtype_size(t->dtype);
+}
+
+static double get3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
+    return elem_get_float(at3(t, a, b, c), t->dtype);
+}
+
+static int64_t int3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
+    return elem_get_int(at3(t, a, b, c), t->dtype);
+}
+
+static void set3(Tensor *t, int64_t a, int64_t b, int64_t c, double v) {
+    if (dtype_is_float(t->dtype))
+        elem_set_float(at3(t, a, b, c), t->dtype, v);
+    else
+        elem_set_int(at3(t, a, b, c), t->dtype, (int64_t)v);
+}
+
+static void fill(Tensor *t, double v) {
+    int64_t n[3];
+    for (int i = 0; i < 3; i++)
+        n[i] = i < t->rank ? t->shape[i] : 1;
+    for (int64_t a = 0; a < n[0]; a++)
+        for (int64_t b = 0; b < n[1]; b++)
+            for (int64_t c = 0; c < n[2]; c++)
+                set3(t, a, b, c, v);
+}
+
+/* ---- vision.get_valid_counts ------------------------------------------------------------------ */
+
+static const char *refuse_columns(const Attrs *attrs, const int *ranks) {
+    const AttrValue *first = attrs_find(attrs, "coord_start");
+    (void)ranks;
+    return attrs_int(attrs, "score_index") < 0 || (first && first->i < 0)
+               ? "score_index and coord_start are columns, from 0"
+               : NULL;
+}
+
+/* The columns that the attributes name are there. */
+static bool check_columns(const OpCall *call, OutSpec *out) {
+    static const char *const names[] = {"score_index", "id_index", "coord_start"};
+    int64_t n = call->in[0]->shape[2];
+    (void)out;
+    for (int i = 0; i < 3; i++) {
+        const AttrValue *v = attrs_find(call->attrs, names[i]);
+        if (!v || v->i + (i == 2 ? 3 : 0) < n)
+            continue;
+        shape_error(call, DIAG_R0316, "%s=%lld, and a row has %lld numbers", names[i],
+                    (long long)v->i, (long long)n);
+        return false;
+    }
+    return true;
+}
+
+static bool eval_valid_counts(const OpCall *call, Tensor *const *out) {
+    const Tensor *data = call->in[0];
+    double least = get3(call->in[1], 0, 0, 0);
+    int64_t score = attrs_int(call->attrs, "score_index"), id = attrs_int(call->attrs, "id_index");
+    fill(out[1], -1);
+    fill(out[2], -1);
+    for (int64_t b = 0; b < data->shape[0] && !op_interrupted(call); b++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < data->shape[1]; i++) {
+            if (!(get3(data, b, i, score) > least) || (id >= 0 && !(get3(data, b, i, id) >= 0)))
+                continue;
+            for (int64_t k = 0; k < data->shape[2]; k++)
+                set3(out[1], b, n, k, get3(data, b, i, k));
+            set3(out[2], b, n++, 0, (double)i);
+        }
+        set3(out[0], b, 0, 0, (double)n);
+    }
+    return true;
+}
+
+#define ORDER "which boxes stay depends on those before"
+static const AttrSpec valid_attrs[] = {
+    {"id_index", AT_INT, "0", "the column of classes, below 0 for none; -1 as a class is no box"},
+    {"score_index", AT_INT, "1", "the column of scores"},
+};
+SIGNATURE_OP(vision_get_valid_counts, "GetValidCount", "vision.get_valid_counts",
+             "data, score_threshold", 2,
+             (.text = "float(b, n, k), =0() -> int32(b), =0(b, n, k), int32(b, n)",
+              .refuse = refuse_columns, .measure = check_columns),
+             .attrs = valid_attrs, .nattrs = 2, .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE,
+             .eval = eval_valid_counts, .reference_only = ORDER,
+             .doc = "Of each batch of boxes, rows of data (b, n, k), those with a score above the\n"
+                    "threshold: how many, these rows first (-1 in the others), and their numbers.",
+             .example = "vision.get_valid_counts([[[0.0, 0.2], [0.0, 0.9]]], 0.5).0",
+             .example_result = "[1] : Tensor[(1,), int32]",
+             .see_also = "vision.non_max_suppression")
+
+/* ---- overlap ---------------------------------------------------------------------------------- */
+
+typedef struct Box {
+    double low[2], high[2], score;
+    int64_t number; /* in the order of the data */
+    double id;
+} Box;
+
+static Box read_box(const Tensor *t, int64_t b, int64_t i, int64_t first) {
+    Box box = {.number = i};
+    for (int j = 0; j < 2; j++) {
+        double p = get3(t, b, i, first + j), q = get3(t, b, i, first + 2 + j);
+        box.low[j] = p < q ? p : q;
+        box.high[j] = p < q ? q : p;
+    }
+    return box;
+}
+
+/* The area that two boxes share over the area of both together. */
+static double overlap(const Box *p, const Box *q) {
+    double shared = 1, areas[2] = {1, 1};
+    for (int j = 0; j < 2; j++) {
+        double low = fmax(p->low[j], q->low[j]), high = fmin(p->high[j], q->high[j]);
+        shared *= high > low ? high - low : 0;
+        areas[0] *= p->high[j] - p->low[j];
+        areas[1] *= q->high[j] - q->low[j];
+    }
+    double whole = areas[0] + areas[1] - shared;
+    return whole > 0 ? shared / whole : 0;
+}
+
+/* Boxes by their scores, the highest first, equal ones in their order. */
+static void sort_boxes(Box *boxes, Box *spare, int64_t n) {
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t at = 0; at < n; at += 2 * width) {
+            int64_t mid = at + width < n ? at + width : n, end = mid + width < n ? mid + width : n;
+            int64_t i = at, j = mid, k = at;
+            while (i < mid && j < end)
+                spare[k++] = boxes[j].score > boxes[i].score ? boxes[j++] : boxes[i++];
+            while (i < mid)
+                spare[k++] = boxes[i++];
+            while (j < end)
+                spare[k++] = boxes[j++];
+        }
+        memcpy(boxes, spare, sizeof *boxes * (size_t)n);
+    }
+}
+
+/* Keeps of n sorted boxes those that overlap none before them by the threshold, at most `most`; how many. At
+ * the threshold itself a box goes where `equal`. Boxes of different classes do not meet, unless `force`. */
+static int64_t suppress(const OpCall *call, Box *boxes, int64_t n, int64_t most, double threshold,
+                        bool equal, bool force) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n && kept < most && !op_interrupted(call); i++) {
+        bool stays = true;
+        for (int64_t k = 0; k < kept && stays; k++) {
+            double share = overlap(&boxes[k], &boxes[i]);
+            bool meets = force || boxes[k].id == boxes[i].id;
+            stays = !meets || !(equal ? share >= threshold : share > threshold);
+        }
+        if (stays)
+            boxes[kept++] = boxes[i];
+    }
+    return kept;
+}
+
+/* ---- vision.non_max_suppression --------------------------------------------------------------- */
+
+static int64_t count_of(const OpCall *call, int64_t b) {
+    int64_t n = int3(call->in[1], b, 0, 0), all = call->in[0]->shape[1];
+    return n < 0 ? 0 : n < all ? n : all;
+}
+
+static bool eval_nms(const OpCall *call, Tensor *const *out) {
+    const Tensor *data = call->in[0];
+    const Attrs *attrs = call->attrs;
+    int64_t id = attrs_int(attrs, "id_index"), score = attrs_int(attrs, "score_index");
+    int64_t first = attrs_int(attrs, "coord_start"), top = attrs_int(attrs, "top_k");
+    int64_t most = int3(call->in[3], 0, 0, 0), all = data->shape[1];
+    bool numbers = attrs_bool(attrs, "return_indices");
+    Box *boxes = mem_bytes(sizeof *boxes * (size_t)(2 * all + 1)), *spare = boxes + all;
+    fill(out[0], -1);
+    for (int64_t b = 0; b < data->shape[0] && !op_interrupted(call); b++) {
+        int64_t n = count_of(call, b);
+        for (int64_t i = 0; i < n; i++) {
+            boxes[i] = read_box(data, b, i, first);
+            boxes[i].score = get3(data, b, i, score);
+            boxes[i].id = id >= 0 ? get3(data, b, i, id) : 0;
+        }
+        sort_boxes(boxes, spare, n);
+        n = top > 0 && top < n ? top : n;
+        int64_t kept = suppress(call, boxes, n, most > 0 ? most : n, get3(call->in[4], 0, 0, 0),
+                                true, attrs_bool(attrs, "force_suppress") || id < 0);
+        for (int64_t i = 0; i < kept; i++) {
+            if (numbers)
+                set3(out[0], b, i, 0, (double)int3(call->in[2], b, boxes[i].number, 0));
+            for (int64_t k = 0; !numbers && k < data->shape[2]; k++)
+                set3(out[0], b, i, k, get3(data, b, boxes[i].number, k));
+        }
+        if (numbers)
+            set3(out[1], b, 0, 0, (double)kept);
+    }
+    return true;
+}
+
+/* With return_indices two tensors, else one. */
+static int form_of_nms(const Attrs *attrs) { return !attrs_bool(attrs, "return_indices"); }
+
+static const AttrSpec nms_attrs[] = {
+    {"force_suppress", AT_BOOL, "False", "boxes of different classes meet too"},
+    {"top_k", AT_INT, "-1", "only so many of the highest scores are looked at; -1: all"},
+    {"coord_start", AT_INT, "2", "the first of the four columns of two opposite corners"},
+    {"score_index", AT_INT, "1", "the column of scores"},
+    {"id_index", AT_INT, "0", "the column of classes; below 0: all are of one"},
+    {"return_indices", AT_BOOL, "True",
+     "the numbers of boxes, and how many; else the rows themselves"},
+    {"invalid_to_bottom", AT_BOOL, "False", "not used: boxes that stay are always first"},
+};
+#define NMS_IN "float(b, n, k), int32(b), int32(b, n), int32(), =0() -> "
+SIGNATURE_OP(vision_non_max_suppression, "NMS", "vision.non_max_suppression",
+             "data, valid_count, indices, max_output_size, iou_threshold", 5,
+             (.text = NMS_IN "int32(b, n), int32(b, 1)|" NMS_IN "=0(b, n, k)",
+              .refuse = refuse_columns, .measure = check_columns, .form = form_of_nms),
+             .attrs = nms_attrs, .nattrs = 7, .by_attr = true, .dtypes = DTS_FLOAT,
+             .pattern = OP_OPAQUE, .eval = eval_nms, .reference_only = ORDER,
+             .doc = "Boxes by their scores, without those that overlap one of a higher score by\n"
+                    "iou_threshold of the area of both: their numbers in indices, -1 behind them.",
+             .example = "vision.non_max_suppression([[[0.0, 0.8, 0.0, 0.0, 2.0, 2.0], "
+                        "[0.0, 0.9, 0.0, 0.0, 2.0, 2.1]]], [2], [[0, 1]], -1, 0.5).0",
+             .example_result = "[[1, -1]] : Tensor[(1, 2), int32]",
+             .see_also = "vision.get_valid_counts, vision.all_class_non_max_suppression")
+
+/* ---- vision.all_class_non_max_suppression ----------------------------------------------------- */
+
+static bool eval_all_class(const OpCall *call, Tensor *const *out) {
+    const Tensor *corners = call->in[0], *scores = call->in[1];
+    bool onnx = call->attrs && strcmp(attrs_text(call->attrs, "output_format"), "onnx") == 0;
+    int64_t most = int3(call->in[2], 0, 0, 0), all = corners->shape[1], total = 0;
+    double threshold = get3(call->in[3], 0, 0, 0), least = get3(call->in[4], 0, 0, 0);
+    Box *boxes = mem_bytes(sizeof *boxes * (size_t)(2 * all + 1)), *spare = boxes + all;
+    fill(out[0], 0);
+    if (!onnx)
+        fill(out[1], 0);
+    for (int64_t b = 0; b < scores->shape[0]; b++) {
+        total = onnx ? total : 0;
+        for (int64_t c = 0; c < scores->shape[1] && !op_interrupted(call); c++) {
+            int64_t n = 0;
+            for (int64_t i = 0; i < all; i++) {
+                double score = get3(scores, b, c, i);
+                if (!(score > least))
+                    continue;
+                boxes[n] = read_box(corners, b, i, 0);
+                boxes[n++].score = score;
+            }
+            sort_boxes(boxes, spare, n);
+            n = suppress(call, boxes, n, most, threshold, false, true);
+            for (int64_t i = 0; i < n; i++, total++) {
+                double row[] = {(double)b, (double)c, (double)boxes[i].number};
+                for (int k = 0; k < 3; k++)
+                    if (onnx)
+                        set3(out[0], total, k, 0, row[k]);
+                    else if (k)
+                        set3(out[0], b, total, k - 1, row[k]);
+                if (!onnx)
+                    set3(out[1], b, total, 0, boxes[i].score);
+            }
+        }
+        set3(out[onnx ? 1 : 2], onnx ? 0 : b, 0, 0, (double)total);
+    }
+    if (onnx && scores->shape[0] == 0)
+        set3(out[1], 0, 0, 0, 0);
+    return true;
+}
+
+/* Rows enough for all boxes of all classes. */
+static bool measure_all_class(const OpCall *call, OutSpec *out) {
+    const Tensor *scores = call->in[1];
+    int64_t n = size_multiply(scores->shape[1], scores->shape[2]);
+    if (out[0].rank == 2) {
+        out[0].shape[0] = size_multiply(n, scores->shape[0]);
+        return true;
+    }
+    out[0].shape[1] = out[1].shape[1] = n;
+    return true;
+}
+
+static int form_of_all_class(const Attrs *attrs) {
+    return strcmp(attrs_text(attrs, "output_format"), "onnx") != 0;
+}
+
+static const AttrSpec all_class_attrs[] = {
+    {"output_format", AT_STRING, "\"onnx\"",
+     "onnx: rows (batch, class, box), and how many; tensorflow: of each batch rows (class, box), "
+     "their scores, and how many"},
+};
+#define ALL_CLASS "float(b, n, 4), =0(b, c, n), int(), =0(), =0() -> "
+SIGNATURE_OP(
+    vision_all_class_non_max_suppression, "AllClassNMS", "vision.all_class_non_max_suppression",
+    "boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold", 5,
+    (.text = ALL_CLASS "int64(?, 3), int64(1)|" ALL_CLASS "int64(b, ?, 2), =0(b, ?), int64(b)",
+     .measure = measure_all_class, .form = form_of_all_class),
+    .attrs = all_class_attrs, .nattrs = 1, .choices = "output_format: onnx tensorflow",
+    .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .eval = eval_all_class, .reference_only = ORDER,
+    .doc = "Of each batch and class the boxes with a score above score_threshold, the\n"
+           "highest first, without those that overlap one before by more than\n"
+           "iou_threshold. The rows behind the last are 0.",
+    .example = "vision.all_class_non_max_suppression([[[0.0, 0.0, 1.0, 1.0], "
+               "[0.0, 0.0, 1.0, 1.1]]], [[[0.8, 0.9]]], 2, 0.5, 0.0)",
+    .example_result =
+        "([[0, 0, 1],\n [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
+    .see_also = "vision.non_max_suppression")
