@@ -95,8 +95,8 @@ SIGNATURE_OP(vision_get_valid_counts, "GetValidCount", "vision.get_valid_counts"
              "data, score_threshold", 2,
              (.text = "float(b, n, k), =0() -> int32(b), =0(b, n, k), int32(b, n)",
               .refuse = refuse_columns, .measure = check_columns),
-             .attrs = valid_attrs, .nattrs = 2, .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE,
-             .eval = eval_valid_counts, .reference_only = ORDER,
+             .attrs = valid_attrs, .nattrs = 2, .dtypes = DTS_FLOAT, .tuple = true,
+             .pattern = OP_OPAQUE, .eval = eval_valid_counts, .reference_only = ORDER,
              .doc = "Of each batch of boxes, rows of data (b, n, k), those with a score above the\n"
                     "threshold: how many, these rows first (-1 in the others), and their numbers.",
              .example = "vision.get_valid_counts([[[0.0, 0.2], [0.0, 0.9]]], 0.5).0",
@@ -299,18 +299,20 @@ static const AttrSpec all_class_attrs[] = {
      "their scores, and how many"},
 };
 #define ALL_CLASS "float(b, n, 4), =0(b, c, n), int(), =0(), =0() -> "
-SIGNATURE_OP(
-    vision_all_class_non_max_suppression, "AllClassNMS", "vision.all_class_non_max_suppression",
-    "boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold", 5,
-    (.text = ALL_CLASS "int64(?, 3), int64(1)|" ALL_CLASS "int64(b, ?, 2), =0(b, ?), int64(b)",
-     .measure = measure_all_class, .form = form_of_all_class),
-    .attrs = all_class_attrs, .nattrs = 1, .choices = "output_format: onnx tensorflow",
-    .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .eval = eval_all_class, .reference_only = ORDER,
-    .doc = "Of each batch and class the boxes with a score above score_threshold, the\n"
-           "highest first, without those that overlap one before by more than\n"
-           "iou_threshold. The rows behind the last are 0.",
-    .example = "vision.all_class_non_max_suppression([[[0.0, 0.0, 1.0, 1.0], "
-               "[0.0, 0.0, 1.0, 1.1]]], [[[0.8, 0.9]]], 2, 0.5, 0.0)",
-    .example_result =
-        "([[0, 0, 1],\n [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
-    .see_also = "vision.non_max_suppression")
+SIGNATURE_OP(vision_all_class_non_max_suppression, "AllClassNMS",
+             "vision.all_class_non_max_suppression",
+             "boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold", 5,
+             (.text = ALL_CLASS "int64(?, 3), int64(1)|" ALL_CLASS
+                                "int64(b, ?, 2), =0(b, ?), int64(b)",
+              .measure = measure_all_class, .form = form_of_all_class),
+             .attrs = all_class_attrs, .nattrs = 1, .choices = "output_format: onnx tensorflow",
+             .dtypes = DTS_FLOAT, .tuple = true, .pattern = OP_OPAQUE, .eval = eval_all_class,
+             .reference_only = ORDER,
+             .doc = "Of each batch and class the boxes with a score above score_threshold, the\n"
+                    "highest first, without those that overlap one before by more than\n"
+                    "iou_threshold. The rows behind the last are 0.",
+             .example = "vision.all_class_non_max_suppression([[[0.0, 0.0, 1.0, 1.0], "
+                        "[0.0, 0.0, 1.0, 1.1]]], [[[0.8, 0.9]]], 2, 0.5, 0.0)",
+             .example_result =
+                 "([[0, 0, 1],\n [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
+             .see_also = "vision.non_max_suppression")

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/relate/signature.h"
 #include "ops/relate/structured.h"
 
 typedef struct Key {
@@ -417,3 +418,62 @@ const Op op_random_normal = {
     .example_result = "[1.0, 1.0] : Tensor[(2,), float32]",
     .see_also = "random.uniform, random.threefry_key",
 };
+
+/* ---- random.multinomial ----------------------------------------------------------------------- */
+
+/* The first place of a row of n probabilities whose sum with those before is above u; false after a report. */
+static bool draw(const OpCall *call, int64_t row, int64_t n, double u, int64_t *found) {
+    const Tensor *p = call->in[1];
+    double sum = 0, part = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = elem_get_float(tensor_at(p, row * n + i), p->dtype);
+        sum += v >= 0 ? v : NAN;
+    }
+    if (!(sum > 0) || isinf(sum)) {
+        shape_error(call, DIAG_R0613, "the probabilities of row %lld sum to %g", (long long)row,
+                    sum);
+        return false;
+    }
+    *found = n - 1;
+    for (int64_t i = 0; i < n; i++) {
+        part += elem_get_float(tensor_at(p, row * n + i), p->dtype);
+        if (part <= u * sum)
+            continue;
+        *found = i;
+        break;
+    }
+    return true;
+}
+
+static bool eval_multinomial(const OpCall *call, Tensor *const *out) {
+    Stream s;
+    const Tensor *p = call->in[1];
+    int64_t n = p->shape[p->rank - 1], count = out[1]->count;
+    int64_t each = attrs_int(call->attrs, "num_samples");
+    stream_init(&s, call->in[0], count);
+    for (int64_t i = 0; i < count && (i % OP_POLL || !op_interrupted(call)); i++) {
+        int64_t found;
+        if (!draw(call, i / each, n, unit(stream_at(&s, (uint64_t)i), DT_F64), &found))
+            return false;
+        elem_set_int(tensor_at(out[1], i), DT_I32, found);
+    }
+    stream_end(&s, out[0], count);
+    return true;
+}
+
+static const char *refuse_samples(const Attrs *attrs, const int *ranks) {
+    (void)ranks;
+    return attrs_int(attrs, "num_samples") < 0 ? "num_samples is a number from 0" : NULL;
+}
+
+static const AttrSpec multinomial_attrs[] = {{"num_samples", AT_INT, "1", "drawn of each row"}};
+SIGNATURE_OP(
+    random_multinomial, "Multinomial", "random.multinomial", "key, probs", 2,
+    (.text = "uint64(10), float(..., n) -> uint64(10), int32(..., @num_samples)",
+     .refuse = refuse_samples),
+    .attrs = multinomial_attrs, .nattrs = 1, .tuple = true, .dtypes = DT_BIT(DT_U64),
+    .pattern = OP_OPAQUE, .eval = eval_multinomial, .reference_only = reason,
+    .doc = "(next key, places of the last axis of probs, drawn with these probabilities, which\n"
+           "need not sum to 1).",
+    .example = "random.multinomial(random.threefry_key(0), [0.0, 1.0], num_samples=3).1",
+    .example_result = "[1, 1, 1] : Tensor[(3,), int32]", .see_also = "random.uniform, argmax")

@@ -271,10 +271,11 @@ int shape_by_signature(const OpCall *call, OutSpec *out) {
 /* What names stand for so far; NULL: nothing yet. */
 typedef struct Sizes {
     Type *names[SIG_NAMES];
-    Type **rest; /* of nrest axes */
-    int nrest;   /* -1: not known */
-    Type *whole; /* the shape that `(...)` stands for */
-    bool open;   /* the rank of an argument is not known */
+    Type **rest;  /* of nrest axes */
+    int nrest;    /* -1: not known */
+    Type *whole;  /* the shape that `(...)` stands for */
+    bool open;    /* the rank of an argument is not known, */
+    bool unknown; /* and never will be */
 } Sizes;
 
 static bool same_axis(Solver *s, Relation *r, const SigSize *size, Sizes *z, Type *dim, int arg,
@@ -333,6 +334,7 @@ static bool relate_argument(Solver *s, Relation *r, const SigTensor *t, Sizes *z
         return false;
     if (!rel_rank_in(r->args[arg], &rank, &dims)) {
         z->open = true;
+        z->unknown = type_has_unknown_rank(r->args[arg]);
         return true;
     }
     if (t->rest >= 0 && (int)rank < t->naxes - 1) {
@@ -355,7 +357,7 @@ static Type *result_type(Solver *s, Relation *r, const SigTensor *t, const Sizes
     if (t->naxes == 1 && t->rest == 0 && z->whole)
         return type_tensor(z->whole, dtype);
     if (t->rest >= 0 && z->nrest < 0)
-        return NULL;
+        return z->unknown ? type_tensor(type_any(KIND_SHAPE, rel_origin(r)), dtype) : NULL;
     Type **dims = mem_new_n(Type *, t->naxes + z->nrest + 2);
     uint32_t rank = 0;
     for (int i = 0; i < t->naxes; i++) {
@@ -471,5 +473,5 @@ RelStatus relate_by_signature(Solver *s, Relation *r) {
     Type *whole = tuple ? type_tuple(results, (uint32_t)line.nresults) : results[0];
     if (rel_result_type(s, r, whole) == REL_FAIL)
         return REL_FAIL;
-    return z.open ? REL_WAIT : REL_DONE;
+    return z.open && !z.unknown ? REL_WAIT : REL_DONE;
 }

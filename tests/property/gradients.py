@@ -531,6 +531,8 @@ def layers():
             case("image.grid_sample", "image.grid_sample(x, y, %s)" % how, (1, 1, 3, 4), ("off", (1, 2, 1, 3)))
             case("image.grid_sample", "image.grid_sample(x, y, %s, align_corners=False)" % how, (1, 1, 3, 4),
                  ("unit", (1, 2, 1, 3)))
+    for inverse in (False, True):
+        case("dft", "dft(x, y, inverse=%s)" % inverse, (2, 5), (2, 5))
     for reduction in ["mean", "sum", "none"]:
         case("nn.nll_loss", 'nn.nll_loss(x, [1, -100, 2], y, reduction="%s")' % reduction, (3, 3), ("pos", (3,)))
     case("nn.nll_loss", "nn.nll_loss(x, [[1, 0]], y)", (1, 2, 2), ("pos", (2,)))

@@ -159,7 +159,7 @@ static bool of_dtypes(const Diags *d) {
 /* Of values, not of sizes. */
 static bool of_values(const Diags *d) {
     DiagCode code = d->list.len ? d->list.data[0]->code : DIAG_R0301;
-    return code == DIAG_R0601 || code == DIAG_R0602 || code == DIAG_R0603;
+    return code == DIAG_R0601 || code == DIAG_R0602 || code == DIAG_R0603 || code == DIAG_R0613;
 }
 
 /* The rank of the result depends on a size. */
