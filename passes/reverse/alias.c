@@ -49,6 +49,10 @@ typedef struct Names {
 static void run_name(Way *w, void *ctx, uint32_t i) {
     const Names *names = ctx;
     Place *p = names->place;
+    if (++w->n->program->names > MAX_NAMES) {
+        reverse_refuse(w->n->program, "too many values may be one");
+        return;
+    }
     p->is_own = i == p->aliases.len;
     p->arm = p->is_own ? NULL : p->aliases.data[i].place;
     alias_each(w, names->places, names->n, names->run, names->ctx);

@@ -182,6 +182,7 @@ static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
             break;
         }
         p->changed = false;
+        p->names = 0;
         for (size_t i = 0; i < p->instances.len && !p->why; i++)
             if (p->instances.data[i]->forward)
                 instance_make_tangent(p->instances.data[i]);

@@ -184,11 +184,12 @@ typedef struct Program {
     bool merges;  /* Note [Merging]: values that are equal may become one */
     bool changed; /* something was learnt: make the ways back again */
     uint32_t work;
+    uint32_t names;  /* of values with several names: pieces of code made in this round */
     const char *why; /* the program is left to the twins; NULL: it is not */
 } Program;
 
 enum { SPARE_STACK = 256 << 10 }; /* of the C stack, before a form is taken apart */
-enum { MAX_INSTANCES = 64, MAX_LEAVES = 24, MAX_WORK = 40000, MAX_ROUNDS = 24 };
+enum { MAX_INSTANCES = 64, MAX_LEAVES = 24, MAX_WORK = 40000, MAX_ROUNDS = 24, MAX_NAMES = 2000 };
 
 /* Leaves the whole program to the twins. */
 void reverse_refuse(Program *p, const char *why);
