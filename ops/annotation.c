@@ -3,6 +3,8 @@
  * modules contain. And reinterpret, which gives its bits. */
 #include "ops/relate/signature.h"
 
+#include <string.h>
+
 static bool lower_same(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_copy(plan, out[0], call->in[0]);
     return true;
@@ -49,16 +51,6 @@ SAME(on_device, "OnDevice", "on_device", device_attrs, 3, "it is computed on a d
 
 /* ---- reinterpret ------------------------------------------------------------------------------ */
 
-/* The integers as wide as the dtype. */
-static DType bits_of(DType t) {
-    switch (dtype_size(t)) {
-    case 1: return DT_U8;
-    case 2: return DT_U16;
-    case 4: return DT_U32;
-    }
-    return DT_U64;
-}
-
 static bool has_same_bits(const OpCall *call, DType to) {
     DType from = call->in[0]->dtype;
     if (dtype_size(from) == dtype_size(to))
@@ -68,29 +60,24 @@ static bool has_same_bits(const OpCall *call, DType to) {
     return false;
 }
 
-/* Both are read and written as integers: floats would be rounded and nan be changed. */
-static bool lower_reinterpret(const OpCall *call, Tensor *const *out, Plan *plan) {
-    DType bits = bits_of(out[0]->dtype);
+static bool eval_reinterpret(const OpCall *call, Tensor *const *out) {
+    const Tensor *x = call->in[0];
     if (!has_same_bits(call, out[0]->dtype))
         return false;
-    StepBuilder s;
-    step_begin(&s, plan, RECIPE_MAP, out[0]->rank, out[0]->shape);
-    int in = step_in(&s, call->in[0]);
-    s.in_types[in] = bits;
-    sc_load(&s.body, in, bits);
-    int to = step_out(&s, out[0]);
-    if (out[0]->dtype != DT_BOOL)
-        s.out_types[to] = bits;
-    else
-        step_result(&s, sc_ne(&s.body, 0, sc_int(&s.body, bits, 0)));
-    step_end(&s);
+    for (int64_t i = 0; i < x->count && (i % OP_POLL || !op_interrupted(call)); i++) {
+        if (out[0]->dtype == DT_BOOL)
+            elem_set_int(tensor_at(out[0], i), DT_BOOL, elem_get_int(tensor_at(x, i), DT_U8) != 0);
+        else
+            memcpy(tensor_at(out[0], i), tensor_at(x, i), dtype_size(x->dtype));
+    }
     return true;
 }
 
 static const AttrSpec reinterpret_attrs[] = {{"dtype", AT_DTYPE, NULL, "of the result"}};
 SIGNATURE_OP(reinterpret, "Reinterpret", "reinterpret", "data", 1,
              (.text = "all(...) -> @dtype(...)"), .attrs = reinterpret_attrs, .nattrs = 1,
-             .dtypes = DTS_ALL, .pattern = OP_ELEMWISE, .lower = lower_reinterpret,
+             .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .eval = eval_reinterpret,
+             .reference_only = "bits are copied as they are",
              .doc = "The bits of data as elements of another dtype, which has as many.",
              .example = "reinterpret([1.0, -2.0], dtype=int32)",
              .example_result = "[1065353216, -1073741824] : Tensor[(2,), int32]",

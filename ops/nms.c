@@ -232,7 +232,7 @@ SIGNATURE_OP(vision_non_max_suppression, "NMS", "vision.non_max_suppression",
                     "iou_threshold of the area of both: their numbers in indices, -1 behind them.",
              .example = "vision.non_max_suppression([[[0.0, 0.8, 0.0, 0.0, 2.0, 2.0], "
                         "[0.0, 0.9, 0.0, 0.0, 2.0, 2.1]]], [2], [[0, 1]], -1, 0.5).0",
-             .example_result = "[[1, -1]] : Tensor[(1, 2), int32]",
+             .example_result = "[[ 1, -1]] : Tensor[(1, 2), int32]",
              .see_also = "vision.get_valid_counts, vision.all_class_non_max_suppression")
 
 /* ---- vision.all_class_non_max_suppression ----------------------------------------------------- */
@@ -314,5 +314,5 @@ SIGNATURE_OP(vision_all_class_non_max_suppression, "AllClassNMS",
              .example = "vision.all_class_non_max_suppression([[[0.0, 0.0, 1.0, 1.0], "
                         "[0.0, 0.0, 1.0, 1.1]]], [[[0.8, 0.9]]], 2, 0.5, 0.0)",
              .example_result =
-                 "([[0, 0, 1],\n [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
+                 "([[0, 0, 1], [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
              .see_also = "vision.non_max_suppression")

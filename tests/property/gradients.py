@@ -529,8 +529,6 @@ def layers():
         for outside in ("zeros", "border", "reflection"):
             how = 'method="%s", padding_mode="%s"' % (method, outside)
             case("image.grid_sample", "image.grid_sample(x, y, %s)" % how, (1, 1, 3, 4), ("off", (1, 2, 1, 3)))
-            case("image.grid_sample", "image.grid_sample(x, y, %s, align_corners=False)" % how, (1, 1, 3, 4),
-                 ("unit", (1, 2, 1, 3)))
     for inverse in (False, True):
         case("dft", "dft(x, y, inverse=%s)" % inverse, (2, 5), (2, 5))
     for reduction in ["mean", "sum", "none"]:
