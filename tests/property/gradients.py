@@ -71,6 +71,7 @@ DOMAINS = {
     "unit": [(-0.8, -0.1), (0.1, 0.8)],
     "above1": [(1.3, 3.0)],
     "off": [(k + 0.1, k + 0.4) for k in (-3, -2, -1, 1, 2)],  # no whole number, no half
+    "between": [(-0.6, -0.3), (0.3, 0.6), (1.1, 1.2)],  # the middles of 3 and of 4 cells from -1 to 1
     "high": [(2.6, 2.95)],
     "low": [(-2.95, -2.6)],
     "one": [(1.02, 1.2)],
@@ -529,6 +530,8 @@ def layers():
         for outside in ("zeros", "border", "reflection"):
             how = 'method="%s", padding_mode="%s"' % (method, outside)
             case("image.grid_sample", "image.grid_sample(x, y, %s)" % how, (1, 1, 3, 4), ("off", (1, 2, 1, 3)))
+            case("image.grid_sample", "image.grid_sample(x, y, %s, align_corners=False)" % how, (1, 1, 3, 4),
+                 ("between", (1, 2, 1, 3)))
     for inverse in (False, True):
         case("dft", "dft(x, y, inverse=%s)" % inverse, (2, 5), (2, 5))
     for reduction in ["mean", "sum", "none"]:
