@@ -230,12 +230,51 @@ static void relate_whole(Rows *w, Type **row, Type **all, const Type *known) {
         *all = *row;
 }
 
+/* What a declared Vmap says that `one` is on the other side: `all` of a row, or a row of `all`. NULL: nothing. */
+static Type *declared_other(Rows *w, Type *one, bool is_row) {
+    for (size_t i = 0; i < w->s->facts.len; i++) {
+        const Relation *fact = w->s->facts.data[i];
+        if (fact->def != &rel_vmap)
+            continue;
+        Type *from = type_resolve(fact->args[is_row ? 0 : 1]);
+        Type *to = type_resolve(fact->args[is_row ? 1 : 0]);
+        if (from->tag != TY_FN || to->tag != TY_FN)
+            continue;
+        for (uint32_t k = 0; k < from->nargs && k < to->nargs; k++)
+            if (type_equal(from->args[k], one))
+                return to->args[k];
+        if (type_equal(from->fn.result, one))
+            return to->fn.result;
+    }
+    return NULL;
+}
+
+/* A declared parameter, or a tensor of a declared shape. */
+static bool is_declared(Type *t) {
+    return t->tag == TY_PARAM ||
+           (t->tag == TY_TENSOR && type_resolve(t->tensor.shape)->tag == TY_PARAM);
+}
+
+/* What is declared has no other side but what the `where` says. */
+static bool relate_declared(Rows *w, Type **row, Type **all) {
+    Type *other = NULL;
+    if (is_declared(*all) && (other = declared_other(w, *all, false)))
+        *row = other;
+    else if (is_declared(*row) && (other = declared_other(w, *row, true)))
+        *all = other;
+    w->has_tensor |= other != NULL;
+    w->waits |= other != NULL; /* the whole relation follows from the declared one, or not */
+    return other != NULL;
+}
+
 /* Makes *row and *all what they are, as far as one says it of the other. */
 static void relate_rows(Rows *w, Type **row, Type **all) {
     if (w->failed)
         return;
     *row = type_resolve(*row);
     *all = type_resolve(*all);
+    if (relate_declared(w, row, all))
+        return;
     const Type *known = (*row)->tag == TY_VAR ? *all : *row;
     const Type *other = known == *row ? *all : *row;
     if (known->tag != TY_VAR && other->tag != TY_VAR && other->tag != known->tag)
