@@ -235,6 +235,31 @@ enum {
     GROWN = 4000, /* by how many nodes a function grows */
 };
 
+static const char *name_of(const Expr *callee, const Expr *fn) {
+    if (callee->kind == EXPR_GLOBAL)
+        return callee->global->name->text;
+    if (fn && fn->fn->name)
+        return fn->fn->name->text;
+    return callee->kind == EXPR_VAR ? callee->var->name->text : "a function";
+}
+
+/* Why the body of fn, of n nodes, cannot stand in place of the call; NULL where it can. */
+static const char *find_obstacle(Inliner *in, const Expr *call, const Expr *callee, Expr *fn,
+                                 uint32_t n, uint32_t most) {
+    if (is_within(in, call, fn) || (callee->kind == EXPR_GLOBAL && mentions_itself(callee->global)))
+        return "it calls itself";
+    if (n == most)
+        return fmt_text("it has %u nodes or more", most);
+    if (in->grown + n > GROWN)
+        return fmt_text("what it stands in has grown by %d nodes already", GROWN);
+    expr_mark_tails(fn);
+    bool leaves_user = call->tail == TAIL_CALL && expr_is_internal(fn) &&
+                       !is_internal_here(in, call) && !fn_is_straight(fn);
+    if (leaves_user || !ends_well(in, fn, call))
+        return "messages of errors would lose a call";
+    return NULL;
+}
+
 /* The function whose body is to stand in place of the call; NULL where the call stays. */
 static Expr *function_to_inline(Inliner *in, Expr *call) {
     if (!in->replaces_calls || in->nested || call->kind != EXPR_CALL || call->mode || call->drop ||
@@ -242,20 +267,22 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
         return NULL;
     Expr *callee = inline_atom(in, call->a);
     Expr *fn = inline_known_function(in, callee);
-    if (!fn || fn->fn->nparams != call->nargs || fn->fn->path || is_within(in, call, fn))
-        return NULL;
-    if (callee->kind == EXPR_GLOBAL && mentions_itself(callee->global))
+    if (!fn && callee->kind == EXPR_VAR)
+        pass_tell(in->ctx, TOLD_LEFT, "inline", call->span,
+                  "left the call of `%s`: which function it is, the run decides",
+                  name_of(callee, NULL));
+    if (!fn || fn->fn->nparams != call->nargs || fn->fn->path)
         return NULL;
     bool once = (callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1) || fn_is_straight(fn);
     uint32_t most = once ? ONCE : SMALL, n = expr_count(fn->fn->body, most);
-    if (n == most || in->grown + n > GROWN)
+    const char *obstacle = find_obstacle(in, call, callee, fn, n, most);
+    if (obstacle) {
+        pass_tell(in->ctx, TOLD_LEFT, "inline", call->span, "left the call of `%s`: %s",
+                  name_of(callee, fn), obstacle);
         return NULL;
-    expr_mark_tails(fn);
-    if (call->tail == TAIL_CALL && expr_is_internal(fn) && !is_internal_here(in, call) &&
-        !fn_is_straight(fn))
-        return NULL;
-    if (!ends_well(in, fn, call))
-        return NULL;
+    }
+    pass_tell(in->ctx, TOLD_DONE, "inline", call->span, "put `%s` in place of its call",
+              name_of(callee, fn));
     if (callee->kind == EXPR_GLOBAL)
         pass_depend(in->ctx, callee->global);
     in->grown += n;

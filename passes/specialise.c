@@ -250,13 +250,15 @@ static Expr *instance_function(Site *s) {
     return fn;
 }
 
+static const char *name_of(const Expr *fn) { return fn->fn->name ? fn->fn->name->text : "fn"; }
+
 static Instance *instance_new(Site *s, Family *family) {
     Instances *all = instances_of(s->in->ctx);
     Instance *m = mem_new(Instance);
     m->key = s->key;
     m->types = s->types;
     m->global = mem_new(Global);
-    const char *name = s->fn->fn->name ? s->fn->fn->name->text : "fn";
+    const char *name = name_of(s->fn);
     *m->global = (Global){.kind = GLOBAL_DEF,
                           .name = sym_intern(fmt_text("%s__%llu", name, ++all->numbers)),
                           .span = s->fn->span,
@@ -269,20 +271,28 @@ static Instance *instance_new(Site *s, Family *family) {
 }
 
 /* NULL where another call within the same definition makes one already, or many were made. */
-static Instance *make_instance(Site *s, Family *family) {
+static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     PassCtx *ctx = s->in->ctx;
     Instances *all = instances_of(ctx);
     for (size_t i = 0; i < all->making.len; i++)
         if (all->making.data[i] == fn_written(s->fn)) {
             all->strays = true;
+            pass_tell(ctx, TOLD_LEFT, "specialise", call->span,
+                      "left `%s`: it gives itself another function at each call", name_of(s->fn));
             return NULL;
         }
     if (all->made == AT_ONCE) {
         pass_note(ctx, "specialise gave up after %d copies of functions", AT_ONCE);
         all->made++;
     }
-    if (all->made > AT_ONCE || expr_count(s->fn, LARGEST) == LARGEST)
+    if (all->made > AT_ONCE)
         return NULL;
+    if (expr_count(s->fn, LARGEST) == LARGEST) {
+        pass_tell(ctx, TOLD_LEFT, "specialise", call->span,
+                  "left `%s`, which is given functions: it has %d nodes or more", name_of(s->fn),
+                  LARGEST);
+        return NULL;
+    }
     all->made++;
     Instance *m = instance_new(s, family);
     vec_push(&all->making, fn_written(s->fn));
@@ -342,13 +352,16 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         map_set(&all->families, fn_written(s.fn), family = mem_new(Family));
     Instance *m = find_instance(family, &s.key, &s.types);
     if (!m)
-        m = make_instance(&s, family);
+        m = make_instance(&s, family, call);
     if (!m || (m->strayed && s.types.len))
         return m ? specialise_with(in, call, false) : NULL;
     if (callee->kind == EXPR_GLOBAL)
         pass_depend(in->ctx, callee->global);
     for (size_t i = 0; i < m->deps.len; i++)
         pass_depend(in->ctx, m->deps.data[i].global);
+    pass_tell(in->ctx, TOLD_DONE, "specialise", call->span,
+              "made the call of `%s` one of `%s`, a copy for the functions it is given",
+              name_of(s.fn), m->global->name->text);
     Expr *result = expr_copy(call);
     Type **types = mem_new_n(Type *, s.args.len + 1);
     for (size_t i = 0; i < s.args.len; i++)

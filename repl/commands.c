@@ -58,6 +58,7 @@ static const Command commands[] = {
     {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
+    {"why", "EXPR", "what the passes did with EXPR, and why they left the rest", run_text},
 };
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
 
@@ -83,6 +84,8 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
         session_kind(s, argument, &out);
     else if (strcmp(name, "llvm") == 0)
         session_llvm(s, argument, false, &out);
+    else if (strcmp(name, "why") == 0)
+        session_why(s, argument, &out);
     else
         session_type_of(s, argument, name[4] == '!', &out);
     bool code = strcmp(name, "asm") == 0 || strcmp(name, "llvm") == 0;

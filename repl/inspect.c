@@ -192,6 +192,19 @@ bool session_ir(Session *s, const char *expr, const char *const *passes, int npa
     return ask(ir_of, &q);
 }
 
+static void why_of(void *arg) {
+    Question *q = arg;
+    Diags *diags = mem_new(Diags);
+    Expr *e = core_of(q->s, q->text, diags);
+    q->ok = e && session_print_why(q->s, e, q->out, diags);
+    session_print_diags(q->s, diags);
+}
+
+bool session_why(Session *s, const char *expr, Str *out) {
+    Question q = {.s = s, .text = expr, .out = out};
+    return ask(why_of, &q);
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *trim(const char *text) {

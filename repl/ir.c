@@ -241,3 +241,48 @@ bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasse
     str_add_char(out, '\n');
     return true;
 }
+
+/* ---- what passes did -------------------------------------------------------------------------- */
+
+static bool was_told(const TellingVec *all, size_t i) {
+    for (size_t k = 0; k < i; k++) {
+        const Telling *a = &all->data[k], *b = &all->data[i];
+        if (a->span.source == b->span.source && a->span.begin == b->span.begin &&
+            strcmp(a->text, b->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What was told of the user's own text, each once: `3:7 inline put `f` in place of its call`. */
+static void print_tellings(Str *out, const TellingVec *all, TellingKind kind) {
+    for (size_t i = 0; i < all->len; i++) {
+        const Telling *t = &all->data[i];
+        uint32_t line, column;
+        bool is_own = t->span.source && !(t->span.source->flags & SOURCE_INTERNAL);
+        if (t->kind != kind || !is_own || was_told(all, i))
+            continue;
+        span_locate(t->span, &line, &column);
+        str_printf(out, "%s:%u:%u: %s %s\n", t->span.source->name, line, column, t->pass, t->text);
+    }
+}
+
+bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags) {
+    TellingVec tellings = {0};
+    Str ir = {0};
+    VEC(const char *) names = {0}; /* of those that code goes through */
+    for (size_t i = 0; i < pass_count(); i++)
+        if (pass_at(i)->level && pass_at(i)->level <= s->options.opt.level)
+            vec_push(&names, pass_at(i)->name);
+    s->passes.tellings = &tellings;
+    bool ok = session_print_ir(s, e, names.data, (int)names.len, &ir, diags);
+    s->passes.tellings = NULL;
+    print_tellings(out, &tellings, TOLD_DONE);
+    print_tellings(out, &tellings, TOLD_LEFT);
+    for (const char *line = str_text(&ir); strncmp(line, "// ", 3) == 0;
+         line = strchr(line, '\n') + 1)
+        str_printf(out, "%.*s\n", (int)(strchr(line, '\n') - line - 3), line + 3);
+    if (ok && !out->len)
+        str_add(out, "the passes found nothing to do, and left no call\n");
+    return ok;
+}

@@ -121,6 +121,7 @@ SessionStatus session_format_file(Session *s, const char *path, bool tvm, Str *o
 /* Questions, none of which evaluates (but time and mem). False: a diagnostic was printed. */
 bool session_type_of(Session *s, const char *expr, bool raw, Str *out);
 bool session_ir(Session *s, const char *expr, const char *const *passes, int npasses, Str *out);
+bool session_why(Session *s, const char *expr, Str *out);
 bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
                      Str *out);
 bool session_info(Session *s, const char *name, Str *out); /* name, or "session" */

@@ -100,6 +100,8 @@ void session_no_such_pass(Diags *diags, const char *name);
  * False after a diagnostic. */
 bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasses, Str *out,
                       Diags *diags);
+/* What those passes did with e, and why they left what they left. */
+bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags);
 /* Launches and bytes of tensors since these counts were taken. */
 void session_print_work(const Session *s, InterpStats since, TensorCounts counts, Str *out);
 

@@ -37,10 +37,9 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     const ReverseCode *code = reverse_get(d->ctx, kind, merges, s->literal, NULL);
     if (!code->fn) {
         const Symbol *name = s->literal->fn->name;
-        pass_note(d->ctx,
-                  "no code was made for `%s` of %s%s%s, which is differentiated while it runs: %s",
-                  grad_kind_name(kind), name ? "`" : "", name ? name->text : "a function",
-                  name ? "`" : "", code->why);
+        pass_note(
+            d->ctx, "no code was made for `%s` of %s, which is differentiated while it runs: %s",
+            grad_kind_name(kind), name ? fmt_text("`%s`", name->text) : "a function", code->why);
         return NULL;
     }
     for (size_t i = 0; i < code->uses.len; i++)
@@ -106,11 +105,17 @@ static bool mentions(Expr *e, const Var *v) {
 /* The code of the derivative e, or NULL. */
 static Expr *derivative_as_code(Deriver *d, Expr *e) {
     Original s = {0};
-    if (!find_source(d, e->a, e->mode == GRAD_JVP, &s))
+    if (!find_source(d, e->a, e->mode == GRAD_JVP, &s)) {
+        pass_tell(d->ctx, TOLD_LEFT, "derive", e->span,
+                  "left `%s`: of which function, the run decides",
+                  grad_kind_name((GradKind)e->mode));
         return NULL;
+    }
     Expr *result = make_code(d, &s, (GradKind)e->mode, true);
     if (!result)
         return NULL;
+    pass_tell(d->ctx, TOLD_DONE, "derive", e->span, "made `%s` code",
+              grad_kind_name((GradKind)e->mode));
     while (s.links.len) {
         Expr *link = vec_pop(&s.links);
         if (!mentions(result, link->var))
