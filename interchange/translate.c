@@ -573,7 +573,8 @@ bool onnx_translate(const OnnxModel *m, const char *weights_path, const OnnxKnow
     str_printf(&out->text, "// Translated from an ONNX model of opset %lld", (long long)m->opset);
     if (*m->producer) {
         str_add(&out->text, ", made by ");
-        add_comment(&out->text, fmt_text("%s %s", m->producer, m->producer_version));
+        add_comment(&out->text, fmt_text("%s%s%s", m->producer, *m->producer_version ? " " : "",
+                                         m->producer_version));
     }
     str_add(&out->text, ".\n");
     if (t->imports)
