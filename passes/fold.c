@@ -263,6 +263,9 @@ static Expr *fold_block(Folder *f, Expr *e) {
     for (; e->kind == EXPR_LET; e = e->body) {
         pass_visit(f->ctx);
         Expr *value = fold(f, e->a);
+        for (; e->rec && value->kind == EXPR_LET;
+             value = value->body) /* names of what it captured */
+            vec_push(&links, expr_copy(value));
         if (e->var && !e->rec && is_atom(value)) {
             map_set(&f->atoms, e->var, value);
             continue;
