@@ -286,7 +286,7 @@ static Expr *upsample(Dyn *d, const Ast *e) {
     Ast *call = call_node(deep ? "image.resize3d" : "image.resize2d",
                           bind(d, infer_expr(d->I, e->args.data[0], NULL)), e->span);
     for (size_t i = 1; i < e->args.len; i++) {
-        const char *side = strchr(axes, (deep ? "DHW" : "HW")[i - 1]);
+        const char *side = strchr(axes, "DHW"[deep ? i - 1 : i]);
         Ast *scale = bind(d, infer_expr(d->I, e->args.data[i], NULL));
         vec_push(&size.value->items,
                  scaled_side(call->args.data[0], side ? side - axes : 0, scale));
