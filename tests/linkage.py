@@ -150,7 +150,7 @@ def call_layers(objects):
 
 
 # Of --enable-gc-stress alone.
-STRESS = {("base/mem.c", "count")}
+STRESS = {("base/mem.c", "count"), ("base/mem.c", "collections")}
 
 
 def statics(objects):
