@@ -341,8 +341,10 @@ Expr *vmap_batched(PassCtx *ctx, Expr *fn, DependencyVec *deps) {
     ctx->deps = deps;
     Expr *made = batch_loop(l);
     ctx->deps = outer;
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
     if (made)
-        pass_check(ctx, made, NULL, "vmap");
+        pass_check(ctx, made, &captured, "vmap");
     return made;
 }
 
