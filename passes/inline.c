@@ -22,6 +22,8 @@
  * the first; the others get copies. */
 #include "passes/inline.h"
 
+#include "types/core/check.h"
+
 #include <string.h>
 
 Expr *pass_inline(PassCtx *ctx, Expr *e);
@@ -441,6 +443,31 @@ static Expr *inline_function(Inliner *in, Expr *e) {
     return result;
 }
 
+static bool takes_known_types(const Expr *fn) {
+    for (uint32_t i = 0; i < fn->fn->nparams; i++)
+        if (!core_is_closed(fn->fn->params[i]->type))
+            return false;
+    return core_is_closed(fn->fn->body->type);
+}
+
+/* `vmap(f)` of a variable that is bound to a function literal, as `vmap` of a copy of it: all rows at once are made of
+ * a literal alone (passes/vmap.h). NULL where e is something else. The copy is made of the literal as it was before it was
+ * visited, so it is visited itself. */
+static Expr *vmap_of_literal(Inliner *in, Expr *e) {
+    if (e->kind != EXPR_GRAD || e->mode != GRAD_VMAP || e->a->kind != EXPR_VAR ||
+        !in->replaces_calls)
+        return NULL;
+    Expr *fn = inline_known_function(in, e->a);
+    if (!fn || fn->fn->path || fn->fn->base || fn->fn->keeps_captured || !takes_known_types(fn) ||
+        expr_count(fn->fn->body, ONCE) == ONCE)
+        return NULL;
+    Subst s = {.renames = true};
+    Expr *result = expr_copy(e), *copy = expr_substitute(&s, fn);
+    inline_count_uses(in, copy);
+    result->a = inline_function(in, copy);
+    return result;
+}
+
 /* The variable that code of a derivative reads by its number in the closure of a literal that is known; e where it is
  * no such read. */
 static Expr *captured_variable(Inliner *in, Expr *e) {
@@ -468,7 +495,10 @@ Expr *inline_expr(Inliner *in, Expr *e) {
     pass_visit(in->ctx);
     Expr *result, *fn = e->kind == EXPR_CALL ? literal_for_call(in, e) : NULL;
     Expr *instance = e->kind == EXPR_CALL && !fn ? specialise_call(in, e) : NULL;
-    if (fn || e->kind == EXPR_LET)
+    Expr *vmap = vmap_of_literal(in, e);
+    if (vmap)
+        result = vmap;
+    else if (fn || e->kind == EXPR_LET)
         result = inline_block(in, e, fn);
     else if (e->kind == EXPR_FN)
         result = inline_function(in, e);

@@ -151,7 +151,7 @@ typedef struct Search {
     bool found;
 } Search;
 
-/* Whether a variable is called or handed on by a call. */
+/* Whether a variable is called, by `vmap` too, or handed on by a call. */
 static void find_call(void *ctx, Expr *e) {
     Search *s = ctx;
     for (; e->kind == EXPR_LET && !s->found; e = e->body)
@@ -164,6 +164,8 @@ static void find_call(void *ctx, Expr *e) {
         for (uint32_t i = 0; i < e->nargs && !s->found; i++)
             s->found = e->args[i]->kind == EXPR_VAR && e->args[i]->var == s->v;
     }
+    if (e->kind == EXPR_GRAD && e->mode == GRAD_VMAP)
+        s->found = e->a->kind == EXPR_VAR && e->a->var == s->v;
     if (!s->found)
         expr_each_child(e, find_call, s);
 }

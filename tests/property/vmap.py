@@ -87,6 +87,29 @@ def count_launches(relay, expressions):
         return run(relay, f.name, [])[2]
 
 
+BUILDS = ["build(64, fn (i) { (float32) i * 2.0 })",
+          "{ let y = build(64, fn (i) { (float32) i * V }); y + 1.0 }",
+          "(fn (c) { build(64, fn (i) { (float32) i * c + 1.0 }) })(V)",
+          "(fn (c) { build(64, fn (i) { let k = fn (z) { z * c }; k((float32) i) + k(V) }) })(V)",
+          "(fn (c) { let y = build(64, fn (i) { (float32) i * c }); vmap(fn (row) { row * c + V })(y) })(V)"]
+
+
+def count_builds(relay, made, passed, failed):
+    """Each of BUILDS, whose functions are literals, takes few launches and gives the bits of the loop."""
+    for expression in BUILDS:
+        with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+            f.write(program([]) + expression + "\n")
+            f.flush()
+            loop = run(relay, f.name, ["--engine=reference"])
+            ways = [run(relay, f.name, flags) for flags in ([], ["--opt=2", "--check-core"])]
+        launches = max(way[2] - made for way in ways)
+        same = all(way[0] == loop[0] and not way[3] for way in ways) and not loop[3]
+        passed, failed = passed + (same and launches <= 12), failed + (not same or launches > 12)
+        if not same or launches > 12:
+            print(f"FAILED {expression}: " + (f"{launches} launches" if same else f"differs, {ways[0][1]} {ways[1][1]} {loop[1]}"))
+    return passed, failed
+
+
 def main():
     relay, passed, failed = os.path.abspath(sys.argv[1]), 0, 0
     made = count_launches(relay, [])
@@ -113,6 +136,7 @@ def main():
     passed, failed = passed + (dense == 1), failed + (dense != 1)
     if dense != 1:
         print(f"FAILED vmap(nn.dense) takes {dense} launches, not one")
+    passed, failed = count_builds(relay, made, passed, failed)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
 
