@@ -372,7 +372,9 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
         Growing g;
         bool grows = poly && growing_find(t, &g);
         for (uint32_t i = 0; i < n; i++) {
-            Expr *arg = sources ? infer_expr(I, sources[i], t->args[i]) : args[i];
+            /* The unknown sizes of a parameter are those of its value, and an argument of a call within has its own. */
+            bool own = recursive && (type_resolve(t->args[i])->flags & TYPE_HAS_ANY);
+            Expr *arg = sources ? infer_expr(I, sources[i], own ? NULL : t->args[i]) : args[i];
             if (callee->kind == EXPR_GRAD && refuse_integer(I, callee, i, arg, t->args[i]))
                 return infer_error_expr(span);
             size_t said = I->diags->list.len;
