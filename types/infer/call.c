@@ -351,6 +351,53 @@ static void explain_recursion(Infer *I, const Expr *callee) {
                   callee->global->name->text);
 }
 
+static bool calls_itself(const Expr *callee) {
+    for (size_t i = 0; i < callee->global->uses.len; i++)
+        if (callee->global->uses.data[i] == callee->global)
+            return true;
+    return is_open_recursion(callee);
+}
+
+/* The axis at which an operator within the called definition met another size than that of its argument; -1 for none. */
+static int clashing_axis(Infer *I, const Diag *d, Type **dims, uint32_t rank) {
+    const Mismatch *m = solver_mismatch(I->s);
+    if (d->code != DIAG_R0314 || m->kind != MISMATCH_DIM || m->axis < 0 || m->axis >= (int)rank)
+        return -1;
+    Type *size = dims[m->axis];
+    bool own = dim_compare(size, m->a) == DIM_EQUAL || dim_compare(size, m->b) == DIM_EQUAL;
+    return own ? m->axis : -1;
+}
+
+/* The type of a parameter is left out, and the definition calls itself with a value of another size: names the
+ * annotation that lets it grow. asked: the parameter's type. */
+static void explain_growth(Infer *I, size_t said, const Expr *callee, uint32_t i, Type *asked,
+                           const Expr *arg) {
+    const AstFn *fn = callee->kind == EXPR_GLOBAL && callee->global->item ? callee->global->item->fn
+                                                                          : NULL;
+    uint32_t rank, n;
+    Type **dims, **own;
+    if (I->diags->list.len <= said || !fn || i >= fn->params.len || fn->params.data[i].type ||
+        !calls_itself(callee) || !type_get_rank(arg->type, &rank, &dims) || !rank)
+        return;
+    Diag *d = I->diags->list.data[said];
+    int axis = clashing_axis(I, d, dims, rank);
+    if (axis < 0 && (d->code != DIAG_R0217 || !is_open_recursion(callee)))
+        return;
+    bool both = type_get_rank(asked, &n, &own) && n == rank;
+    Type **sizes = mem_new_n(Type *, rank);
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t size;
+        bool stays = type_get_int(dims[k], &size) &&
+                     (axis >= 0 ? axis != (int)k
+                                : both && dim_compare(own[k], dims[k]) == DIM_EQUAL);
+        sizes[k] = stays ? dims[k] : type_any(KIND_DIM, NULL);
+    }
+    Type *t = type_tensor(type_shape(sizes, rank), type_resolve(arg->type)->tensor.dtype);
+    const char *name = fn->params.data[i].name.sym->text;
+    diag_add_help(d, "`%s` calls itself: where `%s` changes its size, write `%s: %s`",
+                  callee->global->name->text, name, name, type_text(t));
+}
+
 /* Applies a callee of any type to args, or where these are NULL to their sources. sizes: what named_give takes. */
 static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast *const *sources,
                    uint32_t n, Span span) {
@@ -390,6 +437,7 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
             point_at_argument(I, said, callee, span, arg);
             if (I->diags->list.len > said)
                 explain_recursion(I, callee);
+            explain_growth(I, said, callee, i, t->args[i], arg);
             flows[i] = infer_last_flow(I, out[i]);
             t = named_give(I, t, sizes, i, out[i]);
         }
