@@ -311,8 +311,8 @@ REDUCE(min, DTS_ALL, DTS_ALL, "The least element; nan if there is one. Of none: 
 REDUCE(prod, DTS_NUM, 0, "The product of the elements; 1 of none. Integers wrap.",
        "prod([1.0, 2.0, 3.0, 4.0])", "24.0 : float32", "sum")
 REDUCE(sum, DTS_NUM, 0,
-       "The sum of the elements; 0 of none. Integers wrap. Of bools it is `any`, as TVM has it: "
-       "cast them to count.",
+       "The sum of the elements; 0 of none. Integers wrap. Of bools it is their count, "
+       "an int32.",
        "sum([[1.0, 2.0], [3.0, 4.0]], axis=[1], keepdims=True)",
        "[[3.0],\n [7.0]] : Tensor[(2, 1), float32]", "mean, prod, cumsum")
 

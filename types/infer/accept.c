@@ -3,7 +3,8 @@
  *
  *     nn.dense(x, w, out_dtype="int32")      x of uint8, w of int8     nn.dense(cast(x), cast(w))     of int32
  *     where(c, x, y)                         c of int32                where(cast(c), x, y)           of bool
- *     sum(m)                                 m of bool                 any(m)                         as TVM sums bools
+ *     sum(m)                                 m of bool                 sum(cast(m))                  of int32
+ *     sum(m)                                 the same in TVM's text    any(m)                         as TVM sums bools
  *     nn.matmul(x, y, transpose_a=True)      x of three axes           nn.matmul(transpose(x), y)
  *     collapse_sum_to(x, [2, 1])             a shape that is written   the same, with these sizes in its type
  *
@@ -107,6 +108,10 @@ const Op *infer_accept(Infer *I, const Op *op, Expr **args, uint32_t n, const At
         args[0] = cast_to(args[0], DT_BOOL);
     if (op != &op_sum || n != 1 || !type_get_dtype(args[0]->type, &t) || t != DT_BOOL)
         return op;
+    if (!I->module->versioned) {
+        args[0] = cast_to(args[0], DT_I32);
+        return op;
+    }
     Attrs *same = mem_new(Attrs);
     *same = (Attrs){&op_any, (*attrs)->values};
     *attrs = same;
