@@ -24,7 +24,7 @@ typedef struct Command {
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
     run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench,
-    run_search, run_nan, run_trace, run_edit;
+    run_search, run_nan, run_trace, run_edit, run_import, run_unset;
 
 /* Sorted. A name that ends in `!` is found only when written out. */
 static const Command commands[] = {
@@ -39,6 +39,7 @@ static const Command commands[] = {
     {"graph", "EXPR [> FILE]", "values and derivatives of EXPR; > FILE.svg or FILE.dot", run_graph},
     {"help", "[WORD]", "this list, or what has to do with WORD", run_help},
     {"history", "[N]", "the last N entries, or the last 20", run_history},
+    {"import", "MODULE", "as `import MODULE` is", run_import},
     {"info", "NAME", "what NAME is; :info session for numbers", run_text},
     {"ir", "EXPR [--pass P,Q]", "the program of EXPR after passes", run_ir},
     {"kind", "TYPE", "the kind of a type", run_text},
@@ -58,6 +59,7 @@ static const Command commands[] = {
     {"tutor", "[N]", "learn Relay by lessons; :tutor list lists them", run_tutor},
     {"type", "EXPR", "the type of EXPR, which is not run", run_text},
     {"type!", "EXPR", "the same with effects and open relations", run_text},
+    {"unset", "NAME", "undo what :set NAME did", run_unset},
     {"why", "EXPR", "what the passes did with EXPR, and why they left the rest", run_text},
 };
 enum { NCOMMANDS = sizeof commands / sizeof *commands };
@@ -140,6 +142,16 @@ static CommandResult run_load(Session *s, const Command *command, const char *ar
         session_complain(s, ":load wants FILE\n");
     else
         session_load(s, argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_import(Session *s, const Command *command, const char *argument) {
+    if (*argument) {
+        const char *entry = fmt_text("import %s", argument);
+        session_enter(s, entry, strlen(entry), false);
+    } else {
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
+    }
     return COMMAND_DONE;
 }
 
@@ -310,6 +322,14 @@ static CommandResult run_save(Session *s, const Command *command, const char *ar
 static CommandResult run_set(Session *s, const Command *command, const char *argument) {
     (void)command;
     settings_change(s, argument);
+    return COMMAND_DONE;
+}
+
+static CommandResult run_unset(Session *s, const Command *command, const char *argument) {
+    if (*argument)
+        settings_reset(s, argument);
+    else
+        session_complain(s, ":%s wants %s\n", command->name, command->argument);
     return COMMAND_DONE;
 }
 

@@ -564,12 +564,12 @@ static bool complete_argument(Place *p) {
         add(p, "off", "");
         return true;
     }
-    if (strcmp(command, "set") == 0) {
+    if (strcmp(command, "set") == 0 || strcmp(command, "unset") == 0) {
         for (size_t i = 0; i < settings_count(); i++)
             add(p, settings_name(i), "");
         return true;
     }
-    if (strcmp(command, "browse") == 0) {
+    if (strcmp(command, "browse") == 0 || strcmp(command, "import") == 0) {
         add_modules(p);
         return true;
     }

@@ -147,7 +147,7 @@ void session_print_diags(Session *s, Diags *diags) {
 Session *session_new(const SessionOptions *options) {
     Session *s = mem_new(Session);
     mem_pin(s);
-    s->options = *options;
+    s->options = s->given = *options;
     s->sink = (SessionSink){write_stdout, write_stderr, NULL};
     s->hooks = (EnvHooks){.ctx = s,
                           .import = session_import,

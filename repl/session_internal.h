@@ -18,7 +18,7 @@ typedef struct DigestedValue {
 } DigestedValue;
 
 struct Session {
-    SessionOptions options;
+    SessionOptions options, given; /* as they are now, and as they were when it began */
     EnvHooks hooks;
     Env *env;
     Interp *interp;

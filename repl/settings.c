@@ -10,7 +10,7 @@
 typedef struct Setting {
     const char *name, *takes, *help;
     bool (*set)(Session *s, const char *value); /* false: it takes something else */
-    void (*print)(const Session *s, Str *out);
+    void (*print)(const SessionOptions *o, Str *out);
 } Setting;
 
 static bool read_number(const char *value, int least, int most, int *out) {
@@ -37,9 +37,7 @@ static bool set_colors(Session *s, const char *value) {
     return true;
 }
 
-static void print_colors(const Session *s, Str *out) {
-    str_add(out, switch_text(s->options.color));
-}
+static void print_colors(const SessionOptions *o, Str *out) { str_add(out, switch_text(o->color)); }
 
 static bool set_digits(Session *s, const char *value) {
     int digits;
@@ -49,22 +47,22 @@ static bool set_digits(Session *s, const char *value) {
     return true;
 }
 
-static void print_digits(const Session *s, Str *out) { str_printf(out, "%d", s->options.digits); }
+static void print_digits(const SessionOptions *o, Str *out) { str_printf(out, "%d", o->digits); }
 
 static bool set_edge(Session *s, const char *value) {
     return read_number(value, 1, 100, &s->options.edge);
 }
 
-static void print_edge(const Session *s, Str *out) {
-    str_printf(out, "%d", s->options.edge ? s->options.edge : 3);
+static void print_edge(const SessionOptions *o, Str *out) {
+    str_printf(out, "%d", o->edge ? o->edge : 3);
 }
 
 static bool set_elements(Session *s, const char *value) {
     return read_number(value, 1, 1000000, &s->options.most_elements);
 }
 
-static void print_elements(const Session *s, Str *out) {
-    str_printf(out, "%d", s->options.most_elements ? s->options.most_elements : 1000);
+static void print_elements(const SessionOptions *o, Str *out) {
+    str_printf(out, "%d", o->most_elements ? o->most_elements : 1000);
 }
 
 static bool set_plots(Session *s, const char *value) {
@@ -76,8 +74,8 @@ static bool set_plots(Session *s, const char *value) {
     return false;
 }
 
-static void print_plots(const Session *s, Str *out) {
-    str_add(out, plot_screen_names[s->options.plot_screen]);
+static void print_plots(const SessionOptions *o, Str *out) {
+    str_add(out, plot_screen_names[o->plot_screen]);
 }
 
 static bool set_seed(Session *s, const char *value) {
@@ -89,8 +87,8 @@ static bool set_seed(Session *s, const char *value) {
     return true;
 }
 
-static void print_seed(const Session *s, Str *out) {
-    str_printf(out, "%llu", (unsigned long long)s->options.seed);
+static void print_seed(const SessionOptions *o, Str *out) {
+    str_printf(out, "%llu", (unsigned long long)o->seed);
 }
 
 static bool set_types(Session *s, const char *value) {
@@ -101,8 +99,8 @@ static bool set_types(Session *s, const char *value) {
     return true;
 }
 
-static void print_types(const Session *s, Str *out) {
-    str_add(out, switch_text(!s->options.hides_types));
+static void print_types(const SessionOptions *o, Str *out) {
+    str_add(out, switch_text(!o->hides_types));
 }
 
 static bool set_width(Session *s, const char *value) {
@@ -114,8 +112,8 @@ static bool set_width(Session *s, const char *value) {
     return true;
 }
 
-static void print_width(const Session *s, Str *out) {
-    str_printf(out, "%d", s->options.fixed_width);
+static void print_width(const SessionOptions *o, Str *out) {
+    str_printf(out, "%d", o->fixed_width);
 }
 
 /* Sorted. */
@@ -141,11 +139,24 @@ static void list(Session *s) {
     for (size_t i = 0; i < NSETTINGS; i++) {
         Str line = {0};
         str_printf(&line, "  %s ", settings[i].name);
-        settings[i].print(s, &line);
+        settings[i].print(&s->options, &line);
         str_pad(&line, 18);
         str_printf(&line, " %s: %s\n", settings[i].takes, settings[i].help);
         session_say(s, session_fold(s, &line));
     }
+}
+
+static const Setting *find_setting(Session *s, const char *name, size_t n) {
+    Str names = {0};
+    for (size_t i = 0; i < NSETTINGS; i++) {
+        if (strlen(settings[i].name) == n && strncmp(settings[i].name, name, n) == 0)
+            return &settings[i];
+        str_printf(&names, "%s%s", i ? ", " : "", settings[i].name);
+    }
+    Str line = {0};
+    str_printf(&line, "there is no setting `%.*s`; there are %s\n", (int)n, name, str_text(&names));
+    session_complain(s, "%s", session_fold(s, &line));
+    return NULL;
 }
 
 void settings_change(Session *s, const char *text) {
@@ -155,15 +166,16 @@ void settings_change(Session *s, const char *text) {
         list(s);
         return;
     }
-    for (size_t i = 0; i < NSETTINGS; i++)
-        if (strlen(settings[i].name) == n && strncmp(settings[i].name, text, n) == 0) {
-            if (!settings[i].set(s, value))
-                session_complain(s, ":set %s wants %s\n", settings[i].name, settings[i].takes);
-            return;
-        }
-    Str names = {0};
-    for (size_t i = 0; i < NSETTINGS; i++)
-        str_printf(&names, "%s%s", i ? ", " : "", settings[i].name);
-    session_complain(s, "there is no setting `%.*s`; there are %s\n", (int)n, text,
-                     str_text(&names));
+    const Setting *setting = find_setting(s, text, n);
+    if (setting && !setting->set(s, value))
+        session_complain(s, ":set %s wants %s\n", setting->name, setting->takes);
+}
+
+void settings_reset(Session *s, const char *name) {
+    const Setting *setting = find_setting(s, name, strlen(name));
+    Str value = {0};
+    if (!setting)
+        return;
+    setting->print(&s->given, &value);
+    setting->set(s, str_text(&value));
 }
