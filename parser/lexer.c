@@ -8,11 +8,12 @@
 typedef struct WordEntry {
     Word word;
     WordClass cls;
+    size_t len;
     const char *text;
 } WordEntry;
 
 static const WordEntry word_table[] = {
-#define WORD(name, text, cls) {WORD_##name, WORDCLASS_##cls, text},
+#define WORD(name, text, cls) {WORD_##name, WORDCLASS_##cls, sizeof text - 1, text},
     LEXER_WORDS(WORD)
 #undef WORD
 };
@@ -65,8 +66,16 @@ static bool is_session(const Source *source) {
 
 void lexer_init(Lexer *lex, const Source *source, Module *module) {
     *lex = (Lexer){.source = source, .module = module, .session = is_session(source)};
+}
+
+/* A walk through the table costs what looking in a map does, and no map is made for each text that is read:
+ * a paste at the prompt is many short ones. */
+static Word find_word(const char *text, size_t len) {
     for (size_t i = 0; i < sizeof word_table / sizeof *word_table; i++)
-        map_set(&lex->words, sym_intern(word_table[i].text), (void *)&word_table[i]);
+        if (word_table[i].len == len && word_table[i].text[0] == text[0] &&
+            memcmp(word_table[i].text, text, len) == 0)
+            return word_table[i].word;
+    return WORD_NONE;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -285,8 +294,7 @@ void lexer_read(Lexer *lex, uint32_t from, Token *t) {
         t->kind = TOK_IDENT;
         t->end = i;
         set_symbol(lex, t, t->begin);
-        const WordEntry *entry = map_find(&lex->words, t->sym);
-        t->word = entry ? entry->word : WORD_NONE;
+        t->word = find_word(lex->source->text + t->begin, t->end - t->begin);
     } else if (is_digit(c)) {
         t->kind = TOK_NUMBER;
         t->end = number_end(lex, i);

@@ -106,7 +106,6 @@ typedef struct Lexer {
     uint32_t comments_upto;
     bool versioned; /* strings are raw and may span lines */
     bool session;   /* the text is copied from a prompt: lines without one are what it answered */
-    Map words;      /* Symbol -> (Word) */
 } Lexer;
 
 void lexer_init(Lexer *lex, const Source *source, Module *module);
