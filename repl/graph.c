@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/output.h"
 #include "repl/session_internal.h"
 
 typedef struct Gift {
@@ -219,8 +220,10 @@ static void print_node(TreePrinter *p, Node *node, const Node *via, const char *
     node->is_printed = true;
     for (size_t i = 0; !again && depth < MOST_DEPTH && i < node->args.len; i++) {
         bool last = i + 1 == node->args.len;
-        print_node(p, node->args.data[i], node, fmt_text("%s%s", next, last ? "└─ " : "├─ "),
-                   fmt_text("%s%s", next, last ? "   " : "│  "), depth + 1);
+        const char *branch = output_is_utf8() ? (last ? "└─ " : "├─ ") : last ? "`- " : "|- ";
+        const char *trunk = last ? "   " : output_is_utf8() ? "│  " : "|  ";
+        print_node(p, node->args.data[i], node, fmt_text("%s%s", next, branch),
+                   fmt_text("%s%s", next, trunk), depth + 1);
     }
 }
 

@@ -28,6 +28,18 @@ def last_lines(screen):
     return [l for l in screen.text() if l.strip() and not l.startswith("step>")]
 
 
+def draws_plainly(relay):
+    """The tree of `:graph` where the locale is not UTF-8."""
+    os.environ["LC_ALL"] = "C"
+    terminal = transcript.Terminal([relay], 100)
+    terminal.wait_prompt()
+    terminal.type(":graph grad(fn (x) { sin(x) * x })(1.0)\n")
+    terminal.wait_prompt()
+    terminal.send("\004")
+    text = "\n".join(terminal.screen.text())
+    return terminal.finish() == 0 and "\n|- sin" in text and "\n|  `- x" in text and text.isascii()
+
+
 def main():
     relay, passed, failed = os.path.abspath(sys.argv[1]), 0, 0
     for command, keys, wants in CASES:
@@ -59,6 +71,10 @@ def main():
         if not ok:
             print("%s, %s: status %s" % (command, keys, status))
             print("\n".join("  " + l for l in terminal.screen.text()))
+    plain = draws_plainly(relay)
+    if not plain:
+        print("`:graph` in the locale C")
+    passed, failed = passed + plain, failed + (not plain)
     print("%d passed, %d failed, 0 skipped" % (passed, failed))
     return failed > 0
 
