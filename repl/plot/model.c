@@ -215,8 +215,24 @@ static void add_tick(PlotAxis *axis, double place, const char *label) {
     axis->labels[axis->nticks++] = label;
 }
 
+/* Of few powers of ten: 1, 2 and 5 times each. */
+static void find_ticks_between_powers(PlotAxis *axis) {
+    static const double digits[] = {1, 2, 5};
+    double slack = (axis->high - axis->low) * 1e-9;
+    for (double power = floor(axis->low); power <= axis->high + slack; power++)
+        for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+            double at = power + log10(digits[i]);
+            if (axis->low - slack <= at && at <= axis->high + slack)
+                add_tick(axis, at, fmt_text("%.6g", digits[i] * pow(10, power)));
+        }
+}
+
 static void find_ticks(PlotAxis *axis) {
     double range = axis->high - axis->low;
+    if (axis->log && range <= 2) {
+        find_ticks_between_powers(axis);
+        return;
+    }
     double step = axis->log ? fmax(1, ceil(range / 8)) : step_for(range, 5);
     double slack = range * 1e-9;
     for (double at = ceil((axis->low - slack) / step) * step; at <= axis->high + slack;
