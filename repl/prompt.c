@@ -326,28 +326,22 @@ static bool take_line(Prompt *p, const char *line) {
 
 /* ---- pastes ---------------------------------------------------------------------------------- */
 
-/* Shows what was pasted; of more lines than a screen has, the first and the last. */
+/* Shows what was pasted; of more lines than a screen has, the first ones. */
 static void echo(Prompt *p, const char *text, size_t len) {
-    enum { ENDS = 10 };
-    size_t lines = 0, head = 0, tail = len, most = (size_t)terminal_height();
+    enum { SHOWN = 10 };
+    size_t lines = 0, head = 0, most = (size_t)terminal_height();
     while (len && text[len - 1] == '\n')
         len--;
     for (size_t i = 0; i < len; i++)
         lines += text[i] == '\n';
-    if (lines + 1 <= most || lines < 4 * ENDS) {
+    if (lines + 1 <= most || lines < 4 * SHOWN) {
         editor_echo(p->editor, text, len);
         return;
     }
-    for (size_t n = 0; n < ENDS; n++)
+    for (size_t n = 0; n < SHOWN; n++)
         head += strcspn(text + head, "\n") + 1;
-    tail = len;
-    for (size_t n = 0; n < ENDS; tail -= n < ENDS)
-        if (text[tail - 1] == '\n')
-            n++;
-        else
-            tail--;
     editor_echo(p->editor, text, head - 1);
-    printf("  ...> and %zu more lines\n", lines + 1 - ENDS);
+    printf("  ...> and %zu more lines\n", lines + 1 - SHOWN);
 }
 
 static void enter_piece(Prompt *p, const char *text, const Piece *piece) {

@@ -179,11 +179,8 @@ def test_paste(relay, home):
     p.leave()
 
 
-def test_long_paste(relay, home, share_of_lines):
-    p = Prompt(relay, home)
-    n = share_of_lines
-    text = PASTE % ("".join("let v%d = %d\r" % (i % 50, i) for i in range(n - 1)) + "v1 + nosuch\rv0 + v1 + v2 + v3;\r")
-    before = process.cpu_seconds(p.pid)
+def send_much(p, text):
+    """Sends what the terminal does not hold at once, and reads what comes back meanwhile."""
     begun = os.get_blocking(p.fd)
     os.set_blocking(p.fd, False)
     data = text.encode()
@@ -193,6 +190,25 @@ def test_long_paste(relay, home, share_of_lines):
         except BlockingIOError:
             p.read(0.01)
     os.set_blocking(p.fd, begun)
+
+
+def test_paste_of_even_lines(relay, home):
+    """A walk backwards over such lines by two bytes once left the text; it did not crash each time."""
+    for _ in range(10):
+        p = Prompt(relay, home)
+        send_much(p, PASTE % ("let nam = 1\r" * 5000 + "let end = 2\r"))
+        p.expect("end : int32")
+        p.typed_row = p.screen.y - 1
+        p.wait_prompt()
+        p.leave()
+
+
+def test_long_paste(relay, home, share_of_lines):
+    p = Prompt(relay, home)
+    n = share_of_lines
+    text = PASTE % ("".join("let v%d = %d\r" % (i % 50, i) for i in range(n - 1)) + "v1 + nosuch\rv0 + v1 + v2 + v3;\r")
+    before = process.cpu_seconds(p.pid)
+    send_much(p, text)
     p.expect("there is no `nosuch`")
     p.typed_row = p.screen.y - 1
     p.wait_prompt()
@@ -364,7 +380,7 @@ def test_random_keys(relay, home, seed):
         raise Wrong("status %s after %r" % (status, typed))
 
 
-TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_paste, test_narrow,
+TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_paste, test_paste_of_even_lines, test_narrow,
               test_width_changes, test_dumb, test_pictures, test_edit, test_left_as_found]
 
 
