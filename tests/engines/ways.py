@@ -18,7 +18,7 @@ ORACLE = ["--engine=reference"]
 FIXED = [["--jit=on", "--opt=0"], ["--jit=off", "--opt=3", "--check-core"]]
 # Where a program meets a limit of the machine differs between engines, and so does the trace there.
 LIMITS = re.compile(r'"code":"(R0605|R0606)"')
-SPEED = re.compile(r" +[\d.]+/s( +left [\d:]+)?")  # of a line that `progress` writes
+SPEED = re.compile(r"  [\d.,]+/s|  [\d:]+ left")  # of a line that `progress` writes
 
 with open(os.path.join(ROOT, "passes", "passes.def"), encoding="utf-8") as f:
     PASSES = re.findall(r"^PASS\((\w+), \w+, [1-9]", f.read(), re.M)  # those that some level of --opt runs
