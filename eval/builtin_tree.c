@@ -21,23 +21,15 @@ static int64_t leaf_count(Value v) { return v.tag == VAL_SCALAR ? 1 : ((Tensor *
 /* ---- leaves as a list ------------------------------------------------------------------------ */
 
 typedef struct LeafList {
-    VEC(Value) leaves;
+    LeafVec leaves;
     Value rest; /* refill: the new leaves that have no place yet */
 } LeafList;
 
-static Value take_leaf(LeafMap *m, Value x, Value y) {
-    LeafList *l = m->ctx;
-    (void)y;
-    vec_push(&l->leaves, x);
-    return x;
-}
-
 bool builtin_tree_leaves(const BuiltinCall *call, Value *out) {
-    LeafList l = {0};
-    LeafMap m = {.call = call, .leaf = take_leaf, .ctx = &l, .keep_other = true};
-    if (!leaf_map_run(&m, call->args[0], value_unit(), out))
+    LeafVec leaves = {0};
+    if (!leaf_map_list(call, call->args[0], false, &leaves))
         return false;
-    *out = builtin_list(call, l.leaves.data, l.leaves.len);
+    *out = builtin_list(call, leaves.data, leaves.len);
     return true;
 }
 

@@ -19,59 +19,39 @@ static bool is_leaf(Value v) {
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-typedef struct Leaves {
-    VEC(Value) list;
-    Value rest; /* refill: the tensors that have no place yet */
-} Leaves;
-
-static Value take_leaf(LeafMap *m, Value x, Value y) {
-    Leaves *l = m->ctx;
-    (void)y;
-    vec_push(&l->list, x);
-    return x;
-}
-
-static bool take_leaves(const BuiltinCall *call, Value x, Leaves *l) {
-    LeafMap m = {
-        .call = call, .leaf = take_leaf, .ctx = l, .all_tensors = true, .keep_other = true};
-    Value ignored;
-    return leaf_map_run(&m, x, value_unit(), &ignored);
-}
-
 bool builtin_vmap_leaves(const BuiltinCall *call, Value *out) {
-    Leaves l = {0};
-    if (!take_leaves(call, call->args[0], &l))
+    LeafVec leaves = {0};
+    if (!leaf_map_list(call, call->args[0], true, &leaves))
         return false;
-    *out = builtin_list(call, l.list.data, l.list.len);
+    *out = builtin_list(call, leaves.data, leaves.len);
     return true;
 }
 
 static Value put_leaf(LeafMap *m, Value x, Value y) {
-    Leaves *l = m->ctx;
     (void)x;
-    if (!builtin_list_next(&l->rest, &y))
+    if (!builtin_list_next(m->ctx, &y))
         BUG("vmap: fewer tensors than there were");
     return y;
 }
 
 bool builtin_vmap_refill(const BuiltinCall *call, Value *out) {
-    Leaves l = {.rest = call->args[1]};
+    Value rest = call->args[1];
     LeafMap m = {
-        .call = call, .leaf = put_leaf, .ctx = &l, .all_tensors = true, .keep_other = true};
+        .call = call, .leaf = put_leaf, .ctx = &rest, .all_tensors = true, .keep_other = true};
     return leaf_map_run(&m, call->args[0], value_unit(), out);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 bool builtin_vmap_size(const BuiltinCall *call, Value *out) {
-    Leaves l = {0};
-    if (!take_leaves(call, call->args[0], &l))
+    LeafVec leaves = {0};
+    if (!leaf_map_list(call, call->args[0], true, &leaves))
         return false;
-    if (!l.list.len)
+    if (!leaves.len)
         return fail(call, "no argument of `vmap` holds a tensor that it could take apart");
     int64_t n = -1;
-    for (size_t i = 0; i < l.list.len; i++) {
-        Value v = value_primal(l.list.data[i]);
+    for (size_t i = 0; i < leaves.len; i++) {
+        Value v = value_primal(leaves.data[i]);
         const Tensor *t = v.tag == VAL_TENSOR ? v.p : NULL;
         if (!t || t->rank == 0)
             return fail(
@@ -173,20 +153,20 @@ bool builtin_vmap_check(const BuiltinCall *call, Value *out) {
 /* For each leaf of a row the list of what stands in its place in all rows. */
 bool builtin_vmap_columns(const BuiltinCall *call, Value *out) {
     Value rows = call->args[0], row;
-    VEC(Leaves) all = {0};
+    VEC(LeafVec) all = {0};
     if (!check_rows(call, rows))
         return false;
     while (builtin_list_next(&rows, &row)) {
-        Leaves l = {0};
-        if (!take_leaves(call, row, &l))
+        LeafVec l = {0};
+        if (!leaf_map_list(call, row, true, &l))
             return false;
         vec_push(&all, l);
     }
     VEC(Value) columns = {0};
-    for (size_t k = 0; all.len && k < all.data[0].list.len; k++) {
+    for (size_t k = 0; all.len && k < all.data[0].len; k++) {
         VEC(Value) column = {0};
         for (size_t i = 0; i < all.len; i++)
-            vec_push(&column, all.data[i].list.data[k]);
+            vec_push(&column, all.data[i].data[k]);
         vec_push(&columns, builtin_list(call, column.data, column.len));
     }
     *out = builtin_list(call, columns.data, columns.len);

@@ -91,3 +91,19 @@ bool leaf_map_run(LeafMap *m, Value x, Value y, Value *out) {
     *out = map_value(m, x, y);
     return !m->failed;
 }
+
+static Value take_leaf(LeafMap *m, Value x, Value y) {
+    (void)y;
+    vec_push((LeafVec *)m->ctx, x);
+    return x;
+}
+
+bool leaf_map_list(const BuiltinCall *call, Value x, bool all_tensors, LeafVec *out) {
+    LeafMap m = {.call = call,
+                 .leaf = take_leaf,
+                 .ctx = out,
+                 .all_tensors = all_tensors,
+                 .keep_other = true};
+    Value same;
+    return leaf_map_run(&m, x, value_unit(), &same);
+}

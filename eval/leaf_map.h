@@ -23,6 +23,9 @@ typedef struct LeafMap {
 
 /* False after a diagnostic. */
 bool leaf_map_run(LeafMap *m, Value x, Value y, Value *out);
+/* Appends the leaves of x, in order, to out. all_tensors: as in LeafMap. False after a diagnostic. */
+typedef VEC(Value) LeafVec;
+bool leaf_map_list(const BuiltinCall *call, Value x, bool all_tensors, LeafVec *out);
 /* Part i of a tuple or of data, () where there is none. */
 Value leaf_map_item(Value v, uint32_t i);
 
