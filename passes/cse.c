@@ -30,8 +30,6 @@ typedef struct Bound { /* what a variable is known to be */
     struct Bound *next;
 } Bound;
 
-typedef VEC(Expr *) Links;
-
 typedef struct Finder {
     PassCtx *ctx;
     Effects *effects;
@@ -206,7 +204,8 @@ static Expr *find_statement(Finder *f, Expr *e, Links *before) {
     return result;
 }
 
-static Expr *close_links(Links *links, Expr *result) {
+/* As close_links, with each binding that is as it was shared with the old block. */
+static Expr *share_links(Links *links, Expr *result) {
     while (links->len) {
         Expr *link = vec_pop(links);
         if (link->body != result) {
@@ -241,7 +240,7 @@ static Expr *find_block(Finder *f, Expr *e) {
         }
         vec_push(&links, link);
     }
-    Expr *result = close_links(&links, find_statement(f, e, &links));
+    Expr *result = share_links(&links, find_statement(f, e, &links));
     leave_scope(f, mark);
     return result;
 }
@@ -253,7 +252,7 @@ static Expr *find_apart(Finder *f, Expr *e) {
     f->before = NULL;
     Map times = f->times;
     Expr *result = e->kind == EXPR_LET ? find(f, e) : find_statement(f, e, &before);
-    result = close_links(&before, result);
+    result = share_links(&before, result);
     f->before = outer;
     f->times = times;
     leave_scope(f, mark);
@@ -373,5 +372,5 @@ Expr *pass_cse(PassCtx *ctx, Expr *e) {
         pass_note(ctx, "cse gave up after %d expressions", MOST_STEPS);
         return e;
     }
-    return close_links(&before, result);
+    return share_links(&before, result);
 }

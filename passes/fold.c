@@ -20,8 +20,6 @@
 
 Expr *pass_fold(PassCtx *ctx, Expr *e);
 
-typedef VEC(Expr *) Links;
-
 typedef struct Folder {
     PassCtx *ctx;
     Map done;  /* Expr -> what became of it */
@@ -107,16 +105,6 @@ static Expr *name_parts(Expr *e, Links *links) {
         copy->args[i] = expr_var(link->var, part->span);
     }
     return copy;
-}
-
-static Expr *close_links(Links *links, Expr *result) {
-    while (links->len) {
-        Expr *link = vec_pop(links);
-        link->body = result;
-        link->type = result->type;
-        result = link;
-    }
-    return result;
 }
 
 /* ---- operators on literals ------------------------------------------------------------------- */

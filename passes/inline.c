@@ -78,8 +78,6 @@ static Expr *put_into_tuple(const Expr *e, const Var *v, Expr *value) {
     return copy;
 }
 
-typedef VEC(Expr *) Links;
-
 static uint32_t uses_of(const Inliner *in, const Var *v) {
     return (uint32_t)(uintptr_t)map_find(&in->uses, v);
 }
@@ -382,13 +380,7 @@ static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
         result = put_into_tuple(result, last->var, last->a);
         links.len--;
     }
-    while (links.len) {
-        Expr *link = vec_pop(&links);
-        link->body = result;
-        link->type = result->type;
-        result = link;
-    }
-    return result;
+    return close_links(&links, result);
 }
 
 /* What stands for a variable, with the place and type of this use of it: messages speak of the operand that is there,
@@ -422,13 +414,7 @@ Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ct
         vec_push(&links, link);
         map_set(&s.vars, v, expr_var(link->var, v->span));
     }
-    Expr *result = links.len ? expr_substitute(&s, fn) : fn;
-    while (links.len) {
-        Expr *link = vec_pop(&links);
-        link->body = result;
-        result = link;
-    }
-    return result;
+    return close_links(&links, links.len ? expr_substitute(&s, fn) : fn);
 }
 
 static Expr *inline_name(void *ctx, Expr *use) { return atom_at(ctx, use); }

@@ -82,3 +82,13 @@ Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) {
         pass_check(ctx, e, NULL, pass->name);
     return e;
 }
+
+Expr *close_links(Links *links, Expr *result) {
+    while (links->len) {
+        Expr *link = vec_pop(links);
+        link->body = result;
+        link->type = result->type;
+        result = link;
+    }
+    return result;
+}

@@ -78,4 +78,9 @@ void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *af
 void pass_print_after(const PassCtx *ctx, const Pass *pass, const Symbol *name, Expr *e);
 Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 
+/* Bindings (EXPR_LET) of a block that a pass makes, in their order; their bodies are set when it is closed. */
+typedef VEC(Expr *) Links;
+/* The block of all bindings that ends in the result. The bindings are written to, and taken out of links. */
+Expr *close_links(Links *links, Expr *result);
+
 #endif

@@ -135,17 +135,11 @@ static void find_literals(Deriver *d, const Expr *block) {
 
 /* `{ let f = …; fn (x1) { … } }(x)` with the binding, which does nothing, before the call. */
 static Expr *call_behind_block(Expr *call) {
-    VEC(Expr *) links = {0};
+    Links links = {0};
     Expr *result = expr_copy(call);
     for (; result->a->kind == EXPR_LET; result->a = result->a->body)
         vec_push(&links, expr_copy(result->a));
-    while (links.len) {
-        Expr *link = vec_pop(&links);
-        link->body = result;
-        link->type = result->type;
-        result = link;
-    }
-    return result;
+    return close_links(&links, result);
 }
 
 static Expr *derive_expr(void *ctx, Expr *e) {
