@@ -136,18 +136,18 @@ static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
 }
 
 static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *given, Code *code) {
-    Code *stub = mem_new(Code);
-    *stub = *code;
-    stub->base = code;
-    stub->twins.data = NULL;
-    stub->twins.len = stub->twins.cap = 0;
-    stub->twin = NULL;
-    stub->path = sym_intern("derived");
+    Code *derived = mem_new(Code);
+    *derived = *code;
+    derived->base = code;
+    derived->twins.data = NULL;
+    derived->twins.len = derived->twins.cap = 0;
+    derived->twin = NULL;
+    derived->path = sym_intern("derived");
     ReverseCode *from = reverse_derive(&in->passes, kind, true, base, given);
-    stub->from = from;
-    stub->made = from->fn ? code_of_fn(in, from->fn) : NULL;
-    in->stats.derived += stub->made != NULL;
-    return stub;
+    derived->from = from;
+    derived->made = from->fn ? code_of_fn(in, from->fn) : NULL;
+    in->stats.derived += derived->made != NULL;
+    return derived;
 }
 
 /* What stands for a derivative as code of the closure `run` of the function `base`, with the template `code` behind
@@ -180,13 +180,14 @@ static Code *code_derived(Interp *in, GradKind kind, Expr *base, const Closure *
 }
 
 /* The function that a derivative became, for a derivative of it. */
-static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *stub) {
-    const ReverseCode *from = stub->from;
+static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *derived) {
+    const ReverseCode *from = derived->from;
     if (kind == GRAD_JVP || !from->merges)
-        return stub->made->fn;
-    if (!stub->unmerged)
-        stub->unmerged = reverse_derive(&in->passes, from->kind, false, from->source, from->given);
-    return stub->unmerged->fn;
+        return derived->made->fn;
+    if (!derived->unmerged)
+        derived->unmerged = reverse_derive(&in->passes, from->kind, false, from->source,
+                                           from->given);
+    return derived->unmerged->fn;
 }
 
 /* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
