@@ -4,6 +4,7 @@
  *   let a = x * y; let b = f(x * y); a + b              becomes   let a = x * y; let b = f(a); a + b
  *   let p = t.0; if (c) { t.0 + 1 } else { p }          becomes   let p = t.0; if (c) { p + 1 } else { p }
  *   sin(x) * sin(x)                                     becomes   let t = sin(x); t * t
+ *   let b = collapse_sum_like(a, x); f(b)               becomes   f(a), where a and x are of one type
  *
  * Two expressions are the same if they apply the same operator, constructor or projection to the
  * same names and literals. The first must have been evaluated wherever the second is: it is bound by a `let`
@@ -18,6 +19,7 @@
  * of evaluation; a table of what is bound so far, from which entries go where their scope ends. */
 #include "passes/effects.h"
 #include "passes/inline.h"
+#include "passes/known_type.h"
 #include "types/op.h"
 
 #include <string.h>
@@ -36,6 +38,7 @@ typedef struct Finder {
     Map bound;         /* number of an expression -> Bound, newest first */
     VEC(void *) scope; /* numbers in order of binding, to be undone */
     Map atoms;         /* Var -> the variable that has its value */
+    KnownTypes types;
     Map times; /* number of an expression -> how often it stands in the statement being looked at */
     Map done;  /* of what function literals hold */
     Links *before; /* where the statement being looked at may bind names; NULL: nowhere */
@@ -164,6 +167,36 @@ static bool may_share(Finder *f, Expr *e) {
     return !(effects_at(f->effects, e) & (unsigned)BAD);
 }
 
+/* ---- what gives its argument as it is --------------------------------------------------------- */
+
+/* Whether the operator gives its first argument as it is where both arguments are of one type. */
+static bool is_conversion_like(const Op *op) {
+    return op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like;
+}
+
+/* Only a tensor that `ad.add` gave may be one that is still added to in place: what an operator gives is settled. */
+static bool is_settled(Finder *f, const Expr *e) {
+    const Expr *value = map_find(&f->types.values, e->var);
+    return value && value->kind == EXPR_CALL && value->a->kind == EXPR_OP;
+}
+
+/* The argument that the value of e is, or NULL. */
+static Expr *argument_that_is_value(Finder *f, const Expr *e) {
+    if (e->kind != EXPR_CALL || e->mode || e->drop || !e->nargs)
+        return NULL;
+    Expr *x = e->args[0];
+    if (e->a->kind == EXPR_BUILTIN)
+        return strcmp(e->a->symbol->text, "ad.settle") == 0 && x->kind == EXPR_VAR &&
+                       is_settled(f, x)
+                   ? x
+                   : NULL;
+    if (e->a->kind != EXPR_OP || !is_conversion_like(e->a->op) || e->nargs != 2 ||
+        e->args[1]->kind != EXPR_VAR)
+        return NULL;
+    Type *from = known_type(&f->types, x), *to = from ? known_type(&f->types, e->args[1]) : NULL;
+    return to && from->tag == TY_TENSOR && type_equal(from, to) ? x : NULL;
+}
+
 /* ---- the walk -------------------------------------------------------------------------------- */
 
 static Expr *find_child(void *ctx, Expr *child) { return find(ctx, child); }
@@ -225,6 +258,9 @@ static Expr *find_block(Finder *f, Expr *e) {
         pass_visit(f->ctx);
         Expr *value = find_statement(f, e->a, &links);
         if (e->var && !e->rec && !f->nested && !e->var->scheme) {
+            Expr *argument = argument_that_is_value(f, value);
+            value = argument ? argument : value;
+            value = known_types_bind(&f->types, e->var, value);
             if (value->kind == EXPR_VAR && e->a->kind != EXPR_VAR) {
                 map_set(&f->atoms, e->var, value->var);
                 continue;
@@ -362,7 +398,7 @@ static Expr *find(Finder *f, Expr *e) {
 }
 
 Expr *pass_cse(PassCtx *ctx, Expr *e) {
-    Finder f = {.ctx = ctx, .effects = effects_new(ctx, e), .root = e};
+    Finder f = {.ctx = ctx, .types = {.ctx = ctx}, .effects = effects_new(ctx, e), .root = e};
     Links before = {0};
     size_t mark = f.scope.len;
     Expr *result = e->kind == EXPR_FN || e->kind == EXPR_LET ? find(&f, e)
