@@ -3,6 +3,7 @@
 
 #include "eval/plans.h"
 #include "ops/recipe/fuse.h"
+#include "types/core/check.h"
 
 enum {
     MAX_NODES = 24,  /* operators in a group */
@@ -24,14 +25,22 @@ struct Group {
 
 /* ---- what is fused --------------------------------------------------------------------------- */
 
-/* Whether values of this type are float tensors, of whatever dtype and rank, and not all scalars. */
+/* Whether values of this type are float tensors, of whatever dtype and rank, and not all scalars. A `Tensor[?, b]`,
+ * which is what a leaf of data is to an optimiser, is taken for one: where it is an integer nothing but time is lost. */
 static bool is_float_tensor(Type *t) {
     uint32_t rank;
     Type **dims;
     t = t ? type_resolve(t) : NULL;
-    return t && t->tag == TY_TENSOR && !(type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT) &&
+    if (!t || t->tag != TY_TENSOR)
+        return false;
+    bool is_leaf = type_resolve(t->tensor.shape)->tag == TY_ANY &&
+                   type_resolve(t->tensor.dtype)->tag == TY_PARAM;
+    return (is_leaf || !(type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT)) &&
            (!type_get_rank(t, &rank, &dims) || rank > 0);
 }
+
+/* The type of an operand; passes find out more about variables (passes/known_type.h). */
+static Type *type_of(const Expr *e) { return e->kind == EXPR_VAR ? e->var->type : e->type; }
 
 static bool is_operator(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs > 0 && e->nargs <= MAX_ARGS &&
@@ -39,14 +48,21 @@ static bool is_operator(const Expr *e) {
            e->a->op->shape_mode == SHAPE_OF_SHAPES; /* the plan is made without elements */
 }
 
+static bool is_truth(Type *t) {
+    t = t ? type_resolve(t) : NULL;
+    return t && t->tag == TY_TENSOR && !(type_dtype_set(t->tensor.dtype) & ~DTS_BOOL);
+}
+
+/* Comparisons of float tensors give truth values. */
 static bool is_elementwise(const Expr *e) {
     return is_operator(e) &&
            (e->a->op->pattern == OP_ELEMWISE || e->a->op->pattern == OP_BROADCAST) &&
-           is_float_tensor(e->type);
+           (is_float_tensor(e->type) ||
+            (is_truth(e->type) && is_float_tensor(type_of(e->args[0]))));
 }
 
 static bool is_reduction(const Expr *e) {
-    return is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(e->args[0]->type);
+    return is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(type_of(e->args[0]));
 }
 
 static bool is_product(const Expr *e) {
@@ -56,7 +72,7 @@ static bool is_product(const Expr *e) {
 /* An operator that puts the elements of a tensor elsewhere: what reads its result may read the tensor instead. */
 static bool is_move(const Expr *e) {
     return is_operator(e) && e->nargs == 1 && e->a->op->pattern == OP_INJECTIVE &&
-           is_float_tensor(e->type) && is_float_tensor(e->args[0]->type);
+           is_float_tensor(e->type) && is_float_tensor(type_of(e->args[0]));
 }
 
 /* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */
@@ -229,6 +245,49 @@ static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget
     return false;
 }
 
+/* Whether evaluating e has no effect but its value, which is there at once. */
+static bool is_access(const Expr *e) {
+    while (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD)
+        e = e->a;
+    return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST;
+}
+
+/* Whether e is an operator of float tensors whose types are known whole, so that it cannot fail. */
+static bool is_sure(const Expr *e) {
+    if (!is_operator(e) || e->a->op->refuses_sizes || !core_is_closed(e->type))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_access(e->args[i]) || !core_is_closed(type_of(e->args[i])) ||
+            !is_float_tensor(type_of(e->args[i])))
+            return false;
+    return true;
+}
+
+/* Whether a value may be computed after e as well as before it. */
+static bool may_wait_for(const Expr *e) {
+    bool is_data = e->kind == EXPR_TUPLE || (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR);
+    for (uint32_t i = 0; is_data && i < e->nargs; i++)
+        if (!is_access(e->args[i]))
+            return false;
+    return is_data || is_access(e) || is_sure(e);
+}
+
+/* The binding behind a `let`, or the value of its block, of whose operators it is an operand; NULL where something
+ * else has to come before. */
+static Expr *find_reader(const Expr *let) {
+    enum { FARTHEST = 32 };
+    const Expr *at = let->body;
+    for (int i = 0; i < FARTHEST; i++, at = at->body) {
+        uint32_t budget = MAX_NODES;
+        Expr *next = at->kind == EXPR_LET ? at->a : (Expr *)(uintptr_t)at;
+        if (next->kind != EXPR_VAR && is_operand_in_parts(next, let, &budget))
+            return next;
+        if (at->kind != EXPR_LET || !at->var || at->rec || !may_wait_for(next))
+            return NULL;
+    }
+    return NULL;
+}
+
 /* Subtracts the number of operators in e from the budget. */
 static void spend(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_inner(e))
@@ -239,12 +298,11 @@ static void spend(const Expr *e, uint32_t *budget) {
 }
 
 bool fuse_let(Resolver *r, Expr *let) {
-    uint32_t run = r->run, budget = MAX_NODES, left = MAX_NODES - run;
+    uint32_t run = r->run, left = MAX_NODES - run;
     r->run = 0;
     if (!let->var || let->rec || !is_inner(let->a))
         return false;
-    Expr *next = let->body->kind == EXPR_LET ? let->body->a : let->body;
-    if (next->kind == EXPR_VAR || !is_operand_in_parts(next, let, &budget))
+    if (!find_reader(let))
         return false;
     /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);

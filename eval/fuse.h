@@ -8,7 +8,7 @@
  *
  * Taken together is what types say to be float tensors with axes: scalars are faster one by one,
  * and integers may divide by zero, which is reported at its own operator. A `let` is taken in where
- * its name is used once, in the operators of the very next binding or of the value. */
+ * its name is used once, in the operators of a later binding or of the value, past bindings that cannot fail. */
 #ifndef EVAL_FUSE_H
 #define EVAL_FUSE_H
 

@@ -30,7 +30,7 @@ def program(name, launches, asked, in_place, text, first=100, second=140):
     PROGRAMS.append((name, (launches, asked, in_place), text, first, second))
 
 
-program("an MLP of 784, 128 and 10, a step of 64 by hand", 13, 79232, 412200, """
+program("an MLP of 784, 128 and 10, a step of 64 by hand", 12, 71040, 412200, """
 let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
 let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
 let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 33, 1403768, 43264, """
+program("the same through grad and optim.sgd", 21, 852304, 40448, """
 import loss;
 import nn;
 import optim;
@@ -83,7 +83,7 @@ def run(p: P, t: int32, h, c) {
 }
 """
 program("an LSTM of 300 and 512, a token", 5, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 777, 135312912, 126621696, LSTM + """
+program("the same, 20 tokens with gradient", 757, 135157264, 126736384, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -124,7 +124,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 576, 7808432, 6636600, TREE + """
+program("a tree of 8 leaves with gradient", 548, 7806092, 6622140, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
