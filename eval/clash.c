@@ -13,7 +13,7 @@
 bool clash_is_told(const Site *site) {
     const Expr *e = site->call;
     if (!e || e->kind != EXPR_CALL || e->nargs != site->nargs || !e->nargs || !e->span.source ||
-        (e->span.source->flags & SOURCE_INTERNAL) || site->op->foreign)
+        (e->span.source->flags & SOURCE_INTERNAL) || site->op->foreign || site->op->rows)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         Span s = e->args[i]->span;

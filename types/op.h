@@ -147,6 +147,7 @@ struct Op {
 
     /* A foreign operator (LANGUAGE §2): made at run time by an `operator` item. */
     struct Foreign *foreign;
+    const struct OpRows *rows; /* it is another operator at all rows at once: ops/rows.h */
 };
 
 /* What a sign calls, as parser/infix.def says: op_add of BINOP_ADD. NULL: a form of the language. */
