@@ -15,7 +15,8 @@ typedef struct BuiltinCall {
     Type *type; /* of the result, as inferred; may be open, or NULL */
 } BuiltinCall;
 
-/* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program. */
+/* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program, but for
+ * vmap.rows (eval/rows.c). */
 typedef bool (*BuiltinFn)(const BuiltinCall *call, Value *out);
 typedef struct Builtin {
     const char *name;

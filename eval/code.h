@@ -162,6 +162,8 @@ struct Code {
     struct ReverseCode
         *unmerged; /* the same to be differentiated, or NULL (passes/reverse/merge.c) */
 
+    struct RowsFamily *rows; /* of a base: its code for all rows of `vmap` (rows.c), or NULL */
+
     /* Note [Tiers] in tier.c. */
     int32_t heat;       /* how many entries until it is optimised */
     bool is_better;     /* optimised code that its base leads into */

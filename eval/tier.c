@@ -81,7 +81,7 @@ static void optimise_code(void *arg) {
     bool instance = !code->item && code->fn->fn->is_instance;
     vec_clear(&code->deps);
     in->passes.diags = in->diags;
-    Expr *rows = code->item ? NULL : vmap_batched(&in->passes, code->fn, &code->deps);
+    Expr *rows = code->item ? NULL : vmap_batched(&in->passes, code->fn);
     if (s.nodes > LARGEST) {
         pass_note(&in->passes, "the passes left a function of more than %d nodes as it is",
                   LARGEST);

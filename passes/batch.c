@@ -1,56 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "passes/batch.h"
-
-#include "passes/build.h"
-#include "passes/effects.h"
+#include "passes/batch_internal.h"
+#include "passes/subst.h"
+#include "passes/vmap.h"
 #include "types/core/check.h"
 
 #include <string.h>
 
-#define OP(symbol) extern const Op op_##symbol;
-#define INTERNAL(symbol) extern const Op op_##symbol;
-#include "ops/ops.def"
-#undef INTERNAL
-#undef OP
+extern const Op op_broadcast_to, op_equal, op_not_equal;
 
-/* A value of the function. */
-typedef struct Row {
-    Expr *e;         /* in the batched code; NULL of a tuple of which some part has rows */
-    bool has_rows;   /* e has the rows as its first axis */
-    uint32_t nparts; /* of such a tuple */
-    struct Row **parts;
-} Row;
+enum { MOST_CALLS = 400 /* of functions that are taken apart within one */ };
 
-typedef struct Batch {
-    PassCtx *ctx;
-    Build b;
-    Block block;
-    Type *count;
-    Map rows; /* Var -> Row */
-    Effects *effects;
-    const char *why;
-} Batch;
-
-static Row *batch(Batch *m, Expr *e);
-
-static Row *give_up(Batch *m, const char *why) {
-    if (!m->why)
-        m->why = why;
+Row *batch_give_up(Batch *m, const char *why, Span span) {
+    if (!m->refusal->why)
+        *m->refusal = (BatchRefusal){why, span};
     return NULL;
 }
 
+bool batch_gave_up(const Batch *m) { return m->refusal->why != NULL; }
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static Row *row_new(Expr *e, bool has_rows) {
+Row *row_same(Expr *e, Type *type) {
     Row *r = mem_new(Row);
-    *r = (Row){.e = e, .has_rows = has_rows};
+    *r = (Row){.e = e, .type = type};
     return r;
 }
 
-static bool depends_on_rows(const Row *r) { return r->has_rows || r->parts; }
+Row *row_tuple(Row **parts, uint32_t n) {
+    Row *r = mem_new(Row);
+    Type **types = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = parts[i]->type;
+    *r = (Row){.parts = parts, .nparts = n, .type = type_tuple(types, n)};
+    return r;
+}
 
-/* The type of all rows of which one has the type t, a tensor of known sizes. */
-static Type *type_of_rows(const Batch *m, Type *t) {
+static Row *row_function(Expr *fn, Expr *e) {
+    Row *r = mem_new(Row);
+    *r = (Row){.e = e, .fn = fn, .type = fn->type};
+    return r;
+}
+
+bool row_depends(const Row *r) { return r->has_rows || !r->e; }
+
+bool row_is_unit(const Row *r) { return r->parts && !r->nparts; }
+
+Row *row_part(Batch *m, const Row *r, uint32_t i) {
+    if (r->parts)
+        return i < r->nparts ? r->parts[i] : NULL;
+    Type *t = type_resolve(r->type);
+    if (!r->e || r->has_rows || t->tag != TY_TUPLE || i >= t->nargs)
+        return NULL;
+    return row_same(expr_proj(r->e, i, t->args[i], m->b.span), t->args[i]);
+}
+
+Type *batch_type(const Batch *m, Type *t) {
     uint32_t rank;
     Type **dims;
     if (!type_get_rank(t, &rank, &dims))
@@ -62,439 +66,590 @@ static Type *type_of_rows(const Batch *m, Type *t) {
     return type_tensor(type_shape(all, rank + 1), type_resolve(t)->tensor.dtype);
 }
 
-static uint32_t rank_of(const Expr *e) {
-    uint32_t rank = 0;
-    Type **dims;
-    (void)type_get_rank(e->type, &rank, &dims);
-    return rank;
+Row *batch_bind(Batch *m, Expr *e, Type *row) {
+    Row *r = row_same(e->kind == EXPR_VAR ? e : block_let(m->block, "v", e), row);
+    r->has_rows = true;
+    return r;
 }
 
-static Row *add_rows(Batch *m, Expr *e) { return row_new(block_let(&m->block, "v", e), true); }
-
-static Expr *call_op(const Batch *m, const Op *op, Expr *x, Expr *y, const Attrs *attrs,
-                     Type *type) {
-    Expr **args = mem_new_n(Expr *, 2);
-    args[0] = x;
-    args[1] = y;
-    return expr_call_op(op, args, y ? 2 : 1, attrs, type, m->b.span);
-}
-
-/* ---- attributes ------------------------------------------------------------------------------ */
-
-static AttrValue *copy_values(const Attrs *attrs) {
-    AttrValue *values = mem_new_n(AttrValue, attrs->op->nattrs + 1);
-    for (int i = 0; i < attrs->op->nattrs; i++)
-        values[i] = attrs->values[i];
-    return values;
-}
-
-static const Attrs *attrs_with(const Op *op, AttrValue *values) {
-    Attrs *attrs = mem_new(Attrs);
-    *attrs = (Attrs){op, values};
-    return attrs;
-}
-
-static AttrValue int_value(int64_t i) { return (AttrValue){.kind = ATTR_INT, .i = i}; }
-
-static AttrValue list_value(const int64_t *items, uint32_t n) {
-    AttrValue *values = mem_new_n(AttrValue, (size_t)n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        values[i] = int_value(items[i]);
-    AttrValue v = {.kind = ATTR_LIST};
-    v.list.items = values;
-    v.list.n = n;
-    return v;
-}
-
-static const Attrs *with_value(const Attrs *attrs, const char *name, AttrValue v) {
-    AttrValue *values = copy_values(attrs);
-    values[op_attr_index(attrs->op, name)] = v;
-    return attrs_with(attrs->op, values);
-}
-
-/* `axes` new axes of size 1 before axis `at` of x. */
-static Expr *insert_axes(Batch *m, Expr *x, int64_t at, int64_t axes) {
-    uint32_t rank, n = 0;
-    Type **dims;
-    if (axes == 0 || !type_get_rank(x->type, &rank, &dims))
-        return x;
-    AttrValue *values = mem_new_n(AttrValue, 2);
-    values[op_attr_index(&op_expand_dims, "axis")] = int_value(at);
-    values[op_attr_index(&op_expand_dims, "num_newaxis")] = int_value(axes);
-    Type **all = mem_new_n(Type *, rank + (size_t)axes);
-    for (uint32_t i = 0; i <= rank; i++) {
-        for (int64_t k = 0; i == at && k < axes; k++)
-            all[n++] = type_dim_int(1, NULL);
-        if (i < rank)
-            all[n++] = dims[i];
-    }
-    Type *type = type_tensor(type_shape(all, n), type_resolve(x->type)->tensor.dtype);
-    return block_let(
-        &m->block, "v",
-        call_op(m, &op_expand_dims, x, NULL, attrs_with(&op_expand_dims, values), type));
-}
-
-/* x without these axes of size 1; its type is then that of the rows of `row`. */
-static Row *remove_axes(Batch *m, Expr *x, const int64_t *axes, uint32_t n, Type *row) {
-    AttrValue *values = mem_new_n(AttrValue, 1);
-    if (n == 0)
-        return row_new(x, true);
-    values[0] = list_value(axes, n);
-    return add_rows(
-        m, call_op(m, &op_squeeze, x, NULL, attrs_with(&op_squeeze, values), type_of_rows(m, row)));
-}
-
-/* ---- rules ----------------------------------------------------------------------------------- */
-
-/* The call with these arguments and attributes, at all rows. */
-static Row *call_again(Batch *m, const Expr *call, Expr **args, const Attrs *attrs) {
-    Expr *copy = expr_copy(call);
-    copy->args = args;
-    copy->attrs = attrs;
-    copy->type = type_of_rows(m, call->type);
-    return add_rows(m, copy);
-}
-
-/* Axes are matched from the last one, so those of an argument of fewer come behind its rows. */
-static Row *rule_elementwise(Batch *m, const Expr *call, Row **in) {
-    Expr **args = mem_new_n(Expr *, (size_t)call->nargs + 1);
-    for (uint32_t i = 0; i < call->nargs; i++) {
-        int64_t missing = (int64_t)rank_of(call) - (int64_t)rank_of(call->args[i]);
-        args[i] = in[i]->e;
-        if (in[i]->has_rows && missing > 0)
-            args[i] = insert_axes(m, in[i]->e, 1, missing);
-    }
-    return call_again(m, call, args, call->attrs);
-}
-
-static Expr **only_arg(Row **in) {
-    Expr **args = mem_new_n(Expr *, 1);
-    args[0] = in[0]->e;
-    return args;
-}
-
-static Row *rule_reduce(Batch *m, const Expr *call, Row **in) {
-    uint32_t rank = rank_of(call->args[0]), n = 0, named = 0;
-    const int64_t *axes = NULL;
-    bool is_named[TENSOR_MAX_RANK] = {false}, none = attrs_is_none(call->attrs, "axis");
-    bool exclude = attrs_bool(call->attrs, "exclude");
-    int64_t out[TENSOR_MAX_RANK];
-    if (rank == 0 || (!none && !attrs_ints(call->attrs, "axis", &axes, &named)))
-        return give_up(m, "a reduction of scalars");
-    for (uint32_t i = 0; i < named; i++)
-        is_named[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
-    for (uint32_t i = 0; i < rank; i++)
-        if (none || is_named[i] != exclude)
-            out[n++] = (int64_t)i + 1;
-    if (n == 0)
-        return give_up(m, "a reduction of no axes");
-    AttrValue *values = copy_values(call->attrs);
-    values[op_attr_index(call->a->op, "axis")] = list_value(out, n);
-    values[op_attr_index(call->a->op, "exclude")] = (AttrValue){.kind = ATTR_BOOL, .i = 0};
-    return call_again(m, call, only_arg(in), attrs_with(call->a->op, values));
-}
-
-/* An axis that is counted from the front is one further. */
-static const Attrs *shift_axis(const Expr *call) {
-    int64_t axis = attrs_int(call->attrs, "axis");
-    return axis < 0 ? call->attrs : with_value(call->attrs, "axis", int_value(axis + 1));
-}
-
-static Row *rule_one_axis(Batch *m, const Expr *call, Row **in) {
-    return call_again(m, call, only_arg(in), shift_axis(call));
-}
-
-static Row *rule_transpose(Batch *m, const Expr *call, Row **in) {
-    uint32_t rank = rank_of(call->args[0]), n;
-    const int64_t *axes;
-    int64_t out[TENSOR_MAX_RANK + 1] = {0};
-    bool none = attrs_is_none(call->attrs, "axes");
-    if (!none && !attrs_ints(call->attrs, "axes", &axes, &n))
-        return give_up(m, "axes that are not known");
-    for (uint32_t i = 0; i < rank; i++)
-        out[i + 1] = 1 + (none ? rank - 1 - i : axes[i] < 0 ? axes[i] + rank : axes[i]);
-    return call_again(m, call, only_arg(in),
-                      with_value(call->attrs, "axes", list_value(out, rank + 1)));
-}
-
-static Row *rule_squeeze(Batch *m, const Expr *call, Row **in) {
-    uint32_t rank, n = 0, named = 0;
-    const int64_t *axes = NULL;
-    int64_t out[TENSOR_MAX_RANK], size;
-    Type **dims;
-    bool none = attrs_is_none(call->attrs, "axis");
-    if (!type_get_rank(call->args[0]->type, &rank, &dims) ||
-        (!none && !attrs_ints(call->attrs, "axis", &axes, &named)))
-        return give_up(m, "axes that are not known");
-    for (uint32_t i = 0; none && i < rank; i++)
-        if (type_get_int(dims[i], &size) && size == 1)
-            out[n++] = (int64_t)i + 1;
-    for (uint32_t i = 0; i < named; i++)
-        out[n++] = 1 + (axes[i] < 0 ? axes[i] + rank : axes[i]);
-    return remove_axes(m, in[0]->e, out, n, call->type);
-}
-
-static Row *rule_reshape(Batch *m, const Expr *call, Row **in) {
+/* The same value in all rows: broadcast to a number of rows that is known when running. */
+static Expr *repeat_rows(Batch *m, Expr *e, Type *t) {
     uint32_t rank;
     Type **dims;
-    int64_t out[TENSOR_MAX_RANK + 1] = {0}; /* a 0 in front takes over the size that is there */
-    if (!type_get_rank(call->type, &rank, &dims))
-        return give_up(m, "a shape that is not known");
-    for (uint32_t i = 0; i < rank; i++)
-        if (!type_get_int(dims[i], &out[i + 1]) || out[i + 1] == 0)
-            return give_up(m, "a reshape to no elements");
-    AttrValue *values = copy_values(call->attrs);
-    values[op_attr_index(call->a->op, "newshape")] = list_value(out, rank + 1);
-    values[op_attr_index(call->a->op, "allowzero")] = (AttrValue){.kind = ATTR_BOOL, .i = 0};
-    return call_again(m, call, only_arg(in), attrs_with(call->a->op, values));
-}
-
-static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
-    if (!in[0]->parts)
-        return give_up(m, "tensors joined with others that are the same for all rows");
-    Expr **parts = mem_new_n(Expr *, (size_t)in[0]->nparts + 1);
-    for (uint32_t i = 0; i < in[0]->nparts; i++) {
-        if (!in[0]->parts[i]->has_rows)
-            return give_up(m, "tensors joined with others that are the same for all rows");
-        parts[i] = in[0]->parts[i]->e;
-    }
-    Expr **args = mem_new_n(Expr *, 1);
-    args[0] = b_tuple(&m->b, parts, in[0]->nparts);
-    return call_again(m, call, args, shift_axis(call));
-}
-
-/* x[…] of integers that are written there, and of slices. */
-static Row *rule_index(Batch *m, const Expr *call, Row **in) {
-    const char *spec = attrs_text(call->attrs, "spec");
-    if (!in[0]->has_rows || in[1]->parts || strchr(spec, 'v') || strchr(spec, 'i'))
-        return give_up(m, "an index that may be out of range");
-    Expr **args = mem_new_n(Expr *, 2);
-    args[0] = in[0]->e;
-    args[1] = in[1]->e;
-    AttrValue v = {.kind = ATTR_STRING, .text = fmt_text(":0%s", spec)};
-    return call_again(m, call, args, with_value(call->attrs, "spec", v));
-}
-
-/* A vector on a side that has rows is a matrix of one row or column, unless the other side is the same for all rows and
- * takes all rows as one matrix. */
-static Row *rule_matmul(Batch *m, const Expr *call, Row **in) {
-    uint32_t left = rank_of(call->args[0]), right = rank_of(call->args[1]), n = 0;
-    int64_t axes[2];
-    Expr *a = in[0]->e, *b = in[1]->e;
-    if (left > 2 || right > 2 || left == 0 || right == 0)
-        return give_up(m, "a product of tensors of more than two axes");
-    bool row = in[0]->has_rows && left == 1 && in[1]->has_rows;
-    bool column = in[1]->has_rows && right == 1;
-    if (row) {
-        a = insert_axes(m, a, 1, 1);
-        axes[n++] = 1;
-    }
-    if (column) {
-        b = insert_axes(m, b, 2, 1);
-        axes[n] = left == 1 && !row ? 1 : 2;
-        n++;
-    }
-    if (n == 0)
-        return add_rows(m, call_op(m, call->a->op, a, b, call->attrs, type_of_rows(m, call->type)));
-    uint32_t rank = rank_of(call) + 1 + n, at = 0;
-    Type **dims, **all = mem_new_n(Type *, rank), *rows = type_of_rows(m, call->type);
-    uint32_t had;
-    if (!type_get_rank(rows, &had, &dims))
-        BUG("rows without a rank");
+    if (!type_get_rank(t, &rank, &dims) || rank >= TENSOR_MAX_RANK || !core_is_closed(t))
+        return NULL;
+    AttrValue *sizes = mem_new_n(AttrValue, (size_t)rank + 1), *values;
+    sizes[0] = (AttrValue){.kind = ATTR_DIM, .dim = m->count};
     for (uint32_t i = 0; i < rank; i++) {
-        bool made = (n > 0 && axes[0] == i) || (n > 1 && axes[1] == i);
-        all[i] = made ? type_dim_int(1, NULL) : dims[at++];
+        int64_t n = 0;
+        if (!type_get_int(dims[i], &n))
+            return NULL;
+        sizes[i + 1] = attr_size(n);
     }
-    Type *type = type_tensor(type_shape(all, rank), type_resolve(rows)->tensor.dtype);
-    Expr *product = block_let(&m->block, "v", call_op(m, call->a->op, a, b, call->attrs, type));
-    return remove_axes(m, product, axes, n, call->type);
-}
-
-static Row *rule_dense(Batch *m, const Expr *call, Row **in) {
-    if (!in[1]->has_rows) {
-        Expr **args = mem_new_n(Expr *, 2);
-        args[0] = in[0]->e;
-        args[1] = in[1]->e;
-        return call_again(m, call, args, call->attrs);
+    const Attrs *given = attrs_defaults(&op_broadcast_to);
+    values = mem_new_n(AttrValue, (size_t)op_broadcast_to.nattrs + 1);
+    for (int i = 0; given && i < op_broadcast_to.nattrs; i++)
+        values[i] = given->values[i];
+    AttrValue shape = {.kind = ATTR_LIST};
+    shape.list.items = sizes;
+    shape.list.n = rank + 1;
+    values[op_attr_index(&op_broadcast_to, "shape")] = shape;
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = (Attrs){&op_broadcast_to, values};
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = e;
+    Expr *call = expr_call_op(&op_broadcast_to, args, 1, attrs, batch_type(m, t), m->b.span);
+    int64_t known;
+    if (type_get_int(m->count, &known)) {
+        sizes[0] = attr_size(known);
+        return call;
     }
-    if (!in[0]->has_rows || rank_of(call->args[0]) != 2 || !attrs_is_none(call->attrs, "out_dtype"))
-        return give_up(m, "`nn.dense` of weights that differ from row to row");
-    const Attrs *attrs = with_value(attrs_defaults(&op_nn_batch_matmul), "transpose_b",
-                                    (AttrValue){.kind = ATTR_BOOL, .i = 1});
-    return add_rows(
-        m, call_op(m, &op_nn_batch_matmul, in[0]->e, in[1]->e, attrs, type_of_rows(m, call->type)));
+    call->sizes = mem_new_n(Expr *, 1);
+    call->nsizes = 1;
+    call->sizes[0] = expr_new(EXPR_DIM_OF, type_scalar(DT_I64), m->b.span);
+    call->sizes[0]->a = m->has_count;
+    return call;
 }
 
-typedef Row *(*BatchRule)(Batch *m, const Expr *call, Row **in);
-
-static BatchRule find_rule(const Op *op) {
-#define BATCH(symbol, rule)                                                                        \
-    if (op == &op_##symbol)                                                                        \
-        return rule;
-#include "passes/batch.def"
-#undef BATCH
-    if (op->elementwise || op->scalar == OP_SCALAR_ZERO || op->scalar == OP_SCALAR_ONE ||
-        op->scalar == OP_SCALAR_SELECT)
-        return rule_elementwise;
-    bool reduces = op->pattern == OP_REDUCE && op->nargs == 1;
-    return reduces && op_attr_index(op, "axis") >= 0 && op_attr_index(op, "exclude") >= 0
-               ? rule_reduce
-               : NULL;
+Expr *batch_with_rows(Batch *m, const Row *r) {
+    if (r->has_rows)
+        return r->e;
+    if (!r->e || type_resolve(r->type)->tag != TY_TENSOR)
+        return NULL;
+    Expr *all = repeat_rows(m, r->e, r->type);
+    return all ? block_let(m->block, "v", all) : NULL;
 }
 
-/* ---- forms ----------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* The call with arguments of the types that they have here. */
+static Expr *settle_call(const Expr *call, Row **in) {
+    Expr *settled = expr_copy(call);
+    settled->args = mem_new_n(Expr *, (size_t)call->nargs + 1);
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        settled->args[i] = expr_copy(call->args[i]);
+        settled->args[i]->type = in[i]->type;
+    }
+    return settled;
+}
+
+static Row *operator_of(Batch *m, Expr *e, Row **in) {
+    bool depends = false, closed = true;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        depends |= row_depends(in[i]);
+        closed &= core_is_closed(in[i]->type);
+    }
+    Expr *settled = settle_call(e, in);
+    const char *wrong = NULL;
+    Type *type = closed ? core_type_of_call(settled, &wrong) : NULL;
+    settled->type = type && core_is_closed(type) ? type_zonk(type) : e->type;
+    if (!depends) {
+        for (uint32_t i = 0; i < e->nargs; i++)
+            settled->args[i] = in[i]->e;
+        return row_same(settled, settled->type);
+    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!core_is_closed(in[i]->type))
+            return batch_give_up(
+                m, fmt_text("sizes of what `%s` takes are not known", op_subject(e->a->op)),
+                e->span);
+    if (wrong || !core_is_closed(settled->type))
+        return batch_give_up(
+            m, fmt_text("sizes of what `%s` gives are not known", op_subject(e->a->op)), e->span);
+    Span outer = m->b.span;
+    m->b.span = e->span;
+    Row *r = batch_operator_rows(m, settled, in);
+    m->b.span = outer;
+    return r;
+}
+
+static Row **batch_all(Batch *m, Expr **args, uint32_t n) {
+    Row **rows = mem_new_n(Row *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(rows[i] = batch_expr(m, args[i])))
+            return NULL;
+    return rows;
+}
+
+Row *batch_call(Batch *m, const Op *op, Row **in, uint32_t n, const Attrs *attrs, Type *type,
+                Span span) {
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        args[i] = expr_var(var_new(sym_intern("v"), in[i]->type, span), span);
+    return operator_of(m, expr_call_op(op, args, n, attrs, type, span), in);
+}
+
+static Row *batch_operator(Batch *m, Expr *e) {
+    Row **in = batch_all(m, e->args, e->nargs);
+    for (uint32_t i = 0; i < e->nsizes; i++) {
+        Row *size = batch_expr(m, e->sizes[i]);
+        if (!size || row_depends(size))
+            return batch_give_up(m, "a size that differs from row to row", e->span);
+    }
+    return in ? operator_of(m, e, in) : NULL;
+}
+
+/* ---- calls of functions ---------------------------------------------------------------------- */
+
+static const Row *find_row(const Batch *m, const Var *v) {
+    const Row *r = map_find(&m->rows, v);
+    return r || !m->outer ? r : find_row(m->outer, v);
+}
+
+static Expr *literal_of_global(Batch *m, Global *g) {
+    bool is_code = g->kind == GLOBAL_DEF || g->kind == GLOBAL_LET;
+    if (!is_code || g->broken || g->by_types || !g->value || g->value->kind != EXPR_FN)
+        return NULL;
+    pass_depend(m->ctx, g);
+    return g->value;
+}
+
+/* The literal that a callee is known to be. */
+static Expr *known_function(Batch *m, Expr *e) {
+    if (e->kind == EXPR_FN)
+        return e;
+    if (e->kind == EXPR_GLOBAL)
+        return literal_of_global(m, e->global);
+    const Row *r = e->kind == EXPR_VAR ? find_row(m, e->var) : NULL;
+    if (r && !r->fn && r->e && r->e->kind == EXPR_GLOBAL)
+        return literal_of_global(m, r->e->global);
+    return r ? r->fn : NULL;
+}
+
+/* The value of the function's body where its parameters are these. */
+static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) {
+    if (fn->fn->nparams != n || (fn->fn->path && fn->fn->path->len))
+        return batch_give_up(m, "a function that is not known", span);
+    if (++m->calls > MOST_CALLS || mem_stack_left() < 256 << 10)
+        return batch_give_up(m, "a function that calls itself, or many functions", span);
+    Var **params = mem_new_n(Var *, (size_t)n + 1);
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    Subst s = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = var_new(fn->fn->params[i]->name, in[i]->type, span);
+        args[i] = expr_var(params[i], span);
+        map_set(&s.vars, fn->fn->params[i], args[i]);
+    }
+    s.mono = mono_of_rows(fn->fn->params, args, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!row_depends(in[i])) {
+            Expr *link = expr_new(EXPR_LET, NULL, span);
+            Row *bound = row_same(args[i], in[i]->type);
+            link->var = params[i];
+            block_bind(m->block, link, in[i]->e);
+            bound->fn = in[i]->fn;
+            if (in[i]->e->kind == EXPR_GLOBAL)
+                bound->fn = literal_of_global(m, in[i]->e->global);
+            in[i] = bound;
+        }
+        map_set(&m->rows, params[i], in[i]);
+    }
+    return batch_expr(m, expr_substitute(&s, fn->fn->body));
+}
+
+/* A call of vmap(f) inside: f at its own rows first, which the rows outside then go through. */
+static Row *batch_inner(Batch *m, Expr *e) {
+    uint32_t rank;
+    Type **dims;
+    int64_t count;
+    Expr *fn = known_function(m, e->a->a);
+    Row **in = batch_all(m, e->args, e->nargs);
+    if (!in)
+        return NULL;
+    if (!fn || fn->fn->nparams != e->nargs)
+        return batch_give_up(m, "`vmap` of a function that is not known", e->span);
+    Expr **args = mem_new_n(Expr *, (size_t)e->nargs + 1);
+    Expr **rows = mem_new_n(Expr *, (size_t)e->nargs + 1);
+    Subst s = {0};
+    Type *counted = NULL;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Var *v = var_new(sym_intern("x"), in[i]->type, e->span);
+        args[i] = expr_var(v, e->span);
+        map_set(&m->rows, v, in[i]);
+        Type *row = vmap_type_of_row(in[i]->type);
+        if (!row)
+            return batch_give_up(m, "`vmap` of an argument that is no tensor", e->span);
+        Type *t = vmap_tensor_in(in[i]->type);
+        counted = t && type_get_rank(t, &rank, &dims) && rank ? dims[0] : counted;
+        rows[i] = expr_var(var_new(sym_intern("x"), row, e->span), e->span);
+        map_set(&s.vars, fn->fn->params[i], rows[i]);
+    }
+    if (!counted || !type_get_int(counted, &count) || count < 1)
+        return batch_give_up(m, "`vmap` of rows that may be none", e->span);
+    s.mono = mono_of_rows(fn->fn->params, rows, e->nargs);
+    Var **params = mem_new_n(Var *, (size_t)e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        params[i] = rows[i]->var;
+    Expr *literal = b_fn(&m->b, "vmap", params, e->nargs, expr_substitute(&s, fn->fn->body));
+    Expr *all = batch_rows_within(m, literal, args, counted, e->span);
+    return all ? batch_expr(m, all) : NULL;
+}
+
+static Row *batch_call_form(Batch *m, Expr *e) {
+    if (e->mode || e->drop)
+        return batch_give_up(m, "a derivative that is taken while running", e->span);
+    if (e->a->kind == EXPR_OP)
+        return batch_operator(m, e);
+    if (e->a->kind == EXPR_GRAD && e->a->mode == GRAD_VMAP)
+        return batch_inner(m, e);
+    if (e->a->kind == EXPR_BUILTIN) {
+        Row **in = batch_all(m, e->args, e->nargs);
+        return in ? batch_derivative(m, e, in) : NULL;
+    }
+    if (e->a->kind == EXPR_GRAD)
+        return batch_give_up(m, "a derivative that is taken while running", e->span);
+    Row *callee = batch_expr(m, e->a);
+    Expr *fn = callee && callee->fn ? callee->fn : known_function(m, e->a);
+    if (!callee || !fn) {
+        const Symbol *name = e->a->kind == EXPR_GLOBAL ? e->a->global->name
+                             : e->a->kind == EXPR_VAR  ? e->a->var->name
+                                                       : NULL;
+        return batch_give_up(
+            m,
+            name ? fmt_text("the call of `%s`, which is not taken apart", name->text)
+                 : "a call of a function that is not known",
+            e->span);
+    }
+    Row **in = batch_all(m, e->args, e->nargs);
+    return in ? apply_function(m, fn, in, e->nargs, e->span) : NULL;
+}
+
+/* ---- choices ----------------------------------------------------------------------------------- */
+
+/* The condition as it stands before values of that many axes. */
+static Row *select_rows(Batch *m, const Row *c, const Row *a, const Row *b, Span span) {
+    if (a->parts || b->parts) {
+        uint32_t n = a->parts ? a->nparts : b->nparts;
+        Row **parts = mem_new_n(Row *, (size_t)n + 1);
+        for (uint32_t i = 0; i < n; i++) {
+            const Row *x = row_part(m, a, i), *y = row_part(m, b, i);
+            if (!x || !y || !(parts[i] = select_rows(m, c, x, y, span)))
+                return batch_give_up(m, "a choice between values that are no tensors", span);
+        }
+        return row_tuple(parts, n);
+    }
+    Type *t = type_resolve(a->type);
+    if (t->tag != TY_TENSOR || !a->e || !b->e || !core_is_closed(a->type) ||
+        !type_equal(t, type_resolve(b->type)))
+        return batch_give_up(m, "a choice between values that are no tensors of one type", span);
+    Row **in = mem_new_n(Row *, 3);
+    in[0] = (Row *)c;
+    in[1] = (Row *)a;
+    in[2] = (Row *)b;
+    return batch_call(m, &op_where, in, 3, attrs_defaults(&op_where), a->type, span);
+}
+
+/* A result that is given out of a branch, and what it is behind it. */
+static Expr *leave_block(Batch *m, const Row *r, const Row *other) {
+    if (r->parts || other->parts) {
+        uint32_t n = r->parts ? r->nparts : other->nparts;
+        Expr **parts = mem_new_n(Expr *, (size_t)n + 1);
+        for (uint32_t i = 0; i < n; i++) {
+            const Row *x = row_part(m, r, i), *y = row_part(m, other, i);
+            if (!x || !y || !(parts[i] = leave_block(m, x, y)))
+                return NULL;
+        }
+        return b_tuple(&m->b, parts, n);
+    }
+    return r->has_rows || other->has_rows ? batch_with_rows(m, r) : r->e;
+}
+
+static Row *enter_result(Batch *m, Expr *e, const Row *a, const Row *b) {
+    if (a->parts || b->parts) {
+        uint32_t n = a->parts ? a->nparts : b->nparts;
+        Row **parts = mem_new_n(Row *, (size_t)n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            parts[i] = enter_result(m, b_proj(&m->b, e, i), row_part(m, a, i), row_part(m, b, i));
+        return row_tuple(parts, n);
+    }
+    Row *r = row_same(e, a->type);
+    r->has_rows = a->has_rows || b->has_rows;
+    return r;
+}
+
+/* One branch runs, for all rows. */
+static Row *choose_branch(Batch *m, Expr *e, Row *c) {
+    Block sides[2] = {{.b = &m->b}, {.b = &m->b}}, *outer = m->block;
+    Row *rows[2];
+    Expr *values[2];
+    for (int i = 0; i < 2; i++) {
+        m->block = &sides[i];
+        rows[i] = batch_expr(m, i ? e->c : e->b);
+        if (!rows[i]) {
+            m->block = outer;
+            return NULL;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        m->block = &sides[i];
+        values[i] = rows[i]->fn ? NULL : leave_block(m, rows[i], rows[1 - i]);
+        if (!values[i]) {
+            m->block = outer;
+            return batch_give_up(m, "a choice between values that are no tensors", e->span);
+        }
+        values[i] = block_end(&sides[i], values[i]);
+    }
+    m->block = outer;
+    Expr *made = expr_if(c->e, values[0], values[1], values[0]->type, e->span);
+    return enter_result(m, block_let(m->block, "v", made), rows[0], rows[1]);
+}
+
+static Row *batch_if(Batch *m, Expr *e) {
+    Row *c = batch_expr(m, e->a);
+    if (!c)
+        return NULL;
+    if (!row_depends(c))
+        return choose_branch(m, e, c);
+    Row *a = batch_expr(m, e->b), *b = a ? batch_expr(m, e->c) : NULL;
+    return b ? select_rows(m, c, a, b, e->span) : NULL;
+}
+
+/* ---- other forms ------------------------------------------------------------------------------- */
+
+static Row *batch_tensor(Batch *m, Expr *e) {
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = expr_tuple(e->args, e->nargs, e->span);
+    return batch_operator(
+        m, expr_call_op(&op_stack, args, 1, attrs_defaults(&op_stack), e->type, e->span));
+}
+
+static Row *batch_equal(Batch *m, Expr *e) {
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = e->a;
+    args[1] = e->b;
+    const Op *op = e->negate ? &op_not_equal : &op_equal;
+    Row **in = batch_all(m, args, 2);
+    if (!in)
+        return NULL;
+    for (int i = 0; i < 2; i++)
+        if (type_resolve(in[i]->type)->tag != TY_TENSOR)
+            return batch_give_up(m, "a comparison of values that are no tensors", e->span);
+    return operator_of(m, expr_call_op(op, args, 2, attrs_defaults(op), e->type, e->span), in);
+}
+
+static Row *batch_index(Batch *m, Expr *e) {
+    Row *base = batch_expr(m, e->a);
+    if (!base)
+        return NULL;
+    int64_t at = -1;
+    if (type_resolve(base->type)->tag == TY_TUPLE) {
+        if (e->nargs == 1 && e->args[0]->kind == EXPR_LIT)
+            at = e->args[0]->i;
+        Row *part = row_part(m, base, (uint32_t)(at < 0 ? at + base->nparts : at));
+        return part ? part : batch_give_up(m, "a part of a tuple that is not known", e->span);
+    }
+    AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
+    const char *spec = e->attrs && e->attrs->values ? e->attrs->values[0].text : "i";
+    values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = spec};
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = (Attrs){&op_index, values};
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = e->a;
+    args[1] = expr_tuple(e->args, e->nargs, e->span);
+    Row **in = mem_new_n(Row *, 2);
+    in[0] = base;
+    in[1] = batch_expr(m, args[1]);
+    return in[1] ? operator_of(m, expr_call_op(&op_index, args, 2, attrs, e->type, e->span), in)
+                 : NULL;
+}
+
+/* A size of one row, which all have. */
+static Row *batch_size(Batch *m, Expr *e) {
+    uint32_t rank;
+    Type **dims;
+    int64_t n;
+    DType t;
+    Row *r = batch_expr(m, e->a);
+    if (!r)
+        return NULL;
+    if (!type_get_rank(r->type, &rank, &dims) || e->index < 0 || (uint32_t)e->index >= rank ||
+        !type_get_int(dims[e->index], &n) || !type_get_dtype(e->type, &t))
+        return batch_give_up(m, "a size that is not known", e->span);
+    return row_same(expr_int(n, t, e->span), type_scalar(t));
+}
+
+static Row *batch_tuple(Batch *m, Expr *e) {
+    Row **parts = batch_all(m, e->args, e->nargs);
+    return parts ? row_tuple(parts, e->nargs) : NULL;
+}
+
+/* A literal that takes its dtype from a value, whose dtype is known here. */
+static Row *batch_literal(Batch *m, Expr *e) {
+    DType t;
+    Row *like = batch_expr(m, e->like);
+    if (!like)
+        return NULL;
+    if (!type_get_dtype(like->type, &t))
+        return batch_give_up(m, "a literal whose dtype is not known", e->span);
+    Expr *made = expr_copy(e);
+    made->like = NULL;
+    made->type = type_scalar(t);
+    return row_same(made, made->type);
+}
 
 static bool mentions_rows(const Batch *m, Expr *e) {
     VarVec vars = {0};
     expr_free_vars(e, &vars);
     for (size_t i = 0; i < vars.len; i++) {
         const Row *r = map_find(&m->rows, vars.data[i]);
-        if (r && depends_on_rows(r))
+        if (r && row_depends(r))
             return true;
     }
     return false;
 }
 
-/* Whether a call of an operator gives a value for all elements of its arguments. */
-static bool never_fails(Batch *m, const Expr *e) {
-    const Op *op = e->a->op;
-    const char *wrong;
-    if (!find_rule(op))
-        give_up(m, fmt_text("`%s` has no rule for all rows at once", op->name));
-    else if (e->nsizes || !core_is_closed(e->type) || !core_type_of_call(e, &wrong))
-        give_up(m, fmt_text("sizes of `%s` are not known", op_subject(op)));
-    else if (op->elementwise && op_elements_fail(op, type_resolve(e->args[0]->type)))
-        give_up(m, fmt_text("`%s` may fail", op_subject(op)));
-    return !m->why;
-}
-
-static Row *batch_operator(Batch *m, Expr *e) {
-    bool any = false;
-    if (!never_fails(m, e))
-        return NULL;
-    Row **in = mem_new_n(Row *, (size_t)e->nargs + 1);
-    Expr *same = expr_copy(e);
-    same->args = mem_new_n(Expr *, (size_t)e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        in[i] = batch(m, e->args[i]);
-        if (!in[i] || (in[i]->parts && !op_arg(e->a->op, (int)i).tuple))
-            return give_up(m, "a tuple where a tensor is expected");
-        same->args[i] = in[i]->e;
-        any |= depends_on_rows(in[i]);
-    }
-    return any ? find_rule(e->a->op)(m, e, in) : row_new(same, false);
-}
-
-static Row *batch_tuple(Batch *m, Expr *e) {
-    Row *r = row_new(NULL, false);
-    r->nparts = e->nargs;
-    r->parts = mem_new_n(Row *, (size_t)e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (!(r->parts[i] = batch(m, e->args[i])))
-            return NULL;
-    return r;
-}
-
 static Row *batch_form(Batch *m, Expr *e) {
+    Row *r;
     switch (e->kind) {
     case EXPR_VAR: return map_find(&m->rows, e->var);
+    case EXPR_LIT: return batch_literal(m, e);
     case EXPR_TUPLE: return batch_tuple(m, e);
-    case EXPR_PROJ: {
-        Row *r = batch(m, e->a);
-        if (r && (!r->parts || (uint32_t)e->index >= r->nparts))
-            return give_up(m, "a part of a tuple that is not known");
-        return r ? r->parts[e->index] : NULL;
-    }
-    case EXPR_CALL:
-        if (e->a->kind == EXPR_OP)
-            return batch_operator(m, e);
-        return give_up(m, "a call of a function that is not built in here");
-    case EXPR_TENSOR: {
-        Expr **args = mem_new_n(Expr *, 1);
-        args[0] = expr_tuple(e->args, e->nargs, e->span);
-        return batch_operator(
-            m, expr_call_op(&op_stack, args, 1, attrs_defaults(&op_stack), e->type, e->span));
-    }
-    case EXPR_IF:
-    case EXPR_MATCH: return give_up(m, "a choice that differs from row to row");
-    default: return give_up(m, "a form that has no rule for all rows at once");
+    case EXPR_PROJ:
+        r = batch_expr(m, e->a);
+        if (!r)
+            return NULL;
+        r = row_part(m, r, (uint32_t)e->index);
+        return r ? r : batch_give_up(m, "a part of a tuple that is not known", e->span);
+    case EXPR_CALL: return batch_call_form(m, e);
+    case EXPR_FN: return row_function(e, NULL);
+    case EXPR_TENSOR: return batch_tensor(m, e);
+    case EXPR_INDEX: return batch_index(m, e);
+    case EXPR_EQUAL: return batch_equal(m, e);
+    case EXPR_DIM_OF: return batch_size(m, e);
+    case EXPR_IF: return batch_if(m, e);
+    case EXPR_CHECK: /* sizes of rows are known, so the operators below see to them */
+        return batch_give_up(m, "a size that is checked while running", e->span);
+    case EXPR_MATCH: return batch_give_up(m, "a `match` of what differs from row to row", e->span);
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_CTOR: return batch_give_up(m, "data that differs from row to row", e->span);
+    default: return batch_give_up(m, "a form that has no rule for all rows at once", e->span);
     }
 }
 
-/* The value of e at all rows; what binds names goes into the block. */
-static Row *batch(Batch *m, Expr *e) {
-    for (; e->kind == EXPR_LET && !m->why; e = e->body) {
-        Row *r = batch(m, e->a);
-        if (!r || e->rec)
-            return give_up(m, "a function made for each row");
-        if (e->var && !depends_on_rows(r)) {
-            block_bind(&m->block, e, r->e);
-            r = row_new(expr_var(e->var, e->span), false);
+/* What is the same for all rows, with its type where that is found by its parts. */
+static Row *batch_same(Batch *m, Expr *e) {
+    if (e->kind == EXPR_FN)
+        return row_function(e, e);
+    if (e->kind == EXPR_ZERO && type_resolve(e->zero_type)->tag == TY_TUPLE &&
+        !type_resolve(e->zero_type)->nargs)
+        return row_tuple(NULL, 0);
+    if (e->kind == EXPR_TUPLE && e->nargs == 0)
+        return row_tuple(mem_new_n(Row *, 1), 0);
+    if (e->kind == EXPR_VAR) {
+        Row *r = map_find(&m->rows, e->var);
+        return r ? r : row_same(e, e->var->type);
+    }
+    bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
+    if (operates && !core_is_closed(e->type))
+        return batch_operator(m, e);
+    return row_same(e, e->type);
+}
+
+Row *batch_expr(Batch *m, Expr *e) {
+    for (; e->kind == EXPR_LET && !batch_gave_up(m); e = e->body) {
+        pass_visit(m->ctx);
+        if (e->rec && mentions_rows(m, e->a))
+            return batch_give_up(m, "a function that calls itself, made for each row", e->span);
+        Row *r = e->rec ? row_same(e->a, e->a->type) : batch_expr(m, e->a);
+        if (!r)
+            return NULL;
+        if (e->var && !row_depends(r)) {
+            Expr *fn = r->fn;
+            Type *type = r->type;
+            block_bind(m->block, e, r->e);
+            r = row_same(expr_var(e->var, e->span), type);
+            r->fn = fn;
         }
         if (e->var)
             map_set(&m->rows, e->var, r);
     }
-    if (m->why)
+    pass_visit(m->ctx);
+    if (batch_gave_up(m))
         return NULL;
-    if (mentions_rows(m, e))
-        return batch_form(m, e);
-    bool fails = effects_at(m->effects, e) & EFFECT_FAILS;
-    if (fails && e->kind == EXPR_CALL && e->a->kind == EXPR_OP)
-        return batch_operator(m, e);
-    if (fails && e->kind != EXPR_GLOBAL)
-        return give_up(m, "something that may fail");
-    return row_new(e, false);
+    return mentions_rows(m, e) ? batch_form(m, e) : batch_same(m, e);
 }
 
 /* ---- a whole function ------------------------------------------------------------------------ */
 
 static Row *row_of_arg(Batch *m, Expr *x, Type *t) {
     t = type_resolve(t);
-    if (t->tag == TY_TENSOR)
-        return row_new(x, true);
+    if (t->tag == TY_TENSOR) {
+        if (!m->has_count)
+            m->has_count = x;
+        Row *r = row_same(x, t);
+        r->has_rows = true;
+        return r;
+    }
     if (t->tag != TY_TUPLE)
-        return give_up(m, "an argument that is no tensor");
-    Row *r = row_new(NULL, false);
-    r->nparts = t->nargs;
-    r->parts = mem_new_n(Row *, (size_t)t->nargs + 1);
+        return batch_give_up(m, "an argument that is no tensor", m->b.span);
+    Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
     for (uint32_t i = 0; i < t->nargs; i++)
-        if (!(r->parts[i] = row_of_arg(m, b_proj(&m->b, x, i), t->args[i])))
+        if (!(parts[i] = row_of_arg(m, b_proj(&m->b, x, i), t->args[i])))
             return NULL;
-    return r;
+    return row_tuple(parts, t->nargs);
 }
 
 static Expr *result_of(Batch *m, const Row *r) {
-    if (r->parts) {
-        Expr **parts = mem_new_n(Expr *, (size_t)r->nparts + 1);
-        for (uint32_t i = 0; i < r->nparts; i++)
-            if (!(parts[i] = result_of(m, r->parts[i])))
+    Type *t = type_resolve(r->type);
+    if (t->tag == TY_TUPLE) {
+        Expr **parts = mem_new_n(Expr *, (size_t)t->nargs + 1);
+        for (uint32_t i = 0; i < t->nargs; i++) {
+            const Row *part = row_part(m, r, i);
+            if (!part || !(parts[i] = result_of(m, part)))
                 return NULL;
-        return b_tuple(&m->b, parts, r->nparts);
+        }
+        return b_tuple(&m->b, parts, t->nargs);
     }
-    if (r->has_rows)
-        return r->e;
-    give_up(m, "a result that is the same for all rows");
-    return NULL;
+    Expr *all = batch_with_rows(m, r);
+    if (!all)
+        batch_give_up(m, "a result that is no tensor of known sizes", m->b.span);
+    return all;
 }
 
-Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, const char **why) {
+static const char *why_not_pure(unsigned effects) {
+    if (effects & EFFECT_OUTSIDE)
+        return "the function meets the world outside: it prints, reads or writes files";
+    if (effects & EFFECT_FOREIGN)
+        return "the function calls code that is not Relay";
+    return "the function makes or writes a reference, or calls one that is not known";
+}
+
+static Expr *batch_body(Batch *m, Expr *fn, Expr **args) {
     const Fn *f = fn->fn;
-    Batch m = {.ctx = ctx, .b = {span}, .count = count};
-    m.block.b = &m.b;
-    m.effects = effects_new(ctx, f->body);
-    if (effects_at(m.effects, f->body) & ~(unsigned)(EFFECT_READS | EFFECT_FAILS))
-        give_up(&m, "the function does more than give a value");
-    for (uint32_t i = 0; i < f->nparams && !m.why; i++) {
-        if (!core_is_closed(f->params[i]->type)) {
-            give_up(&m, "the type of a row is not known");
-            break;
-        }
-        Row *r = row_of_arg(&m, args[i], f->params[i]->type);
-        if (r)
-            map_set(&m.rows, f->params[i], r);
+    Block block = {.b = &m->b};
+    m->block = &block;
+    m->effects = effects_new(m->ctx, f->body);
+    unsigned effects = effects_at(m->effects, f->body);
+    effects &= ~(unsigned)(EFFECT_READS | EFFECT_FAILS | EFFECT_LOOPS);
+    if (effects) {
+        batch_give_up(m, why_not_pure(effects), m->b.span);
+        return NULL;
     }
-    Row *result = m.why ? NULL : batch(&m, f->body);
-    Expr *e = result ? result_of(&m, result) : NULL;
-    *why = m.why;
-    return e ? block_end(&m.block, e) : NULL;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        if (!core_is_closed(f->params[i]->type)) {
+            batch_give_up(m, "the type of a row is not known", m->b.span);
+            return NULL;
+        }
+        Row *r = row_of_arg(m, args[i], f->params[i]->type);
+        if (!r)
+            return NULL;
+        map_set(&m->rows, f->params[i], r);
+    }
+    Row *result = batch_expr(m, f->body);
+    Expr *e = result ? result_of(m, result) : NULL;
+    return e ? block_end(&block, e) : NULL;
+}
+
+Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span) {
+    Batch m = {
+        .ctx = outer->ctx, .b = {span}, .count = count, .outer = outer, .refusal = outer->refusal};
+    return batch_body(&m, fn, args);
+}
+
+Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span,
+                 BatchRefusal *refusal) {
+    Batch m = {.ctx = ctx, .b = {span}, .count = count, .refusal = refusal};
+    *refusal = (BatchRefusal){0};
+    return batch_body(&m, fn, args);
 }

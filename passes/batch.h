@@ -3,18 +3,32 @@
  *
  *   fn (x) { tanh(w @@ x) + b }   at the rows of X   becomes   let t = w @@ expand_dims(X, axis=2); …; tanh(…) + b
  *
- * Values that depend on no row stay as they are and are computed once; the others have the rows as their first axis,
- * and each operator has a rule that says how it goes along with that (batch.def). The rules change no bit. Since all
- * rows go through one operator before any goes through the next, the function may do nothing but give a value, and what
- * depends on a row may not fail: its sizes are known, and its operators fail for no element. Where something has no rule, the
- * loop stays as a whole. */
+ * Values that depend on no row stay as they are and are computed once; the others have the rows as their first axis. Each
+ * operator goes along with that by a rule (batch.def), which changes no bit. An `if` whose condition differs from row to
+ * row computes both branches and selects. Functions that are known, also those that capture rows, are taken apart
+ * where they are called, and a `vmap` inside likewise.
+ *
+ * All rows go through one operator before any goes through the next, so the function may do nothing but give a value. It may
+ * fail: whoever runs this code runs the loop where it failed, which finds the error that comes first. Where something
+ * has no rule, the loop stays as a whole. */
 #ifndef PASSES_BATCH_H
 #define PASSES_BATCH_H
 
 #include "passes/pass.h"
 
-/* The body of the function literal fn, where args are the rows of its arguments, in tensors and tuples of them, whose
- * first axes have the size `count`. NULL: *why says in words what has no rule. */
-Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, const char **why);
+/* What stands in the way of running all rows at once. */
+typedef struct BatchRefusal {
+    const char *why; /* "a call of a function that calls itself"; NULL: nothing */
+    Span span;
+} BatchRefusal;
+
+/* The body of the function literal fn, whose type is closed, where args are the rows of its arguments, in tensors and
+ * tuples of them, whose first axes have the size `count`, 1 or more. NULL: *refusal says what has no rule. */
+Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span,
+                 BatchRefusal *refusal);
+
+/* How `vmap` takes an operator, for tests and documentation: "rows: a recipe gets the rows as an axis more", …; NULL where
+ * it runs the loop, then *why says why. */
+const char *batch_way(const Op *op, const char **why);
 
 #endif

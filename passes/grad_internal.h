@@ -32,7 +32,8 @@ typedef struct GradState {
     WeakMap derived[GRAD_KINDS]
                    [2]; /* EXPR_FN -> its ReverseCode, as found inside; with values merged or not */
     WeakMap loops;      /* EXPR_FN that vmap_to_run made -> what it was made of */
-    Expr *accumulate;   /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    VEC(const Op *) row_ops;   /* operators at all rows (ops/rows.h) that batch.c made */
+    Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
     Map kinds; /* the functions that these give -> the address of their kind's templates */
 } GradState;

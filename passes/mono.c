@@ -30,7 +30,9 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
         Type **dims;
         bool whole = of->kind == KIND_TYPE || of->kind == KIND_DTYPE;
         if (of->kind == KIND_SHAPE)
-            whole = type_get_rank(is, &rank, &dims) && rank == 0;
+            whole = type_get_rank(is, &rank, &dims) && (rank == 0 || m->has_sizes);
+        if (of->kind == KIND_DIM)
+            whole = m->has_sizes;
         if (whole)
             bind_param(m, of, is);
         return;
@@ -44,7 +46,9 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
     }
     if (of->tag == TY_DATA && of->decl != is->decl)
         return;
-    if (of->tag != TY_DATA && of->tag != TY_TUPLE && of->tag != TY_FN && of->tag != TY_REF)
+    bool is_shape = of->tag == TY_SHAPE && m->has_sizes;
+    if (of->tag != TY_DATA && of->tag != TY_TUPLE && of->tag != TY_FN && of->tag != TY_REF &&
+        !is_shape)
         return;
     for (uint32_t i = 0; i < of->nargs; i++)
         learn(m, of->args[i], is->args[i], depth + 1);
@@ -52,17 +56,27 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
         learn(m, of->fn.result, is->fn.result, depth + 1);
 }
 
-Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs) {
+static Mono *mono_new(Var *const *params, Expr *const *args, uint32_t n, bool has_sizes) {
     Mono *m = mem_new(Mono);
+    m->has_sizes = has_sizes;
     m->from = mem_new_n(Type *, MOST_PARAMS);
     m->to = mem_new_n(Type *, MOST_PARAMS);
-    for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (args[i]->type)
-            learn(m, fn->fn->params[i]->type, args[i]->type, 0);
+            learn(m, params[i]->type, args[i]->type, 0);
     if (!m->n)
         return NULL;
     m->by = substitution_new(m->from, m->to, m->n);
     return m;
+}
+
+Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs) {
+    uint32_t n = nargs < fn->fn->nparams ? nargs : fn->fn->nparams;
+    return mono_new(fn->fn->params, args, n, false);
+}
+
+Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
+    return mono_new(params, args, n, true);
 }
 
 Type *mono_type(Mono *m, Type *t) { return m && t ? type_substitute_by(&m->by, t) : t; }

@@ -15,11 +15,14 @@
 typedef struct Mono {
     Type **from, **to;
     uint32_t n;
+    bool has_sizes; /* sizes and shapes are among them */
     Substitution by;
 } Mono;
 
 /* What the arguments say of the parameters of fn. NULL where they say nothing. */
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
+/* The same of variables that stand for values of closed types: sizes of axes are known too. */
+Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
 /* A type in a copy. m may be NULL. */
 Type *mono_type(Mono *m, Type *t);
 /* Gives a node that was just copied, its parts copied already, the type that it has here. */

@@ -18,7 +18,8 @@ typedef struct Loop {
     Type *row;     /* what f gives */
     Type *as_told; /* the type of vmap(f) where it was written, or NULL */
     Type *result;
-    Expr *body; /* of the loop that was made */
+    Expr *body;   /* of the loop that was made */
+    bool is_flat; /* the arguments and the result are tensors and tuples of them */
 } Loop;
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -245,6 +246,7 @@ static Expr *make_loop(Loop *l) {
     Expr **sides = args_of(n, expr_int(0, DT_I32, l->b.span), NULL);
     Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
     Expr *loop = flat ? flat_body(l, n) : data_body(l, n);
+    l->is_flat = flat;
     Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
     l->body = body;
     return b_fn(&l->b, "vmap", l->params, l->n, body);
@@ -275,77 +277,141 @@ Expr *vmap_to_run(PassCtx *ctx, Expr *e) {
 
 /* ---- all rows at once ------------------------------------------------------------------------ */
 
-/* The function that is called for each row, as a literal of its own with the types of a row; NULL where it is not known. */
-static Expr *find_literal(const Loop *l) {
-    Expr *fn = l->f;
-    bool is_code = fn->kind == EXPR_GLOBAL &&
-                   (fn->global->kind == GLOBAL_DEF || fn->global->kind == GLOBAL_LET);
-    if (is_code && !fn->global->broken && !fn->global->by_types) {
-        pass_depend(l->ctx, fn->global);
-        fn = fn->global->value;
-    }
-    Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
-    Var **params = mem_new_n(Var *, (size_t)l->n + 1);
-    for (uint32_t i = 0; i < l->n; i++) {
-        params[i] = b_var(&l->b, "x", l->rows[i]);
-        args[i] = b_ref(&l->b, params[i]);
-    }
-    if (fn && fn->kind == EXPR_OP && (uint32_t)fn->op->nargs == l->n && attrs_defaults(fn->op))
-        return b_fn(&l->b, fn->op->name, params, l->n, b_op(&l->b, fn->op, args, l->n, l->row));
-    if (!fn || fn->kind != EXPR_FN || fn->fn->nparams != l->n ||
-        (fn->fn->path && fn->fn->path->len))
-        return NULL;
-    Subst s = {.mono = mono_of_call(fn, args, l->n)};
-    for (uint32_t i = 0; i < l->n; i++)
-        map_set(&s.vars, fn->fn->params[i], args[i]);
-    return b_fn(&l->b, "vmap", params, l->n, expr_substitute(&s, fn->fn->body));
+Type *vmap_tensor_in(Type *t) {
+    t = type_resolve(t);
+    while (t->tag == TY_TUPLE && t->nargs)
+        t = type_resolve(t->args[0]);
+    return t->tag == TY_TENSOR ? t : NULL;
 }
 
-static Type *count_of_rows(Type *t) {
+Type *vmap_type_of_row(Type *t) {
     uint32_t rank;
     Type **dims;
     t = type_resolve(t);
-    if (t->tag == TY_TUPLE && t->nargs)
-        return count_of_rows(t->args[0]);
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank ? dims[0] : NULL;
+    if (t->tag == TY_TENSOR)
+        return type_get_rank(t, &rank, &dims) && rank
+                   ? type_tensor(type_shape(dims + 1, rank - 1), t->tensor.dtype)
+                   : NULL;
+    if (t->tag != TY_TUPLE)
+        return NULL;
+    Type **rows = mem_new_n(Type *, (size_t)t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!(rows[i] = vmap_type_of_row(t->args[i])))
+            return NULL;
+    return type_tuple(rows, t->nargs);
 }
 
-static Expr *batch_loop(const Loop *l) {
-    Expr *fn = find_literal(l), **args = mem_new_n(Expr *, (size_t)l->n + 1);
-    Type *count = l->n ? count_of_rows(l->params[0]->type) : NULL;
-    const char *why = "the function is not known before running";
-    Expr *rows = NULL;
-    if (fn && count) {
-        fn = pass_find("inline")->run(l->ctx, fn);
-        fn = pass_find("fold")->run(l->ctx, fn);
-        effects_depend(l->ctx, fn);
-        for (uint32_t i = 0; i < l->n; i++)
-            args[i] = b_ref(&l->b, l->params[i]);
-        rows = batch_rows(l->ctx, fn, args, count, l->b.span, &why);
+static Type *type_of_rows(Type *row, Type *count) {
+    uint32_t rank;
+    Type **dims;
+    row = type_resolve(row);
+    if (row->tag == TY_TUPLE) {
+        Type **parts = mem_new_n(Type *, (size_t)row->nargs + 1);
+        for (uint32_t i = 0; i < row->nargs; i++)
+            if (!(parts[i] = type_of_rows(row->args[i], count)))
+                return NULL;
+        return type_tuple(parts, row->nargs);
     }
-    if (!rows) {
-        pass_note(l->ctx, "`vmap` runs its function once for each row: %s", why);
+    if (row->tag != TY_TENSOR || !type_get_rank(row, &rank, &dims) || rank == TENSOR_MAX_RANK)
         return NULL;
+    Type **all = mem_new_n(Type *, (size_t)rank + 1);
+    all[0] = count;
+    for (uint32_t i = 0; i < rank; i++)
+        all[i + 1] = dims[i];
+    return type_tensor(type_shape(all, rank + 1), row->tensor.dtype);
+}
+
+/* The function as a literal of its own whose parameters have the types of a row. */
+static Expr *literal_of_row(const Build *b, Expr *fn, Type *const *rows, uint32_t n) {
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    Var **params = mem_new_n(Var *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        params[i] = b_var(b, "x", rows[i]);
+        args[i] = b_ref(b, params[i]);
     }
+    if (fn->kind == EXPR_GRAD || fn->kind == EXPR_GLOBAL)
+        return b_fn(b, "vmap", params, n, b_call(b, fn, args, n, 0));
+    if (fn->kind == EXPR_OP && (uint32_t)fn->op->nargs == n && attrs_defaults(fn->op))
+        return b_fn(b, fn->op->name, params, n, b_op(b, fn->op, args, n, b_some_type("r")));
+    if (fn->kind != EXPR_FN || fn->fn->nparams != n || (fn->fn->path && fn->fn->path->len))
+        return NULL;
+    Subst s = {.mono = mono_of_rows(fn->fn->params, args, n)};
+    for (uint32_t i = 0; i < n; i++)
+        map_set(&s.vars, fn->fn->params[i], args[i]);
+    return b_fn(b, "vmap", params, n, expr_substitute(&s, fn->fn->body));
+}
+
+static Expr *with_links(Expr *body, Expr *const *links, size_t n) {
+    while (n-- > 0) {
+        Expr *link = expr_copy(links[n]);
+        link->body = body;
+        link->type = body->type;
+        body = link;
+    }
+    return body;
+}
+
+Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
+                       BatchRefusal *refusal) {
+    Build b = {source->span};
+    uint32_t n = source->n;
+    Type *count = type_param(sym_intern("rows"), KIND_DIM);
+    DependencyVec *outer = ctx->deps;
+    *refusal = (BatchRefusal){"the function is not known before running", source->span};
+    Expr *fn = literal_of_row(&b, source->fn, source->rows, n);
+    if (!fn)
+        return NULL;
+    Var **params = mem_new_n(Var *, source->given.len + n + 1);
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    for (size_t i = 0; i < source->given.len; i++)
+        params[i] = source->given.data[i];
+    for (uint32_t i = 0; i < n; i++) {
+        Type *type = type_of_rows(source->rows[i], count);
+        if (!type)
+            return NULL;
+        params[source->given.len + i] = b_var(&b, fmt_text("x%u", i + 1), type);
+        args[i] = b_ref(&b, params[source->given.len + i]);
+    }
+    ctx->deps = deps;
+    fn = b_fn(&b, "vmap", fn->fn->params, n,
+              with_links(fn->fn->body, source->links.data, source->links.len));
+    expr_mark_tails(fn);
+    static const char *const first[] = {"derive", "inline", "fold"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        Expr *after = pass_find(first[i])->run(ctx, fn);
+        fn = after ? after : fn;
+        pass_check(ctx, fn, &source->given, first[i]);
+    }
+    effects_depend(ctx, fn);
+    Expr *body = batch_rows(ctx, fn, args, count, source->span, refusal);
+    ctx->deps = outer;
+    if (!body)
+        return NULL;
+    Expr *made = b_fn(&b, "vmap", params, (uint32_t)source->given.len + n, body);
+    made->fn->is_instance = true;
+    pass_check(ctx, made, NULL, "vmap");
+    return made;
+}
+
+Expr *vmap_function(PassCtx *ctx, const Expr *loop) {
+    const Loop *l = weak_find(&grad_state(ctx)->loops, loop);
+    return l ? l->f : NULL;
+}
+
+Expr *vmap_batched(PassCtx *ctx, Expr *fn) {
+    const Loop *l = fn->kind == EXPR_FN ? weak_find(&grad_state(ctx)->loops, fn) : NULL;
+    if (!l || !l->is_flat)
+        return NULL;
+    Block block = {.b = &l->b};
+    Type *types[2] = {type_scalar(DT_BOOL), l->result};
+    Expr *tried = block_let(&block, "all",
+                            call_builtin(l, "vmap.rows", args_of(l->f, tuple_of_params(l), NULL), 2,
+                                         type_tuple(types, 2)));
     Expr *let = expr_copy(l->body), *choice = expr_copy(l->body->body);
-    choice->c = rows;
+    choice->c = block_end(&block, expr_if(b_proj(&l->b, tried, 0), b_proj(&l->b, tried, 1),
+                                          l->body->body->c, l->result, l->b.span));
     let->body = choice;
     return b_fn(&l->b, "vmap", l->params, l->n, let);
-}
-
-Expr *vmap_batched(PassCtx *ctx, Expr *fn, DependencyVec *deps) {
-    const Loop *l = fn->kind == EXPR_FN ? weak_find(&grad_state(ctx)->loops, fn) : NULL;
-    if (!l)
-        return NULL;
-    DependencyVec *outer = ctx->deps;
-    ctx->deps = deps;
-    Expr *made = batch_loop(l);
-    ctx->deps = outer;
-    VarVec captured = {0};
-    expr_free_vars(fn, &captured);
-    if (made)
-        pass_check(ctx, made, &captured, "vmap");
-    return made;
 }
 
 Expr *vmap_template(PassCtx *ctx, uint32_t n) {

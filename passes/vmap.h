@@ -18,14 +18,46 @@
 #ifndef PASSES_VMAP_H
 #define PASSES_VMAP_H
 
+#include "passes/batch.h"
 #include "passes/pass.h"
 
 /* What runs in place of e, an EXPR_GRAD: the loop, or e itself where it is no vmap or has an unknown number of
  * arguments. */
 Expr *vmap_to_run(PassCtx *ctx, Expr *e);
-/* The function literal that vmap_to_run made, at all rows at once (passes/batch.h) where that gives the same: with the same
- * parameters, and capturing no more. NULL where it is none, or has to run as the loop. Derivatives are those of the loop. */
-Expr *vmap_batched(PassCtx *ctx, Expr *fn, DependencyVec *deps);
+/* The function literal that vmap_to_run made, trying all rows at once before it runs the loop: with the same parameters, and
+ * capturing no more. NULL where fn is none, or has rows of data. Derivatives are those of the loop.
+ *
+ * Note [All rows at once]. Which function it is, what that captures, and sizes are known when running, so it is there that
+ * code for all rows is asked for (`vmap.rows` in eval/rows.c), once for each function and sizes of a row:
+ *
+ *   else {
+ *     let all = vmap.rows(f, (x, y));          (True, f at all rows), or (False, ())
+ *     if all.0 { all.1 } else { <the loop> } } } */
+Expr *vmap_batched(PassCtx *ctx, Expr *fn);
+/* The f of which that loop was made, an atom; NULL where it is none. */
+Expr *vmap_function(PassCtx *ctx, const Expr *loop);
+
+/* What is to run at all rows. */
+typedef struct VmapSource {
+    Expr *fn;          /* a literal, a derivative, a definition or an operator */
+    VEC(Expr *) links; /* `let`s without bodies that bind what it captures of functions */
+    VarVec
+        given; /* the other variables that it captures: their types are closed, or they are no tensors */
+    Type *const *rows; /* what it takes, closed */
+    uint32_t n;
+    Span span;
+} VmapSource;
+
+/* fn (given…, x1, …, xn) { … }, where x1, …, xn have the rows as their first axis, at least one. It calls only what `deps` is told.
+ * NULL: *refusal says why. */
+Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
+                       BatchRefusal *refusal);
+
+/* The first tensor in a tensor or tuples of them, or NULL. */
+Type *vmap_tensor_in(Type *t);
+/* A tensor's type without its first axis, also in tuples; NULL where it has none. */
+Type *vmap_type_of_row(Type *t);
+
 /* The same as fn (f) { fn (x1, …, xn) { … } }, for any f of n parameters. */
 Expr *vmap_template(PassCtx *ctx, uint32_t n);
 

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `vmap.rows(f, (x, …))`: f at all rows at once, where there is code for that (Note [All rows at once] in passes/vmap.h).
+ *
+ * The code is made for one function, what it captures, and the dtypes and sizes of a row; not for the number of rows. A
+ * captured function belongs to it, and what that captures likewise; a captured tensor is a parameter of the code, so
+ * another one of its sizes takes the same code. Where something stands in the way, that is kept too.
+ *
+ * The code does all rows step by step. So it may meet an error that is not the first in the order of rows, or one that is
+ * none for the loop: in a branch that no row takes. Whatever it ends with but a value is therefore forgotten, and the loop
+ * runs. A function that fails often is not tried any more. */
+#include "eval/builtin_all.h"
+#include "eval/machine.h"
+#include "passes/grad.h"
+#include "passes/reverse/reverse.h"
+#include "passes/subst.h"
+#include "passes/vmap.h"
+
+#include <string.h>
+
+enum {
+    MOST = 24,    /* codes of one function: then the oldest makes room */
+    DEEPEST = 6,  /* functions that capture functions */
+    FAILURES = 3, /* after which code is not tried again */
+};
+
+typedef struct RowsCode {
+    const char *key;
+    VEC(const Expr *) literals; /* whose addresses stand in the key */
+    Code *code;                 /* NULL: the loop runs */
+    DependencyVec deps;
+    int failures;
+} RowsCode;
+
+struct RowsFamily {
+    VEC(RowsCode *) members;
+    size_t oldest;
+};
+
+/* ---- what a function captures ------------------------------------------------------------------ */
+
+/* A walk over a closure and the closures that it captures, always in the same order. */
+typedef struct Walk {
+    Interp *in;
+    bool makes; /* the source is made, too */
+    Str key;
+    VEC(const Expr *) literals;
+    VEC(Value) given; /* what the code takes before the rows */
+    VmapSource source;
+    bool failed;
+} Walk;
+
+static Type *type_of_value(Value v, int from_axis) {
+    if (v.tag == VAL_SCALAR)
+        return from_axis ? NULL : type_scalar((DType)v.aux);
+    if (v.tag == VAL_TENSOR) {
+        const Tensor *t = v.p;
+        uint32_t rank = (uint32_t)(t->rank - from_axis);
+        Type **dims = mem_new_n(Type *, rank + 1);
+        for (uint32_t i = 0; i < rank; i++)
+            dims[i] = type_dim_int(t->shape[i + (uint32_t)from_axis], NULL);
+        return type_tensor(type_shape(dims, rank), type_dtype(t->dtype));
+    }
+    if (v.tag != VAL_TUPLE)
+        return NULL;
+    const Tuple *t = v.p;
+    uint32_t n = t ? t->n : 0;
+    Type **parts = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(parts[i] = type_of_value(t->items[i], from_axis)))
+            return NULL;
+    return type_tuple(parts, n);
+}
+
+/* Writes what type_of_value gives; false where that is NULL. */
+static bool write_type(Str *out, Value v, int from_axis) {
+    if (v.tag == VAL_SCALAR) {
+        str_printf(out, "s%u ", v.aux);
+        return !from_axis;
+    }
+    if (v.tag == VAL_TENSOR) {
+        const Tensor *t = v.p;
+        str_printf(out, "t%d", (int)t->dtype);
+        for (int i = from_axis; i < t->rank; i++)
+            str_printf(out, ",%lld", (long long)t->shape[i]);
+        str_add_char(out, ' ');
+        return true;
+    }
+    if (v.tag != VAL_TUPLE)
+        return false;
+    const Tuple *t = v.p;
+    str_printf(out, "(%u ", t ? t->n : 0);
+    for (uint32_t i = 0; t && i < t->n; i++)
+        if (!write_type(out, t->items[i], from_axis))
+            return false;
+    return true;
+}
+
+static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth);
+
+/* What stands for a captured variable in the code. */
+static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth) {
+    if (v.tag == VAL_CLOSURE) {
+        Expr *fn = walk_closure(w, v.p, NULL, 0, depth + 1);
+        if (!fn || !w->makes)
+            return fn;
+        Expr *link = expr_new(EXPR_LET, fn->type, var->span);
+        link->var = var_new(var->name, fn->type, var->span);
+        link->a = fn;
+        vec_push(&w->source.links, link);
+        return expr_var(link->var, var->span);
+    }
+    size_t before = w->key.len;
+    bool known = v.tag != VAL_DUAL && v.tag != VAL_ABSENT;
+    if (known && !write_type(&w->key, v, 0)) {
+        w->key.len = before;
+        str_printf(&w->key, "o%u ", v.tag);
+    }
+    w->failed |= !known;
+    vec_push(&w->given, v);
+    if (!w->makes)
+        return NULL;
+    Type *type = type_of_value(v, 0);
+    Var *given = var_new(var->name, type ? type : var->type, var->span);
+    vec_push(&w->source.given, given);
+    return expr_var(given, var->span);
+}
+
+static Expr *derivative_of(Walk *w, GradKind kind, const Closure *c, Type *const *rows, uint32_t n,
+                           int depth) {
+    uint32_t at = 0;
+    while (at < c->ncaptured && !c->code->captured[at])
+        at++;
+    if (at == c->ncaptured || c->captured[at].tag != VAL_CLOSURE || kind == GRAD_CUSTOM ||
+        kind == GRAD_CHECKPOINT) {
+        w->failed = true;
+        return NULL;
+    }
+    str_printf(&w->key, "d%d ", (int)kind);
+    Expr *fn = walk_closure(w, c->captured[at].p, rows, n, depth + 1);
+    if (!fn || !w->makes)
+        return fn;
+    Expr *e = expr_new(EXPR_GRAD, type_param(sym_intern("g"), KIND_TYPE), fn->span);
+    e->mode = (uint8_t)kind;
+    e->a = fn;
+    if (kind == GRAD_VMAP)
+        e->zero_type = e->type;
+    return e;
+}
+
+/* The literal with other names for what it captures. rows: the types of its first n parameters, or NULL. */
+static Expr *literal_of(Walk *w, Expr *fn, Map *names, Type *const *rows, uint32_t n,
+                        const Code *code) {
+    VEC(Var *) vars = {0};
+    VEC(Expr *) are = {0};
+    Subst s = {.vars = *names};
+    for (uint32_t i = 0; i < code->ncaptured; i++) {
+        Expr *is = code->captured[i] ? map_find(names, code->captured[i]) : NULL;
+        if (is) {
+            vec_push(&vars, code->captured[i]);
+            vec_push(&are, is);
+        }
+    }
+    for (uint32_t i = 0; rows && i < n && i < fn->fn->nparams; i++) {
+        vec_push(&vars, fn->fn->params[i]);
+        vec_push(&are, expr_var(var_new(fn->fn->params[i]->name, rows[i], fn->span), fn->span));
+    }
+    (void)w;
+    s.mono = mono_of_rows(vars.data, are.data, (uint32_t)vars.len);
+    return expr_substitute(&s, fn);
+}
+
+static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth) {
+    Expr *fn = c->fn->fn->base ? c->fn->fn->base : c->fn;
+    GradKind kind;
+    if (depth > DEEPEST) {
+        w->failed = true;
+        return NULL;
+    }
+    if (c->code->from)
+        return derivative_of(w, c->code->from->kind, c, rows, n, depth);
+    if (grad_is_template(&w->in->passes, fn, &kind))
+        return derivative_of(w, kind, c, rows, n, depth);
+    str_printf(&w->key, "f%p ", (const void *)fn);
+    vec_push(&w->literals, fn);
+    Map names = {0};
+    for (uint32_t i = 0; i < c->ncaptured && !w->failed; i++) {
+        const Var *var = c->code->captured[i];
+        if (!var)
+            continue;
+        w->failed |= c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == c;
+        Expr *is = w->failed ? NULL : walk_captured(w, c->captured[i], var, depth);
+        if (w->makes && is)
+            map_set(&names, var, is);
+    }
+    str_add_char(&w->key, ')');
+    if (w->failed || !w->makes)
+        return w->failed ? NULL : fn;
+    Expr *inner = vmap_function(&w->in->passes, fn);
+    if (!inner)
+        return literal_of(w, fn, &names, rows, n, c->code);
+    Expr *e = expr_new(EXPR_GRAD, type_param(sym_intern("g"), KIND_TYPE), fn->span);
+    Subst s = {.vars = names};
+    e->mode = GRAD_VMAP;
+    e->a = expr_substitute(&s, inner);
+    e->zero_type = e->type;
+    return e;
+}
+
+/* ---- codes ------------------------------------------------------------------------------------- */
+
+typedef struct Making {
+    Interp *in;
+    const BuiltinCall *call;
+    const Closure *f;
+    RowsCode *made;
+    Type **rows;
+    uint32_t n;
+} Making;
+
+static void make_code(void *arg) {
+    Making *m = arg;
+    Walk w = {.in = m->in, .makes = true};
+    BatchRefusal refusal;
+    m->in->passes.diags = m->in->diags;
+    w.source.fn = walk_closure(&w, m->f, m->rows, m->n, 0);
+    if (!w.source.fn || w.failed)
+        return;
+    w.source.rows = m->rows;
+    w.source.n = m->n;
+    w.source.span = m->call->span;
+    Expr *fn = vmap_at_all_rows(&m->in->passes, &w.source, &m->made->deps, &refusal);
+    if (fn)
+        m->made->code = code_of_fn(m->in, fn);
+}
+
+static RowsCode *find_code(struct RowsFamily *family, const char *key) {
+    for (size_t i = 0; i < family->members.len; i++) {
+        RowsCode *c = family->members.data[i];
+        if (strcmp(c->key, key) == 0 && dependencies_hold(&c->deps))
+            return c;
+    }
+    return NULL;
+}
+
+static RowsCode *code_for(const BuiltinCall *call, const Closure *f, const Tuple *xs, Walk *w) {
+    enum { SPARE = 1 << 20 };
+    Interp *in = call->in;
+    Code *base = code_of_fn(in, f->fn->fn->base ? f->fn->fn->base : f->fn);
+    if (!base->rows)
+        base->rows = mem_new(struct RowsFamily);
+    RowsCode *code = find_code(base->rows, str_text(&w->key));
+    if (code)
+        return code;
+    code = mem_new(RowsCode);
+    code->key = str_text(&w->key);
+    for (size_t i = 0; i < w->literals.len; i++)
+        vec_push(&code->literals, w->literals.data[i]);
+    Making m = {in, call, f, code, mem_new_n(Type *, xs->n + 1), xs->n};
+    for (uint32_t i = 0; i < xs->n; i++)
+        m.rows[i] = type_of_value(xs->items[i], 1);
+    if (mem_stack_left() > SPARE)
+        make_code(&m);
+    else
+        call_on_large_stack(in, make_code, &m);
+    if (base->rows->members.len < MOST)
+        vec_push(&base->rows->members, code);
+    else
+        base->rows->members.data[base->rows->oldest++ % MOST] = code;
+    return code;
+}
+
+/* ---- running ----------------------------------------------------------------------------------- */
+
+/* False: it has no value. */
+static bool run_code(Interp *in, RowsCode *rows, const Value *args, uint32_t n, Value *out) {
+    Diags *heard = in->diags, unheard = {0};
+    Code *code = in->code;
+    const Instr *pc = in->pc;
+    Closure *closure = closure_alloc(rows->code);
+    interp_set_diags(in, &unheard);
+    EvalStatus status = machine_run(in, closure, rows->code, args, n, out);
+    interp_set_diags(in, heard);
+    in->code = code;
+    in->pc = pc;
+    rows->failures += status == EVAL_FAILED;
+    return status == EVAL_OK;
+}
+
+/* vmap.rows(f, (x1, …)): (True, what f gives at all rows), or (False, ()): the loop is to run. */
+bool builtin_vmap_rows(const BuiltinCall *call, Value *out) {
+    enum { SPARE = 512 << 10 };
+    Interp *in = call->in;
+    Value answer[2] = {value_bool(false), value_unit()};
+    const Tuple *xs = call->args[1].p;
+    const Closure *f = call->args[0].p;
+    *out = value_tuple(answer, 2);
+    if (call->args[0].tag != VAL_CLOSURE || !xs || mem_stack_left() < SPARE)
+        return true;
+    Walk w = {.in = in};
+    for (uint32_t i = 0; i < xs->n; i++)
+        if (!write_type(&w.key, xs->items[i], 1))
+            return true;
+    (void)walk_closure(&w, f, NULL, 0, 0);
+    if (w.failed)
+        return true;
+    RowsCode *code = code_for(call, f, xs, &w);
+    if (!code->code || code->failures >= FAILURES)
+        return true;
+    for (uint32_t i = 0; i < xs->n; i++)
+        vec_push(&w.given, xs->items[i]);
+    if (run_code(in, code, w.given.data, (uint32_t)w.given.len, &answer[1]))
+        answer[0] = value_bool(true);
+    else
+        answer[1] = value_unit();
+    *out = value_tuple(answer, 2);
+    return !in->interrupt;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What derivatives are made of, at all rows: cotangents are tensors, tuples of such, or absent, which is known here, so that
+ * these functions of the evaluator become operators or nothing. */
+#include "passes/batch_internal.h"
+
+#include <string.h>
+
+extern const Op op_add, op_index_add;
+
+static Row *give_up(Batch *m, const Expr *call) {
+    return batch_give_up(
+        m, fmt_text("`%s`, which has no rule for all rows at once", call->a->symbol->text),
+        call->span);
+}
+
+static bool is_float_tensor(Type *t) {
+    DType dtype;
+    return type_resolve(t)->tag == TY_TENSOR && type_get_dtype(t, &dtype) && dtype_is_float(dtype);
+}
+
+static Row *absent(void) { return row_tuple(NULL, 0); }
+
+/* Zeros or ones for the float tensors in x. */
+static Row *fill(Batch *m, const Row *x, const Op *op, const Expr *call) {
+    Type *t = type_resolve(x->type);
+    if (t->tag == TY_TUPLE) {
+        Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
+        for (uint32_t i = 0; i < t->nargs; i++) {
+            const Row *part = row_part(m, x, i);
+            if (!part || !(parts[i] = fill(m, part, op, call)))
+                return give_up(m, call);
+        }
+        return row_tuple(parts, t->nargs);
+    }
+    if (t->tag != TY_TENSOR)
+        return give_up(m, call);
+    if (!is_float_tensor(t))
+        return absent();
+    Row **in = mem_new_n(Row *, 1);
+    in[0] = (Row *)x;
+    return batch_call(m, op, in, 1, attrs_defaults(op), t, call->span);
+}
+
+/* ct in the form of x, with zeros where it is absent. */
+static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) {
+    Type *t = type_resolve(x->type);
+    if (row_is_unit(ct))
+        return fill(m, x, &op_zeros_like, call);
+    if (t->tag != TY_TUPLE)
+        return t->tag == TY_TENSOR ? (Row *)ct : give_up(m, call);
+    Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++) {
+        const Row *part = row_part(m, x, i), *of = row_part(m, ct, i);
+        if (!part || !(parts[i] = make_dense(m, part, of ? of : absent(), call)))
+            return give_up(m, call);
+    }
+    return row_tuple(parts, t->nargs);
+}
+
+static Row *add(Batch *m, const Row *a, const Row *b, const Expr *call) {
+    if (row_is_unit(a) || row_is_unit(b))
+        return (Row *)(row_is_unit(a) ? b : a);
+    Type *t = type_resolve(a->type), *u = type_resolve(b->type);
+    if (t->tag == TY_TUPLE && u->tag == TY_TUPLE) {
+        uint32_t n = t->nargs > u->nargs ? t->nargs : u->nargs;
+        Row **parts = mem_new_n(Row *, (size_t)n + 1);
+        for (uint32_t i = 0; i < n; i++) {
+            const Row *x = row_part(m, a, i), *y = row_part(m, b, i);
+            if (!(parts[i] = add(m, x ? x : absent(), y ? y : absent(), call)))
+                return NULL;
+        }
+        return row_tuple(parts, n);
+    }
+    if (t->tag != TY_TENSOR || u->tag != TY_TENSOR)
+        return give_up(m, call);
+    Row **in = mem_new_n(Row *, 2);
+    in[0] = (Row *)a;
+    in[1] = (Row *)b;
+    return batch_call(m, &op_add, in, 2, attrs_defaults(&op_add), t, call->span);
+}
+
+/* An integer that is written there; -1 where it is none. */
+static int64_t known_integer(const Row *r) {
+    return r->e && r->e->kind == EXPR_LIT && !r->e->is_float ? r->e->i : -1;
+}
+
+/* (accumulator, number of the part, cotangent) */
+static Row *add_part(Batch *m, Row **in, const Expr *call) {
+    int64_t at = known_integer(in[1]);
+    uint32_t n = type_resolve(in[0]->type)->tag == TY_TUPLE ? type_resolve(in[0]->type)->nargs : 0;
+    if (at < 0 || at > 1 << 16)
+        return give_up(m, call);
+    uint32_t len = (uint32_t)at < n ? n : (uint32_t)at + 1;
+    Row **parts = mem_new_n(Row *, (size_t)len + 1);
+    for (uint32_t i = 0; i < len; i++) {
+        parts[i] = i < n ? row_part(m, in[0], i) : absent();
+        if (!parts[i])
+            return give_up(m, call);
+    }
+    parts[at] = add(m, parts[at], in[2], call);
+    return parts[at] ? row_tuple(parts, len) : NULL;
+}
+
+/* (accumulator, data, cotangent of data[at], spec, at …) */
+static Row *add_index(Batch *m, Row **in, const Expr *call) {
+    if (!in[3]->e || in[3]->e->kind != EXPR_STRING)
+        return give_up(m, call);
+    Row *zero = fill(m, in[1], &op_zeros_like, call);
+    Row *to = zero && !row_is_unit(in[0]) ? add(m, in[0], zero, call) : zero;
+    if (!to)
+        return NULL;
+    AttrValue *values = mem_new_n(AttrValue, (size_t)op_index_add.nattrs);
+    values[op_attr_index(&op_index_add, "spec")] = (AttrValue){.kind = ATTR_STRING,
+                                                               .text = in[3]->e->text};
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = (Attrs){&op_index_add, values};
+    Row **args = mem_new_n(Row *, 3);
+    args[0] = to;
+    args[1] = in[2];
+    bool is_tuple = call->nargs == 5 && type_resolve(in[4]->type)->tag == TY_TUPLE;
+    args[2] = is_tuple ? in[4] : row_tuple(in + 4, call->nargs - 4);
+    return batch_call(m, &op_index_add, args, 3, attrs, in[1]->type, call->span);
+}
+
+Row *batch_derivative(Batch *m, const Expr *call, Row **in) {
+    const char *name = call->a->symbol->text;
+    if (strcmp(name, "ad.settle") == 0 || strcmp(name, "ad.settle_parts") == 0)
+        return in[0];
+    if (strcmp(name, "ad.dense") == 0 || strcmp(name, "ad.fit") == 0)
+        return make_dense(m, in[0], in[1], call);
+    if (strcmp(name, "ad.zeros") == 0)
+        return fill(m, in[0], &op_zeros_like, call);
+    if (strcmp(name, "ad.ones") == 0)
+        return fill(m, in[0], &op_ones_like, call);
+    if (strcmp(name, "ad.add") == 0)
+        return add(m, in[0], in[1], call);
+    if (strcmp(name, "ad.add_part") == 0)
+        return add_part(m, in, call);
+    if (strcmp(name, "ad.add_index") == 0)
+        return add_index(m, in, call);
+    if (strcmp(name, "ad.is_zero") == 0)
+        return row_same(expr_bool(row_is_unit(in[0]), call->span), type_scalar(DT_BOOL));
+    if (strcmp(name, "ad.item") == 0) {
+        int64_t at = known_integer(in[1]);
+        if (row_is_unit(in[0]))
+            return absent();
+        Row *part = at >= 0 ? row_part(m, in[0], (uint32_t)at) : NULL;
+        bool missing = at >= 0 && in[0]->parts && at >= in[0]->nparts;
+        return part ? part : missing ? absent() : give_up(m, call);
+    }
+    return give_up(m, call);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by batch.c, which goes through the forms of a function, batch_rule.c, which has the rules of operators, and
+ * batch_derivative.c, which has those of what derivatives are made of. */
+#ifndef PASSES_BATCH_INTERNAL_H
+#define PASSES_BATCH_INTERNAL_H
+
+#include "passes/batch.h"
+#include "passes/build.h"
+#include "passes/effects.h"
+
+/* A value of the function at all rows. It is one of these:
+ *
+ *   a tensor that has the rows as its first axis           e, has_rows
+ *   a value that is the same for all rows                  e
+ *   a tuple of which some part is one of the other kinds   parts; `()`, an absent cotangent, too
+ *   a function that captures what differs                  fn alone; with e where it captures nothing that does */
+typedef struct Row {
+    Expr *e;
+    bool has_rows;
+    uint32_t nparts;
+    struct Row **parts;
+    Expr *fn;   /* the literal that it is known to be, or NULL */
+    Type *type; /* of one row */
+} Row;
+
+typedef struct Batch {
+    PassCtx *ctx;
+    Build b;
+    Block *block; /* that is being written */
+    Type *count;
+    Expr *has_count;           /* a tensor with the rows as its first axis */
+    Map rows;                  /* Var -> Row */
+    const struct Batch *outer; /* within another vmap: that one */
+    Effects *effects;
+    uint32_t calls; /* of functions, which were taken apart */
+    BatchRefusal *refusal;
+} Batch;
+
+/* Says why, unless that was said before. NULL. */
+Row *batch_give_up(Batch *m, const char *why, Span span);
+bool batch_gave_up(const Batch *m);
+
+/* The value of e at all rows; NULL where it has none. What binds names goes into the block. */
+Row *batch_expr(Batch *m, Expr *e);
+
+Row *row_same(Expr *e, Type *type);
+Row *row_tuple(Row **parts, uint32_t n);
+bool row_depends(const Row *r);
+bool row_is_unit(const Row *r);
+Row *row_part(Batch *m, const Row *r, uint32_t i);
+
+/* Binds e, whose rows are of that type. */
+Row *batch_bind(Batch *m, Expr *e, Type *row);
+/* The type of all rows of which one has the type t, a tensor of known rank. */
+Type *batch_type(const Batch *m, Type *t);
+/* The tensor r with the rows as its first axis, also where it is the same for all; NULL where it is no tensor. */
+Expr *batch_with_rows(Batch *m, const Row *r);
+/* A call of an operator with attributes as they stand by themselves, of rows that are tensors. */
+Row *batch_call(Batch *m, const Op *op, Row **in, uint32_t n, const Attrs *attrs, Type *type,
+                Span span);
+/* The call of an operator; in: its arguments; call: with the types that they have here, and its own. */
+Row *batch_operator_rows(Batch *m, const Expr *call, Row **in);
+/* x with `axes` new axes of size 1 before axis `at`. */
+Expr *batch_insert_axes(Batch *m, Expr *x, int64_t at, int64_t axes);
+
+/* batch_rows of a `vmap` inside: `outer` knows the functions that fn captures. */
+Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span);
+
+/* A call of a function of types/core/ad.def. */
+Row *batch_derivative(Batch *m, const Expr *call, Row **in);
+
+#endif
