@@ -189,6 +189,17 @@ static Row *batch_operator(Batch *m, Expr *e) {
     return in ? operator_of(m, e, in) : NULL;
 }
 
+/* What something does besides giving a value, in words; NULL where that is nothing. It may fail, or not end, as the loop would. */
+static const char *why_not_pure(unsigned effects) {
+    if (effects & EFFECT_OUTSIDE)
+        return "the function meets the world outside: it prints, reads or writes files";
+    if (effects & EFFECT_FOREIGN)
+        return "the function calls code that is not Relay";
+    if (effects & (EFFECT_WRITES | EFFECT_MAKES))
+        return "the function makes or writes a reference";
+    return NULL;
+}
+
 /* ---- calls of functions ---------------------------------------------------------------------- */
 
 static const Row *find_row(const Batch *m, const Var *v) {
@@ -285,6 +296,14 @@ static Row *batch_inner(Batch *m, Expr *e) {
     return all ? batch_expr(m, all) : NULL;
 }
 
+static const char *why_unknown(const Expr *callee) {
+    const Symbol *name = callee->kind == EXPR_GLOBAL ? callee->global->name
+                         : callee->kind == EXPR_VAR  ? callee->var->name
+                                                     : NULL;
+    return name ? fmt_text("the call of `%s`, which is not taken apart", name->text)
+                : "a call of a function that is not known";
+}
+
 static Row *batch_call_form(Batch *m, Expr *e) {
     if (e->mode || e->drop)
         return batch_give_up(m, "a derivative that is taken while running", e->span);
@@ -292,7 +311,7 @@ static Row *batch_call_form(Batch *m, Expr *e) {
         return batch_operator(m, e);
     if (e->a->kind == EXPR_GRAD && e->a->mode == GRAD_VMAP)
         return batch_inner(m, e);
-    if (e->a->kind == EXPR_BUILTIN) {
+    if (e->a->kind == EXPR_BUILTIN && strncmp(e->a->symbol->text, "ad.", 3) == 0) {
         Row **in = batch_all(m, e->args, e->nargs);
         return in ? batch_derivative(m, e, in) : NULL;
     }
@@ -300,15 +319,11 @@ static Row *batch_call_form(Batch *m, Expr *e) {
         return batch_give_up(m, "a derivative that is taken while running", e->span);
     Row *callee = batch_expr(m, e->a);
     Expr *fn = callee && callee->fn ? callee->fn : known_function(m, e->a);
-    if (!callee || !fn) {
-        const Symbol *name = e->a->kind == EXPR_GLOBAL ? e->a->global->name
-                             : e->a->kind == EXPR_VAR  ? e->a->var->name
-                                                       : NULL;
-        return batch_give_up(
-            m,
-            name ? fmt_text("the call of `%s`, which is not taken apart", name->text)
-                 : "a call of a function that is not known",
-            e->span);
+    if (!callee)
+        return NULL;
+    if (!fn) {
+        const char *why = e->a->kind == EXPR_VAR ? NULL : why_not_pure(effects_at(m->effects, e));
+        return batch_give_up(m, why ? why : why_unknown(e->a), e->span);
     }
     Row **in = batch_all(m, e->args, e->nargs);
     return in ? apply_function(m, fn, in, e->nargs, e->span) : NULL;
@@ -543,7 +558,13 @@ static Row *batch_same(Batch *m, Expr *e) {
     bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
     if (operates && !core_is_closed(e->type))
         return batch_operator(m, e);
-    return row_same(e, e->type);
+    const char *why = why_not_pure(effects_at(m->effects, e));
+    if (!why)
+        return row_same(e, e->type);
+    bool has_parts = e->kind == EXPR_CALL || e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ ||
+                     e->kind == EXPR_TENSOR || e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL ||
+                     e->kind == EXPR_IF;
+    return has_parts ? batch_form(m, e) : batch_give_up(m, why, e->span);
 }
 
 Row *batch_expr(Batch *m, Expr *e) {
@@ -607,25 +628,11 @@ static Expr *result_of(Batch *m, const Row *r) {
     return all;
 }
 
-static const char *why_not_pure(unsigned effects) {
-    if (effects & EFFECT_OUTSIDE)
-        return "the function meets the world outside: it prints, reads or writes files";
-    if (effects & EFFECT_FOREIGN)
-        return "the function calls code that is not Relay";
-    return "the function makes or writes a reference, or calls one that is not known";
-}
-
 static Expr *batch_body(Batch *m, Expr *fn, Expr **args) {
     const Fn *f = fn->fn;
     Block block = {.b = &m->b};
     m->block = &block;
     m->effects = effects_new(m->ctx, f->body);
-    unsigned effects = effects_at(m->effects, f->body);
-    effects &= ~(unsigned)(EFFECT_READS | EFFECT_FAILS | EFFECT_LOOPS);
-    if (effects) {
-        batch_give_up(m, why_not_pure(effects), m->b.span);
-        return NULL;
-    }
     for (uint32_t i = 0; i < f->nparams; i++) {
         if (!core_is_closed(f->params[i]->type)) {
             batch_give_up(m, "the type of a row is not known", m->b.span);

@@ -5,6 +5,7 @@
 #include "passes/effects.h"
 #include "passes/grad_internal.h"
 #include "passes/subst.h"
+#include "types/core/check.h"
 
 #include <string.h>
 
@@ -412,6 +413,71 @@ Expr *vmap_batched(PassCtx *ctx, Expr *fn) {
                                           l->body->body->c, l->result, l->b.span));
     let->body = choice;
     return b_fn(&l->b, "vmap", l->params, l->n, let);
+}
+
+/* ---- for `:why` ------------------------------------------------------------------------------ */
+
+typedef struct Teller {
+    PassCtx *ctx;
+    Map seen;
+    Map literals; /* Var of a `let` -> the function it is bound to */
+    DependencyVec deps;
+} Teller;
+
+/* Whether the run adds nothing to what is known of the function: it captures nothing, and its types are closed. */
+static bool is_settled(Expr *fn, Type *const *rows, uint32_t n) {
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    for (uint32_t i = 0; i < n; i++)
+        if (!core_is_closed(rows[i]))
+            return false;
+    return !captured.len;
+}
+
+static void tell_vmap(Teller *t, Expr *e) {
+    Expr *fn = e->a->kind == EXPR_VAR ? map_find(&t->literals, e->a->var) : e->a;
+    Type *f = type_resolve(e->a->type);
+    BatchRefusal refusal = {0};
+    if (!fn || f->tag != TY_FN || !is_settled(fn, f->args, f->nargs)) {
+        pass_tell(t->ctx, TOLD_LEFT, "vmap", e->span,
+                  "tries all rows at once when it runs: the function and sizes are known then");
+        return;
+    }
+    bool is_flat_call = is_flat(f->fn.result);
+    for (uint32_t i = 0; i < f->nargs; i++)
+        is_flat_call &= is_flat(f->args[i]);
+    VmapSource source = {.fn = fn, .rows = f->args, .n = f->nargs, .span = e->span};
+    if (!is_flat_call)
+        refusal = (BatchRefusal){"its rows are data", e->span};
+    else if (vmap_at_all_rows(t->ctx, &source, &t->deps, &refusal)) {
+        pass_tell(t->ctx, TOLD_DONE, "vmap", e->span, "runs all rows at once");
+        return;
+    }
+    bool is_place = refusal.span.source && !(refusal.span.source->flags & SOURCE_INTERNAL);
+    pass_tell(t->ctx, TOLD_LEFT, "vmap", is_place ? refusal.span : e->span,
+              "runs its function once for each row: %s", refusal.why);
+}
+
+static void tell_part(void *ctx, Expr *e) {
+    Teller *t = ctx;
+    for (; e->kind == EXPR_LET; e = e->body) {
+        if (e->var && (e->a->kind == EXPR_FN || e->a->kind == EXPR_GRAD))
+            map_set(&t->literals, e->var, e->a);
+        tell_part(t, e->a);
+    }
+    if (map_has(&t->seen, e))
+        return;
+    map_set(&t->seen, e, e);
+    if (e->kind == EXPR_GRAD && e->mode == GRAD_VMAP)
+        tell_vmap(t, e);
+    if (e->kind == EXPR_GLOBAL && !e->global->internal && e->global->value)
+        tell_part(t, e->global->value);
+    expr_each_child(e, tell_part, t);
+}
+
+void vmap_tell(PassCtx *ctx, Expr *e) {
+    Teller t = {.ctx = ctx};
+    tell_part(&t, e);
 }
 
 Expr *vmap_template(PassCtx *ctx, uint32_t n) {

@@ -53,6 +53,9 @@ typedef struct VmapSource {
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal);
 
+/* Tells `:why` of each `vmap` in e what it will run. */
+void vmap_tell(PassCtx *ctx, Expr *e);
+
 /* The first tensor in a tensor or tuples of them, or NULL. */
 Type *vmap_tensor_in(Type *t);
 /* A tensor's type without its first axis, also in tuples; NULL where it has none. */

@@ -3,6 +3,7 @@
  *
  * The functions that passes make, the copies of `specialise` and the code of `derive`, are printed before what first
  * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
+#include "passes/vmap.h"
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
 
@@ -276,6 +277,7 @@ bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags) {
             vec_push(&names, pass_at(i)->name);
     s->passes.tellings = &tellings;
     bool ok = session_print_ir(s, e, names.data, (int)names.len, &ir, diags);
+    vmap_tell(&s->passes, e);
     s->passes.tellings = NULL;
     print_tellings(out, &tellings, TOLD_DONE);
     print_tellings(out, &tellings, TOLD_LEFT);
