@@ -134,6 +134,15 @@ static const char *example_with_types(const Global *g, Span span) {
     return fmt_text("%s<%s>(...)", name, str_text(&out));
 }
 
+/* Whether the prelude binds g to a number without a suffix, as it does `pi`: a mention of g is such a literal (LANGUAGE
+ * §8), which takes the dtype of what it meets. */
+static bool is_prelude_number(const Infer *I, const Global *g) {
+    if (g->kind != GLOBAL_LET || g->home != I->env->prelude || !g->item || !g->item->value)
+        return false;
+    const Ast *value = g->item->value;
+    return (value->kind == AST_INT || value->kind == AST_FLOAT) && !value->dtype;
+}
+
 static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint32_t n) {
     if (g->broken) {
         Diag *d = infer_error(I, DIAG_R0104, span, "`%s` no longer checks and cannot be used",
@@ -161,6 +170,12 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
             return infer_error_expr(span);
         return expr_global(infer_specialised(I, g, type_args, n, span), g->scheme->type, span);
     }
+    if (is_prelude_number(I, g) && !n) {
+        Ast *number = mem_new(Ast);
+        *number = *g->item->value;
+        number->span = span;
+        return infer_literal(I, number, false);
+    }
     const Scheme *scheme = n ? scheme_open_uses(g->scheme) : g->scheme; /* all its parameters */
     uint32_t params = 0;
     for (uint32_t i = 0; i < scheme->nparams; i++)
@@ -180,6 +195,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     if (n)
         use->global = infer_specialised(I, g, type_args, n, span);
     infer_note_read(I, use);
+    infer_note_typed(I, use);
     return use;
 }
 

@@ -268,6 +268,8 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
     if (item->value->kind != AST_FN) {
         infer_fall_back(I);
         solver_default_weak(I->s);
+        if (type_resolve(out->expr->type)->tag != TY_FN)
+            infer_default_typed(I);
     }
     if (!infer_failed(I))
         out->scheme = infer_generalise(I, out->expr->type, solver_effect_allocates(I->s, effect));

@@ -520,3 +520,61 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     I->env->here = here;
     return copy;
 }
+
+/* The form for known types of a definition of the prelude whose parameters are left open; NULL where it has none. */
+static Global *find_typed(const Infer *I, const Global *g) {
+    static const char prefix[] = "_typed.";
+    char name[64];
+    if (g->kind != GLOBAL_DEF || g->home != I->env->prelude || !g->item->fn ||
+        ast_fn_is_annotated(g->item->fn) || sizeof prefix + g->name->len > sizeof name)
+        return NULL;
+    memcpy(name, prefix, sizeof prefix);
+    memcpy(name + sizeof prefix - 1, g->name->text, g->name->len + 1);
+    return env_prelude_global(I->env, sym_intern(name));
+}
+
+void infer_note_typed(Infer *I, Expr *use) {
+    if (find_typed(I, use->global))
+        infer_note(I, PENDING_TYPED, use);
+}
+
+/* The types that `typed` names, as they are in a use of the definition that it is a form of; NULL where the use has
+ * another type. */
+static Type **types_of_use(Infer *I, const Global *typed, const Expr *use, uint32_t *n) {
+    const Scheme *scheme = scheme_open_uses(typed->scheme);
+    *n = (uint32_t)typed->item->fn->type_params.len;
+    Type **args = mem_new_n(Type *, *n + 1);
+    for (uint32_t i = 0; i < *n; i++)
+        args[i] = solver_var(I->s, scheme->params[i]->kind);
+    Type *type = scheme_instantiate(I->s, scheme, use->span, args, *n, NULL);
+    return solver_unify(I->s, type, use->type) ? args : NULL;
+}
+
+void infer_default_typed(Infer *I) {
+    for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
+        const Expr *use = I->pending.data[i].expr;
+        if (I->pending.data[i].kind != PENDING_TYPED)
+            continue;
+        uint32_t n;
+        Type **args = types_of_use(I, find_typed(I, use->global), use, &n);
+        for (uint32_t k = 0; args && k < n; k++) {
+            Type *t = type_resolve(args[k]);
+            if (t->tag == TY_VAR && t->var.level >= solver_level(I->s))
+                solver_unify(I->s, t,
+                             t->kind == KIND_SHAPE ? type_shape(NULL, 0) : type_dtype(DT_I32));
+        }
+        solver_run(I->s);
+    }
+}
+
+void settle_typed(Infer *I, Expr *use) {
+    uint32_t n;
+    Global *typed = find_typed(I, use->global);
+    Type **args = types_of_use(I, typed, use, &n);
+    for (uint32_t i = 0; args && i < n; i++)
+        if (type_resolve(args[i])->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY) ||
+            type_has_vars(args[i]))
+            return;
+    if (args)
+        use->global = infer_specialised(I, typed, args, n, use->span);
+}

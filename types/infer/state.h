@@ -83,6 +83,7 @@ typedef enum PendingKind {
     PENDING_DIM,     /* expr: a dim parameter as a value; type: the dim */
     PENDING_SIZES,   /* expr CALL: attrs hold sizes */
     PENDING_READ,    /* expr GLOBAL: a use of what reads a file (read.c) */
+    PENDING_TYPED,   /* expr GLOBAL: a use of what has a form for known types (redefine.c) */
     PENDING_FLOW,    /* expr: value node to be checked; from, to */
     PENDING_MATCH,   /* expr MATCH: is it exhaustive */
     PENDING_DISCARD, /* expr: a value that is thrown away must be () */
@@ -381,6 +382,12 @@ Type **infer_type_args(Infer *I, const Ast *e);
 /* The copy of a definition made for explicit type arguments that nothing else supplies at run time;
  * g itself when its parameters supply them. */
 Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Span span);
+/* A use of a definition NAME of the prelude that has a form `_typed.NAME`, which names the types it is used at: it
+ * stands for that form where those are known when the item ends, as `list.sum` does, whose form has the zero. */
+void infer_note_typed(Infer *I, Expr *use);
+/* Where a value has been inferred that is no function: what is still open of such uses is an int32. */
+void infer_default_typed(Infer *I);
+void settle_typed(Infer *I, Expr *use);
 /* Binds e to a fresh variable unless it is trivial; *slot gets what stands for it. */
 typedef struct LetStack {
     VEC(Var *) vars;

@@ -31,7 +31,7 @@ static const struct {
      "`args` holds the arguments of the command line, `read_text(path)` the text of a file"},
     {"np", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
     {"torch", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
-    {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `exp(x)`"},
+    {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `pi`"},
 };
 
 /* Looks also for the first part of a qualified name, as in `np.zeros`. */
