@@ -4,6 +4,7 @@
 #include "ops/recipe/epilogue.h"
 
 #include "base/mem.h"
+#include "ops/recipe/axes.h"
 
 #include <string.h>
 
@@ -12,18 +13,6 @@ enum {
     MOST_BEHIND_PRODUCT = 160,
     MOST_BEHIND_REDUCE = 1024,
 };
-
-/* An axis along which the elements between the two steps lie. */
-typedef struct Axis {
-    int64_t extent, stride; /* in elements of the tensor between */
-    int of;                 /* the axis of its step that it is a part of */
-    int64_t times;          /* one step here is so many steps there */
-} Axis;
-
-typedef struct Axes {
-    int n;
-    Axis at[2 * RECIPE_MAX_AXES]; /* the innermost first */
-} Axes;
 
 typedef struct Finish {
     const Step *map, *fold;
@@ -37,66 +26,13 @@ typedef struct Finish {
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
-static void insert(Axes *axes, int at, Axis axis) {
-    for (int i = axes->n++; i > at; i--)
-        axes->at[i] = axes->at[i - 1];
-    axes->at[at] = axis;
-}
-
-/* The axes of a step, which must walk the elements between exactly once. */
-static bool find_axes(Axes *axes, int rank, const int64_t *extents, const int64_t *strides) {
-    for (int a = 0; a < rank; a++) {
-        Axis axis = {extents[a], strides[a], a, 1};
-        if (axis.extent == 1)
-            continue;
-        int at = 0;
-        while (at < axes->n && axes->at[at].stride < axis.stride)
-            at++;
-        insert(axes, at, axis);
-    }
-    int64_t next = 1;
-    for (int i = 0; i < axes->n; i++) {
-        if (axes->at[i].stride != next)
-            return false;
-        next *= axes->at[i].extent;
-    }
-    return true;
-}
-
-/* Cuts the axes where another's begin. */
-static bool cut_at(Axes *axes, const Axes *other) {
-    for (int k = 0; k < other->n; k++) {
-        int64_t begin = other->at[k].stride;
-        for (int i = 0; i < axes->n; i++) {
-            Axis *axis = &axes->at[i], outer = *axis;
-            if (begin <= axis->stride || begin >= axis->stride * axis->extent)
-                continue;
-            int64_t inner = begin / axis->stride;
-            if (begin % axis->stride != 0 || axis->extent % inner != 0 ||
-                axes->n == RECIPE_MAX_AXES)
-                return false;
-            outer.extent /= inner;
-            outer.stride = begin;
-            outer.times *= inner;
-            axis->extent = inner;
-            insert(axes, i + 1, outer);
-            break;
-        }
-    }
-    return true;
-}
-
 static bool match_axes(Finish *f) {
     const Step *map = f->map, *fold = f->fold;
-    if (!find_axes(&f->maps, map->recipe->rank, map->args.extents,
-                   map->args.in_strides[f->operand]) ||
-        !find_axes(&f->folds, fold->recipe->rank, fold->args.extents, fold->args.out_strides[0]) ||
-        !cut_at(&f->maps, &f->folds) || !cut_at(&f->folds, &f->maps) || f->maps.n != f->folds.n)
-        return false;
-    for (int i = 0; i < f->maps.n; i++)
-        if (f->maps.at[i].extent != f->folds.at[i].extent)
-            return false;
-    return true;
+    return axes_find(&f->maps, map->recipe->rank, map->args.extents,
+                     map->args.in_strides[f->operand]) &&
+           axes_find(&f->folds, fold->recipe->rank, fold->args.extents,
+                     fold->args.out_strides[0]) &&
+           axes_match(&f->maps, &f->folds);
 }
 
 /* ---- the domain of the new step -------------------------------------------------------------- */

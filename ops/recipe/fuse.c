@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "ops/recipe/epilogue.h"
+#include "ops/recipe/join.h"
 
 #include <string.h>
 
@@ -393,6 +394,85 @@ static int fuse_with(Plan *plan, bool (*fuse)(Step *reader, const Step *producer
     return gone;
 }
 
+/* ---- siblings -------------------------------------------------------------------------------- */
+
+static bool reads(const Step *s, const Tensor *t) {
+    for (int p = 0; p < s->recipe->noperands; p++)
+        if (same_buffer(s->in[p], t))
+            return true;
+    return false;
+}
+
+static bool writes(const Step *s, const Tensor *t) {
+    for (int p = 0; p < s->recipe->noutputs; p++)
+        if (same_buffer(s->out[p], t))
+            return true;
+    return false;
+}
+
+/* Whether the step reads or writes what step i has written. */
+static bool follows(const Plan *plan, size_t i, const Step *s) {
+    const Step *from = plan->steps.data[i];
+    for (int k = 0; k < from->recipe->noutputs; k++)
+        if (reads(s, from->out[k]) || writes(s, from->out[k]))
+            return true;
+    return false;
+}
+
+/* Which results of step i are wanted when step k has its own: a bit each. */
+static uint32_t find_wanted(const Plan *plan, size_t i, size_t k) {
+    const Step *from = plan->steps.data[i];
+    uint32_t wanted = 0;
+    for (int o = 0; o < from->recipe->noutputs; o++) {
+        bool is_wanted = !is_temp(plan, from->out[o]);
+        for (size_t s = k + 1; s < plan->steps.len && !is_wanted; s++)
+            is_wanted = reads(plan->steps.data[s], from->out[o]);
+        wanted |= (uint32_t)is_wanted << o;
+    }
+    return wanted;
+}
+
+/* Step i is gone, and of its results those that are not wanted. */
+static void drop_joined(Plan *plan, size_t i, uint32_t wanted) {
+    const Step *from = plan->steps.data[i];
+    for (int o = 0; o < from->recipe->noutputs; o++)
+        for (size_t k = 0; k < plan->temps.len && !(wanted >> o & 1); k++)
+            if (plan->temps.data[k] == from->out[o]) {
+                plan->temps.data[k] = plan->temps.data[--plan->temps.len];
+                tensor_release(from->out[o]);
+                break;
+            }
+    memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
+            (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
+    plan->steps.len--;
+}
+
+/* Joins step i to a later one, before which nothing meets its results. */
+static bool join_later(Plan *plan, size_t i) {
+    for (size_t k = i + 1; k < plan->steps.len; k++) {
+        Step *into = plan->steps.data[k];
+        uint32_t wanted = find_wanted(plan, i, k);
+        if (inputs_stay(plan, i, k) && step_join(into, plan->steps.data[i], wanted)) {
+            drop_joined(plan, i, wanted);
+            return true;
+        }
+        if (follows(plan, i, into))
+            return false;
+    }
+    return false;
+}
+
+static int join_all(Plan *plan) {
+    int gone = 0;
+    for (size_t i = 0; i < plan->steps.len;) {
+        if (join_later(plan, i))
+            gone++;
+        else
+            i++;
+    }
+    return gone;
+}
+
 /* Maps first, so that what a fold is followed by is one step. A step fused may leave another with one reader. */
 int plan_fuse(Plan *plan) {
     int gone = 0, more;
@@ -401,5 +481,5 @@ int plan_fuse(Plan *plan) {
         more += fuse_with(plan, step_finish);
         gone += more;
     } while (more);
-    return gone;
+    return gone + join_all(plan);
 }

@@ -10,7 +10,7 @@
  * A consumer's axis is split where the producer has two. Not done: into SCATTER, and into PRODUCT unless the producer
  * only moves elements, as a transpose does (anything else would be computed again and again); where the consumer repeats or shifts what it reads;
  * where indices (SC_IOTA) would need arithmetic. A MAP that reads what a REDUCE or PRODUCT gives becomes
- * part of that step in turn (ops/recipe/epilogue.h). */
+ * part of that step in turn (ops/recipe/epilogue.h). Last, MAPs over the same elements become one (ops/recipe/join.h). */
 #ifndef OPS_RECIPE_FUSE_H
 #define OPS_RECIPE_FUSE_H
 

@@ -192,35 +192,53 @@ static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
     return true;
 }
 
-/* The inputs over which the output may be written: it is written by the last step alone, after which nothing is
- * read, and has their layout. A call that fails is run again, so nothing may fail. */
-static uint64_t find_in_place(const Template *t, Tensor *const *in, const Tensor *out) {
+/* Whether the results are written by the last step alone, and read by none. */
+static bool are_written_last(const Template *t) {
+    const TemplateStep *last = &t->steps[t->nsteps - 1];
+    for (uint32_t o = 0; o < t->nout; o++)
+        if (last->slot[last->recipe->noperands + o] != t->nin + o ||
+            last->offset[last->recipe->noperands + o])
+            return false;
+    for (uint32_t k = 0; k < t->nsteps; k++) {
+        const Recipe *step = t->steps[k].recipe;
+        for (int p = 0; p < step->noperands + step->noutputs; p++) {
+            uint32_t slot = t->steps[k].slot[p];
+            bool is_result = slot >= t->nin && slot < t->nin + t->nout;
+            if (is_result && (k + 1 < t->nsteps || p < step->noperands))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool lie_alike(const Tensor *x, const Tensor *y) {
+    bool same = x->dtype == y->dtype && x->rank == y->rank && x->count == y->count;
+    for (int a = 0; a < x->rank && same; a++)
+        same = x->shape[a] == y->shape[a] && x->strides[a] == y->strides[a];
+    return same;
+}
+
+/* The inputs over each of which any one of the results may be written: these are written by the last step alone, after
+ * which nothing is read, and have its layout. A call that fails is run again, so nothing may fail. */
+static uint64_t find_in_place(const Template *t, Tensor *const *in, Tensor *const *out) {
     uint64_t found = 0;
-    if (!t->nsteps)
+    if (!t->nsteps || !t->nout)
         return 0;
     const TemplateStep *last = &t->steps[t->nsteps - 1];
     const Recipe *r = last->recipe;
     bool one_by_one = r->kind == RECIPE_MAP || r->kind == RECIPE_REDUCE ||
                       r->kind == RECIPE_PRODUCT; /* each result is written once */
-    if (!one_by_one || r->noutputs != 1 || last->slot[r->noperands] != t->nin ||
-        last->offset[r->noperands])
+    if (!one_by_one || r->noutputs != t->nout || !are_written_last(t))
         return 0;
-    for (uint32_t k = 0; k < t->nsteps; k++) {
-        const Recipe *step = t->steps[k].recipe;
-        if (step_may_fail(step))
+    for (uint32_t k = 0; k < t->nsteps; k++)
+        if (step_may_fail(t->steps[k].recipe))
             return 0;
-        for (int p = 0; p < step->noperands + step->noutputs; p++)
-            if (t->steps[k].slot[p] == t->nin && (k + 1 < t->nsteps || p < step->noperands))
-                return 0;
-    }
-    for (uint32_t i = 0; i < t->nin && i < 64; i++) {
-        const Tensor *x = in[i];
-        bool same = x->dtype == out->dtype && x->rank == out->rank && x->count == out->count;
-        for (int a = 0; a < x->rank && same; a++)
-            same = x->shape[a] == out->shape[a] && x->strides[a] == out->strides[a];
-        if (same && reads_in_step(last, i))
+    for (uint32_t o = 1; o < t->nout; o++)
+        if (!lie_alike(out[o], out[0]))
+            return 0;
+    for (uint32_t i = 0; i < t->nin && i < 64; i++)
+        if (lie_alike(in[i], out[0]) && reads_in_step(last, i))
             found |= UINT64_C(1) << i;
-    }
     return found;
 }
 
@@ -295,7 +313,7 @@ Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor
     t->scratch = place_temps(t, plan, at);
     t->temp_at = at;
     t->views = find_views(t, out);
-    t->in_place = nout == 1 ? find_in_place(t, in, out[0]) : 0;
+    t->in_place = find_in_place(t, in, out);
     return t;
 }
 

@@ -9,7 +9,7 @@ enum { M = 7, N = 12 };
 
 typedef struct Made {
     Plan plan;
-    Tensor *out;
+    Tensor *out, *more; /* more: a second result, or NULL */
 } Made;
 
 static Tensor *numbers(int rank, const int64_t *shape, int seed) {
@@ -251,6 +251,47 @@ static Made broadcast(void) { /* a sum that each element of a row reads */
     return m;
 }
 
+static Made siblings(
+    void) { /* x + bias and tanh(x + bias) * x, both kept; the first walks two axes, the other one */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1), *bias = numbers(1, row, 2);
+    m.more = tensor_new(DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    add(&m.plan, m.more, x, bias);
+    tanh_times(&m.plan, m.out, m.more, x, 3);
+    return m;
+}
+
+static Made cousins(void) { /* x + y and x + z, of which neither reads the other */
+    Made m = {0};
+    Tensor *x = numbers(2, matrix, 1);
+    m.more = tensor_new(DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    add(&m.plan, m.more, x, numbers(2, matrix, 2));
+    add(&m.plan, m.out, x, numbers(2, matrix, 3));
+    return m;
+}
+
+static Made strangers(void) { /* nothing in common */
+    Made m = {0};
+    m.more = tensor_new(DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    add(&m.plan, m.more, numbers(2, matrix, 4), numbers(2, matrix, 2));
+    add(&m.plan, m.out, numbers(2, matrix, 1), numbers(2, matrix, 3));
+    return m;
+}
+
+static Made turned_sibling(void) { /* t = x + y; t + transpose(t) reads t at two places */
+    Made m = {0};
+    static const int64_t square[2] = {M, M};
+    Tensor *x = numbers(2, square, 1);
+    m.more = tensor_new(DT_F32, 2, square);
+    m.out = tensor_new(DT_F32, 2, square);
+    add(&m.plan, m.more, x, numbers(2, square, 2));
+    add(&m.plan, m.out, m.more, turned(m.more));
+    return m;
+}
+
 static void check(const char *what, Made plain, Made fused, size_t steps) {
     plan_fuse(&fused.plan);
     if (fused.plan.steps.len != steps)
@@ -261,6 +302,8 @@ static void check(const char *what, Made plain, Made fused, size_t steps) {
     size_t bytes = (size_t)plain.out->count * sizeof(float);
     if (memcmp(tensor_data(plain.out), tensor_data(fused.out), bytes) != 0)
         check_fail(__FILE__, __LINE__, "%s: other bits", what);
+    if (plain.more && memcmp(tensor_data(plain.more), tensor_data(fused.more), bytes) != 0)
+        check_fail(__FILE__, __LINE__, "%s: other bits of the second result", what);
 }
 
 TEST(chains) {
@@ -271,6 +314,12 @@ TEST(reductions) {
     for (uint32_t which = 1; which < 8; which++)
         if (which & 3)
             check(fmt_text("reduction %u", which), reduced(which), reduced(which), 1);
+}
+TEST(several_results) {
+    check("siblings", siblings(), siblings(), 1);
+    check("cousins", cousins(), cousins(), 1);
+    check("strangers", strangers(), strangers(), 2);
+    check("turned", turned_sibling(), turned_sibling(), 2);
 }
 TEST(views) { check("view", through_a_view(), through_a_view(), 1); }
 TEST(fills) { check("fill", filled(), filled(), 1); }
@@ -292,6 +341,7 @@ TEST(epilogues) {
 int main(void) {
     RUN(chains);
     RUN(reductions);
+    RUN(several_results);
     RUN(views);
     RUN(fills);
     RUN(not_fused);
