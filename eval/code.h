@@ -47,6 +47,7 @@
     X(STRONG_MUL) X(STRONG_DIV) /* where a zero is stronger than what is not finite */            \
     X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
         X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
+        X(MORE)                   /* a <- result c + 1 of the OPERATOR before, a group of several */ \
         X(BUILTIN)                /* the same for a builtin */                                     \
         X(DATA)                   /* a <- constructor (constant operand c) of the slots from b */  \
         X(TUPLE)                  /* a <- c slots from b */                                        \

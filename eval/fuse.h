@@ -18,6 +18,11 @@ typedef VEC(Expr *) ExprVec;
 
 typedef struct Group Group;
 
+/* Emits one instruction for several operators, if they make a group. */
+bool resolve_fused(Resolver *r, Expr *e, int32_t dst);
+/* Emits a group for the bindings from e on; gives what follows them. NULL: there is none. */
+Expr *resolve_row(Resolver *r, Expr *e);
+
 /* The group of the operator call e, and the expressions it takes, in order of evaluation. NULL when
  * there is nothing to fuse. */
 Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves);
@@ -27,7 +32,19 @@ bool fuse_let(Resolver *r, Expr *let);
 /* The value of a name that was taken in; NULL for other names. */
 Expr *fuse_value_of(const Resolver *r, const Var *v);
 
-/* dying: the arguments that it may take over, a bit each (eval/own.h). */
+/* A group of bindings that follow each other: Note [Groups of bindings] in fuse_let.c. */
+enum { GROUP_RESULTS = 12 };
+typedef struct FusedRow {
+    ExprVec leaves;               /* what it takes */
+    ExprVec accesses;             /* bindings that stand between, to be resolved before */
+    Expr *results[GROUP_RESULTS]; /* the bindings of its results */
+    uint32_t nresults;
+    Expr *next; /* what follows */
+} FusedRow;
+/* The group that begins with a `let`; NULL where there is none. */
+Group *fuse_row(Resolver *r, Expr *let, FusedRow *out);
+
+/* More results than one are left in Interp.more. dying: the arguments that it may take over, a bit each (eval/own.h). */
 bool fuse_apply(Interp *in, const Group *g, const Value *args, uint64_t dying, Value *out);
 
 #endif

@@ -137,6 +137,7 @@ static bool look(const Resolver *r, size_t at, Reads *reads, int32_t *to, bool *
         *makes = true;
         return true;
     }
+    case CODE_MORE: *makes = true; return true;
     case CODE_BUILTIN: add_slots(reads, i->b, r->sites.data[i->c].nargs, USE_KEEP); return true;
     case CODE_DATA:
         add_slots(reads, i->b, ((const Ctor *)r->consts.data[i->c >> 4].p)->nfields, USE_KEEP);

@@ -194,18 +194,40 @@ static void release_dying(const Operands *o, uint64_t dying) {
             tensor_drop((Tensor *)o->in[i].tensor);
 }
 
-static int32_t run_over(Interp *in, Template *t, char **at, const Operands *o, uint32_t place,
-                        uint64_t dying, Value *out) {
-    at[t->nin] = at[place];
-    packed_forget(o->in[place].tensor->buffer);
-    int32_t status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
-    if (status != KERNEL_DONE)
-        return status;
-    in->stats.in_place++;
-    in->stats.bytes_in_place += o->in[place].tensor->buffer->bytes;
-    *out = (Value){.tag = VAL_TENSOR, .p = (Tensor *)o->in[place].tensor};
-    release_dying(o, dying & ~(UINT64_C(1) << place));
-    return status;
+/* The inputs that results are written over, -1 for a tensor of its own; a bit for each such input. */
+static uint64_t find_places(const Template *t, const Operands *o, const PlanCall *call,
+                            int *places) {
+    uint64_t left = call->dying, placed = 0;
+    bool may = call->rest || (t->nout == 1 && !call->tuple);
+    for (uint32_t i = 0; i < t->nout; i++) {
+        places[i] = may ? find_place(t, o, left) : -1;
+        if (places[i] >= 0)
+            placed |= UINT64_C(1) << places[i];
+        left &= ~placed;
+    }
+    return placed;
+}
+
+/* The results as tensors whose elements are not written yet. */
+static void make_results(const Template *t, char **at, const Operands *o, const int *places,
+                         Tensor **outs) {
+    for (uint32_t i = 0; i < t->nout; i++) {
+        if (places[i] >= 0) {
+            outs[i] = (Tensor *)(uintptr_t)o->in[places[i]].tensor;
+            packed_forget(outs[i]->buffer);
+        } else {
+            outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
+        }
+        at[t->nin + i] = tensor_data(outs[i]);
+    }
+}
+
+static void count_places(Interp *in, const Template *t, const int *places, Tensor *const *outs) {
+    for (uint32_t i = 0; i < t->nout; i++)
+        if (places[i] >= 0) {
+            in->stats.in_place++;
+            in->stats.bytes_in_place += outs[i]->buffer->bytes;
+        }
 }
 
 /* Note [Results that are views]. A part of a tensor needs no copy, but it keeps the whole tensor in memory and out of
@@ -244,23 +266,22 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
             release_dying(o, call->dying);
         return status;
     }
-    int place = t->nout == 1 && !call->tuple ? find_place(t, o, call->dying) : -1;
-    if (place >= 0)
-        return run_over(in, t, at, o, (uint32_t)place, call->dying, out);
-    bool viewed = may_view(t, o, call->dying);
+    int places[OP_MAX_OUTPUTS];
+    uint64_t placed = find_places(t, o, call, places);
+    bool viewed = !placed && may_view(t, o, call->dying);
     int32_t status = KERNEL_DONE;
-    if (viewed)
+    if (viewed) {
         make_views(t, o, outs);
-    for (uint32_t i = 0; i < t->nout && !viewed; i++) {
-        outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
-        at[t->nin + i] = tensor_data(outs[i]);
-    }
-    if (!viewed)
+    } else {
+        make_results(t, at, o, places, outs);
         status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
+    }
     if (status != KERNEL_DONE)
         return status;
-    release_dying(o, call->dying);
-    stack_share(in);
+    count_places(in, t, places, outs);
+    release_dying(o, call->dying & ~placed);
+    if (!placed)
+        stack_share(in);
     if (t->nout == 1 && !call->tuple) {
         *out = take_result(outs[0]);
         return status;
@@ -268,6 +289,11 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
     Value items[OP_MAX_OUTPUTS];
     for (uint32_t i = 0; i < t->nout; i++)
         items[i] = take_result(outs[i]);
+    if (call->rest) {
+        *out = items[0];
+        memcpy(call->rest, items + 1, (t->nout - 1) * sizeof *items);
+        return status;
+    }
     *out = value_tuple(items, t->nout);
     return status;
 }

@@ -37,8 +37,6 @@ int32_t slot_new(Resolver *r) {
     return (int32_t)i;
 }
 
-static int32_t slot(int32_t i) { return operand(BASE_SLOT, (uint32_t)i); }
-
 int32_t const_value(Resolver *r, Value v) {
     vec_push(&r->consts, v);
     return operand(BASE_CONST, (uint32_t)r->consts.len - 1);
@@ -72,10 +70,9 @@ void bind(Resolver *r, const Var *v, int32_t at) {
     map_set(&r->vars, v, (void *)((intptr_t)at + 1));
 }
 
-/* The slot for the value of the next instruction. */
-static int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
+int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
 
-static void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
+void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
     if (dst == TAIL) {
         verify_operand(r, e, slot(at), e->type, NULL);
         emit(r, e, CODE_RETURN, 0, 0, slot(at), 0);
@@ -159,8 +156,7 @@ int32_t resolve_operand(Resolver *r, Expr *e) {
     return slot(t);
 }
 
-/* Values in adjacent slots; the first one's number. */
-static int32_t resolve_args(Resolver *r, Expr **args, uint32_t n) {
+int32_t resolve_args(Resolver *r, Expr **args, uint32_t n) {
     uint32_t first = r->top;
     for (uint32_t i = 0; i < n; i++) {
         int32_t at = slot_new(r);
@@ -458,8 +454,7 @@ static void resolve_fn(Resolver *r, Expr *e, int32_t dst) {
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* Binds the variable of a `let`. Its slot stays taken until the end of the block. */
-static void resolve_let(Resolver *r, Expr *e) {
+void resolve_let(Resolver *r, Expr *e) {
     if (!e->var) {
         uint32_t mark = r->top;
         int32_t at;
@@ -595,27 +590,6 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     r->top = mark;
 }
 
-/* Emits one instruction for several operators, if they make a group. */
-static bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
-    ExprVec leaves = {0};
-    Group *g = r->code->verify ? NULL : fuse_group(r, e, &leaves);
-    if (!g)
-        return false;
-    uint32_t mark = r->top;
-    int32_t to = result_slot(r, dst);
-    int32_t first = resolve_args(r, leaves.data, (uint32_t)leaves.len);
-    Site s = {.op = e->a->op,
-              .attrs = e->attrs,
-              .type = e->type,
-              .nargs = (uint32_t)leaves.len,
-              .group = g};
-    vec_push(&r->sites, s);
-    emit(r, e, CODE_OPERATOR, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
-    finish(r, e, dst, to);
-    r->top = mark;
-    return true;
-}
-
 static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
     Expr *a, *b;
     bool negate;
@@ -651,9 +625,11 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
             break;
         }
         if (e->kind == EXPR_LET) {
-            if (r->code->verify || !fuse_let(r, e))
+            bool taken = !r->code->verify && fuse_let(r, e);
+            Expr *next = taken ? NULL : resolve_row(r, e);
+            if (!taken && !next)
                 resolve_let(r, e);
-            e = e->body;
+            e = next ? next : e->body;
         } else if (e->kind == EXPR_CHECK) {
             resolve_checks(r, e);
             e = e->a;

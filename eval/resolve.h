@@ -35,11 +35,20 @@ void patch_here(Resolver *r, const Patches *jumps);
 
 size_t emit(Resolver *r, Expr *origin, Opcode op, uint32_t x, int32_t a, int32_t b, int32_t c);
 int32_t slot_new(Resolver *r);
+static inline int32_t slot(int32_t i) { return operand(BASE_SLOT, (uint32_t)i); }
+/* The slot for the value of the next instruction. */
+int32_t result_slot(Resolver *r, int32_t dst);
+/* Ends a function whose value is in slot `at`, where dst is TAIL. */
+void finish(Resolver *r, Expr *e, int32_t dst, int32_t at);
 int32_t const_value(Resolver *r, Value v);
 int32_t const_pointer(Resolver *r, uint32_t tag, void *p);
 void bind(Resolver *r, const Var *v, int32_t at);
 
 int32_t resolve_operand(Resolver *r, Expr *e);
+/* Values in adjacent slots; the first one's number. */
+int32_t resolve_args(Resolver *r, Expr **args, uint32_t n);
+/* Binds the variable of a `let`. Its slot stays taken until the end of the block. */
+void resolve_let(Resolver *r, Expr *e);
 void resolve_into(Resolver *r, Expr *e, int32_t dst);
 /* Emits jumps, added to `jumps`, that are taken when the condition is `sense`. */
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);

@@ -500,6 +500,10 @@ do_OPERATOR : {
     NEXT();
 }
 
+do_MORE:
+    SLOT(pc->a) = in->more[pc->c];
+    NEXT();
+
 do_BUILTIN : {
     const Site *s = &code->sites[pc->c];
     BuiltinCall call = {in, ORIGIN()->span, &SLOT(pc->b), s->nargs, s->type};

@@ -42,9 +42,9 @@ typedef struct Template {
     uint32_t nin, nout, nslots, nsteps;
     OutSpec *out;
     const TemplateView
-        *views;             /* one an output where all steps only take parts of inputs; else NULL */
-    uint64_t in_place;      /* inputs over each of which any one output may be written, a bit each */
-    int64_t scratch;        /* bytes of all temporaries */
+        *views;        /* one an output where all steps only take parts of inputs; else NULL */
+    uint64_t in_place; /* inputs over each of which any one output may be written, a bit each */
+    int64_t scratch;   /* bytes of all temporaries */
     const int64_t *temp_at; /* where each begins */
     TemplateStep steps[];
 } Template;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random groups of float operators give the same bits however they run: products, convolutions and reductions with
-element-wise operators and transposes before and behind them, values used several times, parameters updated in a loop, derivatives.
+element-wise operators and transposes before and behind them, values used several times or kept, parameters updated in a
+loop, derivatives.
 
 Each seed makes one file. Its sizes are such that kernels are compiled, and the reference evaluator runs
 each operator by itself.
@@ -135,8 +136,8 @@ def make_item(rng, i):
     shape = rng.choice([[64], [5, 33], [64, 24], [16, 48], [4, 6, 10], [2, 5, 8, 7], [37, 1]])
     results = [drawer.named(drawer.expr(shape, rng.randint(2, 5)), shape)]
     known = [n for n, _ in drawer.variables if n != results[0] and n[0] == "v"]
-    if known and rng.random() < 0.6:
-        results.append(rng.choice(known))
+    if known and rng.random() < 0.7:
+        results += rng.sample(known, min(len(known), rng.choice([1, 1, 2, 3, 5])))
     given = ", ".join(n for n, _ in drawer.inputs)
     lines = ["let a%d%s = %s;" % (i, n, t) for n, t in drawer.inputs]
     lines.append("def f%d(%s) {\n%s\n  (%s)\n}" % (i, given, "\n".join(drawer.lets), ", ".join(results + [""] * (len(results) < 2))))

@@ -82,8 +82,8 @@ def run(p: P, t: int32, h, c) {
   if (t == 0) { h } else { let (h, c) = cell(p, xs[mod(t, 40)], h, c); run(p, t - 1, h, c) }
 }
 """
-program("an LSTM of 300 and 512, a token", 5, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 757, 135157264, 126736384, LSTM + """
+program("an LSTM of 300 and 512, a token", 4, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
+program("the same, 20 tokens with gradient", 638, 135157264, 126736384, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -115,16 +115,16 @@ def run(p: Cell, t: Parse) -> State {
   match (t) { Word(i) => leaf(p, xs[i]), Phrase(l, r) => node(p, run(p, l), run(p, r)) }
 }
 """
-program("a leaf of a Tree-LSTM of 300 and 150", 5, 4216, 0, TREE + """
+program("a leaf of a Tree-LSTM of 300 and 150", 4, 4216, 0, TREE + """
 def leaves(k: int32, s: float32) -> float32 { if (k == 0) { s } else { leaves(k - 1, s + leaf(cell, xs[3]).h[0, 0]) } }
 leaves(n, 0.0)
 """)
-program("an inner node of it", 6, 3600, 0, TREE + """
+program("an inner node of it", 5, 3600, 0, TREE + """
 def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { nodes(k - 1, node(cell, l, r), r) } }
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 548, 7806092, 6622140, TREE + """
+program("a tree of 8 leaves with gradient", 481, 7806092, 6622140, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }

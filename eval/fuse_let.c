@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bindings that are taken into groups: by the operators that read them, or as results of a group of their own. */
+#include "eval/fuse_impl.h"
+#include "types/core/check.h"
+
+/* ---- into their reader ------------------------------------------------------------------------ */
+
+static void count_uses(void *ctx, Expr *e) {
+    Resolver *r = ctx;
+    if (e->kind == EXPR_VAR) {
+        uintptr_t n = (uintptr_t)map_find(&r->uses, e->var);
+        map_set(&r->uses, e->var, (void *)(n + 1));
+        return;
+    }
+    if (map_has(&r->counted,
+                e)) { /* the expression is shared, so its variables are used more than once */
+        VarVec free = {0};
+        expr_free_vars(e, &free);
+        for (size_t i = 0; i < free.len; i++)
+            map_set(&r->uses, free.data[i], (void *)(uintptr_t)2);
+        return;
+    }
+    map_set(&r->counted, e, e);
+    for (; e->kind == EXPR_LET; e = e->body)
+        count_uses(r, e->a);
+    expr_each_child(e, count_uses, r);
+    if (e->like)
+        count_uses(r, e->like);
+}
+
+/* Whether the variable of a let is an operand somewhere in the operators of e. At most *budget of them are looked
+ * at. */
+static bool is_operand_in(const Expr *e, const Expr *let, bool root, uint32_t *budget) {
+    if (e->kind == EXPR_VAR)
+        return e->var == let->var;
+    if (!*budget || !(root ? is_root(e) : is_inner(e)))
+        return false;
+    --*budget;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const Expr *arg = e->args[i];
+        bool taken = !is_product(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg);
+        if (taken && is_operand_in(arg, let, false, budget))
+            return true;
+    }
+    return false;
+}
+
+/* Whether e only reads variables and applies operators. At most *budget expressions are looked at. */
+static bool is_pure(const Expr *e, uint32_t *budget) {
+    if (!*budget)
+        return false;
+    --*budget;
+    if (e->kind != EXPR_CALL)
+        return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST;
+    if (e->a->kind != EXPR_OP || e->nsizes)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_pure(e->args[i], budget))
+            return false;
+    return true;
+}
+
+/* The same of the arguments of a call or the parts of a tuple, where those before it are pure. */
+static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget) {
+    bool is_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_FN;
+    if (!is_call && e->kind != EXPR_TUPLE)
+        return is_operand_in(e, let, true, budget);
+    if (is_call && e->a->kind != EXPR_CTOR && !may_evaluate_early(e->a))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (e->args[i]->kind != EXPR_VAR && is_operand_in(e->args[i], let, true, budget))
+            return true;
+        if (!is_pure(e->args[i], budget))
+            return false;
+    }
+    return false;
+}
+
+/* Whether e is an operator of float tensors whose types are known whole, so that it cannot fail. */
+static bool is_sure(const Expr *e) {
+    if (!is_operator(e) || e->a->op->refuses_sizes || !core_is_closed(e->type))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_access(e->args[i]) || !core_is_closed(type_of(e->args[i])) ||
+            !is_float_tensor(type_of(e->args[i])))
+            return false;
+    return true;
+}
+
+/* Whether a value may be computed after e as well as before it. */
+static bool may_wait_for(const Expr *e) {
+    bool is_data = e->kind == EXPR_TUPLE || (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR);
+    for (uint32_t i = 0; is_data && i < e->nargs; i++)
+        if (!is_access(e->args[i]))
+            return false;
+    return is_data || is_access(e) || is_sure(e);
+}
+
+/* The binding behind a `let`, or the value of its block, of whose operators it is an operand; NULL where something
+ * else has to come before. */
+static Expr *find_reader(const Expr *let) {
+    enum { FARTHEST = 32 };
+    const Expr *at = let->body;
+    for (int i = 0; i < FARTHEST; i++, at = at->body) {
+        uint32_t budget = MAX_NODES;
+        Expr *next = at->kind == EXPR_LET ? at->a : (Expr *)(uintptr_t)at;
+        if (next->kind != EXPR_VAR && is_operand_in_parts(next, let, &budget))
+            return next;
+        if (at->kind != EXPR_LET || !at->var || at->rec || !may_wait_for(next))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Subtracts the number of operators in e from the budget. */
+static void spend(const Expr *e, uint32_t *budget) {
+    if (!*budget || !is_inner(e))
+        return;
+    --*budget;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        spend(e->args[i], budget);
+}
+
+bool fuse_let(Resolver *r, Expr *let) {
+    uint32_t run = r->run, left = MAX_NODES - run;
+    r->run = 0;
+    if (!let->var || let->rec || !is_inner(let->a))
+        return false;
+    if (!find_reader(let))
+        return false;
+    /* A run ends when it fills a group, so that a long chain becomes several groups. */
+    spend(let->a, &left);
+    if (left <= 1)
+        return false;
+    if (!r->uses.len)
+        count_uses(r, r->body);
+    if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
+        return false;
+    map_set(&r->fused_values, let->var, let->a);
+    r->run = MAX_NODES - left;
+    return true;
+}
+
+/* ---- into a group of their own ---------------------------------------------------------------- */
+
+/* Note [Groups of bindings]. Bindings of element-wise values that follow each other become one group with a result for
+ * each that is read outside of it:
+ *
+ *     let s = sigmoid(f); let y = s * c; let t = tanh(x); let z = y + s * t; (z, s, t)
+ *     ⇒ one launch that reads f, c and x, and writes s, t and z; y stays in registers
+ *
+ * Between them may stand what cannot be told from outside: parts of data, and bindings that a later reader takes in.
+ * A binding joins where it reads a result or an operand of those before it, none of the results in a fold or at another
+ * place, and is not known to have another shape: the plan then decides by the sizes themselves which of them run as one (ops/recipe/join.h). All of them run at the place
+ * of the first, none is put off, and nothing that the group reads is computed for it; so mistakes are met in their
+ * order, and no tensor is kept longer than the group takes. */
+
+typedef struct Row {
+    Collector c;
+    ExprVec leaves, members, accesses;
+    ExprVec taken; /* bindings that a later reader takes in */
+    Map seen;      /* while uses are counted */
+} Row;
+
+static bool have_one_shape(Type *a, Type *b) {
+    a = type_resolve(a);
+    b = type_resolve(b);
+    return a->tag != TY_TENSOR || b->tag != TY_TENSOR || !core_is_closed(a) || !core_is_closed(b) ||
+           type_equal(a->tensor.shape, b->tensor.shape);
+}
+
+static bool has_leaf(const Row *row, const Var *v) {
+    for (size_t i = 0; i < row->leaves.len; i++)
+        if (row->leaves.data[i]->kind == EXPR_VAR && row->leaves.data[i]->var == v)
+            return true;
+    return false;
+}
+
+/* Whether the operators of e read a result or an operand of the row. */
+static bool is_related(const Row *row, const Expr *e, uint32_t *budget) {
+    const Expr *taken = e->kind == EXPR_VAR ? fuse_value_of(row->c.r, e->var) : NULL;
+    if (e->kind == EXPR_VAR && !taken)
+        return map_has(&row->c.members, e->var) || has_leaf(row, e->var);
+    e = taken ? taken : e;
+    if (!*budget || !is_inner(e))
+        return false;
+    --*budget;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (is_related(row, e->args[i], budget))
+            return true;
+    return false;
+}
+
+/* Adds a binding; false where it does not go, and the row is as it was. */
+static bool add_member(Row *row, Expr *let) {
+    uint32_t budget = MAX_NODES;
+    if (!is_elementwise(let->a) || map_has(&row->c.numbers, let->a))
+        return false;
+    if (row->members.len && (!have_one_shape(let->a->type, row->members.data[0]->a->type) ||
+                             !is_related(row, let->a, &budget)))
+        return false;
+    size_t nodes = row->c.nodes.len, leaves = row->leaves.len;
+    uint32_t entered = row->c.entered;
+    int32_t node = fuse_collect(&row->c, let->a, true);
+    if (row->c.failed || node < 0) { /* the row ends here: its numbers are not asked again */
+        row->c.nodes.len = nodes;
+        row->leaves.len = leaves;
+        row->c.entered = entered;
+        return false;
+    }
+    map_set(&row->c.members, let->var, (void *)(intptr_t)(node + 1));
+    vec_push(&row->members, let);
+    return true;
+}
+
+static bool mentions_member(const Row *row, const Expr *access) {
+    while (access->kind == EXPR_PROJ || access->kind == EXPR_FIELD)
+        access = access->a;
+    return access->kind == EXPR_VAR && map_has(&row->c.members, access->var);
+}
+
+/* The value of a block whose first operator among the arguments has a name: `(a * b, c)` as `let t = a * b; (t, c)`. */
+static Expr *name_operator(Resolver *r, Expr *e) {
+    bool is_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_FN &&
+                   (e->a->kind == EXPR_CTOR || may_evaluate_early(e->a));
+    if (!is_call && e->kind != EXPR_TUPLE)
+        return NULL;
+    uint32_t i = 0;
+    while (i < e->nargs && is_access(e->args[i]))
+        i++;
+    if (i == e->nargs || !is_elementwise(e->args[i]))
+        return NULL;
+    Expr *part = e->args[i], *copy = expr_copy(e);
+    Var *v = var_new(sym_intern("t"), part->type, part->span);
+    copy->args = mem_new_n(Expr *, e->nargs);
+    for (uint32_t k = 0; k < e->nargs; k++)
+        copy->args[k] = e->args[k];
+    copy->args[i] = expr_var(v, part->span);
+    map_set(&r->uses, v, (void *)(uintptr_t)1);
+    return expr_let(v, part, copy);
+}
+
+/* Collects the row that begins at e, a `let`; gives what follows it. */
+static Expr *collect_row(Row *row, Expr *e) {
+    Resolver *r = row->c.r;
+    for (;;) {
+        if (e->kind != EXPR_LET) {
+            Expr *named = row->members.len ? name_operator(r, e) : NULL;
+            if (!named)
+                return e;
+            e = named;
+        }
+        if (!e->var || e->rec)
+            return e;
+        bool taken = row->members.len && fuse_let(r, e);
+        if (!taken && is_access(e->a)) {
+            if (mentions_member(row, e->a))
+                return e;
+            vec_push(&row->accesses, e);
+        } else if (taken) {
+            vec_push(&row->taken, e);
+        } else if (!add_member(row, e)) {
+            return e;
+        }
+        e = e->body;
+    }
+}
+
+/* How often the operators of the row read a variable. */
+static void count_reads(Row *row, Expr *e, Map *reads) {
+    Expr *taken = e->kind == EXPR_VAR ? fuse_value_of(row->c.r, e->var) : NULL;
+    if (e->kind == EXPR_VAR && !taken) {
+        map_set(reads, e->var, (void *)((uintptr_t)map_find(reads, e->var) + 1));
+        return;
+    }
+    e = taken ? taken : e;
+    if (!map_has(&row->c.numbers, e) || map_has(&row->seen, e))
+        return;
+    map_set(&row->seen, e, e);
+    for (uint32_t i = 0; i < e->nargs && e->kind == EXPR_CALL; i++)
+        count_reads(row, e->args[i], reads);
+}
+
+Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
+    Row row = {.c = {.r = r, .folds = true, .at_once = true}};
+    row.c.leaves = &row.leaves;
+    if (!is_elementwise(let->a) || !let->var || let->rec)
+        return NULL;
+    if (!r->uses.len)
+        count_uses(r, r->body);
+    out->next = collect_row(&row, let);
+    if (row.members.len < 2) {
+        for (size_t i = 0; i < row.taken.len; i++)
+            map_set(&r->fused_values, row.taken.data[i]->var, NULL);
+        return NULL;
+    }
+    Map reads = {0};
+    int32_t results[GROUP_RESULTS];
+    for (size_t i = 0; i < row.members.len; i++)
+        count_reads(&row, row.members.data[i]->a, &reads);
+    for (size_t i = row.members.len; i-- > 0;) {
+        Var *v = row.members.data[i]->var;
+        bool is_last = i + 1 == row.members.len;
+        if (!is_last && map_find(&r->uses, v) == map_find(&reads, v))
+            continue;
+        results[out->nresults] = (int32_t)(intptr_t)map_find(&row.c.members, v) - 1;
+        out->results[out->nresults++] = row.members.data[i];
+    }
+    out->leaves = row.leaves;
+    out->accesses = row.accesses;
+    return fuse_group_of(&row.c, results, out->nresults);
+}
