@@ -483,6 +483,50 @@ static Row *batch_size(Batch *m, Expr *e) {
     return row_same(expr_int(n, t, e->span), type_scalar(t));
 }
 
+/* Whether the types of one row say that the check holds. */
+static bool check_holds(const Check *check, const Row *found, const Row *expected) {
+    uint32_t rank;
+    Type **dims;
+    bool literals = found->e && found->e->kind == EXPR_LIT && expected->e &&
+                    expected->e->kind == EXPR_LIT;
+    switch (check->kind) {
+    case CHECK_SIZE: return literals && found->e->i == expected->e->i;
+    case CHECK_RANK:
+        return type_get_rank(found->type, &rank, &dims) && expected->e &&
+               expected->e->kind == EXPR_LIT && rank == expected->e->i;
+    case CHECK_SHAPE: {
+        Type *a = type_resolve(found->type), *b = type_resolve(expected->type);
+        return a->tag == TY_TENSOR && b->tag == TY_TENSOR && core_is_closed(a) &&
+               core_is_closed(b) && type_equal(a->tensor.shape, b->tensor.shape);
+    }
+    }
+    return false;
+}
+
+static Row *batch_check(Batch *m, Expr *e) {
+    for (uint32_t i = 0; i < e->nchecks; i++) {
+        const Check *check = &e->checks[i];
+        Row *found = batch_expr(m, check->found);
+        Row *expected = found ? batch_expr(m, check->expected) : NULL;
+        if (!expected)
+            return NULL;
+        if (check_holds(check, found, expected))
+            continue;
+        if (row_depends(found) || row_depends(expected))
+            return batch_give_up(m, "a size that is checked while running", e->span);
+        Expr *same = expr_copy(e);
+        same->a = expr_unit(e->span);
+        same->type = same->a->type;
+        same->nchecks = 1;
+        same->checks = mem_new(Check);
+        *same->checks = *check;
+        same->checks->found = found->e;
+        same->checks->expected = expected->e;
+        block_do(m->block, same);
+    }
+    return batch_expr(m, e->a);
+}
+
 static Row *batch_tuple(Batch *m, Expr *e) {
     Row **parts = batch_all(m, e->args, e->nargs);
     return parts ? row_tuple(parts, e->nargs) : NULL;
@@ -532,8 +576,7 @@ static Row *batch_form(Batch *m, Expr *e) {
     case EXPR_EQUAL: return batch_equal(m, e);
     case EXPR_DIM_OF: return batch_size(m, e);
     case EXPR_IF: return batch_if(m, e);
-    case EXPR_CHECK: /* sizes of rows are known, so the operators below see to them */
-        return batch_give_up(m, "a size that is checked while running", e->span);
+    case EXPR_CHECK: return batch_check(m, e);
     case EXPR_MATCH: return batch_give_up(m, "a `match` of what differs from row to row", e->span);
     case EXPR_FIELD:
     case EXPR_UPDATE:
