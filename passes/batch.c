@@ -133,6 +133,19 @@ static Expr *settle_call(const Expr *call, Row **in) {
     return settled;
 }
 
+static bool is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
+
+/* A call that is the same for all rows; of literals it is done here, so that loops end that count. */
+static Row *operator_of_same(Batch *m, Expr *call, Row **in) {
+    bool literal = !call->nsizes;
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        call->args[i] = in[i]->e;
+        literal &= is_literal(in[i]);
+    }
+    Expr *e = literal ? pass_find("fold")->run(m->ctx, call) : call;
+    return row_same(e ? e : call, call->type);
+}
+
 static Row *operator_of(Batch *m, Expr *e, Row **in) {
     bool depends = false, closed = true;
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -143,11 +156,8 @@ static Row *operator_of(Batch *m, Expr *e, Row **in) {
     const char *wrong = NULL;
     Type *type = closed ? core_type_of_call(settled, &wrong) : NULL;
     settled->type = type && core_is_closed(type) ? type_zonk(type) : e->type;
-    if (!depends) {
-        for (uint32_t i = 0; i < e->nargs; i++)
-            settled->args[i] = in[i]->e;
-        return row_same(settled, settled->type);
-    }
+    if (!depends)
+        return operator_of_same(m, settled, in);
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!core_is_closed(in[i]->type))
             return batch_give_up(
@@ -245,7 +255,7 @@ static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) 
     for (uint32_t i = 0; i < n; i++) {
         if (!row_depends(in[i])) {
             Expr *link = expr_new(EXPR_LET, NULL, span);
-            Row *bound = row_same(args[i], in[i]->type);
+            Row *bound = row_same(is_literal(in[i]) ? in[i]->e : args[i], in[i]->type);
             link->var = params[i];
             block_bind(m->block, link, in[i]->e);
             bound->fn = in[i]->fn;
@@ -413,6 +423,8 @@ static Row *batch_if(Batch *m, Expr *e) {
     Row *c = batch_expr(m, e->a);
     if (!c)
         return NULL;
+    if (is_literal(c))
+        return batch_expr(m, c->e->i ? e->b : e->c);
     if (!row_depends(c))
         return choose_branch(m, e, c);
     Row *a = batch_expr(m, e->b), *b = a ? batch_expr(m, e->c) : NULL;
@@ -546,12 +558,13 @@ static Row *batch_literal(Batch *m, Expr *e) {
     return row_same(made, made->type);
 }
 
-static bool mentions_rows(const Batch *m, Expr *e) {
+/* Whether a variable that e mentions is of that kind. */
+static bool mentions(const Batch *m, Expr *e, bool (*is)(const Row *r)) {
     VarVec vars = {0};
     expr_free_vars(e, &vars);
     for (size_t i = 0; i < vars.len; i++) {
         const Row *r = map_find(&m->rows, vars.data[i]);
-        if (r && row_depends(r))
+        if (r && is(r))
             return true;
     }
     return false;
@@ -599,7 +612,7 @@ static Row *batch_same(Batch *m, Expr *e) {
         return r ? r : row_same(e, e->var->type);
     }
     bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
-    if (operates && !core_is_closed(e->type))
+    if (operates && (!core_is_closed(e->type) || mentions(m, e, is_literal)))
         return batch_operator(m, e);
     const char *why = why_not_pure(effects_at(m->effects, e));
     if (!why)
@@ -613,7 +626,7 @@ static Row *batch_same(Batch *m, Expr *e) {
 Row *batch_expr(Batch *m, Expr *e) {
     for (; e->kind == EXPR_LET && !batch_gave_up(m); e = e->body) {
         pass_visit(m->ctx);
-        if (e->rec && mentions_rows(m, e->a))
+        if (e->rec && mentions(m, e->a, row_depends))
             return batch_give_up(m, "a function that calls itself, made for each row", e->span);
         Row *r = e->rec ? row_same(e->a, e->a->type) : batch_expr(m, e->a);
         if (!r)
@@ -622,7 +635,7 @@ Row *batch_expr(Batch *m, Expr *e) {
             Expr *fn = r->fn;
             Type *type = r->type;
             block_bind(m->block, e, r->e);
-            r = row_same(expr_var(e->var, e->span), type);
+            r = row_same(is_literal(r) ? r->e : expr_var(e->var, e->span), type);
             r->fn = fn;
         }
         if (e->var)
@@ -631,7 +644,7 @@ Row *batch_expr(Batch *m, Expr *e) {
     pass_visit(m->ctx);
     if (batch_gave_up(m))
         return NULL;
-    return mentions_rows(m, e) ? batch_form(m, e) : batch_same(m, e);
+    return mentions(m, e, row_depends) ? batch_form(m, e) : batch_same(m, e);
 }
 
 /* ---- a whole function ------------------------------------------------------------------------ */

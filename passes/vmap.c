@@ -19,8 +19,7 @@ typedef struct Loop {
     Type *row;     /* what f gives */
     Type *as_told; /* the type of vmap(f) where it was written, or NULL */
     Type *result;
-    Expr *body;   /* of the loop that was made */
-    bool is_flat; /* the arguments and the result are tensors and tuples of them */
+    Expr *body; /* of the loop that was made */
 } Loop;
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -247,7 +246,6 @@ static Expr *make_loop(Loop *l) {
     Expr **sides = args_of(n, expr_int(0, DT_I32, l->b.span), NULL);
     Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
     Expr *loop = flat ? flat_body(l, n) : data_body(l, n);
-    l->is_flat = flat;
     Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
     l->body = body;
     return b_fn(&l->b, "vmap", l->params, l->n, body);
@@ -352,6 +350,38 @@ static Expr *with_links(Expr *body, Expr *const *links, size_t n) {
     return body;
 }
 
+typedef struct Opening {
+    PassCtx *ctx;
+    Map done; /* Expr -> what became of it */
+} Opening;
+
+static Expr *open_let(void *ctx, Expr *e);
+
+/* A function that a `let` of the program binds, as the function itself: that of a derivative, then, is known. */
+static Expr *function_of_let(Opening *o, Expr *e) {
+    const Global *g = e->global;
+    bool is_function = g->kind == GLOBAL_LET && !g->broken && g->value &&
+                       (g->value->kind == EXPR_FN || g->value->kind == EXPR_GRAD);
+    if (!is_function)
+        return e;
+    Subst copy = {0};
+    pass_depend(o->ctx, e->global);
+    return open_let(o, expr_substitute(&copy, g->value));
+}
+
+static Expr *open_let(void *ctx, Expr *e) {
+    Opening *o = ctx;
+    Expr *known = map_find(&o->done, e);
+    if (known)
+        return known;
+    pass_visit(o->ctx);
+    Expr *made = e->kind == EXPR_LET      ? expr_map_block(e, open_let, ctx)
+                 : e->kind == EXPR_GLOBAL ? function_of_let(o, e)
+                                          : expr_map_children(e, open_let, ctx);
+    map_set(&o->done, e, made);
+    return made;
+}
+
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal) {
     Build b = {source->span};
@@ -376,6 +406,8 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     ctx->deps = deps;
     fn = b_fn(&b, "vmap", fn->fn->params, n,
               with_links(fn->fn->body, source->links.data, source->links.len));
+    Opening opening = {.ctx = ctx};
+    fn = open_let(&opening, fn);
     expr_mark_tails(fn);
     static const char *const first[] = {"derive", "inline", "fold"};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
@@ -401,7 +433,7 @@ Expr *vmap_function(PassCtx *ctx, const Expr *loop) {
 
 Expr *vmap_batched(PassCtx *ctx, Expr *fn) {
     const Loop *l = fn->kind == EXPR_FN ? weak_find(&grad_state(ctx)->loops, fn) : NULL;
-    if (!l || !l->is_flat)
+    if (!l)
         return NULL;
     Block block = {.b = &l->b};
     Type *types[2] = {type_scalar(DT_BOOL), l->result};
@@ -443,7 +475,7 @@ static void tell_vmap(Teller *t, Expr *e) {
                   "tries all rows at once when it runs: the function and sizes are known then");
         return;
     }
-    bool is_flat_call = is_flat(f->fn.result);
+    bool is_flat_call = type_resolve(f->fn.result)->tag != TY_DATA;
     for (uint32_t i = 0; i < f->nargs; i++)
         is_flat_call &= is_flat(f->args[i]);
     VmapSource source = {.fn = fn, .rows = f->args, .n = f->nargs, .span = e->span};

@@ -25,7 +25,7 @@
  * arguments. */
 Expr *vmap_to_run(PassCtx *ctx, Expr *e);
 /* The function literal that vmap_to_run made, trying all rows at once before it runs the loop: with the same parameters, and
- * capturing no more. NULL where fn is none, or has rows of data. Derivatives are those of the loop.
+ * capturing no more. NULL where fn is none. Derivatives are those of the loop.
  *
  * Note [All rows at once]. Which function it is, what that captures, and sizes are known when running, so it is there that
  * code for all rows is asked for (`vmap.rows` in eval/rows.c), once for each function and sizes of a row:

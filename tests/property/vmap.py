@@ -110,6 +110,52 @@ def count_builds(relay, made, passed, failed):
     return passed, failed
 
 
+# name -> (launches, expression): of per-example gradients and the like they are as many for 30 rows as for 10.
+PER_EXAMPLE = {
+    "a gradient": (15, "let loss = fn (w, x, y) { sum((tanh(nn.dense(x, w)) - y) ** 2.0) }; vmap(fn (x, y) { grad(loss)(w, x, y) })(x, y)"),
+    "by all arguments": (15, "vmap(grad(fn (w, x) { sum(nn.relu(nn.dense(x, w))) }))(build(rows, fn (i) { w }), x)"),
+    "cross entropy": (13, "vmap(fn (x, y) { grad(fn (w) { -sum(y * nn.log_softmax(nn.dense(x, w))) })(w) })(x, y)"),
+    "a convolution": (10, "vmap(fn (x, y) { grad(fn (w) { sum(nn.conv1d(reshape(x, newshape=[1, 1, 4]), reshape(w, newshape=[3, 1, 4]))) })(w) })(x, y)"),
+    "a tangent": (6, "vmap(fn (x, y) { jvp(fn (x) { sum(tanh(nn.dense(x, w))) })(x, x) })(x, y)"),
+    "a gradient of a gradient": (19, "vmap(fn (x, y) { grad(fn (x) { sum(grad(fn (x) { sum(tanh(nn.dense(x, w))) })(x).1.0) })(x) })(x, y)"),
+    "steps that are counted": (6, "vmap(fn (x, y) { loop(5, fn (h) { tanh(nn.dense(x, w)) + h }, zeros(shape=[1, 3])) })(x, y)"),
+    "a choice": (6, "vmap(fn (x, y) { if (sum(x) > 2.0) { x * 2.0 } else { x - sum(y) } })(x, y)"),
+    "rows of rows": (3, "vmap(fn (x, y) { vmap(fn (z) { sum(z) * y })(x) })(x, y)"),
+    "an index that differs": (4, "vmap(fn (x, i) { x[0, i] + w[mod(i, 3), 0] })(x, mod(arange(rows), 4))"),
+}
+PER_EXAMPLE_START = """
+import random;
+let rows = {rows};
+let w = random.uniform(random.key(1), out_shape=[3, 4]).1;
+let x = random.uniform(random.key(2), out_shape=[{rows}, 1, 4]).1;
+let y = random.uniform(random.key(3), out_shape=[{rows}, 3]).1;
+"""
+
+
+def count_per_example(relay, passed, failed):
+    """Each of PER_EXAMPLE takes as many launches for few rows as for many, and gives the bits of the loop."""
+    for name, (wanted, expression) in PER_EXAMPLE.items():
+        counts, wrong = [], []
+        for rows in (10, 30):
+            made = PER_EXAMPLE_START.format(rows=rows)
+            with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+                f.write(made + "\n")
+                f.flush()
+                before = run(relay, f.name, [])[2]
+                f.write(expression + "\n")
+                f.flush()
+                loop = run(relay, f.name, ["--engine=reference"])
+                ways = [run(relay, f.name, flags) for flags in ([], ["--opt=2", "--check-core"])]
+            counts.append(ways[0][2] - before)
+            wrong += [f"differs: {way[0][:1]} {way[1][:200]}" for way in ways if way[0] != loop[0] or way[3] or loop[3]]
+        if counts[0] != counts[1] or counts[0] > wanted:
+            wrong.append(f"{counts} launches, not {wanted}")
+        passed, failed = passed + (not wrong), failed + bool(wrong)
+        if wrong:
+            print(f"FAILED {name}: " + "; ".join(wrong))
+    return passed, failed
+
+
 def main():
     relay, passed, failed = os.path.abspath(sys.argv[1]), 0, 0
     made = count_launches(relay, [])
@@ -137,6 +183,7 @@ def main():
     if dense != 1:
         print(f"FAILED vmap(nn.dense) takes {dense} launches, not one")
     passed, failed = count_builds(relay, made, passed, failed)
+    passed, failed = count_per_example(relay, passed, failed)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
 
