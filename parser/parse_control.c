@@ -193,8 +193,13 @@ static void read_match_arm(Parser *p, Ast *match, bool braces) {
     p->ctx = 0;
     if (parse_accept_word(p, WORD_WHEN))
         arm.guard = parse_expr(p);
-    if (!parse_accept(p, TOK_FATARROW) && !parse_accept(p, TOK_ARROW))
+    if (p->tok.kind == TOK_BAR && braces && !arm.guard && !p->panic) {
+        Diag *d = parse_mistake(p, DIAG_R0001, parse_tok_span(p), "a pattern has no alternatives");
+        if (d)
+            diag_add_help(d, "each has an arm of its own: `1 => a, 2 => a`");
+    } else if (!parse_accept(p, TOK_FATARROW) && !parse_accept(p, TOK_ARROW)) {
         parse_unexpected(p, arm.guard ? "`=>` or `->`" : "`=>`, `->` or `when`");
+    }
     p->ctx = ctx;
     arm.body = braces ? parse_sequence(p) : read_arm(p, true);
     parse_scope_release(p, mark);

@@ -340,6 +340,9 @@ static Ast *read_dot(Parser *p, Ast *a) {
         e->kind = AST_FIELD;
         e->field = t.sym;
         parse_advance(p);
+    } else if ((a->kind == AST_INT || a->kind == AST_FLOAT) && dot.begin == a->span.end) {
+        parse_mistake(p, DIAG_R0005, parse_span(p, a->span.begin, dot.end),
+                      "this number has no digit behind its dot");
     } else {
         parse_unexpected(p, "a field or the number of an element");
     }
@@ -493,6 +496,11 @@ Ast *parse_primary(Parser *p) {
     case TOK_LBRACKET: return read_bracketed(p, AST_TENSOR, begin);
     case TOK_LBRACE: return parse_block(p);
     }
-    parse_unexpected(p, "an expression");
+    Token next = p->tok.kind == TOK_DOT ? parse_peek(p) : p->tok;
+    if (next.kind == TOK_NUMBER && next.begin == p->tok.end)
+        parse_mistake(p, DIAG_R0005, parse_span(p, begin, next.end),
+                      "this number has no digit before its dot");
+    else
+        parse_unexpected(p, "an expression");
     return parse_error_node(p);
 }

@@ -89,12 +89,19 @@ static Expr *join_parts(Expr **parts, size_t n, Span op_span) {
 
 /* Checks the parts of a `++`; false after a diagnostic. */
 static bool append_parts(Infer *I, Ast *e, Expr **a, Expr **b) {
-    if (type_is_list((*a)->type) || type_is_list((*b)->type)) {
-        Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not lists");
+    Type *left = type_resolve((*a)->type), *right = type_resolve((*b)->type);
+    bool lists = type_is_list(left) || type_is_list(right);
+    if (lists || (left->tag == TY_TENSOR && right->tag == TY_TENSOR)) {
+        Diag *d = infer_error(I, DIAG_R0201, e->op_span, "`++` joins Strings, not %s",
+                              lists ? "lists" : "tensors");
         if (d) {
-            diag_add_label(d, (*a)->span, "%s", type_text((*a)->type));
-            diag_add_label(d, (*b)->span, "%s", type_text((*b)->type));
-            diag_add_fact(d, "lists are joined by `concat(a, b)`");
+            d->op = sym_intern("++");
+            diag_add_label(d, (*a)->span, "%s", type_text(left));
+            vec_last(&d->labels).type = diag_type(left);
+            diag_add_label(d, (*b)->span, "%s", type_text(right));
+            vec_last(&d->labels).type = diag_type(right);
+            diag_add_fact(d, lists ? "lists are joined by `concat(a, b)`"
+                                   : "tensors are joined by `concatenate((a, b))`");
         }
         return false;
     }

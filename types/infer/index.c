@@ -15,8 +15,15 @@ static void refuse_index(Infer *I, const Expr *x, bool bound) {
                                   "an index is one integer, or one vector of integers or bools, "
                                   "found %s",
                                   found);
-    if (d)
-        diag_set_label(d, "%s", type_text(x->type));
+    if (!d)
+        return;
+    diag_set_label(d, "%s", type_text(x->type));
+    uint32_t rank;
+    Type **dims, *t = type_resolve(x->type);
+    if (!bound && t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank > 1 &&
+        type_dtype_set(t->tensor.dtype) == DTS_BOOL)
+        diag_add_help(d, "a mask of all axes chooses from the flat tensor: "
+                         "`reshape(x, newshape=[-1])[reshape(mask, newshape=[-1])]`");
 }
 
 /* The dtypes that an index may still have; its rank is known or 0. */

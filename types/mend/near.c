@@ -224,12 +224,29 @@ bool mend_remove_part(Mender *m, const MendParts *parts, size_t k) {
     return mend_try(m, MEND_REMOVE, begin, end, "");
 }
 
-/* Tries to remove each argument, first those that are written twice. */
+/* Whether no part is an attribute. */
+static bool is_plain_list(const Mender *m, const MendParts *parts) {
+    for (size_t k = 0; k < parts->len; k += 2)
+        if (parts->data[k] + 1 < m->tokens.len &&
+            m->tokens.data[parts->data[k] + 1].kind == TOK_EQUAL)
+            return false;
+    return true;
+}
+
+/* Tries to make one tuple of the arguments, then to remove each from the last to the first, before all those that are
+ * written twice. */
 static void remove_arguments(Mender *m, size_t open) {
     MendParts parts = {0};
     mend_parts(m, open, &parts);
+    if (parts.len > 2 && is_plain_list(m, &parts)) {
+        uint32_t begin = m->tokens.data[parts.data[0]].begin;
+        uint32_t end = m->tokens.data[vec_last(&parts)].end;
+        if (mend_try(m, MEND_REPLACE, begin, end, fmt_text("(%s)", mend_text(m, begin, end))))
+            return;
+    }
     for (int pass = 0; pass < 2; pass++) {
-        for (size_t k = 0; k + 1 < parts.len; k += 2) {
+        for (size_t n = parts.len; n > 1; n -= 2) {
+            size_t k = n - 2;
             uint32_t begin = m->tokens.data[parts.data[k]].begin;
             uint32_t end = m->tokens.data[parts.data[k + 1]].end;
             bool twice = false;
@@ -445,6 +462,8 @@ static void try_operators(Mender *m, size_t first, size_t last) {
         if (m->tokens.data[i].kind == TOK_ATAT && diag_is_of_sizes(m->d->code))
             transpose_operand(m); /* the product by elements may be meant too, and is tried below */
         BinOp written = infix_find(m->tokens.data[i].kind);
+        if (written == BINOP_APPEND && m->d->op == sym_intern("++"))
+            continue; /* what joins tensors or lists was meant, and is not `+` (wrap.c) */
         for (size_t k = 0; k < sizeof slips / sizeof *slips; k++)
             if (written == slips[k][0] || written == slips[k][1])
                 mend_try_token(m, MEND_REPLACE, i,

@@ -510,12 +510,24 @@ static void sizes(Slips *s, size_t i) {
         replace_tokens(s, i, i + 1, mem_strndup(text, digits));
 }
 
+/* 1.     .5 */
+static void fractions(Slips *s, size_t i) {
+    if (!is(s, i, "."))
+        return;
+    bool before = i && token(s, i - 1)->kind == TOK_NUMBER && end_before(s, i) == begin_of(s, i);
+    bool behind_it = i + 1 < count(s) && token(s, i + 1)->kind == TOK_NUMBER &&
+                     begin_of(s, i + 1) == token(s, i)->end;
+    if (before != behind_it)
+        replace(s, before ? token(s, i)->end : begin_of(s, i),
+                before ? token(s, i)->end : begin_of(s, i), "0");
+}
+
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
     {imports, false},      {comments, true},     {strings, false},       {equals, false},
     {updates, false},      {returns, true},      {conditions, true},     {literals, true},
     {arrows, true},        {definitions, false}, {let_functions, false}, {tuples, false},
     {declarations, false}, {tensors, false},     {matches, false},       {remainders, false},
-    {sizes, false},
+    {sizes, false},        {fractions, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;

@@ -52,9 +52,31 @@ static bool is_attribute(Mender *m, uint32_t begin) {
            (t[-3].kind == TOK_COMMA || t[-3].kind == TOK_LPAREN);
 }
 
-static void wrap_operand(Mender *m, Span span) {
+/* Whether a number loses more than digits when it is converted. */
+static bool cast_loses(const Symbol *from, const Symbol *to) {
+    DType a, b;
+    if (!dtype_find(from->text, strlen(from->text), &a) ||
+        !dtype_find(to->text, strlen(to->text), &b))
+        return false;
+    return (dtype_is_float(a) && !dtype_is_float(b)) || b == DT_BOOL;
+}
+
+/* Whether the text is a number with a fraction or an exponent, without a suffix. */
+static bool is_fraction(const char *text) {
+    return *text >= '0' && *text <= '9' && strcspn(text, ".e") < strlen(text) &&
+           !text[strspn(text, "0123456789.e+-")];
+}
+
+/* Whether the operand is the base of `{ r with … }`, whose result is to be like it. */
+static bool is_updated(Mender *m, uint32_t end) {
+    size_t next = mend_token_at(m, end);
+    return next < m->tokens.len && m->tokens.data[next].word == WORD_WITH;
+}
+
+/* label: of the operand, or NULL where nothing says what it is. */
+static void wrap_operand(Mender *m, Span span, const DiagLabel *label) {
     if (span.source != m->source || span.end <= span.begin || span.end - span.begin > MAX_OPERAND ||
-        is_attribute(m, span.begin))
+        is_attribute(m, span.begin) || is_updated(m, span.end))
         return;
     const char *text = mend_text(m, span.begin, span.end);
     if (strchr(text, '\n'))
@@ -66,7 +88,9 @@ static void wrap_operand(Mender *m, Span span) {
     mend_values(m, &v);
     if (!mend_is_of_shapes(m->d->code)) {
         for (size_t i = 0; i < v.ndtypes && !mend_is_done(m); i++)
-            mend_cast(m, span.begin, span.end, v.dtypes[i]->text);
+            if (!(label && label->type.dtype && cast_loses(label->type.dtype, v.dtypes[i])) &&
+                !(is_fraction(text) && cast_loses(sym_intern("float32"), v.dtypes[i])))
+                mend_cast(m, span.begin, span.end, v.dtypes[i]->text);
         return;
     }
     size_t close = strlen(text);
@@ -75,7 +99,10 @@ static void wrap_operand(Mender *m, Span span) {
         if (attrs)
             mend_try(m, MEND_INSERT, span.end - 1, span.end - 1, ", keepdims=True");
     }
+    bool has_one = mend_has_size(&v, sym_intern("1"));
     for (size_t i = 0; i < sizeof wraps / sizeof *wraps && !mend_is_done(m); i++) {
+        if (strncmp(wraps[i], "squeeze", 7) == 0 && !has_one)
+            continue;
         Str s = {0};
         const char *gap = strstr(wraps[i], "%s");
         str_add_n(&s, wraps[i], (size_t)(gap - wraps[i]));
@@ -85,19 +112,22 @@ static void wrap_operand(Mender *m, Span span) {
     }
 }
 
-/* Whether a number loses more than digits when it is converted. */
-static bool cast_loses(const Symbol *from, const Symbol *to) {
-    DType a, b;
-    if (!dtype_find(from->text, strlen(from->text), &a) ||
-        !dtype_find(to->text, strlen(to->text), &b))
-        return false;
-    return dtype_is_float(a) && !dtype_is_float(b);
+/* Tries to convert an integer beside a number with a fraction: `(float32) n + 1.5`. */
+static void try_cast_beside_fraction(Mender *m) {
+    const DiagLabel *labels = m->d->labels.data;
+    for (size_t i = 0; i < 2 && m->d->labels.len == 2; i++) {
+        Span s = labels[i].span, other = labels[1 - i].span;
+        if (s.source == m->source && other.source == m->source && other.begin < other.end &&
+            is_fraction(mend_text(m, s.begin, s.end)))
+            mend_cast(m, other.begin, other.end, "float32");
+    }
 }
 
 /* Tries to convert either of two operands whose dtypes differ. */
 static void try_cast_either(Mender *m) {
     MendValues v = {0};
     mend_values(m, &v);
+    try_cast_beside_fraction(m);
     const DiagLabel *side[2] = {NULL, NULL};
     for (size_t i = 0; i < m->d->labels.len; i++) {
         const DiagLabel *l = &m->d->labels.data[i];
@@ -113,6 +143,32 @@ static void try_cast_either(Mender *m) {
             continue;
         mend_cast(m, side[k]->span.begin, side[k]->span.end, v.dtypes[1 - k]->text);
     }
+}
+
+/* `0 < x < 1` compares the bool `0 < x` with 1: tries `0 < x && x < 1`. */
+static void try_both_comparisons(Mender *m) {
+    if (m->d->labels.len < 2)
+        return;
+    Span left = m->d->labels.data[0].span, right = m->d->labels.data[1].span;
+    if (left.source == m->source && right.source == m->source && left.begin > right.begin)
+        left = right;
+    if (left.source != m->source || left.end > m->line_end)
+        return;
+    size_t middle = 0;
+    int depth = 0;
+    for (size_t i = mend_token_at(m, left.begin);
+         i < m->tokens.len && m->tokens.data[i].end <= left.end; i++) {
+        const MendToken *t = &m->tokens.data[i];
+        depth += (t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET || t->kind == TOK_LBRACE) -
+                 (t->kind == TOK_RPAREN || t->kind == TOK_RBRACKET || t->kind == TOK_RBRACE);
+        bool compares = t->kind == TOK_LT || t->kind == TOK_LE || t->kind == TOK_GT ||
+                        t->kind == TOK_GE || t->kind == TOK_EQEQ || t->kind == TOK_NE;
+        if (!depth && compares)
+            middle = i + 1;
+    }
+    if (middle && middle < m->tokens.len)
+        mend_try(m, MEND_INSERT, left.end, left.end,
+                 fmt_text(" && %s", mend_text(m, m->tokens.data[middle].begin, left.end)));
 }
 
 /* Tries a part of an operand that is a tuple, and what a reference holds. */
@@ -155,10 +211,18 @@ static void try_any_and_all(Mender *m) {
                  fmt_text(round ? "(%s(%s))" : "%s(%s)", words[i], inner));
 }
 
-/* Tries `concat` for `+` between lists, and `++` with `show` for `+` beside a String. */
+/* The text of a list: of `[1, 2]`, which is a tensor, that of `list[1, 2]`. */
+static const char *as_list(const DiagLabel *label, const char *text) {
+    bool literal = label->type.form == DIAG_FORM_TENSOR && text[0] == '[';
+    return literal ? fmt_text("list%s", text) : text;
+}
+
+/* Tries `concat` for `+` and `++` between lists, `concatenate` for `++` between tensors, and `++` with `show` for `+`
+ * beside a String. */
 static void try_other_joins(Mender *m) {
     const DiagLabel *labels = m->d->labels.data;
-    if (m->d->labels.len < 2 || m->d->op != sym_intern(op_add.name))
+    bool joins = m->d->op == sym_intern("++");
+    if (m->d->labels.len < 2 || (m->d->op != sym_intern(op_add.name) && !joins))
         return;
     bool swapped = labels[0].span.begin > labels[1].span.begin;
     const DiagLabel *left = &labels[swapped], *right = &labels[!swapped];
@@ -172,8 +236,12 @@ static void try_other_joins(Mender *m) {
     bool lists = left->type.form == DIAG_FORM_LIST && right->type.form == DIAG_FORM_LIST;
     bool first = left->type.form == DIAG_FORM_STRING;
     bool second = right->type.form == DIAG_FORM_STRING;
-    if (lists)
-        mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("concat(%s, %s)", a, b));
+    if (lists ||
+        (joins && (left->type.form == DIAG_FORM_LIST || right->type.form == DIAG_FORM_LIST)))
+        mend_try(m, MEND_REPLACE, l.begin, r.end,
+                 fmt_text("concat(%s, %s)", as_list(left, a), as_list(right, b)));
+    else if (joins && !first && !second)
+        mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("concatenate((%s, %s))", a, b));
     else if (first && !second)
         mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("%s ++ show(%s)", a, b));
     else if (second && !first)
@@ -224,7 +292,9 @@ void mend_wrap(Mender *m) {
     if (small && c == DIAG_R0201 && m->d->expected.form == DIAG_FORM_STRING && !mend_is_done(m))
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
-    if (c == DIAG_R0311)
+    if (c == DIAG_R0311 || c == DIAG_R0310)
+        try_both_comparisons(m);
+    if (c == DIAG_R0311 && !mend_is_done(m))
         try_cast_either(m);
     size_t n = m->d->labels.len;
     for (size_t i = n;
@@ -234,8 +304,8 @@ void mend_wrap(Mender *m) {
             try_parts_of_operand(m, &m->d->labels.data[i]);
         bool here = s.source == m->source && s.begin < s.end && s.end <= m->line_end;
         if (here && mend_is_on_line(m, s))
-            wrap_operand(m, s);
+            wrap_operand(m, s, &m->d->labels.data[i]);
     }
     if (!mend_is_done(m))
-        wrap_operand(m, m->place);
+        wrap_operand(m, m->place, NULL);
 }
