@@ -209,6 +209,11 @@ void launch_print_stats(Interp *in, Str *out) {
     }
 }
 
+double launch_compile_ms(Interp *in) {
+    Launch *l = launch_of(in);
+    return l && l->jit ? jit_stats(l->jit).seconds * 1e3 : 0;
+}
+
 void launch_trace_kernels(Interp *in, LaunchTrace trace, Str *out) {
     Launch *l = launch_of(in);
     if (!l) {

@@ -17,6 +17,9 @@ bool launch_element(Interp *in, Template *t, char *const *at);
 /* Kernels compiled, loaded from disk, and operators run by reference: lines for `:info session`. */
 void launch_print_stats(Interp *in, Str *out);
 
+/* Milliseconds spent so far on compiling kernels and loading them, with LLVM itself. */
+double launch_compile_ms(Interp *in);
+
 /* While on, each kernel that runs for the first time is written to `out` as LLVM IR or assembly. */
 typedef enum LaunchTrace { LAUNCH_TRACE_NONE, LAUNCH_TRACE_LLVM, LAUNCH_TRACE_ASM } LaunchTrace;
 void launch_trace_kernels(Interp *in, LaunchTrace trace, Str *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `:bench e`: the median of several runs. The first, which compiles, is told apart. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
@@ -17,17 +16,11 @@ typedef struct Bench {
     bool ok;
 } Bench;
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 static bool run_once(Bench *b, Expr *e, double *ms) {
     Value v;
-    double begin = now_ms();
+    double begin = session_now_ms();
     EvalStatus status = interp_eval(b->s->interp, e, &v);
-    *ms = now_ms() - begin;
+    *ms = session_now_ms() - begin;
     return status == EVAL_OK;
 }
 

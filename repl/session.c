@@ -297,9 +297,18 @@ static void take_known_sizes(Session *s, CoreItem *item, Value v) {
         g->scheme = scheme_with_known_sizes(g->scheme, v);
 }
 
+double session_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
 static SessionStatus run_item(Session *s, CoreItem *item, bool show, unsigned flags) {
     Value v = value_unit();
-    switch (interp_run_item(s->interp, item, &v)) {
+    double begin = session_now_ms();
+    EvalStatus status = interp_run_item(s->interp, item, &v);
+    s->ran_ms += session_now_ms() - begin;
+    switch (status) {
     case EVAL_OK: break;
     case EVAL_FAILED: return SESSION_FAILED;
     case EVAL_INTERRUPTED: return SESSION_INTERRUPTED;
@@ -676,14 +685,17 @@ SessionStatus session_check_file(Session *s, const char *path, bool residual) {
 }
 
 SessionStatus session_time(Session *s, const char *expr) {
-    struct timespec a, b;
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    double begin = session_now_ms(), ran = s->ran_ms, compiled = launch_compile_ms(s->interp);
+    uint64_t asked = tensor_counts().asked;
     SessionStatus status = session_enter(s, expr, strlen(expr), false);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    double ms = (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6;
+    double all = session_now_ms() - begin;
+    ran = s->ran_ms - ran;
+    compiled = launch_compile_ms(s->interp) - compiled;
     Str out = {0};
-    str_printf(&out, "read, checked and ran in %.3f ms\n", ms);
-    session_write(s, &out);
+    str_printf(
+        &out, "checked in %.3f ms, compiled in %.3f ms, ran in %.3f ms, allocated %llu bytes\n",
+        all - ran, compiled, ran - compiled, (unsigned long long)(tensor_counts().asked - asked));
+    session_show(s, &out);
     return status;
 }
 

@@ -36,7 +36,8 @@ struct Session {
     int ninputs;
     VEC(DigestedValue) digested;
     SessionResult result;
-    VEC(Session *) beside;                 /* session_new_beside */
+    double ran_ms;         /* in evaluations so far, the compiling of kernels included */
+    VEC(Session *) beside; /* session_new_beside */
     const struct OnnxKnowns *known_inputs; /* of the model that is run */
     uint64_t draws;                        /* `=random` inputs so far: each has its own key */
     ShownFn shown;                         /* who is told of shown items, or NULL */
@@ -64,6 +65,7 @@ void session_each_module(void *ctx, SymbolVec *out); /* EnvHooks.each_module */
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags);
 
 void session_print_diags(Session *s, Diags *diags);
+double session_now_ms(void); /* of a clock that only goes on */
 
 /* Writes values, bindings and their types, folded (session_fold). */
 void session_show(Session *s, const Str *text);

@@ -40,7 +40,7 @@ Tensor[(2, 2), float32]
     ("an answer too many is a failure", "a.md", "```relay\nrelay> let x = 1\nx : int32\nx : int32\n```\n",
      1, "PATH:2: relay> let x = 1\n  - x : int32\n  - x : int32\n  + x : int32\n0 passed, 1 failed\n"),
     ("a star stands for any text of a line", "a.md",
-     "```relay\nrelay> :time 1\n1 : int32\nread, checked and ran in {*} ms\nrelay> 12\n1{*}3 : int32\n```\n",
+     "```relay\nrelay> :time 1\n1 : int32\nchecked in {*} ms, {*}\nrelay> 12\n1{*}3 : int32\n```\n",
      1, "PATH:5: relay> 12\n  - 1{*}3 : int32\n  + 12 : int32\n1 passed, 1 failed\n"),
     ("diagnostics are answers", "a.md", """```relay
 relay> y
