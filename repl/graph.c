@@ -177,6 +177,7 @@ typedef struct TreePrinter {
     const Graph *g;
     Str *out;
     size_t lines;
+    size_t width; /* of the terminal */
 } TreePrinter;
 
 static const char *gift_text(const Node *node, const Node *via) {
@@ -186,37 +187,68 @@ static const char *gift_text(const Node *node, const Node *via) {
     return "";
 }
 
+static void add_cut(Str *out, const char *line, size_t width) {
+    size_t n = strlen(line);
+    if (text_width(line, n) > width) {
+        while (n && text_width(line, n) + 3 > width)
+            for (n--; n && ((unsigned char)line[n] & 0xC0) == 0x80;)
+                n--;
+        str_printf(out, "%.*s...\n", (int)n, line);
+    } else {
+        str_printf(out, "%s\n", line);
+    }
+}
+
+/* A line of a node. Where it is too long for the terminal, its derivative and its source go below, beside the lines
+ * of the tree. */
+static void add_node_line(TreePrinter *p, const char *head, const char *derivative,
+                          const char *source, const char *below) {
+    enum { DERIVATIVE_COLUMN = 31, SOURCE_COLUMN = 47 };
+    const char *const parts[] = {derivative, source};
+    Str line = {0}, out = {0};
+    str_add(&line, head);
+    for (size_t i = 0; i < 2; i++) {
+        if (!*parts[i])
+            continue;
+        Str joined = {0};
+        str_printf(&joined, "%s  ", str_text(&line));
+        str_pad(&joined, i == 0 ? DERIVATIVE_COLUMN : SOURCE_COLUMN);
+        str_add(&joined, parts[i]);
+        if (text_width(joined.text, joined.len) > p->width) {
+            add_cut(&out, str_text(&line), p->width);
+            joined = (Str){0};
+            str_printf(&joined, "%s  %s", below, parts[i]);
+        }
+        line = joined;
+    }
+    add_cut(&out, str_text(&line), p->width);
+    str_add(p->out, str_text(&out));
+}
+
 /* A line of a node, below it what it was made from. */
 static void print_node(TreePrinter *p, Node *node, const Node *via, const char *first,
                        const char *next, int depth) {
     enum { MOST_DEPTH = 60 };
     if (p->lines++ >= MOST_LINES)
         return;
-    Str line = {0};
-    bool again = node->is_printed && node->args.len;
-    if (node->is_leaf && !*node->what)
-        str_printf(&line, "%s%s", first, value_text(node->value));
-    else
-        str_printf(&line, "%s%s ", first, node->what);
-    if (!(node->is_leaf && !*node->what)) {
-        str_pad(&line, 14);
-        str_printf(&line, " %s ", value_text(node->value));
-        str_pad(&line, 30);
-        if (node->is_leaf)
-            str_printf(&line, " %s", gift_text(node, via));
-        else
-            str_printf(&line, " d %s", cotangent_text(p->g, node));
+    Str head = {0};
+    bool again = node->is_printed && node->args.len, constant = node->is_leaf && !*node->what;
+    bool stops = again || (depth >= MOST_DEPTH && node->args.len);
+    const char *derivative = "", *source = source_text(node);
+    if (constant) {
+        str_printf(&head, "%s%s", first, value_text(node->value));
+    } else {
+        str_printf(&head, "%s%s ", first, node->what);
+        str_pad(&head, 14);
+        str_printf(&head, " %s", value_text(node->value));
+        derivative = node->is_leaf ? gift_text(node, via)
+                                   : fmt_text("d %s", cotangent_text(p->g, node));
     }
-    if (*source_text(node)) {
-        str_add_char(&line, ' ');
-        str_pad(&line, 46);
-        str_printf(&line, " %s", source_text(node));
-    }
-    if (again || (depth >= MOST_DEPTH && node->args.len))
-        str_add(&line, again ? "   (as above)" : "   ...");
-    while (line.len && line.text[line.len - 1] == ' ')
-        line.text[--line.len] = '\0';
-    str_printf(p->out, "%s\n", str_text(&line));
+    if (stops)
+        source = fmt_text("%s%s%s", source, *source ? "   " : "", again ? "(as above)" : "...");
+    const char *bar = output_is_utf8() ? "│ " : "| ";
+    add_node_line(p, str_text(&head), derivative, source,
+                  fmt_text("%s%s", next, node->args.len && !stops ? bar : "  "));
     node->is_printed = true;
     for (size_t i = 0; !again && depth < MOST_DEPTH && i < node->args.len; i++) {
         bool last = i + 1 == node->args.len;
@@ -240,8 +272,8 @@ static void print_leaf_sums(const Graph *g, Str *out) {
     }
 }
 
-static void print_tree(const Graph *g, Str *out) {
-    TreePrinter p = {g, out, 0};
+static void print_tree(const Graph *g, size_t width, Str *out) {
+    TreePrinter p = {g, out, 0, width};
     for (size_t i = 0; i < g->roots.len; i++)
         print_node(&p, g->roots.data[i], NULL, "", "", 0);
     if (p.lines > MOST_LINES)
@@ -344,7 +376,8 @@ static void print_svg(const Graph *g, Str *out) {
 
 bool graph_print(Session *s, const char *expr, GraphForm form, Str *out) {
     Graph *g = mem_new(Graph);
-    if (!session_watch(s, expr, watch, g))
+    Value result;
+    if (!session_watch(s, expr, watch, g, &result))
         return false;
     if (!g->level) {
         session_complain(s, "nothing is differentiated in it: `:graph grad(f)(x)` shows the way to "
@@ -356,7 +389,9 @@ bool graph_print(Session *s, const char *expr, GraphForm form, Str *out) {
         return false;
     }
     switch (form) {
-    case GRAPH_TEXT: print_tree(g, out); break;
+    case GRAPH_TEXT:
+        print_tree(g, s->options.width > 0 ? (size_t)s->options.width : SIZE_MAX, out);
+        break;
     case GRAPH_DOT: print_dot(g, out); break;
     case GRAPH_SVG: print_svg(g, out); break;
     }

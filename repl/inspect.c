@@ -147,6 +147,7 @@ typedef struct Watching {
     const char *text;
     WatchFn watch;
     void *ctx;
+    Value *result;
     bool ok;
 } Watching;
 
@@ -155,15 +156,14 @@ static void watch_expression(void *arg) {
     Session *s = w->s;
     Diags *diags = mem_new(Diags), *before = interp_get_diags(s->interp);
     Expr *e = session_read_expression(s, w->text, diags);
-    Value v;
     interp_set_diags(s->interp, diags);
-    w->ok = e && reference_watch(s->interp, e, w->watch, w->ctx, &v) == EVAL_OK;
+    w->ok = e && reference_watch(s->interp, e, w->watch, w->ctx, w->result) == EVAL_OK;
     interp_set_diags(s->interp, before);
     session_print_diags(s, diags);
 }
 
-bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx) {
-    Watching w = {s, expr, watch, ctx, false};
+bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx, Value *result) {
+    Watching w = {s, expr, watch, ctx, result, false};
     interp_resume(s->interp);
     env_begin_run(s->env);
     return session_with_stack(s, watch_expression, &w) && w.ok;

@@ -84,6 +84,9 @@ void session_set_digits(Session *s, int digits); /* 0: floats are not rounded */
 
 /* The text with lines wider than the terminal broken at blanks, outside strings, and indented. */
 const char *session_fold(const Session *s, const Str *text);
+/* Words in lines as wide as the terminal, but at most 80 columns; ends with a line break. */
+const char *session_fill(const Session *s, const char *words);
+int session_width(const Session *s); /* columns of the terminal that values go to, 0: none */
 
 /* One entry at the prompt: reads, checks, runs, shows. name: "prompt 3", or NULL to number it. */
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue);
@@ -133,8 +136,9 @@ SessionStatus session_time(Session *s, const char *expr);
 SessionStatus session_mem(Session *s, const char *expr); /* launches and bytes of tensors */
 /* Runs an expression at least five times: the median, the spread, and the first run. */
 bool session_bench(Session *s, const char *expr, Str *out);
-/* Evaluates an expression by the reference evaluator, which tells what happens. False after a diagnostic. */
-bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx);
+/* Evaluates an expression by the reference evaluator, which tells what happens; *result: its value. False after a
+ * diagnostic. */
+bool session_watch(Session *s, const char *expr, WatchFn watch, void *ctx, Value *result);
 typedef VEC(const char *) TextVec;
 
 void session_interrupt(Session *s);       /* async-signal-safe */

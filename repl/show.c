@@ -190,6 +190,33 @@ const char *session_fold(const Session *s, const Str *text) {
     return str_text(&folded);
 }
 
+/* Words of a text in lines of at most `width` columns. */
+static void add_filled(Str *out, const char *text, size_t width) {
+    for (size_t column = 0; *text;) {
+        size_t n = strcspn(text, " ");
+        if (column && column + 1 + n > width) {
+            str_add_char(out, '\n');
+            column = 0;
+        }
+        if (column)
+            str_add_char(out, ' ');
+        str_add_n(out, text, n);
+        column += n + (column > 0);
+        text += n + strspn(text + n, " ");
+    }
+    str_add_char(out, '\n');
+}
+
+const char *session_fill(const Session *s, const char *words) {
+    enum { WIDEST = 80 };
+    int width = s->options.width;
+    Str filled = {0};
+    add_filled(&filled, words, (size_t)(width > 0 && width < WIDEST ? width : WIDEST));
+    return str_text(&filled);
+}
+
+int session_width(const Session *s) { return s->options.width; }
+
 void session_print_digests(const Session *s, Str *out) {
     for (size_t i = 0; i < s->digested.len; i++) {
         const DigestedValue *d = &s->digested.data[i];

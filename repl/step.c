@@ -10,6 +10,10 @@
 
 enum { MOST_STEPS = 200 }; /* without questions */
 
+static const char step_help[] =
+    "s step (or Enter), n next at this depth, o out of the function, u LINE until a line, "
+    "v values in scope, c continue, q quit";
+
 typedef enum Going { GO_STEP, GO_NEXT, GO_OUT, GO_UNTIL, GO_ON } Going;
 
 typedef struct Stepper {
@@ -79,8 +83,7 @@ static void add_gifts(Str *out, const WatchEvent *e) {
         str_add(out, ": nothing goes on");
 }
 
-/* False for what is not shown. */
-static bool add_event(Str *out, const WatchEvent *e) {
+static void add_event(Str *out, const WatchEvent *e) {
     add_place(out, e);
     switch (e->kind) {
     case WATCH_CALL:
@@ -100,7 +103,6 @@ static bool add_event(Str *out, const WatchEvent *e) {
         break;
     }
     str_add_char(out, '\n');
-    return true;
 }
 
 static void show_variables(const Stepper *t, const WatchEvent *e) {
@@ -134,6 +136,7 @@ static bool ask(Stepper *t, const WatchEvent *e) {
         fflush(stdout);
         if (!fgets(line, sizeof line, stdin)) {
             clearerr(stdin);
+            session_say(t->s, "\n");
             return false;
         }
         char *end = line + strcspn(line, "\n");
@@ -152,10 +155,7 @@ static bool ask(Stepper *t, const WatchEvent *e) {
             t->going = GO_UNTIL;
             if (t->line)
                 return true; /* fall through */
-        default:
-            session_say(t->s, "  s step (or Enter), n next at this depth, o out of the function, u "
-                              "LINE until a line,\n"
-                              "  v values in scope, c continue, q quit\n");
+        default: session_say(t->s, session_fill(t->s, step_help));
         }
     }
 }
@@ -170,14 +170,22 @@ static bool watch(void *ctx, const WatchEvent *e) {
         t->going = GO_ON;
         return true;
     }
-    if (add_event(&out, e))
-        session_say(t->s, str_text(&out));
+    add_event(&out, e);
+    session_say(t->s, session_fold(t->s, &out));
     return !t->asks || ask(t, e);
+}
+
+static void say_result(Session *s, Value result) {
+    Str line = {0};
+    str_printf(&line, "the value is %s\n", value_text(result));
+    session_say(s, session_fold(s, &line));
 }
 
 void step_run(Session *s, const char *expr, bool asks) {
     Stepper t = {.s = s, .asks = asks};
-    session_watch(s, expr, watch, &t);
-    if (t.has_quit)
+    Value result;
+    if (session_watch(s, expr, watch, &t, &result))
+        say_result(s, result);
+    else if (t.has_quit)
         session_say(s, "given up\n");
 }
