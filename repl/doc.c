@@ -25,6 +25,16 @@ void str_add_indented(Str *out, const char *text, size_t n) {
     }
 }
 
+const char *join_lines(const char *text) {
+    Str out = {0};
+    for (; *text; text++) {
+        bool joins = *text == '\n' && out.len && out.text[out.len - 1] != '\n' && text[1] &&
+                     !strchr("\n -*|", text[1]);
+        str_add_char(&out, joins ? ' ' : *text);
+    }
+    return str_text(&out);
+}
+
 void op_print_signature(Str *out, const Op *op, size_t width) {
     Str line = {0};
     str_printf(&line, "%s(%s", op->name, op->args ? op->args : "");

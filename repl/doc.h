@@ -24,6 +24,9 @@ const char *op_type_text(Env *env, const Op *op);
 void op_print_doc(Str *out, Env *env, const Op *op, size_t width);
 
 /* A text whose later lines are indented by n blanks, and which ends without a line break. */
+/* The lines of a comment as paragraphs: a line break stays where the next line is empty, indented or an entry
+ * of a list. */
+const char *join_lines(const char *text);
 void str_add_indented(Str *out, const char *text, size_t n);
 
 /* A word of the language (`let`, `match`): how it is written, what it does, and a program with what that shows. */

@@ -325,6 +325,22 @@ bool session_info(Session *s, const char *text, Str *out) {
     return false;
 }
 
+/* What a module of the library is for, and the names in it. */
+static bool module_doc(const char *name, Str *out) {
+    const char *about = library_about(name);
+    if (!about)
+        return false;
+    str_printf(out, "import %s;\n  ", name);
+    str_add_indented(out, join_lines(about), 2);
+    str_add(out, "\n  it has ");
+    LibraryItemVec items = {0};
+    library_list(name, &items);
+    for (size_t i = 0; i < items.len; i++)
+        str_printf(out, "%s`%s`", i ? ", " : "", items.data[i].name);
+    str_printf(out, "\n  `:browse %s` shows their types\n", name);
+    return true;
+}
+
 bool session_doc(Session *s, const char *text, Str *out) {
     const char *name = trim(text);
     Binding b = find_name(s, op_name_of_sign(name));
@@ -337,7 +353,8 @@ bool session_doc(Session *s, const char *text, Str *out) {
     }
     switch (b.kind) {
     case BIND_NONE:
-    case BIND_MODULE: return word_print_doc(out, name) || no_such_name(s, name);
+    case BIND_MODULE:
+        return word_print_doc(out, name) || module_doc(name, out) || no_such_name(s, name);
     case BIND_OP: op_print_doc(out, s->env, b.op, doc_width(s)); return true;
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
@@ -358,26 +375,9 @@ bool session_doc(Session *s, const char *text, Str *out) {
         return true;
     }
     str_add(out, "  ");
-    str_add_indented(out, doc ? doc : "(no documentation)", 2);
+    str_add_indented(out, doc ? join_lines(doc) : "(no documentation)", 2);
     str_add_char(out, '\n');
     return true;
-}
-
-/* Words of a text in lines of at most `width` columns. */
-static void add_filled(Str *out, const char *text, size_t width) {
-    for (size_t column = 0; *text;) {
-        size_t n = strcspn(text, " ");
-        if (column && column + 1 + n > width) {
-            str_add_char(out, '\n');
-            column = 0;
-        }
-        if (column)
-            str_add_char(out, ' ');
-        str_add_n(out, text, n);
-        column += n + (column > 0);
-        text += n + strspn(text + n, " ");
-    }
-    str_add_char(out, '\n');
 }
 
 static void add_program(Str *out, const char *heading, const char *program) {
@@ -407,7 +407,7 @@ bool session_explain(Session *s, const char *text, Str *out) {
     }
     const DiagInfo *info = diag_get_info(code);
     str_printf(out, "%s: %s\n\n", info->name, info->title);
-    add_filled(out, info->explanation, doc_width(s) < 80 ? doc_width(s) : 80);
+    str_add(out, session_fill(s, info->explanation));
     add_program(out, "This draws it:", info->bad);
     add_program(out, "This is right:", info->good);
     return true;
@@ -455,6 +455,14 @@ bool session_browse(Session *s, const char *module, Str *out) {
     }
     if (*prefix && !out->len)
         browse_library(trim(module), out);
+    for (size_t i = 0; *prefix && i < names.len; i++) {
+        Binding b = env_find(s->env, names.data[i], SIGIL_NONE);
+        if (b.kind == BIND_OP && !op_is_internal(b.op) &&
+            strncmp(names.data[i]->text, prefix, strlen(prefix)) == 0) {
+            op_print_signature(out, b.op, 0);
+            str_add_char(out, '\n');
+        }
+    }
     if (*prefix && !out->len)
         return no_such_module(s, trim(module));
     return true;

@@ -96,6 +96,23 @@ void library_list(const char *module, LibraryItemVec *out) {
     }
 }
 
+const char *library_about(const char *module) {
+    const char *path = fmt_text("stdlib/%s.rly", module);
+    for (const EmbeddedText *t = embedded_texts; t->name; t++) {
+        if (strcmp(t->name, path) != 0)
+            continue;
+        Str out = {0};
+        const char *p = mem_strndup(t->text, t->len);
+        for (size_t n; strncmp(p, "// ", 3) == 0; p += n + (p[n] == '\n')) {
+            n = strcspn(p, "\n");
+            if (strncmp(p, "// SPDX", 7) != 0)
+                str_printf(&out, "%s%.*s", out.len ? "\n" : "", (int)n - 3, p + 3);
+        }
+        return str_text(&out);
+    }
+    return NULL;
+}
+
 const LibraryItem *library_find(const char *name) {
     LibraryItemVec all = {0};
     library_list(NULL, &all);
@@ -123,7 +140,7 @@ void library_print_doc(Str *out, const LibraryItem *item) {
 void library_print_comment(Str *out, const LibraryItem *item) {
     if (*item->doc) {
         str_add(out, "  ");
-        str_add_indented(out, item->doc, 2);
+        str_add_indented(out, join_lines(item->doc), 2);
         str_add_char(out, '\n');
     }
     if (item->example) {

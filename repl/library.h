@@ -20,6 +20,8 @@ typedef VEC(LibraryItem) LibraryItemVec;
 
 /* Every public item of a module, in order of its text; NULL: of all of them, and the prelude. */
 void library_list(const char *module, LibraryItemVec *out);
+/* The comment at the head of a module of the library; NULL where there is none of this name. */
+const char *library_about(const char *module);
 /* The item that a qualified name (`optim.sgd`) or a bare one (`sgd`, `map`) is, or NULL. */
 const LibraryItem *library_find(const char *name);
 /* What the comment says, and its example; with the head, and where to import it from. */
