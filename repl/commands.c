@@ -21,6 +21,7 @@ typedef struct Command {
     CommandResult (*run)(Session *s, const struct Command *command, const char *argument);
 } Command;
 
+static const Command *find_command(const char *name, bool *ambiguous);
 typedef CommandResult CommandFn(Session *s, const Command *command, const char *argument);
 static CommandFn run_text, run_help, run_load, run_reload, run_measure, run_ir, run_quit, run_clear,
     run_history, run_save, run_set, run_shell, run_tutor, run_graph, run_step, run_bench,
@@ -95,12 +96,30 @@ static CommandResult run_text(Session *s, const Command *command, const char *ar
     return COMMAND_DONE;
 }
 
+/* What one types first. Each is also its first letter alone, so `:t` is `:type` and not `:time`. */
+static const char *const first_commands[] = {"doc",  "edit", "graph", "help", "info",
+                                             "load", "quit", "set",   "type", "tutor"};
+enum { NFIRST = sizeof first_commands / sizeof *first_commands };
+
+static const char help_before[] =
+    "An expression is evaluated and shown; `let`, `def`, `type` and `import` define. An item may "
+    "go on over several lines; an empty line or Ctrl-C drops it. `it` is the last value shown. Tab "
+    "completes, Ctrl-R searches the history.";
+static const char help_after[] =
+    "Commands may be cut short: `:t` is `:type`. `:help all` lists all of them, `:help WORD` those "
+    "that have to do with a word.";
+
+/* The name and what it does, side by side where the terminal has room, else below each other. */
 static void print_help_line(Session *s, const Command *command) {
+    enum { SECOND_COLUMN = 27 };
     Str line = {0};
     str_printf(&line, "  :%s %s", command->name, command->argument);
-    str_pad(&line, 26);
-    str_printf(&line, " %s\n", command->help);
-    session_say(s, str_text(&line));
+    size_t width = (size_t)session_width(s);
+    if (width && SECOND_COLUMN + strlen(command->help) > width)
+        str_printf(&line, "\n      %s\n", command->help);
+    else
+        str_printf(&line, "%*s%s\n", (int)(SECOND_COLUMN - line.len), "", command->help);
+    session_say(s, session_fold(s, &line));
 }
 
 /* Commands that have a word in their name or help; else what a name of that word does. */
@@ -120,16 +139,19 @@ static void help_with(Session *s, const char *word) {
 
 static CommandResult run_help(Session *s, const Command *command, const char *argument) {
     (void)command;
-    if (*argument) {
+    bool all = strcmp(argument, "all") == 0;
+    if (*argument && !all) {
         help_with(s, argument);
         return COMMAND_DONE;
     }
-    session_say(s,
-                "An expression is evaluated and shown; `let`, `def`, `type` and `import` define.\n"
-                "An item may go on over several lines; an empty line or Ctrl-C drops it.\n"
-                "`it` is the last value shown. Tab completes, Ctrl-R searches the history.\n\n");
-    for (size_t i = 0; i < NCOMMANDS; i++)
-        print_help_line(s, &commands[i]);
+    if (!all)
+        session_say(s, fmt_text("%s\n", session_fill(s, help_before)));
+    for (size_t i = 0; i < (all ? NCOMMANDS : NFIRST); i++) {
+        bool ambiguous;
+        print_help_line(s, all ? &commands[i] : find_command(first_commands[i], &ambiguous));
+    }
+    if (!all)
+        session_say(s, fmt_text("\n%s", session_fill(s, help_after)));
     return COMMAND_DONE;
 }
 
@@ -348,11 +370,16 @@ static CommandResult run_shell(Session *s, const Command *command, const char *a
     return COMMAND_DONE;
 }
 
-/* The command of this name, or the only one that begins so. */
+/* The command of this name, or the only one that begins so. A single letter is one of the first commands. */
 static const Command *find_command(const char *name, bool *ambiguous) {
     const Command *found = NULL;
-    size_t n = strlen(name);
     *ambiguous = false;
+    for (size_t i = 0; i < NFIRST && name[0] && !name[1]; i++)
+        if (first_commands[i][0] == name[0]) {
+            name = first_commands[i];
+            break;
+        }
+    size_t n = strlen(name);
     for (size_t i = 0; i < NCOMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
