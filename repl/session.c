@@ -702,8 +702,9 @@ SessionStatus session_time(Session *s, const char *expr) {
 SessionStatus session_mem(Session *s, const char *expr) {
     InterpStats stats = *interp_stats(s->interp);
     TensorCounts counts = tensor_counts();
-    tensor_restart_peak();
+    tensor_watch(true);
     SessionStatus status = session_enter(s, expr, strlen(expr), false);
+    tensor_watch(false);
     Str out = {0};
     session_print_work(s, stats, counts, &out);
     session_write(s, &out);

@@ -30,7 +30,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { SMALL = 1024, BLOCK_MAX = 64 << 10, CHUNK = 1 << 20, NCLASSES = 192, COLLECTED = NCLASSES };
+enum {
+    SMALL = 1024,
+    BLOCK_MAX = 64 << 10,
+    CHUNK = 1 << 20,
+    NCLASSES = 192,
+    COLLECTED = NCLASSES,
+    WATCHED /* collected, and counted while it lives */
+};
 static const size_t COLLECT_AFTER = 64u << 20, IDLE_MIN = 128u << 20, PERIODS = 4;
 
 typedef struct Block {
@@ -52,6 +59,8 @@ typedef struct Pool {
     size_t in_period;                  /* bytes allocated in this period */
     bool used[NCLASSES];               /* whether the class was allocated from in this period */
     size_t mappings;                   /* blocks and chunks mapped so far */
+    size_t held;                       /* bytes asked for and not found dead yet */
+    bool watches;                      /* small ones are counted, too */
     TensorCounts counts;
 } Pool;
 
@@ -145,6 +154,7 @@ static void unreachable(void *p, void *arg) {
     Buffer *b = p;
     packed_forget(b);
     if (b->data) {
+        pool.held -= b->bytes;
         void *data = b->data;
         b->data = NULL;
         pool.live -= class_bytes(b->size_class);
@@ -152,6 +162,20 @@ static void unreachable(void *p, void *arg) {
         idle_push(b->size_class, data);
         trim(idle_limit());
     }
+}
+
+static void count_held(size_t bytes) {
+    pool.held += bytes;
+    if (pool.held > pool.counts.peak)
+        pool.counts.peak = pool.held;
+}
+
+/* A small buffer that was given back before is counted no more. */
+static void small_unreachable(void *p, void *arg) {
+    (void)arg;
+    Buffer *b = p;
+    if (b->size_class == WATCHED)
+        pool.held -= b->bytes;
 }
 
 static void collect(void) {
@@ -190,8 +214,6 @@ static void count_live(size_t taken) {
     pool.live += taken;
     if (pool.live > pool.peak)
         pool.peak = pool.live;
-    if (pool.live > pool.counts.peak)
-        pool.counts.peak = pool.live;
     pool.in_period += taken;
     size_t mark = pool.peak > IDLE_MIN ? pool.peak : IDLE_MIN;
     if (pool.in_period / PERIODS > mark) {
@@ -211,7 +233,11 @@ Buffer *buffer_new(size_t bytes) {
         b->data = p + (-(uintptr_t)p & 63);
         b->bytes = bytes;
         b->owners = 1;
-        b->size_class = COLLECTED;
+        b->size_class = pool.watches ? WATCHED : COLLECTED;
+        if (pool.watches) {
+            count_held(bytes);
+            mem_on_unreachable(b, small_unreachable, NULL);
+        }
         return b;
     }
     uint32_t c = class_of(bytes);
@@ -241,6 +267,7 @@ Buffer *buffer_new(size_t bytes) {
         mem_on_unreachable(b, unreachable, NULL);
     }
     count_live(taken);
+    count_held(bytes);
     b->base.bytes = bytes;
     b->base.owners = 1;
     return &b->base;
@@ -279,6 +306,11 @@ void buffer_release(Buffer *b) {
     pool.counts.returned += b->bytes;
     if (b->size_class == COLLECTED)
         return;
+    pool.held -= b->bytes;
+    if (b->size_class == WATCHED) {
+        b->size_class = COLLECTED;
+        return;
+    }
     packed_forget(b);
     PooledBuffer *p = (PooledBuffer *)b;
     pool.live -= class_bytes(b->size_class);
@@ -293,5 +325,9 @@ size_t tensor_bytes_live(void) { return pool.live; }
 size_t tensor_bytes_idle(void) { return pool.idle; }
 size_t tensor_mappings(void) { return pool.mappings; }
 TensorCounts tensor_counts(void) { return pool.counts; }
-void tensor_restart_peak(void) { pool.counts.peak = pool.live; }
+void tensor_watch(bool on) {
+    pool.watches = on;
+    if (on)
+        pool.counts.peak = pool.held;
+}
 void tensor_set_limit(size_t bytes_with_heap) { pool.limit = bytes_with_heap; }

@@ -85,10 +85,12 @@ typedef struct TensorCounts {
     uint64_t asked;    /* bytes of all buffers made */
     uint64_t recycled; /* of these, in storage that an earlier tensor had given back */
     uint64_t returned; /* bytes given back at their last use; the collector finds the others */
-    size_t peak;       /* most bytes live at once, since tensor_restart_peak */
+    size_t peak;       /* most bytes in use at once, since tensor_watch */
 } TensorCounts;
 TensorCounts tensor_counts(void);
-void tensor_restart_peak(void);                /* the peak is what is live now */
+/* Small tensors, which the collector alone would know of, are counted from now on, and the peak is what is in use now;
+ * or not any more. What became garbage is in use until it is found. */
+void tensor_watch(bool on);
 void tensor_set_limit(size_t bytes_with_heap); /* collected heap and buffers together */
 
 #endif
