@@ -124,11 +124,11 @@ typedef struct Site {
     uint32_t nargs;
     uint32_t nsizes; /* int64 slots after the arguments, for the ATTR_DIM of attrs */
     OpScalar scalar;
-    struct Element *element;   /* of its last call on scalars, or NULL (eval/element.c) */
-    const struct Group *group; /* fused operators, in place of op; or NULL */
-    const Expr *call;          /* for messages; may be NULL */
-    uint32_t nowned;           /* how many of `owner` there are */
-    uint8_t *owner;            /* of the first arguments */
+    struct Element *element; /* of its last call on scalars, or NULL (eval/element.c) */
+    struct Group *group;     /* fused operators, in place of op; or NULL */
+    const Expr *call;        /* for messages; may be NULL */
+    uint32_t nowned;         /* how many of `owner` there are */
+    uint8_t *owner;          /* of the first arguments */
 } Site;
 
 struct Code {

@@ -115,6 +115,7 @@ int32_t fuse_collect(Collector *c, Expr *e, bool root) {
         return add_leaf(c, e);
     c->entered++;
     Node n = {.site = {.op = e->a->op,
+                       .scalar = e->a->op->scalar,
                        .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
                        .type = e->type,
                        .nargs = e->nargs,
@@ -219,8 +220,29 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     return t;
 }
 
+/* Runs a group on scalars, which its types did not tell to be scalars; false where it is not that. */
+static bool run_on_scalars(Interp *in, Group *g, const Value *args, Value *out) {
+    Value values[MAX_NODES];
+    for (uint32_t i = 0; i < g->nleaves; i++)
+        if (args[i].tag != VAL_SCALAR)
+            return false;
+    for (uint32_t i = 0; i < g->nnodes; i++) {
+        Node *n = &g->nodes[i];
+        Value operands[MAX_ARGS];
+        for (uint32_t k = 0; k < n->site.nargs; k++)
+            operands[k] = n->args[k] < 0 ? args[~n->args[k]] : values[n->args[k]];
+        if (!apply_scalar(in, &n->site, operands, &values[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < g->nresults; i++)
+        *(i ? &in->more[i - 1] : out) = values[g->results[i]];
+    return true;
+}
+
 /* A group that fails is run again one by one, which reports what is wrong. */
-bool fuse_apply(Interp *in, const Group *g, const Value *args, uint64_t dying, Value *out) {
+bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out) {
+    if (run_on_scalars(in, g, args, out))
+        return true;
     PlanCall call = {.what = g, .dying = dying, .rest = g->nresults > 1 ? in->more : NULL};
     int32_t status = plans_run(in, &call, args, g->nleaves, make_template, (void *)(uintptr_t)g,
                                out);

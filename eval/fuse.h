@@ -45,6 +45,6 @@ typedef struct FusedRow {
 Group *fuse_row(Resolver *r, Expr *let, FusedRow *out);
 
 /* More results than one are left in Interp.more. dying: the arguments that it may take over, a bit each (eval/own.h). */
-bool fuse_apply(Interp *in, const Group *g, const Value *args, uint64_t dying, Value *out);
+bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out);
 
 #endif
