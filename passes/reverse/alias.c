@@ -10,7 +10,8 @@
  * therefore added to the value that it is, and the frame of the branch tells which: it holds the number of the arm. The
  * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when the way
  * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
- * are made again. Data and tuples with two names are left to the twins. */
+ * are made again. Of a result that is a tuple each part may have two names by itself: `(x, k)` of a loop whose x is used elsewhere.
+ * Data with two names are left to the twins. */
 #include "passes/reverse/internal.h"
 
 /* Whether a value may have two names: it is taken apart nowhere. */
@@ -120,66 +121,126 @@ bool alias_add(Way *w, Place *p, Expr *ct) {
 
 /* ---- learning ---------------------------------------------------------------------------------- */
 
-bool alias_is_choice(const Step *s, uint32_t i) {
-    for (size_t k = 0; k < s->place->aliases.len; k++)
-        if (s->place->aliases.data[k].number == i)
+/* The place of a part of p, which becomes a tuple where it was a leaf; NULL where it cannot. */
+static Place *find_part(Instance *n, Place *p, const Path *at) {
+    for (uint32_t i = 0; i < at->n && p; i++) {
+        if (p->form == PLACE_LEAF && !p->aliases.len)
+            place_make_tuple(n, p, at->of[i]);
+        if (p->form != PLACE_TUPLE || p->nparts != at->of[i])
+            return NULL;
+        p = p->parts[at->part[i]];
+    }
+    return p && is_whole(p) ? p : NULL;
+}
+
+static bool same_path(const Path *a, const Path *b) {
+    if (a->n != b->n)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->part[i] != b->part[i] || a->of[i] != b->of[i])
+            return false;
+    return true;
+}
+
+static bool is_named(Way *w, const Leaving *from, const Path *at) {
+    const Instance *n = w->n;
+    if (!from->branch) {
+        for (size_t i = 0; i < n->named.len; i++)
+            if (n->named.data[i].number == from->end->number &&
+                same_path(&n->named.data[i].path, at))
+                return true;
+        return false;
+    }
+    const Place *p = from->branch->place;
+    for (uint32_t i = 0; i < at->n; i++) {
+        if (p->form != PLACE_TUPLE || p->nparts != at->of[i] || !p->parts[at->part[i]])
+            return false;
+        p = p->parts[at->part[i]];
+    }
+    for (size_t k = 0; k < p->aliases.len; k++)
+        if (p->aliases.data[k].number == from->choice)
             return true;
     return false;
 }
 
-bool alias_learn_choice(Way *w, Step *s, uint32_t i, Place *result) {
+static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path *at) {
+    Step *s = from->branch;
     bool visible = false;
-    for (const Steps *at = s->choices[i].steps->around; at; at = at->around)
-        visible |= at == result->home;
-    if (!visible || !is_whole(result) || !is_whole(s->place))
+    for (const Steps *steps = s->choices[from->choice].steps->around; steps; steps = steps->around)
+        visible |= steps == result->home;
+    Place *part = visible && is_whole(result) ? find_part(w->n, s->place, at) : NULL;
+    if (!part)
         return false;
-    vec_push(&s->place->aliases, ((Alias){s->frame, 1, i, result}));
+    vec_push(&part->aliases, ((Alias){s->frame, 1, from->choice, result}));
     return w->n->program->changed = true;
 }
 
-bool alias_is_return(const Instance *n, const Steps *end) {
-    for (size_t i = 0; i < n->named.len; i++)
-        if (n->named.data[i].number == end->number)
-            return true;
-    return false;
-}
-
-bool alias_learn_return(Instance *n, const Steps *end, const Place *result) {
+static bool learn_return(Instance *n, const Leaving *from, const Place *result, const Path *at) {
     if (!is_whole(result) || !result->shared)
         return false;
     for (uint32_t i = 0; i < n->nslots; i++) {
         if (n->slots[i].place != result)
             continue;
-        vec_push(&n->named, ((Return){end->number, i}));
+        vec_push(&n->named, ((Return){from->end->number, i, *at}));
         return n->program->changed = true;
     }
     return false;
 }
 
+static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
+    if (is_named(w, from, &at))
+        return;
+    while (p->aliases.len && p->aliases.data[0].number == ALWAYS)
+        p = p->aliases.data[0].place;
+    while (p->arm)
+        p = p->arm;
+    if (!acc_is_free(p) && p->form == PLACE_TUPLE && at.n < MAX_PATH) {
+        at.of[at.n] = p->nparts;
+        at.n++;
+        for (uint32_t i = 0; i < p->nparts && !w->n->program->why; i++) {
+            if (!p->parts[i])
+                continue;
+            at.part[at.n - 1] = i;
+            Place part = acc_part(w, p, i, ct, presence);
+            leave(w, from, p->parts[i], part.acc, part.presence, at);
+        }
+        return;
+    }
+    bool learnt = !acc_is_free(p) &&
+                  (from->branch ? learn_choice(w, from, p, &at) : learn_return(w->n, from, p, &at));
+    if (!learnt)
+        acc_move(w, p, ct, presence);
+}
+
+void alias_leave(Way *w, const Leaving *from, Place *result, Expr *ct) {
+    leave(w, from, result, ct, PRESENT, (Path){0});
+}
+
+static void forget_names(Place *p) {
+    p->aliases.len = 0;
+    for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
+        if (p->parts[i])
+            forget_names(p->parts[i]);
+}
+
 void alias_take(Way *w, Step *s) {
-    const Instance *callee = s->instance;
-    Place *result = s->place;
-    bool same = result->aliases.len == callee->named.len;
-    uint32_t index = frame_head(callee) - 1, count = 0;
-    Alias *found = mem_new_n(Alias, callee->named.len + 1);
+    Instance *callee = s->instance;
+    if (s->named_by == callee && s->nnamed == callee->named.len)
+        return;
+    forget_names(s->place);
+    s->named_by = callee;
+    s->nnamed = callee->named.len;
+    uint32_t index = frame_head(callee) - 1;
     for (size_t i = 0; i < callee->named.len; i++) {
         const Return *r = &callee->named.data[i];
-        Place *p = s->places[r->slot];
-        if (!is_whole(p) || !is_whole(result)) {
+        Place *p = s->places[r->slot], *part = find_part(w->n, s->place, &r->path);
+        if (!part || !is_whole(p)) {
             reverse_refuse(w->n->program,
                            "a result is another name of a value that is used elsewhere");
             return;
         }
         uint32_t number = callee->returns.len == 1 ? ALWAYS : r->number;
-        found[count] = (Alias){s->frame, index, number, p};
-        same = same && result->aliases.data[i].place == p &&
-               result->aliases.data[i].number == number && result->aliases.data[i].index == index;
-        count++;
+        vec_push(&part->aliases, ((Alias){s->frame, index, number, p}));
+        w->n->program->changed = true;
     }
-    if (same)
-        return;
-    result->aliases.len = 0;
-    for (uint32_t i = 0; i < count; i++)
-        vec_push(&result->aliases, found[i]);
-    w->n->program->changed = true;
 }

@@ -3,6 +3,8 @@
  * read. Nothing is emitted for a value whose accumulator is known to be absent. */
 #include "passes/reverse/internal.h"
 
+#include <string.h>
+
 static void refuse(Way *w, const char *why) { reverse_refuse(w->n->program, why); }
 
 /* ---- joining -------------------------------------------------------------------------------- */
@@ -12,40 +14,51 @@ typedef struct Saved {
     Expr *acc;
 } Saved;
 
-static Saved *save_accs(Instance *n) {
-    Saved *s = mem_new_n(Saved, n->leaves.len + 1);
-    for (size_t i = 0; i < n->leaves.len; i++)
-        s[i] = (Saved){n->leaves.data[i]->presence, n->leaves.data[i]->acc};
+/* Of all leaves that there were: what is learnt on the way adds some (alias.c), and this round is for nothing then. */
+typedef struct SavedAccs {
+    size_t n;
+    Saved *leaves;
+} SavedAccs;
+
+static SavedAccs save_accs(const Instance *n) {
+    SavedAccs s = {n->leaves.len, mem_new_n(Saved, n->leaves.len + 1)};
+    for (size_t i = 0; i < s.n; i++)
+        s.leaves[i] = (Saved){n->leaves.data[i]->presence, n->leaves.data[i]->acc};
     return s;
 }
 
-static void restore_accs(Instance *n, const Saved *s) {
+static Saved saved_acc(const SavedAccs *s, size_t i) {
+    return i < s->n ? s->leaves[i] : (Saved){ABSENT, NULL};
+}
+
+static void restore_accs(Instance *n, const SavedAccs *s) {
     for (size_t i = 0; i < n->leaves.len; i++) {
-        n->leaves.data[i]->presence = s[i].presence;
-        n->leaves.data[i]->acc = s[i].acc;
+        n->leaves.data[i]->presence = saved_acc(s, i).presence;
+        n->leaves.data[i]->acc = saved_acc(s, i).acc;
     }
 }
 
 void way_choose(Way *w, const Arms *arms) {
     Instance *n = w->n;
-    Saved *before = save_accs(n), **after = mem_new_n(Saved *, arms->narms);
+    SavedAccs before = save_accs(n), *after = mem_new_n(SavedAccs, arms->narms);
     Block *outer = w->block, *blocks = mem_new_n(Block, arms->narms);
     for (uint32_t i = 0; i < arms->narms && !n->program->why; i++) {
-        restore_accs(n, before);
+        restore_accs(n, &before);
         blocks[i].b = &w->build;
         w->block = &blocks[i];
         arms->run(w, arms->ctx, i);
         after[i] = save_accs(n);
     }
     w->block = outer;
-    restore_accs(n, before);
+    restore_accs(n, &before);
     if (n->program->why)
         return;
     VEC(size_t) changed = {0};
     for (size_t k = 0; k < n->leaves.len; k++) {
         bool any = false;
         for (uint32_t i = 0; i < arms->narms; i++)
-            any |= after[i][k].presence != before[k].presence || after[i][k].acc != before[k].acc;
+            any |= saved_acc(&after[i], k).presence != saved_acc(&before, k).presence ||
+                   saved_acc(&after[i], k).acc != saved_acc(&before, k).acc;
         if (any)
             vec_push(&changed, k);
     }
@@ -55,8 +68,8 @@ void way_choose(Way *w, const Arms *arms) {
     for (uint32_t i = arms->narms; i-- > 0;) {
         Expr **values = mem_new_n(Expr *, changed.len);
         for (size_t c = 0; c < changed.len; c++) {
-            const Saved *s = &after[i][changed.data[c]];
-            values[c] = s->presence == ABSENT ? absent_value(w) : s->acc;
+            Saved s = saved_acc(&after[i], changed.data[c]);
+            values[c] = s.presence == ABSENT ? absent_value(w) : s.acc;
         }
         Expr *value = changed.len == 1 ? values[0]
                                        : b_tuple(&w->build, values, (uint32_t)changed.len);
@@ -71,9 +84,9 @@ void way_choose(Way *w, const Arms *arms) {
     for (size_t c = 0; c < changed.len; c++) {
         size_t k = changed.data[c];
         Place *p = n->leaves.data[k];
-        Presence presence = after[0][k].presence;
+        Presence presence = saved_acc(&after[0], k).presence;
         for (uint32_t i = 1; i < arms->narms; i++)
-            presence = presence_join(presence, after[i][k].presence);
+            presence = presence_join(presence, saved_acc(&after[i], k).presence);
         Expr *acc = joined;
         if (changed.len > 1)
             acc = way_bind(w, expr_proj(joined, (uint32_t)c, b_some_type("ct"), w->build.span),
@@ -99,8 +112,7 @@ static void run_move(Way *w, void *ctx) {
     move_one(w, m->place, m->acc, m->presence);
 }
 
-/* Moves a cotangent to a result that is another name of p. */
-static void acc_move(Way *w, Place *p, Expr *acc, Presence presence) {
+void acc_move(Way *w, Place *p, Expr *acc, Presence presence) {
     if (presence == ABSENT)
         return;
     Move m = {p, acc, presence};
@@ -108,6 +120,15 @@ static void acc_move(Way *w, Place *p, Expr *acc, Presence presence) {
         alias_each(w, &p, 1, run_move, &m);
     else
         move_one(w, p, acc, presence);
+}
+
+Place acc_part(Way *w, const Place *p, uint32_t i, Expr *acc, Presence presence) {
+    Place leaf = {.form = PLACE_LEAF, .type = p->parts[i]->type};
+    Place whole = *p;
+    whole.parts = mem_new_n(Place *, p->nparts);
+    whole.parts[i] = &leaf;
+    acc_set(w, &whole, acc, presence);
+    return leaf;
 }
 
 static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
@@ -126,16 +147,11 @@ static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
         return;
     }
     /* one part at a time, so that a part that stands twice is seen */
-    Place whole = *p;
     for (uint32_t i = 0; i < p->nparts; i++) {
         if (!p->parts[i])
             continue;
-        Place leaf = {.form = PLACE_LEAF, .type = p->parts[i]->type};
-        Place *one = &leaf;
-        whole.parts = mem_new_n(Place *, p->nparts);
-        whole.parts[i] = one;
-        acc_set(w, &whole, acc, presence);
-        acc_move(w, p->parts[i], leaf.acc, leaf.presence);
+        Place part = acc_part(w, p, i, acc, presence);
+        acc_move(w, p->parts[i], part.acc, part.presence);
     }
 }
 
@@ -181,6 +197,117 @@ static void collect_leaves(Place *p, Map *seen, bool *twice) {
             collect_leaves(p->parts[i], seen, twice);
 }
 
+/* Note [Cotangents of tuples]. The cotangent of a result that is a tuple goes to the way back part by part, and there is
+ * an instance for what is known of the parts: in `jvp(f)(x, t).1` the first one is absent, and with it half of what the
+ * way back would ask when running. The text of a cotangent says that: `(0d)` is a pair whose first part is absent, and
+ * whose second one is a float64 that is there. */
+enum { DEEPEST_SEED = 3, MOST_PARTS = 16, LONGEST_SEED = 64 };
+
+static char seed_letter(const Expr *ct) {
+    Type *t = type_resolve(ct->type), **dims;
+    uint32_t rank;
+    DType dtype;
+    if (ct->kind == EXPR_ZERO)
+        return '0';
+    bool scalar = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0 &&
+                  type_get_dtype(t, &dtype);
+    return !scalar ? '?' : dtype == DT_F32 ? 'f' : dtype == DT_F64 ? 'd' : '?';
+}
+
+static void describe_seed(const Expr *ct, int depth, Str *text) {
+    if (ct->kind != EXPR_TUPLE || ct->nargs > MOST_PARTS || depth == DEEPEST_SEED ||
+        text->len > LONGEST_SEED) {
+        str_add_char(text, seed_letter(ct));
+        return;
+    }
+    str_add_char(text, '(');
+    for (uint32_t i = 0; i < ct->nargs; i++)
+        describe_seed(ct->args[i], depth + 1, text);
+    str_add_char(text, ')');
+}
+
+static const char *seed_of(const Expr *ct) {
+    Str text = {0};
+    if (ct->kind != EXPR_TUPLE)
+        return ANY_SEED;
+    describe_seed(ct, 0, &text);
+    return str_text(&text);
+}
+
+/* What follows the text of one cotangent. */
+static const char *skip_seed(const char *seed) {
+    if (*seed != '(')
+        return seed + 1;
+    for (seed++; *seed != ')';)
+        seed = skip_seed(seed);
+    return seed + 1;
+}
+
+static uint32_t count_parts(const char *seed) {
+    uint32_t n = 0;
+    for (seed++; *seed != ')'; n++)
+        seed = skip_seed(seed);
+    return n;
+}
+
+/* Adds what holds of both cotangents. */
+static void join_seeds(const char *a, const char *b, Str *text) {
+    if (*a != '(' || *b != '(' || count_parts(a) != count_parts(b)) {
+        str_add_char(text, *a == *b && *a != '(' ? *a : '?');
+        return;
+    }
+    str_add_char(text, '(');
+    for (a++, b++; *a != ')'; a = skip_seed(a), b = skip_seed(b))
+        join_seeds(a, b, text);
+    str_add_char(text, ')');
+}
+
+/* The step's call runs forward once, so all its ways back are of one instance. */
+static const char *learn_seed(Program *p, Step *s, const char *seed) {
+    Str text = {0};
+    if (!s->seed)
+        s->seed = seed;
+    join_seeds(s->seed, seed, &text);
+    if (strcmp(s->seed, str_text(&text)) != 0) {
+        s->seed = str_text(&text);
+        p->changed = true;
+    }
+    return s->seed;
+}
+
+/* Adds the parts of a cotangent with that text to args: those that are not known to be absent. Gives the rest of the text. */
+static const char *pass_seed(const char *seed, Expr *ct, Expr **args, uint32_t *nargs) {
+    if (*seed != '(') {
+        if (*seed != '0')
+            args[(*nargs)++] = ct;
+        return seed + 1;
+    }
+    seed++;
+    for (uint32_t i = 0; *seed != ')'; i++)
+        seed = pass_seed(seed, ct->args[i], args, nargs);
+    return seed + 1;
+}
+
+/* The cotangent with that text, made of parameters. */
+static Expr *take_seed(const Build *b, const char **seed, Var **params, uint32_t *nparams) {
+    char c = *(*seed)++;
+    if (c == '0')
+        return b_absent(b, b_some_type("ct"));
+    if (c != '(') {
+        Type *t = c == 'f'   ? type_scalar(DT_F32)
+                  : c == 'd' ? type_scalar(DT_F64)
+                             : b_some_type("ct");
+        params[*nparams] = b_var(b, "ct", t);
+        return b_ref(b, params[(*nparams)++]);
+    }
+    Expr **parts = mem_new_n(Expr *, MOST_PARTS);
+    uint32_t n = 0;
+    while (**seed != ')')
+        parts[n++] = take_seed(b, seed, params, nparams);
+    ++*seed;
+    return b_tuple(b, parts, n);
+}
+
 static void way_call(Way *w, Step *s, Expr *ct) {
     Program *program = w->n->program;
     if (s->is_custom) {
@@ -198,15 +325,16 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         refuse(w, "a call is given one value twice");
         return;
     }
-    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots,
-                                    &s->slots);
+    const char *seed = learn_seed(program, s, seed_of(ct));
+    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, seed,
+                                    s->nslots, &s->slots);
     if (!callee)
         return;
     s->instance = callee;
-    Expr **args = mem_new_n(Expr *, s->nslots + 2);
+    Expr **args = mem_new_n(Expr *, s->nslots + strlen(seed) + 2);
     uint32_t nargs = 0;
     args[nargs++] = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
-    args[nargs++] = ct;
+    pass_seed(seed, ct, args, &nargs);
     for (uint32_t i = 0; i < s->nslots; i++)
         if (s->shared[i])
             args[nargs++] = acc_get(w, s->places[i]);
@@ -238,11 +366,8 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     Choice *c = &b->s->choices[i];
     enter_arm(w, c);
     Place *result = place_of(w->n, c->steps->result);
-    bool named = alias_is_choice(b->s, i);
-    if (result && !named && !acc_is_free(result))
-        named = alias_learn_choice(w, b->s, i, result);
-    if (result && !named)
-        acc_move(w, result, b->ct, PRESENT);
+    if (result)
+        alias_leave(w, &(Leaving){.branch = b->s, .choice = i}, result, b->ct);
     way_steps(w, c->steps);
     leave_arm(w, c);
 }
@@ -308,6 +433,9 @@ static void run_builtin(Way *w, void *ctx) {
 }
 
 static void way_step(Way *w, Step *s, Expr *ct) {
+    bool in_parts = (s->kind == STEP_CALL && !s->is_custom) || s->kind == STEP_BRANCH;
+    if (ct->kind != EXPR_VAR && !in_parts)
+        ct = way_bind(w, ct, NULL);
     Perhaps p = {s, ct};
     Place **places = s->places;
     uint32_t n = s->nslots;
@@ -338,6 +466,22 @@ static void run_perhaps(Way *w, void *ctx, uint32_t i) {
     way_step(w, p->s, ct);
 }
 
+/* The cotangent of p, to which no more is added: of a tuple its parts. */
+static Expr *settled(Way *w, Place *p) {
+    while (p->arm)
+        p = p->arm;
+    if (acc_presence(p) == ABSENT)
+        return absent_value(w);
+    if (p->form != PLACE_TUPLE) {
+        Expr *ct = acc_get(w, p);
+        return acc_settle(w, p, ct->kind == EXPR_VAR ? ct : way_bind(w, ct, NULL));
+    }
+    Expr **parts = mem_new_n(Expr *, p->nparts + 1);
+    for (uint32_t i = 0; i < p->nparts; i++)
+        parts[i] = p->parts[i] ? settled(w, p->parts[i]) : absent_value(w);
+    return b_tuple(&w->build, parts, p->nparts);
+}
+
 void way_steps(Way *w, Steps *steps) {
     for (size_t i = steps->steps.len; i-- > 0 && !w->n->program->why;) {
         Step *s = steps->steps.data[i];
@@ -347,11 +491,8 @@ void way_steps(Way *w, Steps *steps) {
         if (presence == ABSENT)
             continue;
         w->build.span = s->e->span;
-        Expr *ct = acc_get(w, s->place);
-        if (ct->kind != EXPR_VAR)
-            ct = way_bind(w, ct, NULL);
+        Expr *ct = settled(w, s->place);
         acc_set(w, s->place, NULL, ABSENT);
-        ct = acc_settle(w, s->place, ct);
         if (presence == PRESENT) {
             way_step(w, s, ct);
             continue;
@@ -381,24 +522,29 @@ static void learn(Program *p, Presence *known, Presence found) {
 static Expr *end_value(Way *w, Expr *chain) {
     Instance *n = w->n;
     Expr **args = mem_new_n(Expr *, n->nslots + 2);
+    Presence *presence = mem_new_n(Presence, n->nslots + 1);
     uint32_t nargs = 0;
     if (chain)
         args[nargs++] = chain;
     for (uint32_t i = 0; i < n->nslots; i++) {
         Slot *slot = &n->slots[i];
         args[nargs++] = acc_get(w, slot->place);
-        learn(n->program, chain ? &slot->entry : &slot->out, acc_presence(slot->place));
-        if (chain)
-            slot->out = slot->entry;
+        presence[i] = acc_presence(slot->place);
     }
-    if (chain)
-        return b_call(&w->build, expr_global(n->pop, b_some_type("f"), w->build.span), args, nargs,
-                      0);
-    return n->nslots == 1 ? args[0] : b_tuple(&w->build, args, n->nslots);
+    Pop *pop = chain ? pop_get(n, presence) : NULL;
+    for (uint32_t i = 0; i < n->nslots; i++)
+        learn(n->program, &n->slots[i].out, pop ? pop->entry[i] : presence[i]);
+    if (!pop)
+        return n->nslots == 1 ? args[0] : b_tuple(&w->build, args, n->nslots);
+    pop->reached = true;
+    return b_call(&w->build, expr_global(pop->global, b_some_type("f"), w->build.span), args, nargs,
+                  0);
 }
 
-/* Makes end->back: what follows the frame of that end; free in it are the variables of its frame. */
-static void make_end(Instance *n, Steps *end, Expr **accs, Expr *ct, Expr *chain) {
+/* What follows the frame of that end; free in it are the variables of its frame. entry: of a loop, how the accumulators of
+ * the slots are there before it. */
+static Expr *make_end(Instance *n, Steps *end, Expr **accs, const Presence *entry, Expr *ct,
+                      Expr *chain) {
     Block block = {0};
     Way w = {n, &block, {n->fn->span}};
     block.b = &w.build;
@@ -409,18 +555,15 @@ static void make_end(Instance *n, Steps *end, Expr **accs, Expr *ct, Expr *chain
     enter_path(&w, end);
     if (end->end == END_RETURN) {
         Place *result = place_of(n, end->result);
-        bool named = alias_is_return(n, end);
-        if (result && !named && !acc_is_free(result))
-            named = alias_learn_return(n, end, result);
-        if (result && !named)
-            acc_move(&w, result, ct, PRESENT);
+        if (result)
+            alias_leave(&w, &(Leaving){.end = end}, result, ct);
     } else {
         const Step *s = end->branch;
         for (uint32_t i = 0; i < n->nslots; i++) {
             if (n->slots[i].place->shared)
-                acc_set(&w, s->places[i], accs[i], n->slots[i].entry);
+                acc_set(&w, s->places[i], accs[i], entry[i]);
             else
-                acc_move(&w, s->places[i], accs[i], n->slots[i].entry);
+                acc_move(&w, s->places[i], accs[i], entry[i]);
         }
     }
     for (Steps *at = end; at && !n->program->why; at = at->outer) {
@@ -429,60 +572,82 @@ static void make_end(Instance *n, Steps *end, Expr **accs, Expr *ct, Expr *chain
             leave_arm(&w, at->choice);
     }
     if (n->program->why)
-        return;
-    end->back = block_end(&block, end_value(&w, chain));
-    Map own = {0}, outside = {0};
+        return NULL;
+    Expr *back = block_end(&block, end_value(&w, chain));
+    Map outside = {0};
     VarVec vars = {0};
-    expr_free_vars(end->back, &vars);
+    expr_free_vars(back, &vars);
     for (size_t i = 0; i < vars.len; i++)
         map_set(&outside, vars.data[i], vars.data[i]);
     for (uint32_t i = 0; i < n->nslots; i++)
         if (accs[i])
             map_remove(&outside, accs[i]->var);
+    vec_clear(&vars);
     if (ct)
-        map_remove(&outside, ct->var);
+        expr_free_vars(ct, &vars);
+    for (size_t i = 0; i < vars.len; i++)
+        map_remove(&outside, vars.data[i]);
     if (chain)
         map_remove(&outside, chain->kind == EXPR_PROJ ? chain->a->var : chain->var);
-    (void)own;
-    save_vars(&end->saved, end->back, &outside);
+    save_vars(&end->saved, back, &outside);
+    return back;
+}
+
+static void make_pop(Instance *n, Pop *pop) {
+    Build b = {n->fn->span};
+    Var **params = mem_new_n(Var *, n->nslots + 1);
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    params[0] = b_var(&b, "k", b_some_type("frames"));
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        const Place *p = n->slots[i].place;
+        bool known = pop->entry[i] == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
+        params[i + 1] = b_var(&b, "acc", known ? p->type : b_some_type("ct"));
+        accs[i] = b_ref(&b, params[i + 1]);
+    }
+    Expr *next = expr_proj(b_ref(&b, params[0]), 0, b_some_type("frames"), b.span);
+    pop->backs = mem_new_n(Expr *, n->loops.len + 1);
+    for (size_t i = 0; i < n->loops.len && !n->program->why; i++)
+        pop->backs[i] = make_end(n, n->loops.data[i], accs, pop->entry, NULL, next);
+    pop->fn = b_fn(&b, "pop", params, n->nslots + 1, b_unit(&b));
+}
+
+static Pop *next_pop(const Instance *n, const Map *made) {
+    for (size_t i = 0; i < n->pops.len; i++)
+        if (n->pops.data[i]->reached && !map_has(made, n->pops.data[i]))
+            return n->pops.data[i];
+    return NULL;
 }
 
 void instance_make_back(Instance *n) {
     Build b = {n->fn->span};
-    bool loops = n->loops.len > 0;
     /* (T, ct, shared accumulators) */
-    Var **params = mem_new_n(Var *, n->nslots + 2);
+    Var **params = mem_new_n(Var *, n->nslots + strlen(n->seed) + 2);
     Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    uint32_t nparams = 2;
+    uint32_t nparams = 1;
     params[0] = b_var(&b, "T", b_some_type("frame"));
-    params[1] = b_var(&b, "ct", b_some_type("ct"));
+    const char *seed = n->seed;
+    Expr *ct = take_seed(&b, &seed, params, &nparams);
     Type *result = type_resolve(n->fn->fn->body->type);
-    if (result->tag == TY_TENSOR)
-        params[1]->type = result;
+    if (ct->kind == EXPR_VAR && result->tag == TY_TENSOR)
+        params[1]->type = ct->type = result;
     for (uint32_t i = 0; i < n->nslots; i++) {
         if (!n->slots[i].place->shared)
             continue;
         params[nparams] = b_var(&b, "acc", b_some_type("ct"));
         accs[i] = b_ref(&b, params[nparams++]);
     }
+    for (size_t i = 0; i < n->pops.len; i++)
+        n->pops.data[i]->reached = false;
     Expr *frame = b_ref(&b, params[0]);
-    Expr *chain = loops ? expr_proj(frame, 1, b_some_type("frames"), b.span) : NULL;
-    for (size_t i = 0; i < n->returns.len && !n->program->why; i++)
-        make_end(n, n->returns.data[i], accs, b_ref(&b, params[1]), chain);
-    n->back_fn = b_fn(&b, "back", params, nparams, b_unit(&b));
-    if (!loops)
-        return;
-    Var **pop = mem_new_n(Var *, n->nslots + 1);
-    Expr **all = mem_new_n(Expr *, n->nslots + 1);
-    pop[0] = b_var(&b, "k", b_some_type("frames"));
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        Place *p = n->slots[i].place;
-        bool known = n->slots[i].entry == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
-        pop[i + 1] = b_var(&b, "acc", known ? p->type : b_some_type("ct"));
-        all[i] = b_ref(&b, pop[i + 1]);
+    Expr *chain = n->loops.len ? expr_proj(frame, 1, b_some_type("frames"), b.span) : NULL;
+    for (size_t i = 0; i < n->returns.len && !n->program->why; i++) {
+        Steps *end = n->returns.data[i];
+        end->back = make_end(n, end, accs, NULL, ct, chain);
     }
-    Expr *next = expr_proj(b_ref(&b, pop[0]), 0, b_some_type("frames"), b.span);
-    for (size_t i = 0; i < n->loops.len && !n->program->why; i++)
-        make_end(n, n->loops.data[i], all, NULL, next);
-    n->pop_fn = b_fn(&b, "pop", pop, n->nslots + 1, b_unit(&b));
+    n->back_fn = b_fn(&b, "back", params, nparams, b_unit(&b));
+    Map made = {0};
+    for (Pop *pop; !n->program->why && (pop = next_pop(n, &made));) {
+        map_set(&made, pop, pop);
+        make_pop(n, pop);
+    }
 }

@@ -75,9 +75,7 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     if (kind == GRAD_VJP)
         params[nparams++] = b_var(&b, "c", b_some_type("ct"));
     Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
-    Expr *none = first_frame(&b);
-    none->type = b_some_type("frames");
-    Expr *frame = block_let(&block, "T", forward_call(top, call, none));
+    Expr *frame = block_let(&block, "T", forward_call(top, call, first_frame(&b)));
     Expr *y = block_let(&block, "y", expr_proj(frame, 0, known_type(f->body->type, "y"), b.span));
     Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
                                   : block_let(&block, "seed", ones_like(&b, y));
@@ -166,7 +164,7 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
         self->known[i] = p->code->given->known[i];
     SlotMap numbers = slots_apart(nslots);
     if (kind != GRAD_JVP)
-        return instance_get(p, self, known, active, shared, nslots, &numbers);
+        return instance_get(p, self, known, active, shared, ANY_SEED, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
     for (uint32_t i = 0; i < nslots; i++)
         given[i] = PRESENT;

@@ -42,10 +42,11 @@ enum { ALWAYS = UINT32_MAX };
 typedef struct Place {
     PlaceForm form;
     Type *type;
-    uint32_t id;  /* numbered in order of making; a part has the number of its whole */
-    bool shared;  /* LEAF: its accumulator came from the caller */
-    bool partial; /* an inactive part of it may hold floats */
-    Ctor *ctor;   /* DATA */
+    uint32_t id;   /* numbered in order of making; a part has the number of its whole */
+    bool shared;   /* LEAF: its accumulator came from the caller */
+    bool partial;  /* an inactive part of it may hold floats */
+    bool is_empty; /* it has no parts, and no code reads one: its tangent counts as there */
+    Ctor *ctor;    /* DATA */
     uint32_t nparts;
     struct Place **parts; /* NULL where a part is inactive */
     struct Place
@@ -99,7 +100,10 @@ typedef struct Step {
     bool *shared;   /* one a slot */
     uint32_t nslots;
     SlotMap slots;
+    const char *seed; /* what is known of the cotangent of its result */
     Instance *instance;
+    Instance *named_by; /* whose results with two names were taken, and how many: alias_take */
+    size_t nnamed;
     bool runs_again; /* of checkpoint: callee is the function that it was given */
     bool is_custom;  /* of custom_grad: there is no callee */
     /* BRANCH */
@@ -127,16 +131,32 @@ struct Steps {
     Expr *back;      /* RETURN, LOOP: that way, made last */
 };
 
+/* The loop that pops frames, where the accumulators of the slots have that presence before each of them. */
+typedef struct Pop {
+    Presence *entry;
+    Global *global;
+    bool reached; /* in this round */
+    Expr *fn;
+    Expr **backs; /* for each loop of the function: what follows its frame */
+} Pop;
+
 /* A parameter's accumulator, or that of a variable which a known function captured. */
 typedef struct Slot {
     Place *place;
-    Presence entry; /* of its accumulator when a loop's frame is popped */
-    Presence out;   /* when the way back ends */
+    Presence out; /* of its accumulator when the way back ends */
 } Slot;
 
-/* A return, and a slot. */
+/* Of a result the whole (n is 0), or a part of a part …: which one, and of how many. */
+enum { MAX_PATH = 4 };
+typedef struct Path {
+    uint32_t n;
+    uint32_t part[MAX_PATH], of[MAX_PATH];
+} Path;
+
+/* A return of which the result, or that part of it, is the place of a slot. */
 typedef struct Return {
     uint32_t number, slot;
+    Path path;
 } Return;
 
 struct Instance {
@@ -151,6 +171,8 @@ struct Instance {
     Known **known; /* of each parameter */
     bool *active;  /* of each parameter */
     bool *shared;  /* of each slot */
+    const char
+        *seed; /* what is known of the result's cotangent: Note [Cotangents of tuples] in back.c */
     uint32_t nslots;
     SlotMap numbers;
     Slot *slots;
@@ -160,13 +182,14 @@ struct Instance {
     Map places;  /* Var -> Place */
     Map knowns;  /* Var -> Known */
     Map tuples;  /* Var -> the tuple of atoms that it is */
-    Map aliases; /* Var -> the atom it names, where values are merged */
+    Map aliases; /* Var -> the atom it names */
     Steps *body;
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
     Var *self_var, *chain;
-    Global *forward_global, *back, *pop;
-    Expr *forward_fn, *back_fn, *pop_fn;
+    Global *forward_global, *back;
+    Expr *forward_fn, *back_fn;
+    VEC(Pop *) pops;
     bool reached;
 };
 
@@ -189,7 +212,14 @@ typedef struct Program {
 } Program;
 
 enum { SPARE_STACK = 256 << 10 }; /* of the C stack, before a form is taken apart */
-enum { MAX_INSTANCES = 64, MAX_LEAVES = 24, MAX_WORK = 40000, MAX_ROUNDS = 24, MAX_NAMES = 2000 };
+enum {
+    MAX_INSTANCES = 64,
+    MAX_LEAVES = 24,
+    MAX_WORK = 40000,
+    MAX_ROUNDS = 24,
+    MAX_NAMES = 2000,
+    MAX_POPS = 6
+};
 
 /* Leaves the whole program to the twins. */
 void reverse_refuse(Program *p, const char *why);
@@ -223,7 +253,7 @@ bool is_tame(Reader *r, Expr *e);
 bool mentions_active(Reader *r, Expr *e);
 
 /* ---- merge.c ---- */
-/* The atom that one names: itself, or what it was bound to where values are merged. */
+/* The atom that one names: the first name of its value, or a literal where values are merged. */
 Expr *merge_atom(Reader *r, Expr *atom);
 void merge_alias(Reader *r, Var *v, Expr *atom);
 /* An atom with the value of an operator's call, if one is known; else NULL, and the step that is added next has it. */
@@ -252,7 +282,8 @@ Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec);
 void instance_read(Instance *n);
 /* The instance of a call; NULL when there are too many. */
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, uint32_t nslots, const SlotMap *numbers);
+                       const bool *shared, const char *seed, uint32_t nslots,
+                       const SlotMap *numbers);
 Place *place_of(const Instance *n, const Expr *atom);
 
 /* ---- place.c ---- */
@@ -331,17 +362,20 @@ bool alias_add(Way *w, Place *p, Expr *ct);
 /* Emits `run` once for each value that places in p may name: in it they are those. */
 typedef void (*AliasRun)(Way *w, void *ctx);
 void alias_each(Way *w, Place *const *places, uint32_t n, AliasRun run, void *ctx);
-/* Choice i of a branch gives `result`, which is not free: from the next round on the step's value is another name of it
- * there. False where that cannot be. */
-bool alias_learn_choice(Way *w, Step *s, uint32_t i, Place *result);
-bool alias_is_choice(const Step *s, uint32_t i);
-/* The same of a return, whose result is the place of a slot. */
-bool alias_learn_return(Instance *n, const Steps *end, const Place *result);
-bool alias_is_return(const Instance *n, const Steps *end);
+/* What leaves an arm of a branch, or a function. */
+typedef struct Leaving {
+    Step *branch; /* NULL: a function */
+    uint32_t choice;
+    const Steps *end;
+} Leaving;
+/* Gives the result its cotangent. A part of it that is not free is another name of a value from the next round on. */
+void alias_leave(Way *w, const Leaving *from, Place *result, Expr *ct);
 /* Takes the names that the results of the callee have. */
 void alias_take(Way *w, Step *s);
 
 /* ---- back.c ---- */
+/* A cotangent of which nothing is known. */
+#define ANY_SEED "?"
 typedef struct Arms {
     uint32_t narms;
     Expr **tests; /* narms - 1: whether it is that arm */
@@ -352,6 +386,10 @@ typedef struct Arms {
 /* Emits the code of all arms; the accumulators that some arm changed are what the choice gives. */
 void way_choose(Way *w, const Arms *arms);
 void instance_make_back(Instance *n);
+/* Moves a cotangent to a result that is another name of p. */
+void acc_move(Way *w, Place *p, Expr *acc, Presence presence);
+/* A part of an accumulator of p, as that of a place of its own. */
+Place acc_part(Way *w, const Place *p, uint32_t i, Expr *acc, Presence presence);
 /* From the place of a result or argument to where it came from. */
 void way_steps(Way *w, Steps *steps);
 /* Between these two the parts of what an arm takes apart have accumulators of their own. */
@@ -369,6 +407,8 @@ bool slots_equal(const SlotMap *a, const SlotMap *b);
 /* Before the result of a return come the frames so far, where there are loops, and which return it is. */
 uint32_t frame_head(const Instance *n);
 void instance_finish(Instance *n);
+/* The loop for that presence of its slots, or one that is for any. */
+Pop *pop_get(Instance *n, const Presence *entry);
 void forward_steps(Instance *n, Steps *steps, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
@@ -377,4 +417,5 @@ Expr *choices_of(const Step *s, Expr **bodies);
 void emit_let(Block *into, Var *v, Expr *value, bool rec);
 Expr *forward_call(Instance *callee, const Expr *call, Expr *chain);
 Expr *first_frame(const Build *b);
+bool is_first_frame(const Expr *e);
 #endif

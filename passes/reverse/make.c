@@ -63,16 +63,16 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
     n->forward_global = new_global(fmt_text("%s.fwd", name));
     n->back = new_global(fmt_text("%s.bwd", name));
-    n->pop = new_global(fmt_text("%s.pop", name));
     return n;
 }
 
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, uint32_t nslots, const SlotMap *numbers) {
+                       const bool *shared, const char *seed, uint32_t nslots,
+                       const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
         Instance *n = p->instances.data[i];
         if (!n->forward && instance_is_of(n, self, known, active, numbers) &&
-            same_flags(n->shared, shared, nslots))
+            same_flags(n->shared, shared, nslots) && strcmp(n->seed, seed) == 0)
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
@@ -82,10 +82,32 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     Instance *n = instance_new(p, self, known, active, nslots, numbers);
     for (uint32_t i = 0; i < nslots; i++)
         n->shared[i] = shared[i];
+    n->seed = seed;
     vec_push(&p->instances, n);
     p->changed = true;
     instance_read(n);
     return n;
+}
+
+Pop *pop_get(Instance *n, const Presence *entry) {
+    Presence *any = mem_new_n(Presence, n->nslots + 1);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        any[i] = PERHAPS;
+    size_t size = n->nslots * sizeof *entry;
+    for (int general = 0; general < 2; general++) {
+        const Presence *wanted = general ? any : entry;
+        for (size_t i = 0; i < n->pops.len; i++)
+            if (!memcmp(n->pops.data[i]->entry, wanted, size))
+                return n->pops.data[i];
+        if (n->pops.len < MAX_POPS)
+            break;
+    }
+    Pop *pop = mem_new(Pop);
+    pop->entry = mem_new_n(Presence, n->nslots + 1);
+    memcpy(pop->entry, n->pops.len < MAX_POPS ? entry : any, size);
+    pop->global = new_global(fmt_text("%s.pop", n->fn->fn->name ? n->fn->fn->name->text : "fn"));
+    vec_push(&n->pops, pop);
+    return pop;
 }
 
 static Expr *without_unused(PassCtx *ctx, Expr *fn) { return pass_run(ctx, pass_find("dce"), fn); }
@@ -112,10 +134,22 @@ static Expr *frame_of_return(Instance *n, const Steps *end) {
     return b_tuple(&b, items, count);
 }
 
+/* Below the frames of a loop: there the way back ends. */
 Expr *first_frame(const Build *b) {
     Expr **items = mem_new_n(Expr *, 2);
     items[0] = items[1] = expr_int(-1, DT_I32, b->span);
-    return b_tuple(b, items, 2);
+    Expr *frame = b_tuple(b, items, 2);
+    frame->type = b_some_type("frames");
+    return frame;
+}
+
+bool is_first_frame(const Expr *e) {
+    if (e->kind != EXPR_TUPLE || e->nargs != 2 || type_resolve(e->type)->tag == TY_TUPLE)
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (e->args[i]->kind != EXPR_LIT || e->args[i]->is_float || e->args[i]->i != -1)
+            return false;
+    return true;
 }
 
 Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
@@ -206,9 +240,7 @@ void forward_steps(Instance *n, Steps *steps, Block *into) {
             continue;
         }
         if (s->kind == STEP_CALL) {
-            Expr *none = first_frame(&b);
-            none->type = b_some_type("frames");
-            frame = forward_call(s->instance, s->e, none);
+            frame = forward_call(s->instance, s->e, first_frame(&b));
         } else {
             frame = forward_inner(n, s);
         }
@@ -279,7 +311,7 @@ static Expr *make_forward(Instance *n) {
 /* ---- back ------------------------------------------------------------------------------------ */
 
 /* The way back from one end, which takes what it reads out of its frame. */
-static Expr *open_frame(const Build *b, const Steps *end, Expr *frame, uint32_t head) {
+static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *frame, uint32_t head) {
     Subst s = {0};
     Block block = {.b = b};
     for (size_t i = 0; i < end->saved.len; i++) {
@@ -287,7 +319,7 @@ static Expr *open_frame(const Build *b, const Steps *end, Expr *frame, uint32_t 
         Expr *from = expr_proj(frame, (int32_t)(head + i), v->type, b->span);
         map_set(&s.vars, v, block_let(&block, v->name->text, from));
     }
-    return block_end(&block, expr_substitute(&s, end->back));
+    return block_end(&block, expr_substitute(&s, back));
 }
 
 static Expr *choose_end(const Build *b, Expr *tag, uint32_t number, Expr *it, Expr *others) {
@@ -311,21 +343,23 @@ static Expr *make_back(Instance *n) {
         tag = block_let(&block, "end",
                         expr_proj(frame, (int32_t)head - 1, type_scalar(DT_I32), b.span));
     for (size_t i = n->returns.len; i-- > 0;)
-        body = choose_end(&b, tag, (uint32_t)i, open_frame(&b, n->returns.data[i], frame, head),
+        body = choose_end(&b, tag, (uint32_t)i,
+                          open_frame(&b, n->returns.data[i], n->returns.data[i]->back, frame, head),
                           body);
     if (!body)
         body = b_unit(&b); /* the function never returns */
     return b_fn(&b, "bwd", fn->fn->params, fn->fn->nparams, block_end(&block, body));
 }
 
-static Expr *make_pop(Instance *n) {
+static Expr *make_pop(const Instance *n, const Pop *pop) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
-    const Fn *f = n->pop_fn->fn;
+    const Fn *f = pop->fn->fn;
     Expr *frame = b_ref(&b, f->params[0]), *body = NULL;
     Expr *tag = block_let(&block, "end", expr_proj(frame, 1, type_scalar(DT_I32), b.span));
     for (size_t i = n->loops.len; i-- > 0;)
-        body = choose_end(&b, tag, (uint32_t)i, open_frame(&b, n->loops.data[i], frame, 2), body);
+        body = choose_end(&b, tag, (uint32_t)i,
+                          open_frame(&b, n->loops.data[i], pop->backs[i], frame, 2), body);
     Expr **accs = mem_new_n(Expr *, n->nslots + 1);
     for (uint32_t i = 0; i < n->nslots; i++)
         accs[i] = b_ref(&b, f->params[i + 1]);
@@ -351,8 +385,11 @@ void instance_finish(Instance *n) {
     pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
     n->forward_global->value = without_unused(n->program->ctx, forward);
     n->back->value = without_unused(n->program->ctx, back);
-    if (n->loops.len) {
-        n->pop->value = make_pop(n);
-        pass_check(n->program->ctx, n->pop->value, NULL, "the loop of a derivative");
+    for (size_t i = 0; i < n->pops.len; i++) {
+        Pop *pop = n->pops.data[i];
+        if (!pop->reached)
+            continue;
+        pop->global->value = make_pop(n, pop);
+        pass_check(n->program->ctx, pop->global->value, NULL, "the loop of a derivative");
     }
 }

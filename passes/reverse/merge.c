@@ -9,14 +9,18 @@
 
 Expr *merge_atom(Reader *r, Expr *atom) {
     Expr *of = atom->kind == EXPR_VAR ? map_find(&r->n->aliases, atom->var) : NULL;
-    return of ? of : atom;
+    if (!of || of->kind != EXPR_VAR)
+        return of ? of : atom;
+    Expr *first = expr_copy(atom); /* of the type that is known of this name */
+    first->var = of->var;
+    return first;
 }
 
 static bool merges(const Reader *r) { return r->p->merges && r->n->forward; }
 
 void merge_alias(Reader *r, Var *v, Expr *atom) {
-    bool literal = atom->kind == EXPR_LIT && !atom->like;
-    if (merges(r) && (literal || atom->kind == EXPR_VAR))
+    bool literal = merges(r) && atom->kind == EXPR_LIT && !atom->like;
+    if (literal || atom->kind == EXPR_VAR)
         map_set(&r->n->aliases, v, atom);
 }
 

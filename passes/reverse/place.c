@@ -184,6 +184,8 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
         i < acc->nargs) {
         if (acc->args[i]->kind == EXPR_ZERO)
             *presence = ABSENT;
+        else if (type_resolve(acc->args[i]->type)->tag == TY_TENSOR)
+            *presence = PRESENT; /* one that may be absent has not the type of a tensor */
         return acc->args[i];
     }
     Type *type = *presence == PRESENT ? acc_type(whole->parts[i]) : NULL;

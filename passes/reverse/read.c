@@ -90,9 +90,11 @@ static Expr *read_parts(Reader *r, Expr *e) {
     Expr *v = add_plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
     if (e->kind == EXPR_TUPLE)
         map_set(&r->n->tuples, v->var, copy);
-    if (!active)
+    bool empty = is_first_frame(e);
+    if (!active && !empty)
         return v;
     Place *p = mem_new(Place);
+    p->is_empty = empty;
     p->type = e->type;
     p->id = ++r->n->nplaces;
     p->form = e->kind == EXPR_TUPLE ? PLACE_TUPLE : PLACE_DATA;
@@ -547,6 +549,8 @@ Expr *read_value(Reader *r, Expr *e) {
     }
     if (e->kind == EXPR_GRAD && derivative_is_known(r, e))
         return read_derivative(r, e);
+    if (is_first_frame(e))
+        return read_parts(r, e);
     if (!mentions_active(r, e))
         return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
@@ -651,6 +655,13 @@ void instance_read(Instance *n) {
             p = take_slot(n, p, p->form == PLACE_CLOSURE ? n->known[i] : NULL, &next, slots,
                           &count);
         name_place(&r, f->params[i], p, n->known[i]);
+        for (uint32_t k = 0; p && !n->known[i] && k < i; k++) {
+            Expr *other = expr_var(f->params[k], n->fn->span);
+            if (place_of(n, other) != p)
+                continue;
+            merge_alias(&r, f->params[i], other); /* it was given the same value */
+            break;
+        }
         map_set(&n->body->defines, f->params[i], f->params[i]);
     }
     Place *self = place_of_closure(n, n->self, true);
@@ -659,7 +670,7 @@ void instance_read(Instance *n) {
         BUG("an instance has %u slots, its call %u", count, n->nslots);
     for (uint32_t i = 0; i < count; i++) {
         slots[i]->shared = n->shared[i];
-        n->slots[i] = (Slot){slots[i], PRESENT, PRESENT};
+        n->slots[i] = (Slot){slots[i], PRESENT};
     }
     bool captures = false;
     for (uint32_t i = 0; i < self->nparts; i++)

@@ -45,7 +45,7 @@ Presence tangent_presence(Place *p) {
         all = presence_join(all, part);
         any = true;
     }
-    return any ? all : ABSENT;
+    return any ? all : p->is_empty ? PRESENT : ABSENT;
 }
 
 static bool is_there(Presence p) { return p == PRESENT || p == PERHAPS; }
@@ -201,6 +201,18 @@ static Expr *operator_tangent(Way *w, const Operation *o) {
                       : transpose(w, o->call, o->v, o->derivative, tangents);
 }
 
+/* A tangent that may be absent, where it is there: it has the type of its value, and of a tuple all parts. */
+static Expr *tangent_there(Way *w, Expr *value, Expr *tangent) {
+    switch (type_resolve(value->type)->tag) {
+    case TY_TUPLE: return way_bind(w, b_builtin(&w->build, "ad.dense", value, tangent, NULL), NULL);
+    case TY_TENSOR:
+        tangent = expr_copy(tangent);
+        tangent->type = value->type;
+        return tangent;
+    default: return tangent;
+    }
+}
+
 /* The same where more arguments may have tangents: each case has code of its own. */
 static Expr *tangent_of_cases(Way *w, const Operation *o) {
     uint32_t n = o->call->nargs, i = 0;
@@ -219,11 +231,10 @@ static Expr *tangent_of_cases(Way *w, const Operation *o) {
         memcpy(one.presence, o->presence, n * sizeof *one.presence);
         one.presence[i] = k ? PRESENT : ABSENT;
         w->block = &blocks[k];
-        if (k && type_resolve(o->call->args[i]->type)->tag == TY_TUPLE) {
+        if (k) {
             one.tangents = mem_new_n(Expr *, n + 1);
             memcpy(one.tangents, o->tangents, n * sizeof *one.tangents);
-            one.tangents[i] = way_bind(
-                w, b_builtin(&w->build, "ad.dense", o->call->args[i], o->tangents[i], NULL), NULL);
+            one.tangents[i] = tangent_there(w, o->call->args[i], o->tangents[i]);
         }
         values[k] = block_end(&blocks[k], tangent_of_cases(w, &one));
     }
@@ -277,6 +288,15 @@ static void follow_operator(Way *w, Step *s) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* The type of a value and its tangent. */
+static Type *type_of_both(Type *value, Presence presence) {
+    Type **both = mem_new_n(Type *, 2);
+    both[0] = value;
+    both[1] = presence == PRESENT && type_resolve(value)->tag == TY_TENSOR ? value
+                                                                           : b_some_type("ct");
+    return type_tuple(both, 2);
+}
+
 Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents) {
     Build b = {call->span};
     Expr **args = mem_new_n(Expr *, call->nargs + callee->nslots + 2);
@@ -289,7 +309,10 @@ Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangen
         if (is_there(callee->given[i]))
             args[count++] = tangents[i];
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
-    return b_call(&b, f, args, count, 0);
+    Expr *made = b_call(&b, f, args, count, 0);
+    if (is_there(callee->out))
+        made->type = type_of_both(call->type, callee->out);
+    return made;
 }
 
 Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *active,
@@ -351,10 +374,11 @@ static void bind_both(Way *w, Step *s, Expr *value, Presence presence) {
         acc_set(w, s->place, NULL, presence);
         return;
     }
+    bool tensor = presence == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
+    s->frame->type = value->type = type_of_both(s->var->type, presence);
     emit_let(w->block, s->frame, value, false);
     Expr *both = b_ref(&w->build, s->frame);
     emit_let(w->block, s->var, expr_proj(both, 0, s->var->type, w->build.span), false);
-    bool tensor = presence == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
     Expr *tangent = expr_proj(both, 1, b_some_type("ct"), w->build.span);
     acc_set(w, s->place, way_bind(w, tangent, tensor ? s->place->type : NULL), presence);
 }
