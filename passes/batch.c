@@ -31,6 +31,7 @@ Row *row_tuple(Row **parts, uint32_t n) {
     Type **types = mem_new_n(Type *, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++)
         types[i] = parts[i]->type;
+    parts = parts ? parts : mem_new_n(Row *, 1);
     *r = (Row){.parts = parts, .nparts = n, .type = type_tuple(types, n)};
     return r;
 }
@@ -39,6 +40,19 @@ static Row *row_function(Expr *fn, Expr *e) {
     Row *r = mem_new(Row);
     *r = (Row){.e = e, .fn = fn, .type = fn->type};
     return r;
+}
+
+static bool is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
+
+/* What a variable stands for that is bound to r, which is the same for all rows. What is known of r stays known. */
+static Row *row_of_name(const Batch *m, const Row *r, Expr *name) {
+    Row *named = row_same(is_literal(r) ? r->e : name, r->type);
+    named->fn = r->fn;
+    named->nparts = r->nparts;
+    named->parts = r->parts ? mem_new_n(Row *, (size_t)r->nparts + 1) : NULL;
+    for (uint32_t i = 0; i < r->nparts; i++)
+        named->parts[i] = row_of_name(m, r->parts[i], b_proj(&m->b, name, i));
+    return named;
 }
 
 bool row_depends(const Row *r) { return r->has_rows || !r->e; }
@@ -132,8 +146,6 @@ static Expr *settle_call(const Expr *call, Row **in) {
     }
     return settled;
 }
-
-static bool is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
 
 /* A call that is the same for all rows; of literals it is done here, so that loops end that count. */
 static Row *operator_of_same(Batch *m, Expr *call, Row **in) {
@@ -255,10 +267,9 @@ static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) 
     for (uint32_t i = 0; i < n; i++) {
         if (!row_depends(in[i])) {
             Expr *link = expr_new(EXPR_LET, NULL, span);
-            Row *bound = row_same(is_literal(in[i]) ? in[i]->e : args[i], in[i]->type);
+            Row *bound = row_of_name(m, in[i], args[i]);
             link->var = params[i];
             block_bind(m->block, link, in[i]->e);
-            bound->fn = in[i]->fn;
             if (in[i]->e->kind == EXPR_GLOBAL)
                 bound->fn = literal_of_global(m, in[i]->e->global);
             in[i] = bound;
@@ -541,7 +552,16 @@ static Row *batch_check(Batch *m, Expr *e) {
 
 static Row *batch_tuple(Batch *m, Expr *e) {
     Row **parts = batch_all(m, e->args, e->nargs);
-    return parts ? row_tuple(parts, e->nargs) : NULL;
+    Expr **same = mem_new_n(Expr *, (size_t)e->nargs + 1);
+    bool depends = false;
+    for (uint32_t i = 0; parts && i < e->nargs; i++) {
+        same[i] = parts[i]->e;
+        depends |= row_depends(parts[i]);
+    }
+    Row *r = parts ? row_tuple(parts, e->nargs) : NULL;
+    if (r && !depends)
+        r->e = b_tuple(&m->b, same, e->nargs);
+    return r;
 }
 
 /* A literal that takes its dtype from a value, whose dtype is known here. */
@@ -557,6 +577,9 @@ static Row *batch_literal(Batch *m, Expr *e) {
     made->type = type_scalar(t);
     return row_same(made, made->type);
 }
+
+/* Whether what it is, or a part of it, is known now. */
+static bool is_known(const Row *r) { return is_literal(r) || r->parts; }
 
 /* Whether a variable that e mentions is of that kind. */
 static bool mentions(const Batch *m, Expr *e, bool (*is)(const Row *r)) {
@@ -606,21 +629,23 @@ static Row *batch_same(Batch *m, Expr *e) {
         !type_resolve(e->zero_type)->nargs)
         return row_tuple(NULL, 0);
     if (e->kind == EXPR_TUPLE && e->nargs == 0)
-        return row_tuple(mem_new_n(Row *, 1), 0);
+        return row_tuple(NULL, 0);
     if (e->kind == EXPR_VAR) {
         Row *r = map_find(&m->rows, e->var);
         return r ? r : row_same(e, e->var->type);
     }
     bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
-    if (operates && (!core_is_closed(e->type) || mentions(m, e, is_literal)))
-        return batch_operator(m, e);
+    bool has_parts = e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || e->kind == EXPR_TENSOR ||
+                     e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL || e->kind == EXPR_IF;
+    if (e->kind == EXPR_TUPLE)
+        return batch_tuple(m, e);
+    bool is_open = operates && !core_is_closed(e->type);
+    if (is_open || ((operates || has_parts) && mentions(m, e, is_known)))
+        return batch_form(m, e);
     const char *why = why_not_pure(effects_at(m->effects, e));
     if (!why)
         return row_same(e, e->type);
-    bool has_parts = e->kind == EXPR_CALL || e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ ||
-                     e->kind == EXPR_TENSOR || e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL ||
-                     e->kind == EXPR_IF;
-    return has_parts ? batch_form(m, e) : batch_give_up(m, why, e->span);
+    return has_parts || e->kind == EXPR_CALL ? batch_form(m, e) : batch_give_up(m, why, e->span);
 }
 
 Row *batch_expr(Batch *m, Expr *e) {
@@ -632,11 +657,8 @@ Row *batch_expr(Batch *m, Expr *e) {
         if (!r)
             return NULL;
         if (e->var && !row_depends(r)) {
-            Expr *fn = r->fn;
-            Type *type = r->type;
             block_bind(m->block, e, r->e);
-            r = row_same(is_literal(r) ? r->e : expr_var(e->var, e->span), type);
-            r->fn = fn;
+            r = row_of_name(m, r, expr_var(e->var, e->span));
         }
         if (e->var)
             map_set(&m->rows, e->var, r);
