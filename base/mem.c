@@ -246,6 +246,11 @@ void **mem_watch(void *p) {
     return link;
 }
 
+void **mem_watch_holder(const void *p) {
+    void *holder = GC_base((void *)(uintptr_t)p);
+    return holder ? mem_watch(holder) : NULL;
+}
+
 void mem_run_finalizers(void) {
     if (GC_should_invoke_finalizers())
         GC_invoke_finalizers();

@@ -43,6 +43,8 @@ void mem_run_finalizers(void);
 /* A place that holds p and does not keep it alive: NULL stands there once p was collected. p is what an
  * allocator returned. */
 void **mem_watch(void *p);
+/* The same of the object that p points into. NULL where that is none of the collector's, or p is NULL. */
+void **mem_watch_holder(const void *p);
 void mem_collect(void);
 
 /* Extra root ranges, pushed at each collection (the evaluator's stack): the callback calls

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SETS = 512, WAYS = 8, FEW = 8, ELEMENT = 64 };
+enum { SETS = 512, WAYS = 8, SWEEP_AFTER = 256, FEW = 8, ELEMENT = 64 };
 
 /* An argument: a tensor, or a scalar of that dtype. */
 typedef struct Operand {
@@ -23,7 +23,9 @@ struct Operands {
 typedef struct Operands Operands;
 
 typedef struct Kept {
-    const void *what, *more;
+    uintptr_t what,
+        more;        /* with their bits inverted: a plan does not keep alive what it is a plan of */
+    void **lives[2]; /* NULL for what is not collected; else a place that is NULL once it was */
     uint64_t hash, used;
     uint32_t nsizes, n;
     const int64_t *numbers; /* the sizes; then dtype, rank, shape and strides of each operand */
@@ -33,6 +35,7 @@ typedef struct Kept {
 typedef struct Plans {
     Kept *table[SETS][WAYS];
     uint64_t clock;
+    uint32_t made; /* since the last sweep */
 } Plans;
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -60,8 +63,13 @@ static uint64_t hash_call(const PlanCall *call, const Operand *in, uint32_t n) {
     return h;
 }
 
+static bool is_alive(const Kept *k) {
+    return (!k->lives[0] || *k->lives[0]) && (!k->lives[1] || *k->lives[1]);
+}
+
 static bool is_of(const Kept *k, const PlanCall *call, const Operand *in, uint32_t n) {
-    if (k->what != call->what || k->more != call->more || k->nsizes != call->nsizes || k->n != n)
+    if (k->what != ~(uintptr_t)call->what || k->more != ~(uintptr_t)call->more ||
+        k->nsizes != call->nsizes || k->n != n || !is_alive(k))
         return false;
     const int64_t *number = k->numbers;
     for (uint32_t i = 0; i < call->nsizes; i++)
@@ -90,7 +98,18 @@ static Kept *find(Plans *p, uint64_t hash, const PlanCall *call, const Operand *
     return NULL;
 }
 
+/* Drops the plans of code that is gone, as after a redefinition. */
+static void sweep(Plans *p) {
+    p->made = 0;
+    for (int i = 0; i < SETS; i++)
+        for (int j = 0; j < WAYS; j++)
+            if (p->table[i][j] && !is_alive(p->table[i][j]))
+                p->table[i][j] = NULL;
+}
+
 static void put(Plans *p, Kept *k) {
+    if (++p->made == SWEEP_AFTER)
+        sweep(p);
     Kept **set = p->table[k->hash % SETS];
     int oldest = 0;
     for (int i = 0; i < WAYS; i++) {
@@ -111,8 +130,10 @@ static Kept *kept_new(const PlanCall *call, const Operand *in, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         count += 1 + (in[i].tensor ? 2 * (size_t)in[i].tensor->rank : 0);
     int64_t *number = mem_bytes(sizeof *number * count);
-    k->what = call->what;
-    k->more = call->more;
+    k->what = ~(uintptr_t)call->what;
+    k->more = ~(uintptr_t)call->more;
+    k->lives[0] = mem_watch_holder(call->what);
+    k->lives[1] = mem_watch_holder(call->more);
     k->nsizes = call->nsizes;
     k->n = n;
     k->numbers = number;

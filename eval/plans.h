@@ -6,7 +6,7 @@
  * Note [Bounded plans]. There is one table an evaluator, of SETS sets of WAYS plans, in which a new plan takes the
  * place of the one in its set that was used the longest time ago. So a program that meets ever new
  * sizes keeps no more than that, a loop over forty lengths keeps forty, and equal calls at different
- * places share one. A plan holds no elements. */
+ * places share one. A plan holds no elements, and keeps alive no code: those of code that is gone are dropped. */
 #ifndef EVAL_PLANS_H
 #define EVAL_PLANS_H
 
