@@ -176,7 +176,10 @@ Cell *global_cell(Interp *in, const Global *g) {
     Cell *cell = weak_find(&in->cells, g);
     if (!cell) {
         cell = mem_new(Cell);
-        weak_set_owned(&in->cells, g, cell);
+        if (g->is_made) /* a function that its cell is filled with again where nobody has the cell */
+            weak_set(&in->cells, g, cell);
+        else
+            weak_set_owned(&in->cells, g, cell);
     }
     return cell;
 }
