@@ -143,6 +143,7 @@ void code_drop_outdated(Interp *in) {
     if (inferred == in->inferred)
         return;
     in->inferred = inferred;
+    passes_trim(&in->passes);
     size_t kept = 0;
     for (size_t i = 0; i < in->optimised.len; i++) {
         Code *code = *in->optimised.data[i];

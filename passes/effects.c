@@ -46,6 +46,10 @@ static EffectState *state_of(PassCtx *ctx) {
 
 void passes_forget(PassCtx *ctx) { ctx->effects = NULL; }
 
+size_t effects_known(const PassCtx *ctx) {
+    return ctx->effects ? ctx->effects->definitions.len : 0;
+}
+
 const char *effects_text(unsigned effects) {
     static const char *const names[] = {"fails", "loops",   "reads",  "writes",
                                         "makes", "outside", "foreign"};

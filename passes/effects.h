@@ -41,4 +41,7 @@ bool op_elements_fail(const Op *op, Type *arg);
 /* "fails, loops", in the order above; "none". */
 const char *effects_text(unsigned effects);
 
+/* Of how many definitions the effects are kept. */
+size_t effects_known(const PassCtx *ctx);
+
 #endif

@@ -56,4 +56,7 @@ Expr *specialise_call(Inliner *in, Expr *call);
 /* Whether the recursive function of a `let` can become a definition of its own, and pays as one. */
 bool specialise_loop(Inliner *in, Expr *let);
 
+/* Of how many functions copies are kept. */
+size_t specialise_known(const PassCtx *ctx);
+
 #endif

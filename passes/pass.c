@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/pass.h"
 
+#include "passes/effects.h"
 #include "passes/grad_internal.h"
+#include "passes/inline.h"
 #include "types/core/check.h"
 
 #include <stdarg.h>
@@ -59,6 +61,14 @@ void passes_abandon(PassCtx *ctx) {
     ctx->instances = NULL; /* one of them may be half made, and so may a derivative */
     if (ctx->grad)
         memset(ctx->grad->derived, 0, sizeof ctx->grad->derived);
+}
+
+void passes_trim(PassCtx *ctx) {
+    enum { MUCH = 1024 };
+    if (effects_known(ctx) > MUCH)
+        passes_forget(ctx);
+    if (specialise_known(ctx) > MUCH)
+        ctx->instances = NULL;
 }
 
 void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after) {

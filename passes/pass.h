@@ -71,6 +71,9 @@ void pass_depend(PassCtx *ctx, Global *g);
 
 /* Forgets what was found about definitions, because they may have changed. */
 void passes_forget(PassCtx *ctx);
+/* Drops what passes keep of definitions where that is much: after many redefinitions most of it is of old ones.
+ * To be called between the parts of a program. */
+void passes_trim(PassCtx *ctx);
 /* Ends the program with a BUG where ctx->check is set and e breaks a rule (types/core/check.h). after: what
  * made e. */
 void pass_check(const PassCtx *ctx, Expr *e, const VarVec *given, const char *after);

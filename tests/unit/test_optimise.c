@@ -110,6 +110,38 @@ static Expr *block_of_calls(int n) {
     return e;
 }
 
+static size_t bytes_in_use_after(int rounds) {
+    for (int i = 0; i < rounds; i++) {
+        enter(fmt_text("def act(z) { tanh(z) * %d.5 }", i));
+        enter("grad(loss)(([1.0, 2.0], [2.0, 0.5]))");
+    }
+    mem_collect();
+    mem_run_finalizers();
+    mem_collect();
+    return mem_heap_bytes();
+}
+
+/* What an old definition was made into is dropped with it: its derivative, its code, its plans. */
+static void check_memory(bool at_once, int rounds) {
+    begin(2, at_once);
+    enter("def act(z) { tanh(z) }");
+    enter("def loss((w, v)) { mean((act(3.0 * w) * v - 1.0) ** 2.0) }");
+    size_t few = bytes_in_use_after(rounds), many = bytes_in_use_after(rounds);
+    if (many > few + (4 << 20))
+        printf("%zu KB in use after %d rounds, %zu KB after %d\n", few >> 10, rounds, many >> 10,
+               2 * rounds);
+    CHECK(many <= few + (4 << 20));
+}
+
+TEST(redefinition_leaves_nothing_behind) {
+#ifdef RLY_GC_STRESS /* each round takes a hundred times as long */
+    check_memory(true, 40);
+#else
+    check_memory(true, 400);
+    check_memory(false, 800); /* more than passes_trim leaves */
+#endif
+}
+
 static uint64_t work(const char *pass, Expr *e) {
     DependencyVec deps = {0};
     OptOptions options = {.passes = &pass, .npasses = 1};
@@ -136,6 +168,7 @@ int main(void) {
     RUN(redefinition_drops_what_depends_on_it_and_nothing_else);
     RUN(redefinition_reaches_copies);
     RUN(copies_of_copies_end);
+    RUN(redefinition_leaves_nothing_behind);
     RUN(replacing_calls_is_linear);
     return check_result();
 }
