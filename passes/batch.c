@@ -44,20 +44,21 @@ static Row *row_function(Expr *fn, Expr *e) {
 
 static bool is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
 
-/* What a variable stands for that is bound to r, which is the same for all rows. What is known of r stays known. */
-static Row *row_of_name(const Batch *m, const Row *r, Expr *name) {
+Row *row_of_name(const Batch *m, const Row *r, Expr *name) {
     Row *named = row_same(is_literal(r) ? r->e : name, r->type);
     named->fn = r->fn;
     named->nparts = r->nparts;
+    named->ctor = r->ctor;
     named->parts = r->parts ? mem_new_n(Row *, (size_t)r->nparts + 1) : NULL;
-    for (uint32_t i = 0; i < r->nparts; i++)
-        named->parts[i] = row_of_name(m, r->parts[i], b_proj(&m->b, name, i));
+    for (uint32_t i = 0; i < r->nparts; i++) /* those of data have names already */
+        named->parts[i] = r->ctor ? r->parts[i]
+                                  : row_of_name(m, r->parts[i], b_proj(&m->b, name, i));
     return named;
 }
 
 bool row_depends(const Row *r) { return r->has_rows || !r->e; }
 
-bool row_is_unit(const Row *r) { return r->parts && !r->nparts; }
+bool row_is_unit(const Row *r) { return r->parts && !r->nparts && !r->ctor; }
 
 Row *row_part(Batch *m, const Row *r, uint32_t i) {
     if (r->parts)
@@ -66,6 +67,13 @@ Row *row_part(Batch *m, const Row *r, uint32_t i) {
     if (!r->e || r->has_rows || t->tag != TY_TUPLE || i >= t->nargs)
         return NULL;
     return row_same(expr_proj(r->e, i, t->args[i], m->b.span), t->args[i]);
+}
+
+Row *row_like(const Row *like, Row **parts, uint32_t n) {
+    Row *r = row_tuple(parts, n);
+    r->ctor = like->ctor;
+    r->type = like->ctor ? like->type : r->type;
+    return r;
 }
 
 Type *batch_type(const Batch *m, Type *t) {
@@ -338,6 +346,8 @@ static Row *batch_call_form(Batch *m, Expr *e) {
     }
     if (e->a->kind == EXPR_GRAD)
         return batch_give_up(m, "a derivative that is taken while running", e->span);
+    if (e->a->kind == EXPR_CTOR)
+        return batch_constructor(m, e, e->a->ctor);
     Row *callee = batch_expr(m, e->a);
     Expr *fn = callee && callee->fn ? callee->fn : known_function(m, e->a);
     if (!callee)
@@ -352,17 +362,20 @@ static Row *batch_call_form(Batch *m, Expr *e) {
 
 /* ---- choices ----------------------------------------------------------------------------------- */
 
-/* The condition as it stands before values of that many axes. */
+/* Whether both are tuples of as many parts, or made by one constructor. */
+static bool have_one_form(const Row *a, const Row *b) {
+    return a && b && a->ctor == b->ctor && a->nparts == b->nparts;
+}
+
+/* Both branches at all rows, of which the condition takes one for each. */
 static Row *select_rows(Batch *m, const Row *c, const Row *a, const Row *b, Span span) {
-    if (a->parts || b->parts) {
-        uint32_t n = a->parts ? a->nparts : b->nparts;
-        Row **parts = mem_new_n(Row *, (size_t)n + 1);
-        for (uint32_t i = 0; i < n; i++) {
-            const Row *x = row_part(m, a, i), *y = row_part(m, b, i);
-            if (!x || !y || !(parts[i] = select_rows(m, c, x, y, span)))
-                return batch_give_up(m, "a choice between values that are no tensors", span);
-        }
-        return row_tuple(parts, n);
+    const Row *x = row_open(m, a), *y = row_open(m, b);
+    if (have_one_form(x, y)) {
+        Row **parts = mem_new_n(Row *, (size_t)x->nparts + 1);
+        for (uint32_t i = 0; i < x->nparts; i++)
+            if (!(parts[i] = select_rows(m, c, x->parts[i], y->parts[i], span)))
+                return NULL;
+        return row_like(x, parts, x->nparts);
     }
     Type *t = type_resolve(a->type);
     if (t->tag != TY_TENSOR || !a->e || !b->e || !core_is_closed(a->type) ||
@@ -375,59 +388,97 @@ static Row *select_rows(Batch *m, const Row *c, const Row *a, const Row *b, Span
     return batch_call(m, &op_where, in, 3, attrs_defaults(&op_where), a->type, span);
 }
 
-/* A result that is given out of a branch, and what it is behind it. */
-static Expr *leave_block(Batch *m, const Row *r, const Row *other) {
-    if (r->parts || other->parts) {
-        uint32_t n = r->parts ? r->nparts : other->nparts;
-        Expr **parts = mem_new_n(Expr *, (size_t)n + 1);
-        for (uint32_t i = 0; i < n; i++) {
-            const Row *x = row_part(m, r, i), *y = row_part(m, other, i);
-            if (!x || !y || !(parts[i] = leave_block(m, x, y)))
+/* What all rows have in common, with the rows where one of them has; NULL where they have not one form. */
+static Row *common_form(Batch *m, Row *const *rows, uint32_t n) {
+    Row *first = row_open(m, rows[0]);
+    if (first) {
+        Row **parts = mem_new_n(Row *, (size_t)first->nparts + 1);
+        Row **open = mem_new_n(Row *, n), **column = mem_new_n(Row *, n);
+        for (uint32_t k = 0; k < n; k++)
+            if (!have_one_form(first, open[k] = row_open(m, rows[k])))
+                return NULL;
+        for (uint32_t i = 0; i < first->nparts; i++) {
+            for (uint32_t k = 0; k < n; k++)
+                column[k] = open[k]->parts[i];
+            if (!(parts[i] = common_form(m, column, n)))
                 return NULL;
         }
-        return b_tuple(&m->b, parts, n);
+        return row_like(first, parts, first->nparts);
     }
-    return r->has_rows || other->has_rows ? batch_with_rows(m, r) : r->e;
+    Row *common = row_same(rows[0]->e, rows[0]->type);
+    for (uint32_t k = 0; k < n; k++) {
+        common->has_rows |= rows[k]->has_rows;
+        if (!rows[k]->e || rows[k]->fn || row_open(m, rows[k]))
+            return NULL;
+    }
+    return common;
 }
 
-static Row *enter_result(Batch *m, Expr *e, const Row *a, const Row *b) {
-    if (a->parts || b->parts) {
-        uint32_t n = a->parts ? a->nparts : b->nparts;
-        Row **parts = mem_new_n(Row *, (size_t)n + 1);
-        for (uint32_t i = 0; i < n; i++)
-            parts[i] = enter_result(m, b_proj(&m->b, e, i), row_part(m, a, i), row_part(m, b, i));
-        return row_tuple(parts, n);
-    }
-    Row *r = row_same(e, a->type);
-    r->has_rows = a->has_rows || b->has_rows;
+/* The value of r as one expression, its parts in a tuple, where `form` says what has rows. */
+static Expr *leave_block(Batch *m, const Row *r, const Row *form) {
+    if (!form->parts)
+        return form->has_rows ? batch_with_rows(m, r) : r->e;
+    const Row *open = row_open(m, r);
+    Expr **parts = mem_new_n(Expr *, (size_t)form->nparts + 1);
+    for (uint32_t i = 0; i < form->nparts; i++)
+        if (!(parts[i] = leave_block(m, open->parts[i], form->parts[i])))
+            return NULL;
+    return b_tuple(&m->b, parts, form->nparts);
+}
+
+static Row *enter_result(Batch *m, Expr *e, const Row *form) {
+    Row **parts = mem_new_n(Row *, (size_t)form->nparts + 1);
+    for (uint32_t i = 0; i < form->nparts; i++)
+        parts[i] = enter_result(m, b_proj(&m->b, e, i), form->parts[i]);
+    if (form->parts)
+        return row_like(form, parts, form->nparts);
+    Row *r = row_same(e, form->type);
+    r->has_rows = form->has_rows;
     return r;
+}
+
+Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span,
+                MadeOfBranches made, void *ctx) {
+    Block *outer = m->block;
+    Row *form = common_form(m, rows, n);
+    Expr **values = mem_new_n(Expr *, n);
+    bool ok = form != NULL;
+    for (uint32_t i = 0; i < n && ok; i++) {
+        m->block = &blocks[i];
+        values[i] = leave_block(m, rows[i], form);
+        ok = values[i] != NULL;
+        if (ok)
+            values[i] = block_end(&blocks[i], values[i]);
+    }
+    m->block = outer;
+    if (!ok)
+        return batch_give_up(m, "a choice between values that have not one form", span);
+    return enter_result(m, block_let(m->block, "v", made(ctx, values)), form);
+}
+
+typedef struct Branches {
+    Expr *condition;
+    Span span;
+} Branches;
+
+static Expr *make_if(void *ctx, Expr **values) {
+    const Branches *b = ctx;
+    return expr_if(b->condition, values[0], values[1], values[0]->type, b->span);
 }
 
 /* One branch runs, for all rows. */
 static Row *choose_branch(Batch *m, Expr *e, Row *c) {
     Block sides[2] = {{.b = &m->b}, {.b = &m->b}}, *outer = m->block;
     Row *rows[2];
-    Expr *values[2];
     for (int i = 0; i < 2; i++) {
         m->block = &sides[i];
         rows[i] = batch_expr(m, i ? e->c : e->b);
-        if (!rows[i]) {
-            m->block = outer;
+        m->block = outer;
+        if (!rows[i])
             return NULL;
-        }
     }
-    for (int i = 0; i < 2; i++) {
-        m->block = &sides[i];
-        values[i] = rows[i]->fn ? NULL : leave_block(m, rows[i], rows[1 - i]);
-        if (!values[i]) {
-            m->block = outer;
-            return batch_give_up(m, "a choice between values that are no tensors", e->span);
-        }
-        values[i] = block_end(&sides[i], values[i]);
-    }
-    m->block = outer;
-    Expr *made = expr_if(c->e, values[0], values[1], values[0]->type, e->span);
-    return enter_result(m, block_let(m->block, "v", made), rows[0], rows[1]);
+    Branches branches = {c->e, e->span};
+    return batch_join(m, rows, sides, 2, e->span, make_if, &branches);
 }
 
 static Row *batch_if(Batch *m, Expr *e) {
@@ -613,10 +664,9 @@ static Row *batch_form(Batch *m, Expr *e) {
     case EXPR_DIM_OF: return batch_size(m, e);
     case EXPR_IF: return batch_if(m, e);
     case EXPR_CHECK: return batch_check(m, e);
-    case EXPR_MATCH: return batch_give_up(m, "a `match` of what differs from row to row", e->span);
-    case EXPR_FIELD:
-    case EXPR_UPDATE:
-    case EXPR_CTOR: return batch_give_up(m, "data that differs from row to row", e->span);
+    case EXPR_MATCH: return batch_match(m, e);
+    case EXPR_FIELD: return batch_field(m, e);
+    case EXPR_UPDATE: return batch_update(m, e);
     default: return batch_give_up(m, "a form that has no rule for all rows at once", e->span);
     }
 }
@@ -636,7 +686,12 @@ static Row *batch_same(Batch *m, Expr *e) {
     }
     bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
     bool has_parts = e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || e->kind == EXPR_TENSOR ||
-                     e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL || e->kind == EXPR_IF;
+                     e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL || e->kind == EXPR_IF ||
+                     e->kind == EXPR_FIELD || e->kind == EXPR_MATCH;
+    if (e->kind == EXPR_CTOR && e->ctor->nfields == 0)
+        return batch_constructor(m, e, e->ctor);
+    if (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR)
+        return batch_constructor(m, e, e->a->ctor);
     if (e->kind == EXPR_TUPLE)
         return batch_tuple(m, e);
     bool is_open = operates && !core_is_closed(e->type);
@@ -690,15 +745,14 @@ static Row *row_of_arg(Batch *m, Expr *x, Type *t) {
 }
 
 static Expr *result_of(Batch *m, const Row *r) {
-    Type *t = type_resolve(r->type);
-    if (t->tag == TY_TUPLE) {
-        Expr **parts = mem_new_n(Expr *, (size_t)t->nargs + 1);
-        for (uint32_t i = 0; i < t->nargs; i++) {
-            const Row *part = row_part(m, r, i);
-            if (!part || !(parts[i] = result_of(m, part)))
+    const Row *open = row_open(m, r);
+    if (open) {
+        Expr **parts = mem_new_n(Expr *, (size_t)open->nparts + 1);
+        for (uint32_t i = 0; i < open->nparts; i++)
+            if (!(parts[i] = result_of(m, open->parts[i])))
                 return NULL;
-        }
-        return b_tuple(&m->b, parts, t->nargs);
+        return open->ctor ? batch_construct(open->ctor, parts, b_some_type("d"), m->b.span)
+                          : b_tuple(&m->b, parts, open->nparts);
     }
     Expr *all = batch_with_rows(m, r);
     if (!all)

@@ -24,14 +24,13 @@ static Row *absent(void) { return row_tuple(NULL, 0); }
 /* Zeros or ones for the float tensors in x. */
 static Row *fill(Batch *m, const Row *x, const Op *op, const Expr *call) {
     Type *t = type_resolve(x->type);
-    if (t->tag == TY_TUPLE) {
-        Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
-        for (uint32_t i = 0; i < t->nargs; i++) {
-            const Row *part = row_part(m, x, i);
-            if (!part || !(parts[i] = fill(m, part, op, call)))
-                return give_up(m, call);
-        }
-        return row_tuple(parts, t->nargs);
+    const Row *open = row_open(m, x);
+    if (open) {
+        Row **parts = mem_new_n(Row *, (size_t)open->nparts + 1);
+        for (uint32_t i = 0; i < open->nparts; i++)
+            if (!(parts[i] = fill(m, open->parts[i], op, call)))
+                return NULL;
+        return row_like(open, parts, open->nparts);
     }
     if (t->tag != TY_TENSOR)
         return give_up(m, call);
@@ -47,30 +46,35 @@ static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) 
     Type *t = type_resolve(x->type);
     if (row_is_unit(ct))
         return fill(m, x, &op_zeros_like, call);
-    if (t->tag != TY_TUPLE)
+    const Row *open = row_open(m, x), *parts_of = open ? row_open(m, ct) : NULL;
+    if (!open)
         return t->tag == TY_TENSOR ? (Row *)ct : give_up(m, call);
-    Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
-    for (uint32_t i = 0; i < t->nargs; i++) {
-        const Row *part = row_part(m, x, i), *of = row_part(m, ct, i);
-        if (!part || !(parts[i] = make_dense(m, part, of ? of : absent(), call)))
-            return give_up(m, call);
+    if (!parts_of)
+        return give_up(m, call);
+    Row **parts = mem_new_n(Row *, (size_t)open->nparts + 1);
+    for (uint32_t i = 0; i < open->nparts; i++) {
+        const Row *of = i < parts_of->nparts ? parts_of->parts[i] : absent();
+        if (!(parts[i] = make_dense(m, open->parts[i], of, call)))
+            return NULL;
     }
-    return row_tuple(parts, t->nargs);
+    return row_like(open, parts, open->nparts);
 }
 
 static Row *add(Batch *m, const Row *a, const Row *b, const Expr *call) {
     if (row_is_unit(a) || row_is_unit(b))
         return (Row *)(row_is_unit(a) ? b : a);
     Type *t = type_resolve(a->type), *u = type_resolve(b->type);
-    if (t->tag == TY_TUPLE && u->tag == TY_TUPLE) {
-        uint32_t n = t->nargs > u->nargs ? t->nargs : u->nargs;
+    const Row *x = row_open(m, a), *y = row_open(m, b);
+    if (x && y && x->ctor == y->ctor) {
+        uint32_t n = x->nparts > y->nparts ? x->nparts : y->nparts;
         Row **parts = mem_new_n(Row *, (size_t)n + 1);
         for (uint32_t i = 0; i < n; i++) {
-            const Row *x = row_part(m, a, i), *y = row_part(m, b, i);
-            if (!(parts[i] = add(m, x ? x : absent(), y ? y : absent(), call)))
+            const Row *l = i < x->nparts ? x->parts[i] : absent();
+            const Row *r = i < y->nparts ? y->parts[i] : absent();
+            if (!(parts[i] = add(m, l, r, call)))
                 return NULL;
         }
-        return row_tuple(parts, n);
+        return row_like(x, parts, n);
     }
     if (t->tag != TY_TENSOR || u->tag != TY_TENSOR)
         return give_up(m, call);

@@ -13,14 +13,16 @@
  *   a tensor that has the rows as its first axis           e, has_rows
  *   a value that is the same for all rows                  e
  *   a tuple of which some part is one of the other kinds   parts; `()`, an absent cotangent, too
+ *   what a constructor makes of such parts                 ctor, parts
  *   a function that captures what differs                  fn alone; with e where it captures nothing that does */
 typedef struct Row {
     Expr *e;
     bool has_rows;
     uint32_t nparts;
-    struct Row **parts;
-    Expr *fn;   /* the literal that it is known to be, or NULL */
-    Type *type; /* of one row */
+    struct Row **parts; /* of a tuple or data, as far as they are known */
+    Ctor *ctor;         /* of data whose constructor is known, or NULL */
+    Expr *fn;           /* the literal that it is known to be, or NULL */
+    Type *type;         /* of one row */
 } Row;
 
 typedef struct Batch {
@@ -45,9 +47,15 @@ Row *batch_expr(Batch *m, Expr *e);
 
 Row *row_same(Expr *e, Type *type);
 Row *row_tuple(Row **parts, uint32_t n);
+/* What a variable stands for that is bound to r, which is the same for all rows. What is known of r stays known. */
+Row *row_of_name(const Batch *m, const Row *r, Expr *name);
 bool row_depends(const Row *r);
 bool row_is_unit(const Row *r);
 Row *row_part(Batch *m, const Row *r, uint32_t i);
+/* The same value with its parts, where it is a tuple or data of a known constructor, or the only one of its type; NULL otherwise. */
+Row *row_open(Batch *m, const Row *r);
+/* A tuple, or what `like` has been made by, of other parts. */
+Row *row_like(const Row *like, Row **parts, uint32_t n);
 
 /* Binds e, whose rows are of that type. */
 Row *batch_bind(Batch *m, Expr *e, Type *row);
@@ -65,6 +73,19 @@ Expr *batch_insert_axes(Batch *m, Expr *x, int64_t at, int64_t axes);
 
 /* batch_rows of a `vmap` inside: `outer` knows the functions that fn captures. */
 Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span);
+
+/* batch_data.c: constructors, fields, `match`. */
+Expr *batch_construct(Ctor *ctor, Expr **fields, Type *type, Span span);
+Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor);
+Row *batch_field(Batch *m, Expr *e);
+Row *batch_update(Batch *m, Expr *e);
+Row *batch_match(Batch *m, Expr *e);
+
+/* The expression e gives one of n rows, each out of a block of its own: what they give there goes into values[], and the
+ * result is what e is behind it, which `made` makes of the values. NULL where they have not one form. */
+typedef Expr *(*MadeOfBranches)(void *ctx, Expr **values);
+Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span,
+                MadeOfBranches made, void *ctx);
 
 /* A call of a function of types/core/ad.def. */
 Row *batch_derivative(Batch *m, const Expr *call, Row **in);
