@@ -344,19 +344,86 @@ static void draw_scale(Pen *pen, const Box *b, const PlotMark *m) {
     }
 }
 
-static void draw_legend(Pen *pen, const PlotModel *p, const Box *b) {
-    double width = 0;
-    size_t n = 0;
+/* ---- the legend ------------------------------------------------------------------------------ */
+
+static bool are_apart(const Box *a, const Box *b) {
+    return a->x + a->width <= b->x || b->x + b->width <= a->x || a->y + a->height <= b->y ||
+           b->y + b->height <= a->y;
+}
+
+/* Whether a line from one point to another meets the box (Liang and Barsky 1984). */
+static bool segment_meets(const Box *b, double x0, double y0, double x1, double y1) {
+    double from = 0, to = 1, dx = x1 - x0, dy = y1 - y0;
+    const double way[] = {-dx, dx, -dy, dy};
+    const double room[] = {x0 - b->x, b->x + b->width - x0, y0 - b->y, b->y + b->height - y0};
+    for (int i = 0; i < 4; i++) {
+        if (way[i] == 0 && room[i] < 0)
+            return false;
+        if (way[i] < 0)
+            from = fmax(from, room[i] / way[i]);
+        if (way[i] > 0)
+            to = fmin(to, room[i] / way[i]);
+    }
+    return from <= to;
+}
+
+/* Whether something is drawn where the legend would stand. */
+static bool is_covered(const PlotModel *p, const Box *b, const Box *legend) {
+    for (size_t i = 0; i < p->marks.len; i++) {
+        const PlotMark *m = &p->marks.data[i];
+        double x, y, before_x = 0, before_y = 0;
+        bool joined = false;
+        for (size_t k = 0; k < m->n; k++) {
+            bool is_point = find_point(p, b, m->x[k], m->y[k], &x, &y);
+            bool from_before = m->kind == PLOT_LINE && joined;
+            if (is_point && m->kind == PLOT_BARS) {
+                double end = x, ground = b->y + b->height;
+                find_point(p, b, m->x[k] - m->width / 2, m->y[k], &x, &y);
+                find_point(p, b, m->x[k] + m->width / 2, m->y[k], &end, &y);
+                if (!are_apart(legend, &(Box){x, y, end - x, ground - y}))
+                    return true;
+            } else if (is_point && segment_meets(legend, from_before ? before_x : x,
+                                                 from_before ? before_y : y, x, y)) {
+                return true;
+            }
+            joined = is_point;
+            before_x = x;
+            before_y = y;
+        }
+    }
+    return false;
+}
+
+/* A free corner for the legend. Where each has something drawn in it, the plot *b gives room at its right. A legend
+ * without entries has no height. */
+static Box place_legend(Pen *pen, const PlotModel *p, Box *b) {
+    enum { MARGIN = 8, SAMPLE = 36, ROW = 18 };
+    Box legend = {0, 0, 0, MARGIN};
     for (size_t i = 0; i < p->marks.len; i++)
         if (*p->marks.data[i].name) {
-            width = fmax(width, extents_of(pen, p->marks.data[i].name).x_advance);
-            n++;
+            legend.width = fmax(legend.width,
+                                extents_of(pen, p->marks.data[i].name).x_advance + SAMPLE);
+            legend.height += ROW;
         }
-    if (!n)
-        return;
-    double x = b->x + b->width - width - 44, y = b->y + 8;
+    if (!legend.width)
+        return (Box){0};
+    for (int corner = 0; corner < 4; corner++) { /* the right before the left, above before below */
+        bool left = corner & 1, below = corner & 2;
+        legend.x = left ? b->x + MARGIN : b->x + b->width - legend.width - MARGIN;
+        legend.y = below ? b->y + b->height - legend.height - MARGIN : b->y + MARGIN;
+        if (!is_covered(p, b, &legend))
+            return legend;
+    }
+    b->width -= fmin(legend.width + MARGIN, b->width / 2);
+    legend.x = b->x + b->width + MARGIN;
+    legend.y = b->y;
+    return legend;
+}
+
+static void draw_legend(Pen *pen, const PlotModel *p, const Box *legend) {
+    double x = legend->x, y = legend->y;
     cairo.set_source_rgba(pen, 1, 1, 1, 0.85);
-    cairo.rectangle(pen, x, y, width + 36, (double)n * 18 + 8);
+    cairo.rectangle(pen, x, y, legend->width, legend->height);
     cairo.fill(pen);
     for (size_t i = 0; i < p->marks.len; i++) {
         const PlotMark *m = &p->marks.data[i];
@@ -371,6 +438,8 @@ static void draw_legend(Pen *pen, const PlotModel *p, const Box *b) {
         draw_text(pen, m->name, x + 30, y, 0);
     }
 }
+
+/* ---- one plot -------------------------------------------------------------------------------- */
 
 static double margin_left(Pen *pen, const PlotModel *p) {
     double width = 0;
@@ -393,6 +462,7 @@ static void draw_one(Pen *pen, const PlotModel *p) {
         double width = fmin(b.width, b.height * ratio), height = width / ratio;
         b = (Box){b.x + (b.width - width) / 2, b.y + (b.height - height) / 2, width, height};
     }
+    Box legend = place_legend(pen, p, &b);
     draw_axes(pen, p, &b, is_picture);
     cairo.save(pen);
     cairo.rectangle(pen, b.x, b.y, b.width, b.height);
@@ -415,7 +485,8 @@ static void draw_one(Pen *pen, const PlotModel *p) {
     draw_frame(pen, &b);
     if (first && first->kind == PLOT_HEAT)
         draw_scale(pen, &b, first);
-    draw_legend(pen, p, &b);
+    if (legend.height)
+        draw_legend(pen, p, &legend);
 }
 
 /* ---- panels ---------------------------------------------------------------------------------- */

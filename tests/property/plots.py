@@ -87,6 +87,27 @@ class Test:
             os.environ.clear()
             os.environ.update(before)
 
+    def legend(self, folder):
+        """It stands where nothing is drawn, or beside the plot."""
+        line = "plot.named(\"a name that takes room\", plot.line([0, 1], [%d, %d]))"
+        path = os.path.join(folder, "legend.svg")
+        for lines in ([line % (1, 1)], [line % (0, 1), "plot.bars([0.0, 0.1])"], [line % (1, 1), line % (0, 0)]):
+            _, _, err = self.run("save(plot.over(list[%s]), \"%s\")" % (", ".join(lines), path))
+            if "libcairo" in err:
+                return
+            with open(path, encoding="utf-8") as f:
+                svg = f.read()
+            numbers = lambda text: [float(n) for n in re.findall(r"[0-9.]+", text)]
+            box = numbers(re.search(r'fill-opacity[:=]"?0.85[^>]* d="([^"]*)"', svg).group(1))
+            left, right, above, below = min(box[::2]), max(box[::2]), min(box[1::2]), max(box[1::2])
+            seen = 0
+            for drawn in re.findall(r'stroke-width[:=]"?1.8[^>]* d="([^"]*)"', svg):
+                x0, y0, x1, y1 = numbers(drawn)[:4]
+                at = [(x0 + (x1 - x0) * i / 999, y0 + (y1 - y0) * i / 999) for i in range(1000)]
+                seen += 1
+                self.check(not any(left < x < right and above < y < below for x, y in at), "a legend covers " + drawn)
+            self.check(seen == len([l for l in lines if "line" in l]), "%d lines are drawn: %s" % (seen, svg))
+
     def text(self, name, expr):
         for ascii_only in (False, True):
             status, out, err = self.run(expr, {"TERM": "dumb" if ascii_only else "xterm"})
@@ -148,6 +169,7 @@ def main():
         for name, expr in KINDS.items():
             t.text(name, expr)
             has_cairo = has_cairo and t.files(name, expr, folder)
+        t.legend(folder)
         t.on_terminal("plot.functions(list[sin, cos], -6.0, 6.0)")
         status, out, err = t.run("save(plot.bars([1]), \"%s/p.npy\")" % folder)
         t.check(status == 1 and "a plot is saved as .svg, .png or .pdf" in err, err)
