@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "repl/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -146,11 +147,41 @@ static bool watch(void *ctx, const WatchEvent *e) {
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+enum { MOST_SHOWN = 4 }; /* elements of a tensor */
+
+static bool is_large(Value v) {
+    return v.tag == VAL_TENSOR && ((const Tensor *)v.p)->count > MOST_SHOWN;
+}
+
+/* A large tensor by its shape and where its elements lie: `(2, 3) from -0.5 to 1.25`. */
+static const char *range_text(const Tensor *t) {
+    double low = INFINITY, high = -INFINITY;
+    bool is_float = dtype_is_float(t->dtype), has_nan = false;
+    for (int64_t i = 0; i < t->count; i++) {
+        const void *at = tensor_at(t, i);
+        double x = is_float ? elem_get_float(at, t->dtype) : (double)elem_get_int(at, t->dtype);
+        has_nan |= isnan(x);
+        low = fmin(low, x);
+        high = fmax(high, x);
+    }
+    Str out = {0};
+    for (int i = 0; i < t->rank; i++)
+        str_printf(&out, "%s%lld", i ? ", " : "(", (long long)t->shape[i]);
+    str_add(&out, t->rank == 1 ? ",)" : ")");
+    if (low <= high)
+        str_printf(&out, " from %.5g to %.5g", low, high);
+    str_add(&out, has_nan ? ", with nan" : "");
+    return str_text(&out);
+}
+
 static const char *value_text(Value v) {
+    v = value_primal(v);
+    if (is_large(v))
+        return range_text(v.p);
     Str out = {0};
     ValuePrintOptions options = {
         .one_line = true, .nested = true, .digits = 5, .max_elements = 6, .edge = 2, .width = 40};
-    value_print(&out, value_primal(v), &options);
+    value_print(&out, v, &options);
     return out.len > 48 ? fmt_text("%.44s ...", str_text(&out)) : str_text(&out);
 }
 
@@ -264,21 +295,25 @@ static void print_leaf_sums(const Graph *g, Str *out) {
     for (size_t i = 0; i < g->leaves.len; i++) {
         const Node *leaf = g->leaves.data[i];
         str_printf(out, "%s: d = ", leaf->what);
-        for (size_t k = 0; leaf->gifts.len > 1 && leaf->gifts.len <= 6 && k < leaf->gifts.len; k++)
+        bool are_few = leaf->gifts.len <= 6 && !is_large(value_primal(leaf->value));
+        for (size_t k = 0; leaf->gifts.len > 1 && are_few && k < leaf->gifts.len; k++)
             str_printf(out, "%s%s", k ? " + " : "", value_text(leaf->gifts.data[k].value));
-        if (leaf->gifts.len > 6)
+        if (leaf->gifts.len > 1 && !are_few)
             str_printf(out, "the sum of %zu", leaf->gifts.len);
         str_printf(out, "%s%s\n", leaf->gifts.len > 1 ? " = " : "", cotangent_text(g, leaf));
     }
 }
 
-static void print_tree(const Graph *g, size_t width, Str *out) {
-    TreePrinter p = {g, out, 0, width};
+static void print_tree(const Session *s, const Graph *g, Str *out) {
+    int width = s->options.width;
+    TreePrinter p = {g, out, 0, width > 0 ? (size_t)width : SIZE_MAX};
     for (size_t i = 0; i < g->roots.len; i++)
         print_node(&p, g->roots.data[i], NULL, "", "", 0);
     if (p.lines > MOST_LINES)
         str_printf(out, "... and more; a graph of %zu values\n", g->all.len);
-    print_leaf_sums(g, out);
+    Str sums = {0};
+    print_leaf_sums(g, &sums);
+    str_add(out, session_fold(s, &sums));
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -322,7 +357,7 @@ static void add_svg_line(Str *out, int x, int y, const char *text, const char *s
 
 /* Rows by the longest way from a leaf, in each row in the order of making. */
 static void print_svg(const Graph *g, Str *out) {
-    enum { WIDTH = 150, HEIGHT = 62, GAP_X = 20, GAP_Y = 46 };
+    enum { WIDTH = 260, HEIGHT = 62, GAP_X = 20, GAP_Y = 46 };
     int rows = 0, widest = 1, *used = mem_new_n(int, g->all.len + 2),
         *column = mem_new_n(int, g->all.len + 1);
     for (size_t i = 0; i < g->all.len; i++) {
@@ -361,11 +396,11 @@ static void print_svg(const Graph *g, Str *out) {
                        "stroke=\"#444\"/>\n",
                        x, y, WIDTH, HEIGHT, node->is_leaf ? 14 : 3,
                        node->is_leaf ? "#eef6ff" : "#fff8e8");
-            add_svg_line(out, x + 10, y + 18, fmt_text("%.17s", node_title(node)),
+            add_svg_line(out, x + 10, y + 18, fmt_text("%.30s", node_title(node)),
                          " font-weight=\"bold\"");
             if (*node->what) {
-                add_svg_line(out, x + 10, y + 36, fmt_text("%.17s", value_text(node->value)), "");
-                add_svg_line(out, x + 10, y + 53, fmt_text("d %.15s", cotangent_text(g, node)),
+                add_svg_line(out, x + 10, y + 36, fmt_text("%.30s", value_text(node->value)), "");
+                add_svg_line(out, x + 10, y + 53, fmt_text("d %.28s", cotangent_text(g, node)),
                              " fill=\"#a33\"");
             }
         }
@@ -389,9 +424,7 @@ bool graph_print(Session *s, const char *expr, GraphForm form, Str *out) {
         return false;
     }
     switch (form) {
-    case GRAPH_TEXT:
-        print_tree(g, s->options.width > 0 ? (size_t)s->options.width : SIZE_MAX, out);
-        break;
+    case GRAPH_TEXT: print_tree(s, g, out); break;
     case GRAPH_DOT: print_dot(g, out); break;
     case GRAPH_SVG: print_svg(g, out); break;
     }
