@@ -199,6 +199,12 @@ static Outcome match_parts(Folder *f, const Pattern *p, const Expr *data, Map *b
     return all;
 }
 
+static Pattern *wildcard_like(const Pattern *p) {
+    Pattern *all = mem_new(Pattern);
+    *all = (Pattern){.kind = PAT_WILDCARD, .span = p->span, .type = p->type};
+    return all;
+}
+
 static Expr *fold_match(Folder *f, Expr *e) {
     Expr *subject = fold(f, e->a), *named = subject;
     Links links = {0};
@@ -218,16 +224,22 @@ static Expr *fold_match(Folder *f, Expr *e) {
             return close_links(&links, fold(f, e->arms[i].body));
         }
         Arm arm = e->arms[i];
+        bool is_last = outcome == ALWAYS && !arm.guard;
+        if (is_last && arm.pattern->kind != PAT_VAR) {
+            /* It asks nothing more: what the pattern binds is known. */
+            arm.pattern = wildcard_like(arm.pattern);
+            map_add(&f->atoms, &bound);
+        }
         arm.guard = arm.guard ? fold(f, arm.guard) : NULL;
         arm.body = fold(f, arm.body);
         vec_push(&arms, arm);
-        if (outcome == ALWAYS && !arm.guard) {
+        if (is_last) {
             dropped = false;
             break;
         }
     }
     Expr *copy = expr_copy(e);
-    copy->a = subject;
+    copy->a = named;
     if (arms.len) {
         copy->arms = arms.data;
         copy->partial |= dropped; /* it covers no longer what it cannot meet */
@@ -240,7 +252,7 @@ static Expr *fold_match(Folder *f, Expr *e) {
             copy->arms[i].body = fold(f, e->arms[i].body);
         }
     }
-    return copy;
+    return close_links(&links, copy);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
