@@ -51,6 +51,7 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     in->idle_closure = mem_new(Closure);
     in->idle_closure->code = in->idle_code;
     in->fill = fill_code();
+    count_init(in);
     if (!stack_init(in))
         mem_out_of_memory(0);
     if (options->engine == ENGINE_REFERENCE)

@@ -30,7 +30,8 @@ typedef struct InterpOptions {
     bool verify_types; /* eval/verify.h */
     bool check_core;   /* hold derivatives to the rules of the core */
     OptOptions opt;
-    bool twins; /* never make derivatives code (passes/reverse/reverse.h) */
+    bool counts; /* count the instructions that run (interp_print_counts) */
+    bool twins;  /* never make derivatives code (passes/reverse/reverse.h) */
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);
@@ -90,5 +91,8 @@ typedef struct InterpStats {
     size_t stack_peak;
 } InterpStats;
 const InterpStats *interp_stats(Interp *in);
+/* Where InterpOptions.counts asked for it: how many instructions ran, and how many of each kind. */
+uint64_t interp_count(const Interp *in);
+void interp_print_counts(const Interp *in, Str *out);
 
 #endif

@@ -31,7 +31,8 @@ struct Interp {
     Diags *diags;
     InterpOptions options;
     InterpStats stats;
-    Map elements; /* what eval/element.c knows of an operator in a dtype, by its program */
+    uint64_t *counts; /* how often each opcode ran, where that is asked for; or NULL */
+    Map elements;     /* what eval/element.c knows of an operator in a dtype, by its program */
     PassCtx passes;
 
     /* The stacks: [stack, top) and [frames, fp) are live. */
@@ -173,6 +174,9 @@ Expr *code_source(Interp *in, Code *code);
 Code *code_heated(Code *code);
 /* Before an evaluation: what depends on a definition that has changed is made anew. */
 void code_drop_outdated(Interp *in);
+
+/* ---- count.c ---------------------------------------------------------------------------------- */
+void count_init(Interp *in); /* makes room for the counts where they are asked for */
 
 /* ---- trace.c --------------------------------------------------------------------------------- */
 /* Reports a run-time error at the instruction being run. */

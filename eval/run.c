@@ -96,11 +96,18 @@ enum { CLEARED_EACH = 32 /* calls */ };
 
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
     static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
-    static const void *const labels[OPCODE_COUNT] = {
+    static const void *const direct[OPCODE_COUNT] = {
 #define X(name) &&do_##name,
         OPCODES(X)
 #undef X
     };
+    /* Every instruction leads to `count` first: what is not counted does not pay for it. */
+    static const void *const counted[OPCODE_COUNT] = {
+#define X(name) &&count,
+        OPCODES(X)
+#undef X
+    };
+    const void *const *labels = in->counts ? counted : direct;
     const Instr *pc;
     Value *bases[BASES];
     Frame *fp = in->fp;
@@ -149,6 +156,10 @@ start: /* an activation whose frame is pushed and whose arguments are at base */
     if (UNLIKELY(in->interrupt))
         goto stopped;
     DISPATCH();
+
+count:
+    in->counts[pc->op]++;
+    goto *direct[pc->op];
 
 do_RESOLVE:
     TRY(code_resolve(in, code));

@@ -95,7 +95,7 @@ static void optimise_code(void *arg) {
             vec_push(&given, code->captured[i]);
     if (rows)
         o->source = rows;
-    else
+    else if (!in->options.opt.as_written || code->internal)
         o->source = optimise(&in->passes, code->fn, code->item ? NULL : code->fn->fn->name, &given,
                              &code->deps);
     if (!code->watched)

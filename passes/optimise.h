@@ -20,7 +20,8 @@ struct PassCtx;
 
 typedef struct OptOptions {
     int level;
-    bool at_once; /* before code first runs; otherwise when it has run often enough to pay */
+    bool at_once;    /* before code first runs; otherwise when it has run often enough to pay */
+    bool as_written; /* only what the prelude and the library hold */
     const char *const *passes; /* exactly these, in this order; NULL: those of the level */
     uint32_t npasses;
     const char *const *without; /* never these */

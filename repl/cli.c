@@ -206,6 +206,18 @@ static bool set_check_core(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_count(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.counts = true;
+    return true;
+}
+
+static bool set_as_written(Cli *cli, const char *value) {
+    (void)value;
+    cli->session.opt.as_written = cli->session.opt.at_once = true;
+    return true;
+}
+
 static bool set_digest(Cli *cli, const char *value) {
     (void)value;
     cli->session.digest = true;
@@ -273,10 +285,16 @@ static bool set_twins(Cli *cli, const char *value) {
 
 /* Sorted. */
 static const Option options[] = {
+    {"as-written", NULL,
+     "run the program's own text as it stands, and the library's after passes: for what `ir` "
+     "prints",
+     set_as_written},
     {"check-core", NULL, "hold the program to the rules of its core, after each pass",
      set_check_core},
     {"color", "auto|always|never", "colours in diagnostics; auto asks the terminal and NO_COLOR",
      set_color},
+    {"count", NULL, "say on standard error how many instructions ran, and of which kind",
+     set_count},
     {"diagnostics", "full|short|json", "short and json are one line each", set_diagnostics},
     {"digest", NULL,
      "end with a number of the bits of each value shown or bound, to compare engines", set_digest},
@@ -494,6 +512,12 @@ static int run_program(Cli *cli) {
         Str stats = {0};
         session_info(s, "session", &stats);
         fprintf(stderr, "read, checked and ran in %.3f ms\n%s", ms, str_text(&stats));
+    }
+    if (cli->session.counts) {
+        Str counts = {0};
+        session_print_counts(s, &counts);
+        fflush(stdout);
+        fputs(str_text(&counts), stderr);
     }
     if (cli->session.digest) {
         Str digests = {0};

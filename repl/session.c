@@ -170,6 +170,7 @@ Session *session_new(const SessionOptions *options) {
         .verify_types = options->verify_types,
         .check_core = options->check_core,
         .opt = options->opt,
+        .counts = options->counts,
         .twins = options->twins,
     };
     s->interp = interp_new(s->env, diags, &io);

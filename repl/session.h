@@ -27,6 +27,7 @@ typedef struct SessionOptions {
     bool no_progress;   /* --progress=never */
     bool verify_types;  /* --verify-types (eval/verify.h) */
     bool twins;         /* --twins (InterpOptions) */
+    bool counts;        /* --count: the instructions that run */
     bool digest;        /* remember values for session_print_digests */
     const char *stdlib; /* directory, NULL: RELAY_STDLIB, else as installed, else embedded */
     int argc;           /* of the script */
@@ -149,5 +150,7 @@ bool session_is_at_prompt(const Session *s);
 /* With `digest`: a line for each value that was shown or bound by `let` so far, in this order, of its name and
  * the digest of what it is now (eval/digest.h), what references hold included. */
 void session_print_digests(const Session *s, Str *out);
+/* With `counts`: how many instructions ran so far, and of which kind. */
+void session_print_counts(const Session *s, Str *out);
 
 #endif

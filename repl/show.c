@@ -217,6 +217,8 @@ const char *session_fill(const Session *s, const char *words) {
 
 int session_width(const Session *s) { return s->options.width; }
 
+void session_print_counts(const Session *s, Str *out) { interp_print_counts(s->interp, out); }
+
 void session_print_digests(const Session *s, Str *out) {
     for (size_t i = 0; i < s->digested.len; i++) {
         const DigestedValue *d = &s->digested.data[i];
