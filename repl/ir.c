@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `relay ir FILE` and `:ir EXPR`: core after passes, in Relay's text. Nothing runs.
  *
+ * What `relay ir --opt=2` prints is a program: read back with --as-written, it executes the same instructions
+ * (tests/property/counts.py). Where it has a part that no program can say, such as what a derivative does with
+ * cotangents (`ad.settle`), it is for people alone. `:ir` leaves types of parameters out, to be short.
+ *
  * The functions that passes make, the copies of `specialise` and the code of `derive`, are printed before what first
  * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
 #include "passes/vmap.h"
@@ -52,15 +56,56 @@ static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol
     return e;
 }
 
+/* A function literal that stays in a function becomes code of its own, and goes through the passes again when it first
+ * runs. */
+typedef struct Inner {
+    Session *s;
+    const PassVec *passes;
+    Map done; /* Expr -> what it became */
+} Inner;
+
+static Expr *optimise_inner(void *ctx, Expr *e) {
+    Inner *in = ctx;
+    Expr *known = map_find(&in->done, e), *after = e;
+    if (known)
+        return known;
+    if (e->kind == EXPR_FN)
+        after = run_passes(in->s, e, in->passes, e->fn->name);
+    after = after->kind == EXPR_LET ? expr_map_block(after, optimise_inner, in)
+                                    : expr_map_children(after, optimise_inner, in);
+    map_set(&in->done, e, after);
+    return after;
+}
+
+static Expr *optimise_all(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
+    Inner in = {.s = s, .passes = passes};
+    e = run_passes(s, e, passes, name);
+    if (!e || e->kind == EXPR_LET)
+        return e ? expr_map_block(e, optimise_inner, &in) : NULL;
+    return expr_map_children(e, optimise_inner, &in);
+}
+
 /* What is being printed. */
 typedef struct Ir {
     Session *s;
     PassVec passes;
     Str *out;
-    Map names;   /* Global -> its name in the text */
-    Map taken;   /* Symbol -> the Global that has the name */
-    Map printed; /* the functions that passes made */
+    Map names;    /* Global -> its name in the text */
+    Map taken;    /* Symbol -> the Global that has the name */
+    Map printed;  /* the functions that passes made */
+    bool is_file; /* a program to be read back: with types of parameters, and whole constants */
 } Ir;
+
+static CorePrintOptions print_options(const Ir *ir) {
+    return (CorePrintOptions){
+        .names = &ir->names, .param_types = ir->is_file, .whole = ir->is_file};
+}
+
+/* After the passes, as it runs; at the prompt the functions inside stand as the passes over the whole leave them. */
+static Expr *optimise_of(Ir *ir, Expr *e, const Symbol *name) {
+    return ir->is_file ? optimise_all(ir->s, e, &ir->passes, name)
+                       : run_passes(ir->s, e, &ir->passes, name);
+}
 
 static void print_notes(Ir *ir) {
     for (size_t i = 0; i < ir->s->passes.notes.len; i++)
@@ -87,7 +132,7 @@ static void print_indented(Str *out, const char *text) {
 
 /* `def @f(x) { … }`, `let x = …;`, `…`, and `…;` where the value is not shown. */
 static void print_global(Ir *ir, const Global *g, bool is_def, Expr *e) {
-    CorePrintOptions options = {.names = &ir->names};
+    CorePrintOptions options = print_options(ir);
     Str text = {0};
     expr_print(&text, e, &options);
     const char *t = str_text(&text), *name = map_find(&ir->names, g);
@@ -101,6 +146,20 @@ static void print_global(Ir *ir, const Global *g, bool is_def, Expr *e) {
     } else {
         str_printf(ir->out, "let %s = %s;\n", name, t);
     }
+}
+
+/* A block stands in braces: its bindings are no items. */
+static void print_value(Ir *ir, Expr *e) {
+    CorePrintOptions options = print_options(ir);
+    if (e->kind != EXPR_LET) {
+        expr_print(ir->out, e, &options);
+        return;
+    }
+    Str text = {0};
+    expr_print(&text, e, &options);
+    str_add(ir->out, "{\n  ");
+    print_indented(ir->out, str_text(&text));
+    str_add(ir->out, "\n}");
 }
 
 /* ---- functions that passes made --------------------------------------------------------------- */
@@ -143,7 +202,7 @@ static void print_made(Ir *ir, Expr *e) {
     for (size_t i = 0; i < m.found.len; i++) {
         Global *g = m.found.data[i];
         give_name(ir, g, plain_name(g->name));
-        vec_push(&values, run_passes(ir->s, g->value, &ir->passes, g->name));
+        vec_push(&values, optimise_of(ir, g->value, g->name));
         find_made(&m, vec_last(&values));
     }
     print_notes(ir);
@@ -174,19 +233,27 @@ static void name_hidden(Ir *ir, const CoreItemVec *items) {
     }
 }
 
+/* What has no core stands as it was written: types, imports, derivatives of operators. */
+static void print_declaration(Ir *ir, const Item *item) {
+    if (item && item->span.source)
+        str_printf(ir->out, "%.*s\n", (int)(item->span.end - item->span.begin),
+                   item->span.source->text + item->span.begin);
+}
+
 static void print_item(Ir *ir, const CoreItem *item) {
     Expr *e = session_core_of(item);
-    if (!e)
+    if (!e) {
+        print_declaration(ir, item->item);
         return;
+    }
     session_check_core(ir->s, item);
-    e = run_passes(ir->s, e, &ir->passes, item->global ? item->global->name : NULL);
+    e = optimise_of(ir, e, item->global ? item->global->name : NULL);
     print_made(ir, e);
     if (item->global) {
         print_global(ir, item->global, item->kind == CORE_DEF, e);
         return;
     }
-    CorePrintOptions options = {.names = &ir->names};
-    expr_print(ir->out, e, &options);
+    print_value(ir, e);
     str_add(ir->out, item->shown ? "\n" : ";\n");
 }
 
@@ -201,7 +268,7 @@ static void ir_of_file(void *arg) {
     ParseOptions options = {.scope = &scope};
     Module *module = NULL;
     CoreItemVec items = {0};
-    Ir ir = {.s = s, .out = job->out};
+    Ir ir = {.s = s, .out = job->out, .is_file = true};
     passes_forget(&s->passes);
     vec_clear(&s->passes.notes);
     s->passes.diags = diags;
@@ -237,7 +304,7 @@ bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasse
         return false;
     e = run_passes(s, e, &ir.passes, NULL);
     print_made(&ir, e);
-    CorePrintOptions options = {.names = &ir.names};
+    CorePrintOptions options = print_options(&ir);
     expr_print(out, e, &options);
     str_add_char(out, '\n');
     return true;

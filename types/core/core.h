@@ -308,6 +308,8 @@ Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx);
 typedef struct CorePrintOptions {
     bool types;
     bool tvm;
+    bool param_types; /* of parameters, where nothing of them is open */
+    bool whole;       /* all elements of constants, however many */
     const Map *names; /* Global -> const char *: other names for some; or NULL */
 } CorePrintOptions;
 /* A name that can be written for a hidden one (symbol_is_hidden): a_b for `(a, b)`. */

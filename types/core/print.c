@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "types/core/core.h"
+#include "types/core/env_impl.h"
 #include "types/op.h"
 
 typedef struct Printer {
@@ -40,10 +41,17 @@ const char *core_plain_name(const Symbol *hidden) {
     return out.len && !isdigit((unsigned char)out.text[0]) ? str_text(&out) : "whole";
 }
 
+/* A definition of a module of the library is named by both, whatever was imported. */
+static bool is_of_library(const Global *g) {
+    return g->internal && g->home && g->home->name && !symbol_is_hidden(g->name);
+}
+
 static const char *global_name(const Printer *p, const Global *g) {
     const char *name = p->options.names ? map_find(p->options.names, g) : NULL;
     if (name)
         return name;
+    if (is_of_library(g))
+        return fmt_text("%s.%s", g->home->name->text, g->name->text);
     return symbol_is_hidden(g->name) ? core_plain_name(g->name) : g->name->text;
 }
 
@@ -119,7 +127,7 @@ static void print_binding(Printer *p, Var *v) {
 }
 
 static void print_global(Printer *p, const Global *g) {
-    if (g->sigil || p->options.tvm || op_find(g->name))
+    if (!is_of_library(g) && (g->sigil || p->options.tvm || op_find(g->name)))
         str_add_char(p->out, '@');
     str_add(p->out, global_name(p, g));
 }
@@ -202,7 +210,8 @@ enum { MAX_SHOWN = 64 }; /* elements of a constant; a larger one shows its type 
 static void print_const(Printer *p, const Expr *e) {
     const Tensor *t = e->tensor;
     int64_t next = 0;
-    if (t->count <= MAX_SHOWN && (t->count > 0 || t->rank == 1)) {
+    if ((t->count <= MAX_SHOWN || p->options.whole) &&
+        (t->count > 0 || (t->rank == 1 && t->dtype == DT_F32))) {
         print_elements(p, t, 0, &next);
         return;
     }
@@ -358,6 +367,11 @@ static void print_call(Printer *p, Expr *e, Prec prec) {
 
 /* ---- bindings -------------------------------------------------------------------------------- */
 
+/* Whether a program can declare the type: no part of it is for inference to find. */
+static bool is_sayable(Type *t) {
+    return !type_has_vars(t) && !type_has(t, TY_PARAM) && !type_has(t, TY_ERROR);
+}
+
 static void print_fn(Printer *p, Expr *e) {
     const Fn *fn = e->fn;
     str_add(p->out, "fn ");
@@ -372,6 +386,10 @@ static void print_fn(Printer *p, Expr *e) {
         if (i)
             str_add(p->out, ", ");
         print_binding(p, fn->params[i]);
+        if (p->options.param_types && !p->options.types && is_sayable(fn->params[i]->type)) {
+            str_add(p->out, ": ");
+            print_type(p, fn->params[i]->type);
+        }
     }
     str_add(p->out, ") ");
     if (p->options.types && fn->body->type) {
