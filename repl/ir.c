@@ -45,12 +45,16 @@ static bool find_passes(Session *s, const char *const *names, int n, PassVec *ou
 
 static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
     DependencyVec deps = {0};
+    VarVec captured = {0};
+    expr_free_vars(e, &captured);
     s->passes.deps = &deps;
     expr_mark_tails(e);
     for (size_t i = 0; e && i < passes->len; i++) {
-        e = pass_run(&s->passes, passes->data[i], e);
-        if (e)
-            pass_print_after(&s->passes, passes->data[i], name, e);
+        e = passes->data[i]->run(&s->passes, e);
+        if (!e)
+            break;
+        pass_check(&s->passes, e, &captured, passes->data[i]->name);
+        pass_print_after(&s->passes, passes->data[i], name, e);
     }
     s->passes.deps = NULL;
     return e;

@@ -104,7 +104,7 @@ def one(binary, path, folder):
 
 def main():
     options = share.arguments(__doc__).parse_args()
-    paths = share.sample(options, programs(), 10)
+    paths = share.sample(options, programs(), 40)
     with tempfile.TemporaryDirectory() as folder:
         if options.keep:
             folder = options.keep
@@ -116,7 +116,7 @@ def main():
     for line in found[:40]:
         print(line)
     print(f"{back} of {len(paths)} programs read back")
-    if back * 2 < len(paths):
+    if back * 3 < len(paths):
         found.append("most programs were not read back")
         print(found[-1])
     print(f"{len(paths) - min(len(found), len(paths))} passed, {len(found)} failed, 0 skipped")

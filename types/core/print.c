@@ -13,9 +13,10 @@
 typedef struct Printer {
     Str *out;
     CorePrintOptions options;
-    Map names; /* Var -> const Symbol* */
-    Map taken; /* const Symbol* -> Var in scope, or what is mentioned free */
-    Map used;  /* Var mentioned somewhere */
+    Map names;    /* Var -> const Symbol* */
+    Map taken;    /* const Symbol* -> Var in scope, or what is mentioned free */
+    Map used;     /* Var mentioned somewhere */
+    Map literals; /* Var -> the literal that stands for it */
     TypeNamer namer;
     int indent;
 } Printer;
@@ -407,6 +408,11 @@ static void print_spine(Printer *p, Expr *e) {
     VarVec opened = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
         Var *v = e->var;
+        if (v && e->a->kind == EXPR_LIT && e->a->like) {
+            /* A binding would give it a dtype of its own; where it is used it takes that of its place. */
+            map_set(&p->literals, v, e->a);
+            continue;
+        }
         bool named = v && (map_has(&p->used, v) || strcmp(v->name->text, "_") != 0);
         if (named && e->rec)
             bind(p, v);
@@ -617,7 +623,14 @@ static void print(Printer *p, Expr *e, Prec prec) {
     }
     case EXPR_CONST: print_const(p, e); return;
     case EXPR_STRING: str_add_quoted(p->out, e->text, e->text_len); return;
-    case EXPR_VAR: print_var(p, e->var); return;
+    case EXPR_VAR: {
+        Expr *literal = map_find(&p->literals, e->var);
+        if (literal)
+            print(p, literal, prec);
+        else
+            print_var(p, e->var);
+        return;
+    }
     case EXPR_GLOBAL: print_global(p, e->global); return;
     case EXPR_OP: str_add(p->out, e->op->name); return;
     case EXPR_CTOR: str_add(p->out, e->ctor->name->text); return;
