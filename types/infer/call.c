@@ -372,8 +372,8 @@ static int clashing_axis(Infer *I, const Diag *d, Type **dims, uint32_t rank) {
  * annotation that lets it grow. asked: the parameter's type. */
 static void explain_growth(Infer *I, size_t said, const Expr *callee, uint32_t i, Type *asked,
                            const Expr *arg) {
-    const AstFn *fn = callee->kind == EXPR_GLOBAL && callee->global->item ? callee->global->item->fn
-                                                                          : NULL;
+    AstFn *fn = callee->kind == EXPR_GLOBAL && callee->global->item ? callee->global->item->fn
+                                                                    : NULL;
     uint32_t rank, n;
     Type **dims, **own;
     if (I->diags->list.len <= said || !fn || i >= fn->params.len || fn->params.data[i].type ||
@@ -394,6 +394,7 @@ static void explain_growth(Infer *I, size_t said, const Expr *callee, uint32_t i
     }
     Type *t = type_tensor(type_shape(sizes, rank), type_resolve(arg->type)->tensor.dtype);
     const char *name = fn->params.data[i].name.sym->text;
+    infer_note_widening(I, &fn->params.data[i], t);
     diag_add_help(d, "`%s` calls itself: where `%s` changes its size, write `%s: %s`",
                   callee->global->name->text, name, name, type_text(t));
 }
@@ -442,6 +443,7 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
             t = named_give(I, t, sizes, i, out[i]);
         }
         Type *result = t->fn.result;
+        g.source = grows && sources ? sources[g.function] : NULL;
         if (grows && !g.stopped) {
             size_t said = I->diags->list.len;
             uint32_t i = g.value;

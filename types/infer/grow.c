@@ -187,6 +187,9 @@ static void explain_state(Infer *I, const Growing *g, const Expr *fn, Type *form
         (fn->kind != EXPR_FN && (!def || def->params.len != t->nargs)))
         return;
     Type *state = type_substitute(type_zonk(form), taken.data, each.data, (uint32_t)taken.len);
+    AstFn *literal = g->source && g->source->kind == AST_FN ? g->source->fn : NULL;
+    for (uint32_t i = 0; literal && i < t->nargs && i < literal->params.len; i++)
+        infer_note_widening(I, &literal->params.data[i], i == g->at ? state : t->args[i]);
     Str head = {0};
     for (uint32_t i = 0; i < t->nargs; i++) {
         const Symbol *name = def ? def->params.data[i].name.sym : fn->fn->params[i]->name;
@@ -199,6 +202,16 @@ static void explain_state(Infer *I, const Growing *g, const Expr *fn, Type *form
                   "a size that changes from step to step is written `?`: `(%s)`", str_text(&head));
 }
 
+/* What the state grows by is read from a record, as in `h @@ l.w`: its fields say which, where nothing else does. */
+static void decide_records(Infer *I, const Expr *fn) {
+    Type *t = type_resolve(fn->type);
+    bool any = false;
+    for (uint32_t i = 0; t->tag == TY_FN && i < t->nargs; i++)
+        any |= solver_decide_record(I->s, t->args[i]);
+    if (any)
+        solver_run(I->s);
+}
+
 Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, Type **result) {
     Sizes z = {0};
     TypeVec next = {0}, grown = {0};
@@ -209,6 +222,8 @@ Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, 
     }
     if (!solver_run(I->s))
         return arg;
+    if (type_resolve(g->next)->tag != TY_TENSOR || !has_sizes(g->next))
+        decide_records(I, fn);
     find_next(form, g->next, &next);
     for (size_t i = 0; i < z.open.len; i++)
         if (grows(&z, i, next.data[i], g->age)) {

@@ -132,8 +132,18 @@ static bool infer_one(Infer *I, Item *item, Global *g) {
     return ok;
 }
 
-bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n) {
-    I->env->counts.definitions += n;
+/* Definitions that mention one another. */
+typedef struct Group {
+    Item *const *items;
+    Global *const *globals;
+    uint32_t n;
+} Group;
+
+static bool infer_group(Infer *I, void *group) {
+    const Group *of = group;
+    Item *const *items = of->items;
+    Global *const *globals = of->globals;
+    uint32_t n = of->n;
     if (n == 1)
         return infer_one(I, items[0], globals[0]);
     begin(I, NULL);
@@ -205,6 +215,11 @@ bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n
     return ok;
 }
 
+bool infer_defs(Infer *I, Item *const *items, Global *const *globals, uint32_t n) {
+    I->env->counts.definitions += n;
+    return infer_widening(I, infer_group, &(Group){items, globals, n});
+}
+
 /* Binds a definition at its annotated type before its body is checked. Its effect is not known yet. */
 void infer_announce_def(Infer *I, Item *item, Global *g) {
     Type *effect = solver_var(I->s, KIND_EFFECT);
@@ -225,7 +240,14 @@ static bool whole_failed(Infer *I, const Item *item) {
     return f && f->global && !f->global->scheme;
 }
 
-bool infer_let_item(Infer *I, Item *item, Global *g) {
+typedef struct LetItem {
+    Item *item;
+    Global *global;
+} LetItem;
+
+static bool infer_let_once(Infer *I, void *let) {
+    Item *item = ((LetItem *)let)->item;
+    Global *g = ((LetItem *)let)->global;
     if (whole_failed(I, item)) {
         g->scheme = NULL;
         return false;
@@ -256,7 +278,18 @@ bool infer_let_item(Infer *I, Item *item, Global *g) {
     return ok;
 }
 
-bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
+bool infer_let_item(Infer *I, Item *item, Global *g) {
+    return infer_widening(I, infer_let_once, &(LetItem){item, g});
+}
+
+typedef struct ExprItem {
+    Item *item;
+    CoreItem *out;
+} ExprItem;
+
+static bool infer_expr_once(Infer *I, void *expr) {
+    Item *item = ((ExprItem *)expr)->item;
+    CoreItem *out = ((ExprItem *)expr)->out;
     begin_alone(I, item, NULL);
     *out = (CoreItem){.kind = CORE_EXPR, .item = item, .shown = item->shown};
     if (I->has_graph)
@@ -277,6 +310,10 @@ bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
     if (!item->shown && !infer_failed(I))
         infer_note(I, PENDING_DISCARD, out->expr);
     return infer_finish_item(I);
+}
+
+bool infer_expr_item(Infer *I, Item *item, CoreItem *out) {
+    return infer_widening(I, infer_expr_once, &(ExprItem){item, out});
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

@@ -167,6 +167,12 @@ struct FileName {
     FileName *earlier; /* the item before it that binds the same name */
 };
 
+/* A parameter whose type is left out, and the type with which a call of it would check (infer/widen.c). */
+typedef struct Widening {
+    AstParam *param;
+    AstType *type;
+} Widening;
+
 struct Infer {
     Env *env;
     Map checked_results; /* a set of Expr: calls and functions whose results are checked (settle_results) */
@@ -187,6 +193,7 @@ struct Infer {
     VEC(Pending) pending;
     VEC(Hole) holes; /* the holes of all items so far */
     VEC(Fallback) fallbacks;
+    VEC(Widening) widenings; /* what would let the item check that is being inferred */
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
     const Op *rule_op; /* in a derivative rule: its operator */
@@ -248,6 +255,13 @@ void infer_count(const Infer *I); /* adds the work of its solver to the Env's co
 void infer_begin_item(Infer *I);
 /* Solves, settles; false when the item had an error. */
 bool infer_finish_item(Infer *I);
+
+/* ---- infer/widen.c --------------------------------------------------------------------------- */
+
+/* The item being inferred failed, and would not with this type of the parameter. */
+void infer_note_widening(Infer *I, AstParam *param, Type *type);
+/* Infers an item, and where it failed and noted a widening, once more with it. */
+bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item);
 
 /* ---- infer/scope.c --------------------------------------------------------------------------- */
 
@@ -481,7 +495,8 @@ typedef struct Growing {
     Type *next, *first; /* the types of the next and the first state, once they are inferred */
     Type *wanted;       /* the type that the callee asks of the function, and its place */
     TypePlace place;
-    bool stopped; /* one type is asked of all, as of other arguments */
+    const Ast *source; /* of the function, or NULL */
+    bool stopped;      /* one type is asked of all, as of other arguments */
 } Growing;
 /* Whether a function of this type is such a callee. */
 bool growing_find(Type *fn, Growing *g);

@@ -316,6 +316,20 @@ static bool decide_records(Build *b) {
     return any;
 }
 
+bool solver_decide_record(Solver *s, Type *value) {
+    VEC(const Symbol *) fields = {0};
+    value = type_resolve(value);
+    for (size_t i = 0; s->find_record && value->tag == TY_VAR && i < s->waiting.len; i++) {
+        const Relation *r = s->waiting.data[i];
+        if (r->def == &rel_field && r->status == REL_WAIT && find_record_var(r) == value)
+            vec_push(&fields, r->data);
+    }
+    TypeDecl *decl = fields.len
+                         ? s->find_record(s->find_record_ctx, fields.data, (uint32_t)fields.len)
+                         : NULL;
+    return decl && solver_unify(s, value, make_instance_of(s, decl));
+}
+
 /* Drops `==` over variables that neither the type nor another relation mentions, as of the elements of a list that
  * is always empty. No value has such a type. */
 static void drop_unreachable(Build *b) {

@@ -94,6 +94,8 @@ Solver *solver_new(Diags *diags);
  * scheme.c). NULL where there is none, or several. */
 typedef TypeDecl *(*FindRecord)(void *ctx, const Symbol *const *fields, uint32_t nfields);
 void solver_set_records(Solver *s, FindRecord find, void *ctx);
+/* Whether the fields that are read of this open type decide its record now, and it is that. */
+bool solver_decide_record(Solver *s, Type *value);
 Diags *solver_diags(Solver *s);
 
 /* ---- variables and levels -------------------------------------------------------------------- */

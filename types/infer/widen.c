@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters whose sizes grow (LANGUAGE §4, growing accumulators), where only an annotation shows it.
+ *
+ *     def grow(n, t) { if (n == 0) { t } else { grow(n - 1, concatenate((t, [1.0]))) } }
+ *     foldl(fn (h, l) { tanh(h @@ l.w) }, x, layers)
+ *
+ * The size of a parameter without a type is the one that its body has for it: that of t cannot be its own and one more,
+ * and that of h is a size of l. With `?` there the body takes any size, and compares. Whoever finds such a mismatch
+ * notes the type that helps; an item that failed so is inferred once more with that annotation, and only if it then
+ * checks is it taken. Otherwise what was said first stands, and names the annotation. */
+#include <string.h>
+
+#include "parser/parser.h"
+#include "types/infer/state.h"
+
+enum { MAX_WIDENED = 4 }; /* so many parameters of an item */
+
+/* The type as it would be written, `_` for a dtype that is open; NULL where a part of it has no name. */
+static const char *text_of_type(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    if (t->tag != TY_TENSOR)
+        return type_has_vars(t) || (t->flags & TYPE_HAS_PARAMS) ? NULL : type_text(t);
+    if (!type_get_rank(t, &rank, &dims))
+        return NULL;
+    Str s = {0};
+    str_add(&s, "Tensor[(");
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t n;
+        if (type_get_int(dims[i], &n))
+            str_printf(&s, "%lld", (long long)n);
+        else if (type_resolve(dims[i])->tag == TY_ANY)
+            str_add(&s, "?");
+        else
+            return NULL;
+        str_add(&s, i + 1 == rank && i ? "" : ", ");
+    }
+    Type *b = type_resolve(type_resolve(t)->tensor.dtype);
+    str_printf(&s, "), %s]", b->tag == TY_DTYPE ? type_text(b) : "_");
+    return str_text(&s);
+}
+
+void infer_note_widening(Infer *I, AstParam *param, Type *type) {
+    const char *text = param->type || param->pattern ? NULL : text_of_type(type);
+    if (!text || I->widenings.len == MAX_WIDENED)
+        return;
+    Diags diags = {0};
+    AstType *written = parse_type(source_new("type", text, strlen(text), 0), &diags);
+    if (written)
+        vec_push(&I->widenings, ((Widening){param, written}));
+}
+
+bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
+    VEC(AstParam *) widened = {0};
+    size_t said = I->diags->list.len;
+    Diags first = *I->diags, now = {0};
+    VEC(Diag *) kept = {0};
+    vec_clear(&I->widenings);
+    bool ok = infer(I, item);
+    for (size_t i = said; !ok && i < I->diags->list.len; i++)
+        vec_push(&kept, I->diags->list.data[i]);
+    now = *I->diags;
+    while (!ok && I->widenings.len && widened.len < MAX_WIDENED) {
+        for (size_t i = 0; i < I->widenings.len; i++) {
+            vec_push(&widened, I->widenings.data[i].param);
+            I->widenings.data[i].param->type = I->widenings.data[i].type;
+        }
+        vec_clear(&I->widenings);
+        I->diags->list.len = said;
+        I->diags->errors = first.errors;
+        I->diags->warnings = first.warnings;
+        ok = infer(I, item);
+    }
+    for (size_t i = 0; i < widened.len; i++)
+        widened.data[i]->type = NULL; /* the text has none */
+    if (ok || !widened.len)
+        return ok;
+    I->diags->list.len = said;
+    for (size_t i = 0; i < kept.len; i++)
+        vec_push(&I->diags->list, kept.data[i]);
+    I->diags->errors = now.errors;
+    I->diags->warnings = now.warnings;
+    return false;
+}
