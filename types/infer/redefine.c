@@ -575,6 +575,9 @@ void settle_typed(Infer *I, Expr *use) {
         if (type_resolve(args[i])->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY) ||
             type_has_vars(args[i]))
             return;
-    if (args)
-        use->global = infer_specialised(I, typed, args, n, use->span);
+    if (!args)
+        return;
+    const Symbol *name = use->global->name;
+    use->global = infer_specialised(I, typed, args, n, use->span);
+    use->global->name = name; /* as it is printed, and read back */
 }

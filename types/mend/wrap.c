@@ -248,6 +248,14 @@ static void try_other_joins(Mender *m) {
         mend_try(m, MEND_REPLACE, l.begin, r.end, fmt_text("show(%s) ++ %s", a, b));
 }
 
+/* Tries `logical_not(x)` for `!x` of a tensor of bools. */
+static void try_logical_not(Mender *m) {
+    size_t i = mend_token_at(m, m->place.begin);
+    if (i && i < m->tokens.len && m->tokens.data[i - 1].kind == TOK_BANG)
+        mend_try(m, MEND_REPLACE, m->tokens.data[i - 1].begin, m->place.end,
+                 fmt_text("logical_not(%s)", mend_text(m, m->place.begin, m->place.end)));
+}
+
 /* Tries one index fewer for `x[0, 1]` where x has one axis, and `nth(l, 0)` for `l[0]` of a list. */
 static void try_other_index(Mender *m) {
     size_t open = mend_token_at(m, m->place.begin), last = mend_token_at(m, m->place.end);
@@ -285,6 +293,8 @@ void mend_wrap(Mender *m) {
         return;
     }
     bool small = m->place.end - m->place.begin <= MAX_OPERAND;
+    if (small && c == DIAG_R0204)
+        try_logical_not(m);
     if (small && (c == DIAG_R0204 || is_many_bools(m->d)))
         try_any_and_all(m);
     if (c == DIAG_R0201)
