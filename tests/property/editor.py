@@ -10,6 +10,7 @@ import fcntl
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -158,6 +159,73 @@ def test_bad_history(relay, home):
     p.enter("5 + 5")
     p.send(UP)
     p.expect_line("relay> 5 + 5")
+    p.leave()
+
+
+def history_of(home):
+    with open(os.path.join(home, "relay", "history"), encoding="utf-8") as f:
+        return f.read()
+
+
+def test_history_on_a_full_disk(relay, home):
+    """A file may grow to 300 bytes and no further: entries that have no room are left out whole."""
+    entries = ["let number%d = %d // %s" % (i, i, "x" * 40) for i in range(9)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        p = Prompt(relay, home)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    for entry in entries:
+        p.enter(entry)
+    p.send(UP + UP)
+    p.expect_line("relay> " + entries[-2])
+    p.send("\003")
+    p.enter(":save %s/kept.rly" % home)
+    p.expect("cannot write `%s/kept.rly`" % home)
+    p.enter(":tutor 1")
+    p.enter("ys")
+    p.enter(":tutor quit")
+    p.enter("40 + 2")
+    p.expect("42 : int32")
+    p.leave()
+    kept = history_of(home)
+    if not kept.endswith("\n") or any(l not in entries + ["40 + 2"] for l in kept.splitlines()) or entries[0] not in kept:
+        raise Wrong("the history has a part of an entry: %r" % kept)
+
+
+def test_history_that_has_no_place(relay, home):
+    p = Prompt(relay, "/proc/no-such-folder")
+    p.enter("5 + 5")
+    p.send(UP)
+    p.expect_line("relay> 5 + 5")
+    p.leave()
+
+
+def test_two_prompts_write_at_once(relay, home):
+    prompts = [Prompt(relay, home), Prompt(relay, home)]
+    for p, letter in zip(prompts, "ab"):
+        p.type("".join("%d + (\r%s%d)\r" % (i, "let x = 0; " + letter, i) for i in range(40)) + "\"%s ends\"\r" % letter)
+    for p, letter in zip(prompts, "ab"):
+        p.expect('"%s ends" : String' % letter)
+        p.typed_row = p.screen.y - 1
+        p.wait_prompt()
+        p.leave()
+    text = history_of(home)
+    for i in range(40):
+        for letter in "ab":
+            entry = "%d + (\n\t  let x = 0; %s%d)\n" % (i, letter, i)
+            if entry not in text:
+                raise Wrong("%r is not in the history: %r" % (entry, text))
+
+
+def test_without_utf8(relay, home):
+    p = Prompt(relay, home, LC_ALL="C", LANG="C")
+    p.enter("\"caf\u00e9 \u6f22\u5b57\" // \xe9")
+    p.enter("6 * 7")
+    p.expect("42 : int32")
+    p.enter(":graph grad(fn (x) { sin(x) * x })(1.0)")
+    p.expect("`- x")
     p.leave()
 
 
@@ -380,7 +448,8 @@ def test_random_keys(relay, home, seed):
         raise Wrong("status %s after %r" % (status, typed))
 
 
-TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_paste, test_paste_of_even_lines, test_narrow,
+TESTS_HERE = [test_keys, test_lines, test_history, test_bad_history, test_history_on_a_full_disk, test_history_that_has_no_place,
+              test_two_prompts_write_at_once, test_without_utf8, test_paste, test_paste_of_even_lines, test_narrow,
               test_width_changes, test_dumb, test_pictures, test_edit, test_left_as_found]
 
 
