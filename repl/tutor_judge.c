@@ -82,9 +82,14 @@ static bool tensors_close(const Tensor *a, const Tensor *b) {
     if (a->dtype != b->dtype || a->rank != b->rank ||
         memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) != 0)
         return false;
-    for (int64_t i = 0; i < a->count; i++)
-        if (!is_close(number_at(a, i), number_at(b, i)))
+    for (int64_t i = 0; i < a->count; i++) {
+        const void *x = tensor_at(a, i), *y = tensor_at(b, i);
+        bool same = dtype_is_float(a->dtype)
+                        ? is_close(number_at(a, i), number_at(b, i))
+                        : elem_get_int(x, a->dtype) == elem_get_int(y, b->dtype);
+        if (!same)
             return false;
+    }
     return true;
 }
 
@@ -283,9 +288,12 @@ static const char *difference(const Frame *frame, const OutcomeVec *want, const 
             return "";
         if (same_type(a, b))
             return "The type is right, the value is not yet.";
+        bool wants_point = strcmp(outcome_type(a), "float32") == 0 &&
+                           strcmp(outcome_type(b), "int32") == 0;
         if (a->has_value && b->has_value)
-            return fmt_text("Its type is `%s`; `%s` is asked for.", outcome_type(b),
-                            outcome_type(a));
+            return fmt_text("Its type is `%s`; `%s` is asked for.%s", outcome_type(b),
+                            outcome_type(a),
+                            wants_point ? " A float is written with a point: `2.0`." : "");
     }
     return "";
 }
