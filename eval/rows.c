@@ -18,7 +18,9 @@
 #include <string.h>
 
 enum {
-    MOST = 24,    /* codes of one function: then the oldest makes room */
+    MOST = 24, /* codes of one function: then the oldest makes room */
+    MADE =
+        100, /* codes made of one function: a program that meets ever new sizes runs loops from then on */
     DEEPEST = 6,  /* functions that capture functions */
     FAILURES = 3, /* after which code is not tried again */
 };
@@ -33,7 +35,7 @@ typedef struct RowsCode {
 
 struct RowsFamily {
     VEC(RowsCode *) members;
-    size_t oldest;
+    size_t oldest, made;
 };
 
 /* ---- what a function captures ------------------------------------------------------------------ */
@@ -249,8 +251,9 @@ static RowsCode *code_for(const BuiltinCall *call, const Closure *f, const Tuple
     if (!base->rows)
         base->rows = mem_new(struct RowsFamily);
     RowsCode *code = find_code(base->rows, str_text(&w->key));
-    if (code)
+    if (code || base->rows->made == MADE)
         return code;
+    base->rows->made++;
     code = mem_new(RowsCode);
     code->key = str_text(&w->key);
     for (size_t i = 0; i < w->literals.len; i++)
@@ -304,7 +307,7 @@ bool builtin_vmap_rows(const BuiltinCall *call, Value *out) {
     if (w.failed)
         return true;
     RowsCode *code = code_for(call, f, xs, &w);
-    if (!code->code || code->failures >= FAILURES)
+    if (!code || !code->code || code->failures >= FAILURES)
         return true;
     for (uint32_t i = 0; i < xs->n; i++)
         vec_push(&w.given, xs->items[i]);

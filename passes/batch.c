@@ -42,10 +42,10 @@ static Row *row_function(Expr *fn, Expr *e) {
     return r;
 }
 
-static bool is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
+bool row_is_literal(const Row *r) { return r->e && r->e->kind == EXPR_LIT && !r->e->like; }
 
 Row *row_of_name(const Batch *m, const Row *r, Expr *name) {
-    Row *named = row_same(is_literal(r) ? r->e : name, r->type);
+    Row *named = row_same(row_is_literal(r) ? r->e : name, r->type);
     named->fn = r->fn;
     named->nparts = r->nparts;
     named->ctor = r->ctor;
@@ -60,7 +60,18 @@ bool row_depends(const Row *r) { return r->has_rows || !r->e; }
 
 bool row_is_unit(const Row *r) { return r->parts && !r->nparts && !r->ctor; }
 
+static Row *part_of(Batch *m, const Row *r, uint32_t i);
+
 Row *row_part(Batch *m, const Row *r, uint32_t i) {
+    Row *part = part_of(m, batch_assume(m, r), i);
+    return part ? batch_assume(m, part) : NULL;
+}
+
+static Row *part_of(Batch *m, const Row *r, uint32_t i) {
+    if (r->when) {
+        Row *yes = row_part(m, r->yes, i), *no = row_part(m, r->no, i);
+        return yes && no ? batch_choose(m, r->when, yes, no, m->b.span) : NULL;
+    }
     if (r->parts)
         return i < r->nparts ? r->parts[i] : NULL;
     Type *t = type_resolve(r->type);
@@ -160,14 +171,39 @@ static Row *operator_of_same(Batch *m, Expr *call, Row **in) {
     bool literal = !call->nsizes;
     for (uint32_t i = 0; i < call->nargs; i++) {
         call->args[i] = in[i]->e;
-        literal &= is_literal(in[i]);
+        literal &= row_is_literal(in[i]);
     }
     Expr *e = literal ? pass_find("fold")->run(m->ctx, call) : call;
     return row_same(e ? e : call, call->type);
 }
 
+static Row *operator_of(Batch *m, Expr *e, Row **in);
+
+/* Argument i is one of two values. Of literals the result is, too: so a condition that says by a number which branch was taken
+ * is that of the branch. */
+static Row *operator_of_two(Batch *m, Expr *e, Row **in, uint32_t i) {
+    Row *sides[2] = {in[i]->yes, in[i]->no};
+    bool literal = row_is_literal(sides[0]) && row_is_literal(sides[1]);
+    for (uint32_t k = 0; k < e->nargs; k++)
+        literal &= k == i || row_is_literal(in[k]);
+    const Row *when = in[i]->when;
+    for (int k = 0; k < 2; k++) {
+        Row **all = mem_new_n(Row *, (size_t)e->nargs + 1);
+        memcpy(all, in, e->nargs * sizeof *all);
+        all[i] = sides[k];
+        if (!literal && type_resolve(sides[k]->type)->tag != TY_TENSOR)
+            return batch_give_up(m, "a choice between values that have not one form", e->span);
+        if (!(sides[k] = operator_of(m, e, all)))
+            return NULL;
+    }
+    return batch_choose(m, when, sides[0], sides[1], e->span);
+}
+
 static Row *operator_of(Batch *m, Expr *e, Row **in) {
     bool depends = false, closed = true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (in[i]->when)
+            return operator_of_two(m, e, in, i);
     for (uint32_t i = 0; i < e->nargs; i++) {
         depends |= row_depends(in[i]);
         closed &= core_is_closed(in[i]->type);
@@ -360,139 +396,6 @@ static Row *batch_call_form(Batch *m, Expr *e) {
     return in ? apply_function(m, fn, in, e->nargs, e->span) : NULL;
 }
 
-/* ---- choices ----------------------------------------------------------------------------------- */
-
-/* Whether both are tuples of as many parts, or made by one constructor. */
-static bool have_one_form(const Row *a, const Row *b) {
-    return a && b && a->ctor == b->ctor && a->nparts == b->nparts;
-}
-
-/* Both branches at all rows, of which the condition takes one for each. */
-static Row *select_rows(Batch *m, const Row *c, const Row *a, const Row *b, Span span) {
-    const Row *x = row_open(m, a), *y = row_open(m, b);
-    if (have_one_form(x, y)) {
-        Row **parts = mem_new_n(Row *, (size_t)x->nparts + 1);
-        for (uint32_t i = 0; i < x->nparts; i++)
-            if (!(parts[i] = select_rows(m, c, x->parts[i], y->parts[i], span)))
-                return NULL;
-        return row_like(x, parts, x->nparts);
-    }
-    Type *t = type_resolve(a->type);
-    if (t->tag != TY_TENSOR || !a->e || !b->e || !core_is_closed(a->type) ||
-        !type_equal(t, type_resolve(b->type)))
-        return batch_give_up(m, "a choice between values that are no tensors of one type", span);
-    Row **in = mem_new_n(Row *, 3);
-    in[0] = (Row *)c;
-    in[1] = (Row *)a;
-    in[2] = (Row *)b;
-    return batch_call(m, &op_where, in, 3, attrs_defaults(&op_where), a->type, span);
-}
-
-/* What all rows have in common, with the rows where one of them has; NULL where they have not one form. */
-static Row *common_form(Batch *m, Row *const *rows, uint32_t n) {
-    Row *first = row_open(m, rows[0]);
-    if (first) {
-        Row **parts = mem_new_n(Row *, (size_t)first->nparts + 1);
-        Row **open = mem_new_n(Row *, n), **column = mem_new_n(Row *, n);
-        for (uint32_t k = 0; k < n; k++)
-            if (!have_one_form(first, open[k] = row_open(m, rows[k])))
-                return NULL;
-        for (uint32_t i = 0; i < first->nparts; i++) {
-            for (uint32_t k = 0; k < n; k++)
-                column[k] = open[k]->parts[i];
-            if (!(parts[i] = common_form(m, column, n)))
-                return NULL;
-        }
-        return row_like(first, parts, first->nparts);
-    }
-    Row *common = row_same(rows[0]->e, rows[0]->type);
-    for (uint32_t k = 0; k < n; k++) {
-        common->has_rows |= rows[k]->has_rows;
-        if (!rows[k]->e || rows[k]->fn || row_open(m, rows[k]))
-            return NULL;
-    }
-    return common;
-}
-
-/* The value of r as one expression, its parts in a tuple, where `form` says what has rows. */
-static Expr *leave_block(Batch *m, const Row *r, const Row *form) {
-    if (!form->parts)
-        return form->has_rows ? batch_with_rows(m, r) : r->e;
-    const Row *open = row_open(m, r);
-    Expr **parts = mem_new_n(Expr *, (size_t)form->nparts + 1);
-    for (uint32_t i = 0; i < form->nparts; i++)
-        if (!(parts[i] = leave_block(m, open->parts[i], form->parts[i])))
-            return NULL;
-    return b_tuple(&m->b, parts, form->nparts);
-}
-
-static Row *enter_result(Batch *m, Expr *e, const Row *form) {
-    Row **parts = mem_new_n(Row *, (size_t)form->nparts + 1);
-    for (uint32_t i = 0; i < form->nparts; i++)
-        parts[i] = enter_result(m, b_proj(&m->b, e, i), form->parts[i]);
-    if (form->parts)
-        return row_like(form, parts, form->nparts);
-    Row *r = row_same(e, form->type);
-    r->has_rows = form->has_rows;
-    return r;
-}
-
-Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span,
-                MadeOfBranches made, void *ctx) {
-    Block *outer = m->block;
-    Row *form = common_form(m, rows, n);
-    Expr **values = mem_new_n(Expr *, n);
-    bool ok = form != NULL;
-    for (uint32_t i = 0; i < n && ok; i++) {
-        m->block = &blocks[i];
-        values[i] = leave_block(m, rows[i], form);
-        ok = values[i] != NULL;
-        if (ok)
-            values[i] = block_end(&blocks[i], values[i]);
-    }
-    m->block = outer;
-    if (!ok)
-        return batch_give_up(m, "a choice between values that have not one form", span);
-    return enter_result(m, block_let(m->block, "v", made(ctx, values)), form);
-}
-
-typedef struct Branches {
-    Expr *condition;
-    Span span;
-} Branches;
-
-static Expr *make_if(void *ctx, Expr **values) {
-    const Branches *b = ctx;
-    return expr_if(b->condition, values[0], values[1], values[0]->type, b->span);
-}
-
-/* One branch runs, for all rows. */
-static Row *choose_branch(Batch *m, Expr *e, Row *c) {
-    Block sides[2] = {{.b = &m->b}, {.b = &m->b}}, *outer = m->block;
-    Row *rows[2];
-    for (int i = 0; i < 2; i++) {
-        m->block = &sides[i];
-        rows[i] = batch_expr(m, i ? e->c : e->b);
-        m->block = outer;
-        if (!rows[i])
-            return NULL;
-    }
-    Branches branches = {c->e, e->span};
-    return batch_join(m, rows, sides, 2, e->span, make_if, &branches);
-}
-
-static Row *batch_if(Batch *m, Expr *e) {
-    Row *c = batch_expr(m, e->a);
-    if (!c)
-        return NULL;
-    if (is_literal(c))
-        return batch_expr(m, c->e->i ? e->b : e->c);
-    if (!row_depends(c))
-        return choose_branch(m, e, c);
-    Row *a = batch_expr(m, e->b), *b = a ? batch_expr(m, e->c) : NULL;
-    return b ? select_rows(m, c, a, b, e->span) : NULL;
-}
-
 /* ---- other forms ------------------------------------------------------------------------------- */
 
 static Row *batch_tensor(Batch *m, Expr *e) {
@@ -630,7 +533,7 @@ static Row *batch_literal(Batch *m, Expr *e) {
 }
 
 /* Whether what it is, or a part of it, is known now. */
-static bool is_known(const Row *r) { return is_literal(r) || r->parts; }
+static bool is_known(const Row *r) { return row_is_literal(r) || r->parts; }
 
 /* Whether a variable that e mentions is of that kind. */
 static bool mentions(const Batch *m, Expr *e, bool (*is)(const Row *r)) {
@@ -694,7 +597,7 @@ static Row *batch_same(Batch *m, Expr *e) {
         return batch_constructor(m, e, e->a->ctor);
     if (e->kind == EXPR_TUPLE)
         return batch_tuple(m, e);
-    bool is_open = operates && !core_is_closed(e->type);
+    bool is_open = (operates || has_parts) && !core_is_closed(e->type);
     if (is_open || ((operates || has_parts) && mentions(m, e, is_known)))
         return batch_form(m, e);
     const char *why = why_not_pure(effects_at(m->effects, e));
@@ -721,7 +624,8 @@ Row *batch_expr(Batch *m, Expr *e) {
     pass_visit(m->ctx);
     if (batch_gave_up(m))
         return NULL;
-    return mentions(m, e, row_depends) ? batch_form(m, e) : batch_same(m, e);
+    Row *r = mentions(m, e, row_depends) ? batch_form(m, e) : batch_same(m, e);
+    return r ? batch_assume(m, r) : NULL;
 }
 
 /* ---- a whole function ------------------------------------------------------------------------ */
@@ -745,6 +649,8 @@ static Row *row_of_arg(Batch *m, Expr *x, Type *t) {
 }
 
 static Expr *result_of(Batch *m, const Row *r) {
+    const Row *decided = batch_decide(m, (Row *)r);
+    r = decided ? decided : r;
     const Row *open = row_open(m, r);
     if (open) {
         Expr **parts = mem_new_n(Expr *, (size_t)open->nparts + 1);

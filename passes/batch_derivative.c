@@ -46,6 +46,11 @@ static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) 
     Type *t = type_resolve(x->type);
     if (row_is_unit(ct))
         return fill(m, x, &op_zeros_like, call);
+    if (ct->when) {
+        Row *yes = make_dense(m, x, ct->yes, call);
+        Row *no = yes ? make_dense(m, x, ct->no, call) : NULL;
+        return no ? batch_choose(m, ct->when, yes, no, call->span) : NULL;
+    }
     const Row *open = row_open(m, x), *parts_of = open ? row_open(m, ct) : NULL;
     if (!open)
         return t->tag == TY_TENSOR ? (Row *)ct : give_up(m, call);
@@ -63,6 +68,12 @@ static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) 
 static Row *add(Batch *m, const Row *a, const Row *b, const Expr *call) {
     if (row_is_unit(a) || row_is_unit(b))
         return (Row *)(row_is_unit(a) ? b : a);
+    if (a->when || b->when) {
+        const Row *two = a->when ? a : b;
+        Row *yes = a->when ? add(m, a->yes, b, call) : add(m, a, b->yes, call);
+        Row *no = !yes ? NULL : a->when ? add(m, a->no, b, call) : add(m, a, b->no, call);
+        return no ? batch_choose(m, two->when, yes, no, call->span) : NULL;
+    }
     Type *t = type_resolve(a->type), *u = type_resolve(b->type);
     const Row *x = row_open(m, a), *y = row_open(m, b);
     if (x && y && x->ctor == y->ctor) {
@@ -146,7 +157,7 @@ Row *batch_derivative(Batch *m, const Expr *call, Row **in) {
     if (strcmp(name, "ad.check_seed") == 0 && core_is_closed(in[0]->type) &&
         type_equal(type_resolve(in[0]->type), type_resolve(in[1]->type)))
         return absent();
-    if (strcmp(name, "ad.is_zero") == 0)
+    if (strcmp(name, "ad.is_zero") == 0 && !in[0]->when)
         return row_same(expr_bool(row_is_unit(in[0]), call->span), type_scalar(DT_BOOL));
     if (strcmp(name, "ad.item") == 0) {
         int64_t at = known_integer(in[1]);

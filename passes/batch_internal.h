@@ -14,6 +14,7 @@
  *   a value that is the same for all rows                  e
  *   a tuple of which some part is one of the other kinds   parts; `()`, an absent cotangent, too
  *   what a constructor makes of such parts                 ctor, parts
+ *   one of two values of different forms                    when, yes, no: an absent cotangent and one that is there
  *   a function that captures what differs                  fn alone; with e where it captures nothing that does */
 typedef struct Row {
     Expr *e;
@@ -21,9 +22,18 @@ typedef struct Row {
     uint32_t nparts;
     struct Row **parts; /* of a tuple or data, as far as they are known */
     Ctor *ctor;         /* of data whose constructor is known, or NULL */
-    Expr *fn;           /* the literal that it is known to be, or NULL */
-    Type *type;         /* of one row */
+    const struct Row
+        *when; /* a truth value for each row: what it is where that is True, and elsewhere */
+    struct Row *yes, *no;
+    Expr *fn;   /* the literal that it is known to be, or NULL */
+    Type *type; /* of one row */
 } Row;
+
+/* What is known of a condition in a branch that it decides. */
+typedef struct Assumption {
+    const Row *condition;
+    bool holds;
+} Assumption;
 
 typedef struct Batch {
     PassCtx *ctx;
@@ -34,6 +44,7 @@ typedef struct Batch {
     Map rows;                  /* Var -> Row */
     const struct Batch *outer; /* within another vmap: that one */
     Effects *effects;
+    VEC(Assumption) assumed;
     uint32_t calls; /* of functions, which were taken apart */
     BatchRefusal *refusal;
 } Batch;
@@ -51,11 +62,21 @@ Row *row_tuple(Row **parts, uint32_t n);
 Row *row_of_name(const Batch *m, const Row *r, Expr *name);
 bool row_depends(const Row *r);
 bool row_is_unit(const Row *r);
+bool row_is_literal(const Row *r);
 Row *row_part(Batch *m, const Row *r, uint32_t i);
 /* The same value with its parts, where it is a tuple or data of a known constructor, or the only one of its type; NULL otherwise. */
 Row *row_open(Batch *m, const Row *r);
 /* A tuple, or what `like` has been made by, of other parts. */
 Row *row_like(const Row *like, Row **parts, uint32_t n);
+
+/* batch_choice.c. What a value of two forms is in the branch that is gone through. */
+Row *batch_assume(const Batch *m, const Row *r);
+/* It as the tensors that it is made of; NULL where it is none. */
+Row *batch_decide(Batch *m, Row *r);
+Row *batch_if(Batch *m, Expr *e);
+/* a where the condition holds, else b, for each row. Where both are tensors of one type, the choice is made here; of other
+ * forms it stays open. */
+Row *batch_choose(Batch *m, const Row *c, Row *a, Row *b, Span span);
 
 /* Binds e, whose rows are of that type. */
 Row *batch_bind(Batch *m, Expr *e, Type *row);

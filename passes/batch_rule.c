@@ -340,7 +340,7 @@ typedef VEC(bool) Flags;
 /* The argument r as the operator takes it, and which of its tensors have rows; NULL where it holds other things. */
 static Expr *flatten(Batch *m, const Row *r, Flags *has_rows) {
     Type *t = type_resolve(r->type);
-    if (t->tag == TY_TENSOR) {
+    if (t->tag == TY_TENSOR && !r->when) {
         vec_push(has_rows, r->has_rows);
         return r->e;
     }
