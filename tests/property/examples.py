@@ -6,6 +6,7 @@ gradient taken by a tape of scalar operations, and every number that the example
     examples.py RELAY [--only=NAME]
 """
 import csv
+import itertools
 import math
 import os
 import re
@@ -372,11 +373,130 @@ def calculator():
             2 * x + 1 - 2 * math.exp(x) * (math.sin(x) + math.cos(x))]
 
 
+def hidden_markov():
+    start, moves, emits = [0.6, 0.4], [[0.7, 0.3], [0.4, 0.6]], [[0.1, 0.4, 0.5], [0.6, 0.3, 0.1]]
+    seen = [0, 1, 2, 2, 0, 0, 1]
+    ways = {path: start[path[0]] * emits[path[0]][seen[0]] * math.prod(
+        moves[path[t - 1]][path[t]] * emits[path[t]][seen[t]] for t in range(1, 7)) for path in itertools.product(range(2), repeat=7)}
+    total = sum(ways.values())
+    first = [sum(p for path, p in ways.items() if path[0] == k) / total for k in range(2)]
+    pairs = [sum(p * sum(path[t - 1:t + 1] == (a, b) for t in range(1, 7)) for path, p in ways.items()) / total
+             for a in range(2) for b in range(2)]
+    told = [sum(p * sum(path[t] == k and seen[t] == e for t in range(7)) for path, p in ways.items()) / total
+            for k in range(2) for e in range(3)]
+    return [math.log(total), math.log(max(ways.values()))] + first + pairs + told
+
+
+def decision_tree():
+    kind = [k % 3 for k in range(48)]
+    flowers = [(2.0 * k + 1.5 * math.sin(i * 1.7), abs(k - 1.0) * 2.0 + 1.2 * math.cos(i * 2.3)) for i, k in enumerate(kind)]
+
+    def impurity(rows):
+        return 1.0 - sum((sum(kind[r] == c for r in rows) / max(len(rows), 1)) ** 2 for c in range(3))
+
+    def grow(rows, depth):
+        if depth == 0 or impurity(rows) == 0.0:
+            return [max(range(3), key=lambda c: sum(kind[r] == c for r in rows))]
+        best = None
+        for axis in range(2):
+            for r in rows:
+                yes = [q for q in rows if flowers[q][axis] < flowers[r][axis]]
+                no = [q for q in rows if q not in yes]
+                share = len(yes) / len(rows)
+                cost = share * impurity(yes) + (1.0 - share) * impurity(no)
+                if best is None or cost <= best[0] - 1e-12:
+                    best = (cost, axis, flowers[r][axis], yes, no)
+        return [best[1], best[2], grow(best[3], depth - 1), grow(best[4], depth - 1)]
+
+    def ask(tree, flower):
+        return tree[0] if len(tree) == 1 else ask(tree[2 if flower[tree[0]] < tree[1] else 3], flower)
+    tree = grow(range(48), 4)
+    return flat(tree) + [sum(ask(tree, f) == k for f, k in zip(flowers, kind)), 48]
+
+
+def heat():
+    scale = 0.00025 * 40 * 40
+
+    def simulate(k):
+        u = [math.exp(-200.0 * (i / 39 - 0.3) ** 2) for i in range(40)]
+        for _ in range(200):
+            u = [u[0]] + [u[i] + k * scale * (u[i + 1] - 2 * u[i] + u[i - 1]) for i in range(1, 39)] + [u[39]]
+        return u
+    measured = simulate(0.7)
+
+    def misfit(k):
+        return sum((a - b) ** 2 for a, b in zip(simulate(k), measured))
+    out, k = [], 0.5
+    for _ in range(6):
+        h = 1e-4
+        below, here, above = misfit(k - h), misfit(k), misfit(k + h)
+        out += [k, here]
+        k -= (above - below) / (2 * h) / ((above - 2 * here + below) / (h * h))
+    return out + [k, measured[20]]
+
+
+def principal():
+    t = [-1.0 + 2.0 * i / 49 for i in range(50)]
+    points = [(3 * v + 0.2 * math.sin(40 * v), 2 * v - 0.3 * math.cos(23 * v), 0.5 * math.sin(17 * v)) for v in t]
+    middle = [sum(p[k] for p in points) / 50 for k in range(3)]
+    centred = [[p[k] - middle[k] for k in range(3)] for p in points]
+    a = [[sum(p[j] * p[k] for p in centred) / 49 for k in range(3)] for j in range(3)]
+    v = [[float(j == k) for k in range(3)] for j in range(3)]
+    for _ in range(20):  # Jacobi's rotations
+        for p, q in ((0, 1), (0, 2), (1, 2)):
+            angle = 0.5 * math.atan2(2 * a[p][q], a[q][q] - a[p][p])
+            c, s = math.cos(angle), math.sin(angle)
+            turn = [[float(j == k) for k in range(3)] for j in range(3)]
+            turn[p][p], turn[q][q], turn[p][q], turn[q][p] = c, c, s, -s
+            times = lambda x, y: [[sum(x[j][i] * y[i][k] for i in range(3)) for k in range(3)] for j in range(3)]
+            a = times(times([list(r) for r in zip(*turn)], a), turn)
+            v = times(v, turn)
+    order = sorted(range(3), key=lambda k: -a[k][k])
+    whole = sum(a[k][k] for k in range(3))
+    out = []
+    for k in order:
+        out += [100 * a[k][k] / whole] + [abs(v[j][k]) for j in range(3)]
+    return out + [49 * (whole - a[order[0]][order[0]]), 49 * whole]
+
+
+def logistic():
+    work = [4.0 + 3.0 * math.sin(i * 1.3) for i in range(30)]
+    sleep = [7.0 + 1.5 * math.cos(i * 2.1) for i in range(30)]
+    passed = [a + 0.5 * b + 1.5 * math.sin(i * 5.0) > 7.5 for i, (a, b) in enumerate(zip(work, sleep))]
+    x = [(1.0, a, b) for a, b in zip(work, sleep)]
+
+    def inverse(m):
+        rows = [list(r) + [float(j == k) for k in range(3)] for j, r in enumerate(m)]
+        for j in range(3):
+            pivot = max(range(j, 3), key=lambda k: abs(rows[k][j]))
+            rows[j], rows[pivot] = rows[pivot], rows[j]
+            rows[j] = [v / rows[j][j] for v in rows[j]]
+            for k in range(3):
+                if k != j:
+                    rows[k] = [p - rows[k][j] * q for p, q in zip(rows[k], rows[j])]
+        return [r[3:] for r in rows]
+    w, rounds = [0.0] * 3, 0
+    while True:
+        p = [sigmoid(sum(a * b for a, b in zip(r, w))) for r in x]
+        slope = [sum((y - q) * r[k] for y, q, r in zip(passed, p, x)) for k in range(3)]
+        inv = inverse([[sum(q * (1 - q) * r[j] * r[k] for q, r in zip(p, x)) for k in range(3)] for j in range(3)])
+        step = [sum(inv[j][k] * slope[k] for k in range(3)) for j in range(3)]
+        if math.hypot(*step) < 1e-9:
+            break
+        w, rounds = [a + b for a, b in zip(w, step)], rounds + 1
+    likelihood = sum(math.log(q if y else 1 - q) for y, q in zip(passed, p))
+    told = sum((q > 0.5) == y for q, y in zip(p, passed))
+    tired = [y for y, s in zip(passed, sleep) if s < 6.5]
+    return [likelihood, rounds] + flat([[w[k], math.sqrt(inv[k][k])] for k in range(3)]) + [told, 30, sum(tired), len(tired)]
+
+
 # the arguments of each, and how near the numbers must be
 EXAMPLES = {"regression": (regression, [], 1e-6), "kmeans": (kmeans, [], 1e-8), "runge_kutta": (runge_kutta, ["2"], 1e-6),
             "kalman": (kalman, [], 1e-6), "gaussian_process": (gaussian_process, [], 1e-6), "network": (network, ["1"], 1e-6),
             "factorisation": (factorisation, ["20"], 1e-4), "cnn": (cnn, ["2", "1"], 1e-3), "lstm": (lstm, ["2", "1"], 1e-3),
-            "calculator": (calculator, [], 1e-9)}
+            "calculator": (calculator, [], 1e-9), "hidden_markov": (hidden_markov, [], 1e-6),
+            "decision_tree": (decision_tree, [], 1e-9), "heat": (heat, [], 1e-5), "principal": (principal, [], 1e-5),
+            "logistic": (logistic, [], 1e-6)}
 
 
 def main():
