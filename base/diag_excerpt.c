@@ -449,6 +449,7 @@ DiagMark diag_make_mark(DiagLabel label, bool primary) {
     }
     if (m.end < m.begin)
         m.end = m.begin;
+    m.whole = m.end;
     return m;
 }
 

@@ -19,6 +19,7 @@ typedef struct DiagMark {
     const char *text;
     uint32_t line; /* from 1 */
     uint32_t begin, end;
+    uint32_t whole; /* its end before a narrow row cut it */
     bool primary, heads;
     size_t col, width; /* within the shown line, in display columns */
 } DiagMark;

@@ -38,11 +38,81 @@ static void add_place(DiagPrinter *p, const char *arrow, Span span, const char *
     diag_end_row(p);
 }
 
+enum {
+    MAX_LINES = 4,
+    MAX_COLUMNS = 16,
+    COLUMN_GAP = 3, /* so many blanks divide two columns of a text that is laid out */
+};
+
+/* A text of some lines whose columns begin at the same places. */
+typedef struct Columns {
+    const char *lines[MAX_LINES];
+    size_t lens[MAX_LINES], starts[MAX_COLUMNS + 1];
+    size_t nlines, n;
+} Columns;
+
+/* Finds the columns that the first line has beside what leads each line; false where there are none. */
+static bool find_columns(const char *text, Columns *c) {
+    *c = (Columns){0};
+    for (const char *line = text; c->nlines < MAX_LINES; line += c->lens[c->nlines - 1] + 1) {
+        c->lines[c->nlines] = line;
+        c->lens[c->nlines++] = strcspn(line, "\n");
+        if (!line[c->lens[c->nlines - 1]])
+            break;
+    }
+    size_t blanks = 0;
+    for (size_t i = 0; i < c->lens[0] && c->n < MAX_COLUMNS; i++) {
+        if (c->lines[0][i] != ' ' && blanks >= COLUMN_GAP && i > blanks)
+            c->starts[c->n++] = i;
+        blanks = c->lines[0][i] == ' ' ? blanks + 1 : 0;
+    }
+    c->starts[c->n] = SIZE_MAX;
+    return c->n && c->nlines > 1 && c->lens[1] > c->starts[0];
+}
+
+static void add_trimmed(Str *out, const Columns *c, size_t line, size_t begin, size_t end) {
+    end = end < c->lens[line] ? end : c->lens[line];
+    while (end > begin && c->lines[line][end - 1] == ' ')
+        end--;
+    if (end > begin)
+        str_add_n(out, c->lines[line] + begin, end - begin);
+}
+
+/* A text in columns that is wider than the terminal: its columns one below the other. */
+static bool add_stacked(DiagPrinter *p, const char *text) {
+    Columns c;
+    size_t widest = 0, indent = (size_t)p->digits + 4;
+    if (p->width == SIZE_MAX || !find_columns(text, &c))
+        return false;
+    for (size_t i = 0; i < c.nlines; i++)
+        widest = c.lens[i] > widest ? c.lens[i] : widest;
+    if (widest + indent <= p->width)
+        return false;
+    str_printf(p->out, " %*s ", p->digits, "");
+    diag_add_painted(p, PAINT_GUTTER, "= ");
+    add_trimmed(p->out, &c, 0, 0, c.starts[0]);
+    str_add(p->out, ", ");
+    add_trimmed(p->out, &c, 1, 0, c.starts[0]);
+    diag_end_row(p);
+    for (size_t k = 0; k < c.n; k++)
+        for (size_t i = 0; i < c.nlines; i++) {
+            Str part = {0};
+            add_trimmed(&part, &c, i, c.starts[k], c.starts[k + 1]);
+            if (!part.len)
+                continue;
+            str_printf(p->out, "%*s%s", (int)indent + 2, "", str_text(&part));
+            diag_end_row(p);
+        }
+    return true;
+}
+
 /* `= head text`, further rows of the text below its beginning. A text of several lines is laid out
  * already. */
 static void add_note(DiagPrinter *p, const char *head, const char *text) {
     size_t indent = (size_t)p->digits + 4, used = indent + strlen(head);
     bool laid_out = strchr(text, '\n');
+    if (laid_out && !*head && add_stacked(p, text))
+        return;
     for (bool first = true;; first = false) {
         size_t room = p->width == SIZE_MAX || laid_out ? SIZE_MAX
                       : p->width > used                ? p->width - used
@@ -65,7 +135,7 @@ static void add_note(DiagPrinter *p, const char *head, const char *text) {
 /* A label that had no room: what it marks, and what it says. */
 static void add_listed(DiagPrinter *p, const DiagMark *m) {
     const char *text = m->source->text + m->begin;
-    size_t n = m->end - m->begin, to = 0, columns = 0, k;
+    size_t n = (m->whole > m->end ? m->whole : m->end) - m->begin, to = 0, columns = 0, k;
     for (; to < n && columns < MAX_QUOTED; to += k)
         columns += diag_char_columns(text + to, n - to, &k);
     Str s = {0};
