@@ -301,7 +301,8 @@ def is_listed(error, checks, program):
         if not any(p["line"] == error["line"] and p["file"] == error["file"] for p in places):
             continue
         op = INFIX.get(c["operator"], c["operator"])
-        if op in (None, place) or f"`{op}`" in error["message"]:
+        said = [error["message"]] + error["facts"]  # code that a derivative made says the operator in a fact
+        if op in (None, place) or any(f"`{op}`" in text for text in said):
             return True
     return False
 
