@@ -4,14 +4,14 @@
 
     bench/run.py [--build BUILD] [--only GROUP[,GROUP…]] [--runs N] [--markdown]
 
-Groups: start kernel interpret check resnet session memory chains kernels build. All but `build`,
+Groups: start kernel interpret check resnet session memory chains kernels grad build. All but `build`,
 which compiles the project from clean, run when none is named. `make bench` builds what is needed
 (bench/kernels, bench/session) and runs them all.
 
 Runs of Relay and its peer alternate (A B A B …); a figure is the median of the processor time, user
 and system, of the whole process: a busy machine disturbs it less than the time by the clock. Ratios
-are Relay / peer, below 1 is faster; in `kernels` they are peer / Relay, so above 1 is faster. Below
-10 % is noise. Compare ratios of one run, never times of two machines. Peers are used where they are
+are Relay / peer, below 1 is faster; in `kernels` they are peer / Relay, so above 1 is faster; in `grad`
+they are what a derivative costs over its function. Below 10 % is noise. Compare ratios of one run, never times of two machines. Peers are used where they are
 installed: CPython (this one), ocamlc, OpenBLAS; nothing is required.
 
 A line ends with its target, and MISSED where it is missed; the exit status is then 1.
@@ -31,6 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import chains  # noqa: E402
+import grad  # noqa: E402
 import ordinary  # noqa: E402
 import resnet  # noqa: E402
 
@@ -234,6 +235,18 @@ class Bench:
             self.report.row(name, f"{us} us", f"{peer} us" if peer else "", ratio or "",
                             f"peer / Relay at least {least}" if least else rate, ok)
 
+    def each(self, paths, few, many):
+        """What one of the programs' repetitions takes: their first argument says how many there are."""
+        costs = [[] for _ in paths]
+        for _ in range(max(3, self.runs // 3)):
+            for path, cost in zip(paths, costs):
+                taken = [run([self.relay, "--threads=1", path, str(n)])[0] for n in (few, many)]
+                cost.append(max(taken[1] - taken[0], 1e-4) / (many - few))
+        return [statistics.median(cost) for cost in costs]
+
+    def gradients(self):
+        grad.measure(self)
+
     def build_time(self):
         source, directory = os.path.dirname(HERE), self.directory.name
         script = f"cd {directory} && {source}/configure -q && make -s -j2"
@@ -244,7 +257,7 @@ class Bench:
 
 GROUPS = {"start": Bench.start, "kernel": Bench.kernel, "interpret": Bench.interpret,
           "check": Bench.check_times, "resnet": Bench.resnet, "session": Bench.session,
-          "memory": Bench.memory, "chains": Bench.chains, "kernels": Bench.kernels,
+          "memory": Bench.memory, "chains": Bench.chains, "kernels": Bench.kernels, "grad": Bench.gradients,
           "build": Bench.build_time}
 
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What derivatives cost: value and gradient together over the value, one row a program. bench/run.py measures them.
+
+Each program runs its work `n` times in one process, with two counts, and what the second run takes beyond the first is
+divided by the difference: the start, the checker and the passes fall out. The argument depends on the sum so far, so
+that nothing is taken out of the loop. GradBench's programs are in bench/gradbench/.
+"""
+import collections
+
+# few and many: the counts. at: a name for the work's argument in `value` and `gradient`, both float64 or float32.
+Row = collections.namedtuple("Row", "name asked few many dtype setup value gradient")
+
+NETWORK = """
+let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
+let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
+let w2: Tensor[(128, 10), float32] = full(0.01, shape=[128, 10]);
+def loss(w1, w2) -> float32 { sum(nn.log_softmax(nn.relu(x @@ w1) @@ w2)) }
+"""
+LSTM = """
+type P { P { w: Tensor[(2048, 300), float32], u: Tensor[(2048, 512), float32], b: Tensor[(2048,), float32] } }
+let p = P { w: full(0.01, shape=[2048, 300]), u: full(0.01, shape=[2048, 512]), b: zeros(shape=[2048]) };
+let xs: Tensor[(20, 1, 300), float32] = full(0.1, shape=[20, 1, 300]);
+let zero: Tensor[(1, 512), float32] = zeros(shape=[1, 512]);
+def cell(p: P, x: Tensor[(1, 300), float32], h: Tensor[(1, 512), float32], c: Tensor[(1, 512), float32]) {
+  let (i, f, o, z) = split(nn.dense(x, p.w) + nn.dense(h, p.u) + p.b, indices_or_sections=4, axis=1);
+  let c = sigmoid(f) * c + sigmoid(i) * tanh(z);
+  (sigmoid(o) * tanh(c), c)
+}
+def run(p: P, t: int32, h, c) {
+  if (t == 0) { h } else { let (h, c) = cell(p, xs[t - 1], h, c); run(p, t - 1, h, c) }
+}
+def loss(p: P, s: float32) { sum(run(p, 20, zero, zero)) + s }
+"""
+NEWTON = """
+def go(x: float64, a: float64, i: int32) -> float64 { if (i == 0) { x } else { go(0.5 * (x + a / x), a, i - 1) } }
+def newton(a: float64) -> float64 { go(a, a, 100) }
+"""
+FOLD = """
+let xs: List[float64] = map(fn (i) { 1.0 + (float64) i * 0.0000001 }, range(10000));
+def product(a: float64) -> float64 { foldl(fn (p, x) { p * x }, a, xs) }
+def of_all(xs: List[float64], a: float64) -> float64 { foldl(fn (p, x) { p * x }, a, xs) }
+"""
+TREE = """
+type Tree { Leaf(float64), Node(Tree, Tree) }
+def make(n: int32) -> Tree { if (n == 0) { Leaf(0.5) } else { Node(make(n - 1), make(n - 1)) } }
+let t = make(15);
+def total(t: Tree, a: float64) -> float64 { match (t) { Leaf(x) => x * a, Node(l, r) => total(l, a) + total(r, a) } }
+"""
+LOOP = """
+def steps(a: float64) -> float64 {
+  while(fn (s) { s.1 < 1000000 }, fn (s) { (s.0 * 0.999999 + 0.000001, s.1 + 1) }, (a, 0)).0
+}
+"""
+HEADS = """
+let xs: List[float64] = list[1.0, 2.0, 3.0];
+def heads(xs: List[float64], s: float64, n: int32) -> float64 {
+  if (n == 0) { s } else { match (xs) { Cons(x, _) => heads(xs, s + x, n - 1), Nil => s } }
+}
+"""
+MINORS = """
+def minor(a: Tensor[(?, ?), float64], row: int32, columns: List[int32]) -> float64 {
+  if (row + 1 == shape_of(a)[0]) { a[row, hd(columns)] } else {
+    let add = fn ((total, sign), j) {
+      (total + sign * a[row, j] * minor(a, row + 1, filter(fn (k) { k != j }, columns)), -sign)
+    };
+    foldl(add, (0.0, 1.0), columns).0
+  }
+}
+def det(a: Tensor[(5, 5), float64]) -> float64 { minor(a, 0, range(5)) }
+let m: Tensor[(5, 5), float64] = reshape(1.0 / (1.0 + (float64) arange(25)), newshape=[5, 5]);
+"""
+REVERSE = """
+let xs: List[float64] = map(fn (i) { (float64) i }, range(10000));
+def reversed(xs: List[float64]) -> List[float64] { foldl(fn (acc, x) { Cons(x, acc) }, Nil, xs) }
+"""
+READS = """
+def reads(x: Tensor[(?,), float64], i: int32, s: float64) -> float64 {
+  if (i == 0) { s } else { reads(x, i - 1, s + x[i - 1] * s) }
+}
+let x: Tensor[(?,), float64] = full(0.00001f64, shape=[%d]);
+"""
+HANDED = """
+def handed(w: float64, n: int32) -> float64 { if (n == 0) { w } else { w * 0.5 + 0.5 * handed(w, n - 1) } }
+"""
+WRITES = """
+let outer: ref(List[float32]) = ref(Nil);
+def fill(n: int32) -> () { if (n == 0) { () } else { outer := Cons(1.0, !outer); fill(n - 1) } }
+def f(x: float32) -> float32 { outer := Nil; fill(10000); x * x }
+"""
+
+ROWS = [
+    Row("MLP 784-128-10, 64 rows", 2.5, 5, 105, "float32", NETWORK, "loss(w1, w2 + AT)",
+        "{ let (v, (_, g)) = grad(loss)(w1, w2 + AT); v + sum(g) }"),
+    Row("LSTM 300/512, 20 steps", 3, 1, 4, "float32", LSTM, "loss(p, AT)",
+        "{ let (v, (g, _)) = grad(loss)(p, AT); v + sum(g.b) }"),
+    Row("Newton, 100 steps", 3, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)",
+        "{ let (v, (g,)) = grad(newton)(2.0 + AT); v + g }"),
+    Row("Newton, `jvp`", 3, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)", "jvp(newton)(2.0 + AT, 1.0).1"),
+    Row("Newton, `hvp`", 8, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)", "hvp(newton)(2.0 + AT, 1.0)"),
+    Row("Newton, `deriv(deriv(f))`", 8, 20, 320, "float64", NEWTON, "newton(2.0 + AT)",
+        "deriv(deriv(newton))(2.0 + AT)"),
+    Row("fold over 10,000 products", 3, 5, 205, "float64", FOLD, "product(1.0 + AT)",
+        "{ let (v, (_, g)) = grad(of_all)(xs, 1.0 + AT); v + g }"),
+    Row("tree sum of 2^15 leaves", 4, 2, 42, "float64", TREE, "total(t, 1.0 + AT)",
+        "{ let (v, (_, g)) = grad(total)(t, 1.0 + AT); v + g }"),
+    Row("a million steps of `while`", 4, 1, 5, "float64", LOOP, "steps(1.0 + AT)",
+        "{ let (v, (g,)) = grad(steps)(1.0 + AT); v + g }"),
+    Row("100,000 heads of a list", 4, 2, 42, "float64", HEADS, "heads(xs, AT, 100000)",
+        "{ let (v, (_, g, _)) = grad(heads)(xs, AT, 100000); v + g }"),
+    Row("determinant by minors, 5 by 5", 3, 20, 620, "float64", MINORS, "det(m + AT)",
+        "{ let (v, (g,)) = grad(det)(m + AT); v + g[0, 0] }"),
+    Row("list of 10,000 reversed", 3, 5, 205, "float64", REVERSE, "{ let ys = reversed(xs); AT }",
+        "{ let (_, (ys,)) = vjp(reversed)(xs, xs); AT }"),
+    Row("10,000 reads `x[i]`", 4, 2, 42, "float64", READS % 10000, "reads(x, 10000, 1.0 + AT)",
+        "{ let (v, (_, _, g)) = grad(reads)(x, 10000, 1.0 + AT); v + g }"),
+    Row("1,000,000 reads `x[i]`", 4, 1, 3, "float64", READS % 1000000, "reads(x, 1000000, 1.0 + AT)",
+        "{ let (v, (_, _, g)) = grad(reads)(x, 1000000, 1.0 + AT); v + g }"),
+    Row("a parameter through 100,000 calls", 4, 1, 21, "float64", HANDED, "handed(1.0 + AT, 100000)",
+        "{ let (v, (g, _)) = grad(handed)(1.0 + AT, 100000); v + g }"),
+    Row("10,000 writes to a reference", 4, 5, 105, "float32", WRITES, "f(1.0 + AT)",
+        "{ let (v, (g,)) = grad(f)(1.0 + AT); v + g }"),
+]
+
+
+def program(row, what):
+    """The text of the program; its first argument is how often the work is done."""
+    return f"""
+let n = match (args) {{ Cons(a, _) => match (str.int(a)) {{ Some(k) => k, None => 0 }}, Nil => 0 }};
+{row.setup}
+def again(k: int32, s: {row.dtype}) -> {row.dtype} {{
+  if (k == 0) {{ s }} else {{ let at = s * 0.0; again(k - 1, {what.replace("AT", "at")}) }}
+}}
+again(n, 0.0)
+"""
+
+
+def measure(bench):
+    """A line for each row: the ratio, and both figures."""
+    for row in ROWS:
+        paths = [bench.file(f"{what}.rly", program(row, text))
+                 for what, text in (("value", row.value), ("gradient", row.gradient))]
+        value, gradient = bench.each(paths, row.few, row.many)
+        bench.report.row(row.name, f"{gradient * 1e6:.1f} us", f"{value * 1e6:.1f} us the value",
+                         f"{gradient / value:.1f}", f"at most {row.asked:g}", gradient <= row.asked * value)
