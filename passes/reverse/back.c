@@ -521,24 +521,16 @@ static void learn(Program *p, Presence *known, Presence found) {
 /* The accumulators of all slots as arguments of the next frame's way back, or as the result. */
 static Expr *end_value(Way *w, Expr *chain) {
     Instance *n = w->n;
-    Expr **args = mem_new_n(Expr *, n->nslots + 2);
-    Presence *presence = mem_new_n(Presence, n->nslots + 1);
-    uint32_t nargs = 0;
-    if (chain)
-        args[nargs++] = chain;
+    const Pop *pop = NULL;
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    Expr *call = chain ? pop_call(w, chain, &pop) : NULL;
     for (uint32_t i = 0; i < n->nslots; i++) {
-        Slot *slot = &n->slots[i];
-        args[nargs++] = acc_get(w, slot->place);
-        presence[i] = acc_presence(slot->place);
+        Place *p = n->slots[i].place;
+        learn(n->program, &n->slots[i].out, pop ? pop->entry[i] : acc_presence(p));
+        if (!pop)
+            accs[i] = acc_get(w, p);
     }
-    Pop *pop = chain ? pop_get(n, presence) : NULL;
-    for (uint32_t i = 0; i < n->nslots; i++)
-        learn(n->program, &n->slots[i].out, pop ? pop->entry[i] : presence[i]);
-    if (!pop)
-        return n->nslots == 1 ? args[0] : b_tuple(&w->build, args, n->nslots);
-    pop->reached = true;
-    return b_call(&w->build, expr_global(pop->global, b_some_type("f"), w->build.span), args, nargs,
-                  0);
+    return pop ? call : n->nslots == 1 ? accs[0] : b_tuple(&w->build, accs, n->nslots);
 }
 
 /* What follows the frame of that end; free in it are the variables of its frame. entry: of a loop, how the accumulators of
@@ -579,10 +571,10 @@ static Expr *make_end(Instance *n, Steps *end, Expr **accs, const Presence *entr
     expr_free_vars(back, &vars);
     for (size_t i = 0; i < vars.len; i++)
         map_set(&outside, vars.data[i], vars.data[i]);
+    vec_clear(&vars);
     for (uint32_t i = 0; i < n->nslots; i++)
         if (accs[i])
-            map_remove(&outside, accs[i]->var);
-    vec_clear(&vars);
+            expr_free_vars(accs[i], &vars);
     if (ct)
         expr_free_vars(ct, &vars);
     for (size_t i = 0; i < vars.len; i++)
@@ -595,20 +587,11 @@ static Expr *make_end(Instance *n, Steps *end, Expr **accs, const Presence *entr
 
 static void make_pop(Instance *n, Pop *pop) {
     Build b = {n->fn->span};
-    Var **params = mem_new_n(Var *, n->nslots + 1);
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    params[0] = b_var(&b, "k", b_some_type("frames"));
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        const Place *p = n->slots[i].place;
-        bool known = pop->entry[i] == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
-        params[i + 1] = b_var(&b, "acc", known ? p->type : b_some_type("ct"));
-        accs[i] = b_ref(&b, params[i + 1]);
-    }
-    Expr *next = expr_proj(b_ref(&b, params[0]), 0, b_some_type("frames"), b.span);
+    Expr *next = expr_proj(b_ref(&b, pop->params[0]), 0, b_some_type("frames"), b.span);
     pop->backs = mem_new_n(Expr *, n->loops.len + 1);
     for (size_t i = 0; i < n->loops.len && !n->program->why; i++)
-        pop->backs[i] = make_end(n, n->loops.data[i], accs, pop->entry, NULL, next);
-    pop->fn = b_fn(&b, "pop", params, n->nslots + 1, b_unit(&b));
+        pop->backs[i] = make_end(n, n->loops.data[i], pop->accs, pop->entry, NULL, next);
+    pop->fn = b_fn(&b, "pop", pop->params, pop->nparams, b_unit(&b));
 }
 
 static Pop *next_pop(const Instance *n, const Map *made) {

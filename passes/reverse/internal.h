@@ -131,9 +131,13 @@ struct Steps {
     Expr *back;      /* RETURN, LOOP: that way, made last */
 };
 
-/* The loop that pops frames, where the accumulators of the slots have that presence before each of them. */
+/* A loop that pops frames: Note [Loops for what is known] in loop.c. */
 typedef struct Pop {
-    Presence *entry;
+    const char *known;
+    Presence *entry; /* of the accumulator of each slot, before a frame */
+    Expr **accs;     /* these, made of parameters */
+    Var **params;    /* the frames, and what of the accumulators is there */
+    uint32_t nparams;
     Global *global;
     bool reached; /* in this round */
     Expr *fn;
@@ -396,6 +400,10 @@ void way_steps(Way *w, Steps *steps);
 void enter_arm(Way *w, const Choice *c);
 void leave_arm(Way *w, const Choice *c);
 
+/* ---- loop.c ---- */
+/* Calls the loop for what is known of the slots' accumulators, with them. */
+Expr *pop_call(Way *w, Expr *chain, const Pop **called);
+
 /* ---- make.c ---- */
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
                        const SlotMap *numbers);
@@ -407,8 +415,7 @@ bool slots_equal(const SlotMap *a, const SlotMap *b);
 /* Before the result of a return come the frames so far, where there are loops, and which return it is. */
 uint32_t frame_head(const Instance *n);
 void instance_finish(Instance *n);
-/* The loop for that presence of its slots, or one that is for any. */
-Pop *pop_get(Instance *n, const Presence *entry);
+Global *instance_global(const char *name);
 void forward_steps(Instance *n, Steps *steps, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);

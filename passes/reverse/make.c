@@ -8,7 +8,7 @@
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
-static Global *new_global(const char *name) {
+Global *instance_global(const char *name) {
     Global *g = mem_new(Global);
     g->kind = GLOBAL_DEF;
     g->name = sym_intern(name);
@@ -61,8 +61,8 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
     n->shared = mem_new_n(bool, nslots + 1);
     n->slots = mem_new_n(Slot, nslots + 1);
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
-    n->forward_global = new_global(fmt_text("%s.fwd", name));
-    n->back = new_global(fmt_text("%s.bwd", name));
+    n->forward_global = instance_global(fmt_text("%s.fwd", name));
+    n->back = instance_global(fmt_text("%s.bwd", name));
     return n;
 }
 
@@ -87,27 +87,6 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     p->changed = true;
     instance_read(n);
     return n;
-}
-
-Pop *pop_get(Instance *n, const Presence *entry) {
-    Presence *any = mem_new_n(Presence, n->nslots + 1);
-    for (uint32_t i = 0; i < n->nslots; i++)
-        any[i] = PERHAPS;
-    size_t size = n->nslots * sizeof *entry;
-    for (int general = 0; general < 2; general++) {
-        const Presence *wanted = general ? any : entry;
-        for (size_t i = 0; i < n->pops.len; i++)
-            if (!memcmp(n->pops.data[i]->entry, wanted, size))
-                return n->pops.data[i];
-        if (n->pops.len < MAX_POPS)
-            break;
-    }
-    Pop *pop = mem_new(Pop);
-    pop->entry = mem_new_n(Presence, n->nslots + 1);
-    memcpy(pop->entry, n->pops.len < MAX_POPS ? entry : any, size);
-    pop->global = new_global(fmt_text("%s.pop", n->fn->fn->name ? n->fn->fn->name->text : "fn"));
-    vec_push(&n->pops, pop);
-    return pop;
 }
 
 static Expr *without_unused(PassCtx *ctx, Expr *fn) { return pass_run(ctx, pass_find("dce"), fn); }
@@ -360,10 +339,7 @@ static Expr *make_pop(const Instance *n, const Pop *pop) {
     for (size_t i = n->loops.len; i-- > 0;)
         body = choose_end(&b, tag, (uint32_t)i,
                           open_frame(&b, n->loops.data[i], pop->backs[i], frame, 2), body);
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    for (uint32_t i = 0; i < n->nslots; i++)
-        accs[i] = b_ref(&b, f->params[i + 1]);
-    Expr *all = n->nslots == 1 ? accs[0] : b_tuple(&b, accs, n->nslots);
+    Expr *all = n->nslots == 1 ? pop->accs[0] : b_tuple(&b, pop->accs, n->nslots);
     Expr **two = mem_new_n(Expr *, 2);
     two[0] = tag;
     two[1] = expr_int(-1, DT_I32, b.span);

@@ -35,7 +35,7 @@
  * Note [Loops]. A self call in tail position keeps no frame on a stack: the forward function takes the frames so far
  * (k), a tail call goes on with (k, site, saved …), and the way back pops them in a loop that is a tail call itself. A
  * million iterations take constant stack. There is a loop for each of what is known of the accumulators before a frame
- * (pop_get): in the first iteration most are absent, from the second on they are there, and nothing is asked when running.
+ * (loop.c): in the first iteration most are absent, from the second on they are there, and nothing is asked when running.
  *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *

@@ -91,6 +91,21 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 4, 6)
 
+program("a recurrent loop of one function, 20 tokens with gradient", 201, 510032, 471808, """
+type P { P { w: Tensor[(64, 32), float32], u: Tensor[(64, 64), float32], b: Tensor[(64,), float32] } }
+let p = P { w: full(0.01, shape=[64, 32]), u: full(0.01, shape=[64, 64]), b: zeros(shape=[64]) };
+let xs: Tensor[(20, 1, 32), float32] = full(0.1, shape=[20, 1, 32]);
+let zero: Tensor[(1, 64), float32] = zeros(shape=[1, 64]);
+def run(p: P, t: int32, h: Tensor[(1, 64), float32]) -> Tensor[(1, 64), float32] {
+  if (t == 0) { h } else { run(p, t - 1, tanh(nn.dense(xs[t - 1], p.w) + nn.dense(h, p.u) + p.b)) }
+}
+def loss(p: P) { sum(run(p, 20, zero)) }
+def steps(k: int32, s: float32) -> float32 {
+  if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
+}
+steps(n, 0.0)
+""", 20, 30)
+
 TREE = """
 type Parse { Word(int32), Phrase(Parse, Parse) }
 type Cell { Cell {
