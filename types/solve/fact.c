@@ -31,6 +31,15 @@ void solver_assume_fact(Solver *s, const RelDef *def, Type **args, uint32_t narg
     vec_push(&s->facts, fact);
 }
 
+const Relation *solver_next_fact(const Solver *s, bool (*is)(const RelDef *def), size_t *at) {
+    while (*at < s->facts.len) {
+        const Relation *fact = s->facts.data[(*at)++];
+        if (is(fact->def))
+            return fact;
+    }
+    return NULL;
+}
+
 /* Whether two relations of one RelDef read the same field or position. Other relations have a place as their data, or
  * dtypes that each of them restricts by itself. */
 static bool reads_same(const RelDef *def, const void *a, const void *b) {

@@ -147,10 +147,8 @@ static bool has_left(const Bcast *b, Type *t) {
 static void apply_facts(Bcast *b) {
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t i = 0; i < b->s->facts.len; i++) {
-            const Relation *f = b->s->facts.data[i];
-            if (!is_broadcast(f->def))
-                continue;
+        const Relation *f;
+        for (size_t at = 0; (f = solver_next_fact(b->s, is_broadcast, &at));) {
             Type *z = type_resolve(f->args[f->nargs - 1]);
             uint32_t inside = 0;
             for (uint32_t k = 0; k + 1 < f->nargs; k++) {
@@ -519,12 +517,11 @@ static RelStatus broadcast_once(Bcast *b, bool *progress) {
             return set_result(b, x->tensor.shape);
         if (x->tag == TY_PARAM && !rel_unify(b->s, b->r, -1, x))
             return REL_FAIL;
-        if (x->tag == TY_PARAM) /* done where the facts say that x is a tensor */
-            for (size_t i = 0; i < b->s->facts.len; i++)
-                for (uint32_t k = 0; k < b->s->facts.data[i]->nargs; k++)
-                    if (is_broadcast(b->s->facts.data[i]->def) &&
-                        type_resolve(b->s->facts.data[i]->args[k]) == x)
-                        return REL_DONE;
+        const Relation *f; /* done where the facts say that x is a tensor */
+        for (size_t at = 0; x->tag == TY_PARAM && (f = solver_next_fact(b->s, is_broadcast, &at));)
+            for (uint32_t k = 0; k < f->nargs; k++)
+                if (type_resolve(f->args[k]) == x)
+                    return REL_DONE;
         return REL_WAIT;
     }
     Ranked *in = mem_new_n(Ranked, b->nleft);

@@ -230,12 +230,12 @@ static void relate_whole(Rows *w, Type **row, Type **all, const Type *known) {
         *all = *row;
 }
 
+static bool is_vmap(const RelDef *def) { return def == &rel_vmap; }
+
 /* What a declared Vmap says that `one` is on the other side: `all` of a row, or a row of `all`. NULL: nothing. */
 static Type *declared_other(Rows *w, Type *one, bool is_row) {
-    for (size_t i = 0; i < w->s->facts.len; i++) {
-        const Relation *fact = w->s->facts.data[i];
-        if (fact->def != &rel_vmap)
-            continue;
+    const Relation *fact;
+    for (size_t at = 0; (fact = solver_next_fact(w->s, is_vmap, &at));) {
         Type *from = type_resolve(fact->args[is_row ? 0 : 1]);
         Type *to = type_resolve(fact->args[is_row ? 1 : 0]);
         if (from->tag != TY_FN || to->tag != TY_FN)

@@ -187,6 +187,8 @@ void solver_add(Solver *s, Relation *r); /* adds a relation that waits, and queu
 /* fact.c. Whether a and b ask the same of equal arguments: they have one RelDef, read one field or position, and
  * have equal attributes. */
 bool relation_asks_same(const Relation *a, const Relation *b);
+/* The first fact at place *at or behind it that is of one of those relations; *at is then behind it. NULL: no other. */
+const Relation *solver_next_fact(const Solver *s, bool (*is)(const RelDef *def), size_t *at);
 /* The fact that asks the same of the same inputs, or NULL. Its result is the relation's. */
 const Relation *solver_find_fact(Solver *s, const Relation *r);
 /* Unifies r with a fact from which it differs only by variables that are not in `order`, those of the type. The
