@@ -17,68 +17,83 @@
 #include "eval/value.h"
 #include "passes/pass.h"
 
-/* X(name): `a` is the result's slot where there is one, as a byte offset; b and c are operands or
- * what the comment says. */
+/* X(name, b, c, use, result, flow): what the fields of an instruction are, in the terms of eval/operands.h. `a` is the
+ * result's slot where there is one, as a byte offset; b and c are operands, rows of slots, or what the comment says. */
 /* clang-format off */
-#define OPCODES(X)                                                                                 \
-    X(MOVE)        /* a <- b */                                                                    \
-    X(GLOBAL)      /* a <- value of global b, a constant; its cell is the one after it */          \
-    X(LIKE)        /* a <- constant c + (dtype of b): a literal in each dtype, in order */         \
-    X(RETURN)      /* b */                                                                         \
-    X(CALL)        /* a <- b(slots from c); x arguments; the callee's twin at this code's path */  \
-    X(CALL_GLOBAL) /* the same, b the number of a global's constant */                             \
-    X(PATH) /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */     \
-    X(TAIL) /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Gives */                                   \
-    X(TAIL_GLOBAL)                                                                                 \
-    X(HOLE) /* the tail call that follows gives the last field of data c, a part of b */           \
-    X(FILL) /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */                  \
-    X(CLOSURE) /* a <- closure of makes[b] */                                                      \
-    X(GRAD)    /* a <- derivative x (GradKind) of the function b */                                \
-    X(JUMP)    /* to a */                                                                          \
-    X(JUMP_IF) /* to a when b is x */                                                              \
-    X(JUMP_LT)                                                                                     \
-    X(JUMP_LE)                                                                                     \
-    X(JUMP_GT)                                                                                     \
-    X(JUMP_GE)                                                                                     \
-    X(JUMP_EQ)     /* to a when (b ? c) is x */                                                    \
-    X(JUMP_ABSENT) /* to a when it is x that the cotangent b is absent */                          \
-    X(ADD)                                                                                         \
-    X(SUB) X(MUL) X(DIV)                                                                         \
-    X(STRONG_MUL) X(STRONG_DIV) /* where a zero is stronger than what is not finite */            \
-    X(LT) X(LE) X(GT) X(GE) X(EQUAL) /* a <- b == c, != when x */             \
-        X(NEG) X(NOT) X(OPERATOR) /* a <- sites[c] applied to the slots from b */                  \
-        X(MORE)                   /* a <- result c + 1 of the OPERATOR before, a group of several */ \
-        X(BUILTIN)                /* the same for a builtin */                                     \
-        X(DATA)                   /* a <- constructor (constant operand c) of the slots from b */  \
-        X(TUPLE)                  /* a <- c slots from b */                                        \
-        X(PROJ)                   /* a <- b.c */                                                   \
-        X(FIELD)                  /* a <- the origin's field of b */                               \
-        X(UPDATE)                 /* a <- b with the origin's fields = slots from c */             \
-        X(REF) X(READ) X(WRITE) X(BANG) X(TENSOR) /* a <- stack of c slots from b */               \
-        X(INDEX)                                  /* a <- b[slots from c], by the origin */        \
-        X(DIM_OF) /* a <- size of axis c of b, in the dtype of the origin's type */                \
-        X(CHECK)  /* found b, expected c, check number a of the origin */                          \
-        X(CHECK_SHAPE) /* the same of a rank or a shape */                                         \
-        X(TEST_DATA) X(TEST_NULLARY) /* to a unless b is of constructor c (constant operand) */    \
-        X(TEST_VALUE)                /* to a unless b equals the literal c */                      \
-        X(GET_FIELD) X(GET_ITEM)     /* a <- field, item number c of b */                          \
-        X(ADD_CT)                    /* a <- cotangent b + cotangent c, either may be absent */    \
-        X(MOVES) /* slots from a <- x operands of lists[b]; so on: eval/tighten.h */               \
-        X(TUPLE_OF)                  /* a <- c operands of lists[b] */                             \
-        X(DATA_OF)                   /* a <- constructor c of operands of lists[b] */              \
-        X(UNPACK)                    /* slots from a <- x items of tuple b, from c on */           \
-        X(GET_FIELDS)                /* the same of fields */                                      \
-        X(TAIL_OF) /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
-        X(TAIL_GLOBAL_OF)                                                                          \
-        X(NO_MATCH)                  /* of value b */                                              \
-        X(VERIFY)                    /* b is as place c says; notes in slot a (eval/verify.h) */    \
-        X(RESOLVE)                   /* the one instruction of code not resolved yet */            \
-        X(COUNT)                 /* one entry; the last of them leads into better code: tier.c */  \
-        X(HALT)
+#define OPCODES(X)                                                                                           \
+    X(MOVE,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- b */                                   \
+    X(GLOBAL,       NONE, NONE,       BORROW, VALUE,   NEXT)  /* a <- value of global b, a constant; its cell is the one after it */ \
+    X(LIKE,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- constant c + (dtype of b): a literal in each dtype, in order */ \
+    X(RETURN,       ONE,  NONE,       KEEP,   NOTHING, END)   /* b */                                        \
+    X(CALL,         ONE,  ROW_X,      KEEP,   CALLED,  NEXT)  /* a <- b(slots from c); x arguments; the callee's twin at this code's path */ \
+    X(CALL_GLOBAL,  NONE, ROW_X,      KEEP,   CALLED,  NEXT)  /* the same, b a global, a constant */         \
+    X(PATH,         NONE, NONE,       BORROW, NOTHING, NEXT)  /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */ \
+    X(TAIL,         ONE,  ROW_X,      KEEP,   NOTHING, END)   /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Gives */ \
+    X(TAIL_GLOBAL,  NONE, ROW_X,      KEEP,   NOTHING, END)                                                  \
+    X(HOLE,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the tail call that follows gives the last field of data c, a part of b; moves the activation */ \
+    X(FILL,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */ \
+    X(CLOSURE,      MAKE, NONE,       KEEP,   VALUE,   NEXT)  /* a <- closure of makes[b] */                 \
+    X(GRAD,         ONE,  NONE,       KEEP,   VALUE,   NEXT)  /* a <- derivative x (GradKind) of the function b */ \
+    X(JUMP,         NONE, NONE,       BORROW, NOTHING, GOTO)  /* to a */                                     \
+    X(JUMP_IF,      ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a when b is x */                         \
+    X(JUMP_LT,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_LE,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_GT,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_GE,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_EQ,      ONE,  ONE,        BORROW, NOTHING, JUMP)  /* to a when (b ? c) is x */                   \
+    X(JUMP_ABSENT,  ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a when it is x that the cotangent b is absent */ \
+    X(ADD,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(SUB,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(MUL,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(DIV,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(STRONG_MUL,   ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(STRONG_DIV,   ONE,  ONE,        TAKE,   FRESH,   NEXT)  /* where a zero is stronger than what is not finite */ \
+    X(LT,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(LE,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(GT,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(GE,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
+    X(EQUAL,        ONE,  ONE,        BORROW, VALUE,   NEXT)  /* a <- b == c, != when x */                   \
+    X(NEG,          ONE,  NONE,       TAKE,   FRESH,   NEXT)                                                 \
+    X(NOT,          ONE,  NONE,       TAKE,   FRESH,   NEXT)                                                 \
+    X(OPERATOR,     ROW_SITE, NONE,   TAKE,   FRESH,   NEXT)  /* a <- sites[c] applied to the slots from b */ \
+    X(MORE,         NONE, NONE,       BORROW, FRESH,   NEXT)  /* a <- result c + 1 of the OPERATOR before, a group of several */ \
+    X(BUILTIN,      ROW_ARGS, NONE,   KEEP,   VALUE,   NEXT)  /* the same for a builtin */                   \
+    X(DATA,         ROW_CTOR, NONE,   KEEP,   VALUE,   NEXT)  /* a <- constructor (constant operand c) of the slots from b */ \
+    X(TUPLE,        ROW_C, NONE,      KEEP,   VALUE,   NEXT)  /* a <- c slots from b */                      \
+    X(PROJ,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- b.c */                                 \
+    X(FIELD,        ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- the origin's field of b */             \
+    X(UPDATE,       ONE,  ROW_ORIGIN, KEEP,   VALUE,   NEXT)  /* a <- b with the origin's fields = slots from c */ \
+    X(REF,          ONE,  NONE,       KEEP,   VALUE,   NEXT)                                                 \
+    X(READ,         ONE,  NONE,       BORROW, VALUE,   NEXT)                                                 \
+    X(WRITE,        ONE,  ONE,        KEEP,   VALUE,   NEXT)                                                 \
+    X(BANG,         ONE,  NONE,       BORROW, VALUE,   NEXT)                                                 \
+    X(TENSOR,       ROW_C, NONE,      BORROW, FRESH,   NEXT)  /* a <- stack of c slots from b */             \
+    X(INDEX,        ONE,  ROW_ORIGIN, BORROW, VALUE,   NEXT)  /* a <- b[slots from c], by the origin */      \
+    X(DIM_OF,       ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- size of axis c of b, in the dtype of the origin's type */ \
+    X(CHECK,        ONE,  ONE,        BORROW, NOTHING, NEXT)  /* found b, expected c, check number a of the origin */ \
+    X(CHECK_SHAPE,  ONE,  ONE,        BORROW, NOTHING, NEXT)  /* the same of a rank or a shape */            \
+    X(TEST_DATA,    ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a unless b is of constructor c (constant operand) */ \
+    X(TEST_NULLARY, ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same of a constructor without fields */ \
+    X(TEST_VALUE,   ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a unless b equals the literal c */       \
+    X(GET_FIELD,    ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- field number c of b */                 \
+    X(GET_ITEM,     ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- item number c of b */                  \
+    X(ADD_CT,       ONE,  ONE,        KEEP_OR_TAKE, VALUE, NEXT) /* a <- cotangent b + cotangent c, either may be absent */ \
+    X(MOVES,        LIST_X, NONE,     KEEP,   SEVERAL, NEXT)  /* slots from a <- x operands of lists[b]; so on: eval/tighten.h */ \
+    X(TUPLE_OF,     LIST_C, NONE,     KEEP,   VALUE,   NEXT)  /* a <- c operands of lists[b] */              \
+    X(DATA_OF,      LIST_CTOR, NONE,  KEEP,   VALUE,   NEXT)  /* a <- constructor c of operands of lists[b] */ \
+    X(UNPACK,       ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* slots from a <- x items of tuple b, from c on */ \
+    X(GET_FIELDS,   ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same of fields */                       \
+    X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
+    X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
+    X(NO_MATCH,     ONE,  NONE,       BORROW, NOTHING, END)   /* of value b */                               \
+    X(VERIFY,       ANY,  ANY,        BORROW, NOTHING, NEXT)  /* b is as place c says; notes in slot a (eval/verify.h) */ \
+    X(RESOLVE,      ANY,  ANY,        BORROW, NOTHING, END)   /* the one instruction of code not resolved yet */ \
+    X(COUNT,        NONE, NONE,       BORROW, NOTHING, NEXT)  /* one entry; the last of them leads into better code: tier.c */ \
+    X(HALT,         ANY,  ANY,        BORROW, NOTHING, END)
 /* clang-format on */
 
 typedef enum Opcode {
-#define X(name) CODE_##name,
+#define X(name, ...) CODE_##name,
     OPCODES(X)
 #undef X
         OPCODE_COUNT

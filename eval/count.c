@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many instructions the machine ran: InterpOptions.counts. The loop of run.c counts where in->counts is set. */
-#include "eval/machine.h"
+#include "eval/operands.h"
 
 #include <ctype.h>
 #include <stdlib.h>
-
-static const char *const names[OPCODE_COUNT] = {
-#define X(name) #name,
-    OPCODES(X)
-#undef X
-};
 
 typedef struct Line {
     int opcode;
@@ -46,7 +40,7 @@ void interp_print_counts(const Interp *in, Str *out) {
     str_printf(out, "instructions: %llu\n", (unsigned long long)interp_count(in));
     for (int i = 0; i < OPCODE_COUNT && lines[i].times; i++) {
         Str name = {0};
-        for (const char *c = names[lines[i].opcode]; *c; c++)
+        for (const char *c = opcode_info[lines[i].opcode].name; *c; c++)
             str_add_char(&name, (char)tolower((unsigned char)*c));
         str_printf(out, "  %-16s %llu\n", str_text(&name), (unsigned long long)lines[i].times);
     }

@@ -3,6 +3,8 @@
  * later, and one pass forward which tensor each slot holds. */
 #include "eval/own.h"
 
+#include "eval/operands.h"
+
 #include <string.h>
 
 enum {
@@ -20,170 +22,26 @@ typedef struct Owning {
     bool reached;      /* the instruction before leads here */
 } Owning;
 
-/* ---- what instructions read ------------------------------------------------------------------ */
+/* ---- what instructions do -------------------------------------------------------------------- */
 
-typedef enum Use { USE_BORROW, USE_KEEP } Use;
-
-/* A row of slots that an instruction reads. */
-typedef struct Reads {
-    struct {
-        uint32_t first, n;
-        Use use;
-    } row[3];
-    int nrows;
-    const Make *make; /* captured variables, which are kept */
-} Reads;
-
-static void add_slots(Reads *reads, int32_t at, uint32_t n, Use use) {
-    if ((at & 3) != BASE_SLOT || !n)
-        return;
-    reads->row[reads->nrows].first = (uint32_t)at >> 4;
-    reads->row[reads->nrows].n = n;
-    reads->row[reads->nrows++].use = use;
+/* What is made by tighten.c or by hand, and what may read anything, is not looked at. */
+static bool is_plain(const Instr *i) {
+    const OpcodeInfo *info = instr_info(i);
+    return info->b != PART_ANY && info->b != PART_LIST_X && info->b != PART_LIST_C &&
+           info->b != PART_LIST_CTOR && info->c != PART_PAIRS && info->result != RESULT_SEVERAL;
 }
 
-static bool is_jump(const Instr *i) {
-    return i->op == CODE_JUMP || (i->op >= CODE_JUMP_IF && i->op <= CODE_JUMP_ABSENT) ||
-           i->op == CODE_TEST_DATA || i->op == CODE_TEST_NULLARY || i->op == CODE_TEST_VALUE;
+static bool keeps(const Instr *i) {
+    return instr_info(i)->use == USE_KEEP || instr_info(i)->use == USE_KEEP_OR_TAKE;
 }
 
-static bool ends(const Instr *i) {
-    return i->op == CODE_JUMP || i->op == CODE_RETURN || i->op == CODE_TAIL ||
-           i->op == CODE_TAIL_GLOBAL || i->op == CODE_NO_MATCH || i->op == CODE_HALT;
+static bool takes(const Instr *i) {
+    return instr_info(i)->use == USE_TAKE || instr_info(i)->use == USE_KEEP_OR_TAKE;
 }
 
-/* False where the function is not to be looked at. *to: the slot written, or -1. *makes: it is a tensor that
- * nothing else refers to. */
-static bool look(const Resolver *r, size_t at, Reads *reads, int32_t *to, bool *makes) {
-    const Instr *i = &r->instrs.data[at];
-    *reads = (Reads){0};
-    *to = i->a >> 4;
-    *makes = false;
-    switch ((Opcode)i->op) {
-    case CODE_MOVE: add_slots(reads, i->b, 1, USE_BORROW); return true; /* handled apart */
-    case CODE_GLOBAL: return true;
-    case CODE_LIKE:
-    case CODE_READ:
-    case CODE_BANG:
-    case CODE_DIM_OF: add_slots(reads, i->b, 1, USE_BORROW); return true;
-    case CODE_RETURN:
-        *to = -1;
-        add_slots(reads, i->b, 1, USE_KEEP);
-        return true;
-    case CODE_CALL:
-        add_slots(reads, i->b, 1, USE_KEEP);
-        add_slots(reads, i->c, i->x, USE_KEEP);
-        return true;
-    case CODE_CALL_GLOBAL: add_slots(reads, i->c, i->x, USE_KEEP); return true;
-    case CODE_PATH:
-    case CODE_COUNT: *to = -1; return true;
-    case CODE_TAIL:
-        *to = -1;
-        add_slots(reads, i->b, 1, USE_KEEP);
-        add_slots(reads, i->c, i->x, USE_KEEP);
-        return true;
-    case CODE_TAIL_GLOBAL:
-        *to = -1;
-        add_slots(reads, i->c, i->x, USE_KEEP);
-        return true;
-    case CODE_CLOSURE: reads->make = &r->makes.data[i->b]; return true;
-    case CODE_JUMP: *to = -1; return true;
-    case CODE_JUMP_IF:
-    case CODE_JUMP_ABSENT:
-    case CODE_TEST_DATA:
-    case CODE_TEST_NULLARY:
-    case CODE_TEST_VALUE:
-    case CODE_NO_MATCH:
-        *to = -1;
-        add_slots(reads, i->b, 1, USE_BORROW);
-        return true;
-    case CODE_JUMP_LT:
-    case CODE_JUMP_LE:
-    case CODE_JUMP_GT:
-    case CODE_JUMP_GE:
-    case CODE_JUMP_EQ:
-    case CODE_CHECK:
-    case CODE_CHECK_SHAPE:
-        *to = -1;
-        add_slots(reads, i->b, 1, USE_BORROW);
-        add_slots(reads, i->c, 1, USE_BORROW);
-        return true;
-    case CODE_ADD:
-    case CODE_SUB:
-    case CODE_MUL:
-    case CODE_DIV:
-    case CODE_STRONG_MUL:
-    case CODE_STRONG_DIV:
-    case CODE_LT:
-    case CODE_LE:
-    case CODE_GT:
-    case CODE_GE:
-        add_slots(reads, i->b, 1, USE_BORROW);
-        add_slots(reads, i->c, 1, USE_BORROW);
-        *makes = true;
-        return true;
-    case CODE_EQUAL:
-        add_slots(reads, i->b, 1, USE_BORROW);
-        add_slots(reads, i->c, 1, USE_BORROW);
-        return true;
-    case CODE_NEG:
-    case CODE_NOT:
-        add_slots(reads, i->b, 1, USE_BORROW);
-        *makes = true;
-        return true;
-    case CODE_OPERATOR: {
-        const Site *s = &r->sites.data[i->c];
-        add_slots(reads, i->b, s->nargs + s->nsizes, USE_BORROW);
-        *makes = true;
-        return true;
-    }
-    case CODE_MORE: *makes = true; return true;
-    case CODE_BUILTIN: add_slots(reads, i->b, r->sites.data[i->c].nargs, USE_KEEP); return true;
-    case CODE_DATA:
-        add_slots(reads, i->b, ((const Ctor *)r->consts.data[i->c >> 4].p)->nfields, USE_KEEP);
-        return true;
-    case CODE_TUPLE: add_slots(reads, i->b, (uint32_t)i->c, USE_KEEP); return true;
-    case CODE_TENSOR:
-        add_slots(reads, i->b, (uint32_t)i->c, USE_BORROW);
-        *makes = true;
-        return true;
-    case CODE_PROJ:
-    case CODE_FIELD:
-    case CODE_GET_FIELD:
-    case CODE_GET_ITEM: add_slots(reads, i->b, 1, USE_BORROW); return true;
-    case CODE_INDEX:
-        add_slots(reads, i->b, 1, USE_BORROW);
-        add_slots(reads, i->c, r->origin.data[at]->nargs, USE_BORROW);
-        return true;
-    case CODE_GRAD:
-    case CODE_REF: add_slots(reads, i->b, 1, USE_KEEP); return true;
-    case CODE_UPDATE:
-        add_slots(reads, i->b, 1, USE_KEEP);
-        add_slots(reads, i->c, r->origin.data[at]->nargs, USE_KEEP);
-        return true;
-    case CODE_WRITE:
-        add_slots(reads, i->b, 1, USE_KEEP);
-        add_slots(reads, i->c, 1, USE_KEEP);
-        return true;
-    case CODE_ADD_CT: /* may give one of them */
-        add_slots(reads, i->b, 1, USE_KEEP);
-        add_slots(reads, i->c, 1, USE_KEEP);
-        return true;
-    case CODE_MOVES: /* made later: tighten.h */
-    case CODE_TUPLE_OF:
-    case CODE_DATA_OF:
-    case CODE_UNPACK:
-    case CODE_GET_FIELDS:
-    case CODE_TAIL_OF:
-    case CODE_TAIL_GLOBAL_OF:
-    case CODE_HOLE:   /* moves the activation */
-    case CODE_FILL:   /* of code made by hand */
-    case CODE_VERIFY: /* reads anything */
-    case CODE_RESOLVE:
-    case CODE_HALT:
-    case OPCODE_COUNT: break;
-    }
-    return false;
+/* The slot that is written, or -1. */
+static int32_t written(const Instr *i) {
+    return instr_info(i)->result == RESULT_NOTHING ? -1 : i->a >> 4;
 }
 
 /* ---- which slots are read later -------------------------------------------------------------- */
@@ -200,23 +58,24 @@ static void read_all(const Reads *reads, uint64_t *row) {
             set(row, (uint32_t)reads->make->captured[i] >> 4);
 }
 
+/* False where the function is not to be looked at. */
 static bool find_live(Owning *o) {
     Reads reads;
-    int32_t to;
-    bool makes;
     for (size_t at = o->n; at-- > 0;) {
         const Instr *i = &o->r->instrs.data[at];
         uint64_t *after = o->after + at * o->words, *before = o->before + at * o->words;
-        if (!look(o->r, at, &reads, &to, &makes) || (is_jump(i) && (size_t)i->a <= at))
+        if (!is_plain(i) || (instr_jumps(i) && (size_t)i->a <= at))
             return false;
         for (uint32_t w = 0; w < o->words; w++) {
-            after[w] = ends(i) ? 0 : before[w + o->words];
-            if (is_jump(i))
+            after[w] = instr_ends(i) ? 0 : before[w + o->words];
+            if (instr_jumps(i))
                 after[w] |= o->before[(size_t)i->a * o->words + w];
             before[w] = after[w];
         }
+        int32_t to = written(i);
         if (to >= 0)
             before[to / 64] &= ~(UINT64_C(1) << to % 64);
+        instr_reads(o->r, NULL, at, &reads);
         read_all(&reads, before);
     }
     return true;
@@ -322,8 +181,6 @@ static void give_arguments(Owning *o, size_t at) {
 
 static void run_forward(Owning *o) {
     Reads reads;
-    int32_t to;
-    bool makes;
     for (uint32_t k = 0; k < o->r->code->nparams && k < OWN_PARAMS && !o->r->code->item; k++)
         o->holds[k] = (int32_t)k + 1;
     o->next = (int32_t)o->r->code->nparams + 1;
@@ -331,30 +188,30 @@ static void run_forward(Owning *o) {
     for (size_t at = 0; at < o->n; at++) {
         const Instr *i = &o->r->instrs.data[at];
         meet_before(o, at);
-        (void)look(o->r, at, &reads, &to, &makes);
-        if ((i->op >= CODE_ADD && i->op <= CODE_GE) || i->op == CODE_NEG || i->op == CODE_NOT ||
-            i->op == CODE_ADD_CT || i->op == CODE_OPERATOR)
+        instr_reads(o->r, NULL, at, &reads);
+        int32_t to = written(i);
+        if (takes(i))
             own_operands(o, at, to);
         if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL)
             give_arguments(o, at);
-        for (int k = 0; k < reads.nrows; k++)
-            for (uint32_t s = 0; s < reads.row[k].n && reads.row[k].use == USE_KEEP; s++)
+        for (int k = 0; k < reads.nrows && keeps(i); k++)
+            for (uint32_t s = 0; s < reads.row[k].n; s++)
                 forget_in(o->holds, o->nslots, o->holds[reads.row[k].first + s]);
         for (uint32_t s = 0; reads.make && s < reads.make->code->ncaptured; s++)
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
-        int32_t value = makes ? o->next++ : 0;
+        int32_t value = instr_info(i)->result == RESULT_FRESH ? o->next++ : 0;
         if (i->op == CODE_MOVE && (i->b & 3) == BASE_SLOT)
             value = o->holds[i->b >> 4];
         if (to >= 0)
             o->holds[to] = value;
-        if (i->op == CODE_CALL || i->op == CODE_CALL_GLOBAL) /* the callee's activation was there */
+        if (instr_info(i)->result == RESULT_CALLED) /* the callee's activation was there */
             for (uint32_t s = (uint32_t)i->c >> 4; s < o->nslots; s++)
                 if ((int32_t)s != to)
                     o->holds[s] = 0;
-        if (is_jump(i))
+        if (instr_jumps(i))
             arrive(o, (size_t)i->a);
-        o->reached = !ends(i);
+        o->reached = !instr_ends(i);
     }
 }
 
@@ -365,8 +222,7 @@ void own_code(Resolver *r) {
         return;
     bool any = false;
     for (size_t at = 0; at < o.n && !any; at++)
-        any = r->instrs.data[at].op == CODE_OPERATOR ||
-              (r->instrs.data[at].op >= CODE_ADD && r->instrs.data[at].op <= CODE_NEG);
+        any = takes(&r->instrs.data[at]);
     if (!any)
         return;
     size_t rows = (size_t)(o.n + 1) * o.words * sizeof *o.before;

@@ -97,13 +97,13 @@ enum { CLEARED_EACH = 32 /* calls */ };
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
     static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
     static const void *const direct[OPCODE_COUNT] = {
-#define X(name) &&do_##name,
+#define X(name, ...) &&do_##name,
         OPCODES(X)
 #undef X
     };
     /* Every instruction leads to `count` first: what is not counted does not pay for it. */
     static const void *const counted[OPCODE_COUNT] = {
-#define X(name) &&count,
+#define X(name, ...) &&count,
         OPCODES(X)
 #undef X
     };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/tighten.h"
 
+#include "eval/operands.h"
+
 #include <string.h>
 
 typedef struct Tightener {
@@ -12,80 +14,24 @@ typedef struct Tightener {
 
 enum { LONGEST = 32 /* arguments */, FARTHEST = 64 /* instructions looked back */ };
 
-static bool jumps(const Instr *i) {
-    return i->op == CODE_JUMP || (i->op >= CODE_JUMP_IF && i->op <= CODE_JUMP_ABSENT) ||
-           i->op == CODE_TEST_DATA || i->op == CODE_TEST_NULLARY || i->op == CODE_TEST_VALUE;
-}
-
 static Instr *at(const Tightener *t, size_t i) { return &t->r->instrs.data[i]; }
 
 static bool is_slot(int32_t operand_of) { return (operand_of & 3) == BASE_SLOT; }
 
-/* Whether only the slot `a` is written, besides slots from c on by calls. */
+/* Whether only the slot `a` is written. */
 static bool writes_a_only(const Instr *i) {
-    switch ((Opcode)i->op) {
-    case CODE_MOVE:
-    case CODE_GLOBAL:
-    case CODE_LIKE:
-    case CODE_CLOSURE:
-    case CODE_ADD:
-    case CODE_SUB:
-    case CODE_MUL:
-    case CODE_DIV:
-    case CODE_STRONG_MUL:
-    case CODE_STRONG_DIV:
-    case CODE_LT:
-    case CODE_LE:
-    case CODE_GT:
-    case CODE_GE:
-    case CODE_EQUAL:
-    case CODE_NEG:
-    case CODE_NOT:
-    case CODE_ADD_CT:
-    case CODE_PROJ:
-    case CODE_FIELD:
-    case CODE_READ:
-    case CODE_BANG:
-    case CODE_DIM_OF:
-    case CODE_REF:
-    case CODE_GET_FIELD:
-    case CODE_GET_ITEM:
-    case CODE_DATA:
-    case CODE_TUPLE:
-    case CODE_DATA_OF:
-    case CODE_TUPLE_OF:
-    case CODE_OPERATOR:
-    case CODE_BUILTIN:
-    case CODE_TENSOR:
-    case CODE_INDEX: return true;
-    default: return false;
-    }
+    return instr_info(i)->result == RESULT_VALUE || instr_info(i)->result == RESULT_FRESH;
 }
 
 static uint32_t count_fields(const Tightener *t, const Instr *in) {
     return ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields;
 }
 
-/* Whether an instruction that writes one slot only may read the slot. */
-static bool may_read(const Tightener *t, const Instr *in, int32_t slot_of) {
-    switch ((Opcode)in->op) {
-    case CODE_CLOSURE:
-    case CODE_INDEX: return true;
-    case CODE_DATA:
-    case CODE_TUPLE:
-    case CODE_OPERATOR:
-    case CODE_BUILTIN:
-    case CODE_TENSOR: return in->b <= slot_of;
-    case CODE_DATA_OF:
-    case CODE_TUPLE_OF: {
-        uint32_t n = in->op == CODE_TUPLE_OF ? (uint32_t)in->c : count_fields(t, in);
-        for (uint32_t i = 0; i < n; i++)
-            if (t->lists.data[(uint32_t)in->b + i] == slot_of)
-                return true;
-        return false;
-    }
-    default: return in->b == slot_of || in->c == slot_of;
-    }
+/* Whether instruction i may read the slot. */
+static bool may_read(const Tightener *t, size_t i, int32_t slot_of) {
+    Reads reads;
+    instr_reads(t->r, t->lists.data, i, &reads);
+    return reads_slot(&reads, (uint32_t)slot_of >> 4);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -136,7 +82,7 @@ static bool find_sources(const Tightener *t, size_t use, uint32_t first, uint32_
             if (moves[k] == SIZE_MAX || moves[k] >= i)
                 continue;
             int32_t self = operand(BASE_SLOT, first + k);
-            if (may_read(t, in, self)) {
+            if (may_read(t, i, self)) {
                 moves[k] = SIZE_MAX;
                 from[k] = self;
             }
@@ -266,55 +212,6 @@ static void tighten_row(Tightener *t, size_t i) {
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 /* Whether the slot is written before it is read, on each way from instruction i; the ways end soon. */
-static bool is_dead(const Tightener *t, size_t i, int32_t slot_of, int depth);
-
-static bool reads(const Tightener *t, const Instr *in, size_t i, int32_t x) {
-    uint32_t n = 0;
-    int32_t first = in->b;
-    switch ((Opcode)in->op) {
-    case CODE_MOVE:
-    case CODE_RETURN:
-    case CODE_JUMP_IF:
-    case CODE_TEST_DATA:
-    case CODE_TEST_NULLARY:
-    case CODE_TEST_VALUE:
-    case CODE_PROJ:
-    case CODE_GET_FIELD:
-    case CODE_GET_ITEM:
-    case CODE_JUMP_ABSENT:
-    case CODE_NEG:
-    case CODE_NOT: return in->b == x;
-    case CODE_ADD:
-    case CODE_SUB:
-    case CODE_MUL:
-    case CODE_DIV:
-    case CODE_STRONG_MUL:
-    case CODE_STRONG_DIV:
-    case CODE_LT:
-    case CODE_LE:
-    case CODE_GT:
-    case CODE_GE:
-    case CODE_EQUAL:
-    case CODE_ADD_CT:
-    case CODE_JUMP_LT:
-    case CODE_JUMP_LE:
-    case CODE_JUMP_GT:
-    case CODE_JUMP_GE:
-    case CODE_JUMP_EQ: return in->b == x || in->c == x;
-    case CODE_TUPLE: n = (uint32_t)in->c; break;
-    case CODE_OPERATOR: n = t->r->sites.data[in->c].nargs + t->r->sites.data[in->c].nsizes; break;
-    case CODE_BUILTIN: n = t->r->sites.data[in->c].nargs; break;
-    case CODE_DATA: n = ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields; break;
-    case CODE_CALL_GLOBAL:
-    case CODE_TAIL_GLOBAL:
-        n = in->x;
-        first = in->c;
-        break;
-    default: (void)i; return true;
-    }
-    return x >= first && x < first + (int32_t)(n << 4);
-}
-
 static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth) {
     enum { STEPS = 48, BRANCHES = 4 };
     for (int steps = 0; steps < STEPS; steps++, i++) {
@@ -325,17 +222,15 @@ static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth) {
             i = (size_t)in->a - 1;
             continue;
         }
-        if (in->op == CODE_NO_MATCH)
-            return in->b != x;
-        if (reads(t, in, i, x))
+        if (may_read(t, i, x))
             return false;
-        if (in->op == CODE_RETURN || in->op == CODE_TAIL_GLOBAL)
+        if (instr_info(in)->flow == FLOW_END)
             return true;
-        if (jumps(in) && !is_dead(t, (size_t)in->a, x, depth + 1))
+        if (instr_jumps(in) && !is_dead(t, (size_t)in->a, x, depth + 1))
             return false;
         if (writes_a_only(in) && in->a == x)
             return true;
-        if (in->op == CODE_CALL_GLOBAL && (in->a == x || x >= in->c))
+        if (instr_info(in)->result == RESULT_CALLED && (in->a == x || x >= in->c))
             return true; /* the callee's activation was there */
     }
     return false;
@@ -372,7 +267,7 @@ static void close_up(Tightener *t) {
         if (t->gone[i])
             continue;
         Instr in = *at(t, i);
-        if (jumps(&in))
+        if (instr_jumps(&in))
             in.a = moved[in.a];
         r->instrs.data[kept] = in;
         r->origin.data[kept++] = r->origin.data[i];
@@ -390,7 +285,7 @@ void tighten_code(Resolver *r) {
     memset(t.targets, 0, n + 1);
     memset(t.gone, 0, n + 1);
     for (size_t i = 0; i < n; i++)
-        if (jumps(at(&t, i)))
+        if (instr_jumps(at(&t, i)))
             t.targets[at(&t, i)->a] = true;
     for (size_t i = 0; i < n; i++)
         if ((at(&t, i)->op >= CODE_LT && at(&t, i)->op <= CODE_EQUAL))
