@@ -285,7 +285,8 @@ static void add_session_names(Place *p, bool own) {
         if (strcmp(shown, before) == 0)
             continue;
         before = shown;
-        add(p, fmt_text("%s%s", sigil, shown), shown[strlen(shown) - 1] == '.' ? "module" : NULL);
+        add(p, *sigil ? fmt_text("%s%s", sigil, shown) : shown,
+            shown[strlen(shown) - 1] == '.' ? "module" : NULL);
     }
 }
 
