@@ -298,6 +298,9 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
                               "`%s` must be a constant: the rank of the result, or how it is "
                               "computed, depends on it",
                               a->name->text);
+            else if (d && (op->attrs[k].type == AT_DIMS || op->attrs[k].type == AT_DIMS_OPT ||
+                           op->attrs[k].type == AT_DIM))
+                diag_add_fact(d, "a size is one integer");
             else if (d)
                 diag_add_fact(d, "attributes are constants, written where the call is");
             return NULL;
