@@ -239,6 +239,10 @@ static bool run_on_scalars(Interp *in, Group *g, const Value *args, Value *out) 
     return true;
 }
 
+Template *group_template(const Group *g, Tensor *const *in) {
+    return make_template((void *)(uintptr_t)g, in, g->nleaves);
+}
+
 /* A group that fails is run again one by one, which reports what is wrong. */
 bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out) {
     if (run_on_scalars(in, g, args, out))

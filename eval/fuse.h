@@ -41,8 +41,20 @@ typedef struct FusedRow {
     uint32_t nresults;
     Expr *next; /* what follows */
 } FusedRow;
+
+/* Where a group was emitted. */
+typedef struct GroupSite {
+    const Expr *at; /* the first `let`, or the operator call */
+    const Group *group;
+    FusedRow row; /* of a call its leaves alone */
+    size_t instr;
+} GroupSite;
+
 /* The group that begins with a `let`; NULL where there is none. */
 Group *fuse_row(Resolver *r, Expr *let, FusedRow *out);
+
+/* Its plan on tensors without elements, one a leaf. NULL: a size does not fit. */
+struct Template *group_template(const Group *g, Tensor *const *in);
 
 /* More results than one are left in Interp.more. dying: the arguments that it may take over, a bit each (eval/own.h). */
 bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out);

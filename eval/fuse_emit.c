@@ -2,6 +2,12 @@
 /* Instructions of groups. */
 #include "eval/fuse.h"
 
+static void note_site(Resolver *r, const Expr *at, const Group *g, const FusedRow *row) {
+    GroupSite *site = mem_new(GroupSite);
+    *site = (GroupSite){at, g, *row, r->instrs.len};
+    vec_push(&r->groups, site);
+}
+
 bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     ExprVec leaves = {0};
     Group *g = r->code->verify ? NULL : fuse_group(r, e, &leaves);
@@ -16,6 +22,7 @@ bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
               .nargs = (uint32_t)leaves.len,
               .group = g};
     vec_push(&r->sites, s);
+    note_site(r, e, g, &(FusedRow){.leaves = leaves});
     emit(r, e, CODE_OPERATOR, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
     finish(r, e, dst, to);
     r->top = mark;
@@ -41,6 +48,7 @@ Expr *resolve_row(Resolver *r, Expr *e) {
               .nargs = (uint32_t)row.leaves.len,
               .group = g};
     vec_push(&r->sites, s);
+    note_site(r, e, g, &row);
     emit(r, last, CODE_OPERATOR, 0, slot(to[0]), slot(first), (int32_t)r->sites.len - 1);
     for (uint32_t i = 0; i < row.nresults; i++) {
         if (i > 0)

@@ -9,6 +9,7 @@ enum {
     MAX_NODES = 24,  /* operators in a group */
     MAX_LEAVES = 12, /* a kernel has RECIPE_MAX_OPERANDS operands */
     MAX_ARGS = 4,
+    GROUP_OPERANDS = MAX_LEAVES,
 };
 
 /* One operator: its arguments are earlier nodes (>= 0) or leaves (~number). */

@@ -736,11 +736,11 @@ void resolve_into(Resolver *r, Expr *e, int32_t dst) { resolve(r, e, dst); }
 
 /* ---- a whole function ------------------------------------------------------------------------ */
 
-bool code_resolve(Interp *in, Code *code) {
+Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
     Resolver *r = mem_new(Resolver);
     r->in = in;
     r->code = code;
-    Expr *source = code_source(in, code), *body = code->item ? source : source->fn->body;
+    Expr *body = code->item ? source : source->fn->body;
     r->body = body;
     r->passes_ran = source != code->fn || (!code->item && code->fn->fn->is_instance);
     if (!code->item)
@@ -760,6 +760,11 @@ bool code_resolve(Interp *in, Code *code) {
         resolve(r, body, TAIL);
     }
     own_code(r);
+    return r;
+}
+
+bool code_resolve(Interp *in, Code *code) {
+    Resolver *r = resolve_code(in, code, code_source(in, code));
     tighten_code(r);
     code->lists = r->lists;
     code->ninstrs = (uint32_t)r->instrs.len;

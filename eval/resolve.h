@@ -20,7 +20,8 @@ typedef struct Resolver {
     VEC(Value) consts;
     VEC(Make) makes;
     VEC(Site) sites;
-    bool passes_ran; /* tail calls are those of the function as it was written */
+    VEC(struct GroupSite *) groups; /* eval/fuse.h */
+    bool passes_ran;                /* tail calls are those of the function as it was written */
     VEC(Gives *) gives;
     int32_t *lists;         /* eval/tighten.h */
     const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
@@ -52,6 +53,8 @@ void resolve_let(Resolver *r, Expr *e);
 void resolve_into(Resolver *r, Expr *e, int32_t dst);
 /* Emits jumps, added to `jumps`, that are taken when the condition is `sense`. */
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);
+/* The instructions of source, which stands for the code's function or item, as own_code leaves them. */
+Resolver *resolve_code(Interp *in, Code *code, Expr *source);
 void resolve_match(Resolver *r, Expr *e, int32_t dst);
 
 #endif

@@ -565,6 +565,8 @@ static int run_convert(Cli *cli) {
 
 static int run_ir(Cli *cli) {
     cli->session.jit = false;
+    cli->session.opt.passes = NULL; /* nothing runs: they are those that are shown */
+    cli->session.opt.npasses = 0;
     Session *s = start(cli);
     if (!s)
         return 1;

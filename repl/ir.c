@@ -7,6 +7,7 @@
  *
  * The functions that passes make, the copies of `specialise` and the code of `derive`, are printed before what first
  * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
+#include "eval/plan_text.h"
 #include "passes/vmap.h"
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
@@ -23,9 +24,18 @@ void session_no_such_pass(Diags *diags, const char *name) {
 
 typedef VEC(const Pass *) PassVec;
 
-/* The passes by name; none: those of the level that was asked for, else what `:ir` shows by default, where a
- * derivative without calls is written out as the thesis does. */
-static bool find_passes(Session *s, const char *const *names, int n, PassVec *out, Diags *diags) {
+/* The passes by name, with `plan` as the last; `plan` alone follows those that code goes through. None: those of the
+ * level that was asked for, else what `:ir` shows by default, where a derivative without calls is written out as the
+ * thesis does. */
+static bool find_passes(Session *s, const char *const *names, int n, PassVec *out, bool *plan,
+                        Diags *diags) {
+    *plan = n > 0 && strcmp(names[n - 1], "plan") == 0;
+    if (*plan && --n == 0) { /* what really runs */
+        for (size_t i = 0; i < pass_count(); i++)
+            if (pass_at(i)->level && pass_at(i)->level <= s->options.opt.level)
+                vec_push(out, pass_at(i));
+        return true;
+    }
     for (int i = 0; i < n; i++) {
         const Pass *pass = pass_find(names[i]);
         if (!pass) {
@@ -93,6 +103,7 @@ static Expr *optimise_all(Session *s, Expr *e, const PassVec *passes, const Symb
 typedef struct Ir {
     Session *s;
     PassVec passes;
+    bool plan; /* after them: how it runs */
     Str *out;
     Map names;    /* Global -> its name in the text */
     Map taken;    /* Symbol -> the Global that has the name */
@@ -107,8 +118,9 @@ static CorePrintOptions print_options(const Ir *ir) {
 
 /* After the passes, as it runs; at the prompt the functions inside stand as the passes over the whole leave them. */
 static Expr *optimise_of(Ir *ir, Expr *e, const Symbol *name) {
-    return ir->is_file ? optimise_all(ir->s, e, &ir->passes, name)
-                       : run_passes(ir->s, e, &ir->passes, name);
+    Expr *made = ir->is_file ? optimise_all(ir->s, e, &ir->passes, name)
+                             : run_passes(ir->s, e, &ir->passes, name);
+    return ir->plan && made ? plan_text(ir->s->interp, made) : made;
 }
 
 static void print_notes(Ir *ir) {
@@ -279,7 +291,9 @@ static void ir_of_file(void *arg) {
     vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
         mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items) &&
-        find_passes(s, job->passes, job->npasses, &ir.passes, diags)) {
+        find_passes(s, job->passes, job->npasses, &ir.passes, &ir.plan, diags)) {
+        if (ir.plan)
+            str_add(ir.out, "import memory;\n");
         name_hidden(&ir, &items);
         for (size_t i = 0; i < items.len; i++)
             print_item(&ir, &items.data[i]);
@@ -304,9 +318,9 @@ bool session_print_ir(Session *s, Expr *e, const char *const *passes, int npasse
     passes_forget(&s->passes);
     vec_clear(&s->passes.notes);
     s->passes.diags = diags;
-    if (!find_passes(s, passes, npasses, &ir.passes, diags))
+    if (!find_passes(s, passes, npasses, &ir.passes, &ir.plan, diags))
         return false;
-    e = run_passes(s, e, &ir.passes, NULL);
+    e = optimise_of(&ir, e, NULL);
     print_made(&ir, e);
     CorePrintOptions options = print_options(&ir);
     expr_print(out, e, &options);

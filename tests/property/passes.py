@@ -4,7 +4,7 @@
 
 A golden program that ends well is run as it is. Then random passes, some of them twice, are applied in a
 random order by `relay ir --check-core`, which holds what each pass makes to the rules of the core, and what
-it prints is read back and run: its output must be the same.
+it prints, now and then with the plan of its memory, is read back and run: its output must be the same.
 
 Only a program that the printed form can say is read back: one of definitions, bindings and expressions,
 whose printed form names nothing that no program can name (`ad.tape`, a type argument). What is left out so is
@@ -65,7 +65,7 @@ def values(output):
 def one(binary, path, seed, folder):
     """None, or what is wrong; and whether the program was read back."""
     rng = random.Random(f"{seed} {os.path.relpath(path, ROOT)}")
-    passes = ",".join(rng.choice(PASSES) for _ in range(rng.randint(1, 5)))
+    passes = ",".join(rng.choice(PASSES) for _ in range(rng.randint(1, 5))) + rng.choice(["", "", ",plan"])
     what = f"{os.path.relpath(path, ROOT)} --pass={passes}"
     status, out, err = relay(binary, "ir", "--check-core", "--pass=" + passes, path)
     if status != 0:

@@ -392,6 +392,10 @@ static void print_fn(Printer *p, Expr *e) {
             print_type(p, fn->params[i]->type);
         }
     }
+    for (uint32_t i = 0; i < fn->nattrs; i++)
+        if (fn->attrs[i].value->kind == AST_ATTR_INT)
+            str_printf(p->out, "%s%s=%lld", i || fn->nparams ? ", " : "", fn->attrs[i].name->text,
+                       (long long)fn->attrs[i].value->i);
     str_add(p->out, ") ");
     if (p->options.types && fn->body->type) {
         str_add(p->out, "-> ");
