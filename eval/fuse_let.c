@@ -21,8 +21,12 @@ static void count_uses(void *ctx, Expr *e) {
         return;
     }
     map_set(&r->counted, e, e);
-    for (; e->kind == EXPR_LET; e = e->body)
-        count_uses(r, e->a);
+    if (e->kind == EXPR_LET) {
+        for (; e->kind == EXPR_LET; e = e->body) /* a chain is walked in a loop */
+            count_uses(r, e->a);
+        count_uses(r, e);
+        return;
+    }
     expr_each_child(e, count_uses, r);
     if (e->like)
         count_uses(r, e->like);
