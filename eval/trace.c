@@ -67,11 +67,17 @@ typedef struct CallLine {
 } CallLine;
 typedef VEC(CallLine) CallLines;
 
-/* The calls of the program on a walk, which may be millions: nothing is allocated for one that repeats. *more: those behind the first KEPT lines. */
-static void list_calls(Walk w, CallLines *out, unsigned long long *more) {
+/* Whether the place is what is called, as `vmap(f)` in `vmap(f)(x)`: the call says nothing more. */
+static bool is_called_at(Span place, Span call) {
+    return call.source == place.source && call.begin == place.begin && call.end > place.end;
+}
+
+/* The calls of the program above a place, which may be millions: nothing is allocated for one that repeats.
+ * *more: those behind the first KEPT lines. */
+static void list_calls(Walk w, Span shown, CallLines *out, unsigned long long *more) {
     do {
         Span call = w.step.call;
-        if (w.step.internal || w.step.item || is_internal(call))
+        if (w.step.internal || w.step.item || is_internal(call) || is_called_at(shown, call))
             continue;
         CallLine *last = out->len ? &out->data[out->len - 1] : NULL;
         if (last && call.source == last->call.source && call.begin == last->call.begin) {
@@ -105,7 +111,7 @@ static void keep_trace(Interp *in, const Diag *d, const CallLines *calls, unsign
 static void add_calls(Interp *in, Diag *d, Walk w) {
     CallLines calls = {0};
     unsigned long long more = 0;
-    list_calls(w, &calls, &more);
+    list_calls(w, d->primary.span, &calls, &more);
     keep_trace(in, d, &calls, more);
     for (size_t i = 0; i < calls.len; i++) {
         const CallLine *c = &calls.data[i];
