@@ -176,7 +176,9 @@ static void print_lit(Printer *p, const Expr *e) {
     bool known = e->type && type_get_dtype(e->type, &dtype);
     if (!known)
         dtype = e->is_float ? DT_F32 : DT_I32;
-    if (e->is_float)
+    if (e->is_float && !known) /* it may become a float64 */
+        str_add_float(p->out, e->f, 64);
+    else if (e->is_float)
         print_float(p, e->f, dtype);
     else if (dtype_is_float(dtype))
         print_float(p, (double)e->i, dtype);
