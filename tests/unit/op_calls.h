@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "ops/recipe/plan.h"
+#include "ops/recipe/template.h"
 #include "ops/relate/signature.h"
 #include "types/solve/solver.h"
 
@@ -18,6 +19,26 @@ static uint32_t seed = 5;
 static uint32_t below(uint32_t n) {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 16) % n;
+}
+
+/* Floats around 0; of other dtypes the least, and the two numbers behind it. */
+static inline void fill_elements(Tensor *t, int64_t least) {
+    for (int64_t i = 0; i < t->count; i++) {
+        void *p = tensor_at(t, i);
+        if (dtype_is_float(t->dtype))
+            elem_set_float(p, t->dtype, ((double)below(4001) - 2000) / 300);
+        else
+            elem_set_int(p, t->dtype, least + (int64_t)below(3));
+    }
+}
+
+/* Runs a step of a template by the reference of its recipe. */
+static inline int32_t run_step(void *ctx, TemplateStep *step, char *const *at,
+                               const volatile int *interrupt) {
+    (void)ctx;
+    KernelArgs args;
+    template_bind(step, at, interrupt, &args);
+    return recipe_run(step->recipe, &args);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */

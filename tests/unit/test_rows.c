@@ -2,7 +2,6 @@
 /* Every operator at all rows (ops/rows.h) gives the bits that each row has alone: random calls over small shapes, with rows
  * in each argument or in some, dense and transposed, run at once and from a plan that is kept. */
 #include "ops/ops.h"
-#include "ops/recipe/template.h"
 #include "ops/rows.h"
 #include "tests/unit/check.h"
 #include "tests/unit/op_calls.h"
@@ -10,16 +9,6 @@
 enum { ROWS = 3 };
 
 static int compared, refused, planned;
-
-static void fill(Tensor *t) {
-    for (int64_t i = 0; i < t->count; i++) {
-        void *p = tensor_at(t, i);
-        if (dtype_is_float(t->dtype))
-            elem_set_float(p, t->dtype, ((double)below(4001) - 2000) / 300);
-        else
-            elem_set_int(p, t->dtype, (int64_t)below(3));
-    }
-}
 
 /* The rows lie next to each other in memory where `turned`. */
 static Tensor *argument(DType dtype, const Shape *s, int64_t rows, bool turned) {
@@ -34,7 +23,7 @@ static Tensor *argument(DType dtype, const Shape *s, int64_t rows, bool turned) 
         stride *= shape[i];
     }
     Tensor *t = tensor_new(dtype, rank, shape);
-    fill(t);
+    fill_elements(t, 0);
     return turned ? tensor_view(t, rank, shape, strides, 0) : t;
 }
 
@@ -53,14 +42,6 @@ static void check_row(const Op *op, const Tensor *all, int64_t row, const Tensor
     if (!same || memcmp(tensor_data(tensor_canonical(part)), tensor_data(tensor_canonical(alone)),
                         bytes) != 0)
         check_fail(__FILE__, __LINE__, "%s: row %d differs", op->name, (int)row);
-}
-
-static int32_t run_step(void *ctx, TemplateStep *step, char *const *at,
-                        const volatile int *interrupt) {
-    (void)ctx;
-    KernelArgs args;
-    template_bind(step, at, interrupt, &args);
-    return recipe_run(step->recipe, &args);
 }
 
 /* The same from a plan that was made without elements. */

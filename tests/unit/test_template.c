@@ -4,22 +4,11 @@
  * again on other elements. */
 #include "jit/jit.h"
 #include "ops/ops.h"
-#include "ops/recipe/template.h"
 #include "tests/unit/check.h"
 #include "tests/unit/op_calls.h"
 
 static Jit *jit; /* NULL where there is no compiler */
 static int kept, transposed, launched;
-
-static void fill(Tensor *t) {
-    for (int64_t i = 0; i < t->count; i++) {
-        void *p = tensor_at(t, i);
-        if (dtype_is_float(t->dtype))
-            elem_set_float(p, t->dtype, ((double)below(4001) - 2000) / 300);
-        else
-            elem_set_int(p, t->dtype, (int64_t)below(3) + 1);
-    }
-}
 
 /* Elements of a shape; its axes lie in reverse order in memory where `turned`. */
 static Tensor *argument(DType dtype, const Shape *s, bool turned) {
@@ -31,16 +20,8 @@ static Tensor *argument(DType dtype, const Shape *s, bool turned) {
         stride *= s->dims[i];
     }
     Tensor *t = turned ? tensor_new(dtype, rank, shape) : tensor_new(dtype, rank, s->dims);
-    fill(t);
+    fill_elements(t, 1);
     return turned ? tensor_view(t, rank, s->dims, strides, 0) : t;
-}
-
-static int32_t run_step(void *ctx, TemplateStep *step, char *const *at,
-                        const volatile int *interrupt) {
-    (void)ctx;
-    KernelArgs args;
-    template_bind(step, at, interrupt, &args);
-    return recipe_run(step->recipe, &args);
 }
 
 /* As a compiled kernel that is made ready. */
@@ -126,7 +107,7 @@ static bool try_call(const Op *op, uint32_t number) {
     for (int again = 0; again < 2; again++) {
         compare(&call, t);
         for (int i = 0; i < c.nin; i++)
-            fill(c.in[i]);
+            fill_elements(c.in[i], 1);
     }
     transposed += turned;
     return true;
@@ -168,7 +149,7 @@ TEST(temporaries_share_storage) {
     CHECK(made->temp_at[0] == made->temp_at[2] && made->temp_at[0] != made->temp_at[1]);
     CHECK(made->scratch < 3 * 4000);
     Tensor *from = tensor_new(DT_F32, 1, shape), *to = tensor_new_zero(DT_F32, 1, shape);
-    fill(from);
+    fill_elements(from, 1);
     char *at[5] = {tensor_data(from), tensor_data(to)};
     CHECK_INT(template_run(made, at, run_step, NULL, NULL), KERNEL_DONE);
     CHECK(memcmp(tensor_data(from), tensor_data(to), 4000) == 0);
