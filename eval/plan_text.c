@@ -486,5 +486,10 @@ static Expr *show_function(Planner *outer, Expr *e) {
 
 Expr *plan_text(Interp *in, Expr *e) {
     Map memory = {0};
-    return show_code(in, e->kind == EXPR_FN ? code_of_fn(in, e) : code_of_expr(in, e), e, &memory);
+    bool verifies = in->options.verify_types; /* code that is verified has no groups */
+    in->options.verify_types = false;
+    Code *code = e->kind == EXPR_FN ? code_of_fn(in, e) : code_of_expr(in, e);
+    Expr *text = show_code(in, code, e, &memory);
+    in->options.verify_types = verifies;
+    return text;
 }
