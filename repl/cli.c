@@ -392,10 +392,11 @@ static int take_option(Cli *cli, int argc, char **argv, int *i) {
 
 static Session *current; /* for the signal handler */
 static volatile sig_atomic_t output_broken, interrupted;
+static volatile sig_atomic_t caret_written; /* by the terminal: ^C, on a line of ours */
 
 static void on_interrupt(int sig) {
     (void)sig;
-    interrupted = 1;
+    interrupted = caret_written = 1;
     if (current)
         session_interrupt(current);
 }
@@ -416,9 +417,9 @@ static void write_diag(void *ctx, const char *text, size_t n) {
     if (output_broken)
         return;
     fflush(stdout);
-    if (interrupted && isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
-        fputc('\n', stderr); /* the terminal has written ^C */
-    interrupted = 0;
+    if (caret_written && isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+        fputc('\n', stderr);
+    caret_written = 0;
     fwrite(text, 1, n, stderr);
 }
 

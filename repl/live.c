@@ -115,6 +115,7 @@ static bool wait_for_change(const LiveFace *face, const Live *l) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+/* Ctrl-C that ended the run is done with; one that came when its last value was there ends the watch. */
 static bool run_once(const LiveFace *face, Live *l, const char *path) {
     Session *s = face->start(face->ctx);
     if (!s)
@@ -143,6 +144,8 @@ static bool run_once(const LiveFace *face, Live *l, const char *path) {
     for (size_t i = 0; i < s->loaded.len; i++)
         if (strchr(s->loaded.data[i]->name, '/'))
             remember_file(l, s->loaded.data[i]->name);
+    if (status != SESSION_OK && session_was_interrupted(s))
+        *face->interrupted = 0;
     face->finish(face->ctx, s);
     return true;
 }
@@ -152,7 +155,6 @@ bool live_run(const LiveFace *face, const char *path) {
     mem_pin(l);
     bool goes_on = run_once(face, l, path), ok = goes_on;
     while (goes_on) {
-        *face->interrupted = 0; /* it was meant for the run */
         goes_on = wait_for_change(face, l);
         if (goes_on)
             ok = goes_on = run_once(face, l, path);

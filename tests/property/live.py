@@ -88,12 +88,23 @@ def main():
         time.sleep(0.5)
         w.program.send_signal(signal.SIGINT)
         assert w.program.wait(60) == 0, w.program.returncode
-        w = Watch(relay, os.path.join(folder, "nosuch.rly"))
+        path = os.path.join(folder, "nosuch.rly")
+        w = Watch(relay, path)
         w.expect("nosuch.rly")
         w.save("2 + 2\n")
         w.expect("1 | 2 + 2   = 4 : int32")
         w.program.send_signal(signal.SIGINT)
         assert w.program.wait(60) == 0, w.program.returncode
+        for _ in range(20):  # Ctrl-C just as the run ends
+            program = subprocess.Popen([relay, "watch", path], stdout=subprocess.PIPE, text=True)
+            try:
+                while "2 + 2" not in program.stdout.readline():
+                    pass
+                program.send_signal(signal.SIGINT)
+                assert program.wait(60 * process.SLOW) == 0, program.returncode
+            finally:
+                program.kill()
+                program.stdout.close()
         wrong = subprocess.run([relay, "watch"], capture_output=True, text=True)
         assert wrong.returncode == 2, wrong
     print("1 passed, 0 failed, 0 skipped")
