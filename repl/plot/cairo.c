@@ -138,6 +138,7 @@ static uint32_t pixel_of_mark(const PlotMark *m, int64_t row, int64_t column) {
 /* ---- one plot -------------------------------------------------------------------------------- */
 
 enum { WIDTH = 640, HEIGHT = 420, RIGHT = 18, BOTTOM = 46, TOP = 34, LETTER = 13, MANY = 20000 };
+static const double POINT_RADIUS = 2.6;
 
 typedef struct Box {
     double x, y, width, height; /* of the area between the axes */
@@ -287,7 +288,7 @@ static void draw_points(Pen *pen, const PlotModel *p, const Box *b, const PlotMa
         if (side > 1)
             cairo.rectangle(pen, b->x + column * side, b->y + row * side, side, side);
         else
-            cairo.arc(pen, x, y, 2.6, 0, 2 * M_PI);
+            cairo.arc(pen, x, y, POINT_RADIUS, 0, 2 * M_PI);
         cairo.fill(pen);
     }
 }
@@ -304,13 +305,16 @@ static void draw_bars(Pen *pen, const PlotModel *p, const Box *b, const PlotMark
     }
 }
 
-/* At most MOST pixels a side are made; of a larger one every nth. */
+/* At most MOST pixels a side are made; of a larger one every nth. A small one is made larger: who shows an SVG or a PDF
+ * mixes the colours of neighbouring pixels. */
 static void draw_picture(Pen *pen, const Box *b, const PlotMark *m) {
-    enum { MOST = 2048 };
+    enum { MOST = 2048, SHARP = 1024 };
     if (!m->rows || !m->columns)
         return;
-    int width = (int)(m->columns < MOST ? m->columns : MOST),
-        height = (int)(m->rows < MOST ? m->rows : MOST);
+    int64_t longer = m->rows > m->columns ? m->rows : m->columns,
+            times = longer < SHARP ? SHARP / longer : 1;
+    int width = (int)(m->columns < MOST ? m->columns * times : MOST),
+        height = (int)(m->rows < MOST ? m->rows * times : MOST);
     uint32_t *pixels = mem_bytes((size_t)width * (size_t)height * sizeof *pixels);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
@@ -432,7 +436,12 @@ static void draw_legend(Pen *pen, const PlotModel *p, const Box *legend) {
             continue;
         y += 18;
         cairo.set_source_rgb(pen, c.r, c.g, c.b);
-        cairo.rectangle(pen, x + 6, y - 6, 18, 3);
+        if (m->kind == PLOT_SCATTER)
+            cairo.arc(pen, x + 15, y - 4.5, POINT_RADIUS, 0, 2 * M_PI);
+        else if (m->kind == PLOT_BARS)
+            cairo.rectangle(pen, x + 10, y - 10, 10, 10);
+        else
+            cairo.rectangle(pen, x + 6, y - 6, 18, 3);
         cairo.fill(pen);
         cairo.set_source_rgb(pen, 0.2, 0.2, 0.2);
         draw_text(pen, m->name, x + 30, y, 0);

@@ -235,6 +235,8 @@ static void find_ticks(PlotAxis *axis) {
     }
     double step = axis->log ? fmax(1, ceil(range / 8)) : step_for(range, 5);
     double slack = range * 1e-9;
+    if (axis->whole && step < 1)
+        step = 1;
     for (double at = ceil((axis->low - slack) / step) * step; at <= axis->high + slack;
          at += step) {
         double shown = axis->log ? pow(10, at) : fabs(at) < step * 1e-6 ? 0 : at;
@@ -270,8 +272,11 @@ static void lay_out_axis(PlotAxis *axis, double low, double high, bool widens) {
 static void lay_out(PlotModel *p) {
     double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
     bool points = false, bars = false;
+    p->x.whole = p->y.whole = true;
     for (size_t i = 0; i < p->marks.len; i++) {
         const PlotMark *m = &p->marks.data[i];
+        if (m->kind != PLOT_BARS)
+            p->x.whole = p->y.whole = false;
         switch (m->kind) {
         case PLOT_LINE:
         case PLOT_SCATTER:
@@ -282,6 +287,8 @@ static void lay_out(PlotModel *p) {
         case PLOT_BARS:
             bars = true;
             for (size_t k = 0; k < m->n; k++) {
+                p->x.whole &= m->x[k] == floor(m->x[k]);
+                p->y.whole &= m->y[k] == floor(m->y[k]);
                 double ends[2] = {m->x[k] - m->width / 2, m->x[k] + m->width / 2};
                 range_of(ends, 2, p->x.log, &x0, &x1);
             }
@@ -299,7 +306,7 @@ static void lay_out(PlotModel *p) {
         }
     }
     p->is_empty = !(x0 <= x1) || !(y0 <= y1);
-    lay_out_axis(&p->x, x0, x1, points);
+    lay_out_axis(&p->x, x0, x1, points || bars);
     lay_out_axis(&p->y, y0, y1, points || bars);
 }
 

@@ -29,7 +29,8 @@ enum { PLOT_MAX_TICKS = 12 };
 
 typedef struct PlotAxis {
     const char *text;
-    bool log; /* then low, high and positions are logarithms to base 10 */
+    bool log;   /* then low, high and positions are logarithms to base 10 */
+    bool whole; /* only whole numbers have a tick: those of all bars are */
     double low, high;
     int nticks;
     double ticks[PLOT_MAX_TICKS]; /* positions */

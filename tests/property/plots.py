@@ -162,6 +162,23 @@ class Test:
         return True
 
 
+    def ticks(self):
+        """Bars that all stand at whole numbers and are so high have ticks at no others."""
+        for bars, wanted in ("[3, 1, 2]", ["3", "2", "1", "0", "0 1 2"]), ("[0.5, 1.0]", ["1", "0.8", "0.6"]):
+            _, out, _ = self.run("plot.bars(%s)" % bars, {"TERM": "dumb"})
+            labels = [" ".join(re.findall(r"[0-9.]+", l)) for l in out.split("\n")]
+            labels = [l for l in labels if l]
+            self.check(labels[:len(wanted)] == wanted, "ticks of bars %s: %s" % (bars, labels))
+
+    def small_picture(self, folder):
+        """It has pixels enough that who smooths it between two of them does not blur it."""
+        path = os.path.join(folder, "small.svg")
+        status, _, err = self.run("save(plot.heat([[1.0, 2.0], [3.0, 4.0]]), \"%s\")" % path)
+        with open(path, encoding="utf-8") as f:
+            sizes = re.findall(r'<image[^>]* width="([0-9]+)" height="([0-9]+)"', f.read())
+        self.check(status == 0 and sizes == [("1024", "1024")], "a small picture: %s %s" % (sizes, err))
+
+
 def main():
     t = Test(os.path.abspath(sys.argv[1]))
     with tempfile.TemporaryDirectory() as folder:
@@ -170,6 +187,7 @@ def main():
             t.text(name, expr)
             has_cairo = has_cairo and t.files(name, expr, folder)
         t.legend(folder)
+        t.ticks()
         t.on_terminal("plot.functions(list[sin, cos], -6.0, 6.0)")
         status, out, err = t.run("save(plot.bars([1]), \"%s/p.npy\")" % folder)
         t.check(status == 1 and "a plot is saved as .svg, .png or .pdf" in err, err)
@@ -179,6 +197,7 @@ def main():
         status, out, err = t.run(MANY % n + "; plot.line(x, y)", {"TERM": "xterm"})
         t.check(status == 0 and out.count("⣿") > (500 if SLOW == 1 else 5), "a line of many points: %s %s\n%s" % (status, err, out))
         if has_cairo:
+            t.small_picture(folder)
             path = os.path.join(folder, "many.svg")
             status, out, err = t.run(MANY % n + "; save(plot.over(list[plot.line(x, y), plot.scatter(x, y)]), \"%s\")" % path)
             t.check(status == 0 and os.path.getsize(path) < 10e6, "many points: %s %s %s" % (status, err, os.path.getsize(path)))
