@@ -33,6 +33,9 @@ def settle_environment(home):
                       LC_ALL="C.UTF-8", TERM="dumb", TZ="UTC", OMP_NUM_THREADS="1")
     os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=0")
     os.umask(0o022)
+    for number in signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM:  # `nohup` and the like leave them ignored
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # The processor time of the programs that each thread has waited for.
