@@ -3,7 +3,14 @@
  *
  * A relation of the body follows from a fact only where the two are the same relation as a whole: the
  * same RelDef, the same constants (the field that Field reads, the position of Proj and Index), the same
- * attributes and equal arguments. Whatever compares two relations asks relation_asks_same. */
+ * attributes and equal arguments. Whatever compares two relations asks relation_asks_same.
+ *
+ * Note [One fact, one part]. How many elements `labels[yes]` has follows from the bools in `yes`, not from its type.
+ * So `(labels[yes], labels[logical_not(yes)])` asks two relations of equal arguments, whose results are different
+ * sizes, and its `where` declares both. Each such fact answers one relation of the body. Of several facts a relation
+ * takes the one that has its result. Where none has when the body is known, the relations take them in order. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
@@ -53,6 +60,25 @@ static bool reads_same(const RelDef *def, const void *a, const void *b) {
 bool relation_asks_same(const Relation *a, const Relation *b) {
     return a->def == b->def && reads_same(a->def, a->data, b->data) &&
            attrs_equal_values(a->attrs, b->attrs);
+}
+
+/* Whether `x[v]` of one vector v may be `x[mask]`. */
+static bool may_select(const Relation *r) {
+    Type *at = type_resolve(r->args[1]);
+    bool vector = strchr(attrs_text(r->attrs, "spec"), 'v') != NULL, found = false;
+    for (uint32_t i = 0; vector && !found && at->tag == TY_TUPLE && i < at->nargs; i++) {
+        Type *t = type_resolve(at->args[i]);
+        found = t->tag != TY_TENSOR || (type_dtype_set(t->tensor.dtype) & DTS_BOOL);
+    }
+    return vector && (at->tag != TY_TUPLE || found);
+}
+
+bool relation_reads_values(const Relation *r) {
+    if (!r->op || r->op->shape_mode == SHAPE_OF_SHAPES)
+        return false;
+    if (r->def == &rel_index)
+        return r->attrs && may_select(r);
+    return r->def == r->op->relation;
 }
 
 static bool is_scalar_shape(Type *t) {
@@ -143,15 +169,77 @@ static bool answers(Fit *fit, const Relation *fact, const Relation *r) {
            is_stronger(fit, fact, r);
 }
 
-const Relation *solver_find_fact(Solver *s, const Relation *r) {
+/* Whether an attribute of the fact is `?`, so that relations of different values fit it. */
+static bool has_unknown_attr(const Relation *fact) {
+    Map seen = {0};
+    TypeVec found = {0};
+    unknowns_collect_in_attrs(fact->attrs, &seen, &found);
+    return found.len > 0;
+}
+
+/* Whether the fact is one part of one value (Note [One fact, one part]). */
+static bool is_one_part(const Relation *fact) {
+    return relation_reads_values(fact) || has_unknown_attr(fact);
+}
+
+static bool has_equal_args(const Relation *a, const Relation *b) {
+    uint32_t k = 0;
+    while (k + 1 < a->nargs && k + 1 < b->nargs && type_equal(a->args[k], b->args[k]))
+        k++;
+    return a->nargs == b->nargs && k + 1 >= a->nargs;
+}
+
+/* Whether the fact may still answer r: it has answered no other relation, or one that asks for the same part. */
+static bool is_left(Solver *s, const Relation *fact, const Relation *r) {
+    const Relation *taker = map_find(&s->taken, fact);
+    return !taker || taker == r ||
+           (!relation_reads_values(r) && relation_asks_same(taker, r) && has_equal_args(taker, r));
+}
+
+static Type *result_of(const Relation *r) { return r->args[r->nargs - 1]; }
+
+static const Relation *find_fact(Solver *s, const Relation *r, bool any_part) {
+    const Relation *part = NULL; /* the first part that is left */
+    size_t nparts = 0;
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
         s->counts.steps++;
         Fit fit = {0};
-        if (answers(&fit, fact, r) && fits_inputs(&fit, fact, r))
+        if (!answers(&fit, fact, r) || !fits_inputs(&fit, fact, r))
+            continue;
+        if (!is_one_part(fact))
             return fact;
+        if (!is_left(s, fact, r))
+            continue;
+        nparts++;
+        part = part ? part : fact;
+        if (type_equal(result_of(fact), result_of(r))) {
+            part = fact;
+            nparts = 1;
+            break;
+        }
     }
-    return NULL;
+    if (nparts > 1 && !any_part)
+        return NULL;
+    if (part)
+        map_set(&s->taken, part, (void *)r);
+    return part;
+}
+
+const Relation *solver_find_fact(Solver *s, const Relation *r) { return find_fact(s, r, false); }
+
+bool solver_take_parts(Solver *s, size_t begin) {
+    bool ok = true;
+    for (size_t i = begin; i < s->waiting.len && ok && s->facts.len; i++) {
+        Relation *r = s->waiting.data[i];
+        const Relation *fact = r->status == REL_WAIT ? find_fact(s, r, true) : NULL;
+        if (!fact || !is_one_part(fact))
+            continue;
+        ok = rel_unify(s, r, -1, result_of(fact));
+        r->status = ok ? REL_DONE : REL_FAIL;
+        ok = ok && solver_run(s);
+    }
+    return ok;
 }
 
 /* Whether t equals the argument of a fact, or is a variable that the type does not mention, so that any type may be
@@ -166,13 +254,18 @@ bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order) {
     for (size_t i = 0; i < s->facts.len; i++) {
         const Relation *fact = s->facts.data[i];
         Fit fit = {0};
-        bool ok = answers(&fit, fact, r) && fact->nargs == r->nargs;
+        bool one = is_one_part(fact);
+        bool ok = answers(&fit, fact, r) && fact->nargs == r->nargs &&
+                  (!one || is_left(s, fact, r));
         for (uint32_t k = 0; ok && k < r->nargs; k++)
             ok = may_become(fact->args[k], r->args[k], order);
         for (uint32_t k = 0; ok && k < r->nargs; k++)
             ok = solver_unify(s, r->args[k], fact->args[k]);
-        if (ok)
-            return true;
+        if (!ok)
+            continue;
+        if (one)
+            map_set(&s->taken, fact, (void *)r);
+        return true;
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Simplification of the relations a definition is generalised over, by their laws.
  *
- * Every relation is a function: equal arguments have equal results. The arguments of a Broadcast are a set: it is
+ * Every relation is a function: equal arguments have equal results, unless a size follows from the values of the
+ * arguments (Note [One fact, one part] in fact.c). The arguments of a Broadcast are a set: it is
  * associative, commutative and idempotent, with the unit (). So x + y = t and t + z = u become Broadcast(x, y, z, u)
  * where nothing else mentions t: the constraint on {x, y} follows from that on {x, y, z}. And a result absorbs its
  * own arguments: x + y = t and t + x = u give u = t. A set is no larger than the number of variables, so thirty
@@ -383,7 +384,8 @@ static void merge_equal(Laws *l) {
     Map first = {0};
     for (size_t i = 0; i < l->relations->len; i++) {
         Relation *r = l->relations->data[i];
-        if (r->status != REL_WAIT || r->nargs < 2 || r->def == &rel_differentiable)
+        if (r->status != REL_WAIT || r->nargs < 2 || r->def == &rel_differentiable ||
+            relation_reads_values(r))
             continue;
         uintptr_t key = hash_inputs(r);
         Relation *other;

@@ -639,6 +639,8 @@ Scheme *scheme_generalise_declared(Solver *s, Type *t, Type **declared, uint32_t
     declared = b.declared;
     ndeclared = b.ndeclared;
     solver_run(s);
+    if (!solver_take_parts(s, s->marks.len ? vec_last(&s->marks).waiting : 0))
+        return NULL;
     default_untied_literals(s, t);
     solve_relations(&b);
     if (has_where) {

@@ -52,6 +52,7 @@ struct Solver {
     VEC(Type *) weak;    /* dtype variables of weak literals */
     VEC(Residual) residuals;
     RelationVec facts; /* the relations of the declared `where`s (fact.c) */
+    Map taken; /* fact -> the relation of the body that it answers (Note [One fact, one part]) */
     bool infer_where;
     FindRecord find_record;
     void *find_record_ctx;
@@ -106,7 +107,8 @@ enum { UNUSED = 0, COVARIANT = 1, CONTRAVARIANT = 2, INVARIANT = 3 };
 const uint8_t *variance_of(TypeDecl *decl); /* one for each parameter */
 
 /* unknown.c */
-void unknowns_collect(Type *t, TypeVec *out);            /* collects each unknown once */
+void unknowns_collect(Type *t, TypeVec *out); /* collects each unknown once */
+void unknowns_collect_in_attrs(const Attrs *attrs, Map *seen, TypeVec *out); /* those not seen */
 Type *unknown_copy(const Type *u, const Origin *origin); /* another of its kind and name */
 /* Replaces each unknown of t by what `by` gives for it. */
 typedef Type *(*UnknownMap)(void *ctx, Type *unknown);
@@ -187,10 +189,16 @@ void solver_add(Solver *s, Relation *r); /* adds a relation that waits, and queu
 /* fact.c. Whether a and b ask the same of equal arguments: they have one RelDef, read one field or position, and
  * have equal attributes. */
 bool relation_asks_same(const Relation *a, const Relation *b);
+/* Whether a size of r's result follows from the values of its arguments, as of `x[mask]`. Two such relations of equal
+ * arguments may have different results. */
+bool relation_reads_values(const Relation *r);
 /* The first fact at place *at or behind it that is of one of those relations; *at is then behind it. NULL: no other. */
 const Relation *solver_next_fact(const Solver *s, bool (*is)(const RelDef *def), size_t *at);
 /* The fact that asks the same of the same inputs, or NULL. Its result is the relation's. */
 const Relation *solver_find_fact(Solver *s, const Relation *r);
+/* Gives the relations that wait, from the begin-th on, one each of the facts that are left for them. False after a
+ * report (Note [One fact, one part]). */
+bool solver_take_parts(Solver *s, size_t begin);
 /* Unifies r with a fact from which it differs only by variables that are not in `order`, those of the type. The
  * element of an empty list is such a variable, which nothing else determines. False where there is no such fact. */
 bool solver_adopt_fact(Solver *s, const Relation *r, const Map *order);

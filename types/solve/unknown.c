@@ -423,6 +423,11 @@ static void collect_in_attr(const AttrValue *v, Map *seen, TypeVec *out) {
         collect_in_attr(&v->list.items[i], seen, out);
 }
 
+void unknowns_collect_in_attrs(const Attrs *attrs, Map *seen, TypeVec *out) {
+    for (int i = 0; attrs && i < attrs->op->nattrs; i++)
+        collect_in_attr(&attrs->values[i], seen, out);
+}
+
 void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
     if (scheme->type->tag != TY_FN)
         return;
@@ -433,8 +438,7 @@ void scheme_note_unknowns(Scheme *scheme, uint32_t mark) {
         const Relation *r = scheme->relations[i];
         for (uint32_t k = 0; k < r->nargs; k++)
             type_collect(r->args[k], TY_ANY, &any, &all);
-        for (int k = 0; r->attrs && k < r->attrs->op->nattrs; k++)
-            collect_in_attr(&r->attrs->values[k], &any, &all);
+        unknowns_collect_in_attrs(r->attrs, &any, &all);
     }
     for (size_t i = 0; i < all.len; i++)
         if (all.data[i]->param.id > mark)

@@ -40,7 +40,8 @@ static bool is_plain(const Relation *r) {
     if (r->def == &rel_use)
         return true;
     if (!r->op || r->def != r->op->relation || is_broadcast(r->def) ||
-        r->def == &rel_broadcast_compare || r->shared || r->takes_several || r->data ||
+        r->def == &rel_broadcast_compare || relation_reads_values(r) || r->shared ||
+        r->takes_several || r->data ||
         (r->attrs && (attrs_have_sizes(r->attrs) || attrs_have_refs(r->attrs))))
         return false;
     for (uint32_t i = 0; i < r->nargs; i++)
