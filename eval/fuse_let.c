@@ -195,13 +195,52 @@ static bool is_related(const Row *row, const Expr *e, uint32_t *budget) {
     return false;
 }
 
+/* How often the operators of the row read a variable. */
+static void count_reads(Row *row, Expr *e, Map *reads) {
+    Expr *taken = e->kind == EXPR_VAR ? fuse_value_of(row->c.r, e->var) : NULL;
+    if (e->kind == EXPR_VAR && !taken) {
+        map_set(reads, e->var, (void *)((uintptr_t)map_find(reads, e->var) + 1));
+        return;
+    }
+    e = taken ? taken : e;
+    if (!map_has(&row->c.numbers, e) || map_has(&row->seen, e))
+        return;
+    map_set(&row->seen, e, e);
+    for (uint32_t i = 0; i < e->nargs && e->kind == EXPR_CALL; i++)
+        count_reads(row, e->args[i], reads);
+}
+
+/* The members that are read outside of the row, the last one always: in *results, from the last to the first. */
+static void find_results(Row *row, ExprVec *results) {
+    const Map *uses = &row->c.r->uses;
+    Map reads = {0};
+    row->seen = (Map){0};
+    for (size_t i = 0; i < row->members.len; i++)
+        count_reads(row, row->members.data[i]->a, &reads);
+    for (size_t i = row->members.len; i-- > 0;) {
+        Var *v = row->members.data[i]->var;
+        bool is_last = i + 1 == row->members.len;
+        if (is_last || map_find(uses, v) != map_find(&reads, v))
+            vec_push(results, row->members.data[i]);
+    }
+}
+
+/* Whether one more binding could be one result too many. */
+static bool is_full(Row *row) {
+    ExprVec results = {0};
+    if (row->members.len < GROUP_RESULTS)
+        return false;
+    find_results(row, &results);
+    return results.len >= GROUP_RESULTS;
+}
+
 /* Adds a binding; false where it does not go, and the row is as it was. */
 static bool add_member(Row *row, Expr *let) {
     uint32_t budget = MAX_NODES;
     if (!is_elementwise(let->a) || map_has(&row->c.numbers, let->a))
         return false;
     if (row->members.len && (!have_one_shape(let->a->type, row->members.data[0]->a->type) ||
-                             !is_related(row, let->a, &budget)))
+                             !is_related(row, let->a, &budget) || is_full(row)))
         return false;
     size_t nodes = row->c.nodes.len, leaves = row->leaves.len;
     uint32_t entered = row->c.entered;
@@ -270,21 +309,6 @@ static Expr *collect_row(Row *row, Expr *e) {
     }
 }
 
-/* How often the operators of the row read a variable. */
-static void count_reads(Row *row, Expr *e, Map *reads) {
-    Expr *taken = e->kind == EXPR_VAR ? fuse_value_of(row->c.r, e->var) : NULL;
-    if (e->kind == EXPR_VAR && !taken) {
-        map_set(reads, e->var, (void *)((uintptr_t)map_find(reads, e->var) + 1));
-        return;
-    }
-    e = taken ? taken : e;
-    if (!map_has(&row->c.numbers, e) || map_has(&row->seen, e))
-        return;
-    map_set(&row->seen, e, e);
-    for (uint32_t i = 0; i < e->nargs && e->kind == EXPR_CALL; i++)
-        count_reads(row, e->args[i], reads);
-}
-
 Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
     Row row = {.c = {.r = r, .folds = true, .at_once = true}};
     row.c.leaves = &row.leaves;
@@ -298,18 +322,14 @@ Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
             map_set(&r->fused_values, row.taken.data[i]->var, NULL);
         return NULL;
     }
-    Map reads = {0};
+    ExprVec found = {0};
+    find_results(&row, &found);
     int32_t results[GROUP_RESULTS];
-    for (size_t i = 0; i < row.members.len; i++)
-        count_reads(&row, row.members.data[i]->a, &reads);
-    for (size_t i = row.members.len; i-- > 0;) {
-        Var *v = row.members.data[i]->var;
-        bool is_last = i + 1 == row.members.len;
-        if (!is_last && map_find(&r->uses, v) == map_find(&reads, v))
-            continue;
-        results[out->nresults] = (int32_t)(intptr_t)map_find(&row.c.members, v) - 1;
-        out->results[out->nresults++] = row.members.data[i];
+    for (size_t i = 0; i < found.len; i++) {
+        out->results[i] = found.data[i];
+        results[i] = (int32_t)(intptr_t)map_find(&row.c.members, found.data[i]->var) - 1;
     }
+    out->nresults = (uint32_t)found.len;
     out->leaves = row.leaves;
     out->accesses = row.accesses;
     return fuse_group_of(&row.c, results, out->nresults);
