@@ -247,9 +247,7 @@ Template *group_template(const Group *g, Tensor *const *in) {
 bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out) {
     if (run_on_scalars(in, g, args, out))
         return true;
-    /* One of several results must not be written over an argument that a later step reads. */
-    PlanCall call = {
-        .what = g, .dying = g->nresults > 1 ? 0 : dying, .rest = g->nresults > 1 ? in->more : NULL};
+    PlanCall call = {.what = g, .dying = dying, .rest = g->nresults > 1 ? in->more : NULL};
     int32_t status = plans_run(in, &call, args, g->nleaves, make_template, (void *)(uintptr_t)g,
                                out);
     if (status == KERNEL_DONE)

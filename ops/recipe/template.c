@@ -192,6 +192,18 @@ static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
     return true;
 }
 
+/* Whether one of several results is the operand as it is read. An engine may take such a result from where it lies when
+ * it stores it, which is after it stored the results before it. */
+static bool is_copied(const TemplateStep *step, uint32_t slot) {
+    const Recipe *r = step->recipe;
+    for (int k = 0; r->noutputs > 1 && k < r->noutputs; k++) {
+        const Scalar *c = &r->body[r->results[k]];
+        if (c->op == SC_LOAD && step->slot[c->a] == slot)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the results are written by the last step alone, and read by none. */
 static bool are_written_last(const Template *t) {
     const TemplateStep *last = &t->steps[t->nsteps - 1];
@@ -237,7 +249,7 @@ static uint64_t find_in_place(const Template *t, Tensor *const *in, Tensor *cons
         if (!lie_alike(out[o], out[0]))
             return 0;
     for (uint32_t i = 0; i < t->nin && i < 64; i++)
-        if (lie_alike(in[i], out[0]) && reads_in_step(last, i))
+        if (lie_alike(in[i], out[0]) && reads_in_step(last, i) && !is_copied(last, i))
             found |= UINT64_C(1) << i;
     return found;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random groups of float operators give the same bits however they run: products, convolutions and reductions with
 element-wise operators and transposes before and behind them, values used several times or kept, parameters updated in a
-loop, derivatives.
+loop, states of which one, handed on as it is, may lie where another is written, derivatives.
 
 Each seed makes one file. Its sizes are such that kernels are compiled, and the reference evaluator runs
 each operator by itself.
@@ -20,9 +20,10 @@ sys.dont_write_bytecode = True
 import share
 import ways
 
-FILES, ITEMS = 60, 6
+FILES, ITEMS, ROUNDS = 60, 6, 8
 UNARY = ["tanh({})", "nn.relu({})", "sigmoid({})", "exp({} * 0.1)", "sqrt(abs({}))", "-{}", "{} * 0.5", "1.5 - {}",
          "{} * {}", "where({} > 0.0, {}, 0.25)", "clip({}, a_min=-1.0, a_max=1.0)"]
+COPIES = ["stop_gradient({})", "copy({})", "annotation.stop_fusion({})"]
 BINARY = ["{} + {}", "{} - {}", "{} * {}", "maximum({}, {})", "{} / (1.0 + abs({}))", "where({} > {}, {}, {})"]
 
 
@@ -155,9 +156,38 @@ def make_item(rng, i):
     return "\n".join(lines)
 
 
+def make_rounds(rng, i):
+    """A recursive function all of whose states end in each round, of which some are handed on as they are."""
+    shape, dtype = rng.choice([[3000], [64], [5, 33], [16, 48], [37, 1]]), rng.choice(["float32", "float64", "float16"])
+    states = ["s%d" % k for k in range(rng.randint(1, 4))]
+    lines, known, made = [], list(states), []
+    for k in range(rng.randint(len(states), 6)):
+        copies = rng.random() < 0.3
+        form = rng.choice(COPIES if copies else UNARY + BINARY)
+        text = form.format(*[rng.choice(states if copies else known) for _ in range(form.count("{}"))])
+        made.append("v%d" % k)
+        lines.append("  let v%d = %s;" % (k, text if copies else "(%s) * 0.5" % text))
+        known.append(made[-1])
+    results = rng.sample(made, len(states)) if rng.random() < 0.7 else [rng.choice(known) for _ in states]
+    others = rng.sample(known, min(len(known), rng.randint(1, 3)))
+    count = 1
+    for n in shape:
+        count *= n
+    start = "(%s) reshape(sin(arange(%d.0) * %.2f), newshape=%s)" % (dtype, count, rng.uniform(0.3, 2.5), shape)
+    given = ", ".join("w%d %s 0.%d" % (i, rng.choice("+-*"), rng.randint(1, 9)) for _ in states)
+    run = "d%d(%d, %s)" % (i, rng.randint(1, 4), given)
+    total = " + ".join("sum((float64) r.%d)" % k for k in range(len(others)))
+    return "\n".join([
+        "def d%d(n: int32, %s) {" % (i, ", ".join(states))] + lines + [
+        "  if (n == 0) { (%s,) } else { d%d(n - 1, %s) }" % (", ".join(others), i, ", ".join(results)), "}",
+        "let w%d = %s;" % (i, start), run,
+        "grad(fn (w%d) { let r = %s; %s })(w%d)" % (i, run, total, i)])
+
+
 def make_file(seed):
     rng = random.Random(seed)
-    return "\n".join(make_item(rng, i) for i in range(ITEMS)) + "\n"
+    items = [make_item(rng, i) for i in range(ITEMS)]
+    return "\n".join(items + [make_rounds(rng, i) for i in range(ITEMS, ITEMS + ROUNDS)]) + "\n"
 
 
 def main():

@@ -151,6 +151,17 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 70, 80)
 
+program("three states, one of them handed on as it is", 1, 12000, 24000, """
+def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
+  let kept = stop_gradient(x);
+  let a = tanh(x) + y;
+  let b = a * kept + z;
+  if (n == 0) { sum(a) + sum(b) + sum(kept) } else { step(n - 1, a, b, kept) }
+}
+let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
+step(n, x + 0.25, x - 0.5, x * 0.75)
+""")
+
 program("a layer of attention, 8 heads of 32 over 64 places", 10, 592064, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
