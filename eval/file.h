@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of data: NPY and NPZ (NumPy's format documents, versions 1 to 3), safetensors, PNG, IDX
- * (MNIST's page), CSV (RFC 4180). Contents decide the format, not names. Any of them may be gzip'd.
+/* Files of data: NPY and NPZ (NumPy's format documents, versions 1 to 3), safetensors, TVM's
+ * parameters, PNG, IDX (MNIST's page), CSV (RFC 4180). Contents decide the format, not names. Any of them may be gzip'd.
  *
  * Files are hostile: every number in them is checked against the bytes that are there before it is
  * used. What is read is held in a tensor's buffer, so that it counts as memory of the program. */
@@ -60,7 +60,7 @@ bool is_zip(const Bytes *b);
 typedef enum MemberKind {
     MEMBER_STORED,   /* an NPY file as it is */
     MEMBER_DEFLATED, /* an NPY file, compressed */
-    MEMBER_RAW,      /* elements, whose dtype and shape the archive says (safetensors) */
+    MEMBER_RAW,      /* elements, whose dtype and shape the archive says */
 } MemberKind;
 typedef struct Member {
     const char *name; /* without ".npy" */
@@ -77,6 +77,8 @@ bool zip_parse(const File *f, const Bytes *b, MemberVec *out);
 Tensor *zip_tensor(const File *f, const Member *m);
 bool is_safetensors(const Bytes *b);
 bool safetensors_parse(const File *f, const Bytes *b, MemberVec *out);
+bool is_params(const Bytes *b);
+bool params_parse(const File *f, const Bytes *b, MemberVec *out);
 bool is_onnx(const Bytes *b);
 bool onnx_parse(const File *f, const Bytes *b, MemberVec *out); /* its weights and constants */
 /* An archive of any of these kinds. */
@@ -110,6 +112,7 @@ bool file_is_interrupted(const File *f, Output *file);
 bool file_close(const File *f, Output *file);
 bool zip_write(const File *f, const LeafVec *leaves); /* stored */
 bool safetensors_write(const File *f, const LeafVec *leaves);
+bool params_write(const File *f, const LeafVec *leaves);
 bool npy_write(const File *f, const Tensor *t);
 bool csv_write(const File *f, const Tensor *t);
 bool png_write(const File *f, const Tensor *t);

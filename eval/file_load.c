@@ -2,9 +2,9 @@
 /* load and data.….
  *
  * What is loaded is built by the type that is asked for. A tensor is one NPY, IDX, CSV or PNG file, or
- * the one member of an archive. Tuples, data of one constructor and lists are archives (NPZ or
- * safetensors) whose members are named by the path to each tensor: `layers.0.w` is field w of element 0
- * of field layers. All that does not fit is listed in one diagnostic. */
+ * the one member of an archive. Tuples, data of one constructor and lists are archives (NPZ,
+ * safetensors or TVM's parameters) whose members are named by the path to each tensor: `layers.0.w` is
+ * field w of element 0 of field layers. All that does not fit is listed in one diagnostic. */
 #include <string.h>
 
 #include "eval/file.h"
@@ -43,11 +43,14 @@ static Type *tensor_type(Type *t) {
 
 /* ---- archives -------------------------------------------------------------------------------- */
 
-bool is_archive(const Bytes *b) { return is_zip(b) || is_safetensors(b) || is_onnx(b); }
+bool is_archive(const Bytes *b) {
+    return is_zip(b) || is_safetensors(b) || is_params(b) || is_onnx(b);
+}
 
 bool archive_parse(const File *f, const Bytes *b, MemberVec *out) {
     return is_zip(b)           ? zip_parse(f, b, out)
            : is_safetensors(b) ? safetensors_parse(f, b, out)
+           : is_params(b)      ? params_parse(f, b, out)
                                : onnx_parse(f, b, out);
 }
 
@@ -85,7 +88,8 @@ static Tensor *parse_tensor(const File *f, const Bytes *b, Type *type) {
         return png_parse(f, b);
     if (b->n == 0 || memchr(b->p, 0, b->n) || b->p[0] == 0x93 || b->p[0] == 0x1f) {
         file_fail(f, DIAG_R0502,
-                  b->n ? "this is no NPY, NPZ, safetensors, PNG, IDX or CSV file" : "it is empty");
+                  b->n ? "this is no NPY, NPZ, safetensors, .params, PNG, IDX or CSV file"
+                       : "it is empty");
         return NULL;
     }
     if (type) {
@@ -232,7 +236,7 @@ static bool load_archive(const File *f, const Bytes *b, Type *type, Value *out) 
     Loader l = {.f = f};
     if (!is_archive(b))
         return file_fail(f, DIAG_R0504,
-                         "data of type %s is loaded from an NPZ or safetensors archive",
+                         "data of type %s is loaded from an NPZ, safetensors or .params archive",
                          type_text(type));
     if (!archive_parse(f, b, &entries))
         return false;
@@ -311,8 +315,9 @@ bool builtin_data_members(const BuiltinCall *call, Value *out) {
     Bytes b;
     if (!file_read(&f, &b))
         return false;
-    bool ok = is_archive(&b) ? archive_parse(&f, &b, &entries)
-                             : file_fail(&f, DIAG_R0504, "this is no NPZ or safetensors archive");
+    bool ok = is_archive(&b)
+                  ? archive_parse(&f, &b, &entries)
+                  : file_fail(&f, DIAG_R0504, "this is no NPZ, safetensors or .params archive");
     VEC(Value) names = {0};
     for (size_t i = 0; ok && i < entries.len; i++)
         vec_push(&names, value_string(entries.data[i].name, strlen(entries.data[i].name)));
@@ -332,10 +337,11 @@ bool builtin_data_member(const BuiltinCall *call, Value *out) {
         return false;
     Tensor *t = NULL;
     bool tensor = !call->type || type_resolve(call->type)->tag == TY_TENSOR;
-    bool ok = !tensor          ? file_fail(&f, DIAG_R0504, "a member is a tensor, wanted is %s",
-                                           type_text(call->type))
-              : is_archive(&b) ? archive_parse(&f, &b, &entries)
-                               : file_fail(&f, DIAG_R0504, "this is no NPZ or safetensors archive");
+    bool ok = !tensor ? file_fail(&f, DIAG_R0504, "a member is a tensor, wanted is %s",
+                                  type_text(call->type))
+              : is_archive(&b)
+                  ? archive_parse(&f, &b, &entries)
+                  : file_fail(&f, DIAG_R0504, "this is no NPZ, safetensors or .params archive");
     const Member *found = NULL;
     for (size_t i = 0; ok && i < entries.len; i++)
         if (strcmp(entries.data[i].name, name->text) == 0)

@@ -93,6 +93,7 @@ static const Format formats[] = {
     {".png", png_write, NULL},
     {".npz", NULL, zip_write},
     {".safetensors", NULL, safetensors_write},
+    {".params", NULL, params_write},
 };
 enum { NFORMATS = sizeof formats / sizeof *formats };
 
@@ -133,14 +134,15 @@ bool builtin_save(const BuiltinCall *call, Value *out) {
         return file_fail(
             &f, DIAG_R0505,
             "its extension says no format: a tensor is saved as .npy, .csv or .png, data "
-            "of tensors as .npz or .safetensors");
+            "of tensors as .npz, .safetensors or .params");
     if (format->write && is_tensor)
         return format->write(&f, value_to_tensor(v));
     if (!collect_leaves(&f, v, &leaves))
         return false;
     if (format->write)
         return file_fail(&f, DIAG_R0505,
-                         "%s holds one tensor; data of tensors is saved as .npz or .safetensors",
+                         "%s holds one tensor; data of tensors is saved as .npz, "
+                         ".safetensors or .params",
                          format->extension);
     return format->write_all(&f, &leaves);
 }

@@ -56,6 +56,18 @@ def entry(dtype="F32", shape=(3,), at=(0, 12)):
     return {"dtype": dtype, "shape": list(shape), "data_offsets": list(at)}
 
 
+def params(*arrays, names=None, count=None, magic=0xF7E58D4F05049CB7):
+    """TVM's file of parameters: arrays as array() makes them, named "0", "1" and so on."""
+    names = [b"%d" % i for i in range(len(arrays))] if names is None else names
+    return (struct.pack("<QQQ", magic, 0, len(names)) + b"".join(struct.pack("<Q", len(n)) + n for n in names)
+            + struct.pack("<Q", len(arrays) if count is None else count) + b"".join(arrays))
+
+
+def array(shape=(3,), data=bytes(12), element=(2, 32, 1), device=1, rank=None, size=None, magic=0xDD5E40F096B4A13F):
+    return (struct.pack("<QQiiiBBH", magic, 0, device, 0, len(shape) if rank is None else rank, *element)
+            + struct.pack("<%dq" % len(shape), *shape) + struct.pack("<q", len(data) if size is None else size) + data)
+
+
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -138,6 +150,16 @@ def refusals(s):
             "long header": safetensors(b"{" + b" " * 50, length=55), "doubles": safetensors({"a": entry("F64", at=(0, 24))}, bytes(24)),
             "nul": safetensors(b'{"\\u0000": 1}'), "rank 2": safetensors({"a": entry(shape=(1, 3))}, bytes(12)),
         }),
+        "a.params": (PAIR, {
+            "magic alone": params()[:8], "no names": params()[:16], "none": params(), "one": params(array()), "cut off": params(array(), array())[:-1],
+            "longer": params(array(), array()) + b"x", "many names": params()[:16] + b"\xff" * 8, "long name": params()[:16] + struct.pack("<QQ", 1, 1 << 63),
+            "same name": params(array(), array(), names=[b"0", b"0"]), "bad utf-8": params(array(), array(), names=[b"0", b"\xff"]),
+            "nul": params(array(), array(), names=[b"0", b"1\0"]), "count": params(array(), array(), count=3), "array's magic": params(array(), array(magic=1)),
+            "device": params(array(), array(device=2)), "kind": params(array(), array(element=(3, 64, 1))), "lanes": params(array(), array(element=(2, 32, 4))),
+            "bits": params(array(), array(element=(2, 8, 1))), "rank": params(array(), array(rank=-1)), "many axes": params(array(), array((1,) * 100)),
+            "negative": params(array(), array((-3,))), "huge": params(array(), array((big, big))), "size": params(array(), array(size=8)),
+            "size far": params(array(), array((1 << 40,), size=4 << 40)), "dtype": params(array(), array(element=(0, 32, 1))),
+        }),
         "a.png": (IMAGE, {
             "signature": png()[:8], "no size": png(width=0, height=0), "huge": png(width=(1 << 31) - 1, height=(1 << 31) - 1),
             "depth": png(depth=3), "colour": png(colour=5), "no palette": png(colour=3),
@@ -184,7 +206,7 @@ def refusals(s):
         s.rejects("save: " + to, ["-e", 'save([1.0, 2.0], "%s")' % to], "R0505")
         s.rejects("save of data: " + to, ["-e", 'save(([1.0], [2.0]), "%s")' % to], "R0505")
     for end, value in (("npy", "ones(shape=[10000])"), ("csv", "ones(shape=[10000])"), ("npz", "(ones(shape=[10000]), 1)"),
-                       ("safetensors", "(ones(shape=[10000]), 1)"), ("png", "zeros(shape=[3000, 3000, 3], dtype=uint8)")):
+                       ("safetensors", "(ones(shape=[10000]), 1)"), ("params", "(ones(shape=[10000]), 1)"), ("png", "zeros(shape=[3000, 3000, 3], dtype=uint8)")):
         os.symlink("/dev/full", s.path("full." + end))
         s.rejects("save: full, " + end, ["-e", 'save(%s, "full.%s")' % (value, end)], "R0505")
         s.rejects("save of a String as " + end, ["-e", 'save("text", "x.%s")' % end], "R0505")
@@ -194,6 +216,7 @@ def refusals(s):
     keeps(s, "kept.npy", npy(shape="(2,)", data=bytes(8)), 'save(ones(shape=[100000]), "%s")')
     keeps(s, "kept.npz", npz([("0.npy", npy(shape="(2,)", data=bytes(8)))]), 'save((ones(shape=[100000]), 1), "%s")')
     keeps(s, "kept.safetensors", b"kept", 'save((ones(shape=[100000]), 1), "%s")')
+    keeps(s, "kept.params", b"kept", 'save((ones(shape=[100000]), 1), "%s")')
     keeps(s, "kept.png", png(), 'let keys = random.threefry_key(3u64); '
           'save((uint8) (255.0 * random.uniform(keys, out_shape=[300, 300]).1), "%s")')
     keeps(s, "kept.csv", b"1,2\n", 'save(ones(shape=[100000]), "%s")')
@@ -211,12 +234,41 @@ def acceptances(s):
             ("one.safetensors", VECTOR, safetensors({"a": entry(), "__metadata__": {"by": "a test"}}, bytes(12))),
             ("pair.safetensors", PAIR, safetensors({"1": entry(at=(12, 24)), "0": entry()}, bytes(24))),
             ("padded.safetensors", VECTOR, safetensors(json.dumps({"a": entry()}).encode() + b"    ", bytes(12))),
+            ("pair.params", PAIR, params(array(), array())), ("other order.params", PAIR, params(array(), array(), names=[b"1", b"0"])),
             ("rgb.png", IMAGE, png()), ("grey.png", IMAGE, png(colour=0, rows=bytes(6))), ("bits.png", IMAGE, png(depth=1, colour=0, rows=bytes(4))),
             ("palette.png", IMAGE, png(colour=3, rows=bytes(6), extra=chunk(b"PLTE", bytes(6)))),
             ("rows.idx", BYTES, idx(sizes=(0xff000002, 0), data=b"")), ("m.csv", MATRIX, b"x,y\n1,2\n3,4"),
             ("deflated.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
             ("crlf.csv", MATRIX, b"1,2\r\n3,4\r\n"), ("bom.csv", MATRIX, b"\xef\xbb\xbf1,2\n3,4\n"), ("blank.csv", MATRIX, b"1,2\n\n3,4\n\n")):
         s.accepts("load: " + name, ["-e", load(kind, s.write(name, data))])
+
+
+NET = """type Layer { Layer { w: Tensor[(2, 3), float32], b: Tensor[(3,), float16] } }
+type Net { Net { layers: List[Layer], scale: bfloat16, none: Tensor[(0, 4), uint8], rest: (Tensor[(2,), bool], int8, uint16, int64, float64) } }
+let w = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+let b: Tensor[(3,), float16] = [0.5, 1.5, -2.5];
+let net = Net {
+  layers: list[Layer { w: w, b: b }, Layer { w: -w, b: b }], scale: 1.5bf16, none: zeros(shape=[0, 4], dtype=uint8),
+  rest: ([True, False], -1i8, 2u16, -4i64, 0.5f64)
+};
+save(net, "net.params");
+let again: Net = load("net.params");
+again == net
+"""
+
+
+def kept_as_tvm(s):
+    """`save` writes the very bytes of TVM's format, and `load` reads them."""
+    s.accepts("save: net.params", [s.write("net.rly", NET)], "True : bool\n")
+    s.drain()
+    w, b = struct.pack("<6f", *range(1, 7)), ((3,), struct.pack("<3e", 0.5, 1.5, -2.5), (2, 16, 1))
+    wanted = params(array((2, 3), w), array(*b), array((2, 3), struct.pack("<6f", *range(-1, -7, -1))), array(*b),
+                    array((), b"\xc0\x3f", (4, 16, 1)), array((0, 4), b"", (1, 8, 1)), array((2,), b"\1\0", (1, 1, 1)),
+                    array((), b"\xff", (0, 8, 1)), array((), b"\2\0", (1, 16, 1)), array((), struct.pack("<q", -4), (0, 64, 1)),
+                    array((), struct.pack("<d", 0.5), (2, 64, 1)),
+                    names=b"layers.0.w layers.0.b layers.1.w layers.1.b scale none rest.0 rest.1 rest.2 rest.3 rest.4".split())
+    with open(s.path("net.params"), "rb") as f:
+        s.check("save: the bytes of net.params", None if f.read() == wanted else "they differ from TVM's")
 
 
 def damaged(s):
@@ -227,6 +279,7 @@ def damaged(s):
              "npz": (PAIR, npz([("0.npy", npy()), ("1.npy", npy())])), "idx": (BYTES, idx()),
              "deflated": (PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
              "safetensors": (PAIR, safetensors({"1": entry(at=(12, 24)), "0": entry()}, bytes(24))), "png": (IMAGE, png()),
+             "params": (PAIR, params(array(), array())),
              "csv": (MATRIX, b'a,"b"\n1,-2.5e3\n"3",nan\n'), "gz": (VECTOR, gzip.compress(npy()))}
 
     def job(name, kind, data):
@@ -483,4 +536,4 @@ def foreign(s):
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(__doc__, (refusals, acceptances, damaged, fifos, caches, foreign)))
+    sys.exit(run_parts(__doc__, (refusals, acceptances, kept_as_tvm, damaged, fifos, caches, foreign)))
