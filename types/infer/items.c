@@ -123,6 +123,7 @@ static bool infer_one(Infer *I, Item *item, Global *g) {
         fn_drop(I, &head);
     } else {
         scheme = fn_end(I, &head, head.type, g->name);
+        infer_widen_parts(I, item->fn, scheme);
     }
     solver_leave(I->s);
     bool ok = infer_finish_item(I);
@@ -207,6 +208,7 @@ static bool infer_group(Infer *I, void *group) {
     for (uint32_t i = 0; i < n && whole; i++) {
         globals[i]->scheme = scheme_part(whole, types[i], mark);
         globals[i]->scheme->name = globals[i]->name;
+        infer_widen_parts(I, items[i]->fn, globals[i]->scheme);
         fn_has_many_unknowns(I, globals[i]->scheme, globals[i]->name, globals[i]->span);
     }
     bool ok = infer_finish_item(I) && whole;

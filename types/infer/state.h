@@ -194,6 +194,7 @@ struct Infer {
     VEC(Hole) holes; /* the holes of all items so far */
     VEC(Fallback) fallbacks;
     VEC(Widening) widenings; /* what would let the item check that is being inferred */
+    bool keeps_parts;        /* infer_widen_parts notes nothing */
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
     const Op *rule_op; /* in a derivative rule: its operator */
@@ -260,7 +261,10 @@ bool infer_finish_item(Infer *I);
 
 /* The item being inferred failed, and would not with this type of the parameter. */
 void infer_note_widening(Infer *I, AstParam *param, Type *type);
-/* Infers an item, and where it failed and noted a widening, once more with it. */
+/* Notes a widening for each parameter of the definition whose shape would have to be that of a part chosen by a mask
+ * (Note [Parts of a parameter]). */
+void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme);
+/* Infers an item, and where it noted a widening, once more with it. */
 bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item);
 
 /* ---- infer/scope.c --------------------------------------------------------------------------- */

@@ -7,7 +7,12 @@
  * The size of a parameter without a type is the one that its body has for it: that of t cannot be its own and one more,
  * and that of h is a size of l. With `?` there the body takes any size, and compares. Whoever finds such a mismatch
  * notes the type that helps; an item that failed so is inferred once more with that annotation, and only if it then
- * checks is it taken. Otherwise what was said first stands, and names the annotation. */
+ * checks is it taken. Otherwise what was said first stands, and names the annotation.
+ *
+ * Note [Parts of a parameter]. `def f(x, m, c) { if (c) { x[m] } else { x } }` checks as it stands: the shape of x is open,
+ * and so becomes that of its part. But no call could have it, since a mask's size follows from its bools. Such a
+ * parameter has an unknown shape, `x: Tensor[?, _]`, as every call's own argument may have. A recursion over its own
+ * parts, as a decision tree grows, is the same. */
 #include <string.h>
 
 #include "parser/parser.h"
@@ -22,9 +27,13 @@ static const char *text_of_type(Type *t) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)
         return type_has_vars(t) || (t->flags & TYPE_HAS_PARAMS) ? NULL : type_text(t);
+    Str s = {0};
+    Type *b = type_resolve(t->tensor.dtype);
+    const char *dtype = b->tag == TY_DTYPE ? type_text(b) : "_";
+    if (type_resolve(t->tensor.shape)->tag == TY_ANY)
+        return fmt_text("Tensor[?, %s]", dtype);
     if (!type_get_rank(t, &rank, &dims))
         return NULL;
-    Str s = {0};
     str_add(&s, "Tensor[(");
     for (uint32_t i = 0; i < rank; i++) {
         int64_t n;
@@ -36,8 +45,7 @@ static const char *text_of_type(Type *t) {
             return NULL;
         str_add(&s, i + 1 == rank && i ? "" : ", ");
     }
-    Type *b = type_resolve(type_resolve(t)->tensor.dtype);
-    str_printf(&s, "), %s]", b->tag == TY_DTYPE ? type_text(b) : "_");
+    str_printf(&s, "), %s]", dtype);
     return str_text(&s);
 }
 
@@ -51,13 +59,30 @@ void infer_note_widening(Infer *I, AstParam *param, Type *type) {
         vec_push(&I->widenings, ((Widening){param, written}));
 }
 
+void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme) {
+    const Type *type = type_resolve(scheme->type);
+    for (size_t i = 0; i < fn->params.len && !I->keeps_parts && type->tag == TY_FN; i++) {
+        Type *t = type_resolve(type->args[i]);
+        if (t->tag == TY_TENSOR && scheme_mixes_parts(scheme, type_resolve(t->tensor.shape)))
+            infer_note_widening(I, &fn->params.data[i],
+                                type_tensor(type_any(KIND_SHAPE, NULL), t->tensor.dtype));
+    }
+}
+
+static void forget_what_was_said(Infer *I, size_t said, const Diags *first) {
+    I->diags->list.len = said;
+    I->diags->errors = first->errors;
+    I->diags->warnings = first->warnings;
+}
+
 bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
     VEC(AstParam *) widened = {0};
     size_t said = I->diags->list.len;
     Diags first = *I->diags, now = {0};
     VEC(Diag *) kept = {0};
     vec_clear(&I->widenings);
-    bool ok = infer(I, item);
+    bool ok = infer(I, item), checked = ok;
+    ok = ok && !I->widenings.len;
     for (size_t i = said; !ok && i < I->diags->list.len; i++)
         vec_push(&kept, I->diags->list.data[i]);
     now = *I->diags;
@@ -67,15 +92,20 @@ bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
             I->widenings.data[i].param->type = I->widenings.data[i].type;
         }
         vec_clear(&I->widenings);
-        I->diags->list.len = said;
-        I->diags->errors = first.errors;
-        I->diags->warnings = first.warnings;
-        ok = infer(I, item);
+        forget_what_was_said(I, said, &first);
+        ok = infer(I, item) && !I->widenings.len;
     }
     for (size_t i = 0; i < widened.len; i++)
         widened.data[i]->type = NULL; /* the text has none */
     if (ok || !widened.len)
         return ok;
+    if (checked) {
+        forget_what_was_said(I, said, &first);
+        I->keeps_parts = true;
+        ok = infer(I, item);
+        I->keeps_parts = false;
+        return ok;
+    }
     I->diags->list.len = said;
     for (size_t i = 0; i < kept.len; i++)
         vec_push(&I->diags->list, kept.data[i]);

@@ -9,8 +9,6 @@
  * So `(labels[yes], labels[logical_not(yes)])` asks two relations of equal arguments, whose results are different
  * sizes, and its `where` declares both. Each such fact answers one relation of the body. Of several facts a relation
  * takes the one that has its result. Where none has when the body is known, the relations take them in order. */
-#include <string.h>
-
 #include "base/mem.h"
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
@@ -60,25 +58,6 @@ static bool reads_same(const RelDef *def, const void *a, const void *b) {
 bool relation_asks_same(const Relation *a, const Relation *b) {
     return a->def == b->def && reads_same(a->def, a->data, b->data) &&
            attrs_equal_values(a->attrs, b->attrs);
-}
-
-/* Whether `x[v]` of one vector v may be `x[mask]`. */
-static bool may_select(const Relation *r) {
-    Type *at = type_resolve(r->args[1]);
-    bool vector = strchr(attrs_text(r->attrs, "spec"), 'v') != NULL, found = false;
-    for (uint32_t i = 0; vector && !found && at->tag == TY_TUPLE && i < at->nargs; i++) {
-        Type *t = type_resolve(at->args[i]);
-        found = t->tag != TY_TENSOR || (type_dtype_set(t->tensor.dtype) & DTS_BOOL);
-    }
-    return vector && (at->tag != TY_TUPLE || found);
-}
-
-bool relation_reads_values(const Relation *r) {
-    if (!r->op || r->op->shape_mode == SHAPE_OF_SHAPES)
-        return false;
-    if (r->def == &rel_index)
-        return r->attrs && may_select(r);
-    return r->def == r->op->relation;
 }
 
 static bool is_scalar_shape(Type *t) {

@@ -349,6 +349,9 @@ typedef struct Scheme {
 
 Scheme *scheme_mono(Type *t);
 /* For each parameter, whether the function takes it as values and as parts of immutable data only. */
+/* Whether this shape, a parameter of the scheme, is that of an argument and of a part of one whose size follows from
+ * values, as `x[mask]`; or whether such a part of a tensor of this shape has the shape of an argument. */
+bool scheme_mixes_parts(const Scheme *scheme, const Type *shape);
 bool *scheme_joins(const Scheme *scheme);
 /* Makes variables of the current level or deeper the parameters of a scheme, unless `mono`. Waiting relations
  * over them go into the scheme, after the laws have simplified them. Weak literals that no parameter of a

@@ -140,6 +140,11 @@ const char *relation_argument(const Relation *r, int arg); /* "weight", or NULL 
  * (R0313, R0315) holds whatever the sizes are. False after a report. */
 bool solver_probe_ranks(Solver *s, Relation *r);
 
+/* parts.c */
+/* Whether a size of r's result follows from the values of its arguments, as of `x[mask]`. Two such relations of equal
+ * arguments may have different results. */
+bool relation_reads_values(const Relation *r);
+
 /* early.c */
 /* Whether the operator may refuse sizes of its arguments that are not known yet. */
 bool relation_awaits_sizes(const Relation *r);
@@ -189,9 +194,6 @@ void solver_add(Solver *s, Relation *r); /* adds a relation that waits, and queu
 /* fact.c. Whether a and b ask the same of equal arguments: they have one RelDef, read one field or position, and
  * have equal attributes. */
 bool relation_asks_same(const Relation *a, const Relation *b);
-/* Whether a size of r's result follows from the values of its arguments, as of `x[mask]`. Two such relations of equal
- * arguments may have different results. */
-bool relation_reads_values(const Relation *r);
 /* The first fact at place *at or behind it that is of one of those relations; *at is then behind it. NULL: no other. */
 const Relation *solver_next_fact(const Solver *s, bool (*is)(const RelDef *def), size_t *at);
 /* The fact that asks the same of the same inputs, or NULL. Its result is the relation's. */
