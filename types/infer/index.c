@@ -50,6 +50,12 @@ static Expr *infer_one_index(Infer *I, Ast *e, bool *vector) {
     bool shaped = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
     if (t->tag == TY_TENSOR && !shaped && type_dtype_set(t->tensor.dtype) == DTS_BOOL)
         rank = 1; /* one bool is no index */
+    if (vector && solver_is_equality(t)) {
+        *vector = true;
+        if (!restrict_index(I, x, 1, DTS_BOOL))
+            refuse_index(I, x, false);
+        return x;
+    }
     if (vector && rank == 1)
         *vector = true;
     bool ok = rank == 0 ? restrict_index(I, x, 0, DTS_INT)

@@ -255,6 +255,16 @@ static RelStatus relate_equal(Solver *s, Relation *r) {
     return rel_unify(s, r, -1, type_scalar(DT_BOOL)) ? REL_DONE : REL_FAIL;
 }
 
+bool solver_is_equality(Type *t) {
+    t = type_resolve(t);
+    for (uint32_t i = 0; t->tag == TY_VAR && i < t->var.nwatchers; i++) {
+        const Relation *r = t->var.watchers[i];
+        if (r->def == &rel_equal && r->status == REL_WAIT && type_resolve(r->args[2]) == t)
+            return true;
+    }
+    return false;
+}
+
 const RelDef rel_field = {.name = "Field", .relate = relate_field, .nargs = 2};
 const RelDef rel_proj = {.name = "Proj", .relate = relate_proj, .nargs = 2};
 const RelDef rel_index = {.name = "Index", .relate = relate_index, .nargs = -1};

@@ -226,6 +226,8 @@ Relation *solver_post_field(Solver *s, Type *record, const Symbol *field, Type *
 Relation *solver_post_proj(Solver *s, Type *tuple, int64_t index, Type *result, Span span);
 Relation *solver_post_index(Solver *s, Type **args, uint32_t nargs, const Attrs *attrs,
                             const int64_t *index, Span span);
+/* Whether t is the result of `==` or `!=` between values of which nothing is known yet: a tensor of bools, or one bool. */
+bool solver_is_equality(Type *t);
 /* Says whether classes of declared parameters are inferred, as for a signature without `where`. Num always is. */
 void solver_set_infer_where(Solver *s, bool on);
 /* The work done so far, for tests: it is linear. */
