@@ -22,7 +22,7 @@ static void generate(void *arg) {
     session_options_init(&options);
     options.jit = false;
     Session *s = session_new(&options);
-    SessionSink sink = {complain, complain, NULL};
+    SessionSink sink = {complain, complain, NULL, false};
     const Page *page = page_find(job->name);
     const char *old = page_read(job->path), *why = "no such page";
     Str text = {0};

@@ -50,7 +50,7 @@ bool builtin_progress_wanted(const BuiltinCall *call, Value *out) {
     bool wanted = i == n || (i & (i - 1)) == 0;
     if (can_write_over())
         wanted = i == n || t - in->progress->shown >= 0.1;
-    if (in->options.no_progress)
+    if (in->options.no_progress || in->hides_progress)
         wanted = false;
     if (wanted)
         in->progress->shown = t;

@@ -84,6 +84,7 @@ void interp_set_digits(Interp *in, int digits) { in->digits = digits; }
 void interp_set_seed(Interp *in, uint64_t seed) { in->options.seed = seed; }
 
 void interp_hunt_nan(Interp *in, bool on) { in->options.hunts_nan = on; }
+void interp_hide_progress(Interp *in, bool hidden) { in->hides_progress = hidden; }
 
 void interp_set_output(Interp *in, void (*write)(void *ctx, const char *text, size_t n),
                        void *ctx) {

@@ -67,6 +67,7 @@ void interp_set_digits(Interp *in, int digits);
 /* What runs from now on fails where a NaN or an infinity is born, or does not. It is the reference evaluator that
  * looks, with the session's kernels. */
 void interp_hunt_nan(Interp *in, bool on);
+void interp_hide_progress(Interp *in, bool hidden); /* `progress` says nothing for a while */
 /* The calls that led to the last error of a program, each with its place; "" for none. */
 const char *interp_last_trace(Interp *in);
 void interp_set_seed(Interp *in, uint64_t seed);

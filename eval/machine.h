@@ -81,6 +81,7 @@ struct Interp {
     Code *idle_code;
     Code *fill;                /* see Note [Calls in a last field] */
     Str last_trace;            /* of the last error: interp_last_trace */
+    bool hides_progress;
     struct Progress *progress; /* of the loop that `progress` runs (builtin_progress.c), or NULL */
 
     struct Reference *reference; /* the evaluator that runs instead of the machine, or NULL */

@@ -165,7 +165,7 @@ static void open_session(void *arg) {
     RelaySession *s = mem_new(RelaySession);
     mem_pin(s);
     s->session = session;
-    session_set_sink(session, &(SessionSink){take_output, take_diag, s});
+    session_set_sink(session, &(SessionSink){take_output, take_diag, s, false});
     o->result = s;
 }
 

@@ -442,7 +442,7 @@ static Session *start(Cli *cli) {
     if (!s)
         return NULL;
     current = s;
-    SessionSink sink = {write_value, write_diag, NULL};
+    SessionSink sink = {write_value, write_diag, NULL, false};
     session_set_sink(s, &sink);
     struct sigaction action;
     memset(&action, 0, sizeof action);

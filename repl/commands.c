@@ -469,7 +469,7 @@ static void drop_text(void *ctx, const char *text, size_t n) { (void)ctx, (void)
 
 void command_enter_quietly(Session *s, const char *text) {
     SessionSink sink = session_swap_sink(s, &(SessionSink){0});
-    SessionSink quiet = {drop_text, sink.diag, sink.ctx};
+    SessionSink quiet = {drop_text, sink.diag, sink.ctx, true};
     session_set_sink(s, &quiet);
     command_enter_lines(s, text, false);
     session_set_sink(s, &sink);

@@ -80,7 +80,7 @@ static void keep(void *ctx, const char *text, size_t n) { str_add_n(ctx, text, n
 
 /* What the prompt would answer. False to end the session. */
 static bool enter(Session *s, const char *entry, Str *answer) {
-    SessionSink kept = {keep, keep, answer}, sink = session_swap_sink(s, &kept);
+    SessionSink kept = {keep, keep, answer, true}, sink = session_swap_sink(s, &kept);
     const char *argument, *pointer = command_pointer(s, entry);
     bool goes_on = true;
     if (entry[0] == ':') {

@@ -65,7 +65,7 @@ bool search_type(Session *s, const char *type, Str *out) {
     Str ignored = {0};
     if (!session_type_of(s, fmt_text("fn %s(value: %s) { value }", letters, type), false, &ignored))
         return false;
-    SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionSink quiet = {drop_text, drop_text, NULL, true}, sink = session_swap_sink(s, &quiet);
     SymbolVec names = {0};
     VEC(Found) found = {0};
     session_each_name(s, &names);

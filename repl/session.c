@@ -77,7 +77,11 @@ static void print_through(void *ctx, const char *text, size_t n) {
     s->sink.value(s->sink.ctx, text, n);
 }
 
-void session_set_sink(Session *s, const SessionSink *sink) { s->sink = *sink; }
+void session_set_sink(Session *s, const SessionSink *sink) {
+    s->sink = *sink;
+    if (s->interp)
+        interp_hide_progress(s->interp, sink->hides_progress);
+}
 
 void session_set_shown(Session *s, ShownFn shown, void *ctx) {
     s->shown = shown;
@@ -86,7 +90,7 @@ void session_set_shown(Session *s, ShownFn shown, void *ctx) {
 
 SessionSink session_swap_sink(Session *s, const SessionSink *sink) {
     SessionSink had = s->sink;
-    s->sink = *sink;
+    session_set_sink(s, sink);
     return had;
 }
 
@@ -148,7 +152,7 @@ Session *session_new(const SessionOptions *options) {
     Session *s = mem_new(Session);
     mem_pin(s);
     s->options = s->given = *options;
-    s->sink = (SessionSink){write_stdout, write_stderr, NULL};
+    s->sink = (SessionSink){write_stdout, write_stderr, NULL, false};
     s->hooks = (EnvHooks){.ctx = s,
                           .import = session_import,
                           .trial = session_trial,
@@ -474,7 +478,7 @@ const SessionResult *session_last_result(const Session *s) { return &s->result; 
 static void say_nothing(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
 
 void session_probe(Session *s, const char *text, size_t len, SessionResult *out) {
-    SessionSink quiet = {say_nothing, say_nothing, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionSink quiet = {say_nothing, say_nothing, NULL, true}, sink = session_swap_sink(s, &quiet);
     SessionResult before = s->result;
     Source *source = source_new("probe", text, len, SOURCE_PROMPT);
     run((Job){.s = s, .source = source, .mode = INFER_PROMPT});
@@ -482,7 +486,7 @@ void session_probe(Session *s, const char *text, size_t len, SessionResult *out)
     if (out->has_value)
         out->scheme = scheme_with_known_sizes((Scheme *)out->scheme, out->value);
     s->result = before;
-    s->sink = sink;
+    session_set_sink(s, &sink);
 }
 
 SessionStatus session_enter(Session *s, const char *text, size_t len, bool may_continue) {
@@ -518,7 +522,7 @@ static void keep_diag(void *ctx, const char *text, size_t n) {
 SessionStatus session_try_definitions(Session *s, const char *text, size_t len) {
     SaidVec said = {0};
     SessionSink sink = s->sink;
-    s->sink = (SessionSink){keep_value, keep_diag, &said};
+    s->sink = (SessionSink){keep_value, keep_diag, &said, false};
     SessionStatus status = session_enter(s, text, len, false);
     s->sink = sink;
     for (size_t i = 0; status == SESSION_OK && i < said.len; i++)

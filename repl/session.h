@@ -66,6 +66,7 @@ typedef struct SessionSink {
     void (*value)(void *ctx, const char *text, size_t n); /* shown values and print */
     void (*diag)(void *ctx, const char *text, size_t n);  /* rendered diagnostics */
     void *ctx;
+    bool hides_progress; /* of `progress`, which writes to the terminal itself */
 } SessionSink;
 void session_set_sink(Session *s, const SessionSink *sink);
 /* Instead of the sink, values of shown items go here: the item's place, and `value : type`. */

@@ -55,7 +55,7 @@ void frame_say(Session *s, const char *paragraph) {
 static void drop_text(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
 
 static void enter_unseen(Session *s, const char *text) {
-    SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionSink quiet = {drop_text, drop_text, NULL, true}, sink = session_swap_sink(s, &quiet);
     command_enter_lines(s, text, false);
     session_set_sink(s, &sink);
 }

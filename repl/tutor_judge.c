@@ -163,7 +163,7 @@ static bool same_outcome(const Outcome *a, const Outcome *b) {
 static void drop_text(void *ctx, const char *text, size_t n) { (void)ctx, (void)text, (void)n; }
 
 static void enter_quietly(Session *s, const char *text) {
-    SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionSink quiet = {drop_text, drop_text, NULL, true}, sink = session_swap_sink(s, &quiet);
     session_enter(s, text, strlen(text), false);
     session_set_sink(s, &sink);
 }
@@ -178,7 +178,7 @@ static Outcome probe(Session *s, const char *text) {
 static Outcome probe_command(Session *s, const char *entry) {
     const char *at = entry + strcspn(entry, " \t");
     Str type = {0};
-    SessionSink quiet = {drop_text, drop_text, NULL}, sink = session_swap_sink(s, &quiet);
+    SessionSink quiet = {drop_text, drop_text, NULL, true}, sink = session_swap_sink(s, &quiet);
     bool ok = session_type_of(s, at, false, &type);
     session_set_sink(s, &sink);
     Outcome out = {.status = ok ? SESSION_OK : SESSION_FAILED};

@@ -19,7 +19,7 @@ typedef struct Play {
 static void keep_text(void *ctx, const char *text, size_t n) { str_add_n(ctx, text, n); }
 
 /* A play's complaints among what it shows. */
-static SessionSink sink_of(Play *p) { return (SessionSink){keep_text, keep_text, p->play}; }
+static SessionSink sink_of(Play *p) { return (SessionSink){keep_text, keep_text, p->play, true}; }
 
 static void expect(Play *p, bool holds, const char *what, const char *about) {
     *(holds ? &p->count->passed : &p->count->failed) += 1;

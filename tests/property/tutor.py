@@ -53,7 +53,7 @@ def main():
     for name in sorted(n for n in os.listdir(LESSONS) if n.endswith(".tut")):
         status, out, err = run_program([relay, "doctest", "--transcript", os.path.join("repl", "tutor", name)],
                                        b"", PATIENCE * SLOW, ROOT)
-        check(status == 0, "%s: status %s\n%s%s" % (name, status, out[-3000:], err[-3000:]))
+        check(status == 0 and not err, "%s: status %s\n%s%s" % (name, status, out[-3000:], err[-3000:]))
         out = TIMES.sub("(times)", out)
         said = os.path.join(TESTS, "tutor", name.replace(".tut", ".txt"))
         if bless:
