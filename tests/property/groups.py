@@ -161,13 +161,14 @@ def make_rounds(rng, i):
     shape, dtype = rng.choice([[3000], [64], [5, 33], [16, 48], [37, 1]]), rng.choice(["float32", "float64", "float16"])
     states = ["s%d" % k for k in range(rng.randint(1, 4))]
     lines, known, made = [], list(states), []
-    for k in range(rng.randint(len(states), 6)):
-        copies = rng.random() < 0.3
+    for k in range(rng.randint(max(2, len(states)), 6)):
+        copies = rng.random() < (0.3 if k else 0.6)
         form = rng.choice(COPIES if copies else UNARY + BINARY)
         text = form.format(*[rng.choice(states if copies else known) for _ in range(form.count("{}"))])
         made.append("v%d" % k)
         lines.append("  let v%d = %s;" % (k, text if copies else "(%s) * 0.5" % text))
         known.append(made[-1])
+    typed = ": Tensor[(%s,), %s]" % (", ".join(map(str, shape)), dtype) if rng.random() < 0.6 else ""
     results = rng.sample(made, len(states)) if rng.random() < 0.7 else [rng.choice(known) for _ in states]
     others = rng.sample(known, min(len(known), rng.randint(1, 3)))
     count = 1
@@ -178,7 +179,7 @@ def make_rounds(rng, i):
     run = "d%d(%d, %s)" % (i, rng.randint(1, 4), given)
     total = " + ".join("sum((float64) r.%d)" % k for k in range(len(others)))
     return "\n".join([
-        "def d%d(n: int32, %s) {" % (i, ", ".join(states))] + lines + [
+        "def d%d(n: int32, %s) {" % (i, ", ".join(s + typed for s in states))] + lines + [
         "  if (n == 0) { (%s,) } else { d%d(n - 1, %s) }" % (", ".join(others), i, ", ".join(results)), "}",
         "let w%d = %s;" % (i, start), run,
         "grad(fn (w%d) { let r = %s; %s })(w%d)" % (i, run, total, i)])
