@@ -13,7 +13,7 @@ _relay() {
     --opt) COMPREPLY=($(compgen -W "0 1 2 3" -- "$word")); return ;;
     esac
     case $word in
-    -*) COMPREPLY=($(compgen -W "--as-written --check-core --color= --count --diagnostics= --digest --engine= --input= --jit= --memory= --nan --no-files --no-jit-cache --no-pass= --no-prelude --opt= --opt-bisect= --pass= --print-after= --progress= --residual --save= --seed= --stack= --threads= --time --transcript --tvm --twins --verify-types -e --help --version" -- "$word"))
+    -*) COMPREPLY=($(compgen -W "--as-written --check-core --color= --count --diagnostics= --digest --engine= --input= --jit= --memory= --nan --no-files --no-jit-cache --no-pass= --no-prelude --opt= --opt-bisect= --pass= --print-after= --progress= --residual --save= --seed= --stack= --threads= --time --transcript --tvm --twins --verify-types --why -e --help --version" -- "$word"))
         [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace ;;
     *)  [ "$COMP_CWORD" = 1 ] && COMPREPLY=($(compgen -W "check convert doc doctest explain fmt ir run watch" -- "$word"))
         COMPREPLY+=($(compgen -f -- "$word"))

@@ -39,6 +39,7 @@ complete -c relay -l transcript -d 'doctest; print what a lesson of the tutor sa
 complete -c relay -l tvm -d 'fmt; sigils and layout as TVM prints them'
 complete -c relay -l twins -d 'differentiate while running and never make derivatives code'
 complete -c relay -l verify-types -d 'compare each value with its type while running; for work on Relay itself'
+complete -c relay -l why -d 'ir: what the passes did with each definition, and why they left a call'
 complete -c relay -s e -x -d 'run a text and show its last value'
 complete -c relay -l help -d 'what there is'
 complete -c relay -l version -d 'the version'

@@ -37,7 +37,7 @@ typedef VEC(const char *) Words;
 typedef struct Cli {
     SessionOptions session;
     Color color;
-    bool time, residual, transcript, tvm;
+    bool time, residual, transcript, tvm, why;
     bool wants_json;         /* known before the options are read, for mistakes in them */
     VEC(const char *) texts; /* of -e, run one after the other */
     VEC(const char *) inputs, files;
@@ -260,6 +260,12 @@ static bool set_tvm(Cli *cli, const char *value) {
     return true;
 }
 
+static bool set_why(Cli *cli, const char *value) {
+    (void)value;
+    cli->why = true;
+    return true;
+}
+
 static bool set_nan(Cli *cli, const char *value) {
     (void)value;
     cli->session.hunts_nan = true;
@@ -330,6 +336,8 @@ static const Option options[] = {
     {"twins", NULL, "differentiate while running and never make derivatives code", set_twins},
     {"verify-types", NULL,
      "compare each value with its type while running; for work on Relay itself", set_verify_types},
+    {"why", NULL, "ir: what the passes did with each definition, and why they left a call",
+     set_why},
 };
 enum { NOPTIONS = sizeof options / sizeof *options };
 
@@ -574,9 +582,11 @@ static int run_ir(Cli *cli) {
     bool ok = true;
     for (size_t i = 0; i < cli->files.len && !output_broken; i++) {
         Str out = {0};
-        ok &= answer(
-            session_ir_file(s, cli->files.data[i], cli->passes.data, (int)cli->passes.len, &out),
-            &out);
+        const char *path = cli->files.data[i];
+        bool told = cli->why
+                        ? session_why_file(s, path, &out)
+                        : session_ir_file(s, path, cli->passes.data, (int)cli->passes.len, &out);
+        ok &= answer(told, &out);
     }
     return finish(s, ok ? SESSION_OK : SESSION_FAILED);
 }

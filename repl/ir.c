@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `relay ir FILE` and `:ir EXPR`: core after passes, in Relay's text. Nothing runs.
+/* `relay ir FILE` and `:ir EXPR`: core after passes, in Relay's text; with --why, and `:why EXPR`, what the passes did.
+ * Nothing runs.
  *
  * What `relay ir --opt=2` prints is a program: read back with --as-written, it executes the same instructions
  * (tests/property/counts.py). Where it has a part that no program can say, such as what a derivative does with
@@ -273,24 +274,36 @@ static void print_item(Ir *ir, const CoreItem *item) {
     str_add(ir->out, item->shown ? "\n" : ";\n");
 }
 
-static void ir_of_file(void *arg) {
-    IrJob *job = arg;
-    Session *s = job->s;
-    Diags *diags = mem_new(Diags);
-    Source *source = session_read_file(s, job->path, diags);
-    const char *slash = strrchr(job->path, '/');
+/* The items of a file, checked; false: a diagnostic was made. */
+static bool read_items(Session *s, const char *path, Diags *diags, Source **source,
+                       CoreItemVec *items) {
     ParseScope scope;
     session_parse_scope(s, &scope);
     ParseOptions options = {.scope = &scope};
     Module *module = NULL;
+    *source = session_read_file(s, path, diags);
+    return *source && parse_module(*source, &options, diags, &module) == PARSE_OK &&
+           mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, items);
+}
+
+/* Modules that the file imports are looked for beside it. */
+static void enter_folder_of(Session *s, const char *path) {
+    const char *slash = strrchr(path, '/');
+    vec_push(&s->folders, slash ? mem_strndup(path, (size_t)(slash - path) + 1) : "");
+}
+
+static void ir_of_file(void *arg) {
+    IrJob *job = arg;
+    Session *s = job->s;
+    Diags *diags = mem_new(Diags);
+    Source *source;
     CoreItemVec items = {0};
     Ir ir = {.s = s, .out = job->out, .is_file = true};
     passes_forget(&s->passes);
     vec_clear(&s->passes.notes);
     s->passes.diags = diags;
-    vec_push(&s->folders, slash ? mem_strndup(job->path, (size_t)(slash - job->path) + 1) : "");
-    if (source && parse_module(source, &options, diags, &module) == PARSE_OK &&
-        mend_infer_module(s->env, module, INFER_CHECK_ONLY, diags, &items) &&
+    enter_folder_of(s, job->path);
+    if (read_items(s, job->path, diags, &source, &items) &&
         find_passes(s, job->passes, job->npasses, &ir.passes, &ir.plan, diags)) {
         if (ir.plan)
             str_add(ir.out, "import memory;\n");
@@ -353,7 +366,10 @@ static void print_tellings(Str *out, const TellingVec *all, TellingKind kind) {
     }
 }
 
-bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags) {
+#define NOTHING_TOLD "the passes found nothing to do, and left no call\n"
+
+/* What `:why e` prints, without the last word where there is nothing to tell. */
+static bool tell_why(Session *s, Expr *e, Str *out, Diags *diags) {
     TellingVec tellings = {0};
     Str ir = {0};
     VEC(const char *) names = {0}; /* of those that code goes through */
@@ -369,7 +385,57 @@ bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags) {
     for (const char *line = str_text(&ir); strncmp(line, "// ", 3) == 0;
          line = strchr(line, '\n') + 1)
         str_printf(out, "%.*s\n", (int)(strchr(line, '\n') - line - 3), line + 3);
-    if (ok && !out->len)
-        str_add(out, "the passes found nothing to do, and left no call\n");
     return ok;
+}
+
+bool session_print_why(Session *s, Expr *e, Str *out, Diags *diags) {
+    bool ok = tell_why(s, e, out, diags);
+    if (ok && !out->len)
+        str_add(out, NOTHING_TOLD);
+    return ok;
+}
+
+/* Under the name of the definition, or the line of a value, what was done with it; nothing where that is nothing. */
+static bool why_of_item(Session *s, const Source *source, const CoreItem *item, Str *out,
+                        Diags *diags) {
+    Expr *e = session_core_of(item);
+    Str text = {0};
+    uint32_t line = 0, column;
+    if (!e)
+        return true;
+    if (!tell_why(s, e, &text, diags))
+        return false;
+    if (!text.len)
+        return true;
+    if (item->global && !symbol_is_hidden(item->global->name)) {
+        str_printf(out, "%s:\n  ", item->global->name->text);
+    } else {
+        span_locate(e->span, &line, &column);
+        str_printf(out, "%s:%u:\n  ", source->name, line);
+    }
+    print_indented(out, mem_strndup(str_text(&text), text.len - 1));
+    str_add_char(out, '\n');
+    return true;
+}
+
+static void why_of_file(void *arg) {
+    IrJob *job = arg;
+    Session *s = job->s;
+    Diags *diags = mem_new(Diags);
+    Source *source;
+    CoreItemVec items = {0};
+    enter_folder_of(s, job->path);
+    job->ok = read_items(s, job->path, diags, &source, &items);
+    for (size_t i = 0; i < items.len && job->ok; i++)
+        job->ok = why_of_item(s, source, &items.data[i], job->out, diags);
+    if (job->ok && !job->out->len)
+        str_printf(job->out, "%s: " NOTHING_TOLD, source->name);
+    s->folders.len--;
+    session_print_diags(s, diags);
+}
+
+bool session_why_file(Session *s, const char *path, Str *out) {
+    IrJob job = {.s = s, .path = path, .out = out};
+    env_begin_run(s->env);
+    return session_with_stack(s, why_of_file, &job) && job.ok;
 }

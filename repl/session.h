@@ -129,6 +129,8 @@ bool session_ir(Session *s, const char *expr, const char *const *passes, int npa
 bool session_why(Session *s, const char *expr, Str *out);
 bool session_ir_file(Session *s, const char *path, const char *const *passes, int npasses,
                      Str *out);
+/* What `:why` says, of each definition of a file. */
+bool session_why_file(Session *s, const char *path, Str *out);
 bool session_info(Session *s, const char *name, Str *out); /* name, or "session" */
 bool session_doc(Session *s, const char *name, Str *out);
 bool session_explain(Session *s, const char *code, Str *out);
