@@ -194,6 +194,8 @@ struct Code {
 Code *code_of_fn(Interp *in, Expr *fn);
 /* The code of an item's expression; it takes no arguments and captures nothing. */
 Code *code_of_expr(Interp *in, Expr *e);
+/* Whether e has more nodes than a function may have that the passes look at; *most: so many. */
+bool code_is_left(Expr *e, int *most);
 /* Resolves variables and fills the instructions in. False after a diagnostic. */
 bool code_resolve(Interp *in, Code *code);
 

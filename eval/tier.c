@@ -66,6 +66,13 @@ static void survey(void *ctx, Expr *e) {
     expr_each_child(e, survey, s);
 }
 
+bool code_is_left(Expr *e, int *most) {
+    Survey s = {.nodes = 0};
+    survey(&s, e);
+    *most = LARGEST;
+    return s.nodes > LARGEST;
+}
+
 typedef struct Optimisation {
     Interp *in;
     Code *code;

@@ -8,6 +8,7 @@
  *
  * The functions that passes make, the copies of `specialise` and the code of `derive`, are printed before what first
  * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
+#include "eval/code.h"
 #include "eval/plan_text.h"
 #include "passes/vmap.h"
 #include "repl/session_internal.h"
@@ -373,6 +374,11 @@ static bool tell_why(Session *s, Expr *e, Str *out, Diags *diags) {
     TellingVec tellings = {0};
     Str ir = {0};
     VEC(const char *) names = {0}; /* of those that code goes through */
+    int most;
+    if (code_is_left(e, &most)) {
+        str_printf(out, "the passes leave a function of more than %d nodes as it is\n", most);
+        return true;
+    }
     for (size_t i = 0; i < pass_count(); i++)
         if (pass_at(i)->level && pass_at(i)->level <= s->options.opt.level)
             vec_push(&names, pass_at(i)->name);
