@@ -113,7 +113,15 @@ static void read_type(Parser *p, Item *item) {
         if (!parse_accept(p, TOK_COMMA) && !parse_accept(p, TOK_BAR))
             break;
     }
+    bool fields = !p->panic && item->ctors.len == 1 && parse_at(p, TOK_COLON) &&
+                  !item->ctors.data[0].fields.len;
+    size_t before = p->diags->list.len;
     parse_close(p, TOK_RBRACE, opened);
+    if (fields && p->diags->list.len > before && item->name.sym)
+        diag_add_help(vec_last(&p->diags->list),
+                      "fields stand behind the name of a constructor: `type %s { %s { %s: ... } }`",
+                      item->name.sym->text, item->name.sym->text,
+                      item->ctors.data[0].name.sym->text);
 }
 
 static const char *read_text(Parser *p, const char *what) {
