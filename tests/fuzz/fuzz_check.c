@@ -61,7 +61,7 @@ static void set_up(void *arg) {
     options.jit = false;
     session = session_new(&options);
     require(session != NULL);
-    session_set_sink(session, &(SessionSink){drop, drop, session});
+    session_set_sink(session, &(SessionSink){drop, drop, session, true});
     require(prelude_load_all(session));
     for (const EmbeddedText *t = embedded_texts; t->name; t++) {
         if (strncmp(t->name, "stdlib/", 7) != 0)

@@ -136,7 +136,7 @@ int main(void) {
     session_options_init(&options);
     options.jit = false;
     session = session_new(&options);
-    SessionSink sink = {ignore, ignore, NULL};
+    SessionSink sink = {ignore, ignore, NULL, true};
     session_set_sink(session, &sink);
     RUN(places);
     RUN(hints);

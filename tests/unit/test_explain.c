@@ -113,7 +113,7 @@ static const char *run(const char *text) {
     Str said = {0};
     if (!s)
         return "no session";
-    SessionSink sink = {code == DIAG_R0907 ? collect : ignore, collect, &said};
+    SessionSink sink = {code == DIAG_R0907 ? collect : ignore, collect, &said, true};
     session_set_sink(s, &sink);
     size_t n;
     const char *program = as_bytes(text, &n);

@@ -20,7 +20,7 @@ static void begin(int level, bool at_once) {
     options.opt.level = level;
     options.opt.at_once = at_once;
     session = session_new(&options);
-    SessionSink sink = {drop, drop, NULL};
+    SessionSink sink = {drop, drop, NULL, true};
     session_set_sink(session, &sink);
 }
 

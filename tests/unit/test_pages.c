@@ -89,7 +89,7 @@ static void run_all(void *arg) {
     options.jit = false;
     options.diag_style = DIAG_STYLE_SHORT;
     session = session_new(&options);
-    SessionSink sink = {collect, collect, NULL};
+    SessionSink sink = {collect, collect, NULL, true};
     session_set_sink(session, &sink);
     RUN(examples);
     RUN(library_has_examples);

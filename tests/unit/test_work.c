@@ -19,7 +19,7 @@ static void begin(void) {
     session_options_init(&options);
     options.jit = false; /* every step is one operator run by reference */
     session = session_new(&options);
-    session_set_sink(session, &(SessionSink){show, show, NULL});
+    session_set_sink(session, &(SessionSink){show, show, NULL, true});
 }
 
 static void enter(const char *text) {
