@@ -41,15 +41,24 @@ typedef struct Rest {
     size_t n;
 } Rest;
 
+/* So many bytes; NULL where the file has fewer. */
+static const unsigned char *take_bytes(Rest *r, uint64_t n) {
+    const unsigned char *p = r->p;
+    if (n > r->n)
+        return NULL;
+    r->p += n;
+    r->n -= (size_t)n;
+    return p;
+}
+
 /* A number of so many bytes; false where the file has ended. */
 static bool take(Rest *r, int bytes, uint64_t *out) {
-    if (r->n < (size_t)bytes)
+    const unsigned char *p = take_bytes(r, (uint64_t)bytes);
+    if (!p)
         return false;
     *out = 0;
     for (int i = bytes; i-- > 0;)
-        *out = *out << 8 | r->p[i];
-    r->p += bytes;
-    r->n -= (size_t)bytes;
+        *out = *out << 8 | p[i];
     return true;
 }
 
@@ -69,15 +78,13 @@ static bool read_names(const File *f, Rest *r, MemberVec *out) {
         return cut_off(f);
     for (uint64_t i = 0; i < count; i++) {
         Member m = {.kind = MEMBER_RAW};
-        if (!take(r, 8, &length) || length > r->n)
+        const char *text = take(r, 8, &length) ? (const char *)take_bytes(r, length) : NULL;
+        if (!text)
             return cut_off(f);
-        if (!text_is_utf8((const char *)r->p, (size_t)length, &end) ||
-            memchr(r->p, 0, (size_t)length))
+        if (!text_is_utf8(text, (size_t)length, &end) || memchr(text, 0, (size_t)length))
             return file_fail(f, DIAG_R0502, "the name of its tensor %llu is no text",
                              (unsigned long long)i);
-        m.name = mem_strndup((const char *)r->p, (size_t)length);
-        r->p += length;
-        r->n -= (size_t)length;
+        m.name = mem_strndup(text, (size_t)length);
         const Symbol *name = sym_intern(m.name);
         if (map_has(&seen, name))
             return file_fail(f, DIAG_R0502, "the name `%s` stands in it twice", m.name);
@@ -130,13 +137,9 @@ static bool read_array(const File *f, Rest *r, Member *m) {
         return cut_off(f);
     if (bytes != (uint64_t)count * dtype_size(m->dtype))
         return file_fail(f, DIAG_R0502, "`%s` takes other than the bytes of its shape", m->name);
-    if (bytes > r->n)
-        return cut_off(f);
-    m->p = r->p;
+    m->p = take_bytes(r, bytes);
     m->size = m->stored = (size_t)bytes;
-    r->p += bytes;
-    r->n -= (size_t)bytes;
-    return true;
+    return m->p || cut_off(f);
 }
 
 bool params_parse(const File *f, const Bytes *b, MemberVec *out) {
