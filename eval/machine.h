@@ -79,9 +79,9 @@ struct Interp {
     Map op_values, ctor_values;   /* Op, Ctor -> Closure */
     Closure *idle_closure;        /* of the frame below the first activation */
     Code *idle_code;
-    Code *fill;     /* see Note [Calls in a last field] */
-    Str last_trace; /* of the last error: interp_last_trace */
-    bool hides_progress;
+    Code *fill;                /* see Note [Calls in a last field] */
+    Str last_trace;            /* of the last error: interp_last_trace */
+    bool hides_progress;       /* interp_hide_progress */
     struct Progress *progress; /* of the loop that `progress` runs (builtin_progress.c), or NULL */
 
     struct Reference *reference; /* the evaluator that runs instead of the machine, or NULL */

@@ -198,20 +198,20 @@ static bool leads_to_user(Inliner *in, const Expr *e, const Expr *fn, const Expr
 /* Note [Calls that stay]: what the body of fn says about that. */
 static bool ends_well(Inliner *in, const Expr *fn, const Expr *call) {
     bool internal = expr_is_internal(fn);
-    Links todo = {0};
-    vec_push(&todo, fn->fn->body);
-    while (todo.len) {
-        Expr *e = vec_pop(&todo);
+    Links pending = {0};
+    vec_push(&pending, fn->fn->body);
+    while (pending.len) {
+        Expr *e = vec_pop(&pending);
         while (e->kind == EXPR_LET || e->kind == EXPR_CHECK)
             e = e->kind == EXPR_LET ? e->body : e->a;
         if (e->kind == EXPR_IF) {
-            vec_push(&todo, e->b);
-            vec_push(&todo, e->c);
+            vec_push(&pending, e->b);
+            vec_push(&pending, e->c);
         } else if (e->kind == EXPR_MATCH) {
             for (uint32_t i = 0; i < e->narms; i++)
-                vec_push(&todo, e->arms[i].body);
+                vec_push(&pending, e->arms[i].body);
         } else if (is_call_of_literal(e)) {
-            vec_push(&todo, e->a->fn->body);
+            vec_push(&pending, e->a->fn->body);
         } else if (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR) {
             while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
                 e = e->args[e->nargs - 1];

@@ -477,9 +477,9 @@ void expr_free_vars(Expr *e, VarVec *out) {
 
 typedef VEC(Expr *) ExprList;
 
-static void mark_call(Expr *e, ExprList *todo) {
+static void mark_call(Expr *e, ExprList *pending) {
     if (e->a->kind == EXPR_FN) {
-        vec_push(todo, e->a->fn->body);
+        vec_push(pending, e->a->fn->body);
     } else if (e->a->kind == EXPR_CTOR) {
         while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
             e = e->args[e->nargs - 1];
@@ -491,26 +491,26 @@ static void mark_call(Expr *e, ExprList *todo) {
 }
 
 static void mark_function(Expr *fn) {
-    ExprList todo = {0};
+    ExprList pending = {0};
     Map seen = {0};
-    vec_push(&todo, fn->fn->body);
-    while (todo.len) {
-        Expr *e = vec_pop(&todo);
+    vec_push(&pending, fn->fn->body);
+    while (pending.len) {
+        Expr *e = vec_pop(&pending);
         if (map_has(&seen, e))
             continue;
         map_set(&seen, e, e);
         if (e->kind == EXPR_LET) {
-            vec_push(&todo, e->body);
+            vec_push(&pending, e->body);
         } else if (e->kind == EXPR_CHECK) {
-            vec_push(&todo, e->a);
+            vec_push(&pending, e->a);
         } else if (e->kind == EXPR_IF) {
-            vec_push(&todo, e->b);
-            vec_push(&todo, e->c);
+            vec_push(&pending, e->b);
+            vec_push(&pending, e->c);
         } else if (e->kind == EXPR_MATCH) {
             for (uint32_t i = 0; i < e->narms; i++)
-                vec_push(&todo, e->arms[i].body);
+                vec_push(&pending, e->arms[i].body);
         } else if (e->kind == EXPR_CALL) {
-            mark_call(e, &todo);
+            mark_call(e, &pending);
         }
     }
 }
