@@ -159,7 +159,7 @@ static void run(char **argv) {
     session_options_init(&options);
     options.jit = false;
     session = session_new(&options);
-    SessionSink sink = {quiet, complain, NULL};
+    SessionSink sink = {quiet, complain, NULL, true};
     session_set_sink(session, &sink);
     static const char *const questions[] = {
         "fn (x, y) { x + y * x }",
