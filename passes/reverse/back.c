@@ -199,38 +199,50 @@ static void collect_leaves(Place *p, Map *seen, bool *twice) {
 
 /* Note [Cotangents of tuples]. The cotangent of a result that is a tuple goes to the way back part by part, and there is
  * an instance for what is known of the parts: in `jvp(f)(x, t).1` the first one is absent, and with it half of what the
- * way back would ask when running. The text of a cotangent says that: `(0d)` is a pair whose first part is absent, and
- * whose second one is a float64 that is there. */
+ * way back would ask when running. The text of a cotangent says that: `(0d1)` is a triple whose first part is absent, whose
+ * second one is a float64 that is there, and whose last one is there and has the type of that part of the result. */
 enum { DEEPEST_SEED = 3, MOST_PARTS = 16, LONGEST_SEED = 64 };
 
-static char seed_letter(const Expr *ct) {
+static bool is_tensor(Type *t) { return t && type_resolve(t)->tag == TY_TENSOR; }
+
+/* The type of a part of a result, NULL where the type of the whole does not say it. */
+static Type *part_type(Type *result, uint32_t i) {
+    result = result ? type_resolve(result) : NULL;
+    return result && result->tag == TY_TUPLE && i < result->nargs ? result->args[i] : NULL;
+}
+
+static char seed_letter(const Expr *ct, Type *result) {
     Type *t = type_resolve(ct->type), **dims;
     uint32_t rank;
     DType dtype;
     if (ct->kind == EXPR_ZERO)
         return '0';
-    bool scalar = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0 &&
-                  type_get_dtype(t, &dtype);
-    return !scalar ? '?' : dtype == DT_F32 ? 'f' : dtype == DT_F64 ? 'd' : '?';
+    if (!is_tensor(t))
+        return '?';
+    if (type_get_rank(t, &rank, &dims) && rank == 0 && type_get_dtype(t, &dtype) &&
+        (dtype == DT_F32 || dtype == DT_F64))
+        return dtype == DT_F32 ? 'f' : 'd';
+    return is_tensor(result) ? '1' : '?';
 }
 
-static void describe_seed(const Expr *ct, int depth, Str *text) {
+/* result: the type that the callee says of its result. */
+static void describe_seed(const Expr *ct, Type *result, int depth, Str *text) {
     if (ct->kind != EXPR_TUPLE || ct->nargs > MOST_PARTS || depth == DEEPEST_SEED ||
         text->len > LONGEST_SEED) {
-        str_add_char(text, seed_letter(ct));
+        str_add_char(text, seed_letter(ct, result));
         return;
     }
     str_add_char(text, '(');
     for (uint32_t i = 0; i < ct->nargs; i++)
-        describe_seed(ct->args[i], depth + 1, text);
+        describe_seed(ct->args[i], part_type(result, i), depth + 1, text);
     str_add_char(text, ')');
 }
 
-static const char *seed_of(const Expr *ct) {
+static const char *seed_of(const Expr *ct, Type *result) {
     Str text = {0};
     if (ct->kind != EXPR_TUPLE)
         return ANY_SEED;
-    describe_seed(ct, 0, &text);
+    describe_seed(ct, result, 0, &text);
     return str_text(&text);
 }
 
@@ -288,22 +300,24 @@ static const char *pass_seed(const char *seed, Expr *ct, Expr **args, uint32_t *
     return seed + 1;
 }
 
-/* The cotangent with that text, made of parameters. */
-static Expr *take_seed(const Build *b, const char **seed, Var **params, uint32_t *nparams) {
+/* The cotangent with that text of a result of that type, made of parameters. */
+static Expr *take_seed(const Build *b, const char **seed, Type *result, Var **params,
+                       uint32_t *nparams) {
     char c = *(*seed)++;
     if (c == '0')
         return b_absent(b, b_some_type("ct"));
     if (c != '(') {
         Type *t = c == 'f'   ? type_scalar(DT_F32)
                   : c == 'd' ? type_scalar(DT_F64)
+                  : c == '1' ? type_resolve(result)
                              : b_some_type("ct");
         params[*nparams] = b_var(b, "ct", t);
         return b_ref(b, params[(*nparams)++]);
     }
     Expr **parts = mem_new_n(Expr *, MOST_PARTS);
     uint32_t n = 0;
-    while (**seed != ')')
-        parts[n++] = take_seed(b, seed, params, nparams);
+    for (; **seed != ')'; n++)
+        parts[n] = take_seed(b, seed, part_type(result, n), params, nparams);
     ++*seed;
     return b_tuple(b, parts, n);
 }
@@ -325,7 +339,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         refuse(w, "a call is given one value twice");
         return;
     }
-    const char *seed = learn_seed(program, s, seed_of(ct));
+    const char *seed = learn_seed(program, s, seed_of(ct, s->callee->fn->fn->body->type));
     Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, seed,
                                     s->nslots, &s->slots);
     if (!callee)
@@ -609,8 +623,8 @@ void instance_make_back(Instance *n) {
     uint32_t nparams = 1;
     params[0] = b_var(&b, "T", b_some_type("frame"));
     const char *seed = n->seed;
-    Expr *ct = take_seed(&b, &seed, params, &nparams);
     Type *result = type_resolve(n->fn->fn->body->type);
+    Expr *ct = take_seed(&b, &seed, result, params, &nparams);
     if (ct->kind == EXPR_VAR && result->tag == TY_TENSOR)
         params[1]->type = ct->type = result;
     for (uint32_t i = 0; i < n->nslots; i++) {
