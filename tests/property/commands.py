@@ -9,7 +9,8 @@ No signal, no bug of Relay, status 0 or 1, diagnostics that are JSON where JSON 
 
 Starting the program costs more than most goldens, so each command gets GROUP of them at once; where that
 fails each gets its own, to name it. Under sanitizers, which see more, all goldens are taken, else a share.
-`ir` with all passes gets every golden, and with a single one those that check: the others end before it.
+`ir` with all passes gets every golden that is taken. A pass by itself gets a share of the groups, and in
+them the goldens that check: the others end before it.
 """
 import concurrent.futures
 import json
@@ -101,37 +102,49 @@ def check_format(relay, flags, paths, folder):
             raise Finding("relay fmt %s %s: what it writes it would write in another way" % (" ".join(flags), path))
 
 
-def names_in(path):
-    with open(path, encoding="utf-8", errors="replace") as f:
-        return re.findall(r"[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]", f.read())
+def new_names(paths, seen):
+    """The names in the files that are not among those seen, which they join."""
+    names = set()
+    for path in paths:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            names.update(re.findall(r"[A-Za-z_][A-Za-z0-9_.]*[A-Za-z0-9_]", f.read()))
+    names -= seen
+    seen |= names
+    return sorted(names)
 
 
-def check_group(relay, paths, scratch):
-    """How many commands ran. paths: of goldens."""
-    wrong = refused(read_json(relay, ["check", "--residual", "--diagnostics=json"] + paths, None))
-    run(relay, ["check", "--diagnostics=short"] + paths, None)
-    ran = 2
-    run(relay, ["doc"] + sorted({name for path in paths for name in names_in(path)}), None)
+def check_group(relay, paths, names, alone, scratch):
+    """How many commands ran. paths: of goldens; names: for `doc`; alone: the passes that run by themselves."""
+    messages = read_json(relay, ["check", "--residual", "--diagnostics=json"] + paths, None)
+    wrong = refused(messages)
+    ran = 1
+    spoken_of = sorted({m["file"] for m in messages})
+    if spoken_of:
+        run(relay, ["check", "--diagnostics=short"] + spoken_of, None)
+        ran += 1
+    if names:
+        run(relay, ["doc"] + names, None)
+        ran += 1
     folder = tempfile.mkdtemp(dir=scratch)
     for flags in ([], ["--tvm"]):
         check_format(relay, flags, paths, folder)
         ran += 2
     right = [path for path in paths if path not in wrong]
-    for passes, given in [(",".join(PASSES), paths)] + [(name, right) for name in PASSES]:
+    for passes, given in [(",".join(PASSES), paths)] + [(name, right) for name in alone]:
         if given:
             read_json(relay, ["ir", "--diagnostics=json", "--pass=" + passes] + given, None)
             ran += 1
-    return ran + 1
+    return ran
 
 
-def check_paths(relay, paths, scratch):
+def check_paths(relay, paths, names, alone, scratch):
     """How many commands ran, and what was found."""
     try:
-        return check_group(relay, paths, scratch), []
+        return check_group(relay, paths, names, alone, scratch), []
     except Finding as finding:
         if len(paths) == 1:
             return 0, ["%s: %s" % (os.path.relpath(paths[0], GOLDEN), finding)]
-        each = [check_paths(relay, [path], scratch) for path in paths]
+        each = [check_paths(relay, [path], names, alone, scratch) for path in paths]
         found = [f for _, some in each for f in some]
         return sum(n for n, _ in each), found or ["several at once: %s" % finding]
 
@@ -145,9 +158,13 @@ def main():
                    if n.endswith(".rly") and options.only in os.path.join(d, n))
     chosen = paths if SLOW > 1 else share.sample(options, paths)
     groups = [chosen[i:i + GROUP] for i in range(0, len(chosen), GROUP)]
+    taken = set(share.sample(options, [(i, name) for i in range(len(groups)) for name in PASSES], len(groups)))
+    alone = [[name for name in PASSES if (i, name) in taken] for i in range(len(groups))]
+    seen = set()
+    names = [new_names(group, seen) for group in groups]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for job in [pool.submit(check_paths, relay, group, scratch) for group in groups]:
+        for job in [pool.submit(check_paths, relay, *group, scratch) for group in zip(groups, names, alone)]:
             ran, found = job.result()
             passed, failed = passed + ran, failed + len(found)
             for finding in found:
