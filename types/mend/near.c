@@ -10,6 +10,7 @@ enum {
     MAX_NAMES = 8, /* so many names at a place are respelt */
     MAX_NEAR = 3,  /* with so many spellings each */
     MAX_FIELDS = 8,
+    MAX_WILDCARDS = 6, /* so many fields a constructor without brackets gets */
     MAX_GUESSES = 12,
 };
 
@@ -492,9 +493,23 @@ static void guess(Mender *m, size_t first, size_t last, bool unused) {
     }
 }
 
+/* Tries `Rect(_, _)` for the pattern `Rect` of a constructor with fields. */
+static void try_wildcards(Mender *m, size_t first, size_t last) {
+    if (m->d->code != DIAG_R0208 || last != first + 1)
+        return;
+    const char *fields = "_";
+    for (int n = 1; n <= MAX_WILDCARDS && !mend_is_done(m); n++) {
+        mend_try(m, MEND_INSERT, m->place.end, m->place.end, fmt_text("(%s)", fields));
+        fields = fmt_text("%s, _", fields);
+    }
+}
+
 void mend_near(Mender *m) {
     size_t first, last;
     mend_place_tokens(m, &first, &last);
+    try_wildcards(m, first, last);
+    if (mend_is_done(m))
+        return;
     try_near_names(m, first, last);
     if (mend_is_done(m))
         return;
