@@ -72,7 +72,8 @@ static bool add_element(Tensor *t, Value ct, const char *spec, const Value *at) 
     int64_t place = t->offset;
     int axis = 0;
     for (; spec[axis]; axis++) {
-        if (spec[axis] != 'i' || axis >= t->rank)
+        bool one = spec[axis] == 'i' || (spec[axis] == 'o' && at[axis].tag == VAL_SCALAR);
+        if (!one || axis >= t->rank)
             return false;
         int64_t i = at[axis].i, n = t->shape[axis];
         i += i < 0 ? n : 0;

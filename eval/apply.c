@@ -329,7 +329,8 @@ static bool element(const Tensor *t, const char *spec, const Value *args, Value 
     int64_t at = t->offset;
     int axis = 0;
     for (; spec[axis]; axis++) {
-        if (spec[axis] != 'i' || axis >= t->rank || args[axis].tag != VAL_SCALAR)
+        bool one = spec[axis] == 'i' || spec[axis] == 'o';
+        if (!one || axis >= t->rank || args[axis].tag != VAL_SCALAR)
             return false;
         int64_t i = args[axis].i, n = t->shape[axis];
         if (i < 0)

@@ -12,14 +12,19 @@ static int shape_index(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_index(Solver *s, Relation *r) {
-    RelStatus status;
+    RelStatus status, letters = rel_index_letters(s, r, 1);
+    if (letters == REL_FAIL)
+        return REL_FAIL;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT | DTS_BOOL}, &status))
         return status;
     uint32_t rank, n = 0;
     Type **dims, **part;
     if (!rel_rank_in(r->args[0], &rank, &dims)) {
         IndexCount count;
-        if (!rel_rank_in(rel_result_arg(r), &rank, &dims) ||
+        /* The part is another unknown than the whole, whatever the indices turn out to be. */
+        if (type_has_unknown_rank(r->args[0]) && !rel_rank_in(rel_result_arg(r), &rank, &dims))
+            return rel_unknown_rank(s, r, rel_dtype_in(r->args[0]));
+        if (letters == REL_WAIT || !rel_rank_in(rel_result_arg(r), &rank, &dims) ||
             !index_count(attrs_text(r->attrs, "spec"), &count))
             return rel_wait(s, r, rel_dtype_in(r->args[0]));
         int data = (int)rank - count.results + count.axes; /* as many axes as the result tells */
@@ -181,6 +186,8 @@ static RelStatus relate_part_size(Solver *s, Relation *r, Type *d, Type *n, int 
 
 static RelStatus relate_index_set(Solver *s, Relation *r) {
     RelStatus status;
+    if (rel_index_letters(s, r, 1) == REL_FAIL)
+        return REL_FAIL;
     if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_INT | DTS_BOOL, DTS_ALL}, &status))
         return status;
     if (!rel_unify(s, r, 2, type_tensor(rel_shape_in(r->args[2]), rel_dtype_in(r->args[0]))) ||

@@ -14,6 +14,7 @@ bool index_count(const char *spec, IndexCount *count) {
     for (const char *p = spec; *p; p++) {
         switch (*p) {
         case 'i':
+        case 'o':
             count->taken++;
             count->axes++;
             break;
@@ -43,6 +44,33 @@ bool index_count(const char *spec, IndexCount *count) {
         }
     }
     return true;
+}
+
+/* How many arguments the index whose letter p points at takes; a slice's digit follows its letter. */
+static uint32_t count_args(const char *p) {
+    if (*p == ':')
+        return (uint32_t)((p[1] & 1) + (p[1] >> 1 & 1) + (p[1] >> 2 & 1));
+    return *p == 'i' || *p == 'o' || *p == 'v';
+}
+
+/* The spec with an integer or a vector for each 'o', by the ranks of the arguments; NULL after a report. */
+static const char *decided_spec(const OpCall *call, const char *spec, uint32_t first, uint32_t n) {
+    if (!strchr(spec, 'o'))
+        return spec;
+    char *out = mem_bytes(strlen(spec) + 1);
+    uint32_t at = 0, vectors = 0;
+    strcpy(out, spec);
+    for (char *p = out; *p; p++) {
+        if (*p == 'o' && at < n)
+            *p = call->in[first + at]->rank ? 'v' : 'i';
+        vectors += *p == 'v';
+        at += count_args(p);
+        p += *p == ':';
+    }
+    if (vectors < 2)
+        return out;
+    shape_error(call, DIAG_R0313, "an index has at most one vector, this one has %u", vectors);
+    return NULL;
 }
 
 /* The places on an axis of `size` that a vector names, in a tensor of int64; NULL after a report. */
@@ -100,6 +128,9 @@ bool index_view(const OpCall *call, const Tensor *x, uint32_t first, uint32_t n,
         shape_error(call, DIAG_R0316, "\"%s\" is not an index spec", spec);
         return false;
     }
+    spec = decided_spec(call, spec, first, n);
+    if (!spec || !index_count(spec, &count))
+        return false;
     if (count.axes > x->rank) {
         shape_error(call, DIAG_R0313, "%d indices for a tensor with %d %s", count.axes, x->rank,
                     x->rank == 1 ? "axis" : "axes");
@@ -239,6 +270,112 @@ void index_keep_last(IndexView *view, int64_t size) {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
+/* How many vectors the ranks of data and part, a type each, leave for the open indices of `data[…]`; -1 where they do
+ * not tell. A vector keeps its axis and an integer takes it away. */
+static int count_open_vectors(Type *data, Type *part, const char *spec) {
+    IndexCount count;
+    uint32_t nd, nr;
+    Type **dims;
+    bool rank = rel_rank_in(data, &nd, &dims), result = rel_rank_in(part, &nr, &dims);
+    Type *from = rel_shape_in(data), *to = rel_shape_in(part);
+    if (!index_count(spec, &count))
+        return -1;
+    if (strchr(spec, 'v'))
+        return 0;
+    if (rank && result)
+        return (int)nr - (int)nd - (count.results - count.axes);
+    if (from && to && type_equal(from, to) && type_resolve(from)->tag != TY_ANY)
+        return count.axes - count.results;
+    return result && (int)nr == count.results ? 0 : -1;
+}
+
+/* Makes the index a tensor of this rank, of integers where it is one. False after a report. */
+static bool become_index(Solver *s, Relation *r, Type *index, uint32_t rank) {
+    Type *size = solver_var(s, KIND_DIM), *dtype = rel_dtype_in(index);
+    bool ok = (rank || solver_restrict(s, dtype, DTS_INT)) &&
+              solver_unify(s, index, type_tensor(type_shape(&size, rank), dtype));
+    if (!ok)
+        rel_error(s, r, DIAG_R0201,
+                  "an index is one integer, or one vector of integers or bools, found %s",
+                  type_text(index));
+    return ok;
+}
+
+/* 'i' or 'v' for an index of this type, 'o' where it is open; 0 after a report. */
+static char decide_letter(Solver *s, Relation *r, Type *index) {
+    uint32_t rank;
+    Type **dims;
+    bool known = rel_rank_in(index, &rank, &dims);
+    if (!known && type_dtype_set(rel_dtype_in(index)) != DTS_BOOL)
+        return 'o';
+    if (known && rank > 1) {
+        rel_error(s, r, DIAG_R0313, "an index is one integer or a vector, this one has %u axes",
+                  rank);
+        return 0;
+    }
+    if (!become_index(s, r, index, known ? rank : 1))
+        return 0;
+    return known && rank == 0 ? 'i' : 'v';
+}
+
+static void set_spec(Relation *r, const char *spec) {
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, r->attrs->op->nattrs);
+    for (int i = 0; i < r->attrs->op->nattrs; i++)
+        values[i] = r->attrs->values[i];
+    values[op_attr_index(r->attrs->op, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = spec};
+    *attrs = (Attrs){r->attrs->op, values};
+    r->attrs = attrs;
+}
+
+RelStatus rel_index_letters(Solver *s, Relation *r, int arg) {
+    const AttrValue *written = attrs_get(r->attrs, "spec");
+    const char *spec = written->kind == ATTR_STRING ? written->text : "";
+    Type *at = type_resolve(r->args[arg]);
+    IndexCount count;
+    if (!strchr(spec, 'o') || !index_count(spec, &count) || at->tag != TY_TUPLE)
+        return REL_DONE;
+    for (uint32_t i = 0; i < at->nargs; i++)
+        if (type_resolve(at->args[i])->tag == TY_VAR)
+            solver_unify(s, at->args[i],
+                         type_tensor(solver_var(s, KIND_SHAPE), solver_var(s, KIND_DTYPE)));
+    char *out = mem_bytes(strlen(spec) + 1);
+    strcpy(out, spec);
+    uint32_t next = 0, open = 0;
+    for (char *p = out; *p; p++) {
+        if (*p == 'o' && next < at->nargs) {
+            *p = decide_letter(s, r, at->args[next]);
+            if (!*p)
+                return REL_FAIL;
+            open += *p == 'o';
+        }
+        next += count_args(p);
+        p += *p == ':';
+    }
+    bool reads = r->op->nargs ==
+                 2; /* the result is the part; `index_add` and `index_set` return all */
+    int vectors = open && reads ? count_open_vectors(r->args[0], rel_result_arg(r), out) : -1;
+    bool tells = vectors == 0 || (vectors == 1 && open == 1);
+    next = 0;
+    for (char *p = out; *p && tells; p++) {
+        if (*p == 'o' && next < at->nargs) {
+            if (!become_index(s, r, at->args[next], (uint32_t)vectors))
+                return REL_FAIL;
+            *p = vectors ? 'v' : 'i';
+        }
+        next += count_args(p);
+        p += *p == ':';
+    }
+    if (strcmp(out, spec) != 0)
+        set_spec(r, out);
+    const char *one = strchr(out, 'v');
+    if (one && strchr(one + 1, 'v')) {
+        rel_error(s, r, DIAG_R0313, "an index has at most one vector");
+        return REL_FAIL;
+    }
+    return open && !tells ? REL_WAIT : REL_DONE;
+}
+
 /* Of the integers of a slice those that inference knows: a number or a size, else NULL. */
 static Type *known_integer(const Attrs *attrs, int i) {
     const AttrValue *v = attrs_get(attrs, "sizes");
@@ -331,7 +468,7 @@ RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **
                   count.axes == 1 ? "index" : "indices", rank, rank == 1 ? "axis" : "axes");
         return REL_FAIL;
     }
-    if (integers_are_open(r->attrs))
+    if (integers_are_open(r->attrs) || strchr(spec, 'o'))
         return REL_WAIT;
     const Type *at = type_resolve(r->args[arg]);
     Type **out = mem_new_n(Type *, count.results + (int)rank - count.axes + 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The part of a tensor that `t[0, 1:, rows, ..., None]` names. The attribute `spec` says what stands between the
  * brackets, one letter an index (types/core/core.h): 'i' an integer, ':' and a digit a slice with the bounds that the
- * digit's bits name, 'v' a vector of integers or bools, '.' the ellipsis, 'n' a new axis. The integers and the vector
- * follow the tensor as arguments. There is at most one vector; its axis of the part stands where the axis it selects
- * from stood. */
+ * digit's bits name, 'v' a vector of integers or bools, '.' the ellipsis, 'n' a new axis, 'o' an integer or a vector,
+ * whichever the argument is. The integers and the vector follow the tensor as arguments. There is at most one vector; its
+ * axis of the part stands where the axis it selects from stood. */
 #ifndef OPS_INDEX_VIEW_H
 #define OPS_INDEX_VIEW_H
 
@@ -16,7 +16,7 @@ typedef struct IndexCount {
     int results; /* axes of the part that they leave or make */
 } IndexCount;
 
-/* False when it is no spec. */
+/* False when it is no spec. Each 'o' counts as an integer. */
 bool index_count(const char *spec, IndexCount *count);
 
 typedef struct IndexView {
@@ -38,8 +38,11 @@ void plan_index_get(Plan *plan, Tensor *out, const Tensor *x, const IndexView *v
 /* The part of out = t, which broadcasts to it, or is added to it; of equal places the last one counts, or all. */
 void plan_index_put(Plan *plan, Tensor *out, const IndexView *view, const Tensor *t, bool add);
 
+/* Decides each 'o' of the relation's spec that the types of the indices, argument `arg`, decide. FAIL after a report. */
+RelStatus rel_index_letters(Solver *s, Relation *r, int arg);
+
 /* The sizes of the part of a tensor of these sizes; argument `arg` is the tuple of indices. WAIT while the dtype of
- * the vector is open; FAIL after a report. */
+ * the vector or the rank of an index is open; FAIL after a report. */
 RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **dims, Type ***part,
                          uint32_t *nout);
 

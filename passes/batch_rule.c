@@ -219,7 +219,7 @@ static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
 /* x[…] of integers that are written there, and of slices. */
 static Row *rule_index(Batch *m, const Expr *call, Row **in) {
     const char *spec = attrs_text(call->attrs, "spec");
-    if (!in[0]->has_rows || !in[1]->e || strchr(spec, 'v') || strchr(spec, 'i'))
+    if (!in[0]->has_rows || !in[1]->e || strpbrk(spec, "vio"))
         return NULL;
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = in[0]->e;

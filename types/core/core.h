@@ -244,8 +244,8 @@ struct Expr {
 
 /* The INDEX spec: one letter an index in order: 'i' an integer (one arg), ':' a slice, followed by
  * a digit 0-7 whose bits say which of begin (1), end (2), step (4) are given as args, '.' an
- * ellipsis, 'n' None, 'v' one vector of integers or bools (one arg). `t[0, 1:, ..., None]` is "i:1.n" with
- * args 0, 1. The operator `index` (ops/) takes the tensor and a tuple of those args, and the attribute spec. */
+ * ellipsis, 'n' None, 'v' one vector of integers or bools (one arg), 'o' an integer or a vector where the type of the arg
+ * is open (one arg). `t[0, 1:, ..., None]` is "i:1.n" with args 0, 1. The operator `index` (ops/) takes the tensor and a tuple of those args, and the attribute spec. */
 
 /* ---- construction: all set span and type ----------------------------------------------------- */
 

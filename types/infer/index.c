@@ -33,9 +33,18 @@ static bool restrict_index(Infer *I, Expr *x, uint32_t rank, DTypeSet set) {
     return solver_restrict(I->s, dtype, set) && solver_unify(I->s, x->type, want);
 }
 
-/* Infers one integer of an index: a scalar of any integer dtype. vector: NULL, or where a vector may stand too; it
- * is set where one does. */
-static Expr *infer_one_index(Infer *I, Ast *e, bool *vector) {
+/* Whether the rank of an index is still to be told, and its dtype may be one that an index has. */
+static bool is_open_index(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    if (t->tag != TY_TENSOR)
+        return t->tag == TY_VAR;
+    return !type_get_rank(t, &rank, &dims) && type_resolve(t->tensor.shape)->tag != TY_ANY;
+}
+
+/* Infers one integer of an index: a scalar of any integer dtype. letter: NULL, or where a vector may stand too; it
+ * becomes the letter of the spec (types/core/core.h). */
+static Expr *infer_one_index(Infer *I, Ast *e, char *letter) {
     Expr *x = infer_expr(I, e, NULL);
     uint32_t rank = 0;
     Type **dims, *t = type_resolve(x->type);
@@ -50,18 +59,26 @@ static Expr *infer_one_index(Infer *I, Ast *e, bool *vector) {
     bool shaped = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
     if (t->tag == TY_TENSOR && !shaped && type_dtype_set(t->tensor.dtype) == DTS_BOOL)
         rank = 1; /* one bool is no index */
-    if (vector && solver_is_equality(t)) {
-        *vector = true;
+    if (letter && solver_is_equality(t)) {
+        *letter = 'v';
         if (!restrict_index(I, x, 1, DTS_BOOL))
             refuse_index(I, x, false);
         return x;
     }
-    if (vector && rank == 1)
-        *vector = true;
+    if (letter && rank == 0 && is_open_index(t)) {
+        *letter = 'o';
+        Type *dtype = solver_var(I->s, KIND_DTYPE);
+        if (!solver_restrict(I->s, dtype, DTS_INT | DTS_BOOL) ||
+            !solver_unify(I->s, x->type, type_tensor(solver_var(I->s, KIND_SHAPE), dtype)))
+            refuse_index(I, x, false);
+        return x;
+    }
+    if (letter && rank == 1)
+        *letter = 'v';
     bool ok = rank == 0 ? restrict_index(I, x, 0, DTS_INT)
-                        : vector && rank == 1 && restrict_index(I, x, 1, DTS_INT | DTS_BOOL);
+                        : letter && rank == 1 && restrict_index(I, x, 1, DTS_INT | DTS_BOOL);
     if (!ok)
-        refuse_index(I, x, !vector);
+        refuse_index(I, x, !letter);
     return x;
 }
 
@@ -78,9 +95,10 @@ static void add_integer(Infer *I, Ast *e, Indices *to) {
 }
 
 static void add_index(Infer *I, Ast *e, Indices *to) {
-    bool vector = false;
-    to->args[to->n++] = infer_one_index(I, e, &vector);
-    str_add_char(&to->spec, vector ? 'v' : 'i');
+    char letter = 'i';
+    to->args[to->n++] = infer_one_index(I, e, &letter);
+    str_add_char(&to->spec, letter);
+    bool vector = letter == 'v';
     if (vector && to->vector) {
         Diag *d = infer_error(I, DIAG_R0201, e->span, "an index has at most one vector");
         if (d) {
@@ -247,7 +265,10 @@ Expr *infer_with_at(Infer *I, Ast *e) {
                              e->op_span, x, args, 3);
     r->op = &op_index_set;
     ((Span *)r->arg_spans)[1] = span_none();
-    return solver_run(I->s) ? x : infer_error_expr(e->span);
+    if (!solver_run(I->s))
+        return infer_error_expr(e->span);
+    infer_note(I, PENDING_INDEX, x);
+    return x;
 }
 
 /* Γ ⊢ e : (T0, …, Tn)   ⟹   e.i : Ti */

@@ -436,8 +436,41 @@ static void become_op_call(Expr *e, const Op *op, Expr **args, uint32_t n, const
     *e = *expr_call_op(op, args, n, attrs ? attrs : attrs_defaults(op), e->type, e->span);
 }
 
+/* Decides each open index of the spec whose type is known by now. */
+static void settle_spec(Expr *e, Expr **indices) {
+    const char *spec = attrs_text(e->attrs, "spec");
+    if (!strchr(spec, 'o'))
+        return;
+    Str s = {0};
+    uint32_t next = 0;
+    for (const char *p = spec; *p; p++) {
+        uint32_t rank;
+        Type **dims;
+        bool open = *p == 'o' && type_get_rank(indices[next]->type, &rank, &dims);
+        str_add_char(&s, !open ? *p : rank ? 'v' : 'i');
+        if (*p == ':') {
+            str_add_char(&s, *++p);
+            next += (uint32_t)((*p & 1) + (*p >> 1 & 1) + (*p >> 2 & 1));
+        } else {
+            next += strchr("iov", *p) != NULL;
+        }
+    }
+    Attrs *attrs = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, e->attrs->op->nattrs);
+    for (int i = 0; i < e->attrs->op->nattrs; i++)
+        values[i] = e->attrs->values[i];
+    values[op_attr_index(e->attrs->op, "spec")] = (AttrValue){.kind = ATTR_STRING,
+                                                              .text = str_text(&s)};
+    *attrs = (Attrs){e->attrs->op, values};
+    e->attrs = attrs;
+}
+
+/* e: an index, or a call of `index_set`. */
 static void settle_index(Pending *p) {
     Expr *e = p->expr;
+    settle_spec(e, e->kind == EXPR_INDEX ? e->args : e->args[1]->args);
+    if (e->kind != EXPR_INDEX)
+        return;
     Type *t = type_resolve(e->a->type);
     if (t->tag == TY_TUPLE && e->nargs == 1 && e->args[0]->kind == EXPR_LIT) {
         *e = *expr_proj(e->a, (uint32_t)e->args[0]->i, e->type, e->span);

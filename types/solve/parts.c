@@ -5,10 +5,10 @@
 #include "types/op.h"
 #include "types/solve/solver_impl.h"
 
-/* Whether `x[v]` of one vector v may be `x[mask]`. */
+/* Whether `x[v]` may be `x[mask]`. */
 static bool may_select(const Relation *r) {
     Type *at = type_resolve(r->args[1]);
-    bool vector = strchr(attrs_text(r->attrs, "spec"), 'v') != NULL, found = false;
+    bool vector = strpbrk(attrs_text(r->attrs, "spec"), "vo") != NULL, found = false;
     for (uint32_t i = 0; vector && !found && at->tag == TY_TUPLE && i < at->nargs; i++) {
         Type *t = type_resolve(at->args[i]);
         found = t->tag != TY_TENSOR || (type_dtype_set(t->tensor.dtype) & DTS_BOOL);
