@@ -179,7 +179,7 @@ static bool learn_return(Instance *n, const Leaving *from, const Place *result, 
     if (!is_whole(result) || !result->shared)
         return false;
     for (uint32_t i = 0; i < n->nslots; i++) {
-        if (n->slots[i].place != result)
+        if (n->slots[i] != result)
             continue;
         vec_push(&n->named, ((Return){from->end->number, i, *at}));
         return n->program->changed = true;

@@ -42,23 +42,31 @@ void way_choose(Way *w, const Arms *arms) {
     Instance *n = w->n;
     SavedAccs before = save_accs(n), *after = mem_new_n(SavedAccs, arms->narms);
     Block *outer = w->block, *blocks = mem_new_n(Block, arms->narms);
+    uint32_t first = arms->narms; /* of the arms of which all is known */
+    bool *dead = mem_new_n(bool, arms->narms + 1);
     for (uint32_t i = 0; i < arms->narms && !n->program->why; i++) {
         restore_accs(n, &before);
         blocks[i].b = &w->build;
         w->block = &blocks[i];
         arms->run(w, arms->ctx, i);
         after[i] = save_accs(n);
+        dead[i] = w->is_dead;
+        w->is_dead = false;
+        if (first == arms->narms && !dead[i])
+            first = i;
     }
     w->block = outer;
+    w->is_dead = first == arms->narms;
     restore_accs(n, &before);
-    if (n->program->why)
+    if (n->program->why || w->is_dead)
         return;
     VEC(size_t) changed = {0};
     for (size_t k = 0; k < n->leaves.len; k++) {
         bool any = false;
-        for (uint32_t i = 0; i < arms->narms; i++)
-            any |= saved_acc(&after[i], k).presence != saved_acc(&before, k).presence ||
-                   saved_acc(&after[i], k).acc != saved_acc(&before, k).acc;
+        for (uint32_t i = first; i < arms->narms; i++)
+            any |= !dead[i] &&
+                   (saved_acc(&after[i], k).presence != saved_acc(&before, k).presence ||
+                    saved_acc(&after[i], k).acc != saved_acc(&before, k).acc);
         if (any)
             vec_push(&changed, k);
     }
@@ -84,9 +92,10 @@ void way_choose(Way *w, const Arms *arms) {
     for (size_t c = 0; c < changed.len; c++) {
         size_t k = changed.data[c];
         Place *p = n->leaves.data[k];
-        Presence presence = saved_acc(&after[0], k).presence;
-        for (uint32_t i = 1; i < arms->narms; i++)
-            presence = presence_join(presence, saved_acc(&after[i], k).presence);
+        Presence presence = saved_acc(&after[first], k).presence;
+        for (uint32_t i = first + 1; i < arms->narms; i++)
+            if (!dead[i])
+                presence = presence_join(presence, saved_acc(&after[i], k).presence);
         Expr *acc = joined;
         if (changed.len > 1)
             acc = way_bind(w, expr_proj(joined, (uint32_t)c, b_some_type("ct"), w->build.span),
@@ -197,129 +206,23 @@ static void collect_leaves(Place *p, Map *seen, bool *twice) {
             collect_leaves(p->parts[i], seen, twice);
 }
 
-/* Note [Cotangents of tuples]. The cotangent of a result that is a tuple goes to the way back part by part, and there is
- * an instance for what is known of the parts: in `jvp(f)(x, t).1` the first one is absent, and with it half of what the
- * way back would ask when running. The text of a cotangent says that: `(0d1)` is a triple whose first part is absent, whose
- * second one is a float64 that is there, and whose last one is there and has the type of that part of the result. */
-enum { DEEPEST_SEED = 3, MOST_PARTS = 16, LONGEST_SEED = 64 };
-
-static bool is_tensor(Type *t) { return t && type_resolve(t)->tag == TY_TENSOR; }
-
-/* The type of a part of a result, NULL where the type of the whole does not say it. */
-static Type *part_type(Type *result, uint32_t i) {
-    result = result ? type_resolve(result) : NULL;
-    return result && result->tag == TY_TUPLE && i < result->nargs ? result->args[i] : NULL;
-}
-
-static char seed_letter(const Expr *ct, Type *result) {
-    Type *t = type_resolve(ct->type), **dims;
-    uint32_t rank;
-    DType dtype;
-    if (ct->kind == EXPR_ZERO)
-        return '0';
-    if (!is_tensor(t))
-        return '?';
-    if (type_get_rank(t, &rank, &dims) && rank == 0 && type_get_dtype(t, &dtype) &&
-        (dtype == DT_F32 || dtype == DT_F64))
-        return dtype == DT_F32 ? 'f' : 'd';
-    return is_tensor(result) ? '1' : '?';
-}
-
-/* result: the type that the callee says of its result. */
-static void describe_seed(const Expr *ct, Type *result, int depth, Str *text) {
-    if (ct->kind != EXPR_TUPLE || ct->nargs > MOST_PARTS || depth == DEEPEST_SEED ||
-        text->len > LONGEST_SEED) {
-        str_add_char(text, seed_letter(ct, result));
+/* What the callee takes apart is taken apart here, too, so that its parts go to the callee and come from it as they are. */
+static void take_apart_like(Way *w, Place *p, Place *like) {
+    while (p->arm)
+        p = p->arm;
+    while (like->arm)
+        like = like->arm;
+    Presence presence = p->presence;
+    Expr *acc = p->acc;
+    if (place_take_apart(w->n, p, like)) {
+        w->n->program->changed = true;
+        acc_set(w, p, acc, presence);
+    }
+    if (p->form != like->form || p->nparts != like->nparts || p->form == PLACE_CLOSURE)
         return;
-    }
-    str_add_char(text, '(');
-    for (uint32_t i = 0; i < ct->nargs; i++)
-        describe_seed(ct->args[i], part_type(result, i), depth + 1, text);
-    str_add_char(text, ')');
-}
-
-static const char *seed_of(const Expr *ct, Type *result) {
-    Str text = {0};
-    if (ct->kind != EXPR_TUPLE)
-        return ANY_SEED;
-    describe_seed(ct, result, 0, &text);
-    return str_text(&text);
-}
-
-/* What follows the text of one cotangent. */
-static const char *skip_seed(const char *seed) {
-    if (*seed != '(')
-        return seed + 1;
-    for (seed++; *seed != ')';)
-        seed = skip_seed(seed);
-    return seed + 1;
-}
-
-static uint32_t count_parts(const char *seed) {
-    uint32_t n = 0;
-    for (seed++; *seed != ')'; n++)
-        seed = skip_seed(seed);
-    return n;
-}
-
-/* Adds what holds of both cotangents. */
-static void join_seeds(const char *a, const char *b, Str *text) {
-    if (*a != '(' || *b != '(' || count_parts(a) != count_parts(b)) {
-        str_add_char(text, *a == *b && *a != '(' ? *a : '?');
-        return;
-    }
-    str_add_char(text, '(');
-    for (a++, b++; *a != ')'; a = skip_seed(a), b = skip_seed(b))
-        join_seeds(a, b, text);
-    str_add_char(text, ')');
-}
-
-/* The step's call runs forward once, so all its ways back are of one instance. */
-static const char *learn_seed(Program *p, Step *s, const char *seed) {
-    Str text = {0};
-    if (!s->seed)
-        s->seed = seed;
-    join_seeds(s->seed, seed, &text);
-    if (strcmp(s->seed, str_text(&text)) != 0) {
-        s->seed = str_text(&text);
-        p->changed = true;
-    }
-    return s->seed;
-}
-
-/* Adds the parts of a cotangent with that text to args: those that are not known to be absent. Gives the rest of the text. */
-static const char *pass_seed(const char *seed, Expr *ct, Expr **args, uint32_t *nargs) {
-    if (*seed != '(') {
-        if (*seed != '0')
-            args[(*nargs)++] = ct;
-        return seed + 1;
-    }
-    seed++;
-    for (uint32_t i = 0; *seed != ')'; i++)
-        seed = pass_seed(seed, ct->args[i], args, nargs);
-    return seed + 1;
-}
-
-/* The cotangent with that text of a result of that type, made of parameters. */
-static Expr *take_seed(const Build *b, const char **seed, Type *result, Var **params,
-                       uint32_t *nparams) {
-    char c = *(*seed)++;
-    if (c == '0')
-        return b_absent(b, b_some_type("ct"));
-    if (c != '(') {
-        Type *t = c == 'f'   ? type_scalar(DT_F32)
-                  : c == 'd' ? type_scalar(DT_F64)
-                  : c == '1' ? type_resolve(result)
-                             : b_some_type("ct");
-        params[*nparams] = b_var(b, "ct", t);
-        return b_ref(b, params[(*nparams)++]);
-    }
-    Expr **parts = mem_new_n(Expr *, MOST_PARTS);
-    uint32_t n = 0;
-    for (; **seed != ')'; n++)
-        parts[n] = take_seed(b, seed, part_type(result, n), params, nparams);
-    ++*seed;
-    return b_tuple(b, parts, n);
+    for (uint32_t i = 0; i < p->nparts; i++)
+        if (p->parts[i] && like->parts[i])
+            take_apart_like(w, p->parts[i], like->parts[i]);
 }
 
 static void way_call(Way *w, Step *s, Expr *ct) {
@@ -339,34 +242,28 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         refuse(w, "a call is given one value twice");
         return;
     }
-    const char *seed = learn_seed(program, s, seed_of(ct, s->callee->fn->fn->body->type));
-    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, seed,
-                                    s->nslots, &s->slots);
+    Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots,
+                                    &s->slots);
     if (!callee)
         return;
     s->instance = callee;
-    Expr **args = mem_new_n(Expr *, s->nslots + strlen(seed) + 2);
-    uint32_t nargs = 0;
-    args[nargs++] = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
-    pass_seed(seed, ct, args, &nargs);
-    for (uint32_t i = 0; i < s->nslots; i++)
-        if (s->shared[i])
-            args[nargs++] = acc_get(w, s->places[i]);
     if (s->runs_again && callee->named.len)
         refuse(w, "a checkpoint gives a value that is used elsewhere");
     alias_take(w, s);
-    Expr *f = expr_global(callee->back, b_some_type("f"), w->build.span);
-    Expr *r = way_bind(w, b_call(&w->build, f, args, nargs, 0), NULL);
+    for (uint32_t i = 0; i < s->nslots; i++)
+        take_apart_like(w, s->places[i], callee->slots[i]);
+    Expr *frame = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
+    Back *called;
+    Expr *call = back_call(w, callee, s->places, frame, ct, &called);
+    if (!*back_out(called)) {
+        w->is_dead = program->waits = true;
+        return;
+    }
+    Results given = back_results(called, w->block, way_bind(w, call, NULL));
     for (uint32_t i = 0; i < s->nslots; i++) {
-        Place *p = s->places[i];
-        Presence out = callee->slots[i].out;
-        Expr *acc = r;
-        if (s->nslots > 1) {
-            bool known = out == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
-            acc = way_bind(w, expr_proj(r, i, b_some_type("ct"), w->build.span),
-                           known ? p->type : NULL);
-        }
-        acc_set(w, p, acc, out);
+        Presence out = outline_presence(given.text);
+        acc_set(w, s->places[i], outline_take_result(&given, callee->slots[i], s->places[i]->type),
+                out);
     }
 }
 
@@ -497,7 +394,7 @@ static Expr *settled(Way *w, Place *p) {
 }
 
 void way_steps(Way *w, Steps *steps) {
-    for (size_t i = steps->steps.len; i-- > 0 && !w->n->program->why;) {
+    for (size_t i = steps->steps.len; i-- > 0 && !w->n->program->why && !w->is_dead;) {
         Step *s = steps->steps.data[i];
         if (!s->place || s->kind == STEP_PLAIN)
             continue;
@@ -526,50 +423,29 @@ static void enter_path(Way *w, const Steps *end) {
     }
 }
 
-static void learn(Program *p, Presence *known, Presence found) {
-    Presence joined = presence_join(*known, found);
-    p->changed |= joined != *known;
-    *known = joined;
-}
-
-/* The accumulators of all slots as arguments of the next frame's way back, or as the result. */
-static Expr *end_value(Way *w, Expr *chain) {
-    Instance *n = w->n;
-    const Pop *pop = NULL;
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    Expr *call = chain ? pop_call(w, chain, &pop) : NULL;
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        Place *p = n->slots[i].place;
-        learn(n->program, &n->slots[i].out, pop ? pop->entry[i] : acc_presence(p));
-        if (!pop)
-            accs[i] = acc_get(w, p);
-    }
-    return pop ? call : n->nslots == 1 ? accs[0] : b_tuple(&w->build, accs, n->nslots);
-}
-
-/* What follows the frame of that end; free in it are the variables of its frame. entry: of a loop, how the accumulators of
- * the slots are there before it. */
-static Expr *make_end(Instance *n, Steps *end, Expr **accs, const Presence *entry, Expr *ct,
-                      Expr *chain) {
+/* What follows the frame of that end; free in it are the variables of its frame. chain: the frames before it, where the
+ * function is a loop. */
+static Expr *make_end(Back *k, Steps *end, Expr *chain) {
+    Instance *n = k->of;
     Block block = {0};
-    Way w = {n, &block, {n->fn->span}};
+    Way w = {.n = n, .block = &block, .build = {n->fn->span}, .back = k};
     block.b = &w.build;
     places_reset(n);
     for (uint32_t i = 0; i < n->nslots; i++)
-        if (end->end == END_RETURN && n->slots[i].place->shared)
-            acc_set(&w, n->slots[i].place, accs[i], PERHAPS);
+        if (end->end == END_RETURN && n->slots[i]->shared)
+            acc_set(&w, n->slots[i], k->accs[i], k->entry[i]);
     enter_path(&w, end);
     if (end->end == END_RETURN) {
         Place *result = place_of(n, end->result);
         if (result)
-            alias_leave(&w, &(Leaving){.end = end}, result, ct);
+            alias_leave(&w, &(Leaving){.end = end}, result, k->ct);
     } else {
         const Step *s = end->branch;
         for (uint32_t i = 0; i < n->nslots; i++) {
-            if (n->slots[i].place->shared)
-                acc_set(&w, s->places[i], accs[i], entry[i]);
+            if (n->slots[i]->shared)
+                acc_set(&w, s->places[i], k->accs[i], k->entry[i]);
             else
-                acc_move(&w, s->places[i], accs[i], entry[i]);
+                acc_move(&w, s->places[i], k->accs[i], k->entry[i]);
         }
     }
     for (Steps *at = end; at && !n->program->why; at = at->outer) {
@@ -577,74 +453,34 @@ static Expr *make_end(Instance *n, Steps *end, Expr **accs, const Presence *entr
         if (at->outer)
             leave_arm(&w, at->choice);
     }
-    if (n->program->why)
-        return NULL;
-    Expr *back = block_end(&block, end_value(&w, chain));
+    if (n->program->why || w.is_dead)
+        return b_unit(&w.build);
+    Expr *back = block_end(&block, chain ? back_call_loop(&w, chain) : back_give(&w));
     Map outside = {0};
     VarVec vars = {0};
     expr_free_vars(back, &vars);
     for (size_t i = 0; i < vars.len; i++)
         map_set(&outside, vars.data[i], vars.data[i]);
-    vec_clear(&vars);
-    for (uint32_t i = 0; i < n->nslots; i++)
-        if (accs[i])
-            expr_free_vars(accs[i], &vars);
-    if (ct)
-        expr_free_vars(ct, &vars);
-    for (size_t i = 0; i < vars.len; i++)
-        map_remove(&outside, vars.data[i]);
-    if (chain)
-        map_remove(&outside, chain->kind == EXPR_PROJ ? chain->a->var : chain->var);
+    for (uint32_t i = 0; i < k->nparams; i++)
+        map_remove(&outside, k->params[i]);
     save_vars(&end->saved, back, &outside);
     return back;
 }
 
-static void make_pop(Instance *n, Pop *pop) {
+void back_make(Back *k) {
+    Instance *n = k->of;
     Build b = {n->fn->span};
-    Expr *next = expr_proj(b_ref(&b, pop->params[0]), 0, b_some_type("frames"), b.span);
-    pop->backs = mem_new_n(Expr *, n->loops.len + 1);
-    for (size_t i = 0; i < n->loops.len && !n->program->why; i++)
-        pop->backs[i] = make_end(n, n->loops.data[i], pop->accs, pop->entry, NULL, next);
-    pop->fn = b_fn(&b, "pop", pop->params, pop->nparams, b_unit(&b));
-}
-
-static Pop *next_pop(const Instance *n, const Map *made) {
-    for (size_t i = 0; i < n->pops.len; i++)
-        if (n->pops.data[i]->reached && !map_has(made, n->pops.data[i]))
-            return n->pops.data[i];
-    return NULL;
-}
-
-void instance_make_back(Instance *n) {
-    Build b = {n->fn->span};
-    /* (T, ct, shared accumulators) */
-    Var **params = mem_new_n(Var *, n->nslots + strlen(n->seed) + 2);
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    uint32_t nparams = 1;
-    params[0] = b_var(&b, "T", b_some_type("frame"));
-    const char *seed = n->seed;
-    Type *result = type_resolve(n->fn->fn->body->type);
-    Expr *ct = take_seed(&b, &seed, result, params, &nparams);
-    if (ct->kind == EXPR_VAR && result->tag == TY_TENSOR)
-        params[1]->type = ct->type = result;
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        if (!n->slots[i].place->shared)
-            continue;
-        params[nparams] = b_var(&b, "acc", b_some_type("ct"));
-        accs[i] = b_ref(&b, params[nparams++]);
-    }
-    for (size_t i = 0; i < n->pops.len; i++)
-        n->pops.data[i]->reached = false;
-    Expr *frame = b_ref(&b, params[0]);
-    Expr *chain = n->loops.len ? expr_proj(frame, 1, b_some_type("frames"), b.span) : NULL;
-    for (size_t i = 0; i < n->returns.len && !n->program->why; i++) {
-        Steps *end = n->returns.data[i];
-        end->back = make_end(n, end, accs, NULL, ct, chain);
-    }
-    n->back_fn = b_fn(&b, "back", params, nparams, b_unit(&b));
-    Map made = {0};
-    for (Pop *pop; !n->program->why && (pop = next_pop(n, &made));) {
-        map_set(&made, pop, pop);
-        make_pop(n, pop);
-    }
+    k->state = BACK_MADE;
+    n->is_being_made = true;
+    Expr *chain = expr_proj(b_ref(&b, k->params[0]), k->is_loop ? 0 : 1, b_some_type("frames"),
+                            b.span);
+    if (!n->loops.len)
+        chain = NULL;
+    size_t nends = k->is_loop ? n->loops.len : n->returns.len;
+    k->ways = mem_new_n(Expr *, nends + 1);
+    for (size_t i = 0; i < nends && !n->program->why; i++)
+        k->ways[i] = make_end(k, k->is_loop ? n->loops.data[i] : n->returns.data[i], chain);
+    if (k->is_loop)
+        back_give_entry(&b, k);
+    n->is_being_made = false;
 }

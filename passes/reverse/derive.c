@@ -62,6 +62,7 @@ static Expr *ones_like(const Build *b, Expr *y) {
 
 /* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
 static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
+    Back *way = back_get(top, false, ANY_SEED);
     Build b = {span_none()};
     Block block = {.b = &b};
     const Fn *f = top->fn->fn;
@@ -84,16 +85,14 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr **back = mem_new_n(Expr *, 2);
     back[0] = frame;
     back[1] = seed;
-    Expr *g = expr_global(top->back, b_some_type("f"), b.span);
-    Expr *cts = block_let(&block, "cts", b_call(&b, g, back, 2, 0));
+    Expr *g = expr_global(way->global, b_some_type("f"), b.span);
+    Results given = back_results(way, &block, block_let(&block, "cts", b_call(&b, g, back, 2, 0)));
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));
-        if (top->active[i]) {
-            ct = top->nslots == 1 ? cts : expr_proj(cts, (int32_t)slot, b_some_type("ct"), b.span);
-            slot++;
-        }
-        bool there = top->active[i] && top->slots[slot - 1].out == PRESENT;
+        bool there = top->active[i] && outline_presence(given.text) == PRESENT;
+        if (top->active[i])
+            ct = outline_take_result(&given, top->slots[slot++], f->params[i]->type);
         partials[i] = there && is_scalar(f->params[i]->type)
                           ? ct
                           : b_builtin(&b, "ad.dense", args[i], ct, NULL);
@@ -164,11 +163,27 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
         self->known[i] = p->code->given->known[i];
     SlotMap numbers = slots_apart(nslots);
     if (kind != GRAD_JVP)
-        return instance_get(p, self, known, active, shared, ANY_SEED, nslots, &numbers);
+        return instance_get(p, self, known, active, shared, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
     for (uint32_t i = 0; i < nslots; i++)
         given[i] = PRESENT;
     return tangent_instance(p, self, known, active, given, nslots, &numbers);
+}
+
+/* Makes each way back that the one of `top` leads to. */
+static void make_ways_back(Program *p, Instance *top) {
+    for (size_t i = 0; i < p->waiting.len; i++)
+        p->waiting.data[i]->state = BACK_UNREACHED;
+    vec_clear(&p->waiting);
+    back_get(top, false, ANY_SEED);
+    for (size_t i = 0; i < p->waiting.len && !p->why; i++)
+        if (p->waiting.data[i]->state == BACK_WAITS)
+            back_make(p->waiting.data[i]);
+    if (p->changed || !p->waits)
+        return;
+    for (size_t i = 0; i < p->waiting.len; i++) /* these have no end: the function never returns */
+        if (!*back_out(p->waiting.data[i]))
+            back_learn_nothing(p->waiting.data[i]);
 }
 
 /* Makes the ways back again until nothing new is learnt. */
@@ -179,13 +194,13 @@ static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
             reverse_refuse(p, "what is shared does not settle");
             break;
         }
-        p->changed = false;
+        p->changed = p->waits = false;
         p->names = 0;
-        for (size_t i = 0; i < p->instances.len && !p->why; i++)
-            if (p->instances.data[i]->forward)
+        if (kind == GRAD_JVP)
+            for (size_t i = 0; i < p->instances.len && !p->why; i++)
                 instance_make_tangent(p->instances.data[i]);
-            else
-                instance_make_back(p->instances.data[i]);
+        else
+            make_ways_back(p, top);
     }
     return top;
 }
@@ -271,8 +286,9 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
             instance_finish(n);
             bool straight = is_straight(n);
             note_calls(n->forward_global, straight);
-            if (!n->forward)
-                note_calls(n->back, straight);
+            for (size_t k = 0; k < n->backs.len; k++)
+                if (n->backs.data[k]->state != BACK_UNREACHED)
+                    note_calls(n->backs.data[k]->global, straight);
         }
     Expr *fn = kind == GRAD_JVP ? start_forward(&p, top) : start_reverse(&p, kind, top);
     code->fn = pass_find("dce")->run(ctx, fn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
- * (place.c), the way back (back.c), tangents (tangent.c), rules of operators (rule.c), the functions made (make.c), and
- * what is made of all of them (derive.c). */
+ * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
+ * (tangent.c), rules of operators (rule.c), the functions made (make.c), and what is made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -42,11 +42,12 @@ enum { ALWAYS = UINT32_MAX };
 typedef struct Place {
     PlaceForm form;
     Type *type;
-    uint32_t id;   /* numbered in order of making; a part has the number of its whole */
-    bool shared;   /* LEAF: its accumulator came from the caller */
-    bool partial;  /* an inactive part of it may hold floats */
-    bool is_empty; /* it has no parts, and no code reads one: its tangent counts as there */
-    Ctor *ctor;    /* DATA */
+    uint32_t id;    /* numbered in order of making; a part has the number of its whole */
+    uint32_t depth; /* how many wholes it is a part of */
+    bool shared;    /* LEAF: its accumulator came from the caller */
+    bool partial;   /* an inactive part of it may hold floats */
+    bool is_empty;  /* it has no parts, and no code reads one: its tangent counts as there */
+    Ctor *ctor;     /* DATA */
     uint32_t nparts;
     struct Place **parts; /* NULL where a part is inactive */
     struct Place
@@ -100,7 +101,6 @@ typedef struct Step {
     bool *shared;   /* one a slot */
     uint32_t nslots;
     SlotMap slots;
-    const char *seed; /* what is known of the cotangent of its result */
     Instance *instance;
     Instance *named_by; /* whose results with two names were taken, and how many: alias_take */
     size_t nnamed;
@@ -128,27 +128,25 @@ struct Steps {
     Choice *choice;
     uint32_t number; /* RETURN, LOOP: which of its kind */
     VarVec saved;    /* RETURN, LOOP: what the way back from here reads */
-    Expr *back;      /* RETURN, LOOP: that way, made last */
 };
 
-/* A loop that pops frames: Note [Loops for what is known] in loop.c. */
-typedef struct Pop {
-    const char *known;
+/* A way back of an instance: Note [Ways back for what is known] in backs.c. */
+typedef enum BackState { BACK_UNREACHED, BACK_WAITS, BACK_MADE } BackState;
+typedef struct Back {
+    Instance *of;
+    bool is_loop; /* it pops frames; else it takes a frame and the cotangent of its result */
+    const char
+        *known;      /* the outline of the cotangent, which a loop has not, and the accumulators */
+    const char *out; /* the outline of the result: back_out */
+    Expr *ct;        /* made of parameters */
     Presence *entry; /* of the accumulator of each slot, before a frame */
     Expr **accs;     /* these, made of parameters */
-    Var **params;    /* the frames, and what of the accumulators is there */
+    Var **params;    /* the frame or frames, the cotangent, and what of the accumulators is there */
     uint32_t nparams;
     Global *global;
-    bool reached; /* in this round */
-    Expr *fn;
-    Expr **backs; /* for each loop of the function: what follows its frame */
-} Pop;
-
-/* A parameter's accumulator, or that of a variable which a known function captured. */
-typedef struct Slot {
-    Place *place;
-    Presence out; /* of its accumulator when the way back ends */
-} Slot;
+    BackState state; /* in this round */
+    Expr **ways;     /* for each return or loop of the function: what follows its frame */
+} Back;
 
 /* Of a result the whole (n is 0), or a part of a part …: which one, and of how many. */
 enum { MAX_PATH = 4 };
@@ -175,11 +173,10 @@ struct Instance {
     Known **known; /* of each parameter */
     bool *active;  /* of each parameter */
     bool *shared;  /* of each slot */
-    const char
-        *seed; /* what is known of the result's cotangent: Note [Cotangents of tuples] in back.c */
     uint32_t nslots;
     SlotMap numbers;
-    Slot *slots;
+    Place *
+        *slots; /* of each active parameter, and of each variable that a known function captured */
     VEC(Return) named; /* returns whose result is another name of a shared slot */
     VEC(Place *) leaves;
     uint32_t nplaces;
@@ -191,9 +188,11 @@ struct Instance {
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
     Var *self_var, *chain;
-    Global *forward_global, *back;
-    Expr *forward_fn, *back_fn;
-    VEC(Pop *) pops;
+    Global *forward_global;
+    Expr *forward_fn;
+    VEC(Back *) backs;
+    const char *back_out; /* of a function with loops: the outline of what all its ways back give */
+    bool is_being_made;   /* one of its ways back is */
     bool reached;
 };
 
@@ -206,10 +205,12 @@ typedef struct Program {
     Map used;     /* Global that was noted */
     Map prepared; /* EXPR_FN -> the same after the passes */
     bool prepares;
-    bool indexes; /* some accumulator is added to in place */
-    bool grows;   /* some accumulator is a tuple that grows */
-    bool merges;  /* Note [Merging]: values that are equal may become one */
-    bool changed; /* something was learnt: make the ways back again */
+    bool indexes;        /* some accumulator is added to in place */
+    bool grows;          /* some accumulator is a tuple that grows */
+    bool merges;         /* Note [Merging]: values that are equal may become one */
+    bool changed;        /* something was learnt: make the ways back again */
+    bool waits;          /* in this round a call of a way back told nothing */
+    VEC(Back *) waiting; /* the ways back that this round reached */
     uint32_t work;
     uint32_t names;  /* of values with several names: pieces of code made in this round */
     const char *why; /* the program is left to the twins; NULL: it is not */
@@ -222,7 +223,7 @@ enum {
     MAX_WORK = 40000,
     MAX_ROUNDS = 24,
     MAX_NAMES = 2000,
-    MAX_POPS = 6
+    MAX_BACKS = 6
 };
 
 /* Leaves the whole program to the twins. */
@@ -286,17 +287,21 @@ Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec);
 void instance_read(Instance *n);
 /* The instance of a call; NULL when there are too many. */
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, const char *seed, uint32_t nslots,
-                       const SlotMap *numbers);
+                       const bool *shared, uint32_t nslots, const SlotMap *numbers);
 Place *place_of(const Instance *n, const Expr *atom);
 
 /* ---- place.c ---- */
 Place *place_new(Instance *n, Type *type);
 Place *place_part(Instance *n, const Place *whole, Type *type);
+/* The type of part i of a value of that type, which has the form of p. */
+Type *place_part_type(Type *type, const Place *p, uint32_t i);
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts);
 /* The form of p when it is data of that constructor: its own, or one for the arm (*split is set). NULL if it is
  * of another constructor. */
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);
+/* Takes a leaf apart in the way that `like` is, as far as its type says its parts; false where it stays as it is. */
+enum { DEEPEST_PART = 3 };
+bool place_take_apart(Instance *n, Place *p, const Place *like);
 Place *place_of_closure(Instance *n, const Known *k, bool shared);
 void place_add_slots(Place *p, const Known *k, Place **slots, uint32_t *nslots);
 
@@ -305,6 +310,8 @@ typedef struct Way {
     Instance *n;
     Block *block;
     Build build;
+    Back *back;   /* the one that is being made; NULL: no way back is */
+    bool is_dead; /* what comes next follows a call of which nothing is known in this round */
 } Way;
 Expr *way_bind(Way *w, Expr *e, Type *type);
 Expr *absent_value(Way *w);
@@ -378,8 +385,6 @@ void alias_leave(Way *w, const Leaving *from, Place *result, Expr *ct);
 void alias_take(Way *w, Step *s);
 
 /* ---- back.c ---- */
-/* A cotangent of which nothing is known. */
-#define ANY_SEED "?"
 typedef struct Arms {
     uint32_t narms;
     Expr **tests; /* narms - 1: whether it is that arm */
@@ -389,7 +394,8 @@ typedef struct Arms {
 } Arms;
 /* Emits the code of all arms; the accumulators that some arm changed are what the choice gives. */
 void way_choose(Way *w, const Arms *arms);
-void instance_make_back(Instance *n);
+/* Makes what follows each frame. */
+void back_make(Back *k);
 /* Moves a cotangent to a result that is another name of p. */
 void acc_move(Way *w, Place *p, Expr *acc, Presence presence);
 /* A part of an accumulator of p, as that of a place of its own. */
@@ -400,9 +406,48 @@ void way_steps(Way *w, Steps *steps);
 void enter_arm(Way *w, const Choice *c);
 void leave_arm(Way *w, const Choice *c);
 
-/* ---- loop.c ---- */
-/* Calls the loop for what is known of the slots' accumulators, with them. */
-Expr *pop_call(Way *w, Expr *chain, const Pop **called);
+/* ---- outline.c: Note [Outlines] ---- */
+typedef VEC(Expr *) Exprs;
+/* The outline of a cotangent of which nothing is known. */
+#define ANY_SEED "?"
+/* Adds the outline of a cotangent. result: the type that the function says of its result. */
+void outline_add_ct(Str *text, const Expr *ct, Type *result);
+/* Adds the outline of the accumulator of p, and gives that accumulator, both in the form of `like`. */
+Expr *outline_add_acc(Way *w, Str *text, Place *like, Place *p);
+/* What holds of both. */
+const char *outline_join(const char *a, const char *b);
+uint32_t outline_count(const char *text); /* of the values that are handed over */
+Presence outline_presence(const char *text);
+/* Adds those values, and moves the text to the next outline. */
+void outline_flatten(const char **text, Expr *value, Exprs *args);
+/* The cotangent of a result of that type, or the accumulator of a place, made of new parameters. */
+Expr *outline_take_ct(const Build *b, const char **text, Type *result, Exprs *params);
+Expr *outline_take_acc(const Build *b, const char **text, const Place *p, Exprs *params);
+/* The accumulators in what a way back gave. */
+typedef struct Results {
+    Block *block;     /* where parts of the value are bound */
+    const char *text; /* outlines of the accumulators to come */
+    Expr *value;      /* a variable */
+    uint32_t count, next;
+} Results;
+/* The next one. p: its place in the function called; type: its type where the call is. */
+Expr *outline_take_result(Results *r, const Place *p, Type *type);
+
+/* ---- backs.c ---- */
+Back *back_get(Instance *n, bool is_loop, const char *known);
+/* The outline of what it gives; NULL while none of its ends has been reached. */
+const char **back_out(Back *k);
+/* Nothing is known of what it gives. */
+void back_learn_nothing(Back *k);
+/* The accumulators of all slots as the result of the way back that is being made. */
+Expr *back_give(Way *w);
+/* The same of a loop at its last frame. */
+Expr *back_give_entry(const Build *b, Back *loop);
+Results back_results(Back *k, Block *block, Expr *value);
+/* Calls the loop that pops the frames of the function itself. */
+Expr *back_call_loop(Way *w, Expr *chain);
+/* Calls a way back of n, the slots of which are these places. */
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called);
 
 /* ---- make.c ---- */
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,

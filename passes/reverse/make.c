@@ -59,20 +59,18 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
     n->nslots = nslots;
     n->numbers = *numbers;
     n->shared = mem_new_n(bool, nslots + 1);
-    n->slots = mem_new_n(Slot, nslots + 1);
+    n->slots = mem_new_n(Place *, nslots + 1);
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
     n->forward_global = instance_global(fmt_text("%s.fwd", name));
-    n->back = instance_global(fmt_text("%s.bwd", name));
     return n;
 }
 
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
-                       const bool *shared, const char *seed, uint32_t nslots,
-                       const SlotMap *numbers) {
+                       const bool *shared, uint32_t nslots, const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
         Instance *n = p->instances.data[i];
         if (!n->forward && instance_is_of(n, self, known, active, numbers) &&
-            same_flags(n->shared, shared, nslots) && strcmp(n->seed, seed) == 0)
+            same_flags(n->shared, shared, nslots))
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
@@ -82,7 +80,6 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     Instance *n = instance_new(p, self, known, active, nslots, numbers);
     for (uint32_t i = 0; i < nslots; i++)
         n->shared[i] = shared[i];
-    n->seed = seed;
     vec_push(&p->instances, n);
     p->changed = true;
     instance_read(n);
@@ -301,7 +298,7 @@ static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *fram
     return block_end(&block, expr_substitute(&s, back));
 }
 
-static Expr *choose_end(const Build *b, Expr *tag, uint32_t number, Expr *it, Expr *others) {
+static Expr *choose_end(const Build *b, Expr *tag, int64_t number, Expr *it, Expr *others) {
     if (!others)
         return it;
     Expr **two = mem_new_n(Expr *, 2);
@@ -313,39 +310,25 @@ static Expr *choose_end(const Build *b, Expr *tag, uint32_t number, Expr *it, Ex
     return e;
 }
 
-static Expr *make_back(Instance *n) {
+static Expr *make_back(Back *k) {
+    Instance *n = k->of;
     Build b = {n->fn->span};
     Block block = {.b = &b};
-    Expr *fn = n->back_fn, *frame = b_ref(&b, fn->fn->params[0]), *tag = NULL, *body = NULL;
-    uint32_t head = frame_head(n);
-    if (n->returns.len > 1)
+    Expr *frame = b_ref(&b, k->params[0]), *tag = NULL, *body = NULL;
+    uint32_t head = k->is_loop ? 2 : frame_head(n);
+    size_t nends = k->is_loop ? n->loops.len : n->returns.len;
+    if (k->is_loop || nends > 1)
         tag = block_let(&block, "end",
                         expr_proj(frame, (int32_t)head - 1, type_scalar(DT_I32), b.span));
-    for (size_t i = n->returns.len; i-- > 0;)
-        body = choose_end(&b, tag, (uint32_t)i,
-                          open_frame(&b, n->returns.data[i], n->returns.data[i]->back, frame, head),
-                          body);
+    for (size_t i = nends; i-- > 0;) {
+        const Steps *end = k->is_loop ? n->loops.data[i] : n->returns.data[i];
+        body = choose_end(&b, tag, (int64_t)i, open_frame(&b, end, k->ways[i], frame, head), body);
+    }
+    if (k->is_loop)
+        body = choose_end(&b, tag, -1, back_give_entry(&b, k), body);
     if (!body)
         body = b_unit(&b); /* the function never returns */
-    return b_fn(&b, "bwd", fn->fn->params, fn->fn->nparams, block_end(&block, body));
-}
-
-static Expr *make_pop(const Instance *n, const Pop *pop) {
-    Build b = {n->fn->span};
-    Block block = {.b = &b};
-    const Fn *f = pop->fn->fn;
-    Expr *frame = b_ref(&b, f->params[0]), *body = NULL;
-    Expr *tag = block_let(&block, "end", expr_proj(frame, 1, type_scalar(DT_I32), b.span));
-    for (size_t i = n->loops.len; i-- > 0;)
-        body = choose_end(&b, tag, (uint32_t)i,
-                          open_frame(&b, n->loops.data[i], pop->backs[i], frame, 2), body);
-    Expr *all = n->nslots == 1 ? pop->accs[0] : b_tuple(&b, pop->accs, n->nslots);
-    Expr **two = mem_new_n(Expr *, 2);
-    two[0] = tag;
-    two[1] = expr_int(-1, DT_I32, b.span);
-    Expr *done = b_if(&b, b_op(&b, &op_equal, two, 2, type_scalar(DT_BOOL)), all, body);
-    done->type = b_some_type("ct");
-    return b_fn(&b, "bwd", f->params, f->nparams, block_end(&block, done));
+    return b_fn(&b, "bwd", k->params, k->nparams, block_end(&block, body));
 }
 
 void instance_finish(Instance *n) {
@@ -356,16 +339,15 @@ void instance_finish(Instance *n) {
         pass_check(n->program->ctx, n->forward_global->value, NULL, "a function with tangents");
         return;
     }
-    Expr *forward = make_forward(n), *back = make_back(n);
+    Expr *forward = make_forward(n);
     pass_check(n->program->ctx, forward, NULL, "the forward function of a derivative");
-    pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
     n->forward_global->value = without_unused(n->program->ctx, forward);
-    n->back->value = without_unused(n->program->ctx, back);
-    for (size_t i = 0; i < n->pops.len; i++) {
-        Pop *pop = n->pops.data[i];
-        if (!pop->reached)
+    for (size_t i = 0; i < n->backs.len; i++) {
+        Back *k = n->backs.data[i];
+        if (k->state == BACK_UNREACHED)
             continue;
-        pop->global->value = make_pop(n, pop);
-        pass_check(n->program->ctx, pop->global->value, NULL, "the loop of a derivative");
+        Expr *back = make_back(k);
+        pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
+        k->global->value = without_unused(n->program->ctx, back);
     }
 }

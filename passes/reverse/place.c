@@ -18,7 +18,9 @@ static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
 Place *place_new(Instance *n, Type *type) { return make_place(n, type, ++n->nplaces, false); }
 
 Place *place_part(Instance *n, const Place *whole, Type *type) {
-    return make_place(n, type, whole->id, whole->shared);
+    Place *p = make_place(n, type, whole->id, whole->shared);
+    p->depth = whole->depth + 1;
+    return p;
 }
 
 static void take_form(Place *p, PlaceForm form, uint32_t nparts) {
@@ -50,6 +52,13 @@ static Type *field_type(Type *data, const Ctor *ctor, uint32_t i) {
     return type_substitute(ctor->fields[i], decl->params, data->args, decl->nparams);
 }
 
+Type *place_part_type(Type *type, const Place *p, uint32_t i) {
+    Type *t = type_resolve(type);
+    if (p->form == PLACE_DATA)
+        return field_type(t, p->ctor, i);
+    return t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
+}
+
 static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
     take_form(p, PLACE_DATA, ctor->nfields);
     p->ctor = ctor;
@@ -78,6 +87,19 @@ Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split) {
     make_fields(n, arm, p, ctor);
     *split = true;
     return arm;
+}
+
+bool place_take_apart(Instance *n, Place *p, const Place *like) {
+    const Type *t = type_resolve(p->type);
+    bool split;
+    if (p->form != PLACE_LEAF || p->aliases.len || p->depth >= DEEPEST_PART)
+        return false;
+    if (like->form == PLACE_TUPLE && t->tag == TY_TUPLE && t->nargs == like->nparts)
+        place_make_tuple(n, p, like->nparts);
+    else if (like->form == PLACE_DATA && t->tag == TY_DATA && t->decl == like->ctor->decl &&
+             t->decl->nctors == 1)
+        place_as_data(n, p, like->ctor, &split);
+    return p->form != PLACE_LEAF;
 }
 
 Place *place_of_closure(Instance *n, const Known *k, bool shared) {

@@ -280,7 +280,7 @@ static bool is_self_call(const Instance *n, const Step *s) {
 /* Whether each shared accumulator is handed to the slot that it came from. */
 static bool hands_on_shared(const Instance *n, const Step *s) {
     for (uint32_t i = 0; i < n->nslots; i++)
-        if (n->slots[i].place->shared && s->places[i] != n->slots[i].place)
+        if (n->slots[i]->shared && s->places[i] != n->slots[i])
             return false;
     return true;
 }
@@ -670,7 +670,7 @@ void instance_read(Instance *n) {
         BUG("an instance has %u slots, its call %u", count, n->nslots);
     for (uint32_t i = 0; i < count; i++) {
         slots[i]->shared = n->shared[i];
-        n->slots[i] = (Slot){slots[i], PRESENT};
+        n->slots[i] = slots[i];
     }
     bool captures = false;
     for (uint32_t i = 0; i < self->nparts; i++)

@@ -34,13 +34,13 @@
  *
  * Note [Loops]. A self call in tail position keeps no frame on a stack: the forward function takes the frames so far
  * (k), a tail call goes on with (k, site, saved …), and the way back pops them in a loop that is a tail call itself. A
- * million iterations take constant stack. There is a loop for each of what is known of the accumulators before a frame
- * (loop.c): in the first iteration most are absent, from the second on they are there, and nothing is asked when running.
+ * million iterations take constant stack.
  *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *
  * w }, …)` is first-order: the accumulator of w goes through foldl to the literal. Instances are found on demand and
- * made again until nothing changes: what is saved, what is shared and which accumulators may be absent.
+ * made again until nothing changes: what is saved, what is shared and which accumulators may be absent. An instance has a
+ * way back for each of what is known of cotangents and accumulators: Note [Ways back for what is known] in backs.c.
  *
  * A derivative inside is made first, and what it became is read as any code: Note [Derivatives inside] in nested.c.
  *

@@ -136,13 +136,13 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     if (p->why)
         return v;
     Block block = {.b = &w->build};
-    Way back = {h, &block, w->build};
+    Way back = {.n = h, .block = &block, .build = w->build};
     places_reset(h);
     seed_rule(&back, h->body->result, tangents, n, tuple);
     way_steps(&back, h->body);
     if (p->why)
         return v;
-    Place *place = h->slots[0].place;
+    Place *place = h->slots[0];
     Presence presence = acc_presence(place);
     bool tensor = type_resolve(call->type)->tag == TY_TENSOR;
     Expr *dv = acc_get(&back, place);
@@ -533,14 +533,14 @@ static Expr *follow_end(Way *w, const Steps *steps) {
 
 void instance_make_tangent(Instance *n) {
     Block block = {0};
-    Way w = {n, &block, {n->fn->span}};
+    Way w = {.n = n, .block = &block, .build = {n->fn->span}};
     block.b = &w.build;
     places_reset(n);
     vec_clear(&n->calls);
     uint32_t count;
     Var **params = forward_params(n, &w.build, &block, &count);
     for (uint32_t i = 0; i < n->nslots; i++) {
-        Place *p = n->slots[i].place;
+        Place *p = n->slots[i];
         if (!is_there(n->given[i])) {
             acc_set(&w, p, NULL, ABSENT);
             continue;

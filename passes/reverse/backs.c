@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways back of an instance: which there are, what they take, and what they give.
+ *
+ * Note [Ways back for what is known]. An instance has one forward function, and a way back for each outline (outline.c) of
+ * the cotangent of its result and the accumulators that it shares with its callers. Where it is a loop, another function
+ * pops the frames, and again there is one for each outline of the accumulators: before the first frame most of them are absent,
+ * before the second one they are there. So nothing is asked while the code runs, no record is taken apart and made again in
+ * each step, and a product is added to an accumulator in the product's own kernel.
+ *
+ *   run.pop(k, acc)   with the gradient `P(w, b)` becomes   run.pop(k, w, b)
+ *
+ * What a way back gives has an outline too, in which the accumulators at all its ends agree. All ways back of a loop have the
+ * same one, since they call each other in tail position. It is found in rounds: a call of a way back none of whose ends has
+ * been reached yet tells nothing, and what would follow the call is left out in that round (Way.is_dead). */
+#include "passes/reverse/internal.h"
+
+#include <string.h>
+
+/* ---- which there are ------------------------------------------------------------------------- */
+
+static Back *find_back(const Instance *n, bool is_loop, const char *known, uint32_t *reached) {
+    *reached = 0;
+    for (size_t i = 0; i < n->backs.len; i++) {
+        Back *k = n->backs.data[i];
+        if (k->is_loop != is_loop)
+            continue;
+        if (strcmp(k->known, known) == 0)
+            return k;
+        *reached += k->state != BACK_UNREACHED;
+    }
+    return NULL;
+}
+
+static void take_accs(Back *k, const Build *b, const char *text, Exprs *params) {
+    Instance *n = k->of;
+    k->entry = mem_new_n(Presence, n->nslots + 1);
+    k->accs = mem_new_n(Expr *, n->nslots + 1);
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        if (!k->is_loop && !n->slots[i]->shared) {
+            k->accs[i] = b_absent(b, b_some_type("ct"));
+            continue;
+        }
+        k->entry[i] = outline_presence(text);
+        k->accs[i] = outline_take_acc(b, &text, n->slots[i], params);
+    }
+}
+
+static Back *add_back(Instance *n, bool is_loop, const char *known) {
+    Build b = {n->fn->span};
+    Back *k = mem_new(Back);
+    Exprs params = {0};
+    *k = (Back){.of = n, .is_loop = is_loop, .known = known};
+    if (is_loop) {
+        vec_push(&params, b_ref(&b, b_var(&b, "k", b_some_type("frames"))));
+        take_accs(k, &b, known, &params);
+    } else {
+        Type *result = type_resolve(n->fn->fn->body->type);
+        const char *text = known;
+        vec_push(&params, b_ref(&b, b_var(&b, "T", b_some_type("frame"))));
+        k->ct = outline_take_ct(&b, &text, result, &params);
+        if (k->ct->kind == EXPR_VAR && result->tag == TY_TENSOR)
+            k->ct->var->type = k->ct->type = result;
+        take_accs(k, &b, text, &params);
+    }
+    k->nparams = (uint32_t)params.len;
+    k->params = mem_new_n(Var *, params.len + 1);
+    for (size_t i = 0; i < params.len; i++)
+        k->params[i] = params.data[i]->var;
+    const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
+    k->global = instance_global(fmt_text(is_loop ? "%s.pop" : "%s.bwd", name));
+    vec_push(&n->backs, k);
+    n->program->changed = true;
+    return k;
+}
+
+Back *back_get(Instance *n, bool is_loop, const char *known) {
+    uint32_t reached;
+    Back *k = find_back(n, is_loop, known, &reached);
+    if (!k)
+        k = add_back(n, is_loop, known);
+    if (k->state == BACK_UNREACHED) {
+        k->state = BACK_WAITS;
+        vec_push(&n->program->waiting, k);
+    }
+    return k;
+}
+
+/* Whether one more would be too many, and the one that takes everything serves. */
+static bool is_one_too_many(const Instance *n, bool is_loop, const char *known) {
+    uint32_t reached;
+    return !find_back(n, is_loop, known, &reached) && reached >= MAX_BACKS;
+}
+
+/* ---- what they give -------------------------------------------------------------------------- */
+
+const char **back_out(Back *k) { return k->of->loops.len ? &k->of->back_out : &k->out; }
+
+static void learn_out(Back *k, const char *found) {
+    const char **out = back_out(k);
+    const char *joined = *out ? outline_join(*out, found) : found;
+    if (*out && strcmp(*out, joined) == 0)
+        return;
+    *out = joined;
+    k->of->program->changed = true;
+}
+
+void back_learn_nothing(Back *k) {
+    Str text = {0};
+    for (uint32_t i = 0; i < k->of->nslots; i++)
+        str_add(&text, "?");
+    learn_out(k, str_text(&text));
+}
+
+/* The accumulators of all slots in the outline of the result. */
+static Expr *result_of(const Build *b, Back *k, Expr **accs) {
+    Exprs flat = {0};
+    const char *text = *back_out(k);
+    for (uint32_t i = 0; i < k->of->nslots; i++)
+        outline_flatten(&text, accs[i], &flat);
+    if (!flat.len)
+        return b_unit(b);
+    return flat.len == 1 ? flat.data[0] : b_tuple(b, flat.data, (uint32_t)flat.len);
+}
+
+Expr *back_give(Way *w) {
+    Instance *n = w->n;
+    Str text = {0};
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        accs[i] = outline_add_acc(w, &text, n->slots[i], n->slots[i]);
+    learn_out(w->back, str_text(&text));
+    return result_of(&w->build, w->back, accs);
+}
+
+Expr *back_give_entry(const Build *b, Back *loop) {
+    learn_out(loop, loop->known);
+    return result_of(b, loop, loop->accs);
+}
+
+Results back_results(Back *k, Block *block, Expr *value) {
+    const char *text = *back_out(k);
+    return (Results){block, text, value, outline_count(text), 0};
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static Expr *call_back(Way *w, const Back *k, Exprs *args) {
+    Expr *f = expr_global(k->global, b_some_type("f"), w->build.span);
+    return b_call(&w->build, f, args->data, (uint32_t)args->len, 0);
+}
+
+Expr *back_call_loop(Way *w, Expr *chain) {
+    Instance *n = w->n;
+    Str known = {0}, any = {0};
+    Exprs args = {0};
+    vec_push(&args, chain);
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        accs[i] = outline_add_acc(w, &known, n->slots[i], n->slots[i]);
+        str_add(&any, "?");
+    }
+    bool general = is_one_too_many(n, true, str_text(&known));
+    const char *text = str_text(general ? &any : &known);
+    Back *k = back_get(n, true, text);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        outline_flatten(&text, accs[i], &args);
+    return call_back(w, k, &args);
+}
+
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called) {
+    Str known = {0}, any = {0};
+    Exprs args = {0};
+    vec_push(&args, frame);
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
+    outline_add_ct(&known, ct, n->fn->fn->body->type);
+    str_add(&any, ANY_SEED);
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        if (!n->slots[i]->shared)
+            continue;
+        accs[i] = outline_add_acc(w, &known, n->slots[i], places[i]);
+        str_add(&any, "?");
+    }
+    bool general = is_one_too_many(n, false, str_text(&known));
+    const char *text = str_text(general ? &any : &known);
+    Back *k = *called = back_get(n, false, text);
+    outline_flatten(&text, ct, &args);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        if (n->slots[i]->shared)
+            outline_flatten(&text, accs[i], &args);
+    if (!n->is_being_made && k->state == BACK_WAITS && mem_stack_left() > 2 * SPARE_STACK)
+        back_make(k);
+    return call_back(w, k, &args);
+}
