@@ -463,6 +463,8 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_set(&outside, vars.data[i], vars.data[i]);
     for (uint32_t i = 0; i < k->nparams; i++)
         map_remove(&outside, k->params[i]);
+    if (k->is_loop)
+        back = keep_constants(n, back, &outside);
     save_vars(&end->saved, back, &outside);
     return back;
 }

@@ -142,6 +142,85 @@ Results back_results(Back *k, Block *block, Expr *value) {
     return (Results){block, text, value, outline_count(text), 0};
 }
 
+/* ---- what is the same in each step ------------------------------------------------------------ */
+
+static const Var *named_by(const Instance *n, const Expr *atom) {
+    const Expr *other = atom->kind == EXPR_VAR ? map_find(&n->aliases, atom->var) : NULL;
+    atom = other ? other : atom;
+    return atom->kind == EXPR_VAR ? atom->var : NULL;
+}
+
+static bool calls_itself(const Instance *n, const Expr *call) {
+    for (uint32_t i = 0; i < n->self->captured.len; i++)
+        if (n->self->known[i] == n->self && named_by(n, call->a) == n->self->captured.data[i])
+            return true;
+    return false;
+}
+
+static bool is_constant(const Instance *n, const Var *v) {
+    uint32_t param = 0, nparams = n->fn->fn->nparams, captured = 0;
+    while (param < nparams && n->fn->fn->params[param] != v)
+        param++;
+    while (captured < n->self->captured.len && n->self->captured.data[captured] != v)
+        captured++;
+    if (param == nparams && captured == n->self->captured.len)
+        return false;
+    for (size_t i = 0; i < n->loops.len; i++) {
+        const Expr *call = n->loops.data[i]->call;
+        if (param < nparams ? named_by(n, call->args[param]) != v : !calls_itself(n, call))
+            return false;
+    }
+    return true;
+}
+
+/* What v is a part or another name of; NULL where it is neither. */
+static Var *whole_of(const Instance *n, const Var *v) {
+    const Step *s = map_find(&n->made_by, v);
+    const Expr *of = NULL;
+    if (!s || s->kind != STEP_PLAIN)
+        return NULL;
+    if (s->e->kind == EXPR_VAR)
+        of = s->e;
+    else if (s->e->kind == EXPR_PROJ || s->e->kind == EXPR_FIELD)
+        of = s->e->a;
+    else if (s->e->kind == EXPR_CALL && s->e->a->kind == EXPR_BUILTIN &&
+             strcmp(s->e->a->symbol->text, "ad.captured") == 0)
+        of = s->e->args[0];
+    return of && of->kind == EXPR_VAR ? of->var : NULL;
+}
+
+static void keep(Instance *n, Var *v) {
+    for (size_t i = 0; i < n->kept.len; i++)
+        if (n->kept.data[i] == v)
+            return;
+    vec_push(&n->kept, v);
+    n->program->changed = true;
+}
+
+Expr *keep_constants(Instance *n, Expr *back, Map *outside) {
+    VarVec vars = {0};
+    expr_free_vars(back, &vars);
+    for (size_t i = 0; i < vars.len; i++) {
+        Var *v = vars.data[i];
+        VarVec parts = {0}; /* of a constant, each of the next one */
+        if (!map_has(outside, v))
+            continue;
+        for (; v && !is_constant(n, v); v = whole_of(n, v))
+            vec_push(&parts, v);
+        if (!v)
+            continue;
+        keep(n, v);
+        map_remove(outside, v);
+        for (size_t k = 0; k < parts.len; k++) {
+            Var *part = parts.data[k];
+            map_remove(outside, part);
+            const Step *s = map_find(&n->made_by, part);
+            back = expr_let(part, s->e, back);
+        }
+    }
+    return back;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static Expr *call_back(Way *w, const Back *k, Exprs *args) {
@@ -164,6 +243,8 @@ Expr *back_call_loop(Way *w, Expr *chain) {
     Back *k = back_get(n, true, text);
     for (uint32_t i = 0; i < n->nslots; i++)
         outline_flatten(&text, accs[i], &args);
+    for (size_t i = 0; i < n->kept.len; i++)
+        vec_push(&args, b_ref(&w->build, n->kept.data[i]));
     return call_back(w, k, &args);
 }
 

@@ -184,6 +184,7 @@ struct Instance {
     Map knowns;  /* Var -> Known */
     Map tuples;  /* Var -> the tuple of atoms that it is */
     Map aliases; /* Var -> the atom it names */
+    Map made_by; /* Var -> the step that binds it */
     Steps *body;
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
@@ -193,6 +194,7 @@ struct Instance {
     VEC(Back *) backs;
     const char *back_out; /* of a function with loops: the outline of what all its ways back give */
     bool is_being_made;   /* one of its ways back is */
+    VarVec kept;          /* by the loops that pop frames, beside these: keep_constants */
     bool reached;
 };
 
@@ -448,6 +450,10 @@ Results back_results(Back *k, Block *block, Expr *value);
 Expr *back_call_loop(Way *w, Expr *chain);
 /* Calls a way back of n, the slots of which are these places. */
 Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called);
+
+/* What a loop's way back reads and what is the same in each step is no part of the frames but goes from step to step beside
+ * them; parts of it are taken from it again. outside: the variables that the frame holds. */
+Expr *keep_constants(Instance *n, Expr *back, Map *outside);
 
 /* ---- make.c ---- */
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,

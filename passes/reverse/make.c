@@ -286,9 +286,9 @@ static Expr *make_forward(Instance *n) {
 
 /* ---- back ------------------------------------------------------------------------------------ */
 
-/* The way back from one end, which takes what it reads out of its frame. */
-static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *frame, uint32_t head) {
-    Subst s = {0};
+/* The way back from one end, which takes what it reads out of its frame. s: of what a loop keeps beside the frames. */
+static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *frame, uint32_t head,
+                        Subst s) {
     Block block = {.b = b};
     for (size_t i = 0; i < end->saved.len; i++) {
         Var *v = end->saved.data[i];
@@ -315,6 +315,11 @@ static Expr *make_back(Back *k) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
     Expr *frame = b_ref(&b, k->params[0]), *tag = NULL, *body = NULL;
+    uint32_t nparams = k->nparams, nkept = k->is_loop ? (uint32_t)n->kept.len : 0;
+    Var **params = mem_new_n(Var *, nparams + nkept);
+    memcpy(params, k->params, nparams * sizeof *params);
+    for (uint32_t i = 0; i < nkept; i++)
+        params[nparams++] = b_var(&b, n->kept.data[i]->name->text, n->kept.data[i]->type);
     uint32_t head = k->is_loop ? 2 : frame_head(n);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     if (k->is_loop || nends > 1)
@@ -322,13 +327,18 @@ static Expr *make_back(Back *k) {
                         expr_proj(frame, (int32_t)head - 1, type_scalar(DT_I32), b.span));
     for (size_t i = nends; i-- > 0;) {
         const Steps *end = k->is_loop ? n->loops.data[i] : n->returns.data[i];
-        body = choose_end(&b, tag, (int64_t)i, open_frame(&b, end, k->ways[i], frame, head), body);
+        Map kept = {0};
+        for (uint32_t v = 0; v < nkept; v++)
+            map_set(&kept, n->kept.data[v], b_ref(&b, params[k->nparams + v]));
+        body = choose_end(&b, tag, (int64_t)i,
+                          open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}),
+                          body);
     }
     if (k->is_loop)
         body = choose_end(&b, tag, -1, back_give_entry(&b, k), body);
     if (!body)
         body = b_unit(&b); /* the function never returns */
-    return b_fn(&b, "bwd", k->params, k->nparams, block_end(&block, body));
+    return b_fn(&b, "bwd", params, nparams, block_end(&block, body));
 }
 
 void instance_finish(Instance *n) {

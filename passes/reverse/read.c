@@ -20,8 +20,10 @@ Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     s->var = var;
     s->e = e;
     vec_push(&r->steps->steps, s);
-    if (var)
+    if (var) {
         map_set(&r->steps->defines, var, var);
+        map_set(&r->n->made_by, var, s);
+    }
     pass_visit(r->p->ctx);
     if (++r->p->work > MAX_WORK)
         refuse(r, "the program is too large");
