@@ -113,6 +113,28 @@ static bool own_type_args(Infer *I, const Global *g, Type **type_args, uint32_t 
     return true;
 }
 
+static bool has_hole(Type *const *type_args, uint32_t n) {
+    uint32_t i = 0;
+    while (i < n && type_args[i] && !type_has_vars(type_args[i]))
+        i++;
+    return i < n;
+}
+
+/* The n type arguments of a definition that runs as copies, fresh ones where none is written; infer_settle_copy
+ * chooses the copy. */
+static Type **open_type_args(Infer *I, const Scheme *scheme, uint32_t n, Type *const *written,
+                             uint32_t nwritten) {
+    Type **args = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0, k = 0; i < scheme->nparams && k < n; i++) {
+        if (scheme->params[i]->kind == KIND_EFFECT)
+            continue;
+        args[k] = k < nwritten && written[k] ? written[k]
+                                             : solver_var(I->s, scheme->params[i]->kind);
+        k++;
+    }
+    return args;
+}
+
 /* A call of g as it is written here, with type arguments of the kinds that it takes: `nn.linear<2, 3>(...)`. */
 static const char *example_with_types(const Global *g, Span span) {
     Str out = {0};
@@ -155,15 +177,6 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
         infer_announce_def(I, g->item, g); /* a recursive call, at the annotated type */
     if (!g->scheme)
         return infer_error_expr(span); /* the error was reported at the item that binds it */
-    if (g->by_types && !n) {
-        Diag *d = infer_error(I, DIAG_R0214, span,
-                              "`%s` needs its type arguments: no argument "
-                              "supplies them when running",
-                              g->name->text);
-        if (d)
-            diag_add_fact(d, "as in `%s`", example_with_types(g, span));
-        return infer_error_expr(span);
-    }
     if (n && !g->scheme->nparams && !g->value && g->item && g->item->fn &&
         g->item->fn->type_params.len) {
         if (!own_type_args(I, g, type_args, n, span))
@@ -176,7 +189,9 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
         number->span = span;
         return infer_literal(I, number, false);
     }
-    const Scheme *scheme = n ? scheme_open_uses(g->scheme) : g->scheme; /* all its parameters */
+    bool by_types = g->by_types && (!n || has_hole(type_args, n));
+    const Scheme *scheme = n || by_types ? scheme_open_uses(g->scheme)
+                                         : g->scheme; /* all its parameters */
     uint32_t params = 0;
     for (uint32_t i = 0; i < scheme->nparams; i++)
         params += scheme->params[i]->kind != KIND_EFFECT;
@@ -185,6 +200,10 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
                     g->name->text, params, params == 1 ? "" : "s", n);
         return infer_error_expr(span);
     }
+    if (by_types) {
+        type_args = open_type_args(I, scheme, params, type_args, n);
+        n = params;
+    }
     size_t posted = solver_nposted(I->s);
     Type *t = scheme_instantiate(I->s, scheme, span, n ? type_args : NULL, n, NULL);
     Expr *use = expr_global(g, t, span);
@@ -192,11 +211,51 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     solver_run(I->s);
     if (is_grad(g))
         return grad_value(g, t, span);
-    if (n)
+    if (by_types)
+        infer_note(I, PENDING_COPY, use)->from = type_tuple(type_args, n);
+    else if (n)
         use->global = infer_specialised(I, g, type_args, n, span);
     infer_note_read(I, use);
     infer_note_typed(I, use);
     return use;
+}
+
+/* Whether a type that a copy is made for is known: closed, or of declared parameters, which copies of the definition
+ * around it know. */
+static bool is_known_type(const Infer *I, Type *t) {
+    t = type_resolve(t);
+    if (type_has_vars(t) || (t->flags & TYPE_HAS_ANY))
+        return false;
+    if (!(t->flags & TYPE_HAS_PARAMS))
+        return true;
+    const AstFn *fn = I->current && I->current->item ? I->current->item->fn : NULL;
+    TypeVec params = {0};
+    Map seen = {0};
+    type_collect(t, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++) {
+        size_t k = 0, n = fn ? fn->type_params.len : 0;
+        while (k < n && fn->type_params.data[k].name != params.data[i]->param.name)
+            k++;
+        if (k == n)
+            return false;
+    }
+    return true;
+}
+
+void infer_settle_copy(Infer *I, Expr *use, Type *args) {
+    for (uint32_t i = 0; i < args->nargs; i++) {
+        if (is_known_type(I, args->args[i]))
+            continue;
+        Diag *d = infer_error(I, DIAG_R0214, use->span,
+                              "`%s` needs its type arguments: no argument "
+                              "supplies them when running",
+                              use->global->name->text);
+        if (d)
+            diag_add_fact(d, "as in `%s`; the declared type of what it makes gives them too",
+                          example_with_types(use->global, use->span));
+        return;
+    }
+    use->global = infer_specialised(I, use->global, args->args, args->nargs, use->span);
 }
 
 static Expr *local_expr(Infer *I, Local *l, Span span) {

@@ -446,17 +446,14 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
     const AstTypeParamVec *declared = &g->item->fn->type_params;
     Str key = {0};
     for (uint32_t i = 0; i < n; i++) {
-        Type *t = type_args[i] ? type_resolve(type_args[i]) : NULL;
-        if (t && (t->flags & TYPE_HAS_PARAMS) && I->current) {
+        Type *t = type_resolve(type_args[i]);
+        if ((t->flags & TYPE_HAS_PARAMS) && I->current) {
             I->current->by_types =
                 true; /* the type is known only in copies of the definition that calls this one */
             return g;
         }
-        if (!t || type_has_vars(t)) {
-            infer_error(I, DIAG_R0214, span, "the type arguments of `%s` must be written out here",
-                        g->name->text);
-            return g;
-        }
+        if (type_has_vars(t))
+            BUG("a copy of `%s` for a type that is open", g->name->text);
         str_printf(&key, "%s, ", type_text(t));
     }
     if (n < declared->len) {

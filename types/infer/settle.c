@@ -578,6 +578,7 @@ void infer_settle(Infer *I) {
         case PENDING_DISCARD: settle_discard(I, p); break;
         case PENDING_READ: settle_read(I, p->expr); break;
         case PENDING_TYPED: settle_typed(I, p->expr); break;
+        case PENDING_COPY: infer_settle_copy(I, p->expr, p->from); break;
         case PENDING_HOLE: break;
         }
     }

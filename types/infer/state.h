@@ -80,10 +80,11 @@ typedef enum PendingKind {
     PENDING_FIELD,
     PENDING_CAST, /* expr CALL of cast; type: the dtype */
     PENDING_ZERO,
-    PENDING_DIM,     /* expr: a dim parameter as a value; type: the dim */
-    PENDING_SIZES,   /* expr CALL: attrs hold sizes */
-    PENDING_READ,    /* expr GLOBAL: a use of what reads a file (read.c) */
-    PENDING_TYPED,   /* expr GLOBAL: a use of what has a form for known types (redefine.c) */
+    PENDING_DIM,   /* expr: a dim parameter as a value; type: the dim */
+    PENDING_SIZES, /* expr CALL: attrs hold sizes */
+    PENDING_READ,  /* expr GLOBAL: a use of what reads a file (read.c) */
+    PENDING_TYPED, /* expr GLOBAL: a use of what has a form for known types (redefine.c) */
+    PENDING_COPY, /* expr GLOBAL: a use of what runs as copies; from: the tuple of its type arguments */
     PENDING_FLOW,    /* expr: value node to be checked; from, to */
     PENDING_MATCH,   /* expr MATCH: is it exhaustive */
     PENDING_DISCARD, /* expr: a value that is thrown away must be () */
@@ -516,6 +517,8 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
 Expr *infer_known_op(Infer *I, const Op *op, Expr **args, uint32_t n, Span span, Span op_span);
 Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *const *sources,
                       Type **type_args, uint32_t ntype_args, Span span);
+/* Chooses the copy that runs for a use without written type arguments, by the types that inference found for them. */
+void infer_settle_copy(Infer *I, Expr *use, Type *args);
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
 bool callee_name(Infer *I, const Ast *e, Name *out); /* also of `nn.dense` read as a field of nn */
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
