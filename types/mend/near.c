@@ -10,7 +10,7 @@ enum {
     MAX_NAMES = 8, /* so many names at a place are respelt */
     MAX_NEAR = 3,  /* with so many spellings each */
     MAX_FIELDS = 8,
-    MAX_WILDCARDS = 6, /* so many fields a constructor without brackets gets */
+    MAX_WILDCARDS = 6, /* so many a constructor or a type without brackets gets */
     MAX_GUESSES = 12,
 };
 
@@ -493,14 +493,17 @@ static void guess(Mender *m, size_t first, size_t last, bool unused) {
     }
 }
 
-/* Tries `Rect(_, _)` for the pattern `Rect` of a constructor with fields. */
+/* Tries `Rect(_, _)` for the pattern `Rect` of a constructor with fields, and `Layer[_, _]` for the type
+ * `Layer` with arguments. */
 static void try_wildcards(Mender *m, size_t first, size_t last) {
-    if (m->d->code != DIAG_R0208 || last != first + 1)
+    bool pattern = m->d->code == DIAG_R0208, type = m->d->code == DIAG_R0108;
+    if (!(pattern || type) || last != first + 1)
         return;
-    const char *fields = "_";
+    const char *written = mend_text(m, m->place.begin, m->place.end), *each = "_";
     for (int n = 1; n <= MAX_WILDCARDS && !mend_is_done(m); n++) {
-        mend_try(m, MEND_INSERT, m->place.end, m->place.end, fmt_text("(%s)", fields));
-        fields = fmt_text("%s, _", fields);
+        mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
+                 fmt_text(pattern ? "%s(%s)" : "%s[%s]", written, each));
+        each = fmt_text("%s, _", each);
     }
 }
 
