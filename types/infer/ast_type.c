@@ -322,6 +322,19 @@ static Type *tensor_shape(Infer *I, const AstType *t) {
     return broken(I, KIND_SHAPE);
 }
 
+/* The `_` of an annotation is what inference finds. A declaration has no value to find it from: the first use
+ * would settle it for all others. */
+static Type *hole_type(Infer *I, const AstType *t, Kind kind) {
+    if (!I->in_decl)
+        return solver_var(I->s, kind);
+    Diag *d = infer_error(I, DIAG_R0102, t->span, "a declaration says its types, and `_` says none");
+    if (d && kind == KIND_DIM)
+        diag_add_fix(d, t->span, "?", NULL, "`?` is a size that each value has for itself");
+    else if (d)
+        diag_add_fact(d, "a parameter stands for any: `type T[a] { ... }`");
+    return broken(I, kind);
+}
+
 static Type *read_type(Infer *I, const AstType *t, Kind kind) {
     switch (t->kind) {
     case AST_TYPE_NAME: return name_type(I, t, kind);
@@ -374,7 +387,7 @@ static Type *read_type(Infer *I, const AstType *t, Kind kind) {
                     "a type with parameters of its own can only stand as "
                     "a whole annotation");
         return broken(I, kind);
-    case AST_TYPE_HOLE: return solver_var(I->s, kind);
+    case AST_TYPE_HOLE: return hole_type(I, t, kind);
     }
     return broken(I, kind);
 }
