@@ -327,7 +327,8 @@ static Type *tensor_shape(Infer *I, const AstType *t) {
 static Type *hole_type(Infer *I, const AstType *t, Kind kind) {
     if (!I->in_decl)
         return solver_var(I->s, kind);
-    Diag *d = infer_error(I, DIAG_R0102, t->span, "a declaration says its types, and `_` says none");
+    Diag *d = infer_error(I, DIAG_R0102, t->span,
+                          "a declaration says its types, and `_` says none");
     if (d && kind == KIND_DIM)
         diag_add_fix(d, t->span, "?", NULL, "`?` is a size that each value has for itself");
     else if (d)
