@@ -500,11 +500,13 @@ static void try_wildcards(Mender *m, size_t first, size_t last) {
     if (!(pattern || type) || last != first + 1)
         return;
     const char *written = mend_text(m, m->place.begin, m->place.end), *each = "_";
+    m->alone = true; /* each use is mended by itself */
     for (int n = 1; n <= MAX_WILDCARDS && !mend_is_done(m); n++) {
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text(pattern ? "%s(%s)" : "%s[%s]", written, each));
         each = fmt_text("%s, _", each);
     }
+    m->alone = false;
 }
 
 void mend_near(Mender *m) {

@@ -145,6 +145,19 @@ static void try_cast_either(Mender *m) {
     }
 }
 
+/* Tries `(float32)` before bools where an operator asks for numbers, as `mean` does. */
+static void try_cast_of_bools(Mender *m) {
+    m->alone = true; /* each use is mended by itself */
+    for (size_t i = 0; i < m->d->labels.len && !mend_is_done(m); i++) {
+        const DiagLabel *l = &m->d->labels.data[i];
+        bool here = l->span.source == m->source && l->span.begin < l->span.end &&
+                    l->span.end - l->span.begin <= MAX_OPERAND;
+        if (here && l->type.dtype == sym_intern("bool"))
+            mend_cast(m, l->span.begin, l->span.end, "float32");
+    }
+    m->alone = false;
+}
+
 /* `0 < x < 1` compares the bool `0 < x` with 1: tries `0 < x && x < 1`. */
 static void try_both_comparisons(Mender *m) {
     if (m->d->labels.len < 2)
@@ -304,6 +317,8 @@ void mend_wrap(Mender *m) {
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));
     if (c == DIAG_R0311 || c == DIAG_R0310)
         try_both_comparisons(m);
+    if (c == DIAG_R0310 && !mend_is_done(m))
+        try_cast_of_bools(m);
     if (c == DIAG_R0311 && !mend_is_done(m))
         try_cast_either(m);
     size_t n = m->d->labels.len;
