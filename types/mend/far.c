@@ -44,8 +44,7 @@ void mend_values(const Mender *m, MendValues *v) {
 /* Whether a binding may be renamed to the missing name: not when a definition of that name stands elsewhere,
  * because then the use is the mistake. */
 static bool mend_may_rename(const Mender *m) {
-    DiagCode c = m->d->code;
-    if (!m->unknown || c == DIAG_R0105 || c == DIAG_R0108 || c == DIAG_R0109)
+    if (!m->unknown || m->d->code == DIAG_R0105 || m->d->code == DIAG_R0109)
         return false;
     for (size_t i = 0; i < m->c->module->items.len; i++) {
         const Item *item = m->c->module->items.data[i];
