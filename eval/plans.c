@@ -235,6 +235,7 @@ static void make_results(const Template *t, char **at, const Operands *o, const 
     for (uint32_t i = 0; i < t->nout; i++) {
         if (places[i] >= 0) {
             outs[i] = (Tensor *)(uintptr_t)o->in[places[i]].tensor;
+            outs[i]->accumulates = 0; /* it is another value now, which a program may see */
             packed_forget(outs[i]->buffer);
         } else {
             outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);

@@ -344,7 +344,8 @@ static void run_builtin(Way *w, void *ctx) {
 }
 
 static void way_step(Way *w, Step *s, Expr *ct) {
-    bool in_parts = (s->kind == STEP_CALL && !s->is_custom) || s->kind == STEP_BRANCH;
+    bool in_parts = (s->kind == STEP_CALL && !s->is_custom) || s->kind == STEP_BRANCH ||
+                    (s->kind == STEP_OPERATOR && ct->kind == EXPR_TUPLE);
     if (ct->kind != EXPR_VAR && !in_parts)
         ct = way_bind(w, ct, NULL);
     Perhaps p = {s, ct};

@@ -240,12 +240,12 @@ void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
     }
 }
 
-/* Whether sums of its cotangents are worth making in one tensor (`ad.add`). Others are made by the operator, which
- * is fused with what it adds. */
-static bool adds_in_place(const Place *p) {
+/* Whether its cotangents are added by the operator, which is fused with what it adds and writes over a sum that ends
+ * there. A value of which less is known is added to by `ad.add`. */
+static bool is_added_by_operator(const Place *p) {
     Type *t = type_resolve(p->type), **dims;
     uint32_t rank;
-    return t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims) || rank > 1;
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
 }
 
 /* Adds a cotangent that is there. */
@@ -261,7 +261,7 @@ void acc_add(Way *w, Place *p, Expr *ct) {
     if (alias_add(w, p, ct))
         return;
     Expr *sum = ct;
-    if (p->presence == PRESENT && !adds_in_place(p)) {
+    if (p->presence == PRESENT && is_added_by_operator(p)) {
         Expr **two = mem_new_n(Expr *, 2);
         two[0] = p->acc;
         two[1] = ct;

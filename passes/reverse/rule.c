@@ -135,6 +135,25 @@ static void run_reading(Way *w, void *ctx) {
     acc_add_index(w, r->place, r->call, r->ct);
 }
 
+static bool is_float_tensor(Type *t) {
+    return type_resolve(t)->tag == TY_TENSOR && core_is_closed(t) &&
+           !(type_dtype_set(type_resolve(t)->tensor.dtype) & ~DTS_FLOAT);
+}
+
+/* The cotangent of a result that is a tuple, without absent parts: the rule reads them all. */
+static Expr *dense_parts(Way *w, const Step *s, Expr *ct) {
+    const Type *t = type_resolve(s->e->type);
+    bool there = ct->kind == EXPR_TUPLE && t->tag == TY_TUPLE && t->nargs == ct->nargs;
+    bool tensors = t->tag == TY_TUPLE;
+    for (uint32_t i = 0; tensors && i < t->nargs; i++) {
+        tensors = is_float_tensor(t->args[i]);
+        there = there && tensors && type_resolve(ct->args[i]->type)->tag == TY_TENSOR;
+    }
+    Expr *value = there ? expr_tuple(ct->args, ct->nargs, w->build.span)
+                        : b_builtin(&w->build, "ad.dense", b_ref(&w->build, s->var), ct, NULL);
+    return way_bind(w, value, tensors ? s->e->type : NULL);
+}
+
 void way_operator(Way *w, Step *s, Expr *ct) {
     Expr *call = s->e;
     uint32_t n = call->nargs;
@@ -144,8 +163,8 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         all[i] = call->args[i];
     all[n] = b_ref(&w->build, s->var);
     bool tensor = type_resolve(call->type)->tag == TY_TENSOR;
-    if (!tensor) /* the rule reads parts, which may be absent */
-        ct = way_bind(w, b_builtin(&w->build, "ad.dense", all[n], ct, NULL), NULL);
+    if (!tensor)
+        ct = dense_parts(w, s, ct);
     all[n + 1] = ct;
     Place *read = call->a->op == &op_index ? place_of(w->n, call->args[0]) : NULL;
     if (read && !call->nsizes) {
