@@ -37,6 +37,14 @@ static void refuse_two_meanings(Infer *I, const FnHead *head, Type *const *param
         }
 }
 
+/* Under declared type parameters without a `where`, the relations of the body are inferred. */
+static void set_infer_where(Infer *I, const AstFn *fn) {
+    if (!fn->type_params.len)
+        return;
+    I->infer_where = !fn->has_where;
+    solver_set_infer_where(I->s, I->infer_where);
+}
+
 void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     head->fn = fn;
     head->type_mark = type_scope_mark(I);
@@ -47,11 +55,9 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
         vec_push(&head->declared, type_scope_bind(I, &fn->type_params.data[i]));
     uint32_t n = (uint32_t)fn->params.len;
     Type **params = mem_new_n(Type *, n + 1);
-    Type *result = fn->result
-                       ? NULL
-                       : solver_var(
-                             I->s,
-                             KIND_TYPE); /* made before the types that calls give, and so older */
+    Type *result = NULL;
+    if (!fn->result) /* it is made before the types that calls give, and so older */
+        result = head->result ? head->result : solver_var(I->s, KIND_TYPE);
     head->params = type_next_id();
     const Symbol **names = mem_new_n(const Symbol *, n + 1);
     NamedScope scope;
@@ -77,10 +83,7 @@ void fn_begin(Infer *I, const AstFn *fn, FnHead *head) {
     }
     head->named = named_close(I);
     refuse_two_meanings(I, head, params);
-    if (fn->type_params.len) {
-        I->infer_where = !fn->has_where;
-        solver_set_infer_where(I->s, I->infer_where);
-    }
+    set_infer_where(I, fn);
     if (fn->where.len) {
         where_assume(I, head->declared.data, head->declared.len, &fn->where);
         for (uint32_t i = 0; i < n; i++)
@@ -95,6 +98,13 @@ void fn_close(Infer *I, FnHead *head) {
     type_scope_restore(I, head->type_mark);
     I->infer_where = head->infer_where;
     solver_set_infer_where(I->s, I->infer_where);
+}
+
+void fn_reopen(Infer *I, FnHead *head) {
+    head->type_mark = type_scope_mark(I);
+    for (size_t i = 0; i < head->declared.len; i++)
+        type_scope_enter(I, head->declared.data[i]);
+    set_infer_where(I, head->fn);
 }
 
 static void end_signature(Infer *I, FnHead *head) {

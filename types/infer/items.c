@@ -3,7 +3,8 @@
  *
  * Note [Groups]. The definitions of a strongly connected group are checked together: each name has
  * one type, without parameters, until all bodies are done; then they are generalised as one tuple,
- * and each gets the part of that scheme which its type reaches. */
+ * and each gets the part of that scheme which its type reaches. All signatures are read before the first body, which
+ * so meets the others' types as they are written. */
 #include <string.h>
 
 #include "types/infer/state.h"
@@ -152,13 +153,21 @@ static bool infer_group(Infer *I, void *group) {
     uint32_t mark = type_next_id();
     solver_enter(I->s);
     Type **types = mem_new_n(Type *, n);
+    FnHead *heads = mem_new_n(FnHead, n);
     VEC(Type *) declared = {0};
     bool has_where = false;
+    size_t facts = solver_count_facts(I->s); /* the facts of all members belong to the one scheme */
+    for (uint32_t i = 0; i < n; i++)
+        heads[i].result = solver_var(I->s, KIND_TYPE);
+    uint32_t params = type_next_id();
     for (uint32_t i = 0; i < n; i++) {
-        types[i] = solver_var(I->s, KIND_TYPE);
+        I->current = globals[i];
+        fn_begin(I, items[i]->fn, &heads[i]);
+        fn_close(I, &heads[i]);
+        types[i] = heads[i].type;
         globals[i]->scheme = scheme_mono(types[i]);
     }
-    size_t facts = solver_count_facts(I->s); /* the facts of all members belong to the one scheme */
+    uint32_t bodies = type_next_id();
     Map *used = I->used;
     for (uint32_t i = 0; i < n; i++) {
         I->used = mem_new(Map);
@@ -166,24 +175,18 @@ static bool infer_group(Infer *I, void *group) {
         scope_hide_ctor(I, &items[i]->name);
         if (I->has_graph && items[i]->fn->body)
             infer_graph_plan(I, items[i]->fn->body);
-        FnHead head = {0};
-        fn_begin(I, items[i]->fn, &head);
-        head.recursive = true;
-        solver_set_place(I->s, globals[i]->span, place_of_name(globals[i]->name->text));
-        if (!solver_unify(I->s, types[i], head.type)) {
-            Diag *d = infer_error(I, DIAG_R0201, globals[i]->span,
-                                  "`%s` is used before at another type", globals[i]->name->text);
-            TypeNamer namer = {0};
-            if (d)
-                diag_add_mismatch(I, d, &namer);
-        }
-        globals[i]->value = fn_body(I, &head, globals[i]->name, items[i]->span);
-        for (size_t k = 0; k < head.declared.len; k++) {
-            if (head.declared.data[k]->type)
-                vec_push(&declared, type_param_rigid(I, head.declared.data[k]));
+        FnHead *head = &heads[i];
+        fn_reopen(I, head);
+        head->recursive = true;
+        head->params = params;
+        head->mark = bodies;
+        globals[i]->value = fn_body(I, head, globals[i]->name, items[i]->span);
+        for (size_t k = 0; k < head->declared.len; k++) {
+            if (head->declared.data[k]->type)
+                vec_push(&declared, type_param_rigid(I, head->declared.data[k]));
         }
         has_where |= items[i]->fn->has_where;
-        fn_close(I, &head);
+        fn_close(I, head);
         keep_uses(I, globals[i]);
     }
     I->used = used;

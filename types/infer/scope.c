@@ -58,12 +58,16 @@ void scope_restore(Infer *I, size_t mark) {
 
 size_t type_scope_mark(const Infer *I) { return I->type_trail.len; }
 
+void type_scope_enter(Infer *I, TypeParam *p) {
+    p->shadowed = map_find(&I->type_params, p->name);
+    map_set(&I->type_params, p->name, p);
+    vec_push(&I->type_trail, p);
+}
+
 static TypeParam *type_scope_push(Infer *I, const Symbol *name) {
     TypeParam *p = mem_new(TypeParam);
     p->name = name;
-    p->shadowed = map_find(&I->type_params, name);
-    map_set(&I->type_params, name, p);
-    vec_push(&I->type_trail, p);
+    type_scope_enter(I, p);
     return p;
 }
 

@@ -278,6 +278,7 @@ void scope_hide_ctor(Infer *I, const Name *name); /* an item hides it, from here
 void scope_restore(Infer *I, size_t mark);
 size_t type_scope_mark(const Infer *I);
 TypeParam *type_scope_bind(Infer *I, const AstTypeParam *declared);
+void type_scope_enter(Infer *I, TypeParam *p); /* one that was bound before, in another scope */
 TypeParam *type_scope_bind_to(Infer *I, const Symbol *name, Type *type);
 void type_scope_restore(Infer *I, size_t mark);
 TypeParam *type_scope_find(const Infer *I, const Symbol *name);
@@ -431,7 +432,8 @@ Expr *infer_fn(Infer *I, Ast *e, const Symbol *name, Type *want); /* infer/fn.c 
 /* A function's signature: declared parameters are in scope until fn_end. */
 typedef struct FnHead {
     const AstFn *fn;
-    Type *type; /* the function's type; its result may be a variable */
+    Type *type;   /* the function's type; its result may be a variable */
+    Type *result; /* that variable, where the caller of fn_begin made it; else NULL */
     VEC(TypeParam *) declared;
     size_t type_mark, facts;
     Type **named; /* the names of its parameters in its types as written, or NULL: infer/named.c */
@@ -469,7 +471,9 @@ bool fn_has_many_unknowns(Infer *I, const Scheme *scheme, const Symbol *name, Sp
 /* The scheme (at the current level, entered before fn_begin), and the end of the signature. */
 Scheme *fn_end(Infer *I, FnHead *head, Type *type, const Symbol *name);
 void fn_close(Infer *I, FnHead *head); /* ends the signature alone, and keeps its facts */
-void fn_drop(Infer *I, FnHead *head);  /* ends it without making a scheme */
+void fn_reopen(Infer *I,
+               FnHead *head); /* after fn_close: the declared parameters are in scope again */
+void fn_drop(Infer *I, FnHead *head); /* ends it without making a scheme */
 bool ast_fn_is_annotated(const AstFn *fn);
 Expr *infer_call(Infer *I, Ast *e, Type *want); /* infer/call.c */
 Expr *infer_named_op(Infer *I, const Op *op,
