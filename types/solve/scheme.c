@@ -127,8 +127,10 @@ static bool relation_mentions(const Relation *r, Type *const *params, uint32_t n
     return false;
 }
 
-/* Finds the relations to generalise. Relations of outer levels are moved to the level outside. */
-static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, RelationVec *out) {
+/* Finds the relations to generalise with a type. Relations of outer levels are moved to the level outside. */
+static void find_candidates(Solver *s, Type *type, Type **declared, uint32_t ndeclared,
+                            RelationVec *out) {
+    bool function = type_resolve(type)->tag == TY_FN;
     size_t begin = s->marks.len ? vec_last(&s->marks).waiting : 0;
     RelationVec open = {0};
     for (size_t i = begin; i < s->waiting.len; i++)
@@ -144,6 +146,9 @@ static void find_candidates(Solver *s, Type **declared, uint32_t ndeclared, Rela
             Relation *r = open.data[i];
             bool deep = relation_mentions(r, declared, ndeclared);
             uint32_t ninputs = r->nargs > 1 && r->def != &rel_same ? r->nargs - 1 : r->nargs;
+            /* Each call of a function reads values of its own (Note [One fact, one part] in fact.c). */
+            if (function && relation_reads_values(r) && !solver_is_around(s, r->body))
+                ninputs = r->nargs;
             for (uint32_t k = 0; k < ninputs && !deep; k++)
                 deep = is_deep(s, r->args[k]);
             if (deep) {
@@ -362,7 +367,7 @@ static void solve_relations(Build *b) {
     Solver *s = b->s;
     for (bool again = true; again;) {
         solver_run(s);
-        find_candidates(s, b->declared, b->ndeclared, &b->relations);
+        find_candidates(s, b->t, b->declared, b->ndeclared, &b->relations);
         number_vars(b);
         protect_outer(b);
         again = b->relations.len > 0 &&

@@ -269,8 +269,7 @@ static void record_operator(Solver *s, Relation *r) {
         vec_push(&s->settled, r);
 }
 
-/* Whether the function with this number is still being inferred. */
-static bool is_around(const Solver *s, uint32_t body) {
+bool solver_is_around(const Solver *s, uint32_t body) {
     bool found = body == 0;
     for (size_t k = s->bodies.len; k-- > 0 && !found && s->bodies.data[k].number >= body;)
         found = s->bodies.data[k].number == body;
@@ -312,7 +311,7 @@ static RelStatus run_relation(Solver *s, Relation *r) {
         status = REL_DONE;
     if (status != REL_FAIL && !solver_probe_ranks(s, r))
         status = REL_FAIL;
-    if (r->takes_several || !is_around(s, r->body))
+    if (r->takes_several || !solver_is_around(s, r->body))
         unknowns_mark_each(r->args[r->nargs - 1], made);
     s->span = span;
     s->place = place;

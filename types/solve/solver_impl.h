@@ -144,6 +144,8 @@ bool solver_probe_ranks(Solver *s, Relation *r);
 /* Whether a size of r's result follows from the values of its arguments, as of `x[mask]`. Two such relations of equal
  * arguments may have different results. */
 bool relation_reads_values(const Relation *r);
+/* Whether the function with this number (Body) is still being inferred. */
+bool solver_is_around(const Solver *s, uint32_t body);
 
 /* early.c */
 /* Whether the operator may refuse sizes of its arguments that are not known yet. */
