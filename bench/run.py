@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks, each beside a peer in the same run where there is one.
 
-    bench/run.py [--build BUILD] [--only GROUP[,GROUP…]] [--runs N] [--markdown]
+    bench/run.py [--build BUILD] [--only GROUP[,GROUP…]] [--runs N] [--markdown] [--python PYTHON] [--words WORDS]
 
-Groups: start kernel interpret check resnet session memory chains kernels grad build. All but `build`,
+Groups: start kernel interpret check resnet session memory chains kernels grad engine build. All but `build`,
 which compiles the project from clean, run when none is named. `make bench` builds what is needed
 (bench/kernels, bench/session) and runs them all.
 
@@ -12,7 +12,8 @@ Runs of Relay and its peer alternate (A B A B …); a figure is the median of th
 and system, of the whole process: a busy machine disturbs it less than the time by the clock. Ratios
 are Relay / peer, below 1 is faster; in `kernels` they are peer / Relay, so above 1 is faster; in `grad`
 they are what a derivative costs over its function. Below 10 % is noise. Compare ratios of one run, never times of two machines. Peers are used where they are
-installed: CPython (this one), ocamlc, OpenBLAS; nothing is required.
+installed: CPython (this one), ocamlc, OpenBLAS; `engine` also NumPy, PyTorch and ONNX Runtime of the
+interpreter that --python names. Nothing is required. --words picks rows of `engine` by their names.
 
 A line ends with its target, and MISSED where it is missed; the exit status is then 1.
 """
@@ -31,10 +32,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 import chains  # noqa: E402
+import engine  # noqa: E402
 import grad  # noqa: E402
 import ordinary  # noqa: E402
 import resnet  # noqa: E402
 
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 
@@ -92,6 +95,7 @@ class Bench:
     def __init__(self, options):
         self.relay = os.path.join(options.build, "relay")
         self.build, self.runs = options.build, options.runs
+        self.python, self.words = options.python, options.words
         self.report = Report(options.markdown)
         self.directory = tempfile.TemporaryDirectory()
 
@@ -100,6 +104,12 @@ class Bench:
         with open(path, "w") as f:
             f.write(text)
         return path
+
+    def run(self, command):
+        return run(command, ONE_THREAD)
+
+    def median(self, command, runs):
+        return seconds(command, runs, ONE_THREAD)
 
     def check(self, path):
         return [self.relay, "check", path]
@@ -235,17 +245,20 @@ class Bench:
             self.report.row(name, f"{us} us", f"{peer} us" if peer else "", ratio or "",
                             f"peer / Relay at least {least}" if least else rate, ok)
 
-    def each(self, paths, few, many):
-        """What one of the programs' repetitions takes: their first argument says how many there are."""
-        costs = [[] for _ in paths]
+    def each(self, commands, few, many):
+        """What one of the commands' repetitions takes: their last argument says how many there are."""
+        costs = [[] for _ in commands]
         for _ in range(max(3, self.runs // 3)):
-            for path, cost in zip(paths, costs):
-                taken = [run([self.relay, "--threads=1", path, str(n)])[0] for n in (few, many)]
+            for command, cost in zip(commands, costs):
+                taken = [run([*command, str(n)], ONE_THREAD)[0] for n in (few, many)]
                 cost.append(max(taken[1] - taken[0], 1e-4) / (many - few))
         return [statistics.median(cost) for cost in costs]
 
     def gradients(self):
         grad.measure(self)
+
+    def engine(self):
+        engine.measure(self)
 
     def build_time(self):
         source, directory = os.path.dirname(HERE), self.directory.name
@@ -258,7 +271,7 @@ class Bench:
 GROUPS = {"start": Bench.start, "kernel": Bench.kernel, "interpret": Bench.interpret,
           "check": Bench.check_times, "resnet": Bench.resnet, "session": Bench.session,
           "memory": Bench.memory, "chains": Bench.chains, "kernels": Bench.kernels, "grad": Bench.gradients,
-          "build": Bench.build_time}
+          "engine": Bench.engine, "build": Bench.build_time}
 
 
 def main():
@@ -267,6 +280,8 @@ def main():
     options.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
     options.add_argument("--only", default=",".join(g for g in GROUPS if g != "build"))
     options.add_argument("--runs", type=int, default=9)
+    options.add_argument("--python", default=sys.executable, help="the interpreter that has PyTorch and the like")
+    options.add_argument("--words", default="", help="rows of `engine` with these words in their names")
     options.add_argument("--markdown", action="store_true", help="print a table for docs/performance.md")
     given = options.parse_args()
     bench = Bench(given)
