@@ -134,9 +134,11 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
         Diag *d = infer_error(I, DIAG_R0102, t->span,
                               "`%s` is a vector of lanes, which Relay does not have",
                               t->name->text);
-        if (d)
+        if (d) {
+            d->cause = DIAG_CAUSE_LANES;
             diag_add_help(d, "a tensor with one more axis holds the same: its elements are %s",
                           element);
+        }
         return broken(I, kind);
     }
     Diag *d = infer_error(I, DIAG_R0102, t->span, "there is no %s `%s`",

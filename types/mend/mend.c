@@ -496,7 +496,8 @@ static void mend_module(ModuleCheck *c, size_t first) {
     for (size_t i = first; i < c->diags->list.len; i++) {
         Diag *d = c->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
-        if (!error || d->primary.span.source != source || d->code == DIAG_R0110)
+        if (!error || d->primary.span.source != source || d->code == DIAG_R0110 ||
+            d->cause == DIAG_CAUSE_LANES)
             continue;
         if (d->fixes.len)
             continue; /* whoever found the mistake also found what mends it */

@@ -463,7 +463,11 @@ size_t solver_nwaiting(const Solver *s) {
 
 /* ---- for relations --------------------------------------------------------------------------- */
 
-const char *relation_subject(const Relation *r) { return r->op ? op_subject(r->op) : r->def->name; }
+const char *relation_subject(const Relation *r) {
+    if (r->def == &rel_equal || r->def == &rel_bang)
+        return r->def == &rel_equal ? "==" : "!";
+    return r->op ? op_subject(r->op) : r->def->name;
+}
 
 /* The label of an argument: its type, and the earlier entry at the prompt that made it. */
 static const char *write_argument_label(const Relation *r, uint32_t i, TypeNamer *names) {
