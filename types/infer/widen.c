@@ -69,7 +69,8 @@ void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme) {
     }
 }
 
-static void forget_what_was_said(Infer *I, size_t said, const Diags *first) {
+static void forget_what_was_said(Infer *I, size_t said, const Diags *first, size_t checks) {
+    solver_drop_residuals(I->s, checks);
     I->diags->list.len = said;
     I->diags->errors = first->errors;
     I->diags->warnings = first->warnings;
@@ -77,7 +78,7 @@ static void forget_what_was_said(Infer *I, size_t said, const Diags *first) {
 
 bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
     VEC(AstParam *) widened = {0};
-    size_t said = I->diags->list.len;
+    size_t said = I->diags->list.len, checks = solver_nresiduals(I->s);
     Diags first = *I->diags, now = {0};
     VEC(Diag *) kept = {0};
     vec_clear(&I->widenings);
@@ -92,7 +93,7 @@ bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
             I->widenings.data[i].param->type = I->widenings.data[i].type;
         }
         vec_clear(&I->widenings);
-        forget_what_was_said(I, said, &first);
+        forget_what_was_said(I, said, &first, checks);
         ok = infer(I, item) && !I->widenings.len;
     }
     for (size_t i = 0; i < widened.len; i++)
@@ -100,7 +101,7 @@ bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
     if (ok || !widened.len)
         return ok;
     if (checked) {
-        forget_what_was_said(I, said, &first);
+        forget_what_was_said(I, said, &first, checks);
         I->keeps_parts = true;
         ok = infer(I, item);
         I->keeps_parts = false;
