@@ -75,6 +75,7 @@ typedef enum DiagCause {
     DIAG_CAUSE_ATTR_DTYPE, /* an attribute that is a dtype is given something else */
     DIAG_CAUSE_NO_ELSE,    /* an `if` without an `else` */
     DIAG_CAUSE_SIZE,       /* a number that is no size */
+    DIAG_CAUSE_LINE_END,   /* lines of a block lack their `;`; the one fix adds it to each */
     DIAG_CAUSE_LANES,      /* a dtype of several lanes: no other name is meant */
 } DiagCause;
 

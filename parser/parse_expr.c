@@ -85,13 +85,56 @@ static bool ends_sequence(const Parser *p) {
            parse_at(p, TOK_EOF) || parse_at(p, TOK_COMMA) || parse_at(p, TOK_BAR);
 }
 
+/* Whether a link ends where the token in hand begins the next line, which could only be another link: the `;` between
+ * them is missing. What begins with a sign would go on with the link. */
+static bool lacks_semicolon(const Parser *p, bool block) {
+    const Token *t = &p->tok;
+    if (!block || p->panic || p->muted || !t->break_before || (p->ctx & CTX_NO_SEMI))
+        return false;
+    if (t->kind != TOK_IDENT)
+        return t->kind == TOK_LOCAL || t->kind == TOK_GLOBAL || t->kind == TOK_GRAPH ||
+               t->kind == TOK_NUMBER || t->kind == TOK_STRING;
+    return word_get_class(t->word) != WORDCLASS_RESERVED || t->word == WORD_LET ||
+           t->word == WORD_IF || t->word == WORD_MATCH || t->word == WORD_FN;
+}
+
+/* Reports a missing `;`, all of a text in one message, and goes on as if it were there. */
+static void pass_line_end(Parser *p, const char *what) {
+    enum { MAX_SHOWN = 3 };
+    Span span = parse_tok_span(p), end = parse_span(p, p->prev_end, p->prev_end);
+    Diag *d = p->unended;
+    static const char help[] =
+        "in braces a line break ends nothing: a `;` stands after each binding, and after "
+        "each expression but the last";
+    if (d) {
+        vec_push(&d->fixes.data[0]->edits, ((DiagEdit){end, ";"}));
+        if (d->labels.len < MAX_SHOWN)
+            diag_add_label(d, span, "and here");
+        d->helps.data[0].text = fmt_text("%s (%zu are missing)", help, d->fixes.data[0]->edits.len);
+        return;
+    }
+    parse_unexpected(p, what);
+    p->panic = false;
+    d = p->diags->list.len ? vec_last(&p->diags->list) : NULL;
+    if (!d || d->code != DIAG_R0001 || d->primary.span.begin != span.begin)
+        return;
+    p->unended = d;
+    d->cause = DIAG_CAUSE_LINE_END;
+    diag_add_help(d, "%s", help);
+    diag_add_fix(d, end, ";", NULL, "with `;` this reads");
+}
+
 /* After a link of a sequence: true when another follows, false when it ends here without a value. */
-static bool next_link(Parser *p, const Ast *link) {
+static bool next_link(Parser *p, const Ast *link, bool block) {
     if (link->kind == AST_LET && parse_accept_word(p, WORD_IN))
         return true;
     if (!parse_accept(p, TOK_SEMI)) {
         if (p->panic || (link->kind == AST_LET && ends_sequence(p) && !parse_at(p, TOK_EOF)))
             return false;
+        if (lacks_semicolon(p, block)) {
+            pass_line_end(p, link->kind == AST_LET ? "`;` or `in`" : "an operator, `;` or `}`");
+            return true;
+        }
         parse_unexpected(p, link->kind == AST_LET ? "`;` or `in`" : "`;`");
         return false;
     }
@@ -99,7 +142,7 @@ static bool next_link(Parser *p, const Ast *link) {
 }
 
 /* One link or the value at the end (*last). */
-static Ast *read_link(Parser *p, bool *last) {
+static Ast *read_link(Parser *p, bool block, bool *last) {
     *last = false;
     if (parse_at_word(p, WORD_LET))
         return read_let(p);
@@ -108,7 +151,8 @@ static Ast *read_link(Parser *p, bool *last) {
     if (at_free_var(p))
         return read_free_var(p);
     Ast *e = parse_expr(p);
-    if (!p->panic && (!parse_at(p, TOK_SEMI) || (p->ctx & CTX_NO_SEMI))) {
+    bool ends = !parse_at(p, TOK_SEMI) || (p->ctx & CTX_NO_SEMI);
+    if (!p->panic && ends && !lacks_semicolon(p, block)) {
         *last = true;
         return e;
     }
@@ -126,14 +170,14 @@ static Ast *read_sequence(Parser *p, bool block) {
     Ast *first = NULL, **slot = &first;
     for (bool last = false, more = true; more && !last;) {
         int depth = p->depth;
-        Ast *link = read_link(p, &last);
+        Ast *link = read_link(p, block, &last);
         *slot = link;
         if (last)
             break;
         vec_push(&links, link);
         for (slot = &link->body; *slot; slot = &(*slot)->body)
             vec_push(&links, *slot);
-        more = next_link(p, link);
+        more = next_link(p, link, block);
         if (p->panic) {
             p->depth = depth;
             p->ctx = ctx;

@@ -40,11 +40,12 @@ typedef struct Parser {
     int muted;
     bool in_call; /* sizes among attributes are expressions, not types */
     bool panic;
-    bool incomplete;                 /* the first thing missing is missing at the end */
-    bool failed;                     /* something was reported */
-    Map locals;                      /* Symbol -> how many bare and sigil bindings are in scope */
-    NameVec bindings;                /* in scope, innermost last */
-    VEC(Item *) derived;             /* by the pattern of the item being read */
+    bool incomplete;     /* the first thing missing is missing at the end */
+    bool failed;         /* something was reported */
+    Diag *unended;       /* the report of lines in braces that lack their `;`, or NULL */
+    Map locals;          /* Symbol -> how many bare and sigil bindings are in scope */
+    NameVec bindings;    /* in scope, innermost last */
+    VEC(Item *) derived; /* by the pattern of the item being read */
     VEC(const Symbol *) type_params; /* in scope: of the functions around */
     Map heads;                       /* Symbol -> flags of what the whole text binds */
 } Parser;

@@ -419,6 +419,31 @@ static void drop_consequences(Diags *diags, size_t kept) {
     diags->list.len = n;
 }
 
+/* Tries the one fix that came with the reader's error; what does not check is no fix. */
+static bool verify_fix(Search *s, const Draft *as_written, Diags *diags, size_t first) {
+    Diag *d = diags->list.data[first];
+    DiagFix *fix = d->fixes.data[0];
+    Draft all = {0};
+    Module *module;
+    const Source *source;
+    for (size_t i = 0; i < fix->edits.len; i++) {
+        const DiagEdit *e = &fix->edits.data[i];
+        add_edit(&all, (SlipEdit){e->span.begin, e->span.end, e->text});
+    }
+    write_draft(s, &all);
+    d->fixes.len = 0;
+    if (read_draft(s, &all, as_written, &module, &source) == UINT32_MAX)
+        checks(s, &all, module, source);
+    if (!s->best.edits.len)
+        return false;
+    const char *type = NULL;
+    fix->message = say(s, &type);
+    fix->type = type ? type : "";
+    vec_push(&d->fixes, fix);
+    d->helps.len = 0;
+    return true;
+}
+
 void mend_reading(Env *env, const Source *source, const ParseOptions *options, InferMode mode,
                   bool expression, Diags *diags, size_t first) {
     if (env->no_mending || (source->flags & SOURCE_INTERNAL))
@@ -429,7 +454,8 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     if (first == diags->list.len)
         return;
     Diag *d = diags->list.data[first];
-    if (d->primary.span.source != source || d->fixes.len)
+    bool line_end = d->cause == DIAG_CAUSE_LINE_END;
+    if (d->primary.span.source != source || (d->fixes.len && !line_end))
         return;
     if (d->code == DIAG_R0019)
         return; /* a statement of other languages is not mended by changing words */
@@ -443,6 +469,8 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
                         .len = (uint32_t)source->len,
                         .stops = d->primary.span.begin,
                         .diag = d};
+    if (line_end && verify_fix(&s, &as_written, diags, first))
+        return;
     if (!search(&s, &as_written, 1))
         return;
     const char *type = NULL, *text = say(&s, &type);
