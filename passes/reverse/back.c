@@ -259,7 +259,11 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         w->is_dead = program->waits = true;
         return;
     }
-    Results given = back_results(called, w->block, way_bind(w, call, NULL));
+    Type **types = mem_new_n(Type *, s->nslots + 1);
+    for (uint32_t i = 0; i < s->nslots; i++)
+        types[i] = s->places[i]->type;
+    call->type = back_type(called, types);
+    Results given = back_results(called, w->block, way_bind(w, call, call->type));
     for (uint32_t i = 0; i < s->nslots; i++) {
         Presence out = outline_presence(given.text);
         acc_set(w, s->places[i], outline_take_result(&given, callee->slots[i], s->places[i]->type),
@@ -378,16 +382,25 @@ static void run_perhaps(Way *w, void *ctx, uint32_t i) {
     way_step(w, p->s, ct);
 }
 
-/* The cotangent of p, to which no more is added: of a tuple its parts. */
+/* A cotangent of that type to which no more is added: of a tuple its parts. */
+static Expr *settled_value(Way *w, Type *type, Expr *ct) {
+    if (ct->kind == EXPR_ZERO)
+        return ct;
+    if (ct->kind != EXPR_TUPLE)
+        return acc_settle(w, type, ct->kind == EXPR_VAR ? ct : way_bind(w, ct, NULL));
+    Expr **parts = mem_new_n(Expr *, ct->nargs + 1);
+    for (uint32_t i = 0; i < ct->nargs; i++)
+        parts[i] = settled_value(w, ct->args[i]->type, ct->args[i]);
+    return b_tuple(&w->build, parts, ct->nargs);
+}
+
 static Expr *settled(Way *w, Place *p) {
     while (p->arm)
         p = p->arm;
     if (acc_presence(p) == ABSENT)
         return absent_value(w);
-    if (p->form != PLACE_TUPLE) {
-        Expr *ct = acc_get(w, p);
-        return acc_settle(w, p, ct->kind == EXPR_VAR ? ct : way_bind(w, ct, NULL));
-    }
+    if (p->form != PLACE_TUPLE)
+        return settled_value(w, p->type, acc_get(w, p));
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
     for (uint32_t i = 0; i < p->nparts; i++)
         parts[i] = p->parts[i] ? settled(w, p->parts[i]) : absent_value(w);

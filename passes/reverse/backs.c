@@ -137,6 +137,16 @@ Expr *back_give_entry(const Build *b, Back *loop) {
     return result_of(b, loop, loop->accs);
 }
 
+Type *back_type(Back *k, Type *const *slots) {
+    Types types = {0};
+    const char *text = *back_out(k);
+    for (uint32_t i = 0; i < k->of->nslots; i++)
+        outline_add_types(&text, k->of->slots[i], slots ? slots[i] : k->of->slots[i]->type, &types);
+    if (!types.len)
+        return type_unit();
+    return types.len == 1 ? types.data[0] : type_tuple(types.data, (uint32_t)types.len);
+}
+
 Results back_results(Back *k, Block *block, Expr *value) {
     const char *text = *back_out(k);
     return (Results){block, text, value, outline_count(text), 0};
@@ -245,7 +255,10 @@ Expr *back_call_loop(Way *w, Expr *chain) {
         outline_flatten(&text, accs[i], &args);
     for (size_t i = 0; i < n->kept.len; i++)
         vec_push(&args, b_ref(&w->build, n->kept.data[i]));
-    return call_back(w, k, &args);
+    Expr *call = call_back(w, k, &args);
+    if (*back_out(k))
+        call->type = back_type(k, NULL);
+    return call;
 }
 
 Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called) {

@@ -86,7 +86,9 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     back[0] = frame;
     back[1] = seed;
     Expr *g = expr_global(way->global, b_some_type("f"), b.span);
-    Results given = back_results(way, &block, block_let(&block, "cts", b_call(&b, g, back, 2, 0)));
+    Expr *call_back = b_call(&b, g, back, 2, 0);
+    call_back->type = back_type(way, NULL);
+    Results given = back_results(way, &block, block_let(&block, "cts", call_back));
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));

@@ -324,7 +324,7 @@ void acc_add(Way *w, Place *p, Expr *ct);
 /* Adds the cotangent of an element or part, `call` being the operator that read it, in place. */
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct);
 /* A cotangent that is added to no more. */
-Expr *acc_settle(Way *w, const Place *p, Expr *ct);
+Expr *acc_settle(Way *w, Type *type, Expr *ct);
 /* Whether the whole accumulator is absent and no caller has another: it may be moved to. */
 bool acc_is_free(Place *p);
 Presence presence_join(Presence a, Presence b);
@@ -425,6 +425,9 @@ void outline_flatten(const char **text, Expr *value, Exprs *args);
 /* The cotangent of a result of that type, or the accumulator of a place, made of new parameters. */
 Expr *outline_take_ct(const Build *b, const char **text, Type *result, Exprs *params);
 Expr *outline_take_acc(const Build *b, const char **text, const Place *p, Exprs *params);
+/* Adds the types of these values, of an accumulator of that type in the form of p. */
+typedef VEC(Type *) Types;
+void outline_add_types(const char **text, const Place *p, Type *type, Types *types);
 /* The accumulators in what a way back gave. */
 typedef struct Results {
     Block *block;     /* where parts of the value are bound */
@@ -445,6 +448,8 @@ void back_learn_nothing(Back *k);
 Expr *back_give(Way *w);
 /* The same of a loop at its last frame. */
 Expr *back_give_entry(const Build *b, Back *loop);
+/* The type of what it gives, its slots being of these types; NULL: of their own. */
+Type *back_type(Back *k, Type *const *slots);
 Results back_results(Back *k, Block *block, Expr *value);
 /* Calls the loop that pops the frames of the function itself. */
 Expr *back_call_loop(Way *w, Expr *chain);

@@ -298,7 +298,8 @@ static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *fram
     return block_end(&block, expr_substitute(&s, back));
 }
 
-static Expr *choose_end(const Build *b, Expr *tag, int64_t number, Expr *it, Expr *others) {
+static Expr *choose_end(const Build *b, Type *type, Expr *tag, int64_t number, Expr *it,
+                        Expr *others) {
     if (!others)
         return it;
     Expr **two = mem_new_n(Expr *, 2);
@@ -306,7 +307,7 @@ static Expr *choose_end(const Build *b, Expr *tag, int64_t number, Expr *it, Exp
     two[1] = expr_int(number, DT_I32, b->span);
     Expr *test = b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
     Expr *e = b_if(b, test, it, others);
-    e->type = b_some_type("ct");
+    e->type = type;
     return e;
 }
 
@@ -321,6 +322,7 @@ static Expr *make_back(Back *k) {
     for (uint32_t i = 0; i < nkept; i++)
         params[nparams++] = b_var(&b, n->kept.data[i]->name->text, n->kept.data[i]->type);
     uint32_t head = k->is_loop ? 2 : frame_head(n);
+    Type *type = back_type(k, NULL);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     if (k->is_loop || nends > 1)
         tag = block_let(&block, "end",
@@ -330,12 +332,12 @@ static Expr *make_back(Back *k) {
         Map kept = {0};
         for (uint32_t v = 0; v < nkept; v++)
             map_set(&kept, n->kept.data[v], b_ref(&b, params[k->nparams + v]));
-        body = choose_end(&b, tag, (int64_t)i,
+        body = choose_end(&b, type, tag, (int64_t)i,
                           open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}),
                           body);
     }
     if (k->is_loop)
-        body = choose_end(&b, tag, -1, back_give_entry(&b, k), body);
+        body = choose_end(&b, type, tag, -1, back_give_entry(&b, k), body);
     if (!body)
         body = b_unit(&b); /* the function never returns */
     return b_fn(&b, "bwd", params, nparams, block_end(&block, body));

@@ -286,6 +286,17 @@ static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
                 PERHAPS);
 }
 
+/* The tuple of accumulators with one more in it, that part being absent there; NULL where it is not. */
+static Expr *with_part(Way *w, const Expr *tuple, uint32_t i, Expr *ct) {
+    uint32_t n = tuple ? tuple->nargs : 0, len = i < n ? n : i + 1;
+    if (i < n && tuple->args[i]->kind != EXPR_ZERO)
+        return NULL;
+    Expr **parts = mem_new_n(Expr *, len);
+    for (uint32_t k = 0; k < len; k++)
+        parts[k] = k == i ? ct : k < n ? tuple->args[k] : absent_value(w);
+    return b_tuple(&w->build, parts, len);
+}
+
 static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
     Place *p = place_of(w->n, arg);
     if (!p)
@@ -300,9 +311,14 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
     Program *program = w->n->program;
     program->changed |= !program->grows;
     program->grows = true;
-    Expr *sum = b_builtin(&w->build, "ad.add_part", acc_get(w, p),
-                          expr_int(i, DT_I32, w->build.span), ct, NULL);
-    acc_set(w, p, way_bind(w, sum, NULL), PRESENT);
+    bool known = acc_presence(p) == ABSENT || p->acc->kind == EXPR_TUPLE;
+    Expr *sum = known ? with_part(w, p->acc, (uint32_t)i, ct) : NULL;
+    if (!sum)
+        sum = way_bind(w,
+                       b_builtin(&w->build, "ad.add_part", acc_get(w, p),
+                                 expr_int(i, DT_I32, w->build.span), ct, NULL),
+                       NULL);
+    acc_set(w, p, sum, PRESENT);
 }
 
 void way_builtin(Way *w, Step *s, Expr *ct) {

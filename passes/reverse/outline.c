@@ -224,6 +224,18 @@ Expr *outline_take_result(Results *r, const Place *p, Type *type) {
     return whole_of_parts(b, p, parts);
 }
 
+void outline_add_types(const char **text, const Place *p, Type *type, Types *types) {
+    char c = *(*text)++;
+    if (c != '(') {
+        if (c != '0')
+            vec_push(types, c == '1' && is_tensor(type) ? type : b_some_type("ct"));
+        return;
+    }
+    for (uint32_t i = 0; **text != ')'; i++)
+        outline_add_types(text, p->parts[i], place_part_type(type, p, i), types);
+    ++*text;
+}
+
 uint32_t outline_count(const char *text) {
     uint32_t n = 0;
     for (; *text; text++)

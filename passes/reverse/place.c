@@ -296,8 +296,8 @@ void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     p->presence = PRESENT;
 }
 
-Expr *acc_settle(Way *w, const Place *p, Expr *ct) {
-    Type *t = type_resolve(p->type), **dims;
+Expr *acc_settle(Way *w, Type *type, Expr *ct) {
+    Type *t = type_resolve(type), **dims;
     uint32_t rank;
     bool scalar = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
     if (scalar)

@@ -151,7 +151,7 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     else if (presence == PERHAPS || !tensor)
         dv = b_builtin(&w->build, "ad.dense", v, dv, NULL);
     else
-        dv = acc_settle(&back, place, dv);
+        dv = acc_settle(&back, place->type, dv);
     /* the rule's own values come first; any value stands for the cotangent, of which they read the form */
     size_t begin = w->block->links.len;
     emit_let(w->block, ct, v, false);

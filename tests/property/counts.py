@@ -7,7 +7,7 @@ level is run with `--as-written`, so that passes run over the library only, as t
 values and count the same instructions of each kind. Of a program that takes derivatives only the values are compared:
 what is differentiated knows fewer types than what is read, so other operators are fused.
 
-Left out, and counted, is what no program can say: derivatives that keep a frame or work with cotangents (`ad.settle`), and
+Left out, and counted, is what no program can say: derivatives that keep a frame (`x_fwd`) or work with cotangents (`ad.settle`), and
 names that a module of the library keeps to itself.
 
     counts.py RELAY [--share=F] [--seed=N] [--keep=DIR]
@@ -39,7 +39,7 @@ LIBRARY = re.compile(r"^import \w", re.M)
 OTHER_COUNT = ("../examples/kmeans.rly", "../examples/decision_tree.rly", "../examples/principal.rly",
                "eval/pi_is_a_weak_literal.rly")
 NO_NAME = re.compile(r"\[R010[12]\]")
-UNSAID = re.compile(r"\bad\.\w|\b_typed\.\w|\bvmap\.\w|^%|\[\?\]", re.M)
+UNSAID = re.compile(r"\bad\.\w|\b_typed\.\w|\bvmap\.\w|^%|\[\?\]|^def @\w*(fwd|bwd|pop)(_\d+)?\(", re.M)
 
 
 def programs():
