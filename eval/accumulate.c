@@ -127,9 +127,8 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
 static Value leaf_dense(LeafMap *m, Value x, Value y) {
-    (void)m;
     settle(y);
-    return is_unit(y) ? value_filled_like(x, 0.0) : y;
+    return is_unit(y) ? value_filled_like(m, x, 0.0) : y;
 }
 
 /* Whether the accumulator y of x has a part for each leaf, nothing else, and no tensor that is added to in place. The
@@ -187,7 +186,7 @@ bool ad_dense(const BuiltinCall *call, Value *out) {
 
 static Value leaf_fit(LeafMap *m, Value x, Value y) {
     if (is_unit(y))
-        return value_filled_like(x, 0.0);
+        return value_filled_like(m, x, 0.0);
     if (!value_is_float_tensor(y) || !value_has_form(x, y)) {
         builtin_fail(m->call, DIAG_R0405,
                      "the tangent has not the shape and dtype of its argument");

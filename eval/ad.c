@@ -58,18 +58,26 @@ static Value new_dual(Value primal, Value other, uint64_t level) {
     return (Value){.tag = VAL_DUAL, .p = d};
 }
 
-Value value_filled_like(Value v, double fill) {
+Value value_filled_like(LeafMap *m, Value v, double fill) {
     v = value_primal(v);
     if (v.tag == VAL_SCALAR)
         return value_float((DType)v.aux, fill);
-    Tensor *like = v.p;
-    Tensor *t = tensor_new(like->dtype, like->rank, like->shape);
+    const Tensor *like = v.p;
+    Tensor *made = m->filled;
+    if (made && made->dtype == like->dtype && made->count >= like->count) {
+        int64_t strides[TENSOR_MAX_RANK], stride = 1;
+        for (int axis = like->rank; axis-- > 0; stride *= like->shape[axis])
+            strides[axis] = stride;
+        return value_tensor(tensor_view(made, like->rank, like->shape, strides, 0));
+    }
+    made = tensor_new(like->dtype, like->rank, like->shape);
     unsigned char one[8];
     size_t size = dtype_size(like->dtype);
     elem_set_float(one, like->dtype, fill);
-    for (int64_t i = 0; i < t->count; i++)
-        memcpy((char *)tensor_data(t) + (size_t)i * size, one, size);
-    return value_tensor(t);
+    for (int64_t i = 0; i < made->count; i++)
+        memcpy((char *)tensor_data(made) + (size_t)i * size, one, size);
+    m->filled = made;
+    return value_tensor(made);
 }
 
 /* ---- maps of the leaves ---------------------------------------------------------------------- */
@@ -90,9 +98,9 @@ static Value leaf_cotangent(LeafMap *m, Value x, Value y) {
     if (is_dual_of(x, m->level)) {
         Dual *d = x.p;
         Value ct = ((Ref *)d->other.p)->value;
-        return is_unit(ct) ? value_filled_like(d->primal, 0.0) : ct;
+        return is_unit(ct) ? value_filled_like(m, d->primal, 0.0) : ct;
     }
-    return value_filled_like(x, 0.0);
+    return value_filled_like(m, x, 0.0);
 }
 
 bool ad_cotangent(const BuiltinCall *call, Value *out) {
@@ -102,7 +110,7 @@ bool ad_cotangent(const BuiltinCall *call, Value *out) {
 
 static Value leaf_tangent(LeafMap *m, Value x, Value y) {
     (void)y;
-    return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : value_filled_like(x, 0.0);
+    return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : value_filled_like(m, x, 0.0);
 }
 
 bool ad_tangent(const BuiltinCall *call, Value *out) {
@@ -111,8 +119,8 @@ bool ad_tangent(const BuiltinCall *call, Value *out) {
 }
 
 static Value leaf_zeros(LeafMap *m, Value x, Value y) {
-    (void)m, (void)y;
-    return value_filled_like(x, 0.0);
+    (void)y;
+    return value_filled_like(m, x, 0.0);
 }
 
 bool ad_zeros(const BuiltinCall *call, Value *out) {
@@ -121,8 +129,8 @@ bool ad_zeros(const BuiltinCall *call, Value *out) {
 }
 
 static Value leaf_ones(LeafMap *m, Value x, Value y) {
-    (void)m, (void)y;
-    return value_filled_like(x, 1.0);
+    (void)y;
+    return value_filled_like(m, x, 1.0);
 }
 
 bool ad_ones(const BuiltinCall *call, Value *out) {

@@ -9,14 +9,16 @@
 #ifndef EVAL_AD_H
 #define EVAL_AD_H
 
-#include "eval/builtin.h"
+#include "eval/leaf_map.h"
 
 #define AD(name, nargs, fn, effects, gives) bool fn(const BuiltinCall *call, Value *out);
 #include "types/core/ad.def"
 #undef AD
 
-/* A tensor of `fill` with the shape and dtype of the float tensor v (through its duals). */
-Value value_filled_like(Value v, double fill);
+/* A tensor of `fill`, the same in all calls of one map, with the shape and dtype of the float tensor v (through its
+ * duals). The tensors of one map share their elements where they can, so that a list of which one element was used has
+ * a derivative that is hardly larger than that element's. */
+Value value_filled_like(LeafMap *m, Value v, double fill);
 /* Whether b has the dtype and shape of the float tensor a. */
 bool value_has_form(Value a, Value b);
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */

@@ -18,6 +18,8 @@ typedef struct LeafMap {
     bool keep_other;  /* what is no leaf stays; else it becomes (), as in D(T) */
     bool paired;      /* y was given, and must have the constructors of x */
     const char *role; /* what y is, for messages; NULL: "cotangent or tangent" */
+    Tensor
+        *filled; /* the last tensor of value_filled_like (eval/ad.h): others share its elements */
     bool failed;
 } LeafMap;
 

@@ -151,6 +151,16 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 70, 80)
 
+program("the head of a list of 1,000 tensors with gradient", 5, 120000, 40000, """
+let one: Tensor[(10000,), float32] = full(0.5, shape=[10000]);
+let xs: List[Tensor[(10000,), float32]] = map(fn (_) { one }, range(1000));
+def first(xs: List[Tensor[(10000,), float32]], s: float32) -> float32 { sum(hd(xs) * s) }
+def steps(k: int32, s: float32) -> float32 {
+  if (k == 0) { s } else { let at = s * 0.0; let (v, (g, _)) = grad(first)(xs, 1.0 + at); steps(k - 1, v + sum(hd(g))) }
+}
+steps(n, 0.0)
+""")
+
 program("three states, one of them handed on as it is", 1, 12000, 24000, """
 def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
   let kept = stop_gradient(x);
