@@ -3,12 +3,23 @@
 
 Each program runs its work `n` times in one process, with two counts, and what the second run takes beyond the first is
 divided by the difference: the start, the checker and the passes fall out. The argument depends on the sum so far, so
-that nothing is taken out of the loop. GradBench's programs are in bench/gradbench/.
+that nothing is taken out of the loop. Where PyTorch is installed (for the Python that --python names) its ratio stands beside some rows
+(bench/peers/torch_grad.py). Further rows are whole processes, of which time and memory are asked, and the growth of
+work with its size. GradBench's programs are in bench/gradbench/.
 """
 import collections
+import os
+import subprocess
 
-# few and many: the counts. at: a name for the work's argument in `value` and `gradient`, both float64 or float32.
-Row = collections.namedtuple("Row", "name asked few many dtype setup value gradient")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# few and many: the counts. AT stands for the work's argument in `value` and `gradient`, both float64 or float32. peer:
+# the name in bench/peers/torch_grad.py.
+Row = collections.namedtuple("Row", "name asked few many dtype setup value gradient peer", defaults=[None])
+# A whole process: the most seconds and megabytes, the program.
+Once = collections.namedtuple("Once", "name seconds megabytes text")
+# Work of growing size, which stands for SIZE in `setup` and `gradient`.
+Growth = collections.namedtuple("Growth", "name setup gradient")
 
 NETWORK = """
 let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
@@ -77,7 +88,39 @@ READS = """
 def reads(x: Tensor[(?,), float64], i: int32, s: float64) -> float64 {
   if (i == 0) { s } else { reads(x, i - 1, s + x[i - 1] * s) }
 }
-let x: Tensor[(?,), float64] = full(0.00001f64, shape=[%d]);
+let x: Tensor[(?,), float64] = full(0.00001f64, shape=[%s]);
+"""
+ROWS_READ = """
+def reads(x: Tensor[(?, 4), float64], i: int32, s: float64) -> float64 {
+  if (i == 0) { s } else { reads(x, i - 1, s + %s * s) }
+}
+let x: Tensor[(?, 4), float64] = full(0.00001f64, shape=[SIZE, 4]);
+"""
+MIXTURE = """
+import gmm;
+def draw[a, b](like: Tensor[(a, b), float32], k: float64) -> Tensor[(a, b), float64] {
+  reshape_like(sin((float64) arange(ndarray_size(like)) * k), like)
+}
+def input(gamma: float64) -> gmm.Input {
+  gmm.Input {
+    alpha: sin((float64) arange(50)), mu: draw(zeros(shape=[50, 32]), 0.3), q: draw(zeros(shape=[50, 32]), 0.9),
+    l: draw(zeros(shape=[50, 496]), 0.11), x: draw(zeros(shape=[1000, 32]), 0.13), gamma: gamma, m: 0 }
+}
+let i = input(1.0);
+def model(gamma: float64) -> gmm.Input {
+  gmm.Input { alpha: i.alpha, mu: i.mu, q: i.q, l: i.l, x: i.x, gamma: gamma, m: 0 }
+}
+def value(gamma: float64) -> float64 { gmm.objective(model(gamma)) }
+def gradient(gamma: float64) -> float64 {
+  let of = model(gamma);
+  let (v, (g,)) = grad(fn (p: gmm.Params) { gmm.posterior(p, of) })(gmm.params(of));
+  v + sum(g.alpha)
+}
+"""
+LARGE = """
+let one: Tensor[(100000,), float32] = full(0.5, shape=[100000]);
+let xs: List[Tensor[(100000,), float32]] = map(fn (_) { one }, range(1000));
+def first(xs: List[Tensor[(100000,), float32]], s: float32) -> float32 { sum(hd(xs) * s) }
 """
 HANDED = """
 def handed(w: float64, n: int32) -> float64 { if (n == 0) { w } else { w * 0.5 + 0.5 * handed(w, n - 1) } }
@@ -90,13 +133,13 @@ def f(x: float32) -> float32 { outer := Nil; fill(10000); x * x }
 
 ROWS = [
     Row("MLP 784-128-10, 64 rows", 2.5, 5, 105, "float32", NETWORK, "loss(w1, w2 + AT)",
-        "{ let (v, (_, g)) = grad(loss)(w1, w2 + AT); v + sum(g) }"),
+        "{ let (v, (_, g)) = grad(loss)(w1, w2 + AT); v + sum(g) }", "mlp"),
     Row("LSTM 300/512, 20 steps", 3, 1, 4, "float32", LSTM, "loss(p, AT)",
-        "{ let (v, (g, _)) = grad(loss)(p, AT); v + sum(g.b) }"),
+        "{ let (v, (g, _)) = grad(loss)(p, AT); v + sum(g.b) }", "lstm"),
     Row("Newton, 100 steps", 3, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)",
-        "{ let (v, (g,)) = grad(newton)(2.0 + AT); v + g }"),
+        "{ let (v, (g,)) = grad(newton)(2.0 + AT); v + g }", "newton"),
     Row("Newton, `jvp`", 3, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)", "jvp(newton)(2.0 + AT, 1.0).1"),
-    Row("Newton, `hvp`", 8, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)", "hvp(newton)(2.0 + AT, 1.0)"),
+    Row("Newton, `hvp`", 8, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)", "hvp(newton)(2.0 + AT, 1.0)", "newton_hvp"),
     Row("Newton, `deriv(deriv(f))`", 8, 20, 320, "float64", NEWTON, "newton(2.0 + AT)",
         "deriv(deriv(newton))(2.0 + AT)"),
     Row("fold over 10,000 products", 3, 5, 205, "float64", FOLD, "product(1.0 + AT)",
@@ -112,33 +155,88 @@ ROWS = [
     Row("list of 10,000 reversed", 3, 5, 205, "float64", REVERSE, "{ let ys = reversed(xs); AT }",
         "{ let (_, (ys,)) = vjp(reversed)(xs, xs); AT }"),
     Row("10,000 reads `x[i]`", 4, 2, 42, "float64", READS % 10000, "reads(x, 10000, 1.0 + AT)",
-        "{ let (v, (_, _, g)) = grad(reads)(x, 10000, 1.0 + AT); v + g }"),
+        "{ let (v, (_, _, g)) = grad(reads)(x, 10000, 1.0 + AT); v + g }", "reads"),
     Row("1,000,000 reads `x[i]`", 4, 1, 3, "float64", READS % 1000000, "reads(x, 1000000, 1.0 + AT)",
         "{ let (v, (_, _, g)) = grad(reads)(x, 1000000, 1.0 + AT); v + g }"),
     Row("a parameter through 100,000 calls", 4, 1, 21, "float64", HANDED, "handed(1.0 + AT, 100000)",
         "{ let (v, (g, _)) = grad(handed)(1.0 + AT, 100000); v + g }"),
     Row("10,000 writes to a reference", 4, 5, 105, "float32", WRITES, "f(1.0 + AT)",
         "{ let (v, (g,)) = grad(f)(1.0 + AT); v + g }"),
+    Row("GMM 32_50", 3, 1, 4, "float64", MIXTURE, "value(1.0 + AT)", "gradient(1.0 + AT)", "gmm"),
+    Row("head of 1,000 tensors of 100,000", 4, 20, 420, "float32", LARGE, "first(xs, 1.0 + AT)",
+        "{ let (v, (_, g)) = grad(first)(xs, 1.0 + AT); v + g }"),
 ]
 
 
-def program(row, what):
+def nested(function, levels):
+    text = "fn (x) { x * sin(x) }"
+    for _ in range(levels):
+        text = function % text
+    return f"({text})(1.0)\n"
+
+
+WHOLE = [
+    Once("`deriv` 8 deep of `x * sin(x)`, first call", 0.5, 200, nested("deriv(%s)", 8)),
+    Once("`jvp` 8 deep of it, first call", 0.5, 200, nested("fn (x) { jvp(%s)(x, 1.0).1 }", 8)),
+    Once("a gradient of a million steps of `while`", None, 100, LOOP + "grad(steps)(1.0)\n"),
+]
+SIZES = (10000, 100000, 1000000)
+GROWTHS = [
+    Growth("reads `x[i]`", READS % "SIZE", "grad(reads)(x, SIZE, 1.0 + AT).0"),
+    Growth("reads of rows `x[i]`", ROWS_READ % "sum(x[i - 1])", "grad(reads)(x, SIZE, 1.0 + AT).0"),
+    Growth("reads of slices `x[i:i + 1]`", ROWS_READ % "sum(x[i - 1:i])", "grad(reads)(x, SIZE, 1.0 + AT).0"),
+    Growth("reads by `take`", ROWS_READ % "sum(take(x, i - 1, axis=0))", "grad(reads)(x, SIZE, 1.0 + AT).0"),
+]
+
+
+def program(dtype, setup, what):
     """The text of the program; its first argument is how often the work is done."""
     return f"""
+{setup}
 let n = match (args) {{ Cons(a, _) => match (str.int(a)) {{ Some(k) => k, None => 0 }}, Nil => 0 }};
-{row.setup}
-def again(k: int32, s: {row.dtype}) -> {row.dtype} {{
+def again(k: int32, s: {dtype}) -> {dtype} {{
   if (k == 0) {{ s }} else {{ let at = s * 0.0; again(k - 1, {what.replace("AT", "at")}) }}
 }}
 again(n, 0.0)
 """
 
 
+def peers(bench):
+    """{name: (seconds of the value, of value and gradient)} in PyTorch, where it is installed."""
+    names = [row.peer for row in ROWS if row.peer]
+    told = subprocess.run([bench.python, os.path.join(HERE, "peers", "torch_grad.py"), *names], capture_output=True,
+                          text=True)
+    lines = [line.split() for line in told.stdout.splitlines()] if told.returncode == 0 else []
+    return {name: (float(value), float(gradient)) for name, value, gradient in lines}
+
+
 def measure(bench):
     """A line for each row: the ratio, and both figures."""
+    with open(os.path.join(HERE, "gradbench", "gmm.rly"), encoding="utf-8") as f:
+        bench.file("gmm.rly", f.read())
+    beside = peers(bench)
     for row in ROWS:
-        commands = [[bench.relay, "--threads=1", bench.file(f"{what}.rly", program(row, text))]
+        commands = [[bench.relay, "--threads=1", bench.file(f"{what}.rly", program(row.dtype, row.setup, text))]
                     for what, text in (("value", row.value), ("gradient", row.gradient))]
         value, gradient = bench.each(commands, row.few, row.many)
+        target = f"at most {row.asked:g}"
+        if row.peer in beside:
+            theirs = beside[row.peer]
+            target += f", PyTorch {theirs[1] / theirs[0]:.1f} of {theirs[0] * 1e6:.1f} us"
         bench.report.row(row.name, f"{gradient * 1e6:.1f} us", f"{value * 1e6:.1f} us the value",
-                         f"{gradient / value:.1f}", f"at most {row.asked:g}", gradient <= row.asked * value)
+                         f"{gradient / value:.1f}", target, gradient <= row.asked * value)
+    for row in WHOLE:
+        seconds, megabytes = bench.whole(bench.file("once.rly", row.text))
+        asked = [f"{row.seconds:g} s"] if row.seconds else []
+        bench.report.row(row.name, f"{seconds * 1e3:.0f} ms", f"{megabytes:.0f} MB", "",
+                         "at most " + " and ".join(asked + [f"{row.megabytes:g} MB"]),
+                         megabytes <= row.megabytes and (not row.seconds or seconds <= row.seconds))
+    for row in GROWTHS:
+        costs = []
+        for size in SIZES:
+            text = program("float64", *(t.replace("SIZE", str(size)) for t in (row.setup, row.gradient)))
+            often = max(1, SIZES[-1] // size // 2)
+            costs += bench.each([[bench.relay, "--threads=1", bench.file("growth.rly", text)]], 0, often)
+        k = bench.slope(SIZES, costs)
+        bench.report.row(row.name, ", ".join(f"{c / n * 1e9:.0f}" for c, n in zip(costs, SIZES)) + " ns each",
+                         f"exponent {k:.2f}", "", "exponent at most 1.05", k <= 1.05)

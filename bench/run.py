@@ -13,7 +13,7 @@ and system, of the whole process: a busy machine disturbs it less than the time 
 are Relay / peer, below 1 is faster; in `kernels` they are peer / Relay, so above 1 is faster; in `grad`
 they are what a derivative costs over its function. Below 10 % is noise. Compare ratios of one run, never times of two machines. Peers are used where they are
 installed: CPython (this one), ocamlc, OpenBLAS; `engine` also NumPy, PyTorch and ONNX Runtime of the
-interpreter that --python names. Nothing is required. --words picks rows of `engine` by their names.
+interpreter that --python names, and `grad` PyTorch. Nothing is required. --words picks rows of `engine` by their names.
 
 A line ends with its target, and MISSED where it is missed; the exit status is then 1.
 """
@@ -253,6 +253,11 @@ class Bench:
                 taken = [run([*command, str(n)], ONE_THREAD)[0] for n in (few, many)]
                 cost.append(max(taken[1] - taken[0], 1e-4) / (many - few))
         return [statistics.median(cost) for cost in costs]
+
+    def whole(self, path):
+        """Seconds and megabytes of a whole process."""
+        taken = [self.run([self.relay, "--threads=1", path])[:2] for _ in range(3)]
+        return statistics.median(t for t, _ in taken), max(m for _, m in taken) / 1e6
 
     def gradients(self):
         grad.measure(self)

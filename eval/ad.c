@@ -71,11 +71,14 @@ Value value_filled_like(LeafMap *m, Value v, double fill) {
         return value_tensor(tensor_view(made, like->rank, like->shape, strides, 0));
     }
     made = tensor_new(like->dtype, like->rank, like->shape);
-    unsigned char one[8];
+    char one[8], *to = tensor_data(made);
     size_t size = dtype_size(like->dtype);
     elem_set_float(one, like->dtype, fill);
-    for (int64_t i = 0; i < made->count; i++)
-        memcpy((char *)tensor_data(made) + (size_t)i * size, one, size);
+    if (fill == 0.0)
+        memset(to, 0, (size_t)made->count * size);
+    else
+        for (int64_t i = 0; i < made->count; i++)
+            memcpy(to + (size_t)i * size, one, size);
     m->filled = made;
     return value_tensor(made);
 }

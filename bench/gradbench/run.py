@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One table of GradBench's evaluations: milliseconds of the value and of the derivative, and their ratio, on one thread;
-beside them PyTorch's derivative where that can be imported and the evaluation is written for it (torch_peers.py).
+beside them both in PyTorch, where this Python has it and the evaluation is written for it (torch_peers.py), and in C by
+hand (bench/peers/gradbench.c).
 
     bench/gradbench/run.py [--relay=build/relay] [--seconds=1] [--limit=60] [--only=gmm,lse] [--workload=2_5]
+                           [--markdown]
 
 The programs are asked through gradbench.rly, as GradBench itself asks them. A cell that takes longer than the limit is
 left open. The median of all runs in a cell is shown.
 """
 import argparse
+import array
 import json
 import os
 import selectors
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -60,17 +64,8 @@ def measure(relay, module, function, x, seconds, limit):
     return statistics.median(times) if times else None
 
 
-def measure_peer(module, x, seconds):
-    """Milliseconds of PyTorch's derivative, or None."""
-    try:
-        import torch
-        import torch_peers
-    except ImportError:
-        return None
-    if module not in torch_peers.DERIVATIVES:
-        return None
-    torch.set_num_threads(1)
-    run, times, spent = torch_peers.DERIVATIVES[module](x), [], 0.0
+def milliseconds(run, seconds):
+    times, spent = [], 0.0
     while spent < seconds or len(times) < 2:
         begun = time.perf_counter()
         run()
@@ -79,8 +74,58 @@ def measure_peer(module, x, seconds):
     return statistics.median(times[1:]) * 1e3
 
 
-def cell(x):
-    return "%12s" % ("-" if x is None else "%.3g" % x)
+def measure_torch(module, x, seconds):
+    """Milliseconds of the value and of the derivative in PyTorch, or None for each."""
+    try:
+        import torch
+        import torch_peers
+    except ImportError:
+        return [None, None]
+    if module not in torch_peers.PEERS:
+        return [None, None]
+    torch.set_num_threads(1)
+    return [milliseconds(run, seconds) for run in torch_peers.PEERS[module](x)]
+
+
+# evaluation -> what of its input the program by hand takes as sizes, and as numbers
+BY_HAND = {"gmm": (("d", "k", "n"), ("alpha", "mu", "q", "l", "x")), "lse": ((), ("x",)), "llsq": (("n",), ("x",)),
+           "ode": (("s",), ("x",)), "det": (("ell",), ("A",))}
+
+
+def flat(x):
+    return [e for part in x for e in flat(part)] if isinstance(x, list) else [x]
+
+
+class ByHand:
+    """bench/peers/gradbench.c, compiled once."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "gradbench")
+        source = os.path.join(os.path.dirname(HERE), "peers", "gradbench.c")
+        subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", source, "-o", self.path, "-lm"], check=True)
+
+    def measure(self, module, x, seconds, limit):
+        """Milliseconds of the value and of the derivative, or None for each."""
+        if module not in BY_HAND:
+            return [None, None]
+        sizes, numbers = BY_HAND[module]
+        data = array.array("d", flat([x[name] for name in numbers]))
+        try:
+            told = subprocess.run([self.path, str(seconds), module, *(str(x[name]) for name in sizes)],
+                                  input=data.tobytes(), capture_output=True, check=True, timeout=2 * limit).stdout
+        except subprocess.TimeoutExpired:
+            return [None, None]
+        return [float(t) for t in told.split()[2:]]
+
+
+HEAD = ("", "value", "derivative", "ratio", "PyTorch value", "derivative", "by hand value", "derivative")
+
+
+def line(cells, markdown):
+    texts = [c if isinstance(c, str) else "-" if c is None else "%.3g" % c for c in cells]
+    if markdown:
+        return "| " + " | ".join(texts) + " |"
+    return "%-22s" % texts[0] + "".join("%15s" % t for t in texts[1:])
 
 
 def main():
@@ -90,8 +135,16 @@ def main():
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--only", default=",".join(inputs.FUNCTIONS))
     parser.add_argument("--workload", help="of this name only")
+    parser.add_argument("--markdown", action="store_true", help="as a table for docs/performance.md")
     options = parser.parse_args()
-    print("%-22s%12s%12s%12s%12s" % ("", "value", "derivative", "ratio", "PyTorch"))
+    with tempfile.TemporaryDirectory() as folder:
+        table(options, ByHand(folder))
+
+
+def table(options, by_hand):
+    print(line(HEAD, options.markdown))
+    if options.markdown:
+        print("|" + " --- |" * len(HEAD))
     for module in options.only.split(","):
         functions = inputs.FUNCTIONS[module]
         for name, make in inputs.workloads(module):
@@ -101,11 +154,11 @@ def main():
             times = [measure(options.relay, module, f, x, options.seconds, options.limit) for f in functions]
             if module in ("particle", "saddle"):  # four ways of one search
                 for f, t in zip(functions, times):
-                    print("%-22s%12s%s" % (module + " " + f, "", cell(t)))
+                    print(line([module + " " + f, None, t], options.markdown))
                 continue
             ratio = times[1] / times[0] if None not in times else None
-            print("%-22s%s%s%s%s" % (module + " " + name, *map(cell, times + [ratio, measure_peer(module, x, options.seconds)])))
-            sys.stdout.flush()
+            beside = measure_torch(module, x, options.seconds) + by_hand.measure(module, x, options.seconds, options.limit)
+            print(line([module + " " + name, *times, ratio, *beside], options.markdown), flush=True)
 
 
 if __name__ == "__main__":
