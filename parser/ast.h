@@ -121,7 +121,7 @@ struct AstAttrValue {
     size_t text_len;
     const Symbol *name;        /* NAME */
     AstType *dim;              /* DIM */
-    Ast *expr;                 /* EXPR */
+    Ast *expr;                 /* EXPR; INT, FLOAT, STRING: the literal, NULL where none was read */
     VEC(AstAttrValue *) items; /* LIST */
 };
 

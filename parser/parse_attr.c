@@ -72,6 +72,7 @@ static AstAttrValue *read_number(Parser *p, uint32_t begin) {
     bool negative = p->tok.begin != begin;
     Ast *lit = parse_literal(p, negative);
     AstAttrValue *v = value_node(p, AST_ATTR_INT, begin);
+    v->expr = lit;
     if (lit->kind == AST_FLOAT) {
         v->kind = AST_ATTR_FLOAT;
         /* TVM writes doubles as `1e-05f`: the suffix does not round. */
@@ -184,6 +185,7 @@ static AstAttrValue *read_value(Parser *p) {
     case TOK_STRING: {
         Ast *lit = parse_literal(p, false);
         v = value_node(p, AST_ATTR_STRING, begin);
+        v->expr = lit;
         v->text = lit->text;
         v->text_len = lit->text_len;
         break;

@@ -366,6 +366,15 @@ static bool must_close(const Printer *p, const Ast *base) {
     return p->options->tvm && base->name.sigil == SIGIL_NONE && p->compound;
 }
 
+/* TVM takes `name=value` in a call of a function for a note. */
+static void refuse_arguments_by_name(const Printer *p, const Ast *callee, const Ast *call) {
+    bool turned = p->options->tvm && !p->module_versioned && p->options->diags;
+    if (turned && call->attrs.len && callee->kind == AST_NAME &&
+        print_sigil(p, &callee->name) != SIGIL_NONE)
+        diag_error(p->options->diags, DIAG_R0117, call->attrs.data[0].span,
+                   "TVM's text has no arguments by name");
+}
+
 /* f(x).0[i].w: to the left, in a loop */
 static Doc *print_postfix(Printer *p, const Ast *e) {
     VEC(const Ast *) links = {0};
@@ -377,6 +386,8 @@ static Doc *print_postfix(Printer *p, const Ast *e) {
     vec_push(&parts, print_expr(p, e, dot && must_close(p, e) ? PREC_ATOM + 1 : PREC_CALL));
     for (size_t i = links.len; i-- > 0;) {
         const Ast *x = links.data[i];
+        if (x->kind == AST_CALL && i + 1 == links.len)
+            refuse_arguments_by_name(p, e, x);
         if (x->kind == AST_CALL && x->type_args.len)
             vec_push(&parts, print_type_args(p, "<", &x->type_args, ">"));
         vec_push(&parts, x->kind == AST_CALL          ? print_args(p, x)

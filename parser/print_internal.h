@@ -65,6 +65,7 @@ Doc *print_string(Printer *p, const char *text, size_t len, Span span);
 
 /* Names. tvm: every local gets its %, every global its @; operators and constructors stay bare. */
 Doc *print_name(Printer *p, const Name *name);
+Sigil print_sigil(const Printer *p, const Name *name);
 Doc *print_binder(Printer *p, const Name *name); /* and binds it */
 Doc *print_field(const Name *name);
 void print_bind_items(Printer *p, const Module *m);

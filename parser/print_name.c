@@ -120,13 +120,15 @@ static const char *plain_name(Printer *p, const Symbol *sym) {
     return map_find(&p->plain, sym);
 }
 
+Sigil print_sigil(const Printer *p, const Name *name) {
+    bool bare = p->options->tvm && name->sigil == SIGIL_NONE && !p->module_versioned;
+    return bare ? find_sigil(p, name->sym) : name->sigil;
+}
+
 Doc *print_name(Printer *p, const Name *name) {
-    Sigil sigil = name->sigil;
     if (symbol_is_hidden(name->sym))
         return doc_textf("%%%s", plain_name(p, name->sym));
-    if (p->options->tvm && sigil == SIGIL_NONE && !p->module_versioned)
-        sigil = find_sigil(p, name->sym);
-    return doc_textf("%s%s", sigil_text(sigil), name->sym->text);
+    return doc_textf("%s%s", sigil_text(print_sigil(p, name)), name->sym->text);
 }
 
 Doc *print_field(const Name *name) {

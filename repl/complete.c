@@ -400,14 +400,13 @@ static void add_ctors(Place *p, const char *subject) {
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* The operator whose arguments the cursor is in, or NULL. */
-static const Op *find_operator(const Place *p, size_t *open) {
+/* What is called whose arguments the cursor is in. */
+static Binding find_callee(const Place *p, size_t *open) {
     *open = find_open(p);
     if (*open == SIZE_MAX || *open == 0 || p->tokens.data[*open].kind != TOK_LPAREN)
-        return NULL;
+        return (Binding){.kind = BIND_NONE};
     const char *name = name_ending(p, *open - 1);
-    Binding b = name ? find(p->s, name) : (Binding){.kind = BIND_NONE};
-    return b.kind == BIND_OP ? b.op : NULL;
+    return name ? find(p->s, name) : (Binding){.kind = BIND_NONE};
 }
 
 static bool is_given(const Place *p, size_t open, const char *attr) {
@@ -425,6 +424,39 @@ static void add_attributes(Place *p, const Op *op, size_t open) {
                 fmt_text("%s%s%s", attr_type_words(op->attrs[i].type),
                          op->attrs[i].initial ? "; else " : "",
                          op->attrs[i].initial ? op->attrs[i].initial : ""));
+}
+
+/* How many commas stand between the arguments before the cursor. */
+static size_t count_commas(const Place *p, size_t open) {
+    size_t n = 0, depth = 0;
+    for (size_t i = open + 1; i < p->tokens.len; i++) {
+        switch ((int)p->tokens.data[i].kind) {
+        case TOK_LPAREN:
+        case TOK_LBRACKET:
+        case TOK_HASH:
+        case TOK_LBRACE: depth++; break;
+        case TOK_RPAREN:
+        case TOK_RBRACKET:
+        case TOK_RBRACE: depth -= depth > 0; break;
+        case TOK_COMMA: n += depth == 0;
+        }
+    }
+    return n;
+}
+
+/* The parameters of a definition that no argument before the cursor is given to. */
+static void add_parameters(Place *p, const Global *global, size_t open) {
+    const AstFn *fn = infer_parameters(global);
+    Type *type = global->scheme ? type_resolve(global->scheme->type) : NULL;
+    bool by_name = false; /* one of the arguments is, so that positions say nothing */
+    for (size_t i = 0; fn && i < fn->params.len; i++)
+        by_name |= is_given(p, open, fn->params.data[i].name.sym->text);
+    for (size_t i = by_name ? 0 : count_commas(p, open); fn && i < fn->params.len; i++) {
+        const AstParam *param = &fn->params.data[i];
+        bool typed = type && type->tag == TY_FN && i < type->nargs;
+        if (!param->pattern && !is_given(p, open, param->name.sym->text))
+            add(p, fmt_text("%s=", param->name.sym->text), typed ? type_text(type->args[i]) : "");
+    }
 }
 
 /* The texts a string attribute may be, of "mode: clip wrap; layout: *NCHW -". */
@@ -520,7 +552,8 @@ static void add_at_place(Place *p) {
     }
     if (add_field_names(p))
         return;
-    const Op *op = find_operator(p, &open);
+    Binding callee = find_callee(p, &open);
+    const Op *op = callee.kind == BIND_OP ? callee.op : NULL;
     if (op && add_attribute_values(p, op))
         return;
     if (is_type_place(p)) {
@@ -537,6 +570,8 @@ static void add_at_place(Place *p) {
         if (wanted || *p->word)
             add_attributes(p, op, open);
     }
+    if (callee.kind == BIND_GLOBAL && begins_argument)
+        add_parameters(p, callee.global, open);
     add_names(p);
 }
 
@@ -671,7 +706,8 @@ static void hint_now(void *arg) {
         return;
     }
     size_t open;
-    const Op *op = find_operator(&p, &open);
+    Binding callee = find_callee(&p, &open);
+    const Op *op = callee.kind == BIND_OP ? callee.op : NULL;
     Str out = {0};
     if (op)
         op_print_signature(&out, op, 0);

@@ -38,6 +38,10 @@ TEST(places) {
     CHECK_TEXT(offered("sum(line, ax", 9), "axis=");
     CHECK_TEXT(offered("sum(line, axis=[1], ke", 9), "keepdims=");
     CHECK_TEXT(offered("sum(line, keepdims=", 9), "True False");
+    enter("def slide(line, far, wide) { line.begin + far * wide }");
+    CHECK_TEXT(offered("slide(line, fa", 1), "far=");
+    CHECK_TEXT(offered("slide(line, wide=1.0, fa", 1), "far=");
+    CHECK_TEXT(offered("slide(line, f(1, 2), wi", 1), "wide=");
     CHECK_TEXT(offered("match (figure) { Ci", 9), "Circle");
     CHECK_TEXT(offered("match (figure) { Circle(r) => r, S", 9), "Square");
     CHECK_TEXT(offered("Line { slo", 9), "slope");

@@ -560,25 +560,9 @@ Type **infer_type_args(Infer *I, const Ast *e) {
     return types;
 }
 
-/* Of a function whose parameters have names, the fact says their order. */
-static void report_attributes(Infer *I, const char *who, const Resolved *r, Span at) {
-    Diag *d = infer_error(I, DIAG_R0117, at, "`%s` is no operator and takes no attributes", who);
-    const AstFn *fn = r->kind == NAME_GLOBAL && r->global->item ? r->global->item->fn : NULL;
-    if (!d)
-        return;
-    if (!fn || !fn->params.len) {
-        diag_add_fact(d, "arguments of functions are given by position");
-        return;
-    }
-    Str call = {0};
-    for (size_t i = 0; i < fn->params.len; i++)
-        str_printf(&call, "%s%s", i ? ", " : "", fn->params.data[i].name.sym->text);
-    diag_add_fact(d, "arguments of functions are given by position: `%s(%s)`", who,
-                  str_text(&call));
-}
-
 Expr *infer_call(Infer *I, Ast *e, Type *want) {
     (void)want;
+    Span span = e->span;
     Name name;
     Resolved r = {.kind = NAME_NONE};
     bool named = callee_name(I, e->a, &name);
@@ -604,8 +588,20 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
             scope_report_unknown(I, &name);
             return infer_error_expr(e->span);
         }
-        report_attributes(I, named ? name.sym->text : "this", &r, a->span);
-        return infer_error_expr(e->span);
+        const char *who = named ? name.sym->text : "this";
+        const AstFn *fn = r.kind == NAME_GLOBAL ? infer_parameters(r.global) : NULL;
+        if (!fn) {
+            Diag *d = infer_error(I, DIAG_R0117, a->span,
+                                  "`%s` is no operator and takes no attributes", who);
+            if (d)
+                diag_add_fact(
+                    d, "the parameters of a definition have names, those of a value have none");
+            return infer_error_expr(e->span);
+        }
+        e = infer_place_arguments(I, e, fn, who);
+        if (!e)
+            return infer_error_expr(span);
+        n = (uint32_t)e->args.len;
     }
     if (r.kind == NAME_CTOR)
         return infer_ctor_call(I, r.ctor, NULL, n, e->args.data, types, ntypes, e->span);

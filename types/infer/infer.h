@@ -40,6 +40,9 @@ bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, 
 /* The operator of which TVM's dyn.NAME is the form with attributes among its arguments, or NULL (infer/dyn.c). */
 const Op *infer_find_dyn(const Symbol *name);
 
+/* The parameters of a definition, or of a function that a `let` of a file binds; else NULL. */
+const AstFn *infer_parameters(const Global *global);
+
 /* `:type e`: the scheme without evaluating; NULL after diagnostics. */
 Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
 

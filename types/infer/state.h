@@ -482,6 +482,10 @@ Expr *infer_named_op(Infer *I, const Op *op,
  * a result whose sizes are written among the arguments, or NULL. */
 const Op *infer_accept(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs **attrs);
 Type *infer_written_sizes(const Op *op, const Ast *call, Expr *const *args);
+/* The call with its arguments by name (`name=value`) at the places of their parameters, or NULL after an
+ * error. who: the callee. */
+Ast *infer_place_arguments(Infer *I, const Ast *call, const AstFn *fn, const char *who);
+
 /* The call of the operator that infer_find_dyn found. */
 Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e);
 /* load, data.csv and their like, if this is a call of one: the unknown sizes of its type come from the file. */
