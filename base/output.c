@@ -64,6 +64,17 @@ void output_add(Output *o, const void *bytes, size_t n) {
         o->why = errno;
 }
 
+bool output_flush(Output *o) {
+    if (!o->why && fflush(o->file) != 0)
+        o->why = errno;
+    return !o->why;
+}
+
+void output_drop(Output *o) {
+    o->why = ECANCELED;
+    output_close(o);
+}
+
 bool output_close(Output *o) {
     if (o->file && fclose(o->file) != 0 && !o->why)
         o->why = errno;

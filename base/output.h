@@ -25,7 +25,9 @@ typedef struct Output {
 
 void output_open(Output *o, const char *path);
 void output_add(Output *o, const void *bytes, size_t n);
+bool output_flush(Output *o); /* false: a full disk, say; the path is not taken yet */
 bool output_close(Output *o); /* false: something failed, and why says what */
+void output_drop(Output *o);  /* in place of output_close: leaves the path as it was */
 
 /* Whether the locale's texts are UTF-8, as LC_ALL, LC_CTYPE or LANG say. */
 bool output_is_utf8(void);

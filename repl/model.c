@@ -198,7 +198,8 @@ SessionStatus session_convert_model(Session *s, const char *path, const char *to
     session_print_diags(s, diags);
     if (!translated)
         return SESSION_FAILED;
-    /* The model is imported and so checked before anything is written. */
+    /* The model is imported and so checked before the weights are written, and the program takes its path
+     * after them: neither is left without the other. */
     Str text = {0};
     SessionStatus status;
     import_text(&text, path[0] == '/' || path[0] == '.' ? path : fmt_text("./%s", path));
@@ -208,11 +209,13 @@ SessionStatus session_convert_model(Session *s, const char *path, const char *to
         str_add_quoted(&text, weights, strlen(weights));
         str_add(&text, ");\n");
     }
-    if (!evaluate(s, "convert", &text, &status))
-        return status;
     Output out;
     output_open(&out, to);
     output_add(&out, str_text(&program.text), program.text.len);
+    if (output_flush(&out) && !evaluate(s, "convert", &text, &status)) {
+        output_drop(&out);
+        return status;
+    }
     if (!output_close(&out)) {
         fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
         return SESSION_FAILED;

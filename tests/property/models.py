@@ -72,6 +72,17 @@ def check_command_line(relay, folder):
         return wrong or "what relay convert writes does not run: " + said
     if read_npy(os.path.join(folder, "again.npy")) != expected:
         return "the converted program gives %s" % read_npy(os.path.join(folder, "again.npy"))
+    return check_nothing_half(relay, model, folder)
+
+
+def check_nothing_half(relay, model, folder):
+    """Of a program and its weights neither is written where the other cannot be."""
+    for taken in "half.rly", "half.safetensors":
+        place = os.path.join(folder, taken + "-folder")
+        os.makedirs(os.path.join(place, taken))
+        wrong, _, said = run(relay, ["convert", model, "-o", os.path.join(place, "half.rly")], folder)
+        if wrong or "error[" not in said or os.listdir(place) != [taken]:
+            return wrong or "convert with a folder at %s leaves %s: %s" % (taken, os.listdir(place), said)
     return None
 
 
