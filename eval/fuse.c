@@ -186,11 +186,9 @@ static bool is_result(const Group *g, uint32_t node) {
     return false;
 }
 
-/* One template of all nodes, their steps merged. */
-static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
-    const Group *g = ctx;
+/* One template of all nodes, their steps merged. The spares of the plan are left to its caller. */
+static Template *merge_nodes(const Group *g, Plan *plan, Tensor *const *in, uint32_t n) {
     Tensor *results[MAX_NODES];
-    Plan plan = {.blank = true};
     for (uint32_t i = 0; i < g->nnodes; i++) {
         const Node *node = &g->nodes[i];
         Tensor *operands[MAX_ARGS];
@@ -206,17 +204,33 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
         if (node->site.op->shape(&call, &spec) != 1)
             return NULL;
         results[i] = is_result(g, i) ? tensor_blank(spec.dtype, spec.rank, spec.shape)
-                                     : plan_temp(&plan, spec.dtype, spec.rank, spec.shape);
-        if (!node->site.op->lower(&call, &results[i], &plan))
+                                     : plan_temp(plan, spec.dtype, spec.rank, spec.shape);
+        if (!node->site.op->lower(&call, &results[i], plan))
             return NULL;
     }
-    plan_fuse(&plan);
+    plan_fuse(plan);
     Tensor *out[GROUP_RESULTS];
     for (uint32_t i = 0; i < g->nresults; i++)
         out[i] = results[g->results[i]];
-    Template *t = template_new(&plan, in, n, out, g->nresults);
+    Template *t = template_new(plan, in, n, out, g->nresults);
     if (!t)
         BUG("a group reads a tensor that is none of its arguments");
+    return t;
+}
+
+typedef struct GroupMaking {
+    Interp *in;
+    const Group *group;
+} GroupMaking;
+
+static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
+    GroupMaking *m = ctx;
+    Plan plan = {.blank = true, .spares = m->in->spare_steps};
+    m->in->spare_steps = (StepVec){0}; /* an interrupt would leave them in use twice */
+    Template *t = merge_nodes(m->group, &plan, in, n);
+    for (size_t i = 0; i < plan.steps.len; i++)
+        vec_push(&plan.spares, plan.steps.data[i]);
+    m->in->spare_steps = plan.spares;
     return t;
 }
 
@@ -240,7 +254,8 @@ static bool run_on_scalars(Interp *in, Group *g, const Value *args, Value *out) 
 }
 
 Template *group_template(const Group *g, Tensor *const *in) {
-    return make_template((void *)(uintptr_t)g, in, g->nleaves);
+    Plan plan = {.blank = true};
+    return merge_nodes(g, &plan, in, g->nleaves);
 }
 
 /* A group that fails is run again one by one, which reports what is wrong. */
@@ -248,8 +263,8 @@ bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *
     if (run_on_scalars(in, g, args, out))
         return true;
     PlanCall call = {.what = g, .dying = dying, .rest = g->nresults > 1 ? in->more : NULL};
-    int32_t status = plans_run(in, &call, args, g->nleaves, make_template, (void *)(uintptr_t)g,
-                               out);
+    GroupMaking making = {in, g};
+    int32_t status = plans_run(in, &call, args, g->nleaves, make_template, &making, out);
     if (status == KERNEL_DONE)
         return true;
     if (status == KERNEL_INTERRUPTED) {

@@ -316,6 +316,7 @@ Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
         return NULL;
     if (!r->uses.len)
         count_uses(r, r->body);
+    vec_reserve(&row.c.nodes, MAX_NODES);
     out->next = collect_row(&row, let);
     if (row.members.len < 2) {
         for (size_t i = 0; i < row.taken.len; i++)

@@ -50,6 +50,7 @@ struct Interp {
     uint64_t owned;      /* parameters of the activation that were given to it: eval/own.h */
     uint64_t dying;      /* arguments that the next operator may take over */
     struct Plans *plans; /* those kept: eval/plans.c */
+    StepVec spare_steps; /* of groups that were planned, for the next one */
     Value more[16];      /* results of the last group besides its first, for CODE_MORE */
     const struct Operands *inputs; /* of the plan being run */
     volatile int interrupt;

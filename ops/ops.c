@@ -135,8 +135,8 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
         return n;
     }
     Step first; /* on the stack: a Step is large, and most calls have one */
-    memset(&first, 0, sizeof first);
-    Plan plan = {.spare = &first};
+    Step *spare[] = {&first};
+    Plan plan = {.spares = {.data = spare, .len = 1, .cap = 1}};
     if (!op->lower(call, out, &plan))
         return OP_FAILED;
     int32_t status = plan_run(&plan, runner, ctx, interrupt);

@@ -43,7 +43,7 @@ EDITS = [
      "golden/grad golden/ad"),
     ("ad.c is_dual_of", "&& ((Dual *)v.p)->level == level", "", "golden/grad golden/ad"),
     ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad golden/ad"),
-    ("fuse.c make_template", "in[~node->args[k]]", "in[0]", "golden/eval"),
+    ("fuse.c merge_nodes", "in[~node->args[k]]", "in[0]", "golden/eval"),
     ("visit_leaf", "w->count += leaf_count(x)", "w->count += 1", "golden examples"),
     ("derivative exp", "strong_multiply(ct, out)", "ct", "golden/grad golden/ad"),
     ("derivative sin", "cos(data)", "sin(data)", "golden/grad golden/ad"),

@@ -257,7 +257,7 @@ static bool step_fuse(Step *into, const Step *producer, int operand) {
     if (!fusible(into, producer, operand))
         return false;
     const Recipe *old = into->recipe;
-    Fusion *f = mem_new(Fusion);
+    Fusion fusion = {0}, *f = &fusion; /* too large to be left to the collector each time */
     f->recipe = *old;
     f->args = into->args;
     f->operand = operand;
@@ -364,6 +364,7 @@ static bool inputs_stay(const Plan *plan, size_t producer, size_t consumer) {
 /* Step i and what it alone writes are gone. */
 static void drop_step(Plan *plan, size_t i) {
     Tensor *t = plan->steps.data[i]->out[0];
+    vec_push(&plan->spares, plan->steps.data[i]);
     memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
             (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
     plan->steps.len--;

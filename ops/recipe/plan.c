@@ -21,9 +21,11 @@ Tensor *plan_temp(Plan *plan, DType dtype, int rank, const int64_t *shape) {
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static Step *step_new(Plan *plan) {
-    Step *step = plan->spare;
-    plan->spare = NULL;
-    return step ? step : mem_new(Step);
+    if (!plan->spares.len)
+        return mem_new(Step);
+    Step *step = vec_pop(&plan->spares);
+    *step = (Step){0};
+    return step;
 }
 
 void step_begin(StepBuilder *s, Plan *plan, RecipeKind kind, int rank, const int64_t *extents) {
@@ -193,8 +195,7 @@ void step_end(StepBuilder *s) {
         BUG("step: %d results for %d outputs", s->nresults, s->nout);
     for (int axis = 0; axis < s->rank; axis++)
         if (step->args.extents[axis] == 0) {
-            if (!s->plan->spare)
-                s->plan->spare = step;
+            vec_push(&s->plan->spares, step);
             return;
         }
     bool iota = uses_iota(&s->body) || uses_iota(&s->epilogue);

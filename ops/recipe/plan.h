@@ -18,10 +18,12 @@ typedef struct Step {
     int64_t out_offsets[RECIPE_MAX_OPERANDS];
 } Step;
 
+typedef VEC(Step *) StepVec;
+
 typedef struct Plan {
-    VEC(Step *) steps;
+    StepVec steps;
     VEC(Tensor *) temps; /* released after the run */
-    Step *spare;         /* storage for the first step, or NULL; a Step is large */
+    StepVec spares;      /* storage for steps to come, since a Step is large */
     bool blank;          /* temporaries are made without elements: it becomes a template */
 } Plan;
 
