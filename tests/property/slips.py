@@ -130,7 +130,7 @@ SLIPS = [
     ("let x = 1;\nprint(f\"{x}\")\n", None),
     ("let x = 1,\nx\n", "let x = 1;\nx\n"),
     ("def f(x, y) { x + y }\nf(1,, 2)\n", "def f(x, y) { x + y }\nf(1, 2)\n"),
-    ("def f(x) { x }\nf(x: 1)\n", "def f(x) { x }\nf(1)\n"),
+    ("def f(x) { x }\nf(x: 1)\n", "def f(x) { x }\nf(x=1)\n"),
     ("zeros(shape: [2])\n", "zeros(shape=[2])\n"),
     ("zeros([2])\n", "zeros(shape=[2])\n"),
     ("print(\"hello)\n", "print(\"hello\")\n"),
