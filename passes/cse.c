@@ -174,10 +174,14 @@ static bool is_conversion_like(const Op *op) {
     return op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like;
 }
 
-/* Only a tensor that `ad.add` gave may be one that is still added to in place: what an operator gives is settled. */
+static bool is_settling(const Expr *call) {
+    return call->a->kind == EXPR_BUILTIN && strcmp(call->a->symbol->text, "ad.settle") == 0;
+}
+
+/* Only a tensor that `ad.add` gave may be one that is still added to in place: what an operator or `ad.settle` gives is settled. */
 static bool is_settled(Finder *f, const Expr *e) {
     const Expr *value = map_find(&f->types.values, e->var);
-    return value && value->kind == EXPR_CALL && value->a->kind == EXPR_OP;
+    return value && value->kind == EXPR_CALL && (value->a->kind == EXPR_OP || is_settling(value));
 }
 
 /* The argument that the value of e is, or NULL. */
@@ -186,10 +190,7 @@ static Expr *argument_that_is_value(Finder *f, const Expr *e) {
         return NULL;
     Expr *x = e->args[0];
     if (e->a->kind == EXPR_BUILTIN)
-        return strcmp(e->a->symbol->text, "ad.settle") == 0 && x->kind == EXPR_VAR &&
-                       is_settled(f, x)
-                   ? x
-                   : NULL;
+        return is_settling(e) && x->kind == EXPR_VAR && is_settled(f, x) ? x : NULL;
     if (e->a->kind != EXPR_OP || !is_conversion_like(e->a->op) || e->nargs != 2 ||
         e->args[1]->kind != EXPR_VAR)
         return NULL;
