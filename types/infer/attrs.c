@@ -191,6 +191,15 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
         str_printf(&all, "%s`%s`", i ? ", " : "", op->attrs[i].name);
     }
     const Symbol *near = sym_find_nearest(a->name, names.data, names.len, &I->env->budget);
+    for (size_t i = 0; i < names.len && !near; i++) { /* `shape` for `out_shape` */
+        const Symbol *n = names.data[i];
+        size_t before = n->len > a->name->len ? n->len - a->name->len : 0;
+        Span at = {a->span.source, a->span.begin, a->span.begin + (uint32_t)a->name->len};
+        if (!before || n->text[before - 1] != '_' || strcmp(n->text + before, a->name->text) != 0)
+            continue;
+        diag_add_fix(d, at, n->text, NULL, "did you mean `%s`?", n->text);
+        break;
+    }
     if (near) {
         diag_set_guess(d, near);
     } else if (op->nattrs) {

@@ -399,6 +399,17 @@ static void explain_growth(Infer *I, size_t said, const Expr *callee, uint32_t i
                   callee->global->name->text, name, name, type_text(t));
 }
 
+/* Where the arguments of a call begin on the next line, adds the `;` that would end the line before them. */
+static void add_line_end(Diag *d, Span callee) {
+    const char *text = callee.source ? callee.source->text : "", *p = text + callee.end;
+    if (!callee.source)
+        return;
+    size_t blanks = strspn(p, " \t\r\n");
+    if (p[blanks] == '(' && memchr(p, '\n', blanks))
+        diag_add_fix(d, (Span){callee.source, callee.end, callee.end}, ";", NULL,
+                     "a `;` after it keeps the bracket of the next line apart");
+}
+
 /* Applies a callee of any type to args, or where these are NULL to their sources. sizes: what named_give takes. */
 static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast *const *sources,
                    uint32_t n, Span span) {
@@ -474,8 +485,10 @@ static Expr *apply(Infer *I, Expr *callee, Type *const *sizes, Expr **args, Ast 
     if (t->tag != TY_VAR) {
         Diag *d = infer_error(I, DIAG_R0202, callee->span, "only functions can be called, found %s",
                               type_text(t));
-        if (d)
+        if (d) {
             diag_set_label(d, "%s", type_text(t));
+            add_line_end(d, callee->span);
+        }
         return infer_error_expr(span);
     }
     Type **params = mem_new_n(Type *, n + 1);

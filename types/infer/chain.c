@@ -197,7 +197,10 @@ static bool is_blank(const Symbol *name) { return name->len == 1 && name->text[0
 static void let_link(Infer *I, LinkVec *links, Ast *e, bool of_param) {
     bool blank = is_blank(e->name.sym);
     Var *var = var_new(e->name.sym, type_error(), e->name.span);
+    OpenBinding here = {e, I->binding};
+    I->binding = &here;
     LetValue v = infer_let_value(I, blank ? NULL : &e->name, e->type, e->pattern, e->a, var, NULL);
+    I->binding = here.outer;
     finish_let(links, var, &v);
     if (blank)
         return;

@@ -375,7 +375,7 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
         if (later && later->position >= I->position && later->item->kind != ITEM_DEF) {
             Diag *d = infer_error(I, DIAG_R0104, e->span, "`%s` is bound further down",
                                   name.sym->text);
-            if (d)
+            if (d && !scope_report_open_binding(I, d, &name))
                 diag_add_label(d, later->item->span, "here");
         } else {
             scope_report_unknown(I, &name);

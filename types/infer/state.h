@@ -33,6 +33,13 @@ struct FnCtx {
     const Symbol *name;
 };
 
+/* A `let` of a block whose value is being inferred, and those around it. */
+typedef struct OpenBinding OpenBinding;
+struct OpenBinding {
+    const Ast *let;
+    const OpenBinding *outer;
+};
+
 typedef struct Local Local;
 struct Local {
     const Symbol *name;
@@ -187,7 +194,8 @@ struct Infer {
     uint32_t time;
     uint32_t pattern_depth; /* how many patterns are around the one being read */
     bool pattern_binds;     /* it is one of a `let` or parameter, where a bare name is a variable */
-    Map type_params;        /* Symbol -> TypeParam */
+    const OpenBinding *binding; /* the innermost one, or NULL */
+    Map type_params;            /* Symbol -> TypeParam */
     VEC(TypeParam *) type_trail;
     FnCtx *fn;
     Type *effect;
@@ -307,6 +315,8 @@ Ctor *scope_find_ctor(Infer *I, const Symbol *name);
 /* ---- infer/suggest.c ------------------------------------------------------------------------- */
 
 void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the nearest name */
+/* Where a `let` around binds the name, and a line break in its value was to end it, adds that to the message. */
+bool scope_report_open_binding(Infer *I, Diag *d, const Name *name);
 /* What a name of another language is in Relay, in words, or NULL. */
 const char *infer_habit_of(const Symbol *name);
 /* The nearest of all visible names, or NULL; `types`: among types. */

@@ -23,6 +23,9 @@ static const struct {
      "`random.uniform(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
     {"randn",
      "`random.normal(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
+    {"concat_map", "`flatten(map(f, xs))` joins the Lists that f gives"},
+    {"flat_map", "`flatten(map(f, xs))` joins the Lists that f gives"},
+    {"bind", "`flatten(map(f, xs))` joins the Lists that f gives"},
     {"norm", "after `import linalg;` it is `linalg.norm(x)`"},
     {"mse", "after `import loss;` it is `loss.mse(prediction, target)`"},
     {"adam", "after `import optim;` it is `optim.adam`"},
@@ -110,12 +113,64 @@ static bool add_module_help(Infer *I, Diag *d, const Symbol *name) {
     return true;
 }
 
+static bool pattern_has(const AstPattern *p, const Symbol *name) {
+    if (!p)
+        return false;
+    bool has = p->kind == AST_PAT_NAME && p->name.sym == name;
+    for (size_t i = 0; i < p->args.len && !has; i++)
+        has = pattern_has(p->args.data[i], name);
+    return has;
+}
+
+/* The end of the last line before `at` whose next line begins with a bracket or a minus, or 0: these go on with what the
+ * line ends with. A line that ends with a comment has no such place. */
+static uint32_t find_open_line_end(const Source *source, uint32_t from, uint32_t at) {
+    const char *text = source->text;
+    for (uint32_t i = at; i > from; i--) {
+        uint32_t first = i;
+        if (text[i - 1] != '\n')
+            continue;
+        while (first < at && (text[first] == ' ' || text[first] == '\t'))
+            first++;
+        if (!strchr("([-", text[first]))
+            continue;
+        uint32_t end = i - 1;
+        while (end > from && strchr(" \t\r", text[end - 1]))
+            end--;
+        uint32_t line = end;
+        while (line > from && text[line - 1] != '\n')
+            line--;
+        const char *comment = strstr(text + line, "//");
+        return comment && comment < text + end ? 0 : end;
+    }
+    return 0;
+}
+
+bool scope_report_open_binding(Infer *I, Diag *d, const Name *name) {
+    for (const OpenBinding *b = I->binding; b; b = b->outer) {
+        const Ast *let = b->let;
+        if (let->name.sym != name->sym && !pattern_has(let->pattern, name->sym))
+            continue;
+        const Source *source = name->span.source;
+        uint32_t end = source && source == let->a->span.source
+                           ? find_open_line_end(source, let->a->span.begin, name->span.end)
+                           : 0;
+        if (!end)
+            return false;
+        Span at = {source, end, end};
+        diag_add_label(d, let->a->span, "the value of `%s` goes on to here", name->sym->text);
+        diag_add_fix(d, at, ";", NULL, "a `;` at the end of the line above ends the value");
+        return true;
+    }
+    return false;
+}
+
 void scope_report_unknown(Infer *I, const Name *name) {
     const char *sigil = name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
     if (d)
         d->missing = name->sym;
-    if (!d || I->unread)
+    if (!d || I->unread || scope_report_open_binding(I, d, name))
         return;
     const TypeParam *param = name->sigil == SIGIL_NONE ? type_scope_find(I, name->sym) : NULL;
     if (param) {

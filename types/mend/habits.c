@@ -279,6 +279,27 @@ static void try_lists(Mender *m, size_t first, size_t last) {
     }
 }
 
+/* Tries `shape_of(x)[0]` for `length(x)` of a tensor: at the place, or where the message is that x is no List, as
+ * `length(x)` made it one. */
+static void try_lengths(Mender *m, size_t first) {
+    bool here = m->d->expected.form == DIAG_FORM_LIST && m->d->found.form == DIAG_FORM_TENSOR;
+    bool made = (m->d->expected.form == DIAG_FORM_TENSOR || m->d->cause == DIAG_CAUSE_INDEX) &&
+                m->d->found.form == DIAG_FORM_LIST;
+    if (!(here || made) || !mend_is_name(token(m, first)))
+        return;
+    for (int32_t x = (int32_t)first; x >= 2 && !mend_is_done(m); x = token(m, (size_t)x)->same) {
+        size_t at = (size_t)x;
+        const MendToken *f = token(m, at - 2);
+        bool other = token(m, at)->item != token(m, first)->item || (here && at != first);
+        if (other)
+            return;
+        if (f->sym && strcmp(f->sym->text, "length") == 0 && has_kind(m, at - 1, TOK_LPAREN) &&
+            has_kind(m, at + 1, TOK_RPAREN))
+            mend_try(m, MEND_REPLACE, f->begin, token(m, at + 1)->end,
+                     fmt_text("shape_of(%s)[0]", token(m, at)->sym->text));
+    }
+}
+
 /* Tries `Tensor[(2, 3), float32]` for `Tensor[2, 3]`. */
 static void try_tensor_type(Mender *m, size_t first) {
     size_t open = first;
@@ -390,13 +411,15 @@ static void try_imports(Mender *m) {
                  item->path ? fmt_text("\"%s.rly\"", near->text) : near->text);
 }
 
-/* Tries the element-wise operator for `max(a, b)`, since `max` takes the greatest element of one tensor. For
+/* Tries `flatten` for the `concat` of a List of Lists, and the element-wise operator for `max(a, b)`, since `max` takes the greatest element of one tensor. For
  * `max(a, 0)` an axis is likelier. */
 static void try_elementwise(Mender *m, size_t first, size_t last) {
     static const char *const pairs[][2] = {
         {"max", "maximum"}, {"min", "minimum"}, {"all", "logical_and"}, {"any", "logical_or"}};
     for (size_t i = first; i < last && !mend_is_done(m); i++) {
         const MendToken *t = token(m, i);
+        if (t->begin == m->place.begin && t->sym && strcmp(t->sym->text, "concat") == 0)
+            mend_try_token(m, MEND_NAME, i, "flatten");
         if (t->begin != m->place.begin || !t->sym || !has_kind(m, i + 1, TOK_LPAREN) ||
             token(m, i + 1)->partner < 3)
             continue;
@@ -451,4 +474,6 @@ void mend_habits(Mender *m) {
     m->by_spelling = m->alone = false;
     if (!mend_is_done(m))
         try_lists(m, first, last);
+    if (!mend_is_done(m))
+        try_lengths(m, first);
 }
