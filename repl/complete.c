@@ -708,10 +708,11 @@ static void hint_now(void *arg) {
     size_t open;
     Binding callee = find_callee(&p, &open);
     const Op *op = callee.kind == BIND_OP ? callee.op : NULL;
+    const AstFn *fn = callee.kind == BIND_GLOBAL ? infer_parameters(callee.global) : NULL;
     Str out = {0};
     if (op)
         op_print_signature(&out, op, 0);
-    r->answer = op ? str_text(&out) : NULL;
+    r->answer = op ? str_text(&out) : fn ? infer_call_text(fn, name_ending(&p, open - 1)) : NULL;
 }
 
 const char *complete_hint(Session *s, const char *text, size_t len, size_t cursor) {

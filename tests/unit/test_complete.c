@@ -66,6 +66,7 @@ TEST(hints) {
     CHECK_TEXT(complete_hint(session, "line", 4, 4), "line : Line");
     CHECK_TEXT(complete_hint(session, "line.slope + 1.0", 16, 7), "line.slope : float32");
     CHECK(strncmp(complete_hint(session, "sum(", 4, 4), "sum(data, axis=", 15) == 0);
+    CHECK_TEXT(complete_hint(session, "slide(line, ", 12, 12), "slide(line, far, wide)");
     CHECK(complete_hint(session, "nosuch", 6, 6) == NULL);
 }
 

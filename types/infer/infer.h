@@ -43,6 +43,9 @@ const Op *infer_find_dyn(const Symbol *name);
 /* The parameters of a definition, or of a function that a `let` of a file binds; else NULL. */
 const AstFn *infer_parameters(const Global *global);
 
+/* `who(x, rate)`: the parameters as a call gives them, `_` for one that a pattern takes apart. */
+const char *infer_call_text(const AstFn *fn, const char *who);
+
 /* `:type e`: the scheme without evaluating; NULL after diagnostics. */
 Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
 

@@ -73,7 +73,7 @@ const AstFn *infer_parameters(const Global *global) {
     return bound ? item->value->fn : NULL;
 }
 
-static const char *call_text(const AstFn *fn, const char *who) {
+const char *infer_call_text(const AstFn *fn, const char *who) {
     Str call = {0};
     str_printf(&call, "%s(", who);
     for (size_t i = 0; i < fn->params.len; i++) {
@@ -103,7 +103,7 @@ static const AstParam *find_parameter(Infer *I, const AstFn *fn, const AstAttr *
     Span name = {a->span.source, a->span.begin, a->span.begin + a->name->len};
     if (near)
         diag_add_fix(d, name, near->text, NULL, "did you mean `%s`?", near->text);
-    diag_add_fact(d, "it is `%s`", call_text(fn, who));
+    diag_add_fact(d, "it is `%s`", infer_call_text(fn, who));
     return NULL;
 }
 
@@ -140,7 +140,7 @@ Ast *infer_place_arguments(Infer *I, const Ast *call, const AstFn *fn, const cha
         Diag *d = infer_error(I, DIAG_R0203, call->span, "`%s` is not given its `%s`", who,
                               fn->params.data[i].name.sym->text);
         if (d)
-            diag_add_fact(d, "it is `%s`", call_text(fn, who));
+            diag_add_fact(d, "it is `%s`", infer_call_text(fn, who));
         return NULL;
     }
     return placed;
