@@ -238,20 +238,6 @@ static Expr *find_statement(Finder *f, Expr *e, Links *before) {
     return result;
 }
 
-/* As close_links, with each binding that is as it was shared with the old block. */
-static Expr *share_links(Links *links, Expr *result) {
-    while (links->len) {
-        Expr *link = vec_pop(links);
-        if (link->body != result) {
-            link = expr_copy(link);
-            link->body = result;
-            link->type = result->type;
-        }
-        result = link;
-    }
-    return result;
-}
-
 static Expr *find_block(Finder *f, Expr *e) {
     Links links = {0};
     size_t mark = f->scope.len;

@@ -74,10 +74,11 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
     return after;
 }
 
-/* cse makes one value of several, which adds cotangents up in another order; a derivative inside is made where it is read
- * (Note [Derivatives inside] in passes/reverse/nested.c). */
+/* cse makes one value of several, which adds cotangents up in another order; simplify keeps the bits of values, not of
+ * derivatives; a derivative inside is made where it is read (Note [Derivatives inside] in passes/reverse/nested.c). */
 static bool spoils_source(const Pass *pass) {
-    return strcmp(pass->name, "cse") == 0 || strcmp(pass->name, "derive") == 0;
+    return strcmp(pass->name, "cse") == 0 || strcmp(pass->name, "derive") == 0 ||
+           strcmp(pass->name, "simplify") == 0;
 }
 
 static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,

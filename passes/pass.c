@@ -102,3 +102,16 @@ Expr *close_links(Links *links, Expr *result) {
     }
     return result;
 }
+
+Expr *share_links(Links *links, Expr *result) {
+    while (links->len) {
+        Expr *link = vec_pop(links);
+        if (link->body != result) {
+            link = expr_copy(link);
+            link->body = result;
+            link->type = result->type;
+        }
+        result = link;
+    }
+    return result;
+}

@@ -35,6 +35,7 @@ typedef struct PassCtx {
     uint64_t applied;            /* applications of passes to code so far */
     DependencyVec *deps;         /* what the code being optimised depends on, or NULL */
     struct Instances *instances; /* copies of functions made so far (specialise.c) */
+    Map rewrites;                /* Op -> its rules, as far as they were asked for (simplify.c) */
 } PassCtx;
 
 typedef struct Pass {
@@ -85,5 +86,7 @@ Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 typedef VEC(Expr *) Links;
 /* The block of all bindings that ends in the result. The bindings are written to, and taken out of links. */
 Expr *close_links(Links *links, Expr *result);
+/* As close_links, with each binding that is as it was shared with the old block, and none written to. */
+Expr *share_links(Links *links, Expr *result);
 
 #endif

@@ -27,7 +27,7 @@ from process import PATIENCE, SLOW  # noqa: E402
 WHOLE = 400  # programs, each under passes of its own
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
 FOLDERS = ("eval", "grad", "passes", "programs", "regress", "ops")
-PASSES = ("ad", "partial_eval", "derive", "inline", "specialise", "fold", "cse", "dce")
+PASSES = ("ad", "partial_eval", "derive", "inline", "specialise", "simplify", "fold", "cse", "dce")
 # What `ir` does not print: declarations, the types of parameters.
 UNSAID = re.compile(r"^\s*(type|import|operator|derivative|tangent|no_derivative|extern|free_var)\b"
                     r"|\bdef \w+\[|\?", re.M)
