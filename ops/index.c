@@ -114,12 +114,41 @@ static bool lower_index_add(const OpCall *call, Tensor *const *out, Plan *plan) 
     return true;
 }
 
+/* x[view] += u of few elements, without a kernel, which would have to be planned for each call. False where it is
+ * another case. */
+static bool add_few(Tensor *x, const SliceView *v, const Tensor *u) {
+    enum { FEW = 1024 };
+    if ((x->dtype != DT_F32 && x->dtype != DT_F64) || u->dtype != x->dtype || u->count > FEW ||
+        !tensor_is_contiguous(u) || u->rank != v->rank)
+        return false;
+    for (int axis = 0; axis < v->rank; axis++)
+        if (u->shape[axis] != v->shape[axis])
+            return false;
+    int64_t index[TENSOR_MAX_RANK] = {0}, at = x->offset + v->offset;
+    for (int64_t done = 0; done < u->count; done++) {
+        if (x->dtype == DT_F32)
+            ((float *)x->buffer->data)[at] += ((const float *)tensor_data(u))[done];
+        else
+            ((double *)x->buffer->data)[at] += ((const double *)tensor_data(u))[done];
+        for (int axis = v->rank; axis-- > 0;) {
+            at += v->strides[axis];
+            if (++index[axis] < v->shape[axis])
+                break;
+            at -= v->strides[axis] * v->shape[axis];
+            index[axis] = 0;
+        }
+    }
+    return true;
+}
+
 int32_t index_add_into(const OpCall *call, StepRunner runner, void *ctx,
                        const volatile int *interrupt) {
     IndexView view;
     Plan plan = {0};
     if (!index_view(call, call->in[0], 2, call->nin - 2, &view))
         return KERNEL_INDEX;
+    if (!view.places && add_few(call->in[0], &view.part, call->in[1]))
+        return KERNEL_DONE;
     plan_index_put(&plan, call->in[0], &view, call->in[1], true);
     return plan_run(&plan, runner, ctx, interrupt);
 }

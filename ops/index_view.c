@@ -14,6 +14,8 @@ bool index_count(const char *spec, IndexCount *count) {
     for (const char *p = spec; *p; p++) {
         switch (*p) {
         case 'i':
+        case 'c':
+        case 'w':
         case 'o':
             count->taken++;
             count->axes++;
@@ -50,7 +52,7 @@ bool index_count(const char *spec, IndexCount *count) {
 static uint32_t count_args(const char *p) {
     if (*p == ':')
         return (uint32_t)((p[1] & 1) + (p[1] >> 1 & 1) + (p[1] >> 2 & 1));
-    return *p == 'i' || *p == 'o' || *p == 'v';
+    return *p && strchr("icwov", *p) != NULL;
 }
 
 /* The spec with an integer or a vector for each 'o', by the ranks of the arguments; NULL after a report. */
@@ -119,6 +121,15 @@ static bool read_integer(const OpCall *call, uint32_t arg, int64_t *out) {
     return true;
 }
 
+/* Which place of an axis the integer names; one that is none may come out. */
+static int64_t place_of_integer(char letter, int64_t i, int64_t size) {
+    if (letter == 'c')
+        return i < 0 ? 0 : i < size ? i : size - 1;
+    if (letter == 'w' && size)
+        return (i % size + size) % size;
+    return i < 0 ? i + size : i;
+}
+
 bool index_view(const OpCall *call, const Tensor *x, uint32_t first, uint32_t n, IndexView *view) {
     const char *spec = attrs_text(call->attrs, "spec");
     IndexCount count;
@@ -168,11 +179,11 @@ bool index_view(const OpCall *call, const Tensor *x, uint32_t first, uint32_t n,
             view->stride = x->strides[axis++];
             v->shape[v->rank] = view->places->count;
             v->strides[v->rank++] = 0;
-        } else if (*p == 'i') {
-            int64_t size = x->shape[axis], i, at;
+        } else if (*p == 'i' || *p == 'c' || *p == 'w') {
+            int64_t size = x->shape[axis], i;
             if (!read_integer(call, next++, &i))
                 return false;
-            at = i < 0 ? i + size : i;
+            int64_t at = place_of_integer(*p, i, size);
             if (at < 0 || at >= size) {
                 shape_error(call, DIAG_R0602, "index %lld is out of range for axis %d of size %lld",
                             (long long)i, axis, (long long)size);
@@ -481,7 +492,7 @@ RelStatus rel_index_part(Solver *s, Relation *r, int arg, uint32_t rank, Type **
                 break;
         } else if (*p == 'n') {
             out[n++] = new_axis(r);
-        } else if (*p == 'i') {
+        } else if (*p == 'i' || *p == 'c' || *p == 'w') {
             axis++;
             used++;
         } else if (*p == 'v') {

@@ -2,7 +2,8 @@
 /* The part of a tensor that `t[0, 1:, rows, ..., None]` names. The attribute `spec` says what stands between the
  * brackets, one letter an index (types/core/core.h): 'i' an integer, ':' and a digit a slice with the bounds that the
  * digit's bits name, 'v' a vector of integers or bools, '.' the ellipsis, 'n' a new axis, 'o' an integer or a vector,
- * whichever the argument is. The integers and the vector follow the tensor as arguments. There is at most one vector; its
+ * whichever the argument is. Derivatives of `take` write 'c' and 'w' too: an integer that is clipped to the axis, or wraps
+ * around it. The integers and the vector follow the tensor as arguments. There is at most one vector; its
  * axis of the part stands where the axis it selects from stood. */
 #ifndef OPS_INDEX_VIEW_H
 #define OPS_INDEX_VIEW_H

@@ -3,7 +3,11 @@
  * that gives several cotangents only those lets remain that an active argument needs. */
 #include "passes/reverse/internal.h"
 
+#include <string.h>
+
+#include "base/str.h"
 #include "types/core/check.h"
+#include "types/solve/attrs.h"
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
@@ -22,6 +26,8 @@ bool is_identity(const Expr *e) {
            type_resolve(e->args[0]->type)->tag == TY_TENSOR &&
            type_equal(e->args[0]->type, e->args[1]->type);
 }
+
+extern const Op op_take;
 
 typedef struct Settling {
     Map map; /* Expr -> what it became */
@@ -154,6 +160,37 @@ static Expr *dense_parts(Way *w, const Step *s, Expr *ct) {
     return way_bind(w, value, tensors ? s->e->type : NULL);
 }
 
+/* `take(x, i, axis=…)` of one place as a reading x[i], to whose derivative only that place adds; any other `take` is
+ * NULL. */
+static const Expr *taken_place(Way *w, const Expr *call) {
+    uint32_t rank, nindex;
+    Type **dims;
+    if (call->a->op != &op_take || call->nargs != 2 ||
+        !type_get_rank(type_resolve(call->args[0]->type), &rank, &dims) ||
+        !type_get_rank(type_resolve(call->args[1]->type), &nindex, &dims) || nindex != 0 ||
+        attrs_is_none(call->attrs, "axis") || attrs_int(call->attrs, "batch_dims") != 0)
+        return NULL;
+    int64_t axis = attrs_int(call->attrs, "axis");
+    axis += axis < 0 ? (int64_t)rank : 0;
+    if (axis < 0 || axis >= (int64_t)rank)
+        return NULL;
+    const char *mode = attrs_text(call->attrs, "mode");
+    Str spec = {0};
+    for (int64_t i = 0; i < axis; i++)
+        str_add(&spec, ":0");
+    str_add_char(&spec, strcmp(mode, "clip") == 0 ? 'c' : strcmp(mode, "wrap") == 0 ? 'w' : 'i');
+    AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
+    values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING,
+                                                           .text = str_text(&spec)};
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = (Attrs){&op_index, values};
+    Expr **args = mem_new_n(Expr *, 2), **place = mem_new_n(Expr *, 1);
+    place[0] = call->args[1];
+    args[0] = call->args[0];
+    args[1] = b_tuple(&w->build, place, 1);
+    return expr_call_op(&op_index, args, 2, attrs, call->type, call->span);
+}
+
 void way_operator(Way *w, Step *s, Expr *ct) {
     Expr *call = s->e;
     uint32_t n = call->nargs;
@@ -166,9 +203,10 @@ void way_operator(Way *w, Step *s, Expr *ct) {
     if (!tensor)
         ct = dense_parts(w, s, ct);
     all[n + 1] = ct;
-    Place *read = call->a->op == &op_index ? place_of(w->n, call->args[0]) : NULL;
-    if (read && !call->nsizes) {
-        Reading reading = {read, call, ct};
+    const Expr *reads = call->a->op == &op_index && !call->nsizes ? call : taken_place(w, call);
+    Place *read = reads ? place_of(w->n, call->args[0]) : NULL;
+    if (read) {
+        Reading reading = {read, reads, ct};
         alias_each(w, &read, 1, run_reading, &reading);
         return;
     }

@@ -161,6 +161,15 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """)
 
+for name, row, asked in (("row", "x[i]", 72), ("slice", "x[i:i + 1]", 80), ("place by `take`", "take(x, i, axis=0)", 68)):
+    program("a %s of 10,000 rows read in a loop, with gradient" % name, 3, asked, 0, """
+let x: Tensor[(10000, 4), float64] = full(0.001f64, shape=[10000, 4]);
+def reads(x: Tensor[(10000, 4), float64], i: int32, s: float64) -> float64 {
+  if (i < 0) { s } else { reads(x, i - 1, s + sum(%s) * s) }
+}
+grad(reads)(x, n, 1.0).0
+""" % row)
+
 program("three states, one of them handed on as it is", 1, 12000, 24000, """
 def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
   let kept = stop_gradient(x);
