@@ -82,6 +82,31 @@ TEST(redefinition_reaches_copies) {
     enter("assert(total(list[1, 2, 3]) == -6, \"the copy of foldl has an older function\")");
 }
 
+/* Two copies of `foldl`, for two functions. When one of these is redefined, what runs the other is entered as it is, and
+ * what runs this one is made again, with its copy. */
+TEST(redefinition_drops_the_copies_that_depend_on_it_and_no_others) {
+    begin(2, true);
+    enter("def times(a: int32, x: int32) -> int32 { a * x }");
+    enter("def product(xs: List[int32]) -> int32 { foldl(times, 1, xs) }");
+    enter("let xs = list[1, 2, 3, 4];");
+    enter("let p = product(xs);");
+    enter("def add(a: int32, x: int32) -> int32 { a + x }");
+    enter("def total(xs: List[int32]) -> int32 { foldl(add, 0, xs) }");
+    Counts before = counts();
+    enter("let t = total(xs);");
+    Counts first = counts();
+    CHECK(first.optimised > before.optimised + 1); /* the item, and more than that */
+    enter("def add(a: int32, x: int32) -> int32 { a - x }");
+    enter("let q = product(xs);");
+    Counts other = counts();
+    CHECK_INT(other.anew, 1);
+    CHECK_INT(other.optimised, first.optimised + 1); /* the item alone */
+    enter("let u = total(xs);");
+    CHECK_INT(counts().anew, 1);
+    CHECK_INT(counts().optimised - other.optimised, first.optimised - before.optimised);
+    enter("assert(p == 24 && q == 24 && t == 10 && u == -10, \"an old copy is used\")");
+}
+
 /* A definition that hands on a new function each time it calls itself is copied once. */
 TEST(copies_of_copies_end) {
     begin(2, true);
@@ -166,6 +191,7 @@ int main(void) {
     mem_init();
     RUN(cold_code_is_left_alone);
     RUN(redefinition_drops_what_depends_on_it_and_nothing_else);
+    RUN(redefinition_drops_the_copies_that_depend_on_it_and_no_others);
     RUN(redefinition_reaches_copies);
     RUN(copies_of_copies_end);
     RUN(redefinition_leaves_nothing_behind);
