@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "repl/line/terminal.h"
 #include "repl/plot/cairo.h"
+#include "repl/plot/sixel.h"
 
 const char *const plot_screen_names[NSCREENS] = {"auto",  "kitty",   "iterm",
                                                  "sixel", "braille", "ascii"};
@@ -93,65 +94,6 @@ static void add_iterm(Str *out, const Str *png) {
     str_add(out, "\a\n");
 }
 
-/* 6 levels of each colour, and 24 greys between them, as terminals number them. */
-static int sixel_color(uint32_t pixel) {
-    int r = (int)(pixel >> 16 & 255), g = (int)(pixel >> 8 & 255), b = (int)(pixel & 255);
-    if (abs(r - g) < 12 && abs(g - b) < 12)
-        return 216 + (r + g + b) * 23 / (3 * 255);
-    return (r * 5 + 127) / 255 * 36 + (g * 5 + 127) / 255 * 6 + (b * 5 + 127) / 255;
-}
-
-static void add_sixel_palette(Str *out) {
-    for (int i = 0; i < 216; i++)
-        str_printf(out, "#%d;2;%d;%d;%d", i, i / 36 * 20, i / 6 % 6 * 20, i % 6 * 20);
-    for (int i = 0; i < 24; i++)
-        str_printf(out, "#%d;2;%d;%d;%d", 216 + i, i * 100 / 23, i * 100 / 23, i * 100 / 23);
-}
-
-/* A run of one character. */
-static void add_run(Str *out, int n, int bits) {
-    if (n > 3)
-        str_printf(out, "!%d%c", n, bits + '?');
-    for (; n > 0 && n <= 3; n--)
-        str_add_char(out, (char)(bits + '?'));
-}
-
-/* Bands of six rows, in each band a line of characters for each of its colours. */
-static void add_sixel(Str *out, const PlotPixels *p) {
-    unsigned char *colors = mem_bytes((size_t)p->width * (size_t)p->height);
-    for (int i = 0; i < p->width * p->height; i++)
-        colors[i] = (unsigned char)sixel_color(p->pixels[i]);
-    str_printf(out, "\033Pq\"1;1;%d;%d", p->width, p->height);
-    add_sixel_palette(out);
-    for (int band = 0; band < p->height; band += 6) {
-        int rows = p->height - band < 6 ? p->height - band : 6;
-        bool used[256] = {false};
-        for (int i = 0; i < rows * p->width; i++)
-            used[colors[band * p->width + i]] = true;
-        for (int color = 0; color < 256; color++) {
-            if (!used[color])
-                continue;
-            str_printf(out, "#%d", color);
-            int run = 0, before = -1;
-            for (int x = 0; x < p->width; x++) {
-                int bits = 0;
-                for (int y = 0; y < rows; y++)
-                    bits |= (colors[(band + y) * p->width + x] == color) << y;
-                if (bits != before && run) {
-                    add_run(out, run, before);
-                    run = 0;
-                }
-                before = bits;
-                run++;
-            }
-            add_run(out, run, before);
-            str_add_char(out, '$');
-        }
-        str_add_char(out, '-');
-    }
-    str_add(out, "\033\\\n");
-}
-
 /* False without cairo. */
 static bool add_picture(Str *out, const PlotModel *p, PlotScreen screen) {
     PlotPixels pixels;
@@ -159,7 +101,7 @@ static bool add_picture(Str *out, const PlotModel *p, PlotScreen screen) {
     if (screen == SCREEN_SIXEL) {
         if (plot_draw_pixels(p, &pixels))
             return false;
-        add_sixel(out, &pixels);
+        plot_add_sixel(out, &pixels);
         return true;
     }
     if (plot_draw(&png, p, PLOT_PNG))

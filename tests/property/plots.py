@@ -69,6 +69,43 @@ def read_png(data):
     return width, height, raw
 
 
+def png_pixels(data):
+    """Rows of (red, green, blue), the filters of the lines taken back."""
+    width, height, raw = read_png(data)
+    size = len(raw) // height - 1
+    step, rows, above = size // width, [], bytes(size)
+    for y in range(height):
+        kind, line = raw[y * (size + 1)], bytearray(raw[y * (size + 1) + 1:(y + 1) * (size + 1)])
+        for i in range(size):
+            a, b, c = line[i - step] if i >= step else 0, above[i], above[i - step] if i >= step else 0
+            near = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+            line[i] = line[i] + (0, a, b, (a + b) // 2, near)[kind] & 255
+        rows.append([tuple(line[x:x + 3]) for x in range(0, size, step)])
+        above = line
+    return rows
+
+
+def sixel_pixels(data):
+    """Rows of (red, green, blue), of a picture that says its size and its palette."""
+    body = re.search(r'\033Pq"1;1;(\d+);(\d+)(.*)\033\\', data, re.S)
+    width, height = int(body.group(1)), int(body.group(2))
+    rows, palette, x, y, color = [[None] * width for _ in range(height + 5)], {}, 0, 0, None
+    for new, parts, again, char in re.findall(r"#(\d+)((?:;\d+){4})?|(?:!(\d+))?([?-~$-])", body.group(3)):
+        if new:
+            color = int(new)
+            if parts:
+                palette[color] = tuple(int(p) * 255 / 100 for p in parts.split(";")[2:])
+        elif char in "$-":
+            x, y = 0, y + (6 if char == "-" else 0)
+        else:
+            n = int(again or 1)
+            for i in range(6):
+                if ord(char) - 63 >> i & 1:
+                    rows[y + i][x:x + n] = [palette[color]] * n
+            x += n
+    return rows[:height], len(palette)
+
+
 class Test:
     def __init__(self, relay):
         self.relay, self.passed, self.failed = relay, 0, 0
@@ -120,11 +157,35 @@ class Test:
     def on_terminal(self, expr):
         """Colours change nothing else."""
         plain = self.run(expr, {"TERM": "xterm", "LC_ALL": "C.UTF-8"})[1]
+        text = self.shown(expr, TERM="xterm", TMUX="1")
+        self.check("\033[" in text, "no colours on a terminal")
+        bare = [l.rstrip() for l in re.sub(r"\033\[[0-9;]*m", "", text).split("\n")]
+        self.check(bare == plain.split("\n"), "on a terminal:\n%s\nelse:\n%s" % ("\n".join(bare), plain))
+
+    def sixel(self, expr, folder):
+        """Every pixel is painted, with nearly the colour that it has in the file."""
+        path = os.path.join(folder, "same.png")
+        self.run("save(%s, \"%s\")" % (expr, path))
+        with open(path, "rb") as f:
+            wanted = png_pixels(f.read())
+        found, colors = sixel_pixels(self.shown(expr, TERM="foot"))
+        same = (len(found), len(found[0])) == (len(wanted), len(wanted[0]))
+        self.check(same and colors <= 256, "%s: %d x %d in %d colours" % (expr, len(found[0]), len(found), colors))
+        holes = sum(p is None for row in found for p in row)
+        self.check(not holes, "%s: %d pixels have no colour" % (expr, holes))
+        if same and not holes:
+            far = [max(abs(a - b) for a, b in zip(p, q)) for r, s in zip(found, wanted) for p, q in zip(r, s)]
+            self.check(max(far) < 40 and sum(far) / len(far) < 3, "%s: colours are off by %s, by %s" %
+                       (expr, max(far), sum(far) / len(far)))
+
+    def shown(self, expr, **env):
+        """What a terminal of 80 by 40 is sent."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-        env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM_PROGRAM", "KITTY_WINDOW_ID")}
+        ours_alone = ("NO_COLOR", "TERM_PROGRAM", "KITTY_WINDOW_ID", "TMUX", "STY")
+        env = dict({k: v for k, v in os.environ.items() if k not in ours_alone}, LC_ALL="C.UTF-8", **env)
         program = subprocess.Popen([self.relay, "-e", "import plot; " + expr], stdin=subprocess.DEVNULL, stdout=theirs,
-                                   stderr=theirs, env=dict(env, TERM="xterm", LC_ALL="C.UTF-8", TMUX="1"))
+                                   stderr=theirs, env=env)
         os.close(theirs)
         shown = b""
         while True:
@@ -137,10 +198,7 @@ class Test:
             shown += part
         program.wait()
         os.close(ours)
-        text = shown.decode().replace("\r\n", "\n")
-        self.check("\033[" in text, "no colours on a terminal")
-        bare = [l.rstrip() for l in re.sub(r"\033\[[0-9;]*m", "", text).split("\n")]
-        self.check(bare == plain.split("\n"), "on a terminal:\n%s\nelse:\n%s" % ("\n".join(bare), plain))
+        return shown.decode().replace("\r\n", "\n")
 
     def files(self, name, expr, folder):
         paths = [os.path.join(folder, "p." + e) for e in ("svg", "png", "pdf")]
@@ -198,6 +256,8 @@ def main():
         t.check(status == 0 and out.count("⣿") > (500 if SLOW == 1 else 5), "a line of many points: %s %s\n%s" % (status, err, out))
         if has_cairo:
             t.small_picture(folder)
+            t.sixel("plot.heat(reshape(linspace(0.0, 1.0, 600), newshape=[20, 30]))", folder)
+            t.sixel("plot.functions(list[sin, cos], -3.0, 3.0)", folder)
             path = os.path.join(folder, "many.svg")
             status, out, err = t.run(MANY % n + "; save(plot.over(list[plot.line(x, y), plot.scatter(x, y)]), \"%s\")" % path)
             t.check(status == 0 and os.path.getsize(path) < 10e6, "many points: %s %s %s" % (status, err, os.path.getsize(path)))
