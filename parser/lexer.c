@@ -18,6 +18,19 @@ static const WordEntry word_table[] = {
 #undef WORD
 };
 
+int token_depth(TokenKind kind) {
+    switch ((int)kind) {
+    case TOK_LPAREN:
+    case TOK_LBRACKET:
+    case TOK_HASH:
+    case TOK_LBRACE: return 1;
+    case TOK_RPAREN:
+    case TOK_RBRACKET:
+    case TOK_RBRACE: return -1;
+    }
+    return 0;
+}
+
 WordClass word_get_class(Word word) {
     return word == WORD_NONE ? WORDCLASS_NONE : word_table[word - 1].cls;
 }

@@ -117,6 +117,9 @@ uint32_t lexer_skip_prompt(const Source *source, uint32_t i);
 /* Reads the token at or after byte `at`. */
 void lexer_read(Lexer *lex, uint32_t at, Token *t);
 
+/* What a token adds to how deep in brackets a text stands: 1, 0 or -1. */
+int token_depth(TokenKind kind);
+
 WordClass word_get_class(Word word);
 /* A dtype, or a word that begins a type and never an expression. */
 bool word_is_type(Word word);

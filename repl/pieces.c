@@ -45,19 +45,6 @@ static bool joins_before(const Token *t) {
     return op != BINOP_COUNT && strcmp(infix_table[op].sign, "-") != 0;
 }
 
-static long depth_change(TokenKind kind) {
-    switch ((int)kind) {
-    case TOK_LPAREN:
-    case TOK_LBRACKET:
-    case TOK_HASH:
-    case TOK_LBRACE: return 1;
-    case TOK_RPAREN:
-    case TOK_RBRACKET:
-    case TOK_RBRACE: return -1;
-    }
-    return 0;
-}
-
 /* The first line break at or after `at` where an item may end, as the position behind it; the text's length when there
  * is none. *broken: there was one. */
 static size_t find_break(Cutter *c, size_t at, bool *broken) {
@@ -73,7 +60,7 @@ static size_t find_break(Cutter *c, size_t at, bool *broken) {
         }
         if (t.kind == TOK_EOF || t.end <= from)
             break;
-        depth += depth_change(t.kind);
+        depth += token_depth(t.kind);
         last = t.kind;
     }
     *broken = false;

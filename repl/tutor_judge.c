@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parser/lexer.h"
 #include "repl/commands.h"
 #include "repl/session_internal.h"
 
@@ -56,12 +57,45 @@ static EntryKind kind_of(const char *entry, const char **name) {
     return kind;
 }
 
+/* The items of an entry, which `;` parts outside of brackets. */
+static TextVec items_of(const char *entry) {
+    TextVec out = {0};
+    Lexer lex;
+    lexer_init(&lex, source_new("entry", entry, strlen(entry), SOURCE_PROMPT), NULL);
+    long depth = 0;
+    size_t from = 0;
+    Token t = {0};
+    for (size_t at = 0;; at = t.end) {
+        lexer_read(&lex, (uint32_t)at, &t);
+        if (t.kind == TOK_EOF || t.end <= at)
+            break;
+        depth += token_depth(t.kind);
+        if (t.kind == TOK_SEMI && depth <= 0) {
+            vec_push(&out, mem_strndup(entry + from, t.begin - from));
+            from = t.end;
+        }
+    }
+    if (entry[from + strspn(entry + from, " \t\n")] || !out.len)
+        vec_push(&out, entry + from);
+    return out;
+}
+
 bool judge_is_attempt(const Frame *frame, const char *entry) {
     const char *asked, *given;
-    EntryKind want = kind_of(frame->answer, &asked), got = kind_of(entry, &given);
-    if (want == ENTRY_TYPE || want == ENTRY_IMPORT)
-        return want == got;
-    return want == got && strcmp(asked, given) == 0;
+    EntryKind want = kind_of(frame->answer, &asked);
+    TextVec items = {0};
+    if (*entry == ':')
+        vec_push(&items, entry);
+    else
+        items = items_of(entry);
+    /* The last expression's value is judged, and a definition wherever it stands. */
+    for (size_t i = want == ENTRY_EXPR ? items.len - 1 : 0; i < items.len; i++) {
+        EntryKind got = kind_of(items.data[i], &given);
+        bool is_named = want != ENTRY_TYPE && want != ENTRY_IMPORT;
+        if (want == got && (!is_named || strcmp(asked, given) == 0))
+            return true;
+    }
+    return false;
 }
 
 /* ---- values that mean the same --------------------------------------------------------------- */
