@@ -460,7 +460,12 @@ static Ast *read_word(Parser *p) {
         break;
     }
     if (word_get_class(t.word) == WORDCLASS_RESERVED || word_is_type(t.word)) {
+        size_t said = p->diags->list.len;
         parse_unexpected(p, "an expression");
+        if (word_is_type(t.word) && p->diags->list.len > said)
+            diag_add_help(vec_last(&p->diags->list),
+                          "a type is no value: a cast is written `(float64) x`, and an operator's "
+                          "dtype `dtype=float64`");
         return parse_error_node(p);
     }
     if (parse_at_literal_number(p))

@@ -31,7 +31,6 @@ UNDRAWN = {
     ("types/infer/settle.c", "the dtype of this cast is not known"): OPEN,
     ("types/infer/pattern.c", "the arms of this `match` are too many to tell what they cover"): SIZE,
     ("types/solve/rel_broadcast.c", "`%s` needs %s here, not %s"): OPEN,
-    ("types/solve/rel_access.c", "%s: %s and %s must be the same"): OPEN,
     ("types/solve/solver.c", "the type of %s nests more than %d deep"): OPEN,
     ("types/solve/solver.c", "a size of %s must be %s, it is %s"): OPEN,
     ("ops/broadcast.c", "`shape` has %lld sizes"): EARLIER,

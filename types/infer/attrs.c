@@ -303,10 +303,11 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
             if (d && op->attrs[k].type == AT_DTYPE)
                 d->cause = DIAG_CAUSE_ATTR_DTYPE;
             if (d && is_expression(a->value))
-                diag_add_fact(d,
-                              "`%s` must be a constant: the rank of the result, or how it is "
-                              "computed, depends on it",
-                              a->name->text);
+                diag_add_fact(
+                    d,
+                    "`%s` must be a constant, written there or bound by `let`: the rank of "
+                    "the result, or how it is computed, depends on it",
+                    a->name->text);
             else if (d && (op->attrs[k].type == AT_DIMS || op->attrs[k].type == AT_DIMS_OPT ||
                            op->attrs[k].type == AT_DIM))
                 diag_add_fact(d, "a size is one integer");

@@ -121,6 +121,9 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
     differ:
         if (at && has_words(m->a) && has_words(m->b))
             diag_add_fact(d, "they differ at %s: %s here and %s there", m->path, a, b);
+        if (m->a && m->b && m->a->kind == KIND_TYPE && m->b->kind == KIND_TYPE &&
+            type_differs_by_comma(m->a, m->b))
+            diag_add_fact(d, TYPE_COMMA_FACT);
         return;
     }
 }
@@ -133,6 +136,12 @@ static DiagCode flow_code(Infer *I, Type *from, Type *want) {
     if (type_resolve(want)->tag == TY_REF && type_resolve(from)->tag != TY_REF)
         return DIAG_R0201;
     return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
+}
+
+static bool is_scalar(Type *tensor) {
+    uint32_t rank;
+    Type **dims;
+    return type_get_rank(tensor, &rank, &dims) && rank == 0;
 }
 
 Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span) {
@@ -170,6 +179,9 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span)
             if (want_span.source && !(want_span.source->flags & SOURCE_INTERNAL))
                 diag_add_label(d, want_span, "%s is asked for here", expected);
             diag_add_mismatch(I, d, &namer);
+            if (type_is_list(want) && type_resolve(from)->tag == TY_TENSOR && !is_scalar(from))
+                diag_add_fact(d, "operators and `vmap(f)` take a tensor whole; `list.rows(x)` "
+                                 "makes a List of it");
         }
         return infer_error_expr(e->span);
     }
@@ -199,12 +211,6 @@ void infer_tie_flows(Infer *I, Expr *call, const size_t *flows) {
 
 Expr *infer_check(Infer *I, Ast *e, Type *want, TypePlace place, Span want_span) {
     return infer_flow(I, infer_expr(I, e, want), want, place, want_span);
-}
-
-static bool is_scalar(Type *tensor) {
-    uint32_t rank;
-    Type **dims;
-    return type_get_rank(tensor, &rank, &dims) && rank == 0;
 }
 
 /* The type of an arm in words: a scalar whose dtype is open is "a number". */

@@ -323,6 +323,14 @@ static bool is_open_deriv(Type *t) {
     return elem->tag == TY_VAR || type_has_vars(elem);
 }
 
+/* Whether the cotangent of a tensor is asked to be what none is: it is a tensor, or () for one of integers. */
+static bool is_no_deriv(Type *deriv, Type *other) {
+    if (!is_open_deriv(deriv) || type_resolve(deriv->elem)->tag != TY_TENSOR)
+        return false;
+    return (other->tag == TY_TUPLE && other->nargs > 0) || other->tag == TY_FN ||
+           other->tag == TY_DATA || other->tag == TY_REF || other->tag == TY_STRING;
+}
+
 static RelStatus relate_same(Solver *s, Relation *r) {
     Type *a = type_resolve(r->args[0]), *b = type_resolve(r->args[1]);
     if (type_equal(a, b))
@@ -333,23 +341,27 @@ static RelStatus relate_same(Solver *s, Relation *r) {
     if (a->kind == KIND_TYPE && (is_open_deriv(a) || is_open_deriv(b)) && a->tag != TY_VAR &&
         b->tag != TY_VAR && a->tag == b->tag)
         return REL_WAIT;
-    if (a->kind == KIND_TYPE && is_open_deriv(a) != is_open_deriv(b))
+    bool never = a->kind == KIND_TYPE && (is_no_deriv(a, b) || is_no_deriv(b, a));
+    if (a->kind == KIND_TYPE && !never && is_open_deriv(a) != is_open_deriv(b))
         return REL_WAIT;
     const TypePlace *kept = r->data;
     s->place = kept ? *kept : (TypePlace){0};
-    if (a->kind == KIND_DIM ? unify_dims(s, a, b, true) : unify_gradual(s, a, b))
+    if (!never && (a->kind == KIND_DIM ? unify_dims(s, a, b, true) : unify_gradual(s, a, b)))
         return REL_DONE;
     const char *what = kept && kept->kind != PLACE_NONE ? type_place_text(kept) : "a size";
     TypeNamer names = {0};
     Str left = {0}, right = {0};
+    Diag *d = NULL;
     type_print(&left, a, &names);
     type_print(&right, b, &names);
     if (a->kind == KIND_DIM)
         rel_error(s, r, s->mismatch.kind == MISMATCH_RIGID ? DIAG_R0303 : DIAG_R0301,
                   "%s: %s and %s must be equal", what, str_text(&left), str_text(&right));
     else
-        rel_error(s, r, DIAG_R0201, "%s: %s and %s must be the same", what, str_text(&left),
-                  str_text(&right));
+        d = rel_error(s, r, DIAG_R0201, "%s: %s and %s must be the same", what, str_text(&left),
+                      str_text(&right));
+    if (d && a->kind == KIND_TYPE && type_differs_by_comma(a, b))
+        diag_add_fact(d, TYPE_COMMA_FACT);
     return REL_FAIL;
 }
 

@@ -444,6 +444,13 @@ bool type_is_unit(Type *t) {
     return t->tag == TY_TUPLE && t->nargs == 0;
 }
 
+bool type_differs_by_comma(Type *a, Type *b) {
+    a = type_resolve(a), b = type_resolve(b);
+    bool is_one = a->tag == TY_TUPLE && a->nargs == 1,
+         is_other = b->tag == TY_TUPLE && b->nargs == 1;
+    return is_one != is_other && a->tag != TY_VAR && b->tag != TY_VAR;
+}
+
 bool type_get_dtype(Type *t, DType *out) {
     t = type_resolve(t);
     if (t->tag == TY_TENSOR)
