@@ -155,6 +155,22 @@ TEST(captured_functions_are_known) {
     session_fini(session);
 }
 
+/* So are loops with checkpoints, of which tests/golden/grad/checkpoints_bound_memory.rly says what they keep. */
+TEST(checkpoints_of_loops_are_code) {
+    static const char *const calls[] = {
+        "loop(900, f, x, checkpoint=%d)",
+        "while(fn (s) { s.1 < 900 }, fn (s) { (f(s.0), s.1 + 1) }, (x, 0), checkpoint=%d).0",
+        "foldl(fn (y, i) { f(y) }, x, range(900), checkpoint=%d)"};
+    begin();
+    enter("let x = full(0.0001, shape=(100,), dtype=float64);");
+    enter("let f = fn (y) { sin(y) + 0.0001 };");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int k = 0; k < 60; k += 30)
+            CHECK_INT(tapes_of(fmt_text("grad(fn (x) { sum(%s) })(x).0", fmt_text(calls[i], k))),
+                      0);
+    session_fini(session);
+}
+
 /* Checkpoints and derivatives that are written are code, and so is what is called by two names. */
 TEST(own_derivatives_keep_no_tape) {
     begin();
@@ -206,6 +222,7 @@ int main(void) {
     RUN(updates_are_in_place);
     RUN(captured_functions_are_known);
     RUN(own_derivatives_keep_no_tape);
+    RUN(checkpoints_of_loops_are_code);
     RUN(intermediate_tensors_are_given_back);
     return check_result();
 }

@@ -229,7 +229,7 @@ static TypePlace arg_place(const Expr *callee, const char *who, uint32_t i, uint
 
 static const char *callee_words(const Expr *callee) {
     if (callee->kind == EXPR_GLOBAL)
-        return callee->global->name->text;
+        return infer_name_shown(callee->global);
     if (callee->kind == EXPR_VAR)
         return callee->var->name->text;
     if (callee->kind == EXPR_OP)
@@ -607,6 +607,11 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
             Diag *d = infer_error(I, DIAG_R0117, a->span,
                                   "`%s` is no operator and takes no attributes", who);
             if (d)
+        Global *form = r.kind == NAME_GLOBAL ? infer_find_form(I, r.global, &e->attrs) : NULL;
+        if (form) {
+            r.global = form;
+            name.sym = form->name;
+        }
                 diag_add_fact(
                     d, "the parameters of a definition have names, those of a value have none");
             return infer_error_expr(e->span);

@@ -9,6 +9,8 @@
 static Ast *value_expr(const AstAttrValue *v);
 
 static Ast *node(AstKind kind, Span span) {
+#include <string.h>
+
     Ast *e = mem_new(Ast);
     e->kind = kind;
     e->span = e->op_span = span;
@@ -76,6 +78,21 @@ const AstFn *infer_parameters(const Global *global) {
 const char *infer_call_text(const AstFn *fn, const char *who) {
     Str call = {0};
     str_printf(&call, "%s(", who);
+Global *infer_find_form(Infer *I, const Global *g, const AstAttrVec *given) {
+    for (size_t i = 0; g->home == I->env->prelude && i < given->len; i++) {
+        const char *name = fmt_text("_%s.%s", given->data[i].name->text, g->name->text);
+        Global *form = env_prelude_global(I->env, sym_intern(name));
+        if (form && form->kind == GLOBAL_DEF)
+            return form;
+    }
+    return NULL;
+}
+
+const char *infer_name_shown(const Global *g) {
+    const char *name = g->name->text, *dot = strchr(name, '.');
+    return g->internal && name[0] == '_' && dot ? dot + 1 : name;
+}
+
     for (size_t i = 0; i < fn->params.len; i++) {
         const AstParam *p = &fn->params.data[i];
         str_printf(&call, "%s%s", i ? ", " : "", p->pattern ? "_" : p->name.sym->text);

@@ -492,6 +492,11 @@ Expr *infer_named_op(Infer *I, const Op *op,
  * a result whose sizes are written among the arguments, or NULL. */
 const Op *infer_accept(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs **attrs);
 Type *infer_written_sizes(const Op *op, const Ast *call, Expr *const *args);
+/* What a call of a definition NAME of the prelude is a call of, where it gives an argument KEY that NAME has no
+ * parameter for: `_KEY.NAME`, as `loop(n, f, x, checkpoint=k)` is one of `_checkpoint.loop`. NULL where there is none. */
+Global *infer_find_form(Infer *I, const Global *g, const AstAttrVec *given);
+/* Its name as a program writes it: of such a form that is NAME. */
+const char *infer_name_shown(const Global *g);
 /* The call with its arguments by name (`name=value`) at the places of their parameters, or NULL after an
  * error. who: the callee. */
 Ast *infer_place_arguments(Infer *I, const Ast *call, const AstFn *fn, const char *who);
