@@ -16,6 +16,8 @@ typedef struct PrintOptions {
     /* tvm: what a bare name that the text does not bind means: a global gets its `@`. NULL: nothing
      * is known. */
     BareName (*find_bare)(void *ctx, const Symbol *name);
+    /* tvm: whether the operator has an argument of that name. NULL: nothing is known. */
+    bool (*has_operand)(void *ctx, const Symbol *op, const Symbol *name);
     void *ctx;
     Diags *diags; /* tvm: what has no form there is reported here; may be NULL */
 } PrintOptions;

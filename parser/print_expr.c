@@ -366,13 +366,29 @@ static bool must_close(const Printer *p, const Ast *base) {
     return p->options->tvm && base->name.sigil == SIGIL_NONE && p->compound;
 }
 
-/* TVM takes `name=value` in a call of a function for a note. */
-static void refuse_arguments_by_name(const Printer *p, const Ast *callee, const Ast *call) {
-    bool turned = p->options->tvm && !p->module_versioned && p->options->diags;
-    if (turned && call->attrs.len && callee->kind == AST_NAME &&
-        print_sigil(p, &callee->name) != SIGIL_NONE)
-        diag_error(p->options->diags, DIAG_R0117, call->attrs.data[0].span,
-                   "TVM's text has no arguments by name");
+/* The first `name=value` of the call that is an argument and no attribute, or NULL. callee: its name, with the
+ * fields that it was read with in `name`. */
+static const AstAttr *find_argument_by_name(const Printer *p, const Ast *callee, const Symbol *name,
+                                            const Ast *call) {
+    bool is_definition = print_sigil(p, &callee->name) != SIGIL_NONE;
+    for (size_t i = 0; i < call->attrs.len; i++) {
+        const AstAttr *a = &call->attrs.data[i];
+        if (is_definition ? name == callee->name.sym
+                          : p->options->has_operand &&
+                                p->options->has_operand(p->options->ctx, name, a->name))
+            return a;
+    }
+    return NULL;
+}
+
+/* TVM takes `name=value` in a call for a note or an attribute. */
+static void refuse_arguments_by_name(const Printer *p, const Ast *callee, const Symbol *name,
+                                     const Ast *call) {
+    if (!p->options->tvm || p->module_versioned || !p->options->diags)
+        return;
+    const AstAttr *a = find_argument_by_name(p, callee, name, call);
+    if (a)
+        diag_error(p->options->diags, DIAG_R0117, a->span, "TVM's text has no arguments by name");
 }
 
 /* f(x).0[i].w: to the left, in a loop */
@@ -384,10 +400,13 @@ static Doc *print_postfix(Printer *p, const Ast *e) {
     const Ast *first = vec_last(&links);
     bool dot = first->kind == AST_PROJ || first->kind == AST_FIELD;
     vec_push(&parts, print_expr(p, e, dot && must_close(p, e) ? PREC_ATOM + 1 : PREC_CALL));
+    const Symbol *name = e->kind == AST_NAME ? e->name.sym
+                                             : NULL; /* `nn.dense` is a field so far */
     for (size_t i = links.len; i-- > 0;) {
         const Ast *x = links.data[i];
-        if (x->kind == AST_CALL && i + 1 == links.len)
-            refuse_arguments_by_name(p, e, x);
+        if (x->kind == AST_CALL && name)
+            refuse_arguments_by_name(p, e, name, x);
+        name = name && x->kind == AST_FIELD ? sym_qualify(name, x->field) : NULL;
         if (x->kind == AST_CALL && x->type_args.len)
             vec_push(&parts, print_type_args(p, "<", &x->type_args, ">"));
         vec_push(&parts, x->kind == AST_CALL          ? print_args(p, x)

@@ -11,6 +11,7 @@
 #include "repl/library.h"
 #include "repl/prelude.h"
 #include "repl/session_internal.h"
+#include "types/infer/infer.h"
 #include "types/mend/mend.h"
 #include "types/mend/read.h"
 
@@ -358,6 +359,9 @@ bool session_doc(Session *s, const char *text, Str *out) {
     case BIND_OP: op_print_doc(out, s->env, b.op, doc_width(s)); return true;
     case BIND_GLOBAL:
         show_binding(out, b.global->name, b.global->scheme);
+        if (infer_parameters(b.global) && b.global->span.source &&
+            !(b.global->span.source->flags & SOURCE_INTERNAL))
+            str_printf(out, "  called as %s\n", infer_call_text(infer_parameters(b.global), name));
         doc = b.global->doc;
         source = b.global->span.source;
         break;
@@ -501,6 +505,17 @@ static BareName find_bare(void *ctx, const Symbol *name) {
     return prelude_find_known(s, name) == KNOWN_NOTHING ? BARE_NOTHING : BARE_GLOBAL;
 }
 
+static bool has_operand(void *ctx, const Symbol *op, const Symbol *name) {
+    Session *s = ctx;
+    Binding b = env_find(s->env, op, SIGIL_NONE);
+    if (b.kind != BIND_OP || op_attr_index(b.op, name->text) >= 0)
+        return false;
+    for (int i = 0; i < b.op->nargs; i++)
+        if (strcmp(op_arg(b.op, i).name, name->text) == 0)
+            return true;
+    return false;
+}
+
 static void format_file(void *arg) {
     FormatJob *job = arg;
     Diags *diags = mem_new(Diags);
@@ -511,8 +526,11 @@ static void format_file(void *arg) {
     ParseOptions options = {.scope = &scope};
     job->status = SESSION_FAILED;
     if (source && parse_module(source, &options, diags, &module) == PARSE_OK) {
-        PrintOptions print = {
-            .tvm = job->tvm, .find_bare = find_bare, .ctx = job->s, .diags = diags};
+        PrintOptions print = {.tvm = job->tvm,
+                              .find_bare = find_bare,
+                              .has_operand = has_operand,
+                              .ctx = job->s,
+                              .diags = diags};
         ast_print_module(job->out, module, &print);
         job->status = diags->errors ? SESSION_FAILED : SESSION_OK;
     }

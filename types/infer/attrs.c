@@ -190,6 +190,8 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
         vec_push(&names, sym_intern(op->attrs[i].name));
         str_printf(&all, "%s`%s`", i ? ", " : "", op->attrs[i].name);
     }
+    for (int i = 0; i < op->nargs; i++)
+        vec_push(&names, sym_intern(op_arg(op, i).name));
     const Symbol *near = sym_find_nearest(a->name, names.data, names.len, &I->env->budget);
     for (size_t i = 0; i < names.len && !near; i++) { /* `shape` for `out_shape` */
         const Symbol *n = names.data[i];

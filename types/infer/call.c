@@ -153,6 +153,11 @@ static Expr **infer_args(Infer *I, const AstVec *args) {
 }
 
 Expr *infer_named_op(Infer *I, const Op *op, Ast *e) {
+    Span span = e->span;
+    if (e->attrs.len && !I->module->versioned)
+        e = infer_place_operands(I, op, e);
+    if (!e)
+        return infer_error_expr(span);
     const Attrs *attrs = infer_attrs(I, op, &e->attrs, e->span);
     Expr **args = infer_args(I, &e->args);
     if (!attrs && op->nattrs + e->attrs.len)
@@ -602,16 +607,16 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
             return infer_error_expr(e->span);
         }
         const char *who = named ? name.sym->text : "this";
-        const AstFn *fn = r.kind == NAME_GLOBAL ? infer_parameters(r.global) : NULL;
-        if (!fn) {
-            Diag *d = infer_error(I, DIAG_R0117, a->span,
-                                  "`%s` is no operator and takes no attributes", who);
-            if (d)
         Global *form = r.kind == NAME_GLOBAL ? infer_find_form(I, r.global, &e->attrs) : NULL;
         if (form) {
             r.global = form;
             name.sym = form->name;
         }
+        const AstFn *fn = r.kind == NAME_GLOBAL ? infer_parameters(r.global) : NULL;
+        if (!fn) {
+            Diag *d = infer_error(I, DIAG_R0117, a->span,
+                                  "`%s` is no operator and takes no attributes", who);
+            if (d)
                 diag_add_fact(
                     d, "the parameters of a definition have names, those of a value have none");
             return infer_error_expr(e->span);

@@ -500,6 +500,8 @@ const char *infer_name_shown(const Global *g);
 /* The call with its arguments by name (`name=value`) at the places of their parameters, or NULL after an
  * error. who: the callee. */
 Ast *infer_place_arguments(Infer *I, const Ast *call, const AstFn *fn, const char *who);
+/* The same for an operator, whose attributes stay attributes; the call itself where it names no argument. */
+Ast *infer_place_operands(Infer *I, const Op *op, Ast *call);
 
 /* The call of the operator that infer_find_dyn found. */
 Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e);
