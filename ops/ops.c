@@ -5,21 +5,16 @@
 
 #include "base/diag.h"
 #include "ops/elementwise.h"
-#include "types/op.h"
+#include "ops/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define OP(symbol) extern const Op op_##symbol;
 #define INTERNAL(symbol) OP(symbol)
 #define UNARY(symbol, ...) OP(symbol)
 #define TEST(symbol, ...) OP(symbol)
 #define BINARY(symbol, ...) OP(symbol)
 #define COMPARE(symbol, ...) OP(symbol)
-#include "ops/elementwise.def"
-#include "ops/ops.def"
-#undef OP
-
 #define OP(symbol) &op_##symbol,
 static const Op *table[] = {
 #include "ops/elementwise.def"

@@ -12,6 +12,7 @@
 
 #include "base/output.h"
 #include "eval/value.h"
+#include "interchange/onnx_export.h"
 #include "interchange/translate.h"
 #include "repl/session_internal.h"
 
@@ -184,7 +185,87 @@ SessionStatus session_run_model(Session *s, const char *path, const char *const 
     return session_run_text(s, "outputs", str_text(&saves), saves.len, false);
 }
 
+/* Lists are as deep as they are long, so the last part is not a call. */
+static ExportValue export_value(Value v) {
+    ExportValue out = {0}, *to = &out;
+    for (;;) {
+        const Value *parts = NULL;
+        switch ((ValueTag)v.tag) {
+        case VAL_SCALAR:
+        case VAL_TENSOR: to->tensor = value_to_tensor(v); return out;
+        case VAL_TUPLE:
+            to->is_tuple = true;
+            to->nparts = v.p ? ((const Tuple *)v.p)->n : 0;
+            parts = v.p ? ((const Tuple *)v.p)->items : NULL;
+            break;
+        case VAL_CTOR:
+            to->ctor = v.aux ? ((const Data *)v.p)->ctor : v.p;
+            to->nparts = v.aux;
+            parts = v.aux ? ((const Data *)v.p)->fields : NULL;
+            break;
+        default: return out;
+        }
+        if (!to->nparts)
+            return out;
+        to->parts = mem_new_n(ExportValue, to->nparts);
+        for (uint32_t i = 0; i + 1 < to->nparts; i++)
+            to->parts[i] = export_value(parts[i]);
+        v = parts[to->nparts - 1];
+        to = &to->parts[to->nparts - 1];
+    }
+}
+
+static ExportValue find_value(void *ctx, Global *g) {
+    Session *s = ctx;
+    Value v;
+    return interp_get_global(s->interp, g, &v) ? export_value(v) : (ExportValue){0};
+}
+
+typedef struct ExportJob {
+    Session *s;
+    Expr *main;
+    Diags *diags;
+    Str model;
+    bool exported;
+} ExportJob;
+
+static void export_main(void *arg) {
+    ExportJob *job = arg;
+    job->exported = onnx_export(job->main, "main", find_value, job->s, job->diags, &job->model);
+}
+
+/* Writes `main` of a program as a model. The program's items run, since their values are the weights. */
+static SessionStatus export_program(Session *s, const char *path, const char *to) {
+    SessionStatus status = session_load_quietly(s, path);
+    if (status != SESSION_OK)
+        return status;
+    Global *g = env_find(s->env, sym_intern("main"), SIGIL_NONE).global;
+    if (!g)
+        g = env_find(s->env, sym_intern("main"), SIGIL_GLOBAL).global;
+    if (!g || g->kind != GLOBAL_DEF || !g->value || g->value->kind != EXPR_FN) {
+        fail(s, DIAG_R0509,
+             fmt_text("`%s` has no function `main`, which is what an ONNX model is made of", path));
+        return SESSION_FAILED;
+    }
+    ExportJob job = {.s = s, .main = g->value, .diags = mem_new(Diags)};
+    bool done = session_with_stack(s, export_main, &job);
+    session_print_diags(s, job.diags);
+    if (!done || !job.exported)
+        return SESSION_FAILED;
+    Output out;
+    output_open(&out, to);
+    output_add(&out, str_text(&job.model), job.model.len);
+    if (!output_close(&out)) {
+        fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
+        return SESSION_FAILED;
+    }
+    return SESSION_OK;
+}
+
 SessionStatus session_convert_model(Session *s, const char *path, const char *to) {
+    size_t len = strlen(to);
+    if (len > 5 && strcmp(to + len - 5, ".onnx") == 0)
+        return export_program(s, path, to);
     OnnxModel *m = read_model(s, path);
     OnnxProgram program = {0};
     OnnxMembers members = {0};

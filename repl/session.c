@@ -583,6 +583,10 @@ SessionStatus session_load(Session *s, const char *path) {
         (Job){.s = s, .path = s->last_loaded, .flags = RUN_SHOW | RUN_PROMPT, .mode = INFER_FILE});
 }
 
+SessionStatus session_load_quietly(Session *s, const char *path) {
+    return run((Job){.s = s, .path = path, .flags = RUN_PROMPT | RUN_QUIET, .mode = INFER_FILE});
+}
+
 SessionStatus session_reload(Session *s) {
     return s->last_loaded ? session_load(s, s->last_loaded) : SESSION_OK;
 }

@@ -57,6 +57,9 @@ typedef enum RunFlags {
 SessionStatus session_run_source(Session *s, Source *source, size_t begin, unsigned flags,
                                  InferMode mode, bool may_continue, Diags *diags);
 
+/* As session_load, but tells nothing of what the file binds. */
+SessionStatus session_load_quietly(Session *s, const char *path);
+
 /* A file's text, "-" for standard input; NULL after a diagnostic or Ctrl-C. */
 Source *session_read_file(Session *s, const char *path, Diags *diags);
 

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs written as ONNX models, and read back.
+
+    tests/property/export.py RELAY
+
+Each result of the model is that of the program; where the packages `onnx` and `onnxruntime` are installed, theirs too. What
+cannot be exported is told at once, and no file is written.
+"""
+import importlib.util
+import os
+import random
+import re
+import struct
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from process import PATIENCE, SLOW, run_program
+
+# The inputs of each program: name, dtype, shape.
+PROGRAMS = {
+    "elements": ([('x', 'float32', (2, 3))], """
+let w = [[0.5, -1.0, 2.0], [1.0, 0.25, -0.5], [0.0, 1.0, 1.0], [-1.0, 2.0, 0.5]];
+let b = [0.1, 0.2, 0.3, 0.4];
+def layer(x, w, b) { nn.relu(nn.dense(x, w) + b) }
+def main[n](x: Tensor[(n, 3), float32]) {
+  let h = layer(x, w, b);
+  let s = nn.softmax(h * 2.0 - 1.0);
+  let v = x * x + 1.5;
+  let u = tanh(x);
+  (where(s > 0.25, exp(s), -s), sum(h, axis=[1]), mean(h), transpose(h), max(h, axis=[0], keepdims=True),
+   min(h, axis=[-1]), reshape(s, newshape=[-1, 2]), nn.matmul(h, w), where(logical_or(h == 0.0,
+   logical_not(h < s)), h, s), v ** 2.0,
+   log(v) / sqrt(v), sigmoid(x) + erf(x), abs(x) - sign(x), floor(x) * ceil(x), sin(x) + cos(x) * tan(u),
+   maximum(x, u) - minimum(x, u), sinh(u) + cosh(u), asin(u) + acos(u) + atan(x), asinh(x) + acosh(v),
+   atanh(u * 0.5), nn.log_softmax(h, axis=0), where(x <= u, x, u), where(logical_and(x >= u, x != 0.5), x, u),
+   round(x * 3.0), isnan(log(x)), mean(h, axis=[0], exclude=True), 3)
+}
+"""),
+    "mlp": ([('x', 'float32', (3, 4))], """
+import nn; import random;
+type Net { Net { l1: nn.Linear[4, 8], l2: nn.Linear[8, 3] } }
+let net = Net { l1: nn.linear(random.key(1)), l2: nn.linear(random.key(2)) };
+def main[n](x: Tensor[(n, 4), float32]) { nn.softmax(nn.apply_linear(net.l2, nn.relu(nn.apply_linear(net.l1,
+   x)))) }
+"""),
+    "cnn": ([('x', 'float32', (2, 1, 12, 12))], """
+import nn; import random;
+type Net { Net { c1: nn.Convolution[1, 4, 3, 3], norm: nn.BatchNorm[4], c2: nn.Convolution[4, 6, 3, 3],
+   out: nn.Linear[96, 10] } }
+let net = Net { c1: nn.convolution(random.key(1)), norm: nn.batch_norm_init(),
+   c2: nn.convolution(random.key(2)), out: nn.linear(random.key(3)) };
+def main(x: Tensor[(2, 1, 12, 12), float32]) {
+  let h = nn.relu(nn.apply_batch_norm(net.norm, nn.apply_convolution(net.c1, x)));
+  let p = nn.max_pool2d(h, pool_size=[2, 2], strides=[2, 2], padding=[1, 1]);
+  let q = nn.avg_pool2d(nn.relu(nn.apply_convolution(net.c2, p)), pool_size=[2, 2], strides=[1, 1],
+   padding=[1,1]);
+  let z = nn.pad(q, 0.5, pad_width=[[0,0],[0,0],[1,0],[0,1]]);
+  (nn.log_softmax(nn.apply_linear(net.out, nn.batch_flatten(q[:, :, :4, 1:]))), nn.global_avg_pool2d(z),
+   nn.global_max_pool2d(z))
+}
+"""),
+    "lstm": ([('x', 'float32', (4, 2, 3)), ('w', 'int32', (2,))], """
+import nn; import random;
+let cell: nn.Lstm[3, 5] = nn.lstm(random.key(1));
+let g: nn.Gru[3, 5] = nn.gru(random.key(2));
+let words: nn.Embedding[7, 3] = nn.embedding(random.key(4));
+def main(x: Tensor[(4, 2, 3), float32], w: Tensor[(2,), int32]) {
+  let h0 = zeros(shape=[2, 5]);
+  let (h, c) = foldl(fn (s, t) { nn.apply_lstm(cell, s, t) }, (h0, h0), list.rows(x));
+  let k = loop(3, fn (s) { nn.apply_gru(g, s, x[0]) }, h);
+  (h, c, k, nn.apply_embedding(words, w))
+}
+"""),
+    "attn": ([('x', 'float32', (2, 5, 6))], """
+import nn; import random;
+let a: nn.Attention[2, 3, 6] = nn.attention(random.key(1));
+let norm: nn.LayerNorm[6] = nn.layer_norm_init();
+def main(x: Tensor[(2, 5, 6), float32]) {
+  let y = nn.apply_layer_norm(norm, x + nn.apply_attention(a, x, x, nn.causal_mask()));
+  (y, nn.gelu(y), einsum((x, x), equation="bij,bkj->bik"))
+}
+"""),
+    "ctl": ([('x', 'float32', (3,)), ('i', 'int32', ())], """
+type Shape { Circle(float32), Square(float32) }
+let shapes = list[Circle(2.0), Square(3.0)];
+def area(s) { match (s) { Circle(r) => 3.14 * r * r, Square(a) => a * a } }
+def power(x, n) { if (n == 0) { ones_like(x) } else { x * power(x, n - 1) } }
+def main(x: Tensor[(3,), float32], i: int32) {
+  let y = if (x[0] > 0.0) { (x + 1.0, power(x, 3)) } else { (-x, x * 0.5) };
+  let total = list.sum(map(area, shapes));
+  let n = shape_of(x)[0];
+  (y.0, y.1, x * total, x[i], x[::-1], x[None, :], argmax(x),
+   if (i == 1) { if (x[1] > 1.0) { x[0] } else { x[2] } } else { 7.0 },
+   stack((x, x), axis=1), concatenate((x, x)), [x[0], x[1]], cumsum(x, axis=0), take(x, [i, 9, -1], axis=0),
+   max(x), cast(x, dtype=int32), reshape(x, newshape=[n, 1]), logical_not(x > 1.0), x != 2.0,
+   clip(x, a_min=0.0, a_max=1.0), split(concatenate((x, x)), indices_or_sections=[1, 2]).1)
+}
+"""),
+    "dyn": ([('x', 'float32', (3, 5, 6)), ('m', 'bool', (3,)), ('s', 'float32', (3, 4))], """
+import nn; import random;
+let a: nn.Attention[2, 3, 6] = nn.attention(random.key(1));
+def main[n](x: Tensor[(n, 5, 6), float32], m: Tensor[(n,), bool], s: Tensor[(3, 4), float32]) {
+  let y = nn.apply_attention(a, x, x, zeros(shape=[5, 5]));
+  let k = shape_of(x)[0];
+  (y, reshape(x, newshape=[k * 5, 6]), zeros(shape=[n, 2]) + 1.0, broadcast_to([1.0, 2.0], shape=[n, 2]),
+   nn.dense(s, s), where(m, 1, 2), full(2.5, shape=[n]), s @@ transpose(s), ones(shape=[2, 3]), sum(s, axis=[0,
+   1]), prod(s, axis=[1]), argmin(s, axis=[1], keepdims=True), mod(7, k), nn.leaky_relu(s), nn.prelu(s, [0.1,
+   0.2, 0.3, 0.4]), rsqrt(abs(s)), tile(s, reps=[2]), squeeze(expand_dims(s, axis=1), axis=[1]),
+   strided_slice(s, begin=[1], end=[3]), cast(k, dtype=float32))
+}
+"""),
+}
+REFUSED = """
+type P { P { w: Tensor[(3,), float32] } }
+let r = ref(1.0);
+def again(x: Tensor[(3,), float32]) -> Tensor[(3,), float32] { again(x) + 1.0 }
+def main(x: Tensor[(3,), float32], q: P) {
+  r := 2.0;
+  (sort(x), match (x[0]) { 1.0 => x, _ => -x }, if (x[0] > 1.0) { Some(x) } else { None }, loop(1.0, x), again(x))
+}
+def loop(n, x) { grad(fn (x) { sum(x) * n })(x) }
+"""
+FORMATS = {"float32": ("<f4", "f"), "int32": ("<i4", "i"), "bool": ("|b1", "?")}
+
+
+class Failed(Exception):
+    pass
+
+
+def run(relay, args, folder):
+    status, _, said = run_program([relay, "--jit=off"] + args, b"", PATIENCE * SLOW, folder)
+    if status not in (0, 1) or "bug in Relay" in said or "Sanitizer" in said or "runtime error:" in said:
+        raise Failed("relay %s: status %s\n%s" % (" ".join(args)[:200], status, said[-2000:]))
+    return status, said
+
+
+def succeed(relay, args, folder):
+    status, said = run(relay, args, folder)
+    if status:
+        raise Failed("relay %s: %s" % (" ".join(args)[:200], said))
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def write_npy(path, dtype, shape, values):
+    descr, code = FORMATS[dtype]
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                struct.pack("<%d%s" % (len(values), code), *values))
+
+
+def read_npy(path):
+    """Its dtype, its sizes, its numbers."""
+    with open(path, "rb") as f:
+        data = f.read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    header = data[10:start].decode()
+    descr, code = next(f for f in FORMATS.values() if "'%s'" % f[0] in header)
+    count = (len(data) - start) // struct.calcsize(code)
+    sizes = re.findall(r"\d+", header[header.index("'shape'"):].split(")")[0])
+    return descr, sizes, struct.unpack("<%d%s" % (count, code), data[start:])
+
+
+def draw(dtype, shape):
+    r, count = random.Random(1), 1
+    for size in shape:
+        count *= size
+    return [r.uniform(-2, 2) if dtype == "float32" else 1 for _ in range(count)]
+
+
+def same(a, b):
+    near = lambda p, q: p == q or (p != p and q != q) or abs(p - q) <= 1e-5 * max(1, abs(p))
+    return a[:2] == b[:2] and len(a[2]) == len(b[2]) and all(map(near, a[2], b[2]))
+
+
+def check_peer(folder, name, inputs, results):
+    """ONNX Runtime's results, where it is installed."""
+    import numpy
+    import onnx
+    import onnxruntime
+    path = os.path.join(folder, name + ".onnx")
+    onnx.checker.check_model(path, full_check=True)
+    feed = {i: numpy.load(os.path.join(folder, i + ".npy")) for i, _, _ in inputs}
+    found = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, feed)
+    for i, (mine, theirs) in enumerate(zip(results, found)):
+        numpy.save(os.path.join(folder, "peer.npy"), theirs)
+        if not same(mine, read_npy(os.path.join(folder, "peer.npy"))):
+            raise Failed("%s: result %d is %s, and %s in ONNX Runtime" % (name, i, mine, theirs))
+
+
+def check_program(relay, folder, name, inputs, text, has_peer):
+    model = name + ".onnx"
+    write(folder, name + ".rly", text)
+    succeed(relay, ["convert", name + ".rly", "-o", model], folder)
+    for i, dtype, shape in inputs:
+        write_npy(os.path.join(folder, i + ".npy"), dtype, shape, draw(dtype, shape))
+    files = ["--input=%s=%s.npy" % (i, i) for i, _, _ in inputs]
+    succeed(relay, ["run", model] + files + ["--save=" + name], folder)
+    outputs = sorted(os.listdir(os.path.join(folder, name)), key=lambda f: (len(f), f))
+    lets = "".join('let in_%s = load("%s.npy");\n' % (i, i) for i, _, _ in inputs)
+    call = "let r = main(%s);\n" % ", ".join("in_" + i for i, _, _ in inputs)
+    saves = "".join('save(r%s, "result%d.npy");\n' % (".%d" % i if len(outputs) > 1 else "", i)
+                    for i in range(len(outputs)))
+    write(folder, "saves.rly", text + lets + call + saves)
+    succeed(relay, ["saves.rly"], folder)
+    results = [read_npy(os.path.join(folder, "result%d.npy" % i)) for i in range(len(outputs))]
+    for i, output in enumerate(outputs):
+        back = read_npy(os.path.join(folder, name, output))
+        if not same(results[i], back):
+            raise Failed("%s: result %d is %s, and %s of the model read back" % (name, i, results[i], back))
+    if has_peer:
+        check_peer(folder, name, inputs, results)
+
+
+def check_refused(relay, folder):
+    write(folder, "refused.rly", REFUSED)
+    _, said = run(relay, ["--diagnostics=short", "convert", "refused.rly", "-o", "refused.onnx"], folder)
+    for words in ("a reference", "no counterpart of `sort`", "parameter `q` is no tensor", "whose arm is not known",
+                  "data of two forms", "calls nested more than 1000 deep"):
+        if words not in said:
+            raise Failed("relay convert does not say `%s`:\n%s" % (words, said))
+    if os.path.exists(os.path.join(folder, "refused.onnx")):
+        raise Failed("relay convert wrote a model that it refused")
+    write(folder, "nothing.rly", "let x = 1;")
+    _, said = run(relay, ["convert", "nothing.rly", "-o", "nothing.onnx"], folder)
+    if "no function `main`" not in said:
+        raise Failed("no `main`: " + said)
+
+
+def check_nothing_half(relay, folder):
+    """A model that cannot be written leaves nothing."""
+    place = os.path.join(folder, "taken")
+    os.makedirs(os.path.join(place, "m.onnx"))
+    _, said = run(relay, ["convert", "mlp.rly", "-o", os.path.join(place, "m.onnx")], folder)
+    if "error[R0505]" not in said or os.listdir(place) != ["m.onnx"]:
+        raise Failed("convert over a folder leaves %s: %s" % (os.listdir(place), said))
+
+
+def main():
+    relay = os.path.abspath(sys.argv[1])
+    has_peer = all(importlib.util.find_spec(m) for m in ("numpy", "onnx", "onnxruntime"))
+    passed, failed = 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        checks = [lambda n=n, i=i, t=t: check_program(relay, folder, n, i, t, has_peer) for n, (i, t) in PROGRAMS.items()]
+        for check in checks + [lambda: check_refused(relay, folder), lambda: check_nothing_half(relay, folder)]:
+            try:
+                check()
+                passed += 1
+            except Failed as wrong:
+                print("FAILED %s" % wrong)
+                failed += 1
+    print("%d passed, %d failed, 0 skipped" % (passed, failed))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
