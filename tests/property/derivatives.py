@@ -16,9 +16,10 @@ the same to the last bit.
 It prints how many programs hold each construct; each must be in a tenth of them. A program that failed is
 made smaller and shown.
 
-    derivatives.py RELAY [--share=F] [--seed=N] [--keep=DIR] [--programs=N] [--state=FILE]
+    derivatives.py RELAY [--share=F] [--seed=N] [--keep=DIR] [--programs=N] [--state=FILE] [--first]
 
---state continues where a run with the same file was interrupted, and keeps its counts.
+--state continues where a run with the same file was interrupted, and keeps its counts. --first ends with the first
+program that fails, as it is.
 """
 import collections
 import concurrent.futures
@@ -161,6 +162,7 @@ def one_file(relay, seeds):
 def main():
     parser = share.arguments(__doc__)
     parser.add_argument("--programs", type=int, help="so many instead of a share")
+    parser.add_argument("--first", action="store_true", help="ends with the first that fails")
     parser.add_argument("--state", help="a file to keep the counts in, and to go on from")
     options = parser.parse_args()
     options.relay = os.path.abspath(options.relay)
@@ -180,6 +182,9 @@ def main():
                 for name, n in counts.items():
                     state["counts"][name] = state["counts"].get(name, 0) + n
                 for seed, wrong in found.items():
+                    if wrong and options.first:
+                        print("program %d: %s" % (seed, wrong))
+                        return 1
                     if wrong:
                         state["failed"].append(seed)
                         print("program %d: %s\n%s" % (seed, wrong, shrink(options.relay, Sample(seed), wrong)))
