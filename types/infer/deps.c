@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order the items of a source are checked: who mentions whom, and the strongly connected
+/* In which order the items of a source are checked, and whether they run in theirs: who mentions whom, and the strongly connected
  * groups of that graph (R. Tarjan, Depth-first search and linear graph algorithms, 1972).
  *
  * Mentions respect local scopes: a parameter called `map` is no mention of the definition `map`, or
  * unrelated definitions would be checked together and lose generality. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "types/infer/state.h"
 
@@ -316,4 +317,109 @@ void item_groups(size_t n, const IndexVec *edges, const bool *skip, GroupVec *ou
         if (!t.index[i])
             visit(&t, i);
     }
+}
+
+/* ---- in which order items run ---------------------------------------------------------------- */
+
+/* Says by which items the item at `at` needs itself: the shortest way, "`m` needs `a`, which needs `m`". */
+static void add_way_round(Infer *I, Diag *d, uint32_t at, const IndexVec *edges) {
+    Item *const *items = I->module->items.data;
+    size_t n = I->module->items.len;
+    uint32_t *from = mem_new_n(uint32_t, n);
+    bool *seen = mem_new_n(bool, n);
+    IndexVec work = {0}, way = {0};
+    vec_push(&work, at);
+    for (size_t next = 0; next < work.len && !seen[at]; next++) {
+        uint32_t i = work.data[next];
+        for (size_t k = 0; k < edges[i].len; k++) {
+            uint32_t to = edges[i].data[k];
+            if (seen[to])
+                continue;
+            seen[to] = true;
+            from[to] = i;
+            vec_push(&work, to);
+        }
+    }
+    for (uint32_t i = from[at]; seen[at] && i != at; i = from[i])
+        vec_push(&way, i);
+    Str text = {0};
+    str_printf(&text, "`%s` needs ", infer_item_symbol(items[at])->text);
+    while (way.len)
+        str_printf(&text, "`%s`, which needs ", infer_item_symbol(items[vec_pop(&way)])->text);
+    str_printf(&text, "`%s`", infer_item_symbol(items[at])->text);
+    diag_add_fact(d, "%s", str_text(&text));
+}
+
+static void report_needs_itself(Infer *I, uint32_t at, const IndexVec *edges) {
+    const Item *item = I->module->items.data[at];
+    infer_begin_item(I);
+    Diag *d = infer_error(I, DIAG_R0104, item->span, "`%s` needs its own value",
+                          infer_item_symbol(item)->text);
+    if (d)
+        add_way_round(I, d, at, edges);
+    if (d && item->value && item->value->kind == AST_FN)
+        diag_add_help(d, "definitions may call each other: `def %s(…)`",
+                      infer_item_symbol(item)->text);
+}
+
+bool infer_needs_itself(Infer *I, const IndexVec *group, const IndexVec *edges) {
+    for (size_t i = 0; i < group->len && group->len > 1; i++) {
+        if (I->module->items.data[group->data[i]]->kind != ITEM_DEF) {
+            report_needs_itself(I, group->data[i], edges);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Items run in order: a `let` or expression must not need a `let` further down. reach[i] is the
+ * last position of a `let` that running item i needs. */
+bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed) {
+    size_t n = I->module->items.len;
+    uint32_t *reach = mem_bytes((n + 1) * sizeof *reach);
+    uint32_t *self = mem_bytes((n + 1) * sizeof *self);
+    memset(reach, 0, (n + 1) * sizeof *reach);
+    for (size_t i = 0; i < n; i++) {
+        ItemKind k = I->module->items.data[i]->kind;
+        bool has_value_at = k == ITEM_LET || k == ITEM_GRAPH_LET || k == ITEM_FREE_VAR;
+        self[i] = has_value_at ? (uint32_t)i + 1 : 0; /* + 1, so that zero says none */
+    }
+    for (size_t g = 0; g < groups->len; g++) {
+        const IndexVec *group = &groups->data[g];
+        uint32_t last = 0;
+        for (size_t i = 0; i < group->len; i++) {
+            const IndexVec *e = &edges[group->data[i]];
+            for (size_t k = 0; k < e->len; k++) {
+                if (e->data[k] == group->data[i])
+                    continue; /* a recursive function needs itself only when it is called */
+                uint32_t r = self[e->data[k]] > reach[e->data[k]] ? self[e->data[k]]
+                                                                  : reach[e->data[k]];
+                if (r > last)
+                    last = r;
+            }
+        }
+        for (size_t i = 0; i < group->len; i++) {
+            uint32_t at = group->data[i];
+            reach[at] = last;
+            const Item *item = I->module->items.data[at];
+            bool runs = item->kind == ITEM_LET || item->kind == ITEM_GRAPH_LET ||
+                        item->kind == ITEM_EXPR;
+            if (!runs || last <= at)
+                continue;
+            const Item *needed = I->module->items.data[last - 1];
+            failed[at] = true;
+            if (needed == item) {
+                report_needs_itself(I, at, edges);
+                return false;
+            }
+            infer_begin_item(I);
+            Diag *d = infer_error(I, DIAG_R0104, item->span,
+                                  "this needs `%s`, which has no value yet",
+                                  infer_item_symbol(needed)->text);
+            if (d)
+                diag_add_label(d, needed->span, "it gets its value here, further down");
+            return false;
+        }
+    }
+    return true;
 }

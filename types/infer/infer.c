@@ -379,57 +379,9 @@ bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Glo
         IndexVec mapped = {0};
         for (size_t i = 0; i < groups.data[g].len; i++)
             vec_push(&mapped, group->data[groups.data[g].data[i]]);
-        ok &= check_group(I, &mapped, globals, core);
+        ok &= !infer_needs_itself(I, &mapped, edges) && check_group(I, &mapped, globals, core);
     }
     return ok;
-}
-
-/* Items run in order: a `let` or expression must not need a `let` further down. reach[i] is the
- * last position of a `let` that running item i needs. */
-bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed) {
-    size_t n = I->module->items.len;
-    uint32_t *reach = mem_bytes((n + 1) * sizeof *reach);
-    uint32_t *self = mem_bytes((n + 1) * sizeof *self);
-    memset(reach, 0, (n + 1) * sizeof *reach);
-    for (size_t i = 0; i < n; i++) {
-        ItemKind k = I->module->items.data[i]->kind;
-        bool has_value_at = k == ITEM_LET || k == ITEM_GRAPH_LET || k == ITEM_FREE_VAR;
-        self[i] = has_value_at ? (uint32_t)i + 1 : 0; /* + 1, so that zero says none */
-    }
-    for (size_t g = 0; g < groups->len; g++) {
-        const IndexVec *group = &groups->data[g];
-        uint32_t last = 0;
-        for (size_t i = 0; i < group->len; i++) {
-            const IndexVec *e = &edges[group->data[i]];
-            for (size_t k = 0; k < e->len; k++) {
-                if (e->data[k] == group->data[i])
-                    continue; /* a recursive function needs itself only when it is called */
-                uint32_t r = self[e->data[k]] > reach[e->data[k]] ? self[e->data[k]]
-                                                                  : reach[e->data[k]];
-                if (r > last)
-                    last = r;
-            }
-        }
-        for (size_t i = 0; i < group->len; i++) {
-            uint32_t at = group->data[i];
-            reach[at] = last;
-            const Item *item = I->module->items.data[at];
-            bool runs = item->kind == ITEM_LET || item->kind == ITEM_GRAPH_LET ||
-                        item->kind == ITEM_EXPR;
-            if (!runs || last <= at)
-                continue;
-            const Item *needed = I->module->items.data[last - 1];
-            infer_begin_item(I);
-            Diag *d = infer_error(I, DIAG_R0104, item->span,
-                                  "this needs `%s`, which has no value yet",
-                                  infer_item_symbol(needed)->text);
-            if (d)
-                diag_add_label(d, needed->span, "it gets its value here, further down");
-            failed[at] = true;
-            return false;
-        }
-    }
-    return true;
 }
 
 static bool check_imports(Infer *I, CoreItem *core) {

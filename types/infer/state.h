@@ -629,6 +629,9 @@ bool infer_in_groups(const Item *item); /* is checked in order of dependency */
 /* A strongly connected group; core[i] is what becomes of item i. */
 bool infer_component(Infer *I, const IndexVec *group, const IndexVec *edges, Global **globals,
                      CoreItem *core);
+/* Whether a `let` is in the group, after a diagnostic: only definitions can be checked together, and its value would
+ * depend on itself. */
+bool infer_needs_itself(Infer *I, const IndexVec *group, const IndexVec *edges);
 /* Items run in order: a `let` or expression must not need a `let` further down. */
 bool infer_order(Infer *I, const GroupVec *groups, const IndexVec *edges, bool *failed);
 
