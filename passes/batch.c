@@ -369,6 +369,11 @@ static const char *why_unknown(const Expr *callee) {
                 : "a call of a function that is not known";
 }
 
+/* Whether batch_derivative knows it, whose results have types that follow from those of the arguments. */
+static bool is_of_derivatives(const Expr *callee) {
+    return callee->kind == EXPR_BUILTIN && strncmp(callee->symbol->text, "ad.", 3) == 0;
+}
+
 static Row *batch_call_form(Batch *m, Expr *e) {
     if (e->mode || e->drop)
         return batch_give_up(m, "a derivative that is taken while running", e->span);
@@ -376,7 +381,7 @@ static Row *batch_call_form(Batch *m, Expr *e) {
         return batch_operator(m, e);
     if (e->a->kind == EXPR_GRAD && e->a->mode == GRAD_VMAP)
         return batch_inner(m, e);
-    if (e->a->kind == EXPR_BUILTIN && strncmp(e->a->symbol->text, "ad.", 3) == 0) {
+    if (is_of_derivatives(e->a)) {
         Row **in = batch_all(m, e->args, e->nargs);
         return in ? batch_derivative(m, e, in) : NULL;
     }
@@ -587,7 +592,8 @@ static Row *batch_same(Batch *m, Expr *e) {
         Row *r = map_find(&m->rows, e->var);
         return r ? r : row_same(e, e->var->type);
     }
-    bool operates = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && !e->nsizes;
+    bool operates = e->kind == EXPR_CALL && !e->nsizes &&
+                    (e->a->kind == EXPR_OP || is_of_derivatives(e->a));
     bool has_parts = e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || e->kind == EXPR_TENSOR ||
                      e->kind == EXPR_INDEX || e->kind == EXPR_EQUAL || e->kind == EXPR_IF ||
                      e->kind == EXPR_FIELD || e->kind == EXPR_MATCH;

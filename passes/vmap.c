@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { MOST_NESTED = 4 }; /* derivatives of derivatives of functions that `let`s bind */
+
 typedef struct Loop {
     PassCtx *ctx;
     Build b;
@@ -382,6 +384,15 @@ static Expr *open_let(void *ctx, Expr *e) {
     return made;
 }
 
+/* Whether the pass changed the function. */
+static bool run_pass(PassCtx *ctx, const char *name, Expr **fn, const VarVec *given) {
+    Expr *after = pass_find(name)->run(ctx, *fn);
+    bool changed = after && after != *fn;
+    *fn = after ? after : *fn;
+    pass_check(ctx, *fn, given, name);
+    return changed;
+}
+
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal) {
     Build b = {source->span};
@@ -409,12 +420,11 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     Opening opening = {.ctx = ctx};
     fn = open_let(&opening, fn);
     expr_mark_tails(fn);
-    static const char *const first[] = {"derive", "inline", "fold"};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        Expr *after = pass_find(first[i])->run(ctx, fn);
-        fn = after ? after : fn;
-        pass_check(ctx, fn, &source->given, first[i]);
-    }
+    /* Of a derivative of a derivative the inner one is a literal first. */
+    for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &source->given); i++)
+        continue;
+    run_pass(ctx, "inline", &fn, &source->given);
+    run_pass(ctx, "fold", &fn, &source->given);
     effects_depend(ctx, fn);
     Expr *body = batch_rows(ctx, fn, args, count, source->span, refusal);
     ctx->deps = outer;

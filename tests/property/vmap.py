@@ -121,6 +121,9 @@ PER_EXAMPLE = {
     "steps that are counted": (6, "vmap(fn (x, y) { loop(5, fn (h) { tanh(nn.dense(x, w)) + h }, zeros(shape=[1, 3])) })(x, y)"),
     "a choice": (6, "vmap(fn (x, y) { if (sum(x) > 2.0) { x * 2.0 } else { x - sum(y) } })(x, y)"),
     "rows of rows": (3, "vmap(fn (x, y) { vmap(fn (z) { sum(z) * y })(x) })(x, y)"),
+    "a Jacobian forwards": (20, "jacobian(fn (v) { v * sum(v) + sin(v) })(y[:, 0])"),
+    "a Jacobian backwards": (18, "jacobian(fn (v) { sum(reshape(v, newshape=[-1, 4]) ** 2.0, axis=[1]) })(reshape(x, newshape=[-1]))"),
+    "a Hessian": (71, "let f = fn (v) { sum(v * v * sum(v)) }; hessian(f)(y[:, 0])"),
     "an index that differs": (4, "vmap(fn (x, i) { x[0, i] + w[mod(i, 3), 0] })(x, mod(arange(rows), 4))"),
 }
 PER_EXAMPLE_START = """
