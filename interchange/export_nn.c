@@ -100,28 +100,52 @@ Traced *export_global_pool(Export *ex, const ExportCall *c) {
     return emit_unary(ex, is_max ? "GlobalMaxPool" : "GlobalAveragePool", c->args[0]);
 }
 
+/* The scale of a normalisation and what it adds, args[1] and args[2], which `scale` and `center` may leave out. Each is a
+ * vector along one axis of the data, and of its dtype. */
+static void read_scales(Export *ex, const ExportCall *c, Traced **in) {
+    in[1] = attrs_bool(c->attrs, "scale")
+                ? c->args[1]
+                : export_default(ex, &op_ones_like, c->span, &c->args[1], 1);
+    in[2] = attrs_bool(c->attrs, "center")
+                ? c->args[2]
+                : export_default(ex, &op_zeros_like, c->span, &c->args[2], 1);
+}
+
+/* x with two axes in each other's place. */
+static Traced *swap_axes(Export *ex, Traced *x, int a, int b) {
+    int64_t perm[TENSOR_MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        perm[i] = i == a ? b : i == b ? a : i;
+    return a == b ? x : emit_permuted(ex, x, perm);
+}
+
+/* ONNX has the channels on axis 1. A matrix has them there too: its rows are examples. */
 Traced *export_batch_norm(Export *ex, const ExportCall *c) {
-    Traced *x = c->args[0], *parts[] = {NULL, c->args[3], c->args[4]};
+    Traced *x = c->args[0], *in[5] = {0}, **kept = mem_new_n(Traced *, 3);
+    int axis = axis_from_front(attrs_int(c->attrs, "axis"), x->rank);
     Str attrs = {0};
-    if (axis_from_front(attrs_int(c->attrs, "axis"), x->rank) != 1 ||
-        !attrs_bool(c->attrs, "center") || !attrs_bool(c->attrs, "scale"))
-        return call_refuse(ex, c, "along another axis than 1, or without center or scale");
+    if (x->rank < 2)
+        return call_refuse(ex, c, "of a vector");
+    in[0] = swap_axes(ex, x, 1, axis);
+    read_scales(ex, c, in);
+    in[3] = kept[1] = c->args[3];
+    in[4] = kept[2] = c->args[4];
     onnx_add_float(&attrs, "epsilon", attrs_float(c->attrs, "epsilon"));
-    parts[0] = export_node(ex, "BatchNormalization", c->args, 5, &attrs, x->dtype, x->rank);
-    Traced **kept = mem_new_n(Traced *, 3);
-    memcpy(kept, parts, sizeof parts);
+    kept[0] = export_node(ex, "BatchNormalization", in, 5, &attrs, x->dtype, x->rank);
+    kept[0] = swap_axes(ex, kept[0], 1, axis);
     return traced_tuple(kept, 3);
 }
 
 Traced *export_layer_norm(Export *ex, const ExportCall *c) {
-    Traced *x = c->args[0];
+    Traced *x = c->args[0], *in[3] = {0};
+    int axis = axis_from_front(attrs_int(c->attrs, "axis"), x->rank);
     Str attrs = {0};
-    if (axis_from_front(attrs_int(c->attrs, "axis"), x->rank) != x->rank - 1 ||
-        !attrs_bool(c->attrs, "center") || !attrs_bool(c->attrs, "scale"))
-        return call_refuse(ex, c, "along another axis than the last, or without center or scale");
+    in[0] = swap_axes(ex, x, x->rank - 1, axis);
+    read_scales(ex, c, in);
     onnx_add_int(&attrs, "axis", -1);
     onnx_add_float(&attrs, "epsilon", attrs_float(c->attrs, "epsilon"));
-    return export_node(ex, "LayerNormalization", c->args, 3, &attrs, x->dtype, x->rank);
+    Traced *y = export_node(ex, "LayerNormalization", in, 3, &attrs, x->dtype, x->rank);
+    return swap_axes(ex, y, x->rank - 1, axis);
 }
 
 Traced *export_flatten(Export *ex, const ExportCall *c) {

@@ -25,7 +25,7 @@ bool share_dtype(Traced *const *args, uint32_t n);
 Traced *emit_unary(Export *ex, const char *onnx, Traced *x);
 Traced *emit_binary(Export *ex, const char *onnx, Traced *x, Traced *y); /* broadcasts */
 Traced *emit_unsqueeze(Export *ex, Traced *x, const int64_t *axes, uint32_t n);
-Traced *emit_transpose(Export *ex, Traced *x, const int64_t *perm);
+Traced *emit_permuted(Export *ex, Traced *x, const int64_t *perm);
 Traced *emit_flip(Export *ex, Traced *x); /* the last two axes exchanged */
 Traced *emit_expand(Export *ex, Traced *x, Traced *shape, int rank);
 Traced *emit_shape(Export *ex, Traced *x); /* a vector of int64 */

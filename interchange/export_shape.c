@@ -13,7 +13,7 @@ Traced *emit_unsqueeze(Export *ex, Traced *x, const int64_t *axes, uint32_t n) {
     return n ? export_node(ex, "Unsqueeze", in, 2, NULL, x->dtype, x->rank + (int)n) : x;
 }
 
-Traced *emit_transpose(Export *ex, Traced *x, const int64_t *perm) {
+Traced *emit_permuted(Export *ex, Traced *x, const int64_t *perm) {
     Str attrs = {0};
     onnx_add_ints(&attrs, "perm", perm, (uint32_t)x->rank);
     return export_node(ex, "Transpose", &x, 1, &attrs, x->dtype, x->rank);
@@ -24,7 +24,7 @@ Traced *emit_flip(Export *ex, Traced *x) {
     int64_t perm[TENSOR_MAX_RANK];
     for (int i = 0; i < x->rank; i++)
         perm[i] = i < x->rank - 2 ? i : 2 * x->rank - 3 - i;
-    return emit_transpose(ex, x, perm);
+    return emit_permuted(ex, x, perm);
 }
 
 Traced *emit_shape(Export *ex, Traced *x) {
@@ -132,7 +132,7 @@ Traced *export_transpose(Export *ex, const ExportCall *c) {
         return call_refuse(ex, c, "with axes that are not known");
     for (int i = 0; i < x->rank; i++)
         perm[i] = n ? axis_from_front(axes[i], x->rank) : x->rank - 1 - i;
-    return emit_transpose(ex, x, perm);
+    return emit_permuted(ex, x, perm);
 }
 
 Traced *export_expand_dims(Export *ex, const ExportCall *c) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks of examples/models/ against PyTorch with the same weights: values to 1e-4 and gradients to 1e-3 of the
-largest element, or of 1e-4 of the largest of all gradients where that is more. For development: it needs the packages torch and numpy.
+largest element, or of 1e-4 of the largest of all gradients where that is more. Those whose input holds tensors are also written as
+ONNX models, and compared with what ONNX Runtime makes of them to 1e-4. For development: it needs the packages torch, numpy and onnxruntime.
 
     python3 tests/compare_models.py build/relay [NAME …]"""
 import os
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 import numpy
+import onnxruntime
 import torch
 from torch.nn import functional as F
 
@@ -169,9 +171,26 @@ def run_relay(relay, name, has_input, folder):
     return {k: dict(numpy.load(os.path.join(folder, k + ".npz"))) for k in saved}
 
 
+def run_onnx(relay, name, x, folder):
+    """What ONNX Runtime makes of the network, which `relay convert` writes."""
+    parts = sorted(x)
+    types = ["x%d: Tensor[(%s), %s]" % (i, "".join("%d, " % n for n in x[k].shape), x[k].dtype) for i, k in enumerate(parts)]
+    names = ", ".join("x%d" % i for i in range(len(parts)))
+    program, model = os.path.join(folder, "main.rly"), os.path.join(folder, "main.onnx")
+    with open(os.path.join(MODELS, name + ".rly")) as f:
+        text = f.read()
+    with open(program, "w") as f:
+        f.write(text + "\ndef main(%s) { run(net, %s) }\n" % (", ".join(types), "(%s)" % names if len(parts) > 1 else names))
+    done = subprocess.run([relay, "convert", program, "-o", model], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return session.run(None, {i.name: x[k] for i, k in zip(session.get_inputs(), parts)})
+
+
 def distance(got, wanted, least=1e-6):
     """How far apart two tensors are, in units of the largest element, which counts as no smaller than `least`."""
-    wanted = wanted.detach().numpy()
+    wanted = wanted.detach().numpy() if isinstance(wanted, torch.Tensor) else wanted
     if got.shape != wanted.shape:
         return numpy.inf
     return numpy.abs(got - wanted).max() / max(numpy.abs(wanted).max(), least)
@@ -183,9 +202,10 @@ def tensors(saved):
 
 
 def compare(relay, model, has_input):
-    """The furthest value and the furthest gradient, each with its name."""
+    """The furthest value, that of ONNX Runtime, and the furthest gradient with its name."""
     with tempfile.TemporaryDirectory() as folder:
         saved = run_relay(relay, model.__name__, has_input, folder)
+        theirs = run_onnx(relay, model.__name__, saved["x"], folder) if has_input else []
     weights = Weights({k: torch.from_numpy(v).requires_grad_() for k, v in saved["net"].items()})
     y = model(weights, tensors(saved["x"]) if has_input else None)
     loss(y).backward()
@@ -195,7 +215,8 @@ def compare(relay, model, has_input):
     grads = {k: torch.zeros_like(t) if t.grad is None else t.grad for k, t in weights.items()}
     least = 1e-4 * max(g.abs().max().item() for g in grads.values())
     slopes = [(distance(saved["gradient"][k], g, least), k) for k, g in grads.items()]
-    return value, max(slopes)
+    onnx = max((distance(a, b) for a, b in zip(ours, theirs)), default=None)
+    return value, onnx, max(slopes)
 
 
 def main(relay, names):
@@ -203,10 +224,11 @@ def main(relay, names):
     for model, has_input in MODELS_OF.items():
         if names and model.__name__ not in names:
             continue
-        value, (slope, where) = compare(relay, model, has_input)
-        fine = value < 1e-4 and slope < 1e-3
+        value, onnx, (slope, where) = compare(relay, model, has_input)
+        fine = value < 1e-4 and (onnx or 0.0) < 1e-4 and slope < 1e-3
         wrong += not fine
-        print("%-10s value %.1e, gradient %.1e at %s%s" % (model.__name__, value, slope, where, "" if fine else "  WRONG"))
+        told = "" if onnx is None else ", by ONNX Runtime %.1e" % onnx
+        print("%-10s value %.1e%s, gradient %.1e at %s%s" % (model.__name__, value, told, slope, where, "" if fine else "  WRONG"))
     return 1 if wrong else 0
 
 

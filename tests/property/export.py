@@ -62,6 +62,18 @@ def main(x: Tensor[(2, 1, 12, 12), float32]) {
    nn.global_max_pool2d(z))
 }
 """),
+    "normalisations": ([('x', 'float32', (2, 3, 4)), ('y', 'float32', (5, 3))], """
+let g = [0.5, 2.0, 1.5];
+let b = [1.0, -1.0, 0.25];
+let m = [0.1, 0.2, -0.3];
+let v = [1.0, 0.5, 2.0];
+let g4 = [0.5, 2.0, 1.5, 1.0];
+def main(x: Tensor[(2, 3, 4), float32], y: Tensor[(5, 3), float32]) {
+  (nn.batch_norm(x, g, b, m, v, scale=False).0, nn.batch_norm(x, g, b, m, v, center=False, epsilon=0.01).0,
+   nn.batch_norm(transpose(x, axes=[0, 2, 1]), g, b, m, v, axis=-1).0, nn.batch_norm(y, g, b, m, v).0,
+   nn.layer_norm(x, g, b, axis=1), nn.layer_norm(x, g4, g4, scale=False), nn.layer_norm(y, g, b, center=False))
+}
+"""),
     "lstm": ([('x', 'float32', (4, 2, 3)), ('w', 'int32', (2,))], """
 import nn; import random;
 let cell: nn.Lstm[3, 5] = nn.lstm(random.key(1));
