@@ -71,6 +71,7 @@ void onnx_quantize(Node *n);
 void onnx_range(Node *n);
 void onnx_reduce(Node *n);
 void onnx_reshape(Node *n);
+void onnx_resize(Node *n);
 void onnx_reverse_sequence(Node *n);
 void onnx_rms_normalization(Node *n);
 void onnx_rnn(Node *n);

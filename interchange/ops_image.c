@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ONNX's operators of images: other sizes. */
+#include <math.h>
+#include <string.h>
+
+#include "interchange/ops_impl.h"
+
+/* The list says something of all axes, or of those that `axes` names; the others keep their size. `all` then has one of each
+ * axis. False where it is neither. */
+static bool spread_over_axes(Node *n, int rank, size_t len, size_t *place) {
+    OnnxInts axes;
+    bool some = attr_ints(n, "axes", &axes);
+    for (int i = 0; i < rank; i++)
+        place[i] = some ? len : (size_t)i;
+    if (some && axes.len != len)
+        return false;
+    for (size_t i = 0; some && i < len; i++) {
+        int64_t axis = node_axis(n, axes.data[i], rank);
+        if (n->failed)
+            return false;
+        place[axis] = i;
+    }
+    return some || len == (size_t)rank;
+}
+
+/* The sizes of the result, from `sizes` or `scales`. False after a refusal. */
+static bool resized_sizes(Node *n, int rank, int64_t *out) {
+    Val *in = node_in(n, 0);
+    OnnxInts sizes = {0};
+    double *scales = NULL;
+    size_t nscales = 0, place[8];
+    bool by_sizes = node_has(n, 3);
+    if (by_sizes ? !node_ints(n, 3, "its sizes", &sizes)
+                 : !node_floats(n, 2, "its scales", &scales, &nscales))
+        return false;
+    if (!spread_over_axes(n, rank, by_sizes ? sizes.len : nscales, place))
+        return node_refuse(n, "with another number of sizes than axes");
+    for (int i = 0; i < rank; i++) {
+        bool given = place[i] < (by_sizes ? sizes.len : nscales);
+        int64_t before = in->dims[i].known ? in->dims[i].n : -1;
+        double scale = given && !by_sizes ? scales[place[i]] : 1.0;
+        if (i < 2 && (!given || (by_sizes ? sizes.data[place[i]] == before : scale == 1.0)))
+            continue;
+        if (i < 2 || before < 1)
+            return node_refuse(n, i < 2 ? "of axes 0 or 1" : "of sizes that are not known");
+        out[i] = !given ? before : by_sizes ? sizes.data[place[i]] : (int64_t)floor(before * scale);
+        if (out[i] < 1 || fabs((double)before * scale - (double)out[i]) > 1e-4) {
+            if (!by_sizes || out[i] < 1)
+                return node_refuse(n, "by scales that do not give whole sizes");
+        }
+    }
+    return true;
+}
+
+/* How Relay calls the way coordinates go; NULL where it has none. */
+static const char *coordinates(const char *mode, const int64_t *out, int rank) {
+    static const char *const same[] = {"half_pixel", "align_corners", "asymmetric"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(mode, same[i]) == 0)
+            return mode;
+    for (int i = 2; i < rank; i++)
+        if (out[i] < 2)
+            return NULL; /* the only place is the first there, and the middle by half_pixel */
+    return strcmp(mode, "pytorch_half_pixel") == 0 ? "half_pixel" : NULL;
+}
+
+void onnx_resize(Node *n) {
+    Val *in = node_in(n, 0);
+    int rank = node_rank(n, 0);
+    int64_t out[8] = {0};
+    const char *mode = attr_text(n, "mode", "nearest");
+    const char *where = attr_text(n, "coordinate_transformation_mode", "half_pixel");
+    const char *nearest = attr_text(n, "nearest_mode", "round_prefer_floor");
+    double alpha = attr_float(n, "cubic_coeff_a", -0.75);
+    int64_t exclude = attr_int(n, "exclude_outside", 0);
+    attr_ignore(n, "extrapolation_value"); /* of tf_crop_and_resize, which is refused */
+    if (rank < 3 || rank > 5) {
+        node_refuse(n, "of %d axes", rank);
+        return;
+    }
+    if (attr_int(n, "antialias", 0) ||
+        strcmp(attr_text(n, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) {
+        node_refuse(n, "with `antialias` or `keep_aspect_ratio_policy`");
+        return;
+    }
+    if (!resized_sizes(n, rank, out))
+        return;
+    const char *how = coordinates(where, out, rank);
+    bool is_nearest = strcmp(mode, "nearest") == 0, is_cubic = strcmp(mode, "cubic") == 0;
+    if (!how || (is_cubic && rank == 5) || (exclude && !is_cubic)) {
+        node_refuse(n, "with coordinates `%s`, or these attributes", where);
+        return;
+    }
+    Num dims[5];
+    for (int i = 0; i < rank; i++)
+        dims[i] = i < 2 ? in->dims[i] : num_int(out[i]);
+    const char *more = is_nearest ? fmt_text(", rounding_method=\"%s\"", nearest)
+                       : is_cubic ? fmt_text(", cubic_alpha=%s, cubic_exclude=%d",
+                                             float_text(alpha, DT_F32), exclude != 0)
+                                  : "";
+    node_bind(n, 0,
+              val_tensor(fmt_text("image.resize%dd(%s, size=%s, layout=\"%s\", method=\"%s\", "
+                                  "coordinate_transformation_mode=\"%s\"%s)",
+                                  rank - 2, in->text, ints_print(out + 2, (size_t)rank - 2),
+                                  rank == 3   ? "NCW"
+                                  : rank == 4 ? "NCHW"
+                                              : "NCDHW",
+                                  is_nearest ? "nearest_neighbor" : mode, how, more),
+                         node_dtype(n, 0), rank, dims));
+}
