@@ -180,11 +180,12 @@ static bool reduced_axes(const ExportCall *c, int64_t *out, uint32_t *nout) {
 }
 
 static const char *reduction_name(const Op *op) {
-    return op == &op_sum    ? "ReduceSum"
-           : op == &op_mean ? "ReduceMean"
-           : op == &op_max  ? "ReduceMax"
-           : op == &op_min  ? "ReduceMin"
-                            : "ReduceProd";
+    return op == &op_sum         ? "ReduceSum"
+           : op == &op_mean      ? "ReduceMean"
+           : op == &op_max       ? "ReduceMax"
+           : op == &op_min       ? "ReduceMin"
+           : op == &op_logsumexp ? "ReduceLogSumExp"
+                                 : "ReduceProd";
 }
 
 /* ReduceSum has its axes as an input, the others as an attribute. */
@@ -207,6 +208,63 @@ static Traced *reduction(Export *ex, const ExportCall *c) {
     Traced *in[] = {x, is_sum ? traced_ints(axes, n) : NULL};
     return export_node(ex, reduction_name(c->op), in, is_sum ? 2 : 1, &attrs, x->dtype,
                        keep ? x->rank : x->rank - (int)n);
+}
+
+/* all and any, of which ONNX has none: the least or the largest of numbers. */
+static Traced *truth(Export *ex, const ExportCall *c) {
+    Traced *x = export_cast(ex, c->args[0], DT_I32);
+    ExportCall of = *c;
+    of.op = c->op == &op_all ? &op_min : &op_max;
+    of.args = &x;
+    Traced *y = reduction(ex, &of);
+    return y->kind == TRACED_BAD ? y : export_cast(ex, y, DT_BOOL);
+}
+
+/* The variance, about a mean that is given or its own, and its root. */
+static Traced *spread(Export *ex, const ExportCall *c) {
+    Traced *x = c->args[0], *mean = c->nargs > 1 ? c->args[1] : NULL;
+    int64_t axes[TENSOR_MAX_RANK], count = 1;
+    uint32_t n;
+    bool keep = attrs_bool(c->attrs, "keepdims"), unbiased = attrs_bool(c->attrs, "unbiased");
+    Str over = {0}, kept = {0};
+    if (!reduced_axes(c, axes, &n) || !n || (unbiased && !x->shape))
+        return call_refuse(ex, c, "over axes that are not known");
+    for (uint32_t i = 0; i < n; i++)
+        count *= unbiased ? x->shape[axes[i]] : 1;
+    onnx_add_ints(&over, "axes", axes, n);
+    onnx_add_int(&over, "keepdims", keep);
+    onnx_add_ints(&kept, "axes", axes, n);
+    onnx_add_int(&kept, "keepdims", 1);
+    if (!mean)
+        mean = export_node(ex, "ReduceMean", &x, 1, &kept, x->dtype, x->rank);
+    Traced *d = emit_binary(ex, "Sub", x, mean), *square = emit_binary(ex, "Mul", d, d);
+    Traced *y = export_node(ex, "ReduceMean", &square, 1, &over, x->dtype,
+                            keep ? x->rank : x->rank - (int)n);
+    if (unbiased)
+        y = emit_binary(ex, "Mul", y,
+                        traced_scalar(ex, x->dtype, (double)count / (double)(count - 1)));
+    return c->op == &op_std ? emit_unary(ex, "Sqrt", y) : y;
+}
+
+/* x / sqrt(max(sum(x * x), eps)) */
+static Traced *l2_normalize(Export *ex, const ExportCall *c) {
+    Traced *x = c->args[0];
+    const int64_t *given;
+    int64_t axes[TENSOR_MAX_RANK];
+    uint32_t n;
+    Str attrs = {0};
+    if (!attrs_ints(c->attrs, "axis", &given, &n) || n > TENSOR_MAX_RANK)
+        return call_refuse(ex, c, "over axes that are not known");
+    for (uint32_t i = 0; i < n; i++)
+        axes[i] = axis_from_front(given[i], x->rank);
+    for (int i = 0; !n && i < x->rank; i++)
+        axes[i] = i;
+    onnx_add_int(&attrs, "keepdims", 1);
+    Traced *in[] = {emit_binary(ex, "Mul", x, x), traced_ints(axes, n ? n : (uint32_t)x->rank)};
+    Traced *sum = export_node(ex, "ReduceSum", in, 2, &attrs, x->dtype, x->rank);
+    Traced *least = traced_scalar(ex, x->dtype, attrs_float(c->attrs, "eps"));
+    Traced *norm = emit_unary(ex, "Sqrt", emit_binary(ex, "Max", sum, least));
+    return emit_binary(ex, "Div", x, norm);
 }
 
 static Traced *argument(Export *ex, const ExportCall *c) {
@@ -301,8 +359,12 @@ static const Entry table[] = {
     SAME(subtract, "Sub", DTS_NUM),
     SAME(tan, "Tan", DTS_FLOAT),
     SAME(tanh, "Tanh", DTS_FLOAT),
+    OWN(all, truth),
+    OWN(any, truth),
+    OWN(arange, export_arange),
     OWN(argmax, argument),
     OWN(argmin, argument),
+    OWN(argsort, export_sort),
     OWN(broadcast_to, export_broadcast_to),
     OWN(broadcast_to_like, export_broadcast_to_like),
     OWN(cast, cast),
@@ -315,12 +377,25 @@ static const Entry table[] = {
     OWN(floor_mod, remainder_of),
     OWN(full, export_filled),
     OWN(full_like, export_filled),
+    OWN(gather, export_gather),
+    OWN(gather_nd, export_gather_nd),
+    OWN(image_resize1d, export_resize),
+    OWN(image_resize2d, export_resize),
+    OWN(image_resize3d, export_resize),
     OWN(index, export_index_op),
+    OWN(logsumexp, reduction),
     OWN(matmul, product),
     OWN(max, reduction),
     OWN(mean, reduction),
     OWN(min, reduction),
     OWN(mod, remainder_of),
+    OWN(ndarray_size, export_count),
+    OWN(nn_adaptive_avg_pool1d, export_adaptive_pool),
+    OWN(nn_adaptive_avg_pool2d, export_adaptive_pool),
+    OWN(nn_adaptive_avg_pool3d, export_adaptive_pool),
+    OWN(nn_adaptive_max_pool1d, export_adaptive_pool),
+    OWN(nn_adaptive_max_pool2d, export_adaptive_pool),
+    OWN(nn_adaptive_max_pool3d, export_adaptive_pool),
     OWN(nn_avg_pool1d, export_pool),
     OWN(nn_avg_pool2d, export_pool),
     OWN(nn_avg_pool3d, export_pool),
@@ -329,39 +404,63 @@ static const Entry table[] = {
     OWN(nn_batch_norm, export_batch_norm),
     OWN(nn_bias_add, bias_add),
     OWN(nn_conv1d, export_convolution),
+    OWN(nn_conv1d_transpose, export_transposed_convolution),
     OWN(nn_conv2d, export_convolution),
+    OWN(nn_conv2d_transpose, export_transposed_convolution),
     OWN(nn_conv3d, export_convolution),
+    OWN(nn_conv3d_transpose, export_transposed_convolution),
     OWN(nn_dense, product),
+    OWN(nn_depth_to_space, export_blocks),
     OWN(nn_dropout, export_dropout),
+    OWN(nn_fast_softmax, export_softmax),
     OWN(nn_global_avg_pool2d, export_global_pool),
     OWN(nn_global_max_pool2d, export_global_pool),
+    OWN(nn_group_norm, export_group_norm),
+    OWN(nn_instance_norm, export_instance_norm),
+    OWN(nn_l2_normalize, l2_normalize),
     OWN(nn_layer_norm, export_layer_norm),
     OWN(nn_leaky_relu, leaky_relu),
     OWN(nn_log_softmax, export_softmax),
+    OWN(nn_lrn, export_lrn),
     OWN(nn_matmul, product),
     OWN(nn_max_pool1d, export_pool),
     OWN(nn_max_pool2d, export_pool),
     OWN(nn_max_pool3d, export_pool),
+    OWN(nn_mirror_pad, export_mirror_pad),
     OWN(nn_pad, export_pad),
     OWN(nn_prelu, prelu),
     OWN(nn_softmax, export_softmax),
+    OWN(nn_space_to_depth, export_blocks),
+    OWN(nn_upsampling, export_upsampling),
+    OWN(nn_upsampling3d, export_upsampling),
     OWN(not_equal, not_equal),
+    OWN(one_hot, export_one_hot),
     OWN(ones, export_filled),
     OWN(ones_like, export_filled),
     OWN(prod, reduction),
+    OWN(repeat, export_repeat),
     OWN(reshape, export_reshape),
     OWN(reshape_like, export_reshape_like),
+    OWN(reverse, export_reverse),
     OWN(rsqrt, rsqrt),
+    OWN(scatter_elements, export_scatter),
+    OWN(scatter_nd, export_scatter),
     OWN(shape_of, export_shape_op),
+    OWN(sort, export_sort),
     OWN(split, export_split),
     OWN(squeeze, export_squeeze),
     OWN(stack, export_joined),
+    OWN(std, spread),
     OWN(strided_slice, export_strided_slice),
     OWN(sum, reduction),
     OWN(take, export_take),
     OWN(tile, export_tile),
+    OWN(topk, export_topk),
     OWN(transpose, export_transpose),
+    OWN(trilu, export_trilu),
     OWN(trunc_mod, remainder_of),
+    OWN(var, spread),
+    OWN(variance, spread),
     OWN(where, where),
     OWN(zeros, export_filled),
     OWN(zeros_like, export_filled),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the translators of operators share (export_ops.c, export_shape.c, export_nn.c). */
+/* What the translators of operators share (export_ops.c, export_shape.c, export_places.c, export_nn.c). */
 #ifndef INTERCHANGE_EXPORT_OPS_H
 #define INTERCHANGE_EXPORT_OPS_H
 
@@ -12,7 +12,13 @@ ExportOp export_reshape, export_transpose, export_expand_dims, export_squeeze, e
     export_broadcast_to_like, export_reshape_like, export_shape_op, export_filled, export_tile,
     export_joined, export_split, export_strided_slice, export_take, export_index_op;
 ExportOp export_softmax, export_convolution, export_pool, export_global_pool, export_batch_norm,
-    export_layer_norm, export_flatten, export_dropout, export_pad;
+    export_layer_norm, export_flatten, export_dropout, export_pad, export_mirror_pad,
+    export_instance_norm, export_group_norm, export_lrn, export_blocks,
+    export_transposed_convolution, export_adaptive_pool, export_resize, export_upsampling;
+ExportOp export_sort, export_topk, export_reverse, export_gather, export_gather_nd, export_scatter,
+    export_one_hot, export_trilu, export_repeat, export_arange, export_count;
+
+enum { MOST_COUNTED = 1 << 20 }; /* numbers that are written into the model to count by */
 
 Traced *call_refuse(Export *ex, const ExportCall *c,
                     const char *why); /* why: behind the operator's name */
@@ -27,6 +33,10 @@ Traced *emit_binary(Export *ex, const char *onnx, Traced *x, Traced *y); /* broa
 Traced *emit_unsqueeze(Export *ex, Traced *x, const int64_t *axes, uint32_t n);
 Traced *emit_permuted(Export *ex, Traced *x, const int64_t *perm);
 Traced *emit_flip(Export *ex, Traced *x); /* the last two axes exchanged */
+/* The part of x at one place of an axis, which goes, or at the places that a vector holds. */
+Traced *emit_gather(Export *ex, Traced *x, Traced *places, int64_t axis);
+Traced *emit_slice(Export *ex, Traced *x, const int64_t *begin, const int64_t *end,
+                   const int64_t *axes, const int64_t *steps, uint32_t n);
 Traced *emit_expand(Export *ex, Traced *x, Traced *shape, int rank);
 Traced *emit_shape(Export *ex, Traced *x); /* a vector of int64 */
 

@@ -46,8 +46,7 @@ Traced *export_cast(Export *ex, Traced *x, DType dtype) {
     return export_node(ex, "Cast", &x, 1, &attrs, dtype, x->rank);
 }
 
-/* The part of x at one place of an axis, which goes, or at the places that a vector holds. */
-static Traced *emit_gather(Export *ex, Traced *x, Traced *places, int64_t axis) {
+Traced *emit_gather(Export *ex, Traced *x, Traced *places, int64_t axis) {
     Str attrs = {0};
     bool is_index = places->dtype == DT_I32 || places->dtype == DT_I64;
     Traced *in[] = {x, is_index ? places : export_cast(ex, places, DT_I64)};
@@ -62,8 +61,8 @@ Traced *export_size(Export *ex, Traced *x, int axis, DType dtype) {
     return export_cast(ex, size, dtype);
 }
 
-static Traced *emit_slice(Export *ex, Traced *x, const int64_t *begin, const int64_t *end,
-                          const int64_t *axes, const int64_t *steps, uint32_t n) {
+Traced *emit_slice(Export *ex, Traced *x, const int64_t *begin, const int64_t *end,
+                   const int64_t *axes, const int64_t *steps, uint32_t n) {
     Traced *in[] = {x, traced_ints(begin, n), traced_ints(end, n), traced_ints(axes, n),
                     traced_ints(steps, n)};
     return n ? export_node(ex, "Slice", in, 5, NULL, x->dtype, x->rank) : x;
