@@ -5,6 +5,7 @@
 #include "eval/element.h"
 #include "eval/fuse.h"
 #include "eval/machine.h"
+#include "eval/operands.h"
 #include "eval/plans.h"
 #include "ops/ops.h"
 #include "ops/recipe/plan.h"
@@ -422,8 +423,7 @@ bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
         args[1] = value_primal(r);
     }
     Site site = {.op = arith_ops[op], .nargs = unary ? 1 : 2, .call = call};
-    bool jumps = in->pc->op >= CODE_JUMP_LT && in->pc->op <= CODE_JUMP_EQ;
-    uint32_t owners = jumps ? OWN_NOT : in->pc->x;
+    uint32_t owners = instr_info(in->pc)->use == USE_TAKE ? in->pc->x : OWN_NOT;
     in->dying = dying_operands(in, owners);
     if (call->kind == EXPR_CALL && call->attrs)
         site.attrs = call->attrs;

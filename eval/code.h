@@ -41,6 +41,12 @@
     X(JUMP_GT,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
     X(JUMP_GE,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
     X(JUMP_EQ,      ONE,  ONE,        BORROW, NOTHING, JUMP)  /* to a when (b ? c) is x */                   \
+    X(JUMP_LT_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_LE_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_GT_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_GE_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_EQ_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \
+    X(JUMP_NE_I,    ONE,  ONE,        BORROW, NOTHING, JUMP)  /* to a when slot b ? the int32 constant c, which x is too */ \
     X(JUMP_ABSENT,  ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a when it is x that the cotangent b is absent */ \
     X(ADD,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
     X(SUB,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
@@ -55,6 +61,8 @@
     X(EQUAL,        ONE,  ONE,        BORROW, VALUE,   NEXT)  /* a <- b == c, != when x */                   \
     X(NEG,          ONE,  NONE,       TAKE,   FRESH,   NEXT)                                                 \
     X(NOT,          ONE,  NONE,       TAKE,   FRESH,   NEXT)                                                 \
+    X(ADD_I,        ONE,  ONE,        BORROW, FRESH,   NEXT)                                                 \
+    X(SUB_I,        ONE,  ONE,        BORROW, FRESH,   NEXT)  /* of slot b and the int32 constant c, which x is too */ \
     X(OPERATOR,     ROW_SITE, NONE,   TAKE,   FRESH,   NEXT)  /* a <- sites[c] applied to the slots from b */ \
     X(MORE,         NONE, NONE,       BORROW, FRESH,   NEXT)  /* a <- result c + 1 of the OPERATOR before, a group of several */ \
     X(BUILTIN,      ROW_ARGS, NONE,   KEEP,   VALUE,   NEXT)  /* the same for a builtin */                   \

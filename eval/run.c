@@ -6,37 +6,14 @@
  * double and rounding once is the same for + - * /). Everything else goes through apply.c.
  *
  * Errors leave by `goto failed`, interrupts by `goto stopped`: both drop the activations of this
- * run. in->code, in->fp and in->top follow the activation; in->pc is saved before anything that
- * may fail, allocate or be traced. */
+ * run. in->code, in->pc, in->fp and in->top are saved before anything that may fail, allocate
+ * or be traced, and lag behind elsewhere. */
 #include "eval/ad.h"
 #include "eval/machine.h"
 #include "eval/run_scalar.h"
 #include "eval/verify.h"
 
 #include <math.h>
-#include <string.h>
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-#define HEAD_OF(t) ((uint64_t)(t) << 32)
-
-/* Tag and dtype as one word. */
-static inline uint64_t head(const Value *v) {
-    uint64_t h;
-    memcpy(&h, v, sizeof h);
-    return h;
-}
-
-static inline Value make_int(uint64_t h, int64_t i) {
-    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .i = i};
-}
-
-static inline Value make_float(uint64_t h, double f) {
-    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .f = f};
-}
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
 
 /* Copies the two words one by one. Most values were written so, and one load of both would have to wait until the
  * stores reach the cache (a sixth of all time in a loop of derivatives). */
@@ -92,6 +69,13 @@ static Expr *frame_call(const Frame *f) {
     return f->code->origin[f->pc - 1 - f->code->instrs];
 }
 
+static inline void save(Interp *in, Code *code, const Instr *pc, Frame *fp, Value *base) {
+    in->code = code;
+    in->pc = pc;
+    in->fp = fp;
+    in->top = base + code->nslots;
+}
+
 enum { CLEARED_EACH = 32 /* calls */ };
 
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
@@ -120,6 +104,7 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
     *fp++ = (Frame){in->idle_closure, in->idle_code, &halt[1], NULL};
 
 #define R(x) ((const Value *)((const char *)bases[(x)&3] + ((x) & ~15)))
+#define CONST(x) ((const Value *)((const char *)code->consts + ((x)-BASE_CONST)))
 #define SLOT(x) (*(Value *)((char *)base + (x)))
 #define DISPATCH() goto *labels[pc->op]
 #define NEXT()                                                                                     \
@@ -127,7 +112,7 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
         pc++;                                                                                      \
         DISPATCH();                                                                                \
     } while (0)
-#define SAVE() (in->pc = pc)
+#define SAVE() save(in, code, pc, fp, base)
 #define ORIGIN() (code->origin[pc - code->instrs])
 #define TRY(e)                                                                                     \
     do {                                                                                           \
@@ -138,18 +123,15 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
 
 start: /* an activation whose frame is pushed and whose arguments are at base */
     pc = code->instrs;
-    in->code = code;
-    in->fp = fp;
-    if (UNLIKELY(base + code->nslots > in->stack_soft || fp >= in->frames_soft)) {
-        in->pc = pc;
-        if (!stack_grow(in, base + code->nslots, fp))
-            goto failed;
-    }
-    in->top = base + code->nslots;
+    Value *top = base + code->nslots;
+    if (UNLIKELY(top > in->stack_soft || fp >= in->frames_soft))
+        TRY(stack_grow(in, top, fp));
     /* values that earlier activations left here would keep their data alive; what a tail call of the same code
      * leaves is cleared now and then */
-    for (Value *v = base + code->nparams; v < in->top; v++)
+    for (Value *v = base + code->nparams; v < top; v++) {
         *v = (Value){0};
+        __asm__("" : "+r"(v)); /* mostly two or three: the compiler would call memset */
+    }
     bases[BASE_SLOT] = base;
     bases[BASE_CONST] = code->consts;
     bases[BASE_CAPTURED] = closure->captured;
@@ -168,6 +150,7 @@ do_RESOLVE:
 do_COUNT:
     if (LIKELY(--code->heat > 0))
         NEXT();
+    SAVE();
     next = code_heated(code);
     if (closure->code == code)
         closure->code = next;
@@ -208,9 +191,6 @@ do_RETURN : {
     base = (Value *)((char *)base - pc[-1].c);
     copy_value(&SLOT(pc[-1].a), v);
     in->owned = 0;
-    in->code = code;
-    in->fp = fp;
-    in->top = base + code->nslots;
     bases[BASE_SLOT] = base;
     bases[BASE_CONST] = code->consts;
     bases[BASE_CAPTURED] = closure->captured;
@@ -218,10 +198,12 @@ do_RETURN : {
 }
 
 do_CALL_GLOBAL : {
-    Global *g = R(pc->b)->p;
-    const Cell *cell = R(pc->b)[1].p;
-    if (UNLIKELY(cell->source != g->value || g->broken))
-        TRY(global_value(in, g, R(pc->b)[1].p, &SLOT(pc->a)));
+    Global *g = CONST(pc->b)->p;
+    Cell *cell = CONST(pc->b)[1].p;
+    if (UNLIKELY(cell->source != g->value || g->broken)) {
+        Value ignored;
+        TRY(global_value(in, g, cell, &ignored));
+    }
     callee = cell->value.p;
     next = callee->code;
     if (LIKELY(next->path == code->path))
@@ -266,11 +248,11 @@ enter:
 
 do_TAIL_GLOBAL:
 do_TAIL_GLOBAL_OF : {
-    Global *g = R(pc->b)->p;
-    const Cell *cell = R(pc->b)[1].p;
+    Global *g = CONST(pc->b)->p;
+    Cell *cell = CONST(pc->b)[1].p;
     if (UNLIKELY(cell->source != g->value || g->broken)) {
         Value ignored;
-        TRY(global_value(in, g, R(pc->b)[1].p, &ignored));
+        TRY(global_value(in, g, cell, &ignored));
     }
     callee = cell->value.p;
     next = callee->code;
@@ -335,9 +317,8 @@ do_HOLE : {
     base[FILL_WHOLE] = whole;
     base[FILL_LAST] = last;
     *fp = (Frame){in->idle_closure, in->fill, in->fill->instrs + 1, frame_call(fp - 1)};
-    in->fp = ++fp;
+    fp++;
     base += FILL_VALUE;
-    in->top += FILL_VALUE;
     bases[BASE_SLOT] = base;
     NEXT();
 }
@@ -451,6 +432,14 @@ do_EQUAL : {
     ARITH(ADD, +)
     ARITH(SUB, -)
     ARITH(MUL, *)
+    ARITH_I(ADD, +)
+    ARITH_I(SUB, -)
+    ORDER_I(LT, <)
+    ORDER_I(LE, <=)
+    ORDER_I(GT, >)
+    ORDER_I(GE, >=)
+    EQUAL_I(EQ, ==)
+    EQUAL_I(NE, !=)
 
 do_DIV : {
     const Value *l = R(pc->b), *r = R(pc->c);
@@ -598,6 +587,7 @@ do_UNPACK : {
 }
 
 do_FIELD:
+    SAVE();
     data_field(ORIGIN(), *R(pc->b), &SLOT(pc->a));
     NEXT();
 
@@ -654,12 +644,12 @@ do_INDEX:
     TRY(apply_index(in, ORIGIN(), *R(pc->b), &SLOT(pc->c), &SLOT(pc->a)));
     NEXT();
 
-do_DIM_OF:;
+do_DIM_OF:
+    SAVE();
     int64_t size;
     if (!tensor_axis_size(*R(pc->b), pc->c, &size))
         BUG("no axis %d to take the size of", pc->c);
     if (UNLIKELY(!fits_dtype(size, ORIGIN()->type, &SLOT(pc->a)))) {
-        SAVE();
         machine_fail_at(in, ORIGIN()->span, DIAG_R0614, "a size is %lld, which %s does not hold",
                         (long long)size, type_text(type_resolve(ORIGIN()->type)));
         goto failed;
@@ -701,6 +691,7 @@ do_TEST_NULLARY:
     DISPATCH();
 
 do_TEST_VALUE:
+    SAVE();
     if (value_is_literal(*R(pc->b), *R(pc->c)))
         NEXT();
     pc = code->instrs + pc->a;
@@ -733,6 +724,7 @@ do_VERIFY:
     NEXT();
 
 do_HALT:
+    SAVE();
     *out = base[0];
     in->stats.calls += calls;
     return EVAL_OK;

@@ -4,12 +4,38 @@
 #ifndef EVAL_RUN_SCALAR_H
 #define EVAL_RUN_SCALAR_H
 
+#include "eval/value.h"
+
+#include <string.h>
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define HEAD_OF(t) ((uint64_t)(t) << 32)
+
+/* Tag and dtype as one word. */
+static inline uint64_t head(const Value *v) {
+    uint64_t h;
+    memcpy(&h, v, sizeof h);
+    return h;
+}
+
+static inline Value make_int(uint64_t h, int64_t i) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .i = i};
+}
+
+static inline Value make_float(uint64_t h, double f) {
+    return (Value){.tag = VAL_SCALAR, .aux = (uint32_t)(h >> 32), .f = f};
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
+
 #define ARITH(name, op)                                                                            \
     do_##name : {                                                                                  \
         const Value *l = R(pc->b), *r = R(pc->c);                                                  \
         uint64_t h = head(l);                                                                      \
         if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32)) {                                                            \
+            if (LIKELY(h == HEAD_OF(DT_I32))) {                                                    \
                 SLOT(pc->a) = make_int(h, (int32_t)((uint32_t)l->i op(uint32_t) r->i));            \
                 NEXT();                                                                            \
             }                                                                                      \
@@ -29,6 +55,34 @@
         TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
         NEXT();                                                                                    \
     }
+
+/* The same with a constant of int32, which stands in the instruction. */
+#define ARITH_I(name, op)                                                                          \
+    do_##name##_I : {                                                                              \
+        const Value *l = &SLOT(pc->b);                                                             \
+        if (LIKELY(head(l) == HEAD_OF(DT_I32))) {                                                  \
+            uint32_t n = (uint32_t)l->i op(uint32_t)(int16_t) pc->x;                               \
+            SLOT(pc->a) = make_int(HEAD_OF(DT_I32), (int32_t)n);                                   \
+            NEXT();                                                                                \
+        }                                                                                          \
+        TRY(apply_arith(in, CODE_##name, *l, *R(pc->c), &SLOT(pc->a)));                            \
+        NEXT();                                                                                    \
+    }
+
+#define JUMP_I(name, op, slow)                                                                     \
+    do_JUMP_##name##_I : {                                                                         \
+        const Value *l = &SLOT(pc->b);                                                             \
+        bool holds = l->i op(int16_t) pc->x;                                                       \
+        if (UNLIKELY(head(l) != HEAD_OF(DT_I32))) {                                                \
+            Value v;                                                                               \
+            TRY(slow);                                                                             \
+            holds = v.i != 0;                                                                      \
+        }                                                                                          \
+        pc = holds ? code->instrs + pc->a : pc + 1;                                                \
+        DISPATCH();                                                                                \
+    }
+#define ORDER_I(name, op) JUMP_I(name, op, apply_arith(in, CODE_##name, *l, *R(pc->c), &v))
+#define EQUAL_I(name, op) JUMP_I(name, op, equal_values(in, ORIGIN(), *l, *R(pc->c), 0 op 1, &v))
 
 /* Where the result is nan and the first operand zero, the zero (strong_multiply, strong_divide). */
 #define STRONG(name, op)                                                                           \

@@ -250,6 +250,40 @@ static void tighten_condition(Tightener *t, size_t i) {
     t->gone[i] = true;
 }
 
+/* ---- integers -------------------------------------------------------------------------------- */
+
+/* Whether it is a constant of int32 that fits into an instruction. */
+static bool is_short(const Tightener *t, int32_t operand_of, int16_t *out) {
+    if ((operand_of & 3) != BASE_CONST)
+        return false;
+    const Value *v = &t->r->consts.data[operand_of >> 4];
+    *out = (int16_t)v->i;
+    return v->tag == VAL_SCALAR && v->aux == DT_I32 && v->i == *out;
+}
+
+/* Of an int32 and a constant. What is jumped by holds of integers exactly if the opposite does not. */
+static void tighten_integers(Tightener *t, size_t i) {
+    static const Opcode jumps[][2] = {
+        [CODE_JUMP_LT - CODE_JUMP_LT] = {CODE_JUMP_GE_I, CODE_JUMP_LT_I},
+        [CODE_JUMP_LE - CODE_JUMP_LT] = {CODE_JUMP_GT_I, CODE_JUMP_LE_I},
+        [CODE_JUMP_GT - CODE_JUMP_LT] = {CODE_JUMP_LE_I, CODE_JUMP_GT_I},
+        [CODE_JUMP_GE - CODE_JUMP_LT] = {CODE_JUMP_LT_I, CODE_JUMP_GE_I},
+        [CODE_JUMP_EQ - CODE_JUMP_LT] = {CODE_JUMP_NE_I, CODE_JUMP_EQ_I},
+    };
+    Instr *in = at(t, i);
+    const Expr *origin = t->r->origin.data[i];
+    int16_t n;
+    if (!is_slot(in->b) || !is_short(t, in->c, &n))
+        return;
+    if (in->op >= CODE_JUMP_LT && in->op <= CODE_JUMP_EQ)
+        in->op = jumps[in->op - CODE_JUMP_LT][in->x];
+    else if (origin->type && type_is_scalar(origin->type, DT_I32)) /* so that nobody owns it */
+        in->op = in->op == CODE_ADD ? CODE_ADD_I : CODE_SUB_I;
+    else
+        return;
+    in->x = (uint16_t)n;
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Leaves out what is gone, and leads jumps to where their targets are now. */
@@ -299,6 +333,8 @@ void tighten_code(Resolver *r) {
     }
     for (size_t i = 0; i < n; i++) {
         Opcode op = (Opcode)at(&t, i)->op;
+        if (op == CODE_ADD || op == CODE_SUB || (op >= CODE_JUMP_LT && op <= CODE_JUMP_EQ))
+            tighten_integers(&t, i);
         if (!t.gone[i] && (op == CODE_MOVE || op == CODE_PROJ || op == CODE_GET_FIELD))
             tighten_row(&t, i);
     }

@@ -9,6 +9,7 @@
  *     MOVE s8 <- s3; MOVE s9 <- s5; TAIL_GLOBAL f(s8 …)        TAIL_GLOBAL_OF f(s3, s5)
  *     PROJ s4 <- s2.1; PROJ s5 <- s2.2                         UNPACK s4, s5 <- s2 from 1
  *     EQUAL s4 <- s0, c0; JUMP_IF s4                           JUMP_EQ s0, c0
+ *     SUB s4 <- s0, c0; JUMP_LT s4, c1                         SUB_I s4 <- s0 - 1; JUMP_LT_I s4, 2
  *
  * The lists of operands stand beside the code (Code.lists). */
 #ifndef EVAL_TIGHTEN_H
