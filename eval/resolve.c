@@ -285,9 +285,11 @@ static void resolve_arith(Resolver *r, Expr *e, int32_t dst) {
         x = x->args[0];
     }
     uint32_t mark = r->top;
-    int32_t to = result_slot(r, dst);
+    int32_t to = dst;
     int32_t left = resolve_operand(r, x);
-    int32_t acc = chain.len > 1 ? slot_new(r) : to;
+    if (dst == TAIL) /* the left operand's place, where that is a temporary */
+        to = r->top > mark ? (int32_t)mark : slot_new(r);
+    int32_t acc = chain.len == 1 || dst == TAIL ? to : slot_new(r);
     while (chain.len) {
         Expr *call = vec_pop(&chain);
         uint32_t inner = r->top;
@@ -352,6 +354,9 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole 
     int32_t callee = known ? const_global(r, f->global) : resolve_operand(r, f);
     if (e->nargs >= UINT16_MAX)
         BUG("a call with %u arguments", e->nargs);
+    /* a temporary that waits for the result is no one's until then: the arguments begin there */
+    if (dst != TAIL && (uint32_t)dst + 1 == r->top && !r->code->verify)
+        r->top--;
     int32_t first = resolve_args(r, e->args, e->nargs);
     if (hole)
         emit(r, e, CODE_HOLE, 0, 0, slot(hole->whole), slot(hole->part));
@@ -390,7 +395,8 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
     Expr *call = dst == TAIL ? call_in_last_field(r, e) : NULL;
     if (call && r->passes_ran && !expr_is_tail(call, TAIL_IN_FIELD))
         call = NULL;
-    Hole hole = {to, call ? slot_new(r) : to};
+    bool several = call && e->args[e->nargs - 1] != call;
+    Hole hole = {to, several ? slot_new(r) : to};
     for (Expr *x = e;;) {
         vec_push(&chain, x);
         vec_push(&firsts, (int32_t)r->top);
@@ -414,7 +420,7 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
         int32_t ctor = const_pointer(r, VAL_CTOR, x->a->ctor);
         int32_t at = chain.len ? first : to;
         emit(r, x, CODE_DATA, 0, slot(at), slot(first), ctor);
-        if (inner && call)
+        if (inner && several)
             emit(r, x, CODE_MOVE, 0, slot(hole.part), slot(at), 0);
         r->top = (uint32_t)first;
     }
