@@ -37,7 +37,7 @@ LIBRARY = re.compile(r"^import \w", re.M)
 # a function of its own (kmeans), checks of sizes are not printed (decision_tree), operators are fused where the text that
 # is read back has known types (principal), and `pi` is an item of the prelude (pi_is_a_weak_literal).
 OTHER_COUNT = ("../examples/kmeans.rly", "../examples/decision_tree.rly", "../examples/principal.rly",
-               "eval/pi_is_a_weak_literal.rly")
+               "golden/eval/pi_is_a_weak_literal.rly")
 NO_NAME = re.compile(r"\[R010[12]\]")
 UNSAID = re.compile(r"\bad\.\w|\b_typed\.\w|\bvmap\.\w|^%|\[\?\]|^def @\w*(fwd|bwd|pop)(_\d+)?\(", re.M)
 
