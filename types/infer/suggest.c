@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names that might have been meant. The distance is sym_find_nearest's; here the candidates are
  * gathered: locals in scope, type parameters, the file's items, what the session has, operators. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "types/infer/state.h"
@@ -34,6 +35,10 @@ static const struct {
      "`args` holds the arguments of the command line, `read_text(path)` the text of a file"},
     {"np", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
     {"torch", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
+    {"iter", "`map(f, xs);` calls f of each element, and drops what it gives"},
+    {"for_each", "`map(f, xs);` calls f of each element, and drops what it gives"},
+    {"forEach", "`map(f, xs);` calls f of each element, and drops what it gives"},
+    {"reduce", "`foldl(f, start, xs)` folds a List; tensors have `sum`, `prod`, `max` and others"},
     {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `pi`"},
 };
 
@@ -165,6 +170,37 @@ bool scope_report_open_binding(Infer *I, Diag *d, const Name *name) {
     return false;
 }
 
+static int by_text(const void *a, const void *b) {
+    const Symbol *const *x = a, *const *y = b;
+    return strcmp((*x)->text, (*y)->text);
+}
+
+/* Says what there is of that beginning, as `str.`. */
+static void add_members(Diag *d, const Symbol *module, SymbolVec *names) {
+    enum { MOST = 20 };
+    size_t n = strlen(module->text), shown = 0;
+    Str list = {0};
+    SymbolVec members = {0};
+    for (size_t i = 0; i < names->len; i++) {
+        const char *text = names->data[i]->text;
+        if (strncmp(text, module->text, n) == 0 && text[n] == '.' && text[n + 1] != '_')
+            vec_push(&members, names->data[i]);
+    }
+    if (members.len)
+        qsort(members.data, members.len, sizeof *members.data, by_text);
+    for (size_t i = 0; i < members.len; i++) {
+        if (i && members.data[i] == members.data[i - 1])
+            continue; /* of two spaces */
+        shown++;
+        str_printf(&list, "%s%s", shown > 1 ? ", " : "", members.data[i]->text + n + 1);
+    }
+    if (shown > MOST)
+        diag_add_fact(d, "`%s` has %zu names; at the prompt `:browse %s` lists them", module->text,
+                      shown, module->text);
+    else if (shown)
+        diag_add_fact(d, "`%s` has %s", module->text, str_text(&list));
+}
+
 void scope_report_unknown(Infer *I, const Name *name) {
     const char *sigil = name->sigil == SIGIL_LOCAL ? "%" : name->sigil == SIGIL_GLOBAL ? "@" : "";
     Diag *d = infer_error(I, DIAG_R0101, name->span, "there is no `%s%s`", sigil, name->sym->text);
@@ -212,6 +248,7 @@ void scope_report_unknown(Infer *I, const Name *name) {
             diag_add_help(d, "`import %s;` brings the module's names", module->text);
             return;
         }
+        add_members(d, module, &far);
     }
     if (!found)
         return;

@@ -45,6 +45,25 @@ static const struct {
     {"string", "show"},
     {"repr", "show"},
     {"to_string", "show"},
+    {"iter", "map"},
+    {"toString", "show"},
+    {"string_of_int", "show"},
+    {"string_of_float", "show"},
+    {"print_endline", "print"},
+    {"print_string", "print"},
+    {"sub", "str.slice"},
+    {"substr", "str.slice"},
+    {"substring", "str.slice"},
+    {"strip", "str.trim"},
+    {"uppercase", "str.upper"},
+    {"lowercase", "str.lower"},
+    {"to_int", "str.int"},
+    {"to_float", "str.float"},
+    {"int_of_string", "str.int"},
+    {"float_of_string", "str.float"},
+    {"sorted", "list.sort"},
+    {"concat", "append"},
+    {"time", "clock"},
     {"raise", "error"},
     {"panic", "error"},
     {"fail", "error"},
@@ -215,9 +234,10 @@ static void try_member(Mender *m, uint32_t begin, size_t member, const char *val
 }
 
 static bool is_library(const Symbol *name) {
-    static const char *const libraries[] = {"np",  "numpy", "torch", "tf",    "math", "Math",
-                                            "jnp", "jax",   "tvm",   "relay", "F",    "K",
-                                            "nn",  "std",   "scipy", "random"};
+    static const char *const libraries[] = {"np",    "numpy", "torch",  "tf",     "math", "Math",
+                                            "jnp",   "jax",   "tvm",    "relay",  "F",    "K",
+                                            "nn",    "std",   "scipy",  "random", "list", "List",
+                                            "Array", "str",   "String", "tensor"};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         if (strcmp(libraries[i], name->text) == 0)
             return true;
