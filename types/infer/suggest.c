@@ -35,9 +35,9 @@ static const struct {
      "`args` holds the arguments of the command line, `read_text(path)` the text of a file"},
     {"np", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
     {"torch", "operators need no prefix: `zeros(shape=[3])`, `sum(x)`, `sin(x)`"},
-    {"iter", "`map(f, xs);` calls f of each element, and drops what it gives"},
-    {"for_each", "`map(f, xs);` calls f of each element, and drops what it gives"},
-    {"forEach", "`map(f, xs);` calls f of each element, and drops what it gives"},
+    {"iter", "`map(f, xs);` calls f of each element"},
+    {"for_each", "`map(f, xs);` calls f of each element"},
+    {"forEach", "`map(f, xs);` calls f of each element"},
     {"reduce", "`foldl(f, start, xs)` folds a List; tensors have `sum`, `prod`, `max` and others"},
     {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `pi`"},
 };
