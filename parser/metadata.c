@@ -3,6 +3,7 @@
  * nodes; a `relay.Constant` names an array in `b64ndarrays`. An array is, little-endian: u64 magic,
  * u64 reserved, i32 device type and id, i32 rank, dtype {u8 code, u8 bits, u16 lanes}, i64 sizes, i64
  * bytes, the elements (TVM-RELAY §1.7). */
+#include "parser/metadata.h"
 #include "parser/parse_internal.h"
 
 #include <jansson.h>
@@ -58,13 +59,11 @@ static uint64_t read_le(const unsigned char *at, size_t n) {
     return v;
 }
 
-static MetaConstant *read_array(Meta *m, json_t *text) {
+MetaConstant *metadata_read_array(const char *text, size_t n, const char **wrong) {
     size_t len = 0;
-    const unsigned char *at = json_is_string(text) ? read_base64(json_string_value(text),
-                                                                 json_string_length(text), &len)
-                                                   : NULL;
+    const unsigned char *at = read_base64(text, n, &len);
     if (!at || len < 40 || read_le(at, 8) != array_magic) {
-        complain(m, "an entry of `b64ndarrays` is no array");
+        *wrong = "an entry of `b64ndarrays` is no array";
         return NULL;
     }
     MetaConstant *c = mem_new(MetaConstant);
@@ -72,7 +71,7 @@ static MetaConstant *read_array(Meta *m, json_t *text) {
     c->code = at[28];
     c->bits = at[29];
     if (read_le(at + 30, 2) != 1 || rank > 32 || len < 40 + 8 * rank) {
-        complain(m, "an array has lanes or too many axes");
+        *wrong = "an array has lanes or too many axes";
         return NULL;
     }
     c->ndim = (int)rank;
@@ -81,7 +80,7 @@ static MetaConstant *read_array(Meta *m, json_t *text) {
         uint64_t size = read_le(at + 32 + 8 * i, 8);
         c->shape[i] = (int64_t)size;
         if (size > INT32_MAX || (size && elements > (UINT64_C(1) << 46) / size)) {
-            complain(m, "an array is too large");
+            *wrong = "an array is too large";
             return NULL;
         }
         elements *= size;
@@ -89,9 +88,19 @@ static MetaConstant *read_array(Meta *m, json_t *text) {
     c->bytes = (size_t)read_le(at + 32 + 8 * rank, 8);
     c->data = at + 40 + 8 * rank;
     if (c->bytes > len - 40 - 8 * rank || c->bytes != elements * ((c->bits + 7u) / 8u)) {
-        complain(m, "an array's elements and its sizes differ");
+        *wrong = "an array's elements and its sizes differ";
         return NULL;
     }
+    return c;
+}
+
+static MetaConstant *read_array(Meta *m, json_t *text) {
+    const char *wrong = "an entry of `b64ndarrays` is no array";
+    MetaConstant *c = json_is_string(text) ? metadata_read_array(json_string_value(text),
+                                                                 json_string_length(text), &wrong)
+                                           : NULL;
+    if (!c)
+        complain(m, wrong);
     return c;
 }
 

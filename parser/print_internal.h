@@ -102,6 +102,4 @@ void rows_next(Printer *p, Rows *rows, uint32_t begin);
 /* end: where the last element ended, 0 when there is none. */
 Doc *rows_end(Printer *p, Rows *rows, const char *open, const char *close, uint32_t end);
 
-void print_metadata(Str *out, const Module *m);
-
 #endif

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "parser/metadata.h"
 #include "parser/print_internal.h"
 
 /* ---- items ----------------------------------------------------------------------------------- */

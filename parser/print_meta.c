@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "parser/metadata.h"
 #include "parser/print_internal.h"
 
 static const uint64_t ndarray_magic = UINT64_C(0xDD5E40F096B4A13F);

@@ -14,6 +14,7 @@
 #include "eval/value.h"
 #include "interchange/onnx_export.h"
 #include "interchange/translate.h"
+#include "interchange/tvm.h"
 #include "repl/session_internal.h"
 
 bool session_is_model(Session *s, const char *path) {
@@ -262,10 +263,82 @@ static SessionStatus export_program(Session *s, const char *path, const char *to
     return SESSION_OK;
 }
 
+/* Writes a program after what checks it, and writes what it stores, has run. */
+static SessionStatus write_checked(Session *s, const char *to, const Str *program,
+                                   const Str *checks) {
+    Output out;
+    SessionStatus status;
+    output_open(&out, to);
+    output_add(&out, str_text(program), program->len);
+    if (output_flush(&out) && !evaluate(s, "convert", checks, &status)) {
+        output_drop(&out);
+        return status;
+    }
+    if (!output_close(&out)) {
+        fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
+        return SESSION_FAILED;
+    }
+    return SESSION_OK;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), k = strlen(end);
+    return n > k && strcmp(text + n - k, end) == 0;
+}
+
+typedef struct TvmJob {
+    const char *path;
+    const Source *source;
+    Diags *diags;
+    TvmProgram program;
+    bool read;
+} TvmJob;
+
+static void read_tvm(void *arg) {
+    TvmJob *job = arg;
+    job->read = tvm_read(job->path, job->source->text, job->source->len, job->diags, &job->program);
+}
+
+/* Writes a graph of TVM's as a program. The program is checked, with its constants in metadata, before it is written. */
+static SessionStatus convert_tvm(Session *s, const char *path, const char *to) {
+    TvmJob job = {.path = path, .diags = mem_new(Diags)};
+    job.source = session_read_file(s, path, job.diags);
+    bool done = job.source && session_with_stack(s, read_tvm, &job);
+    session_print_diags(s, job.diags);
+    if (!done || !job.read)
+        return SESSION_FAILED;
+    const TvmProgram *p = &job.program;
+    const char *weights = fmt_text("%.*s.safetensors",
+                                   (int)(strlen(to) - (ends_with(to, ".rly") ? 4 : 0)), to);
+    const char *slash = strrchr(weights, '/');
+    Str head = {0}, text = {0}, checked = {0};
+    if (p->types.len)
+        str_printf(&head, "type StoredConstants { StoredConstants {\n%s} }\n", str_text(&p->types));
+    str_printf(&text, "// Translated from a graph of TVM.\n%s", str_text(&head));
+    str_add(&checked, str_text(&head));
+    if (p->types.len) {
+        const char *file = slash ? slash + 1 : weights;
+        str_add(&text, "let constants: StoredConstants = load(");
+        str_add_quoted(&text, file, strlen(file));
+        str_add(&text, ");\n\n");
+        str_printf(&checked, "let constants = StoredConstants { %s };\n", str_text(&p->stored));
+    }
+    str_add(&text, str_text(&p->text));
+    str_add(&checked, str_text(&p->text));
+    if (p->types.len) {
+        str_add(&checked, ";\nsave(constants, ");
+        str_add_quoted(&checked, weights, strlen(weights));
+        str_printf(&checked, ");\n%s", str_text(&p->metadata));
+    }
+    return write_checked(s, to, &text, &checked);
+}
+
 SessionStatus session_convert_model(Session *s, const char *path, const char *to) {
     size_t len = strlen(to);
     if (len > 5 && strcmp(to + len - 5, ".onnx") == 0)
         return export_program(s, path, to);
+    if (ends_with(path, ".json"))
+        return convert_tvm(s, path, to);
     OnnxModel *m = read_model(s, path);
     OnnxProgram program = {0};
     OnnxMembers members = {0};
@@ -282,7 +355,6 @@ SessionStatus session_convert_model(Session *s, const char *path, const char *to
     /* The model is imported and so checked before the weights are written, and the program takes its path
      * after them: neither is left without the other. */
     Str text = {0};
-    SessionStatus status;
     import_text(&text, path[0] == '/' || path[0] == '.' ? path : fmt_text("./%s", path));
     onnx_find_members(m, &members);
     if (members.len) {
@@ -290,16 +362,5 @@ SessionStatus session_convert_model(Session *s, const char *path, const char *to
         str_add_quoted(&text, weights, strlen(weights));
         str_add(&text, ");\n");
     }
-    Output out;
-    output_open(&out, to);
-    output_add(&out, str_text(&program.text), program.text.len);
-    if (output_flush(&out) && !evaluate(s, "convert", &text, &status)) {
-        output_drop(&out);
-        return status;
-    }
-    if (!output_close(&out)) {
-        fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
-        return SESSION_FAILED;
-    }
-    return SESSION_OK;
+    return write_checked(s, to, &program.text, &text);
 }

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs that TVM saved as JSON, whole and damaged.
+
+    tests/property/tvm.py RELAY [--share=F] [--seed=N] [--keep=DIR]
+
+A program is built as TVM's nodes, in the forms of v0.6 and of v0.18, converted and run. Graphs with a reference, a kind or
+bytes changed are translated or refused with a diagnostic: no signal, no bug of Relay.
+"""
+import base64
+import json
+import os
+import random
+import struct
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TESTS)
+import share
+from process import PATIENCE, SLOW, run_program
+
+MUTANTS = 300
+
+
+class Graph:
+    """Nodes by number; text is a node of its own in the new form, and stands where it is used in the old one."""
+
+    def __init__(self, old):
+        self.old, self.nodes, self.arrays = old, [{"type_key": ""}], []
+
+    def node(self, kind, /, **attrs):
+        for new, before in (("IRModule", "relay.Module"), ("GlobalVar", "relay.GlobalVar"), ("FuncType", "relay.FuncType"),
+                            ("TypeVar", "relay.TypeVar"), ("GlobalTypeVar", "relay.GlobalTypeVar")):
+            kind = before if self.old and kind == new else kind
+        self.nodes.append({"type_key": kind, "attrs": {k: str(v) for k, v in attrs.items()}})
+        return len(self.nodes) - 1
+
+    def array(self, *items):
+        self.nodes.append({"type_key": "Array", "data": list(items)})
+        return len(self.nodes) - 1
+
+    def map(self, *items):
+        self.nodes.append({"type_key": "Map", "data": list(items)})
+        return len(self.nodes) - 1
+
+    def text(self, text):
+        if self.old:
+            return text
+        self.nodes.append({"type_key": "runtime.String", "repr_str": text})
+        return len(self.nodes) - 1
+
+    def op(self, name):
+        self.nodes.append({"type_key": "relay.Op", "global_key": name} if self.old else {"type_key": "Op", "repr_str": name})
+        return len(self.nodes) - 1
+
+    def int(self, n):
+        return self.node("IntImm", dtype="int32", value=n)
+
+    def tensor(self, *shape):
+        return self.node("relay.TensorType", dtype="float32", shape=self.array(*map(self.int, shape)))
+
+    def var(self, name, kind=0):
+        return self.node("relay.Var", vid=self.node("relay.Id", name_hint=self.text(name)), type_annotation=kind)
+
+    def call(self, op, *args, attrs=0):
+        return self.node("relay.Call", op=self.op(op) if isinstance(op, str) else op, args=self.array(*args), attrs=attrs,
+                         type_args=0)
+
+    def function(self, params, body, kind=0):
+        return self.node("relay.Function", params=self.array(*params), body=body, ret_type=kind, type_params=self.array(),
+                         attrs=0)
+
+    def constant(self, shape, values):
+        raw = struct.pack("<QQiiiBBH", 0xDD5E40F096B4A13F, 0, 1, 0, len(shape), 2, 32, 1)
+        raw += struct.pack("<%dq" % len(shape), *shape) + struct.pack("<q", 4 * len(values))
+        self.arrays.append(base64.b64encode(raw + struct.pack("<%df" % len(values), *values)).decode())
+        return self.node("relay.Constant", data=len(self.arrays) - 1)
+
+    def save(self, root):
+        return {"root": root, "nodes": self.nodes, "b64ndarrays": self.arrays,
+                "attrs": {"tvm_version": "0.6.0" if self.old else "0.18.0"}}
+
+
+def program(old):
+    """@main(x) = with h = x * [1, 2, 3] + 1, shared: if sum(h) < 100 {let p = (h, h); take(unbox(Box(p.0)))} else {h}."""
+    g = Graph(old)
+    x = g.var("x.1", g.tensor(2, 3))
+    h = g.call("add", g.call("multiply", x, g.constant([3], [1, 2, 3])), g.constant([], [1]))
+    total = g.call("sum", h, attrs=g.node("relay.attrs.ReduceAttrs", axis=g.array(g.int(0), g.int(1)), keepdims=0, exclude=0))
+    header, var = g.node("GlobalTypeVar", name_hint=g.text("Box"), kind=5), g.node("TypeVar", name_hint=g.text("A"), kind=0)
+    box = g.node("relay.Constructor", name_hint=g.text("Full"), inputs=g.array(var), belong_to=header, tag=0)
+    none = g.node("relay.Constructor", name_hint=g.text("Empty"), inputs=g.array(), belong_to=header, tag=1)
+    data = g.node("relay.TypeData", header=header, type_vars=g.array(var), constructors=g.array(box, none))
+    p, inside = g.var("p"), g.var("v")
+    first = g.node("relay.TupleGetItem", **{"tuple" if old else "tuple_value": p}, index=0)
+    clauses = [g.node("relay.Clause", lhs=g.node("relay.PatternConstructor", constructor=box, patterns=g.array(
+        g.node("relay.PatternVar", var=inside))), rhs=g.call("nn.softmax", inside, attrs=g.node(
+            "relay.attrs.SoftmaxAttrs", axis=-1))),
+               g.node("relay.Clause", lhs=g.node("relay.PatternWildcard"), rhs=h)]
+    match = g.node("relay.Match", data=g.call(box, first), clauses=g.array(*clauses), complete=1)
+    let = g.node("relay.Let", var=p, value=g.node("relay.Tuple", fields=g.array(h, h)), body=match)
+    body = g.node("relay.If", cond=g.call("less", total, g.constant([], [100])), true_branch=let, false_branch=h)
+    name = g.node("GlobalVar", name_hint=g.text("main"))
+    main = g.function([x], body, g.tensor(2, 3))
+    return g.save(g.node("IRModule", functions=g.map(name, main), type_definitions=g.map(header, data)))
+
+
+def run(relay, args, cwd):
+    status, out, said = run_program([relay, "--jit=off"] + args, b"", PATIENCE * SLOW, cwd)
+    if status not in (0, 1) or "bug in Relay" in said or "Sanitizer" in said or "runtime error:" in said:
+        return "relay %s: status %s\n%s" % (" ".join(args), status, said[-2000:]), out, said
+    return None, out, said
+
+
+def write(folder, graph, name="m.json"):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(graph if isinstance(graph, str) else json.dumps(graph))
+
+
+def check_converted(relay, folder, old):
+    write(folder, program(old))
+    wrong, _, said = run(relay, ["convert", "m.json", "-o", "m.rly"], folder)
+    if wrong or said:
+        return wrong or said
+    with open(os.path.join(folder, "m.rly"), "a", encoding="utf-8") as f:
+        f.write("main([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])\nmain([[100.0, 0.0, 0.0], [0.0, 0.0, 0.0]])\n")
+    wrong, out, said = run(relay, ["run", "m.rly"], folder)
+    out = out.decode() if isinstance(out, bytes) else out
+    numbers = [float(n) for n in out.replace("[", " ").replace("]", " ").replace(",", " ").split(":")[0].split()]
+    expected = [1 / 3] * 3 + [0.0900306, 0.244728, 0.665241]
+    if wrong or len(numbers) != 6 or any(abs(a - b) > 1e-5 for a, b in zip(numbers, expected)) or "101.0" not in out:
+        return wrong or "converted: %s%s" % (out, said)
+    return None
+
+
+def check_refused(relay, folder):
+    g = Graph(False)
+    x = g.var("x", g.tensor(2))
+    a = g.call("relay.op.of.nobody", x)
+    write(folder, g.save(g.function([x], g.call("another.one", a))))
+    wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.rly"], folder)
+    if wrong or "R0509" not in said or "of.nobody" not in said or "another.one" not in said:
+        return wrong or "missing operators: " + said
+    g = Graph(False)
+    x = g.var("x", g.tensor(2))
+    cycle = g.call("negative", x)
+    g.nodes[cycle]["attrs"]["args"] = str(g.array(cycle))
+    write(folder, g.save(g.function([x], cycle)))
+    wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.rly"], folder)
+    if wrong or "R0508" not in said or "part of itself" not in said or os.path.exists(os.path.join(folder, "n.rly")):
+        return wrong or "a cycle: " + said
+    return None
+
+
+def damage(r, graph):
+    if r.random() < 0.3:
+        text = json.dumps(graph)
+        at = r.randrange(len(text))
+        return text[:at] if r.random() < 0.5 else text[:at] + r.choice('0129"{}[],:-e') + text[at + 1:]
+    for _ in range(r.randint(1, 3)):
+        node = r.choice(graph["nodes"])
+        value = r.choice([-1, 0, 1, 10 ** 18, "null", "", r.randrange(len(graph["nodes"]))])
+        if node.get("attrs") and r.random() < 0.7:
+            key = r.choice(sorted(node["attrs"]))
+            node["attrs"][key] = r.choice([value, str(value)])
+        elif node.get("data"):
+            node["data"][r.randrange(len(node["data"]))] = value
+        else:
+            node["type_key"] = r.choice(graph["nodes"])["type_key"]
+    if r.random() < 0.1:
+        graph["root"] = r.choice([0, -1, 10 ** 9, None, r.randrange(len(graph["nodes"]))])
+    return graph
+
+
+def check_damaged(relay, folder, seed, keep):
+    r = random.Random(seed)
+    graph = damage(r, program(r.random() < 0.5))
+    name = "damaged%d.json" % seed
+    write(folder, graph, name)
+    wrong, _, said = run(relay, ["convert", name, "-o", "damaged.rly"], folder)
+    if wrong and keep:
+        write(keep, graph, name)
+    return wrong and "seed %d: %s" % (seed, wrong)
+
+
+def main():
+    options = share.arguments(__doc__).parse_args()
+    relay = os.path.abspath(options.relay)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        checks = [lambda old=old: check_converted(relay, folder, old) for old in (False, True)]
+        checks.append(lambda: check_refused(relay, folder))
+        for seed in share.seeds(options, MUTANTS):
+            checks.append(lambda seed=seed: check_damaged(relay, folder, seed, options.keep))
+        for check in checks:
+            wrong = check()
+            found += [wrong] if wrong else []
+    for wrong in found:
+        print("FAILED " + wrong)
+    print("%d passed, %d failed, 0 skipped" % (len(checks) - len(found), len(found)))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
