@@ -6,11 +6,37 @@
  *     s <- e;  test s is Cons else L1;  x <- s.0;  a;  jump end;
  *     L1: test s is Nil else L2;  b;  jump end;  L2: no match
  *
- * A tuple literal matched by tuple patterns is not built. */
+ * A tuple literal matched by tuple patterns is not built. Where the arms before one have taken all other constructors,
+ * its own is not tested: above, Nil is what is left. */
 #include "eval/verify.h"
 
-/* Tests the value at operand `at`, binding what the pattern names. */
-static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Patches *fail) {
+/* Whether the arm takes every value of its pattern's constructor. */
+static bool takes_ctor(const Arm *arm) {
+    const Pattern *p = arm->pattern;
+    bool all = p->kind == PAT_CTOR && !arm->guard;
+    for (uint32_t i = 0; all && i < p->nargs; i++)
+        all = p->args[i]->kind == PAT_WILDCARD || p->args[i]->kind == PAT_VAR;
+    return all;
+}
+
+/* Adds the constructor of an arm that takes all its values. Whether it is the one that the arms before have left. */
+static bool take_ctor(const Arm *arm, uint64_t *taken) {
+    enum { MOST = 64 };
+    if (arm->pattern->kind != PAT_CTOR)
+        return false;
+    const Ctor *ctor = arm->pattern->ctor;
+    if (!ctor->decl || ctor->decl->nctors > MOST)
+        return false;
+    uint64_t all = UINT64_MAX >> (MOST - ctor->decl->nctors), one = UINT64_C(1) << ctor->tag;
+    bool last = (*taken | one) == all;
+    if (takes_ctor(arm))
+        *taken |= one;
+    return last;
+}
+
+/* Tests the value at operand `at`, binding what the pattern names. known: its constructor is the pattern's. */
+static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, bool known,
+                            Patches *fail) {
     switch (p->kind) {
     case PAT_WILDCARD: return;
     case PAT_VAR:
@@ -32,6 +58,8 @@ static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Pa
         return;
     }
     case PAT_CTOR: {
+        if (known)
+            break;
         int32_t ctor = const_pointer(r, VAL_CTOR, p->ctor);
         Opcode test = p->ctor->nfields ? CODE_TEST_DATA : CODE_TEST_NULLARY;
         vec_push(fail, emit(r, match, test, 0, 0, at, ctor));
@@ -44,7 +72,7 @@ static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, Pa
         if (p->args[i]->kind != PAT_WILDCARD) {
             int32_t s = operand(BASE_SLOT, (uint32_t)slot_new(r));
             emit(r, match, get, 0, s, at, (int32_t)i);
-            resolve_pattern(r, p->args[i], match, s, fail);
+            resolve_pattern(r, p->args[i], match, s, false, fail);
         }
 }
 
@@ -69,15 +97,16 @@ void resolve_match(Resolver *r, Expr *e, int32_t dst) {
         whole = resolve_operand(r, e->a);
     uint32_t inner = r->top;
     Patches ends = {0};
-    bool open = true; /* some value may have matched no arm so far */
+    uint64_t taken = 0; /* constructors, by their tags */
+    bool open = true;   /* some value may have matched no arm so far */
     for (uint32_t i = 0; open && i < e->narms; i++) {
         const Arm *arm = &e->arms[i];
         Patches fail = {0};
         if (!apart)
-            resolve_pattern(r, arm->pattern, e, whole, &fail);
+            resolve_pattern(r, arm->pattern, e, whole, take_ctor(arm, &taken), &fail);
         else if (arm->pattern->kind == PAT_TUPLE)
             for (uint32_t k = 0; k < arm->pattern->nargs; k++)
-                resolve_pattern(r, arm->pattern->args[k], e, parts.data[k], &fail);
+                resolve_pattern(r, arm->pattern->args[k], e, parts.data[k], false, &fail);
         if (arm->guard)
             resolve_condition(r, arm->guard, false, &fail);
         resolve_into(r, arm->body, dst);
