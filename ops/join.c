@@ -202,6 +202,7 @@ const Op op_concatenate = {
     .write_sizes = write_concatenate_sizes,
     .attrs = axis_attrs,
     .nattrs = 1,
+    .adds_sizes = true,
     .relation = &rel_concatenate,
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,

@@ -12,7 +12,8 @@
  * Note [Parts of a parameter]. `def f(x, m, c) { if (c) { x[m] } else { x } }` checks as it stands: the shape of x is open,
  * and so becomes that of its part. But no call could have it, since a mask's size follows from its bools. Such a
  * parameter has an unknown shape, `x: Tensor[?, _]`, as every call's own argument may have. A recursion over its own
- * parts, as a decision tree grows, is the same. */
+ * parts, as a decision tree grows, is the same, and so is one that joins it with others, as `go(concatenate((x, x)), n - 1)`
+ * does: its sizes would all be 0. */
 #include <string.h>
 
 #include "parser/parser.h"
@@ -63,7 +64,8 @@ void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme) {
     const Type *type = type_resolve(scheme->type);
     for (size_t i = 0; i < fn->params.len && !I->keeps_parts && type->tag == TY_FN; i++) {
         Type *t = type_resolve(type->args[i]);
-        if (t->tag == TY_TENSOR && scheme_mixes_parts(scheme, type_resolve(t->tensor.shape)))
+        Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
+        if (shape && (scheme_mixes_parts(scheme, shape) || scheme_adds_parts(scheme, shape)))
             infer_note_widening(I, &fn->params.data[i],
                                 type_tensor(type_any(KIND_SHAPE, NULL), t->tensor.dtype));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of tensors whose sizes follow from values, as of `x[mask]` and `argwhere(x)`. */
+/* Parts of tensors: those whose sizes follow from values, as of `x[mask]` and `argwhere(x)`, and those that are joined. */
 #include <string.h>
 
 #include "types/op.h"
@@ -30,6 +30,20 @@ static const Type *find_open_shape(Type *t) {
     t = type_resolve(t);
     Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
     return shape && shape->tag == TY_PARAM ? shape : NULL;
+}
+
+bool scheme_adds_parts(const Scheme *scheme, const Type *shape) {
+    bool found = false;
+    for (uint32_t i = 0; i < scheme->nrelations && !found; i++) {
+        const Relation *r = scheme->relations[i];
+        const Type *parts = type_resolve(r->args[0]);
+        if (!r->op || !r->op->adds_sizes || r->def != r->op->relation || parts->tag != TY_TUPLE ||
+            parts->nargs < 2 || find_open_shape(r->args[r->nargs - 1]) != shape)
+            continue;
+        for (uint32_t k = 0; k < parts->nargs; k++)
+            found |= find_open_shape(parts->args[k]) == shape;
+    }
+    return found;
 }
 
 bool scheme_mixes_parts(const Scheme *scheme, const Type *shape) {
