@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completion of the command `relay` for fish.
 complete -c relay -n __fish_use_subcommand -a check -d 'read and type-check; silent when all is well'
-complete -c relay -n __fish_use_subcommand -a convert -d 'translate an ONNX model to Relay, its weights beside it'
+complete -c relay -n __fish_use_subcommand -a convert -d 'translate a model of ONNX or TVM to Relay, or main to ONNX'
 complete -c relay -n __fish_use_subcommand -a doc -d 'what an operator or prelude function does'
 complete -c relay -n __fish_use_subcommand -a doctest -d 'run what a page types at relay>, and compare the answers'
 complete -c relay -n __fish_use_subcommand -a explain -d 'what a diagnostic means, as in R0312'

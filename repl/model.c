@@ -334,9 +334,12 @@ static SessionStatus convert_tvm(Session *s, const char *path, const char *to) {
 }
 
 SessionStatus session_convert_model(Session *s, const char *path, const char *to) {
-    size_t len = strlen(to);
-    if (len > 5 && strcmp(to + len - 5, ".onnx") == 0)
+    if (ends_with(to, ".onnx"))
         return export_program(s, path, to);
+    if (ends_with(to, ".json")) {
+        fail(s, DIAG_R0509, fmt_text("`%s`: graphs of TVM are read, and not written", to));
+        return SESSION_FAILED;
+    }
     if (ends_with(path, ".json"))
         return convert_tvm(s, path, to);
     OnnxModel *m = read_model(s, path);

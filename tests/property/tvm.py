@@ -151,6 +151,9 @@ def check_refused(relay, folder):
     wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.rly"], folder)
     if wrong or "R0508" not in said or "part of itself" not in said or os.path.exists(os.path.join(folder, "n.rly")):
         return wrong or "a cycle: " + said
+    wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.json"], folder)
+    if wrong or "graphs of TVM are read, and not written" not in said or os.path.exists(os.path.join(folder, "n.json")):
+        return wrong or "a graph to write: " + said
     return None
 
 
