@@ -138,7 +138,9 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     if (k && i < k->captured.len)
         part = k->known[i];
     *v = add_plain(r, "v", call);
-    name_place(r, (*v)->var, i < p->nparts ? p->parts[i] : NULL, part);
+    Place *of = i < p->nparts ? p->parts[i] : NULL;
+    name_place(r, (*v)->var, part && part == k ? p : of,
+               part); /* a closure that holds itself is one value */
     return true;
 }
 
