@@ -63,10 +63,11 @@ class Token:
 class Program:
     """A correct program, its tokens, and the ways to break it on each of its lines."""
 
-    def __init__(self, path):
-        self.path, self.name = path, os.path.relpath(path, ROOT)
-        with open(path, encoding="ascii") as f:
-            self.text = f.read()
+    def __init__(self, path, text=None):
+        self.path, self.name, self.text = path, os.path.relpath(path, ROOT), text
+        if text is None:
+            with open(path, encoding="ascii") as f:
+                self.text = f.read()
         self.tokens, line = [], 1
         for m in TOKEN.finditer(self.text):
             if m.lastgroup != "space":
@@ -250,7 +251,7 @@ class Program:
     def match_head(self, brace):
         """The token `match` whose arms stand in this brace, or None."""
         k = brace - 1
-        if self.at(k) == ")":
+        if self.at(k) == ")" and k in self.partner:
             k = self.partner[k]
             if self.at(k - 1) == "match":
                 return k - 1
