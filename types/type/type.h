@@ -178,7 +178,7 @@ bool type_is_scalar(Type *t, DType dtype);
 bool type_is_unit(Type *t);
 /* Whether one is a tuple of one entry and the other something else that is known: its comma is easily forgotten. */
 bool type_differs_by_comma(Type *a, Type *b);
-#define TYPE_COMMA_FACT "a tuple of one entry is written with a comma: `(x,)`"
+#define TYPE_COMMA_FACT "`(x,)`, with its comma, is a tuple of one entry; `(x)` is `x` itself"
 bool type_is_list(Type *t); /* whether the type is called List: for the words of messages */
 /* False where the dtype, the number or the rank is not known. */
 bool type_get_dtype(Type *t, DType *out);   /* of a TY_TENSOR or of a KIND_DTYPE type */
