@@ -24,6 +24,11 @@ static const struct {
      "`random.uniform(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
     {"randn",
      "`random.normal(key, out_shape=[n])` draws numbers, with a key `random.threefry_key(seed)`"},
+    {"square", "`x ** 2` is the square of x"},
+    {"cube", "`x ** 3` is the third power of x"},
+    {"inner", "`sum(x * y)` is the inner product of two vectors, `a @@ b` the matrix product"},
+    {"tensor", "`[1.0, 2.0]` is a tensor, `tensor.of(xs)` makes one of a List"},
+    {"array", "`[1.0, 2.0]` is a tensor, `tensor.of(xs)` makes one of a List"},
     {"concat_map", "`flatten(map(f, xs))` joins the Lists that f gives"},
     {"flat_map", "`flatten(map(f, xs))` joins the Lists that f gives"},
     {"bind", "`flatten(map(f, xs))` joins the Lists that f gives"},
@@ -42,14 +47,20 @@ static const struct {
     {"math", "operators need no prefix: `sqrt(x)`, `sin(x)`, `pi`"},
 };
 
-/* Looks also for the first part of a qualified name, as in `np.zeros`. */
-const char *infer_habit_of(const Symbol *name) {
-    size_t n = strcspn(name->text, ".");
+static const char *find_habit(const char *name, size_t n) {
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
-        if (strlen(habits[i].name) == n && strncmp(habits[i].name, name->text, n) == 0)
+        if (strlen(habits[i].name) == n && strncmp(habits[i].name, name, n) == 0)
             return habits[i].help;
     }
     return NULL;
+}
+
+/* Of `np.random.randn` the last part says most, and the first one what all such names have in common. */
+const char *infer_habit_of(const Symbol *name) {
+    size_t n = strcspn(name->text, ".");
+    const char *first = find_habit(name->text, n), *dot = strrchr(name->text, '.');
+    const char *last = first && dot ? find_habit(dot + 1, strlen(dot + 1)) : NULL;
+    return last ? last : first;
 }
 
 /* ---- names in scope -------------------------------------------------------------------------- */
