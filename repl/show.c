@@ -43,6 +43,24 @@ bool show_draw(Value v, const char *path, Str *bytes, const char **why) {
     return true;
 }
 
+/* The type, and in words what of it no use has decided yet: `ref(List[a])` of `ref(Nil)` holds elements of one type,
+ * which the first one written decides. */
+static void add_type(Str *out, const Scheme *scheme) {
+    TypeNamer namer = {0};
+    TypeVec open = {0};
+    Map seen = {0};
+    size_t said = 0;
+    scheme_print(out, scheme, &namer);
+    type_collect(scheme->type, TY_VAR, &seen, &open);
+    for (size_t i = 0; i < open.len; i++) {
+        if (open.data[i]->kind != KIND_EFFECT)
+            str_printf(out, "%s`%s`", said++ ? ", " : "  (the first use decides ",
+                       type_text_with(&namer, open.data[i]));
+    }
+    if (said)
+        str_add_char(out, ')');
+}
+
 bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
     const volatile int *interrupt = interp_interrupt_flag(s->interp);
     if (plot_is(v))
@@ -57,7 +75,7 @@ bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
         return false;
     if (scheme && !s->options.hides_types) {
         str_add(out, " : ");
-        scheme_print(out, scheme, NULL);
+        add_type(out, scheme);
     }
     str_add_char(out, '\n');
     return true;
@@ -65,7 +83,7 @@ bool show_value(Session *s, Value v, const Scheme *scheme, Str *out) {
 
 void show_binding(Str *out, const Symbol *name, const Scheme *scheme) {
     str_printf(out, "%s : ", name->text);
-    scheme_print(out, scheme, NULL);
+    add_type(out, scheme);
     str_add_char(out, '\n');
 }
 
