@@ -456,6 +456,23 @@ static void try_elementwise(Mender *m, size_t first, size_t last) {
     }
 }
 
+/* Tries `f(a, b)` for `f(a)(b)`, and `f(a, b, c)` for `f(a)(b)(c)`, where f wants all at once: `grad(f)(x)` is written
+ * so, `check_grad(f, x)` is not. */
+static void try_curried(Mender *m, size_t first, size_t last) {
+    size_t open = last;
+    int32_t close = has_kind(m, last, TOK_LPAREN) ? token(m, last)->partner : -1;
+    if (last <= first + 2 || !has_kind(m, last - 1, TOK_RPAREN))
+        return;
+    uint32_t begin = token(m, last - 1)->begin;
+    for (const char *joined = ", "; close >= 0 && !mend_is_done(m);) {
+        uint32_t end = token(m, open)->end;
+        mend_try(m, MEND_REPLACE, begin, end, joined);
+        joined = fmt_text("%s%s, ", joined, mend_text(m, end, token(m, (size_t)close)->begin));
+        open = (size_t)close + 1;
+        close = has_kind(m, open, TOK_LPAREN) ? token(m, open)->partner : -1;
+    }
+}
+
 void mend_habits(Mender *m) {
     size_t first, last;
     mend_place_tokens(m, &first, &last);
@@ -483,8 +500,11 @@ void mend_habits(Mender *m) {
         try_members(m, first, last);
     if (m->d->code == DIAG_R0212 && !mend_is_done(m))
         try_member_of_value(m, first, last);
-    if (m->d->code == DIAG_R0203)
+    if (m->d->code == DIAG_R0203) {
         try_elementwise(m, first, last);
+        if (!mend_is_done(m))
+            try_curried(m, first, last);
+    }
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);
     if (m->d->code == DIAG_R0111 && m->d->cause == DIAG_CAUSE_ATTR_DTYPE)
