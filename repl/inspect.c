@@ -444,6 +444,13 @@ static void browse_library(const char *module, Str *out) {
             str_printf(out, "%s\n", prelude.data[i].head);
 }
 
+/* Whether the name, which begins with the module's, is of a module that this one imports: `nn.random.split`. */
+static bool is_of_import(Session *s, const char *module, const Symbol *name) {
+    const Namespace *n = map_find(&s->env->here->modules, sym_intern(module));
+    const char *rest = name->text + strlen(module) + 1, *dot = strchr(rest, '.');
+    return n && dot && map_has(&n->modules, sym_intern_n(rest, (size_t)(dot - rest)));
+}
+
 bool session_browse(Session *s, const char *module, Str *out) {
     const char *prefix = module && *trim(module) ? fmt_text("%s.", trim(module)) : "";
     SymbolVec names = {0};
@@ -451,7 +458,7 @@ bool session_browse(Session *s, const char *module, Str *out) {
     for (size_t i = 0; i < names.len; i++) {
         const Symbol *name = names.data[i];
         if (strncmp(name->text, prefix, strlen(prefix)) != 0 || name->text[0] == '_' ||
-            strstr(name->text, "._"))
+            strstr(name->text, "._") || (*prefix && is_of_import(s, trim(module), name)))
             continue;
         Binding b = env_find(s->env, name, SIGIL_GLOBAL);
         if (b.kind == BIND_GLOBAL && (*prefix || !b.global->internal))
