@@ -522,12 +522,25 @@ static void fractions(Slips *s, size_t i) {
                 before ? token(s, i)->end : begin_of(s, i), "0");
 }
 
+/* `float32(x)`: a cast that is written as a call. */
+static void casts(Slips *s, size_t i) {
+    if (i + 1 >= count(s) || word_get_class(token(s, i)->word) != WORDCLASS_DTYPE ||
+        token(s, i + 1)->kind != TOK_LPAREN || token(s, i + 1)->partner < 0)
+        return;
+    size_t close = (size_t)token(s, i + 1)->partner;
+    const char *dtype = tokens_text(s, i, i + 1);
+    if (close == i + 3)
+        replace_tokens(s, i, close + 1, fmt_text("(%s) %s", dtype, tokens_text(s, i + 2, close)));
+    else
+        replace_tokens(s, i, i + 1, fmt_text("(%s) ", dtype));
+}
+
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
     {imports, false},      {comments, true},     {strings, false},       {equals, false},
     {updates, false},      {returns, true},      {conditions, true},     {literals, true},
     {arrows, true},        {definitions, false}, {let_functions, false}, {tuples, false},
     {declarations, false}, {tensors, false},     {matches, false},       {remainders, false},
-    {sizes, false},        {fractions, false},
+    {sizes, false},        {fractions, false},   {casts, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;
