@@ -25,17 +25,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ROOMS = ("base", "parser", "tensor", "types", "ops", "passes", "eval", "jit", "repl", "prelude", "stdlib")
 
-# (function or item, what stands in it, what it becomes, what run.py is to run)
+# (function or item, what stands in it, what it becomes, what run.py is to run, or a unit test)
 EDITS = [
     ("span_locate", "<= at", "< at", "golden/errors"),
-    ("f32_to_bf16", "(u + 0x7FFF + (u >> 16 & 1)) >> 16", "u >> 16", "golden/ops"),
+    ("f32_to_bf16", "(u + 0x7FFF + (u >> 16 & 1)) >> 16", "u >> 16", "unit/test_tensor"),
     ("first_matrix", "arm->guard || node_has_float(arm->pattern)", "false", "golden"),
     ("infer_order", "e->data[k] == group->data[i]", "e->data[k] != e->data[k]", "golden/eval"),
     ("shape_broadcast_into", "&& b != 1", "", "golden"),
     ("add_operand", "f->gap = false;", "", "golden/eval"),
     ("take_axes", '"clip"', '"wrap"', "golden"),
     ("set_reduced", "else if (keepdims)", "else if (!keepdims)", "golden"),
-    ("grad_twin_at", "'r'", "'f'", "golden/grad/lists"),
+    ("grad_twin_at", "'r'", "'f'", "golden/grad golden/ad"),
     ("with_tape", "t->tape", "args[0]", "golden/grad golden/ad"),
     ("backward", "expr_is_unit(ct)", "i == 1", "golden/grad golden/ad"),
     ("reverse_template", '"ad.ones"', '"ad.zeros"', "golden/grad golden/ad"),
@@ -57,7 +57,7 @@ EDITS = [
     ("is_unused", "&&\n           !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN)", "", "golden"),
     ("session_run_source", "status == SESSION_OK && (flags & RUN_MAIN)", "0", "golden/cli"),
     ("input_add", 'strcmp(value, "random") != 0', 'strcmp(value, "random") == 0', "golden/cli"),
-    ("jit_cache_put", "ok && renameat(c->folder, temporary, c->folder, name) != 0", "ok", "jit"),
+    ("jit_cache_put", "ok && renameat(c->folder, temporary, c->folder, name) != 0", "ok", "unit/test_jit"),
 ]
 
 
@@ -140,9 +140,10 @@ def fails(command, folder):
 
 def noticed(tree, folder, what):
     """Whether the tests fail."""
-    if what == "jit":
-        subprocess.run(["make", "-s", "tests/unit/test_jit"], cwd=folder, capture_output=True, check=True)
-        return fails(["tests/unit/test_jit"], folder)
+    if what.startswith("unit/"):
+        program = "tests/" + what
+        subprocess.run(["make", "-s", program], cwd=folder, capture_output=True, check=True)
+        return fails([program], folder)
     words = []
     for w in what.split():
         suite, _, part = w.partition("/")
