@@ -28,6 +28,8 @@ TEST(halves_round_to_even) {
     CHECK_INT(f32_to_f16(0x1p-25f), 0);
     CHECK_INT(f32_to_f16(0x1.000002p-25f), 1);
     CHECK_INT(f32_to_bf16(1.0f + 0x1p-8f), 0x3F80);
+    CHECK_INT(f32_to_bf16(1.0f + 0x1.8p-7f), 0x3F82);
+    CHECK_INT(f32_to_bf16(1.0f + 0x1.02p-8f), 0x3F81);
     CHECK_INT(f32_to_bf16(-INFINITY), 0xFF80);
 }
 
