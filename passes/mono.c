@@ -79,6 +79,48 @@ Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
     return mono_new(params, args, n, true);
 }
 
+/* A type of data or a tuple with unknowns for the sizes that are parameters or undetermined; NULL where more than sizes
+ * is open. */
+static Type *with_unknown_sizes(Type *t) {
+    static const TypeTag open[] = {TY_PARAM, TY_VAR};
+    TypeVec from = {0}, to = {0};
+    t = type_resolve(t);
+    if (t->tag != TY_DATA && t->tag != TY_TUPLE)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        type_collect(t, open[k], &seen, &from);
+    }
+    for (size_t i = 0; i < from.len; i++) {
+        Kind kind = from.data[i]->kind;
+        if (kind != KIND_DIM && kind != KIND_SHAPE)
+            return NULL;
+        vec_push(&to, type_any(kind, NULL));
+    }
+    Substitution by = substitution_new(from.data, to.data, (uint32_t)from.len);
+    return type_substitute_by(&by, t);
+}
+
+Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs) {
+    Mono *m = mem_new(Mono);
+    m->opens = true;
+    m->from = mem_new_n(Type *, MOST_PARAMS);
+    m->to = mem_new_n(Type *, MOST_PARAMS);
+    for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++) {
+        Type *param = type_resolve(fn->fn->params[i]->type);
+        bool is_open = param->tag == TY_PARAM && param->kind == KIND_TYPE;
+        Type *is = is_open && args[i]->type ? with_unknown_sizes(args[i]->type) : NULL;
+        if (!is || m->n == MOST_PARAMS || is_bound(m, param))
+            continue;
+        m->from[m->n] = param;
+        m->to[m->n++] = is;
+    }
+    if (!m->n)
+        return NULL;
+    m->by = substitution_new(m->from, m->to, m->n);
+    return m;
+}
+
 Type *mono_type(Mono *m, Type *t) { return m && t ? type_substitute_by(&m->by, t) : t; }
 
 /* The type of an operator's result, where those of its arguments say it. */
@@ -89,6 +131,24 @@ static void settle_operator(Expr *e) {
     Type *result = core_type_of_call(e, &wrong);
     if (result && core_is_closed(result))
         e->type = type_zonk(result);
+}
+
+/* A field that was read from any record which has it, where the copy says which record that is. */
+static void settle_field(const Mono *m, Expr *e) {
+    Type *t = type_resolve(e->a->type);
+    if (e->index >= 0 || t->tag != TY_DATA || t->decl->nctors != 1 || t->decl->nexists ||
+        t->decl->nparams != t->nargs)
+        return;
+    const Ctor *ctor = t->decl->ctors[0];
+    for (uint32_t i = 0; ctor->field_names && i < ctor->nfields; i++) {
+        if (ctor->field_names[i] != e->field)
+            continue;
+        Type *type = type_substitute(ctor->fields[i], t->decl->params, t->args, t->nargs);
+        e->index = (int)i;
+        if (!core_is_closed(e->type) && (m->opens || core_is_closed(type)))
+            e->type = type_zonk(type);
+        return;
+    }
 }
 
 void mono_settle(Mono *m, Expr *copy) {
@@ -105,6 +165,7 @@ void mono_settle(Mono *m, Expr *copy) {
             copy->type = type_scalar(t);
         }
         break;
+    case EXPR_FIELD: settle_field(m, copy); break;
     case EXPR_ZERO: copy->zero_type = mono_type(m, copy->zero_type); break;
     default: break;
     }

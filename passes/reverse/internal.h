@@ -206,6 +206,7 @@ typedef struct Program {
     Map sizes;    /* Expr -> nodes in it */
     Map used;     /* Global that was noted */
     Map prepared; /* EXPR_FN -> the same after the passes */
+    Map typed;    /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
     bool prepares;
     bool indexes;        /* some accumulator is added to in place */
     bool grows;          /* some accumulator is a tuple that grows */
@@ -242,6 +243,8 @@ typedef struct Reader {
 Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
+/* The same function, or its copy for the types of these arguments. */
+Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs);
 bool known_equal(const Known *a, const Known *b);
 Known *known_inactive(const Known *k);
 bool known_captured_any(const Known *k);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
 #include "passes/reverse/internal.h"
+#include "passes/subst.h"
+#include "types/core/check.h"
+
+#include <string.h>
 
 /* ---- known functions ------------------------------------------------------------------------- */
 
@@ -113,6 +117,32 @@ Known *known_prepared(Program *p, Expr *fn) {
     Known *k = known_new(fn);
     k->fn = prepare(p, fn);
     return k;
+}
+
+/* Note [Functions of any record]. `def width(p) { sum(p.w) }` serves every record with a field w. Where it is
+ * differentiated, the cotangent of p.w is a part of that of p, so which record p is must be known: such a function is
+ * read in a copy where p has the type of the argument (passes/mono.h), one for all calls with these types. */
+Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs) {
+    enum { LONGEST = 1000 };
+    Mono *mono = k->captured.len ? NULL : mono_of_records(k->original, args, nargs);
+    if (!mono)
+        return k;
+    Str key = {0};
+    str_printf(&key, "%p", (const void *)k->original);
+    for (uint32_t i = 0; i < mono->n; i++) {
+        const char *type = type_text(mono->to[i]);
+        if (strlen(type) > LONGEST)
+            return k;
+        str_printf(&key, ", %p is %s", (const void *)mono->from[i], type);
+    }
+    const Symbol *name = sym_intern(str_text(&key));
+    Expr *copy = map_find(&p->typed, name);
+    if (!copy) {
+        Subst s = {.mono = mono};
+        copy = expr_substitute(&s, k->original);
+        map_set(&p->typed, name, copy);
+    }
+    return known_prepared(p, copy);
 }
 
 bool fn_has_own_code(const Expr *fn) {

@@ -242,6 +242,8 @@ static bool settle_call(Reader *r, Step *s) {
         refuse(r, "an active value reaches a function that is not known");
         return false;
     }
+    if (callee == k)
+        callee = k = known_at_types(r->p, callee, call->args, call->nargs);
     s->callee = callee;
     s->known = mem_new_n(Known *, call->nargs + 1);
     s->active = mem_new_n(bool, call->nargs + 1);
