@@ -140,6 +140,15 @@ static void end_collector(const char *message) {
         mem_exit("the collector");
 }
 
+/* Without room for its first tables the collector ends the program in words of its own. */
+static void check_first_room(void) {
+    enum { FIRST_ROOM = 2 << 20 };
+    void *room = mmap(NULL, FIRST_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        mem_exit("the program");
+    munmap(room, FIRST_ROOM);
+}
+
 void mem_init(void) {
     static bool done;
     if (done)
@@ -150,6 +159,7 @@ void mem_init(void) {
     GC_set_warn_proc(GC_ignore_warn_proc);
     GC_set_abort_func(end_collector);
     GC_set_markers_count(1); /* a collection is short; helper threads cost more than they give */
+    check_first_room();
     GC_INIT();
     /* Collect when the heap has doubled, not at a third more: `1 + 1 + …` of 1 MB takes 2.0 s so, 3.0 s
      * else, most of it marking. */
