@@ -7,9 +7,10 @@
 
 #include "interchange/tvm_graph.h"
 
-static bool is_held_as_object(const Op *op, const char *name) {
-    static const char *const always[] = {"channels",    "units",      "repeats",  "batch_dims", "k",
-                                         "num_samples", "index_rank", "seq_axis", "batch_axis"};
+bool tvm_is_held_as_object(const Op *op, const char *name) {
+    static const char *const always[] = {"channels",   "units",       "repeats",    "batch_dims",
+                                         "k",          "num_samples", "index_rank", "seq_axis",
+                                         "batch_axis", "exclusive",   "inverse"};
     static const char *const axis[] = {"take",        "repeat",          "stack",  "gather",
                                        "reverse",     "scatter",         "cumsum", "cumprod",
                                        "scatter_add", "scatter_elements"};
@@ -108,7 +109,7 @@ static const char *attr_value(TvmGraph *g, const Op *op, const AttrSpec *spec, s
             return *text == '1' ? "True" : "False";
         break;
     case AT_INT:
-        if (!is_held_as_object(op, spec->name) || !counted || !tvm_is(g, at, "IntImm"))
+        if (!tvm_is_held_as_object(op, spec->name) || !counted || !tvm_is(g, at, "IntImm"))
             return integer(g, attrs, text);
         break;
     case AT_INT_OPT:

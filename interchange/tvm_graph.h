@@ -45,6 +45,8 @@ const char *tvm_repr(TvmGraph *g, size_t node); /* of a string or an operator, o
 
 /* The attributes of a call as `key=value, …`. */
 void tvm_add_attrs(TvmGraph *g, const Op *op, size_t attrs, Str *out);
+/* Whether TVM holds an attribute that is a number as an object, so that its text names a node. */
+bool tvm_is_held_as_object(const Op *op, const char *name);
 /* A value in a graph: an integer, a list of them, `None`; NULL: it has no counterpart. */
 const char *tvm_value(TvmGraph *g, size_t node);
 

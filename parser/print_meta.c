@@ -24,7 +24,7 @@ static void add_base64(Str *out, const unsigned char *p, size_t n) {
     }
 }
 
-static void add_ndarray(Str *out, const MetaConstant *c) {
+void metadata_add_array(Str *out, const MetaConstant *c) {
     Str raw = {0};
     uint64_t reserved = 0;
     int32_t device[2] = {1, 0}, ndim = c->ndim;
@@ -61,7 +61,7 @@ void print_metadata(Str *out, const Module *m) {
     str_add(out, "\n  ],\n  \"b64ndarrays\": [");
     for (size_t i = 0; i < n; i++) {
         str_add(out, i ? ",\n    \"" : "\n    \"");
-        add_ndarray(out, m->constants.data[i]);
+        metadata_add_array(out, m->constants.data[i]);
         str_add(out, "\"");
     }
     str_add(out, "\n  ],\n  \"attrs\": {\"tvm_version\": \"0.18.0\"}\n}\n");

@@ -657,7 +657,7 @@ static int run_watch(Cli *cli) {
 static const Subcommand subcommands[] = {
     {"check", "FILE...", "read and type-check; silent when all is well", run_check, false},
     {"convert", "FILE -o FILE",
-     "translate a model of ONNX or TVM to Relay, or main of m.rly to m.onnx", run_convert, false},
+     "translate a model of ONNX or TVM to Relay, or m.rly to m.onnx or m.json", run_convert, false},
     {"doc", "NAME...", "what an operator or prelude function does", run_doc, false},
     {"doctest", "FILE...", "run what a page types at `relay>`, and compare the answers",
      run_doctest, false},

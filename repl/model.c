@@ -15,6 +15,7 @@
 #include "interchange/onnx_export.h"
 #include "interchange/translate.h"
 #include "interchange/tvm.h"
+#include "interchange/tvm_write.h"
 #include "repl/session_internal.h"
 
 bool session_is_model(Session *s, const char *path) {
@@ -230,6 +231,22 @@ typedef struct ExportJob {
     bool exported;
 } ExportJob;
 
+static Global *find_main(Session *s) {
+    Global *g = env_find(s->env, sym_intern("main"), SIGIL_NONE).global;
+    g = g ? g : env_find(s->env, sym_intern("main"), SIGIL_GLOBAL).global;
+    return g && g->value && g->value->kind == EXPR_FN ? g : NULL;
+}
+
+static SessionStatus write_all(Session *s, const char *to, const Str *text) {
+    Output out;
+    output_open(&out, to);
+    output_add(&out, str_text(text), text->len);
+    if (output_close(&out))
+        return SESSION_OK;
+    fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
+    return SESSION_FAILED;
+}
+
 static void export_main(void *arg) {
     ExportJob *job = arg;
     job->exported = onnx_export(job->main, "main", find_value, job->s, job->diags, &job->model);
@@ -240,10 +257,8 @@ static SessionStatus export_program(Session *s, const char *path, const char *to
     SessionStatus status = session_load_quietly(s, path);
     if (status != SESSION_OK)
         return status;
-    Global *g = env_find(s->env, sym_intern("main"), SIGIL_NONE).global;
-    if (!g)
-        g = env_find(s->env, sym_intern("main"), SIGIL_GLOBAL).global;
-    if (!g || g->kind != GLOBAL_DEF || !g->value || g->value->kind != EXPR_FN) {
+    Global *g = find_main(s);
+    if (!g || g->kind != GLOBAL_DEF) {
         fail(s, DIAG_R0509,
              fmt_text("`%s` has no function `main`, which is what an ONNX model is made of", path));
         return SESSION_FAILED;
@@ -253,14 +268,48 @@ static SessionStatus export_program(Session *s, const char *path, const char *to
     session_print_diags(s, job.diags);
     if (!done || !job.exported)
         return SESSION_FAILED;
-    Output out;
-    output_open(&out, to);
-    output_add(&out, str_text(&job.model), job.model.len);
-    if (!output_close(&out)) {
-        fail(s, DIAG_R0505, fmt_text("`%s` cannot be written: %s", to, strerror(out.why)));
+    return write_all(s, to, &job.model);
+}
+
+typedef struct GraphJob {
+    Session *s;
+    VEC(Global *) roots;
+    Diags *diags;
+    Str graph;
+    bool written;
+} GraphJob;
+
+static void write_graph(void *arg) {
+    GraphJob *job = arg;
+    job->written = tvm_write(job->roots.data, job->roots.len, find_value, job->s, job->diags,
+                             &job->graph);
+}
+
+/* Writes `main` of a program and what it uses as a graph of TVM, or all its functions where it has no `main`. */
+static SessionStatus export_graph(Session *s, const char *path, const char *to) {
+    GraphJob job = {.s = s, .diags = mem_new(Diags)};
+    SessionStatus status = session_load_quietly(s, path);
+    if (status != SESSION_OK)
+        return status;
+    Global *g = find_main(s);
+    SymbolVec names = {0};
+    if (g)
+        vec_push(&job.roots, g);
+    else
+        env_each_name(s->env, &names);
+    for (size_t i = 0; i < names.len; i++) {
+        g = env_find_loaded(s->env, names.data[i]);
+        if (g && !g->internal && g->value && g->value->kind == EXPR_FN)
+            vec_push(&job.roots, g);
+    }
+    if (!job.roots.len) {
+        fail(s, DIAG_R0509,
+             fmt_text("`%s` has no functions, which are what a graph of TVM is made of", path));
         return SESSION_FAILED;
     }
-    return SESSION_OK;
+    bool done = session_with_stack(s, write_graph, &job);
+    session_print_diags(s, job.diags);
+    return done && job.written ? write_all(s, to, &job.graph) : SESSION_FAILED;
 }
 
 /* Writes a program after what checks it, and writes what it stores, has run. */
@@ -336,8 +385,10 @@ static SessionStatus convert_tvm(Session *s, const char *path, const char *to) {
 SessionStatus session_convert_model(Session *s, const char *path, const char *to) {
     if (ends_with(to, ".onnx"))
         return export_program(s, path, to);
+    if (ends_with(to, ".json") && !ends_with(path, ".onnx") && !ends_with(path, ".json"))
+        return export_graph(s, path, to);
     if (ends_with(to, ".json")) {
-        fail(s, DIAG_R0509, fmt_text("`%s`: graphs of TVM are read, and not written", to));
+        fail(s, DIAG_R0509, fmt_text("`%s`: a graph of TVM is written of a program of Relay", to));
         return SESSION_FAILED;
     }
     if (ends_with(path, ".json"))

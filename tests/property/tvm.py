@@ -4,7 +4,8 @@
 
     tests/property/tvm.py RELAY [--share=F] [--seed=N] [--keep=DIR]
 
-A program is built as TVM's nodes, in the forms of v0.6 and of v0.18, converted and run. Graphs with a reference, a kind or
+A program is built as TVM's nodes, in the forms of v0.6 and of v0.18, converted and run. What is written as a graph is read
+again and gives the same. Graphs with a reference, a kind or
 bytes changed are translated or refused with a diagnostic: no signal, no bug of Relay.
 """
 import base64
@@ -151,10 +152,108 @@ def check_refused(relay, folder):
     wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.rly"], folder)
     if wrong or "R0508" not in said or "part of itself" not in said or os.path.exists(os.path.join(folder, "n.rly")):
         return wrong or "a cycle: " + said
-    wrong, _, said = run(relay, ["convert", "m.json", "-o", "n.json"], folder)
-    if wrong or "graphs of TVM are read, and not written" not in said or os.path.exists(os.path.join(folder, "n.json")):
-        return wrong or "a graph to write: " + said
+    write(folder, "def main(x: Tensor[(2,), float32]) { grad(fn (y) { sum(y) })(x) }\n", "bad.rly")
+    wrong, _, said = run(relay, ["convert", "bad.rly", "-o", "n.json"], folder)
+    if wrong or "a derivative" not in said or os.path.exists(os.path.join(folder, "n.json")):
+        return wrong or "a derivative to write: " + said
     return None
+
+
+# Programs and calls of them, which give the same bits after they were written as a graph and read again.
+WRITTEN = {
+    "layers": ("""
+type Net { Net { w: Tensor[(2, 3), float32], b: Tensor[(2,), float32] } }
+let net: Net = Net { w: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], b: [0.5, -0.5] };
+def layer(n: Net, x: Tensor[(4, 3), float32]) { nn.relu(nn.dense(x, n.w) + n.b) }
+def power(x: float32, n: int32) -> float32 { if (n == 0) { 1.0 } else { x * power(x, n - 1) } }
+def main(x: Tensor[(4, 3), float32]) {
+  let y = layer(net, x);
+  let f = fn (a) { a * 2.0 };
+  let (s, t) = (sum(y, axis=[1], keepdims=True), mean(y));
+  match (list[s, s]) { Cons(h, _) => nn.softmax(f(h) + t * power(0.5, 3), axis=0), Nil => s }
+}
+""", "main([[0.1, 0.2, 0.3], [0.0, -1.0, 0.5], [0.0, 0.0, 0.1], [0.2, 0.5, -0.3]])"),
+    "shapes": ("""
+def main(x: Tensor[(2, 3), float32]) {
+  let parts = split(x, indices_or_sections=3, axis=1);
+  let joined = concatenate((parts.0, parts.2), axis=1);
+  let moved = transpose(reshape(joined, newshape=[4, 1]), axes=[1, 0]);
+  (moved, take(x, [1, 0], axis=0, mode="wrap"), strided_slice(x, begin=[0, 1], end=[2, 3]), clip(x, a_min=0.25, a_max=1.5),
+   cast(x, dtype="int64"), argmax(x, axis=[1]), one_hot([0, 2], 1.0, 0.0, depth=3, axis=-1, dtype="float32"),
+   squeeze(expand_dims(x, axis=0), axis=[0]), cumsum(x, axis=1, exclusive=True), [x, x + 1.0], repeat(x, repeats=2, axis=1),
+   arange(0.0, 3.0, 1.0, dtype="float32"), zeros(shape=[2, 0]), full(2.5, shape=[2], dtype="float64"), logical_not(x == x), stack((x, x), axis=1))
+}
+""", "main([[0.0, 1.0, 2.0], [3.5, -4.0, 5.0]])"),
+    "images": ("""
+let kernel: Tensor[(2, 1, 2, 2), float32] = [[[[1.0, 2.0], [3.0, 4.0]]], [[[0.5, 0.0], [0.0, -0.5]]]];
+def main(x: Tensor[(1, 1, 4, 4), float32]) {
+  let y = nn.conv2d(x, kernel, channels=2, kernel_size=[2, 2], padding=[1, 1], strides=[2, 2]);
+  let z = nn.batch_norm(y, [1.0, 2.0], [0.0, 0.5], [0.1, 0.2], [1.0, 1.5], epsilon=0.001).0;
+  (nn.max_pool2d(z, pool_size=[2, 2], ceil_mode=True), nn.avg_pool2d(z, pool_size=[2, 2]), nn.global_avg_pool2d(z), nn.batch_flatten(z),
+   nn.pad(z, 0.5, pad_width=[[0, 0], [0, 0], [1, 0], [0, 1]]), nn.leaky_relu(z, alpha=0.1), nn.upsampling(z, scale_h=2.0, scale_w=2.0),
+   image.resize2d(x, size=[3, 3], method="linear"), nn.layer_norm(z, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]), nn.dropout(z, rate=0.5).0)
+}
+""", "main(reshape(arange(0.0, 16.0, 1.0), newshape=[1, 1, 4, 4]))"),
+    "no main": ("""
+type Tree[A] { Leaf, Node(Tree[A], A, Tree[A]) }
+def total(t: Tree[float32]) -> float32 { match (t) { Leaf => 0.0, Node(l, v, r) => total(l) + v + total(r) } }
+def both[A](f: fn(A) -> A, p: (A, A)) -> (A, A) { (f(p.0), f(p.1)) }
+def count(n: int32) -> int32 { let c = ref(n); c := !c + 1; let go = fn (k: int32) -> int32 { if (k > 5) { k } else { go(k + !c) } }; go(0) }
+""", "(total(Node(Node(Leaf, 1.5, Leaf), 2.0, Leaf)), both(fn (x) { x + 1 }, (1, 2)), count(1))"),
+}
+
+
+def check_written(relay, folder, name):
+    text, call = WRITTEN[name]
+    shown = []
+    write(folder, text, "w.rly")
+    for command in (["convert", "w.rly", "-o", "w.json"], ["convert", "w.json", "-o", "again.rly"]):
+        wrong, _, said = run(relay, command, folder)
+        if wrong or said:
+            return "%s: %s" % (name, wrong or said)
+    for path in ("w.rly", "again.rly"):
+        with open(os.path.join(folder, path), encoding="utf-8") as f:
+            write(folder, f.read().replace("main", "entry") + "\n" + call.replace("main", "entry") + "\n", "call.rly")
+        wrong, out, said = run(relay, ["run", "call.rly"], folder)
+        if wrong or said or not out:
+            return "%s: %s: %s" % (name, path, wrong or said)
+        shown.append(out)
+    return None if shown[0] == shown[1] else "%s: %s\n%s" % (name, shown[0], shown[1])
+
+
+def check_stored(relay, folder):
+    """The nodes of a small function as save_json of v0.18 has them: kinds, and all that each holds."""
+    write(folder, "def main(x: Tensor[(2, 3), float32]) { sum(x + 1.0, axis=[1]) }\n", "w.rly")
+    wrong, _, said = run(relay, ["convert", "w.rly", "-o", "w.json"], folder)
+    if wrong or said:
+        return wrong or said
+    with open(os.path.join(folder, "w.json"), encoding="utf-8") as f:
+        graph = json.load(f)
+    nodes = graph["nodes"]
+
+    def at(node, key):
+        return nodes[int(node["attrs"][key])]
+
+    module = nodes[graph["root"]]
+    names = at(module, "functions")["data"]
+    fn = nodes[names[1]]
+    call = at(fn, "body")
+    attrs = at(call, "attrs")
+    inner = nodes[at(call, "args")["data"][0]]
+    var, one = (nodes[i] for i in at(inner, "args")["data"])
+    raw = base64.b64decode(graph["b64ndarrays"][int(one["attrs"]["data"])])
+    found = [nodes[0], sorted(graph), graph["attrs"], module["type_key"], at(nodes[names[0]], "name_hint"), fn["type_key"],
+             sorted(fn["attrs"]), call["type_key"], sorted(call["attrs"]), at(call, "op"), attrs["type_key"], sorted(attrs["attrs"]),
+             attrs["attrs"]["keepdims"], [nodes[i]["attrs"] for i in at(attrs, "axis")["data"]], at(inner, "op"),
+             at(at(var, "vid"), "name_hint")["repr_str"], at(var, "type_annotation")["attrs"]["dtype"], raw[:8] + raw[-4:]]
+    common = ["_checked_type_", "span", "virtual_device_"]
+    expected = [{"type_key": ""}, ["attrs", "b64ndarrays", "nodes", "root"], {"tvm_version": "0.18.0"}, "IRModule",
+                {"type_key": "runtime.String", "repr_str": "main"}, "relay.Function",
+                sorted(common + ["attrs", "body", "params", "ret_type", "type_params"]), "relay.Call",
+                sorted(common + ["args", "attrs", "op", "type_args"]), {"type_key": "Op", "repr_str": "sum"},
+                "relay.attrs.ReduceAttrs", ["axis", "exclude", "keepdims"], "0", [{"dtype": "int32", "span": "0", "value": "1"}],
+                {"type_key": "Op", "repr_str": "add"}, "x", "float32", struct.pack("<Qf", 0xDD5E40F096B4A13F, 1.0)]
+    return None if found == expected else "stored: %s" % [pair for pair in zip(found, expected) if pair[0] != pair[1]]
 
 
 def damage(r, graph):
@@ -195,6 +294,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = [lambda old=old: check_converted(relay, folder, old) for old in (False, True)]
         checks.append(lambda: check_refused(relay, folder))
+        checks.append(lambda: check_stored(relay, folder))
+        checks += [lambda name=name: check_written(relay, folder, name) for name in WRITTEN]
         for seed in share.seeds(options, MUTANTS):
             checks.append(lambda seed=seed: check_damaged(relay, folder, seed, options.keep))
         for check in checks:
