@@ -17,11 +17,14 @@ static const TvmOp tvm_ops[] = {
 #undef TVM_OP
 };
 
-static const TvmOp *find_op(const Op *op) {
-    for (size_t i = 0; i < sizeof tvm_ops / sizeof *tvm_ops; i++)
-        if (strcmp(tvm_ops[i].name, op->name) == 0 && !op->foreign)
-            return &tvm_ops[i];
-    return NULL;
+static const TvmOp *find_op(Writer *w, const Op *op) {
+    bool first = !w->ops.len;
+    for (size_t i = 0; first && i < sizeof tvm_ops / sizeof *tvm_ops; i++) {
+        const Op *known = op_find(sym_intern(tvm_ops[i].name));
+        if (known)
+            map_set(&w->ops, known, (void *)&tvm_ops[i]);
+    }
+    return map_find(&w->ops, op);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -131,7 +134,7 @@ size_t tvm_write_map(Writer *w, const char *const *keys, const size_t *items, si
 /* ---- operators ------------------------------------------------------------------------------- */
 
 size_t tvm_write_op(Writer *w, const Op *op, Span span) {
-    if (!find_op(op))
+    if (!find_op(w, op))
         return tvm_refuse(w, span, fmt_text("operator `%s`", op->name));
     return add_repr(w, "Op", op->name);
 }
@@ -208,7 +211,7 @@ static void add_fields(Writer *w, const char *fields, const Expr *call, const si
 
 size_t tvm_write_attrs(Writer *w, const Expr *call, const size_t *args) {
     const Op *op = call->a->op;
-    const TvmOp *known = find_op(op);
+    const TvmOp *known = find_op(w, op);
     const Attrs *attrs = call->attrs ? call->attrs : attrs_defaults(op);
     Str out = {0}, given = {0};
     if (!known)

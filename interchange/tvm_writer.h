@@ -17,6 +17,7 @@ typedef struct Writer {
     Map names;   /* Symbol taken by a global or a data type */
     VEC(Global *) functions; /* to be written; those that it needs come behind it */
     VEC(size_t) headers;     /* GlobalTypeVar, TypeData, in turns */
+    Map ops;                 /* Op -> what TVM has of it; filled when it is first asked for */
     Map said;
     ExportFind find;
     void *ctx;
