@@ -44,7 +44,7 @@ typedef struct Reader {
     VEC(size_t) used;
     int temps;
     Str free;
-    bool open; /* a bare expression: variables may be free */
+    bool open; /* a bare expression: what is free in it is a parameter */
     Map constants;
     Module stored;
     TvmProgram *out;
@@ -303,17 +303,6 @@ static const char *declare(Reader *r, size_t node) {
     return r->info[key].name = name;
 }
 
-static void add_var(Reader *r, size_t node, Str *out) {
-    if (!r->info[var_key(r, node)].name && !r->open)
-        tvm_damaged(&r->g, node, "nothing binds this variable");
-    else if (!r->info[var_key(r, node)].name) {
-        str_printf(&r->free, "free_var %%%s: ", declare(r, node));
-        add_type(r, tvm_ref(&r->g, node, "type_annotation"), &r->free);
-        str_add(&r->free, ";\n");
-    }
-    str_printf(out, "%%%s", declare(r, node));
-}
-
 static void add_typed_var(Reader *r, size_t node, Str *out) {
     size_t type = tvm_ref(&r->g, node, "type_annotation");
     str_printf(out, "%%%s", declare(r, node));
@@ -321,6 +310,16 @@ static void add_typed_var(Reader *r, size_t node, Str *out) {
         str_add(out, ": ");
         add_type(r, type, out);
     }
+}
+
+static void add_var(Reader *r, size_t node, Str *out) {
+    if (!r->info[var_key(r, node)].name && !r->open)
+        tvm_damaged(&r->g, node, "nothing binds this variable");
+    else if (!r->info[var_key(r, node)].name) {
+        str_add(&r->free, r->free.len ? ", " : "");
+        add_typed_var(r, node, &r->free);
+    }
+    str_printf(out, "%%%s", declare(r, node));
 }
 
 static bool constant_dtype(const MetaConstant *c, DType *out) {
@@ -720,7 +719,11 @@ static void read_root(Reader *r) {
     Str text = {0};
     if (!g->damage)
         add_scope(r, s, at, 0, &text);
-    str_printf(&r->out->text, "%s%s\n", str_text(&r->free), str_text(&text));
+    if (r->free.len)
+        str_printf(&r->out->text, "def @main(%s) {\n  %s\n}\n", str_text(&r->free),
+                   str_text(&text));
+    else
+        str_printf(&r->out->text, "%s\n", str_text(&text));
 }
 
 static bool report(Reader *r, Diags *diags) {

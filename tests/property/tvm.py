@@ -136,6 +136,21 @@ def check_converted(relay, folder, old):
     return None
 
 
+def check_free(relay, folder):
+    """What is free in an expression is a parameter of a function made of it."""
+    g = Graph(False)
+    x, y = g.var("x", g.tensor(2)), g.var("y", g.tensor(2))
+    write(folder, g.save(g.call("add", g.call("multiply", x, y), x)))
+    wrong, _, said = run(relay, ["convert", "m.json", "-o", "m.rly"], folder)
+    if wrong or said:
+        return wrong or said
+    with open(os.path.join(folder, "m.rly"), encoding="utf-8") as f:
+        text = f.read().replace("@main", "@entry") + "entry([1.0, 2.0], [3.0, 4.0])\n"
+        write(folder, text, "m.rly")
+    wrong, out, said = run(relay, ["run", "m.rly"], folder)
+    return wrong or (None if "[4.0, 10.0]" in str(out) else "free variables: %s%s" % (out, said))
+
+
 def check_refused(relay, folder):
     g = Graph(False)
     x = g.var("x", g.tensor(2))
@@ -295,6 +310,7 @@ def main():
         checks = [lambda old=old: check_converted(relay, folder, old) for old in (False, True)]
         checks.append(lambda: check_refused(relay, folder))
         checks.append(lambda: check_stored(relay, folder))
+        checks.append(lambda: check_free(relay, folder))
         checks += [lambda name=name: check_written(relay, folder, name) for name in WRITTEN]
         for seed in share.seeds(options, MUTANTS):
             checks.append(lambda seed=seed: check_damaged(relay, folder, seed, options.keep))
