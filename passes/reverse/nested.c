@@ -305,8 +305,13 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
         return;
     while (p->arm)
         p = p->arm;
+    if (p->form != PLACE_LEAF &&
+        i >= p->nparts) { /* of a frame that another branch leaves shorter */
+        reverse_refuse(w->n->program, "a frame holds another name of a value");
+        return;
+    }
     if (p->form != PLACE_LEAF) {
-        if (i < p->nparts && p->parts[i])
+        if (p->parts[i])
             acc_add(w, p->parts[i], ct);
         return;
     }
