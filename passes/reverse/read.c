@@ -471,6 +471,16 @@ static Expr *read_inner_branch(Reader *r, Expr *e) {
 
 /* ---- all forms ------------------------------------------------------------------------------- */
 
+/* A reference that was made here holds no active value: making one of it and writing it are refused. One that came with
+ * active values, from a call or in data, may. */
+static Expr *read_reference(Reader *r, Expr *e) {
+    Expr *copy = expr_copy(e);
+    copy->a = read_value(r, e->a);
+    if (place_of(r->n, copy->a))
+        refuse(r, "an active value reaches what holds a reference");
+    return add_plain(r, "v", copy);
+}
+
 static void read_binding(Reader *r, Expr *let) {
     if (let->a->kind == EXPR_FN && let->var) {
         read_fn(r, let->a, let->var, let->rec);
@@ -501,7 +511,7 @@ static Expr *read_form(Reader *r, Expr *e) {
     case EXPR_FIELD: return read_part(r, e);
     case EXPR_TENSOR: return read_stack(r, e);
     case EXPR_INDEX: return read_index(r, e);
-    case EXPR_READ: return add_plain(r, "v", e); /* no reference holds an active value */
+    case EXPR_READ: return read_reference(r, e);
     case EXPR_UPDATE:
     case EXPR_REF:
     case EXPR_WRITE:
