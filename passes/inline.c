@@ -466,7 +466,10 @@ static Expr *captured_variable(Inliner *in, Expr *e) {
     if (!fn)
         return e;
     expr_free_vars(fn, &captured);
-    Expr *v = expr_var(captured.data[e->args[1]->i], e->span);
+    size_t at = (size_t)e->args[1]->i;
+    if (at >= captured.len)
+        BUG("a closure captured %zu variables, and number %zu is read", captured.len, at);
+    Expr *v = expr_var(captured.data[at], e->span);
     v->inlined = e->inlined;
     return v;
 }

@@ -140,6 +140,11 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
     Subst within = {.renames = true};
     for (size_t i = 0; i < free.len; i++) {
         Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth);
+        if (fn->fn->keeps_captured) { /* two that are one value stay two */
+            Var *own = fresh_like(s->vars.mono, v);
+            vec_push(&s->links, link_of(own, expr_var(v, v->span), false));
+            v = own;
+        }
         map_set(&within.vars, free.data[i], expr_var(v, v->span));
     }
     Var *v = fresh_like(s->vars.mono, like);
