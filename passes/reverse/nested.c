@@ -94,9 +94,15 @@ Expr *inline_made(Reader *r, Expr *call) {
                       .tail = call->tail == TAIL_CALL,
                       .outer = call->inlined};
     Subst s = {.site = site};
-    for (uint32_t i = 0; i < call->nargs; i++)
-        map_set(&s.vars, k->fn->fn->params[i], call->args[i]);
-    return expr_substitute(&s, k->fn->fn->body);
+    Build b = {call->span};
+    Block block = {.b = &b};
+    for (uint32_t i = 0; i < call->nargs;
+         i++) { /* a literal inside captures as many variables as it did */
+        Var *param = k->fn->fn->params[i];
+        Expr *arg = block_let(&block, param->name->text, call->args[i]);
+        map_set(&s.vars, param, arg);
+    }
+    return block_end(&block, expr_substitute(&s, k->fn->fn->body));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
