@@ -253,55 +253,66 @@ static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dy
     return true;
 }
 
-/* Adds two accumulators of one form. The last field of data is followed in a loop. */
+static bool is_number(Value v) { return v.tag == VAL_SCALAR || v.tag == VAL_TENSOR; }
+
+/* Room for an accumulator with parts: data of the constructor that `like` has, or a tuple of n. */
+static Value *new_parts(Value like, uint32_t n, Value *out) {
+    if (like.tag == VAL_CTOR) {
+        Data *made = mem_alloc(sizeof *made + like.aux * sizeof(Value));
+        made->ctor = ((Data *)like.p)->ctor;
+        *out = (Value){.tag = VAL_CTOR, .aux = like.aux, .p = made};
+        return made->fields;
+    }
+    Tuple *made = mem_alloc(sizeof *made + n * sizeof(Value));
+    made->n = n;
+    *out = (Value){.tag = VAL_TUPLE, .p = made};
+    return made->items;
+}
+
+static uint32_t parts_of(Value v) {
+    return v.tag == VAL_CTOR ? v.aux : v.tag == VAL_TUPLE && v.p ? ((Tuple *)v.p)->n : 0;
+}
+
+/* Adds two accumulators of one form; that of data may be the tuple of its fields (ad_add_part), and of two tuples one may
+ * be longer. The last part is followed in a loop. */
 static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
     for (;;) {
         if (is_unit(acc) || is_unit(ct)) {
             *out = is_unit(acc) ? ct : acc;
             return true;
         }
-        if (acc.tag == VAL_CTOR && acc.aux) {
-            Data *x = acc.p, *y = ct.p;
-            Data *sum = mem_alloc(sizeof *sum + acc.aux * sizeof(Value));
-            sum->ctor = x->ctor;
-            *out = (Value){.tag = VAL_CTOR, .aux = acc.aux, .p = sum};
-            for (uint32_t i = 0; i + 1 < acc.aux; i++)
-                if (!add_accs(call, x->fields[i], y->fields[i], &sum->fields[i]))
-                    return false;
-            out = &sum->fields[acc.aux - 1];
-            ct = y->fields[acc.aux - 1];
-            acc = x->fields[acc.aux - 1];
-            continue;
-        }
-        if (acc.tag != VAL_TUPLE) {
-            bool number = acc.tag == VAL_SCALAR || acc.tag == VAL_TENSOR;
-            if (number)
-                return add_leaves(call, acc, ct, 0, out);
+        if (is_number(acc) && is_number(ct))
+            return add_leaves(call, acc, ct, 0, out);
+        uint32_t n = parts_of(acc), most = parts_of(ct);
+        n = n > most ? n : most;
+        if (!n) { /* a constructor without fields */
             *out = acc;
             return true;
         }
-        const Tuple *x = acc.p, *y = ct.p; /* of frames one may be longer: ad_add_part */
-        uint32_t n = x->n > y->n ? x->n : y->n;
-        Tuple *sum = mem_alloc(sizeof *sum + n * sizeof(Value));
-        sum->n = n;
-        *out = (Value){.tag = VAL_TUPLE, .p = sum};
-        for (uint32_t i = 0; i < n; i++)
-            if (!add_accs(call, leaf_map_item(acc, i), leaf_map_item(ct, i), &sum->items[i]))
+        Value like = acc.tag == VAL_CTOR ? acc : ct;
+        if (is_number(acc) || is_number(ct) || (like.tag == VAL_CTOR && like.aux != n))
+            BUG("accumulators with tags %u and %u are added", acc.tag, ct.tag);
+        Value *parts = new_parts(like, n, out);
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (!add_accs(call, leaf_map_item(acc, i), leaf_map_item(ct, i), &parts[i]))
                 return false;
-        return true;
+        out = &parts[n - 1];
+        acc = leaf_map_item(acc, n - 1);
+        ct = leaf_map_item(ct, n - 1);
     }
 }
 
-/* An accumulator of a tuple whose length is not known: parts that nothing was added to are missing at its end. */
+/* An accumulator of a tuple whose length is not known, or of data: parts of a tuple that nothing was added to are missing
+ * at its end. */
 bool ad_add_part(const BuiltinCall *call, Value *out) {
-    const Tuple *acc = is_unit(call->args[0]) ? NULL : call->args[0].p;
-    uint32_t n = acc ? acc->n : 0, i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
-    Tuple *sum = mem_alloc(sizeof *sum + len * sizeof(Value));
-    sum->n = len;
+    Value acc = call->args[0];
+    uint32_t n = parts_of(acc), i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
+    if (is_number(acc) || (acc.tag == VAL_CTOR && i >= n))
+        BUG("a part is added to an accumulator with tag %u", acc.tag);
+    Value *parts = new_parts(acc, len, out);
     for (uint32_t k = 0; k < len; k++)
-        sum->items[k] = k < n ? acc->items[k] : value_unit();
-    *out = (Value){.tag = VAL_TUPLE, .p = sum};
-    return add_accs(call, sum->items[i], call->args[2], &sum->items[i]);
+        parts[k] = leaf_map_item(acc, k);
+    return add_accs(call, parts[i], call->args[2], &parts[i]);
 }
 
 bool ad_add(const BuiltinCall *call, Value *out) {
