@@ -15,7 +15,7 @@ every dtype, shapes without elements, tensors that are large enough to be fused,
 DECLARATIONS stands before programs, once a file.
 """
 CONSTRUCTS = ("closures in data", "recursion", "declared types", "references", "aliases", "folds", "broadcasting",
-              "indexing", "nested derivatives", "conditions", "matches", "kinks", "reductions", "products")
+              "indexing", "nested derivatives", "walks over data", "conditions", "matches", "kinks", "reductions", "products")
 NODES = 40
 
 # name -> [(constructor, field types, field names)]; text of types below.
@@ -301,6 +301,7 @@ class Program:
             (1, ("folds",), lambda: self.repeat(t, n)),
             (2, ("recursion",), lambda: self.recursion(t, n)),
             (1, ("recursion", "declared types", "matches"), lambda: self.recursion_on_data(t, n)),
+            (1, ("recursion", "walks over data"), lambda: self.walk(t, n)),
             (1, (), lambda: self.project(t, n)),
         ]
         return self.weighted(options)
@@ -432,6 +433,59 @@ class Program:
             go, chain, type_text(t), chain, x, end, x, rest, y, go, rest, link, go, self.literal(VECTOR),
             self.construct(("d", "Chain"), max(c, 3)))
 
+    def walker(self, data, t, n):
+        """The name and the definition of a local function that goes down data, and may read on the way back what is in
+        scope: of a list, where data is one, else of a Chain."""
+        go, whole, x, rest, y = (self.fresh(s) for s in ("go", "c", "x", "c", "y"))
+        a, b = split(self.rng, n, 2)
+        again = "%s(%s)" % (go, rest)
+        bound = [(y, t), (x, data[1] if data[0] == "list" else VECTOR)]
+        if self.rng.random() < 0.25:
+            self.has.add("conditions")
+            again = "if (%s) { %s } else { %s }" % (self.within(bound[1:], lambda: self.truth(0)), again, self.leaf(t))
+        link = "{ let %s = %s; %s }" % (y, again, self.within(bound, lambda: self.combine(t, y, b)))
+        if data[0] == "list":
+            arms = "Nil => %s, Cons(%s, %s) => %s" % (self.expr(t, a), x, rest, link)
+        else:
+            end = self.fresh("x")
+            last = self.within([(end, SCALAR)], lambda: self.expr(t, a))
+            arms = "End(%s) => %s, Link(%s, %s) => %s" % (end, last, x, rest, link)
+        return go, "let %s = fn (%s: %s) -> %s { match (%s) { %s } }" % (
+            go, whole, type_text(data), type_text(t), whole, arms)
+
+    def combine(self, t, name, n):
+        """An expression of what a call gave, which is not forgotten."""
+        if t[0] != "t" or t[1] not in FLOATS or self.rng.random() < 0.3:
+            return self.expr(t, n)
+        form = self.rng.choice(["sin(%s) * %s", "tanh(%s) * %s", "0.5%s * %%s + %%s" % self.suffix(t[1]), "tanh(%s) - %s"])
+        return form % (name, self.expr(t, n))
+
+    def walk(self, t, n):
+        self.has.add("matches")
+        data = self.rng.choice([("list", self.some_tensor()), ("d", "Chain")])
+        a, b = split(self.rng, n, 2)
+        go, definition = self.walker(data, t, a)
+        return "{ %s; %s(%s) }" % (definition, go, self.expr(data, b))
+
+    def derivative_of_walk(self, t, n):
+        """By data, of a function that goes down it."""
+        self.has.add("matches")
+        a, b, c = split(self.rng, n, 3)
+        if self.rng.random() < 0.4:
+            u = tensor(self.shape(), t[1])
+            data = ("list", u)
+            go, definition = self.walker(data, t, a)
+            name = self.fresh("x")
+            return "{ %s; let %s = %s; jvp(%s)(%s, map(fn (v: %s) { v * %s }, %s)).1 }" % (
+                definition, name, self.expr(data, b), go, name, type_text(u), self.number(t[1]), name)
+        u = self.rng.choice([tensor((), t[1]), tensor(self.shape(), t[1])])
+        go, definition = self.walker(("list", t), u, a)
+        values = "list[%s]" % ", ".join(self.expr(t, k) for k in split(self.rng, b, self.rng.randint(1, 3)))
+        if not u[2] and self.rng.random() < 0.4:
+            return "{ %s; hd(%s(%s)(%s)%s) }" % (definition, *self.rng.choice(
+                [("deriv", go, values, ""), ("grad", go, values, ".1.0")]))
+        return "{ %s; hd(vjp(%s)(%s, %s).1.0) }" % (definition, go, values, self.expr(u, c))
+
     def project(self, t, n):
         u = self.some_tensor()
         return "(%s, %s).0" % self.pair(t, u, n)
@@ -449,6 +503,7 @@ class Program:
             (4, (), lambda: self.arithmetic(t, n)),
             (1, ("kinks",), lambda: self.kink(t, n)),
             (2, ("nested derivatives",), lambda: self.derivative(t, n)),
+            (1, ("nested derivatives", "walks over data"), lambda: self.derivative_of_walk(t, n)),
         ]
         if shape:
             options += [(4, ("broadcasting",), lambda: self.broadcast(t, n)),

@@ -9,9 +9,9 @@ result and a direction t,
 
 the last by central differences with Richardson's extrapolation. `back` and `forth` agree closely, and with
 `best` as far as its own error allows: the difference of its two last columns. A sample whose error exceeds
-1e-8 says nothing; it is thrown away and counted, and more than one in twenty is a failure. The file runs
-again in the reference evaluator, which differentiates as figure 4.1 of the thesis does: what it prints is
-the same to the last bit.
+1e-8, or whose value or difference exceeds a million, says nothing; it is thrown away and counted, and more
+than one in twenty is a failure. The file runs again in the reference evaluator, which differentiates as
+figure 4.1 of the thesis does: what it prints is the same to the last bit.
 
 It prints how many programs hold each construct; each must be in a tenth of them. A program that failed is
 made smaller and shown.
@@ -97,13 +97,13 @@ def judge(words):
     """(what is wrong, whether it was thrown away)"""
     value, back, forth, best, error, scale = map(float, words)
     size = 1.0 + abs(value) + scale
-    if not all(abs(v) < 1e6 for v in (value, back, forth)):
-        return "not of moderate size: %s" % words, False
-    if abs(back - forth) > ADJOINT * size:
+    if not all(abs(v) < 1e6 for v in (value, best)):
+        return None, True
+    if not abs(back - forth) <= ADJOINT * size:
         return "backwards %.17g, forwards %.17g" % (back, forth), False
     if not error <= ERROR * size:
         return None, True
-    if abs(back - best) > CENTRAL * size:
+    if not abs(back - best) <= CENTRAL * size:
         return "derivative %.17g, by differences %.17g (error %.2g)" % (back, best, error), False
     return None, False
 
