@@ -128,8 +128,8 @@ Expr *infer_op_call(Infer *I, const Op *op, Ast *call, Expr **args, uint32_t n, 
         if (args[i]->kind == EXPR_LIT || args[i]->kind == EXPR_CONST)
             map_set(&I->beside, args[i], e);
     if (!related)
-        infer_post(I, op->relation, types, n + 1, attrs, op_span.source ? op_span : span, e, args,
-                   n)
+        infer_post(I, op->relation, types, n + 1, infer_index_attrs(e),
+                   op_span.source ? op_span : span, e, args, n)
             ->op = op;
     (void)call;
     if (!solver_run(I->s))

@@ -204,6 +204,14 @@ static const Attrs *known_attrs(const Attrs *attrs, const Indices *indices) {
     return slices ? with_sizes(attrs, indices->args, indices->n) : attrs;
 }
 
+const Attrs *infer_index_attrs(const Expr *call) {
+    const Op *op = call->a->op;
+    if ((op != &op_index && op != &op_index_set) || call->args[1]->kind != EXPR_TUPLE)
+        return call->attrs;
+    const Indices at = {.args = call->args[1]->args, .n = call->args[1]->nargs};
+    return known_attrs(call->attrs, &at);
+}
+
 Expr *infer_index(Infer *I, Ast *e) {
     Expr *a = infer_expr(I, e->a, NULL);
     Indices at;
