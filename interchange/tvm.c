@@ -593,7 +593,7 @@ static void add_expr(Reader *r, size_t node, int indent, Str *out) {
         } else if (tvm_is(g, node, "relay.Call"))
             add_call(r, node, indent, out);
         else if (tvm_is(g, node, "relay.Let"))
-            add_scope(r, r->info[node].scope, node, indent, out);
+            add_scope(r, scope_new(NULL), node, indent, out); /* around it, all is bound */
         else if (tvm_is(g, node, "relay.If"))
             add_if(r, node, indent, out);
         else if (tvm_is(g, node, "relay.Match"))

@@ -209,6 +209,13 @@ def main(x: Tensor[(1, 1, 4, 4), float32]) {
    image.resize2d(x, size=[3, 3], method="linear"), nn.layer_norm(z, [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]), nn.dropout(z, rate=0.5).0)
 }
 """, "main(reshape(arange(0.0, 16.0, 1.0), newshape=[1, 1, 4, 4]))"),
+    "blocks": ("""
+def main(x: Tensor[(2, 3), float32]) {
+  let pair = ({ let a = x + 1.0; let b = a * a; a - b }, { let a = sum(x); a * 2.0 });
+  let y = tanh({ let seen = { let inner = x * 3.0; inner + x }; match (list[seen, x]) { Cons(h, _) => { let w = h * h; w + h }, Nil => seen } });
+  (pair, y + exp({ let z = y - x; z * z }))
+}
+""", "main([[0.0, 1.0, 2.0], [3.5, -4.0, 5.0]])"),
     "no main": ("""
 type Tree[A] { Leaf, Node(Tree[A], A, Tree[A]) }
 def total(t: Tree[float32]) -> float32 { match (t) { Leaf => 0.0, Node(l, v, r) => total(l) + v + total(r) } }
