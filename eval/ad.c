@@ -393,13 +393,27 @@ bool ad_fork(const BuiltinCall *call, Value *out) {
     return true;
 }
 
+static Seal seal_of(Value v) {
+    const Value *items = ((Tuple *)v.p)->items;
+    return (Seal){(uint64_t)items[0].i, (uint64_t)items[1].i, (uint64_t)items[2].i};
+}
+
+/* The argument is the seal of the first run, or (). */
 bool ad_seal(const BuiltinCall *call, Value *out) {
-    *out = value_int(DT_I64, (int64_t)interp_seal(call->in));
+    Seal first = {0}, seal;
+    if (!is_unit(call->args[0]))
+        first = seal_of(call->args[0]);
+    seal = interp_seal(call->in, first.level ? &first : NULL);
+    Value items[] = {value_int(DT_I64, (int64_t)seal.level),
+                     value_int(DT_I64, (int64_t)seal.sealed),
+                     value_int(DT_I64, (int64_t)seal.again)};
+    *out = value_tuple(items, 3);
     return true;
 }
 
 bool ad_unseal(const BuiltinCall *call, Value *out) {
-    interp_unseal(call->in, (uint64_t)call->args[0].i);
+    Seal seal = seal_of(call->args[0]);
+    interp_unseal(call->in, &seal);
     *out = value_unit();
     return true;
 }

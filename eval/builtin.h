@@ -33,9 +33,14 @@ const Builtin *builtin_find(const Symbol *name);
 Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 uint64_t interp_begin_level(Interp *in); /* begins a derivative and gives its number */
-/* From here on references made before cannot be written. The result is for interp_unseal. */
-uint64_t interp_seal(Interp *in);
-void interp_unseal(Interp *in, uint64_t before);
+/* A run of what `checkpoint` was given, and what held before it. */
+typedef struct Seal {
+    uint64_t level, sealed, again;
+} Seal;
+/* From here on references made before cannot be written. first: of the run of which this is a repetition, which cannot
+ * read those that were written since; or NULL. */
+Seal interp_seal(Interp *in, const Seal *first);
+void interp_unseal(Interp *in, const Seal *seal);
 void interp_end_level(Interp *in, uint64_t level); /* that grad has its result. Writes are scanned
                                                       for active values only while one runs; a new
                                                       top-level evaluation ends all */

@@ -65,7 +65,19 @@ bool ref_write(Interp *in, Ref *r, Value v) {
         return false;
     }
     r->value = v;
+    r->written = in->level;
     return true;
+}
+
+bool ref_may_be_read(Interp *in, const Ref *r) {
+    if (r->epoch >= in->sealed || r->written < in->again)
+        return true;
+    Diag *d = machine_fail(in, DIAG_R0409,
+                           "`checkpoint` reads an outer reference that was written since");
+    diag_add_fact(d, "its function runs again when the derivative goes backwards, and would read "
+                     "another value than before");
+    diag_add_help(d, "read the reference before, and give the function its value");
+    return false;
 }
 
 /* ---- zeros ----------------------------------------------------------------------------------- */

@@ -110,15 +110,18 @@ void interp_end_level(Interp *in, uint64_t level) {
         in->running--;
 }
 
-uint64_t interp_seal(Interp *in) {
-    uint64_t before = in->sealed;
-    in->sealed = begin_level(in);
-    return before;
+Seal interp_seal(Interp *in, const Seal *first) {
+    Seal seal = {.level = begin_level(in), .sealed = in->sealed, .again = in->again};
+    in->sealed = seal.level;
+    if (first && (!in->again || first->level < in->again))
+        in->again = first->level;
+    return seal;
 }
 
-void interp_unseal(Interp *in, uint64_t before) {
-    interp_end_level(in, in->sealed);
-    in->sealed = before;
+void interp_unseal(Interp *in, const Seal *seal) {
+    interp_end_level(in, seal->level);
+    in->sealed = seal->sealed;
+    in->again = seal->again;
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
@@ -129,7 +132,7 @@ static void begin(Interp *in) {
         return;
     machine_enter(in);
     in->running = 0;
-    in->sealed = 0;
+    in->sealed = in->again = 0;
     code_drop_outdated(in);
 }
 

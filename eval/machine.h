@@ -58,6 +58,7 @@ struct Interp {
     uint64_t level;        /* derivatives begun */
     uint64_t running;      /* of them, those that have not ended */
     uint64_t sealed;       /* references of an earlier epoch cannot be written */
+    uint64_t again;        /* those written since that epoch cannot be read; or 0 */
 
     /* Where running out of memory resumes; see Note [Out of memory] in stack.c. */
     jmp_buf *escape;
@@ -151,6 +152,8 @@ void data_field(Expr *origin, Value v, Value *out);
 void data_update(Expr *origin, Value v, const Value *fields, Value *out);
 /* Writes to a reference made outside of the running derivative, which may not take an active value. */
 bool ref_write(Interp *in, Ref *r, Value v);
+/* Where in->again is set: false after a diagnostic. */
+bool ref_may_be_read(Interp *in, const Ref *r);
 bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value *out);
 void fail_no_match(Interp *in, Value v);
 bool value_zero(Type *t, Value *out); /* false when t is not closed, or holds more than tensors */

@@ -609,6 +609,8 @@ do_READ : {
     const Value *v = R(pc->b);
     if (UNLIKELY(v->tag != VAL_REF))
         BUG("reading a value that is no reference (tag %u)", v->tag);
+    if (UNLIKELY(in->again))
+        TRY(ref_may_be_read(in, v->p));
     SLOT(pc->a) = ((const Ref *)v->p)->value;
     NEXT();
 }
@@ -628,6 +630,8 @@ do_WRITE : {
 
 do_BANG : {
     const Value *v = R(pc->b);
+    if (UNLIKELY(v->tag == VAL_REF && in->again))
+        TRY(ref_may_be_read(in, v->p));
     if (v->tag == VAL_REF)
         SLOT(pc->a) = ((const Ref *)v->p)->value;
     else

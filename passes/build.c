@@ -41,7 +41,6 @@ typedef enum Gives {
     GIVES_TAPE,
     GIVES_UNIT,
     GIVES_BOOL,
-    GIVES_EPOCH,
     GIVES_CHAIN,
     GIVES_LAST,
     GIVES_SECOND,
@@ -70,7 +69,6 @@ static Type *type_of_builtin(const char *name, Expr **args, uint32_t n) {
     case GIVES_TAPE: return type_tape();
     case GIVES_UNIT: return type_unit();
     case GIVES_BOOL: return type_scalar(DT_BOOL);
-    case GIVES_EPOCH: return type_scalar(DT_I64);
     case GIVES_CHAIN: return type_ref(type_fn(NULL, 0, type_unit(), type_allocates()));
     case GIVES_LAST: return args[n - 1]->type;
     case GIVES_SECOND: return args[1]->type;

@@ -24,7 +24,8 @@
  *
  * ad.fork(D) is an empty tape of D's level: what f makes are duals of D's level, so cotangents of
  * what f captures arrive where they belong. Both runs are between ad.seal and ad.unseal, which
- * forbid writing to references made before. */
+ * forbid writing to references made before, and in the second run reading one that was written
+ * since the first. */
 #include <string.h>
 
 #include "passes/grad_internal.h"
@@ -217,32 +218,34 @@ Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n) {
 
 /* ---- checkpoint ------------------------------------------------------------------------------ */
 
-/* Runs f's reverse twin on an empty tape of the same level. *fork is that tape. */
-static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, bool twin, Expr **fork) {
+/* Runs f's reverse twin on an empty tape of the same level, *fork. *seal is that of the first run, or NULL in it. */
+static Expr *run_sealed(const Custom *c, Block *block, Expr *tape, Expr **seal, Expr **fork) {
     const Build *b = &c->b;
+    bool twin = !*seal;
+    Expr *first = twin ? b_unit(b) : *seal;
     *fork = block_let(block, "E", b_builtin(b, "ad.fork", tape, no_op(c), NULL));
-    Expr *seal = block_let(block, "seal", b_builtin(b, "ad.seal", NULL));
+    *seal = block_let(block, "seal", b_builtin(b, "ad.seal", first, NULL));
     Expr *run = call(c, c->captured, *fork, NULL, NULL, 0);
     if (!twin)
         run->mode = 1 + AD_REVERSE;
     Expr *y = block_let(block, "y", run);
-    block_do(block, b_builtin(b, "ad.unseal", seal, NULL));
+    block_do(block, b_builtin(b, "ad.unseal", *seal, NULL));
     return y;
 }
 
 static void checkpoint_reverse(PassCtx *ctx, const Custom *c) {
     const Build *b = &c->b;
     Var *var = b_var(b, "tape", type_tape());
-    Expr *tape = b_ref(b, var), *fork;
+    Expr *tape = b_ref(b, var), *fork, *seal = NULL;
     Block block = {.b = b};
-    Expr *y = run_sealed(c, &block, tape, true, &fork);
+    Expr *y = run_sealed(c, &block, tape, &seal, &fork);
     Expr *v = block_let(&block, "v", b_builtin(b, "ad.strip", tape, y, NULL));
     Expr *active = block_let(&block, "active", b_builtin(b, "ad.is_active", tape, y, NULL));
     block_do(&block,
              no_dual(c, tape, "a function or reference in the result of `checkpoint` holds", v));
     Record rec = {0};
     record_begin(&rec, c, tape, v);
-    Expr *again = run_sealed(c, &rec.back, tape, false, &fork);
+    Expr *again = run_sealed(c, &rec.back, tape, &seal, &fork);
     block_do(&rec.back, accumulate(ctx, c, tape, again, rec.ct));
     Expr *chain = block_let(&rec.back, "chain", b_read(b, b_builtin(b, "ad.chain", fork, NULL)));
     block_do(&rec.back, b_call(b, chain, NULL, 0, 0));

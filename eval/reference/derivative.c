@@ -606,22 +606,26 @@ static bool run_custom(Reference *r, World *w, Value fs, const Value *args, uint
     return true;
 }
 
-/* Runs f for a derivative of `level`, on a tape of its own, where no outer reference is written. */
-static bool run_sealed(Reference *r, uint64_t level, Value f, const Value *args, uint32_t n,
-                       const TapeStep **tape, Value *out) {
+/* Runs f for a derivative of `level`, on a tape of its own, where no outer reference is written. *first is the seal of the
+ * first run, which fills it in; the second one reads none that was written since. */
+static bool run_sealed(Reference *r, uint64_t level, Seal *first, Value f, const Value *args,
+                       uint32_t n, const TapeStep **tape, Value *out) {
     World w = {AD_REVERSE, level, tape, r->world};
-    uint64_t seal = interp_seal(r->in);
+    Seal seal = interp_seal(r->in, first->level ? first : NULL);
+    if (!first->level)
+        *first = seal;
     r->world = &w;
     bool ok = ref_apply(r, NULL, f, args, n, out);
     r->world = w.outer;
-    interp_unseal(r->in, seal);
+    interp_unseal(r->in, &seal);
     return ok;
 }
 
 static bool checkpoint_back(Reference *r, uint64_t level, const TapeStep *s, Value ct) {
     const TapeStep *tape = NULL;
     Value again;
-    return run_sealed(r, level, s->f, s->args, s->n, &tape, &again) &&
+    Seal first = s->seal;
+    return run_sealed(r, level, &first, s->f, s->args, s->n, &tape, &again) &&
            accumulate(r, level, again, ct) && go_back(r, level, tape);
 }
 
@@ -630,8 +634,9 @@ static bool run_checkpoint(Reference *r, World *w, Value f, const Value *args, u
                            Value *out) {
     const TapeStep *dropped = NULL;
     Value y, *kept = mem_new_n(Value, n + 1);
+    Seal seal = {0};
     memcpy(kept, args, n * sizeof *kept);
-    if (!run_sealed(r, w->level, f, args, n, &dropped, &y))
+    if (!run_sealed(r, w->level, &seal, f, args, n, &dropped, &y))
         return false;
     Value v = strip(r, w->level, y);
     if (!holds_no_dual(r, w->level, "a function or reference in the result of `checkpoint` holds",
@@ -640,8 +645,12 @@ static bool run_checkpoint(Reference *r, World *w, Value f, const Value *args, u
     *out = v;
     if (ref_is_active(y, w->level)) {
         *out = lift(r, w->level, v);
-        record(w,
-               (TapeStep){.back = checkpoint_back, .f = f, .args = kept, .n = n, .result = *out});
+        record(w, (TapeStep){.back = checkpoint_back,
+                             .f = f,
+                             .args = kept,
+                             .n = n,
+                             .result = *out,
+                             .seal = seal});
     }
     return true;
 }

@@ -459,6 +459,14 @@ static bool write_reference(Reference *r, const Expr *e, Value to, Value v, Valu
     return true;
 }
 
+static bool read_reference(Reference *r, const Expr *e, const Ref *ref, Value *out) {
+    r->at = e;
+    if (r->in->again && !ref_may_be_read(r->in, ref))
+        return false;
+    *out = ref->value;
+    return true;
+}
+
 /* ---- forms ----------------------------------------------------------------------------------- */
 
 /* Forms that are neither a binding, a choice nor a call. */
@@ -515,15 +523,17 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
     case EXPR_INDEX: return eval_all(r, e->args, e->nargs, env, v + 1) && index_value(r, e, v, out);
     case EXPR_REF: {
         Ref *ref = mem_new(Ref);
-        *ref = (Ref){*v, r->in->level};
+        *ref = (Ref){.value = *v, .epoch = r->in->level};
         *out = (Value){.tag = VAL_REF, .p = ref};
         return true;
     }
-    case EXPR_READ: *out = ((Ref *)v->p)->value; return true;
+    case EXPR_READ: return read_reference(r, e, v->p, out);
     case EXPR_WRITE:
         return ref_eval(r, e->b, env, NULL, v + 1) && write_reference(r, e, v[0], v[1], out);
     case EXPR_BANG:
-        *out = v->tag == VAL_REF ? ((Ref *)v->p)->value : value_bool(!v->i);
+        if (v->tag == VAL_REF)
+            return read_reference(r, e, v->p, out);
+        *out = value_bool(!v->i);
         return true;
     case EXPR_EQUAL:
         if (!ref_eval(r, e->b, env, NULL, v + 1))

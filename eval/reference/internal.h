@@ -39,6 +39,7 @@ typedef struct TapeStep {
     Value out; /* the operator's result, of the primals */
     Span span; /* of its call */
     uint32_t n;
+    Seal seal;       /* of checkpoint's first run */
     Span place;      /* the same, or of the program's call that led there; where hunts_nan */
     bool is_forward; /* its tangent is computed, on no tape */
     const struct TapeStep *within; /* the step whose rule called the operator, or NULL */

@@ -364,8 +364,8 @@ Known *own_of_global(Reader *r, Global *g);
 Expr *read_own(Reader *r, Expr *e);
 /* A call of the prelude's `custom_grad` as what it does; any other expression as it is. */
 Expr *own_unfold(Reader *r, Expr *e);
-/* Whether a function that is known may write to a reference. */
-bool own_may_write(Reader *r, const Known *k);
+/* Whether a function that is known may read a reference, or write to one. */
+bool own_meets_references(Reader *r, const Known *k);
 /* The function, or functions, that checkpoint or custom_grad was given. */
 Expr *own_captured(Way *w, const Step *s);
 /* The frame of another run of the function that checkpoint was given. */

@@ -8,7 +8,8 @@
  *
  * What is called is the closure that the evaluator makes of the template (passes/custom.c): it captured f, or the tuple
  * (f, df). So it is known by the template's function literal. checkpoint runs f twice, between seals that forbid it to
- * write to references made before; a function that may write is left to the twins. */
+ * write to references made before, and to read those that are written between; a function that may do so is left to the
+ * twins. */
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 
@@ -92,24 +93,24 @@ Expr *read_own(Reader *r, Expr *e) {
     return v;
 }
 
-/* ---- whether a function may write --------------------------------------------------------------- */
+/* ---- whether a function meets references --------------------------------------------------------------- */
 
-typedef struct Writes {
+typedef struct Meets {
     Reader *r;
     Map seen;
     bool found;
-} Writes;
+} Meets;
 
-static void find_write_in(Writes *s, const Known *k);
+static void find_reference_in(Meets *s, const Known *k);
 
-static void find_write(void *ctx, Expr *e) {
-    Writes *s = ctx;
+static void find_reference(void *ctx, Expr *e) {
+    Meets *s = ctx;
     if (mem_stack_left() < SPARE_STACK)
         s->found = true;
     for (; !s->found && !map_has(&s->seen, e); e = e->body) {
         map_set(&s->seen, e, e);
         bool is_function = e->kind == EXPR_VAR || e->kind == EXPR_GLOBAL;
-        s->found |= e->kind == EXPR_WRITE || (e->kind == EXPR_READ && type_holds_code(e->type));
+        s->found |= e->kind == EXPR_WRITE || e->kind == EXPR_READ || e->kind == EXPR_BANG;
         if (is_function && e->kind == EXPR_GLOBAL && type_holds_code(e->type) &&
             e->global->kind != GLOBAL_BUILTIN) {
             Known *k = e->global->kind == GLOBAL_DEF && e->global->value &&
@@ -119,32 +120,32 @@ static void find_write(void *ctx, Expr *e) {
             if (e->global->kind == GLOBAL_DEF)
                 use_global(s->r->p, e->global);
             if (k)
-                find_write_in(s, k);
+                find_reference_in(s, k);
             s->found |= !k;
         }
         if (e->kind != EXPR_LET) {
-            expr_each_child(e, find_write, s);
+            expr_each_child(e, find_reference, s);
             return;
         }
-        find_write(s, e->a);
+        find_reference(s, e->a);
     }
 }
 
-static void find_write_in(Writes *s, const Known *k) {
-    find_write(s, k->fn->fn->body);
+static void find_reference_in(Meets *s, const Known *k) {
+    find_reference(s, k->fn->fn->body);
     for (uint32_t i = 0; i < k->captured.len && !s->found; i++) {
         if (k->known[i] && k->known[i] != k)
-            find_write_in(s, k->known[i]);
+            find_reference_in(s, k->known[i]);
         else
             s->found |= !k->known[i] && type_holds_code(k->captured.data[i]->type);
     }
 }
 
-bool own_may_write(Reader *r, const Known *k) {
-    Writes s = {.r = r};
+bool own_meets_references(Reader *r, const Known *k) {
+    Meets s = {.r = r};
     for (uint32_t i = 0; i < k->fn->fn->nparams; i++)
         s.found |= type_holds_code(k->fn->fn->params[i]->type);
-    find_write_in(&s, k);
+    find_reference_in(&s, k);
     return s.found;
 }
 

@@ -234,7 +234,7 @@ static bool settle_call(Reader *r, Step *s) {
     if (k && own_is(r->p->ctx, k->fn, GRAD_CHECKPOINT)) {
         callee = k->known[0];
         s->runs_again = true;
-        if (callee && own_may_write(r, callee))
+        if (callee && own_meets_references(r, callee))
             callee = NULL;
     }
     if (!callee || call->mode || call->drop || callee->fn->fn->nparams != call->nargs ||
