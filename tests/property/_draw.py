@@ -15,7 +15,7 @@ every dtype, shapes without elements, tensors that are large enough to be fused,
 DECLARATIONS stands before programs, once a file.
 """
 CONSTRUCTS = ("closures in data", "recursion", "declared types", "references", "aliases", "folds", "broadcasting",
-              "indexing", "nested derivatives", "walks over data", "conditions", "matches", "kinks", "reductions", "products")
+              "indexing", "nested derivatives", "walks over data", "updates", "rows", "conditions", "matches", "kinks", "reductions", "products")
 NODES = 40
 
 # name -> [(constructor, field types, field names)]; text of types below.
@@ -146,6 +146,19 @@ class Program:
             return make()
         finally:
             del self.scope[mark:]
+
+    def holds_code(self, t):
+        """Whether it may hold functions or references."""
+        return t[0] in ("fn", "ref") or t in (("d", "Cell"), ("d", "Work")) or any(
+            self.holds_code(u) for u in (t[1] if t[0] == "tuple" else [t[1]] if t[0] in ("list", "option") else []))
+
+    def without_references(self, make):
+        """make() with the values in scope alone: what `checkpoint` runs twice reads nothing that is written."""
+        scope, self.scope = self.scope, [(x, t) for x, t in self.scope if x.isalnum() and not self.holds_code(t)]
+        try:
+            return make()
+        finally:
+            self.scope = scope
 
     def known(self, t):
         return [name for name, u in self.scope if u == t]
@@ -303,7 +316,12 @@ class Program:
             (1, ("recursion", "declared types", "matches"), lambda: self.recursion_on_data(t, n)),
             (1, ("recursion", "walks over data"), lambda: self.walk(t, n)),
             (1, (), lambda: self.project(t, n)),
+            (1, ("closures in data",), lambda: self.curried(t, n)),
+            (1, ("folds",), lambda: self.state_of_two(t, n)),
+            (1, ("folds",), lambda: self.zipped(t, n)),
         ]
+        if t == ("d", "Layer"):
+            options.append((6, ("updates",), lambda: self.update(t, n)))
         return self.weighted(options)
 
     def let(self, t, n):
@@ -328,6 +346,8 @@ class Program:
     def call(self, t, n):
         u = self.some_type(1)
         a, b = split(self.rng, n, 2)
+        if self.rng.random() < 0.2 and not self.holds_code(t) and not self.holds_code(u):
+            return "checkpoint(%s)(%s)" % (self.without_references(lambda: self.closure(("fn", [u], t), a)), self.expr(u, b))
         if self.rng.random() < 0.5:
             return "(%s)(%s)" % (self.closure(("fn", [u], t), a), self.expr(u, b))
         name = self.fresh("f")
@@ -486,6 +506,67 @@ class Program:
                 [("deriv", go, values, ""), ("grad", go, values, ".1.0")]))
         return "{ %s; hd(vjp(%s)(%s, %s).1.0) }" % (definition, go, values, self.expr(u, c))
 
+    def curried(self, t, n):
+        """A function that gives a function, called at once or kept."""
+        u, v = self.some_tensor(), self.some_tensor()
+        a, b, c = split(self.rng, n, 3)
+        x, name = self.fresh("v"), self.fresh("f")
+        inner = self.within([(x, u)], lambda: self.closure(("fn", [v], t), a))
+        outer = "fn (%s: %s) { %s }" % (x, type_text(u), inner)
+        one, two = self.expr(u, b), self.expr(v, c)
+        if self.rng.random() < 0.5:
+            return "{ let %s = %s; %s(%s)(%s) }" % (name, outer, name, one, two)
+        return "{ let %s = (%s)(%s); %s(%s) }" % (name, outer, one, name, two)
+
+    def state_of_two(self, t, n):
+        """A loop or fold whose state is a tuple."""
+        u = self.some_tensor()
+        pair = ("tuple", [t, u])
+        a, b, c = split(self.rng, n, 3)
+        start = "(%s, %s)" % self.pair(t, u, b)
+        if self.rng.random() < 0.2 and not self.holds_code(pair):
+            step = self.without_references(lambda: self.closure(("fn", [pair], pair), a))
+            return "loop(%d, %s, %s, checkpoint=2).0" % (self.rng.randint(1, 4), step, start)
+        if self.rng.random() < 0.5:
+            return "loop(%d, %s, %s).0" % (self.rng.randint(1, 3), self.closure(("fn", [pair], pair), a), start)
+        w = self.some_tensor()
+        return "foldl(%s, %s, %s).0" % (self.closure(("fn", [pair, w], pair), a), start, self.expr(("list", w), c))
+
+    def zipped(self, t, n):
+        u, v = self.some_tensor(), self.some_tensor()
+        a, b, c, d = split(self.rng, n, 4)
+        one, two = self.expr(("list", u), b), self.expr(("list", v), c)
+        one = self.rng.choice(["%s", "rev(%s)", "concat(%s, list[])"]) % one
+        step = self.closure(("fn", [t, ("tuple", [u, v])], t), a)
+        return "foldl(%s, %s, zip(%s, %s))" % (step, self.expr(t, d), one, two)
+
+    def update(self, t, n):
+        a, b = split(self.rng, n, 2)
+        field = self.rng.choice([("w", MATRIX), ("b", tensor((2,)))])
+        return "{ %s with %s = %s }" % (self.expr(t, a), field[0], self.expr(field[1], b))
+
+    def update_at(self, t, n):
+        a, b = split(self.rng, n, 2)
+        rows = t[2][0]
+        if self.rng.random() < 0.5:
+            return "{ %s with [%d] = %s }" % (self.expr(t, a), self.rng.randrange(rows), self.expr(tensor(t[2][1:], t[1]), b))
+        part = tensor((rows - 1,) + t[2][1:], t[1])
+        return "{ %s with [%s] = %s }" % (self.expr(t, a), self.rng.choice(["1:", ":%d" % (rows - 1)]), self.expr(part, b))
+
+    def rows(self, t, n):
+        """A function of each row of a tensor."""
+        rows, u = t[2][0], tensor(self.rng.choice([(), (3,), (2,)]), t[1])
+        a, b = split(self.rng, n, 2)
+        of = self.closure(("fn", [u], tensor(t[2][1:], t[1])), a)
+        return "vmap(%s)(%s)" % (of, self.expr(tensor((rows,) + u[2], t[1]), b))
+
+    def jacobian(self, t, n):
+        a, b = split(self.rng, n, 2)
+        of, by = tensor(t[2][:1], t[1]), tensor(t[2][1:], t[1])
+        if of == by and self.rng.random() < 0.4:
+            return "hessian(%s)(%s)" % (self.closure(("fn", [by], tensor((), t[1])), a), self.expr(by, b))
+        return "jacobian(%s)(%s)" % (self.closure(("fn", [by], of), a), self.expr(by, b))
+
     def project(self, t, n):
         u = self.some_tensor()
         return "(%s, %s).0" % self.pair(t, u, n)
@@ -514,6 +595,12 @@ class Program:
         if shape and 0 not in shape and max(shape) < 9:
             options += [(2, ("indexing",), lambda: self.slices(t, n)),
                         (2, ("products",), lambda: self.product(t, n))]
+            if shape[0] > 1:
+                options.append((2, ("updates",), lambda: self.update_at(t, n)))
+                if t[1] in FLOATS:
+                    options.append((2, ("rows",), lambda: self.rows(t, n)))
+        if len(shape) == 2 and 0 not in shape and max(shape) < 9 and t[1] in FLOATS:
+            options.append((1, ("nested derivatives",), lambda: self.jacobian(t, n)))
         return self.weighted(options)
 
     def truths(self, t, n):
@@ -657,6 +744,14 @@ class Program:
         if r < 0.6:
             return "grad(%s)(%s).1.0" % (self.closure(("fn", [t], scalar), a), self.expr(t, b))
         u = tensor(self.shape(), t[1])
+        if r < 0.7:
+            pair = [(self.fresh("v"), t), (self.fresh("v"), u)]
+            heads = ", ".join("%s: %s" % (x, type_text(of)) for x, of in pair)
+            body = self.within(pair, lambda: self.expr(scalar, a))
+            return "grad(fn (%s) { %s })(%s, %s).1.0" % (heads, body, self.expr(t, b), self.expr(u, c))
         if r < 0.8:
+            of = self.closure(("fn", [u], t), a)
+            return "linearize(%s, %s).1(%s)" % (of, self.expr(u, b), self.expr(u, c))
+        if r < 0.9:
             return "jvp(%s)(%s, %s).1" % (self.closure(("fn", [u], t), a), self.expr(u, b), self.expr(u, c))
         return "vjp(%s)(%s, %s).1.0" % (self.closure(("fn", [t], u), a), self.expr(t, b), self.expr(u, c))
