@@ -43,7 +43,7 @@ typedef struct Data {
 
 typedef struct Ref {
     Value value;
-    uint64_t epoch; /* how many derivatives had begun when it was made: an outer reference of grad
+    uint64_t epoch;   /* how many derivatives had begun when it was made: an outer reference of grad
                        number n has epoch < n */
     uint64_t written; /* how many had begun when it was last written as an outer reference; or 0 */
 } Ref;
