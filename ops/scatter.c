@@ -474,3 +474,110 @@ const Op op_gather_nd_add = {
     .example_result = "[4, 2] : Tensor[(2,), int32]",
     .see_also = "gather_nd",
 };
+
+/* ---- sparse_to_dense ------------------------------------------------------------------------- */
+
+/* Sparse indices (n, m), (n,) or () as gather_nd's: (m, n), (1, n) or (1,). */
+static Tensor *coordinates_of(const Tensor *i) {
+    int64_t n = i->rank ? i->shape[0] : 1, m = i->rank == 2 ? i->shape[1] : 1;
+    int64_t strides[2] = {i->rank == 2 ? i->strides[1] : 0, i->rank ? i->strides[0] : 0};
+    return tensor_view(i, i->rank ? 2 : 1, (const int64_t[]){m, n}, strides, i->offset);
+}
+
+static int shape_sparse_to_dense(const OpCall *call, OutSpec *out) {
+    const Tensor *i = call->in[0], *v = call->in[1];
+    int rank;
+    int64_t dims[TENSOR_MAX_RANK];
+    if (!shape_check_dtype(call, 0, DTS_INT) || !shape_check_same_dtype(call, 1, 2) ||
+        !shape_check_rank(call, 2, 0) || !shape_attr_dims(call, "output_shape", &rank, dims))
+        return -1;
+    if (i->rank > 2 || v->rank > 1) {
+        int arg = i->rank > 2 ? 0 : 1;
+        shape_error(call, DIAG_R0313, "`%s` has %d axes, at most %d are taken",
+                    shape_arg_name(call, arg), call->in[arg]->rank, arg ? 1 : 2);
+        return -1;
+    }
+    int64_t n = i->rank ? i->shape[0] : 1, m = i->rank == 2 ? i->shape[1] : 1;
+    if (m != rank || !rank) {
+        shape_error(call, DIAG_R0314, "an index has %lld coordinate%s, and output_shape %d axes",
+                    (long long)m, m == 1 ? "" : "s", rank);
+        return -1;
+    }
+    if (3 * m > RECIPE_MAX_PARAMS) {
+        shape_error(call, DIAG_R0316, "takes at most %d coordinates", RECIPE_MAX_PARAMS / 3);
+        return -1;
+    }
+    if (v->rank && v->shape[0] != n) {
+        shape_error(call, DIAG_R0314, "there are %lld indices and %lld values", (long long)n,
+                    (long long)v->shape[0]);
+        return -1;
+    }
+    return shape_set(call, out, v->dtype, rank, dims) ? 1 : -1;
+}
+
+static RelStatus relate_sparse_to_dense(Solver *s, Relation *r) {
+    RelStatus status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_INT, DTS_ALL, DTS_ALL}, &status))
+        return status;
+    uint32_t rank, ni, nv;
+    Type **dims, **i, **v, *dtype = rel_dtype_in(r->args[1]);
+    if (!rel_unify(s, r, 2, type_tensor(type_shape(NULL, 0), dtype)))
+        return REL_FAIL;
+    if (rel_attrs_open(r))
+        return rel_wait(s, r, dtype);
+    if (!rel_attr_dims(s, r, "output_shape", &rank, &dims))
+        return REL_FAIL;
+    bool has_i = rel_rank_in(r->args[0], &ni, &i), has_v = rel_rank_in(r->args[1], &nv, &v);
+    if ((has_i && ni > 2) || (has_v && nv > 1)) {
+        rel_error(s, r, DIAG_R0313, "`sparse_to_dense`: `%s` has %u axes, at most %d are taken",
+                  has_i && ni > 2 ? "sparse_indices" : "sparse_values", has_i && ni > 2 ? ni : nv,
+                  has_i && ni > 2 ? 2 : 1);
+        return REL_FAIL;
+    }
+    if (has_i && ni < 2 && rank != 1) {
+        rel_error(s, r, DIAG_R0314,
+                  "`sparse_to_dense`: an index has 1 coordinate, and output_shape %u axes", rank);
+        return REL_FAIL;
+    }
+    if (has_i && ni == 2 && !rel_unify_dim(s, r, i[1], rel_int_dim(r, rank), 0, 1))
+        return REL_FAIL;
+    if (has_i && has_v && nv && !rel_unify_dim(s, r, v[0], ni ? i[0] : rel_int_dim(r, 1), 1, 0))
+        return REL_FAIL;
+    if (rel_result(s, r, dims, rank, dtype) == REL_FAIL)
+        return REL_FAIL;
+    return rel_settled(r);
+}
+
+static bool lower_sparse_to_dense(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *i = coordinates_of(call->in[0]);
+    Nd nd = {.m = out[0]->rank, .rank = i->rank - 1, .shape = {i->rank > 1 ? i->shape[1] : 1}};
+    plan_copy(plan, out[0], call->in[2]);
+    scatter_nd_steps(plan, out[0], &nd, i, call->in[1], combine_named("update"),
+                     sc_type_of(out[0]->dtype));
+    return true;
+}
+
+static const RelDef rel_sparse_to_dense = {"SparseToDense", relate_sparse_to_dense, 4, false};
+static const AttrSpec sparse_to_dense_attrs[] = {
+    {"output_shape", AT_DIMS, NULL, "the sizes of the result"},
+};
+const Op op_sparse_to_dense = {
+    .name = "sparse_to_dense",
+    .args = "sparse_indices, sparse_values, default_value",
+    .nargs = 3,
+    .attrs = sparse_to_dense_attrs,
+    .nattrs = 1,
+    .relation = &rel_sparse_to_dense,
+    .dtypes = DTS_INT,
+    .pattern = OP_OPAQUE,
+    .shape = shape_sparse_to_dense,
+    .lower = lower_sparse_to_dense,
+    .doc =
+        "default_value everywhere but at the indices, where sparse_values stand: indices (n, m) "
+        "of\n"
+        "tensors of m axes, (n,) or () of vectors; a value for each, or one for all. Of several\n"
+        "values of one element the last one counts.",
+    .example = "sparse_to_dense([[0, 1], [1, 2]], [5, 6], 0, output_shape=[2, 3])",
+    .example_result = "[[0, 5, 0],\n [0, 0, 6]] : Tensor[(2, 3), int32]",
+    .see_also = "scatter_nd, one_hot",
+};

@@ -336,6 +336,8 @@ def indexing():
              'reduction="%s")' % how, (2, 3), ("off", (2, 3)))
         case("scatter_nd", 'scatter_nd(x, [[1, 0, 1], [0, 2, 0]], y, mode="%s")' % how, (2, 3),
              ("off", (3,)))
+    case("sparse_to_dense", "sparse_to_dense([[1, 0], [0, 2], [1, 0]], x, sum(y), output_shape=[2, 3])", (3,), (1,))
+    case("sparse_to_dense", "sparse_to_dense([2, 0], sum(x), sum(y), output_shape=[4])", (1,), (1,))
     for attrs in ["begin=[0, 1], end=[2, 4]", "begin=[3, 0], end=[0, 4], strides=[-1, 2]",
                   'begin=[1, 1], end=[2, -1], slice_mode="size"', "begin=[1], end=[3], axes=[1]"]:
         case("strided_slice", "strided_slice(x, %s)" % attrs, (4, 5))

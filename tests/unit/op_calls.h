@@ -192,6 +192,7 @@ static const struct {
     {"nn.mirror_pad", "mode", "\"SYMMETRIC\";\"REFLECT\""},
     {"nn.mirror_pad_sum", "mode", "\"SYMMETRIC\";\"REFLECT\""},
     {"scatter_nd", "mode", "\"update\";\"add\""},
+    {"sparse_to_dense", "output_shape", "[4];[2, 3];[1];[2, 2, 2]"},
     {NULL, "mode", "\"clip\""},
     {NULL, "batch_dims", "0;1;2"},
     {NULL, "index_rank", "None;1;2"},
