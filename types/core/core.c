@@ -354,12 +354,19 @@ Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
     Expr *result = fn(ctx, e);
     while (links.len) {
         Expr *link = vec_pop(&links), *value = vec_pop(&values);
+        VEC(Expr *) before = {0};
+        for (; link->rec && value->kind == EXPR_LET; value = value->body)
+            vec_push(&before, expr_copy(value));
         if (value != link->a || result != link->body) {
             link = expr_copy(link);
             link->a = value;
             link->body = result;
         }
-        result = link;
+        for (result = link; before.len; result = link) {
+            link = vec_pop(&before);
+            link->body = result;
+            link->type = result->type;
+        }
     }
     return result;
 }

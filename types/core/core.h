@@ -301,7 +301,8 @@ Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
                         void *ctx); /* e itself if none changed */
 
 /* Maps the values of a block's bindings in order, then the value of the block, in a loop: blocks are as
- * long as programs. e is an EXPR_LET. */
+ * long as programs. e is an EXPR_LET. What a recursive binding has is a function: bindings that fn puts before it stand
+ * before the binding. */
 Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx);
 
 /* Relay text of a core expression (`:ir`), parsable where the language can say it. */
