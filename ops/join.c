@@ -589,3 +589,80 @@ const Op op_unstack_like = {
     .example_result = "([1, 2], [3, 4]) : (Tensor[(2,), int32], Tensor[(2,), int32])",
     .see_also = "stack",
 };
+
+/* ---- nn.fifo_buffer -------------------------------------------------------------------------- */
+
+static int shape_fifo_buffer(const OpCall *call, OutSpec *out) {
+    const Tensor *x = call->in[0], *buffer = call->in[1];
+    int axis;
+    if (!shape_check_rank(call, 1, x->rank) ||
+        !shape_axis(call, "axis", attrs_int(call->attrs, "axis"), x->rank, &axis) ||
+        !check_parts(call, 0, axis))
+        return -1;
+    if (x->shape[axis] > buffer->shape[axis]) {
+        shape_error(call, DIAG_R0314, "axis %d of `data` is %lld, and that of `buffer` %lld", axis,
+                    (long long)x->shape[axis], (long long)buffer->shape[axis]);
+        return -1;
+    }
+    return shape_set(call, out, x->dtype, x->rank, buffer->shape) ? 1 : -1;
+}
+
+static RelStatus relate_fifo_buffer(Solver *s, Relation *r) {
+    RelStatus status;
+    if (rel_known(s, r, (DTypeSet[]){DTS_ALL, DTS_ALL}, &status))
+        return status;
+    Type *like = type_tensor(rel_shape_in(r->args[1]), rel_dtype_in(r->args[0])), **x, **buffer;
+    uint32_t rank, of_buffer, axis;
+    if (!rel_unify(s, r, 1, like) || !rel_same_rank(s, r, 0, 1))
+        return REL_FAIL;
+    if (!rel_rank_in(r->args[0], &rank, &x) || !rel_rank_in(r->args[1], &of_buffer, &buffer))
+        return rel_wait(s, r, rel_dtype_in(r->args[0]));
+    if (rank != of_buffer) {
+        rel_error(s, r, DIAG_R0313, "`nn.fifo_buffer`: `buffer` has %u axes, not %u", of_buffer,
+                  rank);
+        return REL_FAIL;
+    }
+    if (!rel_one_axis(s, r, "axis", rank, &axis))
+        return REL_FAIL;
+    for (uint32_t k = 0; k < rank; k++)
+        if (k != axis && !rel_unify_dim(s, r, x[k], buffer[k], 0, (int)k))
+            return REL_FAIL;
+    return rel_result_type(s, r, r->args[1]) == REL_FAIL ? REL_FAIL : rel_settled(r);
+}
+
+/* What is left of the buffer, then data. */
+static bool lower_fifo_buffer(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *x = call->in[0], *buffer = call->in[1];
+    int axis = lower_axis(call, "axis", x->rank);
+    int64_t shape[TENSOR_MAX_RANK];
+    memcpy(shape, buffer->shape, sizeof shape);
+    shape[axis] -= x->shape[axis];
+    Tensor *rest = tensor_view(buffer, buffer->rank, shape, buffer->strides,
+                               buffer->offset + x->shape[axis] * buffer->strides[axis]);
+    place_pieces(plan, out[0], axis, 2, (Tensor *const[]){rest, call->in[0]});
+    return true;
+}
+
+static const RelDef rel_fifo_buffer = {"FIFOBuffer", relate_fifo_buffer, 3, false};
+static const AttrSpec fifo_buffer_attrs[] = {
+    {"axis", AT_INT, "0", "along which data is appended"},
+};
+const Op op_nn_fifo_buffer = {
+    .name = "nn.fifo_buffer",
+    .args = "data, buffer",
+    .nargs = 2,
+    .attrs = fifo_buffer_attrs,
+    .nattrs = 1,
+    .relation = &rel_fifo_buffer,
+    .dtypes = DTS_ALL,
+    .pattern = OP_INJECTIVE,
+    .shape = shape_fifo_buffer,
+    .refuses_sizes = true,
+    .lower = lower_fifo_buffer,
+    .doc =
+        "The buffer with data behind it, and as much of its beginning dropped: the last inputs of\n"
+        "a convolution over a stream.",
+    .example = "nn.fifo_buffer([4.0], [1.0, 2.0, 3.0])",
+    .example_result = "[2.0, 3.0, 4.0] : Tensor[(3,), float32]",
+    .see_also = "concatenate, strided_slice",
+};

@@ -554,6 +554,8 @@ def layers():
     case("nn.space_to_batch_nd", "nn.space_to_batch_nd(x, block_shape=[2, 1], paddings=[[1, 0], [0, 1]])", (2, 3, 2))
     case("nn.batch_to_space_nd", "nn.batch_to_space_nd(x, block_shape=[2, 1], crops=[[1, 0], [0, 1]])", (4, 3, 2))
     case("nn.dilate", "nn.dilate(x, strides=[2, 1])", (3, 2))
+    case("nn.fifo_buffer", "nn.fifo_buffer(x, y, axis=1)", (2, 1, 2), (2, 3, 2))
+    case("nn.fifo_buffer", "nn.fifo_buffer(x, y)", (3,), (3,))
     case("sliding_window", "sliding_window(x, axis=1, window_shape=[2, 2], strides=[1, 2])", (2, 3, 4))
     case("sliding_window_add", "sliding_window_add(x, y, axis=0, window_shape=[2], strides=[1]) * y", (2, 2), (3,))
     key = "random.threefry_key(7i64)"
