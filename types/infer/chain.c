@@ -170,7 +170,7 @@ LetValue infer_let_value(Infer *I, const Name *name, const AstType *annotation,
         infer_fall_back(I);
         if (mono || type_resolve(type)->tag != TY_FN) {
             solver_default_weak(I->s);
-            infer_default_typed(I);
+            infer_default_typed(I, pending);
         } else {
             default_literals(I, pending);
         }

@@ -307,7 +307,7 @@ static bool infer_expr_once(Infer *I, void *expr) {
         infer_fall_back(I);
         solver_default_weak(I->s);
         if (type_resolve(out->expr->type)->tag != TY_FN)
-            infer_default_typed(I);
+            infer_default_typed(I, 0);
     }
     if (!infer_failed(I))
         out->scheme = infer_generalise(I, out->expr->type, solver_effect_allocates(I->s, effect));

@@ -547,8 +547,8 @@ static Type **types_of_use(Infer *I, const Global *typed, const Expr *use, uint3
     return solver_unify(I->s, type, use->type) ? args : NULL;
 }
 
-void infer_default_typed(Infer *I) {
-    for (size_t i = 0; i < I->pending.len && !infer_failed(I); i++) {
+void infer_default_typed(Infer *I, size_t from) {
+    for (size_t i = from; i < I->pending.len && !infer_failed(I); i++) {
         const Expr *use = I->pending.data[i].expr;
         if (I->pending.data[i].kind != PENDING_TYPED)
             continue;

@@ -415,8 +415,9 @@ Global *infer_specialised(Infer *I, Global *g, Type **type_args, uint32_t n, Spa
 /* A use of a definition NAME of the prelude that has a form `_typed.NAME`, which names the types it is used at: it
  * stands for that form where those are known when the item ends, as `list.sum` does, whose form has the zero. */
 void infer_note_typed(Infer *I, Expr *use);
-/* Where a value has been inferred that is no function: what is still open of such uses is an int32. */
-void infer_default_typed(Infer *I);
+/* Where a value has been inferred that is no function: what is still open of such uses is an int32. The value's
+ * own are pending[from..]; those before it belong to scopes that are not at their end. */
+void infer_default_typed(Infer *I, size_t from);
 void settle_typed(Infer *I, Expr *use);
 /* Binds e to a fresh variable unless it is trivial; *slot gets what stands for it. */
 typedef struct LetStack {
