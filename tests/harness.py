@@ -257,8 +257,8 @@ def reducer(options, report):
 
 def wrong_rules(options, report):
     """Random programs find a derivative that is wrong by a thousandth, and a tangent that is."""
-    samples = [derivatives.Sample(seed) for seed in range(20000000, 20000120)]
-    for rule in ("derivative sin(data; out, ct) { (ct * cos(data) * 1.001,) }\n", "tangent tanh(x; out, dx) { dx }\n", ""):
+    samples = [derivatives.Sample(seed) for seed in range(20000000, 20000040)]
+    for rule in ("derivative sin(data; out, ct) { (ct * cos(data) * 1.001,) }\n", "tangent sin(x; out, dx) { dx }\n", ""):
         found = derivatives.try_samples(options.relay, samples, rule)
         wrong = [seed for seed, words in found.items() if words]
         report.add("harness: random programs with %s" % (rule.strip() or "right rules"),

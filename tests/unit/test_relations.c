@@ -238,16 +238,25 @@ static int axes_of(const Call *c) {
     return n;
 }
 
-/* Whether the shape function takes the call at some sizes, of a few; yes where there are too many axes to
- * try them all, or where it reads values. */
+/* The sizes that every axis is given; a random key has 10 elements. */
+static const int64_t sizes[] = {0, 1, 2, 3, 4, 6, 10};
+enum { NSIZES = 7, MOST_SIZES = 4000 };
+
+/* In how many ways that can be done; 0: in more than are tried, which are fewer for a share of the whole. */
+static int ways_of_sizes(const Call *c) {
+    int most = (int)check_share(MOST_SIZES), count = 1;
+    for (int i = 0; i < axes_of(c); i++)
+        if ((count *= NSIZES) > most)
+            return 0;
+    return count;
+}
+
+/* Whether the shape function takes the call at some of these sizes; yes where they are not all tried, or
+ * where it reads values. */
 static bool some_sizes_fit(const Call *c) {
-    static const int64_t sizes[] = {0, 1, 2, 3, 4, 6, 10}; /* a random key has 10 elements */
-    enum { NSIZES = 7, MOST = 4000 };
     Call other = *c;
-    int ndims = axes_of(c), count = 1;
-    for (int i = 0; i < ndims && count < MOST; i++)
-        count *= NSIZES;
-    if (count >= MOST || c->op->shape_mode == SHAPE_OF_DATA)
+    int count = ways_of_sizes(c);
+    if (!count || c->op->shape_mode == SHAPE_OF_DATA)
         return true;
     for (int k = 0; k < count; k++) {
         int rest = k;
@@ -295,7 +304,7 @@ static void certain(const Call *c, const Diags *refused) {
     bool ranks = code == DIAG_R0313 || code == DIAG_R0315;
     if (ranks && x.ok)
         FAIL("%s: %s, accepted with `?`", call_text(c, x.types), refused->list.data[0]->message);
-    if (ranks && c->op->shape_mode != SHAPE_OF_DATA && axes_of(c) <= 4 && some_sizes_fit(c))
+    if (ranks && c->op->shape_mode != SHAPE_OF_DATA && ways_of_sizes(c) && some_sizes_fit(c))
         FAIL("%s: R%04d is not of ranks and axes alone: %s", call_text(c, x.types), (int)code,
              refused->list.data[0]->message);
     bool by_count = strcmp(c->op->name, "scatter_nd") ==
