@@ -244,9 +244,8 @@ static Expr *find_block(Finder *f, Expr *e) {
     for (; e->kind == EXPR_LET; e = e->body) {
         pass_visit(f->ctx);
         Expr *value = find_statement(f, e->a, &links);
-        for (; e->rec && value->kind == EXPR_LET;
-             value = value->body) /* names of what it captured */
-            vec_push(&links, expr_copy(value));
+        if (e->rec)
+            value = open_links(&links, value);
         if (e->var && !e->rec && !f->nested && !e->var->scheme) {
             Expr *argument = argument_that_is_value(f, value);
             value = argument ? argument : value;

@@ -263,9 +263,8 @@ static Expr *fold_block(Folder *f, Expr *e) {
     for (; e->kind == EXPR_LET; e = e->body) {
         pass_visit(f->ctx);
         Expr *value = fold(f, e->a);
-        for (; e->rec && value->kind == EXPR_LET;
-             value = value->body) /* names of what it captured */
-            vec_push(&links, expr_copy(value));
+        if (e->rec)
+            value = open_links(&links, value);
         if (e->var && !e->rec && is_atom(value)) {
             map_set(&f->atoms, e->var, value);
             continue;
@@ -297,8 +296,7 @@ static bool others_are_atoms(const Expr *tuple, int32_t index) {
 /* `{ let a = f(x); (x, a) }.1` is `{ let a = f(x); a }`. */
 static Expr *fold_part_of_block(Expr *e, Expr *block) {
     Links links = {0};
-    for (; block->kind == EXPR_LET; block = block->body)
-        vec_push(&links, expr_copy(block));
+    block = open_links(&links, block);
     if (e->kind == EXPR_PROJ && block->kind == EXPR_TUPLE && others_are_atoms(block, e->index))
         return close_links(&links, block->args[e->index]);
     Expr *part = expr_copy(e);

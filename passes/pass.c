@@ -93,6 +93,12 @@ Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e) {
     return e;
 }
 
+Expr *open_links(Links *links, Expr *block) {
+    for (; block->kind == EXPR_LET; block = block->body)
+        vec_push(links, expr_copy(block));
+    return block;
+}
+
 Expr *close_links(Links *links, Expr *result) {
     while (links->len) {
         Expr *link = vec_pop(links);

@@ -84,6 +84,9 @@ Expr *pass_run(PassCtx *ctx, const Pass *pass, Expr *e);
 
 /* Bindings (EXPR_LET) of a block that a pass makes, in their order; their bodies are set when it is closed. */
 typedef VEC(Expr *) Links;
+/* Adds copies of a block's bindings, and gives what the block ends in. Of the value of a recursive binding these are
+ * the names of what its function captured (literal_with_names in inline.h), which go before the binding. */
+Expr *open_links(Links *links, Expr *block);
 /* The block of all bindings that ends in the result. The bindings are written to, and taken out of links. */
 Expr *close_links(Links *links, Expr *result);
 /* As close_links, with each binding that is as it was shared with the old block, and none written to. */

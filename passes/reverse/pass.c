@@ -137,8 +137,7 @@ static void find_literals(Deriver *d, const Expr *block) {
 static Expr *call_behind_block(Expr *call) {
     Links links = {0};
     Expr *result = expr_copy(call);
-    for (; result->a->kind == EXPR_LET; result->a = result->a->body)
-        vec_push(&links, expr_copy(result->a));
+    result->a = open_links(&links, result->a);
     return close_links(&links, result);
 }
 
