@@ -283,7 +283,8 @@ static RelStatus relate_unravel(Solver *s, Relation *r) {
     rel_rank_in(r->args[1], &one, &sizes);
     Type **out = mem_new_n(Type *, rank + 1);
     out[0] = sizes[0];
-    memcpy(out + 1, dims, sizeof *dims * rank);
+    for (uint32_t i = 0; i < rank; i++)
+        out[i + 1] = dims[i];
     return done(rel_result(s, r, out, rank + 1, rel_dtype_in(r->args[0])));
 }
 
