@@ -190,6 +190,7 @@ struct Code {
 
     /* Note [Tiers] in tier.c. */
     int32_t heat;       /* how many entries until it is optimised */
+    uint64_t hot_at;    /* of all launches: once there were so many, the next entry is the last */
     bool is_better;     /* optimised code that its base leads into */
     bool is_optimised;  /* its instructions are those of what the passes made */
     bool watched;       /* Interp.optimised has it */

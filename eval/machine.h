@@ -171,8 +171,8 @@ Expr *builtin_function(Global *g); /* the same of a builtin */
 
 /* ---- tier.c ---------------------------------------------------------------------------------- */
 void code_begin(Code *code); /* nothing is resolved yet */
-/* Whether the code begins by counting its entries. */
-bool code_counts(Interp *in, const Code *code);
+/* Whether the code, which is resolved now, begins by counting its entries. */
+bool code_counts(Interp *in, Code *code);
 /* What instructions are made of: the function or item itself, or what the passes make of it. */
 Expr *code_source(Interp *in, Code *code);
 /* The code into which `code`, being hot, leads. */

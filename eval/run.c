@@ -148,7 +148,7 @@ do_RESOLVE:
     goto start;
 
 do_COUNT:
-    if (LIKELY(--code->heat > 0))
+    if (LIKELY(--code->heat > 0 && in->stats.launches < code->hot_at))
         NEXT();
     SAVE();
     next = code_heated(code);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Note [Tiers]. A function runs at first as the core stands, which costs nothing to prepare. Its code begins
- * with an instruction that counts how often it is entered, by calls and by its own tail calls; when that has
- * happened HOT times, the passes run over the function (passes/optimise.h), and what they make becomes a second Code,
- * which is entered instead from then on. Activations of the first one go on in it. With --opt=N or --pass the
+ * with an instruction that counts how often it is entered, by calls and by its own tail calls. When that has
+ * happened HOT times, or kernels were launched HOT_LAUNCHES times since it was first entered, because an entry may be a
+ * step that trains a network, the passes run over the function (passes/optimise.h), and what they make becomes a second
+ * Code, which is entered instead from then on. Activations of the first one go on in it. With --opt=N or --pass the
  * passes run before a function first runs, and there is one Code only. So they do without these, where a function or item
  * gives a definition a function by name or as a literal: `map(fn (x) { … }, xs)` may run long, and what runs then is
  * a copy of `map` that passes make.
@@ -19,7 +20,8 @@
 static const Instr resolve_first[1] = {{CODE_RESOLVE, 0, 0, 0, 0}};
 
 enum {
-    HOT = 64,        /* entries */
+    HOT = 64, /* entries */
+    HOT_LAUNCHES = 64,
     LARGEST = 20000, /* nodes of a function that the passes look at */
 };
 
@@ -124,7 +126,8 @@ Expr *code_source(Interp *in, Code *code) {
     return o.source;
 }
 
-bool code_counts(Interp *in, const Code *code) {
+bool code_counts(Interp *in, Code *code) {
+    code->hot_at = in->stats.launches + HOT_LAUNCHES;
     return may_optimise(in, code) && !in->options.opt.at_once && !code->item && !code->is_optimised;
 }
 
