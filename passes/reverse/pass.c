@@ -33,8 +33,42 @@ static Expr *bind_function(Original *s, const char *name, Expr *fn) {
     return expr_var(v, fn->span);
 }
 
+/* The code reads by number what its function captured. */
+static void keep_captured(Expr *fn) {
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    fn->fn->keeps_captured |= captured.len > 0;
+}
+
+/* A function literal that `name` is bound to (or NULL), with the literals that `let`s bind what it captured to; NULL
+ * where it captured none. */
+static struct Known *known_literal(const Deriver *d, Expr *fn, const Var *name, int depth) {
+    enum { CAPTURED_DEPTH = 8 };
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    uint32_t n = (uint32_t)captured.len, self = n, known = 0;
+    struct Known **of = mem_new_n(struct Known *, n + 1);
+    for (uint32_t i = 0; i < n && depth < CAPTURED_DEPTH; i++) {
+        const Var *v = captured.data[i];
+        Expr *literal = map_find(&d->literals, v);
+        if (!literal)
+            continue;
+        known++;
+        if (v == name)
+            self = i;
+        else
+            of[i] = known_literal(d, literal, v, depth + 1);
+    }
+    keep_captured(fn);
+    return known || depth ? reverse_known(fn, of, n, self) : NULL;
+}
+
 static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     const ReverseCode *code = reverse_get(d->ctx, kind, merges, s->literal, NULL);
+    const Var *self = s->atom->kind == EXPR_VAR ? s->atom->var : NULL;
+    struct Known *given = code->fn ? NULL : known_literal(d, s->literal, self, 0);
+    if (given)
+        code = reverse_get(d->ctx, kind, merges, s->literal, given);
     if (!code->fn) {
         const Symbol *name = s->literal->fn->name;
         pass_note(
@@ -47,13 +81,6 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     Subst with_function = {0};
     map_set(&with_function.vars, code->of, s->atom);
     return expr_substitute(&with_function, code->fn);
-}
-
-/* The code reads by number what its function captured. */
-static void keep_captured(Expr *fn) {
-    VarVec captured = {0};
-    expr_free_vars(fn, &captured);
-    fn->fn->keeps_captured |= captured.len > 0;
 }
 
 static bool becomes_code(const Expr *e) { return e->kind == EXPR_GRAD && e->mode <= GRAD_DERIV; }
