@@ -112,6 +112,16 @@ Expr *b_grad(const Build *b, GradKind kind, Expr *fn, Type *type) {
     return e;
 }
 
+Expr *index_as_call(const Expr *e) {
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = e->a;
+    args[1] = expr_tuple(e->args, e->nargs, e->span);
+    Attrs *attrs = mem_new(Attrs);
+    *attrs = *e->attrs;
+    attrs->op = &op_index;
+    return expr_call_op(&op_index, args, 2, attrs, e->type, e->span);
+}
+
 Expr *b_vjp(const Build *b, Expr *h) {
     const Fn *fn = h->fn;
     Type *x = fn->params[0]->type, *y = fn->body->type, *cotangent = type_deriv(x);

@@ -27,6 +27,8 @@ Expr *b_builtin(const Build *b, const char *name, ...) __attribute__((sentinel))
 Expr *b_builtin_n(const Build *b, const char *name, Expr **args, uint32_t n);
 Expr *b_call(const Build *b, Expr *callee, Expr **args, uint32_t n, unsigned drop);
 Expr *b_op(const Build *b, const Op *op, Expr **args, uint32_t n, Type *type);
+/* The call of `index` that x[i], an EXPR_INDEX, is where x is a tensor. */
+Expr *index_as_call(const Expr *e);
 /* vjp(h), h being a function of one argument. */
 Expr *b_vjp(const Build *b, Expr *h);
 /* A derivative of the function fn; `type` is the derivative's. */

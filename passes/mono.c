@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/mono.h"
 
+#include "passes/build.h"
 #include "types/core/check.h"
 
 enum { MOST_PARAMS = 24, DEEPEST = 16 };
@@ -79,13 +80,13 @@ Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
     return mono_new(params, args, n, true);
 }
 
-/* A type of data or a tuple with unknowns for the sizes that are parameters or undetermined; NULL where more than sizes
- * is open. */
+/* A type of data, a tuple or a tensor with unknowns for the sizes that are parameters or undetermined; NULL where more
+ * than sizes is open. */
 static Type *with_unknown_sizes(Type *t) {
     static const TypeTag open[] = {TY_PARAM, TY_VAR};
     TypeVec from = {0}, to = {0};
     t = type_resolve(t);
-    if (t->tag != TY_DATA && t->tag != TY_TUPLE)
+    if (t->tag != TY_DATA && t->tag != TY_TUPLE && t->tag != TY_TENSOR)
         return NULL;
     for (int k = 0; k < 2; k++) {
         Map seen = {0};
@@ -151,6 +152,15 @@ static void settle_field(const Mono *m, Expr *e) {
     }
 }
 
+/* An index into what the copy says is a tensor. */
+static void settle_index(Expr *e) {
+    if (type_resolve(e->a->type)->tag != TY_TENSOR || core_is_closed(e->type))
+        return;
+    Expr *call = index_as_call(e);
+    settle_operator(call);
+    e->type = call->type;
+}
+
 void mono_settle(Mono *m, Expr *copy) {
     DType t;
     copy->type = mono_type(m, copy->type);
@@ -166,6 +176,7 @@ void mono_settle(Mono *m, Expr *copy) {
         }
         break;
     case EXPR_FIELD: settle_field(m, copy); break;
+    case EXPR_INDEX: settle_index(copy); break;
     case EXPR_ZERO: copy->zero_type = mono_type(m, copy->zero_type); break;
     default: break;
     }

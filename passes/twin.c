@@ -65,20 +65,15 @@ static Expr *twin_tensor(Twin *t, Expr *e) {
 static Expr *twin_index(Twin *t, Expr *e) {
     Build b = {e->span};
     Block block = {.b = &b};
-    Expr *base = block_atom(&block, "a", twin_expr(t, e->a));
-    Expr **args = mem_new_n(Expr *, e->nargs + 1);
-    args[0] = base;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        args[i + 1] = block_atom(&block, "i", twin_expr(t, e->args[i]));
-    Attrs *attrs = mem_new(Attrs);
-    *attrs = *e->attrs;
-    attrs->op = &op_index;
-    Expr *call = expr_call_op(&op_index, args, e->nargs + 1, attrs, e->type, e->span);
     Expr *project = expr_copy(e);
-    project->a = base;
-    project->args = args + 1;
-    Expr *is_tensor = b_builtin(&b, "ad.is_tensor", base, NULL);
-    return block_end(&block, b_if(&b, is_tensor, twin_op(t, call, args), project));
+    project->a = block_atom(&block, "a", twin_expr(t, e->a));
+    project->args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        project->args[i] = block_atom(&block, "i", twin_expr(t, e->args[i]));
+    Expr *call = index_as_call(project);
+    call->args[1] = block_atom(&block, "at", call->args[1]);
+    Expr *is_tensor = b_builtin(&b, "ad.is_tensor", project->a, NULL);
+    return block_end(&block, b_if(&b, is_tensor, twin_op(t, call, call->args), project));
 }
 
 static Expr *twin_match(Twin *t, Expr *e) {

@@ -7,9 +7,11 @@
  * `let` binds to a literal, or a derivative of such a function. A derivative of which no code is made stays, and a note
  * says why. Function literals that are not called here are left alone: they may run as part of a derivative, which is made
  * of the function as it was written (Note [Calls that stay] in passes/inline.c). */
+#include "passes/build.h"
 #include "passes/grad_internal.h"
 #include "passes/reverse/reverse.h"
 #include "passes/subst.h"
+#include "types/core/check.h"
 
 typedef struct Deriver {
     PassCtx *ctx;
@@ -85,6 +87,31 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
 
 static bool becomes_code(const Expr *e) { return e->kind == EXPR_GRAD && e->mode <= GRAD_DERIV; }
 
+/* fn (x1: T1, …) { f(x1, …) } for a function f of which a parameter may be anything, where it is used at closed types: a
+ * call with these is read in a copy that has them (Note [Functions of any record] in known.c). NULL: f serves as it is. */
+static Expr *function_at_types(Expr *f, const Expr *literal) {
+    const Fn *fn = literal->fn;
+    const Type *type = type_resolve(f->type);
+    bool open = false;
+    if (type->tag != TY_FN || type->nargs != fn->nparams || expr_is_internal(literal))
+        return NULL;
+    Var **params = mem_new_n(Var *, fn->nparams + 1);
+    Expr **args = mem_new_n(Expr *, fn->nparams + 1);
+    for (uint32_t i = 0; i < fn->nparams; i++) {
+        const Type *param = type_resolve(fn->params[i]->type);
+        open |= param->tag == TY_PARAM && param->kind == KIND_TYPE && core_is_closed(type->args[i]);
+        params[i] = var_new(fn->params[i]->name, type->args[i], fn->params[i]->span);
+        args[i] = expr_var(params[i], literal->span);
+    }
+    if (!open)
+        return NULL;
+    Build b = {literal->span};
+    Expr *made = expr_fn(params, fn->nparams, b_call(&b, f, args, fn->nparams, 0), f->type,
+                         literal->span);
+    made->fn->name = fn->name;
+    return made;
+}
+
 static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
     Expr *made;
     switch (e->kind) {
@@ -103,9 +130,10 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
         if (e->global->kind != GLOBAL_DEF || e->global->broken || e->global->by_types ||
             !e->global->value || e->global->value->kind != EXPR_FN)
             return false;
-        s->literal = e->global->value;
-        s->atom = e;
         pass_depend(d->ctx, e->global);
+        made = function_at_types(e, e->global->value);
+        s->literal = made ? made : e->global->value;
+        s->atom = made ? bind_function(s, e->global->name->text, made) : e;
         return true;
     case EXPR_GRAD:
         if (!becomes_code(e) || !find_source(d, e->a, e->mode == GRAD_JVP, s))

@@ -182,14 +182,7 @@ static Expr *read_index(Reader *r, Expr *e) {
         refuse(r, "an index into what may be a tuple");
         return e;
     }
-    Expr **args = mem_new_n(Expr *, e->nargs + 1);
-    args[0] = e->a;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        args[i + 1] = e->args[i];
-    Attrs *attrs = mem_new(Attrs);
-    *attrs = *e->attrs;
-    attrs->op = &op_index;
-    return read_operator(r, expr_call_op(&op_index, args, e->nargs + 1, attrs, e->type, e->span));
+    return read_operator(r, index_as_call(e));
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
