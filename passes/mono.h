@@ -24,8 +24,8 @@ typedef struct Mono {
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
 /* The same of variables that stand for values of closed types: sizes of axes are known too. */
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
-/* Of which record or tuple a parameter is that may be any: a size that only the caller can name is unknown there. NULL
- * where no argument says more than fn does. */
+/* Of which record, tuple or tensor a parameter is that may be anything: a size that only the caller can name is unknown
+ * there. NULL where no argument says more than fn does. */
 Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs);
 /* A type in a copy. m may be NULL. */
 Type *mono_type(Mono *m, Type *t);

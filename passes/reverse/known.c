@@ -121,7 +121,8 @@ Known *known_prepared(Program *p, Expr *fn) {
 
 /* Note [Functions of any record]. `def width(p) { sum(p.w) }` serves every record with a field w. Where it is
  * differentiated, the cotangent of p.w is a part of that of p, so which record p is must be known: such a function is
- * read in a copy where p has the type of the argument (passes/mono.h), one for all calls with these types. */
+ * read in a copy where p has the type of the argument (passes/mono.h), one for all calls with these types. `w[0]` is the
+ * same: w is a tensor or a tuple. */
 Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs) {
     enum { LONGEST = 1000 };
     Mono *mono = k->captured.len ? NULL : mono_of_records(k->original, args, nargs);
