@@ -149,6 +149,20 @@ static Expr *start_forward(Program *p, Instance *top) {
     return b_fn(&b, "jvp", params, 2 * n, block_end(&block, b_tuple(&b, both, 2)));
 }
 
+/* Whether a value of the type may turn out to be an integer, or to hold one, whose tangent is absent. */
+static bool may_hold_integer(Type *t) {
+    static const TypeTag open[] = {TY_PARAM, TY_VAR};
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        TypeVec found = {0};
+        type_collect(t, open[k], &seen, &found);
+        for (size_t i = 0; i < found.len; i++)
+            if (found.data[i]->kind == KIND_TYPE || found.data[i]->kind == KIND_DTYPE)
+                return true;
+    }
+    return false;
+}
+
 static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     uint32_t n = source->fn->nparams, nslots = 0;
     bool *active = mem_new_n(bool, n + 1), *shared = mem_new_n(bool, n + 1);
@@ -167,8 +181,9 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     if (kind != GRAD_JVP)
         return instance_get(p, self, known, active, shared, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
-    for (uint32_t i = 0; i < nslots; i++)
-        given[i] = PRESENT;
+    for (uint32_t i = 0, slot = 0; i < n; i++)
+        if (active[i])
+            given[slot++] = may_hold_integer(source->fn->params[i]->type) ? PERHAPS : PRESENT;
     return tangent_instance(p, self, known, active, given, nslots, &numbers);
 }
 
