@@ -181,9 +181,12 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     if (kind != GRAD_JVP)
         return instance_get(p, self, known, active, shared, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
-    for (uint32_t i = 0, slot = 0; i < n; i++)
-        if (active[i])
-            given[slot++] = may_hold_integer(source->fn->params[i]->type) ? PERHAPS : PRESENT;
+    for (uint32_t i = 0, slot = 0; i < n; i++) {
+        Type *type = type_resolve(source->fn->params[i]->type);
+        bool is_float = nslots == 1 && (type->tag == TY_TENSOR || type->tag == TY_PARAM);
+        if (active[i]) /* the only one that may hold a float does */
+            given[slot++] = !is_float && may_hold_integer(type) ? PERHAPS : PRESENT;
+    }
     return tangent_instance(p, self, known, active, given, nslots, &numbers);
 }
 
