@@ -293,6 +293,19 @@ static Expr *known_function(Batch *m, Expr *e) {
     return r ? r->fn : NULL;
 }
 
+/* The row as the variable `name` has it, which is bound to it where it is the same for all rows. */
+static Row *name_row(Batch *m, Row *row, Expr *name) {
+    if (row_depends(row))
+        return row;
+    Expr *link = expr_new(EXPR_LET, NULL, name->span);
+    Row *bound = row_of_name(m, row, name);
+    link->var = name->var;
+    block_bind(m->block, link, row->e);
+    if (row->e->kind == EXPR_GLOBAL)
+        bound->fn = literal_of_global(m, row->e->global);
+    return bound;
+}
+
 /* The value of the function's body where its parameters are these. */
 static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) {
     if (fn->fn->nparams != n || (fn->fn->path && fn->fn->path->len))
@@ -309,15 +322,7 @@ static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) 
     }
     s.mono = mono_of_rows(fn->fn->params, args, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (!row_depends(in[i])) {
-            Expr *link = expr_new(EXPR_LET, NULL, span);
-            Row *bound = row_of_name(m, in[i], args[i]);
-            link->var = params[i];
-            block_bind(m->block, link, in[i]->e);
-            if (in[i]->e->kind == EXPR_GLOBAL)
-                bound->fn = literal_of_global(m, in[i]->e->global);
-            in[i] = bound;
-        }
+        in[i] = name_row(m, in[i], args[i]);
         map_set(&m->rows, params[i], in[i]);
     }
     return batch_expr(m, expr_substitute(&s, fn->fn->body));
@@ -341,7 +346,7 @@ static Row *batch_inner(Batch *m, Expr *e) {
     for (uint32_t i = 0; i < e->nargs; i++) {
         Var *v = var_new(sym_intern("x"), in[i]->type, e->span);
         args[i] = expr_var(v, e->span);
-        map_set(&m->rows, v, in[i]);
+        map_set(&m->rows, v, name_row(m, in[i], args[i]));
         Type *row = vmap_type_of_row(in[i]->type);
         if (!row)
             return batch_give_up(m, "`vmap` of an argument that is no tensor", e->span);
