@@ -132,9 +132,9 @@ def f(x: float32) -> float32 { outer := Nil; fill(10000); x * x }
 """
 
 ROWS = [
-    Row("MLP 784-128-10, 64 rows", 2.5, 105, 305, "float32", NETWORK, "loss(w1, w2 + AT)",
+    Row("MLP 784-128-10, 64 rows", 2.5, 200, 1200, "float32", NETWORK, "loss(w1, w2 + AT)",
         "{ let (v, (_, g)) = grad(loss)(w1, w2 + AT); v + sum(g) }", "mlp"),
-    Row("LSTM 300/512, 20 steps", 3, 4, 24, "float32", LSTM, "loss(p, AT)",
+    Row("LSTM 300/512, 20 steps", 3, 8, 28, "float32", LSTM, "loss(p, AT)",
         "{ let (v, (g, _)) = grad(loss)(p, AT); v + sum(g.b) }", "lstm"),
     Row("Newton, 100 steps", 3, 200, 20200, "float64", NEWTON, "newton(2.0 + AT)",
         "{ let (v, (g,)) = grad(newton)(2.0 + AT); v + g }", "newton"),
