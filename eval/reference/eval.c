@@ -306,37 +306,6 @@ static bool eval_all(Reference *r, Expr **es, uint32_t n, const Local *env, Valu
     return true;
 }
 
-/* `<` and its like on Strings, by their bytes. */
-static bool compare_strings(const Op *op, const Value *args, Value *out) {
-    if (args[0].tag != VAL_STRING || args[1].tag != VAL_STRING)
-        return false;
-    const String *s = args[0].p, *t = args[1].p;
-    int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
-    order = order ? order : s->len < t->len ? -1 : s->len > t->len;
-    *out = value_bool(op == &op_less         ? order < 0
-                      : op == &op_less_equal ? order <= 0
-                      : op == &op_greater    ? order > 0
-                                             : order >= 0);
-    return true;
-}
-
-static bool compare_equal(Reference *r, const Expr *e, Value a, Value b, bool negate, Value *out) {
-    a = value_primal(a);
-    b = value_primal(b);
-    if (value_to_tensor(a) && value_to_tensor(b)) {
-        const Op *op = negate ? &op_not_equal : &op_equal;
-        Value args[2] = {a, b};
-        return ref_operator_plain(r, e, op, attrs_defaults(op), args, 2, out);
-    }
-    int equal = value_equal(a, b);
-    if (equal < 0) {
-        ref_fail(r, e->span, DIAG_R0610, "functions cannot be compared");
-        return false;
-    }
-    *out = value_bool((equal == 1) != negate);
-    return true;
-}
-
 static bool call_operator(Reference *r, Expr *e, const Local *env, Value *out) {
     const Op *op = e->a->op;
     VALUES(args, e->nargs + e->nsizes);
@@ -346,8 +315,8 @@ static bool call_operator(Reference *r, Expr *e, const Local *env, Value *out) {
     r->at = e;
     r->scope = env;
     if (op == &op_equal || op == &op_not_equal)
-        return compare_equal(r, e, args[0], args[1], op == &op_not_equal, out);
-    if (e->nargs == 2 && compare_strings(op, args, out))
+        return ref_compare_equal(r, e, args[0], args[1], op == &op_not_equal, out);
+    if (e->nargs == 2 && ref_compare_strings(op, args, out))
         return true;
     const Attrs *attrs = e->attrs ? e->attrs : attrs_defaults(op);
     if (e->nsizes)
@@ -539,7 +508,7 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
         if (!ref_eval(r, e->b, env, NULL, v + 1))
             return false;
         r->at = e;
-        return compare_equal(r, e, v[0], v[1], e->negate, out);
+        return ref_compare_equal(r, e, v[0], v[1], e->negate, out);
     case EXPR_DIM_OF: return size_of_axis(r, e, *v, out);
     case EXPR_GRAD:
         if (e->mode != GRAD_VMAP)

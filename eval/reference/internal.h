@@ -95,6 +95,10 @@ bool ref_operator(Reference *r, const Expr *call, const Op *op, const Attrs *att
 /* The same on values that no derivative follows. */
 bool ref_operator_plain(Reference *r, const Expr *call, const Op *op, const Attrs *attrs,
                         const Value *args, uint32_t n, Value *out);
+/* `<` and its like on Strings, by their bytes; false where they are no Strings. */
+bool ref_compare_strings(const Op *op, const Value *args, Value *out);
+/* a == b, or != where negate is set. */
+bool ref_compare_equal(Reference *r, const Expr *e, Value a, Value b, bool negate, Value *out);
 /* Attributes with the sizes that were computed for this call in place. */
 const Attrs *ref_attrs_with_sizes(const Attrs *attrs, const Value *sizes, uint32_t n);
 

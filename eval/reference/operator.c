@@ -116,3 +116,35 @@ bool ref_operator(Reference *r, const Expr *call, const Op *op, const Attrs *att
                                           .value = *out,
                                           .level = level});
 }
+
+/* ---- comparisons of what may be no tensor ----------------------------------------------------- */
+
+bool ref_compare_strings(const Op *op, const Value *args, Value *out) {
+    if (args[0].tag != VAL_STRING || args[1].tag != VAL_STRING)
+        return false;
+    const String *s = args[0].p, *t = args[1].p;
+    int order = memcmp(s->text, t->text, s->len < t->len ? s->len : t->len);
+    order = order ? order : s->len < t->len ? -1 : s->len > t->len;
+    *out = value_bool(op == &op_less         ? order < 0
+                      : op == &op_less_equal ? order <= 0
+                      : op == &op_greater    ? order > 0
+                                             : order >= 0);
+    return true;
+}
+
+bool ref_compare_equal(Reference *r, const Expr *e, Value a, Value b, bool negate, Value *out) {
+    a = value_primal(a);
+    b = value_primal(b);
+    if (value_to_tensor(a) && value_to_tensor(b)) {
+        const Op *op = negate ? &op_not_equal : &op_equal;
+        Value args[2] = {a, b};
+        return ref_operator_plain(r, e, op, attrs_defaults(op), args, 2, out);
+    }
+    int equal = value_equal(a, b);
+    if (equal < 0) {
+        ref_fail(r, e->span, DIAG_R0610, "functions cannot be compared");
+        return false;
+    }
+    *out = value_bool((equal == 1) != negate);
+    return true;
+}
