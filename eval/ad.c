@@ -318,6 +318,12 @@ bool ad_has_item(const BuiltinCall *call, Value *out) {
     return true;
 }
 
+/* A value that is followed by no derivative is in no cell. */
+bool ad_own(const BuiltinCall *call, Value *out) {
+    *out = call->args[0];
+    return true;
+}
+
 bool ad_next(const BuiltinCall *call, Value *out) {
     *out = value_int(DT_I32, call->args[0].i + 1);
     return true;

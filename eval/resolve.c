@@ -13,6 +13,7 @@
 #include "eval/own.h"
 #include "eval/tighten.h"
 #include "eval/verify.h"
+#include "passes/cells.h"
 #include "passes/vmap.h"
 
 #include <string.h>
@@ -201,7 +202,7 @@ static bool calls_ad(const Expr *e, const char *name) {
 }
 
 static bool is_site(const Expr *e) {
-    if (e->kind != EXPR_CALL || calls_ad(e, "ad.add"))
+    if (e->kind != EXPR_CALL || calls_ad(e, "ad.add") || cells_is_own(e))
         return false;
     const Expr *f = e->a;
     Expr *a, *b;
@@ -619,6 +620,8 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
     for (;;) {
         int32_t at;
+        while (cells_is_own(e)) /* no derivative follows code that runs */
+            e = e->args[0];
         if (e->kind == EXPR_VAR && fuse_value_of(r, e->var))
             e = fuse_value_of(r, e->var);
         if (simple_operand(r, e, &at)) {

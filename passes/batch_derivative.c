@@ -140,7 +140,8 @@ static Row *add_index(Batch *m, Row **in, const Expr *call) {
 
 Row *batch_derivative(Batch *m, const Expr *call, Row **in) {
     const char *name = call->a->symbol->text;
-    if (strcmp(name, "ad.settle") == 0 || strcmp(name, "ad.settle_parts") == 0)
+    if (strcmp(name, "ad.own") == 0 || strcmp(name, "ad.settle") == 0 ||
+        strcmp(name, "ad.settle_parts") == 0)
         return in[0];
     if (strcmp(name, "ad.dense") == 0 || strcmp(name, "ad.fit") == 0)
         return make_dense(m, in[0], in[1], call);

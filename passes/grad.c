@@ -71,6 +71,14 @@ bool rule_gives_tuple(Expr *value) {
     return value->kind == EXPR_TUPLE || (t->tag == TY_TUPLE && t->nargs > 0);
 }
 
+static Expr *accumulate(Twin *t, const Build *b, Expr *into, Expr *ct) {
+    Expr **add = mem_new_n(Expr *, 3);
+    add[0] = t->tape;
+    add[1] = into;
+    add[2] = ct;
+    return b_call(b, grad_accumulate(t->ctx), add, 3, 0);
+}
+
 /* Adds the rule's cotangents into the arguments' cells. */
 static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, const bool *inactive,
                       uint32_t n) {
@@ -86,12 +94,8 @@ static Expr *backward(Twin *t, const Build *b, Expr *rule_value, Expr **args, co
         Expr *ct = parts ? value->args[i] : tuple ? b_proj(b, value, i) : value;
         if (inactive[i] || expr_is_unit(ct))
             continue;
-        Expr *add[] = {t->tape, args[i], ct};
-        Expr *accumulate = b_call(b, grad_accumulate(t->ctx), mem_new_n(Expr *, 3), 3, 0);
-        for (int k = 0; k < 3; k++)
-            accumulate->args[k] = add[k];
         Expr *active = b_builtin(b, "ad.is_active", t->tape, args[i], NULL);
-        block_do(&block, b_if(b, active, accumulate, b_unit(b)));
+        block_do(&block, b_if(b, active, accumulate(t, b, args[i], ct), b_unit(b)));
     }
     return block_end(&block, b_unit(b));
 }
@@ -120,6 +124,28 @@ static Expr *refuse(Twin *t, const Build *b, const Op *op, Expr **args, uint32_t
     for (uint32_t i = 0; i < n; i++)
         check[i + 2] = args[i];
     return b_builtin_n(b, "ad.refuse", check, n + 2);
+}
+
+/* Puts the way back of a step before those that stand on the tape: `flow`, where its result r has a cotangent. */
+static void record(Twin *t, const Build *b, Block *active, const char *name, Expr *r, Expr *flow) {
+    Expr *before = block_let(active, "before", b_read(b, b_builtin(b, "ad.chain", t->tape, NULL)));
+    Block body = {.b = b};
+    block_do(&body, b_if(b, b_builtin(b, "ad.has_cotangent", t->tape, r, NULL), flow, b_unit(b)));
+    Expr *propagate = b_fn(b, name, NULL, 0, block_end(&body, b_call(b, before, NULL, 0, 0)));
+    block_do(active, b_write(b, b_builtin(b, "ad.chain", t->tape, NULL), propagate));
+}
+
+/* if ad.is_dual(D, x) { let r = ad.lift(D, ad.own(ad.primal(D, x))); …; r } else { ad.own(x) } */
+Expr *grad_own(Twin *t, const Expr *call, Expr *x) {
+    Build b = {call->span};
+    Block block = {.b = &b}, active = {.b = &b}, back = {.b = &b};
+    x = block_atom(&block, "x", x);
+    Expr *v = b_builtin(&b, "ad.own", b_builtin(&b, "ad.primal", t->tape, x, NULL), NULL);
+    Expr *r = block_let(&active, "r", b_builtin(&b, "ad.lift", t->tape, v, NULL));
+    Expr *ct = block_let(&back, "ct", b_builtin(&b, "ad.cotangent", t->tape, r, NULL));
+    record(t, &b, &active, "own", r, block_end(&back, accumulate(t, &b, x, ct)));
+    return block_end(&block, b_if(&b, b_builtin(&b, "ad.is_dual", t->tape, x, NULL),
+                                  block_end(&active, r), b_builtin(&b, "ad.own", x, NULL)));
 }
 
 Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
@@ -162,18 +188,12 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
     Expr *v = block_let(&block, "v", plain);
     Block active = {.b = &b};
     Expr *r = block_let(&active, "r", b_builtin(&b, "ad.lift", t->tape, v, NULL));
-    Expr *before = block_let(&active, "before",
-                             b_read(&b, b_builtin(&b, "ad.chain", t->tape, NULL)));
     Block back = {.b = &b};
     primals[n] = v;
     primals[n + 1] = block_let(&back, "ct", b_builtin(&b, "ad.cotangent", t->tape, r, NULL));
     Expr *rule_value = rule_expand(rule, call, primals, n + 2);
     Expr *flow = block_end(&back, backward(t, &b, rule_value, args, inactive, n));
-    Block body = {.b = &b};
-    block_do(&body,
-             b_if(&b, b_builtin(&b, "ad.has_cotangent", t->tape, r, NULL), flow, b_unit(&b)));
-    Expr *propagate = b_fn(&b, op->name, NULL, 0, block_end(&body, b_call(&b, before, NULL, 0, 0)));
-    block_do(&active, b_write(&b, b_builtin(&b, "ad.chain", t->tape, NULL), propagate));
+    record(t, &b, &active, op->name, r, flow);
 
     Expr **watched = mem_new_n(Expr *, n + 1);
     watched[0] = t->tape;

@@ -25,6 +25,9 @@ Expr *twin_expr(Twin *t, Expr *e);
 /* The transform of an operator call whose arguments are transformed already. */
 Expr *grad_op_call(Twin *t, Expr *call, Expr **args);
 Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
+/* The transform of `ad.own(x)`, of x as it is transformed already. */
+Expr *grad_own(Twin *t, const Expr *call, Expr *x);
+Expr *jvp_own(Twin *t, const Expr *call, Expr *x);
 
 /* What is made once a session. */
 typedef struct GradState {

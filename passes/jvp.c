@@ -53,6 +53,17 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     return b_proj(b, b_proj(b, both, 1), 0);
 }
 
+/* if ad.is_dual(L, x) { ad.pair(L, ad.own(ad.primal(L, x)), ad.tangent(L, x)) } else { ad.own(x) } */
+Expr *jvp_own(Twin *t, const Expr *call, Expr *x) {
+    Build b = {call->span};
+    Block block = {.b = &b};
+    x = block_atom(&block, "x", x);
+    Expr *v = b_builtin(&b, "ad.own", b_builtin(&b, "ad.primal", t->tape, x, NULL), NULL);
+    Expr *pair = b_builtin(&b, "ad.pair", t->tape, v, tangent_of(t, &b, x), NULL);
+    return block_end(&block, b_if(&b, b_builtin(&b, "ad.is_dual", t->tape, x, NULL), pair,
+                                  b_builtin(&b, "ad.own", x, NULL)));
+}
+
 Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
     Build b = {call->span};
     Block block = {.b = &b};

@@ -13,11 +13,36 @@ static bool is_bound(const Mono *m, const Type *param) {
     return false;
 }
 
+/* A type of data, a tuple or a tensor with unknowns for the sizes that are parameters or undetermined; NULL where more
+ * than sizes is open. */
+static Type *with_unknown_sizes(Type *t) {
+    static const TypeTag open[] = {TY_PARAM, TY_VAR};
+    TypeVec from = {0}, to = {0};
+    t = type_resolve(t);
+    if (t->tag != TY_DATA && t->tag != TY_TUPLE && t->tag != TY_TENSOR)
+        return NULL;
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        type_collect(t, open[k], &seen, &from);
+    }
+    for (size_t i = 0; i < from.len; i++) {
+        Kind kind = from.data[i]->kind;
+        if (kind != KIND_DIM && kind != KIND_SHAPE)
+            return NULL;
+        vec_push(&to, type_any(kind, NULL));
+    }
+    Substitution by = substitution_new(from.data, to.data, (uint32_t)from.len);
+    return type_substitute_by(&by, t);
+}
+
 static void bind_param(Mono *m, Type *param, Type *is) {
-    if (m->n == MOST_PARAMS || is_bound(m, param) || !core_is_closed(is))
+    if (m->n == MOST_PARAMS || is_bound(m, param))
+        return;
+    Type *known = core_is_closed(is) ? type_zonk(is) : m->opens ? with_unknown_sizes(is) : NULL;
+    if (!known)
         return;
     m->from[m->n] = param;
-    m->to[m->n++] = type_zonk(is);
+    m->to[m->n++] = known;
 }
 
 /* Notes what the parameters in `of` are where a value of type `is` stands in its place. */
@@ -80,29 +105,7 @@ Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
     return mono_new(params, args, n, true);
 }
 
-/* A type of data, a tuple or a tensor with unknowns for the sizes that are parameters or undetermined; NULL where more
- * than sizes is open. */
-static Type *with_unknown_sizes(Type *t) {
-    static const TypeTag open[] = {TY_PARAM, TY_VAR};
-    TypeVec from = {0}, to = {0};
-    t = type_resolve(t);
-    if (t->tag != TY_DATA && t->tag != TY_TUPLE && t->tag != TY_TENSOR)
-        return NULL;
-    for (int k = 0; k < 2; k++) {
-        Map seen = {0};
-        type_collect(t, open[k], &seen, &from);
-    }
-    for (size_t i = 0; i < from.len; i++) {
-        Kind kind = from.data[i]->kind;
-        if (kind != KIND_DIM && kind != KIND_SHAPE)
-            return NULL;
-        vec_push(&to, type_any(kind, NULL));
-    }
-    Substitution by = substitution_new(from.data, to.data, (uint32_t)from.len);
-    return type_substitute_by(&by, t);
-}
-
-Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs) {
+Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs, bool in_parts) {
     Mono *m = mem_new(Mono);
     m->opens = true;
     m->from = mem_new_n(Type *, MOST_PARAMS);
@@ -110,11 +113,8 @@ Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs) {
     for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++) {
         Type *param = type_resolve(fn->fn->params[i]->type);
         bool is_open = param->tag == TY_PARAM && param->kind == KIND_TYPE;
-        Type *is = is_open && args[i]->type ? with_unknown_sizes(args[i]->type) : NULL;
-        if (!is || m->n == MOST_PARAMS || is_bound(m, param))
-            continue;
-        m->from[m->n] = param;
-        m->to[m->n++] = is;
+        if (args[i]->type && (is_open || in_parts))
+            learn(m, param, args[i]->type, 0);
     }
     if (!m->n)
         return NULL;

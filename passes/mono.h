@@ -25,8 +25,8 @@ Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
 /* The same of variables that stand for values of closed types: sizes of axes are known too. */
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
 /* Of which record, tuple or tensor a parameter is that may be anything: a size that only the caller can name is unknown
- * there. NULL where no argument says more than fn does. */
-Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs);
+ * there. in_parts: also of which type parts of it are. NULL where no argument says more than fn does. */
+Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs, bool in_parts);
 /* A type in a copy. m may be NULL. */
 Type *mono_type(Mono *m, Type *t);
 /* Gives a node that was just copied, its parts copied already, the type that it has here. */

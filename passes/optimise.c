@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/optimise.h"
 
+#include "passes/cells.h"
 #include "passes/pass.h"
 
 #include <stdio.h>
@@ -81,6 +82,14 @@ static bool spoils_source(const Pass *pass) {
            strcmp(pass->name, "simplify") == 0;
 }
 
+/* What is to be differentiated says where values get cells of their own, before a pass takes them apart; what runs has
+ * no cells: Note [Own cells] in passes/cells.h. */
+static Expr *settle_cells(const PassCtx *ctx, Expr *e, bool is_source) {
+    if (is_source)
+        return cells_expose(e);
+    return ctx->grad ? cells_drop(e) : e;
+}
+
 static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                         bool is_source) {
     const OptOptions *opt = ctx->opt;
@@ -90,10 +99,11 @@ static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec 
         for (size_t i = 0; i < n; i++) {
             const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
             bool runs = opt->passes || (pass->level && pass->level <= opt->level);
+            e = settle_cells(ctx, e, is_source);
             if (runs && !(is_source && spoils_source(pass)))
                 e = apply(ctx, pass, e, name, given);
         }
-    return e;
+    return settle_cells(ctx, e, is_source);
 }
 
 static Expr *optimise_as(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,

@@ -217,6 +217,8 @@ static Sym *builtin(Partial *p, const char *name, Sym **args, uint32_t n) {
         tape->content->content = args[0];
         return tape;
     }
+    if (!strcmp(name, "ad.own") && n == 1)
+        return args[0];
     Sym *tape = n && args[0]->known == K_TAPE ? args[0] : NULL;
     if (!strcmp(name, "ad.ones") && n == 1)
         return map_leaves(p, NULL, args[0], ones);
@@ -236,6 +238,8 @@ static Sym *builtin(Partial *p, const char *name, Sym **args, uint32_t n) {
     }
     if (n != 2)
         return stuck(p);
+    if (!strcmp(name, "ad.is_dual"))
+        return sym_bool(args[1]->known == K_DUAL && is_active(tape, args[1], false));
     if (!strcmp(name, "ad.lift"))
         return map_leaves(p, tape, args[1], lift);
     if (!strcmp(name, "ad.primal") || !strcmp(name, "ad.strip"))

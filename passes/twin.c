@@ -4,6 +4,7 @@
  * depends on no parameter of the running grad stays plain). */
 #include <string.h>
 
+#include "passes/cells.h"
 #include "passes/grad_internal.h"
 
 static Expr **twin_args(Twin *t, Expr **args, uint32_t n) {
@@ -31,7 +32,14 @@ static Expr *twin_op(Twin *t, Expr *call, Expr **args) {
     BUG("no such mode of differentiation");
 }
 
+static Expr *twin_own(Twin *t, Expr *e) {
+    Expr *x = twin_expr(t, e->args[0]);
+    return t->mode == AD_REVERSE ? grad_own(t, e, x) : jvp_own(t, e, x);
+}
+
 static Expr *twin_call(Twin *t, Expr *e) {
+    if (cells_is_own(e))
+        return twin_own(t, e);
     Expr *callee = e->a;
     Expr *copy = expr_copy(e);
     switch (callee->kind) {
@@ -115,6 +123,7 @@ static Expr *twin_literal(Twin *t, Expr *e) {
 }
 
 static Expr *twin_form(Twin *t, Expr *e) {
+    e = cells_of_parts(e);
     switch (e->kind) {
     case EXPR_LIT: return twin_literal(t, e);
     case EXPR_CONST:

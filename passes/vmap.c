@@ -206,7 +206,7 @@ static Expr *stack_part(const Loop *l, Expr *rows, Expr *n, Expr *path, Type *ro
         Expr *part = b_fn(&l->b, "part", &r, 1, same_part(l, r, path));
         column = call_prelude(l, "map", args_of(part, rows, NULL), 2, list_of(l, row));
     }
-    return call_prelude(l, "_vmap_stack", args_of(column, n, NULL), 2, result);
+    return call_prelude(l, "_vmap_stack", args_of(column, NULL, NULL), 1, result);
 }
 
 static Expr *flat_body(const Loop *l, Expr *n) {

@@ -11,7 +11,7 @@
  *                         else {
  *                           let rows = map(fn (i) { f(x[i], (y.0[i], y.1[i])) }, range(n));
  *                           vmap.check(rows);
- *                           _vmap_stack(rows, n) } }
+ *                           _vmap_stack(rows) } }
  *
  * so its derivatives, of any order, are those of that code. Data is taken apart and put together when running, as
  * the prelude's `_vmap_run` does. Where the number of arguments is not known before running, the closure says it. */

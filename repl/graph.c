@@ -135,6 +135,10 @@ static bool watch(void *ctx, const WatchEvent *e) {
         Node *node = new_node(g, e->what, e->value, e->span);
         for (uint32_t i = 0; i < e->n; i++)
             add_args(g, node, e->args[i], node);
+    } else if (e->kind == WATCH_STORE) {
+        Node *node = find_node(g, e->args[0]);
+        if (node)
+            map_set(&g->nodes, watch_identity(e->value, g->level), node);
     } else if (e->kind == WATCH_SEED) {
         add_roots(g, e->value);
     } else if (e->kind == WATCH_BACK && e->gave) {

@@ -93,6 +93,7 @@ static void add_event(Str *out, const WatchEvent *e) {
         str_add(out, ")");
         break;
     case WATCH_VALUE: str_printf(out, "%s  =  %s", source_text(e), value_text(e->value)); break;
+    case WATCH_STORE: return;
     case WATCH_BEGIN: str_add(out, "a derivative begins"); break;
     case WATCH_SEED:
         str_printf(out, "the way back begins at %s, with d 1", value_text(e->value));
@@ -163,7 +164,7 @@ static bool ask(Stepper *t, const WatchEvent *e) {
 static bool watch(void *ctx, const WatchEvent *e) {
     Stepper *t = ctx;
     Str out = {0};
-    if (e->is_inner || !is_due(t, e))
+    if (e->is_inner || e->kind == WATCH_STORE || !is_due(t, e))
         return true;
     if (!t->asks && t->steps++ == MOST_STEPS) {
         session_say(t->s, "... and so on\n");

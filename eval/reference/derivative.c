@@ -280,6 +280,10 @@ static void record(World *w, TapeStep step) {
     *w->tape = made;
 }
 
+static bool own_back(Reference *r, uint64_t level, const TapeStep *s, Value ct) {
+    return accumulate(r, level, s->args[0], ct);
+}
+
 static bool step_back(Reference *r, uint64_t level, const TapeStep *s) {
     const TapeStep *rule_of = r->rule_of;
     Value ct = cotangent(r, level, s->result), *outer = r->gave;
@@ -293,6 +297,8 @@ static bool step_back(Reference *r, uint64_t level, const TapeStep *s) {
     r->unwatched--;
     r->rule_of = rule_of;
     r->gave = outer;
+    if (ok && s->back == own_back)
+        return true;
     return ok && ref_tell(r, (WatchEvent){.kind = WATCH_BACK,
                                           .what = s->rule ? s->rule->op->name : NULL,
                                           .span = s->span,
@@ -531,6 +537,30 @@ bool ref_differentiate(Reference *r, const Expr *call, const Op *op, const Attrs
     r->world = w;
     return ok;
 }
+
+/* Of the derivatives that follow x the outermost comes first: it sees the primal. */
+static bool own_in(Reference *r, World *w, Value x, Value *out) {
+    *out = x;
+    if (!w || x.tag != VAL_DUAL)
+        return true;
+    if (!is_dual_of(x, w->level))
+        return own_in(r, w->outer, x, out);
+    const Dual *d = x.p;
+    Value primal, *kept = mem_new_n(Value, 1);
+    if (!own_in(r, w->outer, d->primal, &primal))
+        return false;
+    *kept = x;
+    bool reverse = w->mode == AD_REVERSE;
+    *out = dual_new(primal, reverse ? cell_new() : d->other, w->level);
+    if (!reverse)
+        return true;
+    record(w, (TapeStep){.back = own_back, .args = kept, .n = 1, .result = *out});
+    return ref_tell(
+        r,
+        (WatchEvent){.kind = WATCH_STORE, .n = 1, .args = kept, .value = *out, .level = w->level});
+}
+
+bool ref_own(Reference *r, Value *x) { return own_in(r, r->world, *x, x); }
 
 /* ---- functions with a derivative of their own ------------------------------------------------ */
 

@@ -306,6 +306,17 @@ static bool eval_all(Reference *r, Expr **es, uint32_t n, const Local *env, Valu
     return true;
 }
 
+/* The first n parts of a tuple or data. */
+static bool eval_parts(Reference *r, Expr *e, uint32_t n, const Local *env, Value *out) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (!ref_eval(r, e->args[i], env, NULL, &out[i]))
+            return false;
+        if (e->own_cells && !ref_own(r, &out[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool call_operator(Reference *r, Expr *e, const Local *env, Value *out) {
     const Op *op = e->a->op;
     VALUES(args, e->nargs + e->nsizes);
@@ -463,7 +474,7 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
         return true;
     case EXPR_FN: *out = closure_of(r, e, env, NULL); return true;
     case EXPR_TUPLE:
-        if (!eval_all(r, e->args, e->nargs, env, v))
+        if (!eval_parts(r, e, e->nargs, env, v))
             return false;
         *out = value_tuple(v, e->nargs);
         return true;
@@ -485,7 +496,7 @@ static bool eval_plain(Reference *r, Expr *e, const Local *env, Value *out) {
         return true;
     case EXPR_FIELD: data_field(e, *v, out); return true;
     case EXPR_UPDATE:
-        if (!eval_all(r, e->args, e->nargs, env, v + 1))
+        if (!eval_parts(r, e, e->nargs, env, v + 1))
             return false;
         data_update(e, *v, v + 1, out);
         return true;
@@ -537,11 +548,16 @@ typedef struct Next {
     const Local *env;
 } Next;
 
+/* Whether the last field of data may be a tensor that a derivative follows. */
+static bool owns_last(const Reference *r, const Expr *e) {
+    return r->world && e->own_cells && type_resolve(e->args[e->nargs - 1]->type)->tag != TY_DATA;
+}
+
 /* C(a, …, z) in tail position: its cell is made first, and z is evaluated in its place. */
 static bool begin_data(Reference *r, Expr *e, Next *next, Activation *own) {
     uint32_t n = e->nargs;
     VALUES(fields, n);
-    if (!eval_all(r, e->args, n - 1, next->env, fields))
+    if (!eval_parts(r, e, n - 1, next->env, fields))
         return false;
     fields[n - 1] = value_unit();
     Value data = value_data(e->a->ctor, fields);
@@ -602,10 +618,10 @@ static bool eval_call(Reference *r, Expr *e, Activation *own, Next *next, Value 
             return rule_attribute(r, e, out);
         return call_builtin(r, e, e->a->symbol, env, out);
     case EXPR_CTOR: {
-        if (own && e->nargs)
+        if (own && e->nargs && !owns_last(r, e))
             return begin_data(r, e, next, own);
         Value *fields = values_new(e->nargs);
-        if (!eval_all(r, e->args, e->nargs, env, fields))
+        if (!eval_parts(r, e, e->nargs, env, fields))
             return false;
         *out = value_data(e->a->ctor, fields);
         return true;

@@ -88,6 +88,10 @@ const Local *local_new(const Var *v, Value value, const Local *outer);
 Diag *ref_fail(Reference *r, Span span, DiagCode code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* ---- derivative.c ---- */
+/* Makes of x what is put into a tuple or data: Note [Own cells] in passes/cells.h. */
+bool ref_own(Reference *r, Value *x);
+
 /* ---- operator.c ---- */
 /* A call of an operator in the current world; call: for messages, or NULL. */
 bool ref_operator(Reference *r, const Expr *call, const Op *op, const Attrs *attrs,

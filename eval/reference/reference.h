@@ -33,6 +33,7 @@ typedef enum WatchKind {
     WATCH_VALUE, /* an operator gave a value */
     WATCH_BEGIN, /* a derivative in reverse mode begins: its arguments, lifted */
     WATCH_SEED,  /* its way back begins: the value of its function, lifted */
+    WATCH_STORE, /* the value of the only argument was put into data, where it has a cell of its own */
     WATCH_BACK, /* a step back has been taken: the value of the step forward, its cotangent, and what each argument
                     got, () for nothing */
 } WatchKind;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way back: for each end of a function, its steps in reverse order, each adding to the accumulators of what it
  * read. Nothing is emitted for a value whose accumulator is known to be absent. */
+#include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
 #include <string.h>
@@ -407,6 +408,21 @@ static Expr *settled(Way *w, Place *p) {
     return b_tuple(&w->build, parts, p->nparts);
 }
 
+/* Hands the cotangent of a stored value over, where that value has no other yet; false where it is to be added. */
+static bool move_stored(Way *w, const Step *s, Presence presence) {
+    Place *p = place_of(w->n, s->e->args[0]);
+    while (p->arm)
+        p = p->arm;
+    bool whole = type_resolve(s->place->type)->tag == TY_TENSOR;
+    if (whole && (p->aliases.len || !acc_is_free(p)))
+        return false;
+    Expr *acc = acc_get(w, s->place);
+    acc_set(w, s->place, NULL, ABSENT);
+    acc_move(w, p, acc,
+             presence); /* what may be data has the cells that are in it: it may have no other */
+    return true;
+}
+
 void way_steps(Way *w, Steps *steps) {
     for (size_t i = steps->steps.len; i-- > 0 && !w->n->program->why && !w->is_dead;) {
         Step *s = steps->steps.data[i];
@@ -416,6 +432,8 @@ void way_steps(Way *w, Steps *steps) {
         if (presence == ABSENT)
             continue;
         w->build.span = s->e->span;
+        if (cells_is_own(s->e) && move_stored(w, s, presence))
+            continue;
         Expr *ct = settled(w, s->place);
         acc_set(w, s->place, NULL, ABSENT);
         if (presence == PRESENT) {

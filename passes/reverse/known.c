@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
+#include "passes/cells.h"
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 #include "types/core/check.h"
@@ -125,7 +126,9 @@ Known *known_prepared(Program *p, Expr *fn) {
  * same: w is a tensor or a tuple. */
 Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs) {
     enum { LONGEST = 1000 };
-    Mono *mono = k->captured.len ? NULL : mono_of_records(k->original, args, nargs);
+    Mono *mono = k->captured.len ? NULL
+                                 : mono_of_records(k->original, args, nargs,
+                                                   cells_are_open(k->original->fn->body));
     if (!mono)
         return k;
     Str key = {0};

@@ -155,8 +155,9 @@ static uint32_t linear_args(const Expr *call) {
     static const struct {
         const char *name;
         uint32_t args;
-    } table[] = {{"ad.add", 3}, {"ad.add_index", 5}, {"ad.add_part", 5}, {"ad.dense", 2},
-                 {"ad.fit", 2}, {"ad.item", 1},      {"ad.settle", 1},   {"ad.settle_parts", 1}};
+    } table[] = {{"ad.add", 3},   {"ad.add_index", 5}, {"ad.add_part", 5},
+                 {"ad.dense", 2}, {"ad.fit", 2},       {"ad.item", 1},
+                 {"ad.own", 1},   {"ad.settle", 1},    {"ad.settle_parts", 1}};
     if (call->kind == EXPR_PROJ)
         return 1;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -212,6 +213,8 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
         bool linear = i < 32 && linear_args(e) >> i & 1;
         args[i] = !linear ? e->args[i] : tangents[i] ? tangents[i] : absent_value(w);
     }
+    if (is_called(e, "ad.own"))
+        return tangents[0];
     if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) /* what is absent stays absent */
         return b_builtin(&w->build, "ad.settle_parts", args[1], NULL);
     return b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a function into steps whose operands are names, and finding what is active and which names are one value
  * (Note [Places]). What no active value reaches stays one plain step, whatever it is. */
+#include "passes/cells.h"
 #include "passes/reverse/internal.h"
 #include "passes/vmap.h"
 
@@ -87,6 +88,7 @@ static void take_parts(Reader *r, Place *p, Expr **atoms) {
 
 static Expr *read_parts(Reader *r, Expr *e) {
     bool active = false;
+    e = cells_of_parts(e);
     Expr *copy = expr_copy(e);
     copy->args = read_args(r, e->args, e->nargs, &active);
     Expr *v = add_plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
@@ -111,6 +113,42 @@ static Expr *read_parts(Reader *r, Expr *e) {
         }
     name_place(r, v->var, p, NULL);
     return v;
+}
+
+static Expr *read_part(Reader *r, Expr *e);
+
+/* { r with w = e } of a known record, as the constructor of the fields of r and of e. */
+static Expr *read_update(Reader *r, Expr *e) {
+    e = cells_of_parts(e);
+    Expr *old = read_value(r, e->a), **fields;
+    const Type *t = type_resolve(old->type);
+    if (t->tag != TY_DATA || t->decl->nctors != 1 || t->decl->nexists) {
+        refuse(r, "a field of a record that is not known");
+        return e;
+    }
+    Ctor *ctor = t->decl->ctors[0];
+    fields = mem_new_n(Expr *, ctor->nfields + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Expr *value = read_value(r, e->args[i]);
+        for (uint32_t k = 0; k < ctor->nfields; k++)
+            if (ctor->field_names[k] == e->field_names[i])
+                fields[k] = value;
+    }
+    for (uint32_t k = 0; k < ctor->nfields; k++) {
+        if (fields[k])
+            continue;
+        Expr *kept = expr_new(EXPR_FIELD,
+                              type_substitute(ctor->fields[k], t->decl->params, t->args, t->nargs),
+                              e->span);
+        kept->a = old;
+        kept->field = ctor->field_names[k];
+        kept->index = (int32_t)k;
+        fields[k] = read_part(r, kept);
+    }
+    Expr *callee = expr_new(EXPR_CTOR, type_fn(ctor->fields, ctor->nfields, e->type, type_pure()),
+                            e->span);
+    callee->ctor = ctor;
+    return read_parts(r, expr_call(callee, fields, ctor->nfields, NULL, e->type, e->span));
 }
 
 static Expr *read_part(Reader *r, Expr *e) {
@@ -321,7 +359,23 @@ static Expr *add_call(Reader *r, Step *made) {
     return expr_var(v, call->span);
 }
 
+/* What the program puts into data: Note [Own cells] in passes/cells.h. */
+static Expr *read_stored(Reader *r, Expr *call) {
+    Expr *atom = read_value(r, call->args[0]);
+    TypeTag tag = type_resolve(call->type)->tag;
+    if (!place_of(r->n, atom) || (tag != TY_TENSOR && tag != TY_PARAM && tag != TY_VAR))
+        return atom;
+    Expr *copy = expr_copy(call), *v;
+    copy->args = mem_new_n(Expr *, 1);
+    copy->args[0] = atom;
+    if (!read_builtin(r, copy, true, &v))
+        BUG("ad.own is linear");
+    return v;
+}
+
 static Expr *read_call(Reader *r, Expr *e) {
+    if (cells_is_own(e))
+        return read_stored(r, e);
     if (e->a->kind == EXPR_OP)
         return read_operator(r, e);
     if (e->a->kind == EXPR_CTOR)
@@ -505,7 +559,7 @@ static Expr *read_form(Reader *r, Expr *e) {
     case EXPR_TENSOR: return read_stack(r, e);
     case EXPR_INDEX: return read_index(r, e);
     case EXPR_READ: return read_reference(r, e);
-    case EXPR_UPDATE:
+    case EXPR_UPDATE: return read_update(r, e);
     case EXPR_REF:
     case EXPR_WRITE:
     case EXPR_BANG: refuse(r, "a form that is not taken yet"); return e;

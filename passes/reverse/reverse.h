@@ -24,8 +24,9 @@
  *
  * Note [Places]. Fig. 4.1 gives each active value one cell, and whoever holds the value adds to it, in reverse order
  * of evaluation. Since addition of floats is not associative, accumulators must be added to in that very order. So
- * variables that name one value share one Place: `let y = x`, a projection of a tuple, the variables of a pattern and
- * what a constructor was made of are found where the function is read (read.c), and using a whole adds to its parts. A
+ * variables that name one value share one Place: `let y = x`, a projection of a tuple and the variables of a pattern
+ * are found where the function is read (read.c), and using a whole adds to its parts. A tensor that is put into a tuple
+ * or data has a cell of its own there, on every engine: Note [Own cells] in passes/cells.h. A
  * value gets a second name in two other ways: as the result of a branch or function, and as the parameter of a call. A
  * result may be a variable only where the accumulator of that variable is still absent (its cotangent is moved there);
  * a parameter is *owned* where that is so, and else *shared*: its accumulator is handed through, once where a call is given

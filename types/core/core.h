@@ -199,6 +199,8 @@ struct Expr {
     bool partial;  /* MATCH: `match?` */
     bool negate;   /* EQUAL */
     bool is_float; /* LIT: written as a float */
+    bool
+        own_cells; /* TUPLE, UPDATE, CALL of a constructor: Note [Own cells] in passes/own_cells.h */
     uint8_t tail;  /* CALL: TailKind, where expr_mark_tails saw its function */
     uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
     uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path

@@ -214,6 +214,7 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
         return callee;
     callee->type = type_fn(c.fields, n, c.data, type_pure());
     Expr *call = expr_call(callee, flowed, n, NULL, c.data, span);
+    call->own_cells = true;
     infer_tie_flows(I, call, flows);
     return call;
 }

@@ -546,7 +546,9 @@ static Expr *infer_tuple(Infer *I, Ast *e, Type *want) {
     Expr **args = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++)
         args[i] = infer_expr(I, e->args.data[i], w ? w->args[i] : NULL);
-    return expr_tuple(args, n, e->span);
+    Expr *tuple = expr_tuple(args, n, e->span);
+    tuple->own_cells = true;
+    return tuple;
 }
 
 static Expr *infer_string(Ast *e) {

@@ -159,6 +159,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
         return callee;
     callee->type = type_fn(inst.fields, ctor->nfields, inst.data, type_pure());
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, inst.data, e->span);
+    call->own_cells = true;
     infer_tie_flows(I, call, flows);
     return let_stack_wrap(&lets, call);
 }
@@ -229,6 +230,7 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
                             e->span);
     callee->ctor = (Ctor *)ctor;
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, now->data, e->span);
+    call->own_cells = true;
     infer_tie_flows(I, call, flows);
     return let_stack_wrap(&lets, call);
 }
@@ -292,6 +294,7 @@ Expr *infer_with(Infer *I, Ast *e, Type *want) {
                 solver_unify(I->s, now.fields[k], old.fields[k]);
         }
         u = expr_new(EXPR_UPDATE, now.data, e->span);
+        u->own_cells = true;
         u->a = base;
         u->nargs = n;
         u->args = mem_new_n(Expr *, n + 1);
@@ -337,7 +340,9 @@ static Expr *list_node(const ListParts *l, Expr *head, Expr *tail, Type *elem, T
     Expr **args = mem_new_n(Expr *, 2);
     args[0] = head;
     args[1] = tail;
-    return expr_call(callee, args, 2, NULL, list, span);
+    Expr *node = expr_call(callee, args, 2, NULL, list, span);
+    node->own_cells = true;
+    return node;
 }
 
 static Type *wanted_elem(const ListParts *l, Type *want) {

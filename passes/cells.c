@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/cells.h"
+
+#include "passes/build.h"
+
+#include <string.h>
+
+bool cells_is_own(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, "ad.own") == 0;
+}
+
+/* Whether a value of that type may be a float tensor. */
+static bool may_be_tensor(const Expr *e) {
+    Type *t = e->type ? type_resolve(e->type) : NULL;
+    if (e->kind == EXPR_LIT || e->kind == EXPR_CONST || !t)
+        return false;
+    if (t->tag == TY_TENSOR)
+        return type_dtype_set(t->tensor.dtype) & DTS_FLOAT;
+    return t->tag == TY_PARAM || t->tag == TY_VAR;
+}
+
+Expr *cells_of_parts(Expr *e) {
+    if (!e->own_cells)
+        return e;
+    Expr *copy = expr_copy(e);
+    Build b = {e->span};
+    copy->own_cells = false;
+    copy->args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Expr *part = e->args[i];
+        copy->args[i] = part;
+        if (!may_be_tensor(part))
+            continue;
+        b.span = part->span;
+        copy->args[i] = b_builtin(&b, "ad.own", part, NULL);
+        copy->args[i]->type = part->type;
+    }
+    return copy;
+}
+
+typedef struct Walk {
+    Expr *(*change)(Expr *e);
+    Map done;
+} Walk;
+
+static Expr *walk(void *ctx, Expr *e) {
+    Walk *w = ctx;
+    Expr *known = map_find(&w->done, e);
+    if (known)
+        return known;
+    Expr *result = e->kind == EXPR_LET ? expr_map_block(e, walk, w) : expr_map_children(e, walk, w);
+    result = w->change(result);
+    map_set(&w->done, e, result);
+    return result;
+}
+
+Expr *cells_expose(Expr *e) {
+    Walk w = {.change = cells_of_parts};
+    return walk(&w, e);
+}
+
+static Expr *drop(Expr *e) { return cells_is_own(e) ? e->args[0] : e; }
+
+Expr *cells_drop(Expr *e) {
+    Walk w = {.change = drop};
+    return walk(&w, e);
+}
+
+typedef struct Search {
+    Map seen;
+    bool found;
+} Search;
+
+static void find_open(void *ctx, Expr *e) {
+    Search *s = ctx;
+    for (; !s->found && !map_has(&s->seen, e); e = e->body) {
+        map_set(&s->seen, e, e);
+        for (uint32_t i = 0; e->own_cells && i < e->nargs; i++)
+            s->found |= e->args[i]->type && type_resolve(e->args[i]->type)->tag == TY_PARAM;
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, find_open, s);
+            return;
+        }
+        find_open(s, e->a);
+    }
+}
+
+bool cells_are_open(Expr *e) {
+    Search s = {0};
+    find_open(&s, e);
+    return s.found;
+}
