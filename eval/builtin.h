@@ -16,7 +16,7 @@ typedef struct BuiltinCall {
 } BuiltinCall;
 
 /* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program, but for
- * vmap.rows (eval/rows.c). */
+ * vmap.rows and vmap.plan (eval/rows.c). */
 typedef bool (*BuiltinFn)(const BuiltinCall *call, Value *out);
 typedef struct Builtin {
     const char *name;

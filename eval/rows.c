@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `vmap.rows(f, (x, …))`: f at all rows at once, where there is code for that (Note [All rows at once] in passes/vmap.h).
+/* `vmap.rows(f, (x, …))`: f at all rows at once, where there is code for that (Note [All rows at once] in passes/vmap.h);
+ * and `vmap.plan(f, (x, …))`, which gives that code as a function, for a derivative to follow (Note [Loops of vmap]).
  *
  * The code is made for one function, what it captures, and the dtypes and sizes of a row; not for the number of rows. A
  * captured function belongs to it, and what that captures likewise; a captured tensor is a parameter of the code, so
@@ -8,9 +9,13 @@
  * The code does all rows step by step. So it may meet an error that is not the first in the order of rows, or one that is
  * none for the loop: in a branch that no row takes. Whatever it ends with but a value is therefore forgotten, and the loop
  * runs. A function that fails often is not tried any more. */
+#include "eval/ad.h"
 #include "eval/builtin_all.h"
+#include "eval/leaf_map.h"
 #include "eval/machine.h"
-#include "passes/grad.h"
+#include "eval/reference/reference.h"
+#include "passes/build.h"
+#include "passes/grad_internal.h"
 #include "passes/reverse/reverse.h"
 #include "passes/subst.h"
 #include "passes/vmap.h"
@@ -29,6 +34,9 @@ typedef struct RowsCode {
     const char *key;
     VEC(const Expr *) literals; /* whose addresses stand in the key */
     Code *code;                 /* NULL: the loop runs */
+    bool is_followed;           /* a derivative may follow it */
+    uint32_t ngiven;            /* of its first parameters: captured by `open`, */
+    Expr *open;                 /* the same function, of the rows alone; made when asked for */
     DependencyVec deps;
     int failures;
 } RowsCode;
@@ -43,7 +51,8 @@ struct RowsFamily {
 /* A walk over a closure and the closures that it captures, always in the same order. */
 typedef struct Walk {
     Interp *in;
-    bool makes; /* the source is made, too */
+    bool makes;   /* the source is made, too */
+    bool follows; /* derivatives follow what is captured */
     Str key;
     VEC(const Expr *) literals;
     VEC(Value) given; /* what the code takes before the rows */
@@ -52,6 +61,7 @@ typedef struct Walk {
 } Walk;
 
 static Type *type_of_value(Value v, int from_axis) {
+    v = value_primal(v);
     if (v.tag == VAL_SCALAR)
         return from_axis ? NULL : type_scalar((DType)v.aux);
     if (v.tag == VAL_TENSOR) {
@@ -75,6 +85,7 @@ static Type *type_of_value(Value v, int from_axis) {
 
 /* Writes what type_of_value gives; false where that is NULL. */
 static bool write_type(Str *out, Value v, int from_axis) {
+    v = value_primal(v);
     if (v.tag == VAL_SCALAR) {
         str_printf(out, "s%u ", v.aux);
         return !from_axis;
@@ -112,7 +123,7 @@ static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth) {
         return expr_var(link->var, var->span);
     }
     size_t before = w->key.len;
-    bool known = v.tag != VAL_DUAL && v.tag != VAL_ABSENT;
+    bool known = (v.tag != VAL_DUAL || w->follows) && v.tag != VAL_ABSENT;
     if (known && !write_type(&w->key, v, 0)) {
         w->key.len = before;
         str_printf(&w->key, "o%u ", v.tag);
@@ -171,22 +182,32 @@ static Expr *literal_of(Walk *w, Expr *fn, Map *names, Type *const *rows, uint32
     return expr_substitute(&s, fn);
 }
 
+/* Whether a function is one that the reference evaluator made of a derivative. */
+static bool is_marked(const Expr *fn) {
+    const Expr *body = fn->fn->body;
+    return body->kind == EXPR_CALL && body->drop;
+}
+
 static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth) {
     Expr *fn = c->fn->fn->base ? c->fn->fn->base : c->fn;
+    const Code *code = code_of_fn(w->in, fn); /* a closure of the reference evaluator has none */
     GradKind kind;
-    if (depth > DEEPEST) {
+    bool derives = grad_is_template(&w->in->passes, fn, &kind);
+    if (c->code && c->code->from) {
+        derives = true;
+        kind = c->code->from->kind;
+    }
+    if (depth > DEEPEST || (w->follows && (derives || is_marked(fn)))) {
         w->failed = true;
         return NULL;
     }
-    if (c->code->from)
-        return derivative_of(w, c->code->from->kind, c, rows, n, depth);
-    if (grad_is_template(&w->in->passes, fn, &kind))
+    if (derives)
         return derivative_of(w, kind, c, rows, n, depth);
     str_printf(&w->key, "f%p ", (const void *)fn);
     vec_push(&w->literals, fn);
     Map names = {0};
     for (uint32_t i = 0; i < c->ncaptured && !w->failed; i++) {
-        const Var *var = c->code->captured[i];
+        const Var *var = code->captured[i];
         if (!var)
             continue;
         w->failed |= c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == c;
@@ -199,7 +220,7 @@ static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t
         return w->failed ? NULL : fn;
     Expr *inner = vmap_function(&w->in->passes, fn);
     if (!inner)
-        return literal_of(w, fn, &names, rows, n, c->code);
+        return literal_of(w, fn, &names, rows, n, code);
     Expr *e = expr_new(EXPR_GRAD, type_param(sym_intern("g"), KIND_TYPE), fn->span);
     Subst s = {.vars = names};
     e->mode = GRAD_VMAP;
@@ -217,11 +238,41 @@ typedef struct Making {
     RowsCode *made;
     Type **rows;
     uint32_t n;
+    bool follows;
 } Making;
+
+typedef struct Rules {
+    Env *env;
+    Map seen;
+    bool lacks; /* an operator has none */
+} Rules;
+
+static void find_lack(void *ctx, Expr *e) {
+    Rules *r = ctx;
+    for (; !r->lacks && !map_has(&r->seen, e); e = e->body) {
+        map_set(&r->seen, e, e);
+        if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && type_may_hold_float(e->type)) {
+            const Rule *rule = env_find_rule(r->env, e->a->op, RULE_DERIVATIVE);
+            r->lacks |= !rule || !rule->fn;
+        }
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, find_lack, r);
+            return;
+        }
+        find_lack(r, e->a);
+    }
+}
+
+/* Whether all operators have a derivative: those that batch.c made of others for all rows have none. */
+static bool has_derivative(Interp *in, Expr *fn) {
+    Rules rules = {.env = in->env};
+    find_lack(&rules, fn);
+    return !rules.lacks;
+}
 
 static void make_code(void *arg) {
     Making *m = arg;
-    Walk w = {.in = m->in, .makes = true};
+    Walk w = {.in = m->in, .makes = true, .follows = m->follows};
     BatchRefusal refusal;
     m->in->passes.diags = m->in->diags;
     w.source.fn = walk_closure(&w, m->f, m->rows, m->n, 0);
@@ -231,6 +282,8 @@ static void make_code(void *arg) {
     w.source.n = m->n;
     w.source.span = m->call->span;
     Expr *fn = vmap_at_all_rows(&m->in->passes, &w.source, &m->made->deps, &refusal);
+    m->made->is_followed = fn && !w.source.derives && has_derivative(m->in, fn);
+    m->made->ngiven = (uint32_t)w.source.given.len;
     if (fn)
         m->made->code = code_of_fn(m->in, fn);
 }
@@ -258,7 +311,7 @@ static RowsCode *code_for(const BuiltinCall *call, const Closure *f, const Tuple
     code->key = str_text(&w->key);
     for (size_t i = 0; i < w->literals.len; i++)
         vec_push(&code->literals, w->literals.data[i]);
-    Making m = {in, call, f, code, mem_new_n(Type *, xs->n + 1), xs->n};
+    Making m = {in, call, f, code, mem_new_n(Type *, xs->n + 1), xs->n, w->follows};
     for (uint32_t i = 0; i < xs->n; i++)
         m.rows[i] = type_of_value(xs->items[i], 1);
     if (mem_stack_left() > SPARE)
@@ -316,5 +369,90 @@ bool builtin_vmap_rows(const BuiltinCall *call, Value *out) {
     else
         answer[1] = value_unit();
     *out = value_tuple(answer, 2);
+    return !in->interrupt;
+}
+
+/* ---- where a derivative follows ------------------------------------------------------------------ */
+
+static Value primal_of(LeafMap *m, Value x, Value y) {
+    (void)m, (void)y;
+    return value_primal(x);
+}
+
+/* The values as they are outside of all derivatives; false where one cannot be told from them. */
+static bool strip_all(const BuiltinCall *call, const Value *from, uint32_t n, Value *to) {
+    for (uint32_t i = 0; i < n; i++) {
+        LeafMap m = {.call = call, .leaf = primal_of, .keep_other = true};
+        if (!leaf_map_run(&m, from[i], value_unit(), &to[i]) ||
+            value_holds_dual(to[i], 0, UINT64_MAX))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the code has a value for these, so that it has one where a derivative follows it, too. */
+static bool code_has_value(Interp *in, RowsCode *code, const Value *args, uint32_t n) {
+    Value ignored;
+    if (!in->reference)
+        return run_code(in, code, args, n, &ignored);
+    Diags *heard = in->diags, unheard = {0};
+    interp_set_diags(in, &unheard);
+    bool ok = reference_try(in->reference, reference_function(in->reference, code->code->fn), args,
+                            n, &ignored);
+    interp_set_diags(in, heard);
+    code->failures += !ok && !in->interrupt;
+    return ok;
+}
+
+/* The code as a function of the rows, which captured the other values. */
+static Value open_function(Interp *in, RowsCode *code, const Value *given) {
+    const Fn *whole = code->code->fn->fn;
+    if (!code->open) {
+        Build b = {code->code->fn->span};
+        code->open = b_fn(&b, "vmap", whole->params + code->ngiven, whole->nparams - code->ngiven,
+                          whole->body);
+    }
+    Code *open = code_of_fn(in, code->open);
+    Closure *c = closure_alloc(open);
+    if (in->reference)
+        c->code = NULL;
+    for (uint32_t i = 0; i < open->ncaptured; i++)
+        for (uint32_t k = 0; k < code->ngiven; k++)
+            if (open->captured[i] == whole->params[k])
+                c->captured[i] = given[k];
+    return (Value){.tag = VAL_CLOSURE, .p = c};
+}
+
+/* vmap.plan(f, (x1, …)): (True, f at all rows, a function of these) where a derivative follows a value in them and there
+ * is such code; or (False, ()): the loop is to run. Both engines ask here, so the derivative is of the same code. */
+bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
+    enum { SPARE = 512 << 10 };
+    Interp *in = call->in;
+    Value answer[2] = {value_bool(false), value_unit()};
+    const Tuple *xs = call->args[1].p;
+    *out = value_tuple(answer, 2);
+    bool follows = value_holds_dual(call->args[0], 0, UINT64_MAX) ||
+                   value_holds_dual(call->args[1], 0, UINT64_MAX);
+    if (!follows || call->args[0].tag != VAL_CLOSURE || !xs || mem_stack_left() < SPARE)
+        return true;
+    Walk w = {.in = in, .follows = true};
+    for (uint32_t i = 0; i < xs->n; i++)
+        if (!write_type(&w.key, xs->items[i], 1))
+            return true;
+    (void)walk_closure(&w, call->args[0].p, NULL, 0, 0);
+    if (w.failed)
+        return true;
+    RowsCode *code = code_for(call, call->args[0].p, xs, &w);
+    if (!code || !code->code || !code->is_followed || code->failures >= FAILURES)
+        return true;
+    uint32_t n = code->ngiven + xs->n;
+    Value *plain = mem_new_n(Value, n + 1);
+    if (strip_all(call, w.given.data, code->ngiven, plain) &&
+        strip_all(call, xs->items, xs->n, plain + code->ngiven) &&
+        code_has_value(in, code, plain, n)) {
+        answer[0] = value_bool(true);
+        answer[1] = open_function(in, code, w.given.data);
+        *out = value_tuple(answer, 2);
+    }
     return !in->interrupt;
 }

@@ -21,7 +21,8 @@ typedef struct Loop {
     Type *row;     /* what f gives */
     Type *as_told; /* the type of vmap(f) where it was written, or NULL */
     Type *result;
-    Expr *body; /* of the loop that was made */
+    Expr *body;     /* of the loop that was made */
+    Expr *in_order; /* in it: one row after the other */
 } Loop;
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -237,6 +238,23 @@ static Expr *data_body(const Loop *l, Expr *n) {
     return call_prelude(l, "_vmap_run", parts, 4, l->result);
 }
 
+/* let plan = vmap.plan(f, (x, y)); if plan.0 { plan.1(x, y) } else { <the loop> } */
+static Expr *with_plan(const Loop *l, Expr *loop) {
+    Block block = {.b = &l->b};
+    Type **both = mem_new_n(Type *, 2);
+    Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
+    for (uint32_t i = 0; i < l->n; i++)
+        args[i] = b_ref(&l->b, l->params[i]);
+    both[0] = type_scalar(DT_BOOL);
+    both[1] = b_some_type("rows");
+    Expr *plan = block_let(&block, "plan",
+                           call_builtin(l, "vmap.plan", args_of(l->f, tuple_of_params(l), NULL), 2,
+                                        type_tuple(both, 2)));
+    Expr *call = b_call(&l->b, b_proj(&l->b, plan, 1), args, l->n, 0);
+    call->type = l->result;
+    return block_end(&block, expr_if(b_proj(&l->b, plan, 0), call, loop, l->result, l->b.span));
+}
+
 static Expr *make_loop(Loop *l) {
     Block block = {.b = &l->b};
     Expr *n = block_let(&block, "n",
@@ -247,7 +265,9 @@ static Expr *make_loop(Loop *l) {
         flat &= is_flat(l->rows[i]);
     Expr **sides = args_of(n, expr_int(0, DT_I32, l->b.span), NULL);
     Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
-    Expr *loop = flat ? flat_body(l, n) : data_body(l, n);
+    Expr *loop = l->in_order = flat ? flat_body(l, n) : data_body(l, n);
+    if (flat)
+        loop = with_plan(l, loop);
     Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
     l->body = body;
     return b_fn(&l->b, "vmap", l->params, l->n, body);
@@ -393,7 +413,7 @@ static bool run_pass(PassCtx *ctx, const char *name, Expr **fn, const VarVec *gi
     return changed;
 }
 
-Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
+Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal) {
     Build b = {source->span};
     uint32_t n = source->n;
@@ -422,7 +442,7 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     expr_mark_tails(fn);
     /* Of a derivative of a derivative the inner one is a literal first. */
     for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &source->given); i++)
-        continue;
+        source->derives = true;
     run_pass(ctx, "inline", &fn, &source->given);
     run_pass(ctx, "fold", &fn, &source->given);
     effects_depend(ctx, fn);
@@ -452,7 +472,7 @@ Expr *vmap_batched(PassCtx *ctx, Expr *fn) {
                                          type_tuple(types, 2)));
     Expr *let = expr_copy(l->body), *choice = expr_copy(l->body->body);
     choice->c = block_end(&block, expr_if(b_proj(&l->b, tried, 0), b_proj(&l->b, tried, 1),
-                                          l->body->body->c, l->result, l->b.span));
+                                          l->in_order, l->result, l->b.span));
     let->body = choice;
     return b_fn(&l->b, "vmap", l->params, l->n, let);
 }

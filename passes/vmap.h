@@ -13,7 +13,14 @@
  *                           vmap.check(rows);
  *                           _vmap_stack(rows) } }
  *
- * so its derivatives, of any order, are those of that code. Data is taken apart and put together when running, as
+ * so its derivatives, of any order, are those of that code, or of all rows at once: where a derivative follows a value that
+ * goes in, the loop asks first, on every engine alike, for a function of all rows that does the same:
+ *
+ *   else {
+ *     let plan = vmap.plan(f, (x, y));         (True, f at all rows), or (False, ()): eval/rows.c
+ *     if plan.0 { plan.1(x, y) } else { <the loop> } }
+ *
+ * Which function f is, what it captured, and sizes are known when running; so what meets it keeps the twins. Data is taken apart and put together when running, as
  * the prelude's `_vmap_run` does. Where the number of arguments is not known before running, the closure says it. */
 #ifndef PASSES_VMAP_H
 #define PASSES_VMAP_H
@@ -25,7 +32,7 @@
  * arguments. */
 Expr *vmap_to_run(PassCtx *ctx, Expr *e);
 /* The function literal that vmap_to_run made, trying all rows at once before it runs the loop: with the same parameters, and
- * capturing no more. NULL where fn is none. Derivatives are those of the loop.
+ * capturing no more. NULL where fn is none.
  *
  * Note [All rows at once]. Which function it is, what that captures, and sizes are known when running, so it is there that
  * code for all rows is asked for (`vmap.rows` in eval/rows.c), once for each function and sizes of a row:
@@ -46,11 +53,12 @@ typedef struct VmapSource {
     Type *const *rows; /* what it takes, closed */
     uint32_t n;
     Span span;
+    bool derives; /* a derivative was taken inside of it */
 } VmapSource;
 
 /* fn (given…, x1, …, xn) { … }, where x1, …, xn have the rows as their first axis, at least one. It calls only what `deps` is told.
  * NULL: *refusal says why. */
-Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
+Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal);
 
 /* Tells `:why` of each `vmap` in e what it will run. */

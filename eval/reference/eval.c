@@ -777,3 +777,20 @@ EvalStatus reference_eval(Reference *r, Expr *e, Value *out) {
 EvalStatus reference_call(Reference *r, Value fn, const Value *args, uint32_t n, Value *out) {
     return run_guarded(r, &(Run){.f = fn, .args = args, .n = n, .out = out});
 }
+
+bool reference_try(Reference *r, Value fn, const Value *args, uint32_t n, Value *out) {
+    Reference outer = *r;
+    r->world = NULL;
+    r->rule_attrs = NULL;
+    r->unwatched++;
+    r->since = r->in->diags->list.len;
+    bool ok = ref_apply(r, NULL, fn, args, n, out);
+    r->world = outer.world;
+    r->rule_attrs = outer.rule_attrs;
+    r->unwatched = outer.unwatched;
+    r->since = outer.since;
+    r->traced = outer.traced;
+    r->top = outer.top;
+    r->at = outer.at;
+    return ok;
+}

@@ -7,7 +7,8 @@
  * are those of thesis figure 4.1, taken while running: a float tensor that is active is paired with a
  * reference that accumulates its cotangent, each operator adds a step to a tape, and the tape runs
  * backwards (derivative.c). It shares values, their printing, messages, builtins and recipes with
- * the machine, and neither its code nor the passes. */
+ * the machine, and neither its code nor the passes; but where a derivative follows the rows of a `vmap`, it runs the code
+ * for all rows at once that the machine would run (passes/vmap.h). */
 #ifndef EVAL_REFERENCE_REFERENCE_H
 #define EVAL_REFERENCE_REFERENCE_H
 
@@ -21,6 +22,8 @@ Reference *reference_new(Interp *in);
 EvalStatus reference_eval(Reference *r, Expr *e, Value *out);
 /* Calls a function value that this evaluator made. */
 EvalStatus reference_call(Reference *r, Value fn, const Value *args, uint32_t n, Value *out);
+/* The same while it runs, outside of all derivatives; the caller hears what fails. */
+bool reference_try(Reference *r, Value fn, const Value *args, uint32_t n, Value *out);
 /* While it runs: the value of what a `let` of the session is bound to. */
 bool reference_eval_global(Reference *r, Expr *e, Value *out);
 /* The value of a function literal without free variables: what a `def` is bound to. */

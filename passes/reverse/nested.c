@@ -184,6 +184,8 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     }
     if (!active)
         return false;
+    if (is_called(call, "vmap.plan"))
+        reverse_refuse(r->p, "`vmap` finds code for all rows when it runs");
     if (is_called(call, "ad.ones") || is_called(call, "ad.zeros")) {
         *v = add_plain(r, "v", call);
         return true;

@@ -161,6 +161,16 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """)
 
+for rows, asked in ((10, 904), (1000, 84064)):
+    program("the loss of %d rows by vmap, with gradient" % rows, 11, asked, 32, """
+let xs: Tensor[(%d, 8), float32] = full(0.1, shape=[%d, 8]);
+def loss(w) { mean(vmap(fn (x) { tanh(sum(w * x)) })(xs)) }
+def steps(k: int32, w: Tensor[(8,), float32]) -> Tensor[(8,), float32] {
+  if (k == 0) { w } else { steps(k - 1, w - 0.1 * deriv(loss)(w)) }
+}
+sum(steps(n, full(0.2, shape=[8])))
+""" % (rows, rows))
+
 for name, row, asked in (("row", "x[i]", 72), ("slice", "x[i:i + 1]", 80), ("place by `take`", "take(x, i, axis=0)", 68)):
     program("a %s of 10,000 rows read in a loop, with gradient" % name, 3, asked, 0, """
 let x: Tensor[(10000, 4), float64] = full(0.001f64, shape=[10000, 4]);
