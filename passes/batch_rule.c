@@ -216,9 +216,28 @@ static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
     return call_again(m, call, args, shift_axis(call));
 }
 
-/* x[…] of integers that are written there, and of slices. */
+/* x[i, …] of one x and an i that differs: x[is, …]. What follows i is the same for all rows. */
+static Row *index_by_vector(Batch *m, const Expr *call, Row **in, const char *spec) {
+    uint32_t n = in[1]->nparts;
+    if (spec[0] != 'i' || !n || strpbrk(spec, "vo") || !in[1]->parts[0]->has_rows)
+        return NULL;
+    Expr **at = mem_new_n(Expr *, n), **args = mem_new_n(Expr *, 2);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i && row_depends(in[1]->parts[i]))
+            return NULL;
+        at[i] = in[1]->parts[i]->e;
+    }
+    args[0] = in[0]->e;
+    args[1] = b_tuple(&m->b, at, n);
+    AttrValue v = {.kind = ATTR_STRING, .text = fmt_text("v%s", spec + 1)};
+    return call_again(m, call, args, with_value(call->attrs, "spec", v));
+}
+
+/* x[…] of integers that are written there, of slices, and of one integer that differs from row to row. */
 static Row *rule_index(Batch *m, const Expr *call, Row **in) {
     const char *spec = attrs_text(call->attrs, "spec");
+    if (in[0]->e && !in[0]->has_rows && in[1]->parts)
+        return index_by_vector(m, call, in, spec);
     if (!in[0]->has_rows || !in[1]->e || strpbrk(spec, "vio"))
         return NULL;
     Expr **args = mem_new_n(Expr *, 2);

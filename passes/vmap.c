@@ -265,9 +265,8 @@ static Expr *make_loop(Loop *l) {
         flat &= is_flat(l->rows[i]);
     Expr **sides = args_of(n, expr_int(0, DT_I32, l->b.span), NULL);
     Expr *none = b_op(&l->b, &op_equal, sides, 2, type_scalar(DT_BOOL));
-    Expr *loop = l->in_order = flat ? flat_body(l, n) : data_body(l, n);
-    if (flat)
-        loop = with_plan(l, loop);
+    l->in_order = flat ? flat_body(l, n) : data_body(l, n);
+    Expr *loop = with_plan(l, l->in_order);
     Expr *body = block_end(&block, expr_if(none, make_empty(l), loop, l->result, l->b.span));
     l->body = body;
     return b_fn(&l->b, "vmap", l->params, l->n, body);

@@ -171,6 +171,14 @@ def steps(k: int32, w: Tensor[(8,), float32]) -> Tensor[(8,), float32] {
 sum(steps(n, full(0.2, shape=[8])))
 """ % (rows, rows))
 
+program("1,000 products of neighbours by build, with gradient", 21, 220048, 16008, """
+def f(x) { sum(build(1000, fn (i) { x[i] * x[i + 1] })) }
+def steps(k: int32, x: Tensor[(1001,), float64]) -> Tensor[(1001,), float64] {
+  if (k == 0) { x } else { steps(k - 1, x + 0.1 * deriv(f)(x)) }
+}
+sum(steps(n, full(0.001f64, shape=[1001])))
+""")
+
 for name, row, asked in (("row", "x[i]", 72), ("slice", "x[i:i + 1]", 80), ("place by `take`", "take(x, i, axis=0)", 68)):
     program("a %s of 10,000 rows read in a loop, with gradient" % name, 3, asked, 0, """
 let x: Tensor[(10000, 4), float64] = full(0.001f64, shape=[10000, 4]);
