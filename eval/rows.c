@@ -279,6 +279,7 @@ static void make_code(void *arg) {
     if (!w.source.fn || w.failed)
         return;
     w.source.rows = m->rows;
+    w.source.follows = m->follows;
     w.source.n = m->n;
     w.source.span = m->call->span;
     Expr *fn = vmap_at_all_rows(&m->in->passes, &w.source, &m->made->deps, &refusal);
@@ -436,6 +437,7 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
     if (!follows || call->args[0].tag != VAL_CLOSURE || !xs || mem_stack_left() < SPARE)
         return true;
     Walk w = {.in = in, .follows = true};
+    str_add(&w.key, "followed ");
     for (uint32_t i = 0; i < xs->n; i++)
         if (!write_type(&w.key, xs->items[i], 1))
             return true;

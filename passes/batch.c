@@ -698,14 +698,18 @@ static Expr *batch_body(Batch *m, Expr *fn, Expr **args) {
 }
 
 Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span) {
-    Batch m = {
-        .ctx = outer->ctx, .b = {span}, .count = count, .outer = outer, .refusal = outer->refusal};
+    Batch m = {.ctx = outer->ctx,
+               .b = {span},
+               .count = count,
+               .outer = outer,
+               .follows = outer->follows,
+               .refusal = outer->refusal};
     return batch_body(&m, fn, args);
 }
 
-Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span,
+Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, bool follows,
                  BatchRefusal *refusal) {
-    Batch m = {.ctx = ctx, .b = {span}, .count = count, .refusal = refusal};
+    Batch m = {.ctx = ctx, .b = {span}, .count = count, .follows = follows, .refusal = refusal};
     *refusal = (BatchRefusal){0};
     return batch_body(&m, fn, args);
 }

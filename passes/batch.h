@@ -23,8 +23,9 @@ typedef struct BatchRefusal {
 } BatchRefusal;
 
 /* The body of the function literal fn, whose type is closed, where args are the rows of its arguments, in tensors and
- * tuples of them, whose first axes have the size `count`, 1 or more. NULL: *refusal says what has no rule. */
-Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span,
+ * tuples of them, whose first axes have the size `count`, 1 or more. follows: a derivative follows the code, which therefore takes more
+ * launches where fewer have no derivative. NULL: *refusal says what has no rule. */
+Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, bool follows,
                  BatchRefusal *refusal);
 
 /* How `vmap` takes an operator, for tests and documentation: "rows: a recipe gets the rows as an axis more", …; NULL where

@@ -45,6 +45,7 @@ typedef struct Batch {
     const struct Batch *outer; /* within another vmap: that one */
     Effects *effects;
     VEC(Assumption) assumed;
+    bool follows;   /* a derivative follows what is made */
     uint32_t calls; /* of functions, which were taken apart */
     BatchRefusal *refusal;
 } Batch;

@@ -6,6 +6,7 @@
 #include "ops/rows.h"
 #include "passes/batch_internal.h"
 #include "passes/grad_internal.h"
+#include "passes/vmap.h"
 #include "types/core/check.h"
 
 #include <string.h>
@@ -216,35 +217,72 @@ static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
     return call_again(m, call, args, shift_axis(call));
 }
 
-/* x[i, …] of one x and an i that differs: x[is, …]. What follows i is the same for all rows. */
-static Row *index_by_vector(Batch *m, const Expr *call, Row **in, const char *spec) {
-    uint32_t n = in[1]->nparts;
-    if (spec[0] != 'i' || !n || strpbrk(spec, "vo") || !in[1]->parts[0]->has_rows)
-        return NULL;
-    Expr **at = mem_new_n(Expr *, n), **args = mem_new_n(Expr *, 2);
-    for (uint32_t i = 0; i < n; i++) {
-        if (i && row_depends(in[1]->parts[i]))
-            return NULL;
-        at[i] = in[1]->parts[i]->e;
-    }
-    args[0] = in[0]->e;
-    args[1] = b_tuple(&m->b, at, n);
-    AttrValue v = {.kind = ATTR_STRING, .text = fmt_text("v%s", spec + 1)};
-    return call_again(m, call, args, with_value(call->attrs, "spec", v));
+static Row *index_with(Batch *m, const Expr *call, Expr *x, Expr *at, const char *spec, Type *row) {
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = x;
+    args[1] = at;
+    AttrValue v = {.kind = ATTR_STRING, .text = spec};
+    Expr *copy = expr_copy(call);
+    copy->args = args;
+    copy->attrs = with_value(call->attrs, "spec", v);
+    copy->type = batch_type(m, row);
+    return batch_bind(m, copy, row);
 }
 
-/* x[…] of integers that are written there, of slices, and of one integer that differs from row to row. */
+/* x[i] of one integer, where one of them differs from row to row. */
+static Row *index_one(Batch *m, const Expr *call, const Row *x, Row *i) {
+    Type *row = vmap_type_of_row(x->type);
+    if (!row)
+        return NULL;
+    if (!x->has_rows || !i->has_rows)
+        return index_with(m, call, x->e, b_tuple(&m->b, &i->e, 1), x->has_rows ? ":0i" : "v", row);
+    const Attrs *attrs = attrs_defaults(&op_take);
+    attrs = with_value(attrs, "batch_dims", int_value(1));
+    attrs = with_value(attrs, "axis", int_value(1));
+    attrs = with_value(attrs, "mode", (AttrValue){.kind = ATTR_STRING, .text = "fast"});
+    return batch_bind(m, call_op(m, &op_take, x->e, i->e, attrs, batch_type(m, row)), row);
+}
+
+/* x[i, j, …] where integers that come first differ from row to row: one after the other. */
+static Row *index_by_rows(Batch *m, const Expr *call, Row **in, const char *spec) {
+    uint32_t n = in[1]->nparts, first = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (row_depends(in[1]->parts[i]))
+            first = i + 1;
+    if (!first || strspn(spec, "i") < first || (!in[0]->has_rows && !in[1]->parts[0]->has_rows))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (!in[1]->parts[i]->e)
+            return NULL;
+    Expr **rest = mem_new_n(Expr *, n);
+    for (uint32_t i = first; i < n; i++)
+        rest[i - first] = in[1]->parts[i]->e;
+    if (first == 1 && !in[0]->has_rows) {
+        Expr **all = mem_new_n(Expr *, n);
+        for (uint32_t i = 0; i < n; i++)
+            all[i] = in[1]->parts[i]->e;
+        return index_with(m, call, in[0]->e, b_tuple(&m->b, all, n), fmt_text("v%s", spec + 1),
+                          call->type);
+    }
+    Row *x = in[0];
+    for (uint32_t i = 0; x && i < first; i++)
+        x = index_one(m, call, x, in[1]->parts[i]);
+    if (!x || !spec[first])
+        return x;
+    return index_with(m, call, x->e, b_tuple(&m->b, rest, n - first),
+                      fmt_text(":0%s", spec + first), call->type);
+}
+
+/* x[…] of slices, and where a derivative follows of integers: without one the general way takes a launch less. */
 static Row *rule_index(Batch *m, const Expr *call, Row **in) {
     const char *spec = attrs_text(call->attrs, "spec");
-    if (in[0]->e && !in[0]->has_rows && in[1]->parts)
-        return index_by_vector(m, call, in, spec);
-    if (!in[0]->has_rows || !in[1]->e || strpbrk(spec, "vio"))
+    if (!in[0]->e || strpbrk(spec, m->follows ? "vo" : "vio"))
         return NULL;
-    Expr **args = mem_new_n(Expr *, 2);
-    args[0] = in[0]->e;
-    args[1] = in[1]->e;
-    AttrValue v = {.kind = ATTR_STRING, .text = fmt_text(":0%s", spec)};
-    return call_again(m, call, args, with_value(call->attrs, "spec", v));
+    if (!in[1]->e)
+        return in[1]->parts ? index_by_rows(m, call, in, spec) : NULL;
+    return in[0]->has_rows
+               ? index_with(m, call, in[0]->e, in[1]->e, fmt_text(":0%s", spec), call->type)
+               : NULL;
 }
 
 /* A vector on a side that has rows is a matrix of one row or column, unless the other side is the same for all rows and

@@ -445,7 +445,7 @@ Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
     run_pass(ctx, "inline", &fn, &source->given);
     run_pass(ctx, "fold", &fn, &source->given);
     effects_depend(ctx, fn);
-    Expr *body = batch_rows(ctx, fn, args, count, source->span, refusal);
+    Expr *body = batch_rows(ctx, fn, args, count, source->span, source->follows, refusal);
     ctx->deps = outer;
     if (!body)
         return NULL;

@@ -53,6 +53,7 @@ typedef struct VmapSource {
     Type *const *rows; /* what it takes, closed */
     uint32_t n;
     Span span;
+    bool follows; /* a derivative will follow the code */
     bool derives; /* a derivative was taken inside of it */
 } VmapSource;
 
