@@ -3,6 +3,7 @@
 
 #include "passes/build.h"
 #include "types/core/check.h"
+#include "types/infer/infer.h"
 
 enum { MOST_PARAMS = 24, DEEPEST = 16 };
 
@@ -96,6 +97,12 @@ static Mono *mono_new(Var *const *params, Expr *const *args, uint32_t n, bool ha
     return m;
 }
 
+Mono *mono_of_nothing(void) {
+    Mono *m = mem_new(Mono);
+    m->has_sizes = true;
+    return m;
+}
+
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs) {
     uint32_t n = nargs < fn->fn->nparams ? nargs : fn->fn->nparams;
     return mono_new(fn->fn->params, args, n, false);
@@ -129,7 +136,9 @@ static void settle_operator(Expr *e) {
     const char *wrong;
     if (core_is_closed(e->type))
         return;
-    Type *result = core_type_of_call(e, &wrong);
+    Expr known = *e; /* where a slice begins and ends, as far as that is written there */
+    known.attrs = infer_index_attrs(e);
+    Type *result = core_type_of_call(&known, &wrong);
     if (result && core_is_closed(result))
         e->type = type_zonk(result);
 }

@@ -24,6 +24,8 @@ typedef struct Mono {
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
 /* The same of variables that stand for values of closed types: sizes of axes are known too. */
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
+/* Of no parameter: a copy gets the types that follow from those of its variables. */
+Mono *mono_of_nothing(void);
 /* Of which record, tuple or tensor a parameter is that may be anything: a size that only the caller can name is unknown
  * there. in_parts: also of which type parts of it are. NULL where no argument says more than fn does. */
 Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs, bool in_parts);

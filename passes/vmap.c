@@ -444,6 +444,8 @@ Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
         source->derives = true;
     run_pass(ctx, "inline", &fn, &source->given);
     run_pass(ctx, "fold", &fn, &source->given);
+    Subst retyped = {.mono = mono_of_nothing(), .renames = true};
+    fn = expr_substitute(&retyped, fn); /* what was inlined has the types of its definition */
     effects_depend(ctx, fn);
     Expr *body = batch_rows(ctx, fn, args, count, source->span, source->follows, refusal);
     ctx->deps = outer;

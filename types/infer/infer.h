@@ -49,6 +49,9 @@ const char *infer_call_text(const AstFn *fn, const char *who);
 /* `:type e`: the scheme without evaluating; NULL after diagnostics. */
 Scheme *infer_type_of(Env *env, Ast *expr, Diags *diags);
 
+/* The attributes of an operator's call for its relation: those of `index(x, (1, 3), spec=":3")` with the integers. */
+const Attrs *infer_index_attrs(const Expr *call);
+
 /* Items to run again-check after a redefinition are handled inside infer_module; the globals whose
  * re-check failed are reported there and marked broken. */
 

@@ -565,8 +565,6 @@ Expr *infer_int(Infer *I, int64_t n, Span span); /* an integer literal that was 
 Expr *infer_tensor(Infer *I, Ast *e, Type *want);
 Expr *infer_meta(Infer *I, Ast *e);
 Expr *infer_index(Infer *I, Ast *e); /* infer/index.c */
-/* The attributes of an operator's call for its relation: those of `index(x, (1, 3), spec=":3")` with the integers. */
-const Attrs *infer_index_attrs(const Expr *call);
 Expr *infer_with_at(Infer *I, Ast *e);
 Expr *infer_proj(Infer *I, Ast *e);
 Expr *infer_field(Infer *I, Ast *e); /* infer/record.c */
