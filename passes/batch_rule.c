@@ -100,13 +100,41 @@ static Row *remove_axes(Batch *m, Expr *x, const int64_t *axes, uint32_t n, Type
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
+/* The type of all rows of a result, a tensor or a tuple of them; NULL where a rank is not known. */
+static Type *type_of_results(const Batch *m, Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    if (t->tag != TY_TUPLE)
+        return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank < TENSOR_MAX_RANK
+                   ? batch_type(m, t)
+                   : NULL;
+    Type **parts = mem_new_n(Type *, (size_t)t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!(parts[i] = type_of_results(m, t->args[i])))
+            return NULL;
+    return type_tuple(parts, t->nargs);
+}
+
+/* The rows that a call gives whose result has that type in one row. */
+static Row *bind_results(Batch *m, Expr *call, Type *row) {
+    Type *t = type_resolve(row);
+    if (t->tag == TY_TENSOR)
+        return batch_bind(m, call, t);
+    Expr *all = block_let(m->block, "v", call);
+    Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = batch_bind(m, b_proj(&m->b, all, i), t->args[i]);
+    return row_tuple(parts, t->nargs);
+}
+
 /* The call with these arguments and attributes, at all rows. */
 static Row *call_again(Batch *m, const Expr *call, Expr **args, const Attrs *attrs) {
     Expr *copy = expr_copy(call);
     copy->args = args;
     copy->attrs = attrs;
-    copy->type = batch_type(m, call->type);
-    return batch_bind(m, copy, call->type);
+    copy->type = type_of_results(m, call->type);
+    return copy->type ? bind_results(m, copy, call->type) : NULL;
 }
 
 /* Axes are matched from the last one, so those of an argument of fewer come behind its rows. */
@@ -148,14 +176,68 @@ static Row *rule_reduce(Batch *m, const Expr *call, Row **in) {
     return call_again(m, call, only_arg(in), attrs_with(call->a->op, values));
 }
 
-/* An axis that is counted from the front is one further. */
+/* An axis that is counted from the front is one further. NULL where there is none, and more than one axis. */
 static const Attrs *shift_axis(const Expr *call) {
+    if (attrs_is_none(call->attrs, "axis"))
+        return rank_of(call->args[0]) == 1 ? with_value(call->attrs, "axis", int_value(1)) : NULL;
     int64_t axis = attrs_int(call->attrs, "axis");
     return axis < 0 ? call->attrs : with_value(call->attrs, "axis", int_value(axis + 1));
 }
 
 static Row *rule_one_axis(Batch *m, const Expr *call, Row **in) {
-    return call_again(m, call, only_arg(in), shift_axis(call));
+    const Attrs *attrs = shift_axis(call);
+    return attrs ? call_again(m, call, only_arg(in), attrs) : NULL;
+}
+
+/* The axes of a list, counted from the front, are one further. */
+static Row *rule_axes(Batch *m, const Expr *call, Row **in) {
+    const int64_t *axes;
+    int64_t out[TENSOR_MAX_RANK];
+    uint32_t n, rank = rank_of(call->args[0]);
+    if (attrs_is_none(call->attrs, "axis") || !attrs_ints(call->attrs, "axis", &axes, &n) ||
+        n > rank)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = 1 + (axes[i] < 0 ? axes[i] + rank : axes[i]);
+    return call_again(m, call, only_arg(in), with_value(call->attrs, "axis", list_value(out, n)));
+}
+
+/* Rows of data that share their scales and shifts. */
+static Row *rule_layer_norm(Batch *m, const Expr *call, Row **in) {
+    if (in[1]->has_rows || in[2]->has_rows)
+        return NULL;
+    Expr **args = mem_new_n(Expr *, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        args[i] = in[i]->e;
+    return call_again(m, call, args, shift_axis(call));
+}
+
+/* Counts are matched with axes from the last one. */
+static Row *rule_tile(Batch *m, const Expr *call, Row **in) {
+    const int64_t *reps;
+    uint32_t n;
+    if (!attrs_ints(call->attrs, "reps", &reps, &n) || n > rank_of(call->args[0]))
+        return NULL;
+    return call_again(m, call, only_arg(in), call->attrs);
+}
+
+/* The parts that the same indices name in each row, or each row's own of what is the same for all. */
+static Row *rule_take(Batch *m, const Expr *call, Row **in) {
+    Expr **args = mem_new_n(Expr *, 2);
+    const Attrs *attrs = shift_axis(call);
+    int64_t batch = attrs_int(call->attrs, "batch_dims");
+    bool none = attrs_is_none(call->attrs, "axis");
+    args[0] = in[0]->e;
+    args[1] = in[1]->e;
+    if (!in[0]->has_rows) {
+        bool first = batch == 0 && !none && attrs_int(call->attrs, "axis") == 0;
+        return first ? call_again(m, call, args, call->attrs) : NULL;
+    }
+    if (!attrs || (!in[1]->has_rows && batch != 0))
+        return NULL;
+    if (in[1]->has_rows)
+        attrs = with_value(attrs, "batch_dims", int_value(batch < 0 ? batch : batch + 1));
+    return call_again(m, call, args, attrs);
 }
 
 static Row *rule_transpose(Batch *m, const Expr *call, Row **in) {
@@ -213,8 +295,9 @@ static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
         parts[i] = in[0]->parts[i]->e;
     }
     Expr **args = mem_new_n(Expr *, 1);
+    const Attrs *attrs = shift_axis(call);
     args[0] = b_tuple(&m->b, parts, in[0]->nparts);
-    return call_again(m, call, args, shift_axis(call));
+    return attrs ? call_again(m, call, args, attrs) : NULL;
 }
 
 static Row *index_with(Batch *m, const Expr *call, Expr *x, Expr *at, const char *spec, Type *row) {
@@ -229,13 +312,13 @@ static Row *index_with(Batch *m, const Expr *call, Expr *x, Expr *at, const char
     return batch_bind(m, copy, row);
 }
 
-/* x[i] of one integer, where one of them differs from row to row. */
+/* x[i] of one integer, where x has rows. */
 static Row *index_one(Batch *m, const Expr *call, const Row *x, Row *i) {
     Type *row = vmap_type_of_row(x->type);
     if (!row)
         return NULL;
-    if (!x->has_rows || !i->has_rows)
-        return index_with(m, call, x->e, b_tuple(&m->b, &i->e, 1), x->has_rows ? ":0i" : "v", row);
+    if (!i->has_rows)
+        return index_with(m, call, x->e, b_tuple(&m->b, &i->e, 1), ":0i", row);
     const Attrs *attrs = attrs_defaults(&op_take);
     attrs = with_value(attrs, "batch_dims", int_value(1));
     attrs = with_value(attrs, "axis", int_value(1));
@@ -243,34 +326,46 @@ static Row *index_one(Batch *m, const Expr *call, const Row *x, Row *i) {
     return batch_bind(m, call_op(m, &op_take, x->e, i->e, attrs, batch_type(m, row)), row);
 }
 
-/* x[i, j, …] where integers that come first differ from row to row: one after the other. */
+/* A type without its first n axes; NULL where it has none. */
+static Type *without_axes(Type *t, uint32_t n) {
+    while (n-- > 0 && t)
+        t = vmap_type_of_row(t);
+    return t;
+}
+
+/* x[i, j, …] where integers differ from row to row that only integers come before: one after the other. The first one that
+ * differs takes with it those before it, where x is the same for all rows. */
 static Row *index_by_rows(Batch *m, const Expr *call, Row **in, const char *spec) {
-    uint32_t n = in[1]->nparts, first = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (row_depends(in[1]->parts[i]))
-            first = i + 1;
-    if (!first || strspn(spec, "i") < first || (!in[0]->has_rows && !in[1]->parts[0]->has_rows))
-        return NULL;
-    for (uint32_t i = 0; i < n; i++)
-        if (!in[1]->parts[i]->e)
+    uint32_t n = in[1]->nparts, begin = n, end = 0;
+    Expr **at = mem_new_n(Expr *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(at[i] = in[1]->parts[i]->e))
             return NULL;
-    Expr **rest = mem_new_n(Expr *, n);
-    for (uint32_t i = first; i < n; i++)
-        rest[i - first] = in[1]->parts[i]->e;
-    if (first == 1 && !in[0]->has_rows) {
-        Expr **all = mem_new_n(Expr *, n);
-        for (uint32_t i = 0; i < n; i++)
-            all[i] = in[1]->parts[i]->e;
-        return index_with(m, call, in[0]->e, b_tuple(&m->b, all, n), fmt_text("v%s", spec + 1),
-                          call->type);
+        if (!in[1]->parts[i]->has_rows)
+            continue;
+        begin = begin == n ? i : begin;
+        end = i + 1;
     }
+    if (!end || strspn(spec, "i") < end)
+        return NULL;
     Row *x = in[0];
-    for (uint32_t i = 0; x && i < first; i++)
+    if (!x->has_rows) {
+        bool all = begin + 1 == end;
+        uint32_t taken = all ? n : begin + 1;
+        Type *row = all ? call->type : without_axes(x->type, taken);
+        const char *first = fmt_text("%.*sv%s", (int)begin, spec, all ? spec + begin + 1 : "");
+        x = row ? index_with(m, call, x->e, b_tuple(&m->b, at, taken), first, row) : NULL;
+        if (all || !x)
+            return x;
+        begin++;
+    } else {
+        begin = 0;
+    }
+    for (uint32_t i = begin; x && i < end; i++)
         x = index_one(m, call, x, in[1]->parts[i]);
-    if (!x || !spec[first])
-        return x;
-    return index_with(m, call, x->e, b_tuple(&m->b, rest, n - first),
-                      fmt_text(":0%s", spec + first), call->type);
+    return !x || !spec[end] ? x
+                            : index_with(m, call, x->e, b_tuple(&m->b, at + end, n - end),
+                                         fmt_text(":0%s", spec + end), call->type);
 }
 
 /* x[…] of slices, and where a derivative follows of integers: without one the general way takes a launch less. */
@@ -335,6 +430,41 @@ static Row *rule_dense(Batch *m, const Expr *call, Row **in) {
     return batch_bind(
         m, call_op(m, &op_nn_batch_matmul, in[0]->e, in[1]->e, attrs, batch_type(m, call->type)),
         call->type);
+}
+
+/* Images, whose axis in front has one of each row: that axis is the rows', where all share the filters. Only for a
+ * derivative: without one the general way takes a launch less. */
+static Row *rule_images(Batch *m, const Expr *call, Row **in) {
+    uint32_t rank;
+    Type **dims;
+    int64_t images, first = 1;
+    if (!m->follows || !type_get_rank(call->args[0]->type, &rank, &dims) || rank == 0 ||
+        !type_get_int(dims[0], &images) || images != 1 || !in[0]->has_rows)
+        return NULL;
+    Expr **args = mem_new_n(Expr *, (size_t)call->nargs + 1), *copy = expr_copy(call);
+    for (uint32_t i = 1; i < call->nargs; i++) {
+        if (in[i]->has_rows)
+            return NULL;
+        args[i] = in[i]->e;
+    }
+    args[0] = remove_axes(m, in[0]->e, &first, 1, vmap_type_of_row(call->args[0]->type))->e;
+    copy->args = args;
+    copy->type = batch_type(m, vmap_type_of_row(call->type));
+    return batch_bind(m, batch_insert_axes(m, block_let(m->block, "v", copy), 1, 1), call->type);
+}
+
+/* Slices of all axes, or of some of them. */
+static Row *rule_strided_slice(Batch *m, const Expr *call, Row **in) {
+    const int64_t *axes = NULL, *begin;
+    int64_t out[TENSOR_MAX_RANK];
+    uint32_t n, rank = rank_of(call->args[0]);
+    bool none = attrs_is_none(call->attrs, "axes");
+    if (call->nargs != 1 ||
+        !attrs_ints(call->attrs, none ? "begin" : "axes", none ? &begin : &axes, &n) || n > rank)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = 1 + (none ? i : axes[i] < 0 ? axes[i] + rank : axes[i]);
+    return call_again(m, call, only_arg(in), with_value(call->attrs, "axes", list_value(out, n)));
 }
 
 typedef Row *(*BatchRule)(Batch *m, const Expr *call, Row **in);
@@ -413,22 +543,6 @@ static Expr *flatten(Batch *m, const Row *r, Flags *has_rows) {
     return r->parts ? b_tuple(&m->b, parts, t->nargs) : r->e;
 }
 
-/* The type of all rows of a result, a tensor or a tuple of them; NULL where a rank is not known. */
-static Type *type_of_results(const Batch *m, Type *t) {
-    uint32_t rank;
-    Type **dims;
-    t = type_resolve(t);
-    if (t->tag != TY_TUPLE)
-        return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank < TENSOR_MAX_RANK
-                   ? batch_type(m, t)
-                   : NULL;
-    Type **parts = mem_new_n(Type *, (size_t)t->nargs + 1);
-    for (uint32_t i = 0; i < t->nargs; i++)
-        if (!(parts[i] = type_of_results(m, t->args[i])))
-            return NULL;
-    return type_tuple(parts, t->nargs);
-}
-
 static Row *rule_rows(Batch *m, const Expr *call, Row **in) {
     Flags has_rows = {0};
     Expr *copy = expr_copy(call);
@@ -441,14 +555,7 @@ static Row *rule_rows(Batch *m, const Expr *call, Row **in) {
             return batch_give_up(m, "an argument that is no tensor", call->span);
     const Op *op = operator_over_rows(m, call->a->op, has_rows.data, (uint32_t)has_rows.len);
     copy->a = expr_op(op, call->a->type, call->a->span);
-    Type *t = type_resolve(call->type);
-    if (t->tag == TY_TENSOR)
-        return batch_bind(m, copy, t);
-    Expr *all = block_let(m->block, "v", copy);
-    Row **parts = mem_new_n(Row *, (size_t)t->nargs + 1);
-    for (uint32_t i = 0; i < t->nargs; i++)
-        parts[i] = batch_bind(m, b_proj(&m->b, all, i), t->args[i]);
-    return row_tuple(parts, t->nargs);
+    return bind_results(m, copy, call->type);
 }
 
 Row *batch_operator_rows(Batch *m, const Expr *call, Row **in) {

@@ -126,6 +126,73 @@ PER_EXAMPLE = {
     "a Hessian": (71, "let f = fn (v) { sum(v * v * sum(v)) }; hessian(f)(y[:, 0])"),
     "an index that differs": (4, "vmap(fn (x, i) { x[0, i] + w[mod(i, 3), 0] })(x, mod(arange(rows), 4))"),
 }
+# Functions of a row x of 4 numbers, of the same matrix w for all rows, and of the row's number i.
+DERIVATIVES = {
+    "elements": "sum(tanh(x * w[0]) + where(x > 0.5, x * x, sqrt(abs(x) + 0.1)))",
+    "products": "let h = tanh(w @@ x); sum(h * h) + x @@ x",
+    "softmax": "-nn.log_softmax(w @@ x)[mod(i, 3)]",
+    "reductions": "max(x) * min(x) + prod(x) + logsumexp(x) + mean((x - mean(x)) ** 2.0)",
+    "an index": "x[mod(i, 4)] * w[mod(i, 3), 1] + w[1, mod(i, 4)] * x[0]",
+    "slices": "sum(x[1:3] * x[:2]) + sum(strided_slice(x, begin=[0], end=[4], strides=[2]))",
+    "running sums": "sum(cumsum(x) * x) + sum(cumprod(x))",
+    "order": "sum(sort(x) * w[1]) + topk(x, k=2, axis=0).0[1] + sum(reverse(x, axis=0) * w[2])",
+    "parts": "let (a, b) = split(x, indices_or_sections=2); sum(a * b) + sum(concatenate((a, x), axis=0) ** 2.0)",
+    "copies": "sum(tile(x, reps=[2]) ** 2.0) + sum(repeat(x, repeats=2, axis=0) * tile(x, reps=[2]))",
+    "places": "sum(take(x, [1, 2], axis=0)) * sum(take(w, [mod(i, 3), 1], axis=0)) + sum(take(x, [i, 3], axis=0, mode=\"wrap\") ** 2.0)",
+    "lengths": "sum(nn.l2_normalize(x, eps=0.001, axis=[0]) * w[0]) + sum(nn.layer_norm(x, w[0], w[1]) * x)",
+    "images": "sum(nn.conv1d(reshape(x, newshape=[1, 1, 4]), reshape(w[:, :2], newshape=[3, 1, 2])) ** 2.0) + "
+              "sum(nn.max_pool1d(reshape(x, newshape=[1, 1, 4]), pool_size=[2], strides=[2]) ** 2.0) + "
+              "sum(nn.avg_pool2d(reshape(x, newshape=[1, 1, 2, 2]), pool_size=[2, 1]) ** 2.0)",
+    "choices": "if (sum(x) > 2.0) { sum(x * w[0]) } else { loop(3, fn (s) { s * sum(x) }, 1.0) }",
+    "data": "let p = Some((x, w)); match (p) { Some((a, b)) => sum(b @@ a), None => 0.0 }",
+    "rows inside": "sum(vmap(fn (r) { tanh(sum(r * x)) })(w))",
+}
+DERIVATIVE = """
+let rows = {rows};
+let w = cos(reshape((float64) arange(12), newshape=[3, 4])) + 0.25;
+let xs = sin(reshape((float64) arange(4 * rows), newshape=[rows, 4])) + 0.75;
+def f(w, x, i: int32) {{ {body} }}
+def all(w, xs) {{ sum(vmap(fn (x, i) {{ f(w, x, i) }})(xs, arange(rows)) * (1.0 + (float64) arange(rows))) }}
+"""
+ALL_ROWS = "print(grad(all)(w, xs).0)"
+EACH_ROW = """
+let (_, (dw, dx)) = grad(all)(w, xs);
+def each(w, x, i: int32) { let (_, (a, b, _)) = grad(f)(w, x, i); (a * (1.0 + (float64) i), b * (1.0 + (float64) i)) }
+let apart = map(fn (i) { each(w, xs[i], i) }, range(rows));
+let wrong = maximum(max(abs(dw - foldl(fn (s, d) { s + d.0 }, zeros_like(w), apart))), max(abs(dx - tensor.of(map(fn (d) { d.1 }, apart)))));
+let along = jvp(all)(w, xs, w, xs).1;
+print(wrong < 1e-11 * (1.0 + max(abs(dw))) && abs(along - sum(dw * w) - sum(dx * xs)) < 1e-10 * (1.0 + abs(along)));
+print(dw);
+print(dx);
+"""
+
+
+def count_derivatives(relay, passed, failed):
+    """The gradient of each of DERIVATIVES through `vmap` is the sum of those of the rows, has the same bits by the reference
+    evaluator, and takes as many launches for few rows as for many."""
+    for name, body in DERIVATIVES.items():
+        counts, wrong = [], []
+        for rows in (8, 24):
+            text = DERIVATIVE.format(rows=rows, body=body)
+            with tempfile.NamedTemporaryFile("w", suffix=".rly") as f:
+                f.write(text + ALL_ROWS)
+                f.flush()
+                counts.append(run(relay, f.name, [])[2])
+                f.write(";" + EACH_ROW)
+                f.flush()
+                ways = [run(relay, f.name, flags) for flags in (["--engine=reference"], [], ["--opt=2", "--check-core"])]
+            if any(way[3] for way in ways) or "True" not in "".join(map(str, ways[0][0] + [ways[0][1]])):
+                wrong.append(f"{[way[3] for way in ways]} {ways[0][1][:300]}")
+            if any(way[0] != ways[0][0] for way in ways):
+                wrong.append("other bits than by the reference evaluator")
+        if counts[0] != counts[1]:
+            wrong.append(f"{counts} launches")
+        passed, failed = passed + (not wrong), failed + bool(wrong)
+        if wrong:
+            print(f"FAILED the derivative of {name}: " + "; ".join(wrong))
+    return passed, failed
+
+
 PER_EXAMPLE_START = """
 import random;
 let rows = {rows};
@@ -187,6 +254,7 @@ def main():
         print(f"FAILED vmap(nn.dense) takes {dense} launches, not one")
     passed, failed = count_builds(relay, made, passed, failed)
     passed, failed = count_per_example(relay, passed, failed)
+    passed, failed = count_derivatives(relay, passed, failed)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
 
