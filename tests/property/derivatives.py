@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs (_draw.py) and their derivatives, by four oracles.
 
-Each program is a function f of float64 data, in a file of many. At its argument x, with a cotangent c of its
+Each program is a function f of float64 data, in a file of many, every third without types. At its argument x, with a cotangent c of its
 result and a direction t,
 
     back = <vjp(f)(x, c), t>,   forth = <c, jvp(f)(x, t)>,   best = <c, df/dt>,
@@ -26,6 +26,7 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 
@@ -74,14 +75,51 @@ def sample(name: String, f, x) {
 """
 
 
+def end_of(text, at):
+    """Behind the bracket that closes the one before `at`."""
+    depth = 1
+    while depth:
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        at += 1
+    return at
+
+
+def without_types(text):
+    """The program without the types of parameters and results, which inference finds."""
+    out, at, result = [], 0, re.compile(r"\s*->\s*")
+    for head in re.finditer(r"\bfn \(|\bdef \w+\(", text):
+        if head.start() < at:
+            continue
+        end = end_of(text, head.end())
+        params, depth, shown = [], 0, True
+        for c in text[head.end():end - 1]:
+            depth += (c in "([{") - (c in ")]}")
+            shown = (shown and c != ":") or (depth == 0 and c == ",")
+            params.append(c if shown else "")
+        if ":" not in text[head.end():end] and end > head.end() + 1:
+            continue  # the type of a function
+        out += [text[at:head.start()], head.group(), "".join(params), ")"]
+        at = end
+        arrow = result.match(text, end)
+        if arrow:
+            depth, at = 0, arrow.end()
+            while depth or text[at] != "{":
+                depth += (text[at] in "([") - (text[at] in ")]")
+                at += 1
+            out.append(" ")
+    return "".join(out) + text[at:]
+
+
 class Sample:
-    """One program, and what a line of output says of it."""
+    """One program, and what a line of output says of it. Of a third the types are left out, where it checks without."""
 
     def __init__(self, seed):
         self.seed, self.program = seed, _draw.Program(random.Random("%d" % seed))
+        self.is_typed = seed % 3 != 0
 
     def text(self):
-        return "sample(\"%d\", %s, %s);\n" % (self.seed, self.program.function, self.program.argument)
+        function = self.program.function
+        return "sample(\"%d\", %s, %s);\n" % (self.seed, function if self.is_typed else without_types(function), self.program.argument)
 
 
 def run(relay, way, text):
@@ -118,6 +156,9 @@ def try_samples(relay, samples, rules=""):
         one, two = (l.get(str(s.seed)) for l in lines)
         if one is None or two is None:
             if len(samples) > 1:  # an error ends a file: each by itself
+                found.update(try_samples(relay, [s], rules))
+            elif not s.is_typed:
+                s.is_typed = True
                 found.update(try_samples(relay, [s], rules))
             else:
                 found[s.seed] = "".join("%s: status %s\n%s" % (name, status, err[-1500:]) for name, (status, _, err)
