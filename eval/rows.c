@@ -415,8 +415,6 @@ static Value open_function(Interp *in, RowsCode *code, const Value *given) {
     }
     Code *open = code_of_fn(in, code->open);
     Closure *c = closure_alloc(open);
-    if (in->reference)
-        c->code = NULL;
     for (uint32_t i = 0; i < open->ncaptured; i++)
         for (uint32_t k = 0; k < code->ngiven; k++)
             if (open->captured[i] == whole->params[k])
@@ -432,8 +430,8 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
     Value answer[2] = {value_bool(false), value_unit()};
     const Tuple *xs = call->args[1].p;
     *out = value_tuple(answer, 2);
-    bool follows = value_holds_dual(call->args[0], 0, UINT64_MAX) ||
-                   value_holds_dual(call->args[1], 0, UINT64_MAX);
+    bool follows = in->running && (value_holds_dual(call->args[0], 0, UINT64_MAX) ||
+                                   value_holds_dual(call->args[1], 0, UINT64_MAX));
     if (!follows || call->args[0].tag != VAL_CLOSURE || !xs || mem_stack_left() < SPARE)
         return true;
     Walk w = {.in = in, .follows = true};

@@ -418,8 +418,8 @@ static bool move_stored(Way *w, const Step *s, Presence presence) {
         return false;
     Expr *acc = acc_get(w, s->place);
     acc_set(w, s->place, NULL, ABSENT);
-    acc_move(w, p, acc,
-             presence); /* what may be data has the cells that are in it: it may have no other */
+    /* what may be data has the cells that are in it, so it may have no other */
+    acc_move(w, p, acc, presence);
     return true;
 }
 

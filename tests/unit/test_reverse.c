@@ -91,9 +91,12 @@ TEST(first_order_functions_are_taken) {
         "def product(x: float32, y: float32, n: int32) -> float32 { if (n == 0) { x } else { "
         "y * product(x, y, n - 1) } }\n"
         "def power(x: float32) { product(x, x, 5) }\n"
-        "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n");
-    const char *const names[] = {"square", "newton", "total",     "even",       "area",
-                                 "choose", "reads",  "two_names", "same_again", "power"};
+        "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n"
+        "def moved(p: Point) { let q = { p with a = p.a * p.b }; q.a * q.b + p.a }\n"
+        "def pair(x: float32) { let h = x * x; (h, (h, x)) }\n"
+        "def of_pair(x: float32) { let (a, (b, c)) = pair(x); a * a * b + b * c + x }\n");
+    const char *const names[] = {"square", "newton",    "total",      "even",  "area",  "choose",
+                                 "reads",  "two_names", "same_again", "power", "moved", "of_pair"};
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
@@ -102,8 +105,10 @@ TEST(known_function_arguments_are_taken) {
         "def scaled(w: float32, xs: List[float32]) { foldl(fn (a, x) { a * x * w }, 1.0, xs) }\n"
         "def grow(x: float32) { while(fn (x) { x < 100.0 }, fn (x) { x * x }, x) }\n"
         "def reversed(xs: List[float32]) { foldl(fn (acc, x) { Cons(x, acc) }, Nil, xs) }\n"
-        "def doubled(xs: List[float32]) { map(fn (x) { x * 2.0 }, xs) }\n");
-    const char *const names[] = {"product", "scaled", "grow", "reversed", "doubled"};
+        "def doubled(xs: List[float32]) { map(fn (x) { x * 2.0 }, xs) }\n"
+        "def states(x: float32) { list.sum(scan(fn (s, k) { s * s + s * k }, x, list[0.5, 0.25])) "
+        "}\n");
+    const char *const names[] = {"product", "scaled", "grow", "reversed", "doubled", "states"};
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
