@@ -201,12 +201,22 @@ static bool calls_ad(const Expr *e, const char *name) {
            strcmp(e->a->symbol->text, name) == 0;
 }
 
+/* Whether it is a part of a cotangent by its number. */
+static bool is_part_of_ct(const Expr *e) {
+    return calls_ad(e, "ad.item") && e->args[1]->kind == EXPR_LIT;
+}
+
+/* Whether a call of a builtin of derivatives is an instruction of its own, or none. */
+static bool is_instruction(const Expr *e) {
+    return calls_ad(e, "ad.add") || is_part_of_ct(e) || cells_is_own(e);
+}
+
 static bool is_site(const Expr *e) {
-    if (e->kind != EXPR_CALL || calls_ad(e, "ad.add") || cells_is_own(e))
-        return false;
-    const Expr *f = e->a;
     Expr *a, *b;
     bool negate;
+    if (e->kind != EXPR_CALL || is_instruction(e))
+        return false;
+    const Expr *f = e->a;
     return f->kind == EXPR_BUILTIN ||
            (f->kind == EXPR_OP && arith_opcode(e) == OPCODE_COUNT &&
             !equality_parts(e, &a, &b, &negate)) ||
@@ -333,7 +343,7 @@ static bool is_function_call(const Resolver *r, const Expr *e) {
     bool negate;
     return e->kind == EXPR_CALL && e->a->kind != EXPR_CTOR && arith_opcode(e) == OPCODE_COUNT &&
            !is_site(e) && !equality_parts(e, &a, &b, &negate) && !is_inline(r, e) &&
-           !calls_ad(e, "ad.add");
+           !is_instruction(e);
 }
 
 /* Data whose last field is still missing: the slots of all of it, and of the part that lacks the field. */
@@ -558,10 +568,10 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
     case EXPR_CALL: {
         Expr *left, *right;
         bool negate;
-        if (calls_ad(e, "ad.add")) {
+        if (is_instruction(e)) {
             a = resolve_operand(r, e->args[0]);
-            b = resolve_operand(r, e->args[1]);
-            emit(r, e, CODE_ADD_CT, 0, s, a, b);
+            b = is_part_of_ct(e) ? (int32_t)e->args[1]->i : resolve_operand(r, e->args[1]);
+            emit(r, e, is_part_of_ct(e) ? CODE_PART_OF_CT : CODE_ADD_CT, 0, s, a, b);
             break;
         }
         if (!equality_parts(e, &left, &right, &negate))
@@ -608,7 +618,7 @@ static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
         resolve_arith(r, e, dst);
     else if (is_site(e))
         resolve_site_chain(r, e, dst);
-    else if (equality_parts(e, &a, &b, &negate) || calls_ad(e, "ad.add"))
+    else if (equality_parts(e, &a, &b, &negate) || is_instruction(e))
         resolve_plain(r, e, dst);
     else
         resolve_function_call(r, e, dst, NULL);

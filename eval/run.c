@@ -9,6 +9,7 @@
  * run. in->code, in->pc, in->fp and in->top are saved before anything that may fail, allocate
  * or be traced, and lag behind elsewhere. */
 #include "eval/ad.h"
+#include "eval/leaf_map.h"
 #include "eval/machine.h"
 #include "eval/run_scalar.h"
 #include "eval/verify.h"
@@ -715,6 +716,10 @@ do_GET_FIELDS : {
 
 do_GET_ITEM:
     copy_value(&SLOT(pc->a), &((const Tuple *)R(pc->b)->p)->items[pc->c]);
+    NEXT();
+
+do_PART_OF_CT:
+    SLOT(pc->a) = leaf_map_item(*R(pc->b), (uint32_t)pc->c);
     NEXT();
 
 do_NO_MATCH:
