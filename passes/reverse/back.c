@@ -495,6 +495,8 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_set(&outside, vars.data[i], vars.data[i]);
     for (uint32_t i = 0; i < k->nparams; i++)
         map_remove(&outside, k->params[i]);
+    if (k->before)
+        map_remove(&outside, k->before);
     if (k->is_loop)
         back = keep_constants(n, back, &outside);
     save_vars(&end->saved, back, &outside);
@@ -506,10 +508,11 @@ void back_make(Back *k) {
     Build b = {n->fn->span};
     k->state = BACK_MADE;
     n->is_being_made = true;
-    Expr *chain = expr_proj(b_ref(&b, k->params[0]), k->is_loop ? 0 : 1, b_some_type("frames"),
-                            b.span);
-    if (!n->loops.len)
-        chain = NULL;
+    Expr *chain = NULL;
+    if (k->is_loop)
+        chain = b_ref(&b, k->before = b_var(&b, "before", b_some_type("frames")));
+    else if (n->loops.len)
+        chain = expr_proj(b_ref(&b, k->params[0]), 1, b_some_type("frames"), b.span);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     k->ways = mem_new_n(Expr *, nends + 1);
     for (size_t i = 0; i < nends && !n->program->why; i++)

@@ -143,6 +143,7 @@ typedef struct Back {
     Expr **accs;     /* these, made of parameters */
     Var **params;    /* the frame or frames, the cotangent, and what of the accumulators is there */
     uint32_t nparams;
+    Var *before; /* of a loop: the frames before the one that it takes */
     Global *global;
     BackState state; /* in this round */
     Expr **ways;     /* for each return or loop of the function: what follows its frame */

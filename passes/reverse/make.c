@@ -110,10 +110,15 @@ static Expr *frame_of_return(Instance *n, const Steps *end) {
     return b_tuple(&b, items, count);
 }
 
-/* Below the frames of a loop: there the way back ends. */
+/* Before the variables of a frame of a loop come the frames so far and, where the function calls itself at several
+ * places, which of them it is. */
+static uint32_t loop_head(const Instance *n) { return 1 + (n->loops.len > 1); }
+
+/* Below the frames of a loop: there the way back ends. No frames are before it, and its number is that of no loop. */
 Expr *first_frame(const Build *b) {
     Expr **items = mem_new_n(Expr *, 2);
-    items[0] = items[1] = expr_int(-1, DT_I32, b->span);
+    items[0] = b_absent(b, b_some_type("frames"));
+    items[1] = expr_int(-1, DT_I32, b->span);
     Expr *frame = b_tuple(b, items, 2);
     frame->type = b_some_type("frames");
     return frame;
@@ -122,10 +127,9 @@ Expr *first_frame(const Build *b) {
 bool is_first_frame(const Expr *e) {
     if (e->kind != EXPR_TUPLE || e->nargs != 2 || type_resolve(e->type)->tag == TY_TUPLE)
         return false;
-    for (uint32_t i = 0; i < 2; i++)
-        if (e->args[i]->kind != EXPR_LIT || e->args[i]->is_float || e->args[i]->i != -1)
-            return false;
-    return true;
+    const Expr *number = e->args[1];
+    return e->args[0]->kind == EXPR_ZERO && number->kind == EXPR_LIT && !number->is_float &&
+           number->i == -1;
 }
 
 Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
@@ -149,7 +153,8 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
     Expr **items = mem_new_n(Expr *, end->saved.len + 2);
     uint32_t count = 0;
     items[count++] = b_ref(&b, n->chain);
-    items[count++] = expr_int(end->number, DT_I32, b.span);
+    if (n->loops.len > 1)
+        items[count++] = expr_int(end->number, DT_I32, b.span);
     add_saved(items, &count, &end->saved, b.span);
     Expr *frame = b_tuple(&b, items, count);
     frame->type = b_some_type("frames");
@@ -298,17 +303,19 @@ static Expr *open_frame(const Build *b, const Steps *end, Expr *back, Expr *fram
     return block_end(&block, expr_substitute(&s, back));
 }
 
-static Expr *choose_end(const Build *b, Type *type, Expr *tag, int64_t number, Expr *it,
-                        Expr *others) {
+static Expr *choose(const Build *b, Type *type, Expr *test, Expr *it, Expr *others) {
     if (!others)
         return it;
-    Expr **two = mem_new_n(Expr *, 2);
-    two[0] = tag;
-    two[1] = expr_int(number, DT_I32, b->span);
-    Expr *test = b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
     Expr *e = b_if(b, test, it, others);
     e->type = type;
     return e;
+}
+
+static Expr *is_end(const Build *b, Expr *tag, int64_t number) {
+    Expr **two = mem_new_n(Expr *, 2);
+    two[0] = tag;
+    two[1] = expr_int(number, DT_I32, b->span);
+    return b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
 }
 
 static Expr *make_back(Back *k) {
@@ -321,10 +328,10 @@ static Expr *make_back(Back *k) {
     memcpy(params, k->params, nparams * sizeof *params);
     for (uint32_t i = 0; i < nkept; i++)
         params[nparams++] = b_var(&b, n->kept.data[i]->name->text, n->kept.data[i]->type);
-    uint32_t head = k->is_loop ? 2 : frame_head(n);
+    uint32_t head = k->is_loop ? loop_head(n) : frame_head(n);
     Type *type = back_type(k, NULL);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
-    if (k->is_loop || nends > 1)
+    if (nends > 1)
         tag = block_let(&block, "end",
                         expr_proj(frame, (int32_t)head - 1, type_scalar(DT_I32), b.span));
     for (size_t i = nends; i-- > 0;) {
@@ -332,12 +339,15 @@ static Expr *make_back(Back *k) {
         Map kept = {0};
         for (uint32_t v = 0; v < nkept; v++)
             map_set(&kept, n->kept.data[v], b_ref(&b, params[k->nparams + v]));
-        body = choose_end(&b, type, tag, (int64_t)i,
-                          open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}),
-                          body);
+        body = choose(&b, type, tag ? is_end(&b, tag, (int64_t)i) : NULL,
+                      open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}), body);
     }
-    if (k->is_loop)
-        body = choose_end(&b, type, tag, -1, back_give_entry(&b, k), body);
+    if (k->is_loop) {
+        Expr *before = b_ref(&b, k->before);
+        Expr *test = tag ? is_end(&b, tag, -1) : b_builtin(&b, "ad.is_zero", before, NULL);
+        emit_let(&block, k->before, expr_proj(frame, 0, before->type, b.span), false);
+        body = choose(&b, type, test, back_give_entry(&b, k), body);
+    }
     if (!body)
         body = b_unit(&b); /* the function never returns */
     return b_fn(&b, "bwd", params, nparams, block_end(&block, body));

@@ -177,6 +177,8 @@ Expr *acc_get(Way *w, Place *p) {
         p = p->arm;
     if (p->form == PLACE_LEAF)
         return p->acc ? p->acc : absent_value(w);
+    if (p->is_empty && w->n->forward) /* it is read like the tangent of any frame */
+        return first_frame(&w->build);
     if (acc_presence(p) == ABSENT)
         return absent_value(w);
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
