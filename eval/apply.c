@@ -255,7 +255,8 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     if (site->group)
         return fuse_apply(in, site->group, args, dying, out);
     if (has_kept_plans(site->op)) {
-        PlanCall call = {site->op, site->attrs, args + site->nargs, site->nsizes, site->op->tuple,
+        const Attrs *attrs = site->op->nattrs ? site->attrs : NULL; /* all that are none are one */
+        PlanCall call = {site->op, attrs, args + site->nargs, site->nsizes, site->op->tuple,
                          dying,    NULL};
         OpMaking making = {site, args};
         int32_t status = plans_run(in, &call, args, site->nargs, make_template, &making, out);
