@@ -5,6 +5,7 @@ with a record of the processor time that each took.
 A machine that is busy makes a test slow and nothing else. So a limit is far above what a program needs,
 a test waits for what it expects to see and does not sleep, and what must be fast is counted, not timed.
 """
+import errno
 import os
 import re
 import resource
@@ -48,6 +49,16 @@ def count_time(usage):
 
 class Program(subprocess.Popen):
     """A program whose processor time, and its children's, is counted for the thread that waits for it."""
+
+    def __init__(self, *arguments, **options):
+        """A file that was written a moment ago is busy while the child that another thread starts still holds it open."""
+        for left in reversed(range(50)):
+            try:
+                return super().__init__(*arguments, **options)
+            except OSError as error:
+                if error.errno != errno.ETXTBSY or not left:
+                    raise
+                time.sleep(0.02)
 
     def _try_wait(self, wait_flags):  # where Popen asks the system; os.wait4 tells the time as well
         try:
