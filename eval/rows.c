@@ -15,7 +15,7 @@
 #include "eval/machine.h"
 #include "eval/reference/reference.h"
 #include "passes/build.h"
-#include "passes/grad_internal.h"
+#include "passes/grad.h"
 #include "passes/reverse/reverse.h"
 #include "passes/subst.h"
 #include "passes/vmap.h"
@@ -34,7 +34,6 @@ typedef struct RowsCode {
     const char *key;
     VEC(const Expr *) literals; /* whose addresses stand in the key */
     Code *code;                 /* NULL: the loop runs */
-    bool is_followed;           /* a derivative may follow it */
     uint32_t ngiven;            /* of its first parameters: captured by `open`, */
     Expr *open;                 /* the same function, of the rows alone; made when asked for */
     DependencyVec deps;
@@ -241,35 +240,6 @@ typedef struct Making {
     bool follows;
 } Making;
 
-typedef struct Rules {
-    Env *env;
-    Map seen;
-    bool lacks; /* an operator has none */
-} Rules;
-
-static void find_lack(void *ctx, Expr *e) {
-    Rules *r = ctx;
-    for (; !r->lacks && !map_has(&r->seen, e); e = e->body) {
-        map_set(&r->seen, e, e);
-        if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && type_may_hold_float(e->type)) {
-            const Rule *rule = env_find_rule(r->env, e->a->op, RULE_DERIVATIVE);
-            r->lacks |= !rule || !rule->fn;
-        }
-        if (e->kind != EXPR_LET) {
-            expr_each_child(e, find_lack, r);
-            return;
-        }
-        find_lack(r, e->a);
-    }
-}
-
-/* Whether all operators have a derivative: those that batch.c made of others for all rows have none. */
-static bool has_derivative(Interp *in, Expr *fn) {
-    Rules rules = {.env = in->env};
-    find_lack(&rules, fn);
-    return !rules.lacks;
-}
-
 static void make_code(void *arg) {
     Making *m = arg;
     Walk w = {.in = m->in, .makes = true, .follows = m->follows};
@@ -283,7 +253,6 @@ static void make_code(void *arg) {
     w.source.n = m->n;
     w.source.span = m->call->span;
     Expr *fn = vmap_at_all_rows(&m->in->passes, &w.source, &m->made->deps, &refusal);
-    m->made->is_followed = fn && !w.source.derives && has_derivative(m->in, fn);
     m->made->ngiven = (uint32_t)w.source.given.len;
     if (fn)
         m->made->code = code_of_fn(m->in, fn);
@@ -443,7 +412,7 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
     if (w.failed)
         return true;
     RowsCode *code = code_for(call, call->args[0].p, xs, &w);
-    if (!code || !code->code || !code->is_followed || code->failures >= FAILURES)
+    if (!code || !code->code || code->failures >= FAILURES)
         return true;
     uint32_t n = code->ngiven + xs->n;
     Value *plain = mem_new_n(Value, n + 1);

@@ -18,32 +18,15 @@ typedef struct Expander {
     Map done;
 } Expander;
 
-typedef struct Search {
-    Map seen; /* Expr */
-    bool found;
-} Search;
-
-static void find_unknown_call(void *ctx, Expr *e) {
-    Search *s = ctx;
-    for (; !s->found && !map_has(&s->seen, e); e = e->body) {
-        map_set(&s->seen, e, e);
-        if (e->kind == EXPR_LET) {
-            find_unknown_call(ctx, e->a);
-            continue;
-        }
-        bool known = e->kind != EXPR_CALL || e->a->kind == EXPR_OP || e->a->kind == EXPR_CTOR ||
-                     e->a->kind == EXPR_BUILTIN;
-        s->found = e->kind == EXPR_GRAD || e->kind == EXPR_FN || !known;
-        expr_each_child(e, find_unknown_call, s);
-        return;
-    }
+/* A derivative, a function, or a call of one that is not known. */
+static bool is_higher(void *ctx, const Expr *e) {
+    (void)ctx;
+    bool known = e->kind != EXPR_CALL || e->a->kind == EXPR_OP || e->a->kind == EXPR_CTOR ||
+                 e->a->kind == EXPR_BUILTIN;
+    return e->kind == EXPR_GRAD || e->kind == EXPR_FN || !known;
 }
 
-static bool is_first_order(Expr *fn) {
-    Search s = {0};
-    find_unknown_call(&s, fn->fn->body);
-    return !s.found;
-}
+static bool is_first_order(Expr *fn) { return !expr_any(fn->fn->body, is_higher, NULL); }
 
 /* The function literal itself, or the one a global is bound to. */
 static Expr *literal_of(Expr *e) {

@@ -67,27 +67,12 @@ Expr *cells_drop(Expr *e) {
     return walk(&w, e);
 }
 
-typedef struct Search {
-    Map seen;
-    bool found;
-} Search;
-
-static void find_open(void *ctx, Expr *e) {
-    Search *s = ctx;
-    for (; !s->found && !map_has(&s->seen, e); e = e->body) {
-        map_set(&s->seen, e, e);
-        for (uint32_t i = 0; e->own_cells && i < e->nargs; i++)
-            s->found |= e->args[i]->type && type_resolve(e->args[i]->type)->tag == TY_PARAM;
-        if (e->kind != EXPR_LET) {
-            expr_each_child(e, find_open, s);
-            return;
-        }
-        find_open(s, e->a);
-    }
+static bool stores_open(void *ctx, const Expr *e) {
+    (void)ctx;
+    for (uint32_t i = 0; e->own_cells && i < e->nargs; i++)
+        if (e->args[i]->type && type_resolve(e->args[i]->type)->tag == TY_PARAM)
+            return true;
+    return false;
 }
 
-bool cells_are_open(Expr *e) {
-    Search s = {0};
-    find_open(&s, e);
-    return s.found;
-}
+bool cells_are_open(Expr *e) { return expr_any(e, stores_open, NULL); }

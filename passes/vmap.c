@@ -412,7 +412,15 @@ static bool run_pass(PassCtx *ctx, const char *name, Expr **fn, const VarVec *gi
     return changed;
 }
 
-Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
+/* Operators that batch.c made of others for all rows have no derivative. */
+static bool lacks_derivative(void *ctx, const Expr *e) {
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || !type_may_hold_float(e->type))
+        return false;
+    const Rule *rule = env_find_rule(ctx, e->a->op, RULE_DERIVATIVE);
+    return !rule || !rule->fn;
+}
+
+Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal) {
     Build b = {source->span};
     uint32_t n = source->n;
@@ -439,9 +447,10 @@ Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
     Opening opening = {.ctx = ctx};
     fn = open_let(&opening, fn);
     expr_mark_tails(fn);
+    bool derives = false;
     /* Of a derivative of a derivative the inner one is a literal first. */
     for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &source->given); i++)
-        source->derives = true;
+        derives = true;
     run_pass(ctx, "inline", &fn, &source->given);
     run_pass(ctx, "fold", &fn, &source->given);
     Subst retyped = {.mono = mono_of_nothing(), .renames = true};
@@ -449,6 +458,10 @@ Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
     effects_depend(ctx, fn);
     Expr *body = batch_rows(ctx, fn, args, count, source->span, source->follows, refusal);
     ctx->deps = outer;
+    if (body && source->follows && (derives || expr_any(body, lacks_derivative, ctx->env))) {
+        *refusal = (BatchRefusal){"a derivative cannot follow it", source->span};
+        return NULL;
+    }
     if (!body)
         return NULL;
     Expr *made = b_fn(&b, "vmap", params, (uint32_t)source->given.len + n, body);

@@ -53,13 +53,12 @@ typedef struct VmapSource {
     Type *const *rows; /* what it takes, closed */
     uint32_t n;
     Span span;
-    bool follows; /* a derivative will follow the code */
-    bool derives; /* a derivative was taken inside of it */
+    bool follows; /* a derivative will follow the code, which takes none itself */
 } VmapSource;
 
 /* fn (given…, x1, …, xn) { … }, where x1, …, xn have the rows as their first axis, at least one. It calls only what `deps` is told.
  * NULL: *refusal says why. */
-Expr *vmap_at_all_rows(PassCtx *ctx, VmapSource *source, DependencyVec *deps,
+Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal);
 
 /* Tells `:why` of each `vmap` in e what it will run. */

@@ -71,31 +71,12 @@ void use_global(Program *p, Global *g) {
  * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where
  * closures are made or derivatives taken all the same, the function is read as it was written: which variables a
  * closure captured, in which order, is read by number. */
-typedef struct Order {
-    const Expr *root;
-    Map seen;
-    bool is_first; /* no function literal and no derivative was found */
-} Order;
-
-static void find_literal(void *ctx, Expr *e) {
-    Order *o = ctx;
-    for (; o->is_first && !map_has(&o->seen, e); e = e->body) {
-        map_set(&o->seen, e, e);
-        o->is_first &= e->kind != EXPR_GRAD && (e->kind != EXPR_FN || e == o->root);
-        if (e->kind != EXPR_LET) {
-            if (o->is_first)
-                expr_each_child(e, find_literal, o);
-            return;
-        }
-        find_literal(o, e->a);
-    }
+static bool is_literal(void *root, const Expr *e) {
+    return e->kind == EXPR_GRAD || (e->kind == EXPR_FN && e != root);
 }
 
-static bool is_first_order(Expr *fn) {
-    Order o = {.root = fn, .is_first = true};
-    find_literal(&o, fn);
-    return o.is_first;
-}
+/* No function literal and no derivative is in it. */
+static bool is_first_order(Expr *fn) { return !expr_any(fn, is_literal, fn); }
 
 static Expr *prepare(Program *p, Expr *fn) {
     Expr *known = map_find(&p->prepared, fn);

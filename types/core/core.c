@@ -296,6 +296,32 @@ void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
         fn(ctx, *slots.data[i]);
 }
 
+typedef struct Any {
+    bool (*holds)(void *ctx, const Expr *node);
+    void *ctx;
+    Map seen;
+    bool found;
+} Any;
+
+static void find_any(void *ctx, Expr *e) {
+    Any *any = ctx;
+    for (; !any->found && !map_has(&any->seen, e); e = e->body) {
+        map_set(&any->seen, e, e);
+        any->found = any->holds(any->ctx, e);
+        if (e->kind != EXPR_LET) {
+            expr_each_child(e, find_any, any);
+            return;
+        }
+        find_any(any, e->a);
+    }
+}
+
+bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx) {
+    Any any = {.holds = holds, .ctx = ctx};
+    find_any(&any, e);
+    return any.found;
+}
+
 /* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);

@@ -299,6 +299,8 @@ bool expr_is_internal(const Expr *e);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
+/* Whether one of the nodes of e has a property; each is asked once. */
+bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx);
 Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
                         void *ctx); /* e itself if none changed */
 
