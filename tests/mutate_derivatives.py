@@ -9,7 +9,7 @@ of which each is a fault that somebody could make: a sign, a factor or a term th
 kink or tie, the wrong arm, an accumulator that is taken to be absent, a step left out. Of these `--count` are drawn
 by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, built incrementally, judged, undone:
 
-    rules     an edited rule by the cases of its operator in property/gradients.py
+    rules     an edited rule by the cases of its operator in property/gradients.py, and by property/zero_cotangents.py
     programs  2,000 random programs of property/derivatives.py, until one of them is wrong
     goldens   tests/golden/grad and tests/golden/ad
 
@@ -157,6 +157,7 @@ def judge(tree, folder, edit):
                            "golden/grad", "golden/ad"], 1800)]
     if edit.path in RULES:
         stages.insert(0, ("rules", [os.path.join(tests, "property/gradients.py"), relay, "--only", edit.item], 600))
+        stages.insert(1, ("rules", [os.path.join(tests, "property/zero_cotangents.py"), relay], 600))
     for who, command, limit in stages:
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
