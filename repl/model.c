@@ -66,7 +66,7 @@ static bool load_input(Session *s, const OnnxValue *in, size_t k, const char *pa
         return false;
     Value v = s->result.value;
     session_bind(s, fmt_text("_input%zu", k), v, (Scheme *)s->result.scheme);
-    if (v.tag == VAL_TENSOR) {
+    if (v.tag == VAL_TENSOR || v.tag == VAL_SCALAR) {
         const Tensor *t = value_to_tensor(v);
         OnnxKnown one = {in->name, t->dtype, t->rank, t->shape, tensor_data(t)};
         vec_push(known, one);
