@@ -6,26 +6,7 @@
 
 #include "interchange/translation.h"
 
-/* ---- integers -------------------------------------------------------------------------------- */
-
-Num num_int(int64_t n) { return (Num){true, n, NULL}; }
-Num num_text(const char *text) { return (Num){false, 0, text}; }
-Num num_unknown(void) { return (Num){false, 0, NULL}; }
-
-const char *num_print(Num n) { return n.known ? fmt_text("%lld", (long long)n.n) : n.text; }
-
-const char *nums_print(const Num *nums, size_t n) {
-    Str out = {0};
-    str_add(&out, "[");
-    for (size_t i = 0; i < n; i++) {
-        const char *text = num_print(nums[i]);
-        if (!text)
-            return NULL;
-        str_printf(&out, "%s%s", i ? ", " : "", text);
-    }
-    str_add(&out, "]");
-    return str_text(&out);
-}
+/* ---- numbers as text -------------------------------------------------------------------------- */
 
 const char *ints_print(const int64_t *v, size_t n) {
     Str out = {0};
@@ -85,7 +66,7 @@ Num val_dim(const Val *v, int axis) {
     Num n = v->dims[axis];
     if (n.known || n.text)
         return n;
-    return num_text(fmt_text("shape_of(%s, dtype=int64)[%d]", v->text, axis));
+    return num_size(fmt_text("shape_of(%s, dtype=int64)[%d]", v->text, axis));
 }
 
 static Num join_dim(Num a, Num b) {
@@ -97,7 +78,7 @@ static Num join_dim(Num a, Num b) {
         return a;
     if (b.known)
         return b;
-    return a.text && b.text && strcmp(a.text, b.text) == 0 ? a : num_unknown();
+    return num_is(a, b) ? a : num_unknown();
 }
 
 Val *val_broadcast(const char *text, DType dtype, Val *const *v, size_t n) {
@@ -193,7 +174,7 @@ bool node_nums(Node *n, uint32_t i, const char *what, Nums *out) {
     const Val *v = node_in(n, i);
     if (n->failed)
         return false;
-    if (v->has_nums) {
+    if (val_has_nums(v) && v->rank <= 1) {
         *out = v->nums;
         return true;
     }
@@ -216,7 +197,7 @@ bool node_ints(Node *n, uint32_t i, const char *what, OnnxInts *out) {
     const Val *v = node_in(n, i);
     if (n->failed)
         return false;
-    bool known = v->has_nums;
+    bool known = val_has_nums(v) && v->rank <= 1;
     for (size_t k = 0; known && k < v->nums.len; k++) {
         known = v->nums.data[k].known;
         vec_push(out, v->nums.data[k].n);

@@ -27,10 +27,7 @@ static void join(Val *a, const Val *b) {
         return;
     Num *dims = mem_new_n(Num, (a->rank < 0 ? 0 : a->rank) + 1);
     for (int i = 0; i < a->rank && a->rank == b->rank; i++) {
-        Num x = a->dims[i], y = b->dims[i];
-        bool same = x.known ? y.known && x.n == y.n
-                            : x.text && y.text && strcmp(x.text, y.text) == 0;
-        dims[i] = same ? x : num_unknown();
+        dims[i] = num_is(a->dims[i], b->dims[i]) ? a->dims[i] : num_unknown();
     }
     if (a->rank != b->rank)
         a->rank = -1;

@@ -23,43 +23,61 @@ static bool spread_over_axes(Node *n, int rank, size_t len, size_t *place) {
     return some || len == (size_t)rank;
 }
 
+/* What `scale` makes of a size; false after a refusal. The sizes alone say how far places lie apart, so that they must give
+ * the scale. */
+static bool scaled_size(Node *n, Num before, double scale, Num *out) {
+    if (!before.known) {
+        if (scale != floor(scale) || scale < 1 || scale > 1 << 16)
+            return node_refuse(n, "of sizes that are not known");
+        *out = num_size(fmt_text("(%s * %lld)", before.text, (long long)scale));
+        return true;
+    }
+    if (before.n < 1)
+        return node_refuse(n, "of an axis without elements");
+    *out = num_int((int64_t)floor((double)before.n * scale));
+    return (out->n >= 1 && fabs((double)before.n * scale - (double)out->n) <= 1e-4) ||
+           node_refuse(n, "by scales that do not give whole sizes");
+}
+
 /* The sizes of the result, from `sizes` or `scales`. False after a refusal. */
-static bool resized_sizes(Node *n, int rank, int64_t *out) {
+static bool resized_sizes(Node *n, int rank, Num *out) {
     Val *in = node_in(n, 0);
-    OnnxInts sizes = {0};
+    Nums sizes = {0};
     double *scales = NULL;
     size_t nscales = 0, place[8];
     bool by_sizes = node_has(n, 3);
-    if (by_sizes ? !node_ints(n, 3, "its sizes", &sizes)
+    if (by_sizes ? !node_nums(n, 3, "its sizes", &sizes)
                  : !node_floats(n, 2, "its scales", &scales, &nscales))
         return false;
     if (!spread_over_axes(n, rank, by_sizes ? sizes.len : nscales, place))
         return node_refuse(n, "with another number of sizes than axes");
     for (int i = 0; i < rank; i++) {
         bool given = place[i] < (by_sizes ? sizes.len : nscales);
-        int64_t before = in->dims[i].known ? in->dims[i].n : -1;
-        double scale = given && !by_sizes ? scales[place[i]] : 1.0;
-        if (i < 2 && (!given || (by_sizes ? sizes.data[place[i]] == before : scale == 1.0)))
-            continue;
-        if (i < 2 || before < 1)
-            return node_refuse(n, i < 2 ? "of axes 0 or 1" : "of sizes that are not known");
-        out[i] = !given ? before : by_sizes ? sizes.data[place[i]] : (int64_t)floor(before * scale);
-        if (out[i] < 1 || fabs((double)before * scale - (double)out[i]) > 1e-4) {
-            if (!by_sizes || out[i] < 1)
-                return node_refuse(n, "by scales that do not give whole sizes");
-        }
+        Num before = val_dim(in, i);
+        if (!given)
+            out[i] = before;
+        else if (by_sizes)
+            out[i] = sizes.data[place[i]];
+        else if (scales[place[i]] == 1.0)
+            out[i] = before;
+        else if (!scaled_size(n, before, scales[place[i]], &out[i]))
+            return false;
+        if (i < 2 && !num_is(out[i], before))
+            return node_refuse(n, "of axes 0 or 1");
+        if (out[i].known && out[i].n < 1)
+            return node_refuse(n, "to a size of %lld", (long long)out[i].n);
     }
     return true;
 }
 
 /* How Relay calls the way coordinates go; NULL where it has none. */
-static const char *coordinates(const char *mode, const int64_t *out, int rank) {
+static const char *coordinates(const char *mode, const Num *out, int rank) {
     static const char *const same[] = {"half_pixel", "align_corners", "asymmetric"};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (strcmp(mode, same[i]) == 0)
             return mode;
     for (int i = 2; i < rank; i++)
-        if (out[i] < 2)
+        if (!out[i].known || out[i].n < 2)
             return NULL; /* the only place is the first there, and the middle by half_pixel */
     return strcmp(mode, "pytorch_half_pixel") == 0 ? "half_pixel" : NULL;
 }
@@ -67,7 +85,7 @@ static const char *coordinates(const char *mode, const int64_t *out, int rank) {
 void onnx_resize(Node *n) {
     Val *in = node_in(n, 0);
     int rank = node_rank(n, 0);
-    int64_t out[8] = {0};
+    Num out[8];
     const char *mode = attr_text(n, "mode", "nearest");
     const char *where = attr_text(n, "coordinate_transformation_mode", "half_pixel");
     const char *nearest = attr_text(n, "nearest_mode", "round_prefer_floor");
@@ -91,9 +109,6 @@ void onnx_resize(Node *n) {
         node_refuse(n, "with coordinates `%s`, or these attributes", where);
         return;
     }
-    Num dims[5];
-    for (int i = 0; i < rank; i++)
-        dims[i] = i < 2 ? in->dims[i] : num_int(out[i]);
     const char *more = is_nearest ? fmt_text(", rounding_method=\"%s\"", nearest)
                        : is_cubic ? fmt_text(", cubic_alpha=%s, cubic_exclude=%d",
                                              float_text(alpha, DT_F32), exclude != 0)
@@ -101,10 +116,10 @@ void onnx_resize(Node *n) {
     node_bind(n, 0,
               val_tensor(fmt_text("image.resize%dd(%s, size=%s, layout=\"%s\", method=\"%s\", "
                                   "coordinate_transformation_mode=\"%s\"%s)",
-                                  rank - 2, in->text, ints_print(out + 2, (size_t)rank - 2),
+                                  rank - 2, in->text, nums_print(out + 2, (size_t)rank - 2),
                                   rank == 3   ? "NCW"
                                   : rank == 4 ? "NCHW"
                                               : "NCDHW",
                                   is_nearest ? "nearest_neighbor" : mode, how, more),
-                         node_dtype(n, 0), rank, dims));
+                         node_dtype(n, 0), rank, out));
 }

@@ -32,58 +32,18 @@ const char *node_fill(Node *n, const char *form) {
 void onnx_element(Node *n) {
     attr_ignore(n, "consumed_inputs");
     (void)node_dtype(n, 0);
-    node_bind(n, 0, val_like(node_in(n, 0), node_fill(n, n->op->form)));
+    Val *in = node_in(n, 0), *out = val_like(in, node_fill(n, n->op->form));
+    nums_fold(n, out, &in, 1);
+    node_bind(n, 0, out);
 }
 
 void onnx_identity(Node *n) { node_alias(n, 0, node_in(n, 0)); }
-
-/* Integers of sizes stay expressions: (batch * 4). */
-static bool fold(char op, Num a, Num b, Num *out) {
-    const char *x = num_print(a), *y = num_print(b);
-    if (!x || !y)
-        return false;
-    if (!a.known || !b.known) {
-        if (op == '/')
-            return false;
-        *out = num_text(fmt_text("(%s %c %s)", x, op, y));
-        return true;
-    }
-    int64_t v;
-    switch (op) {
-    case '+': v = (int64_t)((uint64_t)a.n + (uint64_t)b.n); break;
-    case '-': v = (int64_t)((uint64_t)a.n - (uint64_t)b.n); break;
-    case '*': v = (int64_t)((uint64_t)a.n * (uint64_t)b.n); break;
-    default:
-        if (b.n == 0 || b.n == -1)
-            return false;
-        v = a.n / b.n;
-    }
-    *out = num_int(v);
-    return true;
-}
-
-static void fold_nums(const Node *n, const Val *a, const Val *b, Val *out) {
-    char op = n->op->form[0] == '$' ? n->op->form[3] : 0;
-    if (!op || !a->has_nums || !b->has_nums || !dtype_is_int(a->dtype))
-        return;
-    size_t len = a->nums.len > b->nums.len ? a->nums.len : b->nums.len;
-    if ((a->nums.len != len && a->nums.len != 1) || (b->nums.len != len && b->nums.len != 1))
-        return;
-    for (size_t i = 0; i < len; i++) {
-        Num v;
-        if (!fold(op, a->nums.data[a->nums.len == 1 ? 0 : i],
-                  b->nums.data[b->nums.len == 1 ? 0 : i], &v))
-            return;
-        vec_push(&out->nums, v);
-    }
-    out->has_nums = true;
-}
 
 void onnx_arithmetic(Node *n) {
     Val *v[] = {node_in(n, 0), node_in(n, 1)};
     attr_ignore(n, "consumed_inputs");
     Val *out = val_broadcast(node_fill(n, n->op->form), node_dtype(n, 0), v, 2);
-    fold_nums(n, v[0], v[1], out);
+    nums_fold(n, out, v, 2);
     node_bind(n, 0, out);
 }
 
@@ -91,7 +51,9 @@ void onnx_compare(Node *n) {
     uint32_t k = node_inputs(n) < 2 ? 1 : 2;
     Val *v[] = {node_in(n, 0), k == 2 ? node_in(n, 1) : NULL};
     (void)node_dtype(n, 0);
-    node_bind(n, 0, val_broadcast(node_fill(n, n->op->form), DT_BOOL, v, k));
+    Val *out = val_broadcast(node_fill(n, n->op->form), DT_BOOL, v, k);
+    nums_fold(n, out, v, k);
+    node_bind(n, 0, out);
 }
 
 void onnx_logic(Node *n) { onnx_compare(n); }
@@ -119,10 +81,11 @@ void onnx_mod(Node *n) {
     Val *v[] = {node_in(n, 0), node_in(n, 1)};
     bool c = attr_int(n, "fmod", 0) != 0;
     DType d = node_dtype(n, 0);
-    node_bind(
-        n, 0,
-        val_broadcast(fmt_text("%s(%s, %s)", c ? "trunc_mod" : "floor_mod", v[0]->text, v[1]->text),
-                      d, v, 2));
+    Val *out = val_broadcast(
+        fmt_text("%s(%s, %s)", c ? "trunc_mod" : "floor_mod", v[0]->text, v[1]->text), d, v, 2);
+    if (!c)
+        nums_fold(n, out, v, 2);
+    node_bind(n, 0, out);
 }
 
 void onnx_bit_shift(Node *n) {
@@ -150,7 +113,9 @@ void onnx_variadic(Node *n) {
         text = fmt_text("(%s) / %u.0", text, k);
     else if (k == 1)
         text = fmt_text("copy(%s)", text);
-    node_bind(n, 0, val_broadcast(text, node_dtype(n, 0), v.data, v.len));
+    Val *out = val_broadcast(text, node_dtype(n, 0), v.data, v.len);
+    nums_fold(n, out, v.data, (uint32_t)v.len);
+    node_bind(n, 0, out);
 }
 
 static const char *attr_literal(Node *n, const char *name, double otherwise) {
@@ -251,15 +216,7 @@ void onnx_where(Node *n) {
     Val *v[] = {node_in(n, 0), node_in(n, 1), node_in(n, 2)};
     Val *out = val_broadcast(fmt_text("where(%s, %s, %s)", v[0]->text, v[1]->text, v[2]->text),
                              node_dtype(n, 1), v, 3);
-    if (v[0]->has_nums && v[1]->has_nums && v[2]->has_nums && v[0]->nums.len == v[1]->nums.len &&
-        v[0]->nums.len == v[2]->nums.len) {
-        out->has_nums = true;
-        for (size_t i = 0; i < v[0]->nums.len; i++) {
-            Num c = v[0]->nums.data[i];
-            out->has_nums &= c.known;
-            vec_push(&out->nums, c.n ? v[1]->nums.data[i] : v[2]->nums.data[i]);
-        }
-    }
+    nums_fold(n, out, v, 3);
     node_bind(n, 0, out);
 }
 
@@ -272,10 +229,7 @@ static void cast_to(Node *n, DType d) {
     }
     Val *v = val_like(in, fmt_text("cast(%s, dtype=%s)", in->text, dtype_info[d].name));
     v->dtype = d;
-    if (in->has_nums && dtype_is_int(from) && dtype_is_int(d)) {
-        v->has_nums = true;
-        v->nums = in->nums;
-    }
+    nums_cast(v, in);
     node_bind(n, 0, v);
 }
 

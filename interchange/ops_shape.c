@@ -125,10 +125,7 @@ static void bind_reshaped(Node *n, Val *in, Nums *shape) {
     v->dims = mem_new_n(Num, shape->len + 1);
     for (size_t i = 0; i < shape->len; i++)
         v->dims[i] = dims[i];
-    if (in->has_nums && shape->len <= 1) {
-        v->has_nums = true;
-        v->nums = in->nums;
-    }
+    nums_take_all(v, in);
     v->constant = NULL;
     node_bind(n, 0, v);
 }
@@ -216,10 +213,7 @@ void onnx_squeeze(Node *n) {
         node_dtype(n, 0), (int)left.len, left.data);
     if (sorted.len == 0)
         v->text = fmt_text("copy(%s)", in->text);
-    if (in->has_nums) {
-        v->has_nums = true;
-        v->nums = in->nums;
-    }
+    nums_take_all(v, in);
     node_bind(n, 0, v);
 }
 
@@ -248,10 +242,7 @@ void onnx_unsqueeze(Node *n) {
         dims[i] = added[i] ? num_int(1) : from < rank ? in->dims[from++] : num_int(1);
     }
     Val *v = val_tensor(text, node_dtype(n, 0), total, dims);
-    if (in->has_nums && total <= 1) {
-        v->has_nums = true;
-        v->nums = in->nums;
-    }
+    nums_take_all(v, in);
     node_bind(n, 0, v);
 }
 
@@ -268,15 +259,18 @@ void onnx_transpose(Node *n) {
         return;
     }
     bool is_reverse = true;
+    int64_t own[ONNX_MAX_RANK], strides[ONNX_MAX_RANK];
+    nums_strides(in, own);
     for (int i = 0; i < rank; i++) {
         perm.data[i] = node_axis(n, perm.data[i], rank);
         dims[i] = in->dims[perm.data[i]];
+        strides[i] = own[perm.data[i]];
         is_reverse &= perm.data[i] == rank - 1 - i;
     }
     const char *axes = is_reverse ? "" : fmt_text(", axes=%s", ints_print(perm.data, perm.len));
-    node_bind(
-        n, 0,
-        val_tensor(fmt_text("transpose(%s%s)", in->text, axes), node_dtype(n, 0), rank, dims));
+    Val *v = val_tensor(fmt_text("transpose(%s%s)", in->text, axes), node_dtype(n, 0), rank, dims);
+    nums_take_strided(v, in, 0, strides);
+    node_bind(n, 0, v);
 }
 
 void onnx_expand(Node *n) {
@@ -301,7 +295,7 @@ void onnx_expand(Node *n) {
             dims[i] = a >= 0 ? val_dim(in, a) : x;
         else if (y.known)
             dims[i] = y;
-        else if (x.text && y.text && strcmp(x.text, y.text) == 0)
+        else if (num_is(x, y))
             dims[i] = x;
         else {
             node_refuse(n, "whether axis %d is repeated depends on sizes that are not known", i);
@@ -350,7 +344,7 @@ void onnx_concat(Node *n) {
     Val *first = node_in(n, 0);
     Val *v = val_tensor("", node_dtype(n, 0), rank, first->dims);
     Str text = {0};
-    bool nums = true;
+    Val **parts = mem_new_n(Val *, k);
     Num size = num_int(0);
     for (uint32_t i = 0; i < k; i++) {
         Val *in = node_in(n, i);
@@ -359,14 +353,12 @@ void onnx_concat(Node *n) {
             node_refuse(n, "input %u has %d axes, the first has %d", i, in->rank, rank);
             return;
         }
-        nums &= in->has_nums;
+        parts[i] = in;
         size = size.known && in->dims[axis].known ? num_int(size.n + in->dims[axis].n)
                                                   : num_unknown();
-        for (size_t m = 0; nums && m < in->nums.len; m++)
-            vec_push(&v->nums, in->nums.data[m]);
     }
-    v->has_nums = nums && rank == 1;
     v->dims[axis] = size;
+    nums_concatenate(v, parts, k, axis);
     v->text = fmt_text("concatenate((%s%s), axis=%lld)", str_text(&text), k == 1 ? "," : "",
                        (long long)axis);
     node_bind(n, 0, v);
@@ -426,20 +418,22 @@ void onnx_split(Node *n) {
     }
 }
 
-/* How many places a slice has; -1 where the size is not known. As ONNX clamps. */
-static int64_t slice_size(Num size, int64_t *begin, int64_t *end, int64_t step) {
+/* How many places a slice has, and the first of them; -1 where the size is not known. As ONNX clamps. */
+static int64_t slice_size(Num size, int64_t begin, int64_t end, int64_t step, int64_t *first) {
     if (!size.known)
         return -1;
-    int64_t n = size.n, b = *begin, e = *end;
+    int64_t n = size.n, b = begin, e = end;
     b = b < 0 ? b + n : b;
     e = e < 0 && e >= -n ? e + n : e;
     if (step > 0) {
         b = b < 0 ? 0 : b > n ? n : b;
         e = e < 0 ? 0 : e > n ? n : e;
+        *first = b;
         return e > b ? (e - b + step - 1) / step : 0;
     }
     b = b < 0 ? 0 : b > n - 1 ? n - 1 : b;
     e = e < -1 ? -1 : e > n - 1 ? n - 1 : e;
+    *first = b;
     return b > e ? (b - e - step - 1) / -step : 0;
 }
 
@@ -481,6 +475,9 @@ void onnx_slice(Node *n) {
     }
     Val *v = val_tensor("", node_dtype(n, 0), rank, in->dims);
     const char *ranges[ONNX_MAX_RANK + 1];
+    int64_t strides[ONNX_MAX_RANK], offset = 0;
+    bool bounds_known = true;
+    nums_strides(in, strides);
     for (int i = 0; i < rank; i++)
         ranges[i] = ":";
     for (size_t i = 0; i < axes.len; i++) {
@@ -494,8 +491,10 @@ void onnx_slice(Node *n) {
         }
         const char *by = step == 1 ? "" : fmt_text(":%lld", (long long)step);
         if (b.known && e.known) {
-            int64_t size = slice_size(in->dims[axis], &b.n, &e.n, step);
+            int64_t first = 0, size = slice_size(in->dims[axis], b.n, e.n, step, &first);
             v->dims[axis] = size >= 0 ? num_int(size) : num_unknown();
+            offset += first * strides[axis];
+            strides[axis] *= step;
             ranges[axis] = fmt_text("%s:%s%s", bound_text(b.n, step, true),
                                     bound_text(e.n, step, false), by);
             /* Backwards from before the beginning NumPy gives nothing, ONNX the first place. */
@@ -506,6 +505,7 @@ void onnx_slice(Node *n) {
                                        : ranges[axis];
             }
         } else {
+            bounds_known = false;
             const char *from = b.known && b.n == 0 ? "" : num_print(b), *to = num_print(e);
             if (!from || !to) {
                 node_refuse(n, "where it begins or ends is not known");
@@ -525,16 +525,8 @@ void onnx_slice(Node *n) {
     for (int i = 0; i < last; i++)
         str_printf(&text, "%s%s", i ? ", " : "", ranges[i]);
     v->text = rank ? fmt_text("%s[%s]", in->text, str_text(&text)) : fmt_text("copy(%s)", in->text);
-    if (in->has_nums && rank == 1 && begins.len == 1 && begins.data[0].known &&
-        ends.data[0].known && v->dims[0].known) {
-        int64_t step = steps.len ? steps.data[0] : 1, size = (int64_t)in->nums.len,
-                at = begins.data[0].n;
-        at = at < 0 ? at + size : at;
-        at = at < 0 ? 0 : at > size - (step < 0) ? size - (step < 0) : at;
-        v->has_nums = true;
-        for (int64_t i = 0; i < v->dims[0].n && at >= 0 && at < size; i++, at += step)
-            vec_push(&v->nums, in->nums.data[at]);
-    }
+    if (bounds_known && val_has_nums(in))
+        nums_take_strided(v, in, offset, strides);
     node_bind(n, 0, v);
 }
 
@@ -686,11 +678,11 @@ void onnx_constant_of_shape(Node *n) {
     }
     Val *v = val_tensor(fmt_text("full(%s, shape=%s, dtype=%s)", fill, text, dtype_info[d].name), d,
                         (int)shape.len, shape.data);
-    if (dtype_is_int(d) && shape.len == 1 && shape.data[0].known && shape.data[0].n >= 0 &&
-        shape.data[0].n <= ONNX_MAX_RANK) {
-        v->has_nums = true;
-        for (int64_t i = 0; i < shape.data[0].n; i++)
-            vec_push(&v->nums, num_int(number));
+    if (dtype_is_int(d) || d == DT_BOOL) {
+        Val *one = val_tensor(fill, d, 0, NULL);
+        one->has_nums = true;
+        vec_push(&one->nums, num_int(number));
+        nums_take_strided(v, one, 0, (int64_t[ONNX_MAX_RANK]){0});
     }
     node_bind(n, 0, v);
 }
@@ -701,6 +693,7 @@ void onnx_range(Node *n) {
     if (n->failed)
         return;
     Num size = num_unknown();
+    Nums elements = {0};
     bool ints = b->has_nums && e->has_nums && s->has_nums && b->nums.len == 1 && e->nums.len == 1 &&
                 s->nums.len == 1;
     const char *at[3];
@@ -715,13 +708,17 @@ void onnx_range(Node *n) {
         int64_t from = b->nums.data[0].n, to = e->nums.data[0].n, step = s->nums.data[0].n;
         int64_t len = step > 0 ? (to - from + step - 1) / step : (from - to - step - 1) / -step;
         size = num_int(len < 0 ? 0 : len);
+        for (int64_t i = 0; dtype_is_int(d) && i < len && i < MOST_NUMS; i++)
+            vec_push(&elements, num_int(from + i * step));
     } else if (ints && b->nums.data[0].known && b->nums.data[0].n == 0 && s->nums.data[0].known &&
                s->nums.data[0].n == 1)
         size = e->nums.data[0];
-    node_bind(n, 0,
-              val_tensor(
-                  fmt_text("arange(%s, %s, %s, dtype=%s)", at[0], at[1], at[2], dtype_info[d].name),
-                  d, 1, &size));
+    Val *v = val_tensor(
+        fmt_text("arange(%s, %s, %s, dtype=%s)", at[0], at[1], at[2], dtype_info[d].name), d, 1,
+        &size);
+    v->nums = elements;
+    v->has_nums = size.known && size.n == (int64_t)elements.len;
+    node_bind(n, 0, v);
 }
 
 void onnx_eye_like(Node *n) {

@@ -12,7 +12,8 @@ enum { MAX_NAME = 48, MAX_LITERAL = 64 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Words that a name would hide or that the reader takes for something else; operators are asked for. */
+/* Words that a name would hide or that the reader takes for something else, and those of attributes, which scope_print would
+ * take for the name's uses; operators are asked for. */
 static const char *const taken[] = {
     "let",      "in",       "if",       "then",       "else",       "match",
     "fn",       "def",      "type",     "when",       "with",       "where",
@@ -33,6 +34,7 @@ static const char *const taken[] = {
     "show",     "print",    "id",       "size",       "concat",     "append",
     "drop",     "update",   "json",     "optim",      "loss",       "plot",
     "deriv",    "vm",       "device",   "memory",     "annotation", "contrib",
+    "shape",    "axis",     "axes",     "dtype",      "mode",       "layout",
 };
 
 static bool is_taken(const Translation *t, const char *name) {
@@ -179,8 +181,7 @@ Val *translation_tensor(Translation *t, const OnnxTensor *tensor) {
                          : literal(tensor, d);
     v = val_tensor(text, d, tensor->rank, dims);
     v->constant = tensor->data ? tensor : NULL;
-    if (tensor->data && (dtype_is_int(d) || d == DT_BOOL) && tensor->rank <= 1 &&
-        tensor->count <= MAX_LITERAL) {
+    if (tensor->data && (dtype_is_int(d) || d == DT_BOOL) && tensor->count <= MOST_NUMS) {
         v->has_nums = true;
         for (int64_t i = 0; i < tensor->count; i++) {
             char aligned[8];
@@ -381,7 +382,7 @@ static Val *typed_value(Signature *sig, const OnnxType *type, const char *text,
             if (dim.size >= 0)
                 dims[i] = num_int(dim.size);
             else if (dim.param && is_word(dim.param))
-                dims[i] = num_text(size_name(sig, dim.param));
+                dims[i] = num_size(size_name(sig, dim.param));
             str_printf(&shape, "%s%s", i ? ", " : "",
                        num_print(dims[i]) ? num_print(dims[i]) : "?");
         }

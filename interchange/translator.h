@@ -18,6 +18,7 @@ typedef struct Num {
     bool known;
     int64_t n;
     const char *text;
+    bool is_size; /* an expression that is not negative */
 } Num;
 typedef VEC(Num) Nums;
 
@@ -31,7 +32,7 @@ typedef struct Val {
     DType dtype;
     int rank;      /* -1: not known */
     Num *dims;     /* rank of them */
-    bool has_nums; /* of a scalar or vector of integers: what they are */
+    bool has_nums; /* of a few integers or bools (0 and 1), row by row: what they are */
     Nums nums;
     const OnnxTensor *constant; /* elements that are known, or NULL */
     struct Val *of;             /* of a sequence or optional: what is in it; NULL: not known */
@@ -90,9 +91,25 @@ void attr_ignore(Node *n, const char *name);              /* it does not change 
 /* ---- results --------------------------------------------------------------------------------- */
 Num num_int(int64_t n);
 Num num_text(const char *text);
+Num num_size(const char *text); /* of an expression that is not negative */
 Num num_unknown(void);
+bool num_is(Num a, Num b);                         /* false where that is not known */
 const char *num_print(Num n);                      /* NULL: not known */
 const char *nums_print(const Num *nums, size_t n); /* "[2, n, 4]"; NULL where one is not known */
+/* ---- integers that are known (nums.c) -------------------------------------------------------- */
+enum { MOST_NUMS = 64 };
+/* Whether the integers are known, as many as its sizes say. */
+bool val_has_nums(const Val *v);
+/* Each gives `out` its integers where those of `in` and the sizes of `out` are known. Of a tensor with the same elements in
+ * the same order, and of one whose element at (i, j, …) is that at offset + i * strides[0] + j * strides[1] + …. */
+void nums_take_all(Val *out, const Val *in);
+void nums_take_strided(Val *out, const Val *in, int64_t offset, const int64_t *strides);
+void nums_strides(const Val *v, int64_t *strides); /* of its own elements; its sizes are known */
+void nums_concatenate(Val *out, Val *const *in, uint32_t n, int64_t axis);
+/* What the element-wise operator of the node makes of its operands, which broadcast. */
+void nums_fold(const Node *n, Val *out, Val *const *in, uint32_t nin);
+void nums_cast(Val *out, const Val *in);
+
 const char *ints_print(const int64_t *v, size_t n);
 /* Size `axis` of a value as an expression: a number, a name, or `shape_of(x)[axis]`. */
 Num val_dim(const Val *v, int axis);

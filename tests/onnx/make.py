@@ -108,6 +108,20 @@ def models():
         [node("Shape", "x", "s"), node("Gather", "s zero", "n", axis=0), node("Unsqueeze", "n axes", "nn"),
          node("Concat", "nn rest", "shape", axis=0), node("Reshape", "x shape", "y")],
         [ints("zero", [], [0]), ints("axes", [1], [0]), ints("rest", [2], [-1, 1])])
+    # How much is padded, as PyTorch's exporter has it computed: [1, 0, 2, 3] with zeros, last axis first, turned around.
+    yield "pads", simple(
+        [node("ConstantOfShape", "two", "zeros", value=(ints("", [1], [0]),)), node("Concat", "given zeros", "all", axis=0),
+         node("Reshape", "all pairs", "p"), node("Slice", "p last least first back", "q"), node("Transpose", "q", "r", perm=[1, 0]),
+         node("Reshape", "r flat", "s"), node("Cast", "s", "pads", to=INT64), node("Pad", "x pads", "y", mode="constant")],
+        [ints("two", [1], [2]), ints("given", [2], [1, 2]), ints("pairs", [2], [-1, 2]), ints("flat", [1], [-1]),
+         ints("first", [1], [0]), ints("last", [1], [-1]), ints("least", [1], [-2 ** 63 + 1]), ints("back", [1], [-1])])
+    # Sizes to which a tensor is expanded: -1 keeps that of the tensor, which is not known before it runs.
+    yield "expand", simple(
+        [node("Shape", "x", "s"), node("Gather", "s zero", "n", axis=0), node("Unsqueeze", "n axes", "nn"),
+         node("Concat", "three nn kept", "wanted", axis=0), node("Equal", "wanted kept", "is_kept"),
+         node("Shape", "wanted", "many"), node("ConstantOfShape", "many", "ones", value=(ints("", [1], [1]),)),
+         node("Where", "is_kept ones wanted", "shape"), node("Expand", "x shape", "y")],
+        [ints("zero", [], [0]), ints("axes", [1], [0]), ints("three", [1], [3]), ints("kept", [1], [-1])])
     yes = graph("yes", [node("Add", "x x", "t")], [], [value("t", FLOAT, [2])])
     no = graph("no", [node("Neg", "x", "e")], [], [value("e", FLOAT, [2])])
     yield "if", simple([node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
