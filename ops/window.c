@@ -17,14 +17,18 @@ bool window_list(const Attrs *attrs, const char *name, int sides, int64_t least,
 }
 
 const char *window_attrs(const Attrs *attrs, Window *w) {
+    return window_attrs_named(attrs, "dilation", w);
+}
+
+const char *window_attrs_named(const Attrs *attrs, const char *dilation, Window *w) {
     int sides = w->sides;
     const char *words = sides == 1   ? "one number"
                         : sides == 2 ? "one or two numbers"
                                      : "one or three numbers";
     if (!window_list(attrs, "strides", sides, 1, w->stride))
         return fmt_text("strides are %s from 1", words);
-    if (!window_list(attrs, "dilation", sides, 1, w->dilation))
-        return fmt_text("dilation is %s from 1", words);
+    if (!window_list(attrs, dilation, sides, 1, w->dilation))
+        return fmt_text("%s is %s from 1", dilation, words);
     int64_t p[2 * WINDOW_SIDES];
     int n = attr_int_list(attrs, "padding", p, 2 * WINDOW_SIDES);
     if (n != 1 && n != sides && n != 2 * sides)

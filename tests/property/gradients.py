@@ -534,6 +534,22 @@ def layers():
             case("image.grid_sample", "image.grid_sample(x, y, %s)" % how, (1, 1, 3, 4), ("off", (1, 2, 1, 3)))
             case("image.grid_sample", "image.grid_sample(x, y, %s, align_corners=False)" % how, (1, 1, 3, 4),
                  ("between", (1, 2, 1, 3)))
+    boxes = "[[0.0f64, 0.1, 0.7, 0.9], [0.2, 0.0, 0.3, 1.4]]"
+    for layout, shape in (("NCHW", (2, 1, 3, 4)), ("NHWC", (2, 3, 4, 1))):
+        how = 'crop_size=[2, 3], layout="%s"' % layout
+        case("image.crop_and_resize", "image.crop_and_resize(x, y, [1, 0], %s)" % how, shape, ("unit", (2, 4)))
+        case("image.crop_and_resize", 'image.crop_and_resize(x, %s, [1, 1], %s, method="nearest_neighbor")'
+             % (boxes, how), shape)
+    case("image.crop_and_resize", "image.crop_and_resize(x, y, [0], crop_size=[1, 1], extrapolation_value=2.0)",
+         (1, 2, 3, 3), ("between", (1, 4)))
+    for how, shape, weight in (
+            ("strides=[1, 2], padding=[1, 0, 0, 2]", (1, 2, 3, 4), (2, 2, 3)),
+            ('dilations=[2, 1], padding=[1], data_layout="NHWC", kernel_layout="HWI"', (1, 3, 3, 2), (2, 2, 2))):
+        case("image.dilation2d", "image.dilation2d(x, y, %s)" % how, shape, weight)
+        case("image.dilation2d_pick", "image.dilation2d_pick(x, y, z, u, %s)" % how, shape, weight, shape, weight)
+        for part in ("data", "weight"):
+            case("image.dilation2d_" + part, "image.dilation2d_%s(image.dilation2d(x, y, %s) * 2.0, x, y, %s)"
+                 % (part, how, how), shape, weight)
     for inverse in (False, True):
         case("dft", "dft(x, y, inverse=%s)" % inverse, (2, 5), (2, 5))
     for reduction in ["mean", "sum", "none"]:
