@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/boxes.h"
 #include "ops/relate/signature.h"
 
 static void *at3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
@@ -15,29 +16,29 @@ static void *at3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
     return (char *)tensor_data(t) + offset * (int64_t)dtype_size(t->dtype);
 }
 
-static double get3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
+double box_get(const Tensor *t, int64_t a, int64_t b, int64_t c) {
     return elem_get_float(at3(t, a, b, c), t->dtype);
 }
 
-static int64_t int3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
+int64_t box_get_int(const Tensor *t, int64_t a, int64_t b, int64_t c) {
     return elem_get_int(at3(t, a, b, c), t->dtype);
 }
 
-static void set3(Tensor *t, int64_t a, int64_t b, int64_t c, double v) {
+void box_set(Tensor *t, int64_t a, int64_t b, int64_t c, double v) {
     if (dtype_is_float(t->dtype))
         elem_set_float(at3(t, a, b, c), t->dtype, v);
     else
         elem_set_int(at3(t, a, b, c), t->dtype, (int64_t)v);
 }
 
-static void fill(Tensor *t, double v) {
+void box_fill(Tensor *t, double v) {
     int64_t n[3];
     for (int i = 0; i < 3; i++)
         n[i] = i < t->rank ? t->shape[i] : 1;
     for (int64_t a = 0; a < n[0]; a++)
         for (int64_t b = 0; b < n[1]; b++)
             for (int64_t c = 0; c < n[2]; c++)
-                set3(t, a, b, c, v);
+                box_set(t, a, b, c, v);
 }
 
 /* ---- vision.get_valid_counts ------------------------------------------------------------------ */
@@ -68,20 +69,21 @@ static bool check_columns(const OpCall *call, OutSpec *out) {
 
 static bool eval_valid_counts(const OpCall *call, Tensor *const *out) {
     const Tensor *data = call->in[0];
-    double least = get3(call->in[1], 0, 0, 0);
+    double least = box_get(call->in[1], 0, 0, 0);
     int64_t score = attrs_int(call->attrs, "score_index"), id = attrs_int(call->attrs, "id_index");
-    fill(out[1], -1);
-    fill(out[2], -1);
+    box_fill(out[1], -1);
+    box_fill(out[2], -1);
     for (int64_t b = 0; b < data->shape[0] && !op_interrupted(call); b++) {
         int64_t n = 0;
         for (int64_t i = 0; i < data->shape[1]; i++) {
-            if (!(get3(data, b, i, score) > least) || (id >= 0 && !(get3(data, b, i, id) >= 0)))
+            if (!(box_get(data, b, i, score) > least) ||
+                (id >= 0 && !(box_get(data, b, i, id) >= 0)))
                 continue;
             for (int64_t k = 0; k < data->shape[2]; k++)
-                set3(out[1], b, n, k, get3(data, b, i, k));
-            set3(out[2], b, n++, 0, (double)i);
+                box_set(out[1], b, n, k, box_get(data, b, i, k));
+            box_set(out[2], b, n++, 0, (double)i);
         }
-        set3(out[0], b, 0, 0, (double)n);
+        box_set(out[0], b, 0, 0, (double)n);
     }
     return true;
 }
@@ -105,16 +107,10 @@ SIGNATURE_OP(vision_get_valid_counts, "GetValidCount", "vision.get_valid_counts"
 
 /* ---- overlap ---------------------------------------------------------------------------------- */
 
-typedef struct Box {
-    double low[2], high[2], score;
-    int64_t number; /* in the order of the data */
-    double id;
-} Box;
-
 static Box read_box(const Tensor *t, int64_t b, int64_t i, int64_t first) {
     Box box = {.number = i};
     for (int j = 0; j < 2; j++) {
-        double p = get3(t, b, i, first + j), q = get3(t, b, i, first + 2 + j);
+        double p = box_get(t, b, i, first + j), q = box_get(t, b, i, first + 2 + j);
         box.low[j] = p < q ? p : q;
         box.high[j] = p < q ? q : p;
     }
@@ -134,8 +130,7 @@ static double overlap(const Box *p, const Box *q) {
     return whole > 0 ? shared / whole : 0;
 }
 
-/* Boxes by their scores, the highest first, equal ones in their order. */
-static void sort_boxes(Box *boxes, Box *spare, int64_t n) {
+void box_sort(Box *boxes, Box *spare, int64_t n) {
     for (int64_t width = 1; width < n; width *= 2) {
         for (int64_t at = 0; at < n; at += 2 * width) {
             int64_t mid = at + width < n ? at + width : n, end = mid + width < n ? mid + width : n;
@@ -172,7 +167,7 @@ static int64_t suppress(const OpCall *call, Box *boxes, int64_t n, int64_t most,
 /* ---- vision.non_max_suppression --------------------------------------------------------------- */
 
 static int64_t count_of(const OpCall *call, int64_t b) {
-    int64_t n = int3(call->in[1], b, 0, 0), all = call->in[0]->shape[1];
+    int64_t n = box_get_int(call->in[1], b, 0, 0), all = call->in[0]->shape[1];
     return n < 0 ? 0 : n < all ? n : all;
 }
 
@@ -181,29 +176,29 @@ static bool eval_nms(const OpCall *call, Tensor *const *out) {
     const Attrs *attrs = call->attrs;
     int64_t id = attrs_int(attrs, "id_index"), score = attrs_int(attrs, "score_index");
     int64_t first = attrs_int(attrs, "coord_start"), top = attrs_int(attrs, "top_k");
-    int64_t most = int3(call->in[3], 0, 0, 0), all = data->shape[1];
+    int64_t most = box_get_int(call->in[3], 0, 0, 0), all = data->shape[1];
     bool numbers = attrs_bool(attrs, "return_indices");
     Box *boxes = mem_bytes(sizeof *boxes * (size_t)(2 * all + 1)), *spare = boxes + all;
-    fill(out[0], -1);
+    box_fill(out[0], -1);
     for (int64_t b = 0; b < data->shape[0] && !op_interrupted(call); b++) {
         int64_t n = count_of(call, b);
         for (int64_t i = 0; i < n; i++) {
             boxes[i] = read_box(data, b, i, first);
-            boxes[i].score = get3(data, b, i, score);
-            boxes[i].id = id >= 0 ? get3(data, b, i, id) : 0;
+            boxes[i].score = box_get(data, b, i, score);
+            boxes[i].id = id >= 0 ? box_get(data, b, i, id) : 0;
         }
-        sort_boxes(boxes, spare, n);
+        box_sort(boxes, spare, n);
         n = top > 0 && top < n ? top : n;
-        int64_t kept = suppress(call, boxes, n, most > 0 ? most : n, get3(call->in[4], 0, 0, 0),
+        int64_t kept = suppress(call, boxes, n, most > 0 ? most : n, box_get(call->in[4], 0, 0, 0),
                                 true, attrs_bool(attrs, "force_suppress") || id < 0);
         for (int64_t i = 0; i < kept; i++) {
             if (numbers)
-                set3(out[0], b, i, 0, (double)int3(call->in[2], b, boxes[i].number, 0));
+                box_set(out[0], b, i, 0, (double)box_get_int(call->in[2], b, boxes[i].number, 0));
             for (int64_t k = 0; !numbers && k < data->shape[2]; k++)
-                set3(out[0], b, i, k, get3(data, b, boxes[i].number, k));
+                box_set(out[0], b, i, k, box_get(data, b, boxes[i].number, k));
         }
         if (numbers)
-            set3(out[1], b, 0, 0, (double)kept);
+            box_set(out[1], b, 0, 0, (double)kept);
     }
     return true;
 }
@@ -240,40 +235,40 @@ SIGNATURE_OP(vision_non_max_suppression, "NMS", "vision.non_max_suppression",
 static bool eval_all_class(const OpCall *call, Tensor *const *out) {
     const Tensor *corners = call->in[0], *scores = call->in[1];
     bool onnx = call->attrs && strcmp(attrs_text(call->attrs, "output_format"), "onnx") == 0;
-    int64_t most = int3(call->in[2], 0, 0, 0), all = corners->shape[1], total = 0;
-    double threshold = get3(call->in[3], 0, 0, 0), least = get3(call->in[4], 0, 0, 0);
+    int64_t most = box_get_int(call->in[2], 0, 0, 0), all = corners->shape[1], total = 0;
+    double threshold = box_get(call->in[3], 0, 0, 0), least = box_get(call->in[4], 0, 0, 0);
     Box *boxes = mem_bytes(sizeof *boxes * (size_t)(2 * all + 1)), *spare = boxes + all;
-    fill(out[0], 0);
+    box_fill(out[0], 0);
     if (!onnx)
-        fill(out[1], 0);
+        box_fill(out[1], 0);
     for (int64_t b = 0; b < scores->shape[0]; b++) {
         total = onnx ? total : 0;
         for (int64_t c = 0; c < scores->shape[1] && !op_interrupted(call); c++) {
             int64_t n = 0;
             for (int64_t i = 0; i < all; i++) {
-                double score = get3(scores, b, c, i);
+                double score = box_get(scores, b, c, i);
                 if (!(score > least))
                     continue;
                 boxes[n] = read_box(corners, b, i, 0);
                 boxes[n++].score = score;
             }
-            sort_boxes(boxes, spare, n);
+            box_sort(boxes, spare, n);
             n = suppress(call, boxes, n, most, threshold, false, true);
             for (int64_t i = 0; i < n; i++, total++) {
                 double row[] = {(double)b, (double)c, (double)boxes[i].number};
                 for (int k = 0; k < 3; k++)
                     if (onnx)
-                        set3(out[0], total, k, 0, row[k]);
+                        box_set(out[0], total, k, 0, row[k]);
                     else if (k)
-                        set3(out[0], b, total, k - 1, row[k]);
+                        box_set(out[0], b, total, k - 1, row[k]);
                 if (!onnx)
-                    set3(out[1], b, total, 0, boxes[i].score);
+                    box_set(out[1], b, total, 0, boxes[i].score);
             }
         }
-        set3(out[onnx ? 1 : 2], onnx ? 0 : b, 0, 0, (double)total);
+        box_set(out[onnx ? 1 : 2], onnx ? 0 : b, 0, 0, (double)total);
     }
     if (onnx && scores->shape[0] == 0)
-        set3(out[1], 0, 0, 0, 0);
+        box_set(out[1], 0, 0, 0, 0);
     return true;
 }
 
@@ -316,3 +311,94 @@ SIGNATURE_OP(vision_all_class_non_max_suppression, "AllClassNMS",
              .example_result =
                  "([[0, 0, 1], [0, 0, 0]], [1]) : (Tensor[(2, 3), int64], Tensor[(1,), int64])",
              .see_also = "vision.non_max_suppression")
+
+/* ---- vision.regular_non_max_suppression ------------------------------------------------------- */
+
+static const char *refuse_regular(const Attrs *attrs, const int *ranks) {
+    (void)ranks;
+    if (attrs_int(attrs, "max_detections_per_class") < 0 || attrs_int(attrs, "max_detections") < 0)
+        return "max_detections_per_class and max_detections are not negative";
+    return attrs_int(attrs, "num_classes") >= 0 ? NULL : "num_classes is not negative";
+}
+
+static bool measure_regular(const OpCall *call, OutSpec *out) {
+    int64_t have = call->in[1]->shape[2], n = attrs_int(call->attrs, "num_classes");
+    (void)out;
+    if (n <= have)
+        return true;
+    shape_error(call, DIAG_R0316, "num_classes=%lld, and `scores` has %lld", (long long)n,
+                (long long)have);
+    return false;
+}
+
+/* Of a batch: the boxes that stay in each class, of all of which the highest are kept. Box.id is the class. */
+static int64_t suppress_classes(const OpCall *call, int64_t b, Box *boxes, Box *kept, Box *spare) {
+    const Tensor *corners = call->in[0], *scores = call->in[1];
+    const Attrs *attrs = call->attrs;
+    double least = attrs_float(attrs, "score_threshold");
+    int64_t classes = attrs_int(attrs, "num_classes"), most = attrs_int(attrs, "max_detections");
+    int64_t total = 0, background = scores->shape[2] - classes;
+    for (int64_t c = 0; c < classes && !op_interrupted(call); c++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < corners->shape[1]; i++) {
+            double score = box_get(scores, b, i, background + c);
+            if (!(score >= least))
+                continue;
+            boxes[n] = read_box(corners, b, i, 0);
+            boxes[n].id = (double)c;
+            boxes[n++].score = score;
+        }
+        box_sort(boxes, spare, n);
+        n = suppress(call, boxes, n, attrs_int(attrs, "max_detections_per_class"),
+                     attrs_float(attrs, "iou_threshold"), false, true);
+        memcpy(kept + total, boxes, sizeof *boxes * (size_t)n);
+        total += n;
+        box_sort(kept, spare, total);
+        total = total < most ? total : most;
+    }
+    return total;
+}
+
+static bool eval_regular(const OpCall *call, Tensor *const *out) {
+    const Tensor *corners = call->in[0];
+    int64_t n = corners->shape[1], most = attrs_int(call->attrs, "max_detections");
+    int64_t room = size_add(n, most < INT32_MAX ? most : INT32_MAX);
+    Box *boxes = mem_bytes(sizeof *boxes * (size_t)(n + 2 * room + 1));
+    for (int k = 0; k < 4; k++)
+        box_fill(out[k], 0);
+    for (int64_t b = 0; b < corners->shape[0]; b++) {
+        Box *kept = boxes + n;
+        int64_t found = suppress_classes(call, b, boxes, kept, kept + room);
+        for (int64_t i = 0; i < found; i++) {
+            for (int k = 0; k < 4; k++)
+                box_set(out[0], b, i, k, box_get(corners, b, kept[i].number, k));
+            box_set(out[1], b, i, 0, kept[i].id);
+            box_set(out[2], b, i, 0, kept[i].score);
+        }
+        box_set(out[3], b, 0, 0, (double)found);
+    }
+    return true;
+}
+
+static const AttrSpec regular_attrs[] = {
+    {"max_detections_per_class", AT_INT, NULL, "at most so many boxes of a class"},
+    {"max_detections", AT_INT, NULL, "at most so many boxes of a batch"},
+    {"num_classes", AT_INT, NULL, "how many classes count, the last ones of `scores`"},
+    {"iou_threshold", AT_FLOAT, NULL, "boxes that share more than this part do not both stay"},
+    {"score_threshold", AT_FLOAT, NULL, "the least score of a box that counts"},
+};
+SIGNATURE_OP(
+    vision_regular_non_max_suppression, "RegularNMS", "vision.regular_non_max_suppression",
+    "boxes, scores", 2,
+    (.text = "float(b, n, 4), =0(b, n, c) -> =0(b, @max_detections, 4), =0(b, @max_detections), "
+             "=0(b, @max_detections), int32(b)",
+     .refuse = refuse_regular, .measure = measure_regular),
+    .attrs = regular_attrs, .nattrs = 5, .dtypes = DTS_FLOAT, .tuple = true, .pattern = OP_OPAQUE,
+    .eval = eval_regular, .reference_only = ORDER,
+    .doc = "Of each batch the boxes of the highest scores, without those that overlap one of\n"
+           "their class before them: boxes, classes, scores (0 behind the last), how many.",
+    .example = "vision.regular_non_max_suppression([[[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.9]]], "
+               "[[[0.1, 0.8], [0.1, 0.7]]], max_detections_per_class=2, max_detections=2, "
+               "num_classes=1, iou_threshold=0.5, score_threshold=0.2).2",
+    .example_result = "[[0.8, 0.0]] : Tensor[(1, 2), float32]",
+    .see_also = "vision.all_class_non_max_suppression")

@@ -360,6 +360,19 @@ bool attr_get_int(const AttrValue *v, int64_t *out) {
     return v->kind == ATTR_INT;
 }
 
+int attr_floats(const Attrs *attrs, const char *name, double *out, int max) {
+    const AttrValue *v = attrs_get(attrs, name);
+    if (v->kind != ATTR_LIST || v->list.n > (uint32_t)max)
+        return -1;
+    for (uint32_t i = 0; i < v->list.n; i++) {
+        const AttrValue *item = &v->list.items[i];
+        if (item->kind != ATTR_FLOAT && item->kind != ATTR_INT)
+            return -1;
+        out[i] = item->kind == ATTR_FLOAT ? item->f : (double)item->i;
+    }
+    return (int)v->list.n;
+}
+
 int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max) {
     const AttrValue *v = attrs_get(attrs, name);
     if (v->kind == ATTR_INT) {

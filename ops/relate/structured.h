@@ -71,6 +71,9 @@ bool attr_get_int(const AttrValue *v, int64_t *out);
 /* Attribute list of ints into out[max]; its length, or -1 when None or something else. */
 int attr_int_list(const Attrs *attrs, const char *name, int64_t *out, int max);
 
+/* A list of numbers into out[max]; its length, or -1 when it is none or longer. */
+int attr_floats(const Attrs *attrs, const char *name, double *out, int max);
+
 /* Already checked by the shape function. */
 int lower_axis(const OpCall *call, const char *attr, int rank);
 uint32_t lower_axis_set(const OpCall *call, const char *attr, bool exclude, int rank);

@@ -550,6 +550,8 @@ def layers():
         for part in ("data", "weight"):
             case("image.dilation2d_" + part, "image.dilation2d_%s(image.dilation2d(x, y, %s) * 2.0, x, y, %s)"
                  % (part, how, how), shape, weight)
+    case("vision.multibox_prior", "vision.multibox_prior(x) + sum(x)", (1, 1, 2, 1))
+    case("vision.yolo_reorg", "vision.yolo_reorg(x, stride=2)", (2, 4, 2, 4))
     for inverse in (False, True):
         case("dft", "dft(x, y, inverse=%s)" % inverse, (2, 5), (2, 5))
     for reduction in ["mean", "sum", "none"]:
