@@ -46,8 +46,8 @@ typedef struct Export {
     Map scalars;  /* Symbol of a dtype and a value -> Traced */
     Map reported; /* Symbol of a place and reason */
     Map names;    /* Symbol of a name of the graph */
-    ExportFind find;
-    void *ctx;
+    Map prepared; /* EXPR_FN -> the same without derivatives */
+    const ExportAsk *ask;
     Diags *diags;
 } Export;
 
@@ -107,5 +107,18 @@ Traced *export_index(Export *ex, Span span, const char *spec, Traced *x, Traced 
 Traced *export_cast(Export *ex, Traced *x, DType dtype);
 /* The size of an axis, a scalar of dtype. */
 Traced *export_size(Export *ex, Traced *x, int axis, DType dtype);
+
+/* x with update added to the part that x[…] is. */
+Traced *export_index_add(Export *ex, Span span, const char *spec, Traced *x, Traced *update,
+                         Traced **args, uint32_t nargs);
+
+/* ---- export_ad.c ----------------------------------------------------------------------------- */
+
+/* A call of what only code of derivatives calls (types/core/ad.def). A text among its arguments is `bad`. */
+Traced *export_ad(Export *ex, const Expr *e, Traced **args);
+/* A call of one of `tree`: the float tensors of data as a list, and back. */
+Traced *export_tree(Export *ex, const Expr *e, const char *name, Traced **args);
+/* The zero of a closed type. */
+Traced *export_zero(Export *ex, Span span, Type *type);
 
 #endif

@@ -18,8 +18,15 @@ static bool is_usual(const Attrs *attrs, const char *name, int sides, bool weigh
     return !*layout || strcmp(layout, usual[weights][sides - 1]) == 0;
 }
 
-/* The pads before each side, then those after, of what TVM writes: one number, one a side, or all. */
-static bool read_pads(const Attrs *attrs, int sides, int64_t *out) {
+bool export_has_usual_layouts(const Attrs *attrs, int sides) {
+    static const char *const names[] = {"layout", "data_layout", "out_layout", "kernel_layout"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (attrs_find(attrs, names[i]) && !is_usual(attrs, names[i], sides, names[i][0] == 'k'))
+            return false;
+    return true;
+}
+
+bool export_read_pads(const Attrs *attrs, int sides, int64_t *out) {
     const int64_t *pads;
     uint32_t n;
     if (!attrs_ints(attrs, "padding", &pads, &n))
@@ -52,7 +59,7 @@ Traced *export_convolution(Export *ex, const ExportCall *c) {
     if ((attrs_dtype(c->attrs, "out_dtype", &out) && out != c->args[0]->dtype) ||
         !share_dtype(c->args, 2) || !dtype_is_float(c->args[0]->dtype))
         return call_refuse(ex, c, "of these dtypes");
-    if (!read_pads(c->attrs, sides, pads))
+    if (!export_read_pads(c->attrs, sides, pads))
         return call_refuse(ex, c, "with padding that is not known");
     add_sides(&attrs, c->attrs, "strides", "strides", sides);
     add_sides(&attrs, c->attrs, "dilation", "dilations", sides);
@@ -79,7 +86,8 @@ Traced *export_pool(Export *ex, const ExportCall *c) {
     if (attrs_ints(c->attrs, "dilation", &dilation, &n))
         for (uint32_t i = 0; i < n; i++)
             dilated |= dilation[i] != 1;
-    if (!read_pads(c->attrs, sides, pads) || (dilated && !is_max) || !dtype_is_float(x->dtype))
+    if (!export_read_pads(c->attrs, sides, pads) || (dilated && !is_max) ||
+        !dtype_is_float(x->dtype))
         return call_refuse(ex, c, "of integers, or with steps within its windows");
     add_sides(&attrs, c->attrs, "pool_size", "kernel_shape", sides);
     add_sides(&attrs, c->attrs, "strides", "strides", sides);
@@ -237,7 +245,7 @@ Traced *export_transposed_convolution(Export *ex, const ExportCall *c) {
         strcmp(attrs_text(c->attrs, "kernel_layout"), weights[sides - 1]) != 0)
         return call_refuse(ex, c, "of another layout than NCHW and IOHW");
     if ((attrs_dtype(c->attrs, "out_dtype", &out) && out != x->dtype) || !share_dtype(c->args, 2) ||
-        !dtype_is_float(x->dtype) || !read_pads(c->attrs, sides, pads))
+        !dtype_is_float(x->dtype) || !export_read_pads(c->attrs, sides, pads))
         return call_refuse(ex, c, "of these dtypes, or with padding that is not known");
     add_sides(&attrs, c->attrs, "strides", "strides", sides);
     add_sides(&attrs, c->attrs, "dilation", "dilations", sides);

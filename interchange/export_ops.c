@@ -31,12 +31,23 @@ int highest_rank(Traced *const *args, uint32_t n) {
 
 /* A node of one input that keeps dtype and rank. */
 Traced *emit_unary(Export *ex, const char *onnx, Traced *x) {
-    return export_node(ex, onnx, &x, 1, NULL, x->dtype, x->rank);
+    Traced *out = export_node(ex, onnx, &x, 1, NULL, x->dtype, x->rank);
+    out->shape = x->shape;
+    return out;
 }
 
 Traced *emit_binary(Export *ex, const char *onnx, Traced *x, Traced *y) {
     Traced *in[] = {x, y};
-    return export_node(ex, onnx, in, 2, NULL, x->dtype, highest_rank(in, 2));
+    Traced *out = export_node(ex, onnx, in, 2, NULL, x->dtype, highest_rank(in, 2));
+    int64_t *shape = mem_bytes(sizeof *shape * (size_t)(out->rank + 1));
+    if (!x->shape || !y->shape)
+        return out;
+    for (int i = 0; i < out->rank; i++) {
+        int a = i - (out->rank - x->rank), b = i - (out->rank - y->rank);
+        shape[i] = a >= 0 && (b < 0 || y->shape[b] == 1) ? x->shape[a] : y->shape[b];
+    }
+    out->shape = shape;
+    return out;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -161,17 +172,15 @@ static Traced *einsum(Export *ex, const ExportCall *c) {
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* The axes that go, counted from the front; false where they are not known. */
-static bool reduced_axes(const ExportCall *c, int64_t *out, uint32_t *nout) {
+bool axes_of_reduction(const Attrs *attrs, int rank, int64_t *out, uint32_t *nout) {
     const int64_t *axes = NULL;
     uint32_t n = 0;
-    int rank = c->args[0]->rank;
-    bool gone[TENSOR_MAX_RANK] = {false}, all = attrs_is_none(c->attrs, "axis");
-    if (!all && !attrs_ints(c->attrs, "axis", &axes, &n))
+    bool gone[TENSOR_MAX_RANK] = {false}, all = attrs_is_none(attrs, "axis");
+    if (!all && !attrs_ints(attrs, "axis", &axes, &n))
         return false;
     for (uint32_t i = 0; i < n; i++)
         gone[axis_from_front(axes[i], rank)] = true;
-    bool exclude = attrs_bool(c->attrs, "exclude");
+    bool exclude = attrs_bool(attrs, "exclude");
     *nout = 0;
     for (int i = 0; i < rank; i++)
         if (all || gone[i] != exclude)
@@ -195,7 +204,7 @@ static Traced *reduction(Export *ex, const ExportCall *c) {
     uint32_t n;
     Str attrs = {0};
     bool keep = attrs_bool(c->attrs, "keepdims"), is_sum = c->op == &op_sum;
-    if (!reduced_axes(c, axes, &n))
+    if (!axes_of_reduction(c->attrs, c->args[0]->rank, axes, &n))
         return call_refuse(ex, c, "over axes that are not known");
     if (!dtype_is_float(x->dtype) && (x->dtype != DT_I32 || c->op == &op_mean) &&
         (x->dtype != DT_I64 || c->op == &op_mean))
@@ -227,7 +236,7 @@ static Traced *spread(Export *ex, const ExportCall *c) {
     uint32_t n;
     bool keep = attrs_bool(c->attrs, "keepdims"), unbiased = attrs_bool(c->attrs, "unbiased");
     Str over = {0}, kept = {0};
-    if (!reduced_axes(c, axes, &n) || !n || (unbiased && !x->shape))
+    if (!axes_of_reduction(c->attrs, c->args[0]->rank, axes, &n) || !n || (unbiased && !x->shape))
         return call_refuse(ex, c, "over axes that are not known");
     for (uint32_t i = 0; i < n; i++)
         count *= unbiased ? x->shape[axes[i]] : 1;
@@ -273,7 +282,8 @@ static Traced *argument(Export *ex, const ExportCall *c) {
     uint32_t n;
     Str attrs = {0};
     bool keep = attrs_bool(c->attrs, "keepdims");
-    if (!reduced_axes(c, axes, &n) || (n != 1 && ((int)n != x->rank || keep)))
+    if (!axes_of_reduction(c->attrs, c->args[0]->rank, axes, &n) ||
+        (n != 1 && ((int)n != x->rank || keep)))
         return call_refuse(ex, c, "over several axes");
     if (n != 1) {
         Traced *in[] = {x, traced_ints(&flat, 1)};
@@ -291,11 +301,18 @@ static Traced *argument(Export *ex, const ExportCall *c) {
 
 static Traced *cumsum(Export *ex, const ExportCall *c) {
     Traced *x = c->args[0];
-    DType dtype;
+    DType dtype = x->dtype;
+    int64_t all = -1, axis = 0;
     Str attrs = {0};
-    if (attrs_is_none(c->attrs, "axis") || attrs_dtype(c->attrs, "dtype", &dtype))
-        return call_refuse(ex, c, "without an axis, or with a dtype");
-    Traced *in[] = {x, traced_int(ex, DT_I64, attrs_int(c->attrs, "axis"))};
+    (void)attrs_dtype(c->attrs, "dtype", &dtype);
+    x = export_cast(ex, x, dtype);
+    if (attrs_is_none(c->attrs, "axis"))
+        x = emit_reshape(ex, x, traced_ints(&all, 1), 1);
+    else
+        axis = attrs_int(c->attrs, "axis");
+    if (dtype != DT_I32 && dtype != DT_I64 && !dtype_is_float(dtype))
+        return call_refuse(ex, c, fmt_text("of dtype %s", dtype_info[dtype].name));
+    Traced *in[] = {x, traced_int(ex, DT_I64, axis)};
     onnx_add_int(&attrs, "exclusive", attrs_bool(c->attrs, "exclusive"));
     return export_node(ex, "CumSum", in, 2, &attrs, x->dtype, x->rank);
 }
@@ -370,21 +387,30 @@ static const Entry table[] = {
     OWN(cast, cast),
     OWN(cast_like, cast),
     OWN(clip, clip),
+    OWN(collapse_sum_like, export_collapse_sum_like),
+    OWN(collapse_sum_to, export_collapse_sum_to),
     OWN(concatenate, export_joined),
     OWN(cumsum, cumsum),
     OWN(einsum, einsum),
     OWN(expand_dims, export_expand_dims),
+    OWN(expand_like, export_expand_like),
+    OWN(flatten_axes, export_flatten_axes),
     OWN(floor_mod, remainder_of),
     OWN(full, export_filled),
     OWN(full_like, export_filled),
     OWN(gather, export_gather),
     OWN(gather_nd, export_gather_nd),
+    OWN(gather_nd_add, export_added),
+    OWN(group_mean, export_group_mean),
     OWN(image_resize1d, export_resize),
     OWN(image_resize2d, export_resize),
     OWN(image_resize3d, export_resize),
     OWN(index, export_index_op),
+    OWN(index_add, export_index_add_op),
     OWN(logsumexp, reduction),
     OWN(matmul, product),
+    OWN(matmul_lhs, export_matmul_side),
+    OWN(matmul_rhs, export_matmul_side),
     OWN(max, reduction),
     OWN(mean, reduction),
     OWN(min, reduction),
@@ -398,7 +424,9 @@ static const Entry table[] = {
     OWN(nn_adaptive_max_pool3d, export_adaptive_pool),
     OWN(nn_avg_pool1d, export_pool),
     OWN(nn_avg_pool2d, export_pool),
+    OWN(nn_avg_pool2d_grad, export_avg_pool_grad),
     OWN(nn_avg_pool3d, export_pool),
+    OWN(nn_avg_pool_grad, export_avg_pool_grad),
     OWN(nn_batch_flatten, export_flatten),
     OWN(nn_batch_matmul, product),
     OWN(nn_batch_norm, export_batch_norm),
@@ -409,7 +437,10 @@ static const Entry table[] = {
     OWN(nn_conv2d_transpose, export_transposed_convolution),
     OWN(nn_conv3d, export_convolution),
     OWN(nn_conv3d_transpose, export_transposed_convolution),
+    OWN(nn_conv_data, export_conv_data),
+    OWN(nn_conv_weight, export_conv_weight),
     OWN(nn_dense, product),
+    OWN(nn_dense_weight, export_dense_weight),
     OWN(nn_depth_to_space, export_blocks),
     OWN(nn_dropout, export_dropout),
     OWN(nn_fast_softmax, export_softmax),
@@ -425,9 +456,12 @@ static const Entry table[] = {
     OWN(nn_matmul, product),
     OWN(nn_max_pool1d, export_pool),
     OWN(nn_max_pool2d, export_pool),
+    OWN(nn_max_pool2d_grad, export_max_pool_grad),
     OWN(nn_max_pool3d, export_pool),
+    OWN(nn_max_pool_grad, export_max_pool_grad),
     OWN(nn_mirror_pad, export_mirror_pad),
     OWN(nn_pad, export_pad),
+    OWN(nn_pad_sum, export_pad_sum),
     OWN(nn_prelu, prelu),
     OWN(nn_softmax, export_softmax),
     OWN(nn_space_to_depth, export_blocks),
@@ -439,6 +473,7 @@ static const Entry table[] = {
     OWN(ones_like, export_filled),
     OWN(prod, reduction),
     OWN(repeat, export_repeat),
+    OWN(repeat_sum, export_added),
     OWN(reshape, export_reshape),
     OWN(reshape_like, export_reshape_like),
     OWN(reverse, export_reverse),
@@ -447,18 +482,29 @@ static const Entry table[] = {
     OWN(scatter_nd, export_scatter),
     OWN(shape_of, export_shape_op),
     OWN(sort, export_sort),
+    OWN(sort_by, export_sorted_by),
     OWN(split, export_split),
+    OWN(split_like, export_split_like),
     OWN(squeeze, export_squeeze),
     OWN(stack, export_joined),
     OWN(std, spread),
     OWN(strided_slice, export_strided_slice),
+    OWN(strided_slice_add, export_added),
+    OWN(strong_divide, export_strong),
+    OWN(strong_multiply, export_strong),
     OWN(sum, reduction),
     OWN(take, export_take),
+    OWN(take_add, export_added),
     OWN(tile, export_tile),
+    OWN(tile_sum, export_added),
     OWN(topk, export_topk),
     OWN(transpose, export_transpose),
+    OWN(transpose_inverse, export_transpose_inverse),
     OWN(trilu, export_trilu),
     OWN(trunc_mod, remainder_of),
+    OWN(unflatten_axes, export_flatten_axes),
+    OWN(unsort_by, export_sorted_by),
+    OWN(unstack_like, export_split_like),
     OWN(var, spread),
     OWN(variance, spread),
     OWN(where, where),

@@ -8,15 +8,34 @@ enum { MOST_PIECES = 64 };
 
 /* ---- axes and shapes ------------------------------------------------------------------------- */
 
+/* Room for the sizes of a result. */
+static int64_t *new_shape(int rank) { return mem_bytes(sizeof(int64_t) * (size_t)(rank + 1)); }
+
 Traced *emit_unsqueeze(Export *ex, Traced *x, const int64_t *axes, uint32_t n) {
     Traced *in[] = {x, traced_ints(axes, n)};
-    return n ? export_node(ex, "Unsqueeze", in, 2, NULL, x->dtype, x->rank + (int)n) : x;
+    int rank = x->rank + (int)n;
+    bool added[TENSOR_MAX_RANK + 1] = {false};
+    if (!n)
+        return x;
+    Traced *out = export_node(ex, "Unsqueeze", in, 2, NULL, x->dtype, rank);
+    int64_t *shape = new_shape(rank);
+    for (uint32_t i = 0; i < n; i++)
+        added[axis_from_front(axes[i], rank)] = true;
+    for (int i = 0, from = 0; x->shape && i < rank; i++)
+        shape[i] = added[i] ? 1 : x->shape[from++];
+    out->shape = x->shape ? shape : NULL;
+    return out;
 }
 
 Traced *emit_permuted(Export *ex, Traced *x, const int64_t *perm) {
     Str attrs = {0};
     onnx_add_ints(&attrs, "perm", perm, (uint32_t)x->rank);
-    return export_node(ex, "Transpose", &x, 1, &attrs, x->dtype, x->rank);
+    Traced *out = export_node(ex, "Transpose", &x, 1, &attrs, x->dtype, x->rank);
+    int64_t *shape = new_shape(x->rank);
+    for (int i = 0; x->shape && i < x->rank; i++)
+        shape[i] = x->shape[perm[i]];
+    out->shape = x->shape ? shape : NULL;
+    return out;
 }
 
 /* A matrix, or each of a batch, transposed. */
@@ -51,7 +70,17 @@ Traced *emit_gather(Export *ex, Traced *x, Traced *places, int64_t axis) {
     bool is_index = places->dtype == DT_I32 || places->dtype == DT_I64;
     Traced *in[] = {x, is_index ? places : export_cast(ex, places, DT_I64)};
     onnx_add_int(&attrs, "axis", axis);
-    return export_node(ex, "Gather", in, 2, &attrs, x->dtype, x->rank - 1 + places->rank);
+    Traced *out = export_node(ex, "Gather", in, 2, &attrs, x->dtype, x->rank - 1 + places->rank);
+    int64_t *shape = new_shape(out->rank);
+    axis = axis_from_front(axis, x->rank);
+    if (!x->shape || (places->rank && !places->shape))
+        return out;
+    for (int i = 0; i < out->rank; i++)
+        shape[i] = i < axis                  ? x->shape[i]
+                   : i < axis + places->rank ? places->shape[i - axis]
+                                             : x->shape[i + 1 - places->rank];
+    out->shape = shape;
+    return out;
 }
 
 Traced *export_size(Export *ex, Traced *x, int axis, DType dtype) {
@@ -61,11 +90,34 @@ Traced *export_size(Export *ex, Traced *x, int axis, DType dtype) {
     return export_cast(ex, size, dtype);
 }
 
+/* As ONNX counts: from the end where negative, cut off at the ends. */
+static int64_t sliced_size(int64_t n, int64_t begin, int64_t end, int64_t step) {
+    int64_t least = step < 0 ? -1 : 0, most = step < 0 ? n - 1 : n;
+    begin = begin < 0 && begin >= -n ? begin + n : begin < 0 ? least : begin;
+    end = end < 0 && end >= -n ? end + n : end < 0 ? least : end;
+    begin = begin < least ? least : begin > most ? most : begin;
+    end = end < least ? least : end > most ? most : end;
+    int64_t size = step < 0 ? (begin - end - step - 1) / -step : (end - begin + step - 1) / step;
+    return size < 0 ? 0 : size;
+}
+
 Traced *emit_slice(Export *ex, Traced *x, const int64_t *begin, const int64_t *end,
                    const int64_t *axes, const int64_t *steps, uint32_t n) {
     Traced *in[] = {x, traced_ints(begin, n), traced_ints(end, n), traced_ints(axes, n),
                     traced_ints(steps, n)};
-    return n ? export_node(ex, "Slice", in, 5, NULL, x->dtype, x->rank) : x;
+    if (!n)
+        return x;
+    Traced *out = export_node(ex, "Slice", in, 5, NULL, x->dtype, x->rank);
+    int64_t *shape = new_shape(x->rank);
+    if (!x->shape)
+        return out;
+    memcpy(shape, x->shape, sizeof *shape * (size_t)x->rank);
+    for (uint32_t i = 0; i < n; i++) {
+        int axis = (int)axis_from_front(axes[i], x->rank);
+        shape[axis] = sliced_size(x->shape[axis], begin[i], end[i], steps[i]);
+    }
+    out->shape = shape;
+    return out;
 }
 
 /* An attribute that is a list of sizes, some of which may be computed while the model runs, as a vector of
@@ -97,7 +149,34 @@ static Traced *sizes_of(Export *ex, const ExportCall *c, const char *name, uint3
 
 Traced *emit_expand(Export *ex, Traced *x, Traced *shape, int rank) {
     Traced *in[] = {x, shape};
-    return export_node(ex, "Expand", in, 2, NULL, x->dtype, rank);
+    Traced *out = export_node(ex, "Expand", in, 2, NULL, x->dtype, rank);
+    if (shape->constant && shape->dtype == DT_I64 && shape->constant->count == rank)
+        out->shape = tensor_data(tensor_contiguous(shape->constant));
+    return out;
+}
+
+Traced *emit_reshape(Export *ex, Traced *x, Traced *shape, int rank) {
+    Traced *in[] = {x, shape};
+    Traced *out = export_node(ex, "Reshape", in, 2, NULL, x->dtype, rank);
+    int64_t *sizes = new_shape(rank), count = 1, rest = 1;
+    int open = -1;
+    if (!x->shape || !shape->constant || shape->dtype != DT_I64 || shape->constant->count != rank)
+        return out;
+    memcpy(sizes, tensor_data(tensor_contiguous(shape->constant)), sizeof *sizes * (size_t)rank);
+    for (int i = 0; i < x->rank; i++)
+        count *= x->shape[i];
+    for (int i = 0; i < rank; i++) {
+        if (sizes[i] == -1)
+            open = i;
+        else
+            rest *= sizes[i];
+    }
+    if (open >= 0 && !rest)
+        return out;
+    if (open >= 0)
+        sizes[open] = count / rest;
+    out->shape = sizes;
+    return out;
 }
 
 Traced *export_reshape(Export *ex, const ExportCall *c) {

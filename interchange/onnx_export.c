@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Export to ONNX: onnx_export.h says how a function becomes a graph. Here its expressions are followed.
  *
- * What a model cannot hold is refused with its place: references, derivatives, recursion whose end is not known before
- * it runs. */
+ * What a model cannot hold is refused with its place: references, derivatives that are no code, recursion whose end is not
+ * known before it runs. */
 #include "interchange/onnx_export.h"
+
+#include <string.h>
 
 #include "interchange/export_impl.h"
 #include "types/type/dim.h"
@@ -97,7 +99,7 @@ static Traced *export_global(Export *ex, const Expr *e) {
     if (g->value && g->value->kind == EXPR_FN)
         known = fn_traced(g->value, NULL);
     else if (g->kind == GLOBAL_LET) {
-        ExportValue v = ex->find(ex->ctx, g);
+        ExportValue v = ex->ask->find(ex->ask->ctx, g);
         known = held(ex, &v, g->name->text, e);
     } else
         return export_refuse(ex, e->span, fmt_text("`%s` has no counterpart", g->name->text));
@@ -120,6 +122,16 @@ static Traced *export_literal(Export *ex, const Scope *scope, const Expr *e) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* The function as it is followed: with code for the derivatives in it. */
+static const Fn *prepare(Export *ex, Expr *fn) {
+    Expr *known = map_find(&ex->prepared, fn);
+    if (!known) {
+        known = ex->ask->prepare(ex->ask->ctx, fn);
+        map_set(&ex->prepared, fn, known);
+    }
+    return known->fn;
+}
+
 static Traced *call_function(Export *ex, const Expr *e, const Traced *callee, Traced **args) {
     if (callee->kind == TRACED_BAD)
         return &ex->bad;
@@ -132,13 +144,14 @@ static Traced *call_function(Export *ex, const Expr *e, const Traced *callee, Tr
                      "the model runs, or a long loop",
                      MOST_CALLS));
     const Scope *inner = callee->scope;
+    const Fn *fn = prepare(ex, callee->fn);
     for (uint32_t i = 0; i < e->nargs; i++)
-        inner = bind(inner, callee->fn->fn->params[i], args[i]);
+        inner = bind(inner, fn->params[i], args[i]);
     Span site = ex->site;
     if (!(e->span.source && (e->span.source->flags & SOURCE_INTERNAL)))
         ex->site = e->span;
     ex->calls++;
-    Traced *result = export_expr(ex, inner, callee->fn->fn->body);
+    Traced *result = export_expr(ex, inner, fn->body);
     ex->calls--;
     ex->site = site;
     return result;
@@ -151,9 +164,52 @@ static Traced **export_all(Export *ex, const Scope *scope, Expr *const *exprs, u
     return out;
 }
 
+static Traced *find_var(Export *ex, const Scope *scope, const Var *var, Span span) {
+    for (; scope; scope = scope->outer)
+        if (scope->var == var)
+            return scope->value;
+    return export_refuse(ex, span, fmt_text("`%s` is not known here", var->name->text));
+}
+
+/* What a function literal captured, by its number among the variables that are free in it. */
+static Traced *captured(Export *ex, const Expr *e, Traced *const *args) {
+    const Traced *fn = args[0];
+    VarVec vars = {0};
+    int64_t at = -1;
+    if (fn->kind == TRACED_BAD)
+        return &ex->bad;
+    if (args[1]->kind == TRACED_TENSOR && args[1]->constant)
+        elem_cast(&at, DT_I64, tensor_data(args[1]->constant), args[1]->dtype);
+    if (fn->kind == TRACED_FN && fn->fn->kind == EXPR_FN)
+        expr_free_vars(fn->fn, &vars);
+    if (at < 0 || (size_t)at >= vars.len)
+        return export_refuse(ex, e->span, "a derivative of a function that is not known");
+    return find_var(ex, fn->scope, vars.data[at], e->span);
+}
+
+static Traced *export_builtin(Export *ex, const Scope *scope, const Expr *e, const char *name) {
+    bool is_tree = strncmp(name, "tree.", 5) == 0;
+    if (!is_tree && strncmp(name, "ad.", 3) != 0)
+        return export_refuse(ex, e->span, fmt_text("`%s` has no counterpart", name));
+    Traced **args = mem_new_n(Traced *, e->nargs);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        args[i] = e->args[i]->kind == EXPR_STRING ? &ex->bad : export_expr(ex, scope, e->args[i]);
+    if (strcmp(name, "ad.captured") == 0)
+        return captured(ex, e, args);
+    return is_tree ? export_tree(ex, e, name, args) : export_ad(ex, e, args);
+}
+
+static Traced *refuse_derivative(Export *ex, const Expr *e) {
+    const char *why = ex->ask->why(ex->ask->ctx);
+    return export_refuse(ex, e->span,
+                         fmt_text("`%s` that is not code%s%s",
+                                  e->kind == EXPR_GRAD ? grad_kind_name((GradKind)e->mode) : "grad",
+                                  why ? ": " : "", why ? why : ""));
+}
+
 static Traced *export_call(Export *ex, const Scope *scope, Expr *e) {
     if (e->mode)
-        return export_refuse(ex, e->span, "a derivative");
+        return refuse_derivative(ex, e);
     if (e->a->kind == EXPR_OP) {
         ExportCall call = {.op = e->a->op, .attrs = e->attrs, .span = e->span};
         call.args = export_all(ex, scope, e->args, e->nargs);
@@ -165,7 +221,9 @@ static Traced *export_call(Export *ex, const Scope *scope, Expr *e) {
     if (e->a->kind == EXPR_CTOR)
         return data_traced(e->a->ctor, export_all(ex, scope, e->args, e->nargs), e->nargs);
     if (e->a->kind == EXPR_BUILTIN)
-        return export_refuse(ex, e->span, fmt_text("`%s` has no counterpart", e->a->symbol->text));
+        return export_builtin(ex, scope, e, e->a->symbol->text);
+    if (e->a->kind == EXPR_GLOBAL && e->a->global->kind == GLOBAL_BUILTIN)
+        return export_builtin(ex, scope, e, e->a->global->symbol);
     Traced *callee = export_expr(ex, scope, e->a);
     if (callee->kind == TRACED_FN && callee->fn->kind != EXPR_FN) { /* an operator or constructor */
         Traced **args = export_all(ex, scope, e->args, e->nargs);
@@ -421,11 +479,7 @@ static Traced *export_expr(Export *ex, const Scope *scope, Expr *e) {
     if (++ex->nsteps > MOST_STEPS)
         return stop(ex, e->span, fmt_text("more than %d steps", MOST_STEPS));
     switch (e->kind) {
-    case EXPR_VAR:
-        for (const Scope *s = scope; s; s = s->outer)
-            if (s->var == e->var)
-                return s->value;
-        return export_refuse(ex, e->span, fmt_text("`%s` is not known here", e->var->name->text));
+    case EXPR_VAR: return find_var(ex, scope, e->var, e->span);
     case EXPR_LIT: return export_literal(ex, scope, e);
     case EXPR_CONST: return traced_constant(e->tensor);
     case EXPR_GLOBAL: return export_global(ex, e);
@@ -458,14 +512,14 @@ static Traced *export_expr(Export *ex, const Scope *scope, Expr *e) {
         return x->kind == TRACED_BAD ? x : export_default(ex, &op_logical_not, e->span, &x, 1);
     }
     case EXPR_DIM_OF: return export_dim(ex, scope, e);
+    case EXPR_ZERO: return export_zero(ex, e->span, e->zero_type);
     case EXPR_REF:
     case EXPR_READ:
     case EXPR_WRITE: return export_refuse(ex, e->span, "a reference");
-    case EXPR_GRAD: return export_refuse(ex, e->span, "a derivative");
+    case EXPR_GRAD: return refuse_derivative(ex, e);
     case EXPR_STRING:
     case EXPR_BUILTIN:
     case EXPR_LET:
-    case EXPR_ZERO:
     case EXPR_ERROR: break;
     }
     return export_refuse(ex, e->span, "this expression has no counterpart");
@@ -539,13 +593,13 @@ static const Scope *export_inputs(Export *ex, const Fn *fn, Str *ports) {
     return scope;
 }
 
-bool onnx_export(Expr *entry, const char *name, ExportFind find, void *ctx, Diags *diags,
-                 Str *out) {
+bool onnx_export(Expr *entry, const char *name, const ExportAsk *ask, Diags *diags, Str *out) {
     Str nodes = {0}, ports = {0}, graph = {0}, opset = {0};
-    Export ex = {.find = find, .ctx = ctx, .diags = diags, .nodes = &nodes};
+    Export ex = {.ask = ask, .diags = diags, .nodes = &nodes};
     size_t errors = diags->errors;
-    const Scope *scope = export_inputs(&ex, entry->fn, &ports);
-    export_outputs(&ex, entry, export_expr(&ex, scope, entry->fn->body), &ports);
+    const Fn *fn = prepare(&ex, entry);
+    const Scope *scope = export_inputs(&ex, fn, &ports);
+    export_outputs(&ex, entry, export_expr(&ex, scope, fn->body), &ports);
     if (diags->errors > errors)
         return false;
     str_add_n(&graph, str_text(&nodes), nodes.len);

@@ -220,10 +220,22 @@ void onnx_compress(Node *n) {
 }
 
 void onnx_non_zero(Node *n) {
+    Val *in = node_in(n, 0);
     Num dims[2] = {num_int(node_rank(n, 0)), num_unknown()};
-    node_bind(n, 0,
-              val_tensor(fmt_text("cast(transpose(argwhere(%s)), dtype=int64)", node_text(n, 0)),
-                         DT_I64, 2, dims));
+    Nums places = {0};
+    bool known = in->rank == 1 && val_has_nums(in);
+    for (size_t i = 0; known && i < in->nums.len; i++) {
+        known = in->nums.data[i].known;
+        if (in->nums.data[i].n)
+            vec_push(&places, num_int((int64_t)i));
+    }
+    if (known)
+        dims[1] = num_int((int64_t)places.len);
+    Val *v = val_tensor(fmt_text("cast(transpose(argwhere(%s)), dtype=int64)", in->text), DT_I64, 2,
+                        dims);
+    v->nums = places;
+    v->has_nums = known;
+    node_bind(n, 0, v);
 }
 
 void onnx_trilu(Node *n) {

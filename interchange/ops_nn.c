@@ -238,11 +238,11 @@ void onnx_pool(Node *n) {
     Window w;
     Num dims[2 + MAX_SIDES];
     bool average = n->op->form[0] == 'a', whole = attr_int(n, "count_include_pad", 0) != 0;
-    attr_ignore(n, "storage_order"); /* of the places alone */
+    bool by_columns = attr_int(n, "storage_order", 0) != 0; /* of the places alone */
     if (!read_window(n, in, NULL, &w))
         return;
-    if (node_wants(n, 1)) {
-        node_refuse(n, "its second output, the places");
+    if (node_wants(n, 1) && (by_columns || w.ceil)) {
+        node_refuse(n, "its second output, the places, in this order or with `ceil_mode`");
         return;
     }
     dims[0] = in->dims[0];
@@ -257,6 +257,19 @@ void onnx_pool(Node *n) {
                                   window_text(&w, false),
                                   average && whole ? ", count_include_pad=True" : ""),
                          node_dtype(n, 0), in->rank, dims));
+    if (!node_wants(n, 1))
+        return;
+    /* Each element's number, as a float that holds it, taken where the element is largest. */
+    static const char *const layouts[] = {"NCW", "NCHW", "NCDHW"};
+    const char *numbers = node_let(n, "numbers",
+                                   "reshape_like(arange(0.0f64, cast(ndarray_size(%s), "
+                                   "dtype=float64), 1.0f64, dtype=float64), %s)",
+                                   x, x);
+    node_bind(n, 1,
+              val_tensor(fmt_text("cast(nn.max_pool_pick(%s, cast(%s, dtype=float64)%s, "
+                                  "layout=\"%s\"), dtype=int64)",
+                                  numbers, x, window_text(&w, false), layouts[w.sides - 1]),
+                         DT_I64, in->rank, dims));
 }
 
 void onnx_global_pool(Node *n) {

@@ -247,9 +247,45 @@ static SessionStatus write_all(Session *s, const char *to, const Str *text) {
     return SESSION_FAILED;
 }
 
+/* Whether a function has a derivative, or calls one that has. */
+typedef struct Search {
+    Map seen; /* Global */
+} Search;
+
+static bool has_derivative(void *arg, const Expr *e) {
+    Search *search = arg;
+    if (e->kind == EXPR_GRAD || (e->kind == EXPR_CALL && e->mode))
+        return true;
+    if (e->kind != EXPR_GLOBAL || !e->global->value || e->global->value->kind != EXPR_FN ||
+        map_has(&search->seen, e->global))
+        return false;
+    map_set(&search->seen, e->global, search);
+    return expr_any(e->global->value, has_derivative, search);
+}
+
+/* With the code that runs for derivatives in their place, as when it has run hot. */
+static Expr *prepare_function(void *ctx, Expr *fn) {
+    Session *s = ctx;
+    Search search = {0};
+    DependencyVec deps = {0};
+    VarVec captured = {0};
+    if (!expr_any(fn, has_derivative, &search))
+        return fn;
+    expr_free_vars(fn, &captured);
+    Expr *made = optimise(&s->passes, fn, fn->fn->name, &captured, &deps);
+    return made->kind == EXPR_FN ? made : fn;
+}
+
+/* Why the last derivative that is no code is none. */
+static const char *why_no_code(void *ctx) {
+    const Session *s = ctx;
+    return s->passes.notes.len ? vec_last(&s->passes.notes) : NULL;
+}
+
 static void export_main(void *arg) {
     ExportJob *job = arg;
-    job->exported = onnx_export(job->main, "main", find_value, job->s, job->diags, &job->model);
+    ExportAsk ask = {find_value, prepare_function, why_no_code, job->s};
+    job->exported = onnx_export(job->main, "main", &ask, job->diags, &job->model);
 }
 
 /* Writes `main` of a program as a model. The program's items run, since their values are the weights. */

@@ -165,6 +165,71 @@ def main[n](x: Tensor[(n, 5, 6), float32], m: Tensor[(n,), bool], s: Tensor[(3, 
    strided_slice(s, begin=[1], end=[3]), cast(k, dtype=float32))
 }
 """),
+    "gradient of layers": ([('x', 'float32', (5, 4)), ('y', 'float32', (5, 3))], """
+import nn; import optim; import random;
+type Net { Net { l1: nn.Linear[4, 8], l2: nn.Linear[8, 3] } }
+let net = Net { l1: nn.linear(random.key(1)), l2: nn.linear(random.key(2)) };
+def loss(net, x, y) { mean((nn.apply_linear(net.l2, nn.relu(nn.apply_linear(net.l1, x))) - y) ** 2.0) }
+def main[n](x: Tensor[(n, 4), float32], y: Tensor[(n, 3), float32]) {
+  let (l, (d, dx, _)) = grad(loss)(net, x, y);
+  let (after, _) = optim.adam(0.1, net, d, optim.adam_init(net));
+  (l, d.l1.w, d.l2.b, dx, after.l1.w, after.l2.b)
+}
+"""),
+    "gradient of a loop": ([('x', 'float32', (4, 2, 3))], """
+import nn; import random;
+let cell: nn.Lstm[3, 5] = nn.lstm(random.key(1));
+def run(cell, x) { let h0 = zeros(shape=[2, 5]); foldl(fn (s, t) { nn.apply_lstm(cell, s, t) }, (h0, h0), list.rows(x)) }
+def main(x: Tensor[(4, 2, 3), float32]) {
+  let (l, (d, dx)) = grad(fn (c, x) { mean(run(c, x).0 ** 2) })(cell, x);
+  (l, d.w, d.b, dx)
+}
+"""),
+    "gradient of images": ([('x', 'float32', (2, 4, 9, 8))], """
+let a = reshape(sin(arange(0.0, 144.0, 1.0)), newshape=[8, 2, 3, 3]);
+let b = reshape(cos(arange(0.0, 96.0, 1.0)), newshape=[3, 8, 2, 2]);
+let g = [0.5, 2.0, 1.5, 1.0];
+let v = [1.0, -1.0, 0.25, 0.0];
+def loss(x: Tensor[(2, 4, 9, 8), float32], a: Tensor[(8, 2, 3, 3), float32], b, g, v) {
+  let h = nn.group_norm(x, g, v, num_groups=2) + nn.batch_norm(x, g, v, v, g).0;
+  let c = nn.conv2d(h, a, strides=[2, 1], padding=[1, 2], groups=2, channels=8, kernel_size=[3, 3]);
+  let p = nn.avg_pool2d(c, pool_size=[2, 3], strides=[1, 2], padding=[1, 1, 0, 1]);
+  let q = nn.conv2d(nn.pad(p, 0.0, pad_width=[[0, 0], [0, 0], [1, 0], [0, 2]]), b, dilation=[2, 1], channels=3, kernel_size=[2, 2]);
+  mean(nn.max_pool2d(q, pool_size=[2, 2], strides=[1, 2], padding=[1, 0]) ** 3.0) + sum(nn.global_avg_pool2d(q) ** 2.0)
+    + sum(nn.global_max_pool2d(c)) + mean(nn.avg_pool2d(c, pool_size=[2, 2], padding=[1, 1], count_include_pad=True) ** 2.0)
+}
+def main(x: Tensor[(2, 4, 9, 8), float32]) {
+  let (l, (dx, da, db, dg, dv)) = grad(loss)(x, a, b, g, v);
+  (l, dx, da, db, dg, dv)
+}
+"""),
+    "gradient of elements": ([('x', 'float32', (3, 4)), ('y', 'float32', (4,))], """
+def f(x, y) {
+  sum(sin(x) * exp(y) + tanh(x) / (y * y + 1.0) + sqrt(x * x + 1.0) - log(y * y + 2.0) + abs(x) + sigmoid(y) + erf(x)
+    + maximum(x, y) + x ** 2.0 + clip(x, a_min=-0.5, a_max=0.5) + atan(x)) + max(x) + logsumexp(y) + sum(std(x, axis=[1]))
+    + sum(prod(x, axis=[1])) + sum(variance(x, mean(x, axis=[0], keepdims=True), axis=[0]))
+}
+def main(x: Tensor[(3, 4), float32], y: Tensor[(4,), float32]) {
+  let (l, (dx, dy)) = grad(f)(x, y);
+  let (_, t) = jvp(fn (x) { log(1.0 + exp(x)) * sum(x, axis=[1], keepdims=True) })(x, x);
+  (l, dx, dy, t, deriv(fn (a) { a * a * sin(a) })(y[0]), grad(fn (y) { sum(strong(y) ** 2.0) })(y).1.0)
+}
+def strong(y) { where(y > 100.0, y / 0.0, y) }
+"""),
+    "gradient of places": ([('x', 'float32', (3, 4)), ('i', 'int32', (2,))], """
+def f(x, i) {
+  sum(take(x, i, axis=0) ** 2.0) + sum(x[1:, ::2] ** 3.0) + sum(x[1] * x[i[0]]) + sum(sort(x, axis=1)[:, 0])
+    + sum(concatenate((x, x * x), axis=1)[:, 3:6]) + sum(stack((x, 2.0 * x), axis=1) ** 2.0) + sum(transpose(x) @@ x)
+    + sum(x @@ x[0]) + sum(x[:, 0] @@ x) + sum(x[0] @@ x[1]) + sum(tile(x, reps=[1, 2])[:, 2:] ** 2.0)
+    + sum(repeat(x, repeats=2, axis=0)[1:] ** 2.0) + sum(strided_slice(x, begin=[0, 1], end=[2, 3]) ** 2.0)
+    + sum(cumsum(x, axis=1) ** 2.0) + sum(split(x, indices_or_sections=2, axis=1).1 ** 3.0) + sum(transpose(x, axes=[1, 0])[0] ** 2.0)
+    + sum(gather_nd(x, [[0, 2], [1, 1]]) ** 2.0) + sum((expand_dims(x, axis=1) @@ expand_dims(transpose(x), axis=0)) ** 2.0)
+}
+def main(x: Tensor[(3, 4), float32], i: Tensor[(2,), int32]) {
+  let (l, (dx, _)) = grad(f)(x, mod(abs(i), 3));
+  (l, dx)
+}
+"""),
 }
 REFUSED = """
 type P { P { w: Tensor[(3,), float32] } }
@@ -172,7 +237,8 @@ let r = ref(1.0);
 def again(x: Tensor[(3,), float32]) -> Tensor[(3,), float32] { again(x) + 1.0 }
 def main(x: Tensor[(3,), float32], q: P) {
   r := 2.0;
-  (cumprod(x), match (x[0]) { 1.0 => x, _ => -x }, if (x[0] > 1.0) { Some(x) } else { None }, loop(1.0, x), again(x))
+  (cumprod(x), match (x[0]) { 1.0 => x, _ => -x }, if (x[0] > 1.0) { Some(x) } else { None }, loop(1.0, x),
+   grad(fn (y) { let c = ref(y); c := !c * y; sum(!c) })(x).0, again(x))
 }
 def loop(n, x) { grad(fn (x) { sum(x) * n })(x) }
 """
@@ -277,7 +343,7 @@ def check_refused(relay, folder):
     write(folder, "refused.rly", REFUSED)
     _, said = run(relay, ["--diagnostics=short", "convert", "refused.rly", "-o", "refused.onnx"], folder)
     for words in ("a reference", "no counterpart of `cumprod`", "parameter `q` is no tensor", "whose arm is not known",
-                  "data of two forms", "calls nested more than 1000 deep"):
+                  "data of two forms", "`grad` that is not code: ", "calls nested more than 1000 deep"):
         if words not in said:
             raise Failed("relay convert does not say `%s`:\n%s" % (words, said))
     if os.path.exists(os.path.join(folder, "refused.onnx")):
