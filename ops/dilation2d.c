@@ -18,8 +18,9 @@ typedef struct Dilation {
 
 static const char *read_dilation(const Attrs *attrs, Dilation *d) {
     *d = (Dilation){.w = {.sides = SIDES}};
-    layout_read(attrs_text(attrs, "data_layout"), "NCHW", d->data);
-    layout_read(attrs_text(attrs, "kernel_layout"), "IHW", d->kernel + DIL_C);
+    if (!layout_read(attrs_text(attrs, "data_layout"), "NCHW", d->data) ||
+        !layout_read(attrs_text(attrs, "kernel_layout"), "IHW", d->kernel + DIL_C))
+        return "the layouts have different axes";
     return window_attrs_named(attrs, "dilations", &d->w);
 }
 

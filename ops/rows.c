@@ -208,7 +208,7 @@ static bool lower_rows(const OpCall *call, Tensor *const *out, Plan *plan) {
 /* Runs the call of one row into `out`, parts of the results. */
 static bool run_row(const OpCall *one, Tensor *const *out, int n) {
     const Op *op = one->op;
-    if (!op->lower)
+    if (!op->lower && op->shape_mode == SHAPE_OF_SHAPES)
         return op->eval(one, out);
     OutSpec specs[OP_MAX_OUTPUTS];
     if (op->shape(one, specs) != n)
@@ -220,6 +220,8 @@ static bool run_row(const OpCall *one, Tensor *const *out, int n) {
         if (!same)
             return false; /* the loop says which row it is */
     }
+    if (!op->lower)
+        return op->eval(one, out);
     Plan plan = {0};
     if (!op->lower(one, out, &plan))
         return false;

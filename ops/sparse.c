@@ -182,3 +182,150 @@ SIGNATURE_OP(
     .example_result = "([5, 6], [0, 1], [0, 0, 2]) : "
                       "(Tensor[(2,), int32], Tensor[(2,), int32], Tensor[(3,), int32])",
     .see_also = "nn.sparse_dense, transpose")
+
+/* ---- sparse_reshape, sparse_fill_empty_rows --------------------------------------------------- */
+
+#define IN_DATA "sizes stand in the data"
+
+/* How many elements a tensor has whose sizes are the elements of a vector; a -1 among them is left out, and where it
+ * stands goes into *open (-1: there is none). False after a report. */
+static bool count_sizes(const OpCall *call, int arg, int64_t *count, int64_t *open) {
+    const Tensor *t = call->in[arg];
+    *count = 1;
+    *open = -1;
+    for (int64_t i = 0; i < t->shape[0]; i++) {
+        int64_t n = index_at(t, i);
+        if (n >= 0) {
+            *count = size_multiply(*count, n);
+        } else if (arg == 2 && n == -1 && *open < 0) {
+            *open = i;
+        } else {
+            shape_error(call, DIAG_R0613, "`%s` has the size %lld", shape_arg_name(call, arg),
+                        (long long)n);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool eval_sparse_reshape(const OpCall *call, Tensor *const *out) {
+    const Tensor *at = call->in[0], *from = call->in[1], *to = call->in[2];
+    int64_t have, want, none, open;
+    if (!count_sizes(call, 1, &have, &none) || !count_sizes(call, 2, &want, &open))
+        return false;
+    int64_t left = open < 0 ? 1 : want ? have / want : 0;
+    if (size_multiply(want, left) != have) {
+        shape_error(call, DIAG_R0613, "%lld elements do not fill the sizes of `new_shape`",
+                    (long long)have);
+        return false;
+    }
+    for (int64_t i = 0; i < to->shape[0]; i++)
+        elem_set_int(at2(out[1], i, 0), out[1]->dtype, i == open ? left : index_at(to, i));
+    for (int64_t row = 0; row < at->shape[0] && !op_interrupted(call); row++) {
+        int64_t number = 0;
+        for (int64_t i = 0; i < from->shape[0]; i++) {
+            int64_t place = elem_get_int(at2(at, row, i), at->dtype), n = index_at(from, i);
+            if (place < 0 || place >= n) {
+                shape_error(call, DIAG_R0602, "row %lld names place %lld of %lld", (long long)row,
+                            (long long)place, (long long)n);
+                return false;
+            }
+            number = number * n + place;
+        }
+        for (int64_t i = to->shape[0] - 1; i >= 0; i--) {
+            int64_t n = index_at(out[1], i);
+            elem_set_int(at2(out[0], row, i), out[0]->dtype, n ? number % n : 0);
+            number = n ? number / n : 0;
+        }
+    }
+    return true;
+}
+
+SIGNATURE_OP(
+    sparse_reshape, "sparse_reshape", "sparse_reshape", "sparse_indices, prev_shape, new_shape", 3,
+    (.text = "int(n, d), =0(d), =0(e) -> =0(n, e), =0(e)"), .dtypes = DTS_INT, .tuple = true,
+    .untried = true, .pattern = OP_OPAQUE, .eval = eval_sparse_reshape, .reference_only = IN_DATA,
+    .doc = "The places, one a row, of elements of a tensor of the sizes prev_shape in the same "
+           "tensor\n"
+           "reshaped to new_shape, and these sizes, of which one may be -1: what is left.",
+    .example = "sparse_reshape([[0, 1], [1, 2]], [2, 3], [3, -1])",
+    .example_result = "([[0, 1], [2, 1]], [3, 2]) : (Tensor[(2, 2), int32], Tensor[(2,), int32])",
+    .see_also = "sparse_fill_empty_rows, sparse_to_dense, reshape")
+
+/* How many elements each row has; NULL after a report. */
+static int64_t *count_rows(const OpCall *call, int64_t *rows) {
+    const Tensor *at = call->in[0], *sizes = call->in[2], *value = call->in[3];
+    if (sizes->shape[0] < 1 || value->count != 1) {
+        shape_error(call, DIAG_R0316, "rows are the first of the sizes, and one value fills them");
+        return NULL;
+    }
+    *rows = index_at(sizes, 0);
+    if (*rows < 0 || *rows > INT32_MAX) {
+        shape_error(call, DIAG_R0316, "`dense_shape` has the size %lld", (long long)*rows);
+        return NULL;
+    }
+    int64_t *counts = mem_bytes(sizeof *counts * (size_t)(*rows + 1));
+    memset(counts, 0, sizeof *counts * (size_t)*rows);
+    for (int64_t i = 0; i < at->shape[0]; i++) {
+        int64_t row = elem_get_int(at2(at, i, 0), at->dtype);
+        if (row < 0 || row >= *rows) {
+            shape_error(call, DIAG_R0602, "row %lld is not one of %lld", (long long)row,
+                        (long long)*rows);
+            return NULL;
+        }
+        counts[row]++;
+    }
+    return counts;
+}
+
+static bool measure_filled(const OpCall *call, OutSpec *out) {
+    int64_t rows, *counts = count_rows(call, &rows);
+    if (!counts)
+        return false;
+    out[0].shape[0] = call->in[0]->shape[0];
+    for (int64_t i = 0; i < rows; i++)
+        out[0].shape[0] += counts[i] == 0;
+    out[1].shape[0] = out[0].shape[0];
+    out[2].shape[0] = rows;
+    return true;
+}
+
+static bool eval_filled(const OpCall *call, Tensor *const *out) {
+    const Tensor *at = call->in[0], *values = call->in[1];
+    int64_t rows, *counts = count_rows(call, &rows), next = 0;
+    size_t size = dtype_size(values->dtype);
+    if (!counts)
+        return false;
+    for (int64_t i = 0; i < rows; i++) { /* counts become where rows begin */
+        int64_t n = counts[i];
+        elem_set_int(at2(out[2], i, 0), DT_BOOL, n == 0);
+        if (n == 0) {
+            for (int64_t k = 0; k < at->shape[1]; k++)
+                elem_set_int(at2(out[0], next, k), DT_I64, k ? 0 : i);
+            memcpy(at2(out[1], next, 0), tensor_data(call->in[3]), size);
+        }
+        counts[i] = next;
+        next += n ? n : 1;
+    }
+    for (int64_t i = 0; i < at->shape[0]; i++) {
+        int64_t to = counts[elem_get_int(at2(at, i, 0), at->dtype)]++;
+        for (int64_t k = 0; k < at->shape[1]; k++)
+            elem_set_int(at2(out[0], to, k), DT_I64, elem_get_int(at2(at, i, k), at->dtype));
+        memcpy(at2(out[1], to, 0), at2(values, i, 0), size);
+    }
+    return true;
+}
+
+SIGNATURE_OP(
+    sparse_fill_empty_rows, "sparse_fill_empty_rows", "sparse_fill_empty_rows",
+    "sparse_indices, sparse_values, dense_shape, default_value", 4,
+    (.text = "int(n, d), all(n), =0(d), =1~ -> int64(?, d), =1(?), bool(?)",
+     .measure = measure_filled),
+    .dtypes = DTS_INT, .shape_mode = SHAPE_OF_DATA, .tuple = true, .pattern = OP_OPAQUE,
+    .eval = eval_filled, .reference_only = IN_DATA,
+    .doc = "The places and values of a sparse tensor, row by row, where each row without any gets\n"
+           "default_value in its first place; and which rows these were.",
+    .example = "sparse_fill_empty_rows([[0, 1], [2, 0]], [5, 6], [3, 2], 9)",
+    .example_result = "([[0, 1], [1, 0], [2, 0]], [5, 9, 6], [False, True, False]) : "
+                      "(Tensor[(?, 2), int64], Tensor[(?,), int32], Tensor[(?,), bool])",
+    .see_also = "sparse_reshape, sparse_to_dense")

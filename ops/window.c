@@ -27,7 +27,9 @@ const char *window_attrs_named(const Attrs *attrs, const char *dilation, Window 
                                      : "one or three numbers";
     if (!window_list(attrs, "strides", sides, 1, w->stride))
         return fmt_text("strides are %s from 1", words);
-    if (!window_list(attrs, dilation, sides, 1, w->dilation))
+    for (int j = 0; j < sides; j++)
+        w->dilation[j] = 1;
+    if (dilation && !window_list(attrs, dilation, sides, 1, w->dilation))
         return fmt_text("%s is %s from 1", dilation, words);
     int64_t p[2 * WINDOW_SIDES];
     int n = attr_int_list(attrs, "padding", p, 2 * WINDOW_SIDES);

@@ -18,7 +18,7 @@ typedef struct Window {
 /* Reads strides, dilation and padding of w->sides sides. Each list has one number for all sides or one a
  * side; padding may also have two a side: all of before, then all of after. NULL, or a problem. */
 const char *window_attrs(const Attrs *attrs, Window *w);
-/* The same where the attribute of the steps within the window has this name. */
+/* The same where the attribute of the steps within the window has this name; NULL: they are 1. */
 const char *window_attrs_named(const Attrs *attrs, const char *dilation, Window *w);
 /* A list of one number for all sides or one a side; false where it is none, or below `least`. */
 bool window_list(const Attrs *attrs, const char *name, int sides, int64_t least, int64_t *out);

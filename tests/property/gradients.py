@@ -514,6 +514,8 @@ def layers():
     case("nn.upsampling", "nn.upsampling(x, scale_h=2.0, scale_w=1.5, align_corners=True)", (1, 1, 2, 2))
     case("nn.upsampling", 'nn.upsampling(x, scale_h=2.0, method="bicubic")', (1, 1, 2, 2))
     case("nn.upsampling3d", 'nn.upsampling3d(x, scale_d=2.0, method="trilinear")', (1, 1, 2, 2, 1))
+    case("nn.contrib_dense_pack", "nn.contrib_dense_pack(x, y)", (2, 3), (2, 3, 4))
+    case("nn.contrib_dense_pack", "nn.contrib_dense_pack(x, y)", (2, 1, 3), (1, 3, 2))
     case("nn.dropout", "nn.dropout(x).0 * x", (2, 3))
     rois = "[[0.0f64, 0.0, 0.0, 2.6, 1.9], [0.0, 0.7, 0.4, 3.0, 3.0]]"
     how = "pooled_size=[2, 2], spatial_scale=0.9"

@@ -33,6 +33,7 @@ LOOPS = {
     "argwhere": "the number of places follows from the values",
     "collapse_sum_to": "the shape is a value",
     "dyn.strided_slice": "the sizes of the part follow from the values",
+    "sparse_fill_empty_rows": "the number of rows follows from the values",
     "unique": "how many differ follows from the values",
 }
 # Operators whose examples have no argument that rows could stand in.

@@ -161,6 +161,12 @@ static const struct {
     {NULL, "size", "1;3"},
     {NULL, "output_size", "[];[1];[2];[3]"},
     {NULL, "output_padding", "[0];[1]"},
+    {"image.dilation2d", "kernel_layout", "\"IHW\";\"HWI\""},
+    {"image.dilation2d_data", "kernel_layout", "\"IHW\";\"HWI\""},
+    {"image.dilation2d_pick", "kernel_layout", "\"IHW\";\"HWI\""},
+    {"image.dilation2d_weight", "kernel_layout", "\"IHW\";\"HWI\""},
+    {"vision.proposal", "ratios", "[1.0]"},
+    {"vision.proposal", "scales", "[1.0];[1.0, 2.0]"},
     {NULL, "strides", "[1, 1];[2];[1, 2];[2, 2];[3, 1]"},
     {NULL, "padding", "[0, 0];[1];[1, 0];[0, 1, 1, 2]"},
     {NULL, "dilation", "[1, 1];[2];[1, 2]"},
@@ -487,6 +493,9 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     }
     if (strcmp(op->name, "where") == 0)
         c->dtypes[0] = DT_BOOL;
+    if (strcmp(op->name, "adv_index") == 0)
+        for (int i = 1; i < c->nin; i++)
+            c->dtypes[i] = DT_I32;
     if (strcmp(op->name, "qnn.concatenate") == 0)
         for (int i = c->ntuple; i < c->nin; i++) {
             bool zero = i < 3 * c->ntuple ? i >= 2 * c->ntuple : i == c->nin - 1;
