@@ -11,6 +11,7 @@
 #include "interchange/translator.h"
 #include "interchange/tvm_graph.h"
 #include "parser/metadata.h"
+#include "types/infer/infer.h"
 
 typedef struct TScope {
     struct TScope *outer;
@@ -389,13 +390,20 @@ static void add_constant(Reader *r, size_t node, Str *out) {
     str_add(out, known);
 }
 
+/* An operator, or the one of which it is the form with attributes among its arguments. */
+static const Op *find_op(const char *name) {
+    const Symbol *sym = sym_intern(name);
+    const Op *op = op_find(sym);
+    return op ? op : infer_find_dyn(sym);
+}
+
 static void add_callee(Reader *r, size_t node, Str *out) {
     TvmGraph *g = &r->g;
     if (tvm_is(g, node, "Op")) {
         const char *name = tvm_repr(g, node);
         if (!name)
             tvm_damaged(g, node, "it has no name");
-        else if (!op_find(sym_intern(name)))
+        else if (!find_op(name))
             tvm_missing(g, fmt_text("operator `%s`", name));
         str_add(out, name ? name : "");
     } else
@@ -508,7 +516,7 @@ static void add_call(Reader *r, size_t node, int indent, Str *out) {
     size_t op = tvm_ref(g, node, "op"), args = tvm_ref(g, node, "args");
     size_t attrs = tvm_ref(g, node, "attrs");
     const char *name = tvm_is(g, op, "Op") ? tvm_repr(g, op) : NULL;
-    const Op *known = name ? op_find(sym_intern(name)) : NULL;
+    const Op *known = name ? find_op(name) : NULL;
     Str text = {0};
     add_use(r, op, indent, out);
     if (is_leaf(g, node))

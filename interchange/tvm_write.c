@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "interchange/tvm_writer.h"
+#include "ops/table.h"
 #include "parser/metadata.h"
+#include "types/infer/infer.h"
 
 enum { MOST_NODES = 1 << 22, MOST_SAID = 40 };
 
@@ -129,9 +131,34 @@ static size_t write_literal(Writer *w, const Expr *e) {
     return write_simple(w, "cast_like", e, args, 2);
 }
 
+/* What lowering made of a form that graphs have not. */
+static size_t write_lowered(Writer *w, Expr *made, const Expr *e, const char *what) {
+    return made ? write(w, made) : tvm_refuse(w, e->span, what);
+}
+
+/* A call whose attributes have sizes that are computed is one of the operator `dyn.…`. */
+static size_t write_sized(Writer *w, const Expr *e) {
+    const char *form = infer_dyn_form(e->a->op->name);
+    Expr *made = form ? tvm_lower_sizes(e, form) : NULL;
+    if (!made)
+        return tvm_refuse(w, e->span, "a size that is computed, as an attribute");
+    size_t callee = tvm_write_dyn(w, e->a->op, e->span);
+    size_t *args = write_all(w, made->args, made->nargs);
+    return write_call(w, callee, args, made->nargs, tvm_write_attrs(w, made, args));
+}
+
+static const char *const not_an_index = "a mask, or an index by several vectors";
+
 static size_t write_apply(Writer *w, Expr *e) {
     if (e->mode)
         return tvm_refuse(w, e->span, "a derivative");
+    if (e->a->kind == EXPR_OP && e->a->op == &op_index && e->args[1]->kind == EXPR_TUPLE)
+        return write_lowered(w,
+                             tvm_lower_index(e->args[0], attrs_text(e->attrs, "spec"),
+                                             e->args[1]->args, e->args[1]->nargs, e->span),
+                             e, not_an_index);
+    if (e->a->kind == EXPR_OP && e->nsizes)
+        return write_sized(w, e);
     size_t callee = e->a->kind == EXPR_OP ? tvm_write_op(w, e->a->op, e->span) : write(w, e->a);
     size_t *args = write_all(w, e->args, e->nargs);
     size_t attrs = e->a->kind == EXPR_OP ? tvm_write_attrs(w, e, args) : 0;
@@ -312,9 +339,6 @@ static size_t write_other(Writer *w, const Expr *e) {
     static const char *const words[] = {
         [EXPR_STRING] = "a text",
         [EXPR_BUILTIN] = "a function of the library that is no Relay",
-        [EXPR_UPDATE] = "`with` of a record",
-        [EXPR_INDEX] = "an index or a slice",
-        [EXPR_DIM_OF] = "a size as a number",
         [EXPR_ZERO] = "a zero of any type",
         [EXPR_GRAD] = "a derivative",
         [EXPR_ERROR] = "an expression without a type",
@@ -354,11 +378,15 @@ static size_t write(Writer *w, Expr *e) {
     case EXPR_EQUAL: return write_equal(w, e);
     case EXPR_TENSOR: return write_stack(w, e);
     case EXPR_CHECK: return write(w, e->a); /* TVM checks sizes itself */
+    case EXPR_INDEX:
+        return write_lowered(
+            w, tvm_lower_index(e->a, attrs_text(e->attrs, "spec"), e->args, e->nargs, e->span), e,
+            not_an_index);
+    case EXPR_DIM_OF: return write(w, tvm_lower_size(e));
+    case EXPR_UPDATE:
+        return write_lowered(w, tvm_lower_update(e), e, "`with` of a record that is not known");
     case EXPR_STRING:
     case EXPR_BUILTIN:
-    case EXPR_UPDATE:
-    case EXPR_INDEX:
-    case EXPR_DIM_OF:
     case EXPR_ZERO:
     case EXPR_GRAD:
     case EXPR_ERROR: break;

@@ -6,6 +6,7 @@
 
 #include "interchange/tvm_graph.h"
 #include "interchange/tvm_writer.h"
+#include "ops/table.h"
 
 typedef struct TvmOp {
     const char *name, *class, *fields;
@@ -134,9 +135,20 @@ size_t tvm_write_map(Writer *w, const char *const *keys, const size_t *items, si
 /* ---- operators ------------------------------------------------------------------------------- */
 
 size_t tvm_write_op(Writer *w, const Op *op, Span span) {
+    /* What refuses to overflow in Relay has no errors in a graph. */
+    op = op == &op_checked_add        ? &op_add
+         : op == &op_checked_subtract ? &op_subtract
+         : op == &op_checked_multiply ? &op_multiply
+                                      : op;
     if (!find_op(w, op))
         return tvm_refuse(w, span, fmt_text("operator `%s`", op->name));
     return add_repr(w, "Op", op->name);
+}
+
+size_t tvm_write_dyn(Writer *w, const Op *op, Span span) {
+    if (!find_op(w, op))
+        return tvm_refuse(w, span, fmt_text("operator `%s`", op->name));
+    return add_repr(w, "Op", fmt_text("dyn.%s", op->name));
 }
 
 static const char *float_text(double f) {

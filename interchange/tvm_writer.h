@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the writer of TVM's graphs: nodes (tvm_write_attrs.c), types (tvm_write_types.c), expressions (tvm_write.c).
+/* Inside the writer of TVM's graphs: nodes (tvm_write_attrs.c), types (tvm_write_types.c), expressions (tvm_write.c),
+ * and what they have as others (tvm_lower.c).
  * A node is written after those that it names, so that its number is known; node 0 is null. */
 #ifndef INTERCHANGE_TVM_WRITER_H
 #define INTERCHANGE_TVM_WRITER_H
@@ -40,8 +41,18 @@ size_t tvm_write_list(Writer *w, const size_t *items, size_t n);
 /* keys NULL: the items are keys and values in turns; else n values. */
 size_t tvm_write_map(Writer *w, const char *const *keys, const size_t *items, size_t n);
 size_t tvm_write_op(Writer *w, const Op *op, Span span);
+size_t tvm_write_dyn(Writer *w, const Op *op, Span span); /* dyn.OP */
 size_t tvm_write_attrs(Writer *w, const Expr *call, const size_t *args);
 const char *tvm_number(size_t node); /* as attributes have it */
+
+/* ---- tvm_lower.c ----------------------------------------------------------------------------- */
+
+/* Each gives calls that can be written, or NULL: there are none. Of x[…], by the letters of core.h; of the size of an axis; of
+ * `{ r with … }`; of a call whose attributes have sizes that are computed, in the order of arguments that `form` has. */
+Expr *tvm_lower_index(Expr *x, const char *spec, Expr *const *args, uint32_t nargs, Span span);
+Expr *tvm_lower_size(const Expr *e);
+Expr *tvm_lower_update(const Expr *e);
+Expr *tvm_lower_sizes(const Expr *call, const char *form);
 
 /* ---- tvm_write_types.c ----------------------------------------------------------------------- */
 

@@ -216,6 +216,16 @@ def main(x: Tensor[(2, 3), float32]) {
   (pair, y + exp({ let z = y - x; z * z }))
 }
 """, "main([[0.0, 1.0, 2.0], [3.5, -4.0, 5.0]])"),
+    "indices": ("""
+type Net { Net { w: Tensor[(2, 3), float32], b: float32, n: int32 } }
+let net = Net { w: [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], b: 0.5, n: 2 };
+def main[n](x: Tensor[(n, 3), float32], y: Tensor[(4, 5, 6), float32], i: int32) {
+  let other = { net with b = net.b + 1.0, n = i };
+  ((x[0], y[i, -1], y[1:3, ::2, None], y[..., 1], y[i:, 1:i], y[[2, 0]], y[::-1], x[:, 1:], y[:, :, -2::-2], y[-2:, i:4:2]),
+   reshape(x, newshape=[n * 3]), reshape(x, newshape=[n, -1, 1]), zeros(shape=[n, 2]), shape_of(y)[0] + i, broadcast_to([1.0], shape=[n]),
+   tile(x, reps=[2, i]), n + 1, full(2.5, shape=[i, 2]), one_hot([0, 1], 1.0, 0.0, depth=i), other.w[0], other.b, other.n, topk(y, k=i).0)
+}
+""", "main([[0.0, 1.0, 2.0], [3.5, -4.0, 5.0]], reshape(arange(0.0, 120.0, 1.0), newshape=[4, 5, 6]), 2)"),
     "no main": ("""
 type Tree[A] { Leaf, Node(Tree[A], A, Tree[A]) }
 def total(t: Tree[float32]) -> float32 { match (t) { Leaf => 0.0, Node(l, v, r) => total(l) + v + total(r) } }
@@ -239,7 +249,7 @@ def check_written(relay, folder, name):
         wrong, out, said = run(relay, ["run", "call.rly"], folder)
         if wrong or said or not out:
             return "%s: %s: %s" % (name, path, wrong or said)
-        shown.append(out)
+        shown.append(str(out).split(" : ")[0])  # sizes that the program knows may be `?` in the graph
     return None if shown[0] == shown[1] else "%s: %s\n%s" % (name, shown[0], shown[1])
 
 

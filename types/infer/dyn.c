@@ -33,7 +33,7 @@ static const struct {
     {"sparse_to_dense", "sparse_indices sparse_values default_value output_shape"},
 };
 
-static const char *form_of(const char *op) {
+const char *infer_dyn_form(const char *op) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i].op, op) == 0)
             return forms[i].args;
@@ -42,7 +42,7 @@ static const char *form_of(const char *op) {
 
 const Op *infer_find_dyn(const Symbol *name) {
     const char *text = name->text;
-    bool dyn = strncmp(text, "dyn.", 4) == 0 && form_of(text + 4);
+    bool dyn = strncmp(text, "dyn.", 4) == 0 && infer_dyn_form(text + 4);
     return dyn ? op_find(sym_intern(text + 4)) : NULL;
 }
 
@@ -324,7 +324,7 @@ static bool is_computed_after(const Ast *e, size_t k) {
 
 /* Makes the call of the operator; false after a report. */
 static bool make_call(Dyn *d, const Ast *e) {
-    const char *name = form_of(d->op->name);
+    const char *name = infer_dyn_form(d->op->name);
     AstAttrVec made = {0};
     d->call->args = (AstVec){0};
     for (size_t k = 0; k < e->args.len; k++) {
@@ -362,7 +362,7 @@ static bool make_call(Dyn *d, const Ast *e) {
 Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e) {
     Dyn d = {.I = I, .op = op, .call = mem_new(Ast)};
     size_t mark = scope_mark(I), n = 1;
-    for (const char *p = form_of(op->name); *p; p++)
+    for (const char *p = infer_dyn_form(op->name); *p; p++)
         n += *p == ' ';
     if (e->args.len != n) {
         infer_error(I, DIAG_R0203, e->span, "`dyn.%s` takes %zu argument%s, and %zu %s given",
@@ -370,7 +370,7 @@ Expr *infer_dyn_call(Infer *I, const Op *op, Ast *e) {
         return infer_error_expr(e->span);
     }
     *d.call = *e;
-    bool scales = strstr(form_of(op->name), "scale_") != NULL, numbers = true;
+    bool scales = strstr(infer_dyn_form(op->name), "scale_") != NULL, numbers = true;
     for (size_t i = 1; i < n; i++)
         numbers = numbers && is_number(e->args.data[i]);
     Expr *out = scales && !numbers ? upsample(&d, e)

@@ -39,6 +39,8 @@ bool infer_module(Env *env, const Module *module, InferMode mode, Diags *diags, 
 
 /* The operator of which TVM's dyn.NAME is the form with attributes among its arguments, or NULL (infer/dyn.c). */
 const Op *infer_find_dyn(const Symbol *name);
+/* The arguments of dyn.OP in TVM's order, those that are attributes by the attribute's name: "data newshape"; or NULL. */
+const char *infer_dyn_form(const char *op);
 
 /* The parameters of a definition, or of a function that a `let` of a file binds; else NULL. */
 const AstFn *infer_parameters(const Global *global);
