@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 5,       /* changes with anything in this file and with generated code */
+    JIT_ABI = 6,       /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -41,10 +41,11 @@ enum {
  * reduction axes keep their order. */
 typedef struct KernelSig {
     uint8_t form, flags;
-    uint8_t vbytes;                   /* of a vector: 16, 32, 64 */
-    uint8_t level;                    /* of LLVM's code generator: 0 … 3 */
-    uint8_t rows, cols, lanes;        /* TILE, TURN; OUTER: cols */
-    uint8_t npar, nred;               /* loop axes */
+    uint8_t vbytes;            /* of a vector: 16, 32, 64 */
+    uint8_t level;             /* of LLVM's code generator: 0 … 3 */
+    uint8_t rows, cols, lanes; /* TILE, TURN; OUTER: cols */
+    uint8_t npar, nred;        /* loop axes */
+    uint8_t tabled;            /* TILE: 1 + the operand that is read through tables; 0: none */
     uint8_t axis_of[RECIPE_MAX_AXES]; /* recipe axis → loop axis; JIT_NO_AXIS: extent 1 */
     uint16_t zero[JIT_MAX_PTRS];      /* loop axes along which the operand's stride is known 0 */
     uint16_t unit[JIT_MAX_PTRS];      /* … known to be one element */
@@ -63,6 +64,9 @@ typedef struct KernelSlice {
     const void *ptr[JIT_MAX_PTRS];
     int64_t extent[RECIPE_MAX_AXES];
     int64_t origin[RECIPE_MAX_AXES]; /* of this part: what SC_IOTA counts from */
+    /* Where the tabled operand is, in bytes: along the last but one parallel axis, from ptr, and along the
+     * reduction, from there. */
+    const int32_t *rows, *steps;
 } KernelSlice;
 
 /* A compiled kernel. Returns a kernel status. */

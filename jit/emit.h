@@ -30,6 +30,7 @@ typedef struct Emit {
     LLVMValueRef base[JIT_MAX_PTRS];
     LLVMValueRef stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes; constants where the sig says */
     LLVMValueRef extent[RECIPE_MAX_AXES], origin[RECIPE_MAX_AXES];
+    LLVMValueRef rows, steps;          /* of the tabled operand */
     uint32_t *body_dep, *epilogue_dep; /* loop axes each value depends on */
     void *chunks;                      /* of emit_alloc */
     char *why;                         /* set by emit_unsupported */
@@ -110,6 +111,9 @@ void emit_frame_init(Emit *e, Frame *f);
 void emit_frame_copy(Emit *e, Frame *to, const Frame *from);
 /* Lanes of the last parallel axis that fill a vector register. */
 int emit_pick_lanes(Emit *e);
+/* Whether operand p is read through a table along the axis, and how many bytes that says at the index. */
+bool emit_is_tabled(const Emit *e, int p, int axis);
+LLVMValueRef emit_table_entry(Emit *e, int axis, LLVMValueRef index);
 /* Moves along an axis. */
 void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index);
 
@@ -121,6 +125,11 @@ Val emit_load(Emit *e, Frame *f, int op, const Val *offset, const Val *cond);
 /* An output at the frame, narrowed once from a value of dtype `from`. */
 void emit_store(Emit *e, Frame *f, int op, Val v, DType from);
 LLVMValueRef emit_widen(Emit *e, LLVMValueRef stored, DType t);
+/* An operand or output that lies along `axis`, not along the lanes: elements of the n frames, one after the other
+ * on that axis from f on. mask: which of the frames there are; NULL: all. */
+void emit_load_turned(Emit *e, Frame *f, int n, int op, LLVMValueRef mask);
+void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType from,
+                       LLVMValueRef mask);
 /* The square of vectors rows[n] with n lanes, turned in place. */
 void emit_transpose(Emit *e, LLVMValueRef *rows, int n);
 
@@ -142,7 +151,9 @@ DType emit_result_type(Emit *e, int k);
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
-void emit_scalar_form(Emit *e);                                              /* emit_plain.c */
+void emit_scalar_form(Emit *e); /* emit_plain.c */
+/* The folded value through the epilogue; *type is the dtype of both. */
+Val emit_epilogue(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType *type);
 void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type); /* to the output */
 void emit_map(Emit *e);                                                      /* emit_map.c */
 void emit_swap(Emit *e);

@@ -305,6 +305,10 @@ void emit_start(Emit *e) {
         e->extent[a] = field(e, e->slice, e->i64, offsetof(KernelSlice, extent) + 8 * (size_t)a);
         e->origin[a] = field(e, e->slice, e->i64, offsetof(KernelSlice, origin) + 8 * (size_t)a);
     }
+    if (sig->tabled) {
+        e->rows = field(e, e->slice, e->ptr, offsetof(KernelSlice, rows));
+        e->steps = field(e, e->slice, e->ptr, offsetof(KernelSlice, steps));
+    }
     uint32_t par = (1u << sig->npar) - 1;
     e->body_dep = dependencies(e, r->body, r->nbody, 0);
     e->epilogue_dep = dependencies(e, r->epilogue, r->nepilogue, par);
@@ -328,13 +332,30 @@ void emit_frame_copy(Emit *e, Frame *to, const Frame *from) {
     memcpy(to->vals, from->vals, n);
 }
 
+bool emit_is_tabled(const Emit *e, int p, int axis) {
+    int npar = e->sig->npar;
+    return e->sig->tabled == p + 1 && (axis == npar - 2 || axis == npar);
+}
+
+LLVMValueRef emit_table_entry(Emit *e, int axis, LLVMValueRef index) {
+    LLVMValueRef table = axis < e->sig->npar ? e->rows : e->steps;
+    LLVMValueRef at = LLVMBuildGEP2(e->b, e->i32, table, &index, 1, "");
+    return LLVMBuildSExt(e->b, LLVMBuildLoad2(e->b, e->i32, at, ""), e->i64, "");
+}
+
 void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index) {
     f->index[axis] = index;
+    int tabled = e->sig->tabled - 1;
+    if (tabled >= 0 && emit_is_tabled(e, tabled, axis)) {
+        LLVMValueRef by = emit_table_entry(e, axis, index);
+        f->at[tabled] = LLVMBuildGEP2(e->b, e->i8, f->at[tabled], &by, 1, "");
+    }
     if (LLVMIsAConstantInt(index) && LLVMConstIntGetZExtValue(index) == 0)
         return;
     for (int p = 0; p < e->nptr; p++) {
         bool out = p >= e->r->noperands;
-        if (e->sig->zero[p] >> axis & 1 || (out && axis >= e->sig->npar))
+        if (e->sig->zero[p] >> axis & 1 || (out && axis >= e->sig->npar) ||
+            emit_is_tabled(e, p, axis))
             continue;
         DType t = out ? e->r->out_types[p - e->r->noperands] : e->r->in_types[p];
         if (e->sig->unit[p] >> axis & 1) {

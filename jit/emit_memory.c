@@ -118,6 +118,13 @@ static LLVMValueRef all_lanes(Emit *e, int n) {
     return emit_splat(e, LLVMConstInt(e->i1, 1, 0), n);
 }
 
+static LLVMValueRef first_lanes(Emit *e, int n, int lanes) {
+    LLVMValueRef bits[64];
+    for (int i = 0; i < lanes; i++)
+        bits[i] = LLVMConstInt(e->i1, i < n, 0);
+    return LLVMConstVector(bits, (unsigned)lanes);
+}
+
 /* Addresses of the lanes. */
 static LLVMValueRef lane_addresses(Emit *e, Frame *f, int op, const Val *offset, int bytes) {
     int n = f->lanes;
@@ -211,6 +218,82 @@ void emit_store(Emit *e, Frame *f, int op, Val val, DType from) {
     } else {
         LLVMSetAlignment(LLVMBuildStore(e->b, v, f->at[op]), (unsigned)bytes);
     }
+}
+
+/* The address of f's lane l, or of the last one where there are fewer. */
+static LLVMValueRef lane_address(Emit *e, const Frame *f, int op, int l) {
+    LLVMValueRef by = emit_int(e, l);
+    if (f->mask) {
+        LLVMValueRef left = LLVMBuildSub(e->b, e->extent[f->vaxis], f->index[f->vaxis], "");
+        by = emit_min(e, by, LLVMBuildSub(e->b, left, emit_int(e, 1), ""));
+    }
+    by = LLVMBuildMul(e->b, by, e->stride[op][f->vaxis], "");
+    return LLVMBuildGEP2(e->b, e->i8, f->at[op], &by, 1, "");
+}
+
+void emit_load_turned(Emit *e, Frame *f, int n, int op, LLVMValueRef mask) {
+    DType t = e->r->in_types[op];
+    int bytes = emit_bytes(t), lanes = f->lanes;
+    LLVMTypeRef st = emit_stored_type(e, t), vt = emit_vec(st, lanes);
+    LLVMValueRef square[64];
+    for (int l = 0; l < lanes; l++) {
+        LLVMValueRef at = lane_address(e, f, op, l);
+        /* No element is read but the n that there are: they may be the last of their page. */
+        square[l] = masked_load(e, vt, at, mask ? mask : first_lanes(e, n, lanes), bytes);
+    }
+    emit_transpose(e, square, lanes);
+    for (int i = 0; i < n; i++)
+        f[i].loaded[op] = square[i];
+}
+
+void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType from,
+                       LLVMValueRef mask) {
+    DType t = e->r->out_types[op - e->r->noperands];
+    int bytes = emit_bytes(t), lanes = f->lanes;
+    LLVMTypeRef st = emit_stored_type(e, t);
+    LLVMValueRef square[64];
+    for (int i = 0; i < lanes; i++)
+        square[i] = i < n ? emit_narrow(e, emit_vector_of(e, &f[i], v[i]), from, t)
+                          : LLVMGetUndef(emit_vec(st, lanes));
+    emit_transpose(e, square, lanes);
+    LLVMBasicBlockRef end = emit_block(e, "");
+    LLVMValueRef left = LLVMBuildSub(e->b, e->extent[f->vaxis], f->index[f->vaxis], "");
+    for (int l = 0; l < lanes; l++) {
+        if (f->mask) {
+            LLVMBasicBlockRef next = emit_block(e, "");
+            LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntSLT, emit_int(e, l), left, "");
+            LLVMBuildCondBr(e->b, inside, next, end);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
+        LLVMValueRef by = LLVMBuildMul(e->b, emit_int(e, l), e->stride[op][f->vaxis], "");
+        LLVMValueRef at = LLVMBuildGEP2(e->b, e->i8, f->at[op], &by, 1, "");
+        if (mask) {
+            LLVMTypeRef types[2] = {LLVMTypeOf(square[l]), e->ptr};
+            LLVMValueRef align = LLVMConstInt(e->i32, (unsigned)bytes, 0);
+            LLVMValueRef args[4] = {square[l], at, align, mask};
+            emit_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
+            continue;
+        }
+        /* Whole vectors of two, four, eight: a mask that is known is stored no faster. */
+        for (int i = 0, size; i < n; i += size) {
+            size = lanes;
+            while (size > n - i)
+                size /= 2;
+            LLVMValueRef part = square[l], to = at, index[64];
+            for (int k = 0; k < size; k++)
+                index[k] = LLVMConstInt(e->i32, (unsigned)(i + k), 0);
+            if (size < lanes && size > 1)
+                part = LLVMBuildShuffleVector(e->b, part, part,
+                                              LLVMConstVector(index, (unsigned)size), "");
+            else if (size == 1)
+                part = LLVMBuildExtractElement(e->b, part, index[0], "");
+            to = LLVMBuildGEP2(e->b, st, at, (LLVMValueRef[]){emit_int(e, i)}, 1, "");
+            LLVMSetAlignment(LLVMBuildStore(e->b, part, to), (unsigned)bytes);
+        }
+    }
+    LLVMBuildBr(e->b, end);
+    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, end);
 }
 
 /* log2(n) rounds of swapping blocks off the diagonal (Eklundh). */

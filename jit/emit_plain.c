@@ -3,22 +3,25 @@
  * ends here. FORM_LANES: scans whose lanes run along another axis than the scan. */
 #include "jit/emit.h"
 
-/* The folded value through the epilogue into the output. */
-void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type) {
+Val emit_epilogue(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType *type) {
     const Recipe *r = e->r;
-    if (!r->nepilogue) {
-        emit_store(e, f, r->noperands, (Val){.v = acc, .vec = vec}, type);
-        return;
-    }
+    if (!r->nepilogue)
+        return (Val){.v = acc, .vec = vec};
     Frame g = *f;
     g.acc = acc;
     g.acc_vec = vec;
     g.vals = emit_alloc(e, (size_t)r->nepilogue * sizeof *g.vals);
-    for (int p = 0; p < e->nptr; p++)
-        g.loaded[p] = NULL;
     emit_code(e, &g, r->epilogue, e->epilogue_dep, r->nepilogue);
     int last = r->nepilogue - 1;
-    emit_store(e, &g, r->noperands, g.vals[last], scalar_result(&r->epilogue[last]));
+    *type = scalar_result(&r->epilogue[last]);
+    return g.vals[last];
+}
+
+void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type) {
+    for (int p = 0; p < e->nptr; p++)
+        f->loaded[p] = NULL; /* squares of a turned operand belong to the body */
+    Val v = emit_epilogue(e, f, acc, vec, &type);
+    emit_store(e, f, e->r->noperands, v, type);
 }
 
 static bool is_arg(const Recipe *r) {

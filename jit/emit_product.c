@@ -7,8 +7,13 @@
  *
  * FORM_TURN: the vector operand lies along the last reduction axis (a row of weights an output).
  * Squares of it are read by rows and turned in registers, lanes steps at a time; what is left over
- * is gathered. */
+ * is gathered.
+ *
+ * Where the output, and what the epilogue reads, lies along the rows, squares of it are turned on the way, too:
+ * results of a convolution, whose lanes are channels. */
 #include "jit/emit.h"
+
+#include <string.h>
 
 enum { MAX_ROWS = 16, MAX_COLS = 12 };
 
@@ -89,7 +94,9 @@ static void tile_enter(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int axis, LLVMVal
     for (int p = 0; p < r->noperands; p++) {
         if (e->sig->zero[p] >> axis & 1)
             continue;
-        LLVMValueRef by = LLVMBuildMul(e->b, index, e->stride[p][axis], "");
+        LLVMValueRef by = emit_is_tabled(e, p, axis)
+                              ? emit_table_entry(e, axis, index)
+                              : LLVMBuildMul(e->b, index, e->stride[p][axis], "");
         for (int y = 0; y < t->rows; y++)
             for (int x = 0; x < t->cols; x++) {
                 Frame *g = &f[y][x];
@@ -178,6 +185,73 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
     emit_loop_end(e, &tail, acc);
 }
 
+static bool lies_along_rows(const Emit *e, const Tile *t, int p) {
+    return t->w >= 0 && e->sig->unit[p] >> t->w & 1 &&
+           !((e->sig->unit[p] | e->sig->zero[p]) >> t->v & 1);
+}
+
+/* The epilogue and the output of all rows from `row` on, those that there are by `edge`. */
+static void finish_turned(Emit *e, Tile *t, LLVMValueRef *acc, LLVMValueRef row, bool edge) {
+    const Recipe *r = e->r;
+    Frame *f = emit_alloc(e, sizeof *f * MAX_ROWS);
+    Val vals[MAX_ROWS];
+    for (int x = 0; x < t->cols; x++)
+        for (int y = 0; y < t->rows; y += t->lanes) {
+            int n = t->rows - y < t->lanes ? t->rows - y : t->lanes;
+            DType type = r->acc_type;
+            LLVMValueRef mask = NULL;
+            if (edge) {
+                LLVMValueRef at = LLVMBuildAdd(e->b, row, emit_int(e, y), "");
+                mask = emit_mask(e, LLVMBuildSub(e->b, e->extent[t->w], at, ""), t->lanes);
+            }
+            for (int i = 0; i < n; i++) {
+                f[i] = t->par[y + i][x];
+                memset(f[i].loaded, 0, sizeof f[i].loaded);
+            }
+            for (int i = 0; i < r->nepilogue; i++) {
+                int p = r->epilogue[i].a;
+                if (r->epilogue[i].op == SC_LOAD && lies_along_rows(e, t, p) && !f[0].loaded[p])
+                    emit_load_turned(e, f, n, p, mask);
+            }
+            for (int i = 0; i < n; i++) {
+                type = r->acc_type;
+                vals[i] = emit_epilogue(e, &f[i], acc[(y + i) * t->cols + x], true, &type);
+            }
+            emit_store_turned(e, f, n, r->noperands, vals, type, mask);
+        }
+}
+
+/* Stores the tile, but for rows beyond the edge. */
+static void finish_tile(Emit *e, Tile *t, LLVMValueRef *acc, LLVMValueRef row, LLVMValueRef *rows) {
+    LLVMBasicBlockRef end = emit_block(e, "");
+    bool turned = lies_along_rows(e, t, e->r->noperands);
+    if (turned) {
+        LLVMBasicBlockRef whole = emit_block(e, ""), edge = emit_block(e, "");
+        LLVMValueRef last = rows[t->rows - 1];
+        LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntSLT, last, e->extent[t->w], "");
+        LLVMBuildCondBr(e->b, inside, whole, edge);
+        LLVMPositionBuilderAtEnd(e->b, whole);
+        finish_turned(e, t, acc, row, false);
+        LLVMBuildBr(e->b, end);
+        LLVMMoveBasicBlockAfter(edge, LLVMGetInsertBlock(e->b));
+        LLVMPositionBuilderAtEnd(e->b, edge);
+        finish_turned(e, t, acc, row, true);
+    }
+    for (int y = 0; y < t->rows && !turned; y++) {
+        if (y > 0) {
+            LLVMBasicBlockRef next = emit_block(e, "");
+            LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntSLT, rows[y], e->extent[t->w], "");
+            LLVMBuildCondBr(e->b, inside, next, end);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
+        for (int x = 0; x < t->cols; x++)
+            emit_finish(e, &t->par[y][x], acc[y * t->cols + x], true, e->r->acc_type);
+    }
+    LLVMBuildBr(e->b, end);
+    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, end);
+}
+
 /* The tile whose first row and column are given. */
 static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLVMValueRef col) {
     const Recipe *r = e->r;
@@ -247,22 +321,7 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     for (int a = in; a-- > npar;)
         emit_loop_end(e, &loops[a], acc);
 
-    LLVMBasicBlockRef end = emit_block(e, "");
-    for (int y = 0; y < t->rows; y++) {
-        if (y > 0) {
-            LLVMBasicBlockRef next = emit_block(e, "");
-            LLVMValueRef inside = LLVMBuildICmp(e->b, LLVMIntSLT, rows[y], e->extent[t->w], "");
-            LLVMBuildCondBr(e->b, inside, next, end);
-            LLVMPositionBuilderAtEnd(e->b, next);
-        }
-        for (int x = 0; x < t->cols; x++) {
-            Frame *g = &t->par[y][x];
-            emit_finish(e, g, acc[y * t->cols + x], true, r->acc_type);
-        }
-    }
-    LLVMBuildBr(e->b, end);
-    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
-    LLVMPositionBuilderAtEnd(e->b, end);
+    finish_tile(e, t, acc, row, rows);
 }
 
 /* All rows of one column of tiles. */

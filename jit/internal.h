@@ -108,6 +108,8 @@ struct Jit {
     JitRecipe *recent[JIT_RECENT]; /* by the address of the code, to be checked */
     char *pack;                    /* scratch of packed operands, one piece a thread */
     size_t pack_bytes;
+    int32_t *tables; /* scratch */
+    size_t table_entries;
 };
 
 JitRecipe *jit_recipe_get(Jit *jit, const Recipe *r);
@@ -118,6 +120,12 @@ void jit_table_fini(Jit *jit);
 
 /* ---- shape.c --------------------------------------------------------------------------------- */
 
+/* How an operand is walked along some axes, the last one fastest. */
+typedef struct JitWalk {
+    int n;
+    int64_t extent[RECIPE_MAX_AXES], stride[RECIPE_MAX_AXES]; /* strides in bytes */
+} JitWalk;
+
 /* A launch ready to run: how loops lie, which form. */
 typedef struct JitPlan {
     KernelSig sig;
@@ -126,11 +134,13 @@ typedef struct JitPlan {
     int64_t extent[RECIPE_MAX_AXES];
     int64_t stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes */
     RecipeKind kind;
-    bool empty;       /* nothing to do */
-    int packed;       /* the operand to be packed by column panels; -1: none */
-    int keeps;        /* the operand whose panels serve later launches too; -1: none */
-    int64_t elements; /* of the whole domain */
-    int64_t wide;     /* PRODUCT: lanes' extent of a tile */
+    bool empty;          /* nothing to do */
+    int packed;          /* the operand to be packed by column panels; -1: none */
+    int keeps;           /* the operand whose panels serve later launches too; -1: none */
+    JitWalk source;      /* of the operand that is packed or kept: the reduction */
+    JitWalk rows, steps; /* PRODUCT with sig.tabled: what the tables say */
+    int64_t elements;    /* of the whole domain */
+    int64_t wide;        /* PRODUCT: lanes' extent of a tile */
 } JitPlan;
 /* After how many nanoseconds, spent as jr->spent counts them, a recipe is worth the better code. */
 double jit_hot_after(const Recipe *r);

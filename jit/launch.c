@@ -73,6 +73,7 @@ void jit_close(Jit *jit) {
     free((char *)jit->api_why);
     free(jit->library);
     free(jit->pack);
+    free(jit->tables);
     free(jit);
 }
 
@@ -107,6 +108,8 @@ static void piece(const Run *run, int i, int64_t *begin, int64_t *end) {
 static void narrow(const JitPlan *plan, KernelSlice *s, int axis, int64_t begin, int64_t end) {
     for (int p = 0; p < plan->nptr; p++)
         s->ptr[p] = (const char *)s->ptr[p] + begin * plan->stride[p][axis];
+    if (plan->sig.tabled && axis == plan->sig.npar - 2)
+        s->rows += begin;
     s->origin[axis] += begin;
     s->extent[axis] = end - begin;
 }
@@ -115,6 +118,8 @@ static void copy_slice(const JitPlan *plan, KernelSlice *to, const KernelSlice *
     memcpy(to->ptr, from->ptr, sizeof to->ptr[0] * (size_t)plan->nptr);
     memcpy(to->extent, from->extent, sizeof to->extent[0] * (size_t)plan->naxes);
     memcpy(to->origin, from->origin, sizeof to->origin[0] * (size_t)plan->naxes);
+    to->rows = from->rows;
+    to->steps = from->steps;
 }
 
 static void run_piece(void *arg, int i) {
@@ -135,18 +140,30 @@ static void run_piece(void *arg, int i) {
 static void run_panels(void *arg, int i) {
     Run *run = arg;
     const JitPlan *plan = run->plan;
-    int npar = plan->sig.npar, nred = plan->sig.nred, v = npar - 1, p = plan->packed;
-    int outer = npar > 1 ? npar - 2 : 0;
-    int64_t begin, end;
-    piece(run, i, &begin, &end);
+    int npar = plan->sig.npar, nred = plan->source.n, v = npar - 1, p = plan->packed;
+    int64_t begin = 0, end = plan->extent[v], first, last;
+    piece(run, i, &first, &last);
+    KernelSlice whole;
+    copy_slice(plan, &whole, run->whole);
+    if (run->axis == v)
+        begin = first, end = last;
+    else
+        narrow(plan, &whole, run->axis, first, last);
     char *buffer = run->jit->pack + (size_t)i * (size_t)run->panel_bytes;
     run->status[i] = KERNEL_DONE;
+    if (first >= last)
+        return;
+    /* The axes along which the panels differ; the kernel runs over the others. */
+    int moves[RECIPE_MAX_AXES], outer = 0;
+    for (int a = 0; a < npar - 2; a++)
+        if (plan->stride[p][a] != 0)
+            moves[outer++] = a;
     int64_t at[RECIPE_MAX_AXES] = {0};
     for (;;) {
         KernelSlice base;
-        copy_slice(plan, &base, run->whole);
+        copy_slice(plan, &base, &whole);
         for (int a = 0; a < outer; a++)
-            narrow(plan, &base, a, at[a], at[a] + 1);
+            narrow(plan, &base, moves[a], at[a], at[a] + 1);
         for (int64_t c = begin; c < end; c += run->width) {
             int64_t stop = c + run->width < end ? c + run->width : end;
             KernelSlice slice, copy;
@@ -157,7 +174,7 @@ static void run_panels(void *arg, int i) {
             if (run->kept)
                 copy.ptr[1] = run->kept + c / run->width * run->panel_bytes;
             for (int a = 0; a < nred; a++) {
-                copy.extent[a] = plan->extent[npar + a];
+                copy.extent[a] = plan->source.extent[a];
                 copy.origin[a] = 0;
             }
             copy.extent[nred] = stop - c;
@@ -172,7 +189,7 @@ static void run_panels(void *arg, int i) {
             }
         }
         int a = outer - 1;
-        while (a >= 0 && ++at[a] == plan->extent[a])
+        while (a >= 0 && ++at[a] == whole.extent[moves[a]])
             at[a--] = 0;
         if (a < 0)
             return;
@@ -264,7 +281,8 @@ static bool prepare_copy(Run *run, const JitPlan *plan, const JitRecipe *jr,
                          const KernelLaunch *launch, KernelLaunch *pack_launch) {
     Jit *jit = run->jit;
     const KernelSig *sig = &plan->sig;
-    int p = plan->packed, npar = sig->npar, nred = sig->nred, v = npar - 1;
+    const JitWalk *source = &plan->source;
+    int p = plan->packed, nred = source->n, v = sig->npar - 1;
     int bytes = (int)dtype_size(jr->recipe.in_types[p]);
     KernelSig copy;
     memset(&copy, 0, sizeof copy);
@@ -277,8 +295,7 @@ static bool prepare_copy(Run *run, const JitPlan *plan, const JitRecipe *jr,
     copy.level = sig->level;
     copy.npar = (uint8_t)(nred + 1);
     bool along = plan->stride[p][v] == bytes;
-    bool turned = !along && plan->stride[p][npar + nred - 1] == bytes &&
-                  plan->extent[npar + nred - 1] >= 8;
+    bool turned = !along && source->stride[nred - 1] == bytes && source->extent[nred - 1] >= 8;
     copy.form = turned ? FORM_SWAP : FORM_MAP;
     uint16_t last = (uint16_t)(1u << nred), before = (uint16_t)(1u << (nred - 1));
     copy.unit[1] = last;
@@ -286,9 +303,9 @@ static bool prepare_copy(Run *run, const JitPlan *plan, const JitRecipe *jr,
     run->pack = jit_kernel_get(jit, jit_recipe_get(jit, copy_recipe(jit, bytes, nred + 1)), &copy);
     int64_t step = run->width * bytes;
     for (int a = nred; a-- > 0;) {
-        pack_launch->stride[0][a] = plan->stride[p][npar + a];
+        pack_launch->stride[0][a] = source->stride[a];
         pack_launch->stride[1][a] = step;
-        step *= plan->extent[npar + a];
+        step *= source->extent[a];
     }
     pack_launch->stride[0][nred] = plan->stride[p][v];
     pack_launch->stride[1][nred] = bytes;
@@ -320,14 +337,56 @@ static int64_t count_steps(const JitPlan *plan) {
     return k;
 }
 
+/* Writes where a walk leads, step by step. */
+static void write_walk(const JitWalk *w, int32_t *to) {
+    int64_t n = 1, done = 1;
+    to[0] = 0;
+    for (int a = w->n; a-- > 0; done = n) {
+        n *= w->extent[a];
+        for (int64_t i = done; i < n; i++)
+            to[i] = to[i - done] + (int32_t)w->stride[a];
+    }
+}
+
+/* See Note [Products through tables] in jit/shape.c; false: no memory. */
+static bool prepare_tables(Jit *jit, const JitPlan *plan, KernelSlice *slice) {
+    if (!plan->sig.tabled)
+        return true;
+    int64_t rows = plan->extent[plan->sig.npar - 2], steps = count_steps(plan);
+    size_t n = (size_t)(rows + steps);
+    if (n > jit->table_entries) {
+        free(jit->tables);
+        jit->tables = malloc(n * sizeof *jit->tables);
+        jit->table_entries = jit->tables ? n : 0;
+        if (!jit->tables)
+            return false;
+    }
+    write_walk(&plan->rows, jit->tables);
+    write_walk(&plan->steps, jit->tables + rows);
+    slice->rows = jit->tables;
+    slice->steps = jit->tables + rows;
+    return true;
+}
+
 /* How the panels are shared out among threads. */
 static void split_panels(Run *run, double ns) {
-    int v = run->plan->sig.npar - 1;
+    const JitPlan *plan = run->plan;
+    int v = plan->sig.npar - 1;
     run->axis = v;
     run->grain = run->width;
-    int64_t panels = (run->plan->extent[v] + run->width - 1) / run->width;
+    int64_t most = (plan->extent[v] + run->width - 1) / run->width;
     int pieces = ns < PARALLEL_NS ? 1 : run->jit->threads;
-    run->n = panels < pieces ? (int)panels : pieces;
+    /* Where there are too few, each thread has its own copy of them. */
+    for (int a = 0; plan->sig.tabled && a < v; a++) {
+        int64_t grain = a == v - 1 ? plan->sig.rows : 1;
+        int64_t blocks = (plan->extent[a] + grain - 1) / grain;
+        if (most < pieces && blocks > most) {
+            run->axis = a;
+            run->grain = grain;
+            most = blocks;
+        }
+    }
+    run->n = most < pieces ? (int)most : pieces;
     if (run->n < 1)
         run->n = 1;
 }
@@ -379,6 +438,7 @@ static void fill(const JitPlan *plan, const Recipe *r, const KernelArgs *args, K
     }
     memcpy(slice->extent, plan->extent, sizeof(int64_t) * (size_t)plan->naxes);
     memset(slice->origin, 0, sizeof slice->origin);
+    slice->rows = slice->steps = NULL;
 }
 
 static double launch_ns(const JitRecipe *jr, const JitPlan *plan) {
@@ -405,7 +465,8 @@ int32_t jit_run(Jit *jit, const Recipe *r, const KernelArgs *args) {
     bool packed = false;
     KernelLaunch pack_launch;
     if (plan.packed >= 0) {
-        packed = prepare_panels(&run, &plan, jr, &launch, &pack_launch, ns);
+        packed = prepare_tables(jit, &plan, &slice) &&
+                 prepare_panels(&run, &plan, jr, &launch, &pack_launch, ns);
         if (!packed) {
             jit->stats.reference++; /* not reached but when memory has run out */
             return recipe_run(r, args);
@@ -440,16 +501,16 @@ bool jit_find_packing(Jit *jit, const Recipe *r, const KernelArgs *args, JitPack
     JitRecipe *jr = jit_recipe_get(jit, r);
     JitPlan plan;
     jit_plan(jit, jr, args, true, &plan);
-    if (plan.empty || plan.keeps < 0 || plan.sig.nred >= PACKED_AXES)
+    if (plan.empty || plan.keeps < 0 || plan.source.n >= PACKED_AXES)
         return false;
     Run run = {.jit = jit, .plan = &plan};
     lay_kept(&run, jr);
-    int p = plan.keeps, npar = plan.sig.npar, nred = plan.sig.nred, v = npar - 1;
+    int p = plan.keeps, nred = plan.source.n, v = plan.sig.npar - 1;
     PackedKey *key = &packing->key;
     memset(key, 0, sizeof *key);
     for (int a = 0; a < nred; a++) {
-        key->extent[a] = plan.extent[npar + a];
-        key->stride[a] = plan.stride[p][npar + a];
+        key->extent[a] = plan.source.extent[a];
+        key->stride[a] = plan.source.stride[a];
     }
     key->extent[nred] = plan.extent[v];
     key->stride[nred] = plan.stride[p][v];
@@ -471,7 +532,7 @@ int32_t jit_pack(Jit *jit, const Recipe *r, const KernelArgs *args, void *panels
     lay_kept(&run, jr);
     if (!prepare_copy(&run, &plan, jr, &launch, &pack_launch))
         return KERNEL_MEMORY;
-    int p = plan.packed, npar = plan.sig.npar, nred = plan.sig.nred;
+    int p = plan.packed, npar = plan.sig.npar, nred = plan.source.n;
     int64_t n = plan.extent[npar - 1], step = plan.stride[p][npar - 1];
     for (int64_t c = 0; c < n; c += run.width) {
         slice.ptr[0] = (const char *)args->in[p] + c * step;
@@ -479,7 +540,7 @@ int32_t jit_pack(Jit *jit, const Recipe *r, const KernelArgs *args, void *panels
         for (int a = 0; a <= nred; a++)
             slice.origin[a] = 0;
         for (int a = 0; a < nred; a++)
-            slice.extent[a] = plan.extent[npar + a];
+            slice.extent[a] = plan.source.extent[a];
         slice.extent[nred] = run.width < n - c ? run.width : n - c;
         int32_t status = run.pack(&pack_launch, &slice);
         if (status != KERNEL_DONE)
@@ -506,7 +567,7 @@ int32_t jit_run_packed(Jit *jit, const Recipe *r, const KernelArgs *args, const 
     split_panels(&run, ns);
     read_panels(&run, &plan, jr, &launch);
     run.code = jit_kernel_get(jit, jr, &plan.sig);
-    if (!run.code)
+    if (!run.code || !prepare_tables(jit, &plan, &slice))
         return reference(jit, r, args);
     jit->stats.launches++;
     jr->spent += ns;

@@ -229,12 +229,212 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int
     jr->tile.cols = (uint8_t)*cols;
 }
 
+static void set_tile(Shape *s, int64_t n, int lanes, int rows, int cols) {
+    JitPlan *plan = s->plan;
+    plan->sig.rows = (uint8_t)rows;
+    plan->sig.cols = (uint8_t)cols;
+    plan->sig.lanes = (uint8_t)lanes;
+    plan->wide = lanes * cols;
+    if (n % (lanes * cols) == 0)
+        plan->sig.flags |= SIG_WHOLE;
+    else if (n < lanes * cols)
+        plan->sig.flags |= SIG_EDGE;
+}
+
+/* ---- products through tables ------------------------------------------------------------------ */
+
+/* Note [Products through tables]. In a convolution the data is read through windows: neither the places of the
+ * result nor those of the window are one axis of it, so loops over them would be short and nested, and lanes
+ * along a side of the image would not fill vectors. But one operand, here the weight, does not move with the
+ * places. It goes to panels (jit/launch.c, Note [Packed operands]), lanes along the axis that only it has,
+ * here the channels of the result, and the reduction is one loop over its rows. All places of the result are
+ * one axis, the tile's rows. Of the other operand one element is broadcast a row and step; where it is, two
+ * tables say: rows[place] + steps[step]. So a convolution runs like a product of matrices, whatever its
+ * strides, sides and paddings, and no window is copied; its partial derivatives do, too. */
+
+/* The parallel axes: those of the tabled operand alone, merged into one, end as rows, of the packed operand's the
+ * longest as lanes. */
+typedef struct Windows {
+    int tabled, packed, v;
+    uint32_t rows; /* axes that are merged */
+    int order[RECIPE_MAX_AXES], nrows;
+    int64_t m;
+    double cost;
+} Windows;
+
+static bool walks_on(const Shape *s, int outer, int inner, int64_t n, int tabled, int packed) {
+    for (int p = 0; p < s->nptr; p++)
+        if (p != tabled && p != packed &&
+            s->plan->stride[p][outer] != s->plan->stride[p][inner] * n)
+            return false;
+    return true;
+}
+
+/* Finds the axes and what they would cost, in steps of one vector. */
+static bool find_windows(const Shape *s, int lanes, int tabled, int packed, int64_t k, Windows *w) {
+    const JitPlan *plan = s->plan;
+    *w = (Windows){.tabled = tabled, .packed = packed, .v = -1, .m = 1};
+    double copied = (double)k, all = (double)k;
+    int only[RECIPE_MAX_AXES], nonly = 0, out = s->nin;
+    for (int a = 0; a < s->npar; a++) {
+        bool t = plan->stride[tabled][a] != 0, p = plan->stride[packed][a] != 0;
+        all *= (double)plan->extent[a];
+        if (p)
+            copied *= (double)plan->extent[a];
+        if (!t && !p)
+            return false;
+        if (t && !p)
+            only[nonly++] = a;
+        if (p && !t && (w->v < 0 || plan->extent[a] > plan->extent[w->v]))
+            w->v = a;
+    }
+    if (w->v < 0 || nonly == 0)
+        return false;
+    /* Those that lie closest in the result, as long as each continues the one before. */
+    for (int i = 1; i < nonly; i++)
+        for (int j = i; j > 0 && plan->stride[out][only[j - 1]] > plan->stride[out][only[j]]; j--) {
+            int t = only[j];
+            only[j] = only[j - 1];
+            only[j - 1] = t;
+        }
+    for (int i = 0; i < nonly; i++) {
+        if (i > 0 && !walks_on(s, only[i], only[0], w->m, tabled, packed))
+            break;
+        w->order[w->nrows++] = only[i];
+        w->rows |= 1u << only[i];
+        w->m *= plan->extent[only[i]];
+    }
+    int64_t n = plan->extent[w->v], vectors = (n + lanes - 1) / lanes;
+    /* A copied element costs what six multiplications of vectors do: 1.2 ns. */
+    double compute = all / (double)n * (double)vectors, copy = 6 * copied;
+    w->cost = compute + copy;
+    return w->m >= 4 && (w->nrows > 1 || s->nred > 1) && n * 2 > lanes && copy <= compute;
+}
+
+/* The next axis, which the last one does not go on with. */
+static void add_walk(JitWalk *w, int64_t extent, int64_t stride) {
+    w->extent[w->n] = extent;
+    w->stride[w->n++] = stride;
+}
+
+/* The least and the most that a walk adds are within what a table holds. */
+static bool fits_table(const JitWalk *w) {
+    int64_t lo = 0, hi = 0;
+    for (int i = 0; i < w->n; i++) {
+        int64_t d;
+        if (__builtin_mul_overflow(w->extent[i] - 1, w->stride[i], &d))
+            return false;
+        *(d < 0 ? &lo : &hi) += d;
+    }
+    return lo >= INT32_MIN && hi <= INT32_MAX;
+}
+
+/* See Note [Products through tables]; false: it is not one of them. */
+static bool shape_windows(Shape *s, int lanes) {
+    JitPlan *plan = s->plan;
+    const Recipe *r = s->r;
+    int end = s->npar + s->nred, x = -1, y = -1;
+    if (s->npar < 2 || s->jr->iota_axes || s->jr->loads != s->jr->plain_loads)
+        return false;
+    for (int p = 0; p < s->nin; p++)
+        if (is_loaded(s, p)) {
+            if (y >= 0)
+                return false;
+            *(x < 0 ? &x : &y) = p;
+        }
+    if (y < 0)
+        return false;
+    for (int i = 0; i < r->nepilogue; i++)
+        if (r->epilogue[i].op == SC_LOAD && (r->epilogue[i].a == x || r->epilogue[i].a == y))
+            return false;
+    int64_t k = 1;
+    for (int a = s->npar; a < end; a++)
+        k *= plan->extent[a];
+    Windows w, other;
+    bool found = find_windows(s, lanes, x, y, k, &w);
+    if (find_windows(s, lanes, y, x, k, &other) && (!found || other.cost < w.cost)) {
+        found = true;
+        w = other;
+    }
+    if (!found || k < 8 || (double)k * (double)w.m * (double)plan->extent[w.v] < 1 << 14)
+        return false;
+    JitWalk rows = {0}, steps = {0}, source = {0};
+    for (int i = w.nrows; i-- > 0;)
+        add_walk(&rows, plan->extent[w.order[i]], plan->stride[w.tabled][w.order[i]]);
+    for (int a = s->npar; a < end; a++) {
+        int64_t n = plan->extent[a], by = plan->stride[w.packed][a];
+        add_walk(&steps, n, plan->stride[w.tabled][a]);
+        int last = source.n - 1;
+        if (last >= 0 && source.stride[last] == by * n) {
+            source.extent[last] *= n;
+            source.stride[last] = by;
+        } else {
+            add_walk(&source, n, by);
+        }
+    }
+    if (!fits_table(&rows) || !fits_table(&steps) || source.n >= PACKED_AXES)
+        return false;
+
+    /* The loops: other axes, rows, lanes; one reduction. */
+    int64_t extent[RECIPE_MAX_AXES], stride[JIT_MAX_PTRS][RECIPE_MAX_AXES];
+    int n = 0;
+    for (int a = 0; a < s->npar; a++) {
+        if (a == w.v || w.rows >> a & 1)
+            continue;
+        extent[n] = plan->extent[a];
+        for (int p = 0; p < s->nptr; p++)
+            stride[p][n] = plan->stride[p][a];
+        n++;
+    }
+    for (int i = 0; i < 3; i++) {
+        int from = i == 0 ? w.order[0] : w.v;
+        extent[n] = i == 0 ? w.m : i == 1 ? plan->extent[w.v] : k;
+        for (int p = 0; p < s->nptr; p++)
+            stride[p][n] = i == 2 ? 0 : plan->stride[p][from];
+        n++;
+    }
+    for (int p = 0; p < s->nptr; p++)
+        memcpy(plan->stride[p], stride[p], sizeof stride[p][0] * (size_t)n);
+    memcpy(plan->extent, extent, sizeof extent[0] * (size_t)n);
+    memset(plan->sig.axis_of, JIT_NO_AXIS, sizeof plan->sig.axis_of);
+    plan->naxes = n;
+    s->npar = n - 1;
+    s->nred = 1;
+    plan->sig.npar = (uint8_t)s->npar;
+    plan->sig.nred = 1;
+    plan->stride[w.tabled][n - 3] = 0;                               /* the tables say */
+    plan->stride[w.packed][n - 1] = (int64_t)elem_size(r, w.packed); /* until it lies in panels */
+    plan->sig.tabled = (uint8_t)(w.tabled + 1);
+    plan->rows = rows;
+    plan->steps = steps;
+    plan->source = source;
+    plan->packed = plan->keeps = w.packed;
+    for (int a = 0; a < s->npar - 1; a++)
+        if (plan->stride[w.packed][a] != 0)
+            plan->keeps = -1;
+    plan->sig.form = FORM_TILE;
+    int tile_rows, tile_cols;
+    int64_t lane_extent = plan->extent[s->npar - 1];
+    choose_tile(s->jit, (JitRecipe *)s->jr, w.m, lane_extent, lanes, &tile_rows, &tile_cols);
+    set_tile(s, lane_extent, lanes, tile_rows, tile_cols);
+    return true;
+}
+
+/* ---- products --------------------------------------------------------------------------------- */
+
 enum { PANEL_BYTES = 1 << 19 }; /* an operand of this size that is read by short rows is packed */
 
 static void shape_product(Shape *s) {
     JitPlan *plan = s->plan;
     int in = s->npar + s->nred - 1;
     if (s->npar == 0 || s->nred == 0)
+        return;
+    int widest = 4, wide_ins = 0, vector = -1, turned = 0;
+    for (int i = 0; i < s->r->nbody; i++)
+        if (dtype_size(s->r->body[i].type) > 4 && s->r->body[i].op != SC_CONST)
+            widest = 8;
+    int lanes = plan->sig.vbytes / widest;
+    if (shape_windows(s, lanes))
         return;
     choose_lanes(s, 0, s->npar);
     int v = s->npar - 1;
@@ -261,11 +461,6 @@ static void shape_product(Shape *s) {
         w = v - 1;
         m = plan->extent[w];
     }
-    int widest = 4, wide_ins = 0, vector = -1, turned = 0;
-    for (int i = 0; i < s->r->nbody; i++)
-        if (dtype_size(s->r->body[i].type) > 4 && s->r->body[i].op != SC_CONST)
-            widest = 8;
-    int lanes = plan->sig.vbytes / widest;
     for (int p = 0; p < s->nin; p++) {
         if (!is_loaded(s, p) || plan->stride[p][v] == 0)
             continue;
@@ -292,6 +487,9 @@ static void shape_product(Shape *s) {
     }
     if (still && (plan->packed >= 0 || (turned == 1 && !is_unit(s, vector, v)))) {
         plan->keeps = vector;
+        plan->source.n = 0;
+        for (int a = s->npar; a <= in; a++)
+            add_walk(&plan->source, plan->extent[a], plan->stride[vector][a]);
         for (int a = 0; a < v; a++)
             if (plan->stride[vector][a] != 0)
                 plan->keeps = -1;
@@ -306,14 +504,7 @@ static void shape_product(Shape *s) {
         if (rows == 1 && n >= 4 * lanes && turned == 1 && s->jit->cpu.registers == 32)
             cols = 2;
     }
-    plan->sig.rows = (uint8_t)rows;
-    plan->sig.cols = (uint8_t)cols;
-    plan->sig.lanes = (uint8_t)lanes;
-    plan->wide = lanes * cols;
-    if (n % (lanes * cols) == 0)
-        plan->sig.flags |= SIG_WHOLE;
-    else if (n < lanes * cols)
-        plan->sig.flags |= SIG_EDGE;
+    set_tile(s, n, lanes, rows, cols);
 }
 
 /* ---- signatures ------------------------------------------------------------------------------ */
@@ -340,14 +531,17 @@ static void promise(Shape *s) {
         if (s->npar > 1)
             want_zero |= (uint16_t)(1u << (s->npar - 2));
         want_unit = (uint16_t)(1u << (s->npar - 1) | 1u << in);
+        if (sig->tabled) /* outputs are turned */
+            want_unit |= (uint16_t)(1u << (s->npar - 2));
         break;
     }
     for (int p = 0; p < s->nptr; p++) {
         for (int a = 0; a < plan->naxes; a++) {
             uint16_t bit = (uint16_t)(1u << a);
-            if (plan->stride[p][a] == 0 && want_zero & bit && p < s->nin)
+            bool by_table = sig->tabled == p + 1 && (a == s->npar - 2 || a == s->npar);
+            if (plan->stride[p][a] == 0 && want_zero & bit && p < s->nin && !by_table)
                 sig->zero[p] |= bit;
-            if (is_unit(s, p, a) && want_unit & bit)
+            if (is_unit(s, p, a) && want_unit & bit && !by_table)
                 sig->unit[p] |= bit;
         }
     }
@@ -372,6 +566,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, bool kept, 
     plan->nptr = s->nptr;
     plan->kind = r->kind;
     plan->packed = plan->keeps = -1;
+    plan->source.n = 0;
     plan->empty = false;
     plan->elements = 1;
     bool nothing = false; /* to fold */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled kernels against recipe_run, bit for bit (nans are equal): random recipes of every kind,
  * over every dtype, with broadcast, transposed, reversed and gapped operands, at every vector width
- * this processor can pretend to have, on one thread and on three. RLY_JIT_ROUNDS sets the number of
- * rounds, RLY_JIT_SEED the first seed. */
+ * this processor can pretend to have, on one thread and on three. */
 #include "jit/internal.h"
 #include "jit/jit.h"
 #include "ops/recipe/scalar.h"
@@ -96,14 +95,19 @@ static char *guarded_new(size_t n, char **block, size_t align) {
     return p + PAGE + (below(2) ? 0 : (whole - n) / align * align);
 }
 
-static int add_input(Launch *l, DType t, int naxes, int64_t slack) {
-    int k = l->r.noperands++;
-    int64_t first, n = layout(l->args.extents, naxes, l->args.in_strides[k], &first, false) + slack;
+/* Operand k of n elements, the first of the launch `first` after theirs. */
+static void fill_input(Launch *l, int k, DType t, int64_t n, int64_t first) {
     l->r.in_types[k] = (uint8_t)t;
     l->in_bytes[k] = (size_t)n * dtype_size(t);
     l->in[k] = guarded_new(l->in_bytes[k], &l->blocks[k], dtype_size(t));
     fill_random(l->in[k], t, n);
     l->args.in[k] = l->in[k] + first * (int64_t)dtype_size(t);
+}
+
+static int add_input(Launch *l, DType t, int naxes, int64_t slack) {
+    int k = l->r.noperands++;
+    int64_t first, n = layout(l->args.extents, naxes, l->args.in_strides[k], &first, false) + slack;
+    fill_input(l, k, t, n, first);
     return k;
 }
 
@@ -282,10 +286,46 @@ static void make(Launch *l, RecipeKind kind) {
             out = DT_F64; /* a half is combined in float32 */
         add_output(l, out, kind == RECIPE_SCATTER ? 16 : 0);
     }
-    r->body = l->body.code.data;
-    r->nbody = (uint16_t)l->body.code.len;
-    r->epilogue = l->epilogue.code.data;
-    r->nepilogue = (uint16_t)l->epilogue.code.len;
+}
+
+/* A convolution: batch, group, channel of the result, two sides; channel and two sides of the window. */
+static void make_windows(Launch *l) {
+    enum { AXES = 8, RANK = 5 };
+    memset(l, 0, sizeof *l);
+    Recipe *r = &l->r;
+    *r = (Recipe){
+        .kind = RECIPE_PRODUCT, .combine = COMBINE_SUM, .rank = RANK, .nreduce = AXES - RANK};
+    const int most[AXES] = {3, 2, 24, 9, 12, 6, 4, 5};
+    int64_t *n = l->args.extents, *x = l->args.in_strides[0], *w = l->args.in_strides[1];
+    for (int a = 0; a < AXES; a++)
+        n[a] = below(2) ? 1 + below(most[a]) : most[a];
+    int64_t step = 1 + below(2), gap = 1 + below(2);
+    int64_t wide = (n[4] - 1) * step + (n[7] - 1) * gap + 1;
+    int64_t high = (n[3] - 1) * step + (n[6] - 1) * gap + 1, size = wide * high, first[2] = {0};
+    const int64_t data[AXES] = {n[1] * n[5] * size, n[5] * size, 0, step * wide, step, size,
+                                gap * wide,         gap};
+    const int64_t weight[AXES] = {
+        0, n[2] * n[5] * n[6] * n[7], n[5] * n[6] * n[7], 0, 0, n[6] * n[7], n[7], 1};
+    for (int a = 0; a < AXES; a++) {
+        int back = below(8) == 0 ? -1 : 1;
+        x[a] = data[a] * back;
+        w[a] = weight[a] * back;
+        first[0] += back < 0 ? data[a] * (n[a] - 1) : 0;
+        first[1] += back < 0 ? weight[a] * (n[a] - 1) : 0;
+    }
+    DType t = below(4) ? DT_F32 : below(2) ? DT_F64 : DT_I32;
+    r->acc_type = (uint8_t)t;
+    r->noperands = 2;
+    DType stored = t == DT_F32 ? stored_as(t) : t;
+    fill_input(l, 0, stored, data[0] * n[0], first[0]);
+    fill_input(l, 1, stored, weight[1] * n[1], first[1]);
+    Sc by = sc_load(&l->body, 1, stored);
+    r->results[0] = sc_op2(&l->body, SC_MUL, sc_load(&l->body, 0, stored), by);
+    if (below(2)) {
+        Sc acc = sc_acc(&l->epilogue, t);
+        sc_op2(&l->epilogue, SC_ADD, acc, expression(l, &l->epilogue, t, below(2), RANK, false));
+    }
+    add_output(l, stored_as(t), 0);
 }
 
 static void drop(Launch *l) {
@@ -303,7 +343,13 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed;
+static int packed, tabled;
+
+static bool reads_tables(Jit *jit, const Launch *l) {
+    JitPlan plan;
+    jit_plan(jit, jit_recipe_get(jit, &l->r), &l->args, false, &plan);
+    return plan.sig.tabled;
+}
 
 /* As jit_run, by panels made before where the recipe reads an operand in panels. */
 static int32_t run_in_panels(Jit *jit, const Recipe *r, const KernelArgs *args) {
@@ -384,7 +430,7 @@ static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
     return jit;
 }
 
-static void rounds(RecipeKind kind, int n) {
+static void rounds(RecipeKind kind, bool windows, int n) {
     uint64_t first = check_seed();
     n = (int)check_share(n);
     Jit *jits[6] = {open_jit(0, 1, false, true),  open_jit(0, 3, false, true),
@@ -398,7 +444,12 @@ static void rounds(RecipeKind kind, int n) {
         for (int k = 0; k < 8; k++)
             rng();
         Launch l;
-        make(&l, kind);
+        windows ? make_windows(&l) : make(&l, kind);
+        l.r.body = l.body.code.data;
+        l.r.nbody = (uint16_t)l.body.code.len;
+        l.r.epilogue = l.epilogue.code.data;
+        l.r.nepilogue = (uint16_t)l.epilogue.code.len;
+        tabled += reads_tables(jits[0], &l);
         /* Each width at every third recipe: compiling is what takes the time. */
         for (int j = 0; j < 6 && !check_failures; j++) {
             if (j > 0 && (first + (uint64_t)i + (uint64_t)j) % 5 != 0)
@@ -416,14 +467,19 @@ static void rounds(RecipeKind kind, int n) {
         jit_close(jits[j]);
 }
 
-TEST(map) { rounds(RECIPE_MAP, 480); }
-TEST(reduce) { rounds(RECIPE_REDUCE, 480); }
+TEST(map) { rounds(RECIPE_MAP, false, 480); }
+TEST(reduce) { rounds(RECIPE_REDUCE, false, 480); }
 TEST(product) {
-    rounds(RECIPE_PRODUCT, 480);
+    rounds(RECIPE_PRODUCT, false, 480);
     CHECK(packed > 0 || check_share(480) < 100);
 }
-TEST(scan) { rounds(RECIPE_SCAN, 200); }
-TEST(scatter) { rounds(RECIPE_SCATTER, 200); }
+TEST(windows) {
+    tabled = 0;
+    rounds(RECIPE_PRODUCT, true, 480);
+    CHECK(tabled > 0 || check_share(480) < 100);
+}
+TEST(scan) { rounds(RECIPE_SCAN, false, 200); }
+TEST(scatter) { rounds(RECIPE_SCATTER, false, 200); }
 
 /* ---- the cache, interrupts, threads ---------------------------------------------------------- */
 
@@ -725,6 +781,7 @@ int main(void) {
     RUN(map);
     RUN(reduce);
     RUN(product);
+    RUN(windows);
     RUN(scan);
     RUN(scatter);
     RUN(disk_cache);
