@@ -16,7 +16,8 @@ typedef enum TracedKind {
     TRACED_TENSOR,
     TRACED_TUPLE,
     TRACED_DATA,
-    TRACED_FN
+    TRACED_FN,
+    TRACED_ROWS /* the list of a tensor's rows, whose number is not known */
 } TracedKind;
 typedef struct Traced {
     TracedKind kind;
@@ -30,7 +31,8 @@ typedef struct Traced {
     const Ctor *ctor; /* DATA */
     struct Traced **parts; /* TUPLE, DATA */
     uint32_t nparts;
-    Expr *fn; /* FN, and the variables around it */
+    struct Traced *rows; /* ROWS */
+    Expr *fn;            /* FN, and the variables around it */
     const struct Scope *scope;
 } Traced;
 
@@ -54,6 +56,21 @@ typedef struct Export {
 /* Says once what cannot be exported at a place, however often it is reached; in the prelude or the library, at
  * the call that led there. Gives `bad`. */
 Traced *export_refuse(Export *ex, Span span, const char *why);
+
+typedef VEC(Traced *) TracedVec;
+/* The tensors of a value, in order. False where there is something else. */
+bool export_leaves(const Traced *t, TracedVec *out);
+/* A value of the same form whose tensors are those of `leaves`, in order. */
+Traced *export_with_leaves(const Traced *t, Traced *const *leaves, size_t *next);
+/* Whether two values differ in their tensors only, and these in their sizes only. */
+bool export_same_form(const Traced *a, const Traced *b);
+/* A call of a function that was traced. */
+Traced *export_apply(Export *ex, Span span, Traced *fn, Traced **args, uint32_t n);
+
+/* ---- export_loop.c --------------------------------------------------------------------------- */
+
+/* A call of the prelude that becomes a node Loop, or makes the rows that one goes over; NULL: it is followed as any call. */
+Traced *export_loop(Export *ex, const Global *g, Span span, Traced **args, uint32_t n);
 
 /* ---- export_graph.c -------------------------------------------------------------------------- */
 

@@ -132,24 +132,25 @@ static const Fn *prepare(Export *ex, Expr *fn) {
     return known->fn;
 }
 
-static Traced *call_function(Export *ex, const Expr *e, const Traced *callee, Traced **args) {
+static Traced *call_function(Export *ex, Span span, const Traced *callee, Traced **args,
+                             uint32_t nargs) {
     if (callee->kind == TRACED_BAD)
         return &ex->bad;
-    if (callee->kind != TRACED_FN || callee->fn->fn->nparams != e->nargs)
-        return export_refuse(ex, e->span, "a call of no known function");
+    if (callee->kind != TRACED_FN || callee->fn->fn->nparams != nargs)
+        return export_refuse(ex, span, "a call of no known function");
     if (ex->calls >= MOST_CALLS)
         return stop(
-            ex, e->span,
+            ex, span,
             fmt_text("calls nested more than %d deep: recursion whose end is not known before "
                      "the model runs, or a long loop",
                      MOST_CALLS));
     const Scope *inner = callee->scope;
     const Fn *fn = prepare(ex, callee->fn);
-    for (uint32_t i = 0; i < e->nargs; i++)
+    for (uint32_t i = 0; i < nargs; i++)
         inner = bind(inner, fn->params[i], args[i]);
     Span site = ex->site;
-    if (!(e->span.source && (e->span.source->flags & SOURCE_INTERNAL)))
-        ex->site = e->span;
+    if (!(span.source && (span.source->flags & SOURCE_INTERNAL)))
+        ex->site = span;
     ex->calls++;
     Traced *result = export_expr(ex, inner, fn->body);
     ex->calls--;
@@ -162,6 +163,14 @@ static Traced **export_all(Export *ex, const Scope *scope, Expr *const *exprs, u
     for (uint32_t i = 0; i < n; i++)
         out[i] = export_expr(ex, scope, exprs[i]);
     return out;
+}
+
+Traced *export_apply(Export *ex, Span span, Traced *fn, Traced **args, uint32_t n) {
+    if (fn->kind == TRACED_FN && fn->fn->kind == EXPR_OP)
+        return export_default(ex, fn->fn->op, span, args, n);
+    if (fn->kind == TRACED_FN && fn->fn->kind == EXPR_CTOR)
+        return data_traced(fn->fn->ctor, args, n);
+    return call_function(ex, span, fn, args, n);
 }
 
 static Traced *find_var(Export *ex, const Scope *scope, const Var *var, Span span) {
@@ -225,60 +234,64 @@ static Traced *export_call(Export *ex, const Scope *scope, Expr *e) {
     if (e->a->kind == EXPR_GLOBAL && e->a->global->kind == GLOBAL_BUILTIN)
         return export_builtin(ex, scope, e, e->a->global->symbol);
     Traced *callee = export_expr(ex, scope, e->a);
-    if (callee->kind == TRACED_FN && callee->fn->kind != EXPR_FN) { /* an operator or constructor */
-        Traced **args = export_all(ex, scope, e->args, e->nargs);
-        return callee->fn->kind == EXPR_OP
-                   ? export_default(ex, callee->fn->op, e->span, args, e->nargs)
-                   : data_traced(callee->fn->ctor, args, e->nargs);
-    }
-    return call_function(ex, e, callee, export_all(ex, scope, e->args, e->nargs));
+    Traced **args = export_all(ex, scope, e->args, e->nargs);
+    Traced *loop = e->a->kind == EXPR_GLOBAL
+                       ? export_loop(ex, e->a->global, e->span, args, e->nargs)
+                       : NULL;
+    return loop ? loop : export_apply(ex, e->span, callee, args, e->nargs);
 }
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
-typedef VEC(Traced *) TracedVec;
-
-/* The tensors of a value, in order. False where there is something else. */
-static bool add_leaves(const Traced *t, TracedVec *out) {
+bool export_leaves(const Traced *t, TracedVec *out) {
     if (t->kind == TRACED_TENSOR)
         vec_push(out, (Traced *)t);
     bool all = t->kind == TRACED_TENSOR || t->kind == TRACED_TUPLE || t->kind == TRACED_DATA;
     for (uint32_t i = 0; i < t->nparts; i++)
-        all &= add_leaves(t->parts[i], out);
+        all &= export_leaves(t->parts[i], out);
     return all;
 }
 
-/* Whether two values differ in their tensors only, and these in their sizes only. */
-static bool same_structure(const Traced *a, const Traced *b) {
+bool export_same_form(const Traced *a, const Traced *b) {
     if (a->kind != b->kind || a->nparts != b->nparts || a->ctor != b->ctor ||
         a->dtype != b->dtype || a->rank != b->rank)
         return false;
     for (uint32_t i = 0; i < a->nparts; i++)
-        if (!same_structure(a->parts[i], b->parts[i]))
+        if (!export_same_form(a->parts[i], b->parts[i]))
             return false;
     return true;
 }
 
-/* A value of the same form whose tensors are those of `leaves`, in order. */
-static Traced *with_leaves(const Traced *t, Traced *const *leaves, size_t *next) {
+Traced *export_with_leaves(const Traced *t, Traced *const *leaves, size_t *next) {
     if (t->kind == TRACED_TENSOR)
         return leaves[(*next)++];
     Traced *copy = mem_new(Traced);
     *copy = *t;
     copy->parts = mem_new_n(Traced *, t->nparts);
     for (uint32_t i = 0; i < t->nparts; i++)
-        copy->parts[i] = with_leaves(t->parts[i], leaves, next);
+        copy->parts[i] = export_with_leaves(t->parts[i], leaves, next);
     return copy;
 }
 
+/* What a branch computes: an expression, or the arms of a `match` from one on. */
+typedef struct Branch {
+    const Scope *scope;
+    Expr *e;
+    const Expr *match; /* NULL: e */
+    Traced *value;     /* of the match */
+    uint32_t arm;
+} Branch;
+
+static Traced *match_from(Export *ex, const Branch *b);
+
 /* A branch as a graph of its own, whose outputs are the tensors of its value. */
-static Traced *export_branch(Export *ex, const Scope *scope, Expr *e, Str *graph,
+static Traced *export_branch(Export *ex, const Branch *b, Span span, Str *graph,
                              TracedVec *leaves) {
     Str nodes = {0}, *outer = ex->nodes, ports = {0};
     ex->nodes = &nodes;
-    Traced *value = export_expr(ex, scope, e);
-    if (value->kind != TRACED_BAD && !add_leaves(value, leaves))
-        value = export_refuse(ex, e->span, "a branch whose value is no tensor nor data of tensors");
+    Traced *value = b->match ? match_from(ex, b) : export_expr(ex, b->scope, b->e);
+    if (value->kind != TRACED_BAD && !export_leaves(value, leaves))
+        value = export_refuse(ex, span, "a branch whose value is no tensor nor data of tensors");
     for (size_t i = 0; value->kind != TRACED_BAD && i < leaves->len; i++) {
         Traced *leaf = leaves->data[i];
         Traced *out = export_node(ex, "Identity", &leaf, 1, NULL, leaf->dtype, leaf->rank);
@@ -291,21 +304,17 @@ static Traced *export_branch(Export *ex, const Scope *scope, Expr *e, Str *graph
     return value;
 }
 
-static Traced *export_if(Export *ex, const Scope *scope, const Expr *e) {
-    Traced *condition = export_expr(ex, scope, e->a);
-    if (condition->kind != TRACED_TENSOR)
-        return &ex->bad;
-    if (condition->constant)
-        return export_expr(ex, scope,
-                           *(const bool *)tensor_data(condition->constant) ? e->b : e->c);
+/* A node If. */
+static Traced *emit_if(Export *ex, Span span, Traced *condition, const Branch *yes,
+                       const Branch *no) {
     Str then_graph = {0}, else_graph = {0}, attrs = {0};
     TracedVec then_leaves = {0}, else_leaves = {0}, outs = {0};
-    Traced *a = export_branch(ex, scope, e->b, &then_graph, &then_leaves);
-    Traced *b = export_branch(ex, scope, e->c, &else_graph, &else_leaves);
+    Traced *a = export_branch(ex, yes, span, &then_graph, &then_leaves);
+    Traced *b = export_branch(ex, no, span, &else_graph, &else_leaves);
     if (a->kind == TRACED_BAD || b->kind == TRACED_BAD)
         return &ex->bad;
-    if (!same_structure(a, b))
-        return export_refuse(ex, e->span, "an `if` whose branches give data of two forms");
+    if (!export_same_form(a, b))
+        return export_refuse(ex, span, "branches that give data of two forms");
     const char **names = mem_new_n(const char *, then_leaves.len);
     for (size_t i = 0; i < then_leaves.len; i++) {
         const Traced *leaf = then_leaves.data[i];
@@ -317,23 +326,40 @@ static Traced *export_if(Export *ex, const Scope *scope, const Expr *e) {
     if (outs.len)
         export_node_outputs(ex, "If", &condition, 1, &attrs, names, (uint32_t)outs.len);
     size_t next = 0;
-    return with_leaves(a, outs.data, &next);
+    return export_with_leaves(a, outs.data, &next);
+}
+
+static Traced *export_if(Export *ex, const Scope *scope, const Expr *e) {
+    Traced *condition = export_expr(ex, scope, e->a);
+    if (condition->kind != TRACED_TENSOR)
+        return &ex->bad;
+    if (condition->constant)
+        return export_expr(ex, scope,
+                           *(const bool *)tensor_data(condition->constant) ? e->b : e->c);
+    Branch yes = {.scope = scope, .e = e->b}, no = {.scope = scope, .e = e->c};
+    return emit_if(ex, e->span, condition, &yes, &no);
 }
 
 typedef enum Fit { FITS, FITS_NOT, FIT_OPEN } Fit;
 
-/* Whether a value fits a pattern, whose variables are then bound in *scope. */
-static Fit fit_pattern(Export *ex, const Pattern *p, Traced *value, const Scope **scope) {
+/* Whether a value fits a pattern, whose variables are then bound in *scope. It does so where all that is added to
+ * `conditions` is true. */
+static Fit fit_pattern(Export *ex, const Pattern *p, Traced *value, const Scope **scope,
+                       TracedVec *conditions) {
     switch (p->kind) {
     case PAT_WILDCARD: return FITS;
     case PAT_VAR: *scope = bind(*scope, p->var, value); return FITS;
     case PAT_LIT: {
         Traced *args[] = {value, export_literal(ex, *scope, p->lit)};
-        if (value->kind != TRACED_TENSOR || !value->constant || args[1]->kind != TRACED_TENSOR)
+        if (value->kind != TRACED_TENSOR || args[1]->kind != TRACED_TENSOR)
             return FIT_OPEN;
         Traced *same = export_default(ex, &op_equal, p->span, args, 2);
-        if (same->kind != TRACED_TENSOR || !same->constant || same->rank)
+        if (same->kind != TRACED_TENSOR || same->rank)
             return FIT_OPEN;
+        if (!same->constant) {
+            vec_push(conditions, same);
+            return FITS;
+        }
         return *(const bool *)tensor_data(same->constant) ? FITS : FITS_NOT;
     }
     case PAT_STRING: return FIT_OPEN;
@@ -350,29 +376,45 @@ static Fit fit_pattern(Export *ex, const Pattern *p, Traced *value, const Scope 
     }
     Fit all = FITS;
     for (uint32_t i = 0; i < p->nargs && i < value->nparts && all == FITS; i++)
-        all = fit_pattern(ex, p->args[i], value->parts[i], scope);
+        all = fit_pattern(ex, p->args[i], value->parts[i], scope, conditions);
     return all;
 }
 
-/* The arm that is taken, which must be known. */
-static Traced *export_match(Export *ex, const Scope *scope, const Expr *e) {
-    Traced *value = export_expr(ex, scope, e->a);
-    if (value->kind == TRACED_BAD)
-        return value;
-    for (uint32_t i = 0; i < e->narms; i++) {
+/* The arms from one on: that which is taken where this is known, otherwise a node If for each that may be. */
+static Traced *match_from(Export *ex, const Branch *b) {
+    const Expr *e = b->match;
+    for (uint32_t i = b->arm; i < e->narms; i++) {
         const Arm *arm = &e->arms[i];
-        const Scope *inner = scope;
-        Fit fit = fit_pattern(ex, arm->pattern, value, &inner);
+        const Scope *inner = b->scope;
+        TracedVec conditions = {0};
+        Fit fit = fit_pattern(ex, arm->pattern, b->value, &inner, &conditions);
         if (fit == FITS_NOT)
             continue;
         Traced *guard = fit == FITS && arm->guard ? export_expr(ex, inner, arm->guard) : NULL;
-        if (fit == FIT_OPEN || (guard && (guard->kind != TRACED_TENSOR || !guard->constant)))
+        if (fit == FIT_OPEN || (guard && guard->kind != TRACED_TENSOR))
             return export_refuse(ex, arm->pattern->span,
                                  "a `match` whose arm is not known before the model runs");
-        if (!guard || *(const bool *)tensor_data(guard->constant))
+        if (guard && guard->constant && !*(const bool *)tensor_data(guard->constant))
+            continue;
+        if (guard && !guard->constant)
+            vec_push(&conditions, guard);
+        if (!conditions.len)
             return export_expr(ex, inner, arm->body);
+        Traced *taken = conditions.data[0];
+        for (size_t k = 1; k < conditions.len; k++) {
+            Traced *both[] = {taken, conditions.data[k]};
+            taken = export_node(ex, "And", both, 2, NULL, DT_BOOL, 0);
+        }
+        Branch yes = {.scope = inner, .e = arm->body}, no = *b;
+        no.arm = i + 1;
+        return emit_if(ex, e->span, taken, &yes, &no);
     }
     return export_refuse(ex, e->span, "a `match` of which no arm fits");
+}
+
+static Traced *export_match(Export *ex, const Scope *scope, const Expr *e) {
+    Branch all = {.scope = scope, .match = e, .value = export_expr(ex, scope, e->a)};
+    return all.value->kind == TRACED_BAD ? all.value : match_from(ex, &all);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
