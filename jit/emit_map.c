@@ -63,8 +63,71 @@ void emit_map(Emit *e) {
  * the output. A square of lanes × lanes elements is read by rows along w and turned in registers,
  * so that memory is only touched in whole vectors. Edges that fill no square go element by element
  * through the masks: the row loads are masked along w, the stores along v. */
-void emit_swap(Emit *e) {
+
+/* One block of lanes by lanes elements, the first at (wi, vi). Whole: none of them is beyond an edge. */
+static void swap_block(Emit *e, const Frame *root, LLVMValueRef wi, LLVMValueRef vi, int lanes,
+                       bool whole) {
     const Recipe *r = e->r;
+    int v = e->sig->npar - 1, w = v - 1;
+    LLVMValueRef mask_w = NULL, mask_v = NULL, last_v = NULL;
+    if (!whole) {
+        mask_w = emit_mask(e, LLVMBuildSub(e->b, e->extent[w], wi, ""), lanes);
+        mask_v = emit_mask(e, LLVMBuildSub(e->b, e->extent[v], vi, ""), lanes);
+        last_v = LLVMBuildSub(e->b, e->extent[v], emit_int(e, 1), "");
+    }
+    /* Rows of the turned operands: row k is at v + k (kept inside), lanes along w. */
+    LLVMValueRef *blocks[JIT_MAX_PTRS] = {NULL};
+    for (int p = 0; p < r->noperands; p++) {
+        bool turned = e->sig->unit[p] >> w & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> v & 1);
+        if (!turned)
+            continue;
+        blocks[p] = emit_alloc(e, sizeof(LLVMValueRef) * 16);
+        LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);
+        unsigned align = (unsigned)emit_bytes(r->in_types[p]);
+        for (int k = 0; k < lanes; k++) {
+            LLVMValueRef at = LLVMBuildAdd(e->b, vi, emit_int(e, k), "");
+            if (!whole)
+                at = emit_min(e, at, last_v);
+            LLVMValueRef by = LLVMBuildMul(e->b, at, e->stride[p][v], "");
+            LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, root->at[p], &by, 1, "");
+            q = LLVMBuildGEP2(e->b, st, q, &wi, 1, "");
+            if (whole) {
+                blocks[p][k] = LLVMBuildLoad2(e->b, vt, q, "");
+                LLVMSetAlignment(blocks[p][k], align);
+                continue;
+            }
+            LLVMTypeRef types[2] = {vt, e->ptr};
+            LLVMValueRef args[4] = {q, LLVMConstInt(e->i32, align, 0), mask_w, LLVMConstNull(vt)};
+            blocks[p][k] = emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+        }
+        emit_transpose(e, blocks[p], lanes);
+    }
+    LLVMBasicBlockRef end = emit_block(e, "");
+    for (int k = 0; k < lanes; k++) {
+        LLVMValueRef i = LLVMBuildAdd(e->b, wi, emit_int(e, k), "");
+        if (k > 0 && !whole) {
+            LLVMBasicBlockRef next = emit_block(e, "");
+            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, i, e->extent[w], ""), next, end);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
+        Frame f;
+        emit_frame_copy(e, &f, root);
+        emit_frame_enter(e, &f, w, i);
+        emit_frame_enter(e, &f, v, vi);
+        f.vaxis = v;
+        f.lanes = lanes;
+        f.mask = mask_v;
+        for (int p = 0; p < r->noperands; p++)
+            if (blocks[p])
+                f.loaded[p] = blocks[p][k];
+        body_and_stores(e, &f);
+    }
+    LLVMBuildBr(e->b, end);
+    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
+    LLVMPositionBuilderAtEnd(e->b, end);
+}
+
+void emit_swap(Emit *e) {
     int v = e->sig->npar - 1, w = v - 1, lanes = emit_pick_lanes(e);
     if (lanes > 16)
         lanes = 16;
@@ -79,55 +142,26 @@ void emit_swap(Emit *e) {
     emit_loop_begin(e, &ws, zero, e->extent[w], lanes, true, NULL, 0);
     emit_poll(e);
     emit_loop_begin(e, &vs, zero, e->extent[v], lanes, true, NULL, 0);
-    LLVMValueRef left_w = LLVMBuildSub(e->b, e->extent[w], ws.i, "");
-    LLVMValueRef left_v = LLVMBuildSub(e->b, e->extent[v], vs.i, "");
-    LLVMValueRef mask_w = emit_mask(e, left_w, lanes), mask_v = emit_mask(e, left_v, lanes);
-    LLVMValueRef last_v = LLVMBuildSub(e->b, e->extent[v], emit_int(e, 1), "");
-
-    /* Rows of the turned operands: row k is at v + k (kept inside), lanes along w. */
-    LLVMValueRef *blocks[JIT_MAX_PTRS] = {NULL};
-    for (int p = 0; p < r->noperands; p++) {
-        bool turned = e->sig->unit[p] >> w & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> v & 1);
-        if (!turned)
-            continue;
-        blocks[p] = emit_alloc(e, sizeof(LLVMValueRef) * 16);
-        LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);
-        for (int k = 0; k < lanes; k++) {
-            LLVMValueRef at = emit_min(e, LLVMBuildAdd(e->b, vs.i, emit_int(e, k), ""), last_v);
-            LLVMValueRef by = LLVMBuildMul(e->b, at, e->stride[p][v], "");
-            LLVMValueRef q = LLVMBuildGEP2(e->b, e->i8, root.at[p], &by, 1, "");
-            q = LLVMBuildGEP2(e->b, st, q, &ws.i, 1, "");
-            LLVMTypeRef types[2] = {vt, e->ptr};
-            LLVMValueRef args[4] = {q,
-                                    LLVMConstInt(e->i32, (unsigned)emit_bytes(r->in_types[p]), 0),
-                                    mask_w, LLVMConstNull(vt)};
-            blocks[p][k] = emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+    if (e->sig->flags & SIG_MASKS) {
+        swap_block(e, &root, ws.i, vs.i, lanes, false);
+    } else {
+        /* Elsewhere a masked store takes as long as the rest of a row: whole blocks go without. */
+        LLVMBasicBlockRef whole = emit_block(e, ""), edge = emit_block(e, "");
+        LLVMBasicBlockRef next = emit_block(e, "");
+        LLVMValueRef most = emit_int(e, lanes);
+        LLVMValueRef w_in = LLVMBuildICmp(e->b, LLVMIntSGE,
+                                          LLVMBuildSub(e->b, e->extent[w], ws.i, ""), most, "");
+        LLVMValueRef v_in = LLVMBuildICmp(e->b, LLVMIntSGE,
+                                          LLVMBuildSub(e->b, e->extent[v], vs.i, ""), most, "");
+        LLVMBuildCondBr(e->b, LLVMBuildAnd(e->b, w_in, v_in, ""), whole, edge);
+        for (int k = 0; k < 2; k++) {
+            LLVMPositionBuilderAtEnd(e->b, k ? edge : whole);
+            swap_block(e, &root, ws.i, vs.i, lanes, !k);
+            LLVMBuildBr(e->b, next);
         }
-        emit_transpose(e, blocks[p], lanes);
+        LLVMMoveBasicBlockAfter(next, LLVMGetInsertBlock(e->b));
+        LLVMPositionBuilderAtEnd(e->b, next);
     }
-    LLVMBasicBlockRef end = emit_block(e, "");
-    for (int k = 0; k < lanes; k++) {
-        LLVMValueRef i = LLVMBuildAdd(e->b, ws.i, emit_int(e, k), "");
-        if (k > 0) {
-            LLVMBasicBlockRef next = emit_block(e, "");
-            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, i, e->extent[w], ""), next, end);
-            LLVMPositionBuilderAtEnd(e->b, next);
-        }
-        Frame f;
-        emit_frame_copy(e, &f, &root);
-        emit_frame_enter(e, &f, w, i);
-        emit_frame_enter(e, &f, v, vs.i);
-        f.vaxis = v;
-        f.lanes = lanes;
-        f.mask = mask_v;
-        for (int p = 0; p < r->noperands; p++)
-            if (blocks[p])
-                f.loaded[p] = blocks[p][k];
-        body_and_stores(e, &f);
-    }
-    LLVMBuildBr(e->b, end);
-    LLVMMoveBasicBlockAfter(end, LLVMGetInsertBlock(e->b));
-    LLVMPositionBuilderAtEnd(e->b, end);
     emit_loop_end(e, &vs, NULL);
     emit_loop_end(e, &ws, NULL);
     for (int a = w; a-- > 0;)
