@@ -91,6 +91,9 @@
     X(TUPLE_OF,     LIST_C, NONE,     KEEP,   VALUE,   NEXT)  /* a <- c operands of lists[b] */              \
     X(DATA_OF,      LIST_CTOR, NONE,  KEEP,   VALUE,   NEXT)  /* a <- constructor c of operands of lists[b] */ \
     X(UNPACK,       ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* slots from a <- x items of tuple b, from c on */ \
+    X(UNPACK_CALLED, ONE, NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of what the call before gave, which nothing else reads */ \
+    X(UNPACK_FRAME, ONE,  NONE,       BORROW, NOTHING, JUMP)  /* slots from c <- x items of tuple b, and to a; where the first is absent, it alone, and no jump */ \
+    X(RETURN_OF,    LIST_C, NONE,     KEEP,   NOTHING, END)   /* a tuple of c operands of lists[b], made in slot a unless UNPACK_CALLED follows the call */ \
     X(GET_FIELDS,   ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same of fields */                       \
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
     X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
@@ -120,6 +123,8 @@ static inline int32_t operand(int base, uint32_t i) { return (int32_t)(i << 4) |
 
 typedef struct Code Code;
 typedef struct Verify Verify; /* eval/verify.h */
+
+enum { PARTS_MOST = 16 /* of a tuple that a call gives and UNPACK_CALLED takes apart */ };
 
 /* How an EXPR_FN makes its closure: which operands of the enclosing activation it captures. */
 typedef struct Make {

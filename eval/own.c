@@ -155,6 +155,15 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
     }
 }
 
+/* Whether an argument of a call is of a type without tensors that could be written over. */
+static bool is_scalar(const Expr *call, uint32_t k) {
+    if (call->kind != EXPR_CALL || k >= call->nargs || !call->args[k]->type)
+        return false;
+    uint32_t rank;
+    Type **dims, *t = type_resolve(call->args[k]->type);
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && !rank;
+}
+
 /* The arguments that a tail call hands over: each tensor that stands in one argument alone. */
 static void give_arguments(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
@@ -164,7 +173,7 @@ static void give_arguments(Owning *o, size_t at) {
         uint32_t times = 0;
         for (uint32_t s = 0; s < i->x; s++)
             times += o->holds[(i->c >> 4) + (int32_t)s] == tensor;
-        if (!tensor || times != 1)
+        if (!tensor || times != 1 || is_scalar(o->r->origin.data[at], k))
             continue;
         if (!gives) {
             gives = mem_new(Gives);

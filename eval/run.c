@@ -11,32 +11,11 @@
 #include "eval/ad.h"
 #include "eval/leaf_map.h"
 #include "eval/machine.h"
+#include "eval/run_parts.h"
 #include "eval/run_scalar.h"
 #include "eval/verify.h"
 
 #include <math.h>
-
-/* Copies the two words one by one. Most values were written so, and one load of both would have to wait until the
- * stores reach the cache (a sixth of all time in a loop of derivatives). */
-static inline void copy_value(Value *to, const Value *from) {
-    uint64_t h = head(from), word;
-    memcpy(&word, &from->i, sizeof word);
-    __asm__("" : "+r"(h), "+r"(word)); /* the compiler would join them */
-    memcpy(to, &h, sizeof h);
-    memcpy(&to->i, &word, sizeof word);
-}
-
-/* Of at least so many bytes; all but the first word is zero, or given by the caller at once. */
-static inline void *cell_new(Interp *in, size_t bytes) {
-    size_t size = (bytes + 15) / 16;
-    if (UNLIKELY(size >= CELL_SIZES))
-        return mem_alloc(bytes);
-    void **cell = in->free_cells[size];
-    if (UNLIKELY(!cell))
-        cell = mem_cells(bytes);
-    in->free_cells[size] = *cell;
-    return cell;
-}
 
 /* See Note [Calls in a last field]. */
 Code *fill_code(void) {
@@ -183,19 +162,46 @@ do_LIKE : {
     NEXT();
 }
 
-do_RETURN : {
-    const Value *v = R(pc->b);
-    fp--;
-    closure = fp->closure;
-    code = fp->code;
-    pc = fp->pc;
-    base = (Value *)((char *)base - pc[-1].c);
-    copy_value(&SLOT(pc[-1].a), v);
-    in->owned = 0;
-    bases[BASE_SLOT] = base;
-    bases[BASE_CONST] = code->consts;
-    bases[BASE_CAPTURED] = closure->captured;
+/* Back to where the caller goes on. */
+#define RESUME()                                                                                   \
+    do {                                                                                           \
+        fp--;                                                                                      \
+        closure = fp->closure;                                                                     \
+        code = fp->code;                                                                           \
+        pc = fp->pc;                                                                               \
+        base = (Value *)((char *)base - pc[-1].c);                                                 \
+        in->owned = 0;                                                                             \
+        bases[BASE_SLOT] = base;                                                                   \
+        bases[BASE_CONST] = code->consts;                                                          \
+        bases[BASE_CAPTURED] = closure->captured;                                                  \
+    } while (0)
+
+do_RETURN:
+    f = R(pc->b);
+return_value:
+    RESUME();
+    copy_value(&SLOT(pc[-1].a), f);
     DISPATCH();
+
+do_RETURN_OF : {
+    const int32_t *from = code->lists + pc->b;
+    const Instr *next_pc = fp[-1].pc;
+    if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
+        SAVE();
+        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
+        f = &SLOT(pc->a);
+        goto return_value;
+    }
+    Value items[PARTS_MOST];
+    uint32_t n = next_pc->x;
+    from += next_pc->c;
+    for (uint32_t i = 0; i < n; i++)
+        copy_value(&items[i], R(from[i]));
+    RESUME();
+    Value *to = &SLOT(pc->a);
+    for (uint32_t i = 0; i < n; i++)
+        copy_value(&to[i], &items[i]);
+    NEXT();
 }
 
 do_CALL_GLOBAL : {
@@ -347,15 +353,6 @@ do_JUMP:
     pc = code->instrs + pc->a;
     DISPATCH();
 
-#define BRANCH(taken)                                                                              \
-    do {                                                                                           \
-        if ((taken) == pc->x)                                                                      \
-            pc = code->instrs + pc->a;                                                             \
-        else                                                                                       \
-            pc++;                                                                                  \
-        DISPATCH();                                                                                \
-    } while (0)
-
 do_JUMP_ABSENT : {
     const Value *v = R(pc->b);
     BRANCH(v->tag == VAL_TUPLE && !v->p);
@@ -368,38 +365,6 @@ do_JUMP_IF : {
     BRANCH(v->i != 0);
 }
 
-/* clang-format off */
-#define COMPARE(name, op)                                                                          \
-    do_JUMP_##name : {                                                                             \
-        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
-        uint64_t h = head(l);                                                                      \
-        if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64))                                      \
-                BRANCH(l->i op r->i);                                                              \
-            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))                                      \
-                BRANCH(l->f op r->f);                                                              \
-        }                                                                                          \
-        Value v;                                                                                   \
-        TRY(apply_arith(in, CODE_##name, *l, *r, &v));                                             \
-        BRANCH(v.i != 0);                                                                          \
-    }                                                                                              \
-    do_##name : {                                                                                  \
-        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
-        uint64_t h = head(l);                                                                      \
-        if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) {                                    \
-                SLOT(pc->a) = value_bool(l->i op r->i);                                            \
-                NEXT();                                                                            \
-            }                                                                                      \
-            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64)) {                                    \
-                SLOT(pc->a) = value_bool(l->f op r->f);                                            \
-                NEXT();                                                                            \
-            }                                                                                      \
-        }                                                                                          \
-        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
-        NEXT();                                                                                    \
-    }
-    /* clang-format on */
     COMPARE(LT, <)
     COMPARE(LE, <=)
     COMPARE(GT, >)
@@ -555,14 +520,8 @@ do_TUPLE:
 
 do_TUPLE_OF : {
     SAVE();
-    uint32_t n = (uint32_t)pc->c;
     const int32_t *from = code->lists + pc->b;
-    Tuple *t = cell_new(in, sizeof(Tuple) + n * sizeof(Value));
-    *(void **)t = NULL;
-    t->n = n;
-    for (Value *to = t->items, *end = to + n; to < end; to++, from++)
-        copy_value(to, R(*from));
-    SLOT(pc->a) = (Value){.tag = VAL_TUPLE, .p = t};
+    MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
     NEXT();
 }
 
@@ -575,6 +534,23 @@ do_PROJ : {
     NEXT();
 }
 
+do_UNPACK_FRAME : {
+    const Value *v = R(pc->b);
+    const Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t))
+        BUG("a frame is a value with tag %u", v->tag);
+    Value *to = &SLOT(pc->c), *end = to + pc->x;
+    const Value *from = t->items;
+    copy_value(to, from);
+    if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
+        NEXT();
+    for (to++, from++; to < end; to++, from++)
+        copy_value(to, from);
+    pc = code->instrs + pc->a;
+    DISPATCH();
+}
+
+do_UNPACK_CALLED:
 do_UNPACK : {
     const Value *v = R(pc->b);
     const Tuple *t = v->p;

@@ -30,6 +30,48 @@ static inline Value make_float(uint64_t h, double f) {
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, then aux");
 
+#define BRANCH(taken)                                                                              \
+    do {                                                                                           \
+        if ((taken) == pc->x)                                                                      \
+            pc = code->instrs + pc->a;                                                             \
+        else                                                                                       \
+            pc++;                                                                                  \
+        DISPATCH();                                                                                \
+    } while (0)
+
+/* clang-format off */
+#define COMPARE(name, op)                                                                          \
+    do_JUMP_##name : {                                                                             \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r))) {                                                                \
+            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64))                                      \
+                BRANCH(l->i op r->i);                                                              \
+            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))                                      \
+                BRANCH(l->f op r->f);                                                              \
+        }                                                                                          \
+        Value v;                                                                                   \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &v));                                             \
+        BRANCH(v.i != 0);                                                                          \
+    }                                                                                              \
+    do_##name : {                                                                                  \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r))) {                                                                \
+            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) {                                    \
+                SLOT(pc->a) = value_bool(l->i op r->i);                                            \
+                NEXT();                                                                            \
+            }                                                                                      \
+            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64)) {                                    \
+                SLOT(pc->a) = value_bool(l->f op r->f);                                            \
+                NEXT();                                                                            \
+            }                                                                                      \
+        }                                                                                          \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
+        NEXT();                                                                                    \
+    }
+/* clang-format on */
+
 #define ARITH(name, op)                                                                            \
     do_##name : {                                                                                  \
         const Value *l = R(pc->b), *r = R(pc->c);                                                  \

@@ -209,6 +209,152 @@ static void tighten_row(Tightener *t, size_t i) {
     drop_row(t, i, n);
 }
 
+/* ---- what is taken apart at once ------------------------------------------------------------- */
+
+static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth);
+
+static bool is_unpacking(const Instr *in) { return in->op == CODE_UNPACK || in->op == CODE_PROJ; }
+
+static uint32_t count_unpacked(const Instr *in) { return in->op == CODE_PROJ ? 1 : in->x; }
+
+/* The first instruction from i on that is left. */
+static size_t skip_gone(const Tightener *t, size_t i) {
+    while (i < t->r->instrs.len && t->gone[i])
+        i++;
+    return i;
+}
+
+/* Whether instruction i takes the tuple in slot x apart, and nobody reads that slot later. */
+static bool is_last_unpacking(const Tightener *t, size_t i, int32_t x) {
+    if (i >= t->r->instrs.len || t->gone[i] || !is_unpacking(at(t, i)) || at(t, i)->b != x)
+        return false;
+    const Instr *in = at(t, i);
+    bool over = x >= in->a && x < in->a + (int32_t)(count_unpacked(in) << 4);
+    return over || is_dead(t, i + 1, x, 0);
+}
+
+/* A tuple that a call gives and of which only the parts are read: a callee that ends by making it need not. */
+static void tighten_called(Tightener *t, size_t i) {
+    size_t next = skip_gone(t, i + 1);
+    if (!is_last_unpacking(t, next, at(t, i)->a) || count_unpacked(at(t, next)) > PARTS_MOST)
+        return;
+    Instr *in = at(t, next);
+    in->x = (uint16_t)count_unpacked(in);
+    in->op = CODE_UNPACK_CALLED;
+}
+
+static void tighten_return(Tightener *t, size_t i) {
+    Instr *tuple = at(t, i);
+    size_t next = skip_gone(t, i + 1);
+    if (next >= t->r->instrs.len)
+        return;
+    const Instr *in = at(t, next);
+    for (size_t k = i + 1; k <= next; k++)
+        if (t->targets[k])
+            return;
+    if (in->op != CODE_RETURN || in->b != tuple->a)
+        return;
+    tuple->op = CODE_RETURN_OF;
+    t->gone[next] = true;
+}
+
+/* Of a tuple of operands that is taken apart by `use`: whether moves in their order read each before it is written. */
+static bool is_in_order(const Tightener *t, const Instr *tuple, const Instr *use) {
+    uint32_t n = count_unpacked(use);
+    const int32_t *from = t->lists.data + tuple->b + use->c;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = 0; j < k; j++)
+            if (from[k] == use->a + (int32_t)(j << 4))
+                return false;
+    return true;
+}
+
+/* Branches that each end in a tuple, which is taken apart where they meet: each moves the parts to their places.
+ *
+ *     TUPLE_OF s4 <- s2, s3; JUMP L; … TUPLE_OF s4 <- s5, s6; L: UNPACK s4, s5 <- s4 from 0 */
+static void tighten_joined(Tightener *t, size_t i) {
+    enum { BRANCHES = 8 };
+    size_t makers[BRANCHES], n = 0;
+    const Instr *use = at(t, i);
+    if (!is_last_unpacking(t, i, use->b) || !t->targets[i])
+        return;
+    size_t before = i;
+    while (before-- > 0 && t->gone[before])
+        ;
+    if (before == SIZE_MAX)
+        return;
+    for (size_t k = before + 1; k < i; k++)
+        if (t->targets[k])
+            return;
+    if (instr_info(at(t, before))->flow == FLOW_NEXT)
+        makers[n++] = before;
+    else if (!instr_ends(at(t, before)))
+        return;
+    for (size_t k = 0; k < i; k++) {
+        if (t->gone[k] || !instr_jumps(at(t, k)) || (size_t)at(t, k)->a != i)
+            continue;
+        size_t maker = k;
+        while (maker-- > 0 && t->gone[maker] && !t->targets[maker + 1])
+            ;
+        if (at(t, k)->op != CODE_JUMP || maker == SIZE_MAX || t->targets[maker + 1] ||
+            n == BRANCHES)
+            return;
+        makers[n++] = maker;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const Instr *maker = at(t, makers[k]);
+        if (t->gone[makers[k]] || maker->op != CODE_TUPLE_OF || maker->a != use->b ||
+            !is_in_order(t, maker, use))
+            return;
+    }
+    for (size_t k = 0; k < n; k++) {
+        Instr *maker = at(t, makers[k]);
+        maker->op = CODE_MOVES;
+        maker->x = (uint16_t)count_unpacked(use);
+        maker->b += use->c;
+        maker->a = use->a;
+    }
+    t->gone[i] = true;
+}
+
+/* Whether instruction i is reached by one jump alone. */
+static bool is_reached_once(const Tightener *t, size_t i) {
+    size_t before = i, times = 0;
+    while (before > 0 && t->gone[before - 1])
+        if (t->targets[before--])
+            times += before + 1 != i;
+    if (times || !before || !instr_ends(at(t, before - 1)))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        times += !t->gone[k] && instr_jumps(at(t, k)) && (size_t)at(t, k)->a == i;
+    return times == 1;
+}
+
+/* PROJ s4 <- s0.0; JUMP_ABSENT s4, not to L; … L: UNPACK s5, s6 <- s0 from 1: a frame of a loop, unless it is the first. */
+static void tighten_frame(Tightener *t, size_t i) {
+    const Instr *first = at(t, i);
+    size_t jump_at = skip_gone(t, i + 1);
+    if (jump_at >= t->r->instrs.len || first->c || first->a == first->b)
+        return;
+    Instr *jump = at(t, jump_at);
+    for (size_t k = i + 1; k <= jump_at; k++)
+        if (t->targets[k])
+            return;
+    if (jump->op != CODE_JUMP_ABSENT || jump->x || jump->b != first->a)
+        return;
+    size_t rest_at = (size_t)jump->a;
+    const Instr *rest = at(t, rest_at);
+    if (t->gone[rest_at] || !is_unpacking(rest) || rest->b != first->b || rest->c != 1 ||
+        rest->a != first->a + 16 || !is_reached_once(t, rest_at))
+        return;
+    uint32_t n = 1 + count_unpacked(rest);
+    int32_t frame = first->b, to = first->a;
+    if ((frame >= to && frame < to + (int32_t)(n << 4)) || n > UINT16_MAX)
+        return;
+    *jump = (Instr){CODE_UNPACK_FRAME, (uint16_t)n, jump->a, frame, to};
+    t->gone[i] = t->gone[rest_at] = true;
+}
+
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 /* Whether the slot is written before it is read, on each way from instruction i; the ways end soon. */
@@ -218,6 +364,8 @@ static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth) {
         if (i >= t->r->instrs.len || depth > BRANCHES)
             return false;
         const Instr *in = at(t, i);
+        if (t->gone[i])
+            continue;
         if (in->op == CODE_JUMP) {
             i = (size_t)in->a - 1;
             continue;
@@ -337,6 +485,19 @@ void tighten_code(Resolver *r) {
             tighten_integers(&t, i);
         if (!t.gone[i] && (op == CODE_MOVE || op == CODE_PROJ || op == CODE_GET_FIELD))
             tighten_row(&t, i);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (t.gone[i])
+            continue;
+        Opcode op = (Opcode)at(&t, i)->op;
+        if (op == CODE_CALL || op == CODE_CALL_GLOBAL)
+            tighten_called(&t, i);
+        else if (op == CODE_TUPLE_OF)
+            tighten_return(&t, i);
+        else if (op == CODE_PROJ)
+            tighten_frame(&t, i);
+        if (is_unpacking(at(&t, i)))
+            tighten_joined(&t, i);
     }
     close_up(&t);
     r->lists = t.lists.data;

@@ -8,10 +8,13 @@
  *     MOVE s8 <- s3; MOVE s9 <- s5; CALL_GLOBAL s7 <- f(s8 …)  MOVES s8 <- s3, s5; CALL_GLOBAL s7 <- f(s8 …)
  *     MOVE s8 <- s3; MOVE s9 <- s5; TAIL_GLOBAL f(s8 …)        TAIL_GLOBAL_OF f(s3, s5)
  *     PROJ s4 <- s2.1; PROJ s5 <- s2.2                         UNPACK s4, s5 <- s2 from 1
+ *     PROJ s4 <- s2.0; JUMP_ABSENT s4; UNPACK s5 <- s2 from 1  UNPACK_FRAME s4, s5 <- s2
+ *     CALL s7 <- f(…); UNPACK s8, s9 <- s7 from 0              CALL s7 <- f(…); UNPACK_CALLED s8, s9 <- s7 from 0
+ *     TUPLE_OF s7 <- s3, c1; RETURN s7                         RETURN_OF s3, c1
  *     EQUAL s4 <- s0, c0; JUMP_IF s4                           JUMP_EQ s0, c0
  *     SUB s4 <- s0, c0; JUMP_LT s4, c1                         SUB_I s4 <- s0 - 1; JUMP_LT_I s4, 2
  *
- * The lists of operands stand beside the code (Code.lists). */
+ * No tuple is made where RETURN_OF meets UNPACK_CALLED: the operands go to the caller's slots. The lists of operands stand beside the code (Code.lists). */
 #ifndef EVAL_TIGHTEN_H
 #define EVAL_TIGHTEN_H
 
