@@ -550,6 +550,27 @@ do_UNPACK_FRAME : {
     DISPATCH();
 }
 
+do_POP_FRAME : {
+    const Value *v = R(pc->b);
+    Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t))
+        BUG("a frame is a value with tag %u", v->tag);
+    Value *to = &SLOT(pc->c), *end = to + pc->x, *from = t->items;
+    copy_value(to, from);
+    if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
+        NEXT();
+    uint32_t n = t->n;
+    cell_free(in, t, sizeof(Tuple) + n * sizeof(Value));
+    for (to++, from++; to < end; to++, from++) {
+        copy_value(to, from);
+        from->p = NULL; /* nothing is kept alive by it */
+    }
+    for (end = t->items + n; UNLIKELY(from < end); from++)
+        from->p = NULL;
+    pc = code->instrs + pc->a;
+    DISPATCH();
+}
+
 do_UNPACK_CALLED:
 do_UNPACK : {
     const Value *v = R(pc->b);

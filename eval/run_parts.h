@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values copied, and cells made, by the instructions of run.c. */
+/* Values copied, and cells made and given back, by the instructions of run.c. */
 #ifndef EVAL_RUN_PARTS_H
 #define EVAL_RUN_PARTS_H
 
@@ -26,6 +26,15 @@ static inline void *cell_new(Interp *in, size_t bytes) {
         cell = mem_cells(bytes);
     in->free_cells[size] = *cell;
     return cell;
+}
+
+/* A cell of so many bytes that nothing refers to. */
+static inline void cell_free(Interp *in, void *cell, size_t bytes) {
+    size_t size = (bytes + 15) / 16;
+    if (UNLIKELY(size >= CELL_SIZES))
+        return;
+    *(void **)cell = in->free_cells[size];
+    in->free_cells[size] = cell;
 }
 
 /* A tuple of `many` operands of a list. */

@@ -27,6 +27,7 @@ static void push_roots(void *ctx) {
     Interp *in = ctx;
     mem_push_range(in->stack, in->top);
     mem_push_range(in->frames, in->fp);
+    memset(in->free_cells, 0, sizeof in->free_cells); /* the collector finds them by itself */
 }
 
 static void *reserve(size_t *bytes) {

@@ -330,6 +330,19 @@ static bool is_reached_once(const Tightener *t, size_t i) {
     return times == 1;
 }
 
+/* Whether the slot is the parameter with frames that are not read elsewhere, and only these two instructions read it. */
+static bool is_read_once(const Tightener *t, int32_t x, size_t one, size_t other) {
+    const Expr *fn = t->r->code->fn;
+    uint32_t param = (uint32_t)x >> 4;
+    if (t->r->code->item || param >= t->r->code->nparams || !fn->fn->frames ||
+        fn->fn->params[param] != fn->fn->frames)
+        return false;
+    for (size_t i = 0; i < t->r->instrs.len; i++)
+        if (!t->gone[i] && i != one && i != other && may_read(t, i, x))
+            return false;
+    return true;
+}
+
 /* PROJ s4 <- s0.0; JUMP_ABSENT s4, not to L; … L: UNPACK s5, s6 <- s0 from 1: a frame of a loop, unless it is the first. */
 static void tighten_frame(Tightener *t, size_t i) {
     const Instr *first = at(t, i);
@@ -344,15 +357,18 @@ static void tighten_frame(Tightener *t, size_t i) {
         return;
     size_t rest_at = (size_t)jump->a;
     const Instr *rest = at(t, rest_at);
-    if (t->gone[rest_at] || !is_unpacking(rest) || rest->b != first->b || rest->c != 1 ||
-        rest->a != first->a + 16 || !is_reached_once(t, rest_at))
-        return;
-    uint32_t n = 1 + count_unpacked(rest);
+    bool more = !t->gone[rest_at] && is_unpacking(rest) && rest->b == first->b && rest->c == 1 &&
+                rest->a == first->a + 16 && is_reached_once(t, rest_at);
+    uint32_t n = more ? 1 + count_unpacked(rest) : 1;
     int32_t frame = first->b, to = first->a;
-    if ((frame >= to && frame < to + (int32_t)(n << 4)) || n > UINT16_MAX)
+    bool last = is_read_once(t, frame, i, more ? rest_at : i);
+    if ((!more && !last) || (frame >= to && frame < to + (int32_t)(n << 4)) || n > UINT16_MAX)
         return;
-    *jump = (Instr){CODE_UNPACK_FRAME, (uint16_t)n, jump->a, frame, to};
-    t->gone[i] = t->gone[rest_at] = true;
+    Opcode op = last ? CODE_POP_FRAME : CODE_UNPACK_FRAME;
+    *jump = (Instr){(uint16_t)op, (uint16_t)n, jump->a, frame, to};
+    t->gone[i] = true;
+    if (more)
+        t->gone[rest_at] = true;
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */

@@ -350,7 +350,10 @@ static Expr *make_back(Back *k) {
     }
     if (!body)
         body = b_unit(&b); /* the function never returns */
-    return b_fn(&b, "bwd", params, nparams, block_end(&block, body));
+    Expr *fn = b_fn(&b, "bwd", params, nparams, block_end(&block, body));
+    if (k->is_loop && n->program->merges)
+        fn->fn->frames = params[0];
+    return fn;
 }
 
 void instance_finish(Instance *n) {

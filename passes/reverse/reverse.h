@@ -37,6 +37,11 @@
  * (k), a tail call goes on with (k, site, saved …), and the way back pops them in a loop that is a tail call itself. A
  * million iterations take constant stack.
  *
+ * Note [Frames]. Who goes back through a function does so once for each time that it went forward, and nothing else reads
+ * the frames. So those of a loop are given back as they are popped (Fn.frames), and the next ones take their place: they
+ * stay in the cache, and the collector has no work with them. Not so where the way back is a function that a further
+ * derivative follows: there its frames are values like any other.
+ *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *
  * w }, …)` is first-order: the accumulator of w goes through foldl to the literal. Instances are found on demand and
