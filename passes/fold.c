@@ -89,7 +89,7 @@ static Expr *atom_at(Expr *atom, const Expr *use) {
 }
 
 /* The same data with names for its parts, which `links` binds. */
-static Expr *name_parts(Expr *e, Links *links) {
+static Expr *name_parts(Folder *f, Expr *e, Links *links) {
     if (has_atoms_only(e))
         return e;
     Expr *copy = expr_copy(e);
@@ -102,6 +102,8 @@ static Expr *name_parts(Expr *e, Links *links) {
         link->var = var_new(sym_intern("t"), part->type, part->span);
         link->a = part;
         vec_push(links, link);
+        if (is_data(part) && has_atoms_only(part))
+            map_set(&f->known, link->var, part);
         copy->args[i] = expr_var(link->var, part->span);
     }
     return copy;
@@ -209,7 +211,7 @@ static Expr *fold_match(Folder *f, Expr *e) {
     Expr *subject = fold(f, e->a), *named = subject;
     Links links = {0};
     if (is_data(subject))
-        named = name_parts(subject, &links);
+        named = name_parts(f, subject, &links);
     VEC(Arm) arms = {0};
     bool dropped = false;
     for (uint32_t i = 0; i < e->narms; i++) {
@@ -269,8 +271,9 @@ static Expr *fold_block(Folder *f, Expr *e) {
             map_set(&f->atoms, e->var, value);
             continue;
         }
-        if (e->var && is_data(value) && map_has(&f->apart, e->var)) {
-            value = name_parts(value, &links);
+        /* another name of it may be taken apart, too */
+        if (e->var && is_data(value) && (map_has(&f->apart, e->var) || has_atoms_only(value))) {
+            value = name_parts(f, value, &links);
             map_set(&f->known, e->var, value);
         }
         Expr *link = expr_copy(e);

@@ -95,9 +95,10 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
         bool there = top->active[i] && outline_presence(given.text) == PRESENT;
         if (top->active[i])
             ct = outline_take_result(&given, top->slots[slot++], f->params[i]->type);
-        partials[i] = there && is_scalar(f->params[i]->type)
-                          ? ct
-                          : b_builtin(&b, "ad.dense", args[i], ct, NULL);
+        if (!there ||
+            !is_scalar(f->params[i]->type)) /* bound, so that it goes where nobody reads it */
+            ct = block_let(&block, "ct", b_builtin(&b, "ad.dense", args[i], ct, NULL));
+        partials[i] = ct;
     }
     Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
                                                       : b_tuple(&b, partials, f->nparams);
