@@ -54,6 +54,8 @@
     X(DIV,          ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
     X(STRONG_MUL,   ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
     X(STRONG_DIV,   ONE,  ONE,        TAKE,   FRESH,   NEXT)  /* where a zero is stronger than what is not finite */ \
+    X(NEG_STRONG_MUL, ONE, ONE,       BORROW, FRESH,   NEXT)  /* the negative of it, of scalars */           \
+    X(NEG_STRONG_DIV, ONE, ONE,       BORROW, FRESH,   NEXT)                                                 \
     X(LT,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
     X(LE,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \
     X(GT,           ONE,  ONE,        TAKE,   FRESH,   NEXT)                                                 \

@@ -430,6 +430,8 @@ do_DIV : {
 
     STRONG(STRONG_MUL, *)
     STRONG(STRONG_DIV, /)
+    NEG_STRONG(STRONG_MUL, *)
+    NEG_STRONG(STRONG_DIV, /)
 
 do_NEG : {
     const Value *l = R(pc->b);

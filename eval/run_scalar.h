@@ -140,4 +140,20 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, the
         NEXT();                                                                                    \
     }
 
+/* The negative of that, of scalars. */
+#define NEG_STRONG(name, op)                                                                       \
+    do_NEG_##name : {                                                                              \
+        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
+        uint64_t h = head(l);                                                                      \
+        if (LIKELY(h == head(r) && (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64)))) {              \
+            double v = h == HEAD_OF(DT_F32) ? (float)(l->f op r->f) : l->f op r->f;                \
+            SLOT(pc->a) = make_float(h, -(UNLIKELY(v != v) && l->f == 0.0 ? l->f : v));            \
+            NEXT();                                                                                \
+        }                                                                                          \
+        Value product;                                                                             \
+        TRY(apply_arith(in, CODE_##name, *l, *r, &product));                                       \
+        TRY(apply_arith(in, CODE_NEG, product, product, &SLOT(pc->a)));                            \
+        NEXT();                                                                                    \
+    }
+
 #endif

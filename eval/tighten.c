@@ -414,6 +414,28 @@ static void tighten_condition(Tightener *t, size_t i) {
     t->gone[i] = true;
 }
 
+/* ---- signs ----------------------------------------------------------------------------------- */
+
+/* The sign of a product or quotient of scalars that the way back of a quotient needs. */
+static void tighten_negative(Tightener *t, size_t i) {
+    Instr *negative = at(t, i);
+    size_t before = i;
+    do
+        if (!before || t->targets[before--])
+            return;
+    while (t->gone[before]);
+    const Instr *of = at(t, before);
+    Type *type = t->r->origin.data[before]->type;
+    if ((of->op != CODE_STRONG_MUL && of->op != CODE_STRONG_DIV) || of->a != negative->b || !type ||
+        !(type_is_scalar(type, DT_F32) || type_is_scalar(type, DT_F64)) ||
+        (of->a != negative->a && !is_dead(t, i + 1, of->a, 0)))
+        return;
+    Opcode op = of->op == CODE_STRONG_MUL ? CODE_NEG_STRONG_MUL : CODE_NEG_STRONG_DIV;
+    *negative = (Instr){(uint16_t)op, 0, negative->a, of->b, of->c};
+    t->r->origin.data[i] = t->r->origin.data[before];
+    t->gone[before] = true;
+}
+
 /* ---- integers -------------------------------------------------------------------------------- */
 
 /* Whether it is a constant of int32 that fits into an instruction. */
@@ -512,6 +534,8 @@ void tighten_code(Resolver *r) {
             tighten_return(&t, i);
         else if (op == CODE_PROJ)
             tighten_frame(&t, i);
+        else if (op == CODE_NEG)
+            tighten_negative(&t, i);
         if (is_unpacking(at(&t, i)))
             tighten_joined(&t, i);
     }

@@ -12,6 +12,7 @@
  *     CALL s7 <- f(…); UNPACK s8, s9 <- s7 from 0              CALL s7 <- f(…); UNPACK_CALLED s8, s9 <- s7 from 0
  *     TUPLE_OF s7 <- s3, c1; RETURN s7                         RETURN_OF s3, c1
  *     EQUAL s4 <- s0, c0; JUMP_IF s4                           JUMP_EQ s0, c0
+ *     STRONG_MUL s4 <- s0, s1; NEG s4 <- s4                    NEG_STRONG_MUL s4 <- s0, s1
  *     SUB s4 <- s0, c0; JUMP_LT s4, c1                         SUB_I s4 <- s0 - 1; JUMP_LT_I s4, 2
  *
  * No tuple is made where RETURN_OF meets UNPACK_CALLED: the operands go to the caller's slots. The lists of operands stand beside the code (Code.lists). */
