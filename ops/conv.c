@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/packed.h"
 
 /* ---- attributes and sizes -------------------------------------------------------------------- */
 
@@ -172,6 +173,8 @@ bool conv_relate(Solver *s, Relation *r, Conv *v, Type ***data, Type ***weight) 
 }
 
 static RelStatus relate_conv(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "DK>O");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -224,6 +227,8 @@ void conv_write_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ran
 /* ---- the operators --------------------------------------------------------------------------- */
 
 static int shape_conv(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "DK>O");
     Conv v;
     int64_t dims[CONV_RANK];
     if (!conv_call(call, 0, 1, &v))
@@ -234,6 +239,8 @@ static int shape_conv(const OpCall *call, OutSpec *out) {
 }
 
 static bool lower_conv(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "DK>O");
     Conv v;
     if (!conv_call(call, 0, 1, &v))
         return false;
@@ -273,19 +280,35 @@ static const AttrSpec conv3d_attrs[] = {CONV_ATTRS("[1, 1, 1]", "[0, 0, 0]", "NC
     };
 
 CONVOLUTION(nn_conv1d, "nn.conv1d", "Conv1D", conv1d_attrs, CONV_NATTRS,
-            CONV_LAYOUTS("*NCW", "*OIW"),
+            CONV_LAYOUTS("+NCW", "+OIW"),
             "One-dimensional convolution (the kernel is not flipped): data (n, c, w) and weight\n"
             "(o, c / groups, j) give (n, o, x).",
             "nn.conv1d([[[1.0, 2.0, 3.0]]], [[[1.0, 10.0]]])",
             "[[[21.0, 32.0]]] : Tensor[(1, 1, 2), float32]", "nn.conv2d, nn.conv1d_transpose")
 CONVOLUTION(
-    nn_conv2d, "nn.conv2d", "Conv2D", conv2d_attrs, CONV_NATTRS, CONV_LAYOUTS("*NCHW", "*OIHW"),
+    nn_conv2d, "nn.conv2d", "Conv2D", conv2d_attrs, CONV_NATTRS, CONV_LAYOUTS("+NCHW", "+OIHW"),
     "Two-dimensional convolution (the kernel is not flipped): data (n, c, h, w) and weight\n"
     "(o, c / groups, i, j) give (n, o, y, x).",
     "nn.conv2d([[[[1.0, 2.0, 3.0]]]], [[[[1.0, 10.0]]]])",
     "[[[[21.0, 32.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.max_pool2d, nn.pad")
+#define CONV_NCHWC(symbol, op_name, rel, text, data, weight, more)                                 \
+    CONVOLUTION(                                                                                   \
+        symbol, op_name, rel, conv2d_attrs, CONV_NATTRS, CONV_LAYOUTS("+NCHW", "+OIHW"), text,     \
+        op_name "(" data ", " weight ", " more                                                     \
+                "data_layout=\"NCHW2c\", kernel_layout=\"OIHW2i1o\")",                             \
+        "[[[[[21.0, 30.0]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.conv2d, layout_transform")
+CONV_NCHWC(nn_contrib_conv2d_NCHWc, "nn.contrib_conv2d_NCHWc", "Conv2DNCHWc",
+           "nn.conv2d under the name that TVM has for layouts with blocks of channels, NCHW8c and\n"
+           "OIHW8i8o, which nn.conv2d takes too.",
+           "[[[[[1.0, 2.0]]]]]", "[[[[[[1.0], [10.0]]]]], [[[[[10.0], [10.0]]]]]]",
+           "out_layout=\"NCHW2c\", ")
+CONV_NCHWC(nn_contrib_depthwise_conv2d_NCHWc, "nn.contrib_depthwise_conv2d_NCHWc",
+           "DepthwiseConv2DNCHWc",
+           "The same of as many groups as channels: nn.conv2d, under TVM's name for layouts with\n"
+           "blocks of channels.",
+           "[[[[[2.1, 3.0]]]]]", "[[[[[[10.0], [0.0]]]]], [[[[[10.0], [0.0]]]]]]", "")
 CONVOLUTION(nn_conv3d, "nn.conv3d", "Conv3D", conv3d_attrs, CONV_NATTRS,
-            CONV_LAYOUTS("*NCDHW", "*OIDHW"),
+            CONV_LAYOUTS("+NCDHW", "+OIDHW"),
             "Three-dimensional convolution (the kernel is not flipped): data (n, c, d, h, w) and\n"
             "weight (o, c / groups, k, i, j) give (n, o, z, y, x).",
             "nn.conv3d([[[[[1.0, 2.0, 3.0]]]]], [[[[[1.0, 10.0]]]]])",

@@ -5,11 +5,15 @@
 
 #include "base/mem.h"
 #include "ops/conv.h"
+#include "ops/packed.h"
+#include "ops/table.h"
 
 /* ---- by data --------------------------------------------------------------------------------- */
 
 /* (grad, weight, data): data's shape. */
 static int shape_conv_data(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "OKd>D");
     Conv v;
     if (!conv_call(call, 2, 1, &v) || !shape_check_same_dtype(call, 0, 1) ||
         !conv_check_result(call, 0, &v))
@@ -18,6 +22,8 @@ static int shape_conv_data(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_third(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, r->op == &op_nn_conv_data ? "OKd>D" : "ODk>K");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -37,6 +43,8 @@ static RelStatus relate_third(Solver *s, Relation *r) {
 }
 
 static bool lower_conv_data(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "OKd>D");
     Conv v;
     if (!conv_call(call, 2, 1, &v))
         return false;
@@ -69,6 +77,8 @@ const Op op_nn_conv_data = {
 
 /* (grad, data, weight): the weight's shape. */
 static int shape_conv_weight(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "ODk>K");
     Conv v;
     if (!conv_call(call, 1, 2, &v) || !shape_check_same_dtype(call, 0, 1) ||
         !conv_check_result(call, 0, &v))
@@ -77,6 +87,8 @@ static int shape_conv_weight(const OpCall *call, OutSpec *out) {
 }
 
 static bool lower_conv_weight(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "ODk>K");
     Conv v;
     if (!conv_call(call, 1, 2, &v))
         return false;
@@ -126,6 +138,8 @@ static bool backward_weight(const OpCall *call, Conv *v, int64_t *dims) {
 }
 
 static int shape_backward_weight(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "OD>K");
     Conv v;
     int64_t dims[CONV_RANK];
     if (!backward_weight(call, &v, dims))
@@ -135,6 +149,8 @@ static int shape_backward_weight(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_backward_weight(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "OD>K");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -164,6 +180,8 @@ static RelStatus relate_backward_weight(Solver *s, Relation *r) {
 }
 
 static bool lower_backward_weight(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "OD>K");
     Conv v;
     int64_t dims[CONV_RANK];
     if (!backward_weight(call, &v, dims))
@@ -181,7 +199,7 @@ const Op op_nn_conv2d_backward_weight = {
     .nargs = 2,
     .attrs = conv2d_attrs,
     .nattrs = CONV_NATTRS,
-    .choices = CONV_LAYOUTS("*NCHW", "*OIHW"),
+    .choices = CONV_LAYOUTS("+NCHW", "+OIHW"),
     .relation = &rel_backward_weight,
     .dtypes = DTS_NUM,
     .pattern = OP_PRODUCT,
@@ -243,6 +261,8 @@ static bool transposed_call(const OpCall *call, Conv *v, int64_t *dims) {
 }
 
 static int shape_transposed(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "DK>O");
     Conv v;
     int64_t dims[CONV_RANK];
     if (!transposed_call(call, &v, dims))
@@ -252,6 +272,8 @@ static int shape_transposed(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_transposed(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "DK>O");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -280,6 +302,8 @@ static RelStatus relate_transposed(Solver *s, Relation *r) {
 }
 
 static bool lower_transposed(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "DK>O");
     Conv v;
     int64_t dims[CONV_RANK];
     if (!transposed_call(call, &v, dims))
@@ -322,19 +346,19 @@ static const AttrSpec transposed3d[] = {CONV_ATTRS("[1, 1, 1]", "[0, 0, 0]", "NC
 
 TRANSPOSED(
     nn_conv1d_transpose, "nn.conv1d_transpose", "Conv1DTranspose", transposed1d,
-    CONV_LAYOUTS("*NCW", "*OIW"),
+    CONV_LAYOUTS("+NCW", "+OIW"),
     "The transpose of nn.conv1d as a linear map: data (n, i, w) and weight (i, o / groups, j)\n"
     "give (n, o, x); each element of data adds the kernel, times it, at its place.",
     "nn.conv1d_transpose([[[1.0, 2.0]]], [[[1.0, 10.0]]])",
     "[[[ 1.0, 12.0, 20.0]]] : Tensor[(1, 1, 3), float32]", "nn.conv1d, nn.conv2d_transpose")
 TRANSPOSED(nn_conv2d_transpose, "nn.conv2d_transpose", "Conv2DTranspose", transposed2d,
-           CONV_LAYOUTS("*NCHW", "*OIHW"),
+           CONV_LAYOUTS("+NCHW", "+OIHW"),
            "The transpose of nn.conv2d as a linear map: data (n, i, h, w) and weight\n"
            "(i, o / groups, i, j) give (n, o, y, x).",
            "nn.conv2d_transpose([[[[1.0, 2.0]]]], [[[[1.0, 10.0]]]], strides=[1, 2])",
            "[[[[ 1.0, 10.0,  2.0, 20.0]]]] : Tensor[(1, 1, 1, 4), float32]", "nn.conv2d")
 TRANSPOSED(nn_conv3d_transpose, "nn.conv3d_transpose", "Conv3DTranspose", transposed3d,
-           CONV_LAYOUTS("*NCDHW", "*OIDHW"),
+           CONV_LAYOUTS("+NCDHW", "+OIDHW"),
            "The transpose of nn.conv3d as a linear map: data (n, i, d, h, w) and weight\n"
            "(i, o / groups, k, i, j) give (n, o, z, y, x).",
            "nn.conv3d_transpose([[[[[1.0, 2.0]]]]], [[[[[1.0, 10.0]]]]])",

@@ -1,65 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout_transform: data's axes in another order, some of them split into blocks. A layout is written as TVM does:
- * a capital letter is an axis, a number and a small letter the places within a block of it, so NCHW8c is
- * (n, c / 8, h, w, 8). */
-#include <ctype.h>
-#include <stdlib.h>
+/* layout_transform: data's axes in another order, some of them split into blocks, as ops/packed.h has them. */
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/packed.h"
 #include "ops/relate/solve.h"
 
-typedef struct LayoutAxis {
-    char letter;   /* the capital one */
-    int64_t block; /* of a small letter: how many places; 0: the axis itself */
-} LayoutAxis;
-
-typedef struct Layout {
-    int rank;
-    LayoutAxis axes[TENSOR_MAX_RANK];
-} Layout;
-
-/* How many places a block of the axis has; 1 where it is not split. */
-static int64_t block_of(const Layout *l, char letter) {
-    for (int i = 0; i < l->rank; i++)
-        if (l->axes[i].letter == letter && l->axes[i].block)
-            return l->axes[i].block;
-    return 1;
-}
-
-static int find_axis(const Layout *l, char letter, bool block) {
-    for (int i = 0; i < l->rank; i++)
-        if (l->axes[i].letter == letter && (l->axes[i].block != 0) == block)
-            return i;
-    return -1;
-}
-
-/* NULL, or what is wrong with it. */
-static const char *read_layout(const char *text, Layout *l) {
-    *l = (Layout){0};
-    for (const char *p = text; *p; p++) {
-        char *end;
-        int64_t n = isdigit((unsigned char)*p) ? strtoll(p, &end, 10) : 0;
-        p = n ? end : p;
-        bool small = islower((unsigned char)*p);
-        char letter = (char)toupper((unsigned char)*p);
-        if (l->rank == TENSOR_MAX_RANK || !isalpha((unsigned char)*p) || small != (n > 0) ||
-            n > INT32_MAX || find_axis(l, letter, small) >= 0)
-            return "a layout is letters, of which small ones follow their size, each once: NCHW8c";
-        l->axes[l->rank++] = (LayoutAxis){letter, n};
-    }
-    for (int i = 0; i < l->rank; i++)
-        if (find_axis(l, l->axes[i].letter, false) < 0)
-            return "a layout with a block has its axis too: NCHW8c";
-    return l->rank ? NULL : "a layout has axes";
-}
-
 static const char *read_layouts(const Attrs *attrs, Layout *from, Layout *to) {
-    const char *problem = read_layout(attrs_text(attrs, "src_layout"), from);
-    problem = problem ? problem : read_layout(attrs_text(attrs, "dst_layout"), to);
+    const char *problem = layout_parse(attrs_text(attrs, "src_layout"), from);
+    problem = problem ? problem : layout_parse(attrs_text(attrs, "dst_layout"), to);
     for (int i = 0; !problem && i < from->rank + to->rank; i++) {
         char letter = i < from->rank ? from->axes[i].letter : to->axes[i - from->rank].letter;
-        if (find_axis(i < from->rank ? to : from, letter, false) < 0)
+        if (layout_find(i < from->rank ? to : from, letter, false) < 0)
             problem = "the layouts have different axes";
     }
     return problem;
@@ -85,9 +37,9 @@ static int shape_transform(const OpCall *call, OutSpec *out) {
     }
     for (int i = 0; i < to.rank; i++) {
         char letter = to.axes[i].letter;
-        int axis = find_axis(&from, letter, false);
-        int64_t size = size_multiply(x->shape[axis], block_of(&from, letter)),
-                n = block_of(&to, letter);
+        int axis = layout_find(&from, letter, false);
+        int64_t size = size_multiply(x->shape[axis], layout_block(&from, letter)),
+                n = layout_block(&to, letter);
         if (size % n) {
             shape_error(call, DIAG_R0316, "axis %d of `data` has %lld places, no multiple of %lld",
                         axis, (long long)size, (long long)n);
@@ -119,8 +71,8 @@ static RelStatus relate_transform(Solver *s, Relation *r) {
     Type **out = mem_new_n(Type *, to.rank + 1);
     for (int i = 0; i < to.rank; i++) {
         char letter = to.axes[i].letter;
-        int64_t have = block_of(&from, letter), want = block_of(&to, letter);
-        Type *size = dims[find_axis(&from, letter, false)];
+        int64_t have = layout_block(&from, letter), want = layout_block(&to, letter);
+        Type *size = dims[layout_find(&from, letter, false)];
         if (to.axes[i].block)
             out[i] = rel_int_dim(r, want);
         else if (have != want)
@@ -133,33 +85,10 @@ static RelStatus relate_transform(Solver *s, Relation *r) {
     return rel_settled(r);
 }
 
-/* Each place of the result is one of data: along an axis its number is that of its block times the block's size
- * plus the place within it. */
 static bool lower_transform(const OpCall *call, Tensor *const *out, Plan *plan) {
-    const Tensor *x = call->in[0];
     Layout from, to;
-    int64_t none[RECIPE_MAX_AXES] = {0};
     read_layouts(call->attrs, &from, &to);
-    StepBuilder s;
-    step_begin(&s, plan, RECIPE_MAP, to.rank, out[0]->shape);
-    ScalarBuilder *b = &s.body;
-    Sc offset = sc_i64(b, 0);
-    for (int i = 0; i < from.rank; i++) {
-        char letter = from.axes[i].letter;
-        int inner = find_axis(&to, letter, true);
-        Sc n = sc_iota(b, find_axis(&to, letter, false));
-        if (inner >= 0)
-            n = sc_add(b, sc_mul(b, n, sc_i64(b, block_of(&to, letter))), sc_iota(b, inner));
-        int64_t block = block_of(&from, letter);
-        if (from.axes[i].block)
-            n = sc_rem(b, n, sc_i64(b, block));
-        else if (block > 1)
-            n = sc_div(b, n, sc_i64(b, block));
-        offset = sc_add(b, offset, sc_mul(b, n, step_iparam(&s, b, DT_I64, x->strides[i])));
-    }
-    sc_load_at(b, step_in_strided(&s, x, none, 0), x->dtype, offset);
-    step_out(&s, out[0]);
-    step_end(&s);
+    plan_layout(plan, out[0], call->in[0], &from, &to);
     return true;
 }
 

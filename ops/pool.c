@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/packed.h"
 
 /* ---- attributes and sizes -------------------------------------------------------------------- */
 
@@ -100,6 +101,8 @@ void pool_out_shape(const Pool *p, const Tensor *x, int64_t *dims) {
 }
 
 static int shape_pool(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "L>P");
     Pool p;
     int64_t dims[POOL_RANK];
     if (!pool_resolve(call, 0, &p))
@@ -109,6 +112,8 @@ static int shape_pool(const OpCall *call, OutSpec *out) {
 }
 
 RelStatus pool_relate(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, r->nargs == 2 ? "L>P" : "LL>P");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) /* two of nn.max_pool_pick */
         return status;
@@ -279,6 +284,8 @@ void pool_divide(Plan *plan, const Pool *p, Tensor *out, const Tensor *x) {
 /* ---- the operators --------------------------------------------------------------------------- */
 
 static bool lower_pool(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "L>P");
     const Tensor *x = call->in[0];
     Pool p;
     if (!pool_resolve(call, 0, &p))
@@ -333,74 +340,74 @@ static const AttrSpec adaptive_3d[] = {ADAPTIVE_ATTRS("NCDHW")};
     };
 
 POOL(nn_max_pool1d, "nn.max_pool1d", "MaxPool1D", POOL_MAX, attrs_1d, POOL_NMAX,
-     POOL_LAYOUTS("*NCW"), "The largest element of each window of data (n, c, w).",
+     POOL_LAYOUTS("+NCW"), "The largest element of each window of data (n, c, w).",
      "nn.max_pool1d([[[1.0, 3.0, 2.0, 0.0]]], pool_size=[2], strides=[2])",
      "[[[3.0, 2.0]]] : Tensor[(1, 1, 2), float32]", "nn.max_pool2d, nn.avg_pool1d")
 POOL(nn_max_pool2d, "nn.max_pool2d", "MaxPool2D", POOL_MAX, pool_attrs_2d, POOL_NMAX,
-     POOL_LAYOUTS("*NCHW"), "The largest element of each window of data (n, c, h, w).",
+     POOL_LAYOUTS("+NCHW"), "The largest element of each window of data (n, c, h, w).",
      "nn.max_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
      "[[[[3.0, 2.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.avg_pool2d, nn.global_max_pool2d")
 POOL(nn_max_pool3d, "nn.max_pool3d", "MaxPool3D", POOL_MAX, attrs_3d, POOL_NMAX,
-     POOL_LAYOUTS("*NCDHW"), "The largest element of each window of data (n, c, d, h, w).",
+     POOL_LAYOUTS("+NCDHW"), "The largest element of each window of data (n, c, d, h, w).",
      "nn.max_pool3d([[[[[1.0, 3.0, 2.0, 0.0]]]]], pool_size=[1, 1, 2], strides=[1, 1, 2])",
      "[[[[[3.0, 2.0]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.max_pool2d, nn.avg_pool3d")
 POOL(nn_avg_pool1d, "nn.avg_pool1d", "AvgPool1D", POOL_AVG, attrs_1d, POOL_NAVG,
-     POOL_LAYOUTS("*NCW"),
+     POOL_LAYOUTS("+NCW"),
      "The mean of each window of data (n, c, w), of the elements that are not padding.",
      "nn.avg_pool1d([[[1.0, 3.0, 2.0, 0.0]]], pool_size=[2], strides=[2])",
      "[[[2.0, 1.0]]] : Tensor[(1, 1, 2), float32]", "nn.avg_pool2d, nn.max_pool1d")
 POOL(nn_avg_pool2d, "nn.avg_pool2d", "AvgPool2D", POOL_AVG, pool_attrs_2d, POOL_NAVG,
-     POOL_LAYOUTS("*NCHW"),
+     POOL_LAYOUTS("+NCHW"),
      "The mean of each window of data (n, c, h, w), of the elements that are not padding.",
      "nn.avg_pool2d([[[[1.0, 3.0, 2.0, 0.0]]]], pool_size=[1, 2], strides=[1, 2])",
      "[[[[2.0, 1.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.max_pool2d, nn.global_avg_pool2d")
 POOL(nn_avg_pool3d, "nn.avg_pool3d", "AvgPool3D", POOL_AVG, attrs_3d, POOL_NAVG,
-     POOL_LAYOUTS("*NCDHW"),
+     POOL_LAYOUTS("+NCDHW"),
      "The mean of each window of data (n, c, d, h, w), of the elements that are not padding.",
      "nn.avg_pool3d([[[[[1.0, 3.0, 2.0, 0.0]]]]], pool_size=[1, 1, 2], strides=[1, 1, 2])",
      "[[[[[2.0, 1.0]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.avg_pool2d, nn.max_pool3d")
 
 POOL(nn_adaptive_max_pool1d, "nn.adaptive_max_pool1d", "AdaptiveMaxPool1D", POOL_MAX, adaptive_1d,
-     3, POOL_LAYOUTS("*NCW"),
+     3, POOL_LAYOUTS("+NCW"),
      "The largest element of each of output_size windows over data (n, c, w): window i of m over\n"
      "w places is from floor(i w / m) to ceil((i + 1) w / m).",
      "nn.adaptive_max_pool1d([[[1.0, 3.0, 2.0]]], output_size=[2])",
      "[[[3.0, 3.0]]] : Tensor[(1, 1, 2), float32]", "nn.adaptive_avg_pool1d")
 POOL(nn_adaptive_max_pool2d, "nn.adaptive_max_pool2d", "AdaptiveMaxPool2D", POOL_MAX, adaptive_2d,
-     3, POOL_LAYOUTS("*NCHW"),
+     3, POOL_LAYOUTS("+NCHW"),
      "The largest element of each of output_size windows over data (n, c, h, w).",
      "nn.adaptive_max_pool2d([[[[1.0, 3.0, 2.0]]]], output_size=[1, 2])",
      "[[[[3.0, 3.0]]]] : Tensor[(1, 1, 1, 2), float32]",
      "nn.adaptive_avg_pool2d, nn.global_max_pool2d")
 POOL(nn_adaptive_max_pool3d, "nn.adaptive_max_pool3d", "AdaptiveMaxPool3D", POOL_MAX, adaptive_3d,
-     3, POOL_LAYOUTS("*NCDHW"),
+     3, POOL_LAYOUTS("+NCDHW"),
      "The largest element of each of output_size windows over data (n, c, d, h, w).",
      "nn.adaptive_max_pool3d([[[[[1.0, 3.0, 2.0]]]]], output_size=[1, 1, 2])",
      "[[[[[3.0, 3.0]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.adaptive_avg_pool3d")
 POOL(nn_adaptive_avg_pool1d, "nn.adaptive_avg_pool1d", "AdaptiveAvgPool1D", POOL_AVG, adaptive_1d,
-     3, POOL_LAYOUTS("*NCW"),
+     3, POOL_LAYOUTS("+NCW"),
      "The mean of each of output_size windows over data (n, c, w): window i of m over w places\n"
      "is from floor(i w / m) to ceil((i + 1) w / m).",
      "nn.adaptive_avg_pool1d([[[1.0, 3.0, 2.0]]], output_size=[2])",
      "[[[2.0, 2.5]]] : Tensor[(1, 1, 2), float32]", "nn.adaptive_max_pool1d")
 POOL(nn_adaptive_avg_pool2d, "nn.adaptive_avg_pool2d", "AdaptiveAvgPool2D", POOL_AVG, adaptive_2d,
-     3, POOL_LAYOUTS("*NCHW"), "The mean of each of output_size windows over data (n, c, h, w).",
+     3, POOL_LAYOUTS("+NCHW"), "The mean of each of output_size windows over data (n, c, h, w).",
      "nn.adaptive_avg_pool2d([[[[1.0, 3.0, 2.0]]]], output_size=[1, 2])",
      "[[[[2.0, 2.5]]]] : Tensor[(1, 1, 1, 2), float32]",
      "nn.adaptive_max_pool2d, nn.global_avg_pool2d")
 POOL(nn_adaptive_avg_pool3d, "nn.adaptive_avg_pool3d", "AdaptiveAvgPool3D", POOL_AVG, adaptive_3d,
-     3, POOL_LAYOUTS("*NCDHW"),
+     3, POOL_LAYOUTS("+NCDHW"),
      "The mean of each of output_size windows over data (n, c, d, h, w).",
      "nn.adaptive_avg_pool3d([[[[[1.0, 3.0, 2.0]]]]], output_size=[1, 1, 2])",
      "[[[[[2.0, 2.5]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.adaptive_max_pool3d")
 
 POOL(nn_global_avg_pool2d, "nn.global_avg_pool2d", "GlobalAvgPool2D", POOL_AVG | POOL_GLOBAL,
-     adaptive_2d + 1, 2, POOL_LAYOUTS("*NCHW"),
+     adaptive_2d + 1, 2, POOL_LAYOUTS("+NCHW"),
      "The mean of each plane: (n, c, h, w) to (n, c, 1, 1).",
      "nn.global_avg_pool2d([[[[1.0, 3.0]]]])", "[[[[2.0]]]] : Tensor[(1, 1, 1, 1), float32]",
      "nn.avg_pool2d, mean")
 POOL(nn_global_max_pool2d, "nn.global_max_pool2d", "GlobalMaxPool2D", POOL_MAX | POOL_GLOBAL,
-     adaptive_2d + 1, 2, POOL_LAYOUTS("*NCHW"),
+     adaptive_2d + 1, 2, POOL_LAYOUTS("+NCHW"),
      "The largest element of each plane: (n, c, h, w) to (n, c, 1, 1).",
      "nn.global_max_pool2d([[[[1.0, 3.0]]]])", "[[[[3.0]]]] : Tensor[(1, 1, 1, 1), float32]",
      "nn.max_pool2d, max")

@@ -56,7 +56,7 @@ void pool_divide(Plan *plan, const Pool *p, Tensor *out, const Tensor *x);
          "places around that hold nothing: one number; one a side; or those before each side, "    \
          "then those after"},                                                                      \
         {"layout", AT_STRING, "\"" order "\"", "what data's axes are"},                            \
-        {"out_layout", AT_STRING, "\"\"", "the same"},                                             \
+        {"out_layout", AT_STRING, "\"\"", "what the result's axes are; empty: as data's"},         \
         {"ceil_mode", AT_BOOL, "False", "a last window that hangs over the edge counts"}, {        \
         "count_include_pad", AT_BOOL, "False",                                                     \
             "the average counts places of the padding, as zeros"                                   \
@@ -66,6 +66,6 @@ void pool_divide(Plan *plan, const Pool *p, Tensor *out, const Tensor *x);
 enum { POOL_NMAX = 7, POOL_NAVG = 8, POOL_NANY = 9 }; /* attributes; max has no count_include_pad */
 extern const AttrSpec pool_attrs_2d[], pool_attrs_any[];
 #define POOL_LAYOUTS(order) "layout: " order "; out_layout: " order " -"
-#define POOL_LAYOUTS_ANY POOL_LAYOUTS("*NCHW *NCW *NCDHW")
+#define POOL_LAYOUTS_ANY POOL_LAYOUTS("+NCHW +NCW +NCDHW")
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/packed.h"
 #include "ops/pool.h"
 
 enum { STEP_RANK = POOL_RANK + WINDOW_SIDES }; /* the result's axes, and the window's */
@@ -22,6 +23,8 @@ static bool pool_pair(const OpCall *call, Pool *p) {
 }
 
 static int shape_pool_grad(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "PL>L");
     Pool p;
     if (!pool_pair(call, &p))
         return -1;
@@ -29,6 +32,8 @@ static int shape_pool_grad(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_pool_grad(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "PL>L");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -84,6 +89,8 @@ static void scatter_inside(StepBuilder *s, int rank, const int64_t *strides, Sc 
 }
 
 static bool lower_max_pool_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "PL>L");
     const Tensor *g = call->in[0], *x = call->in[1];
     Pool p;
     if (!pool_pair(call, &p))
@@ -107,6 +114,8 @@ static bool lower_max_pool_grad(const OpCall *call, Tensor *const *out, Plan *pl
 
 /* (values, data), both of data's shape. */
 static int shape_pick(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "LL>P");
     Pool p;
     int64_t dims[POOL_RANK];
     if (!pool_resolve(call, 1, &p) || !shape_check_rank(call, 0, p.rank) ||
@@ -120,6 +129,8 @@ static int shape_pick(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_pick(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "LL>P");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
@@ -129,6 +140,8 @@ static RelStatus relate_pick(Solver *s, Relation *r) {
 }
 
 static bool lower_pick(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "LL>P");
     const Tensor *values = call->in[0];
     Pool p;
     if (!pool_resolve(call, 1, &p))
@@ -223,6 +236,8 @@ static void scatter_shares(Plan *plan, const Pool *p, Tensor *out, const Tensor 
 }
 
 static bool lower_avg_pool_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "PL>L");
     const Tensor *g = call->in[0];
     Pool p;
     if (!pool_pair(call, &p))
@@ -264,7 +279,7 @@ static bool lower_avg_pool_grad(const OpCall *call, Tensor *const *out, Plan *pl
     };
 
 POOL_GRAD(nn_max_pool2d_grad, "nn.max_pool2d_grad", "MaxPool2DGrad", OP_OPAQUE, lower_max_pool_grad,
-          pool_attrs_2d, POOL_NMAX, POOL_LAYOUTS("*NCHW"),
+          pool_attrs_2d, POOL_NMAX, POOL_LAYOUTS("+NCHW"),
           "The derivative of nn.max_pool2d: each element of grad is added where the first largest\n"
           "element of its window stands in data.",
           "nn.max_pool2d_grad([[[[5.0]]]], [[[[1.0, 3.0]]]], pool_size=[1, 2])",
@@ -277,7 +292,7 @@ POOL_GRAD(nn_max_pool_grad, "nn.max_pool_grad", "MaxPoolGrad", OP_OPAQUE, lower_
           "[[[ 0.0, 12.0,  0.0]]] : Tensor[(1, 1, 3), float32]", "nn.max_pool2d_grad")
 POOL_GRAD(
     nn_avg_pool2d_grad, "nn.avg_pool2d_grad", "AvgPool2DGrad", OP_REDUCE, lower_avg_pool_grad,
-    pool_attrs_2d, POOL_NAVG, POOL_LAYOUTS("*NCHW"),
+    pool_attrs_2d, POOL_NAVG, POOL_LAYOUTS("+NCHW"),
     "The derivative of nn.avg_pool2d: each element of grad spread evenly over its window. Of\n"
     "data only the shape matters.",
     "nn.avg_pool2d_grad([[[[4.0]]]], [[[[0.0, 0.0]]]], pool_size=[1, 2])",

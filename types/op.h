@@ -88,7 +88,7 @@ struct Op {
     const AttrSpec *attrs; /* nattrs of them */
     int nattrs;
     /* What its string attributes may be: "mode: clip wrap; layout: *NCHW -". `*` before letters stands
-     * for any order of them, `-` for the empty text. One that is not named is free text. */
+     * for any order of them, `+` also with blocks (NCHW8c), `-` for the empty text. One that is not named is free text. */
     const char *choices;
     const RelDef *relation; /* of the argument types and, last, the result type */
     DTypeSet dtypes;        /* what the first argument may be, for documentation and tests */

@@ -438,6 +438,16 @@ def windows():
          (1, 3, 3, 4), (1, 2, 4, 5))
     case("nn.conv2d_backward_weight", "nn.conv2d_backward_weight(x, y, kernel_size=[3, 2], "
          "padding=[1, 1])", (1, 2, 4, 6), (1, 2, 4, 5))
+    blocks = 'data_layout="NCHW2c", kernel_layout="OIHW2i2o"'
+    for op, more in (("nn.conv2d", ""), ("nn.contrib_conv2d_NCHWc", ', out_layout="NHWC"')):
+        case(op, "%s(x, y, %s%s)" % (op, blocks, more), (1, 1, 2, 3, 2), (1, 1, 2, 2, 2, 2))
+    case("nn.contrib_depthwise_conv2d_NCHWc", 'nn.contrib_depthwise_conv2d_NCHWc(x, y, groups=2, data_layout="NCHW2c", '
+         'kernel_layout="OIHW1i2o")', (1, 1, 2, 3, 2), (1, 1, 2, 2, 1, 2))
+    case("nn.conv1d_transpose", 'nn.conv1d_transpose(x, y, data_layout="NCW2c", kernel_layout="IOW2i2o")', (1, 1, 3, 2),
+         (1, 1, 2, 2, 2))
+    for kind in ("max", "avg"):
+        case("nn.%s_pool2d" % kind, 'nn.%s_pool2d(x, pool_size=[2, 2], layout="NCHW2c", out_layout="NHWC")' % kind,
+             (1, 1, 2, 3, 2))
     widths = "pad_width=[[1, 0], [1, 1]]"
     for mode in ["constant", "edge", "reflect"]:
         how = '%s, pad_mode="%s"' % (widths, mode)

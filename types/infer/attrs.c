@@ -219,6 +219,23 @@ static bool is_order_of(const char *text, const char *letters, size_t n) {
     return all;
 }
 
+/* The letters of a layout without its blocks: those of NCHW8c are NCHW. */
+static const char *join_blocks(const char *text) {
+    char *plain = mem_bytes(strlen(text) + 1);
+    size_t n = 0;
+    for (const char *p = text; *p; p++) {
+        const char *digits = p;
+        while (*p >= '0' && *p <= '9')
+            p++;
+        if (!*p)
+            return "";
+        if (p == digits)
+            plain[n++] = *p;
+    }
+    plain[n] = 0;
+    return plain;
+}
+
 /* Checks a string attribute against Op.choices. */
 static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrValue *v, Span span) {
     const char *p = op->choices;
@@ -236,15 +253,16 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
         const char *word = ++p;
         size_t n = strcspn(p, " ;");
         p += n;
-        bool order = *word == '*';
-        bool fits = order          ? is_order_of(v->text, word + 1, n - 1)
+        bool blocks = *word == '+', order = *word == '*' || blocks;
+        bool fits = order ? is_order_of(blocks ? join_blocks(v->text) : v->text, word + 1, n - 1)
                     : *word == '-' ? !*v->text
                                    : strlen(v->text) == n && !memcmp(v->text, word, n);
         if (fits)
             return true;
         const char *sep = !all.len ? "" : *p == ' ' ? ", " : " or ";
         if (order) {
-            str_printf(&all, "%san order of the letters %.*s", sep, (int)n - 1, word + 1);
+            str_printf(&all, "%san order of the letters %.*s%s", sep, (int)n - 1, word + 1,
+                       blocks ? ", also with blocks" : "");
         } else {
             n = *word == '-' ? 0 : n;
             str_printf(&all, "%s\"%.*s\"", sep, (int)n, word);
