@@ -448,6 +448,14 @@ def windows():
     for kind in ("max", "avg"):
         case("nn.%s_pool2d" % kind, 'nn.%s_pool2d(x, pool_size=[2, 2], layout="NCHW2c", out_layout="NHWC")' % kind,
              (1, 1, 2, 3, 2))
+    for how in ("max_displacement=1, padding=[1]", "kernel_size=3, max_displacement=2, stride1=2, stride2=2, padding=[3, 2, 2, 3]",
+                "max_displacement=1, padding=[1], is_multiply=False"):
+        a, b = ("off", (1, 2, 3, 3)), ("unit", (1, 2, 3, 3))
+        case("nn.correlation", "nn.correlation(x, y, %s)" % how, a, b)
+        for side in ("first", "second"):
+            case("nn.correlation_tangent", 'nn.correlation_tangent(z, x, y, %s, side="%s")' % (how, side), a, b, a)
+            case("nn.correlation_grad", 'nn.correlation_grad(nn.correlation(x * 2.0, y, %s), x, y, %s, side="%s")'
+                 % (how, how, side), a, b)
     widths = "pad_width=[[1, 0], [1, 1]]"
     for mode in ["constant", "edge", "reflect"]:
         how = '%s, pad_mode="%s"' % (widths, mode)

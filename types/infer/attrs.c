@@ -248,6 +248,7 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
         return true;
     SymbolVec words = {0};
     Str all = {0};
+    bool packed = false;
     p += len + 1;
     while (*p == ' ') {
         const char *word = ++p;
@@ -261,16 +262,16 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
             return true;
         const char *sep = !all.len ? "" : *p == ' ' ? ", " : " or ";
         if (order) {
-            str_printf(&all, "%san order of the letters %.*s%s", sep, (int)n - 1, word + 1,
-                       blocks ? ", also with blocks" : "");
+            str_printf(&all, "%san order of the letters %.*s", sep, (int)n - 1, word + 1);
+            packed |= blocks;
         } else {
             n = *word == '-' ? 0 : n;
             str_printf(&all, "%s\"%.*s\"", sep, (int)n, word);
             vec_push(&words, sym_intern_n(word, n));
         }
     }
-    Diag *d = infer_error(I, DIAG_R0111, span, "attribute `%s` of `%s` is %s", attr, op->name,
-                          str_text(&all));
+    Diag *d = infer_error(I, DIAG_R0111, span, "attribute `%s` of `%s` is %s%s", attr, op->name,
+                          str_text(&all), packed ? ", also with blocks" : "");
     const Symbol *near = d ? sym_find_nearest(sym_intern(v->text), words.data, words.len,
                                               &I->env->budget)
                            : NULL;
