@@ -456,6 +456,13 @@ def windows():
             case("nn.correlation_tangent", 'nn.correlation_tangent(z, x, y, %s, side="%s")' % (how, side), a, b, a)
             case("nn.correlation_grad", 'nn.correlation_grad(nn.correlation(x * 2.0, y, %s), x, y, %s, side="%s")'
                  % (how, how, side), a, b)
+    case("nn.contrib_conv2d_winograd_weight_transform", "nn.contrib_conv2d_winograd_weight_transform(x, tile_size=2)",
+         (2, 1, 3, 3))
+    for depth in (1, 3):
+        case("nn.contrib_conv3d_winograd_weight_transform", "nn.contrib_conv3d_winograd_weight_transform(x, tile_size=2)",
+             (1, 2, depth, 3, 3))
+    case("nn.contrib_conv2d_winograd_nnpack_weight_transform",
+         "nn.contrib_conv2d_winograd_nnpack_weight_transform(x, convolution_algorithm=3)", (1, 2, 3, 3))
     widths = "pad_width=[[1, 0], [1, 1]]"
     for mode in ["constant", "edge", "reflect"]:
         how = '%s, pad_mode="%s"' % (widths, mode)
