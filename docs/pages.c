@@ -169,17 +169,20 @@ static const Op *find_tvm(size_t i) {
 
 /* One row for each of TVM's operators that is here; the others of its group behind them. */
 static void print_tvm(Session *s, Str *out) {
-    size_t all = 0, here = 0;
+    size_t all = 0, here = 0, absent = 0;
     for (size_t i = 0; i < NTVM; i++) {
+        const char *why, *instead;
         all += tvm[i].name != NULL;
         here += find_tvm(i) != NULL;
+        absent += !find_tvm(i) && tvm[i].name && op_find_absent(tvm[i].name, &why, &instead);
     }
-    str_printf(
-        out,
-        "## TVM's operators\n\nOf the %zu operators that TVM's Relay registers %zu are here. "
-        "Compiled ones run as kernels and give the bits of their reference evaluation.\n\n"
-        "| operator | runs | derivative |\n|---|---|---|\n",
-        all, here);
+    str_printf(out,
+               "## TVM's operators\n\nOf the %zu operators that TVM's Relay registers %zu are "
+               "here, and %zu are refused "
+               "with what there is instead. "
+               "Compiled ones run as kernels and give the bits of their reference evaluation.\n\n"
+               "| operator | runs | derivative |\n|---|---|---|\n",
+               all, here, absent);
     for (size_t i = 0; i < NTVM; i++) {
         const Op *op = find_tvm(i);
         if (tvm[i].group)
@@ -192,12 +195,18 @@ static void print_tvm(Session *s, Str *out) {
             str_printf(out, " | %s | %s |\n", op->lower ? "compiled" : "reference",
                        op_rule_text(session_env(s), op) ? "yes" : "none");
         }
+        const char *why, *instead;
+        if (!op && tvm[i].name && op_find_absent(tvm[i].name, &why, &instead))
+            str_printf(out, "| `%s` | refused: %s | %s |\n", tvm[i].name, why, instead);
     }
-    str_add(out, "\nNot here:");
-    for (size_t i = 0, n = 0; i < NTVM; i++)
-        if (tvm[i].name && !find_tvm(i))
-            str_printf(out, "%s`%s`", n++ ? ",\n" : "\n", tvm[i].name);
-    str_add(out, ".\n\nAnd these are not TVM's:");
+    size_t missing = 0;
+    for (size_t i = 0; i < NTVM; i++) {
+        const char *why, *instead;
+        if (!tvm[i].name || find_tvm(i) || op_find_absent(tvm[i].name, &why, &instead))
+            continue;
+        str_printf(out, "%s`%s`", missing++ ? ",\n" : "\nNot here:\n", tvm[i].name);
+    }
+    str_printf(out, "%s\nThese are not TVM's:", missing ? ".\n" : "");
     for (size_t i = 0, n = 0; i < op_count(); i++)
         if (!op_is_internal(op_at(i)) && !is_of_tvm(op_at(i))) {
             str_add(out, n++ ? ",\n" : "\n");

@@ -142,3 +142,21 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
     op_report_status(call, status);
     return OP_FAILED;
 }
+
+bool op_find_absent(const char *name, const char **why, const char **instead) {
+    static const struct {
+        const char *name, *why, *instead;
+    } absent[] = {
+#define ABSENT(name, why, instead) {name, why, instead},
+#include "ops/absent.def"
+#undef ABSENT
+    };
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        if (strcmp(absent[i].name, name))
+            continue;
+        *why = absent[i].why;
+        *instead = absent[i].instead;
+        return true;
+    }
+    return false;
+}

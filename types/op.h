@@ -173,6 +173,8 @@ extern const Op op_any, op_broadcast_to_like, op_cast, op_cast_like, op_checked_
     op_reshape, op_stack, op_sum, op_transpose, op_where, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
+/* Why TVM's operator of this name is none here, and what there is instead; false where it is no such operator. */
+bool op_find_absent(const char *name, const char **why, const char **instead);
 size_t op_count(void);
 const Op *op_at(size_t i);            /* sorted by name */
 const char *op_subject(const Op *op); /* as programs have it: "nn.dense", "+" */

@@ -218,6 +218,7 @@ def conversions():
     case("ones_like", "ones_like(x) * x", (2, 3))
     case("zeros_like", "zeros_like(x) + x", (2, 3))
     case("ndarray_size", "x * (float64) ndarray_size(x)", (2, 3))
+    case("vm.shape_of", "x * (float64) vm.shape_of(x)[1]", (2, 3))
     case("shape_of", "x * (float64) shape_of(x)[1]", (2, 3))
 
 

@@ -231,6 +231,12 @@ void scope_report_unknown(Infer *I, const Name *name) {
             diag_add_fact(d, "`%s` is a type parameter, no value", b);
         return;
     }
+    const char *why, *instead;
+    if (name->sigil == SIGIL_NONE && op_find_absent(name->sym->text, &why, &instead)) {
+        diag_add_fact(d, "TVM's operator of this name is none here: %s", why);
+        diag_add_help(d, "%s", instead);
+        return;
+    }
     SymbolVec near = {0};
     for (size_t i = 0; i < I->trail.len; i++)
         vec_push(&near, I->trail.data[i]->name);
