@@ -165,6 +165,7 @@ static const struct {
     {"image.dilation2d_data", "kernel_layout", "\"IHW\";\"HWI\""},
     {"image.dilation2d_pick", "kernel_layout", "\"IHW\";\"HWI\""},
     {"image.dilation2d_weight", "kernel_layout", "\"IHW\";\"HWI\""},
+    {"nn.correlation_grad", "max_displacement", "0"},
     {"vision.proposal", "ratios", "[1.0]"},
     {"vision.proposal", "scales", "[1.0];[1.0, 2.0]"},
     {NULL, "strides", "[1, 1];[2];[1, 2];[2, 2];[3, 1]"},
@@ -425,6 +426,19 @@ static void fit_padding(Call *c) {
     }
 }
 
+/* Half of the transformed weights get sizes that tiles of 2 places come from, which are seldom drawn. */
+static void fit_winograd(Call *c) {
+    if (!strstr(c->op->name, "winograd_without") || !below(2))
+        return;
+    Shape *data = &c->shapes[0], *weight = &c->shapes[1];
+    data->rank = weight->rank = strstr(c->op->name, "3d") ? 5 : 4;
+    for (int k = 0; k < data->rank; k++) {
+        data->dims[k] = k < 2 ? 1 + (int64_t)below(2) : 3 + (int64_t)below(2);
+        weight->dims[k] = k < data->rank - 2 ? 4 : 1 + (int64_t)below(2);
+    }
+    weight->dims[weight->rank - 1] = data->dims[1];
+}
+
 /* Scales and zero points behind one or two quantised tensors. */
 static void fit_params(Call *c) {
     int n = c->nin % 2 ? 1 : 2;
@@ -507,6 +521,7 @@ static bool make_call(Call *c, const Op *op, uint32_t number, uint32_t ways) {
     if (op->signature && below(4))
         fit_signature(c);
     fit_padding(c);
+    fit_winograd(c);
     return true;
 }
 
