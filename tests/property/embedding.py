@@ -127,6 +127,31 @@ def numpy_shares_memory(s):
     assert np.from_dlpack(s.call("sum", np.zeros((0, 3)))) == 0.0
 
 
+def sessions_run_in_threads(_):
+    """Two sessions, each in a thread of its own, know their own definitions alone, and the other's mistakes are not theirs."""
+    wrong = []
+
+    def work(factor):
+        s = relay.Session()
+        s.evaluate("def f(x) { x * %d }\nlet mine = %d" % (factor, factor))
+        for i in range(100):
+            if int(s.evaluate("f(%d) + mine" % i)) != (i + 1) * factor:
+                wrong.append((factor, i))
+            try:
+                s.evaluate("f(nothing_%d)" % factor)
+                wrong.append("no error")
+            except relay.Error as e:
+                if "nothing_%d" % factor not in str(e):
+                    wrong.append(str(e))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in (3, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong, wrong[:3]
+
+
 def c_example(_):
     cc = shutil.which("cc") or shutil.which("gcc")
     with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +166,7 @@ def main():
     passed = failed = 0
     session = relay.Session()
     for test in (trains_a_line, nothing_is_copied, what_is_lent_comes_back, values_are_python_values,
-                 mistakes_are_errors, is_interrupted, numpy_shares_memory, c_example):
+                 mistakes_are_errors, is_interrupted, numpy_shares_memory, sessions_run_in_threads, c_example):
         try:
             test(session)
             passed += 1
