@@ -64,8 +64,8 @@ void nums_take_strided(Val *out, const Val *in, int64_t offset, const int64_t *s
 }
 
 void nums_strides(const Val *v, int64_t *strides) {
-    int64_t stride = 1;
-    for (int axis = v->rank; axis-- > 0; stride *= v->dims[axis].n)
+    int64_t stride = val_has_nums(v);
+    for (int axis = v->rank; axis-- > 0; stride = stride ? stride * v->dims[axis].n : 0)
         strides[axis] = stride;
 }
 

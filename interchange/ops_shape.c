@@ -4,6 +4,11 @@
 
 #include "interchange/ops_impl.h"
 
+#define MOST_SIZE                                                                                  \
+    ((int64_t)1 << 40) /* of numbers that a file may hold: sums of a few do not overflow */
+
+static bool is_moderate(int64_t n) { return n >= -MOST_SIZE && n <= MOST_SIZE; }
+
 void onnx_constant(Node *n) {
     for (size_t i = 0; i < n->node->attrs.len; i++) {
         OnnxAttr *a = n->node->attrs.data[i];
@@ -420,9 +425,10 @@ void onnx_split(Node *n) {
 
 /* How many places a slice has, and the first of them; -1 where the size is not known. As ONNX clamps. */
 static int64_t slice_size(Num size, int64_t begin, int64_t end, int64_t step, int64_t *first) {
-    if (!size.known)
+    if (!size.known || size.n < 0 || size.n > MOST_SIZE)
         return -1;
     int64_t n = size.n, b = begin, e = end;
+    step = step > n ? n + 1 : step < -n ? -n - 1 : step; /* of one place all the same */
     b = b < 0 ? b + n : b;
     e = e < 0 && e >= -n ? e + n : e;
     if (step > 0) {
@@ -494,7 +500,7 @@ void onnx_slice(Node *n) {
             int64_t first = 0, size = slice_size(in->dims[axis], b.n, e.n, step, &first);
             v->dims[axis] = size >= 0 ? num_int(size) : num_unknown();
             offset += first * strides[axis];
-            strides[axis] *= step;
+            strides[axis] *= size > 1 ? step : 0;
             ranges[axis] = fmt_text("%s:%s%s", bound_text(b.n, step, true),
                                     bound_text(e.n, step, false), by);
             /* Backwards from before the beginning NumPy gives nothing, ONNX the first place. */
@@ -704,7 +710,8 @@ void onnx_range(Node *n) {
             at[i] = v->has_nums ? at[i] : fmt_text("%s[0]", v->text);
     }
     if (ints && b->nums.data[0].known && e->nums.data[0].known && s->nums.data[0].known &&
-        s->nums.data[0].n) {
+        s->nums.data[0].n && is_moderate(b->nums.data[0].n) && is_moderate(e->nums.data[0].n) &&
+        is_moderate(s->nums.data[0].n)) {
         int64_t from = b->nums.data[0].n, to = e->nums.data[0].n, step = s->nums.data[0].n;
         int64_t len = step > 0 ? (to - from + step - 1) / step : (from - to - step - 1) / -step;
         size = num_int(len < 0 ? 0 : len);

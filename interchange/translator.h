@@ -104,7 +104,8 @@ bool val_has_nums(const Val *v);
  * the same order, and of one whose element at (i, j, …) is that at offset + i * strides[0] + j * strides[1] + …. */
 void nums_take_all(Val *out, const Val *in);
 void nums_take_strided(Val *out, const Val *in, int64_t offset, const int64_t *strides);
-void nums_strides(const Val *v, int64_t *strides); /* of its own elements; its sizes are known */
+void nums_strides(const Val *v,
+                  int64_t *strides); /* of its own elements; 0 where they are not known */
 void nums_concatenate(Val *out, Val *const *in, uint32_t n, int64_t axis);
 /* What the element-wise operator of the node makes of its operands, which broadcast. */
 void nums_fold(const Node *n, Val *out, Val *const *in, uint32_t nin);
