@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX's operators of images: other sizes. */
+/* ONNX's operators of images: other sizes, and other places. */
 #include <math.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ static bool scaled_size(Node *n, Num before, double scale, Num *out) {
     }
     if (before.n < 1)
         return node_refuse(n, "of an axis without elements");
-    *out = num_int((int64_t)floor((double)before.n * scale));
+    double size = floor((double)before.n * scale);
+    *out = num_int(size >= 1 && size < 1 << 30 ? (int64_t)size : 0);
     return (out->n >= 1 && fabs((double)before.n * scale - (double)out->n) <= 1e-4) ||
            node_refuse(n, "by scales that do not give whole sizes");
 }
@@ -122,4 +123,33 @@ void onnx_resize(Node *n) {
                                               : "NCDHW",
                                   is_nearest ? "nearest_neighbor" : mode, how, more),
                          node_dtype(n, 0), rank, out));
+}
+
+/* Relay has the coordinates of a point along axis 1, ONNX along the last. */
+void onnx_grid_sample(Node *n) {
+    Val *in = node_in(n, 0), *grid = node_in(n, 1);
+    int rank = node_rank(n, 0);
+    const char *mode = attr_text(n, "mode", "linear"), *how = NULL;
+    const char *outside = attr_text(n, "padding_mode", "zeros");
+    bool corners = attr_int(n, "align_corners", 0) != 0;
+    if (strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0)
+        how = "bilinear";
+    else if (strcmp(mode, "nearest") == 0)
+        how = "nearest";
+    else if ((strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0) && rank == 4)
+        how = "bicubic";
+    if (rank < 4 || rank > 5 || node_rank(n, 1) != rank || !how) {
+        node_refuse(n, "of %d axes by `%s`", rank, mode);
+        return;
+    }
+    Num dims[5];
+    for (int i = 0; i < rank; i++)
+        dims[i] = i < 2 ? in->dims[i] : grid->dims[i - 1];
+    node_bind(
+        n, 0,
+        val_tensor(fmt_text("image.grid_sample(%s, transpose(%s, axes=%s), method=\"%s\", "
+                            "layout=\"%s\", padding_mode=\"%s\", align_corners=%s)",
+                            in->text, grid->text, rank == 4 ? "[0, 3, 1, 2]" : "[0, 4, 1, 2, 3]",
+                            how, rank == 4 ? "NCHW" : "NCDHW", outside, corners ? "True" : "False"),
+                   node_dtype(n, 0), rank, dims));
 }

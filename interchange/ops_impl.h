@@ -41,6 +41,7 @@ void onnx_gather_nd(Node *n);
 void onnx_gelu(Node *n);
 void onnx_gemm(Node *n);
 void onnx_global_pool(Node *n);
+void onnx_grid_sample(Node *n);
 void onnx_group_normalization(Node *n);
 void onnx_gru(Node *n);
 void onnx_hard_sigmoid(Node *n);

@@ -122,6 +122,8 @@ def models():
          node("Shape", "wanted", "many"), node("ConstantOfShape", "many", "ones", value=(ints("", [1], [1]),)),
          node("Where", "is_kept ones wanted", "shape"), node("Expand", "x shape", "y")],
         [ints("zero", [], [0]), ints("axes", [1], [0]), ints("three", [1], [3]), ints("kept", [1], [-1])])
+    yield "points", model(graph("points", [node("GridSample", "x points", "y", align_corners=1)], [value("x", FLOAT, [1, 1, 2, 2])],
+                                [value("y", FLOAT)], [floats("points", [1, 1, 2, 2], [-1, 1, 0, 0])]))
     yes = graph("yes", [node("Add", "x x", "t")], [], [value("t", FLOAT, [2])])
     no = graph("no", [node("Neg", "x", "e")], [], [value("e", FLOAT, [2])])
     yield "if", simple([node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
