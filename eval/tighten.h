@@ -15,7 +15,8 @@
  *     STRONG_MUL s4 <- s0, s1; NEG s4 <- s4                    NEG_STRONG_MUL s4 <- s0, s1
  *     SUB s4 <- s0, c0; JUMP_LT s4, c1                         SUB_I s4 <- s0 - 1; JUMP_LT_I s4, 2
  *
- * No tuple is made where RETURN_OF meets UNPACK_CALLED: the operands go to the caller's slots. The lists of operands stand beside the code (Code.lists). */
+ * No tuple is made where RETURN_OF meets UNPACK_CALLED: the operands go to the slots of the caller. The lists of
+ * operands stand beside the code (Code.lists). */
 #ifndef EVAL_TIGHTEN_H
 #define EVAL_TIGHTEN_H
 
