@@ -122,7 +122,9 @@ static Ast *bind(Dyn *d, Expr *value) {
     scope_bind(d->I, name, false, var);
     vec_push(&d->lets.vars, var);
     vec_push(&d->lets.values, value);
-    return name_node(name, value->span);
+    Ast *e = name_node(name, value->span);
+    e->name.sigil = SIGIL_LOCAL; /* in a file with #[version] a bare name is no local */
+    return e;
 }
 
 /* sizes[at, …]: an element of a tensor; all of it where it has no axes. */
