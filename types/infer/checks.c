@@ -280,10 +280,22 @@ static void list_elements(const Checks *c) {
         solver_list_elements(c->I->s, ELEMENTS_TWO, c->p->span, c->elements.data[i]);
 }
 
+/* The unknowns of a function's written parameters are sizes that it is given: none takes another in the result. */
+static void take_given(Checks *c, Type *fn) {
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < fn->nargs; i++)
+        type_collect(fn->args[i], TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++)
+        map_set(&c->taken, unknowns.data[i], unknowns.data[i]);
+}
+
 void settle_flow(Infer *I, Pending *p, Map *spread) {
     if (!may_need_checks(p->from, p->to))
         return;
     Checks c = {.I = I, .p = p};
+    if (p->given)
+        take_given(&c, type_resolve(p->given));
     if (p->call) {
         /* The first pass finds out whether anything is to be checked. */
         Expr *check = map_find(spread, p->call);

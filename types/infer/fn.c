@@ -206,8 +206,12 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         }
         solver_set_recursive(I->s, recursive);
         if (!own)
+        solver_set_given(I->s, fn->result ? type : NULL);
             f->body = infer_flow(I, body, want, place, fn->result ? fn->result->span : span_none());
         solver_set_recursive(I->s, false);
+        solver_set_given(I->s, NULL);
+        if (fn->result && infer_last_flow(I, f->body))
+            vec_last(&I->pending).given = type;
         f->body = named_compare_arguments(I, f, type, f->body);
     } else {
         f->body = infer_error_expr(span);

@@ -120,6 +120,7 @@ typedef struct Pending {
     Ast *hole;       /* HOLE */
     Expr *call;      /* FLOW of argument `arg` of this call, or NULL */
     uint32_t arg;
+    Type *given; /* FLOW to the written result of this function, or NULL: solver_set_given */
     Span span;
 } Pending;
 

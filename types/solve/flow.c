@@ -395,6 +395,8 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, TypePlace place) {
     Pairs pairs = {0};
     Flow f = {.s = s, .checkable = true, .pairs = &pairs};
     solver_set_place(s, span, place);
+    if (s->given)
+        fix_unknowns(&f, s->given);
     return flow(&f, from, to, false);
 }
 

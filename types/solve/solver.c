@@ -78,6 +78,8 @@ void solver_enter_body(Solver *s, uint32_t params, uint32_t mark) {
 
 void solver_set_recursive(Solver *s, bool on) { s->recursive = on; }
 
+void solver_set_given(Solver *s, Type *fn) { s->given = fn; }
+
 void solver_leave_body(Solver *s) { (void)vec_pop(&s->bodies); }
 
 void solver_default_weak(Solver *s) {

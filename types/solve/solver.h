@@ -124,6 +124,9 @@ bool solver_flow(Solver *s, Type *from, Type *to, Span span, TypePlace place);
 
 /* Says whether what flows from here on is an argument of a function that is called in its own body. */
 void solver_set_recursive(Solver *s, bool on);
+/* What flows from here on is the result of this function, NULL: of none. An unknown that its written type has in a
+ * parameter and in the result is the size that it is given, which another size must equal. */
+void solver_set_given(Solver *s, Type *fn);
 
 /* The type of a value that is either of type a or of type b, as for the arms of `if` and `match` and the
  * elements of a list. It has `?` where one of them has an unknown; elsewhere the two are unified. each: every

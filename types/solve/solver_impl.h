@@ -45,6 +45,7 @@ struct Solver {
     VEC(Body) bodies;   /* the functions around, from the outermost */
     uint32_t nbodies;   /* functions entered so far */
     bool recursive;     /* what flows is an argument of a function that is being inferred */
+    Type *given;        /* solver_set_given */
     Type ***take_sizes; /* solver_take_sizes */
     RelationVec queue;  /* first in, first out, from qhead */
     size_t qhead;
