@@ -65,6 +65,7 @@ const Op op_index = {
     .pattern = OP_INJECTIVE,
     .untried = true,
     .shape = shape_index,
+    .resizes = true,
     .lower = lower_index,
     .doc = "What `data[…]` means: integers take one place (negative: from the end, an error "
            "outside),\n"

@@ -405,6 +405,7 @@ const Op op_nn_dilate = {
     .dtypes = DTS_NUM,
     .pattern = OP_INJECTIVE,
     .shape = shape_dilate,
+    .resizes = true,
     .refuses_sizes = true,
     .lower = lower_dilate,
     .doc = "x with other elements between its own: an axis of n has (n - 1) * stride + 1.",

@@ -109,8 +109,8 @@ struct Op {
     } first_of;
     /* `shape` refuses some sizes of a call whose relation was done before they were known. */
     bool refuses_sizes;
-    /* It joins the tensors of a tuple: a size of the result is the sum of theirs. */
-    bool adds_sizes;
+    /* It joins, cuts or repeats: its result has the axes of an argument, and other sizes. */
+    bool resizes;
     /* Its integers decide what it refuses: `check --residual` does not try it on sizes of its own. */
     bool untried;
     /* `lower` writes a result that is the first argument itself where that is given for it: it then changes

@@ -191,6 +191,7 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
         Expr *body = infer_root(I, fn->body, want);
         bool recursive = head->recursive || (head->self && head->self->used) ||
                          (head->global && I->used && map_has(I->used, head->global));
+        head->recursive = recursive;
         bool open = !recursive && type_resolve(type->fn.result)->tag == TY_VAR;
         bool own = open &&
                    type_has(body->type, TY_ANY); /* the same type, but for whose its sizes are */
@@ -205,13 +206,13 @@ Expr *fn_body(Infer *I, FnHead *head, const Symbol *name, Span span) {
                                                   type->fn.effect, named);
         }
         solver_set_recursive(I->s, recursive);
-        if (!own)
         solver_set_given(I->s, fn->result ? type : NULL);
+        if (!own)
             f->body = infer_flow(I, body, want, place, fn->result ? fn->result->span : span_none());
-        solver_set_recursive(I->s, false);
         solver_set_given(I->s, NULL);
         if (fn->result && infer_last_flow(I, f->body))
             vec_last(&I->pending).given = type;
+        solver_set_recursive(I->s, false);
         f->body = named_compare_arguments(I, f, type, f->body);
     } else {
         f->body = infer_error_expr(span);

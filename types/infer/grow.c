@@ -51,7 +51,8 @@ static bool has_sizes(Type *t) {
     uint32_t rank;
     Type **dims;
     t = type_resolve(t);
-    bool any = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank;
+    bool any = type_has_unknown_rank(t) ||
+               (t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank);
     for (uint32_t i = 0; t->tag == TY_TUPLE && i < t->nargs && !any; i++)
         any = has_sizes(t->args[i]);
     return any;
@@ -65,6 +66,10 @@ static void stop(Infer *I, Growing *g) {
 }
 
 Type *growing_want(Infer *I, Growing *g, uint32_t i, const Expr *arg, Type *want, TypePlace place) {
+    const Type *t = type_resolve(arg->type);
+    bool open = t->tag == TY_VAR ||
+                (t->tag == TY_TENSOR && type_resolve(t->tensor.shape)->tag == TY_VAR);
+    I->open_state |= open && i == g->value;
     if (g->stopped || (i != g->function && i != g->value))
         return want;
     if (i == g->value) {
@@ -92,7 +97,7 @@ Type *growing_want(Infer *I, Growing *g, uint32_t i, const Expr *arg, Type *want
 
 /* ---- when all are seen ----------------------------------------------------------------------- */
 
-/* The sizes of the state: open[i] stands for first[i]. */
+/* The sizes of the state: open[i] stands for first[i]. A tensor of unknown rank has one entry, of its shape. */
 typedef struct Sizes {
     TypeVec open, first;
 } Sizes;
@@ -110,6 +115,11 @@ static Type *open_form(Infer *I, Sizes *z, Type *t) {
         }
         return type_tensor(type_shape(open, rank), t->tensor.dtype);
     }
+    if (type_has_unknown_rank(t)) {
+        vec_push(&z->open, solver_var(I->s, KIND_SHAPE));
+        vec_push(&z->first, type_resolve(t->tensor.shape));
+        return type_tensor(vec_last(&z->open), t->tensor.dtype);
+    }
     if (t->tag != TY_TUPLE)
         return t;
     Type **args = mem_new_n(Type *, t->nargs + 1);
@@ -124,7 +134,10 @@ static void find_next(Type *form, Type *next, TypeVec *out) {
     Type **dims, **now;
     form = type_resolve(form);
     next = type_resolve(next);
-    if (form->tag == TY_TENSOR && type_get_rank(form, &n, &dims)) {
+    bool open = form->tag == TY_TENSOR && type_resolve(form->tensor.shape)->tag == TY_VAR;
+    if (open) {
+        vec_push(out, next->tag == TY_TENSOR ? next->tensor.shape : NULL);
+    } else if (form->tag == TY_TENSOR && type_get_rank(form, &n, &dims)) {
         bool known = next->tag == TY_TENSOR && type_get_rank(next, &m, &now) && m == n;
         for (uint32_t i = 0; i < n; i++)
             vec_push(out, known ? now[i] : NULL);
@@ -146,6 +159,8 @@ static bool grows(const Sizes *z, size_t i, Type *next, uint32_t age) {
     Type *open = type_resolve(z->open.data[i]);
     if (!next || open->tag != TY_VAR || open->var.age < age)
         return false;
+    if (open->kind == KIND_SHAPE) /* it still waits for the rank, or is another by now */
+        return type_resolve(next) != open;
     TypeVec from = {0}, to = {0};
     for (size_t k = 0; k < z->open.len; k++) {
         Type *v = type_resolve(z->open.data[k]);
@@ -165,7 +180,7 @@ static bool grows(const Sizes *z, size_t i, Type *next, uint32_t age) {
 static Type *with_unknowns(const TypeVec *grown, Type *t) {
     TypeVec each = {0};
     for (size_t i = 0; i < grown->len; i++)
-        vec_push(&each, type_any_each(KIND_DIM, grown->data[i]->origin));
+        vec_push(&each, type_any_each(grown->data[i]->kind, grown->data[i]->origin));
     return type_substitute(t, grown->data, each.data, (uint32_t)grown->len);
 }
 
@@ -229,7 +244,7 @@ Expr *growing_close(Infer *I, Growing *g, Expr *arg, Expr *fn, TypePlace place, 
         if (grows(&z, i, next.data[i], g->age)) {
             Origin *o = mem_new(Origin);
             *o = (Origin){.kind = ORIGIN_ARGUMENT, .span = fn->span};
-            vec_push(&grown, type_any(KIND_DIM, o));
+            vec_push(&grown, type_any(type_resolve(z.open.data[i])->kind, o));
             solver_unify(I->s, type_resolve(z.open.data[i]), vec_last(&grown));
         }
     g->stopped = true;

@@ -121,10 +121,13 @@ static bool infer_one(Infer *I, Item *item, Global *g) {
     Expr *value = fn_body(I, &head, g->name, item->span);
     Scheme *scheme = NULL;
     if (infer_failed(I)) {
+        infer_widen_sizes(I, item->fn, head.type);
         fn_drop(I, &head);
     } else {
         scheme = fn_end(I, &head, head.type, g->name);
-        infer_widen_parts(I, item->fn, scheme);
+        infer_widen_parts(I, item->fn, scheme, head.recursive);
+        if (head.recursive)
+            infer_widen_result(I, item->fn, scheme->type);
     }
     solver_leave(I->s);
     bool ok = infer_finish_item(I);
@@ -211,7 +214,8 @@ static bool infer_group(Infer *I, void *group) {
     for (uint32_t i = 0; i < n && whole; i++) {
         globals[i]->scheme = scheme_part(whole, types[i], mark);
         globals[i]->scheme->name = globals[i]->name;
-        infer_widen_parts(I, items[i]->fn, globals[i]->scheme);
+        infer_widen_parts(I, items[i]->fn, globals[i]->scheme, true);
+        infer_widen_result(I, items[i]->fn, globals[i]->scheme->type);
         fn_has_many_unknowns(I, globals[i]->scheme, globals[i]->name, globals[i]->span);
     }
     bool ok = infer_finish_item(I) && whole;

@@ -176,10 +176,11 @@ struct FileName {
     FileName *earlier; /* the item before it that binds the same name */
 };
 
-/* A parameter whose type is left out, and the type with which a call of it would check (infer/widen.c). */
+/* The type of a parameter or result that is left out, and the type with which the item would check (infer/widen.c). */
 typedef struct Widening {
-    AstParam *param;
+    AstType **place;
     AstType *type;
+    AstType *vector; /* where that has any shape: the type with one axis, or NULL */
 } Widening;
 
 struct Infer {
@@ -205,6 +206,7 @@ struct Infer {
     VEC(Fallback) fallbacks;
     VEC(Widening) widenings; /* what would let the item check that is being inferred */
     bool keeps_parts;        /* infer_widen_parts notes nothing */
+    bool open_state;         /* the item has a loop whose state has no known rank: infer/grow.c */
     VEC(const Scheme *)
     schemes;           /* made in this item: their relations may say what supplies a dtype */
     const Op *rule_op; /* in a derivative rule: its operator */
@@ -273,7 +275,12 @@ bool infer_finish_item(Infer *I);
 void infer_note_widening(Infer *I, AstParam *param, Type *type);
 /* Notes a widening for each parameter of the definition whose shape would have to be that of a part chosen by a mask
  * (Note [Parts of a parameter]). */
-void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme);
+void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme, bool recursive);
+/* Notes one for the result of a definition of this type that calls itself, where each call has its own size:
+ * Note [Results of a recursion]. */
+void infer_widen_result(Infer *I, AstFn *fn, const Type *type);
+/* Notes one for each parameter of a definition that failed, whose size would have to contain itself. */
+void infer_widen_sizes(Infer *I, AstFn *fn, const Type *type);
 /* Infers an item, and where it noted a widening, once more with it. */
 bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item);
 

@@ -12,14 +12,19 @@
  * Note [Parts of a parameter]. `def f(x, m, c) { if (c) { x[m] } else { x } }` checks as it stands: the shape of x is open,
  * and so becomes that of its part. But no call could have it, since a mask's size follows from its bools. Such a
  * parameter has an unknown shape, `x: Tensor[?, _]`, as every call's own argument may have. A recursion over its own
- * parts, as a decision tree grows, is the same, and so is one that joins it with others, as `go(concatenate((x, x)), n - 1)`
- * does: its sizes would all be 0. */
+ * parts, as a decision tree grows, is the same, and so is one that joins, cuts or repeats it, as `go(concatenate((x, x)), n - 1)`
+ * and `go(x[1:])` do: its sizes would all be 0. Where the body needs to know how many axes there are, as quicksort does, whose
+ * pivot is `x[0]`, the parameter is a vector, `x: Tensor[(?,), _]`.
+ *
+ * Note [Results of a recursion]. In its own body a definition has one type, so without a written result all its calls
+ * would give one size: that of `concatenate((go(l), go(r)))` would be twice an unknown. With the result written as it
+ * was found, `-> Tensor[(?,), _]`, each call has its own. */
 #include <string.h>
 
 #include "parser/parser.h"
 #include "types/infer/state.h"
 
-enum { MAX_WIDENED = 4 }; /* so many parameters of an item */
+enum { MAX_WIDENED = 4 }; /* so many parameters and results of an item */
 
 /* The type as it would be written, `_` for a dtype that is open; NULL where a part of it has no name. */
 static const char *text_of_type(Type *t) {
@@ -50,22 +55,65 @@ static const char *text_of_type(Type *t) {
     return str_text(&s);
 }
 
-void infer_note_widening(Infer *I, AstParam *param, Type *type) {
-    const char *text = param->type || param->pattern ? NULL : text_of_type(type);
-    if (!text || I->widenings.len == MAX_WIDENED)
-        return;
+static AstType *written_type(Type *type) {
     Diags diags = {0};
-    AstType *written = parse_type(source_new("type", text, strlen(text), 0), &diags);
-    if (written)
-        vec_push(&I->widenings, ((Widening){param, written}));
+    const char *text = text_of_type(type);
+    return text ? parse_type(source_new("type", text, strlen(text), 0), &diags) : NULL;
 }
 
-void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme) {
+static void note(Infer *I, AstType **place, Type *type) {
+    AstType *written = I->widenings.len == MAX_WIDENED ? NULL : written_type(type), *vector = NULL;
+    if (!written)
+        return;
+    type = type_resolve(type);
+    if (type->tag == TY_TENSOR && type_resolve(type->tensor.shape)->tag == TY_ANY) {
+        Type *size = type_any(KIND_DIM, NULL);
+        vector = written_type(type_tensor(type_shape(&size, 1), type->tensor.dtype));
+    }
+    vec_push(&I->widenings, ((Widening){place, written, vector}));
+}
+
+void infer_note_widening(Infer *I, AstParam *param, Type *type) {
+    if (!param->type && !param->pattern)
+        note(I, &param->type, type);
+}
+
+void infer_widen_result(Infer *I, AstFn *fn, const Type *type) {
+    type = type_resolve((Type *)type);
+    if (type->tag == TY_FN && !fn->result && !I->keeps_parts && type_has(type->fn.result, TY_ANY))
+        note(I, &fn->result, type->fn.result);
+}
+
+void infer_widen_sizes(Infer *I, AstFn *fn, const Type *type) {
+    const Mismatch *m = solver_mismatch(I->s);
+    type = type_resolve((Type *)type);
+    if (m->kind != MISMATCH_OCCURS || !m->a || m->a->kind != KIND_DIM || type->tag != TY_FN)
+        return;
+    for (size_t i = 0; i < fn->params.len; i++) {
+        uint32_t rank;
+        Type **dims, *t = type_resolve(type->args[i]);
+        if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims))
+            continue;
+        Type **sizes = mem_new_n(Type *, rank + 1);
+        bool any = false;
+        for (uint32_t k = 0; k < rank; k++) {
+            bool own = type_resolve(dims[k]) == type_resolve(m->a);
+            any |= own;
+            sizes[k] = own ? type_any(KIND_DIM, NULL) : dims[k];
+        }
+        if (any)
+            infer_note_widening(I, &fn->params.data[i],
+                                type_tensor(type_shape(sizes, rank), t->tensor.dtype));
+    }
+}
+
+void infer_widen_parts(Infer *I, AstFn *fn, const Scheme *scheme, bool recursive) {
+    bool loops = recursive || I->open_state;
     const Type *type = type_resolve(scheme->type);
     for (size_t i = 0; i < fn->params.len && !I->keeps_parts && type->tag == TY_FN; i++) {
         Type *t = type_resolve(type->args[i]);
         Type *shape = t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
-        if (shape && (scheme_mixes_parts(scheme, shape) || scheme_adds_parts(scheme, shape)))
+        if (shape && (scheme_mixes_parts(scheme, shape) || scheme_resizes(scheme, shape, !loops)))
             infer_note_widening(I, &fn->params.data[i],
                                 type_tensor(type_any(KIND_SHAPE, NULL), t->tensor.dtype));
     }
@@ -78,28 +126,47 @@ static void forget_what_was_said(Infer *I, size_t said, const Diags *first, size
     I->diags->warnings = first->warnings;
 }
 
+/* Whether the item checks with the types that its places have by now, and asks for no more of them. */
+static bool infer_again(Infer *I, bool (*infer)(Infer *I, void *item), void *item, size_t said,
+                        const Diags *first, size_t checks) {
+    vec_clear(&I->widenings);
+    forget_what_was_said(I, said, first, checks);
+    return infer(I, item) && !I->widenings.len;
+}
+
 bool infer_widening(Infer *I, bool (*infer)(Infer *I, void *item), void *item) {
-    VEC(AstParam *) widened = {0};
+    VEC(Widening) widened = {0};
     size_t said = I->diags->list.len, checks = solver_nresiduals(I->s);
     Diags first = *I->diags, now = {0};
     VEC(Diag *) kept = {0};
     vec_clear(&I->widenings);
+    I->open_state = false;
     bool ok = infer(I, item), checked = ok;
     ok = ok && !I->widenings.len;
     for (size_t i = said; !ok && i < I->diags->list.len; i++)
         vec_push(&kept, I->diags->list.data[i]);
     now = *I->diags;
-    while (!ok && I->widenings.len && widened.len < MAX_WIDENED) {
-        for (size_t i = 0; i < I->widenings.len; i++) {
-            vec_push(&widened, I->widenings.data[i].param);
-            I->widenings.data[i].param->type = I->widenings.data[i].type;
+    for (bool vectors = true; !ok && vectors;) {
+        while (!ok && I->widenings.len && widened.len < MAX_WIDENED) {
+            for (size_t i = 0; i < I->widenings.len; i++) {
+                vec_push(&widened, I->widenings.data[i]);
+                *I->widenings.data[i].place = I->widenings.data[i].type;
+            }
+            ok = infer_again(I, infer, item, said, &first, checks);
         }
-        vec_clear(&I->widenings);
-        forget_what_was_said(I, said, &first, checks);
-        ok = infer(I, item) && !I->widenings.len;
+        vectors = false;
+        for (size_t i = 0; i < widened.len && !ok; i++) {
+            if (!widened.data[i].vector)
+                continue;
+            *widened.data[i].place = widened.data[i].vector;
+            widened.data[i].vector = NULL;
+            vectors = true;
+        }
+        if (vectors)
+            ok = infer_again(I, infer, item, said, &first, checks);
     }
     for (size_t i = 0; i < widened.len; i++)
-        widened.data[i]->type = NULL; /* the text has none */
+        *widened.data[i].place = NULL; /* the text has none */
     if (ok || !widened.len)
         return ok;
     if (checked) {

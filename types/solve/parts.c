@@ -32,18 +32,49 @@ static const Type *find_open_shape(Type *t) {
     return shape && shape->tag == TY_PARAM ? shape : NULL;
 }
 
-bool scheme_adds_parts(const Scheme *scheme, const Type *shape) {
+/* Whether the relation is that of a call which changes sizes: of indices those that are slices with bounds. */
+static bool relation_resizes(const Relation *r) {
+    bool call = r->op && r->op->resizes && r->def == r->op->relation;
+    if (r->def != &rel_index && (!call || r->op != &op_index))
+        return call;
+    const char *spec = r->attrs ? attrs_text(r->attrs, "spec") : "";
+    bool bounds = false;
+    for (const char *p = spec; (p = strchr(p, ':')); p++)
+        bounds |= p[1] && p[1] != '0';
+    return bounds;
+}
+
+/* Whether the first argument of a call is a tensor of this shape, or joins one with others. */
+static bool takes_shape(const Relation *r, const Type *shape) {
+    const Type *arg = type_resolve(r->args[0]);
+    if (arg->tag != TY_TUPLE)
+        return find_open_shape(r->args[0]) == shape;
     bool found = false;
-    for (uint32_t i = 0; i < scheme->nrelations && !found; i++) {
-        const Relation *r = scheme->relations[i];
-        const Type *parts = type_resolve(r->args[0]);
-        if (!r->op || !r->op->adds_sizes || r->def != r->op->relation || parts->tag != TY_TUPLE ||
-            parts->nargs < 2 || find_open_shape(r->args[r->nargs - 1]) != shape)
-            continue;
-        for (uint32_t k = 0; k < parts->nargs; k++)
-            found |= find_open_shape(parts->args[k]) == shape;
-    }
+    for (uint32_t k = 0; k < arg->nargs && arg->nargs > 1 && !found; k++)
+        found = find_open_shape(arg->args[k]) == shape;
     return found;
+}
+
+bool scheme_resizes(const Scheme *scheme, const Type *shape, bool joins) {
+    VEC(const Type *) made = {0}; /* shape, and what calls make of it in one or several steps */
+    vec_push(&made, shape);
+    for (size_t k = 0; k < made.len; k++) {
+        for (uint32_t i = 0; i < scheme->nrelations; i++) {
+            const Relation *r = scheme->relations[i];
+            const Type *result = find_open_shape(r->args[r->nargs - 1]);
+            if (!result || !relation_resizes(r) || !takes_shape(r, made.data[k]) ||
+                (joins && type_resolve(r->args[0])->tag != TY_TUPLE))
+                continue;
+            if (result == shape)
+                return true;
+            bool seen = false;
+            for (size_t j = 0; j < made.len && !seen; j++)
+                seen = made.data[j] == result;
+            if (!seen)
+                vec_push(&made, result);
+        }
+    }
+    return false;
 }
 
 bool scheme_mixes_parts(const Scheme *scheme, const Type *shape) {

@@ -346,7 +346,7 @@ static bool give_unknowns(Solver *s, Type *t) {
     Type *shape = type_resolve(t->tensor.shape), *unknown = type_any(KIND_SHAPE, NULL);
     if (shape->tag == TY_VAR)
         solver_link(s, shape, unknown);
-    else if (shape->tag != TY_ANY)
+    else
         unify_sizes(s, unknown, shape, true);
     return true;
 }

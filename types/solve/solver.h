@@ -353,12 +353,13 @@ typedef struct Scheme {
 } Scheme;
 
 Scheme *scheme_mono(Type *t);
-/* For each parameter, whether the function takes it as values and as parts of immutable data only. */
 /* Whether this shape, a parameter of the scheme, is that of an argument and of a part of one whose size follows from
  * values, as `x[mask]`; or whether such a part of a tensor of this shape has the shape of an argument. */
 bool scheme_mixes_parts(const Scheme *scheme, const Type *shape);
-/* Whether this shape, a parameter of the scheme, is that of a tensor and of the same joined with others. */
-bool scheme_adds_parts(const Scheme *scheme, const Type *shape);
+/* Whether this shape, a parameter of the scheme, is that of a tensor and of what joins, slices or padding make of it;
+ * `joins`: or joins alone. */
+bool scheme_resizes(const Scheme *scheme, const Type *shape, bool joins);
+/* For each parameter, whether the function takes it as values and as parts of immutable data only. */
 bool *scheme_joins(const Scheme *scheme);
 /* Makes variables of the current level or deeper the parameters of a scheme, unless `mono`. Waiting relations
  * over them go into the scheme, after the laws have simplified them. Weak literals that no parameter of a
