@@ -170,6 +170,30 @@ static const WordDoc words[] = {
     {"import", "import NAME;",
      "Brings the names of a module or of a file: `import optim;` for `optim.sgd`.",
      "import optim; optim.sgd(0.5, 1.0, 1.0)", "0.5 : float32"},
+    {"with", "{ RECORD with FIELD = VALUE }      { TENSOR with [INDICES] = PART }",
+     "The same record or tensor with that part replaced: a new value, made in place where nobody "
+     "else holds the old one.",
+     "{ [1.0, 2.0, 3.0] with [1:] = 0.0 }", "[1.0, 0.0, 0.0] : Tensor[(3,), float32]"},
+    {"list", "list[A, B, …]",
+     "A List of these elements, which may have any one type. `[A, B]` is a tensor.",
+     "list[\"a\", \"b\"]", "list[\"a\", \"b\"] : List[String]"},
+    {"ref", "ref(VALUE)",
+     "A reference, whose value may change: `!r` reads it, `r := VALUE` writes it.",
+     "let r = ref(1); r := !r + 1; !r", "2 : int32"},
+    {":=", "REFERENCE := VALUE", "Writes the value of a reference.", "let r = ref(1); r := 5; !r",
+     "5 : int32"},
+    {"::", "VALUE :: LIST", "A List with one more element in front. It stands in patterns too.",
+     "1 :: list[2, 3]", "list[1, 2, 3] : List[int32]"},
+    {"++", "A ++ B", "Two Strings joined.", "\"a\" ++ show(1)", "\"a1\" : String"},
+    {"|>", "VALUE |> FUNCTION", "Calls the function: `x |> f` is `f(x)`.", "4.0 |> sqrt",
+     "2.0 : float32"},
+    {">>", "F >> G", "The function that calls F, and G of its result.",
+     "(sqrt >> fn (x) { x + 1.0 })(4.0)", "3.0 : float32"},
+    {"Tensor", "Tensor[(SIZES), DTYPE]",
+     "The type of tensors of these sizes: numbers, names, arithmetic of names, `?` for an unknown "
+     "one. A scalar's may be written as its dtype: float32 is Tensor[(), float32].",
+     "let x: Tensor[(2, ?), float32] = [[1.0], [2.0]]; shape_of(x)",
+     "[2, 1] : Tensor[(2,), int32]"},
 };
 
 const WordDoc *word_doc_at(size_t i) { return i < sizeof words / sizeof *words ? &words[i] : NULL; }

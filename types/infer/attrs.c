@@ -178,6 +178,27 @@ static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *o
     return true;
 }
 
+/* What NumPy and PyTorch call an attribute of this operator, or NULL. */
+static const Symbol *find_habit(const Op *op, const char *name) {
+    static const char *const habits[][2] = {{"dim", "axis"},
+                                            {"dims", "axis"},
+                                            {"axes", "axis"},
+                                            {"keepdim", "keepdims"},
+                                            {"keep_dims", "keepdims"},
+                                            {"size", "shape"},
+                                            {"size", "out_shape"},
+                                            {"shape", "out_shape"},
+                                            {"shape", "newshape"},
+                                            {"stride", "strides"},
+                                            {"pad", "padding"},
+                                            {"kernel", "kernel_size"},
+                                            {"kernel_size", "pool_size"}};
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        if (strcmp(habits[i][0], name) == 0 && op_attr_index(op, habits[i][1]) >= 0)
+            return sym_intern(habits[i][1]);
+    return NULL;
+}
+
 static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
     Diag *d = infer_error(I, DIAG_R0109, a->span, "`%s` has no attribute `%s`", op->name,
                           a->name->text);
@@ -193,7 +214,12 @@ static void unknown_attr(Infer *I, const Op *op, const AstAttr *a) {
     for (int i = 0; i < op->nargs; i++)
         vec_push(&names, sym_intern(op_arg(op, i).name));
     const Symbol *near = sym_find_nearest(a->name, names.data, names.len, &I->env->budget);
-    for (size_t i = 0; i < names.len && !near; i++) { /* `shape` for `out_shape` */
+    const Symbol *habit = near ? NULL : find_habit(op, a->name->text);
+    if (habit)
+        diag_add_fix(d,
+                     (Span){a->span.source, a->span.begin, a->span.begin + (uint32_t)a->name->len},
+                     habit->text, NULL, "did you mean `%s`?", habit->text);
+    for (size_t i = 0; i < names.len && !near && !habit; i++) { /* `shape` for `out_shape` */
         const Symbol *n = names.data[i];
         size_t before = n->len > a->name->len ? n->len - a->name->len : 0;
         Span at = {a->span.source, a->span.begin, a->span.begin + (uint32_t)a->name->len};

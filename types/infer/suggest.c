@@ -18,6 +18,10 @@ static const struct {
     {"TRUE", "the values of bool are `True` and `False`"},
     {"FALSE", "the values of bool are `True` and `False`"},
     {"tuple", "a tuple is written `(a, b)`"},
+    {"list", "a List is written `list[a, b]`"},
+    {"dict", "named fields are those of a `type`; a List of pairs `list[(key, value)]` maps keys"},
+    {"len", "`length(xs)` counts a List, `str.length(s)` a String; `shape_of(x)[0]` is the first "
+            "size of a tensor"},
     {"gradient", "the derivatives of f at x are `grad(f)(x)`"},
     {"backward", "the derivatives of f at x are `grad(f)(x)`"},
     {"rand",
@@ -58,7 +62,8 @@ static const char *find_habit(const char *name, size_t n) {
 /* Of `np.random.randn` the last part says most, and the first one what all such names have in common. */
 const char *infer_habit_of(const Symbol *name) {
     size_t n = strcspn(name->text, ".");
-    const char *first = find_habit(name->text, n), *dot = strrchr(name->text, '.');
+    bool member = name->text[n] == '.' && strncmp(name->text, "list", n) == 0; /* a module's */
+    const char *first = member ? NULL : find_habit(name->text, n), *dot = strrchr(name->text, '.');
     const char *last = first && dot ? find_habit(dot + 1, strlen(dot + 1)) : NULL;
     return last ? last : first;
 }

@@ -28,7 +28,6 @@ static const struct {
     {"size", "ndarray_size"},
     {"numel", "ndarray_size"},
     {"length", "ndarray_size"},
-    {"len", "ndarray_size"},
     {"len", "str.length"},
     {"head", "hd"},
     {"tail", "tl"},
@@ -473,6 +472,16 @@ static void try_curried(Mender *m, size_t first, size_t last) {
     }
 }
 
+/* Tries a tuple for what is written as a tensor literal: `concatenate([a, b])`. */
+static void try_tuple(Mender *m, size_t first) {
+    if (!has_kind(m, first + 1, TOK_LPAREN) || !has_kind(m, first + 2, TOK_LBRACKET) ||
+        token(m, first + 2)->partner < 0)
+        return;
+    const MendToken *open = token(m, first + 2), *close = token(m, (size_t)open->partner);
+    mend_try(m, MEND_REPLACE, open->begin, close->end,
+             fmt_text("(%s)", mend_text(m, open->end, close->begin)));
+}
+
 void mend_habits(Mender *m) {
     size_t first, last;
     mend_place_tokens(m, &first, &last);
@@ -507,6 +516,8 @@ void mend_habits(Mender *m) {
     }
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);
+    if (m->d->code == DIAG_R0310)
+        try_tuple(m, first);
     if (m->d->code == DIAG_R0111 && m->d->cause == DIAG_CAUSE_ATTR_DTYPE)
         try_dtypes(m);
     if (m->d->code == DIAG_R0107 && !mend_is_done(m))

@@ -126,6 +126,9 @@ static bool checks(Search *s, const Draft *d, const Module *module, const Source
     if (!module_checks_apart(s->env, module, s->mode, &diags, &items))
         return false;
     size_t warnings = diags.warnings;
+    for (size_t i = 0; i < diags.list.len; i++)
+        if (diags.list.data[i]->code == DIAG_R0902)
+            return false; /* nobody writes a value to throw it away */
     if (warnings && s->best.edits.len)
         return false;
     s->best = *d;

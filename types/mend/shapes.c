@@ -469,6 +469,46 @@ static void remainders(Slips *s, size_t i) {
             fmt_text("%s(%s, %s)", call, tokens_text(s, first, left), part(s, begin, end)));
 }
 
+/* a mod b: an operator that is a word. */
+static void infix_words(Slips *s, size_t i) {
+    static const char *const words[][2] = {{"mod", "mod"}, {"rem", "mod"}, {"div", "floor_divide"}};
+    size_t begin = i ? expression_begin(s, i) : i, end = expression_end(s, i, true);
+    for (size_t k = 0; k < sizeof words / sizeof *words && begin < i && i + 1 < end; k++)
+        if (is(s, i, words[k][0]))
+            replace_tokens(s, begin, end,
+                           fmt_text("%s(%s, %s)", words[k][1], tokens_text(s, begin, i),
+                                    tokens_text(s, i + 1, end)));
+}
+
+/* assert c */
+static void assertions(Slips *s, size_t i) {
+    if (!i || !is(s, i - 1, "assert") || is(s, i, "("))
+        return;
+    size_t end = expression_end(s, i, true);
+    const char *condition = tokens_text(s, i, end);
+    if (end > i && !strpbrk(condition, "\"\\\n"))
+        replace_tokens(s, i - 1, end, fmt_text("assert(%s, \"%s\")", condition, condition));
+}
+
+/* x int32     int32 x     int x = 3 */
+static void typed_names(Slips *s, size_t i) {
+    bool dtype = i < count(s) && word_get_class(token(s, i)->word) == WORDCLASS_DTYPE;
+    if (dtype && i && is_name(s, i - 1) && !touches(s, i - 1))
+        insert_before(s, i, ":");
+    if (dtype && is_name(s, i + 1) && !is(s, i + 2, "="))
+        replace_tokens(s, i, i + 2,
+                       fmt_text("%s: %s", tokens_text(s, i + 1, i + 2), tokens_text(s, i, i + 1)));
+    if (i && is_name(s, i) && is(s, i + 1, "=") && begins_statement(s, i - 1) &&
+        (is_any(s, i - 1, "int float double long string str bool mut") ||
+         word_get_class(token(s, i - 1)->word) == WORDCLASS_DTYPE))
+        replace_tokens(s, i - 1, i, "let");
+    if (is(s, i, "mut") || (i && is(s, i - 1, "mut"))) {
+        size_t at = is(s, i, "mut") ? i : i - 1;
+        if (is_name(s, at + 1))
+            remove_tokens(s, at, at + 1);
+    }
+}
+
 /* let a, b = e */
 static void tuples(Slips *s, size_t i) {
     size_t first = i;
@@ -537,10 +577,11 @@ static void casts(Slips *s, size_t i) {
 
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
-    {imports, false},      {comments, true},     {strings, false},       {equals, false},
-    {updates, false},      {returns, true},      {conditions, true},     {literals, true},
-    {arrows, true},        {definitions, false}, {let_functions, false}, {tuples, false},
-    {declarations, false}, {tensors, false},     {matches, false},       {remainders, false},
-    {sizes, false},        {fractions, false},   {casts, false},
+    {imports, false},     {comments, true},      {strings, false},     {equals, false},
+    {updates, false},     {returns, true},       {conditions, true},   {literals, true},
+    {arrows, true},       {definitions, false},  {typed_names, false}, {let_functions, false},
+    {tuples, false},      {declarations, false}, {tensors, false},     {matches, false},
+    {remainders, false},  {sizes, false},        {fractions, false},   {casts, false},
+    {infix_words, false}, {assertions, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;
