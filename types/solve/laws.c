@@ -626,6 +626,10 @@ static bool pins_tensor(Solver *s, const Uses *u, const Relation *r, Type *shape
 void laws_abstract(Solver *s, Type *t, RelationVec *relations, Abstraction *out) {
     Uses u = {0};
     Map done = {0};
+    for (size_t i = 0; i < s->weak.len; i++) { /* a literal has this dtype, so calls must say it */
+        Type *dtype = type_resolve(s->weak.data[i]);
+        map_set(&u.others, dtype, dtype);
+    }
     find_uses(&u, t);
     for (size_t i = 0; i < relations->len; i++) {
         Relation *r = relations->data[i];
