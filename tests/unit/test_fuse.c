@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fused plans give the bits of the plans they come from, in as few steps as they should. */
 #include "ops/recipe/fuse.h"
+#include "ops/recipe/unroll.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -338,6 +339,34 @@ TEST(epilogues) {
     check("reduction", sum_of_rows(), sum_of_rows(), 1);
 }
 
+/* s = s + x[k, i] * y[k, j] over k, twice, of products with so many steps. */
+static Made added_products(int64_t k) {
+    Made m = {0};
+    int64_t left[2] = {k, M}, right[2] = {k, N};
+    Tensor *sum = numbers(2, matrix, 3);
+    for (int i = 0; i < 2; i++) {
+        Tensor *x = numbers(2, left, 4 + i), *y = numbers(2, right, 6 + i);
+        Tensor *t = plan_temp(&m.plan, DT_F32, 2, matrix), *next = tensor_new(DT_F32, 2, matrix);
+        product(&m.plan, t, turned(x), y);
+        add(&m.plan, next, sum, t);
+        if (i == 0)
+            vec_push(&m.plan.temps, next);
+        sum = m.out = next;
+    }
+    return m;
+}
+
+TEST(products_written_out) {
+    for (int64_t k = 1; k <= 4; k++) {
+        Made plain = added_products(k), unrolled = added_products(k);
+        for (size_t i = 0; i < unrolled.plan.steps.len; i++)
+            CHECK_INT(step_unroll(unrolled.plan.steps.data[i], 3), i % 2 == 0 && k <= 3);
+        check(fmt_text("products of %lld steps", (long long)k), plain, unrolled, k <= 3 ? 1 : 2);
+    }
+    Made none = added_products(0);
+    CHECK(!step_unroll(none.plan.steps.data[0], 3));
+}
+
 int main(void) {
     RUN(chains);
     RUN(reductions);
@@ -346,5 +375,6 @@ int main(void) {
     RUN(fills);
     RUN(not_fused);
     RUN(epilogues);
+    RUN(products_written_out);
     return check_result();
 }
