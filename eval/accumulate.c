@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator's part of derivatives that are code: their accumulators (passes/reverse/reverse.h). */
 #include "eval/ad.h"
+#include "eval/fuse_impl.h"
 #include "eval/leaf_map.h"
-#include "eval/machine.h"
+#include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
 
@@ -10,26 +11,26 @@
 
 static bool is_unit(Value v) { return v.tag == VAL_TUPLE && !v.p; }
 
-/* ---- adding in place --------------------------------------------------------------------------
- * A sum of cotangents is a tensor that only its accumulator knows. It is marked, and what is added next is added in
- * place; all other readers come after the last addition, and take the mark off (`ad.settle`, `ad.dense`). One whose
- * elements are read by index has no -0.0, since adding a tensor that is zero elsewhere leaves none. */
-enum { SETTLED, SUM, SUM_WITHOUT_NEGATIVE_ZERO };
+/* ---- adding in place (eval/waiting.h) ------------------------------------------------------- */
 
-static void settle(Value v) {
-    if (v.tag == VAL_TENSOR)
-        ((Tensor *)v.p)->accumulates = SETTLED;
+static bool settle(Interp *in, Value v) {
+    if (v.tag != VAL_TENSOR)
+        return true;
+    Tensor *t = v.p;
+    if (t->waiting && !waiting_add_all(in, t))
+        return false;
+    t->accumulates = SETTLED;
+    return true;
 }
 
 bool ad_settle(const BuiltinCall *call, Value *out) {
     *out = call->args[0];
-    settle(*out);
-    return true;
+    return settle(call->in, *out);
 }
 
 static Value leaf_settle(LeafMap *m, Value x, Value y) {
-    (void)m, (void)y;
-    settle(x);
+    (void)y;
+    m->failed |= !settle(m->call->in, x);
     return x;
 }
 
@@ -94,6 +95,8 @@ static bool add_element(Tensor *t, Value ct, const char *spec, const Value *at) 
 bool ad_add_index(const BuiltinCall *call, Value *out) {
     if (call->args[1].tag != VAL_TENSOR)
         BUG("a cotangent is added into a value with tag %u", call->args[1].tag);
+    if (!waiting_add_of(call->in, call->args[0]) || !waiting_add_of(call->in, call->args[2]))
+        return false;
     Tensor *t = own_tensor(call->args[0], call->args[1].p);
     const char *spec = ((const String *)call->args[3].p)->text;
     *out = (Value){.tag = VAL_TENSOR, .p = t};
@@ -127,7 +130,7 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
 static Value leaf_dense(LeafMap *m, Value x, Value y) {
-    settle(y);
+    m->failed |= !settle(m->call->in, y);
     return is_unit(y) ? value_filled_like(m, x, 0.0) : y;
 }
 
@@ -332,4 +335,26 @@ bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out) {
     if (acc.tag == VAL_TENSOR && ct.tag == VAL_TENSOR)
         return add_leaves(&call, acc, ct, dying, out);
     return add_accs(&call, acc, ct, out);
+}
+
+/* A product that was not computed is added: the first argument is the accumulator, the others are the product's. */
+bool apply_add_product(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    uint64_t dying = dying_arguments(in, site);
+    const Site *product = &site->group->nodes[0].site;
+    Value acc = args[0], ct;
+    if (acc.tag == VAL_TENSOR) {
+        Tensor *sum = acc.p;
+        uint8_t was = sum->accumulates;
+        bool ok;
+        *out = acc;
+        if (waiting_push(in, sum, product, args, dying, &ok))
+            return ok;
+        if (!fuse_apply(in, site->group, args, dying | (was != SETTLED), out))
+            return false;
+        if (out->tag == VAL_TENSOR)
+            ((Tensor *)out->p)->accumulates = was == SETTLED ? SUM : was;
+        return true;
+    }
+    in->dying = dying >> 1;
+    return apply_op(in, product, args + 1, span, &ct) && apply_add_ct(in, span, acc, ct, out);
 }

@@ -7,6 +7,7 @@
 #include "eval/machine.h"
 #include "eval/operands.h"
 #include "eval/plans.h"
+#include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/recipe/plan.h"
 
@@ -97,9 +98,10 @@ typedef struct Operands {
 
 enum { FEW = 8 };
 
-static void add_operand(Operands *o, const Op *op, Value v) {
+static void add_operand(Interp *in, Operands *o, const Op *op, Value v) {
     if (v.tag != VAL_SCALAR && v.tag != VAL_TENSOR)
         BUG("operator `%s` met a value with tag %u", op->name, v.tag);
+    (void)waiting_add_of(in, v); /* after an interrupt nobody uses the result */
     o->temporary[o->n] = v.tag == VAL_SCALAR;
     o->in[o->n++] = value_to_tensor(v);
 }
@@ -182,9 +184,9 @@ static bool apply_plainly(Interp *in, const Site *site, const Value *args, uint6
         if (args[i].tag == VAL_TUPLE) {
             const Tuple *t = args[i].p;
             for (uint32_t k = 0; t && k < t->n; k++)
-                add_operand(&o, op, t->items[k]);
+                add_operand(in, &o, op, t->items[k]);
         } else {
-            add_operand(&o, op, args[i]);
+            add_operand(in, &o, op, args[i]);
         }
     }
     OpCall call = {op,   site_attrs(site, args), o.n, o.in, in->diags, span,

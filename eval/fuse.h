@@ -20,6 +20,8 @@ typedef struct Group Group;
 
 /* Emits one instruction for several operators, if they make a group. */
 bool resolve_fused(Resolver *r, Expr *e, int32_t dst);
+/* Emits one instruction for the sum of a cotangent and a product, which may wait (eval/waiting.h). */
+bool resolve_added_product(Resolver *r, Expr *e, int32_t dst);
 /* Emits a group for the bindings from e on; gives what follows them. NULL: there is none. */
 Expr *resolve_row(Resolver *r, Expr *e);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instructions of groups. */
-#include "eval/fuse.h"
+#include "eval/fuse_impl.h"
+#include "ops/ops.h"
+
+#include <string.h>
 
 static void note_site(Resolver *r, const Expr *at, const Group *g, const FusedRow *row) {
     GroupSite *site = mem_new(GroupSite);
@@ -57,4 +60,71 @@ Expr *resolve_row(Resolver *r, Expr *e) {
     }
     r->top = mark;
     return row.next;
+}
+
+/* ---- products that are added ----------------------------------------------------------------- */
+
+bool is_sum_of_cotangents(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN && !e->mode && !e->drop &&
+           strcmp(e->a->symbol->text, "ad.add") == 0;
+}
+
+/* The product that is added to a cotangent; NULL where e is not that. */
+static Expr *find_added(const Resolver *r, const Expr *e) {
+    if (!is_sum_of_cotangents(e))
+        return NULL;
+    Expr *value = e->args[1], *taken = NULL;
+    if (value->kind == EXPR_VAR)
+        taken = fuse_value_of(r, value->var);
+    value = taken ? taken : value;
+    return is_product(value) ? value : NULL;
+}
+
+/* The product of all leaves but the first, added to that. */
+static Group *added_group(const Expr *product) {
+    Group *g = mem_alloc(sizeof *g + 2 * sizeof(Node));
+    Node *both = g->nodes;
+    g->nleaves = product->nargs + 1;
+    g->nnodes = 2;
+    g->nresults = 1;
+    g->results[0] = 1;
+    both[0] = (Node){
+        .site = {.op = product->a->op,
+                 .scalar = product->a->op->scalar,
+                 .attrs = product->attrs ? product->attrs : attrs_defaults(product->a->op),
+                 .type = product->type,
+                 .nargs = product->nargs,
+                 .call = product},
+        .span = product->span};
+    for (uint32_t i = 0; i < product->nargs; i++)
+        both[0].args[i] = ~(int32_t)(i + 1);
+    both[1] = (Node){.site = {.op = &op_add,
+                              .scalar = op_add.scalar,
+                              .attrs = attrs_defaults(&op_add),
+                              .type = product->type,
+                              .nargs = 2,
+                              .call = product},
+                     .span = product->span,
+                     .args = {~0, 0}};
+    return g;
+}
+
+bool resolve_added_product(Resolver *r, Expr *e, int32_t dst) {
+    Expr *product = r->code->verify ? NULL : find_added(r, e);
+    if (!product)
+        return false;
+    uint32_t mark = r->top;
+    int32_t to = result_slot(r, dst);
+    Expr *leaves[MAX_ARGS + 1] = {e->args[0]};
+    memcpy(leaves + 1, product->args, sizeof *leaves * product->nargs);
+    int32_t first = resolve_args(r, leaves, product->nargs + 1);
+    Site s = {.op = product->a->op,
+              .type = e->type,
+              .nargs = product->nargs + 1,
+              .group = added_group(product)};
+    vec_push(&r->sites, s);
+    emit(r, e, CODE_ADD_PRODUCT, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
+    finish(r, e, dst, to);
+    r->top = mark;
+    return true;
 }

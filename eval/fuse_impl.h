@@ -53,6 +53,8 @@ bool is_float_tensor(Type *t);
 bool is_operator(const Expr *e);
 bool is_elementwise(const Expr *e);
 bool is_product(const Expr *e);
+/* Whether e adds two cotangents by `ad.add`. */
+bool is_sum_of_cotangents(const Expr *e);
 /* An operator that puts the elements of a tensor elsewhere: what reads its result may read the tensor instead. */
 bool is_move(const Expr *e);
 /* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */

@@ -64,15 +64,24 @@ static bool is_pure(const Expr *e, uint32_t *budget) {
     return true;
 }
 
+/* Whether e adds the value of a let, a product, to a cotangent. */
+static bool is_added_by(const Expr *e, const Expr *let) {
+    return is_product(let->a) && is_sum_of_cotangents(e) && e->args[0]->kind == EXPR_VAR &&
+           e->args[1]->kind == EXPR_VAR && e->args[1]->var == let->var;
+}
+
 /* The same of the arguments of a call or the parts of a tuple, where those before it are pure. */
 static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget) {
+    if (is_added_by(e, let))
+        return true;
     bool is_call = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_FN;
     if (!is_call && e->kind != EXPR_TUPLE)
         return is_operand_in(e, let, true, budget);
     if (is_call && e->a->kind != EXPR_CTOR && !may_evaluate_early(e->a))
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
-        if (e->args[i]->kind != EXPR_VAR && is_operand_in(e->args[i], let, true, budget))
+        if (e->args[i]->kind != EXPR_VAR &&
+            (is_operand_in(e->args[i], let, true, budget) || is_added_by(e->args[i], let)))
             return true;
         if (!is_pure(e->args[i], budget))
             return false;

@@ -135,6 +135,8 @@ uint64_t dying_operands(const Interp *in, uint32_t owners); /* of two; owners as
 uint64_t given_arguments(const Interp *in, const Gives *g);
 /* Adds two accumulators of a derivative, of which either may be absent (eval/accumulate.c). */
 bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out);
+/* The same of a product that is not computed yet. */
+bool apply_add_product(Interp *in, const Site *site, const Value *args, Span span, Value *out);
 /* The dtype of a tensor. False: v is none. */
 bool dtype_of_value(Value v, DType *out);
 /* Whether v is the literal, which is first rounded to the dtype of v. */

@@ -39,6 +39,9 @@ static bool takes(const Instr *i) {
     return instr_info(i)->use == USE_TAKE || instr_info(i)->use == USE_KEEP_OR_TAKE;
 }
 
+/* How many of a row of n are kept. Of a product that waits the sum is the result, and the factors are held by views. */
+static uint32_t count_kept(const Instr *i, uint32_t n) { return i->op == CODE_ADD_PRODUCT ? 1 : n; }
+
 /* The slot that is written, or -1. */
 static int32_t written(const Instr *i) {
     return instr_info(i)->result == RESULT_NOTHING ? -1 : i->a >> 4;
@@ -133,7 +136,7 @@ static bool is_param(const Owning *o, int32_t tensor) {
 
 static void own_operands(Owning *o, size_t at, int32_t to) {
     Instr *i = &o->r->instrs.data[at];
-    bool is_site = i->op == CODE_OPERATOR;
+    bool is_site = i->op == CODE_OPERATOR || i->op == CODE_ADD_PRODUCT;
     Site *site = is_site ? &o->r->sites.data[i->c] : NULL;
     uint32_t n = is_site ? site->nargs : i->op == CODE_NEG || i->op == CODE_NOT ? 1 : 2;
     for (uint32_t k = 0; k < n && k < OWN_ARGS; k++) {
@@ -204,7 +207,7 @@ static void run_forward(Owning *o) {
         if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL)
             give_arguments(o, at);
         for (int k = 0; k < reads.nrows && keeps(i); k++)
-            for (uint32_t s = 0; s < reads.row[k].n; s++)
+            for (uint32_t s = 0; s < count_kept(i, reads.row[k].n); s++)
                 forget_in(o->holds, o->nslots, o->holds[reads.row[k].first + s]);
         for (uint32_t s = 0; reads.make && s < reads.make->code->ncaptured; s++)
             if ((reads.make->captured[s] & 3) == BASE_SLOT)

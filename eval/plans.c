@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval/plans.h"
 
+#include "eval/waiting.h"
 #include "ops/ops.h"
 #include "tensor/packed.h"
 
@@ -320,10 +321,12 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
     return status;
 }
 
-static inline void add_operand(Operands *o, Value v) {
+static inline void add_operand(Interp *in, Operands *o, Value v) {
     uint32_t i = o->n++;
     if (v.tag == VAL_TENSOR) {
         const Tensor *t = v.p;
+        if (t->waiting)
+            (void)waiting_add_all(in, v.p); /* after an interrupt nobody uses the result */
         o->in[i] = (Operand){t, t->dtype};
         o->at[i] = tensor_data(t);
         return;
@@ -390,10 +393,10 @@ int32_t plans_run(Interp *in, const PlanCall *call, const Value *args, uint32_t 
     for (uint32_t i = 0; i < nargs; i++) {
         const Tuple *t = args[i].p;
         if (args[i].tag != VAL_TUPLE)
-            add_operand(&o, args[i]);
+            add_operand(in, &o, args[i]);
         else
             for (uint32_t k = 0; t && k < t->n; k++)
-                add_operand(&o, t->items[k]);
+                add_operand(in, &o, t->items[k]);
     }
     return run_on(in, call, &o, make, ctx, out);
 }

@@ -610,7 +610,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
 static void resolve_call(Resolver *r, Expr *e, int32_t dst) {
     Expr *a, *b;
     bool negate;
-    if (resolve_fused(r, e, dst))
+    if (resolve_fused(r, e, dst) || resolve_added_product(r, e, dst))
         return;
     if (e->a->kind == EXPR_CTOR)
         resolve_ctor_chain(r, e, dst);

@@ -497,6 +497,10 @@ do_ADD_CT : {
     NEXT();
 }
 
+do_ADD_PRODUCT:
+    TRY(apply_add_product(in, &code->sites[pc->c], &SLOT(pc->b), ORIGIN()->span, &SLOT(pc->a)));
+    NEXT();
+
 do_DATA:
     SAVE();
     SLOT(pc->a) = value_data(R(pc->c)->p, &SLOT(pc->b));

@@ -29,7 +29,8 @@ typedef struct Tensor {
     int64_t count;  /* elements; 1 for rank 0 */
     int64_t offset; /* of the first element in the buffer, in elements */
     Buffer *buffer;
-    int64_t *strides; /* rank, in elements; may be 0 or negative */
+    int64_t *strides;        /* rank, in elements; may be 0 or negative */
+    struct Waiting *waiting; /* what is still to be added to it, or NULL: eval/waiting.h */
     uint8_t
         accumulates; /* it is added to in place, and no program has seen it: eval/accumulate.c */
     int64_t shape[]; /* rank */

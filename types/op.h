@@ -116,6 +116,7 @@ struct Op {
     /* `lower` writes a result that is the first argument itself where that is given for it: it then changes
      * a part in place. */
     bool over_first;
+    bool like_last; /* of its last argument only the shape matters, which is that of the result */
     DTypeSet needs_elements; /* a reduction of no elements of these dtypes has no value */
     /* Tells apart the operators that share functions: a constant of their file. */
     int variant;

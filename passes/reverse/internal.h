@@ -317,6 +317,7 @@ typedef struct Way {
     Block *block;
     Build build;
     Back *back;   /* the one that is being made; NULL: no way back is */
+    Map products; /* Var -> itself: a cotangent that is a product */
     bool is_dead; /* what comes next follows a call of which nothing is known in this round */
 } Way;
 Expr *way_bind(Way *w, Expr *e, Type *type);

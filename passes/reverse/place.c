@@ -243,11 +243,13 @@ void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
 }
 
 /* Whether its cotangents are added by the operator, which is fused with what it adds and writes over a sum that ends
- * there. A value of which less is known is added to by `ad.add`. */
-static bool is_added_by_operator(const Place *p) {
+ * there. A value of which less is known is added to by `ad.add`, and so is a product, which may wait beside the sum
+ * (eval/waiting.h). */
+static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
     Type *t = type_resolve(p->type), **dims;
     uint32_t rank;
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) &&
+           !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
 /* Adds a cotangent that is there. */
@@ -263,7 +265,7 @@ void acc_add(Way *w, Place *p, Expr *ct) {
     if (alias_add(w, p, ct))
         return;
     Expr *sum = ct;
-    if (p->presence == PRESENT && is_added_by_operator(p)) {
+    if (p->presence == PRESENT && is_added_by_operator(w, p, ct)) {
         Expr **two = mem_new_n(Expr *, 2);
         two[0] = p->acc;
         two[1] = ct;

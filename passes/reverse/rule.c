@@ -191,6 +191,12 @@ static const Expr *taken_place(Way *w, const Expr *call) {
     return expr_call_op(&op_index, args, 2, attrs, call->type, call->span);
 }
 
+/* Whether the evaluator may let it wait: a product of two tensors and nothing else. */
+static bool is_waiting_product(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op->pattern == OP_PRODUCT &&
+           !e->a->op->nattrs && !e->nsizes && is_float_tensor(e->type);
+}
+
 void way_operator(Way *w, Step *s, Expr *ct) {
     Expr *call = s->e;
     uint32_t n = call->nargs;
@@ -234,6 +240,8 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         if (!p || expr_is_unit(part) || type_is_unit(part->type))
             continue;
         cts[i] = part->kind == EXPR_VAR ? part : way_bind(w, part, part->type);
+        if (is_waiting_product(part))
+            map_set(&w->products, cts[i]->var, cts[i]->var);
     }
     for (uint32_t i = 0; i < n; i++)
         if (cts[i])
