@@ -6,9 +6,11 @@
  *
  * The rules are Relay text, prelude/simplify.rly, read operator by operator when the pass first meets one. A rule is
  * checked like any definition; its value is the pair of what is replaced and what takes its place. A name in it that
- * is a parameter stands for an expression, of which nothing may be evaluated twice, or not at all: where the two sides
- * differ in how often they have it, only a name or a literal will do. What a `let` binds to an operator on names is
- * seen through its name.
+ * is a parameter stands for an expression, of which nothing may be evaluated twice, or not at all. Where the second side
+ * has the only parameter twice, the expression gets a name; where it has one less often, or the first side has one twice,
+ * only a name or a literal will do. What a `let` binds to an operator on names is seen through its name.
+ *
+ *   f(x) ** 2                                           becomes   let t = f(x); t * t
  *
  * It does not look into function literals, which are simplified when they run, and it does not run on what is yet to be
  * differentiated: the derivatives of both sides need not have the same bits. Where a rule has several parameters, one
@@ -125,8 +127,9 @@ static bool match_param(Match *m, int param, Expr *e) {
         return false;
     if (m->values[param])
         return same_atom(m->values[param], e);
-    bool once = count_uses(m->rule->pattern, v) == 1 && count_uses(m->rule->result, v) == 1;
-    if (!once && !is_atom(e))
+    uint32_t uses = count_uses(m->rule->result, v);
+    bool once = count_uses(m->rule->pattern, v) == 1;
+    if (!is_atom(e) && !(once && (uses == 1 || (uses > 1 && m->rule->nparams == 1))))
         return false;
     m->values[param] = e;
     return true;
@@ -162,9 +165,10 @@ static bool has_type_of(Simplifier *s, const Match *m, const Expr *e) {
         Type *part = known_type(&known, value);
         return part && type_equal(whole, part);
     }
-    DType t, u;
+    DType t,
+        u; /* code of a derivative may leave the dtype of e open: it is that of the parameter */
     return type_equal(e->type, value->type) ||
-           (type_get_dtype(e->type, &t) && type_get_dtype(value->type, &u) && t == u);
+           (type_get_dtype(value->type, &u) && (!type_get_dtype(e->type, &t) || t == u));
 }
 
 /* An argument of the result: a parameter's value, or a literal of the dtype that e has. NULL: that is not known. */
@@ -199,11 +203,30 @@ static const char *text_of(Expr *e) {
     return str_text(&out);
 }
 
+/* What is built of a match; an expression that stands in it several times is bound to a name before it. */
+static Expr *build_named(Match *m, const Expr *e) {
+    Expr *value = m->values[0];
+    if (m->rule->nparams != 1 || is_atom(value) ||
+        count_uses(m->rule->result, m->rule->params[0]) < 2)
+        return build(m, e);
+    Var *v = var_new(sym_intern("t"), value->type, value->span);
+    m->values[0] = expr_var(v, value->span);
+    Expr *body = build(m, e);
+    if (!body)
+        return NULL;
+    Expr *let = expr_new(EXPR_LET, e->type, e->span);
+    let->var = v;
+    let->a = value;
+    let->body = body;
+    return let;
+}
+
 /* What a rule makes of e, whose parts are simplified; NULL where none fits. */
 static Expr *rewrite(Simplifier *s, Expr *e) {
     for (const Rewrite *rule = find_rules(s->ctx, e->a->op); rule; rule = rule->next) {
         Match m = {.rule = rule};
-        Expr *made = match(s, &m, rule->pattern, e) && has_type_of(s, &m, e) ? build(&m, e) : NULL;
+        Expr *made = match(s, &m, rule->pattern, e) && has_type_of(s, &m, e) ? build_named(&m, e)
+                                                                             : NULL;
         if (!made)
             continue;
         if (s->ctx->tellings)

@@ -275,8 +275,14 @@ static Sc int_pow(ScalarBuilder *b, Sc x, Sc n) {
     return result;
 }
 
+/* A square is the product, rounded once: the C library's power may miss that by a unit in the last place, and code in
+ * which the exponent is known multiplies (prelude/simplify.rly). */
 Sc sc_pow(ScalarBuilder *b, Sc x, Sc y) {
-    return dtype_is_float(sc_type(b, x)) ? sc_call2(b, MATH_POW, x, y) : int_pow(b, x, y);
+    DType t = sc_type(b, x);
+    if (!dtype_is_float(t))
+        return int_pow(b, x, y);
+    Sc is_square = sc_eq(b, y, sc_float(b, t, 2.0));
+    return sc_select(b, is_square, sc_mul(b, x, x), sc_call2(b, MATH_POW, x, y));
 }
 
 Sc sc_sign(ScalarBuilder *b, Sc x) {
