@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One table of GradBench's evaluations: milliseconds of the value and of the derivative, and their ratio, on one thread;
-beside them both in PyTorch, where this Python has it and the evaluation is written for it (torch_peers.py), and in C by
-hand (bench/peers/gradbench.c).
+beside them both in PyTorch and in JAX, where this Python has them and the evaluation is written for them (torch_peers.py,
+jax_peers.py), and in C by hand (bench/peers/gradbench.c). JAX compiles what it measures, and is warm.
 
     bench/gradbench/run.py [--relay=build/relay] [--seconds=1] [--limit=60] [--only=gmm,lse] [--workload=2_5]
                            [--markdown]
@@ -111,6 +111,19 @@ def measure_torch(module, x, seconds):
     return [milliseconds(run, seconds) for run in torch_peers.PEERS[module](x)]
 
 
+def measure_jax(module, x, seconds):
+    """The same in JAX."""
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    try:
+        import jax_peers
+    except ImportError:
+        return [None, None]
+    if module not in jax_peers.PEERS:
+        return [None, None]
+    return [milliseconds(run, seconds) for run in jax_peers.PEERS[module](x)]
+
+
 # evaluation -> what of its input the program by hand takes as sizes, and as numbers
 BY_HAND = {"gmm": (("d", "k", "n"), ("alpha", "mu", "q", "l", "x")), "lse": ((), ("x",)), "llsq": (("n",), ("x",)),
            "ode": (("s",), ("x",)), "det": (("ell",), ("A",))}
@@ -142,7 +155,8 @@ class ByHand:
         return [float(t) for t in told.split()[2:]]
 
 
-HEAD = ("", "value", "derivative", "ratio", "PyTorch value", "derivative", "by hand value", "derivative")
+HEAD = ("", "value", "derivative", "ratio", "PyTorch value", "derivative", "JAX value", "derivative",
+        "by hand value", "derivative")
 
 
 def line(cells, markdown):
@@ -181,7 +195,8 @@ def table(options, by_hand):
                     print(line([module + " " + f, None, t], options.markdown))
                 continue
             ratio = times[1] / times[0] if None not in times else None
-            beside = measure_torch(module, x, options.seconds) + by_hand.measure(module, x, options.seconds, options.limit)
+            beside = measure_torch(module, x, options.seconds) + measure_jax(module, x, options.seconds)
+            beside += by_hand.measure(module, x, options.seconds, options.limit)
             print(line([module + " " + name, *times, ratio, *beside], options.markdown), flush=True)
 
 
