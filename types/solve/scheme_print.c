@@ -178,6 +178,11 @@ void scheme_print(Str *out, const Scheme *scheme, TypeNamer *namer) {
         scheme = scheme_find_usual(scheme);
     TypeVec parts = {0};
     vec_push(&parts, scheme->type);
+    bool closed = !scheme->ndeclared && !(type_resolve(scheme->type)->flags & TYPE_HAS_PARAMS);
+    if (closed) { /* what its relations ask of variables that it does not show, nothing can decide */
+        type_print(out, scheme->type, namer);
+        return;
+    }
     for (uint32_t i = 0; i < scheme->nrelations; i++)
         for (uint32_t k = 0; k < scheme->relations[i]->nargs; k++)
             vec_push(&parts, scheme->relations[i]->args[k]);
