@@ -457,6 +457,19 @@ def windows():
             case("nn.correlation_tangent", 'nn.correlation_tangent(z, x, y, %s, side="%s")' % (how, side), a, b, a)
             case("nn.correlation_grad", 'nn.correlation_grad(nn.correlation(x * 2.0, y, %s), x, y, %s, side="%s")'
                  % (how, how, side), a, b)
+    kinds = ', kernel_layout="HWIO"'
+    for how, more, data, offset, weight, kernel, columns in (
+            ("padding=[1]", "", (1, 1, 2, 3), ("unit", (1, 8, 3, 4)), (1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2, 3, 4)),
+            ("strides=[2, 1], padding=[0, 1, 1, 0], dilation=[1, 2], deformable_groups=2", ", groups=2", (1, 4, 3, 3),
+             ("off", (1, 8, 2, 2)), (2, 2, 1, 2), (2, 2, 1, 2), (1, 4, 1, 2, 2, 2)),
+            ('strides=[1, 2], padding=[1], data_layout="NHWC"', kinds, (1, 2, 3, 2), ("unit", (1, 3, 2, 8)), (2, 2, 2, 1),
+             (1, 2, 2, 2), (1, 2, 2, 2, 3, 2))):
+        case("nn.deformable_conv2d", "nn.deformable_conv2d(x, y, z, %s%s)" % (how, more), data, offset, weight)
+        sides = "zeros(shape=%s, dtype=float64)" % list(kernel)
+        for order in ("[0, 0]", "[0, 1]"):
+            case("nn.deform_columns", "nn.deform_columns(x, y, %s, %s, %s)" % (sides, order, how), data, offset)
+            case("nn.deform_columns_add", "nn.deform_columns_add(x, y, zeros(shape=%s, dtype=float64), %s, %s, %s)"
+                 % (list(data), sides, order, how), columns, offset)
     case("nn.contrib_conv2d_winograd_weight_transform", "nn.contrib_conv2d_winograd_weight_transform(x, tile_size=2)",
          (2, 1, 3, 3))
     for depth in (1, 3):
