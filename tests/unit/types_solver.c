@@ -331,7 +331,8 @@ TEST(sets_are_associative) {
     begin();
     x = var(KIND_TYPE), y = var(KIND_TYPE);
     CHECK_TEXT(general(fn2(x, y, add(add(x, literal(false)), y))),
-               "fn [a, b, c](a, b) -> c where Broadcast(a, b, c)");
+               "fn [s, s1, s2, b](Tensor[s, b], Tensor[s1, b]) -> Tensor[s2, b] where "
+               "Broadcast(Tensor[s, b], Tensor[s1, b], Tensor[s2, b])"); /* b is the literal's */
     begin();
     Type *p[] = {var(KIND_TYPE), var(KIND_TYPE), var(KIND_TYPE)};
     Type *t = type_fn(p, 3, add(add(p[0], p[1]), p[2]), var(KIND_EFFECT));
