@@ -112,12 +112,13 @@ static bool lower_arange(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 /* ---- shape_of, ndarray_size ------------------------------------------------------------------ */
 
-/* What is given of a tensor's sizes, as a value of the result's dtype. */
-static bool check_size(const OpCall *call, const char *what, int64_t size) {
+/* A tensor's size along an axis, or the number of its elements (axis -1), as a value of the result's dtype. */
+static bool check_size(const OpCall *call, int axis, int64_t size) {
     DType t = shape_attr_dtype(call, "dtype", DT_I32);
     if (dtype_is_float(t) || dtype_holds_int(t, size, false))
         return true;
-    shape_error(call, DIAG_R0614, "%s is %lld, which %s does not hold", what, (long long)size,
+    shape_error(call, DIAG_R0614, "%s is %lld, which %s does not hold",
+                axis < 0 ? "the number of elements" : fmt_text("axis %d", axis), (long long)size,
                 dtype_info[t].name);
     return false;
 }
@@ -125,13 +126,13 @@ static bool check_size(const OpCall *call, const char *what, int64_t size) {
 static int shape_of_shape(const OpCall *call, OutSpec *out) {
     int64_t rank = call->in[0]->rank;
     for (int axis = 0; axis < rank; axis++)
-        if (!check_size(call, fmt_text("axis %d", axis), call->in[0]->shape[axis]))
+        if (!check_size(call, axis, call->in[0]->shape[axis]))
             return -1;
     return shape_set(call, out, shape_attr_dtype(call, "dtype", DT_I32), 1, &rank) ? 1 : -1;
 }
 
 static int size_shape(const OpCall *call, OutSpec *out) {
-    if (!check_size(call, "the number of elements", call->in[0]->count))
+    if (!check_size(call, -1, call->in[0]->count))
         return -1;
     return shape_set(call, out, shape_attr_dtype(call, "dtype", DT_I32), 0, NULL) ? 1 : -1;
 }
