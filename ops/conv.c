@@ -291,22 +291,22 @@ CONVOLUTION(
     "(o, c / groups, i, j) give (n, o, y, x).",
     "nn.conv2d([[[[1.0, 2.0, 3.0]]]], [[[[1.0, 10.0]]]])",
     "[[[[21.0, 32.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.max_pool2d, nn.pad")
-#define CONV_NCHWC(symbol, op_name, rel, text, data, weight, more)                                 \
+#define CONV_NCHWC(symbol, op_name, rel, text, data, weight, layout, more)                         \
     CONVOLUTION(                                                                                   \
         symbol, op_name, rel, conv2d_attrs, CONV_NATTRS, CONV_LAYOUTS("+NCHW", "+OIHW"), text,     \
-        op_name "(" data ", " weight ", " more                                                     \
-                "data_layout=\"NCHW2c\", kernel_layout=\"OIHW2i1o\")",                             \
+        op_name "(" data ", " weight ", data_layout=\"NCHW2c\", kernel_layout=\"" layout           \
+                "\", " more ")",                                                                   \
         "[[[[[21.0, 30.0]]]]] : Tensor[(1, 1, 1, 1, 2), float32]", "nn.conv2d, layout_transform")
 CONV_NCHWC(nn_contrib_conv2d_NCHWc, "nn.contrib_conv2d_NCHWc", "Conv2DNCHWc",
            "nn.conv2d under the name that TVM has for layouts with blocks of channels, NCHW8c and\n"
            "OIHW8i8o, which nn.conv2d takes too.",
-           "[[[[[1.0, 2.0]]]]]", "[[[[[[1.0], [10.0]]]]], [[[[[10.0], [10.0]]]]]]",
-           "out_layout=\"NCHW2c\", ")
+           "[[[[[1.0, 2.0]]]]]", "[[[[[[1.0], [10.0]]]]], [[[[[10.0], [10.0]]]]]]", "OIHW2i1o",
+           "out_layout=\"NCHW2c\"")
 CONV_NCHWC(nn_contrib_depthwise_conv2d_NCHWc, "nn.contrib_depthwise_conv2d_NCHWc",
            "DepthwiseConv2DNCHWc",
            "The same of as many groups as channels: nn.conv2d, under TVM's name for layouts with\n"
            "blocks of channels.",
-           "[[[[[2.1, 3.0]]]]]", "[[[[[[10.0], [0.0]]]]], [[[[[10.0], [0.0]]]]]]", "")
+           "[[[[[2.1, 3.0]]]]]", "[[[[[[10.0, 10.0]]]]]]", "OIHW1i2o", "groups=2")
 CONVOLUTION(nn_conv3d, "nn.conv3d", "Conv3D", conv3d_attrs, CONV_NATTRS,
             CONV_LAYOUTS("+NCDHW", "+OIDHW"),
             "Three-dimensional convolution (the kernel is not flipped): data (n, c, d, h, w) and\n"

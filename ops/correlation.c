@@ -267,7 +267,7 @@ SIGNATURE_OP(
         "product (n, q, y, x) over all channels and a window.",
     .example =
         "nn.correlation([[[[1.0, 2.0, 3.0]]]], [[[[4.0, 5.0, 6.0]]]], padding=[1, 0])[0, :, 0, 0]",
-    .example_result = "[ 0.0,  0.0,  0.0,  8.0, 10.0, 12.0,  0.0,  0.0,  0.0] : "
+    .example_result = "[0.0, 0.0, 0.0, 8.0, 10.0, 12.0, 0.0, 0.0, 0.0] : "
                       "Tensor[(9,), float32]",
     .see_also = "nn.conv2d")
 SIGNATURE_OP(

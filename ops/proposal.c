@@ -188,5 +188,5 @@ SIGNATURE_OP(
         "feature map; im_info is each image's height, width and scale. Few are given again.",
     .example = "vision.proposal([[[[0.1]], [[0.9]]]], [[[[0.0]], [[0.0]], [[0.0]], [[0.0]]]], "
                "[[32.0, 32.0, 1.0]], scales=[1.0], ratios=[1.0], rpn_post_nms_top_n=1)",
-    .example_result = "[[0.0, 0.0, 0.0, 15.0, 15.0]] : Tensor[(1, 5), float32]",
+    .example_result = "[[ 0.0,  0.0,  0.0, 15.0, 15.0]] : Tensor[(1, 5), float32]",
     .see_also = "vision.roi_align, vision.non_max_suppression")
