@@ -3,6 +3,7 @@
  * (indptr, one more than there are rows). How long a row is stands in the data, so there are no recipes. */
 #include "base/mem.h"
 #include "ops/relate/signature.h"
+#include "ops/window.h"
 
 #include <string.h>
 
@@ -108,6 +109,121 @@ SPARSE_DENSE(
 SPARSE_DENSE(nn_internal_sparse_dense_padded, "SparseDensePadded",
              "nn.internal.sparse_dense_padded",
              "The same as nn.sparse_dense: TVM's name for one whose rows are padded for a GPU.")
+
+/* ---- nn.sparse_conv2d ------------------------------------------------------------------------- */
+
+/* The weight is a matrix of blocks (r, c), one row of blocks behind another: its rows are the output channels, its columns
+ * the places of the window and the input channels, numbered as data has them: channels last (NHWC) or first (NCHW). */
+typedef struct SparseConv {
+    int channel; /* data's axis; the sides follow each other from `side` on */
+    int side;
+    int64_t window, width; /* of the square window; of a block */
+} SparseConv;
+
+static SparseConv read_sparse_conv(const OpCall *call) {
+    bool last = attrs_text(call->attrs, "layout")[1] == 'H';
+    const Tensor *blocks = call->in[1];
+    int64_t size[2];
+    window_list(call->attrs, "kernel_size", 2, 1, size);
+    return (SparseConv){last ? 3 : 1, last ? 1 : 2, size[0],
+                        blocks->rank == 3 ? blocks->shape[2] : 1};
+}
+
+static const char *refuse_sparse_conv(const Attrs *attrs, const int *ranks) {
+    int64_t size[2];
+    if (!window_list(attrs, "kernel_size", 2, 1, size) || size[0] != size[1] ||
+        (size[0] != 1 && size[0] != 3))
+        return "kernel_size is [1, 1] or [3, 3]";
+    return ranks[1] == -1 || ranks[1] == 2 || ranks[1] == 3 ? NULL
+                                                            : "`sparse_data` has 2 or 3 axes";
+}
+
+static bool measure_sparse_conv(const OpCall *call, OutSpec *out) {
+    SparseConv v = read_sparse_conv(call);
+    int64_t n = call->in[3]->shape[0];
+    if (n < 1 || v.width < 1) {
+        shape_error(call, DIAG_R0318,
+                    n < 1 ? "`sparse_indptr` has no elements" : "the blocks are empty");
+        return false;
+    }
+    out[0].shape[v.channel] = size_multiply(n - 1, call->in[1]->shape[1]);
+    return true;
+}
+
+static void *at4(const Tensor *t, const int64_t *at) {
+    int64_t offset = 0;
+    for (int i = 0; i < t->rank; i++)
+        offset += at[i] * t->strides[i];
+    return (char *)tensor_data(t) + offset * (int64_t)dtype_size(t->dtype);
+}
+
+/* Adds what one element of the weight, of this column, contributes to the output channel that to[] names. */
+static void add_column(const SparseConv *v, Tensor *out, int64_t *to, const Tensor *x,
+                       int64_t column, const void *weight) {
+    int64_t places = v->window * v->window, c = x->shape[v->channel], at[4];
+    bool last = v->channel == 3;
+    int64_t place = last ? column / c : column % places;
+    int64_t move[2] = {place / v->window - v->window / 2, place % v->window - v->window / 2};
+    at[v->channel] = last ? column % c : column / places;
+    for (to[0] = 0; to[0] < x->shape[0]; to[0]++)
+        for (to[v->side] = 0; to[v->side] < x->shape[v->side]; to[v->side]++)
+            for (to[v->side + 1] = 0; to[v->side + 1] < x->shape[v->side + 1]; to[v->side + 1]++) {
+                bool inside = true;
+                at[0] = to[0];
+                for (int j = 0; j < 2; j++) {
+                    int axis = v->side + j;
+                    at[axis] = to[axis] + move[j];
+                    inside &= at[axis] >= 0 && at[axis] < x->shape[axis];
+                }
+                if (inside)
+                    add_product(at4(out, to), x->dtype, at4(x, at), weight);
+            }
+}
+
+static bool eval_sparse_conv(const OpCall *call, Tensor *const *out) {
+    const Tensor *x = call->in[0];
+    SparseConv v = read_sparse_conv(call);
+    Sparse m;
+    memset(tensor_data(out[0]), 0, (size_t)out[0]->count * dtype_size(out[0]->dtype));
+    int64_t columns = size_multiply(v.window * v.window, x->shape[v.channel]);
+    if (!read_sparse(call, 1, columns / v.width, &m))
+        return false;
+    int64_t height = m.values->shape[1];
+    for (int64_t row = 0; row < m.rows * height; row++)
+        for (int64_t i = index_at(m.starts, row / height); i < index_at(m.starts, row / height + 1);
+             i++)
+            for (int64_t c = 0; c < v.width && !op_interrupted(call); c++) {
+                int64_t to[4], from[3] = {i, row % height, c};
+                to[v.channel] = row;
+                add_column(&v, out[0], to, x, index_at(m.columns, i) * v.width + c,
+                           at4(m.values, from));
+            }
+    return true;
+}
+
+static int form_of_channels(const Attrs *attrs) { return attrs_text(attrs, "layout")[1] == 'C'; }
+
+static const AttrSpec sparse_conv_attrs[] = {
+    {"layout", AT_STRING, "\"NHWC\"", "what data's axes are"},
+    {"kernel_size", AT_INTS, "[1, 1]", "the sides of the window, [1, 1] or [3, 3]"},
+};
+SIGNATURE_OP(
+    nn_sparse_conv2d, "SparseConv2D", "nn.sparse_conv2d",
+    "dense_data, sparse_data, sparse_indices, sparse_indptr", 4,
+    (.text = "num(n, h, w, c), =0(z, r, ...), int(z), =2(p) -> =0(n, h, w, ?)|"
+             "num(n, c, h, w), =0(z, r, ...), int(z), =2(p) -> =0(n, ?, h, w)",
+     .refuse = refuse_sparse_conv, .measure = measure_sparse_conv, .form = form_of_channels),
+    .attrs = sparse_conv_attrs, .nattrs = 2, .choices = "layout: NHWC NCHW", .dtypes = DTS_NUM,
+    .pattern = OP_OPAQUE, .eval = eval_sparse_conv, .reference_only = ROWS,
+    .doc =
+        "A convolution of dense_data (n, h, w, c), with zeros around, by a sparse weight: a matrix "
+        "of\n"
+        "blocks (r, k), or (r,) of one column, given by its blocks, their columns of blocks, and\n"
+        "where each row of blocks begins. Its rows are the output channels; its columns are\n"
+        "(i, j, c) for NHWC and (c, i, j) for NCHW.",
+    .example = "nn.sparse_conv2d([[[[1.0, 2.0]]]], [[3.0], [4.0]], [1, 0], [0, 1, 2])",
+    .example_result = "[[[[6.0, 4.0]]]] : Tensor[(1, 1, 1, 2), float32]",
+    .see_also = "nn.conv2d, nn.sparse_dense")
 
 /* ---- nn.sparse_add, nn.sparse_transpose ------------------------------------------------------- */
 

@@ -173,6 +173,7 @@ static const struct {
     {NULL, "dilation", "[1, 1];[2];[1, 2]"},
     {NULL, "groups", "1;2;3"},
     {NULL, "channels", "None;2;3"},
+    {"nn.sparse_conv2d", "kernel_size", "[1, 1];[3, 3]"},
     {NULL, "kernel_size", "None;[1, 1];[2, 2]"},
     {NULL, "pool_size", "[1, 1];[2];[2, 1];[3, 3]"},
     {NULL, "ceil_mode", "False;True"},
