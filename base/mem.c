@@ -9,7 +9,11 @@
  *
  * Note [Static roots]. Only the data of the program, or of librelay.so, that holds this file is scanned. Other
  * libraries (LLVM, BLAS, whoever loaded us) keep no collected pointer in their data, and leaving them out makes a
- * collection three times shorter. */
+ * collection three times shorter.
+ *
+ * Note [Whole cells]. The collector adds a byte to what GC_MALLOC is asked for, so that a pointer to the end of an
+ * object keeps it, and does not scan the word that this byte is in. A cell of 32 bytes would become one of 48. Cells are
+ * of a kind of their own, which is scanned to its last word; nobody keeps only the end of one. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -22,6 +26,7 @@
 #define GC_THREADS
 #define GC_NO_THREAD_REDIRECTS
 #include <gc/gc.h>
+#include <gc/gc_inline.h>
 #include <gc/gc_mark.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -67,6 +72,7 @@ static void (*old_push_other_roots)(void);
 static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
 static void (*oom_handler)(size_t wanted);
+static int cell_kind; /* see Note [Whole cells] */
 static size_t heap_limit;
 static size_t stack_most;             /* of a stack; 0: not yet asked */
 static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
@@ -170,6 +176,7 @@ void mem_init(void) {
     old_push_other_roots = GC_get_push_other_roots();
     GC_set_push_other_roots(push_other_roots);
     GC_set_oom_fn(out_of_memory);
+    cell_kind = (int)GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 1);
 }
 
 /* --enable-gc-stress: collect at every RLY_GC_STRESS'th allocation, more rarely as the heap grows, so
@@ -197,7 +204,9 @@ void *mem_cells(size_t bytes) {
 #ifdef RLY_GC_STRESS
     return mem_alloc(bytes); /* its first word is NULL */
 #else
-    void *cells = GC_malloc_many(bytes);
+    void *cells = NULL;
+    GC_generic_malloc_many((bytes + GC_GRANULE_BYTES - 1) / GC_GRANULE_BYTES * GC_GRANULE_BYTES,
+                           cell_kind, &cells);
     return cells ? cells : mem_alloc(bytes); /* which says that memory is exhausted */
 #endif
 }

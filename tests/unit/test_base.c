@@ -351,6 +351,35 @@ TEST(root_callbacks) {
 
 TEST(limits) { CHECK(mem_default_limit() > 1 << 20 && mem_heap_bytes() > 0); }
 
+/* Each cell is referred to by the last word of the one before alone. */
+TEST(whole_cells) {
+    enum { WORDS = 4, MANY = 20000 };
+    void **first = NULL, **last = NULL, **list = NULL;
+    for (uintptr_t i = 0; i < MANY; i++) {
+        if (!list)
+            list = mem_cells(WORDS * sizeof *list);
+        void **cell = list;
+        list = *cell;
+#ifndef RLY_GC_STRESS
+        if (list)
+            CHECK_INT((int)(((char *)list - (char *)cell) % 32), 0);
+#endif
+        cell[0] = NULL;
+        cell[1] = (void *)(i << 1 | 1);
+        if (last)
+            last[WORDS - 1] = cell;
+        else
+            first = cell;
+        last = cell;
+        if (i % 5000 == 0)
+            mem_collect();
+    }
+    size_t n = 0;
+    for (void **cell = first; cell; cell = cell[WORDS - 1], n++)
+        CHECK(cell[1] == (void *)(n << 1 | 1));
+    CHECK_INT((int)n, MANY);
+}
+
 int main(void) {
     RUN(floats);
     RUN(float_texts_read_back);
@@ -368,5 +397,6 @@ int main(void) {
     RUN(side_tables_do_not_take_new_keys_for_dead_ones);
     RUN(root_callbacks);
     RUN(limits);
+    RUN(whole_cells);
     return check_result();
 }
