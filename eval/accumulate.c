@@ -138,8 +138,6 @@ static Value leaf_dense(LeafMap *m, Value x, Value y) {
  * last part is looked at in a loop; what is nested too deeply for the stack is said to be different. */
 static bool is_dense(Value x, Value y) {
     for (;;) {
-        const Value *xs, *ys;
-        uint32_t n;
         if (x.tag == VAL_SCALAR)
             return dtype_is_float((DType)x.aux) ? y.tag == VAL_SCALAR && y.aux == x.aux
                                                 : is_unit(y);
@@ -147,33 +145,23 @@ static bool is_dense(Value x, Value y) {
             return dtype_is_float(((Tensor *)x.p)->dtype)
                        ? y.tag == VAL_TENSOR && !((Tensor *)y.p)->accumulates
                        : is_unit(y);
-        if (x.tag == VAL_CTOR && !x.aux)
-            return y.tag == VAL_CTOR && y.p == x.p;
-        if (x.tag == VAL_CTOR) {
-            const Data *from = x.p, *to = y.p;
-            if (y.tag != VAL_CTOR || y.aux != x.aux || from->ctor != to->ctor)
-                return false;
-            xs = from->fields;
-            ys = to->fields;
-            n = x.aux;
-        } else if (x.tag == VAL_TUPLE && x.p) {
-            const Tuple *from = x.p, *to = y.p;
-            if (y.tag != VAL_TUPLE || !to || to->n != from->n)
-                return false;
-            xs = from->items;
-            ys = to->items;
-            n = from->n;
-        } else {
+        uint32_t n = value_count(x);
+        if (x.tag != VAL_CTOR && !n)
             return x.tag == VAL_TUPLE && is_unit(y);
-        }
-        bool leaf = xs->tag == VAL_SCALAR || xs->tag == VAL_TENSOR;
+        if (y.tag != x.tag || value_count(y) != n ||
+            (x.tag == VAL_CTOR && data_ctor(y) != data_ctor(x)))
+            return false;
+        if (!n)
+            return true;
+        Value first = value_part(x, 0);
+        bool leaf = first.tag == VAL_SCALAR || first.tag == VAL_TENSOR;
         if (!leaf && n > 1 && mem_stack_left() < 64 * 1024)
             return false;
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (!is_dense(xs[i], ys[i]))
+            if (!is_dense(value_part(x, i), value_part(y, i)))
                 return false;
-        x = xs[n - 1];
-        y = ys[n - 1];
+        x = value_part(x, n - 1);
+        y = value_part(y, n - 1);
     }
 }
 
@@ -207,21 +195,13 @@ bool ad_fit(const BuiltinCall *call, Value *out) {
 /* Whether some part of a tangent is there. */
 static bool holds_tensor(Value v) {
     for (;;) { /* along the last part in a loop: lists are long */
-        const Value *parts;
-        uint32_t n;
-        if (v.tag == VAL_TUPLE && v.p) {
-            parts = ((Tuple *)v.p)->items;
-            n = ((Tuple *)v.p)->n;
-        } else if (v.tag == VAL_CTOR && v.aux) {
-            parts = ((Data *)v.p)->fields;
-            n = v.aux;
-        } else {
+        uint32_t n = value_count(v);
+        if (!n)
             return value_is_float_tensor(v);
-        }
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (holds_tensor(parts[i]))
+            if (holds_tensor(value_part(v, i)))
                 return true;
-        v = parts[n - 1];
+        v = value_part(v, n - 1);
     }
 }
 
@@ -258,50 +238,37 @@ static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dy
 
 static bool is_number(Value v) { return v.tag == VAL_SCALAR || v.tag == VAL_TENSOR; }
 
-/* Room for an accumulator with parts: data of the constructor that `like` has, or a tuple of n. */
-static Value *new_parts(Value like, uint32_t n, Value *out) {
-    if (like.tag == VAL_CTOR) {
-        Data *made = mem_alloc(sizeof *made + like.aux * sizeof(Value));
-        made->ctor = ((Data *)like.p)->ctor;
-        *out = (Value){.tag = VAL_CTOR, .aux = like.aux, .p = made};
-        return made->fields;
-    }
-    Tuple *made = mem_alloc(sizeof *made + n * sizeof(Value));
-    made->n = n;
-    *out = (Value){.tag = VAL_TUPLE, .p = made};
-    return made->items;
-}
-
-static uint32_t parts_of(Value v) {
-    return v.tag == VAL_CTOR ? v.aux : v.tag == VAL_TUPLE && v.p ? ((Tuple *)v.p)->n : 0;
+/* An accumulator with parts: data of the constructor that `like` has, or a tuple of n. */
+static Value make_parts(Value like, const Value *parts, uint32_t n) {
+    return like.tag == VAL_CTOR ? value_data(data_ctor(like), parts) : value_tuple(parts, n);
 }
 
 /* Adds two accumulators of one form; that of data may be the tuple of its fields (ad_add_part), and of two tuples one may
  * be longer. The last part is followed in a loop. */
 static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
+    ValueChain chain = {0};
     for (;;) {
-        if (is_unit(acc) || is_unit(ct)) {
-            *out = is_unit(acc) ? ct : acc;
-            return true;
-        }
-        if (is_number(acc) && is_number(ct))
-            return add_leaves(call, acc, ct, 0, out);
-        uint32_t n = parts_of(acc), most = parts_of(ct);
+        Value sum = is_unit(acc) ? ct : acc;
+        uint32_t n = value_count(acc), most = value_count(ct);
         n = n > most ? n : most;
-        if (!n) { /* a constructor without fields */
-            *out = acc;
+        bool is_leaf = is_number(acc) && is_number(ct);
+        if (is_leaf && !add_leaves(call, acc, ct, 0, &sum))
+            return false;
+        if (is_leaf || is_unit(acc) || is_unit(ct) || !n) { /* !n: a constructor without fields */
+            *out = value_chain_end(&chain, sum);
             return true;
         }
         Value like = acc.tag == VAL_CTOR ? acc : ct;
-        if (is_number(acc) || is_number(ct) || (like.tag == VAL_CTOR && like.aux != n))
+        if (is_number(acc) || is_number(ct) || (like.tag == VAL_CTOR && data_size(like) != n))
             BUG("accumulators with tags %u and %u are added", acc.tag, ct.tag);
-        Value *parts = new_parts(like, n, out);
+        Value few[8], *parts = n <= 8 ? few : mem_new_n(Value, n);
         for (uint32_t i = 0; i + 1 < n; i++)
             if (!add_accs(call, leaf_map_item(acc, i), leaf_map_item(ct, i), &parts[i]))
                 return false;
-        out = &parts[n - 1];
         acc = leaf_map_item(acc, n - 1);
         ct = leaf_map_item(ct, n - 1);
+        parts[n - 1] = is_unit(acc) ? ct : acc; /* until the sum is there: mostly of one layout */
+        value_chain_add(&chain, make_parts(like, parts, n));
     }
 }
 
@@ -309,13 +276,16 @@ static bool add_accs(const BuiltinCall *call, Value acc, Value ct, Value *out) {
  * at its end. */
 bool ad_add_part(const BuiltinCall *call, Value *out) {
     Value acc = call->args[0];
-    uint32_t n = parts_of(acc), i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
+    uint32_t n = value_count(acc), i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
     if (is_number(acc) || (acc.tag == VAL_CTOR && i >= n))
         BUG("a part is added to an accumulator with tag %u", acc.tag);
-    Value *parts = new_parts(acc, len, out);
+    Value few[8], *parts = len <= 8 ? few : mem_new_n(Value, len);
     for (uint32_t k = 0; k < len; k++)
         parts[k] = leaf_map_item(acc, k);
-    return add_accs(call, parts[i], call->args[2], &parts[i]);
+    if (!add_accs(call, parts[i], call->args[2], &parts[i]))
+        return false;
+    *out = make_parts(acc, parts, len);
+    return true;
 }
 
 bool ad_add(const BuiltinCall *call, Value *out) {

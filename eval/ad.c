@@ -227,21 +227,13 @@ static Value primal_of(Value v, uint64_t level) {
 /* Whether `holds` is true of some leaf of v, through tuples and data. */
 static bool some_leaf(Value v, uint64_t level, bool (*holds)(Value v, uint64_t level)) {
     for (;;) { /* along the last field of data in a loop: lists are long */
-        const Value *items;
-        uint32_t n;
-        if (v.tag == VAL_TUPLE && v.p) {
-            items = ((Tuple *)v.p)->items;
-            n = ((Tuple *)v.p)->n;
-        } else if (v.tag == VAL_CTOR && v.aux) {
-            items = ((Data *)v.p)->fields;
-            n = v.aux;
-        } else {
+        uint32_t n = value_count(v);
+        if (!n)
             return holds(v, level);
-        }
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (some_leaf(items[i], level, holds))
+            if (some_leaf(value_part(v, i), level, holds))
                 return true;
-        v = items[n - 1];
+        v = value_part(v, n - 1);
     }
 }
 
@@ -312,9 +304,7 @@ bool ad_item(const BuiltinCall *call, Value *out) {
 }
 
 bool ad_has_item(const BuiltinCall *call, Value *out) {
-    Value v = call->args[0];
-    int64_t n = v.tag == VAL_TUPLE && v.p ? ((Tuple *)v.p)->n : v.tag == VAL_CTOR ? v.aux : 0;
-    *out = value_bool(call->args[1].i < n);
+    *out = value_bool(call->args[1].i < (int64_t)value_count(call->args[0]));
     return true;
 }
 
@@ -356,10 +346,10 @@ bool value_holds_dual(Value v, uint64_t least, uint64_t most) {
             vec_push(&s.pending, d->primal);
             break;
         }
-        case VAL_TUPLE: scan_push(&s, ((Tuple *)x.p)->items, ((Tuple *)x.p)->n); break;
+        case VAL_TUPLE:
         case VAL_CTOR:
-            if (x.aux)
-                scan_push(&s, ((Data *)x.p)->fields, x.aux);
+            for (uint32_t i = 0, n = value_count(x); i < n; i++)
+                vec_push(&s.pending, value_part(x, i));
             break;
         case VAL_CLOSURE:
             scan_push(&s, ((Closure *)x.p)->captured, ((Closure *)x.p)->ncaptured);

@@ -55,10 +55,9 @@ Value builtin_some(const BuiltinCall *call, Value v) {
 Value builtin_none(const BuiltinCall *call) { return value_data(find_ctor(call, "None"), NULL); }
 
 bool builtin_list_next(Value *list, Value *item) {
-    if (list->tag != VAL_CTOR || list->aux != 2)
+    if (list->tag != VAL_CTOR || data_size(*list) != 2)
         return false;
-    const Data *d = list->p;
-    *item = d->fields[0];
-    *list = d->fields[1];
+    *item = data_get(*list, 0);
+    *list = data_get(*list, 1);
     return true;
 }

@@ -142,36 +142,25 @@ static bool place_leaf(Place *p, Value v, const char *path) {
 static bool find_place(Place *p, Value v, const char *path) {
     const char *list = path;
     for (int64_t i = 0;; i++) {
-        bool cons = v.tag == VAL_CTOR && v.aux == 2 &&
-                    !strcmp(((Data *)v.p)->ctor->name->text, "Cons");
+        bool cons = v.tag == VAL_CTOR && data_size(v) == 2 &&
+                    !strcmp(data_ctor(v)->name->text, "Cons");
         if (!cons)
             break;
-        const Data *d = v.p;
-        if (find_place(p, d->fields[0], fmt_text("nth(%s, %lld)", list, (long long)i)))
+        if (find_place(p, data_get(v, 0), fmt_text("nth(%s, %lld)", list, (long long)i)))
             return true;
-        v = d->fields[1];
+        v = data_get(v, 1);
     }
     if (mem_stack_left() < 64 * 1024) {
         p->deep = true;
         return true;
     }
-    const Value *items = NULL;
-    uint32_t n = 0;
-    const Symbol **names = NULL;
-    if (v.tag == VAL_TUPLE && v.p) {
-        items = ((Tuple *)v.p)->items;
-        n = ((Tuple *)v.p)->n;
-    } else if (v.tag == VAL_CTOR && v.aux) {
-        items = ((Data *)v.p)->fields;
-        n = v.aux;
-        names = ((Data *)v.p)->ctor->field_names;
-    } else if ((v.tag == VAL_SCALAR || v.tag == VAL_TENSOR) && value_is_float_tensor(v)) {
+    const Symbol **names = v.tag == VAL_CTOR ? data_ctor(v)->field_names : NULL;
+    if ((v.tag == VAL_SCALAR || v.tag == VAL_TENSOR) && value_is_float_tensor(v))
         return place_leaf(p, v, path);
-    }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0, n = value_count(v); i < n; i++) {
         const char *field = names ? fmt_text("%s.%s", path, names[i]->text)
                                   : fmt_text("%s.%u", path, i);
-        if (find_place(p, items[i], field))
+        if (find_place(p, value_part(v, i), field))
             return true;
     }
     return false;

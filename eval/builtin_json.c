@@ -422,8 +422,10 @@ static void write_json(Writer *w, const Ctor *c, const Value *fields) {
 }
 
 static void write_data(Writer *w, Value v) {
-    const Ctor *c = v.aux ? ((Data *)v.p)->ctor : v.p;
-    const Value *fields = v.aux ? ((Data *)v.p)->fields : NULL;
+    const Ctor *c = data_ctor(v);
+    Value few[8], *fields = c->nfields > 8 ? mem_new_n(Value, c->nfields) : c->nfields ? few : NULL;
+    for (uint32_t i = 0; i < c->nfields; i++)
+        fields[i] = data_get(v, i);
     if (is_json_decl(c->decl)) {
         write_json(w, c, fields);
     } else if (is_prelude_decl(w->call, c->decl, "List")) {

@@ -92,12 +92,11 @@ static bool read_number(Value v, double *out) {
 }
 
 static bool is_list(Value v) {
-    const Ctor *c = v.tag == VAL_CTOR ? v.aux ? ((Data *)v.p)->ctor : v.p : NULL;
-    return c && strcmp(c->decl->name->text, "List") == 0;
+    return v.tag == VAL_CTOR && strcmp(data_ctor(v)->decl->name->text, "List") == 0;
 }
 
 static bool is_plot(Value v) {
-    return v.tag == VAL_CTOR && v.aux && strcmp(((Data *)v.p)->ctor->name->text, "Plot") == 0;
+    return v.tag == VAL_CTOR && data_size(v) && strcmp(data_ctor(v)->name->text, "Plot") == 0;
 }
 
 static bool look_at_functions(const Look *l, Value fs, double from, double to) {

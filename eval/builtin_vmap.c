@@ -103,8 +103,6 @@ static bool same_shape(Value a, Value b) {
     return s->rank == t->rank && !memcmp(s->shape, t->shape, (size_t)s->rank * sizeof *s->shape);
 }
 
-static const Ctor *ctor_in(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
-
 /* Whether row i has the constructors of row 0. Reports where it has not. */
 static bool check_row(const BuiltinCall *call, Value first, Value row, size_t i) {
     uint32_t n = 0;
@@ -118,15 +116,15 @@ static bool check_row(const BuiltinCall *call, Value first, Value row, size_t i)
                          i, shape_words(row), shape_words(first));
             return false;
         }
-        if (first.tag == VAL_CTOR && ctor_in(first) != ctor_in(row)) {
+        if (first.tag == VAL_CTOR && data_ctor(first) != data_ctor(row)) {
             builtin_fail(
                 call, DIAG_R0616,
                 "rows of different constructors cannot be stacked: row %zu has `%s`, row 0 "
                 "has `%s`",
-                i, ctor_in(row)->name->text, ctor_in(first)->name->text);
+                i, data_ctor(row)->name->text, data_ctor(first)->name->text);
             return false;
         }
-        n = first.tag == VAL_CTOR ? first.aux : first.p ? ((Tuple *)first.p)->n : 0;
+        n = value_count(first);
         for (uint32_t k = 0; k + 1 < n; k++)
             if (!check_row(call, leaf_map_item(first, k), leaf_map_item(row, k), i))
                 return false;

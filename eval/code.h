@@ -120,6 +120,8 @@ typedef struct Instr {
     int32_t a, b, c;
 } Instr;
 
+enum { DATA_OF_MOST = 32 /* fields that DATA_OF may have */ };
+
 enum { BASE_SLOT, BASE_CONST, BASE_CAPTURED, BASES };
 _Static_assert(sizeof(Value) == 16, "operands are byte offsets in units of a value");
 enum { OPERAND_MAX = (1 << 27) - 1 };

@@ -10,7 +10,7 @@
 static Ctor *ctor_of(Value v) {
     if (v.tag != VAL_CTOR)
         BUG("a field of a value with tag %u", v.tag);
-    return v.aux ? ((Data *)v.p)->ctor : v.p;
+    return data_ctor(v);
 }
 
 static int field_position(const Ctor *c, const Symbol *name, int32_t hint) {
@@ -33,7 +33,7 @@ void data_field(Expr *origin, Value v, Value *out) {
     int at = field_position(c, origin->field, origin->index);
     if (at < 0)
         bug_field(c, origin->field);
-    *out = ((Data *)v.p)->fields[at];
+    *out = data_get(v, (uint32_t)at);
 }
 
 void data_update(Expr *origin, Value v, const Value *fields, Value *out) {
@@ -41,10 +41,12 @@ void data_update(Expr *origin, Value v, const Value *fields, Value *out) {
     for (uint32_t i = 0; i < origin->nargs; i++)
         if (field_position(c, origin->field_names[i], -1) < 0)
             bug_field(c, origin->field_names[i]);
-    Value made = v.aux ? value_data(c, ((Data *)v.p)->fields) : v;
+    Value *changed = mem_new_n(Value, c->nfields + 1);
+    for (uint32_t i = 0; i < c->nfields; i++)
+        changed[i] = data_get(v, i);
     for (uint32_t i = 0; i < origin->nargs; i++)
-        ((Data *)made.p)->fields[field_position(c, origin->field_names[i], -1)] = fields[i];
-    *out = made;
+        changed[field_position(c, origin->field_names[i], -1)] = fields[i];
+    *out = value_data(c, changed);
 }
 
 /* ---- references ------------------------------------------------------------------------------ */

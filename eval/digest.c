@@ -34,10 +34,12 @@ static void add_tensor(Digest *d, const Tensor *t) {
     add_bytes(d, tensor_data(rows), (size_t)rows->count * dtype_size(rows->dtype));
 }
 
-static void push_items(Digest *d, const Value *items, uint32_t n) {
-    add_word(d, n);
+static void push_parts(Digest *d, Value whole) {
+    uint32_t n = value_count(whole);
+    if (n)
+        add_word(d, n);
     for (uint32_t i = n; i-- > 0;)
-        vec_push(&d->pending, items[i]);
+        vec_push(&d->pending, value_part(whole, i));
 }
 
 static void add_value(Digest *d, Value v) {
@@ -45,15 +47,11 @@ static void add_value(Digest *d, Value v) {
     switch ((ValueTag)v.tag) {
     case VAL_SCALAR: add_scalar(d, v); break;
     case VAL_TENSOR: add_tensor(d, v.p); break;
-    case VAL_TUPLE:
-        if (v.p)
-            push_items(d, ((Tuple *)v.p)->items, ((Tuple *)v.p)->n);
-        break;
+    case VAL_TUPLE: push_parts(d, v); break;
     case VAL_CTOR: {
-        const Ctor *c = v.aux ? ((Data *)v.p)->ctor : v.p;
-        add_bytes(d, c->name->text, strlen(c->name->text));
-        if (v.aux)
-            push_items(d, ((Data *)v.p)->fields, v.aux);
+        const char *name = data_ctor(v)->name->text;
+        add_bytes(d, name, strlen(name));
+        push_parts(d, v);
         break;
     }
     case VAL_REF: {

@@ -26,8 +26,6 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
         if (builtin_interrupted(f->call))
             return false;
         Part p = vec_pop(&pending);
-        const Value *items = NULL;
-        uint32_t n = 0;
         const Ctor *c = NULL;
         switch ((ValueTag)p.v.tag) {
         case VAL_SCALAR:
@@ -36,14 +34,9 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
             vec_push(out, leaf);
             continue;
         }
-        case VAL_TUPLE:
-            if (p.v.p) {
-                items = ((const Tuple *)p.v.p)->items;
-                n = ((const Tuple *)p.v.p)->n;
-            }
-            break;
+        case VAL_TUPLE: break;
         case VAL_CTOR: {
-            c = p.v.aux ? ((const Data *)p.v.p)->ctor : p.v.p;
+            c = data_ctor(p.v);
             if (c->decl == list) {
                 Value rest = p.v, item;
                 VEC(Part) parts = {0};
@@ -59,8 +52,6 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
             if (c->decl->nctors != 1)
                 return cannot_hold(f, p.path,
                                    fmt_text("a `%s`, one of several constructors", c->name->text));
-            items = p.v.aux ? ((const Data *)p.v.p)->fields : NULL;
-            n = p.v.aux;
             break;
         }
         case VAL_STRING: return cannot_hold(f, p.path, "a String");
@@ -70,9 +61,9 @@ static bool collect_leaves(const File *f, Value whole, LeafVec *out) {
         case VAL_BUILTIN:
         case VAL_ABSENT: return cannot_hold(f, p.path, "a function");
         }
-        for (uint32_t i = n; i-- > 0;) {
+        for (uint32_t i = value_count(p.v); i-- > 0;) {
             const char *name = c ? file_part_name(c, i) : fmt_text("%u", i);
-            Part part = {file_join_path(p.path, name), items[i]};
+            Part part = {file_join_path(p.path, name), value_part(p.v, i)};
             vec_push(&pending, part);
         }
     }

@@ -2,16 +2,10 @@
 #include "eval/leaf_map.h"
 
 Value leaf_map_item(Value v, uint32_t i) {
-    if (v.tag == VAL_TUPLE && v.p && i < ((Tuple *)v.p)->n)
-        return ((Tuple *)v.p)->items[i];
-    if (v.tag == VAL_CTOR && i < v.aux)
-        return ((Data *)v.p)->fields[i];
-    return value_unit();
+    return i < value_count(v) ? value_part(v, i) : value_unit();
 }
 
 static Value map_value(LeafMap *m, Value x, Value y);
-
-static const Ctor *ctor_in(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
 
 /* Whether y can stand beside x. () stands for a part without cotangent or tangent. */
 static bool same_form(Value x, Value y) {
@@ -20,7 +14,7 @@ static bool same_form(Value x, Value y) {
     if (x.tag == VAL_TUPLE && x.p)
         return y.tag == VAL_TUPLE && ((Tuple *)y.p)->n == ((Tuple *)x.p)->n;
     if (x.tag == VAL_CTOR)
-        return y.tag == VAL_CTOR && ctor_in(y) == ctor_in(x);
+        return y.tag == VAL_CTOR && data_ctor(y) == data_ctor(x);
     return true;
 }
 
@@ -35,21 +29,19 @@ static void check_form(LeafMap *m, Value x, Value y) {
 
 /* Maps data. The last field is followed in a loop, so that long lists need no stack. */
 static Value map_data(LeafMap *m, Value x, Value y) {
-    Value result = value_unit(), *hole = &result;
-    while (x.tag == VAL_CTOR && x.aux > 0 && !m->failed) {
+    ValueChain chain = {0};
+    while (x.tag == VAL_CTOR && data_size(x) && !m->failed) {
         check_form(m, x, y);
-        Data *from = x.p;
-        Data *to = mem_alloc(sizeof *to + x.aux * sizeof(Value));
-        to->ctor = from->ctor;
-        for (uint32_t i = 0; i + 1 < x.aux; i++)
-            to->fields[i] = map_value(m, from->fields[i], leaf_map_item(y, i));
-        *hole = (Value){.tag = VAL_CTOR, .aux = x.aux, .p = to};
-        hole = &to->fields[x.aux - 1];
-        y = leaf_map_item(y, x.aux - 1);
-        x = from->fields[x.aux - 1];
+        uint32_t last = data_size(x) - 1;
+        Value few[8], *parts = last < 8 ? few : mem_new_n(Value, last + 1);
+        for (uint32_t i = 0; i < last; i++)
+            parts[i] = map_value(m, data_get(x, i), leaf_map_item(y, i));
+        parts[last] = data_get(x, last); /* until its own is there: mostly of the same layout */
+        value_chain_add(&chain, value_data(data_ctor(x), parts));
+        y = leaf_map_item(y, last);
+        x = data_get(x, last);
     }
-    *hole = map_value(m, x, y);
-    return result;
+    return value_chain_end(&chain, map_value(m, x, y));
 }
 
 static Value map_value(LeafMap *m, Value x, Value y) {
@@ -77,7 +69,7 @@ static Value map_value(LeafMap *m, Value x, Value y) {
             to->items[i] = map_value(m, from->items[i], leaf_map_item(y, i));
         return (Value){.tag = VAL_TUPLE, .p = to};
     }
-    case VAL_CTOR: return x.aux ? map_data(m, x, y) : x;
+    case VAL_CTOR: return data_size(x) ? map_data(m, x, y) : x;
     case VAL_CLOSURE:
     case VAL_REF:
     case VAL_STRING:

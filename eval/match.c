@@ -60,7 +60,7 @@ static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, bo
     case PAT_CTOR: {
         if (known)
             break;
-        int32_t ctor = const_pointer(r, VAL_CTOR, p->ctor);
+        int32_t ctor = const_ctor(r, p->ctor);
         Opcode test = p->ctor->nfields ? CODE_TEST_DATA : CODE_TEST_NULLARY;
         vec_push(fail, emit(r, match, test, 0, 0, at, ctor));
         break;

@@ -38,30 +38,6 @@ int32_t slot_new(Resolver *r) {
     return (int32_t)i;
 }
 
-int32_t const_value(Resolver *r, Value v) {
-    vec_push(&r->consts, v);
-    return operand(BASE_CONST, (uint32_t)r->consts.len - 1);
-}
-
-int32_t const_pointer(Resolver *r, uint32_t tag, void *p) {
-    void *known = map_find(&r->pointers, p);
-    if (known)
-        return (int32_t)(intptr_t)known;
-    int32_t at = const_value(r, (Value){.tag = tag, .p = p});
-    map_set(&r->pointers, p, (void *)(intptr_t)at);
-    return at;
-}
-
-/* A global, and its cell in the constant after it. */
-static int32_t const_global(Resolver *r, Global *g) {
-    void *known = map_find(&r->pointers, g);
-    if (known)
-        return (int32_t)(intptr_t)known;
-    int32_t at = const_pointer(r, VAL_ABSENT, g);
-    (void)const_value(r, (Value){.tag = VAL_ABSENT, .p = global_cell(r->in, g)});
-    return at;
-}
-
 void patch_here(Resolver *r, const Patches *jumps) {
     for (size_t i = 0; i < jumps->len; i++)
         r->instrs.data[jumps->data[i]].a = (int32_t)r->instrs.len;
@@ -418,7 +394,8 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
         Expr *last = x->args[n - 1];
         if (last->kind != EXPR_CALL || last->a->kind != EXPR_CTOR) {
             if (call)
-                emit(r, x, CODE_MOVE, 0, slot(slot_new(r)), const_value(r, value_unit()), 0);
+                emit(r, x, CODE_MOVE, 0, slot(slot_new(r)), const_value(r, data_hole(last->type)),
+                     0);
             else
                 resolve_args(r, x->args + n - 1, 1);
             break;
@@ -428,7 +405,7 @@ static void resolve_ctor_chain(Resolver *r, Expr *e, int32_t dst) {
     for (bool inner = true; chain.len; inner = false) {
         Expr *x = vec_pop(&chain);
         int32_t first = vec_pop(&firsts);
-        int32_t ctor = const_pointer(r, VAL_CTOR, x->a->ctor);
+        int32_t ctor = const_ctor(r, x->a->ctor);
         int32_t at = chain.len ? first : to;
         emit(r, x, CODE_DATA, 0, slot(at), slot(first), ctor);
         if (inner && several)

@@ -43,6 +43,10 @@ int32_t result_slot(Resolver *r, int32_t dst);
 void finish(Resolver *r, Expr *e, int32_t dst, int32_t at);
 int32_t const_value(Resolver *r, Value v);
 int32_t const_pointer(Resolver *r, uint32_t tag, void *p);
+/* A global, and in the constant after it its cell. */
+int32_t const_global(Resolver *r, Global *g);
+/* A constructor, and in the constant after it the layout that data was last made of here. */
+int32_t const_ctor(Resolver *r, Ctor *ctor);
 void bind(Resolver *r, const Var *v, int32_t at);
 
 int32_t resolve_operand(Resolver *r, Expr *e);

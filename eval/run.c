@@ -39,7 +39,11 @@ Code *fill_code(void) {
 
 static void fill_hole(Value *base, Value v) {
     Data *d = base[FILL_LAST].p;
-    d->fields[d->ctor->nfields - 1] = v;
+    uint32_t i = d->layout->n - 1;
+    if (LIKELY(value_head(&v) == d->layout->heads[i]))
+        memcpy(&d->words[i], &v.i, sizeof v.i);
+    else
+        data_set(base[FILL_LAST], i, v);
 }
 
 /* The call by which the activation above this frame came. */
@@ -508,14 +512,26 @@ do_DATA:
 
 do_DATA_OF : {
     SAVE();
-    Ctor *ctor = R(pc->c)->p;
-    uint32_t n = ctor->nfields;
+    const DataLayout *layout = CONST(pc->c)[1].p;
+    uint32_t n = layout->n;
     const int32_t *from = code->lists + pc->b;
-    Data *d = cell_new(in, sizeof(Data) + n * sizeof(Value));
-    d->ctor = ctor;
-    for (Value *to = d->fields, *end = to + n; to < end; to++, from++)
-        copy_value(to, R(*from));
-    SLOT(pc->a) = (Value){.tag = VAL_CTOR, .aux = n, .p = d};
+    const uint64_t *heads = layout->heads;
+    Data *d = cell_new(in, sizeof(Data) + n * sizeof *d->words);
+    d->layout = layout;
+    uint64_t differ = 0;
+    for (uint64_t *to = d->words, *end = to + n; to < end; to++, from++, heads++) {
+        const Value *v = R(*from);
+        differ |= head(v) ^ *heads;
+        memcpy(to, &v->i, sizeof *to);
+    }
+    if (UNLIKELY(differ)) {
+        Value fields[DATA_OF_MOST];
+        for (uint32_t i = 0; i < n; i++)
+            fields[i] = *R(code->lists[pc->b + (int32_t)i]);
+        d->layout = data_layout(layout->ctor, fields);
+        code->consts[(pc->c >> 4) + 1].p = (void *)(uintptr_t)d->layout;
+    }
+    SLOT(pc->a) = (Value){.tag = VAL_CTOR, .p = d};
     NEXT();
 }
 
@@ -686,7 +702,7 @@ do_CHECK_SHAPE:
 
 do_TEST_DATA : {
     const Value *v = R(pc->b);
-    if (v->aux && ((const Data *)v->p)->ctor == R(pc->c)->p)
+    if (v->tag == VAL_CTOR && ((const Data *)v->p)->layout->ctor == R(pc->c)->p)
         NEXT();
     pc = code->instrs + pc->a;
     DISPATCH();
@@ -706,14 +722,17 @@ do_TEST_VALUE:
     DISPATCH();
 
 do_GET_FIELD:
-    copy_value(&SLOT(pc->a), &((const Data *)R(pc->b)->p)->fields[pc->c]);
+    SLOT(pc->a) = data_get(*R(pc->b), (uint32_t)pc->c);
     NEXT();
 
 do_GET_FIELDS : {
-    const Value *from = ((const Data *)R(pc->b)->p)->fields + pc->c;
+    const Data *d = R(pc->b)->p;
+    const uint64_t *words = d->words + pc->c, *heads = d->layout->heads + pc->c;
     Value *to = &SLOT(pc->a), *end = to + pc->x;
-    for (; to < end; to++, from++)
-        copy_value(to, from);
+    for (; to < end; to++, words++, heads++) {
+        memcpy(to, heads, sizeof *heads);
+        memcpy(&to->i, words, sizeof *words);
+    }
     NEXT();
 }
 

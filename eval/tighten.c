@@ -12,7 +12,7 @@ typedef struct Tightener {
     bool *gone;    /* instruction -> another one does its work */
 } Tightener;
 
-enum { LONGEST = 32 /* arguments */, FARTHEST = 64 /* instructions looked back */ };
+enum { LONGEST = DATA_OF_MOST /* arguments */, FARTHEST = 64 /* instructions looked back */ };
 
 static Instr *at(const Tightener *t, size_t i) { return &t->r->instrs.data[i]; }
 

@@ -59,14 +59,35 @@ Value value_string(const char *text, size_t len) {
     return (Value){.tag = VAL_STRING, .p = s};
 }
 
-Value value_data(Ctor *ctor, const Value *fields) {
-    uint32_t n = ctor->nfields;
-    if (n == 0)
-        return (Value){.tag = VAL_CTOR, .p = ctor};
-    Data *d = mem_alloc(sizeof(Data) + n * sizeof(Value));
-    d->ctor = ctor;
-    memcpy(d->fields, fields, n * sizeof(Value));
-    return (Value){.tag = VAL_CTOR, .aux = n, .p = d};
+uint32_t value_count(Value v) {
+    if (v.tag == VAL_CTOR)
+        return data_size(v);
+    return v.tag == VAL_TUPLE && v.p ? ((const Tuple *)v.p)->n : 0;
+}
+
+Value value_part(Value v, uint32_t i) {
+    return v.tag == VAL_CTOR ? data_get(v, i) : ((const Tuple *)v.p)->items[i];
+}
+
+void value_set_part(Value whole, uint32_t i, Value part) {
+    if (whole.tag == VAL_CTOR)
+        data_set(whole, i, part);
+    else
+        ((Tuple *)whole.p)->items[i] = part;
+}
+
+void value_chain_add(ValueChain *c, Value next) {
+    if (c->begun)
+        value_set_part(c->inner, value_count(c->inner) - 1, next);
+    else
+        c->whole = next;
+    c->inner = next;
+    c->begun = true;
+}
+
+Value value_chain_end(ValueChain *c, Value last) {
+    value_chain_add(c, last);
+    return c->whole;
 }
 
 Value value_primal(Value v) {
@@ -174,32 +195,12 @@ int value_equal(Value a, Value b) {
         if (leaf != 1 && leaf != 2)
             return leaf;
         if (leaf == 2) {
-            const Value *x = NULL, *y = NULL;
-            uint32_t n = 0;
-            if (a.tag == VAL_TUPLE) {
-                const Tuple *s = a.p, *t = b.p;
-                n = s ? s->n : 0;
-                if (n != (t ? t->n : 0))
-                    return 0;
-                if (n) {
-                    x = s->items;
-                    y = t->items;
-                }
-            } else {
-                if (a.aux != b.aux || (a.aux == 0 && a.p != b.p))
-                    return 0;
-                n = a.aux;
-                if (n) {
-                    const Data *s = a.p, *t = b.p;
-                    if (s->ctor != t->ctor)
-                        return 0;
-                    x = s->fields;
-                    y = t->fields;
-                }
-            }
-            if (n && (++steps < REMEMBER_AFTER || pairs_add(&seen, x, y)))
+            uint32_t n = value_count(a);
+            if (n != value_count(b) || (a.tag == VAL_CTOR && data_ctor(a) != data_ctor(b)))
+                return 0;
+            if (n && (++steps < REMEMBER_AFTER || pairs_add(&seen, a.p, b.p)))
                 for (uint32_t i = n; i-- > 0;) {
-                    Pair p = {x[i], y[i]};
+                    Pair p = {value_part(a, i), value_part(b, i)};
                     vec_push(&pending, p);
                 }
         }

@@ -8,12 +8,14 @@
 #include "tensor/tensor.h"
 #include "types/core/core.h"
 
+#include <string.h>
+
 typedef enum ValueTag {
-    VAL_SCALAR,  /* rank 0: aux is its DType; i (bool, integers; uint64 by its bits) or f (floats,
+    VAL_SCALAR, /* rank 0: aux is its DType; i (bool, integers; uint64 by its bits) or f (floats,
                     float16 and bfloat16 as the double they equal) */
-    VAL_TENSOR,  /* Tensor *, rank 1 and more (rank 0 is always VAL_SCALAR) */
-    VAL_TUPLE,   /* Tuple *; () has p NULL */
-    VAL_CTOR,    /* nullary: p is the Ctor itself and aux 0; else Data *, aux its nfields */
+    VAL_TENSOR, /* Tensor *, rank 1 and more (rank 0 is always VAL_SCALAR) */
+    VAL_TUPLE,  /* Tuple *; () has p NULL */
+    VAL_CTOR, /* Data *; of a constructor without fields p is the Ctor itself, which begins alike */
     VAL_CLOSURE, /* Closure * */
     VAL_REF,     /* Ref * */
     VAL_STRING,  /* String * */
@@ -36,9 +38,24 @@ typedef struct Tuple {
     Value items[];
 } Tuple;
 
-typedef struct Data {
+/* Note [Cells]. A field of data takes one word: what the value holds. Its first word (tag and aux) stands in the layout,
+ * which most data of a constructor shares: so a tree's node of three fields takes 32 bytes, two to a line of the cache,
+ * where three values would take 64, and an insertion into a tree waits half as long for memory. A layout says what the
+ * fields are, not what the declaration allows: a dual, an absent cotangent or either of the types that a generic
+ * constructor is used at only make another layout. All values of constructors have one tag and aux, whichever they are
+ * of, lest a tree have a layout for each way in which subtrees may be empty. The cell is made for the layout that the
+ * same instruction found last, and the layout is looked up only where a first word differs. After C. Chambers,
+ * D. Ungar and E. Lee, "An Efficient Implementation of SELF", OOPSLA 1989, section 3 (maps). */
+typedef struct DataLayout {
     Ctor *ctor;
-    Value fields[]; /* ctor->nfields */
+    const struct DataLayout *next; /* others of the constructor: eval/data_layout.c */
+    uint32_t n;                    /* fields */
+    uint64_t heads[];              /* tag, and aux above it, of each */
+} DataLayout;
+
+typedef struct Data {
+    const DataLayout *layout; /* of its constructor */
+    uint64_t words[];         /* what follows tag and aux */
 } Data;
 
 typedef struct Ref {
@@ -98,9 +115,54 @@ Value value_string(const char *text, size_t len);
 String *string_new(size_t len);
 /* What stands behind the first `from` bytes: so many characters, or -1. Shares the text. */
 const String *string_end(const String *s, size_t from, int64_t chars);
+
+/* Tag and aux as one word. */
+static inline uint64_t value_head(const Value *v) {
+    uint64_t head;
+    memcpy(&head, v, sizeof head);
+    return head;
+}
+static inline Value value_of_words(uint64_t head, uint64_t word) {
+    Value v;
+    memcpy(&v, &head, sizeof head);
+    memcpy(&v.i, &word, sizeof word);
+    return v;
+}
+
+/* ---- data: eval/data_layout.c ---- */
 Value value_data(Ctor *ctor, const Value *fields);
+static inline Ctor *data_ctor(Value data) { return ((const Data *)data.p)->layout->ctor; }
+static inline uint32_t data_size(Value data) { return ((const Data *)data.p)->layout->n; }
+static inline Value data_get(Value data, uint32_t i) {
+    const Data *d = data.p;
+    return value_of_words(d->layout->heads[i], d->words[i]);
+}
+/* Of data that nothing else has seen yet. */
+void data_set(Value data, uint32_t i, Value field);
+/* The layout of data with these fields. */
+const DataLayout *data_layout(Ctor *ctor, const Value *fields);
+/* A layout of the constructor to try first; there need not be data of it. */
+const DataLayout *data_layout_first(Ctor *ctor);
+/* What a field whose value is not there yet holds: likely of the same layout as a value of the type. */
+Value data_hole(Type *type);
+
+/* The items of a tuple or the fields of data; no others have parts. */
+uint32_t value_count(Value v);
+Value value_part(Value v, uint32_t i);
+/* Of a tuple or data that nothing else has seen yet. */
+void value_set_part(Value whole, uint32_t i, Value part);
 Value value_primal(Value v);         /* through all duals */
 bool value_is_float_tensor(Value v); /* duals included */
+
+/* Tuples and data that are nested in their last parts, made from the outside in a loop: a list takes no stack. */
+typedef struct ValueChain {
+    Value whole, inner;
+    bool begun;
+} ValueChain;
+/* Adds a tuple or data that stands in the last part of the one before; its own last part comes later. */
+void value_chain_add(ValueChain *c, Value next);
+/* Puts the innermost last part in its place; all of it. */
+Value value_chain_end(ValueChain *c, Value last);
 
 /* LANGUAGE §6: `value` alone, as it is printed before ` : type`. Iterative over lists. width: of
  * the terminal, 0 for 80. Data that is wider is laid out as a tree, a field a line (one_line: data

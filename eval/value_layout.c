@@ -88,15 +88,15 @@ static void lay_out_single(Printer *p, const char *open, Value v, const char *cl
     str_add(p->out, close);
 }
 
-/* Several parts, each on a line of its own. names may be NULL. */
-static void lay_out_parts(Printer *p, const char *open, const Symbol *const *names,
-                          const Value *items, uint32_t n, const char *close, Place at) {
+/* The parts of a tuple or of data, each on a line of its own. names may be NULL. */
+static void lay_out_parts(Printer *p, const char *open, const Symbol *const *names, Value whole,
+                          const char *close, Place at) {
     str_add(p->out, open);
-    for (uint32_t i = 0; i < n && !print_is_stopped(p); i++) {
+    for (uint32_t i = 0, n = value_count(whole); i < n && !print_is_stopped(p); i++) {
         start_line(p, at.margin + INDENT);
         if (names)
             str_printf(p->out, "%s: ", names[i]->text);
-        lay_out(p, items[i], (Place){at.margin + INDENT, i + 1 < n, at.depth + 1});
+        lay_out(p, value_part(whole, i), (Place){at.margin + INDENT, i + 1 < n, at.depth + 1});
         if (i + 1 < n)
             str_add_char(p->out, ',');
     }
@@ -114,17 +114,16 @@ static bool print_short_elements(Printer *p, Value list, int depth, Texts *texts
     size_t nodes = p->nodes;
     bool short_enough = true;
     *widest = 0;
-    for (int n = 0; short_enough && list.aux == 2 && n < PRINT_MAX_LIST; n++) {
-        const Data *d = list.p;
+    for (int n = 0; short_enough && data_size(list) == 2 && n < PRINT_MAX_LIST; n++) {
         Str text = {0};
         p->out = &text;
-        short_enough = add_if_fits(p, d->fields[0], depth + 1, (size_t)p->width / FILLED_PER_LINE,
-                                   false);
+        short_enough = add_if_fits(p, data_get(list, 0), depth + 1,
+                                   (size_t)p->width / FILLED_PER_LINE, false);
         p->out = out;
         vec_push(texts, text);
         size_t width = text_width(text.text, text.len);
         *widest = width > *widest ? width : *widest;
-        list = d->fields[1];
+        list = data_get(list, 1);
     }
     if (!short_enough)
         p->nodes = nodes;
@@ -133,7 +132,7 @@ static bool print_short_elements(Printer *p, Value list, int depth, Texts *texts
 
 /* Short elements fill lines below the first one; numbers are aligned. */
 static void fill_list(Printer *p, Value list, const Texts *texts, size_t widest, Place at) {
-    Value first = value_primal(((const Data *)list.p)->fields[0]);
+    Value first = value_primal(data_get(list, 0));
     size_t pad = first.tag == VAL_SCALAR ? widest : 0;
     str_add(p->out, "list[");
     size_t margin = column_of(p->out), column = margin;
@@ -166,16 +165,16 @@ static void lay_out_list(Printer *p, Value list, Place at) {
         return;
     }
     str_add(p->out, "list[");
-    for (int n = 0; list.aux == 2 && !print_is_stopped(p); n++) {
-        const Data *d = list.p;
+    for (int n = 0; data_size(list) == 2 && !print_is_stopped(p); n++) {
+        Value item = data_get(list, 0);
         start_line(p, at.margin + INDENT);
         if (n == PRINT_MAX_LIST) {
             str_add(p->out, "...");
             break;
         }
-        list = d->fields[1];
-        bool more = list.aux == 2;
-        lay_out(p, d->fields[0], (Place){at.margin + INDENT, more, at.depth + 1});
+        list = data_get(list, 1);
+        bool more = data_size(list) == 2;
+        lay_out(p, item, (Place){at.margin + INDENT, more, at.depth + 1});
         if (more)
             str_add_char(p->out, ',');
     }
@@ -186,17 +185,15 @@ static void lay_out_list(Printer *p, Value list, Place at) {
 /* ---- one value ------------------------------------------------------------------------------- */
 
 static void lay_out_data(Printer *p, Value v, Place at) {
-    const Data *d = v.p;
-    const Ctor *c = d->ctor;
+    const Ctor *c = data_ctor(v);
     if (print_is_list(c))
         lay_out_list(p, v, at);
     else if (c->field_names)
-        lay_out_parts(p, fmt_text("%s {", c->name->text), c->field_names, d->fields, v.aux, "}",
-                      at);
-    else if (v.aux == 1)
-        lay_out_single(p, fmt_text("%s(", c->name->text), d->fields[0], ")", at);
+        lay_out_parts(p, fmt_text("%s {", c->name->text), c->field_names, v, "}", at);
+    else if (c->nfields == 1)
+        lay_out_single(p, fmt_text("%s(", c->name->text), data_get(v, 0), ")", at);
     else
-        lay_out_parts(p, fmt_text("%s(", c->name->text), NULL, d->fields, v.aux, ")", at);
+        lay_out_parts(p, fmt_text("%s(", c->name->text), NULL, v, ")", at);
 }
 
 static void lay_out_ref(Printer *p, const Ref *r, Place at) {
@@ -224,11 +221,11 @@ static void lay_out(Printer *p, Value v, Place at) {
         if (t && t->n == 1)
             lay_out_single(p, "(", t->items[0], ",)", at);
         else
-            lay_out_parts(p, "(", NULL, t->items, t->n, ")", at);
+            lay_out_parts(p, "(", NULL, v, ")", at);
         return;
     }
     case VAL_CTOR:
-        if (v.aux)
+        if (data_size(v))
             lay_out_data(p, v, at);
         else
             print_value(p, v, at.depth);

@@ -208,11 +208,11 @@ void print_tensor(Printer *p, const Tensor *t, bool lines, bool summarise) {
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static void print_items(Printer *p, const Value *items, uint32_t n, int depth) {
-    for (uint32_t i = 0; i < n && !print_is_stopped(p); i++) {
+static void print_parts(Printer *p, Value whole, int depth) {
+    for (uint32_t i = 0, n = value_count(whole); i < n && !print_is_stopped(p); i++) {
         if (i)
             str_add(p->out, ", ");
-        print_value(p, items[i], depth);
+        print_value(p, value_part(whole, i), depth);
     }
 }
 
@@ -225,43 +225,41 @@ bool print_is_list(const Ctor *c) {
 
 static void print_list(Printer *p, Value v, int depth) {
     str_add(p->out, "list[");
-    for (int n = 0; v.aux == 2 && !print_is_stopped(p); n++) {
-        const Data *d = v.p;
+    for (int n = 0; data_size(v) == 2 && !print_is_stopped(p); n++) {
         if (n)
             str_add(p->out, ", ");
         if (n == PRINT_MAX_LIST) {
             str_add(p->out, "...");
             break;
         }
-        print_value(p, d->fields[0], depth + 1);
-        v = d->fields[1];
+        print_value(p, data_get(v, 0), depth + 1);
+        v = data_get(v, 1);
     }
     str_add_char(p->out, ']');
 }
 
 static void print_data(Printer *p, Value v, int depth) {
-    const Ctor *c = v.aux ? ((const Data *)v.p)->ctor : v.p;
+    const Ctor *c = data_ctor(v);
     if (print_is_list(c)) {
         print_list(p, v, depth);
         return;
     }
     str_add(p->out, c->name->text);
-    if (v.aux == 0)
+    if (c->nfields == 0)
         return;
-    const Value *fields = ((const Data *)v.p)->fields;
     if (!c->field_names) {
         str_add_char(p->out, '(');
-        print_items(p, fields, v.aux, depth + 1);
+        print_parts(p, v, depth + 1);
         str_add_char(p->out, ')');
         return;
     }
     str_add(p->out, " { ");
-    for (uint32_t i = 0; i < v.aux && !print_is_stopped(p); i++) {
+    for (uint32_t i = 0; i < c->nfields && !print_is_stopped(p); i++) {
         if (i)
             str_add(p->out, ", ");
         str_add(p->out, c->field_names[i]->text);
         str_add(p->out, ": ");
-        print_value(p, fields[i], depth + 1);
+        print_value(p, data_get(v, i), depth + 1);
     }
     str_add(p->out, " }");
 }
@@ -308,8 +306,7 @@ void print_value(Printer *p, Value v, int depth) {
     case VAL_TUPLE: {
         const Tuple *t = v.p;
         str_add_char(p->out, '(');
-        if (t)
-            print_items(p, t->items, t->n, depth + 1);
+        print_parts(p, v, depth + 1);
         str_add(p->out, t && t->n == 1 ? ",)" : ")");
         return;
     }

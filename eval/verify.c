@@ -408,16 +408,15 @@ static const Scope *field_scope(Walk *w, const Type *t, const Scope *around) {
 static bool match_data(Walk *w, const Part *p) {
     if (p->value.tag != VAL_CTOR)
         return p->type->decl->is_extern;
-    const Data *d = p->value.aux ? p->value.p : NULL;
-    const Ctor *ctor = d ? d->ctor : p->value.p;
+    const Ctor *ctor = data_ctor(p->value);
     if (ctor->decl != p->type->decl)
         return false;
-    if (!d)
+    if (!ctor->nfields)
         return true;
     const Scope *scope = field_scope(w, p->type, p->scope);
     w->element = true;
     for (uint32_t i = 0; scope && i < ctor->nfields; i++)
-        add_part(w, d->fields[i], ctor->fields[i], scope);
+        add_part(w, data_get(p->value, i), ctor->fields[i], scope);
     return true;
 }
 
@@ -431,10 +430,7 @@ static bool match_form(Walk *w, const Part *p) {
         break;
     case VAL_TENSOR: form.size = ((const Tensor *)p->value.p)->dtype; break;
     case VAL_TUPLE: form.size = p->value.p ? ((const Tuple *)p->value.p)->n : 0; break;
-    case VAL_CTOR:
-        form.decl = p->value.aux ? ((const Data *)p->value.p)->ctor->decl
-                                 : ((const Ctor *)p->value.p)->decl;
-        break;
+    case VAL_CTOR: form.decl = data_ctor(p->value)->decl; break;
     case VAL_BUILTIN: form.form = VAL_CLOSURE; break;
     case VAL_CLOSURE:
     case VAL_REF:
@@ -513,7 +509,7 @@ static void add_form(Str *out, Value v, int depth) {
         return;
     }
     case VAL_CTOR: {
-        const Ctor *ctor = v.aux ? ((const Data *)v.p)->ctor : v.p;
+        const Ctor *ctor = data_ctor(v);
         str_printf(out, "data `%s` of %s", ctor->name->text, ctor->decl->name->text);
         return;
     }

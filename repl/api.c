@@ -342,10 +342,8 @@ bool relay_load(RelaySession *session, const char *path) {
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static bool is_cons(Value v) {
-    return v.tag == VAL_CTOR && v.aux == 2 && strcmp(((Data *)v.p)->ctor->name->text, "Cons") == 0;
+    return v.tag == VAL_CTOR && data_size(v) == 2 && strcmp(data_ctor(v)->name->text, "Cons") == 0;
 }
-
-static Ctor *ctor_of(Value v) { return v.aux ? ((Data *)v.p)->ctor : v.p; }
 
 RelayKind relay_kind(const RelayValue *value) {
     switch ((ValueTag)value->value.tag) {
@@ -365,12 +363,10 @@ RelayKind relay_kind(const RelayValue *value) {
 
 size_t relay_count(const RelayValue *value) {
     Value v = value->value;
-    if (v.tag == VAL_TUPLE)
-        return v.p ? ((Tuple *)v.p)->n : 0;
     if (!is_cons(v))
-        return v.tag == VAL_CTOR ? v.aux : 0;
+        return value_count(v);
     size_t n = 0;
-    for (; is_cons(v); v = ((Data *)v.p)->fields[1])
+    for (; is_cons(v); v = data_get(v, 1))
         n++;
     return n;
 }
@@ -403,10 +399,10 @@ static void take_item(void *arg) {
         v = ((Tuple *)v.p)->items[i];
     } else {
         for (; is_cons(v) && i > 0; i--)
-            v = ((Data *)v.p)->fields[1];
-        const Ctor *ctor = ctor_of(v);
+            v = data_get(v, 1);
+        const Ctor *ctor = data_ctor(v);
         part = type && type->tag == TY_DATA ? field_type(type, ctor, (uint32_t)i) : NULL;
-        v = ((Data *)v.p)->fields[i];
+        v = data_get(v, (uint32_t)i);
     }
     c->result = value_new(c->value->session, v, part ? part_scheme(whole, part, v) : NULL);
 }
@@ -420,7 +416,7 @@ RelayValue *relay_item(const RelayValue *value, size_t index) {
 }
 
 const char *relay_constructor(const RelayValue *value) {
-    return value->value.tag == VAL_CTOR ? ctor_of(value->value)->name->text : NULL;
+    return value->value.tag == VAL_CTOR ? data_ctor(value->value)->name->text : NULL;
 }
 
 const char *relay_text(const RelayValue *value, size_t *length) {

@@ -35,19 +35,6 @@ enum { MOST_NODES = 100000, MOST_LINES = 400 };
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-static const Value *parts_of(Value v, uint32_t *n) {
-    *n = 0;
-    if (v.tag == VAL_TUPLE && v.p) {
-        *n = ((const Tuple *)v.p)->n;
-        return ((const Tuple *)v.p)->items;
-    }
-    if (v.tag == VAL_CTOR && v.aux) {
-        *n = v.aux;
-        return ((const Data *)v.p)->fields;
-    }
-    return NULL;
-}
-
 static Node *new_node(Graph *g, const char *what, Value v, Span span) {
     Node *node = mem_new(Node);
     node->what = what;
@@ -68,14 +55,12 @@ static Node *find_node(const Graph *g, Value v) {
 
 /* The parameters, each float tensor in them by its path. */
 static void add_leaves(Graph *g, const char *name, Value v) {
-    uint32_t n;
-    const Value *parts = parts_of(v, &n);
-    const Ctor *c = v.tag == VAL_CTOR && v.aux ? ((const Data *)v.p)->ctor : NULL;
-    for (uint32_t i = 0; i < n && g->all.len < MOST_NODES; i++)
+    const Ctor *c = v.tag == VAL_CTOR ? data_ctor(v) : NULL;
+    for (uint32_t i = 0, n = value_count(v); i < n && g->all.len < MOST_NODES; i++)
         add_leaves(g,
                    c && c->field_names ? fmt_text("%s.%s", name, c->field_names[i]->text)
                                        : fmt_text("%s.%u", name, i),
-                   parts[i]);
+                   value_part(v, i));
     if (!watch_identity(v, g->level))
         return;
     Node *node = new_node(g, name, v, span_none());
@@ -84,10 +69,9 @@ static void add_leaves(Graph *g, const char *name, Value v) {
 }
 
 static void add_args(Graph *g, Node *node, Value v, Node *result) {
-    uint32_t n;
-    const Value *parts = parts_of(v, &n);
+    uint32_t n = value_count(v);
     for (uint32_t i = 0; i < n; i++)
-        add_args(g, result, parts[i], result);
+        add_args(g, result, value_part(v, i), result);
     if (n)
         return;
     Node *arg = find_node(g, v);
@@ -101,20 +85,16 @@ static void add_args(Graph *g, Node *node, Value v, Node *result) {
 
 /* What a step back gave to the active values in an argument. */
 static void add_gifts(Graph *g, const Node *from, Value arg, Value gave) {
-    uint32_t n, m;
-    const Value *parts = parts_of(arg, &n), *gifts = parts_of(gave, &m);
-    for (uint32_t i = 0; i < n && i < m; i++)
-        add_gifts(g, from, parts[i], gifts[i]);
+    for (uint32_t i = 0, n = value_count(arg), m = value_count(gave); i < n && i < m; i++)
+        add_gifts(g, from, value_part(arg, i), value_part(gave, i));
     Node *node = find_node(g, arg);
     if (node && !(gave.tag == VAL_TUPLE && !gave.p))
         vec_push(&node->gifts, ((Gift){from, gave}));
 }
 
 static void add_roots(Graph *g, Value v) {
-    uint32_t n;
-    const Value *parts = parts_of(v, &n);
-    for (uint32_t i = 0; i < n; i++)
-        add_roots(g, parts[i]);
+    for (uint32_t i = 0, n = value_count(v); i < n; i++)
+        add_roots(g, value_part(v, i));
     Node *node = find_node(g, v);
     if (node)
         vec_push(&g->roots, node);

@@ -191,28 +191,20 @@ SessionStatus session_run_model(Session *s, const char *path, const char *const 
 static ExportValue export_value(Value v) {
     ExportValue out = {0}, *to = &out;
     for (;;) {
-        const Value *parts = NULL;
         switch ((ValueTag)v.tag) {
         case VAL_SCALAR:
         case VAL_TENSOR: to->tensor = value_to_tensor(v); return out;
-        case VAL_TUPLE:
-            to->is_tuple = true;
-            to->nparts = v.p ? ((const Tuple *)v.p)->n : 0;
-            parts = v.p ? ((const Tuple *)v.p)->items : NULL;
-            break;
-        case VAL_CTOR:
-            to->ctor = v.aux ? ((const Data *)v.p)->ctor : v.p;
-            to->nparts = v.aux;
-            parts = v.aux ? ((const Data *)v.p)->fields : NULL;
-            break;
+        case VAL_TUPLE: to->is_tuple = true; break;
+        case VAL_CTOR: to->ctor = data_ctor(v); break;
         default: return out;
         }
+        to->nparts = value_count(v);
         if (!to->nparts)
             return out;
         to->parts = mem_new_n(ExportValue, to->nparts);
         for (uint32_t i = 0; i + 1 < to->nparts; i++)
-            to->parts[i] = export_value(parts[i]);
-        v = parts[to->nparts - 1];
+            to->parts[i] = export_value(value_part(v, i));
+        v = value_part(v, to->nparts - 1);
         to = &to->parts[to->nparts - 1];
     }
 }

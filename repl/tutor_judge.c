@@ -131,30 +131,14 @@ static bool values_close(Value a, Value b) {
     for (;;) {
         if (a.tag != b.tag || a.aux != b.aux)
             return false;
-        const Value *xs = NULL, *ys = NULL;
-        uint32_t n = 0;
         switch ((ValueTag)a.tag) {
         case VAL_SCALAR:
         case VAL_TENSOR: return tensors_close(value_to_tensor(a), value_to_tensor(b));
-        case VAL_TUPLE:
-            if (!a.p || !b.p)
-                return a.p == b.p;
-            n = ((const Tuple *)a.p)->n;
-            if (n != ((const Tuple *)b.p)->n)
+        case VAL_TUPLE: break;
+        case VAL_CTOR: /* two sessions have a constructor each */
+            if (data_ctor(a)->name != data_ctor(b)->name)
                 return false;
-            xs = ((const Tuple *)a.p)->items;
-            ys = ((const Tuple *)b.p)->items;
             break;
-        case VAL_CTOR: {
-            const Ctor *c = a.aux ? ((const Data *)a.p)->ctor : a.p;
-            const Ctor *d = b.aux ? ((const Data *)b.p)->ctor : b.p;
-            if (c->name != d->name || a.aux == 0) /* two sessions have a constructor each */
-                return c->name == d->name;
-            n = a.aux;
-            xs = ((const Data *)a.p)->fields;
-            ys = ((const Data *)b.p)->fields;
-            break;
-        }
         case VAL_STRING: return value_equal(a, b) == 1;
         case VAL_REF:
             a = ((const Ref *)a.p)->value;
@@ -165,13 +149,16 @@ static bool values_close(Value a, Value b) {
         case VAL_DUAL:
         case VAL_ABSENT: return false;
         }
+        uint32_t n = value_count(a);
+        if (n != value_count(b))
+            return false;
         if (!n)
             return true;
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (!values_close(xs[i], ys[i]))
+            if (!values_close(value_part(a, i), value_part(b, i)))
                 return false;
-        a = xs[n - 1];
-        b = ys[n - 1];
+        a = value_part(a, n - 1);
+        b = value_part(b, n - 1);
     }
 }
 

@@ -61,49 +61,24 @@ static bool same_shape(Value a, Value b) {
 
 /* ---- the parts of a value -------------------------------------------------------------------- */
 
-/* The items of a tuple or the fields of data; no others have parts. */
-static const Value *parts_of(Value v, uint32_t *n) {
-    *n = 0;
-    if (v.tag == VAL_TUPLE && v.p) {
-        *n = ((Tuple *)v.p)->n;
-        return ((Tuple *)v.p)->items;
-    }
-    if (v.tag == VAL_CTOR && v.aux) {
-        *n = v.aux;
-        return ((Data *)v.p)->fields;
-    }
-    return NULL;
-}
-
 static Value part_or_unit(Value v, uint32_t i) {
-    uint32_t n;
-    const Value *parts = parts_of(v, &n);
-    return i < n ? parts[i] : value_unit();
+    return i < value_count(v) ? value_part(v, i) : value_unit();
 }
 
-/* A value with the same constructors as v, whose parts are still to be filled in. */
-static Value form_of(Value v, Value **parts, uint32_t n) {
-    if (v.tag == VAL_TUPLE) {
-        Tuple *t = mem_alloc(sizeof *t + n * sizeof(Value));
-        t->n = n;
-        *parts = t->items;
-        return (Value){.tag = VAL_TUPLE, .p = t};
-    }
-    Data *d = mem_alloc(sizeof *d + n * sizeof(Value));
-    d->ctor = ((Data *)v.p)->ctor;
-    *parts = d->fields;
-    return (Value){.tag = VAL_CTOR, .aux = n, .p = d};
+/* A tuple or data of the constructor that v has. */
+static Value of_form(Value v, const Value *parts, uint32_t n) {
+    return v.tag == VAL_TUPLE ? value_tuple(parts, n) : value_data(data_ctor(v), parts);
 }
 
 bool ref_is_active(Value v, uint64_t level) {
-    for (uint32_t n;;) { /* along the last part in a loop: lists are long */
-        const Value *parts = parts_of(v, &n);
+    for (;;) { /* along the last part in a loop: lists are long */
+        uint32_t n = value_count(v);
         if (!n)
             return is_dual_of(v, level);
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (ref_is_active(parts[i], level))
+            if (ref_is_active(value_part(v, i), level))
                 return true;
-        v = parts[n - 1];
+        v = value_part(v, n - 1);
     }
 }
 
@@ -130,36 +105,33 @@ static void check_form(Mapper *m, Value x, Value y) {
     if (x.tag == VAL_TUPLE && x.p)
         same = y.tag == VAL_TUPLE && ((Tuple *)y.p)->n == ((Tuple *)x.p)->n;
     else if (x.tag == VAL_CTOR)
-        same = y.tag == VAL_CTOR && x.aux == y.aux &&
-               (x.aux ? ((Data *)x.p)->ctor == ((Data *)y.p)->ctor : x.p == y.p);
+        same = y.tag == VAL_CTOR && data_ctor(x) == data_ctor(y);
     if (!same)
         map_fail(m, "the cotangent or tangent has not the form of its value: other "
                     "constructors or another length");
 }
 
 static Value map_leaves(Mapper *m, Value x, Value y) {
-    Value result, *hole = &result;
-    for (uint32_t n;;) { /* along the last part in a loop: lists are long */
-        const Value *from = parts_of(x, &n);
+    ValueChain chain = {0};
+    for (;;) { /* along the last part in a loop: lists are long */
         check_form(m, x, y);
-        if (m->failed) {
-            *hole = x;
-            return result;
-        }
+        if (m->failed)
+            return value_chain_end(&chain, x);
+        uint32_t n = value_count(x);
         if (!n) {
             bool has_form = x.tag == VAL_TUPLE || x.tag == VAL_CTOR; /* (), or no fields */
-            *hole = value_is_float_tensor(x) ? m->leaf(m, x, y)
-                    : m->keep || has_form    ? x
-                                             : value_unit();
-            return result;
+            return value_chain_end(&chain, value_is_float_tensor(x) ? m->leaf(m, x, y)
+                                           : m->keep || has_form    ? x
+                                                                    : value_unit());
         }
-        Value *to;
-        *hole = form_of(x, &to, n);
+        Value *parts = mem_new_n(Value, n);
         for (uint32_t i = 0; i + 1 < n; i++)
-            to[i] = map_leaves(m, from[i], part_or_unit(y, i));
-        hole = &to[n - 1];
+            parts[i] = map_leaves(m, value_part(x, i), part_or_unit(y, i));
         y = part_or_unit(y, n - 1);
-        x = from[n - 1];
+        Value last = value_part(x, n - 1);
+        parts[n - 1] = last; /* until its own is there */
+        value_chain_add(&chain, of_form(x, parts, n));
+        x = last;
     }
 }
 
@@ -237,14 +209,14 @@ static bool check_seed(Reference *r, Value x, Value seed) {
 }
 
 static bool has_cotangent(Value v, uint64_t level) {
-    for (uint32_t n;;) {
-        const Value *parts = parts_of(v, &n);
+    for (;;) {
+        uint32_t n = value_count(v);
         if (!n)
             return is_dual_of(v, level) && !is_unit(*cell_of(v));
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (has_cotangent(parts[i], level))
+            if (has_cotangent(value_part(v, i), level))
                 return true;
-        v = parts[n - 1];
+        v = value_part(v, n - 1);
     }
 }
 
@@ -252,7 +224,7 @@ static bool has_cotangent(Value v, uint64_t level) {
 
 /* Adds ct to the cotangents of x. */
 static bool accumulate(Reference *r, uint64_t level, Value x, Value ct) {
-    for (uint32_t n; !is_unit(ct);) {
+    while (!is_unit(ct)) {
         if (is_dual_of(x, level)) {
             Value sum = ct, operands[2] = {*cell_of(x), ct};
             if (!is_unit(operands[0]) &&
@@ -261,13 +233,13 @@ static bool accumulate(Reference *r, uint64_t level, Value x, Value ct) {
             *cell_of(x) = sum;
             return true;
         }
-        const Value *parts = parts_of(x, &n);
+        uint32_t n = value_count(x);
         if (!n)
             return true;
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (!accumulate(r, level, parts[i], part_or_unit(ct, i)))
+            if (!accumulate(r, level, value_part(x, i), part_or_unit(ct, i)))
                 return false;
-        x = parts[n - 1];
+        x = value_part(x, n - 1);
         ct = part_or_unit(ct, n - 1);
     }
     return true;
@@ -474,10 +446,9 @@ static bool tangent_of_step(Reference *r, const TapeStep *s, uint64_t level, con
 }
 
 static bool holds_float(Value v) {
-    uint32_t n;
-    const Value *parts = parts_of(v, &n);
+    uint32_t n = value_count(v);
     for (uint32_t i = 0; i < n; i++)
-        if (holds_float(parts[i]))
+        if (holds_float(value_part(v, i)))
             return true;
     return !n && (v.tag == VAL_SCALAR || v.tag == VAL_TENSOR || v.tag == VAL_DUAL) &&
            value_is_float_tensor(v);

@@ -252,21 +252,19 @@ static bool equals_text(Value v, const Pattern *p) {
 
 /* Whether v is of the pattern's form; binds what the pattern names. */
 static bool matches(const Pattern *p, Value v, const Local **env) {
-    const Value *parts = NULL;
     switch (p->kind) {
     case PAT_WILDCARD: return true;
     case PAT_VAR: *env = local_new(p->var, v, *env); return true;
     case PAT_LIT: return equals_literal(v, p->lit);
     case PAT_STRING: return equals_text(v, p);
     case PAT_CTOR:
-        if (v.aux ? ((Data *)v.p)->ctor != p->ctor : v.p != p->ctor)
+        if (data_ctor(v) != p->ctor)
             return false;
-        parts = v.aux ? ((Data *)v.p)->fields : NULL;
         break;
-    case PAT_TUPLE: parts = v.p ? ((Tuple *)v.p)->items : NULL; break;
+    case PAT_TUPLE: break;
     }
     for (uint32_t i = 0; i < p->nargs; i++)
-        if (!matches(p->args[i], parts[i], env))
+        if (!matches(p->args[i], value_part(v, i), env))
             return false;
     return true;
 }
@@ -559,13 +557,8 @@ static bool begin_data(Reference *r, Expr *e, Next *next, Activation *own) {
     VALUES(fields, n);
     if (!eval_parts(r, e, n - 1, next->env, fields))
         return false;
-    fields[n - 1] = value_unit();
-    Value data = value_data(e->a->ctor, fields);
-    if (own->hole)
-        *own->hole = data;
-    else
-        own->whole = data;
-    own->hole = &((Data *)data.p)->fields[n - 1];
+    fields[n - 1] = data_hole(e->args[n - 1]->type);
+    value_chain_add(&own->data, value_data(e->a->ctor, fields));
     next->e = e->args[n - 1];
     return true;
 }
@@ -712,10 +705,8 @@ bool ref_eval(Reference *r, Expr *e, const Local *env, Activation *own, Value *o
         if (r->in->interrupt || !step(r, &next, own, out))
             return false;
     }
-    if (own && own->hole) {
-        *own->hole = *out;
-        *out = own->whole;
-    }
+    if (own)
+        *out = value_chain_end(&own->data, *out);
     return true;
 }
 

@@ -22,8 +22,8 @@ typedef struct Activation {
     const Expr *call; /* by which it was entered */
     const Expr *tail; /* the program's tail call that led from here into the prelude, or NULL */
     /* Where the last field of a constructor is a call in tail position, the data is made first and
-     * the call's value is put into it: `whole` is the value so far, `hole` that field. */
-    Value whole, *hole;
+     * the call's value is put into it. */
+    ValueChain data;
 } Activation;
 
 /* One operator, or a function with a derivative of its own, as the way back needs it. */

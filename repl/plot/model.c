@@ -22,25 +22,24 @@ enum {
     NPLOT_FIELDS
 };
 
-static const Data *data_of(Value v, const char *name, uint32_t nfields) {
-    if (v.tag != VAL_CTOR || v.aux != nfields)
-        return NULL;
-    const Data *d = v.p;
-    return strcmp(d->ctor->name->text, name) == 0 ? d : NULL;
+static bool is_data_of(Value v, const char *name, uint32_t nfields) {
+    return v.tag == VAL_CTOR && data_size(v) == nfields &&
+           strcmp(data_ctor(v)->name->text, name) == 0;
 }
 
 bool plot_is(Value v) {
-    const Data *d = data_of(v, "Plot", NPLOT_FIELDS);
-    return d && d->ctor->field_names && strcmp(d->ctor->field_names[0]->text, "marks") == 0 &&
-           strcmp(d->ctor->field_names[NPLOT_FIELDS - 1]->text, "panels") == 0;
+    if (!is_data_of(v, "Plot", NPLOT_FIELDS))
+        return false;
+    const Symbol **names = data_ctor(v)->field_names;
+    return names && strcmp(names[0]->text, "marks") == 0 &&
+           strcmp(names[NPLOT_FIELDS - 1]->text, "panels") == 0;
 }
 
 static bool next_of(Value *list, Value *item) {
-    if (list->tag != VAL_CTOR || list->aux != 2)
+    if (list->tag != VAL_CTOR || data_size(*list) != 2)
         return false;
-    const Data *d = list->p;
-    *item = d->fields[0];
-    *list = d->fields[1];
+    *item = data_get(*list, 0);
+    *list = data_get(*list, 1);
     return true;
 }
 
@@ -170,21 +169,20 @@ static void trace_contours(PlotModel *p, const PlotMark *m) {
 }
 
 static void add_mark(PlotModel *p, Value v) {
-    const Data *d = data_of(v, "Mark", NMARK_FIELDS);
-    if (!d)
+    if (!is_data_of(v, "Mark", NMARK_FIELDS))
         return;
-    const char *kind = text_of(d->fields[MARK_KIND]);
+    const char *kind = text_of(data_get(v, MARK_KIND));
     size_t nx, ny, nz;
     PlotMark m = {.kind = kind_of(kind),
-                  .name = text_of(d->fields[MARK_NAME]),
+                  .name = text_of(data_get(v, MARK_NAME)),
                   .series = (int)p->marks.len,
                   .width = 0.8};
-    m.x = numbers_of(d->fields[MARK_X], &nx);
-    m.y = numbers_of(d->fields[MARK_Y], &ny);
+    m.x = numbers_of(data_get(v, MARK_X), &nx);
+    m.y = numbers_of(data_get(v, MARK_Y), &ny);
     m.n = nx < ny ? nx : ny;
-    m.z = numbers_of(d->fields[MARK_Z], &nz);
-    m.channels = m.kind == PLOT_IMAGE ? (int)d->fields[MARK_CHANNELS].i : 0;
-    Tensor *z = value_to_tensor(d->fields[MARK_Z]);
+    m.z = numbers_of(data_get(v, MARK_Z), &nz);
+    m.channels = m.kind == PLOT_IMAGE ? (int)data_get(v, MARK_CHANNELS).i : 0;
+    Tensor *z = value_to_tensor(data_get(v, MARK_Z));
     if (nz && z->rank == 2) {
         m.rows = z->shape[0];
         m.columns = z->shape[1] / (m.channels > 0 ? m.channels : 1);
@@ -318,14 +316,13 @@ double plot_place(const PlotAxis *axis, double value) {
 
 static PlotModel *read_plot(Value v, const volatile int *interrupt, int depth) {
     enum { MOST_DEPTH = 8 };
-    const Data *d = v.p;
     PlotModel *p = mem_new(PlotModel);
-    Value marks = d->fields[PLOT_MARKS], panels = d->fields[PLOT_PANELS], item;
-    p->title = text_of(d->fields[PLOT_TITLE]);
-    p->x.text = text_of(d->fields[PLOT_ACROSS]);
-    p->y.text = text_of(d->fields[PLOT_UP]);
-    p->x.log = d->fields[PLOT_LOG_X].i != 0;
-    p->y.log = d->fields[PLOT_LOG_Y].i != 0;
+    Value marks = data_get(v, PLOT_MARKS), panels = data_get(v, PLOT_PANELS), item;
+    p->title = text_of(data_get(v, PLOT_TITLE));
+    p->x.text = text_of(data_get(v, PLOT_ACROSS));
+    p->y.text = text_of(data_get(v, PLOT_UP));
+    p->x.log = data_get(v, PLOT_LOG_X).i != 0;
+    p->y.log = data_get(v, PLOT_LOG_Y).i != 0;
     while (!(interrupt && *interrupt) && next_of(&marks, &item))
         add_mark(p, item);
     while (!(interrupt && *interrupt) && depth < MOST_DEPTH && next_of(&panels, &item))

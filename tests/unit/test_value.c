@@ -208,6 +208,60 @@ TEST(equality) {
     CHECK_INT(value_equal(shared, shared), 1);
 }
 
+static const DataLayout *layout_of(Value data) { return ((const Data *)data.p)->layout; }
+
+TEST(layouts_of_data) {
+    Value l = list_of(3), end = data_get(data_get(data_get(l, 1), 1), 1);
+    CHECK(layout_of(l) == layout_of(data_get(l, 1)));
+    CHECK(data_ctor(end) == nil && data_size(end) == 0);
+    CHECK_INT(sizeof(Data) + 3 * sizeof *((Data *)l.p)->words, 32);
+    Value other[2] = {value_float(DT_F32, 1.5), l}, both[2] = {value_int(DT_I32, 7), l};
+    Value mixed = value_data(cons, other), again = value_data(cons, both);
+    CHECK(layout_of(mixed) != layout_of(l));
+    CHECK(layout_of(again) == layout_of(l));
+    CHECK_TEXT(show(mixed), "list[1.5, 0, 1, 2]");
+    data_set(again, 0, value_string("a", 1));
+    CHECK_TEXT(show(again), "list[\"a\", 0, 1, 2]");
+    data_set(again, 0, value_float(DT_F32, 2.0));
+    CHECK(layout_of(again) == layout_of(mixed));
+    CHECK_INT(value_equal(again, mixed), 0);
+    data_set(again, 0, value_float(DT_F32, 1.5));
+    CHECK_INT(value_equal(again, mixed), 1);
+}
+
+/* More layouts than are remembered, of which some are asked for again later. */
+TEST(very_many_layouts) {
+    enum { FIELDS = 20, MANY = 3000 };
+    TypeDecl *d = mem_new(TypeDecl);
+    d->name = sym_intern("Wide");
+    Ctor *wide = ctor(d, "Wide", FIELDS);
+    Value *all = mem_new_n(Value, MANY);
+    for (int i = 0; i < MANY; i++) {
+        Value fields[FIELDS];
+        for (int k = 0; k < FIELDS; k++)
+            fields[k] = i >> k % 12 & 1 ? value_int(DT_I64, i + k) : value_float(DT_F64, i + k);
+        all[i] = value_data(wide, fields);
+    }
+    for (int i = 0; i < MANY; i++)
+        for (uint32_t k = 0; k < FIELDS; k++) {
+            Value v = data_get(all[i], k);
+            CHECK_INT(v.aux, i >> k % 12 & 1 ? DT_I64 : DT_F64);
+            CHECK_INT((int)(v.aux == DT_I64 ? (double)v.i : v.f), i + (int)k);
+        }
+}
+
+TEST(chains) {
+    ValueChain chain = {0};
+    Value pair[2] = {value_int(DT_I32, 1), value_unit()};
+    CHECK_TEXT(show(value_chain_end(&chain, pair[0])), "1");
+    chain = (ValueChain){0};
+    value_chain_add(&chain, value_data(cons, pair));
+    value_chain_add(&chain, value_tuple(pair, 2));
+    value_chain_add(&chain, value_data(cons, pair));
+    Value made = value_chain_end(&chain, value_data(nil, NULL));
+    CHECK_TEXT(show(data_get(made, 1)), "(1, list[1])");
+}
+
 int main(void) {
     mem_init();
     make_list_type();
@@ -221,5 +275,8 @@ int main(void) {
     RUN(shared_tensors_are_bounded);
     RUN(interrupted);
     RUN(equality);
+    RUN(layouts_of_data);
+    RUN(very_many_layouts);
+    RUN(chains);
     return check_result();
 }

@@ -276,6 +276,8 @@ void diag_label_type(Diag *d,
 /* ---- declarations ---------------------------------------------------------------------------- */
 
 typedef struct Ctor {
+    const struct DataLayout *layout; /* eval/value.h: where it has no fields it is its own value */
+    struct DataLayouts *layouts;     /* eval/data_layout.c */
     const Symbol *name;
     TypeDecl *decl;
     uint32_t tag; /* position in decl */
