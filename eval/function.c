@@ -294,3 +294,23 @@ Expr *builtin_function(Global *g) {
     Type *result = t && t->tag == TY_FN ? t->fn.result : NULL;
     return eta_expand(expr_global(g, NULL, g->span), n, NULL, result, g->name);
 }
+
+/* See Note [Calls in a last field]. */
+Code *fill_code(void) {
+    enum { CALL_AT = FILL_VALUE << 4 };
+    static const Instr instrs[] = {
+        {CODE_CALL, 0, CALL_AT, 0, CALL_AT},
+        {CODE_FILL, 0, 0, 0, 0},
+        {CODE_RETURN, 0, 0, FILL_WHOLE << 4 | BASE_SLOT, 0},
+    };
+    enum { N = sizeof instrs / sizeof *instrs };
+    Code *c = mem_new(Code);
+    c->instrs = instrs;
+    c->ninstrs = N;
+    c->nslots = FILL_SLOTS;
+    c->internal = true;
+    c->origin = mem_new_n(Expr *, N);
+    for (int i = 0; i < N; i++)
+        c->origin[i] = expr_bool(true, span_none());
+    return c;
+}

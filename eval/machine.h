@@ -24,7 +24,7 @@ typedef struct Cell {
     bool set;
 } Cell;
 
-enum { CELL_SIZES = 18 };
+enum { CELL_SIZES = 36 };
 
 struct Interp {
     Env *env;
@@ -77,7 +77,7 @@ struct Interp {
     uint64_t inferred;      /* of the definitions, when these were last looked at */
     WeakMap *watched;       /* the cells of the session while an evaluation is watched, or NULL */
     WeakMap cells;          /* Global -> its Cell, which lives as long as the global */
-    void *free_cells[CELL_SIZES]; /* lists of free cells, by size in units of 16 bytes (run.c) */
+    void *free_cells[CELL_SIZES]; /* lists of free cells, by their words (run_parts.h) */
     Map op_values, ctor_values;   /* Op, Ctor -> Closure */
     Closure *idle_closure;        /* of the frame below the first activation */
     Code *idle_code;

@@ -17,35 +17,6 @@
 
 #include <math.h>
 
-/* See Note [Calls in a last field]. */
-Code *fill_code(void) {
-    enum { CALL_AT = FILL_VALUE << 4 };
-    static const Instr instrs[] = {
-        {CODE_CALL, 0, CALL_AT, 0, CALL_AT},
-        {CODE_FILL, 0, 0, 0, 0},
-        {CODE_RETURN, 0, 0, FILL_WHOLE << 4 | BASE_SLOT, 0},
-    };
-    enum { N = sizeof instrs / sizeof *instrs };
-    Code *c = mem_new(Code);
-    c->instrs = instrs;
-    c->ninstrs = N;
-    c->nslots = FILL_SLOTS;
-    c->internal = true;
-    c->origin = mem_new_n(Expr *, N);
-    for (int i = 0; i < N; i++)
-        c->origin[i] = expr_bool(true, span_none());
-    return c;
-}
-
-static void fill_hole(Value *base, Value v) {
-    Data *d = base[FILL_LAST].p;
-    uint32_t i = d->layout->n - 1;
-    if (LIKELY(value_head(&v) == d->layout->heads[i]))
-        memcpy(&d->words[i], &v.i, sizeof v.i);
-    else
-        data_set(base[FILL_LAST], i, v);
-}
-
 /* The call by which the activation above this frame came. */
 static Expr *frame_call(const Frame *f) {
     if (f->tail || !f->code->origin)
@@ -77,7 +48,7 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
     };
     const void *const *labels = in->counts ? counted : direct;
     const Instr *pc;
-    Value *bases[BASES];
+    uintptr_t bases[BASES]; /* each less its number, which an operand has in its low bits */
     Frame *fp = in->fp;
     Closure *callee;
     Code *next;
@@ -87,9 +58,15 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
 
     *fp++ = (Frame){in->idle_closure, in->idle_code, &halt[1], NULL};
 
-#define R(x) ((const Value *)((const char *)bases[(x)&3] + ((x) & ~15)))
+#define R(x) ((const Value *)(bases[(x)&3] + (uintptr_t)(x)))
 #define CONST(x) ((const Value *)((const char *)code->consts + ((x)-BASE_CONST)))
 #define SLOT(x) (*(Value *)((char *)base + (x)))
+#define SET_BASES()                                                                                \
+    do {                                                                                           \
+        bases[BASE_SLOT] = (uintptr_t)base;                                                        \
+        bases[BASE_CONST] = (uintptr_t)code->consts - BASE_CONST;                                  \
+        bases[BASE_CAPTURED] = (uintptr_t)closure->captured - BASE_CAPTURED;                       \
+    } while (0)
 #define DISPATCH() goto *labels[pc->op]
 #define NEXT()                                                                                     \
     do {                                                                                           \
@@ -116,9 +93,7 @@ start: /* an activation whose frame is pushed and whose arguments are at base */
         *v = (Value){0};
         __asm__("" : "+r"(v)); /* mostly two or three: the compiler would call memset */
     }
-    bases[BASE_SLOT] = base;
-    bases[BASE_CONST] = code->consts;
-    bases[BASE_CAPTURED] = closure->captured;
+    SET_BASES();
     if (UNLIKELY(in->interrupt))
         goto stopped;
     DISPATCH();
@@ -175,9 +150,7 @@ do_LIKE : {
         pc = fp->pc;                                                                               \
         base = (Value *)((char *)base - pc[-1].c);                                                 \
         in->owned = 0;                                                                             \
-        bases[BASE_SLOT] = base;                                                                   \
-        bases[BASE_CONST] = code->consts;                                                          \
-        bases[BASE_CAPTURED] = closure->captured;                                                  \
+        SET_BASES();                                                                               \
     } while (0)
 
 do_RETURN:
@@ -307,14 +280,16 @@ tail_code:
         code = next;
         goto start;
     }
-    bases[BASE_CAPTURED] = closure->captured;
+    bases[BASE_CAPTURED] = (uintptr_t)closure->captured - BASE_CAPTURED;
     pc = code->instrs;
     if (UNLIKELY(in->interrupt))
         goto stopped;
     DISPATCH();
 
 do_HOLE : {
-    Value whole = *R(pc->b), last = *R(pc->c);
+    Value whole, last;
+    copy_value(&whole, R(pc->b));
+    copy_value(&last, R(pc->c));
     if (LIKELY(fp[-1].code == in->fill)) {
         fill_hole(base - FILL_VALUE, whole);
         base[FILL_LAST - FILL_VALUE] = last;
@@ -330,7 +305,7 @@ do_HOLE : {
     *fp = (Frame){in->idle_closure, in->fill, in->fill->instrs + 1, frame_call(fp - 1)};
     fp++;
     base += FILL_VALUE;
-    bases[BASE_SLOT] = base;
+    bases[BASE_SLOT] = (uintptr_t)base;
     NEXT();
 }
 
@@ -342,8 +317,7 @@ do_CLOSURE : {
     const Make *m = &code->makes[pc->b];
     SAVE();
     Closure *c = closure_alloc(m->code);
-    SLOT(pc->a) = (Value){.tag = VAL_CLOSURE,
-                          .p = c}; /* stored first, because it may capture itself */
+    put_pointer(&SLOT(pc->a), VAL_CLOSURE, c); /* stored first, because it may capture itself */
     for (uint32_t i = 0; i < c->ncaptured; i++)
         c->captured[i] = *R(m->captured[i]);
     NEXT();
@@ -511,12 +485,16 @@ do_DATA:
     NEXT();
 
 do_DATA_OF : {
-    SAVE();
     const DataLayout *layout = CONST(pc->c)[1].p;
     uint32_t n = layout->n;
     const int32_t *from = code->lists + pc->b;
     const uint64_t *heads = layout->heads;
-    Data *d = cell_new(in, sizeof(Data) + n * sizeof *d->words);
+    size_t bytes = sizeof(Data) + n * sizeof(uint64_t);
+    Data *d = cell_take(in, bytes);
+    if (UNLIKELY(!d)) {
+        SAVE();
+        d = cell_new(in, bytes);
+    }
     d->layout = layout;
     uint64_t differ = 0;
     for (uint64_t *to = d->words, *end = to + n; to < end; to++, from++, heads++) {
@@ -525,13 +503,14 @@ do_DATA_OF : {
         memcpy(to, &v->i, sizeof *to);
     }
     if (UNLIKELY(differ)) {
+        SAVE();
         Value fields[DATA_OF_MOST];
         for (uint32_t i = 0; i < n; i++)
             fields[i] = *R(code->lists[pc->b + (int32_t)i]);
         d->layout = data_layout(layout->ctor, fields);
         code->consts[(pc->c >> 4) + 1].p = (void *)(uintptr_t)d->layout;
     }
-    SLOT(pc->a) = (Value){.tag = VAL_CTOR, .p = d};
+    put_pointer(&SLOT(pc->a), VAL_CTOR, d);
     NEXT();
 }
 
@@ -619,9 +598,9 @@ do_UPDATE:
 do_REF : {
     SAVE();
     Ref *r = mem_new(Ref);
-    r->value = *R(pc->b);
+    copy_value(&r->value, R(pc->b));
     r->epoch = in->level;
-    SLOT(pc->a) = (Value){.tag = VAL_REF, .p = r};
+    put_pointer(&SLOT(pc->a), VAL_REF, r);
     NEXT();
 }
 
@@ -631,7 +610,7 @@ do_READ : {
         BUG("reading a value that is no reference (tag %u)", v->tag);
     if (UNLIKELY(in->again))
         TRY(ref_may_be_read(in, v->p));
-    SLOT(pc->a) = ((const Ref *)v->p)->value;
+    copy_value(&SLOT(pc->a), &((const Ref *)v->p)->value);
     NEXT();
 }
 
@@ -643,8 +622,8 @@ do_WRITE : {
     if (UNLIKELY(in->running && r->epoch < in->level))
         TRY(ref_write(in, r, *R(pc->c)));
     else
-        r->value = *R(pc->c);
-    SLOT(pc->a) = value_unit();
+        copy_value(&r->value, R(pc->c));
+    put_pointer(&SLOT(pc->a), VAL_TUPLE, NULL);
     NEXT();
 }
 
@@ -653,7 +632,7 @@ do_BANG : {
     if (UNLIKELY(v->tag == VAL_REF && in->again))
         TRY(ref_may_be_read(in, v->p));
     if (v->tag == VAL_REF)
-        SLOT(pc->a) = ((const Ref *)v->p)->value;
+        copy_value(&SLOT(pc->a), &((const Ref *)v->p)->value);
     else
         SLOT(pc->a) = value_bool(!v->i);
     NEXT();
@@ -732,6 +711,8 @@ do_GET_FIELDS : {
     for (; to < end; to++, words++, heads++) {
         memcpy(to, heads, sizeof *heads);
         memcpy(&to->i, words, sizeof *words);
+        if (to->tag == VAL_CTOR)
+            __builtin_prefetch(to->p);
     }
     NEXT();
 }

@@ -16,9 +16,30 @@ static inline void copy_value(Value *to, const Value *from) {
     memcpy(&to->i, &word, sizeof word);
 }
 
-/* Of at least so many bytes; all but the first word is zero, or given by the caller at once. */
+/* Writes the two words one by one, too: the compiler would clear both and then write the tag alone, and who reads tag
+ * and aux as one word would wait until all of these stores have reached the cache. */
+static inline void put_pointer(Value *to, ValueTag tag, void *p) {
+    uint64_t h = tag;
+    memcpy(to, &h, sizeof h);
+    to->p = p;
+}
+
+/* Lists of cells are by words, not by what the collector rounds these up to: a tuple takes an odd number, so that a tuple
+ * of other memory, whose last word is not scanned, may be given back (Note [Whole cells] in base/mem.c). */
+static inline size_t cell_words(size_t bytes) { return bytes / sizeof(uint64_t); }
+
+/* The first of the free cells of a size, or NULL; all but the first word is zero, or given by the caller at once. */
+static inline void *cell_take(Interp *in, size_t bytes) {
+    size_t size = cell_words(bytes);
+    void **cell = size < CELL_SIZES ? in->free_cells[size] : NULL;
+    if (LIKELY(cell != NULL))
+        in->free_cells[size] = *cell;
+    return cell;
+}
+
+/* The same, made where there is none. */
 static inline void *cell_new(Interp *in, size_t bytes) {
-    size_t size = (bytes + 15) / 16;
+    size_t size = cell_words(bytes);
     if (UNLIKELY(size >= CELL_SIZES))
         return mem_alloc(bytes);
     void **cell = in->free_cells[size];
@@ -30,7 +51,7 @@ static inline void *cell_new(Interp *in, size_t bytes) {
 
 /* A cell of so many bytes that nothing refers to. */
 static inline void cell_free(Interp *in, void *cell, size_t bytes) {
-    size_t size = (bytes + 15) / 16;
+    size_t size = cell_words(bytes);
     if (UNLIKELY(size >= CELL_SIZES))
         return;
     *(void **)cell = in->free_cells[size];
@@ -47,7 +68,17 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
         made->n = left;                                                                            \
         for (Value *made_item = made->items; left; made_item++, item++, left--)                    \
             copy_value(made_item, R(*item));                                                       \
-        (at) = (Value){.tag = VAL_TUPLE, .p = made};                                               \
+        put_pointer(&(at), VAL_TUPLE, made);                                                       \
     } while (0)
+
+/* Puts the last field into the data that waits for it: Note [Calls in a last field]. */
+static inline void fill_hole(Value *base, Value v) {
+    Data *d = base[FILL_LAST].p;
+    uint32_t i = d->layout->n - 1;
+    if (LIKELY(value_head(&v) == d->layout->heads[i]))
+        memcpy(&d->words[i], &v.i, sizeof v.i);
+    else
+        data_set(base[FILL_LAST], i, v);
+}
 
 #endif
