@@ -653,6 +653,11 @@ enum {
     MOST_CALLS = 60000 /* until five of an operator are accepted */
 };
 
+/* The first argument has six axes, and shapes are drawn of up to four (tests/property/gradients.py calls it). */
+static bool has_too_many_axes(const Op *op) {
+    return strcmp(op->name, "nn.deform_columns_add") == 0;
+}
+
 TEST(every_operator) {
     const char *only = getenv("RLY_RELATIONS_OP");
     int failed = 0;
@@ -678,7 +683,7 @@ TEST(every_operator) {
         if (getenv("RLY_RELATIONS_SHOW"))
             printf("%-28s %5d calls %5d accepted\n", op->name, calls, accepted);
         check_tried();
-        if (accepted == 0)
+        if (accepted == 0 && !has_too_many_axes(op))
             FAIL("%s: no call was accepted of %d", op->name, calls);
         failed += check_failures;
     }
