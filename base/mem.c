@@ -72,7 +72,7 @@ static void (*old_push_other_roots)(void);
 static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
 static void (*oom_handler)(size_t wanted);
-static int cell_kind; /* see Note [Whole cells] */
+static __attribute__((used)) int cell_kind; /* see Note [Whole cells]; under stress nobody asks */
 static size_t heap_limit;
 static size_t stack_most;             /* of a stack; 0: not yet asked */
 static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
