@@ -152,38 +152,4 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, the
         NEXT();                                                                                    \
     }
 
-/* Two scalars of one dtype; all others are left to apply_arith. */
-/* clang-format off */
-#define COMPARE(name, op)                                                                          \
-    do_JUMP_##name : {                                                                             \
-        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
-        uint64_t h = head(l);                                                                      \
-        if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64))                                      \
-                BRANCH(l->i op r->i);                                                              \
-            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))                                      \
-                BRANCH(l->f op r->f);                                                              \
-        }                                                                                          \
-        Value v;                                                                                   \
-        TRY(apply_arith(in, CODE_##name, *l, *r, &v));                                             \
-        BRANCH(v.i != 0);                                                                          \
-    }                                                                                              \
-    do_##name : {                                                                                  \
-        const Value *l = R(pc->b), *r = R(pc->c);                                                  \
-        uint64_t h = head(l);                                                                      \
-        if (LIKELY(h == head(r))) {                                                                \
-            if (h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) {                                    \
-                SLOT(pc->a) = value_bool(l->i op r->i);                                            \
-                NEXT();                                                                            \
-            }                                                                                      \
-            if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64)) {                                    \
-                SLOT(pc->a) = value_bool(l->f op r->f);                                            \
-                NEXT();                                                                            \
-            }                                                                                      \
-        }                                                                                          \
-        TRY(apply_arith(in, CODE_##name, *l, *r, &SLOT(pc->a)));                                   \
-        NEXT();                                                                                    \
-    }
-/* clang-format on */
-
 #endif
