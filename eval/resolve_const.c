@@ -17,21 +17,20 @@ int32_t const_pointer(Resolver *r, uint32_t tag, void *p) {
     return at;
 }
 
-int32_t const_global(Resolver *r, Global *g) {
-    void *known = map_find(&r->pointers, g);
+/* The pointer, and behind it what an instruction that has the pointer needs besides. */
+static int32_t const_pair(Resolver *r, uint32_t tag, void *p, const void *beside) {
+    void *known = map_find(&r->pointers, p);
     if (known)
         return (int32_t)(intptr_t)known;
-    int32_t at = const_pointer(r, VAL_ABSENT, g);
-    (void)const_value(r, (Value){.tag = VAL_ABSENT, .p = global_cell(r->in, g)});
+    int32_t at = const_pointer(r, tag, p);
+    (void)const_value(r, (Value){.tag = VAL_ABSENT, .p = (void *)(uintptr_t)beside});
     return at;
 }
 
+int32_t const_global(Resolver *r, Global *g) {
+    return const_pair(r, VAL_ABSENT, g, global_cell(r->in, g));
+}
+
 int32_t const_ctor(Resolver *r, Ctor *ctor) {
-    void *known = map_find(&r->pointers, ctor);
-    if (known)
-        return (int32_t)(intptr_t)known;
-    int32_t at = const_pointer(r, VAL_CTOR, ctor);
-    (void)const_value(r,
-                      (Value){.tag = VAL_ABSENT, .p = (void *)(uintptr_t)data_layout_first(ctor)});
-    return at;
+    return const_pair(r, VAL_CTOR, ctor, data_layout_first(ctor));
 }
