@@ -345,18 +345,6 @@ Traced *export_split_like(Export *ex, const ExportCall *c) {
     return traced_tuple(out, parts->nparts);
 }
 
-Traced *export_transpose_inverse(Export *ex, const ExportCall *c) {
-    const int64_t *axes = NULL;
-    uint32_t n = 0;
-    Traced *x = c->args[0];
-    int64_t perm[TENSOR_MAX_RANK];
-    if (!attrs_is_none(c->attrs, "axes") && !attrs_ints(c->attrs, "axes", &axes, &n))
-        return call_refuse(ex, c, "with axes that are not known");
-    for (int i = 0; i < x->rank; i++)
-        perm[n ? axis_from_front(axes[i], x->rank) : x->rank - 1 - i] = i;
-    return emit_permuted(ex, x, perm);
-}
-
 /* The axes that `axis` and `exclude` name moved behind the others and merged into one. */
 static bool merged_last(const ExportCall *c, int rank, int64_t *perm, uint32_t *kept) {
     int64_t axes[TENSOR_MAX_RANK];

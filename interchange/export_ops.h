@@ -9,9 +9,10 @@
 
 /* What a call becomes. It refuses what ONNX would take for something else. */
 typedef Traced *ExportOp(Export *ex, const ExportCall *c);
-ExportOp export_reshape, export_transpose, export_expand_dims, export_squeeze, export_broadcast_to,
-    export_broadcast_to_like, export_reshape_like, export_shape_op, export_filled, export_tile,
-    export_joined, export_split, export_strided_slice, export_take, export_index_op;
+ExportOp export_reshape, export_transpose, export_transpose_inverse, export_expand_dims,
+    export_squeeze, export_broadcast_to, export_broadcast_to_like, export_reshape_like,
+    export_shape_op, export_filled, export_tile, export_joined, export_split, export_strided_slice,
+    export_take, export_index_op;
 ExportOp export_softmax, export_convolution, export_pool, export_global_pool, export_batch_norm,
     export_layer_norm, export_flatten, export_dropout, export_pad, export_mirror_pad,
     export_instance_norm, export_group_norm, export_lrn, export_blocks,
@@ -21,8 +22,7 @@ ExportOp export_sort, export_topk, export_reverse, export_gather, export_gather_
 
 ExportOp export_strong, export_collapse_sum_like, export_collapse_sum_to, export_expand_like,
     export_group_mean, export_dense_weight, export_matmul_side, export_index_add_op, export_added,
-    export_sorted_by, export_pad_sum, export_split_like, export_transpose_inverse,
-    export_flatten_axes;
+    export_sorted_by, export_pad_sum, export_split_like, export_flatten_axes;
 ExportOp export_conv_data, export_conv_weight, export_max_pool_grad, export_avg_pool_grad;
 
 enum { MOST_COUNTED = 1 << 20 }; /* numbers that are written into the model to count by */

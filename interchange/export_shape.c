@@ -201,17 +201,22 @@ Traced *export_reshape(Export *ex, const ExportCall *c) {
     return export_node(ex, "Reshape", in, 2, &attrs, in[0]->dtype, (int)v->list.n);
 }
 
-Traced *export_transpose(Export *ex, const ExportCall *c) {
+static Traced *permute(Export *ex, const ExportCall *c, bool inverse) {
     const int64_t *axes = NULL;
     uint32_t n = 0;
     Traced *x = c->args[0];
     int64_t perm[TENSOR_MAX_RANK];
     if (!attrs_is_none(c->attrs, "axes") && !attrs_ints(c->attrs, "axes", &axes, &n))
         return call_refuse(ex, c, "with axes that are not known");
-    for (int i = 0; i < x->rank; i++)
-        perm[i] = n ? axis_from_front(axes[i], x->rank) : x->rank - 1 - i;
+    for (int i = 0; i < x->rank; i++) {
+        int from = n ? axis_from_front(axes[i], x->rank) : x->rank - 1 - i;
+        perm[inverse ? from : i] = inverse ? i : from;
+    }
     return emit_permuted(ex, x, perm);
 }
+
+Traced *export_transpose(Export *ex, const ExportCall *c) { return permute(ex, c, false); }
+Traced *export_transpose_inverse(Export *ex, const ExportCall *c) { return permute(ex, c, true); }
 
 Traced *export_expand_dims(Export *ex, const ExportCall *c) {
     int64_t n = attrs_int(c->attrs, "num_newaxis"), axes[TENSOR_MAX_RANK];
