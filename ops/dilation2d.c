@@ -209,18 +209,10 @@ static int form_of_layouts(const Attrs *attrs) {
            !strcmp(attrs_text(attrs, "kernel_layout"), "HWI");
 }
 
+/* Of data and the weight, which are the last two arguments. */
 static bool measure_dilation(const OpCall *call, OutSpec *out) {
     Dilation d;
-    if (!size_dilation(call, 0, 1, &d))
-        return false;
-    for (int j = 0; j < SIDES; j++)
-        out[0].shape[d.data[DIL_SIDE + j]] = d.count[j];
-    return true;
-}
-
-static bool measure_dilation_pick(const OpCall *call, OutSpec *out) {
-    Dilation d;
-    if (!size_dilation(call, 2, 3, &d))
+    if (!size_dilation(call, (int)call->nin - 2, (int)call->nin - 1, &d))
         return false;
     for (int j = 0; j < SIDES; j++)
         out[0].shape[d.data[DIL_SIDE + j]] = d.count[j];
@@ -283,7 +275,7 @@ DILATION(
     "[[[[5.0, 4.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.max_pool2d, nn.conv2d")
 DILATION(image_dilation2d_pick, "Dilation2DPick", "image.dilation2d_pick",
          "by_data, by_weight, data, weight", 4,
-         (.text = DIL_LINES(PICK_LINE), .refuse = refuse_dilation, .measure = measure_dilation_pick,
+         (.text = DIL_LINES(PICK_LINE), .refuse = refuse_dilation, .measure = measure_dilation,
           .form = form_of_layouts),
          lower_dilation_pick, 0,
          "For each window the sum of the elements of by_data and by_weight where that of data and\n"
