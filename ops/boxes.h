@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operators on boxes share: elements of tensors of up to three axes, and boxes by their scores. Their loops
- * are written out, since which boxes stay depends on those before. */
+/* What operators on boxes share: elements of tensors of up to three axes, boxes by their scores, and what anchors, the
+ * boxes that others are relative to, come in. Their loops are written out, since which boxes stay depends on those before. */
 #ifndef OPS_BOXES_H
 #define OPS_BOXES_H
 
@@ -20,5 +20,14 @@ typedef struct Box {
 
 /* Boxes by their scores, the highest first, equal ones in their order; spare has room for n. */
 void box_sort(Box *boxes, Box *spare, int64_t n);
+
+enum { ANCHORS_MOST = 64 };
+typedef struct Anchors {
+    int nsizes, nratios;
+    double sizes[ANCHORS_MOST], ratios[ANCHORS_MOST];
+} Anchors;
+
+/* Reads the attribute `ratios` and the one with the sizes; NULL, or a problem. */
+const char *anchors_read(const Attrs *attrs, const char *sizes, Anchors *out);
 
 #endif

@@ -9,23 +9,17 @@
 #include "ops/boxes.h"
 #include "ops/relate/signature.h"
 
-enum { MAX_NUMBERS = 64 };
-
 /* ---- vision.multibox_prior -------------------------------------------------------------------- */
 
 typedef struct Prior {
-    int nsizes, nratios;
-    double sizes[MAX_NUMBERS], ratios[MAX_NUMBERS], steps[2], offsets[2]; /* y before x */
+    Anchors anchors;
+    double steps[2], offsets[2]; /* y before x */
 } Prior;
 
 static const char *read_prior(const Attrs *attrs, Prior *p) {
-    p->nsizes = attr_floats(attrs, "sizes", p->sizes, MAX_NUMBERS);
-    p->nratios = attr_floats(attrs, "ratios", p->ratios, MAX_NUMBERS);
-    if (p->nsizes < 1 || p->nratios < 1)
-        return "sizes and ratios are lists of 1 to 64 numbers";
-    for (int i = 0; i < p->nratios; i++)
-        if (!(p->ratios[i] > 0))
-            return "ratios are above 0";
+    const char *problem = anchors_read(attrs, "sizes", &p->anchors);
+    if (problem)
+        return problem;
     return attr_floats(attrs, "steps", p->steps, 2) == 2 &&
                    attr_floats(attrs, "offsets", p->offsets, 2) == 2
                ? NULL
@@ -42,7 +36,7 @@ static bool measure_prior(const OpCall *call, OutSpec *out) {
     Prior p;
     read_prior(call->attrs, &p);
     out[0].shape[1] = size_multiply(size_multiply(call->in[0]->shape[2], call->in[0]->shape[3]),
-                                    p.nsizes + p.nratios - 1);
+                                    p.anchors.nsizes + p.anchors.nratios - 1);
     return true;
 }
 
@@ -50,11 +44,12 @@ static bool measure_prior(const OpCall *call, OutSpec *out) {
  * the height; of the width it is as many places. */
 static void plan_prior(Plan *plan, Tensor *out, const Prior *p, const int64_t *places, int number,
                        bool clip) {
-    bool plain = number < p->nsizes;
-    double root = plain ? 1 : sqrt(p->ratios[number - p->nsizes + 1]);
-    double size = p->sizes[plain ? number : 0], half[] = {size / root / 2, size * root / 2};
+    bool plain = number < p->anchors.nsizes;
+    double root = plain ? 1 : sqrt(p->anchors.ratios[number - p->anchors.nsizes + 1]);
+    double size = p->anchors.sizes[plain ? number : 0], half[] = {size / root / 2, size * root / 2};
     half[1] *= (double)places[0] / (double)places[1];
-    int64_t extents[] = {places[0], places[1], 4}, each = 4 * (p->nsizes + p->nratios - 1);
+    int64_t extents[] = {places[0], places[1], 4},
+            each = 4 * (p->anchors.nsizes + p->anchors.nratios - 1);
     int64_t strides[RECIPE_MAX_AXES] = {places[1] * each, each, 1};
     StepBuilder s;
     step_begin(&s, plan, RECIPE_MAP, 3, extents);
@@ -83,7 +78,7 @@ static bool lower_prior(const OpCall *call, Tensor *const *out, Plan *plan) {
     read_prior(call->attrs, &p);
     if (out[0]->count == 0)
         return true;
-    for (int i = 0; i < p.nsizes + p.nratios - 1; i++)
+    for (int i = 0; i < p.anchors.nsizes + p.anchors.nratios - 1; i++)
         plan_prior(plan, out[0], &p, call->in[0]->shape + 2, i, attrs_bool(call->attrs, "clip"));
     return true;
 }

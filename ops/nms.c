@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "ops/boxes.h"
 #include "ops/relate/signature.h"
+#include "ops/relate/structured.h"
 
 static void *at3(const Tensor *t, int64_t a, int64_t b, int64_t c) {
     int64_t at[] = {a, b, c}, offset = 0;
@@ -22,6 +23,17 @@ double box_get(const Tensor *t, int64_t a, int64_t b, int64_t c) {
 
 int64_t box_get_int(const Tensor *t, int64_t a, int64_t b, int64_t c) {
     return elem_get_int(at3(t, a, b, c), t->dtype);
+}
+
+const char *anchors_read(const Attrs *attrs, const char *sizes, Anchors *out) {
+    out->nsizes = attr_floats(attrs, sizes, out->sizes, ANCHORS_MOST);
+    out->nratios = attr_floats(attrs, "ratios", out->ratios, ANCHORS_MOST);
+    if (out->nsizes < 1 || out->nratios < 1)
+        return fmt_text("%s and ratios are lists of 1 to %d numbers", sizes, ANCHORS_MOST);
+    for (int i = 0; i < out->nratios; i++)
+        if (!(out->ratios[i] > 0))
+            return "ratios are above 0";
+    return NULL;
 }
 
 void box_set(Tensor *t, int64_t a, int64_t b, int64_t c, double v) {

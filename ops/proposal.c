@@ -11,11 +11,9 @@
 #include "ops/boxes.h"
 #include "ops/relate/signature.h"
 
-enum { MAX_NUMBERS = 64 };
-
 typedef struct Proposal {
-    int nscales, nratios;
-    double scales[MAX_NUMBERS], ratios[MAX_NUMBERS], threshold;
+    Anchors anchors;
+    double threshold;
     int64_t stride, before, after,
         least;    /* boxes before and after the suppression; their least side */
     bool offsets; /* predictions are added to corners */
@@ -28,13 +26,9 @@ static const char *read_proposal(const Attrs *attrs, Proposal *p) {
                     .least = attrs_int(attrs, "rpn_min_size"),
                     .threshold = attrs_float(attrs, "threshold"),
                     .offsets = attrs_bool(attrs, "iou_loss")};
-    p->nscales = attr_floats(attrs, "scales", p->scales, MAX_NUMBERS);
-    p->nratios = attr_floats(attrs, "ratios", p->ratios, MAX_NUMBERS);
-    if (p->nscales < 1 || p->nratios < 1)
-        return "scales and ratios are lists of 1 to 64 numbers";
-    for (int i = 0; i < p->nratios; i++)
-        if (!(p->ratios[i] > 0))
-            return "ratios are above 0";
+    const char *problem = anchors_read(attrs, "scales", &p->anchors);
+    if (problem)
+        return problem;
     if (p->stride < 1)
         return "feature_stride is above 0";
     return p->after < 0 ? "rpn_post_nms_top_n is not negative" : NULL;
@@ -49,7 +43,7 @@ static const char *refuse_proposal(const Attrs *attrs, const int *ranks) {
 static bool measure_proposal(const OpCall *call, OutSpec *out) {
     Proposal p;
     read_proposal(call->attrs, &p);
-    int64_t n = (int64_t)p.nscales * p.nratios;
+    int64_t n = (int64_t)p.anchors.nsizes * p.anchors.nratios;
     for (int i = 0; i < 2; i++) {
         int64_t have = call->in[i]->shape[1], want = (i ? 4 : 2) * n;
         if (have == want)
@@ -70,7 +64,8 @@ static double at4(const Tensor *t, int64_t a, int64_t b, int64_t c, int64_t d) {
 
 /* Width and height of the anchor with this ratio and scale, in whole places before it is scaled. */
 static void size_anchor(const Proposal *p, int k, double *size) {
-    double ratio = p->ratios[k / p->nscales], scale = p->scales[k % p->nscales];
+    double ratio = p->anchors.ratios[k / p->anchors.nsizes],
+           scale = p->anchors.sizes[k % p->anchors.nsizes];
     double area = floor((double)p->stride * (double)p->stride / ratio);
     double width = floor(sqrt(area) + 0.5);
     size[0] = width * scale;
@@ -81,7 +76,7 @@ static void size_anchor(const Proposal *p, int k, double *size) {
 static Box propose(const OpCall *call, const Proposal *p, int64_t b, int64_t k, int64_t y,
                    int64_t x) {
     const Tensor *scores = call->in[0], *moves = call->in[1], *info = call->in[2];
-    int64_t n = (int64_t)p->nscales * p->nratios, place[] = {x, y};
+    int64_t n = (int64_t)p->anchors.nsizes * p->anchors.nratios, place[] = {x, y};
     double size[2], image[] = {box_get(info, b, 1, 0), box_get(info, b, 0, 0)};
     double least = box_get(info, b, 2, 0) * (double)p->least;
     Box box = {.score = at4(scores, b, n + k, y, x)};
@@ -143,7 +138,8 @@ static bool eval_proposal(const OpCall *call, Tensor *const *out) {
     const int64_t *have = call->in[0]->shape;
     Proposal p;
     read_proposal(call->attrs, &p);
-    int64_t anchors = (int64_t)p.nscales * p.nratios, all = anchors * have[2] * have[3];
+    int64_t anchors = (int64_t)p.anchors.nsizes * p.anchors.nratios,
+            all = anchors * have[2] * have[3];
     Box *boxes = mem_bytes(sizeof *boxes * (size_t)(2 * all + 1));
     box_fill(out[0], 0);
     for (int64_t b = 0; b < have[0]; b++) {
