@@ -251,8 +251,11 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     if (s->runs_again && callee->named.len)
         refuse(w, "a checkpoint gives a value that is used elsewhere");
     alias_take(w, s);
-    for (uint32_t i = 0; i < s->nslots; i++)
+    for (uint32_t i = 0; i < s->nslots; i++) {
         take_apart_like(w, s->places[i], callee->slots[i]);
+        if (s->shared[i] && !place_give_form(callee, callee->slots[i], s->places[i]))
+            refuse(w, "a frame holds another name of a value");
+    }
     Expr *frame = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
     Back *called;
     Expr *call = back_call(w, callee, s->places, frame, ct, &called);

@@ -38,6 +38,12 @@ typedef struct Alias {
 } Alias;
 enum { ALWAYS = UINT32_MAX };
 
+/* A part that was read of a value before it was known to be a tuple, by a step of its own. */
+typedef struct PartRead {
+    uint32_t index;
+    struct Step *step;
+} PartRead;
+
 /* One active value under all its names: Note [Places]. */
 typedef struct Place {
     PlaceForm form;
@@ -54,8 +60,9 @@ typedef struct Place {
         *arm;    /* LEAF: its form in the arm of a match that is being read or gone back through */
     Steps *home; /* where it got its first name */
     VEC(Alias) aliases;
-    bool is_own;       /* LEAF: it is no other name in the code that is being made */
-    Presence presence; /* LEAF: of the accumulator, while the way back is made */
+    VEC(PartRead) reads; /* of what is no tuple as far as is known: of a frame */
+    bool is_own;         /* LEAF: it is no other name in the code that is being made */
+    Presence presence;   /* LEAF: of the accumulator, while the way back is made */
     Expr *acc;
 } Place;
 
@@ -280,8 +287,8 @@ bool derivative_is_known(Reader *r, Expr *e);
 Expr *read_derivative(Reader *r, Expr *e);
 /* Reads a call of `ad.…`, whose arguments are atoms; false where it is none that derivatives as code contain. */
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v);
-/* v is a part of a tuple whose length is not known: of a frame. */
-Expr *read_unknown_part(Reader *r, Expr *v);
+/* v is part i of `whole`, a tuple whose length is not known: of a frame. */
+Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
 /* ---- read.c ---- */
 Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e);
 Expr *add_plain(Reader *r, const char *name, Expr *e);
@@ -302,6 +309,11 @@ Place *place_part(Instance *n, const Place *whole, Type *type);
 /* The type of part i of a value of that type, which has the form of p. */
 Type *place_part_type(Type *type, const Place *p, uint32_t i);
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts);
+/* Step s reads part i of p, a tuple of which nothing is known yet. */
+void place_note_read(Place *p, uint32_t i, Step *s);
+/* Gives a parameter that is a frame the form of what it is given, where that has accumulators already: false where parts of
+ * it would be added up apart. */
+bool place_give_form(Instance *callee, Place *slot, Place *given);
 /* The form of p when it is data of that constructor: its own, or one for the arm (*split is set). NULL if it is
  * of another constructor. */
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);

@@ -120,12 +120,27 @@ static bool is_called(const Expr *call, const char *name) {
     return call->kind == EXPR_CALL && strcmp(call->a->symbol->text, name) == 0;
 }
 
-Expr *read_unknown_part(Reader *r, Expr *v) {
+/* The place of a part that was read before, where that is seen from here. */
+static Place *find_read(const Reader *r, const Place *whole, uint32_t i) {
+    for (size_t k = 0; k < whole->reads.len; k++)
+        for (const Steps *at = r->steps; whole->reads.data[k].index == i && at; at = at->around)
+            if (at == whole->reads.data[k].step->place->home)
+                return whole->reads.data[k].step->place;
+    return NULL;
+}
+
+Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i) {
     Step *s = vec_last(&r->steps->steps);
     if (s->var != v->var)
         BUG("a part is not the last step");
     if (!type_may_hold_float(v->type))
         return v;
+    Place *known = find_read(r, whole, i);
+    if (known) {
+        name_place(r, v->var, known, NULL);
+        return v;
+    }
+    place_note_read(whole, i, s);
     s->kind = STEP_BUILTIN;
     s->place = place_new(r->n, v->type);
     name_place(r, v->var, s->place, NULL);
@@ -198,6 +213,11 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         flows |= (linear >> i & 1) && place_of(r->n, call->args[i]);
     if (!linear)
         return false;
+    if (flows && is_called(call, "ad.item") && call->args[1]->kind == EXPR_LIT) {
+        *v = read_unknown_part(r, add_plain(r, "v", call), place_of(r->n, call->args[0]),
+                               (uint32_t)call->args[1]->i);
+        return true;
+    }
     *v = flows ? add_linear(r, call) : add_plain(r, "v", call);
     return true;
 }

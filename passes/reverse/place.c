@@ -29,6 +29,41 @@ static void take_form(Place *p, PlaceForm form, uint32_t nparts) {
     p->parts = mem_new_n(Place *, nparts + 1);
 }
 
+void place_note_read(Place *p, uint32_t i, Step *s) { vec_push(&p->reads, ((PartRead){i, s})); }
+
+static void share(Place *p) {
+    p->shared = true;
+    for (uint32_t i = 0; i < p->nparts; i++)
+        if (p->parts[i])
+            share(p->parts[i]);
+}
+
+/* A part that was read before has a place, which is the part's from now on: what is added to it joins what was added to
+ * the part, one by one. In several arms of a branch it may have several, which are other names of the part then. */
+static void take_reads(Instance *n, Place *p) {
+    for (size_t k = 0; k < p->reads.len; k++) {
+        PartRead *read = &p->reads.data[k];
+        Place *of = read->step->place;
+        uint32_t same = 0;
+        if (read->index >= p->nparts || !p->parts[read->index])
+            continue;
+        for (size_t i = 0; i < p->reads.len; i++)
+            same += p->reads.data[i].index == read->index;
+        if (same == 1) {
+            p->parts[read->index] = of;
+            of->depth = p->depth + 1;
+            if (p->shared)
+                share(of);
+        } else if (of->form == PLACE_LEAF && type_resolve(of->type)->tag == TY_TENSOR) {
+            vec_push(&of->aliases, ((Alias){.number = ALWAYS, .place = p->parts[read->index]}));
+        } else {
+            reverse_refuse(n->program, "a frame holds another name of a value");
+        }
+        read->step->kind = STEP_PLAIN;
+    }
+    vec_clear(&p->reads);
+}
+
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
     if (p->form != PLACE_LEAF)
         return;
@@ -41,6 +76,35 @@ void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
         p->parts[i] = place_part(n, p, part);
         p->parts[i]->home = p->home;
     }
+    if (!n->forward) /* a tangent is added to nothing */
+        take_reads(n, p);
+}
+
+static bool is_unknown(Type *t) {
+    TypeTag tag = type_resolve(t)->tag;
+    return tag == TY_PARAM || tag == TY_VAR;
+}
+
+bool place_give_form(Instance *callee, Place *slot, Place *given) {
+    while (slot->arm)
+        slot = slot->arm;
+    while (given->arm)
+        given = given->arm;
+    if (given->form != PLACE_TUPLE) {
+        bool apart = slot->form == PLACE_TUPLE || slot->reads.len;
+        return !apart || !is_unknown(given->type) || acc_presence(given) == ABSENT;
+    }
+    if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len) {
+        place_make_tuple(callee, slot, given->nparts);
+        callee->program->changed = true;
+    }
+    if (slot->form != PLACE_TUPLE || slot->nparts != given->nparts)
+        return slot->form != PLACE_TUPLE;
+    for (uint32_t i = 0; i < slot->nparts; i++)
+        if (slot->parts[i] && given->parts[i] &&
+            !place_give_form(callee, slot->parts[i], given->parts[i]))
+            return false;
+    return true;
 }
 
 /* The type of a field of data that has the type `data`. */

@@ -164,7 +164,7 @@ static Expr *read_part(Reader *r, Expr *e) {
     Type *t = type_resolve(copy->a->type);
     if (e->kind == EXPR_PROJ) {
         if (whole->form == PLACE_LEAF && t->tag != TY_TUPLE)
-            return read_unknown_part(r, v);
+            return read_unknown_part(r, v, whole, (uint32_t)e->index);
         place_make_tuple(r->n, whole, t->nargs);
     } else {
         bool split;

@@ -506,6 +506,34 @@ class Program:
                 [("deriv", go, values, ""), ("grad", go, values, ".1.0")]))
         return "{ %s; hd(vjp(%s)(%s, %s).1.0) }" % (definition, go, values, self.expr(u, c))
 
+    def derivative_of_recursion(self, t, n):
+        """By a weight that goes through all calls unchanged, is read several times in each, and is used again outside: its
+        cotangents come from many places, and what each call keeps holds it."""
+        go, count, w, x, y = (self.fresh(s) for s in ("go", "n", "w", "x", "y"))
+        a, b, c = split(self.rng, n, 3)
+        u = tensor(t[2], t[1])
+        step = self.rng.choice(["%s * %s", "%s + sin(%s)", "tanh(%s) * %s"]) % (x, w)
+        if len(t[2]) == 2:
+            u = tensor((self.rng.choice([1, 2]), t[2][0]), t[1])
+            step = self.rng.choice(["{x} @@ {w} @@ transpose({w})", "({x} + 0.3{s}) @@ tanh({w}) @@ transpose({w})"]).format(
+                x=x, w=w, s=self.suffix(t[1]))
+        bound = [(w, t), (x, u)]
+        if self.rng.random() < 0.4:
+            step = "%s * %s" % (step, self.within(bound, lambda: self.expr(u, a)))
+        again = "%s(%s - 1, %s, %s)" % (go, count, w, step)
+        if self.rng.random() < 0.4:
+            again = "{ let %s = %s; %s }" % (y, again, self.within(bound + [(y, u)], lambda: self.combine(u, y, b)))
+        end = self.rng.choice([x, "(%s * %s)" % (x, x)])
+        text = "let %s = fn (%s: int32, %s: %s, %s: %s) -> %s { if (%s <= 0) { %s } else { %s } }" % (
+            go, count, w, type_text(t), x, type_text(u), type_text(u), count, end, again)
+        of, by = self.fresh("w"), self.fresh("w")
+        value = "%s(%d, %s, %s)" % (go, self.rng.randint(1, 3), by, self.literal(u))
+        value = self.rng.choice(["sum(%s)", "sum(%s * %s)" % ("%s", self.literal(u))]) % value
+        kind = self.rng.choice(["deriv(%s)(%s)", "grad(%s)(%s).1.0", "deriv(fn (v) { sum(deriv(%s)(v)) })(%s)"])
+        slope = kind % ("fn (%s: %s) { %s }" % (by, type_text(t), value), of)
+        outside = self.rng.choice(["%s", "(%s * %s)" % (of, "%s"), "(%s + %s)" % ("%s", of), "(sin(%s) * %s)" % ("%s", of)])
+        return "{ %s; let %s = %s; %s }" % (text, of, self.expr(t, c), outside % slope)
+
     def curried(self, t, n):
         """A function that gives a function, called at once or kept."""
         u, v = self.some_tensor(), self.some_tensor()
@@ -585,6 +613,7 @@ class Program:
             (1, ("kinks",), lambda: self.kink(t, n)),
             (2, ("nested derivatives",), lambda: self.derivative(t, n)),
             (1, ("nested derivatives", "walks over data"), lambda: self.derivative_of_walk(t, n)),
+            (1, ("nested derivatives", "recursion"), lambda: self.derivative_of_recursion(t, n)),
         ]
         if shape:
             options += [(4, ("broadcasting",), lambda: self.broadcast(t, n)),
