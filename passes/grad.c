@@ -114,6 +114,14 @@ bool rule_is_zero(const Rule *rule) {
     return true;
 }
 
+bool rule_ignores(const Rule *rule, uint32_t i) {
+    const Expr *value = rule->fn->fn->body;
+    while (value->kind == EXPR_LET)
+        value = value->body;
+    const Type *t = type_resolve(value->type);
+    return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);
+}
+
 static Expr *refuse(Twin *t, const Build *b, const Op *op, Expr **args, uint32_t n) {
     Expr *name = expr_new(EXPR_STRING, type_string(), b->span);
     name->text = op->name;

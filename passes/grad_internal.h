@@ -56,6 +56,8 @@ bool expr_is_unit(const Expr *e);
 bool rule_gives_tuple(Expr *value);
 /* Whether the rule says that nothing flows back, whatever the arguments: floor, argmax. */
 bool rule_is_zero(const Rule *rule);
+/* Whether the rule gives () for argument i: of that argument the result has neither derivative nor tangent. */
+bool rule_ignores(const Rule *rule, uint32_t i);
 
 /* Functions whose derivative is not that of their code (custom.c), of n parameters. */
 Expr *custom_template(PassCtx *ctx, const Build *b, uint32_t n);

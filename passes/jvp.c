@@ -8,7 +8,8 @@
  * derivative rule is linear in the cotangent: h(ct) = Jᵀ ct, so J t is the derivative of ⟨h(ct), t⟩
  * with respect to ct, at any ct: vjp(h)(0, t). (J. Bradbury et al. call this the double-vjp trick;
  * the rule is transposed by transforming it, not by running anything twice.) An inactive argument
- * has the tangent (): with zeros, x ** 3 at a negative x would give 0 * log(x). */
+ * has the tangent (): with zeros, x ** 3 at a negative x would give 0 * log(x). Likewise a result has none where only
+ * arguments are active for which the rule gives (). */
 #include <string.h>
 
 #include "passes/grad_internal.h"
@@ -16,12 +17,6 @@
 
 static Expr *tangent_of(Twin *t, const Build *b, Expr *arg) {
     return b_builtin(b, "ad.tangent", t->tape, arg, NULL);
-}
-
-/* Whether the rule gives () for argument i, so that nothing flows back to it. */
-static bool gives_nothing(Type *cotangents, uint32_t i) {
-    Type *t = type_resolve(cotangents);
-    return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);
 }
 
 /* vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 */
@@ -38,7 +33,7 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, E
     Expr *vjp = b_vjp(b, h);
     Expr **tangents = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++) {
-        if (tuple && gives_nothing(linear->type, i)) {
+        if (tuple && rule_ignores(rule, i)) {
             tangents[i] = b_unit(b);
             continue;
         }
@@ -116,9 +111,12 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
         dv = transposed(t, &b, derivative, call, primals, args, n, v);
     }
     Expr **watched = mem_new_n(Expr *, n + 1);
-    watched[0] = t->tape;
-    memcpy(watched + 1, args, n * sizeof *args);
-    Expr *is_active = b_builtin_n(&b, "ad.is_active", watched, n + 1);
+    uint32_t nwatched = 0;
+    watched[nwatched++] = t->tape;
+    for (uint32_t i = 0; i < n; i++)
+        if ((tangent && tangent->fn) || !rule_ignores(derivative, i))
+            watched[nwatched++] = args[i];
+    Expr *is_active = b_builtin_n(&b, "ad.is_active", watched, nwatched);
     return block_end(&block,
                      b_if(&b, is_active, b_builtin(&b, "ad.pair", t->tape, v, dv, NULL), v));
 }

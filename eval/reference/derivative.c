@@ -10,7 +10,7 @@
  * Forward mode: the other half of a dual is its tangent. An operator's tangent is its `tangent` rule;
  * where it has none, h(ct), the derivative's rule, is linear in ct, and its transpose at the tangents
  * is vjp(h)(0, t). An inactive argument has the tangent (): with zeros, x ** 3 at a negative x would
- * give 0 * log(x). */
+ * give 0 * log(x). Where the derivative gives () for all active arguments, the result has none. */
 #include "eval/ad.h"
 #include "eval/reference/internal.h"
 #include "types/op.h"
@@ -353,6 +353,12 @@ static bool gives_nothing(const Rule *rule) {
     return true;
 }
 
+/* Whether nothing flows between argument i and the result: the rule gives () for it. */
+static bool ignores(const Rule *rule, uint32_t i) {
+    const Type *t = type_resolve(value_of_rule(rule)->type);
+    return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);
+}
+
 static bool operator_back(Reference *r, uint64_t level, const TapeStep *s, Value ct) {
     const Attrs *outer = r->rule_attrs;
     const Local *env = bind_derivative(s, ct);
@@ -479,8 +485,12 @@ bool ref_differentiate(Reference *r, const Expr *call, const Op *op, const Attrs
                                                 : NULL;
     derivative = derivative && derivative->fn ? derivative : NULL;
     forward = forward && forward->fn ? forward : NULL;
+    bool reaches = w->mode == AD_REVERSE || forward || !derivative;
+    for (uint32_t i = 0; i < n && !reaches; i++)
+        reaches = ref_is_active(args[i], w->level) && !ignores(derivative, i);
     *out = v;
-    if (!ok || !holds_float(v) || (!forward && derivative && gives_nothing(derivative))) {
+    if (!ok || !reaches || !holds_float(v) ||
+        (!forward && derivative && gives_nothing(derivative))) {
         r->world = w;
         return ok;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
  * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
- * (tangent.c), rules of operators (rule.c), the functions made (make.c), and what is made of all of them (derive.c). */
+ * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), and what is
+ * made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -176,6 +177,7 @@ struct Instance {
     Presence out;          /* forward: of the tangent of the result */
     bool is_rule;          /* the derivative of one operator: its body is read as a value */
     VEC(Instance *) calls; /* forward: what the function that was made calls */
+    Map read;              /* forward: Place, of which something reads the tangent */
     Expr *fn;
     Known *self;
     Known **known; /* of each parameter */
@@ -357,6 +359,14 @@ void instance_make_tangent(Instance *n);
 Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents);
 
 Presence tangent_presence(Place *p);
+/* Whether the tangent of an operator's result does not depend on that of argument i. */
+bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i);
+
+/* ---- demand.c ---- */
+/* Fills in n->read. */
+void tangents_find_read(Instance *n);
+/* Whether something reads the tangent of p, or of a part of it. */
+bool tangent_is_read(const Map *read, const Place *p);
 
 /* ---- nested.c ---- */
 void follow_builtin(Way *w, Step *s);

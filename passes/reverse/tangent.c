@@ -17,7 +17,8 @@
  *
  * Note [Absent tangents]. A value that may be active is inactive at times (`if (c) { x } else { 1.0 }`); then its
  * tangent is () and adds nothing: with a zero in its place, x ** 3 at a negative x would give 0 * log(x). Presence is
- * found as far as it can be; what is left is asked when running. */
+ * found as far as it can be; what is left is asked when running. Of an argument for which the derivative gives (), as of
+ * the second one of `expand_like`, the result has no tangent either. */
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 
@@ -76,14 +77,6 @@ static void drop_unread(Block *block, size_t begin, Expr *value) {
             vec_push(&block->links, block->links.data[i]);
 }
 
-/* Whether the rule gives () for argument i, so that nothing flows back to it. */
-static bool gives_nothing(const Expr *value, uint32_t i) {
-    while (value->kind == EXPR_LET)
-        value = value->body;
-    Type *t = type_resolve(value->type);
-    return t->tag == TY_TUPLE && i < t->nargs && type_is_unit(t->args[i]);
-}
-
 /* Gives the results of a rule their cotangents, which are the tangents of the operator's arguments. */
 static void seed_rule(Way *w, Expr *result, Expr *const *tangents, uint32_t n, bool tuple) {
     Place *p = place_of(w->n, result);
@@ -129,9 +122,6 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     all[n + 1] = b_ref(&w->build, ct);
     Expr *linear = rule_settle(rule_expand(rule, call, all, n + 2), true);
     bool tuple = n > 1 || rule_gives_tuple(linear);
-    for (uint32_t i = 0; i < n; i++)
-        if (tuple && gives_nothing(linear, i))
-            tangents[i] = NULL;
     Instance *h = read_rule(p, linear, ct);
     if (p->why)
         return v;
@@ -245,6 +235,18 @@ static Expr *tangent_of_cases(Way *w, const Operation *o) {
     return e;
 }
 
+/* The `tangent` rule of an operator; NULL: it has none. */
+static const Rule *find_tangent_rule(const Instance *n, const Op *op) {
+    const Rule *rule = env_find_rule(n->program->ctx->env, op, RULE_TANGENT);
+    return rule && rule->fn ? rule : NULL;
+}
+
+bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i) {
+    const Op *op = call->a->op;
+    return !find_tangent_rule(n, op) &&
+           rule_ignores(env_find_rule(n->program->ctx->env, op, RULE_DERIVATIVE), i);
+}
+
 static void follow_operator(Way *w, Step *s) {
     Instance *n = w->n;
     Expr *call = s->e;
@@ -252,12 +254,20 @@ static void follow_operator(Way *w, Step *s) {
     emit_let(w->block, s->var, identity ? call->args[0] : call, false);
     if (!s->place)
         return;
+    if (!tangent_is_read(&n->read, s->place)) {
+        acc_set(w, s->place, NULL, ABSENT);
+        return;
+    }
     Operation o = {.call = call, .v = b_ref(&w->build, s->var)};
+    o.tangent = find_tangent_rule(n, call->a->op);
+    o.derivative = env_find_rule(n->program->ctx->env, call->a->op, RULE_DERIVATIVE);
     o.tangents = mem_new_n(Expr *, call->nargs + 1);
     o.presence = mem_new_n(Presence, call->nargs + 1);
     uint32_t present = 0, perhaps = 0, unknown = 0;
     for (uint32_t i = 0; i < call->nargs; i++) {
         Place *p = place_of(n, call->args[i]);
+        if (tangent_ignores(n, call, i))
+            p = NULL;
         o.presence[i] = tangent_presence(p);
         present += o.presence[i] == PRESENT;
         perhaps += o.presence[i] == PERHAPS;
@@ -275,11 +285,6 @@ static void follow_operator(Way *w, Step *s) {
         reverse_refuse(n->program, "an operator of many arguments that may be active");
         return;
     }
-    Env *env = n->program->ctx->env;
-    o.tangent = env_find_rule(env, call->a->op, RULE_TANGENT);
-    o.derivative = env_find_rule(env, call->a->op, RULE_DERIVATIVE);
-    if (o.tangent && !o.tangent->fn)
-        o.tangent = NULL;
     Expr *dv = tangent_of_cases(w, &o);
     Presence out = present ? PRESENT : PERHAPS;
     bool tensor = out == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
@@ -384,6 +389,11 @@ static void bind_both(Way *w, Step *s, Expr *value, Presence presence) {
 }
 
 static void follow_call(Way *w, Step *s) {
+    if (!tangent_is_read(&w->n->read, s->place)) {
+        emit_let(w->block, s->var, s->e, false);
+        acc_set(w, s->place, NULL, ABSENT);
+        return;
+    }
     Expr *call = make_call(w, s);
     if (call)
         bind_both(w, s, call, s->instance->out);
@@ -433,6 +443,8 @@ static void follow_branch(Way *w, Step *s) {
         enter_arm(w, c);
         follow_steps(w, c->steps, c->steps->steps.len);
         Presence presence = result_presence(w, c->steps->result);
+        if (!tangent_is_read(&w->n->read, s->place))
+            presence = ABSENT;
         all = presence_join(all, presence);
         bodies[i] = result_tangent(w, c->steps->result, presence);
         close_arm(c);
@@ -536,6 +548,7 @@ void instance_make_tangent(Instance *n) {
     Way w = {.n = n, .block = &block, .build = {n->fn->span}};
     block.b = &w.build;
     places_reset(n);
+    tangents_find_read(n);
     vec_clear(&n->calls);
     uint32_t count;
     Var **params = forward_params(n, &w.build, &block, &count);
