@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of GradBench's evaluations, of its sizes, from a generator of our own with its seed. `workloads(module)` is
 those of the table, `tiny(module)` those that `make check` compares with reference.py."""
+import math
 import random
 
 SEED = 31337
@@ -25,6 +26,13 @@ def gmm(d, k, n=1000):
     return {"d": d, "k": k, "n": n, "alpha": r.normal(k), "mu": r.rows(k, d), "q": [r.normal(d) for _ in range(k)],
             "l": [r.normal(d * (d - 1) // 2) for _ in range(k)], "x": [r.normal(d) for _ in range(n)],
             "gamma": 1.0, "m": 0}
+
+
+def gmm_constant(i):
+    """What the prior of gmm adds whatever the parameters are."""
+    degrees = i["d"] + i["m"] + 1
+    gammas = 0.25 * i["d"] * (i["d"] - 1) * math.log(math.pi) + sum(math.lgamma(0.5 * (degrees - j)) for j in range(i["d"]))
+    return i["k"] * (degrees * i["d"] * math.log(i["gamma"] / math.sqrt(2)) - gammas)
 
 
 def lstm(layers, c, b=14):

@@ -6,6 +6,8 @@ import math
 import jax
 import jax.numpy as jnp
 
+import inputs
+
 jax.config.update("jax_enable_x64", True)
 
 
@@ -50,7 +52,7 @@ def kmeans(i):
 
 
 def gmm(i):
-    d, n = i["d"], i["n"]
+    d, n, constant = i["d"], i["n"], inputs.gmm_constant(i)
     x = jnp.array(i["x"])
     column, row = jnp.triu_indices(d, 1)
 
@@ -61,7 +63,7 @@ def gmm(i):
         terms = (alpha + q.sum(1))[:, None] - 0.5 * (far ** 2).sum(2)
         prior = 0.5 * i["gamma"] ** 2 * ((jnp.exp(q) ** 2).sum() + (l ** 2).sum()) - i["m"] * q.sum()
         logsumexp = jax.scipy.special.logsumexp
-        return logsumexp(terms, 0).sum() - n * logsumexp(alpha) - 0.5 * n * d * math.log(2 * math.pi) - prior
+        return logsumexp(terms, 0).sum() - n * logsumexp(alpha) - 0.5 * n * d * math.log(2 * math.pi) - prior + constant
     return both(objective, *[jnp.array(i[name]) for name in ("alpha", "mu", "q", "l")])
 
 
@@ -82,4 +84,81 @@ def ode(i):
     return both(end, x)
 
 
-PEERS = {"lse": lse, "llsq": llsq, "kmeans": kmeans, "gmm": gmm, "ode": ode}
+def lstm(i):
+    rows, state = jnp.array(i["sequence"]), jnp.array(i["state"])
+
+    def layer(x, own):
+        (weights, bias), (hidden, cell) = own
+        forget = jax.nn.sigmoid(x * weights[0] + bias[0])
+        taken = jax.nn.sigmoid(hidden * weights[1] + bias[1])
+        given = jax.nn.sigmoid(x * weights[2] + bias[2])
+        change = jnp.tanh(hidden * weights[3] + bias[3])
+        cell = cell * forget + taken * change
+        hidden = given * jnp.tanh(cell)
+        return hidden, (hidden, cell)
+
+    def loss(main, extra):
+        b = extra.shape[1]
+        weights = main.reshape(-1, 2, 4, b)
+
+        def step(states, pair):
+            x, gold = pair
+            top, states = jax.lax.scan(layer, x * extra[0], ((weights[:, 0], weights[:, 1]), states))
+            predicted = top * extra[1] + extra[2]
+            return states, (gold * (predicted - jnp.log(jnp.exp(predicted).sum() + 2.0))).sum()
+        states = state.reshape(-1, 2, b)
+        _, terms = jax.lax.scan(step, (states[:, 0], states[:, 1]), (rows[:-1], rows[1:]))
+        return -terms.sum() / ((len(rows) - 1) * b)
+    return both(loss, jnp.array(i["main_params"]), jnp.array(i["extra_params"]))
+
+
+def turn(r, x):
+    """x turned about the axis r by its length."""
+    angle = jnp.sqrt(r @ r)
+    axis = r / angle
+    return (x * jnp.cos(angle) + jnp.cross(axis, x) * jnp.sin(angle)
+            + axis * (axis @ x) * (1.0 - jnp.cos(angle)))
+
+
+def ba(i):
+    n, m, p = i["n"], i["m"], i["p"]
+    camera, point = jnp.arange(p) % n, jnp.arange(p) % m
+    feat = jnp.array(i["feat"])
+    cams, xs = jnp.tile(jnp.array(i["cam"]), (n, 1)), jnp.tile(jnp.array(i["x"]), (m, 1))
+    weights = jnp.full(p, i["w"])
+
+    def error(cam, x, w):
+        seen = turn(cam[:3], x - cam[3:6])
+        at = seen[:2] / seen[2]
+        far = at @ at
+        bent = 1.0 + cam[9] * far + cam[10] * far * far
+        return w * (at * bent * cam[6] + cam[7:9] - feat)
+
+    def objective(cams, xs, weights):
+        return jax.vmap(error)(cams[camera], xs[point], weights), 1.0 - weights ** 2
+
+    def jacobian(cams, xs, weights):
+        by_cam, by_x, by_w = jax.vmap(jax.jacrev(error, (0, 1, 2)))(cams[camera], xs[point], weights)
+        blocks = jnp.concatenate((by_cam, by_x, by_w[:, :, None]), 2)
+        column = jnp.arange(p)[:, None] + 11 * n + 3 * m
+        row = jnp.concatenate((camera[:, None] * 11 + jnp.arange(11), point[:, None] * 3 + jnp.arange(3) + 11 * n,
+                               column), 1)
+        cols = jnp.concatenate((jnp.stack((row, row), 1).reshape(-1), column.reshape(-1)))
+        rows = jnp.concatenate((jnp.arange(2 * p + 1) * 15, jnp.arange(p) + 30 * p + 1))
+        return rows, cols, jnp.concatenate((blocks.reshape(-1), -2.0 * weights))
+    return warm(objective, cams, xs, weights), warm(jacobian, cams, xs, weights)
+
+
+def det(i):
+    def minors(a):
+        """The determinant by minors along the first row, those of all columns at once."""
+        n = len(a)
+        if n == 1:
+            return a[0, 0]
+        others = jnp.array([[k for k in range(n) if k != j] for j in range(n)])
+        signs = jnp.array([(-1.0) ** j for j in range(n)])
+        return (signs * a[0] * jax.vmap(lambda columns: minors(a[1:, columns]))(others)).sum()
+    return both(minors, jnp.array(i["A"]).reshape(i["ell"], i["ell"]))
+
+
+PEERS = {"lse": lse, "llsq": llsq, "kmeans": kmeans, "gmm": gmm, "ode": ode, "lstm": lstm, "ba": ba, "det": det}

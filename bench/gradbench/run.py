@@ -6,6 +6,7 @@ jax_peers.py), and in C by hand (bench/peers/gradbench.c). JAX compiles what it 
 
     bench/gradbench/run.py [--relay=build/relay] [--seconds=1] [--limit=60] [--only=gmm,lse] [--workload=2_5]
                            [--markdown]
+    bench/gradbench/run.py --check [--only=gmm,lse]      # PyTorch and JAX on small inputs beside reference.py
 
 The programs are asked through gradbench.rly, as GradBench itself asks them. A cell that takes longer than the limit is
 left open. A cell is processor time, so that other work disturbs it little: one evaluation is run, then as many more as
@@ -98,30 +99,74 @@ def milliseconds(run, seconds):
     return statistics.median(times[1:]) * 1e3
 
 
-def measure_torch(module, x, seconds):
-    """Milliseconds of the value and of the derivative in PyTorch, or None for each."""
+def torch_programs():
+    """Evaluation -> what PyTorch runs of it, on one thread; {} where this Python does not have it."""
     try:
         import torch
         import torch_peers
     except ImportError:
-        return [None, None]
-    if module not in torch_peers.PEERS:
-        return [None, None]
+        return {}
     torch.set_num_threads(1)
-    return [milliseconds(run, seconds) for run in torch_peers.PEERS[module](x)]
+    return torch_peers.PEERS
 
 
-def measure_jax(module, x, seconds):
-    """The same in JAX."""
+def jax_programs():
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     try:
         import jax_peers
     except ImportError:
+        return {}
+    return jax_peers.PEERS
+
+
+def measure_peer(peers, module, x, seconds):
+    """Milliseconds of the value and of the derivative, or None for each."""
+    if module not in peers:
         return [None, None]
-    if module not in jax_peers.PEERS:
-        return [None, None]
-    return [milliseconds(run, seconds) for run in jax_peers.PEERS[module](x)]
+    return [milliseconds(run, seconds) for run in peers[module](x)]
+
+
+def numbers(x):
+    """What an evaluation gives, in PyTorch, JAX or Python, as a flat list of numbers."""
+    if isinstance(x, dict):
+        x = list(x.values())
+    elif hasattr(x, "tolist"):
+        x = x.tolist()
+    return [n for part in x for n in numbers(part)] if isinstance(x, (list, tuple)) else [float(x)]
+
+
+def wanted(module, function, x):
+    """What reference.py gives, of what the peers give."""
+    import reference
+    want = getattr(reference, module + "_" + function)(x)
+    if (module, function) == ("ba", "objective"):
+        return [*want["reproj_error"]["elements"], want["w_err"]["element"]]
+    return numbers(want)[-1:] if (module, function) == ("ode", "primal") else numbers(want)
+
+
+def given(module, function, x, result):
+    """What a peer gives, without what reference.py leaves out of ba, where all observations are alike."""
+    if module != "ba":
+        return numbers(result)
+    if function == "objective":
+        return [*numbers(result[0][0]), float(result[1][0])]
+    return [n for part in result for n in (numbers(part)[:30] + numbers(part)[-1:])]
+
+
+def check(modules):
+    """Whether the peers agree with reference.py to 1e-9."""
+    wrong = 0
+    for name, peers in (("PyTorch", torch_programs()), ("JAX", jax_programs())):
+        for module in modules:
+            for x in inputs.tiny(module) if module in peers else ():
+                for function, run in zip(inputs.FUNCTIONS[module], peers[module](x)):
+                    want, got = wanted(module, function, x), given(module, function, x, run())
+                    same = len(want) == len(got) and all(
+                        abs(a - b) <= 1e-9 * max(1.0, abs(a)) for a, b in zip(want, got))
+                    wrong += not same
+                    print("%s: %s %s %s" % (name, module, function, "agrees" if same else "differs"))
+    return not wrong
 
 
 # evaluation -> what of its input the program by hand takes as sizes, and as numbers
@@ -174,7 +219,10 @@ def main():
     parser.add_argument("--only", default=",".join(inputs.FUNCTIONS))
     parser.add_argument("--workload", help="of this name only")
     parser.add_argument("--markdown", action="store_true", help="as a table for docs/performance.md")
+    parser.add_argument("--check", action="store_true", help="measure nothing, compare the peers with reference.py")
     options = parser.parse_args()
+    if options.check:
+        sys.exit(not check(options.only.split(",")))
     with tempfile.TemporaryDirectory() as folder:
         table(options, ByHand(folder))
 
@@ -183,6 +231,7 @@ def table(options, by_hand):
     print(line(HEAD, options.markdown))
     if options.markdown:
         print("|" + " --- |" * len(HEAD))
+    torch, jax = torch_programs(), jax_programs()
     for module in options.only.split(","):
         functions = inputs.FUNCTIONS[module]
         for name, make in inputs.workloads(module):
@@ -195,7 +244,7 @@ def table(options, by_hand):
                     print(line([module + " " + f, None, t], options.markdown))
                 continue
             ratio = times[1] / times[0] if None not in times else None
-            beside = measure_torch(module, x, options.seconds) + measure_jax(module, x, options.seconds)
+            beside = measure_peer(torch, module, x, options.seconds) + measure_peer(jax, module, x, options.seconds)
             beside += by_hand.measure(module, x, options.seconds, options.limit)
             print(line([module + " " + name, *times, ratio, *beside], options.markdown), flush=True)
 

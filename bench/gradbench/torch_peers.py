@@ -5,6 +5,8 @@ import math
 
 import torch
 
+import inputs
+
 
 def tensor(x):
     return torch.tensor(x, dtype=torch.float64)
@@ -36,7 +38,8 @@ def kmeans(i):
     points, centroids = tensor(i["points"]), tensor(i["centroids"])
 
     def cost(c):
-        return (torch.cdist(points, c) ** 2).min(1).values.sum()
+        far = (points ** 2).sum(1)[:, None] + (c ** 2).sum(1) - 2.0 * points @ c.T
+        return far.min(1).values.sum()
 
     def run():
         c = centroids.detach().requires_grad_()
@@ -47,7 +50,7 @@ def kmeans(i):
 
 
 def gmm(i):
-    d, k, n = i["d"], i["k"], i["n"]
+    d, k, n, constant = i["d"], i["k"], i["n"], inputs.gmm_constant(i)
     x = tensor(i["x"])
     column, row = torch.triu_indices(d, d, 1)
 
@@ -56,7 +59,7 @@ def gmm(i):
         far = torch.einsum("knj,kij->kni", x[None] - mu[:, None], triangle)
         terms = (alpha + q.sum(1))[:, None] - 0.5 * (far ** 2).sum(2)
         prior = 0.5 * i["gamma"] ** 2 * ((torch.exp(q) ** 2).sum() + (l ** 2).sum()) - i["m"] * q.sum()
-        return torch.logsumexp(terms, 0).sum() - n * torch.logsumexp(alpha, 0) - 0.5 * n * d * math.log(2 * math.pi) - prior
+        return torch.logsumexp(terms, 0).sum() - n * torch.logsumexp(alpha, 0) - 0.5 * n * d * math.log(2 * math.pi) - prior + constant
     return both(objective, *[tensor(i[name]) for name in ("alpha", "mu", "q", "l")])
 
 
