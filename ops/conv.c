@@ -286,9 +286,11 @@ CONVOLUTION(nn_conv1d, "nn.conv1d", "Conv1D", conv1d_attrs, CONV_NATTRS,
             "nn.conv1d([[[1.0, 2.0, 3.0]]], [[[1.0, 10.0]]])",
             "[[[21.0, 32.0]]] : Tensor[(1, 1, 2), float32]", "nn.conv2d, nn.conv1d_transpose")
 CONVOLUTION(
-    nn_conv2d, "nn.conv2d", "Conv2D", conv2d_attrs, CONV_NATTRS, CONV_LAYOUTS("+NCHW", "+OIHW"),
+    nn_conv2d, "nn.conv2d", "Conv2D", conv2d_attrs, CONV_NATTRS,
+    CONV_LAYOUTS("+NCHW", "+OIHW +GOIHW"),
     "Two-dimensional convolution (the kernel is not flipped): data (n, c, h, w) and weight\n"
-    "(o, c / groups, i, j) give (n, o, y, x).",
+    "(o, c / groups, i, j) give (n, o, y, x). A weight with an axis of groups, GOIHW, is\n"
+    "(groups, o / groups, c / groups, i, j).",
     "nn.conv2d([[[[1.0, 2.0, 3.0]]]], [[[[1.0, 10.0]]]])",
     "[[[[21.0, 32.0]]]] : Tensor[(1, 1, 1, 2), float32]", "nn.max_pool2d, nn.pad")
 #define CONV_NCHWC(symbol, op_name, rel, text, data, weight, layout, more)                         \

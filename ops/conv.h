@@ -45,7 +45,7 @@ typedef struct Conv {
     }
 #define CONV_LAYOUTS(data, kernel)                                                                 \
     "data_layout: " data "; kernel_layout: " kernel "; out_layout: " data " -"
-#define CONV_LAYOUTS_ANY CONV_LAYOUTS("+NCHW +NCW +NCDHW", "+OIHW +OIW +OIDHW")
+#define CONV_LAYOUTS_ANY CONV_LAYOUTS("+NCHW +NCW +NCDHW", "+OIHW +GOIHW +OIW +OIDHW")
 enum { CONV_NATTRS = 10, CONV_NATTRS_ANY = 11 };
 extern const AttrSpec conv_attrs_any[];
 enum { CONV_TRANSPOSED = 1 }; /* Op.variant */

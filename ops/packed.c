@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "ops/relate/solve.h"
 
+enum { GROUPS = 'G', CHANNELS = 'O' }; /* of a weight */
+
 /* ---- layouts ---------------------------------------------------------------------------------- */
 
 int64_t layout_block(const Layout *l, char letter) {
@@ -43,12 +45,25 @@ const char *layout_parse(const char *text, Layout *l) {
     return l->rank ? NULL : "a layout has axes";
 }
 
+/* The axes of a tensor, as many as its layout has. */
+typedef struct Axes {
+    int64_t shape[TENSOR_MAX_RANK], strides[TENSOR_MAX_RANK];
+} Axes;
+
+static Axes axes_of(const Tensor *t) {
+    Axes a = {{0}, {0}};
+    memcpy(a.shape, t->shape, sizeof *a.shape * (size_t)t->rank);
+    memcpy(a.strides, t->strides, sizeof *a.strides * (size_t)t->rank);
+    return a;
+}
+
 /* Each place of the result is one of x: along an axis its number is that of its block times the block's size
  * plus the place within it. */
-void plan_layout(Plan *plan, Tensor *out, const Tensor *x, const Layout *from, const Layout *to) {
+static void plan_axes(Plan *plan, Tensor *out, const Axes *out_axes, const Tensor *x,
+                      const Axes *x_axes, const Layout *from, const Layout *to) {
     int64_t none[RECIPE_MAX_AXES] = {0};
     StepBuilder s;
-    step_begin(&s, plan, RECIPE_MAP, to->rank, out->shape);
+    step_begin(&s, plan, RECIPE_MAP, to->rank, out_axes->shape);
     ScalarBuilder *b = &s.body;
     Sc offset = sc_i64(b, 0);
     for (int i = 0; i < from->rank; i++) {
@@ -62,20 +77,68 @@ void plan_layout(Plan *plan, Tensor *out, const Tensor *x, const Layout *from, c
             n = sc_rem(b, n, sc_i64(b, block));
         else if (block > 1)
             n = sc_div(b, n, sc_i64(b, block));
-        offset = sc_add(b, offset, sc_mul(b, n, step_iparam(&s, b, DT_I64, x->strides[i])));
+        offset = sc_add(b, offset, sc_mul(b, n, step_iparam(&s, b, DT_I64, x_axes->strides[i])));
     }
     sc_load_at(b, step_in_strided(&s, x, none, 0), x->dtype, offset);
-    step_out(&s, out);
+    step_out_strided(&s, out, out_axes->strides, 0);
     step_end(&s);
 }
 
-/* The layout without its blocks. */
+void plan_layout(Plan *plan, Tensor *out, const Tensor *x, const Layout *from, const Layout *to) {
+    Axes a = axes_of(out), b = axes_of(x);
+    plan_axes(plan, out, &a, x, &b, from, to);
+}
+
+/* The layout without its blocks and its groups. */
 static Layout joined(const Layout *l) {
     Layout plain = {0};
     for (int i = 0; i < l->rank; i++)
-        if (!l->axes[i].block)
+        if (!l->axes[i].block && l->axes[i].letter != GROUPS)
             plain.axes[plain.rank++] = l->axes[i];
     return plain;
+}
+
+static bool has_groups(const Layout *l) { return layout_find(l, GROUPS, false) >= 0; }
+
+/* A plain layout with the axis of groups before that of the result's channels, which a tensor of it splits. */
+static Layout with_groups(const Layout *plain) {
+    Layout l = {0};
+    for (int i = 0; i < plain->rank; i++) {
+        if (plain->axes[i].letter == CHANNELS)
+            l.axes[l.rank++] = (LayoutAxis){GROUPS, 0};
+        l.axes[l.rank++] = plain->axes[i];
+    }
+    return l;
+}
+
+/* The axes of a tensor of a plain layout, as with_groups has them. */
+static Axes split_groups(const Tensor *t, const Layout *grouped, int64_t groups) {
+    Axes own = axes_of(t), a = {{0}, {0}};
+    int at = layout_find(grouped, GROUPS, false);
+    for (int i = 0; i < grouped->rank; i++) {
+        a.shape[i] = own.shape[i - (i > at)];
+        a.strides[i] = own.strides[i - (i > at)];
+    }
+    a.shape[at + 1] /= groups;
+    a.strides[at] *= a.shape[at + 1];
+    a.shape[at] = groups;
+    return a;
+}
+
+/* out, of a plain layout, = x without its blocks and groups. */
+static void plan_join(Plan *plan, Tensor *out, const Tensor *x, const Layout *from,
+                      const Layout *plain, int64_t groups) {
+    Layout to = has_groups(from) ? with_groups(plain) : *plain;
+    Axes a = has_groups(from) ? split_groups(out, &to, groups) : axes_of(out), b = axes_of(x);
+    plan_axes(plan, out, &a, x, &b, from, &to);
+}
+
+/* The way back. */
+static void plan_split(Plan *plan, Tensor *out, const Tensor *x, const Layout *plain,
+                       const Layout *to, int64_t groups) {
+    Layout from = has_groups(to) ? with_groups(plain) : *plain;
+    Axes a = axes_of(out), b = has_groups(to) ? split_groups(x, &from, groups) : axes_of(x);
+    plan_axes(plan, out, &a, x, &b, &from, to);
 }
 
 static const char *layout_text(const Layout *l) {
@@ -97,7 +160,7 @@ bool packed_is(const Attrs *attrs) {
     bool any = false;
     for (int i = 0; i < LAYOUTS; i++) {
         const AttrValue *v = attrs_find(attrs, layout_attrs[i]);
-        any |= v && v->kind == ATTR_STRING && has_block(v->text);
+        any |= v && v->kind == ATTR_STRING && (has_block(v->text) || strchr(v->text, GROUPS));
     }
     const AttrValue *in = attrs_find(attrs, "layout"), *out = attrs_find(attrs, "out_layout");
     return any || (in && out && in->kind == ATTR_STRING && out->kind == ATTR_STRING && *out->text &&
@@ -112,12 +175,21 @@ static const char *layout_of(const Attrs *attrs, char role) {
                                 : attrs_text(attrs, data);
 }
 
+/* How many groups a weight has. */
+static int64_t groups_of(const Attrs *attrs) {
+    const AttrValue *groups = attrs_find(attrs, "groups");
+    return groups && groups->i > 0 ? groups->i : 1;
+}
+
+/* Whether an argument has a layout. */
+static bool is_laid_out(char role) { return role != '-'; }
+
 /* What an operator with `layout` computes in, whatever its result is laid out as. */
 static const char *inner_layout(const Attrs *attrs, char role) {
     return layout_of(attrs, role == 'P' ? 'L' : role);
 }
 
-/* The same attributes with layouts whose blocks are joined. */
+/* The same attributes with layouts whose blocks and groups are joined. */
 static const Attrs *join_attrs(const Attrs *attrs) {
     const Op *op = attrs->op;
     Attrs *plain = mem_new(Attrs);
@@ -147,6 +219,15 @@ static bool read_role(const OpCall *call, char role, Layout *l) {
 
 static bool check_letters(const OpCall *call, const Layout *from, const Layout *to);
 
+/* The groups of argument `arg` are as many as the attribute says; false after a report. */
+static bool check_groups(const OpCall *call, int arg, int64_t groups) {
+    int64_t given = groups_of(call->attrs);
+    if (groups != given)
+        shape_error(call, DIAG_R0314, "`%s` has %lld groups, and groups=%lld",
+                    shape_arg_name(call, arg), (long long)groups, (long long)given);
+    return groups == given;
+}
+
 /* The sizes of argument `arg`, laid out as l, in the layout `to`, which has no blocks; false after a report. */
 static bool join_shape(const OpCall *call, int arg, const Layout *l, const Layout *to,
                        int64_t *shape) {
@@ -160,9 +241,18 @@ static bool join_shape(const OpCall *call, int arg, const Layout *l, const Layou
                         (long long)l->axes[i].block);
             return false;
         }
-        if (!l->axes[i].block)
-            shape[layout_find(to, l->axes[i].letter, false)] = size_multiply(
-                t->shape[i], layout_block(l, l->axes[i].letter));
+        if (l->axes[i].block)
+            continue;
+        char letter = l->axes[i].letter;
+        int64_t size = size_multiply(t->shape[i], layout_block(l, letter));
+        if (letter != GROUPS)
+            shape[layout_find(to, letter, false)] = size;
+        else if (!check_groups(call, arg, size))
+            return false;
+    }
+    if (has_groups(l)) {
+        int64_t *channels = &shape[layout_find(to, CHANNELS, false)];
+        *channels = size_multiply(*channels, groups_of(call->attrs));
     }
     return true;
 }
@@ -176,6 +266,9 @@ static bool join_call(const OpCall *call, const char *roles, OpCall *plain) {
     for (uint32_t i = 0; i < call->nin; i++) {
         Layout l, to;
         int64_t shape[TENSOR_MAX_RANK];
+        in[i] = call->in[i];
+        if (!is_laid_out(roles[i]))
+            continue;
         if (!read_role(call, roles[i], &l))
             return false;
         layout_parse(inner_layout(plain->attrs, roles[i]), &to);
@@ -190,7 +283,7 @@ static bool join_call(const OpCall *call, const char *roles, OpCall *plain) {
 static bool check_letters(const OpCall *call, const Layout *from, const Layout *to) {
     bool same = joined(from).rank == joined(to).rank;
     for (int i = 0; i < to->rank; i++)
-        same &= layout_find(from, to->axes[i].letter, false) >= 0;
+        same &= to->axes[i].letter == GROUPS || layout_find(from, to->axes[i].letter, false) >= 0;
     if (!same)
         shape_error(call, DIAG_R0316, "the layouts have different axes");
     return same;
@@ -210,8 +303,10 @@ int packed_shape(const OpCall *call, OutSpec *out, const char *roles) {
     int64_t dims[TENSOR_MAX_RANK];
     for (int i = 0; i < to.rank; i++) {
         char letter = to.axes[i].letter;
-        int64_t block = layout_block(&to, letter),
-                size = inner.shape[layout_find(&from, letter, false)];
+        int64_t block = layout_block(&to, letter), groups = groups_of(call->attrs);
+        int64_t size = letter == GROUPS ? groups : inner.shape[layout_find(&from, letter, false)];
+        if (letter == CHANNELS && has_groups(&to))
+            size /= groups;
         if (size % block) {
             shape_error(call, DIAG_R0316, "%lld places of the result's %c are no multiple of %lld",
                         (long long)size, letter, (long long)block);
@@ -230,13 +325,17 @@ bool packed_lower(const OpCall *call, Tensor *const *out, Plan *plan, const char
     if (!join_call(call, roles, &plain) || call->op->shape(&plain, &inner) != 1)
         return false;
     Tensor **in = mem_new_n(Tensor *, call->nin + 1);
+    int64_t groups = groups_of(call->attrs);
     for (uint32_t i = 0; i < call->nin; i++) {
         const Tensor *t = plain.in[i];
+        in[i] = call->in[i];
+        if (!is_laid_out(roles[i]))
+            continue;
         in[i] = plan_temp(plan, t->dtype, t->rank, t->shape);
         layout_parse(layout_of(call->attrs, roles[i]), &from);
         layout_parse(inner_layout(plain.attrs, roles[i]), &to);
         if (isupper((unsigned char)roles[i]))
-            plan_layout(plan, in[i], call->in[i], &from, &to);
+            plan_join(plan, in[i], call->in[i], &from, &to, groups);
     }
     plain.in = in;
     Tensor *result = plan_temp(plan, inner.dtype, inner.rank, inner.shape);
@@ -244,7 +343,7 @@ bool packed_lower(const OpCall *call, Tensor *const *out, Plan *plan, const char
         return false;
     layout_parse(inner_layout(plain.attrs, *role), &from);
     layout_parse(layout_of(call->attrs, *role), &to);
-    plan_layout(plan, out[0], result, &from, &to);
+    plan_split(plan, out[0], result, &from, &to, groups);
     return true;
 }
 
@@ -270,14 +369,44 @@ static Type *join_type(Solver *s, Relation *r, int arg, const Layout *l, const L
                 return NULL;
             continue;
         }
+        if (l->axes[i].letter == GROUPS) {
+            int64_t groups = groups_of(r->attrs);
+            if (groups % block) {
+                rel_error(s, r, DIAG_R0316, "`%s`: groups=%lld is no multiple of %lld", r->op->name,
+                          (long long)groups, (long long)block);
+                return NULL;
+            }
+            if (!rel_unify_dim(s, r, dims[i], rel_int_dim(r, groups / block), arg, i))
+                return NULL;
+            continue;
+        }
         int at = layout_find(to, l->axes[i].letter, false);
         if (at < 0 || joined(l).rank != to->rank) {
             rel_error(s, r, DIAG_R0316, "`%s`: the layouts have different axes", r->op->name);
             return NULL;
         }
+        if (l->axes[i].letter == CHANNELS && has_groups(l))
+            block *= groups_of(r->attrs);
         plain[at] = block > 1 ? dim_mul(dims[i], rel_int_dim(r, block)) : dims[i];
     }
     return type_tensor(type_shape(plain, (uint32_t)to->rank), rel_dtype_in(r->args[arg]));
+}
+
+/* The size of axis i of l, in the type of a tensor whose blocks and groups are joined; NULL: there is no such axis. */
+static Type *split_dim(Solver *s, Relation *r, const Layout *l, int i, const Layout *plain,
+                       Type **dims) {
+    char letter = l->axes[i].letter;
+    int64_t block = layout_block(l, letter);
+    int at = layout_find(plain, letter, false);
+    if (l->axes[i].block)
+        return rel_int_dim(r, block);
+    if (letter == GROUPS)
+        return rel_int_dim(r, groups_of(r->attrs) / block);
+    if (at < 0)
+        return NULL;
+    if (letter == CHANNELS && has_groups(l))
+        block *= groups_of(r->attrs);
+    return block > 1 ? rel_quotient(s, dims[at], rel_int_dim(r, block)) : dims[at];
 }
 
 RelStatus packed_relate(Solver *s, Relation *r, const char *roles) {
@@ -305,15 +434,11 @@ RelStatus packed_relate(Solver *s, Relation *r, const char *roles) {
         return REL_WAIT;
     Type **out = mem_new_n(Type *, l.rank + 1);
     for (int i = 0; i < l.rank; i++) {
-        int64_t block = layout_block(&l, l.axes[i].letter);
-        int at = layout_find(&from, l.axes[i].letter, false);
-        if (at < 0 || joined(&l).rank != (int)rank) {
+        out[i] = split_dim(s, r, &l, i, &from, dims);
+        if (!out[i] || joined(&l).rank != (int)rank) {
             rel_error(s, r, DIAG_R0316, "`%s`: the layouts have different axes", r->op->name);
             return REL_FAIL;
         }
-        out[i] = l.axes[i].block ? rel_int_dim(r, block)
-                 : block > 1     ? rel_quotient(s, dims[at], rel_int_dim(r, block))
-                                 : dims[at];
     }
     if (rel_result(s, r, out, (uint32_t)l.rank, rel_dtype_in(sub.args[n])) == REL_FAIL)
         return REL_FAIL;

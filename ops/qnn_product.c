@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "ops/conv.h"
+#include "ops/packed.h"
 #include "ops/pool.h"
 #include "ops/relate/solve.h"
 
@@ -137,7 +138,12 @@ static int first_axis(const Attrs *attrs, int rank) {
 /* NULL: they are scalars. */
 static bool has_axis(WeightAxis axis) { return axis != NULL; }
 
+/* Where the blocks of layouts are joined, vectors lie along the joined channels. */
+static const char product_roles[] = "DK---->O";
+
 static int shape_product(const OpCall *call, OutSpec *out, const Op *plain, WeightAxis axis) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, product_roles);
     int n = shape_as(call, out, plain, 2, DT_I32);
     const int at[] = {-1, n < 0 || !axis ? -1 : axis(call->attrs, call->in[1]->rank)};
     return n < 0 || !check_params(call, 2, axis ? WEIGHT_PAIR : 0, at) ? -1 : n;
@@ -145,6 +151,8 @@ static int shape_product(const OpCall *call, OutSpec *out, const Op *plain, Weig
 
 static bool lower_product(const OpCall *call, Tensor *const *out, Plan *plan, const Op *plain,
                           WeightAxis axis) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, product_roles);
     int at = axis ? axis(call->attrs, call->in[1]->rank) : 0;
     Tensor *in[] = {qnn_plan_shift(plan, call->in[0], call->in[3], 0),
                     qnn_plan_shift(plan, call->in[1], call->in[5], at)};
@@ -215,7 +223,7 @@ QNN_PRODUCT(
 
 static const AttrSpec conv_attrs[] = {CONV_ATTRS("[1, 1]", "[0, 0]", "NCHW", "OIHW")};
 QNN_PRODUCT(conv2d, "QnnConv2D", WEIGHTED, op_nn_conv2d, conv_weight_axis, conv_attrs, CONV_NATTRS,
-            CONV_LAYOUTS("*NCHW", "*OIHW"), 0,
+            CONV_LAYOUTS("+NCHW", "+OIHW +GOIHW"), 0,
             "nn.conv2d of the numbers without their zero points, in int32: the result stands for\n"
             "input_scale * weight_scale times it.",
             "qnn.conv2d((int8) [[[[1, 2, 3]]]], (int8) [[[[1, 2]]]], 0.5, 1, 0.5, 0)",
@@ -226,7 +234,7 @@ static const AttrSpec transposed_attrs[] = {
     {"output_padding", AT_INTS, "[0, 0]", "so many more places at the end of each side"},
 };
 QNN_PRODUCT(conv2d_transpose, "QnnConv2DTranspose", WEIGHTED, op_nn_conv2d_transpose, NULL,
-            transposed_attrs, CONV_NATTRS + 1, CONV_LAYOUTS("*NCHW", "*OIHW"), CONV_TRANSPOSED,
+            transposed_attrs, CONV_NATTRS + 1, CONV_LAYOUTS("+NCHW", "+OIHW"), CONV_TRANSPOSED,
             "nn.conv2d_transpose of the numbers without their zero points, in int32: the result\n"
             "stands for input_scale * weight_scale times it.",
             "qnn.conv2d_transpose((int8) [[[[1, 2]]]], (int8) [[[[1, 3]]]], 0.5, 0, 0.5, 0)",
@@ -454,7 +462,7 @@ static RelStatus relate_avg_pool2d(Solver *s, Relation *r) {
 static bool lower_avg_pool2d(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     Tensor *in = plan_temp(plan, DT_I32, x->rank, x->shape);
-    Tensor *pooled = plan_temp(plan, DT_I32, x->rank, out[0]->shape);
+    Tensor *pooled = plan_temp(plan, DT_I32, out[0]->rank, out[0]->shape);
     plan_requantize(plan, in, x, call->in + 1, call->in + 3);
     OpCall sub = *call;
     sub.op = &op_nn_avg_pool2d;
@@ -463,7 +471,7 @@ static bool lower_avg_pool2d(const OpCall *call, Tensor *const *out, Plan *plan)
     if (!op_nn_avg_pool2d.lower(&sub, &pooled, plan))
         return false;
     StepBuilder s;
-    step_begin(&s, plan, RECIPE_MAP, x->rank, pooled->shape);
+    step_begin(&s, plan, RECIPE_MAP, pooled->rank, pooled->shape);
     qnn_clamp(&s.body, sc_load(&s.body, step_in(&s, pooled), DT_I32), out[0]->dtype);
     step_out(&s, out[0]);
     step_end(&s);
@@ -477,7 +485,7 @@ const Op op_qnn_avg_pool2d = {
     .nargs = 5,
     .attrs = pool_attrs_2d,
     .nattrs = POOL_NAVG,
-    .choices = POOL_LAYOUTS("*NCHW"),
+    .choices = POOL_LAYOUTS("+NCHW"),
     .relation = &rel_avg_pool2d,
     .dtypes = QNN_DTYPES,
     .pattern = OP_OPAQUE,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/packed.h"
 #include "ops/window.h"
 
 typedef enum Method { NEAREST, LINEAR, CUBIC } Method;
@@ -121,6 +122,8 @@ static void resized_shape(const Resize *z, const Tensor *x, int64_t *dims) {
 }
 
 static int shape_resize(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, "L>L");
     Resize z;
     int64_t dims[RESIZE_RANK];
     if (!resolve(call, 0, NULL, &z))
@@ -133,6 +136,8 @@ static int shape_resize(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_resize(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, "L>L");
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM}, &status))
         return status;
@@ -402,6 +407,8 @@ static void plan_resize(Plan *plan, const Resize *z, Tensor *out, const Tensor *
 }
 
 static bool lower_resize(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, "L>L");
     Resize z;
     if (!resolve(call, 0, NULL, &z))
         return false;
@@ -475,30 +482,30 @@ static const AttrSpec upsampling3d_attrs[] = {
         .example_result = value,                                                                   \
         .see_also = see,                                                                           \
     };
-RESIZE(image_resize1d, "image.resize1d", "Resize1D", resize1d_attrs, NHOW + 2, CHOICES("*NCW"),
+RESIZE(image_resize1d, "image.resize1d", "Resize1D", resize1d_attrs, NHOW + 2, CHOICES("+NCW"),
        "data (n, c, w) with another width, by its nearest places, linearly or by cubics.",
        "image.resize1d([[[1.0, 2.0]]], size=[4])",
        "[[[ 1.0, 1.25, 1.75,  2.0]]] : Tensor[(1, 1, 4), float32]", "image.resize2d")
-RESIZE(image_resize2d, "image.resize2d", "Resize2D", resize2d_attrs, NHOW + 2, CHOICES("*NCHW"),
+RESIZE(image_resize2d, "image.resize2d", "Resize2D", resize2d_attrs, NHOW + 2, CHOICES("+NCHW"),
        "data (n, c, h, w) with another height and width, by its nearest places, linearly or by\n"
        "cubics. Place i of n over m places of data is at (i + 0.5) m / n - 0.5 (half_pixel),\n"
        "i (m - 1) / (n - 1) (align_corners) or i m / n (asymmetric).",
        "image.resize2d([[[[1.0, 2.0]]]], size=[1, 4], method=\"nearest_neighbor\", "
        "coordinate_transformation_mode=\"asymmetric\", rounding_method=\"floor\")",
        "[[[[1.0, 1.0, 2.0, 2.0]]]] : Tensor[(1, 1, 1, 4), float32]", "nn.upsampling")
-RESIZE(image_resize3d, "image.resize3d", "Resize3d", resize3d_attrs, NHOW + 2, CHOICES("*NCDHW"),
+RESIZE(image_resize3d, "image.resize3d", "Resize3d", resize3d_attrs, NHOW + 2, CHOICES("+NCDHW"),
        "data (n, c, d, h, w) with other sides, by its nearest places, linearly or by cubics.",
        "image.resize3d([[[[[1.0, 2.0]]]]], size=[1, 1, 3], "
        "coordinate_transformation_mode=\"align_corners\")",
        "[[[[[1.0, 1.5, 2.0]]]]] : Tensor[(1, 1, 1, 1, 3), float32]", "image.resize2d")
 RESIZE(nn_upsampling, "nn.upsampling", "UpSampling", upsampling_attrs, 5,
-       "layout: *NCHW; method: nearest_neighbor bilinear bicubic",
+       "layout: +NCHW; method: nearest_neighbor bilinear bicubic",
        "data (n, c, h, w) made higher and wider: image.resize2d with asymmetric coordinates, or\n"
        "those of align_corners.",
        "nn.upsampling([[[[1.0, 2.0]]]], scale_w=2.0)",
        "[[[[1.0, 1.0, 2.0, 2.0]]]] : Tensor[(1, 1, 1, 4), float32]", "image.resize2d")
 RESIZE(nn_upsampling3d, "nn.upsampling3d", "UpSampling3D", upsampling3d_attrs, 6,
-       "layout: *NCDHW; method: nearest_neighbor trilinear; " MODES,
+       "layout: +NCDHW; method: nearest_neighbor trilinear; " MODES,
        "data (n, c, d, h, w) made deeper, higher and wider: image.resize3d.",
        "nn.upsampling3d([[[[[1.0, 2.0]]]]], scale_w=2.0, method=\"trilinear\")",
        "[[[[[ 1.0, 1.25, 1.75,  2.0]]]]] : Tensor[(1, 1, 1, 1, 4), float32]", "image.resize3d")
@@ -507,8 +514,11 @@ RESIZE(nn_upsampling3d, "nn.upsampling3d", "UpSampling3D", upsampling3d_attrs, 6
 
 /* (grad, data): data's shape. (data, like): like's sides. */
 enum { GRAD, LIKE };
+static const char pair_roles[] = "Ll>L";
 
 static int shape_pair(const OpCall *call, OutSpec *out) {
+    if (packed_is(call->attrs))
+        return packed_shape(call, out, pair_roles);
     bool grad = call->op->variant == GRAD;
     Resize z;
     int64_t dims[RESIZE_RANK];
@@ -531,6 +541,8 @@ static int shape_pair(const OpCall *call, OutSpec *out) {
 }
 
 static RelStatus relate_pair(Solver *s, Relation *r) {
+    if (!rel_attrs_open(r) && packed_is(r->attrs))
+        return packed_relate(s, r, pair_roles);
     RelStatus status;
     if (rel_known(s, r, (DTypeSet[]){DTS_FLOAT, DTS_FLOAT}, &status))
         return status;
@@ -557,6 +569,8 @@ static RelStatus relate_pair(Solver *s, Relation *r) {
 }
 
 static bool lower_like(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, pair_roles);
     Resize z;
     if (!resolve(call, 0, call->in[1], &z))
         return false;
@@ -566,6 +580,8 @@ static bool lower_like(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static bool lower_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, pair_roles);
     const Tensor *g = call->in[0];
     Resize z;
     if (!resolve(call, 1, g, &z))
@@ -586,7 +602,7 @@ static bool lower_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 #define CHOICES_ANY                                                                                \
-    "layout: *NCHW *NCW *NCDHW; method: nearest_neighbor linear cubic bilinear bicubic "           \
+    "layout: +NCHW +NCW +NCDHW; method: nearest_neighbor linear cubic bilinear bicubic "           \
     "trilinear; " MODES "; rounding_method: round floor ceil round_prefer_floor "                  \
     "round_prefer_ceil -"
 #define PAIR(symbol, op_name, op_args, rel, kind, op_lower, text, shown, value)                    \

@@ -41,6 +41,15 @@ typedef struct Regions {
     bool largest; /* the largest sample counts, else their mean */
 } Regions;
 
+/* An image, whatever its layout, seen as n, c, h, w. */
+static Tensor *as_planes(const OpCall *call, const Tensor *t) {
+    const int64_t *n = t->shape, *s = t->strides;
+    if (strcmp(attrs_text(call->attrs, "layout"), "NHWC"))
+        return tensor_view(t, t->rank, n, s, 0);
+    return tensor_view(t, t->rank, (int64_t[]){n[0], n[3], n[1], n[2]},
+                       (int64_t[]){s[0], s[3], s[1], s[2]}, 0);
+}
+
 /* The batch that a region is of; false after a report. */
 static bool region_batch(const Regions *g, int64_t r, int64_t *batch) {
     double n = get(g->rois, r, 0, 0, 0);
@@ -52,7 +61,8 @@ static bool region_batch(const Regions *g, int64_t r, int64_t *batch) {
     return false;
 }
 
-static Regions read_regions(const OpCall *call, const Tensor *data) {
+static Regions read_regions(const OpCall *call, int arg) {
+    const Tensor *data = as_planes(call, call->in[arg]);
     Regions g = {.call = call, .data = data, .values = data, .rois = call->in[1], .largest = true};
     const AttrValue *mode = attrs_find(call->attrs, "mode");
     attr_int_list(call->attrs, "pooled_size", g.pooled, 2);
@@ -205,20 +215,21 @@ static bool each_bin(const Regions *g, Bin b) {
 }
 
 static bool eval_regions(const OpCall *call, Tensor *const *out) {
-    Regions g = read_regions(call, call->in[0]);
-    return each_bin(&g, (Bin){.out = out[0]});
+    Regions g = read_regions(call, 0);
+    return each_bin(&g, (Bin){.out = as_planes(call, out[0])});
 }
 
 static bool eval_regions_pick(const OpCall *call, Tensor *const *out) {
-    Regions g = read_regions(call, call->in[2]);
-    g.values = call->in[0];
-    return each_bin(&g, (Bin){.out = out[0]});
+    Regions g = read_regions(call, 2);
+    g.values = as_planes(call, call->in[0]);
+    return each_bin(&g, (Bin){.out = as_planes(call, out[0])});
 }
 
 static bool eval_regions_grad(const OpCall *call, Tensor *const *out) {
-    Regions g = read_regions(call, call->in[2]);
+    Regions g = read_regions(call, 2);
     clear(out[0]);
-    return each_bin(&g, (Bin){.into = out[0], .grad = call->in[0]});
+    Bin b = {.into = as_planes(call, out[0]), .grad = as_planes(call, call->in[0])};
+    return each_bin(&g, b);
 }
 
 /* ---- the operators ---------------------------------------------------------------------------- */
@@ -231,11 +242,15 @@ static const char *refuse_pooled(const Attrs *attrs, const int *ranks) {
                : "pooled_size is a height and a width above 0";
 }
 
+static int form_of_layout(const Attrs *attrs) {
+    return strcmp(attrs_text(attrs, "layout"), "NHWC") == 0;
+}
+
 #define REGIONS "a region's numbers tell how many places it covers"
 #define ROI_ATTRS                                                                                  \
     {"pooled_size", AT_INTS, NULL, "the height and the width of what a region becomes"},           \
         {"spatial_scale", AT_FLOAT, NULL, "what the numbers of regions are multiplied with"}, {    \
-        "layout", AT_STRING, "\"NCHW\"", "what data's axes are"                                    \
+        "layout", AT_STRING, "\"NCHW\"", "what data's axes are, NCHW or NHWC"                      \
     }
 static const AttrSpec pool_attrs[] = {ROI_ATTRS};
 static const AttrSpec align_attrs[] = {
@@ -243,24 +258,27 @@ static const AttrSpec align_attrs[] = {
     {"sample_ratio", AT_INT, "-1", "points along a side of a bin; -1: as many as it has places"},
     {"mode", AT_STRING, "\"avg\"", "what counts of a bin's points: avg or max"},
 };
-#define ROI_POOLED "@pooled_size.0, @pooled_size.1"
+/* The two lines of a signature: an image and what a region becomes, as the layout has them. */
+#define ROI_LINES(line)                                                                            \
+    line("(n, c, h, w)", "(r, c, @pooled_size.0, @pooled_size.1)") "|" line(                       \
+        "(n, h, w, c)", "(r, @pooled_size.0, @pooled_size.1, c)")
+#define ROI_LINE(image, bins) "float" image ", =0(r, 5) -> =0" bins
+#define GRAD_LINE(image, bins) "float" bins ", =0(r, 5), =0" image " -> =0" image
+#define PICK_LINE(image, bins) "float" image ", =0(r, 5), =0" image " -> =0" bins
 #define ROI(symbol, rel, op_name, kind, op_attrs, n, words, shown, value)                          \
     SIGNATURE_OP(symbol, rel, op_name, "data, rois", 2,                                            \
-                 (.text = "float(n, c, h, w), =0(r, 5) -> =0(r, c, " ROI_POOLED ")",               \
-                  .refuse = refuse_pooled),                                                        \
-                 .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW; mode: avg max",         \
+                 (.text = ROI_LINES(ROI_LINE), .refuse = refuse_pooled, .form = form_of_layout),   \
+                 .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW NHWC; mode: avg max",    \
                  .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .variant = kind, .eval = eval_regions, \
                  .reference_only = REGIONS, .doc = words, .example = shown,                        \
                  .example_result = value)
 #define ROI_GRAD(symbol, rel, op_name, kind, op_attrs, n, words, shown, value, see)                \
-    SIGNATURE_OP(                                                                                  \
-        symbol, rel, op_name, "grad, rois, data", 3,                                               \
-        (.text = "float(r, c, " ROI_POOLED "), =0(r, 5), =0(n, c, h, w) -> =0(n, c, h, w)",        \
-         .refuse = refuse_pooled),                                                                 \
-        .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW; mode: avg max",                  \
-        .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .variant = kind, .eval = eval_regions_grad,     \
-        .reference_only = REGIONS, .doc = words, .example = shown, .example_result = value,        \
-        .see_also = see)
+    SIGNATURE_OP(symbol, rel, op_name, "grad, rois, data", 3,                                      \
+                 (.text = ROI_LINES(GRAD_LINE), .refuse = refuse_pooled, .form = form_of_layout),  \
+                 .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW NHWC; mode: avg max",    \
+                 .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .variant = kind,                       \
+                 .eval = eval_regions_grad, .reference_only = REGIONS, .doc = words,               \
+                 .example = shown, .example_result = value, .see_also = see)
 
 ROI(vision_roi_align, "ROIAlign", "vision.roi_align", ALIGN, align_attrs, 5,
     "Of each region, a row (batch, x1, y1, x2, y2) of rois, pooled_size bins: the mean or the\n"
@@ -287,14 +305,13 @@ ROI_GRAD(vision_roi_pool_grad, "ROIPoolGrad", "vision.roi_pool_grad", POOL, pool
 
 /* The derivative of the derivative. */
 #define ROI_PICK(symbol, rel, op_name, kind, op_attrs, n, shown, value, see)                       \
-    SIGNATURE_OP(                                                                                  \
-        symbol, rel, op_name, "values, rois, data", 3,                                             \
-        (.text = "float(n, c, h, w), =0(r, 5), =0(n, c, h, w) -> =0(r, c, " ROI_POOLED ")",        \
-         .refuse = refuse_pooled),                                                                 \
-        .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW; mode: avg max",                  \
-        .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .variant = kind, .eval = eval_regions_pick,     \
-        .reference_only = REGIONS, .doc = "values read where " see " reads data.",                 \
-        .example = shown, .example_result = value, .see_also = see)
+    SIGNATURE_OP(symbol, rel, op_name, "values, rois, data", 3,                                    \
+                 (.text = ROI_LINES(PICK_LINE), .refuse = refuse_pooled, .form = form_of_layout),  \
+                 .attrs = op_attrs, .nattrs = n, .choices = "layout: NCHW NHWC; mode: avg max",    \
+                 .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .variant = kind,                       \
+                 .eval = eval_regions_pick, .reference_only = REGIONS,                             \
+                 .doc = "values read where " see " reads data.", .example = shown,                 \
+                 .example_result = value, .see_also = see)
 ROI_PICK(vision_roi_align_pick, "ROIAlignPick", "vision.roi_align_pick", ALIGN, align_attrs, 5,
          "vision.roi_align_pick([[[[2.0, 6.0]]]], [[0.0, 0.0, 0.0, 1.0, 1.0]], [[[[1.0, 3.0]]]], "
          "pooled_size=[1, 1], spatial_scale=1.0)",

@@ -446,6 +446,7 @@ def windows():
          'kernel_layout="OIHW1i2o")', (1, 1, 2, 3, 2), (1, 1, 2, 2, 1, 2))
     case("nn.conv1d_transpose", 'nn.conv1d_transpose(x, y, data_layout="NCW2c", kernel_layout="IOW2i2o")', (1, 1, 3, 2),
          (1, 1, 2, 2, 2))
+    case("nn.conv2d", 'nn.conv2d(x, y, groups=2, data_layout="NCHW2c", kernel_layout="GHWOI")', (1, 2, 2, 3, 2), (2, 2, 2, 1, 2))
     for kind in ("max", "avg"):
         case("nn.%s_pool2d" % kind, 'nn.%s_pool2d(x, pool_size=[2, 2], layout="NCHW2c", out_layout="NHWC")' % kind,
              (1, 1, 2, 3, 2))
@@ -550,6 +551,9 @@ def layers():
         case("image.resize_grad", "image.resize_grad(x, y%s) * y" % how, (1, shape[1], 4), shape)
     case("image.resize2d", 'image.resize2d(x, size=[3, 2], method="cubic", layout="NHWC")', (1, 2, 4, 2))
     case("image.resize3d", "image.resize3d(x, size=[1, 3, 2])", (1, 1, 2, 2, 3))
+    case("image.resize2d", 'image.resize2d(x, size=[3, 2], layout="NCHW2c")', (1, 1, 2, 3, 2))
+    case("image.resize_grad", 'image.resize_grad(x, y, layout="NCHW2c") * y', (1, 1, 3, 2, 2), (1, 1, 2, 3, 2))
+    case("nn.upsampling", 'nn.upsampling(x, scale_h=2.0, method="bilinear", layout="NCHW2c")', (1, 1, 2, 1, 2))
     case("nn.upsampling", "nn.upsampling(x, scale_h=2.0, scale_w=1.5, align_corners=True)", (1, 1, 2, 2))
     case("nn.upsampling", 'nn.upsampling(x, scale_h=2.0, method="bicubic")', (1, 1, 2, 2))
     case("nn.upsampling3d", 'nn.upsampling3d(x, scale_d=2.0, method="trilinear")', (1, 1, 2, 2, 1))
@@ -564,6 +568,7 @@ def layers():
              % (rois, how, mode), (2, 1, 2, 2))
         case("vision.roi_align_pick", "vision.roi_align_pick(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s, %s)"
              % (rois, how, mode), (1, 1, 3, 4))
+    case("vision.roi_align", 'vision.roi_align(x, %s, %s, layout="NHWC")' % (rois, how), (1, 3, 4, 2))
     case("vision.roi_pool", "vision.roi_pool(x, %s, %s)" % (rois, how), (1, 2, 3, 4))
     case("vision.roi_pool_grad", "vision.roi_pool_grad(x, %s, zeros(shape=[1, 1, 3, 4], dtype=float64), %s)"
          % (rois, how), (2, 1, 2, 2))
